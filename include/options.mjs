@@ -17,7 +17,7 @@ const WINDOW_MAX = 2 ** 20;
  * @property {string} [js] as options of the package name it: by default min_p is minP
  * @property {string} [http] as requests over HTTP name it: by default the name in C
  * @property {string} [cli] as the commands name it: by default min_p is --min-p
- * @property {string} value what the commands call its value
+ * @property {string} value the name of its value in commands
  * @property {number} min
  * @property {number} [max] by default FLOAT_MAX
  * @property {number} off the default in C and of the commands: the sampler does nothing, or what it is without

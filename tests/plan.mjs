@@ -112,7 +112,7 @@ const importedPath = /(?:^(?:import\b|export\b|\})[^;'"]*|\bawait import\()['"](
 /** @type {Map<string, string[]>} */
 const importsOf = new Map();
 
-/** @param {string} file @returns {string[]} what it imports by a relative path */
+/** @param {string} file @returns {string[]} its imports with relative paths */
 function directImports(file) {
   const known = importsOf.get(file);
   if (known) return known;

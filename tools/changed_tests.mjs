@@ -9,7 +9,7 @@ import { groups, groupsOf, root } from '../tests/plan.mjs';
 
 const RECORD = 'tests/full_run.txt';
 
-/** @param {string} folder @param {string[]} args @returns {Promise<string>} what git prints */
+/** @param {string} folder @param {string[]} args @returns {Promise<string>} git's output */
 async function git(folder, ...args) {
   const { stdout } = await promisify(execFile)('git', args, { cwd: folder, maxBuffer: 1 << 26 });
   return stdout.trim();

@@ -21,7 +21,7 @@ import { modelUrl } from 'wick-llm-demo-model';
 
 /**
  * @typedef {object} Listener
- * @property {(text: string, share: number) => void} onState what is being done, and how far it is
+ * @property {(text: string, share: number) => void} onState the current step and its progress
  * @property {(seconds: number, tokens: number) => void} onToken of the repetition under way
  * @property {() => void} onRepetition one begins
  * @property {(sample: Sample) => void} onSample

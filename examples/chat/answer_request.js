@@ -74,7 +74,7 @@ export function splitFacts(facts) {
 /** The model's instructions for a summary. */
 const FOLDED = 'What was said before, in short:';
 
-/** @param {Message[]} path @returns {Message[]} what the model is given of it: not what was left out, or forgotten */
+/** @param {Message[]} path @returns {Message[]} the messages for the model, without removed and forgotten ones */
 export function readPart(path) {
   const start = path.findLastIndex(({ isStart }) => isStart);
   return path.slice(Math.max(0, start)).filter((one) => !isForgotten(one));

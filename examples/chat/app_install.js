@@ -29,7 +29,7 @@ button.addEventListener('click', () => {
   event?.prompt().catch(() => {});
 });
 
-/** @param {URLSearchParams} query @returns {string} what another application shares with this one */
+/** @param {URLSearchParams} query @returns {string} text shared by another application */
 function sharedText(query) {
   const parts = ['title', 'text', 'link'].map((name) => (query.get(name) ?? '').trim());
   return [...new Set(parts)].filter(Boolean).join('\n').slice(0, TEXT_MAX);

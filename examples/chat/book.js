@@ -94,7 +94,7 @@ export const addBooks = (files) => shelf().then((one) => one.add(files), late);
 const late = () => showNotice('Book support could not be loaded. Check the network connection.');
 
 /**
- * @param {() => {engine?: Engine, book?: string}} now what is open, and who answers
+ * @param {() => {engine?: Engine, book?: string}} now the open book and its engine
  * @param {import('./book_shelf.js').Page} page
  */
 export function startBooks(now, page) {

@@ -58,7 +58,7 @@ function wordsOf(...words) {
 
 /**
  * @param {Book} book @param {string} text
- * @param {{reading: Reading, bytes: Uint8Array<ArrayBuffer>}} [read] what a model has read of it
+ * @param {{reading: Reading, bytes: Uint8Array<ArrayBuffer>}} [read] a model's state of it
  * @returns {Promise<Blob>}
  */
 export async function writeBook(book, text, read) {

@@ -396,7 +396,7 @@ async function take(file) {
   return '';
 }
 
-/** @param {File} file @returns {Promise<string>} what is to be said of it */
+/** @param {File} file @returns {Promise<string>} a message about it */
 async function takeBook(file) {
   const { title, text, created, state, bytes, why } = await readBookFile(file);
   const book = await put(title, text, Math.min(created, Date.now()));

@@ -18,7 +18,7 @@ export const messagesOfBook = (title, text) => [
   { role: 'assistant', content: 'I have read it.' },
 ];
 
-/** @param {Engine} engine @param {ChatMessage[]} messages @returns {Promise<number[]>} what is the same whatever is asked next */
+/** @param {Engine} engine @param {ChatMessage[]} messages @returns {Promise<number[]>} the tokens that do not depend on the next question */
 export async function tokensOfBook(engine, messages) {
   const asked = ['Why?', '2 + 2'].map((content) =>
     engine.tokenize([...messages, { role: 'user', content }]),

@@ -211,7 +211,7 @@ function actionsOf(conversation, item) {
   return actions;
 }
 
-/** @param {Conversation} conversation @param {string} [around] what a search found in it @param {string[]} [words] */
+/** @param {Conversation} conversation @param {string} [around] the search result in it @param {string[]} [words] */
 function itemOf(conversation, around = '', words = []) {
   const item = document.createElement('li');
   item.dataset.id = conversation.id;

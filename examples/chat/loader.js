@@ -83,7 +83,7 @@ function setReady(isReady, isBuiltIn = false) {
   byId('suggestions').hidden = !(isReady && isBuiltIn);
 }
 
-/** @param {Engine | undefined} made @param {Wish} [wish] what it is */
+/** @param {Engine | undefined} made @param {Wish} [wish] its model */
 function setEngine(made, wish) {
   engine = made;
   // A very small model is best with its likeliest tokens.
@@ -377,7 +377,7 @@ export async function load(wish, failed) {
 /** @param {Engine} made */
 const hasNoTemplate = async (made) => (await made.info()).chatTemplate === null;
 
-/** @param {Wish} wish without its own template @returns {Promise<Template>} what it is asked with, from now on */
+/** @param {Wish} wish without its own template @returns {Promise<Template>} its template from now on */
 async function rememberedFor(wish) {
   const { rememberTemplate, templateFor } = await import('./templates.js');
   const template = templateFor(wish);

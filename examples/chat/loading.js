@@ -36,7 +36,7 @@ export function showWaiting() {
 /** @type {(() => void) | undefined} */
 let retry;
 
-/** @param {string} text @param {(() => void)} [again] what the button for another try does */
+/** @param {string} text @param {(() => void)} [again] the action of the retry button */
 export function showProblem(text, again) {
   retry = again;
   byId('problem-text').textContent = text;

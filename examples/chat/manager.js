@@ -47,7 +47,7 @@ function makeItem(name, facts, controls) {
   return item;
 }
 
-/** @param {Download} one @param {ModelEntry | undefined} entry what is stored of it */
+/** @param {Download} one @param {ModelEntry | undefined} entry its stored part */
 function itemOfDownload(one, entry) {
   if (entry && one.progress.loaded < entry.storedBytes) {
     const { storedBytes: loaded, size: total } = entry;

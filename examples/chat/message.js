@@ -44,7 +44,7 @@ export function addArticle(role, count = 1) {
   return { article, places };
 }
 
-/** Scrolls with the text unless the reader has scrolled up. @param {() => void} [change] what may cover the end */
+/** Scrolls with the text unless the reader has scrolled up. @param {() => void} [change] a change that may cover the end */
 export function keepInView(change) {
   const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 160;
   change?.();

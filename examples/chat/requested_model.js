@@ -48,7 +48,7 @@ export function wishOf({ name, url, kept, mmproj } = { name: '' }) {
   return choice ? wishFor(choice) : { name, source: { url, ...(mmproj === true && { mmproj }) } };
 }
 
-/** @param {Wish} wish @returns {string} what the store knows it by; empty: a file that is not in the store */
+/** @param {Wish} wish @returns {string} its name in the store; empty: a file that is not in the store */
 export function keyOf({ source }) {
   if ('kept' in source) return source.kept;
   return 'url' in source ? source.url : '';

@@ -47,7 +47,7 @@ export class Store {
     return all.filter(isKnown);
   }
 
-  /** @returns {Promise<{conversations: Conversation[], drafts: Draft[]}>} what a list shows */
+  /** @returns {Promise<{conversations: Conversation[], drafts: Draft[]}>} the entries of the list */
   async overview() {
     return this.#database.run('readonly', async (rows) => ({
       conversations: (await rows.all('conversations')).filter(isKnown),

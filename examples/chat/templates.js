@@ -32,12 +32,12 @@ function readRemembered() {
   }
 }
 
-/** @param {Wish} wish @returns {Template | undefined} what was chosen for it, or was used; nothing: it is new here, or has its own */
+/** @param {Wish} wish @returns {Template | undefined} the chosen or last used template; undefined: the model is new here, or has a template */
 export function knownTemplate(wish) {
   return Object.hasOwn(readRemembered(), keyFor(wish)) ? templateFor(wish) : undefined;
 }
 
-/** @param {Wish} wish without its own template @returns {Template} what was chosen for it, else none */
+/** @param {Wish} wish without its own template @returns {Template} the chosen one, else none */
 export function templateFor(wish) {
   const { id, source } = readRemembered()[keyFor(wish)] ?? {};
   if (id === 'own' && typeof source === 'string' && source.length <= SOURCE_LETTERS_MAX)

@@ -45,7 +45,7 @@ export function removeLeaf(message, shown) {
   parent.shown = shown;
 }
 
-/** @param {Place} place @returns {Message[]} what is shown after it */
+/** @param {Place} place @returns {Message[]} the messages shown after it */
 export function shownAfter(place) {
   const path = [];
   for (let next = shownChild(place); next; next = shownChild(next)) path.push(next);

@@ -53,7 +53,7 @@ function textOf(bytes) {
   }
 }
 
-/** @param {Engine} engine @returns {Promise<{ids: number[], texts: Set<string>}>} what ends an answer */
+/** @param {Engine} engine @returns {Promise<{ids: number[], texts: Set<string>}>} the tokens that end an answer */
 async function endsOf(engine) {
   const { tokenizer } = await engine.info();
   const ids = tokenizer?.ends ?? [];

@@ -298,7 +298,7 @@ async function goOn(answer, body, ask) {
   return { text: answer.refusal(), finish_reason: 'stop', held: 'refused', usage: used };
 }
 
-/** @param {Answer} answer @param {Chunk['choices'][0]} choice @returns {Chunk['choices']} what of it can be shown */
+/** @param {Answer} answer @param {Chunk['choices'][0]} choice @returns {Chunk['choices']} the part that can be shown */
 function passOn(answer, { delta, finish_reason, ...choice }) {
   if (answer.isWrong) return [];
   let content = answer.take(delta.content ?? '', finish_reason === 'stop');

@@ -8,7 +8,7 @@ const TITLE_CHARACTERS_MAX = 200;
 
 /**
  * A longer one is text like any other.
- * @param {string} line @returns {string | undefined} what it says, where it is a heading
+ * @param {string} line @returns {string | undefined} the text of a heading
  */
 function headingOf(line) {
   const marks = /^#{1,6}(?=\s|$)/.exec(line)?.[0].length;

@@ -9,7 +9,7 @@ import { passagesOf, titleOf } from './passages.js';
 
 const NOTE_BYTES_MAX = 20 << 20;
 
-/** @param {ArrayBuffer} bytes @returns {Promise<string>} what tells it from others */
+/** @param {ArrayBuffer} bytes @returns {Promise<string>} a hash of it */
 async function hashOf(bytes) {
   // there is no crypto.subtle in pages that are not served over HTTPS or from localhost
   if (!crypto.subtle) return `${bytes.byteLength} ${Math.random()}`;

@@ -29,7 +29,7 @@ export const chatFields = {
   choices: (rule) => ({ choices: linesOf(rule) }),
 };
 
-/** @param {Task} task @returns {string} what the model is asked, as engine.extract asks it */
+/** @param {Task} task @returns {string} the question for the model, as in engine.extract */
 export const questionOf = ({ kind, rule, text }) =>
   kind === 'schema'
     ? `Read the text and write down what it says, as JSON of this schema:\n${rule}\n\n${text}`

@@ -31,7 +31,7 @@ export function codeOfStatus(status) {
   return statusCodes[status] ?? 'INTERNAL';
 }
 
-/** @param {unknown} [reason] an AbortSignal's @returns {unknown} what an aborted call rejects with */
+/** @param {unknown} [reason] an AbortSignal's @returns {unknown} the rejection of an aborted call */
 export function abortError(reason) {
   return reason ?? new DOMException('The operation was aborted', 'AbortError');
 }

@@ -6,7 +6,7 @@ import { WickError } from '../base/errors.js';
 /** A server may request a pause of this length; a longer one is reported to the caller at once. */
 export const RETRY_AFTER_MS_MAX = 120_000;
 
-/** @param {Response} response @returns {string | null} what names the version of the file: a strong tag, or its date */
+/** @param {Response} response @returns {string | null} the version of the file: a strong tag, or its date */
 export function validatorOf({ headers }) {
   const tag = headers.get('ETag');
   return (tag?.startsWith('W/') ? null : tag) ?? headers.get('Last-Modified');

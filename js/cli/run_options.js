@@ -39,7 +39,7 @@ function readSamplers(last, breakers) {
   return options;
 }
 
-/** @param {Map<string, string | undefined>} last @param {string[]} choices @returns {GenerateOptions} what the text may be */
+/** @param {Map<string, string | undefined>} last @param {string[]} choices @returns {GenerateOptions} the constraints of the text */
 function readGrammar(last, choices) {
   const [grammar, jsonSchema] = ['--grammar', '--json-schema'].map((name) => last.get(name));
   const regex = last.get('--regex');

@@ -398,7 +398,7 @@ export class EngineConnection {
 /**
  * @typedef {object} RunningRequest
  * @property {(count: number) => void} acknowledge reports how many further pieces were read
- * @property {(logits: Float32Array) => void} answer what the hook made of the logits
+ * @property {(logits: Float32Array) => void} answer passes the hook's logits on
  * @property {() => void} forget the request has ended
  * @property {() => void} cancel
  * @property {() => Promise<void>} [drive] where no worker computes: computes until there is output for this request, which

@@ -31,7 +31,7 @@ async function tokensOf(engine, prompt, signal) {
   return { ids: all.slice(0, first + own.length), first };
 }
 
-/** @param {Engine} engine @param {number} id @returns {Promise<string>} what a token adds to a text */
+/** @param {Engine} engine @param {number} id @returns {Promise<string>} the text of a token */
 async function pieceOf(engine, id) {
   const [one, two] = await Promise.all(
     [[id], [id, id]].map((ids) => engine.detokenize(ids, { special: true })),

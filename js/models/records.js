@@ -28,7 +28,7 @@ export const CHUNK_BYTES = 4 << 20;
  */
 
 /** @typedef {import('../models.js').ModelEntry} ModelEntry */
-/** @typedef {{name: string, urls?: string[], size?: number | null, sha256?: string | null}} Known what is known beforehand */
+/** @typedef {{name: string, urls?: string[], size?: number | null, sha256?: string | null}} Known known before the download */
 
 /** @param {string} url @returns {string} where the model of an address is kept */
 export const idOf = (url) => hashText(url).slice(0, 32);

@@ -14,7 +14,7 @@ import { checkCallback, checkNumber, shown } from './option_checks.js';
 /**
  * @typedef {object} ModelLocation
  * @property {SourceDescription} description
- * @property {(() => Promise<Source>) | undefined} source what the page itself reads
+ * @property {(() => Promise<Source>) | undefined} source the source that the page reads itself
  * @property {(code: string, canRemove: boolean) => Promise<void>} [invalidate] for a cached model that the engine refused
  * @property {ReturnType<typeof downloadOf> & {urls: string[], model?: string, part?: 'mmproj', hub?: object,
  *   fetch?: typeof globalThis.fetch}} [download] of a model that has addresses, or a name; `part`: of the file next to it

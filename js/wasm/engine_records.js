@@ -86,7 +86,7 @@ const GRAMMAR_STEPS = 30e6;
  * @property {boolean} [asksHost] before each token the logits are requested
  * @property {number} [thinkingBudgetTokens] at most this many tokens of reasoning; -1 or left out:
  * any number
- * @property {string} [reasoningEnding] what it goes by: the beginning of the reply, or the prompt
+ * @property {string} [reasoningEnding] the text that decides: the beginning of the reply, or the prompt
  * @property {{tools: string, ending: string} | undefined} [reply] how the reply to a conversation is read
  * @property {number} [session] the text continues this session and is added to it
  * @property {boolean} [prefillOnly] nothing is sampled

@@ -39,7 +39,7 @@ const SMALL_BYTES = 2 ** 29;
 /** How long loading may delay messages and steps when requests are already waiting. */
 const FEED_MS_MAX = 8;
 
-/** @param {NativeEngine} native @returns {{media?: string[]}} what it can encode, with an mmproj file */
+/** @param {NativeEngine} native @returns {{media?: string[]}} the kinds that an mmproj file can encode */
 const mediaOf = ({ media }) => (media.isLoaded ? { media: media.kinds() } : {});
 
 /** @param {WebAssembly.Module | string | undefined} part a module of the build, or its address */

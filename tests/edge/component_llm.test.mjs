@@ -26,7 +26,7 @@ function run(program, args, input) {
   return told.stdout;
 }
 
-/** @param {string} guest @param {string} out @returns {string} what its `ask` answers */
+/** @param {string} guest @param {string} out @returns {string} the result of its `ask` */
 function ask(guest, out) {
   const wit = at('examples/component/guest.wit');
   const engine = built('edge/wick-llm.wasm');
@@ -40,7 +40,7 @@ function ask(guest, out) {
   return JSON.parse(told.replaceAll("\\'", "'")); // a string of WAVE
 }
 
-/** @param {string} text @param {number} count @returns {string} what the command line continues it with */
+/** @param {string} text @param {number} count @returns {string} the command line's continuation */
 const native = (text, count) =>
   run(built('native/wick'), ['run', modelPath, '-p', text, '-n', `${count}`]);
 
@@ -110,7 +110,7 @@ function checkSessions({ first, counts, texts, refused, stateBytes }) {
   assert.ok(stateBytes > 1000);
 }
 
-/** Compares conversations with those of the package. @param {any} found what the guest printed */
+/** Compares conversations with those of the package. @param {any} found the guest's output */
 async function checkChats(found) {
   const engine = await createEngine({ file: modelPath, threads: 1, contextSize: 256 });
   const messages = [{ role: 'user', content: 'Tell me a story about a fox.' }];

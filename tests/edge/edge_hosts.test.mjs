@@ -49,7 +49,7 @@ before(async () => {
 });
 after(() => engine.close());
 
-/** @param {any} answer @returns {object} what does not depend on the time and the server */
+/** @param {any} answer @returns {object} the members that do not depend on time and server */
 const constant = ({ choices, usage: { completion_tokens } = /** @type {any} */ ({}) }) => ({
   choices,
   completion_tokens,
@@ -331,7 +331,7 @@ describe('workerd', { skip: workerd.skip }, () => {
   });
 });
 
-/** @param {string} origin @returns {Promise<number>} what the prefix cache may fill up to its limit */
+/** @param {string} origin @returns {Promise<number>} the bytes that the prefix cache may still fill */
 async function pagesKb(origin) {
   const page = await (await fetch(`${origin}/metrics`)).text();
   const pages = [...page.matchAll(/^wick_kv_pages\{state="(?:used|free)"\} (\d+)$/gm)];

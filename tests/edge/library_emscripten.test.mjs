@@ -37,7 +37,7 @@ before(async () => {
 });
 after(() => browser?.close());
 
-/** @param {string} build with a page.html @returns {Promise<string>} what the page shows in the end */
+/** @param {string} build with a page.html @returns {Promise<string>} the final text of the page */
 async function shownBy(build) {
   copyFileSync(join(exampleFolder, 'page.html'), join(build, 'index.html'));
   copyFileSync(model, join(build, 'model.gguf'));

@@ -139,7 +139,7 @@ async function assertUsage(options, says) {
   assert.equal(code, 2);
   assert.equal(stdout.length, 0);
 }
-/** @param {string[]} options @returns {Promise<string>} what `run` writes */
+/** @param {string[]} options @returns {Promise<string>} the output of `run` */
 async function written(options) {
   const { code, stdout, stderr } = await cli(['run', tiny, '-p', 'Once', '-n', '12', ...options]);
   assert.equal(code, 0, stderr);

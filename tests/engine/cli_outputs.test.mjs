@@ -132,7 +132,7 @@ function tablesOf(path, { gguf, metadata, tensors, info }) {
   return [...lines, ''];
 }
 
-/** @param {string[]} args @param {string} name what the tables call the model @param {Buffer} [input] */
+/** @param {string[]} args @param {string} name the model's name in the tables @param {Buffer} [input] */
 async function assertTables(args, name, input) {
   const [text, json] = [
     await textOf(['inspect', ...args], { input }),

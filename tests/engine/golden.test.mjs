@@ -60,7 +60,7 @@ const floatModels = [
   ...(manifest?.archs ?? []).map((/** @type {any} */ entry) => ({ ...entry, folder: reference })),
   ...moreModels.map((/** @type {any} */ entry) => ({ ...entry, folder: more })),
 ];
-/** @param {any} entry of floatModels @returns {RegExp | undefined} what a refusal says */
+/** @param {any} entry of floatModels @returns {RegExp | undefined} the message of a refusal */
 function refusalOf({ arch }) {
   if (refusedArchitectures.includes(arch)) return new RegExp(`'${arch}'|tokenizer model 'rwkv'`);
   return undefined;

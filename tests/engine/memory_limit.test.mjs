@@ -52,7 +52,7 @@ class Watched {
   }
 }
 
-/** @param {string} message @returns {number[]} what is needed, and the limit */
+/** @param {string} message @returns {number[]} needed bytes, and the limit */
 const numbersOf = (message) => {
   const found = /needs (\d+) bytes with a context of \d+ tokens, the [\w' ]+ is (\d+)/.exec(
     message,

@@ -16,7 +16,7 @@ const [smollm2, gemma3] = [locate('smollm2'), locate('gemma3')];
 const folder = temporaryFolder();
 const file = (/** @type {string} */ name) => join(folder, name);
 
-/** @param {string[]} args @returns {Promise<string>} what it printed */
+/** @param {string[]} args @returns {Promise<string>} its output */
 async function print(...args) {
   const { code, stdout, stderr } = await wick(native, args);
   assert.equal(code, 0, stderr);

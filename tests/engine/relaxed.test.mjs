@@ -16,7 +16,7 @@ const dist = (/** @type {string} */ file) => join(root, 'dist', file);
 const flagged = await run(process.execPath, [flag, '-e', '0']);
 const noFlag = flagged.code === 0 ? false : `this Node, ${process.version}, has no ${flag}`;
 
-/** @param {string[]} flags @param {string} script @returns {Promise<any>} what it prints, as JSON */
+/** @param {string[]} flags @param {string} script @returns {Promise<any>} its output, as JSON */
 async function tell(flags, script) {
   const args = [...flags, '--input-type=module', '-e', script];
   const { code, stdout, stderr } = await run(process.execPath, args);

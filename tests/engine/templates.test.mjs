@@ -58,7 +58,7 @@ const familiar = [
   ],
 ];
 
-/** @param {string} source @returns {string[]} what looks like a control token */
+/** @param {string} source @returns {string[]} strings that look like control tokens */
 function controlsOf(source) {
   const form = /<[|｜][^<>\n{}'"]{1,48}[|｜]>|<\/?[a-z_|]+>|\[\/?[A-Z_]+\]|<\|?[a-z_]+\|?>/g;
   return [...new Set([...familiar, ...(source.match(form) ?? [])])];

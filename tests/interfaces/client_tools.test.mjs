@@ -109,7 +109,7 @@ async function aiSdk({ url, model }, name, stream) {
   return { call: [call.toolName, /** @type {any} */ (call.input)], answer: second.text };
 }
 
-/** @param {string} program @param {string[]} args @returns {Promise<Record<string, Conversation>>} what it prints */
+/** @param {string} program @param {string[]} args @returns {Promise<Record<string, Conversation>>} its output */
 async function print(program, args) {
   const { code, stdout, stderr } = await run(program, args);
   assert.equal(code, 0, stderr);

@@ -50,7 +50,7 @@ async function jsonOf(response) {
   return response.json();
 }
 
-/** @param {Response} response @param {number} status @param {object} error what it has at least */
+/** @param {Response} response @param {number} status @param {object} error its least members */
 async function assertRefused(response, status, error) {
   const body = await jsonOf(response);
   assert.equal(response.status, status, JSON.stringify(body));

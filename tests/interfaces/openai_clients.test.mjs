@@ -59,7 +59,7 @@ const atRest = () =>
     return /^wick_http_generations 0$/m.test(page) && /\{state="running"\} 0$/m.test(page);
   }, 'all requests to end');
 
-/** @param {string} program @param {string[]} args @returns {Promise<any>} what it prints, as JSON */
+/** @param {string} program @param {string[]} args @returns {Promise<any>} its output, as JSON */
 async function tell(program, args) {
   const { code, stdout, stderr } = await run(program, args);
   assert.equal(code, 0, stderr);

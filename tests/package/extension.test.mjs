@@ -52,7 +52,7 @@ function writeExtension(folder, policy) {
   writeFileSync(join(folder, 'page.html'), `${head}<script type="module" src="page.js"></script>`);
 }
 
-/** @param {import('node:test').TestContext} t @param {string} policy @returns {Promise<any>} what the page found */
+/** @param {import('node:test').TestContext} t @param {string} policy @returns {Promise<any>} the page's findings */
 async function visit(t, policy) {
   const folder = join(temporaryFolder(), 'extension');
   writeExtension(folder, policy);

@@ -127,7 +127,7 @@ after(async () => {
   server.closeAllConnections();
 });
 
-/** @param {import('node:test').TestContext} t @param {string} address @returns {Promise<any>} what the page found */
+/** @param {import('node:test').TestContext} t @param {string} address @returns {Promise<any>} the page's findings */
 async function visit(t, address) {
   const context = await browser.newContext();
   t.after(() => context.close());

@@ -756,7 +756,7 @@ describe('an engine', () => {
     memoryLimit: 0,
   });
 
-  /** @param {import('node:test').TestContext} t @param {ReturnType<typeof instanceOf>} made what new instances are */
+  /** @param {import('node:test').TestContext} t @param {ReturnType<typeof instanceOf>} made the new instances */
   function pretend(t, made) {
     /** @type {any[]} */
     const envs = [];

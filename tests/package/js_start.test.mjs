@@ -17,7 +17,7 @@ const ownWorker = new URL('../../js/connection/worker.js', import.meta.url).href
 class PageWorker extends EventTarget {
   /** @type {PageWorker[]} */
   static made = [];
-  /** @type {unknown} what the next one throws when it is made */
+  /** @type {unknown} thrown by the next constructor */
   static refusal;
   /** @type {any[]} */
   posted = [];

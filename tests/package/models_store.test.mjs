@@ -188,7 +188,7 @@ describe('a model that is opened', () => {
   const url = 'https://example.com/a.gguf';
   const refused = Object.assign(new Error('no server is asked'), { code: 'NETWORK' });
 
-  /** @param {any} known @param {any} [record] what the store has of it */
+  /** @param {any} known @param {any} [record] its record in the store */
   async function openWith(known, record) {
     const backend = new MemoryBackend(new MemoryDisk());
     if (record) {

@@ -311,7 +311,7 @@ test('if the store of models never answers, the page says why and continues with
   await page.addInitScript(`globalThis.holdModels = async () => { throw new Error('${why}'); };`);
   await page.reload();
   await page
-    .locator('#notice-text', { hasText: `with other.gguf, which could not be loaded: ${why}.` })
+    .locator('#notice-text', { hasText: `used other.gguf, which could not be loaded: ${why}.` })
     .waitFor();
   assert.equal(await page.innerText('#model-name'), 'Wick 4.2M');
   await talk(page, 'And now?', 'Still here.');
@@ -466,7 +466,7 @@ test('removed turns are dropped from what was read: the rest is not read again',
   await page.click('#make-room');
   await page.locator('#log[aria-busy=false] .message.assistant footer').nth(2).waitFor();
   assert.equal(await page.locator('#problem').isHidden(), true);
-  const [, kept] = /^(\d+) tokens behind/.exec(await fact('Left out')) ?? [];
+  const [, kept] = /^(\d+) tokens after/.exec(await fact('Left out')) ?? [];
   const [, all, before] = /^(\d+) tokens, (\d+) of/.exec(await fact('Last prompt')) ?? [];
   t.diagnostic(
     `${kept} tokens stayed; of the next prompt's ${all} tokens ${before} were read before`,

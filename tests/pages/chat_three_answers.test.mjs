@@ -168,7 +168,7 @@ const dropping = `
   (await until('offer', () => one('#make-room')?.checkVisibility() && one('#make-room'))).click();
   await until('answered', () => all('.message.assistant footer').length === 3);
   await atRest();
-  const [, kept] = await fact('Left out', /^(\\d+) tokens behind/);
+  const [, kept] = await fact('Left out', /^(\\d+) tokens after/);
   const [, , before] = await fact('Last prompt', /^(\\d+) tokens, (\\d+) of/);
   return { isMuch: kept > 800, isKept: Number(before) >= Number(kept), isProblem: !one('#problem').hidden };`;
 

@@ -61,7 +61,7 @@ async function openPage(t, { hash = '', options = {} } = {}) {
   return page;
 }
 
-/** @param {Page} page @returns {Promise<string>} what is written, when the run has ended */
+/** @param {Page} page @returns {Promise<string>} the output, when the run has ended */
 async function run(page) {
   await page.click('#run');
   await untilTrue(

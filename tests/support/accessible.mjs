@@ -13,7 +13,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** WCAG 2.1, levels A and AA. */
 const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
 
-/** @param {Page} page @returns {Promise<string[]>} what is wrong, and where */
+/** @param {Page} page @returns {Promise<string[]>} the faults, and their places */
 export async function violations(page) {
   if (!isFull) return [];
   // colours fade in: what counts is how they end

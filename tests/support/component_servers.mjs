@@ -13,7 +13,7 @@ import { run } from './process.mjs';
 /** @param {string} line */
 const printedOrigin = (line) => /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
 
-/** @type {Record<string, string[]>} what `wasmtime serve` needs for each */
+/** @type {Record<string, string[]>} options of `wasmtime serve` for each */
 const hostFlags = {
   p2: ['-Scli'],
   p3: ['-Scli', '-Sp3', '-Wcomponent-model-async'],

@@ -44,7 +44,7 @@ const probe = {
   ran,
   otherPort: 0,
 
-  /** @param {number} otherPort of a server of `attack.js` @returns {Promise<string[]>} what ran */
+  /** @param {number} otherPort of a server of `attack.js` @returns {Promise<string[]>} the attacks that ran */
   async attack(otherPort) {
     probe.otherPort = otherPort;
     await wait(0); // from here on the debugger is not among the callers

@@ -580,7 +580,7 @@ const metricsOf = (page) =>
     .split('\n')
     .filter((line) => line.startsWith('# TYPE ') && !/_seconds|_model_loads/.test(line));
 
-/** @param {Response} response @returns {Promise<{status: number, headers: object, body: any}>} what two servers have in common */
+/** @param {Response} response @returns {Promise<{status: number, headers: object, body: any}>} the part that two servers share */
 export async function comparableOf(response) {
   const text = await response.text();
   const type = response.headers.get('content-type') ?? '';

@@ -26,7 +26,7 @@ export function install() {
   return installing;
 }
 
-/** @param {string} name @returns {Promise<string[]>} what pkg-config says of wick.pc, or wick-NAME.pc */
+/** @param {string} name @returns {Promise<string[]>} pkg-config's output for wick.pc, or wick-NAME.pc */
 export async function pkgConfig(name) {
   const path = join(await install(), 'lib/pkgconfig');
   const flags = await succeed('pkg-config', ['--cflags', '--libs', name], {

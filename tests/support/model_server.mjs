@@ -5,7 +5,7 @@ import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
 import { randomBytes } from './random_bytes.mjs';
 
-/** @param {number} size @param {number} [seed] @returns {Buffer<ArrayBuffer>} what looks like a model from outside */
+/** @param {number} size @param {number} [seed] @returns {Buffer<ArrayBuffer>} bytes that begin like a model */
 export function pretendedModel(size, seed = 1) {
   const bytes = randomBytes(size, seed);
   bytes.write('GGUF');

@@ -33,7 +33,7 @@ export function openTerminal(t, command, env = {}) {
   return {
     /** @param {string} keys */
     type: (keys) => void child.stdin.write(keys),
-    /** @param {string} wanted @returns {Promise<string>} what is shown before this, which is then past */
+    /** @param {string} wanted @returns {Promise<string>} the output before this; both are consumed */
     async until(wanted) {
       const late = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS);
       while (!shown.includes(wanted)) {

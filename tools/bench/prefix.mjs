@@ -30,7 +30,7 @@ const { createEngine } = await import(resolve(root, 'dist/index.js'));
 const engine = await createEngine({ file, threads: 1, contextSize: 2048, kvTokens: 4096 });
 const vocab = (await engine.info()).shape?.vocab ?? 1;
 
-/** @param {number} round @param {number} question what follows the shared prompt */
+/** @param {number} round @param {number} question the text after the shared prompt */
 async function firstTokenMs(round, question) {
   const shared = Array.from(
     { length: Number(options.prompt) },

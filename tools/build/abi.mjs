@@ -16,7 +16,7 @@ const RULES = join(root, 'library/abi/changes.ini');
 /** abidiff's exit code has these bits. */
 const [FAILED, CHANGED] = [1 | 2, 4 | 8];
 
-/** @param {string} header @returns {string} what libwick.so's name ends with: tools/build/shared_library.mjs */
+/** @param {string} header @returns {string} the end of libwick.so's name: tools/build/shared_library.mjs */
 export function abiOf(header) {
   const [major, minor] = ['MAJOR', 'MINOR'].map(
     (part) => new RegExp(`define WICK_VERSION_${part} (\\d+)`).exec(header)?.[1] ?? '',
@@ -58,7 +58,7 @@ function withoutUsedRoom(old, fresh) {
   return code;
 }
 
-/** @param {string[]} sources of libraries @param {string} folder @returns {string} what abidiff reports */
+/** @param {string[]} sources of libraries @param {string} folder @returns {string} the report of abidiff */
 function differ(sources, folder) {
   const files = sources.map((source, index) => {
     const file = join(folder, `${index}.so`);

@@ -14,7 +14,7 @@ import { isWasm, renameSymbols } from './wasm_symbols.mjs';
 const { NM = 'llvm-nm', AR = 'llvm-ar', OBJCOPY = 'llvm-objcopy' } = process.env;
 const [archive, ...objects] = process.argv.slice(2);
 
-/** @param {string} tool @param {string[]} args @returns {string} what it prints */
+/** @param {string} tool @param {string[]} args @returns {string} its output */
 const run = (tool, args) => execFileSync(tool, args, { encoding: 'utf8', maxBuffer: 1 << 26 });
 
 const defined = run(NM, [

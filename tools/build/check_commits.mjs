@@ -13,7 +13,7 @@ const CHARACTERS_MAX = 72;
 /** Verbs that end as other forms do. */
 const verbs = new Set('bring feed embed exceed need proceed seed shed speed spread'.split(' '));
 
-/** @param {string} subject @returns {string | undefined} what is wrong with it */
+/** @param {string} subject @returns {string | undefined} its fault */
 export function subjectFault(subject) {
   const length = [...subject].length;
   if (length > CHARACTERS_MAX)

@@ -159,7 +159,7 @@ for (const file of readdirSync(resolve(root, folder)).filter((name) => name.ends
 }
 assertComplement('architecture', wordsOf('FAMILIES'), families);
 
-/** @param {Iterable<string>} names @param {RegExp} pattern @returns {string[]} what the pattern's group finds */
+/** @param {Iterable<string>} names @param {RegExp} pattern @returns {string[]} the matches of the pattern's group */
 const found = (names, pattern) => [...names].flatMap((name) => pattern.exec(name)?.slice(1) ?? []);
 /** @type {Map<string, boolean>} */
 const types = new Map();

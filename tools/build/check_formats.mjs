@@ -22,7 +22,7 @@ function argumentsAt(text, at) {
   return text.slice(at, end - 1);
 }
 
-/** @param {string} text of all arguments @returns {string[]} what of its string literals is not known */
+/** @param {string} text of all arguments @returns {string[]} the unknown string literals */
 function unknownIn(text) {
   const literals = [...text.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, literal]) => literal);
   return literals.flatMap((literal) => {

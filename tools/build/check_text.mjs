@@ -50,7 +50,7 @@ function faultsOf(file, lines) {
 /** Files whose errors have to name their subject. On the command line `wick: ` is printed before a message. */
 const withSubjects = /^js\/(?!cli|page\/request_options)|^js\/cli\/model_names\.js/;
 
-/** @param {string} file @param {string} text @returns {Record<'texts' | 'messages' | 'help', Found[]>} what people read of it */
+/** @param {string} file @param {string} text @returns {Record<'texts' | 'messages' | 'help', Found[]>} its texts for readers */
 function readableOf(file, text) {
   if (file.endsWith('.md')) return { texts: proseOf(text), messages: [], help: [] };
   const isScript = /^(?:js|examples)\/.*\.m?js$/.test(file);

@@ -82,7 +82,7 @@ function aligned(rows) {
 
 // ---- C ----
 
-/** @param {string} name @param {NumberOption} option @returns {string} what include/wick.h says about it */
+/** @param {string} name @param {NumberOption} option @returns {string} its comment in include/wick.h */
 function meaningInC(name, option) {
   const { about, more, source, off } = option;
   const parts = [

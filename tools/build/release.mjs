@@ -12,7 +12,7 @@ import { checkTree, checkVersions } from './release_state.mjs';
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const folder = join(root, 'build/release');
 
-/** @param {string | undefined} address @returns {string[]} what is wrong with it */
+/** @param {string | undefined} address @returns {string[]} its faults */
 function checkRepository(address) {
   if (!address) return [];
   const isPublic = URL.canParse(address) && new URL(address).protocol === 'https:';

@@ -72,7 +72,7 @@ function entriesWithoutTypes(folder) {
     );
 }
 
-/** @param {string} root @param {string} file the pack @returns {string[]} what is wrong with it */
+/** @param {string} root @param {string} file the pack @returns {string[]} its faults */
 export function checkPack(root, file) {
   const folder = join(dirname(file), 'unpacked', basename(file, '.tgz'));
   mkdirSync(folder, { recursive: true });

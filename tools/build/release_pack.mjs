@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 /** Fields that users of the package do not need. */
 const ofClones = ['devDependencies', 'workspaces', 'scripts'];
 
-/** @param {string} cwd @param {string[]} args @returns {any} what `npm pack --json` prints of one package */
+/** @param {string} cwd @param {string[]} args @returns {any} the output of `npm pack --json` for one package */
 function npmPack(cwd, ...args) {
   const text = execFileSync('npm', ['pack', '--json', '--offline', '--ignore-scripts', ...args], {
     cwd,

@@ -7,13 +7,13 @@ import { join } from 'node:path';
 /** @param {string} root @param {string[]} args @returns {string} */
 const git = (root, ...args) => execFileSync('git', args, { cwd: root, encoding: 'utf8' }).trim();
 
-/** @param {string} root @returns {string[]} what a fresh clone would not have */
+/** @param {string} root @returns {string[]} files that a fresh clone would not have */
 export function checkTree(root) {
   const changed = git(root, 'status', '--porcelain');
   return changed === '' ? [] : changed.split('\n').map((line) => `not committed: ${line.trim()}`);
 }
 
-/** @param {string} root @param {string} name @param {RegExp} pattern @returns {string} what it catches, or '' */
+/** @param {string} root @param {string} name @param {RegExp} pattern @returns {string} its match, or '' */
 function find(root, name, pattern) {
   return (
     pattern

@@ -14,7 +14,7 @@ const [out, archive, version, ...flags] = process.argv.slice(2);
 const [major, minor] = version.split('.');
 const abi = major === '0' ? `0.${minor}` : major;
 
-/** @param {string} tool @param {string[]} args @returns {string} what it prints */
+/** @param {string} tool @param {string[]} args @returns {string} its output */
 const run = (tool, args) => execFileSync(tool, args, { encoding: 'utf8', maxBuffer: 1 << 26 });
 
 const listed = run(NM, [

@@ -129,7 +129,7 @@ async function writeTable() {
   });
   const text = readFileSync(document, 'utf8');
   const [head] = text.split(/^\| /m);
-  writeFileSync(document, `${head}| what | bytes | goal |\n|---|---:|---:|\n${rows.join('')}`);
+  writeFileSync(document, `${head}| file | bytes | goal |\n|---|---:|---:|\n${rows.join('')}`);
 }
 
 /** @param {Map<string, number>} sizes */
