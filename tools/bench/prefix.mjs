@@ -94,7 +94,7 @@ console.log(`${JSON.stringify(environment)}\n${said}`);
 if (options.document) {
   writeSection(
     'prefix',
-    `## Prompts that begin alike
+    `## Prompts with the same beginning
 
 The prefix cache keeps the keys and values of a prompt's beginning for the next prompt that begins with the same tokens.
 The figures are medians of ${options.repetitions} rounds.
