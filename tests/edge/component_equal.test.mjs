@@ -154,7 +154,7 @@ describe('a component under load', { skip }, () => {
     logit_bias: { 0: -100, 2: -100 },
   };
 
-  test('a full queue is 429 and says when to come back', async (t) => {
+  test('a full queue is 429 with Retry-After', async (t) => {
     const server = await startWasmtime('p3', { args: envOf({ WICK_QUEUE_LIMIT: '2' }) });
     t.after(() => server.close());
     const leaves = new AbortController();
@@ -211,7 +211,7 @@ describe('a component under load', { skip }, () => {
   }
 
   for (const name of ['p2', 'p3']) {
-    test(`a client that sends all before it reads hears why it is refused, ${name}`, async (t) => {
+    test(`a client that sends everything before it reads gets the refusal, ${name}`, async (t) => {
       const server = await startWasmtime(name, { args: envOf({ WICK_KEYS: 'one' }) });
       t.after(() => server.close());
       const { hostname, port } = new URL(server.origin);

@@ -696,7 +696,7 @@ describe('memory', () => {
   });
 });
 
-describe('who reads computes', () => {
+describe('the reader computes', () => {
   test('nothing is computed for a reader who does not read', async (t) => {
     const engine = await openEdge(t);
     const texts = engine.generate('Once', { ...greedy, maxTokens: 500 })[Symbol.asyncIterator]();
@@ -893,7 +893,7 @@ describe('one engine for all requests of an isolate', () => {
     await engine.close();
   });
 
-  test('who leaves does not wait for a source that gives nothing', async () => {
+  test('a reader that leaves does not wait for a silent source', async () => {
     const open = openOnce({ wasm });
     for (const make of [open, (/** @type {any} */ model) => createEngine({ wasm, ...model })]) {
       const controller = new AbortController();

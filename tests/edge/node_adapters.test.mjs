@@ -202,7 +202,7 @@ for (const [name, base, start] of servers) {
   });
 }
 
-test('Express and Fastify keep what the handler has no route for', {
+test('Express and Fastify keep requests without a route of the handler', {
   skip: frameworks.skip,
 }, async (t) => {
   const handle = createHandler(engine);

@@ -92,7 +92,7 @@ for (const host of [plainHosts[0], relaxedHosts[0], ...smallHosts, ...extraHosts
   });
 }
 
-describe('what a module writes', { skip: shared.skip }, () => {
+describe('the output of a module', { skip: shared.skip }, () => {
   const host = plainHosts[0];
 
   test('a synthetic model is the same as the native one, to the byte', async () => {

@@ -137,7 +137,7 @@ describe('requests that arrive on their own', () => {
     assert.ok(load.elapsed_ms >= last && load.elapsed_ms < last + 60_000);
   });
 
-  test('known classes count alike unless told otherwise', async () => {
+  test('known classes count equally by default', async () => {
     const none = ['serve', '--requests', '1', '--clock', 'cpu', '--mix', 'short,long'];
     const { workload } = await measure(...none);
     assert.deepEqual(

@@ -404,7 +404,7 @@ describe('logits', { skip: shared.skip }, () => {
     assert.ok(!existsSync(out), 'a file was made');
   });
 
-  test('what is refused leaves the file as it was', async () => {
+  test('a refusal leaves the file unchanged', async () => {
     const out = join(temporary, 'kept.f32');
     writeFileSync(out, 'earlier logits');
     for (const tokens of ['1,512', '1,-1', '', '1 '.repeat(513)])
@@ -416,7 +416,7 @@ describe('logits', { skip: shared.skip }, () => {
 describe('perplexity', { skip: shared.skip }, () => {
   const input = 'Once upon a time there was a girl.';
 
-  test('what is refused leaves the files as they were', async () => {
+  test('a refusal leaves the files unchanged', async () => {
     const saved = join(temporary, 'saved.f32');
     writeFileSync(saved, 'earlier logits');
     const args = ['perplexity', stories, '--save', saved];

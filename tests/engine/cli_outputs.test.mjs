@@ -1283,7 +1283,7 @@ describe('streams', () => {
     };
   }
 
-  test('text is shown as it comes, and so is how far a command is', async () => {
+  test('text and progress are shown as they arrive', async () => {
     const told = await writesOf(['run', builtIn, ...prompt, '-n', '40']);
     assert.ok(told.writes > 30, `${told.writes} writes for 40 tokens`);
     const chat = await writesOf(['chat', builtIn, '-n', '30'], 'Tell me a story.\n');

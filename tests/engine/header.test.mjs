@@ -36,7 +36,7 @@ test("JavaScript's codes are the header's statuses", () => {
   }
 });
 
-test("the header's example is what a test runs", () => {
+test("the header's example is run by a test", () => {
   const program = readFileSync(new URL('../c/engine/header_test.c', import.meta.url), 'utf8');
   const ran = /void run_example\(.*?\) \{\n(.*?)\n\}/s.exec(program)?.[1] ?? '';
   const words = (/** @type {string} */ code) => code.split(/\s+/).filter((word) => word !== '');

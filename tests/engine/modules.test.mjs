@@ -162,7 +162,7 @@ function functionsOf(text) {
   );
 }
 
-test('what only tests and wick-lab use is linked into nothing that is shipped', async () => {
+test('code for tests and wick-lab is linked into no shipped program', async () => {
   const folder = join(root, 'src/reference');
   const sources = readdirSync(folder).filter((file) => file.endsWith('.c'));
   const names = sources.flatMap((file) => functionsOf(readFileSync(join(folder, file), 'utf8')));

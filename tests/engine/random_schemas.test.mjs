@@ -168,7 +168,7 @@ test('a schema accepts what ajv accepts', async (t) => {
   assert.ok(counts.refused < count / 10, `${counts.refused} schemas are refused`);
 });
 
-test('what is generated is valid', async (t) => {
+test('generated texts are valid', async (t) => {
   const file = join(folder, 'tiny.gguf');
   await synthesize('tiny', 'q8_0', file);
   const engine = await openEngine(t, { file, contextSize: 1024 });

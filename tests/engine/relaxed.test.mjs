@@ -25,7 +25,7 @@ async function tell(flags, script) {
 }
 
 describe(`Node with ${flag}`, { skip: noFlag }, () => {
-  test('the package says what it says without', async () => {
+  test('the package gives the same text as without', async () => {
     const script = `
       const { createEngine } = await import(${JSON.stringify(pathToFileURL(dist('index.js')).href)});
       const engine = await createEngine({ file: ${JSON.stringify(model)}, threads: 1 });
@@ -41,7 +41,7 @@ describe(`Node with ${flag}`, { skip: noFlag }, () => {
     assert.equal(relaxed.kernels, 'simd128');
   });
 
-  test("the package's command says what it says without", async () => {
+  test("the package's command gives the same text as without", async () => {
     const args = [dist('cli.js'), 'run', model, '-p', 'Once', '-n', '40', '--temp', '0'];
     const plain = await run(process.execPath, args);
     const relaxed = await run(process.execPath, [flag, ...args]);

@@ -249,7 +249,7 @@ describe('completions', () => {
     assert.ok(short.usage.completion_tokens <= 16);
   });
 
-  test('logprobs are those of the text that they come with', async (t) => {
+  test('logprobs belong to their text', async (t) => {
     const engine = await openEngine(t);
     const handle = createHandler(engine);
     const body = { prompt: 'Once', max_tokens: 20, temperature: 0, logprobs: 2, n: 2 };
@@ -496,7 +496,7 @@ describe('refusals', () => {
     await assertRefused(await handle(raw), 400, { code: 'invalid_json' });
   });
 
-  test('a full queue is 429 and says when to come back, of the handler and of the engine', async (t) => {
+  test('a full queue of the handler or the engine is 429 with Retry-After', async (t) => {
     const { engine, release } = await openHeldEngine(t, { queueLimit: 2 });
     const handle = createHandler(engine, { queueLimit: 3 });
     const running = [1, 2].map(() => handle(post(CHAT, greedy)));
@@ -616,7 +616,7 @@ describe('models and origins', () => {
   });
 });
 
-describe('who reads slowly, and who leaves', () => {
+describe('slow readers, and readers that leave', () => {
   const long = { prompt: 'Once', max_tokens: 900, stream: true, temperature: 0 };
 
   test('a reader that does not pull pauses its own request', async (t) => {

@@ -379,7 +379,7 @@ describe('a request on its own', () => {
     assert.deepEqual(unsupported('x', ''), { type: 'unsupported', feature: 'x', details: '' });
   });
 
-  test('what the assistant said last is a prefix, unless it is all, empty, a call or of a schema', () => {
+  test('the last message of the assistant is a prefix, unless it is the only one, empty, a call or of a schema', () => {
     const said = (/** @type {string} */ text, /** @type {any[]} */ ...more) => ({
       role: 'assistant',
       content: [{ type: 'text', text }, ...more],
@@ -680,7 +680,7 @@ describe('tools', () => {
     assert.equal(last.usage.inputTokens, await engine.countTokens(read));
   });
 
-  test('what a tool gives may be a file of text', async (t) => {
+  test('a tool’s result may be a text file', async (t) => {
     const { wick } = await open(t, turns);
     /** @param {any} part */
     const ask = async (part) => {
@@ -735,7 +735,7 @@ describe('tools', () => {
     assert.deepEqual([await streamed.finishReason, await streamed.toolCalls], ['length', []]);
   });
 
-  test('a schema next to tools holds the text', async (t) => {
+  test('a schema next to tools constrains the text', async (t) => {
     const { wick } = await open(t, turns);
     const { content, warnings } = await wick().doGenerate({
       prompt: [{ role: 'user', content: [{ type: 'text', text: 'Hello' }] }],
@@ -794,7 +794,7 @@ describe('vectors and rankings', () => {
   });
 });
 
-describe('what goes wrong', () => {
+describe('failures', () => {
   test('an abort ends a text and a stream, and the engine continues', async (t) => {
     const { engine, wick } = await open(t);
     const ask = {

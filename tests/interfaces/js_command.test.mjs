@@ -47,7 +47,7 @@ describe('a chat at a terminal', () => {
     assert.equal(await terminal.ended(), 0);
   });
 
-  test('Ctrl-C stops an answer, not the program; at an empty line it says what ends it', async (t) => {
+  test('Ctrl-C stops an answer, not the program; at an empty line it says how to quit', async (t) => {
     const args = ['chat', model, '--system', 'You are Wick, a small and friendly assistant.'];
     const terminal = openTerminal(t, [process.execPath, cli, ...args]);
     await terminal.until('> ');

@@ -434,7 +434,7 @@ describe('completions', () => {
     assert.equal(await generations(), '0');
   });
 
-  test('who disconnects is left: before the answer and within it', async () => {
+  test('a client that disconnects before or during the answer is dropped', async () => {
     for (const stream of [false, true]) {
       const speech = new Speech();
       const { engine, asked } = engineOf([speech]);
@@ -526,7 +526,7 @@ describe('chats', () => {
     assert.deepEqual(wanted, { messages: sent, ...given, adapters: undefined, salt: 'mine' });
   });
 
-  test('what is wrong is named', async () => {
+  test('errors name the fault', async () => {
     const { handle, asked } = chatting(() => ({}));
     const of = (/** @type {any} */ message) => ({ messages: [...messages, message] });
     const content = (/** @type {any} */ part) =>
@@ -1137,7 +1137,7 @@ describe('slow clients', () => {
     }
   });
 
-  test('what is nested too deeply is refused, wherever it is', async () => {
+  test('input that is nested too deeply is refused everywhere', async () => {
     const { engine } = engineOf([], { chat: { completions: { create: async () => ({}) } } });
     const handle = createHandler(engine);
     const nested = (/** @type {number} */ depth) => '['.repeat(depth) + ']'.repeat(depth);

@@ -13,7 +13,7 @@ async function serve(t, handle) {
   return url;
 }
 
-test('a request and its answer come whole; who has an answer has not left', async (t) => {
+test('a request and its answer arrive whole; a client with an answer has not left', async (t) => {
   /** @type {AbortSignal[]} */
   const signals = [];
   const url = await serve(t, async (request) => {

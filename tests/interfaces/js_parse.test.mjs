@@ -148,7 +148,7 @@ describe('stream', () => {
     assert.match(broken.message.content, /"city": no/);
   });
 
-  test('an error and an abort reach who waits, and the listeners', async (t) => {
+  test('an error and an abort reach waiting calls and listeners', async (t) => {
     const engine = await openEngine(t);
     const { completions } = engine.chat;
     /** @type {string[]} */

@@ -99,7 +99,7 @@ describe('text-generation', () => {
     assert.deepEqual(printed, ['a piece', 'a line']);
   });
 
-  test('TextStreamer: pieces as they come, with the prompt or without', async (t) => {
+  test('TextStreamer: pieces as they arrive, with the prompt or without', async (t) => {
     const { engine, generator } = await open(t);
     for (const input of /** @type {any[]} */ ([messages, 'Once upon a time'])) {
       /** @type {string[]} */
@@ -363,7 +363,7 @@ describe('answers on their own', () => {
     assert.deepEqual([maxTokens, repeatPenalty, typicalP], [3, 2, 0.5]);
   });
 
-  test('a streamer hears of the end, once, of a text and of a chat', async () => {
+  test('a streamer is called at the end, once, for a text and for a chat', async () => {
     let ends = 0;
     class Ending extends TextStreamer {
       end() {

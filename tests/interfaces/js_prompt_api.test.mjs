@@ -500,7 +500,7 @@ describe('prompt', () => {
     assert.equal(session.contextUsage, 0);
   });
 
-  test('promptStreaming: pieces as they come', async (t) => {
+  test('promptStreaming: pieces as they arrive', async (t) => {
     const { session } = await open(t);
     const other = await session.clone();
     const whole = await session.prompt('Tell me a joke.');
@@ -613,7 +613,7 @@ describe('tools', () => {
     assert.equal(session.contextUsage, 0);
   });
 
-  test('open loop: the calls come to the page, and it sends the results', async (t) => {
+  test('open loop: the page gets the calls and sends the results', async (t) => {
     const texts = [`Let me look.${call('Oslo')}`, 'It is cold.', call('Lima')];
     const { LanguageModel, asked } = await scripted(t, texts);
     const session = await LanguageModel.create({
@@ -722,7 +722,7 @@ describe('a counter of messages', () => {
     return { counter: new MessageCounter(/** @type {any} */ ({ countTokens }), tools), asked };
   }
 
-  test('as they stand, then those of one role as one, then their text, whose words are no marks', async () => {
+  test('unchanged, then those of one role as one, then their text, whose words are not marks', async () => {
     const { signal } = new AbortController();
     const tools = [{ type: 'function', function: { name: 'f' } }];
     const messages = [user('a'), user('b')];
@@ -913,7 +913,7 @@ describe('append, measure, the context', () => {
     await assert.rejects(refused.prompt('never'), named('OperationError'));
   });
 
-  test('measureContextUsage is what a prompt adds', async (t) => {
+  test('measureContextUsage is the growth by a prompt', async (t) => {
     const { engine, session } = await open(t, {
       initialPrompts: [{ role: 'system', content: system }],
     });

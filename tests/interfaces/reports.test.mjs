@@ -323,7 +323,7 @@ test('logprobs: true without top_logprobs', async () => {
 });
 
 // ggml-org/llama.cpp#19699, ggml-org/llama.cpp#13605
-test('a token with a bias of -100 never comes', async () => {
+test('a token with a bias of -100 is never sampled', async () => {
   const body = { prompt: 'Once upon a time', max_tokens: 1, temperature: 0 };
   const banned = new Set();
   for (let i = 0; i < 8; i++) {

@@ -83,7 +83,7 @@ describe('routes that count and render', () => {
     assert.match((await ask('/apply-template', { messages, tools: [tool] })).prompt, /weather/);
   });
 
-  test('/props says what the server is like', async () => {
+  test('/props describes the server', async () => {
     const props = await ask('/props');
     const { contextSize, chatTemplate } = await engine.info();
     assert.equal(props.default_generation_settings.n_ctx, contextSize);

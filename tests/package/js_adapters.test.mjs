@@ -116,7 +116,7 @@ describe('adapters in Node', { skip: shared.skip }, () => {
     assert.deepEqual(await engine.adapters.list(), []);
   });
 
-  test('what is refused leaves nothing', async (t) => {
+  test('a refusal leaves nothing behind', async (t) => {
     const engine = await openEngine(t, { file: model });
     const bytes = readFileSync(usual);
     /** @param {any} source @param {any} options @param {string} code */

@@ -62,7 +62,7 @@ test('generate: begun and what follows are one text', async (t) => {
   }
 });
 
-test('what is begun may end inside a character', async (t) => {
+test('a prefix may end inside a character', async (t) => {
   const engine = await openEngine(t);
   const [first, ...rest] = new TextEncoder().encode('日');
   const begun = Uint8Array.of(first);
@@ -74,7 +74,7 @@ test('what is begun may end inside a character', async (t) => {
   await assert.rejects(engine.generate('a', { regex: 'é', begun }).text(), refused(0));
 });
 
-test('what no text begins with is refused by its byte, and wrong types by name', async (t) => {
+test('a prefix that does not match is refused by its byte, and wrong types by name', async (t) => {
   const engine = await openEngine(t);
   const text = (/** @type {any} */ options) => engine.generate('a', { ...wild, ...options }).text();
   await assert.rejects(text({ jsonSchema: record, begun: '{"city": "Rome' }), refused(10));

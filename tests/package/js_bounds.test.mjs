@@ -289,7 +289,7 @@ describe('of an engine', () => {
     namedSource({ model: 'a/b', hub: { endpoint: 'http://a', token: 't' } });
   });
 
-  test('what is not kept is read from where it is', async () => {
+  test('files that are not kept are read from their source', async () => {
     const from = sourceOf({ url: 'http://a/b' });
     const kept = (/** @type {any} */ options, given = from) =>
       keptSource(options, given, { onRetry: () => {}, onWaiting: () => {} });

@@ -194,7 +194,7 @@ describe('HTTP', () => {
     }
   });
 
-  test('sizes that are not told, or not the file’s', async () => {
+  test('sizes that are missing, or not the file’s', async () => {
     const sizeOf = async (/** @type {any} */ headers, /** @type {any} */ more = {}) =>
       (await server([() => answer(file, { headers, ...more })]).source.open(0, 0)).size;
     assert.equal(await sizeOf({}), undefined);
@@ -307,7 +307,7 @@ describe('HTTP', () => {
     assert.equal(asked.length, 1);
   });
 
-  test('who stalls is left, who is not wanted is hung up', async (t) => {
+  test('a stalled connection is dropped, an unneeded one is closed', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const settle = () => new Promise((done) => setImmediate(() => setImmediate(done)));
     /** @type {AbortSignal[]} */
@@ -971,7 +971,7 @@ describe('HTTP, one connection after another', () => {
     assert.equal(three.asked.length, 1);
   });
 
-  test('tries are counted from the last byte that came', async (t) => {
+  test('tries are counted from the last received byte', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const from = (/** @type {number} */ start, /** @type {number} */ stop) => () =>
       answerOf(
@@ -1078,7 +1078,7 @@ describe('HTTP, one connection after another', () => {
     );
   });
 
-  test('the size stays known, and only parts tell the whole’s', async (t) => {
+  test('the size stays known, and only parts have that of the whole', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const unsized = () =>
       answerOf(bodyOf([file.slice(7)]).body, { 'Content-Range': 'bytes 7-19/20' }, 206);
@@ -1134,7 +1134,7 @@ describe('HTTP, one connection after another', () => {
     assert.equal(page.seen.isCancelled, true);
   });
 
-  test('who is left while it waits for its next try leaves no timer', async () => {
+  test('an abort before the next try leaves no timer', async () => {
     const timers = () =>
       process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
     const before = timers();

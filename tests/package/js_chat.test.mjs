@@ -221,7 +221,7 @@ describe('forks and edits', () => {
     assert.equal(again.usage.cachedTokens, again.usage.promptTokens - 1);
   });
 
-  test('what cannot be edited is refused', async (t) => {
+  test('edits of other messages are refused', async (t) => {
     const { chat } = await openChat(t, { system });
     for (const index of [1, -1, 0.5, '0', undefined, Symbol('x')]) {
       assert.throws(() => chat.edit(/** @type {any} */ (index), 'x'), hasCode('ARG'));
@@ -473,7 +473,7 @@ describe('chat completions on a session', () => {
     await session.close();
   });
 
-  test('what does not go with it is refused', async (t) => {
+  test('incompatible options are refused', async (t) => {
     const engine = await openEngine(t);
     const other = await openEngine(t);
     const session = await engine.createSession();

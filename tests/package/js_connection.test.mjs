@@ -181,7 +181,7 @@ describe('bytes that only the page can read', () => {
     assert.deepEqual(notes.at(-1), ['close']);
   });
 
-  test('what is sent is a copy: the buffer of the caller stays', async () => {
+  test('messages are copied: the buffer of the caller stays', async () => {
     const bytes = Uint8Array.of(1, 2, 3);
     const open = async () => ({ position: 0, read: async () => bytes, cancel() {} });
     const { worker, connection, ready } = connect({ source: { open } });

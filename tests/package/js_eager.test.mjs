@@ -103,7 +103,7 @@ test('bytes that come without a pause let messages and steps in between', async 
   assert.deepEqual(fedAfterTurns, [1, 2, 3, 4]);
 });
 
-test('without eager nothing answers before the model is there', async (t) => {
+test('without eager nothing answers before the model is loaded', async (t) => {
   const server = await serveByPieces(t);
   let isOpen = false;
   const opening = openEngine(t, { url: server.url });
@@ -117,7 +117,7 @@ test('without eager nothing answers before the model is there', async (t) => {
   await opening;
 });
 
-test('the tokenizer and the template are there from the beginning', async (t) => {
+test('the tokenizer and the template are available from the beginning', async (t) => {
   const server = await serveByPieces(t);
   const opening = openEngine(t, { url: server.url, eager: true });
   await server.send(model.byteLength / 2);
@@ -126,7 +126,7 @@ test('the tokenizer and the template are there from the beginning', async (t) =>
   assert.match(await engine.applyTemplate([{ role: 'user', content: 'Hi' }]), /Hi/);
 });
 
-test('a download that fails ends what waits for it, and all that comes later', async (t) => {
+test('a download that fails ends waiting calls, and all later ones', async (t) => {
   const server = await serveByPieces(t);
   const opening = openEngine(t, { url: server.url, eager: true, retries: 0 });
   await server.send(model.byteLength / 2);

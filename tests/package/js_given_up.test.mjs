@@ -118,7 +118,7 @@ test('options that are null are left out; an invalid address is refused', async 
   await assert.rejects(lost, hasCode('ARG'));
 });
 
-test('who closes an engine that is being closed waits, too', async () => {
+test('a second close waits for the first', async () => {
   const { workers, worker } = keepWorkers();
   const engine = await createEngine({ file: modelPath, worker, threads: 2 });
   const first = engine.close();

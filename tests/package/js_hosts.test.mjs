@@ -78,7 +78,7 @@ function echo() {
   return new WebAssembly.Module(new Uint8Array([...head, ...sections.flat()]));
 }
 
-test('what a host does not bring fails, or does nothing', () => {
+test('missing functions of a host fail, or do nothing', () => {
   const memory = new WebAssembly.Memory({ initial: 1 });
   const bare = /** @type {any} */ (instantiate(echo(), memory, {}));
   for (const { name, parameters, hasResult } of IMPORTS) {
@@ -87,7 +87,7 @@ test('what a host does not bring fails, or does nothing', () => {
   }
 });
 
-test('what a host brings is called with what the module passes', () => {
+test('a host’s functions are called with the module’s arguments', () => {
   /** @type {unknown[][]} */
   const calls = [];
   const taken = (/** @type {string} */ name, /** @type {any} */ result) =>

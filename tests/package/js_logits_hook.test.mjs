@@ -123,7 +123,7 @@ for (const [host, open] of /** @type {[string, (t: any) => Promise<Engine>][]} *
       assert.ok(calls >= 10, `${calls}`);
     });
 
-    test('what is wrong ends its request alone', async (t) => {
+    test('an error ends only its request', async (t) => {
       const engine = await open(t);
       const thrown = new Error('no more');
       for (const [hook, code, words] of /** @type {[any, string, RegExp][]} */ ([

@@ -133,7 +133,7 @@ describe('loading', () => {
     ]);
   });
 
-  test('bytes go through one buffer, which is freed when all are there', () => {
+  test('bytes go through one buffer, which is freed when all have arrived', () => {
     const { native, numbers, log, acts, blocks, memory, fails, full } = instanceOf();
     const bytes = Uint8Array.from({ length: 2 * STAGING_BYTES + 5 }, (_, i) => i % 251);
     /** @type {Uint8Array[]} */
@@ -898,7 +898,7 @@ describe('an engine', () => {
     }
   });
 
-  test('pages go to the file and come back; without a file nothing is swapped', async (t) => {
+  test('pages are written to the file and read back; without a file nothing is swapped', async (t) => {
     const made = instanceOf();
     const envs = pretend(t, made);
     made.acts.engine_create = () => 5;

@@ -250,7 +250,7 @@ describe('overcome', () => {
     );
   });
 
-  test('… though that was the end of a file whose length was not told', async (t) => {
+  test('… even at the end of a file of unknown length', async (t) => {
     const { url, asked } = await listen(t, (request, response, count) => {
       const start = startOf(request);
       if (start >= model.length) response.writeHead(416).end();
@@ -276,7 +276,7 @@ describe('overcome', () => {
     );
   });
 
-  test('who gives up while a busy server is waited for leaves no timer behind', async (t) => {
+  test('an abort while waiting for a busy server leaves no timer', async (t) => {
     const { url, asked } = await listen(t, (_, response) => {
       response.writeHead(503, { 'Retry-After': '30' }).end();
     });
@@ -304,7 +304,7 @@ describe('overcome', () => {
     assert.equal(asked.length, 2);
   });
 
-  test('what is not wanted is not read: the directory alone', async (t) => {
+  test('only the directory is read if no more is needed', async (t) => {
     const hungUp = new AbortController();
     const { url, asked } = await listen(t, (_, response) => {
       response.writeHead(200, { 'Content-Length': model.length });

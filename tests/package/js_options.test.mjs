@@ -195,7 +195,7 @@ describe('more than there is', () => {
     assert.match(told[0], /64 threads are too many for the processors here, 8 are used/);
   });
 
-  test('what the engine refuses comes with its option and numbers', async () => {
+  test('refusals of the engine have the option and the numbers', async () => {
     await assert.rejects(
       createEngine({ file: modelPath, contextSize: 1e6 }),
       (/** @type {any} */ { cause }) => {
@@ -206,7 +206,7 @@ describe('more than there is', () => {
     );
   });
 
-  test('what the engine refuses is said with the name of the option', async (t) => {
+  test('refusals of the engine name the option', async (t) => {
     const engine = await openEngine(t, { file: modelPath, contextSize: 256, kvTokens: 48 });
     const load = (/** @type {object} */ options) => () =>
       openEngine(t, { file: modelPath, ...options });

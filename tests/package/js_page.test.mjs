@@ -664,7 +664,7 @@ describe('adapters', () => {
     assert.deepEqual(asked, [['removeAdapter', ['c']]]);
   });
 
-  test('what is none is refused before anything is asked', async () => {
+  test('invalid ones are refused before any request', async () => {
     const { adapters, asked } = adaptersWith();
     const bytes = Uint8Array.of(1);
     for (const options of [undefined, {}, { name: '' }, { name: 5 }, { name: 'a', scale: 1 }]) {

@@ -481,7 +481,7 @@ describe('memory', () => {
     assert.deepEqual([...copy, ...heap.read(100, 1)], [1, 0, 1]);
   });
 
-  test('what is passed in is terminated, in order, and given back', () => {
+  test('arguments are terminated, in order, and freed', () => {
     const { heap, freed } = heapOf();
     const passed = new Passed(heap);
     const text = passed.text('aö');
@@ -799,7 +799,7 @@ describe('listeners of a signal', () => {
     onAbort(undefined, action)();
   });
 
-  test('what is made for somebody who gave up is undone, and nothing listens on', async () => {
+  test('an engine for a caller that gave up is closed, and no listener remains', async () => {
     const one = heard();
     /** @type {number[]} */
     const undone = [];
@@ -961,7 +961,7 @@ describe('the table of calls', () => {
     }
   });
 
-  test('who uses a session, and who makes one', () => {
+  test('users and creators of sessions', () => {
     const using = Object.keys(calls).filter((name) => usesSession(callNamed(name)));
     assert.deepEqual(using.sort(), [
       ...['closeSession', 'dropFromSession', 'forkSession', 'saveState', 'sessionTokens'],

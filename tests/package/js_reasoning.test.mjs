@@ -60,7 +60,7 @@ function tokensOf({ logprobs }, open_ = '<think>', close = '</think>') {
 }
 
 describe('a limit of reasoning', () => {
-  test('the reasoning has so many tokens, then the answer comes', async (t) => {
+  test('the reasoning has this number of tokens, then the answer follows', async (t) => {
     const engine = await open(t, plain);
     const [free] = (await complete(engine)).choices;
     assert.ok(tokensOf(free) > 20, `${tokensOf(free)}`);

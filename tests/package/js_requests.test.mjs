@@ -895,7 +895,7 @@ describe('chat completions', () => {
     );
   });
 
-  test('a stream: roles first, pieces as they come, ends with timings, the usage last', async () => {
+  test('a stream: roles first, pieces as they arrive, ends with timings, the usage last', async () => {
     const { connection, completions } = open();
     const stream = await completions.create({
       messages,

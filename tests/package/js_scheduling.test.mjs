@@ -70,7 +70,7 @@ async function swapInPage(prompt) {
 }
 
 describe('priorities and pages', () => {
-  test('who is more urgent is served first', async (t) => {
+  test('more urgent requests are served first', async (t) => {
     const { engine, release } = await openHeldEngine(t, { kvTokens: 128, prefixCache: false });
     /** @type {string[]} */
     const ended = [];
@@ -130,7 +130,7 @@ describe('priorities and pages', () => {
     });
   }
 
-  test('pages that went to a file come back, and nothing stays behind', async (t) => {
+  test('pages that were written to a file are read back, and nothing remains', async (t) => {
     const folder = temporaryFolder();
     const options = { maxTokens: 48, ignoreEnd: true, temperature: 0.8 };
     const { engine, release } = await openHeldEngine(t, {

@@ -199,7 +199,7 @@ describe('requests side by side', () => {
     assert.equal(long.result?.usage.completionTokens, 400);
   });
 
-  test('what finds no pages waits, and nothing is lost', async (t) => {
+  test('requests without pages wait, and nothing is lost', async (t) => {
     const engine = await openEngine(t, { contextSize: 128, kvTokens: 128, prefixCache: false });
     const ask = () => read(engine.generate('Once upon a time', { ...greedy, maxTokens: 60 }));
     const all = await Promise.all(Array.from({ length: 6 }, ask));
@@ -518,7 +518,7 @@ describe('saved sessions', () => {
     assert.ok((await engine.loadState(bytes)).session);
   });
 
-  test('what was kept before stays when keeping fails', async (t) => {
+  test('the previous state stays when saving fails', async (t) => {
     const engine = await openEngine(t);
     const kept = join(folder, 'kept.wick');
     writeFileSync(kept, 'before');
@@ -543,7 +543,7 @@ describe('salts', () => {
     };
   };
 
-  test('what was read for one is not found by another, nor by those without', async (t) => {
+  test('text read with one salt is not found with another, nor without', async (t) => {
     const { cached } = await asker(t);
     // é in one piece and in two, and a long name that ends otherwise
     const long = 'x'.repeat(5000);
@@ -611,7 +611,7 @@ describe('salts', () => {
     assert.ok((await third.cached('a')) >= 32);
   });
 
-  test('what would be the same bytes, or nobody’s, is refused', async (t) => {
+  test('duplicate bytes, and bytes without an owner, are refused', async (t) => {
     const { engine } = await asker(t);
     for (const salt of /** @type {any[]} */ (['', 17, '\ud800', 'a\udc00', {}])) {
       assert.throws(() => engine.generate('a', { salt }), hasCode('ARG'));

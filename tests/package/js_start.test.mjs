@@ -108,7 +108,7 @@ describe('in a page', () => {
     assert.throws(() => start('http://'), { code: 'ARG', message });
   });
 
-  test('a file of another origin is imported by one of its own, whose address is given back', async (t) => {
+  test('a file of another origin is imported by a module of this one, whose address is revoked', async (t) => {
     inPage(t);
     /** @type {Blob[]} */
     const blobs = [];
@@ -507,7 +507,7 @@ describe('the connection', () => {
     await connection.close();
   });
 
-  test('what cannot be sent is refused, and nobody waits for it', async () => {
+  test('messages that cannot be sent are refused, and nothing waits for them', async () => {
     const { worker, connection } = await ready();
     const error = {
       code: 'ARG',

@@ -304,7 +304,7 @@ describe('requests', () => {
     }
   });
 
-  test('a step that needs bytes ends the steps until something comes', async (t) => {
+  test('a step that needs bytes ends the steps until some arrive', async (t) => {
     const { worker, acts, calls } = await ready(t);
     acts.step = () => STEP_WAIT_BYTES;
     worker.receive(generate(1));
@@ -457,7 +457,7 @@ describe('requests', () => {
     assert.equal(ending, `<|start|>assistant${header}pre`);
   });
 
-  test('what a session still does is finished before it is used again', async (t) => {
+  test('a session’s pending work is finished before it is used again', async (t) => {
     const { worker, acts, calls, happens, of } = await ready(t);
     acts.step = () => STEP_WAIT_BYTES;
     worker.receive(generate(1, { settings: { ...settings(), session: 3 } }));

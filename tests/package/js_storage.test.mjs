@@ -190,7 +190,7 @@ describe('states in a browser', () => {
     assert.deepEqual(log, ['open file', ['truncate', 0], 'flush', 'close']);
   });
 
-  test('who can write them', (t) => {
+  test('writers', (t) => {
     browse(t, { handle: undefined });
     assert.equal(canWriteHere(), true); // nobody: the error is reported here
     any(globalThis).FileSystemFileHandle = class {

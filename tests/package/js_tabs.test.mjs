@@ -262,7 +262,7 @@ describe('requests of tabs', () => {
     assert.equal(leader.worker().got('cancel').length, 1);
   });
 
-  test('what is on its way to who has cancelled is dropped', async (t) => {
+  test('data in flight to a cancelled reader is dropped', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];
     await Promise.all([leader.ready, tab.ready]);
@@ -397,7 +397,7 @@ describe('what others of the origin write', () => {
   });
 });
 
-describe('when the leader goes', () => {
+describe('when the leader is closed', () => {
   test('the next loads the model; open calls and requests continue without a piece twice', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];
@@ -427,7 +427,7 @@ describe('when the leader goes', () => {
     assert.deepEqual(request.failures, []);
   });
 
-  test('what has ended, was refused or was never sent is not asked again', async (t) => {
+  test('requests that ended, were refused or were never sent are not repeated', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];
     await Promise.all([leader.ready, tab.ready]);
@@ -457,7 +457,7 @@ describe('when the leader goes', () => {
     assert.equal(await next, 2);
   });
 
-  test('what waits is asked once, each completion from where it was', async (t) => {
+  test('waiting requests are repeated once, each completion from its position', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];
     await Promise.all([leader.ready, tab.ready]);

@@ -231,7 +231,7 @@ describe('required', { skip: shared.skip }, () => {
   });
 });
 
-describe('what a call is held to', () => {
+describe('the constraint of a call', () => {
   const marks = '{% if false %}<tool_call>{% endif %}';
   const city = {
     type: 'object',
@@ -310,7 +310,7 @@ describe('what a call is held to', () => {
     assert.equal(over.choices[0].message.tool_calls[0].function.arguments, json);
   });
 
-  test('what cannot be honoured is refused by name; auto runs all the same', async (t) => {
+  test('unsupported tools are refused by name; auto runs anyway', async (t) => {
     const engine = await openWith(t, '<assistant>');
     const far = { type: 'object', properties: { a: { $ref: 'https://example.com/x.json' } } };
     const wrong = [

@@ -174,7 +174,7 @@ describe('what the model writes', () => {
     for (const piece of first) assert.deepEqual(Object.keys(piece), ['index', 'function']);
   });
 
-  test('a reply that is cut off keeps what there is of its call', async (t) => {
+  test('a reply that is cut off keeps the written part of its call', async (t) => {
     const engine = await open(t, plain);
     const whole = await complete(engine, call('Oslo'));
     const cut = { max_tokens: whole.usage.completion_tokens - 12 };

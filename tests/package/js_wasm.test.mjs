@@ -30,7 +30,7 @@ describe('the module', () => {
   const response = (type, body, status = 200) =>
     new Response(body, { status, headers: { 'Content-Type': type } });
 
-  test('comes as bytes, a part of bytes, a module, a file or a response', async () => {
+  test('is given as bytes, a part of bytes, a module, a file or a response', async () => {
     const file = join(folder, 'm.wasm');
     writeFileSync(file, exporting);
     const padded = Uint8Array.from([1, 2, ...exporting, 3]);

@@ -105,7 +105,7 @@ describe('the order of requests that wait', () => {
     }
   });
 
-  test('the first is the first of all, whatever came and went', () => {
+  test('the first is the first of all, whatever was added and removed', () => {
     /** @type {WaitingRequests<any>} */
     const waiting = new WaitingRequests();
     /** @type {any[][]} */

@@ -281,7 +281,7 @@ test('JSON is refused as JSON', async () => {
   assert.equal(link.shown, 'I do not know that.');
 });
 
-test('what a user has begun may be completed; what follows is held', async () => {
+test('a word that the user began may be completed; the rest is checked', async () => {
   const begun = await hear('rble is a cat.', { prefix: 'The zo' });
   assert.deepEqual([begun.shown, begun.ways], ['rble is a cat.', []]);
   const next = await hear(' is a florp.', { prefix: 'The cat', again: ' is a cat.' });

@@ -80,7 +80,7 @@ describe('a server', () => {
     assert.equal((await store.check(url, { fetch: wrong })).state, 'unknown');
   });
 
-  test('tells the size alone, with the whole file or with a part of it', async (t) => {
+  test('reports only the size, with the whole file or a part of it', async (t) => {
     const { store, url } = await begin(t);
     const [own, others] = [String(model.length), String(model.length + 1)];
     /** @type {[number, Record<string, string>, string][]} */

@@ -303,7 +303,7 @@ const foreign =
     return Object.defineProperty(seen, 'type', { value: 'cors' });
   };
 
-describe('what a download of another origin tells', () => {
+describe('the information about a download of another origin', () => {
   /** @param {TestContext} t @param {Record<string, string>} [headers] */
   async function told(t, headers) {
     const all = await begin(t);
@@ -314,7 +314,7 @@ describe('what a download of another origin tells', () => {
     return { ...all, progress, options: { fetch: foreign(headers), onProgress } };
   }
 
-  test('is what has come, chunk or not, and the size that is promised', async (t) => {
+  test('counts the received bytes, in chunks or not, and the promised size', async (t) => {
     const { store, url, state, progress, options } = await told(t);
     state.fault = () => ({ cut: 100_000, stall: true });
     const stop = new AbortController();
@@ -361,7 +361,7 @@ describe('what a download of another origin tells', () => {
     });
 });
 
-describe('those who want the same model', () => {
+describe('callers that need the same model', () => {
   test('in one page share a download', async (t) => {
     const { store, url, state } = await begin(t);
     const entries = await Promise.all([store.get(url), store.get(url), store.get(url)]);
@@ -469,7 +469,7 @@ describe('where there is no room', () => {
     }
   });
 
-  test('where nothing can be written any more a whole model is read, and no server is asked', async (t) => {
+  test('if nothing can be written any more, a complete model is read without asking a server', async (t) => {
     const disk = new MemoryDisk();
     const { store, url, state } = await begin(t, { disk });
     await store.get(url);

@@ -115,7 +115,7 @@ describe('in Node', () => {
     assert.equal(state.headers[0]['x-own'], 'a');
   });
 
-  test('a connection that breaks is resumed, and the caller hears of it', async (t) => {
+  test('a connection that breaks is resumed, and this is reported to the caller', async (t) => {
     const { url, state } = await begin(t);
     state.fault = (start) => (start === 0 ? { cut: 1_000_000 } : undefined);
     /** @type {string[]} */
@@ -320,7 +320,7 @@ const visitsIn = (browser) => async (/** @type {string} */ script) => {
   }
 };
 
-test('Chromium keeps what it loads', { skip: locate('chromium').skip }, async (t) => {
+test('Chromium keeps loaded models', { skip: locate('chromium').skip }, async (t) => {
   const browser = await launchChromium();
   t.after(() => browser.close());
   await keepsByDefault(visitsIn(await browser.newContext()));
@@ -388,13 +388,13 @@ test('messages of others in the channel of the store are passed by', {
   assert.deepEqual(failures, []);
 });
 
-test('Firefox keeps what it loads', { skip: locate('firefox').skip }, async (t) => {
+test('Firefox keeps loaded models', { skip: locate('firefox').skip }, async (t) => {
   const firefox = await launchFirefox();
   t.after(() => firefox.close());
   await keepsByDefault(visitsIn(firefox));
 });
 
-test('WebKitGTK keeps what it loads', { skip: locate('webkitDriver').skip }, async (t) => {
+test('WebKitGTK keeps loaded models', { skip: locate('webkitDriver').skip }, async (t) => {
   const page = await launchWebKit();
   t.after(() => page.close());
   await keepsByDefault(async (script) => {

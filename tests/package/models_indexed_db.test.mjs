@@ -145,7 +145,7 @@ describe('models in IndexedDB', () => {
     await backend.close();
   });
 
-  test('what opens after the store was closed is closed, too', async (t) => {
+  test('a connection that opens after the store was closed is closed, too', async (t) => {
     const request = holdOpen(t);
     const backend = new IndexedDbBackend();
     const opening = backend.open();
@@ -157,7 +157,7 @@ describe('models in IndexedDB', () => {
     assert.ok(closed > 0);
   });
 
-  test('who changes or removes the database is not kept waiting, and it is opened again', async () => {
+  test('a tab that changes or removes the database does not wait, and it is opened again', async () => {
     const backend = new IndexedDbBackend();
     await backend.writeRecord(recordOf('kept'));
     await new Promise((settle, fail) => {

@@ -262,7 +262,7 @@ async function readsWhileItIsWritten(browser) {
   assert.deepEqual(told, { missing: 0, isMany: true, last: 59 });
 }
 
-test('Chromium: a record that another tab replaces is there at every moment', {
+test('Chromium: a record that another tab replaces always exists', {
   skip: locate('chromium').skip || !isFull,
 }, async (t) => {
   const browser = await launchChromium();
@@ -270,7 +270,7 @@ test('Chromium: a record that another tab replaces is there at every moment', {
   await readsWhileItIsWritten(await browser.newContext());
 });
 
-test('Firefox: a record that another tab replaces is there at every moment', {
+test('Firefox: a record that another tab replaces always exists', {
   skip: locate('firefox').skip,
 }, async (t) => {
   const firefox = await launchFirefox();

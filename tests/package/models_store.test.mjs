@@ -288,7 +288,7 @@ describe('a model that is opened', () => {
     assert.deepEqual([kept?.sums, kept?.fingerprint, kept?.hash], [[null], null, null]);
   });
 
-  test('what another tab tells of it', async () => {
+  test('the reports of another tab about it', async () => {
     const { open } = await openWith({});
     assert.equal(open.progress, undefined);
     open.hear({ received: 5 });
@@ -317,7 +317,7 @@ describe('a model that is opened', () => {
     }
   });
 
-  test('who has left waits for nothing, and one that is stopped is read no more', async () => {
+  test('a reader that left waits for nothing, and a stopped one is not read', async () => {
     const { open } = await openWith({}, whole);
     await open.complete(() => true);
     assert.equal(open.record, undefined);
@@ -344,7 +344,7 @@ test('a store that is closed ends its downloads', { timeout: 10_000 }, async (t)
   await assert.rejects(got, hasCode('CLOSED'));
 });
 
-test('other tabs hear every 200 ms how much has come', async (t) => {
+test('other tabs get the progress every 200 ms', async (t) => {
   let nowMs = 0;
   t.mock.method(performance, 'now', () => nowMs);
   /** @type {[number, any][]} */
@@ -708,7 +708,7 @@ describe('a folder', () => {
     await assert.rejects(openModels({ folder: /** @type {any} */ (1) }), hasCode('ARG'));
   });
 
-  test('a model whose file was cut is none: its rest is fetched again', async (t) => {
+  test('a model whose file was cut is incomplete: its rest is fetched again', async (t) => {
     const server = await newServer(t);
     const folder = newFolder(t);
     const store = new ModelStore(new FolderBackend(folder));

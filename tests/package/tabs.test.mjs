@@ -207,7 +207,9 @@ test('when the leader is closed another tab takes over', { skip }, async (t) => 
   await waitUntilEmpty(third);
 });
 
-test('what was read comes back where a page has kept it', { skip: skip || !isFull }, async (t) => {
+test('the saved state is restored if the page has kept it', {
+  skip: skip || !isFull,
+}, async (t) => {
   const newTab = await newBrowser(t);
   const [first, second] = [await newTab(), await newTab()];
   await first.evaluate(open, { model, shared: 'kept' });

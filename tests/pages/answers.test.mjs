@@ -159,7 +159,7 @@ test('code keeps its button, which copies it', { skip: skip || !isFull }, async 
   assert.equal(await body.locator('.copy-code').innerText(), 'Copy');
 });
 
-test('what is typed while it answers stays; the focus goes from Send to Stop and back', {
+test('input during an answer stays; the focus moves from Send to Stop and back', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -212,7 +212,7 @@ test('an answer that fails can be requested again, an engine that crashed is loa
   assert.equal(await page.getByText('Answer again').count(), 0);
 });
 
-test('Enter in a dialog does what its main button does', { skip: skip || !isFull }, async (t) => {
+test('Enter in a dialog presses its main button', { skip: skip || !isFull }, async (t) => {
   const page = await openPage(t);
   await page.click('#open-settings');
   await page.fill('[name=topK]', '7');

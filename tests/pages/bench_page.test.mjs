@@ -104,7 +104,7 @@ test('a run on the built-in model: speeds, ops, environment, JSON and Markdown',
   await close();
 });
 
-test('a stop keeps what was measured', { skip: skip || !isFull }, async () => {
+test('a stop keeps the measured results', { skip: skip || !isFull }, async () => {
   const { page, problems, close } = await openPage();
   // 40,000 tokens: it is stopped long before its end
   await run(page, { ...small, threads: '1', tokens: '400', repetitions: '100' });

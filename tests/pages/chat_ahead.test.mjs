@@ -52,7 +52,7 @@ async function type(page, text) {
   await untilBegun(page, text);
 }
 
-test('what begins answers cannot be loaded: nothing is begun, and Enter answers', {
+test('if the code for early answers cannot be loaded, none is started, and Enter answers', {
   skip,
 }, async (t) => {
   const page = await open(t);
@@ -67,7 +67,7 @@ test('what begins answers cannot be loaded: nothing is begun, and Enter answers'
   assert.match(await askReal(page, 'What is Wick?'), /\w/);
 });
 
-test('what is typed is answered at Enter with what would have been answered, and says so', {
+test('the early answer at Enter is the same as without, and says so', {
   skip,
 }, async (t) => {
   const texts = ['Tell me a story about a fox.', 'What is Wick?'];

@@ -184,7 +184,7 @@ test('sizes and facts that lie are refused before anything of that size is made'
     assert.match((await read(withHead(bytes, change))).why, /not signed by any of your keys/);
 });
 
-test('another text with the digest of its own is not what was signed; a signature of another book neither', async () => {
+test('another text with its own digest does not match the signature; nor does a signature of another book', async () => {
   const bytes = await written();
   const other = await writeBook({ ...book, title: 'Hens' }, 'Hens!', { reading, bytes: state });
   const theirs = new Uint8Array(await other.arrayBuffer());
@@ -230,7 +230,7 @@ test('a key that is invalid, or not its own pair, is refused; the one before sti
   assert.equal((await store.listKeys()).length, 2);
 });
 
-test('a longer reading is not replaced by a shorter one, and goes with its book', async () => {
+test('a longer saved state is not replaced by a shorter one, and is deleted with its book', async () => {
   await store.addBook(book, text);
   const { key, size, pieces, ...facts } = reading;
   const long = new Uint8Array(9 << 20).fill(3);

@@ -39,7 +39,7 @@ const textOf = (round) =>
     (_, line) => `Fox ${line} of book ${round} lives in a small house by the river.\n`,
   ).join('');
 
-test('killed while a book is read: its text is there, and nothing is read twice that was stored', {
+test('killed while a book is read: its text is kept, and no stored part is read twice', {
   skip,
 }, async (t) => {
   const context = await browser().newContext({ viewport: { width: 1280, height: 800 } });

@@ -245,7 +245,7 @@ test('Forget and words in a talk about a book read nothing of the book again', {
   assert.ok(Number(prompt) - Number(known) < 60, `${known} of ${prompt}, ${tokens} of the book`);
 });
 
-test('opening a book reads none of it, where its text as a question is read whole', {
+test('opening a book reads none of it, while its text as a question is read completely', {
   skip: skip || !isFull,
 }, async (t) => {
   const context = await newContext(t);
@@ -495,7 +495,7 @@ test('another model says that a book must be read again for it', {
   await untilRead(page, 'models.txt');
 });
 
-test('what was deleted comes back, with what was read of it', {
+test('a deleted book comes back, with its saved state', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t));

@@ -87,7 +87,7 @@ const heldDownload = `globalThis.holdDownload = (_, { signal, onProgress }) => n
   signal.addEventListener('abort', () => fail(signal.reason));
 });`;
 
-test('while a model downloads and an answer comes, a conversation is edited, forgotten, deleted and had back; the download continues', {
+test('while a model downloads and an answer is written, a conversation is edited, forgotten, deleted and restored; the download continues', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);

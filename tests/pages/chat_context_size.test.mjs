@@ -28,7 +28,7 @@ describe('sizes', () => {
       { tokens: 20_000, moreBytes: 15904e3, fits: true },
     ]);
   });
-  test('what the device has no memory for does not fit; what is in use does', () => {
+  test('a model without enough memory does not fit; the one in use does', () => {
     const fitting = (/** @type {any} */ one, /** @type {number} */ limit) =>
       sizesOf(one, limit).map(({ fits }) => fits);
     assert.deepEqual(fitting(model, 15e6), [true, true, false, false]);

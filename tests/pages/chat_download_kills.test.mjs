@@ -54,7 +54,7 @@ async function untilLoaded(page) {
   await untilTrue(page, isLoaded);
 }
 
-test('killed while a model downloads: what was typed is there, and nothing that is stored is fetched again', {
+test('killed while a model downloads: input is kept, and no stored part is fetched again', {
   skip,
 }, async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'wick-kills-'));

@@ -33,7 +33,7 @@ async function dragWord(page) {
   await page.mouse.up();
 }
 
-test('what is selected in an answer is dragged into the box; a link that is dropped elsewhere is not opened', {
+test('text selected in an answer is dragged into the box; a link that is dropped elsewhere is not opened', {
   skip,
 }, async (t) => {
   const page = await openPage(t);

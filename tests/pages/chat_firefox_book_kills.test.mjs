@@ -66,7 +66,7 @@ const end = `${begin}${look}
   await until('read', isRead);
   return { found, left: await stored(), least: leastBar };`;
 
-test('Firefox is killed while a book is read: its text is there, and nothing is read twice that was stored', {
+test('Firefox is killed while a book is read: its text is kept, and no stored part is read twice', {
   skip: locate('firefox').skip,
 }, async (t) => {
   const profile = mkdtempSync(join(tmpdir(), 'wick-firefox-'));

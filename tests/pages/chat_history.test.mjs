@@ -92,7 +92,7 @@ test('New chat during Back stays open', {
   assert.equal(await page.inputValue('#prompt'), 'Something else');
 });
 
-test('Back to a conversation that was deleted says so, and it can be had back', {
+test('Back to a deleted conversation says so, and it can be restored', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options });
@@ -130,7 +130,7 @@ test('so does an address of a conversation that was deleted, or is not here', {
   assert.equal(await page.isVisible('#notice'), false);
 });
 
-test('what is typed and not sent has a place in the history', {
+test('unsent input has a place in the history', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options });

@@ -144,7 +144,7 @@ const stateOf = (turns) =>
     }),
   );
 
-test('killed while tools run and questions are forgotten: what was kept of both is there', {
+test('killed while tools run and questions are forgotten: the stored part of both is kept', {
   skip,
 }, async (t) => {
   const context = await browser.newContext({ serviceWorkers: 'block' });
@@ -218,7 +218,7 @@ async function openAny(page, where) {
   );
 }
 
-test('two tabs at random: the union of what was typed is there, and both show it', {
+test('two tabs at random: the input of both is kept, and both show it', {
   skip,
 }, async (t) => {
   const context = await browser.newContext({

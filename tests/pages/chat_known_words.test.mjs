@@ -90,7 +90,7 @@ for (const [name, reply] of /** @type {[string, any][]} */ ([
     await page.locator('[data-fact="Known words"]', { hasText: 'no list of words' }).waitFor();
   });
 
-test('the list does not come: nobody waits for it', { skip }, async (t) => {
+test('the list does not arrive: nothing waits for it', { skip }, async (t) => {
   const page = await open(t, 'The capital is Zorble.', (one) => one.route(LIST, () => {}));
   assert.equal(await askReal(page, 'the capital of France?'), 'The capital is Zorble.');
 });

@@ -49,7 +49,7 @@ const toldFor = (page, question) =>
 /** @param {Page} page @returns {Promise<string[]>} the model's last prompt */
 const told = (page) => page.evaluate('bodies.at(-1).messages.map(({ content }) => content)');
 
-test('what was forgotten a month ago is looked for once a day, not at each start', {
+test('turns forgotten a month ago are searched once a day, not at each start', {
   skip: skip || !isFull,
 }, async (t) => {
   const script = `globalThis.reads = [];
@@ -195,7 +195,7 @@ test('it is undone at once, and from its line after a reload', {
   await untilKept(page, ({ turns }) => turns.every(({ forgotten }) => !forgotten));
 });
 
-test('a reload right after the click loses nothing, even if the code of it has not come', {
+test('a reload right after the click loses nothing, even before the code is loaded', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -238,7 +238,7 @@ test('where the code of it cannot be had, nothing is forgotten, then or later', 
   await untilShown(page, ['First', 'One.']);
 });
 
-test('the only question: its title goes, too, and the next one begins again', {
+test('the only question: its title is removed, too, and the next one starts over', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -366,7 +366,7 @@ test('exported files contain no forgotten turns, and are imported completely', {
   }
 });
 
-test('another tab forgets while an answer comes here: it comes to its end, and the next knows', {
+test('another tab forgets while an answer is written here: the answer is completed, and the next one respects it', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);

@@ -219,7 +219,7 @@ test('the list of models: damage is found and mended, a model is deleted after a
   assert.equal(await storedBytes(page), 0);
 });
 
-test('where there is no room a model is loaded, not kept, and the page says what could go', {
+test('without room a model is loaded but not kept, and the page lists what could be deleted', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);

@@ -46,7 +46,7 @@ test('the text of a PDF is in the message, page by page; the library comes when 
   await untilKept(page, ({ drafts }) => drafts.some(({ text }) => text.includes('[Page 3]')));
 });
 
-test('what cannot be read says why, and what was typed stays', {
+test('unreadable files are reported with the reason, and input stays', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -70,7 +70,7 @@ test('what cannot be read says why, and what was typed stays', {
   assert.match(await page.innerText('#notice-text'), /^scan\.pdf: it has no text/);
 });
 
-test('a PDF whose reading takes a while tells its pages', { skip }, async (t) => {
+test('a PDF that takes a while to read reports its pages', { skip }, async (t) => {
   const script = `const now = performance.now.bind(performance);
     performance.now = () => 5000 * now(); // a slow device
     globalThis.told = [];

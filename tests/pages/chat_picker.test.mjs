@@ -67,7 +67,7 @@ describe('what names a model', () => {
   }
 });
 
-describe('what is said of a model', () => {
+describe('the description of a model', () => {
   const facts = {
     ...{ architecture: 'qwen3', name: 'Test', parameters: 6e8, contextTrained: 32768 },
     ...{ contextTokens: 4096, needBytes: 1.2e9, fileBytes: 6e8, activeBytes: 6e8 },

@@ -14,7 +14,7 @@ import { takePicture } from '../support/pictures.mjs';
 
 const { skip, openPage } = useChat('chat-reading');
 
-test('what a model thinks is folded, with its time, and kept with the answer', {
+test('reasoning is folded, with its time, and kept with the answer', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -169,7 +169,7 @@ test('a larger model is offered once, after the first answer that knows nothing'
   assert.equal(await page.isHidden('#notice'), true);
 });
 
-test('what is offered covers no end of the answer, on a low screen either', {
+test('suggestions never cover the end of the answer, even on a low screen', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options: { viewport: { width: 640, height: 400 } } });

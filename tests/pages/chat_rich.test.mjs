@@ -103,7 +103,7 @@ test('code has colours, formulas are typeset, pictures are their words; the libr
   await takePicture(page, 'chat-rich-phone');
 });
 
-test('while an answer comes, a block that still grows has no colours yet, the others do', {
+test('while an answer is written, an unfinished block has no colours yet, the others do', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -175,7 +175,7 @@ test('without its library a formula is read as it was written', {
   assert.equal(await page.locator('.formula').count(), 0);
 });
 
-test('an answer that comes before its libraries is read as text, and is rendered when they are there', {
+test('an answer that arrives before its libraries is shown as text, and rendered when they are loaded', {
   skip,
 }, async (t) => {
   const page = await openPage(t);

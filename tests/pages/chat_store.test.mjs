@@ -91,7 +91,7 @@ for (const [kind, open] of Object.entries({
       await store.close();
     });
 
-    test('what is deleted for good takes its turns along; one that is asked in comes back', async () => {
+    test('permanent deletion removes the turns; a conversation that gets a question comes back', async () => {
       const store = new Store(await open());
       const [about, other] = [newConversation(), newConversation()];
       const first = turnOf(about);
@@ -115,7 +115,7 @@ for (const [kind, open] of Object.entries({
       await store.close();
     });
 
-    test('what another tab deleted for good stays gone, unless something is said in it', async () => {
+    test('a conversation that another tab deleted permanently stays deleted, unless it gets a message', async () => {
       const store = new Store(await open());
       const about = newConversation();
       const first = turnOf(about);
@@ -155,7 +155,7 @@ for (const [kind, open] of Object.entries({
   });
 }
 
-test('two tabs at once: the union of what they say is there', async () => {
+test('two tabs at once: the messages of both are kept', async () => {
   const tabs = [new Store(await openDisk()), new Store(await openDisk())];
   const about = newConversation();
   const root = turnOf(about);

@@ -577,7 +577,7 @@ async function showsBoth(run, openSecond) {
   }
 }
 
-test('two tabs of Firefox show what is said in the other one, and lose nothing of what is said in both at once', {
+test('two tabs of Firefox show each other’s messages, and lose none of those sent at the same time', {
   skip: locate('firefox').skip,
 }, async (t) => {
   const firefox = await launchFirefox();

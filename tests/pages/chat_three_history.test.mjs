@@ -52,7 +52,7 @@ const passes = [
     { shown: [], box: 'Something else' },
   ],
   [
-    'Back to a conversation that was deleted says so, and it can be had back',
+    'Back to a deleted conversation says so, and it can be restored',
     `${helpers}
     await talkAbout('owls', 'trees');
     openList();
@@ -71,7 +71,7 @@ const passes = [
     { stays: true },
   ],
   [
-    'what is typed and not sent has a place in the history',
+    'unsent input has a place in the history',
     `${helpers}
     await talkAbout('lakes');
     one('#new-chat').click();

@@ -166,7 +166,7 @@ test('where the model does not know how to call tools, the switch says so', { sk
   }
 });
 
-test('what the model calls is text, however odd, and what cannot run says so', {
+test('calls of the model are shown as text, however odd, and failures are reported', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -205,7 +205,7 @@ const hostile = [
   ['<script>globalThis.isHarmed = true</script>', '{"a":"<img src=x onerror=isHarmed=true>"}'],
 ];
 
-test('calls that mean harm are shown as text and told of, harm nothing, and are there after a reload', {
+test('malicious calls are shown as text and reported, do no harm, and are kept after a reload', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options: { viewport: { width: 390, height: 780 } } });

@@ -249,7 +249,7 @@ test('settings that a file brings are within their limits, or as usual', {
   assert.ok(seed >= 0, `${seed}`);
 });
 
-test('what was typed is there after a reload, and where a tab was that is gone', {
+test('input is kept after a reload, and when its tab is gone', {
   skip,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -329,7 +329,7 @@ test('after the page was closed, a question and half an answer are kept, and the
   assert.deepEqual(await shown(third), ['Nobody answers', `${begun} there was a fox.`]);
 });
 
-test('two tabs see each other: questions, answers while they come, and the end of a tab', {
+test('two tabs see each other: questions, answers while they stream, and the end of a tab', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);

@@ -51,7 +51,7 @@ async function ask(page) {
   return page.locator('.message.assistant .body').innerText();
 }
 
-test('the page is there without a network, isolated, and answers', { skip }, async (t) => {
+test('the page works without a network, isolated, and answers', { skip }, async (t) => {
   const server = await serve({ root: site });
   const page = await newPage(t);
   await page.goto(server.url);
@@ -69,7 +69,7 @@ test('the page is there without a network, isolated, and answers', { skip }, asy
   assert.equal(icon, true);
 });
 
-test('a new build is there at once, and kept from then on', {
+test('a new build is used at once, and kept from then on', {
   skip: skip || !isFull,
 }, async (t) => {
   const folder = temporaryFolder();

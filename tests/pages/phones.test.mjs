@@ -280,7 +280,7 @@ test('an iPhone, an iPad and an Android phone are phones, a Mac is not', { skip 
   ]);
 });
 
-test('what is typed after a database connection died is stored over a new one', {
+test('input after a lost database connection is stored over a new one', {
   skip,
 }, async (t) => {
   const page = await openPage(t, {

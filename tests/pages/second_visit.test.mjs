@@ -202,7 +202,7 @@ test('each conversation has a separate state, and goes with it', { skip }, async
   });
 });
 
-test('what is damaged is refused by name, and the next visit has a new state', {
+test('a damaged state is refused by name, and the next visit has a new one', {
   skip,
 }, async (t) => {
   const profile = await newContext(t);
@@ -262,7 +262,7 @@ test('the state of another model is not used, and replaced', {
   });
 });
 
-test('who does not want to be remembered is not', { skip }, async (t) => {
+test('nothing is remembered if the user opted out', { skip }, async (t) => {
   const profile = await newContext(t);
   await visit(profile, async (page) => {
     await ask(page, 'What is Wick?');

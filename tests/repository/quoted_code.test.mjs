@@ -48,7 +48,7 @@ test('a block without a file before it is not a quote', () => {
   );
 });
 
-test('the page about extensions quotes its example, and each line stands in the code', () => {
+test('the page about extensions quotes its example, and each line is in the code', () => {
   const page = readFileSync(join(root, 'docs/extending.md'), 'utf8');
   const read = (/** @type {string} */ path) => readFileSync(join(root, path), 'utf8');
   const { quotes, faults } = checkQuotes(page, read);

@@ -157,7 +157,7 @@ const anchorsOf = (file) =>
 for (const name of documents) {
   const text = readFileSync(join(root, name), 'utf8');
 
-  test(`${name}: what it links to is there`, () => {
+  test(`${name}: its links exist`, () => {
     for (const [, target, anchor] of text.matchAll(/\]\(([^)#]*)(?:#([^)]+))?\)/g)) {
       if (/^[a-z]+:/.test(target)) continue;
       const file = target === '' ? join(root, name) : join(root, dirname(name), target);
@@ -166,7 +166,7 @@ for (const name of documents) {
     }
   });
 
-  test(`${name}: its commands of make and node are there`, () => {
+  test(`${name}: its commands of make and node exist`, () => {
     const makefiles = ['Makefile', 'library/library.mk', 'component/component.mk']
       .map((file) => readFileSync(join(root, file), 'utf8'))
       .join('\n');

@@ -92,7 +92,7 @@ describe('the page on the seed systems', () => {
     }
   });
 
-  test('what only tests use, no other room calls', () => {
+  test('functions for tests are called by no other room', () => {
     const folders = ['include', 'src', 'wasi', 'web'];
     const all = folders.flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
