@@ -175,8 +175,8 @@ test('by words without a model; files that are not notes are reported, and HTML 
   await page.click('#skipped-title');
   const skipped = await page.locator('#skipped-list').innerText();
   for (const words of [
-    /picture\.md: no text/,
-    /zeros\.txt: no text/,
+    /picture\.md: not UTF-8 text/,
+    /zeros\.txt: not UTF-8 text/,
     /huge\.md: larger than 20 MB/,
   ])
     assert.match(skipped, words);
@@ -197,7 +197,7 @@ test('by words without a model; files that are not notes are reported, and HTML 
   assert.deepEqual(await violations(page), []);
 });
 
-test('the guide is a folder that everybody has', { skip: skipChromium }, async (t) => {
+test('the guide can be opened as an example folder', { skip: skipChromium }, async (t) => {
   const page = await openPage(await openContext(t));
   await page.click('#try-example');
   await page.locator('#folder-state', { hasText: /^Guide of Wick: \d+ notes, / }).waitFor();
@@ -248,7 +248,7 @@ test('by meaning; only new or changed notes are embedded again; without a networ
   rmSync(join(folder, 'old.md'));
   writeFileSync(join(folder, 'garden.md'), garden.replace('evening', 'morning')); // one of two passages
   writeFileSync(join(folder, 'new.md'), '# New\n\nSomething else.\n');
-  await choose(page, folder, /3 notes, 4 passages\. 2 new or changed, 1 gone/);
+  await choose(page, folder, /3 notes, 4 passages\. 2 new or changed, 1 removed/);
   await whole(page);
   const kept = /** @type {any[]} */ (
     await page.evaluate(`new Promise((settle) => {
@@ -326,7 +326,7 @@ test('thousands of notes and one of 5 MB: a pause, a reload, and on from there',
   );
   await page.click('#pause');
   const again = performance.now();
-  await choose(page, folder, /0 new or changed, 0 gone/);
+  await choose(page, folder, /0 new or changed, 0 removed/);
   t.diagnostic(`3,001 unchanged notes looked at in ${Math.round(performance.now() - again)} ms`);
 });
 
@@ -459,15 +459,15 @@ test('two folders with one name are kept separate, and each is recognised again'
     'letter.md': letter,
     'README.md': '# Second\n\nOf trains and more.\n',
   });
-  await choose(page, first, /^my notes: 2 notes, 3 passages\. 2 new or changed, 0 gone/);
-  await choose(page, second, /^my notes \(2\): 2 notes, 2 passages\. 2 new or changed, 0 gone/);
+  await choose(page, first, /^my notes: 2 notes, 3 passages\. 2 new or changed, 0 removed/);
+  await choose(page, second, /^my notes \(2\): 2 notes, 2 passages\. 2 new or changed, 0 removed/);
   await page.fill('#query', 'roses');
   await page.locator('#words-note', { hasText: 'No note has these words' }).waitFor();
   writeFileSync(join(first, 'README.md'), '# First\n\nOf roses, and changed.\n');
-  await choose(page, first, /^my notes: 2 notes, 3 passages\. 1 new or changed, 0 gone/);
+  await choose(page, first, /^my notes: 2 notes, 3 passages\. 1 new or changed, 0 removed/);
   await page.reload();
   await page.locator('#folder-state', { hasText: /^my notes: 2 notes/ }).waitFor();
-  await choose(page, second, /^my notes \(2\): 2 notes, 2 passages\. 0 new or changed, 0 gone/);
+  await choose(page, second, /^my notes \(2\): 2 notes, 2 passages\. 0 new or changed, 0 removed/);
 });
 
 /** Steps that only scripted browsers need: a folder is given as files of its field. */
