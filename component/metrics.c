@@ -94,15 +94,16 @@ static void put_durations(const server *of, buffer *out) {
 
 static void put_requests(const wick_stats *stats, buffer *out) {
   static const char NOW[] = "wick_requests", ENDED[] = "wick_requests_finished_total";
-  put_head(out, NOW, "gauge", "Requests now.");
+  put_head(out, NOW, "gauge", "Current requests.");
   put_value(out, NOW, "{state=\"running\"}", stats->running);
   put_value(out, NOW, "{state=\"waiting\"}", stats->waiting);
   put_value(out, NOW, "{state=\"paused\"}", stats->paused);
-  put_head(out, "wick_requests_submitted_total", "counter", "Requests taken.");
+  put_head(out, "wick_requests_submitted_total", "counter", "Accepted requests.");
   put_value(out, "wick_requests_submitted_total", "", stats->submitted);
-  put_head(out, "wick_requests_refused_total", "counter", "Refused: the queue was full.");
+  put_head(out, "wick_requests_refused_total", "counter",
+           "Requests refused because the queue was full.");
   put_value(out, "wick_requests_refused_total", "", stats->refused);
-  put_head(out, ENDED, "counter", "Requests that ended.");
+  put_head(out, ENDED, "counter", "Finished requests.");
   put_value(out, ENDED, "{reason=\"stop\"}", stats->stopped);
   put_value(out, ENDED, "{reason=\"length\"}", stats->length);
   put_value(out, ENDED, "{reason=\"abort\"}", stats->aborted);
@@ -113,8 +114,7 @@ static void put_preemptions(const wick_stats *stats, buffer *out) {
   static const char SWAPS[] = "wick_swaps_total";
   put_head(out, "wick_preemptions_total", "counter", "Pages evicted for other requests.");
   put_value(out, "wick_preemptions_total", "", stats->preempted);
-  put_head(out, SWAPS, "counter",
-           "Requests whose pages went to the swap file, came back, failed to.");
+  put_head(out, SWAPS, "counter", "Preempted requests: pages swapped out, swapped in, failed.");
   put_value(out, SWAPS, "{kind=\"out\"}", stats->swapped_out);
   put_value(out, SWAPS, "{kind=\"in\"}", stats->swapped_in);
   put_value(out, SWAPS, "{kind=\"failed\"}", stats->swap_failed);
@@ -123,7 +123,7 @@ static void put_preemptions(const wick_stats *stats, buffer *out) {
 static void put_tokens(const wick_stats *stats, buffer *out) {
   static const char NAME[] = "wick_tokens_total";
   put_head(out, NAME, "counter",
-           "Tokens: read, taken from the prefix cache, read again, written, proposed, accepted.");
+           "Tokens: read, cached, read again, generated, proposed, accepted.");
   put_value(out, NAME, "{kind=\"prompt\"}", stats->tokens_prompt);
   put_value(out, NAME, "{kind=\"cached\"}", stats->tokens_cached);
   put_value(out, NAME, "{kind=\"recomputed\"}", stats->tokens_recomputed);
@@ -132,7 +132,7 @@ static void put_tokens(const wick_stats *stats, buffer *out) {
   put_value(out, NAME, "{kind=\"accepted\"}", stats->tokens_accepted);
   put_head(out, "wick_passes_total", "counter", "Passes through the model.");
   put_value(out, "wick_passes_total", "", stats->passes);
-  put_head(out, "wick_rows_total", "counter", "Tokens in them.");
+  put_head(out, "wick_rows_total", "counter", "Tokens in all passes.");
   put_value(out, "wick_rows_total", "", stats->rows);
 }
 
@@ -164,7 +164,7 @@ static void put_pages(const pages_state *state, buffer *out) {
   put_value(out, "wick_kv_bytes", "", count_of(state, "bytes", "used"));
   put_head(out, "wick_prefix_hits_total", "counter", "Prompts with a cached prefix.");
   put_value(out, "wick_prefix_hits_total", "", count_of(state, "prefix", "hits"));
-  put_head(out, "wick_prefix_misses_total", "counter", "Prompts without.");
+  put_head(out, "wick_prefix_misses_total", "counter", "Prompts without a cached prefix.");
   put_value(out, "wick_prefix_misses_total", "", count_of(state, "prefix", "misses"));
 }
 
@@ -192,8 +192,7 @@ static void put_engine(const server *of, buffer *out) {
   put_requests(&stats, out);
   put_preemptions(&stats, out);
   put_tokens(&stats, out);
-  put_head(out, "wick_draft_failures_total", "counter",
-           "Times that the draft model could not continue.");
+  put_head(out, "wick_draft_failures_total", "counter", "Failures of the draft model.");
   put_value(out, "wick_draft_failures_total", "", stats.draft_failed);
   put_state(of, out);
   if (of->engine != NULL) wick_metrics_prometheus(of->engine, buffer_put, out);
@@ -224,7 +223,7 @@ static void put_labelled(buffer *out, const buffer *page, const char *instance) 
 void server_put_metrics(const server *of, buffer *out) {
   buffer page = {0};
   put_answers(of, &page);
-  put_head(&page, "wick_model_loads_total", "counter", "Times that the model was loaded.");
+  put_head(&page, "wick_model_loads_total", "counter", "Loads of the model.");
   put_value(&page, "wick_model_loads_total", "", of->loads);
   put_durations(of, &page);
   put_engine(of, &page);

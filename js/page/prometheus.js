@@ -12,17 +12,17 @@ function seriesOf({ requests, tokens, kv, passes, rows, draftFailed }) {
   const { pages } = kv;
   const used = pages.all - pages.free;
   return [
-    ['wick_requests', 'Requests now.', 'gauge', by('state', { running, waiting, paused })],
-    ['wick_requests_submitted_total', 'Requests taken.', 'counter', { '': requests.submitted }],
+    ['wick_requests', 'Current requests.', 'gauge', by('state', { running, waiting, paused })],
+    ['wick_requests_submitted_total', 'Accepted requests.', 'counter', { '': requests.submitted }],
     [
       'wick_requests_refused_total',
-      'Refused: the queue was full.',
+      'Requests refused because the queue was full.',
       'counter',
       { '': requests.refused },
     ],
     [
       'wick_requests_finished_total',
-      'Requests that ended.',
+      'Finished requests.',
       'counter',
       by('reason', { stop: stopped, length, abort: aborted, error: failed }),
     ],
@@ -34,7 +34,7 @@ function seriesOf({ requests, tokens, kv, passes, rows, draftFailed }) {
     ],
     [
       'wick_swaps_total',
-      'Requests whose pages went to the swap file, came back, failed to.',
+      'Preempted requests: pages swapped out, swapped in, failed.',
       'counter',
       by('kind', {
         out: requests.swappedOut,
@@ -44,18 +44,13 @@ function seriesOf({ requests, tokens, kv, passes, rows, draftFailed }) {
     ],
     [
       'wick_tokens_total',
-      'Tokens: read, taken from the prefix cache, read again, written, proposed, accepted.',
+      'Tokens: read, cached, read again, generated, proposed, accepted.',
       'counter',
       by('kind', /** @type {any} */ (tokens)),
     ],
     ['wick_passes_total', 'Passes through the model.', 'counter', { '': passes }],
-    ['wick_rows_total', 'Tokens in them.', 'counter', { '': rows }],
-    [
-      'wick_draft_failures_total',
-      'Times that the draft model could not go on.',
-      'counter',
-      { '': draftFailed },
-    ],
+    ['wick_rows_total', 'Tokens in all passes.', 'counter', { '': rows }],
+    ['wick_draft_failures_total', 'Failures of the draft model.', 'counter', { '': draftFailed }],
     [
       'wick_kv_pages',
       'Pages of keys and values.',
@@ -69,7 +64,12 @@ function seriesOf({ requests, tokens, kv, passes, rows, draftFailed }) {
       'counter',
       { '': kv.prefix?.hits ?? 0 },
     ],
-    ['wick_prefix_misses_total', 'Prompts without.', 'counter', { '': kv.prefix?.misses ?? 0 }],
+    [
+      'wick_prefix_misses_total',
+      'Prompts without a cached prefix.',
+      'counter',
+      { '': kv.prefix?.misses ?? 0 },
+    ],
   ];
 }
 
