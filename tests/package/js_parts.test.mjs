@@ -166,7 +166,10 @@ describe('stats', () => {
       'wick_prefix_hits_total 32',
       'wick_prefix_misses_total 33',
     ]);
-    assert.match(text, /^# HELP wick_requests Current requests\.\n# TYPE wick_requests gauge\nwick/);
+    assert.match(
+      text,
+      /^# HELP wick_requests Current requests\.\n# TYPE wick_requests gauge\nwick/,
+    );
     assert.match(text, /# TYPE wick_kv_bytes gauge\n/);
     assert.match(text, /# TYPE wick_rows_total counter\n/);
     const none = prometheusOf(statsOf({ ...rawStats, kv: { ...rawStats.kv, prefix: null } }));
