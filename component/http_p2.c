@@ -10,6 +10,7 @@
 
 #define HTTP "wasi:http/types@0.2.0"
 #define STREAMS "wasi:io/streams@0.2.0"
+#define POLL "wasi:io/poll@0.2.0"
 
 // ---- imports ----
 
@@ -58,8 +59,16 @@ ABI_IMPORT(HTTP, "[resource-drop]outgoing-body") void outgoing_body_drop(abi_han
 ABI_IMPORT(HTTP, "[static]outgoing-body.finish")
 void outgoing_body_finish(abi_handle body, int32_t has_trailers, abi_handle trailers,
                           abi_error_room *out);
-ABI_IMPORT(STREAMS, "[method]input-stream.blocking-read")
-void input_read(abi_handle stream, int64_t size_bytes, abi_result *out);
+ABI_IMPORT(STREAMS, "[method]input-stream.subscribe")
+abi_handle input_subscribe(abi_handle stream);
+ABI_IMPORT("wasi:clocks/monotonic-clock@0.2.0", "subscribe-duration")
+abi_handle timer_create(int64_t ns);
+// Waits until one of them is ready; a list of those that are.
+ABI_IMPORT(POLL, "poll") void poll_any(const abi_handle *all, size_t count, abi_list *out);
+ABI_IMPORT(POLL, "[resource-drop]pollable") void pollable_drop(abi_handle pollable);
+// Of the bytes that have arrived, possibly none.
+ABI_IMPORT(STREAMS, "[method]input-stream.read")
+void input_take(abi_handle stream, int64_t size_bytes, abi_result *out);
 ABI_IMPORT(STREAMS, "[resource-drop]input-stream") void input_drop(abi_handle stream);
 ABI_IMPORT(STREAMS, "[method]output-stream.blocking-write-and-flush")
 void output_write(abi_handle stream, const char *bytes, size_t size_bytes, abi_result *out);
@@ -86,17 +95,38 @@ static bool is_failed(const abi_result *result) {
   return result->is_error;
 }
 
-// False: it broke off. If a body is too large, only its beginning is read.
-static bool read_stream(abi_handle stream, buffer *out) {
+// False: nothing has arrived by then.
+static bool await_bytes(abi_handle stream, uint64_t end_us) {
+  const uint64_t now_us = platform_now_us();
+  if (now_us >= end_us) return false;
+  const abi_handle all[] = {input_subscribe(stream),
+                            timer_create((int64_t)(end_us - now_us) * 1000)};
+  abi_list ready;
+  poll_any(all, 2, &ready);
+  if (ready.count > 0) free(ready.items);
+  pollable_drop(all[0]);
+  pollable_drop(all[1]);
+  return true;
+}
+
+// If a body is too large, only its beginning is read.
+static void read_stream(abi_handle stream, http_request *out) {
   enum { PIECE_BYTES = 65536, CLOSED = 1 };
-  while (out->size_bytes <= here.settings.body_bytes_max && !out->has_failed) {
+  const uint64_t end_us = platform_now_us() + (uint64_t)here.settings.body_timeout_ms * 1000;
+  buffer *body = &out->body;
+  while (body->size_bytes <= here.settings.body_bytes_max && !body->has_failed) {
+    out->is_body_late = !await_bytes(stream, end_us);
+    if (out->is_body_late) return;
     abi_result piece;
-    input_read(stream, PIECE_BYTES, &piece);
-    if (is_failed(&piece)) return piece.error.code == CLOSED;
-    buffer_put(out, piece.list.items, piece.list.count);
+    input_take(stream, PIECE_BYTES, &piece);
+    if (is_failed(&piece)) {
+      out->is_body_read = piece.error.code == CLOSED;
+      return;
+    }
+    buffer_put(body, piece.list.items, piece.list.count);
     if (piece.list.count > 0) free(piece.list.items);
   }
-  return true;
+  out->is_body_read = true;
 }
 
 static void read_body(abi_handle request, http_request *out) {
@@ -105,7 +135,7 @@ static void read_body(abi_handle request, http_request *out) {
   if (body.is_error) return;
   incoming_body_stream(body.handle, &stream);
   if (!stream.is_error) {
-    out->is_body_read = read_stream(stream.handle, &out->body);
+    read_stream(stream.handle, out);
     input_drop(stream.handle);
   }
   incoming_body_drop(body.handle);

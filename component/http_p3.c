@@ -46,6 +46,7 @@ int32_t failed_write(abi_handle future, const abi_error_room *value);
 ABI_IMPORT(HTTP, "[future-drop-writable-0]" BODY) void failed_drop(abi_handle future);
 ABI_IMPORT(HTTP, "[async-lower][stream-read-1]" BODY)
 int32_t body_stream_read(abi_handle stream, char *bytes, size_t size_bytes);
+ABI_IMPORT(HTTP, "[stream-cancel-read-1]" BODY) int32_t body_stream_cancel(abi_handle stream);
 ABI_IMPORT(HTTP, "[stream-drop-readable-1]" BODY) void body_stream_drop(abi_handle stream);
 ABI_IMPORT(HTTP, "[future-drop-readable-2]" BODY) void body_trailers_drop(abi_handle future);
 
@@ -68,6 +69,10 @@ ABI_IMPORT("$root", "[waitable-set-new]") abi_handle set_create(void);
 ABI_IMPORT("$root", "[waitable-set-poll]") int32_t set_poll(abi_handle set, int32_t event[2]);
 ABI_IMPORT("$root", "[waitable-set-drop]") void set_drop(abi_handle set);
 ABI_IMPORT("$root", "[waitable-join]") void set_join(abi_handle waitable, abi_handle set);
+ABI_IMPORT("$root", "[subtask-cancel]") int32_t subtask_cancel(abi_handle subtask);
+ABI_IMPORT("$root", "[subtask-drop]") void subtask_drop(abi_handle subtask);
+ABI_IMPORT("wasi:clocks/monotonic-clock@0.3.0", "[async-lower]wait-for")
+int32_t timer_begin(int64_t ns);
 ABI_IMPORT("$root", "[context-get-0]") void *context_get(void);
 ABI_IMPORT("$root", "[context-set-0]") void context_set(void *context);
 
@@ -82,7 +87,7 @@ int32_t handle_event(int32_t event, abi_handle waitable, int32_t code)
 void preload(void) ABI_EXPORT("preload");
 
 enum { CODE_EXIT = 0, CODE_YIELD = 1, CODE_WAIT = 2 };
-enum { EVENT_STREAM_READ = 2, EVENT_STREAM_WRITE = 3, EVENT_FUTURE_WRITE = 5 };
+enum { EVENT_SUBTASK = 1, EVENT_STREAM_READ = 2, EVENT_STREAM_WRITE = 3, EVENT_FUTURE_WRITE = 5 };
 enum { STATUS_BLOCKED = -1 };  // else the state, and how much was copied above it
 enum { STATE_COMPLETED = 0, STATE_BITS = 4, STATE_MASK = 15 };
 
@@ -104,7 +109,8 @@ typedef struct task {
   buffer sending;  // the part of `told` that is being written
   size_t sent_bytes;
   uint16_t status;  // that was sent
-  abi_handle set, reader, writer, failed, trailers;
+  bool is_timed;    // the timer of the body has begun
+  abi_handle set, reader, writer, failed, trailers, timer;
 } task;
 
 static server here;
@@ -134,11 +140,43 @@ static void take_head(abi_handle request, http_request *out) {
 
 // ---- the body ----
 
+static void end_timer(task *mine, bool is_over) {
+  if (mine->timer == 0) return;
+  set_join(mine->timer, 0);
+  if (!is_over) subtask_cancel(mine->timer);
+  subtask_drop(mine->timer);
+  mine->timer = 0;
+}
+
 static void end_reading(task *mine) {
+  end_timer(mine, false);
   set_join(mine->reader, 0);
   body_stream_drop(mine->reader);
   mine->reader = 0;
   mine->asked.is_body_read = true;
+}
+
+// The time of a body begins with the first wait for it.
+static void await_body(task *mine) {
+  set_join(mine->reader, mine->set);
+  if (mine->is_timed) return;
+  mine->is_timed = true;
+  mine->timer =
+      (abi_handle)((uint32_t)timer_begin(here.settings.body_timeout_ms * INT64_C(1000000)) >>
+                   STATE_BITS);
+  if (mine->timer != 0) set_join(mine->timer, mine->set);
+}
+
+static void body_is_late(task *mine) {
+  end_timer(mine, true);
+  if (mine->reader == 0) return;
+  if (mine->is_reading) {
+    set_join(mine->reader, 0);
+    body_stream_cancel(mine->reader);
+    mine->is_reading = false;
+  }
+  mine->asked.is_body_late = true;
+  end_reading(mine);
 }
 
 static bool is_too_large(const task *mine) {
@@ -164,7 +202,7 @@ static bool read_body(task *mine) {
     }
     const int32_t status = body_stream_read(mine->reader, room, PIECE_BYTES);
     mine->is_reading = status == STATUS_BLOCKED;
-    if (mine->is_reading) set_join(mine->reader, mine->set);
+    if (mine->is_reading) await_body(mine);
     if (!mine->is_reading) have_read(mine, status);
   }
   return true;
@@ -186,7 +224,7 @@ static bool discard_body(task *mine) {
     if (mine->is_reading) return false;
     const int32_t status = body_stream_read(mine->reader, nobodys, sizeof nobodys);
     mine->is_reading = status == STATUS_BLOCKED;
-    if (mine->is_reading) set_join(mine->reader, mine->set);
+    if (mine->is_reading) await_body(mine);
     if (!mine->is_reading) have_discarded(mine, status);
   }
   return true;
@@ -221,6 +259,8 @@ static void have_written(task *mine, int32_t status) {
 }
 
 static void take_event(task *mine, int32_t event, abi_handle waitable, int32_t code) {
+  enum { RETURNED = 2 };
+  if (event == EVENT_SUBTASK && waitable == mine->timer && code == RETURNED) body_is_late(mine);
   if (event == EVENT_STREAM_READ && waitable == mine->reader) {
     (mine->is_discarding ? have_discarded : have_read)(mine, code);
   }

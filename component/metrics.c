@@ -8,7 +8,7 @@
 #include "server.h"
 
 static const uint16_t statuses[SERVER_STATUSES] = {200, 204, 400, 401, 403, 404, 405,
-                                                   413, 415, 429, 500, 501, 503};
+                                                   408, 413, 415, 429, 500, 501, 503};
 
 // The bounds that OpenTelemetry recommends for these names, in microseconds.
 static const uint64_t bounds_us[SERVER_BOUNDS] = {10000,    20000,    40000,    80000,   160000,

@@ -234,6 +234,10 @@ static bool check_head(const server *of, const http_request *request, refusal *r
 }
 
 static bool check_body(const server *of, http_request *request, refusal *refused) {
+  if (request->is_body_late) {
+    return refuse(refused, 408, "body_timeout", NULL, "The body did not arrive within %u ms",
+                  (unsigned)of->settings.body_timeout_ms);
+  }
   if (request->body.size_bytes > of->settings.body_bytes_max) return is_too_large(of, refused);
   buffer_put(&request->body, "", 1);  // its end
   if (request->body.has_failed) {

@@ -6,7 +6,7 @@
 #include "answer.h"
 #include "settings.h"
 
-enum { SERVER_ROUTES = 12, SERVER_STATUSES = 13, SERVER_BOUNDS = 14 };
+enum { SERVER_ROUTES = 12, SERVER_STATUSES = 14, SERVER_BOUNDS = 14 };
 enum { SERVER_LOOK_US = 50000 };  // between two looks whether a client is still connected
 enum { SERVER_NAME_BYTES = 128, HTTP_PATH_BYTES = 256, HTTP_VALUE_BYTES = 128 };
 
@@ -41,6 +41,7 @@ typedef struct http_request {
   buffer authorization, origin, asked_headers;  // the last: access-control-request-headers
   buffer body;        // over the settings' body_bytes_max: its beginning, which is refused
   bool is_body_read;  // else it broke off
+  bool is_body_late;  // it did not arrive within the settings' body_timeout_ms
 } http_request;
 
 // Reads the settings, once; later calls do nothing. A failure is the answer to all requests. The

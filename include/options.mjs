@@ -308,7 +308,10 @@ export const server = {
   bodyBytesMax: {
     ...{ kind: 'count', byDefault: 1 << 20, env: ['WICK_BODY_BYTES_MAX', 'body_bytes_max'] },
   },
-  bodyTimeout: { kind: 'count', byDefault: 60_000 }, // milliseconds
+  // milliseconds
+  bodyTimeout: {
+    ...{ kind: 'count', byDefault: 60_000, env: ['WICK_BODY_TIMEOUT_MS', 'body_timeout_ms'] },
+  },
   // of a list in a body: OpenAI's limit of texts
   itemsMax: { kind: 'count', byDefault: 2048, env: ['WICK_ITEMS_MAX', 'items_max'] },
   instance: { kind: 'text' },

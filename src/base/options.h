@@ -160,6 +160,7 @@ char sampler_letter(const char *name, size_t name_bytes);
   X(count, queue_limit, "WICK_QUEUE_LIMIT", 256) \
   X(text, model_name, "WICK_MODEL_NAME", (settings_text){0}) \
   X(count, body_bytes_max, "WICK_BODY_BYTES_MAX", 1048576) \
+  X(count, body_timeout_ms, "WICK_BODY_TIMEOUT_MS", 60000) \
   X(count, items_max, "WICK_ITEMS_MAX", 2048) \
   X(count, silence_ms, "WICK_SILENCE_MS", 5000) \
   X(flag, logs_requests, "WICK_LOG", 1) \

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { startWasmtime } from '../support/component_servers.mjs';
 import { ask, readEvents } from '../support/example_servers.mjs';
@@ -203,6 +204,37 @@ for (const name of names) {
       assert.ok(line['gen_ai.usage.output_tokens'] > 0);
     });
 
+    test('bodies that do not arrive are given up, and keep nobody out', async (t) => {
+      const args = ['--env', 'WICK_BODY_TIMEOUT_MS=700', '--env', 'WICK_KEYS=one'];
+      const server = await startWasmtime(name, {
+        args,
+        flags: [...kept, '--max-concurrent-requests', '2'],
+      });
+      t.after(() => server.close());
+      const { hostname, port } = new URL(server.origin);
+      const idle = ['one', 'one', 'wrong'].map(async (key) => {
+        const socket = connect(Number(port), hostname);
+        t.after(() => socket.destroy());
+        const length = 'Content-Type: application/json\r\nContent-Length: 1000\r\n';
+        socket.write(`POST ${CHAT} HTTP/1.1\r\nHost: a\r\nX-Api-Key: ${key}\r\n${length}\r\n{`);
+        let text = '';
+        for await (const piece of socket) {
+          text += piece;
+          if (/"code":"\w+"\}\}/.test(text)) break;
+        }
+        return [/^HTTP\/1.1 (\d+)/.exec(text)?.[1], /"code":"(\w+)"/.exec(text)?.[1]];
+      });
+      const headers = { 'content-type': 'application/json', 'x-api-key': 'one' };
+      const signal = AbortSignal.timeout(60_000); // without a limit of bodies there is no answer
+      const answer = await ask(server.origin, COMPLETIONS, prompt, { headers, signal });
+      assert.equal(answer.status, 200);
+      assert.deepEqual(await Promise.all(idle), [
+        ['408', 'body_timeout'],
+        ['408', 'body_timeout'],
+        ['401', 'invalid_api_key'],
+      ]);
+    });
+
     test('a stream has comment lines while its prompt is read', async (t) => {
       const server = await startWasmtime(name, { args: ['--env', 'WICK_SILENCE_MS=1'] });
       t.after(() => server.close());
@@ -216,12 +248,18 @@ for (const name of names) {
       assert.equal(events.at(-2), 'data: [DONE]');
     });
 
-    test('WICK_LOG=0 writes no lines of requests; a wrong value is refused', async (t) => {
-      const server = await startWasmtime(name, { args: ['--env', 'WICK_LOG=0'] });
+    test('WICK_LOG=0 writes no lines of requests; a wrong value is refused, a wrong name reported', async (t) => {
+      const args = ['WICK_LOG=0', 'WICK_KEY=one', 'OTHER=1'].flatMap((one) => ['--env', one]);
+      const server = await startWasmtime(name, { args });
       t.after(() => server.close());
       await (await ask(server.origin, COMPLETIONS, prompt)).text();
       await linesOf(server, 'wick.model.loaded');
       assert.doesNotMatch(server.output(), /http\.request/);
+      const unknown = await linesOf(server, 'wick.settings.unknown');
+      assert.deepEqual(
+        unknown.map((line) => [line.level, line['wick.settings.variable']]),
+        [['warn', 'WICK_KEY']],
+      );
       for (const wrong of [
         'WICK_LOG=yes',
         'WICK_CONTEXT_TOKENS=many',
