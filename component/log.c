@@ -102,6 +102,16 @@ void log_request(const server *of, const answer *ended) {
   end(&line);
 }
 
+// ---- settings ----
+
+void log_unknown_setting(const server *of, const char *name, size_t size_bytes) {
+  log_line line;
+  begin(&line, of, "warn", "wick.settings.unknown");
+  json_string(&line.json, "wick.settings.variable", name, size_bytes);
+  json_text(&line.json, "message", "settings: no variable has this name. It has no effect");
+  end(&line);
+}
+
 // ---- the model ----
 
 static void put_source(log_line *line) {

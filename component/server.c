@@ -93,11 +93,20 @@ static bool have_model(server *of, refusal *refused) {
   return of->engine != NULL;
 }
 
+static void report_unknown_settings(const server *of) {
+  char **at = NULL;
+  size_t size_bytes;
+  for (const char *name; (name = settings_next_unknown(&at, &size_bytes)) != NULL;) {
+    log_unknown_setting(of, name, size_bytes);
+  }
+}
+
 void server_open(server *opened) {
   if (opened->has_settings) return;
   opened->has_settings = true;
   opened->created_s = (int64_t)time(NULL);
   random_name(opened->instance);
+  report_unknown_settings(opened);
   const bool is_right =
       settings_read(&opened->settings, &opened->failure) &&
       configure(&opened->config, &opened->failure) &&

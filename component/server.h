@@ -90,6 +90,7 @@ const char *server_route_operation(uint32_t route);
 // ---- lines of JSON on stderr (log.c) ----
 
 void log_request(const server *of, const answer *ended);
+void log_unknown_setting(const server *of, const char *name, size_t size_bytes);
 void log_model_loaded(const server *of, uint64_t duration_us);
 void log_model_failed(const server *of, const refusal *failure);
 

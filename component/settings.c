@@ -109,6 +109,37 @@ bool keys_check(const tenants *keys, const char *authorization, const char **sal
                 size == 0 ? "A key is required: Authorization: Bearer KEY" : "The key is wrong");
 }
 
+// ---- names ----
+
+char **__wasilibc_get_environ(void);  // of wasi-libc
+
+static bool is_known(const char *name, size_t size) {
+#define NAME(kind, field, variable, by_default) variable,
+  static const char *const NAMES[] = {SERVER_SETTINGS(NAME) "WICK_MODEL",
+                                      "WICK_MODEL_URL",
+                                      "WICK_MODEL_TIMEOUT_MS",
+                                      "WICK_METRICS",
+                                      "WICK_CONTEXT_TOKENS",
+                                      "WICK_KV_TOKENS",
+                                      "WICK_REQUESTS"};
+#undef NAME
+  for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
+    if (strlen(NAMES[i]) == size && memcmp(NAMES[i], name, size) == 0) return true;
+  }
+  return false;
+}
+
+const char *settings_next_unknown(char ***at, size_t *size_bytes) {
+  static const char PREFIX[] = "WICK_";
+  char **next = *at == NULL ? __wasilibc_get_environ() : *at + 1;
+  for (; *next != NULL; next++) {
+    *size_bytes = strcspn(*next, "=");
+    if (strncmp(*next, PREFIX, sizeof PREFIX - 1) == 0 && !is_known(*next, *size_bytes)) break;
+  }
+  *at = next;
+  return *next;
+}
+
 // ---- all ----
 
 bool settings_have_origin(const char *origins, const char *origin) {

@@ -39,6 +39,9 @@ bool settings_read(settings *out, refusal *refused);
 bool settings_read_count(const char *name, uint32_t *out, refusal *refused);
 // 0 or 1; false where it is not given.
 bool settings_read_flag(const char *name, bool *out, refusal *refused);
+// The name of the next variable after *at that begins with WICK_ and has no meaning here, up to its
+// '='; NULL: none. Begins with *at NULL.
+const char *settings_next_unknown(char ***at, size_t *size_bytes);
 // Whether `origin` is in the list.
 bool settings_have_origin(const char *origins, const char *origin);
 
