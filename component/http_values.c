@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 void http_take_method(http_request *out, const abi_result *method) {
   static const char *const NAMES[] = {"GET",     "HEAD",    "POST",  "PUT",  "DELETE",
@@ -71,12 +72,16 @@ static void take_text(buffer *out, abi_list values) {
   abi_free_lists(values);
 }
 
+static bool is_bearer(const buffer *authorization) {
+  return authorization->size_bytes > 1 && strncasecmp(authorization->bytes, "bearer ", 7) == 0;
+}
+
 void http_take_headers(http_request *out, abi_handle fields, header_getter get) {
   take_word(out->content_type, header_of(fields, get, "content-type"));
   take_word(out->content_encoding, header_of(fields, get, "content-encoding"));
   take_word(out->content_length, header_of(fields, get, "content-length"));
   take_text(&out->authorization, header_of(fields, get, "authorization"));
-  if (out->authorization.size_bytes <= 1) {
+  if (!is_bearer(&out->authorization)) {  // a proxy's own, or none
     buffer_clear(&out->authorization);
     buffer_put_text(&out->authorization, "Bearer ");
     take_text(&out->authorization, header_of(fields, get, "x-api-key"));

@@ -481,7 +481,9 @@ export const guardedRequests = [
     ...{ method: 'POST', path: CHAT, body: { ...tiny, salt: 'own' }, ...withKey(value) },
   })),
   ...['one', 'on', ''].map((key) => ({ path: '/v1/models', headers: { 'x-api-key': key } })),
-  { path: '/v1/models', ...withKey('Bearer no', { 'x-api-key': 'one' }) },
+  ...['Bearer no', 'Basic b25lOnR3bw==', 'Bearer', 'bearer  one'].map((value) => ({
+    ...{ path: '/v1/models', ...withKey(value, { 'x-api-key': 'one' }) },
+  })),
   ...['/v1/models', '/v1/models/mine', '/v1/models/other'].map((path) => ({
     ...{ path, ...withKey('Bearer one') },
   })),
