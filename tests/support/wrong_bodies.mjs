@@ -10,6 +10,7 @@ const named = { type: 'function', function: { name: 'get' } };
 const many = (item, count = 2049) => Array(count).fill(item);
 const tool = { type: 'function', name: 'get' };
 const TOO_LONG = 'array_above_max_length';
+const nested = (/** @type {number} */ depth) => '['.repeat(depth) + ']'.repeat(depth);
 
 /** Lists of too many, as in `wrongBodies`, and long ones that are one text. @type {any[][]} */
 export const longLists = [
@@ -38,6 +39,8 @@ export const wrongBodies = [
   [CHAT, 'null', 400, null, 'invalid_json'],
   [CHAT, '"\\ud800', 400, null, 'invalid_json'],
   [CHAT, `${'['.repeat(100_000)}`, 400, null, 'invalid_json'],
+  [CHAT, `{"messages": ${nested(600)}}`, 400, null, 'invalid_json'],
+  [CHAT, `{"messages": [], "metadata": ${nested(50_000)}}`, 400, null, 'invalid_json'],
   [CHAT, { ...greedy, metadata: many({}, 50_000) }, 400, null, 'too_many_values'],
   [CHAT, { ...greedy, metadata: many([], 50_000) }, 400, null, 'too_many_values'],
   [CHAT, {}, 400, 'messages', 'missing_required_parameter'],
