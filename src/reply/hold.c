@@ -32,7 +32,7 @@ static bool can_be_written(document_text name) {
 }
 
 static bool read_tool(hold *h, uint32_t tool, document_text only) {
-  static const char NONE[] = "{\"type\":\"object\",\"properties\":{}}";
+  static const char NONE[] = "{\"type\":\"object\",\"additionalProperties\":false}";
   const uint32_t inner = document_find(&h->document, tool, "function");
   const uint32_t function = inner == 0 ? tool : inner;
   const uint32_t name = document_find(&h->document, function, "name");
