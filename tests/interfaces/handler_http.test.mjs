@@ -12,15 +12,17 @@ import { createInterface } from 'node:readline';
 import { after, before, describe, test } from 'node:test';
 import OpenAI from 'openai';
 import { listen } from '../../js/cli/http_server.js';
+import { locate } from '../support/locate.mjs';
 import { createEngine, dist, modelPath, waitUntil } from '../support/package.mjs';
 import { run } from '../support/process.mjs';
 import { soakCount, soakSeed } from '../support/soak.mjs';
 
 const cli = join(dist, 'cli.js');
+const shared = locate('shared');
 
-/** @param {string[]} args after the model */
-async function startServer(args) {
-  const child = spawn(process.execPath, [cli, 'serve', modelPath, '--port', '0', ...args], {
+/** @param {string[]} args after the model @param {string} [model] */
+async function startServer(args, model = modelPath) {
+  const child = spawn(process.execPath, [cli, 'serve', model, '--port', '0', ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const [line] = await once(createInterface(child.stdout), 'line');
@@ -342,6 +344,43 @@ describe('the command', () => {
     assert.equal(answers[1], answers[0]);
     const missing = await serve(modelPath, '--lora', 'none.gguf', '--port', '0');
     assert.match(missing.stderr, /^wick: [^\n]*none\.gguf[^\n]*\n$/);
+  });
+
+  test('adapters are applied to every request, each with its scale', {
+    skip: shared.skip,
+  }, async (t) => {
+    const vectors = join(shared.path, 'vectors');
+    const model = join(vectors, 'reference/models/llama.gguf');
+    const [both, values] = ['attn-ffn', 'qv'].map((name) =>
+      join(vectors, `reference-more/lora/llama.${name}.gguf`),
+    );
+    const engine = await createEngine({ file: model, threads: 1 });
+    t.after(() => engine.close());
+    for (const file of [both, values]) await engine.adapters.add({ file }, { name: file });
+    const prompt = [1, 5, 9];
+    const body = { model: 'any', prompt, temperature: 0, max_tokens: 8 };
+    const found = [];
+    for (const [args, adapters] of /** @type {[string[], any[]][]} */ ([
+      [[], []],
+      [['--lora', both], [{ name: both, scale: 1 }]],
+      [
+        ['--lora', `${both}:2`, '--lora', `${values}:-4`],
+        [
+          { name: both, scale: 2 },
+          { name: values, scale: -4 },
+        ],
+      ],
+    ])) {
+      const own = await startServer(args, model);
+      t.after(() => own.child.kill());
+      const open = new OpenAI({ baseURL: own.baseURL, apiKey: 'none', maxRetries: 0 });
+      const { text } = (await open.completions.create(body)).choices[0];
+      const options = { temperature: 0, maxTokens: 8, adapters };
+      assert.equal(text, await engine.generate(prompt, options).text());
+      found.push(text);
+      await own.close();
+    }
+    assert.equal(new Set(found).size, 3);
   });
 
   test('a signal ends it, also while it answers', async () => {
