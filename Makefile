@@ -17,24 +17,24 @@ space := $(subst ,, )
 # ---- sources: new files are found automatically ----
 # Of the command line's programs one has the usual commands, the others have all. wick-lab is the same
 # program with the commands of src/lab; synth is in both.
-CLI_SRC := $(filter-out src/cli/commands_usual.c src/cli/media%,$(wildcard src/cli/*.c)) $(wildcard src/lab/synth*.c)
+MEDIA_CLI_SRC := $(filter-out src/cli/media_options.c,$(wildcard src/cli/media*.c))
+CLI_SRC := $(filter-out src/cli/commands_usual.c $(MEDIA_CLI_SRC),$(wildcard src/cli/*.c)) $(wildcard src/lab/synth*.c)
 LAB_SRC := $(filter-out src/lab/synth%,$(wildcard src/lab/*.c))
 POSIX_SRC := src/platform/posix.c src/platform/pthreads.c
 # Of hosts whose C library has it: WASI and Emscripten
 ENTROPY_SRC := src/platform/getentropy.c
 # Required by the specification but not by inference: linked into unit tests and fuzzers alone.
 REFERENCE_SRC := $(wildcard src/reference/*.c)
-# Encoders of images and audio, which WASI programs are without, and their command
+# Encoders of images and audio
 MEDIA_SRC := $(wildcard src/media/*.c src/api/media*.c)
-MEDIA_CLI_SRC := $(wildcard src/cli/media*.c)
 ENGINE_SRC := $(filter-out src/cli/% src/lab/% $(MEDIA_SRC) $(POSIX_SRC) $(ENTROPY_SRC) $(REFERENCE_SRC),\
   $(wildcard src/*.c src/*/*.c src/*/*/*.c))
 NATIVE_SRC := $(ENGINE_SRC) $(MEDIA_SRC) $(wildcard $(POSIX_SRC))
 WASI_SRC := $(ENGINE_SRC) $(ENTROPY_SRC) wasi/platform_wasi.c web/web_heap.c web/libc/string.c
 # Sources that the command line links there in addition to the engine
 WASI_PROGRAM_SRC := $(CLI_SRC) src/cli/commands_usual.c $(LAB_SRC) wasi/malloc.c
-# Sources of wick-lab there in addition: encoders of images, to measure them
-WASI_LAB_SRC := $(MEDIA_SRC) src/cli/media_files.c
+# Sources that the small program there is without
+WASI_MEDIA_SRC := $(MEDIA_SRC) $(MEDIA_CLI_SRC)
 WEB_SRC := $(ENGINE_SRC) $(MEDIA_SRC) $(wildcard web/*.c web/libc/*.c)
 # Sources that are compiled once more for each of LEVELS (flags.mk)
 LEVEL_SRC := $(wildcard src/kernels/*_simd.c) \
@@ -118,9 +118,9 @@ $(eval $(call objects,native,$(NATIVE_CC),$(native_flags) $(LEVELS_FLAGS),$(NATI
 $(foreach level,$(LEVELS),$(eval $(call objects,native-$(level),$(NATIVE_CC),\
   $(native_flags) $(call level_flags,$(level)),$(LEVEL_SRC))))
 $(eval $(call objects,wasi,$(WASM_CC),$(RELEASE) $(WASI_FLAGS),\
-  $(WASI_SRC) $(WASI_PROGRAM_SRC) $(WASI_LAB_SRC)))
+  $(WASI_SRC) $(WASI_PROGRAM_SRC) $(WASI_MEDIA_SRC)))
 $(eval $(call objects,wasi-relaxed,$(WASM_CC),$(RELEASE) $(WASI_FLAGS) $(RELAXED_FLAGS),\
-  $(WASI_SRC) $(WASI_PROGRAM_SRC) $(WASI_LAB_SRC)))
+  $(WASI_SRC) $(WASI_PROGRAM_SRC) $(WASI_MEDIA_SRC)))
 $(foreach variant,$(WEB_VARIANTS),\
   $(eval $(call objects,$(WEB)-$(variant),$(WEB_CC),$(call web_flags,$(variant)),$(WEB_SRC))))
 $(eval $(call objects,asan,$(NATIVE_CC),$(call test_flags,$(ASAN_FLAGS)) $(LEVELS_FLAGS),\
@@ -171,15 +171,15 @@ shorten := $(or $(WASM_OPT:%=% $(WASM_OPT_FLAGS)),$(WASM_STRIP))
 shorten_more := $(or $(WASM_OPT:%=% $(WASM_OPT_GRAMMAR_FLAGS)),$(WASM_STRIP))
 web_link = $(WEB_LINK) $(if $(findstring threads,$(1)),$(WEB_THREADS_LINK))
 $(foreach config,wasi wasi-relaxed,\
-  $(eval $(call linked,$(config),wick,$(WASM_CC) $(WASI_LINK) $(WASI_SMALL_LINK),$(EXTRAS_SOURCES:%=%.c) src/cli/commands_all.c $(LAB_SRC) $(WASI_LAB_SRC)))\
-  $(eval $(call linked,$(config),wick-full,$(WASM_CC) $(WASI_LINK),src/cli/commands_usual.c $(LAB_SRC) $(WASI_LAB_SRC))))
+  $(eval $(call linked,$(config),wick,$(WASM_CC) $(WASI_LINK) $(WASI_SMALL_LINK),$(EXTRAS_SOURCES:%=%.c) src/cli/commands_all.c $(LAB_SRC) $(WASI_MEDIA_SRC)))\
+  $(eval $(call linked,$(config),wick-full,$(WASM_CC) $(WASI_LINK),src/cli/commands_usual.c $(LAB_SRC))))
 $(foreach config,wasi wasi-relaxed,\
   $(eval $(call linked,$(config),wick-lab,$(WASM_CC) $(WASI_LINK),src/cli/commands_usual.c src/cli/commands_all.c)))
 $(foreach variant,$(WEB_VARIANTS),$(eval $(call linked,$(WEB)-$(variant),wick,$(WEB_CC) $(call web_link,$(variant)))))
 
 build/wasi/wick.wasm: build/obj/wasi/wick.wasm build/obj/wasi/extras.ok
 build/wasi/wick-relaxed.wasm: build/obj/wasi-relaxed/wick.wasm build/obj/wasi-relaxed/extras.ok
-extras_objects = $(EXTRAS_SOURCES:%=build/obj/$(1)/%.o)
+extras_objects = $(EXTRAS_SOURCES:%=build/obj/$(1)/%.o) $(WASI_MEDIA_SRC:%.c=build/obj/$(1)/%.o)
 $(foreach config,wasi wasi-relaxed,$(eval build/obj/$(config)/extras.ok: $(call extras_objects,$(config))))
 build/obj/%/extras.ok: build/obj/%/wick.wasm tools/build/check_extras.mjs
 	$(Q)NM=$(LLVM_NM) $(NODE) tools/build/check_extras.mjs $(call extras_objects,$*) -- $(linked_$*_wick)
@@ -239,7 +239,7 @@ include component/component.mk
 # of fuzzers in tests/fuzz/.
 TEST_HELPERS := $(wildcard tests/c/support/*.c) $(REFERENCE_SRC) src/lab/summary.c src/lab/verdict.c
 FUZZ_HELPERS := $(filter-out %_fuzz.c,$(wildcard tests/fuzz/*.c)) \
-  $(patsubst %,tests/c/support/%.c,gguf_files load_sink model_builder) $(REFERENCE_SRC) src/cli/media_formats.c
+  $(patsubst %,tests/c/support/%.c,gguf_files load_sink model_builder) $(REFERENCE_SRC)
 
 # $(call archive,FILE,CONFIG,HELPERS): the engine and helpers
 define archive

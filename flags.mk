@@ -45,7 +45,7 @@ in = $(addprefix $(1)/,$(2))
 SHORTEST_FLAGS := -Oz
 SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% src/model/families/% src/platform/% src/quantize/% \
     src/reply/% src/store/% src/template/% src/tensor/% \
-  $(call in,src/media,audio_kinds audio_open kinds layers layout metadata open plan plan_audio prompt text_model \
+  $(call in,src/media,audio_kinds audio_open formats kinds layers layout measure metadata open plan plan_audio prompt text_model \
     vision_open weights) \
   $(call in,src/api,adapters chat constraint directory draft embed extras info_json kinds load media media_prompt metrics \
     pages_json parts reply state stats_json tables tokens value_json version) \
@@ -70,7 +70,7 @@ SHORT_SOURCES := $(call in,src/api,engine events) \
   $(call in,src/grammar,said) \
   $(call in,src/kernels,fewbits floats_scalar iq4 kv_channels lowbits nibbles) \
   $(call in,src/kv,write) \
-  $(call in,src/media,project qformer sound) \
+  $(call in,src/media,encode project qformer sound) \
   $(call in,src/model,adapter_product forward paged_attention pass rope segments) \
   $(call in,src/model/blocks,altup attention delta_net dense experts none short_conv ssm) \
   $(call in,src/sample,penalty rng sampler stop truncate) \
@@ -192,7 +192,7 @@ EXTRAS_SOURCES := $(call in,src/kernels,attention_channels_simd attention_codes_
 
 # This one is loaded with the first mmproj file: encoders of images and audio.
 MEDIA_SOURCES := $(call in,src/api,media media_prompt) \
-  $(call in,src/media,audio_kinds audio_open conformer encode kinds layers layout metadata open patches plan plan_audio \
+  $(call in,src/media,audio_kinds audio_open conformer encode kinds layers layout measure metadata open patches plan plan_audio \
     project prompt qformer resample rows sound stem text_model vision_open weights)
 
 # ---- the C library, where others link (docs/c-library.md) ----

@@ -664,7 +664,8 @@ typedef enum wick_media_kind { WICK_MEDIA_IMAGE = 0, WICK_MEDIA_AUDIO = 1 } wick
 enum { WICK_MEDIA_RATE = 16000 };  // samples a second
 
 // Loads the encoders of an mmproj file, once an engine, after the model's directory is ready. File
-// 0 of the reader is that file. WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_UNSUPPORTED, WICK_E_TRUNCATED,
+// 0 of the reader is that file. A file whose weights the budget has no room for is refused before
+// they are read. WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_UNSUPPORTED, WICK_E_TRUNCATED,
 // WICK_E_NODATA (missing tensors, or no model yet), WICK_E_NOMEM, WICK_E_IO, WICK_E_BUSY (there are
 // encoders already), WICK_E_ARG (a piece without bytes).
 WICK_API wick_status wick_media_load_from(wick_engine *engine, const wick_reader *reader,
@@ -672,6 +673,21 @@ WICK_API wick_status wick_media_load_from(wick_engine *engine, const wick_reader
 // The same of a file in memory; the bytes may be freed afterwards.
 WICK_API wick_status wick_media_load_bytes(wick_engine *engine, const void *bytes,
                                            size_t size_bytes, wick_error *error);
+// The same of a file; of libwick.a alone. WICK_E_IO names a file that cannot be opened.
+WICK_API wick_status wick_media_load_file(wick_engine *engine, const char *path, wick_error *error);
+// Memory of encoders, in addition to wick_plan.
+typedef struct wick_media_memory {
+  uint64_t weights_bytes;
+  uint64_t prepare_bytes;  // while the largest image, of 2^28 pixels, is resized
+  uint64_t encode_bytes;   // while the largest input is encoded, with its rows, at most a context
+  uint64_t cache_bytes;    // rows that are kept (wick_config.media_bytes_max)
+  uint64_t total_bytes;
+  uint64_t reserved[4];
+} wick_media_memory;
+// Known when the directory of the mmproj file is read, before its weights. With directory_only that
+// is all that is loaded; then the model may be the mmproj file itself. WICK_E_NODATA without one.
+WICK_API wick_status wick_media_get_memory(const wick_engine *engine, wick_media_memory *memory,
+                                           wick_error *error);
 // Whether such input can be encoded.
 WICK_API bool wick_media_has(const wick_engine *engine, wick_media_kind kind);
 
@@ -706,7 +722,8 @@ WICK_API wick_status wick_media_add_audio(wick_engine *engine, const float *samp
 // WICK_E_ARG: unknown number.
 WICK_API wick_status wick_media_get_info(const wick_engine *engine, uint32_t media,
                                          wick_media_info *info, wick_error *error);
-// Encodes for about budget_us (0: one layer), between steps of requests. WICK_E_ARG,
+// Encodes for about budget_us (0: one slice of some milliseconds), between steps of requests.
+// WICK_E_FULL (it exceeds the context, and nothing is encoded), WICK_E_ARG,
 // WICK_E_NONFINITE (the weights give no numbers), WICK_E_NOMEM, after which it may be repeated.
 WICK_API wick_status wick_media_step(wick_engine *engine, uint32_t media, uint64_t budget_us,
                                      bool *is_ready, wick_error *error);

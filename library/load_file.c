@@ -1,5 +1,5 @@
-// library/load_file.c — wick_load_file, which alone of the engine's functions reads files. It is in
-// the archives of the C library, not in the web's modules.
+// library/load_file.c — wick_load_file and wick_media_load_file, which alone of the engine's
+// functions read files. They are in the archives of the C library, not in the web's modules.
 #if !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L  // fseeko
 #endif
@@ -45,7 +45,10 @@ static size_t read_files(void *context, uint32_t file, uint64_t offset_bytes, vo
   return got == 0 && ferror(files->stream) ? SIZE_MAX : got;
 }
 
-wick_status wick_load_file(wick_engine *engine, const char *path, wick_error *error) {
+typedef wick_status (*load_from)(wick_engine *engine, const wick_reader *reader, wick_error *error);
+
+static wick_status load_by(wick_engine *engine, const char *path, load_from load,
+                           wick_error *error) {
   model_files *files = calloc(1, sizeof *files);
   void *piece = malloc(PIECE_BYTES);
   wick_status status;
@@ -54,7 +57,7 @@ wick_status wick_load_file(wick_engine *engine, const char *path, wick_error *er
   } else {
     files->first = path;
     const wick_reader reader = {files, read_files, piece, PIECE_BYTES};
-    status = wick_load_from(engine, &reader, error);
+    status = load(engine, &reader, error);
     if (status == WICK_E_IO) {
       fail_with(error, status, WICK_NO_OFFSET, "cannot %s %.128s",
                 files->has_opened ? "read" : "open", files->name[0] == '\0' ? path : files->name);
@@ -64,4 +67,12 @@ wick_status wick_load_file(wick_engine *engine, const char *path, wick_error *er
   free(piece);
   free(files);
   return status;
+}
+
+wick_status wick_load_file(wick_engine *engine, const char *path, wick_error *error) {
+  return load_by(engine, path, wick_load_from, error);
+}
+
+wick_status wick_media_load_file(wick_engine *engine, const char *path, wick_error *error) {
+  return load_by(engine, path, wick_media_load_from, error);
 }

@@ -187,6 +187,18 @@ static void write_plan(json_writer *json, const wick_engine *engine) {
   json_text(json, "error", NULL);
 }
 
+static void write_media_plan(json_writer *json, const wick_engine *engine) {
+  if (engine->media == NULL) return;
+  const wick_media_memory *plan = &engine->media->plan;
+  json_open(json, "media_plan", '{');
+  json_u64(json, "weights_bytes", plan->weights_bytes);
+  json_u64(json, "prepare_bytes", plan->prepare_bytes);
+  json_u64(json, "encode_bytes", plan->encode_bytes);
+  json_u64(json, "cache_bytes", plan->cache_bytes);
+  json_u64(json, "total_bytes", plan->total_bytes);
+  json_close(json, '{');
+}
+
 static void write_running(json_writer *json, const wick_engine *engine) {
   const wick_config *config = wick_engine_config(engine);
   const memory_gate *memory = &engine->memory;
@@ -243,6 +255,7 @@ static void write_info(json_writer *json, const char *key, wick_engine *engine) 
     write_template(json, engine, directory);
     write_types(json, engine->loader);
     write_plan(json, engine);
+    write_media_plan(json, engine);
   }
   write_running(json, engine);
   write_load(json, engine);

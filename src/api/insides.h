@@ -41,6 +41,7 @@ typedef struct engine_media {
   // Finds the rows of a prompt by their tokens.
   wick_status (*find)(wick_engine *engine, const wick_request *request, media_list *out,
                       wick_error *error);
+  wick_media_memory plan;
 } engine_media;
 
 struct wick_engine {

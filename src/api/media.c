@@ -55,19 +55,73 @@ static wick_status read_directory(const wick_reader *reader, gguf_directory *dir
 
 static void close_items(wick_engine *engine);
 
+static media_options options_of(const wick_engine *engine) {
+  return (media_options){.follows_llama_cpp = engine->config.media_like_llama_cpp,
+                         .max_tiles = engine->config.media_tiles_max,
+                         .max_image_tokens = engine->config.media_rows_max};
+}
+
+static uint64_t cache_bytes_of(const wick_engine *engine) {
+  const uint64_t given = engine->config.media_bytes_max;
+  return given == 0 ? (uint64_t)MEDIA_BYTES_USUAL : given;
+}
+
+// An mmproj file that is looked at alone fits any model.
+static wick_status read_text(const wick_engine *engine, media_items *items, wick_error *error) {
+  if (engine->model != NULL) return media_text_read(engine_directory(engine), &items->text, error);
+  items->text = (media_text){0};
+  return WICK_OK;
+}
+
+static uint32_t context_of(const wick_engine *engine) {
+  enum { CONTEXT_USUAL = 4096 };
+  wick_plan plan;
+  return wick_memory_plan(engine, &plan, NULL) == WICK_OK ? plan.context_tokens
+                                                          : (uint32_t)CONTEXT_USUAL;
+}
+
+static wick_status check_room(const wick_engine *engine, uint64_t weights_bytes,
+                              wick_error *error) {
+  const uint64_t limit = wick_engine_memory_limit(engine), used = engine->memory.bytes_now;
+  if (limit == 0 || used + weights_bytes <= limit || engine->config.directory_only) return WICK_OK;
+  return fail_with(error, WICK_E_NOMEM, WICK_NO_OFFSET,
+                   "memory: the encoders of the mmproj file take %llu bytes, and %llu of %llu are "
+                   "in use",
+                   (unsigned long long)weights_bytes, (unsigned long long)used,
+                   (unsigned long long)limit);
+}
+
+// Plans the memory before a byte of weights is read.
+static wick_status measure_encoders(wick_engine *engine, const gguf_directory *directory,
+                                    media_items *items, wick_error *error) {
+  const media_options options = options_of(engine);
+  wick_media_memory *plan = &items->base.plan;
+  bool has[2];
+  wick_status status = media_find_encoders(directory, &has[MEDIA_IMAGES], &has[MEDIA_AUDIO], error);
+  for (int kind = MEDIA_IMAGES; kind <= MEDIA_AUDIO && status == WICK_OK; kind++) {
+    media_memory one;
+    if (!has[kind]) continue;
+    status =
+        media_measure(&engine->memory, engine->kernels, directory, (media_kind)kind, &items->text,
+                      &options, context_of(engine), engine->config.threads, &one, error);
+    plan->weights_bytes += one.weight_bytes;
+    if (one.prepare_bytes > plan->prepare_bytes) plan->prepare_bytes = one.prepare_bytes;
+    if (one.encode_bytes > plan->encode_bytes) plan->encode_bytes = one.encode_bytes;
+  }
+  plan->cache_bytes = cache_bytes_of(engine);
+  plan->total_bytes =
+      plan->weights_bytes + plan->cache_bytes +
+      (plan->prepare_bytes > plan->encode_bytes ? plan->prepare_bytes : plan->encode_bytes);
+  return status == WICK_OK ? check_room(engine, plan->weights_bytes, error) : status;
+}
+
 static wick_status open_encoders(wick_engine *engine, const wick_reader *reader,
                                  const gguf_directory *directory, media_items *items,
                                  wick_error *error) {
   const media_reader from = {read_at, (void *)(uintptr_t)reader};
-  const wick_config *config = &engine->config;
-  const media_options options = {.follows_llama_cpp = config->media_like_llama_cpp,
-                                 .max_tiles = config->media_tiles_max,
-                                 .max_image_tokens = config->media_rows_max};
+  const media_options options = options_of(engine);
   bool has[2];
-  wick_status status = media_text_read(engine_directory(engine), &items->text, error);
-  if (status == WICK_OK) {
-    status = media_find_encoders(directory, &has[MEDIA_IMAGES], &has[MEDIA_AUDIO], error);
-  }
+  wick_status status = media_find_encoders(directory, &has[MEDIA_IMAGES], &has[MEDIA_AUDIO], error);
   for (int kind = MEDIA_IMAGES; kind <= MEDIA_AUDIO && status == WICK_OK; kind++) {
     if (!has[kind]) continue;
     status = media_open(&engine->memory, engine->kernels, directory, (media_kind)kind, &items->text,
@@ -78,7 +132,8 @@ static wick_status open_encoders(wick_engine *engine, const wick_reader *reader,
 
 static wick_status check_load(const wick_engine *engine, const wick_reader *reader,
                               wick_error *error) {
-  if (engine->model == NULL || engine_directory(engine) == NULL) {
+  const bool has_model = engine->model != NULL || engine->config.directory_only;
+  if (!has_model || engine_directory(engine) == NULL) {
     return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET,
                      "an mmproj file is loaded after the directory of the model");
   }
@@ -98,11 +153,15 @@ wick_status wick_media_load_from(wick_engine *engine, const wick_reader *reader,
   if (status != WICK_OK) return status;
   media_items *items = memory_alloc_zeroed(&engine->memory, sizeof *items);
   if (items == NULL) return memory_fail(&engine->memory, error, "encoders of images");
-  items->base = (engine_media){close_items, media_items_find_rows};
+  items->base = (engine_media){.close = close_items, .find = media_items_find_rows};
   engine->media = &items->base;
   status = gguf_directory_create(&engine->memory, &directory, error);
   if (status == WICK_OK) status = read_directory(reader, directory, error);
-  if (status == WICK_OK) status = open_encoders(engine, reader, directory, items, error);
+  if (status == WICK_OK) status = read_text(engine, items, error);
+  if (status == WICK_OK) status = measure_encoders(engine, directory, items, error);
+  if (status == WICK_OK && !engine->config.directory_only) {
+    status = open_encoders(engine, reader, directory, items, error);
+  }
   gguf_directory_destroy(directory);
   if (status != WICK_OK) close_items(engine);
   return status;
@@ -114,6 +173,16 @@ wick_status wick_media_load_bytes(wick_engine *engine, const void *bytes, size_t
   file_bytes from = {bytes, size_bytes};
   const wick_reader reader = {&from, read_memory, piece, sizeof piece};
   return wick_media_load_from(engine, &reader, error);
+}
+
+wick_status wick_media_get_memory(const wick_engine *engine, wick_media_memory *memory,
+                                  wick_error *error) {
+  if (engine->media == NULL) {
+    return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET,
+                     "the model is loaded without an mmproj file");
+  }
+  *memory = engine->media->plan;
+  return WICK_OK;
 }
 
 bool wick_media_has(const wick_engine *engine, wick_media_kind kind) {
@@ -180,8 +249,7 @@ static void drop_item(wick_engine *engine, uint32_t index) {
 // Drops unused items, the longest unused one first, until the rest fits.
 static void keep_within_budget(wick_engine *engine) {
   const media_items *items = items_of(engine);
-  const uint64_t limit = engine->config.media_bytes_max == 0 ? (uint64_t)MEDIA_BYTES_USUAL
-                                                             : engine->config.media_bytes_max;
+  const uint64_t limit = cache_bytes_of(engine);
   for (;;) {
     uint64_t sum = 0;
     uint32_t oldest = UINT32_MAX;
@@ -256,6 +324,7 @@ static media_item *plan_item(wick_engine *engine, const content *from, uint64_t 
   }
   item->kind = from->kind;
   item->key = key;
+  item->is_heard = from->kind != MEDIA_AUDIO;
   *status = from->kind == MEDIA_AUDIO
                 ? media_plan_audio(encoder, from->samples, &item->plan, error)
                 : media_plan_image(encoder, from->width, from->height, &item->plan, error);
@@ -325,7 +394,8 @@ static wick_status prepare(wick_engine *engine, media_item *item, const content 
   if (item->kind == MEDIA_AUDIO) {
     const wick_status status = keep_samples(engine, item, from, error);
     if (status != WICK_OK) return status;
-    return media_prepare_audio(encoder, &item->plan, item->samples, &item->prepared, error);
+    media_begin_audio(item->samples, &item->prepared);
+    return WICK_OK;
   }
   return media_prepare(encoder, &item->plan, image_whole(from->rgb, from->width, from->height),
                        &item->prepared, error);
@@ -423,10 +493,25 @@ static wick_status step(wick_engine *engine, media_item *item, wick_error *error
     item->done++;
     return WICK_OK;
   }
+  if (!item->is_heard) {
+    return media_listen(items_of(engine)->encoders[MEDIA_AUDIO], &item->plan, &item->prepared,
+                        &item->is_heard, error);
+  }
   if (item->encoding == NULL) status = begin_chunk(engine, item, error);
   if (status == WICK_OK) status = media_encode_step(item->encoding, &is_done, error);
   if (status != WICK_OK || is_done) end_chunk(engine, item, is_done);
   return status;
+}
+
+// An item that exceeds the context cannot be read, so it is not encoded.
+static wick_status check_context(const wick_engine *engine, const media_item *item,
+                                 wick_error *error) {
+  const uint32_t most = context_of(engine);
+  if (item->token_count <= most) return WICK_OK;
+  fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "prompt: %s has %u tokens, the context has %u",
+            item->kind == MEDIA_AUDIO ? "a recording" : "an image", (unsigned)item->token_count,
+            (unsigned)most);
+  return status_about(WICK_E_FULL, error, WICK_SUBJECT_PROMPT, item->token_count, most);
 }
 
 wick_status wick_media_step(wick_engine *engine, uint32_t media, uint64_t budget_us, bool *is_ready,
@@ -434,6 +519,7 @@ wick_status wick_media_step(wick_engine *engine, uint32_t media, uint64_t budget
   media_item *item = media_item_find(engine, media);
   wick_status status = WICK_OK;
   if (item == NULL) return unknown(media, error);
+  if (item->done == 0 && item->encoding == NULL) status = check_context(engine, item, error);
   const uint64_t begin_us = engine->now_us();
   thread_pool_limit(engine->threads, 0);  // a pass sets its own
   while (status == WICK_OK && !media_item_is_ready(item)) {

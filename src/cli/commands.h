@@ -26,14 +26,8 @@
   X(command_quantize, "quantize", "rewrite a model file in another type")                    \
   X(command_embed_component, "embed-component", "put a model into a component of wasi:http") \
   X(command_constrain, "constrain", "check texts against a grammar")                         \
+  X(command_media, "media", "encode images and audio for a model")                           \
   X(command_synth, "synth", "make a model with random weights of a known shape")
-// Of native programs: the encoders are not in the modules.
-#if defined(__wasm__)
-#define COMMANDS_NATIVE(X)
-#else
-#define COMMANDS_NATIVE(X) X(command_media, "media", "encode images and audio for a model")
-#endif
-
 #define COMMAND_HERE(function, name, summary) {name, summary, function},
 // A command that only FULL_PROGRAM has.
 #define COMMAND_ELSEWHERE(function, name, summary) {name, summary, NULL},

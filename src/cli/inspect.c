@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/args.h"
+#include "cli/media_plan.h"
 #include "cli/model_file.h"
 #include "cli/settings.h"
 
@@ -202,6 +203,24 @@ static void print_plan(const wick_engine *engine) {
                 limit == 0 ? "none" : format_bytes(text, limit));
 }
 
+static void print_media_plan(const wick_engine *engine) {
+  wick_media_memory plan;
+  if (wick_media_get_memory(engine, &plan, NULL) != WICK_OK) return;
+  const struct {
+    const char *name;
+    uint64_t bytes;
+  } rows[] = {{"weights", plan.weights_bytes},
+              {"resizing", plan.prepare_bytes},
+              {"encoding", plan.encode_bytes},
+              {"cache of rows", plan.cache_bytes},
+              {"total", plan.total_bytes}};
+  output_format(OUTPUT_TEXT, "\nmemory plan of the encoders, for the largest input\n");
+  for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    char text[32];
+    output_printf(OUTPUT_TEXT, "  %-16s %12s\n", rows[i].name, format_bytes(text, rows[i].bytes));
+  }
+}
+
 static void print_tables(const char *path, const wick_engine *engine) {
   wick_file_info file = {0};
   char text[32];
@@ -216,19 +235,37 @@ static void print_tables(const char *path, const wick_engine *engine) {
   print_types(engine);
   print_model(engine);
   print_plan(engine);
+  print_media_plan(engine);
+}
+
+// Whether the file is an mmproj file.
+static bool is_mmproj(const wick_engine *engine) {
+  wick_metadata value;
+  bool is_clip = false;
+  for (uint32_t i = 0; !is_clip && wick_metadata_get(engine, i, &value); i++) {
+    static const char KEY[] = "clip.has_", END[] = "_encoder";
+    const size_t size = value.key.size_bytes;
+    is_clip = size > sizeof KEY + sizeof END && memcmp(value.key.bytes, KEY, sizeof KEY - 1) == 0 &&
+              memcmp(value.key.bytes + size - (sizeof END - 1), END, sizeof END - 1) == 0;
+  }
+  return is_clip;
 }
 
 exit_code command_inspect(int argc, char **argv) {
   bool wants_json = false;
+  const char *mmproj = NULL;
   model_settings settings = settings_default();
-  args_option options[8] = {
-      args_flag("--json", &wants_json, "print everything as one JSON object")};
+  args_option options[9] = {
+      args_flag("--json", &wants_json, "print everything as one JSON object"),
+      args_string("--mmproj", &mmproj, "FILE", "plan the encoders of this file, too")};
   const args_spec spec = {
       "wick inspect MODEL [--json] [options]",
-      "The context, the KV type and the place of tables are the plan's.", options,
-      1 + settings_list(&settings,
+      "The context, the KV type and the place of tables are the plan's. MODEL may be an mmproj "
+      "file.",
+      options,
+      2 + settings_list(&settings,
                         SETTINGS_CTX | SETTINGS_KV | SETTINGS_PREDICTOR | SETTINGS_TABLES,
-                        options + 1),
+                        options + 2),
       1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
@@ -240,11 +277,19 @@ exit_code command_inspect(int argc, char **argv) {
   config.directory_only = true;
   if (code == EXIT_DONE) code = model_open(model[0], &config, &engine);
   if (code != EXIT_DONE) return code;
+  const bool is_file = strcmp(model[0], "-") != 0;
+  if (mmproj != NULL) code = media_plan_load(engine, mmproj);
+  // why one without a plan does not run is reported, and the file shown
+  if (mmproj == NULL && is_file && is_mmproj(engine)) (void)media_plan_load(engine, model[0]);
+  if (code != EXIT_DONE) {
+    model_close(engine);
+    return code;
+  }
   if (wants_json) {
     wick_inspect_json(engine, output_text_json, NULL);
     output_format(OUTPUT_TEXT, "\n");
   } else {
-    print_tables(strcmp(model[0], "-") == 0 ? "standard input" : model[0], engine);
+    print_tables(is_file ? model[0] : "standard input", engine);
   }
   model_close(engine);
   return output_end();

@@ -1,6 +1,7 @@
 // cli/media.c — images and recordings of a prompt, encoded for a text model.
 #include "base/json.h"
 #include "cli/media_input.h"
+#include "cli/media_request.h"
 
 typedef struct media_command {
   const char *parts_path, *out, *inputs_out;

@@ -41,6 +41,8 @@ exit_code media_parts_make(const args_strings *images, const args_strings *audio
                            size_t text_bytes, media_parts *out);
 void media_parts_free(media_parts *parts);
 
+// Reports a file that is too large. A file that cannot be opened is left to the reading.
+exit_code media_check_size(const char *path);
 // The pixels of a PPM file (P6); of a raw one, RGB, if the part has a width and a height.
 exit_code media_image_read(const char *path, media_part *part);
 // The samples of a WAV file of 16 kHz; of another file, of floats, `repeat` times over, unless that

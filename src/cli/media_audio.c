@@ -4,7 +4,7 @@
 
 #include "cli/input.h"
 #include "cli/media.h"
-#include "cli/media_formats.h"
+#include "media/formats.h"
 
 enum { REPEAT_MAX = 100000 };
 
@@ -39,7 +39,8 @@ static const char *take(const input_text *file, uint32_t repeat, media_part *par
 
 exit_code media_audio_read(const char *path, uint32_t repeat, media_part *part) {
   input_text file;
-  const exit_code code = input_read(NULL, path, "", &file);
+  exit_code code = media_check_size(path);
+  if (code == EXIT_DONE) code = input_read(NULL, path, "", &file);
   if (code != EXIT_DONE) return code;
   const char *why = take(&file, repeat, part);
   input_free(&file);

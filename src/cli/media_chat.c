@@ -2,6 +2,7 @@
 #include "cli/media_chat.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "cli/local_time.h"
@@ -177,10 +178,9 @@ static exit_code learn_place(media_chat *chat, wick_engine *engine, const char *
   return EXIT_DONE;
 }
 
-exit_code media_chat_begin(media_chat *chat, media_input *input, wick_engine *engine,
+exit_code media_chat_learn(media_chat *chat, media_input *input, wick_engine *engine,
                            const char *system) {
   bool has[2] = {false, false};
-  if (input == NULL) return EXIT_DONE;
   chat->input = input;
   chat->takes_parts = true;
   for (uint32_t i = 0; i < input->item_count; i++) has[input->items[i].kind] = true;
@@ -192,16 +192,10 @@ exit_code media_chat_begin(media_chat *chat, media_input *input, wick_engine *en
   return chat->takes_parts ? EXIT_DONE : learn_place(chat, engine, system);
 }
 
-void media_chat_end(media_chat *chat) { free(chat->probe); }
-
 // ---- messages ----
 
-void media_chat_put(media_chat *chat, json_writer *json, const char *role, const char *text,
-                    size_t text_bytes) {
-  if (!chat->takes_parts) {
-    json_string(json, "content", text, text_bytes);
-    return;
-  }
+void media_chat_put_parts(media_chat *chat, json_writer *json, const char *role, const char *text,
+                          size_t text_bytes) {
   json_open(json, "content", '[');
   if (strcmp(role, "user") == 0 && !chat->has_asked) {
     chat->has_asked = true;
@@ -259,17 +253,15 @@ static wick_status put_in_front(const media_chat *chat, const int32_t *tokens, s
                            : status;
 }
 
-exit_code media_chat_run(media_chat *chat, wick_engine *engine, const wick_request *request,
-                         generation_on_token on_token, void *context, generation *done) {
+exit_code media_chat_follow(media_chat *chat, wick_engine *engine, const wick_request *request,
+                            generation_on_token on_token, void *context, generation *done) {
   wick_error error;
   media_input *input = chat->input;
-  if (input != NULL) {
-    media_prompt_free(&input->prompt);
-    input->prompt = (media_prompt){.memory = &input->memory, .tokenizer = input->tokenizer};
-    const wick_status status =
-        chat->takes_parts ? replace_markers(chat, request->tokens, request->token_count, &error)
-                          : put_in_front(chat, request->tokens, request->token_count, &error);
-    if (status != WICK_OK) return report_error("chat", &error);
-  }
-  return media_request_run(input, engine, request, on_token, context, done);
+  media_prompt_free(&input->prompt);
+  input->prompt = (media_prompt){.memory = &input->memory, .tokenizer = input->tokenizer};
+  const wick_status status =
+      chat->takes_parts ? replace_markers(chat, request->tokens, request->token_count, &error)
+                        : put_in_front(chat, request->tokens, request->token_count, &error);
+  if (status != WICK_OK) return report_error("chat", &error);
+  return media_request_follow(input, engine, request, on_token, context, done);
 }

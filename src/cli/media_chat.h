@@ -4,7 +4,7 @@
 #ifndef WICK_CLI_MEDIA_CHAT_H
 #define WICK_CLI_MEDIA_CHAT_H
 
-#include <string.h>
+#include <stdlib.h>
 
 #include "base/json.h"
 #include "cli/media_request.h"
@@ -22,45 +22,41 @@ typedef struct media_chat {
   size_t probe_count;
 } media_chat;
 
-#if defined(__wasm__)
+// ---- media_chat.c: there are images ----
 
-static inline exit_code media_chat_begin(media_chat *chat, media_input *input, wick_engine *engine,
-                                         const char *system) {
-  (void)chat, (void)input, (void)engine, (void)system;
-  return EXIT_DONE;
-}
-static inline void media_chat_end(media_chat *chat) { (void)chat; }
-static inline bool media_chat_takes_parts(const media_chat *chat) {
-  (void)chat;
-  return false;
-}
-static inline void media_chat_put(media_chat *chat, json_writer *json, const char *role,
-                                  const char *text, size_t text_bytes) {
-  (void)chat, (void)role;
-  json_string(json, "content", text, text_bytes);
-}
-static inline exit_code media_chat_run(media_chat *chat, wick_engine *engine,
-                                       const wick_request *request, generation_on_token on_token,
-                                       void *context, generation *done) {
-  (void)chat;
-  return generation_run(engine, request, on_token, context, done);
-}
+exit_code media_chat_learn(media_chat *chat, media_input *input, wick_engine *engine,
+                           const char *system);
+void media_chat_put_parts(media_chat *chat, json_writer *json, const char *role, const char *text,
+                          size_t text_bytes);
+exit_code media_chat_follow(media_chat *chat, wick_engine *engine, const wick_request *request,
+                            generation_on_token on_token, void *context, generation *done);
 
-#else
+// ---- with images or without ----
 
 // Learns what the engine's template writes. `input` may be NULL: then this and the other functions
 // do what a conversation of texts needs. Functions that give an exit code report errors.
-exit_code media_chat_begin(media_chat *chat, media_input *input, wick_engine *engine,
-                           const char *system);
-void media_chat_end(media_chat *chat);  // zeros are fine
+static inline exit_code media_chat_begin(media_chat *chat, media_input *input, wick_engine *engine,
+                                         const char *system) {
+  return input == NULL ? EXIT_DONE : media_chat_learn(chat, input, engine, system);
+}
+static inline void media_chat_end(media_chat *chat) { free(chat->probe); }  // zeros are fine
 // Whether the messages must reach the template as they are (wick_chat.keeps_arguments).
 static inline bool media_chat_takes_parts(const media_chat *chat) { return chat->takes_parts; }
 // Writes the member "content" of a message. The images are in the first one of the user.
-void media_chat_put(media_chat *chat, json_writer *json, const char *role, const char *text,
-                    size_t text_bytes);
+static inline void media_chat_put(media_chat *chat, json_writer *json, const char *role,
+                                  const char *text, size_t text_bytes) {
+  if (chat->takes_parts) {
+    media_chat_put_parts(chat, json, role, text, text_bytes);
+  } else {
+    json_string(json, "content", text, text_bytes);
+  }
+}
 // generation_run; the images are put between the request's tokens, those of the conversation.
-exit_code media_chat_run(media_chat *chat, wick_engine *engine, const wick_request *request,
-                         generation_on_token on_token, void *context, generation *done);
+static inline exit_code media_chat_run(media_chat *chat, wick_engine *engine,
+                                       const wick_request *request, generation_on_token on_token,
+                                       void *context, generation *done) {
+  return chat->input == NULL ? generation_run(engine, request, on_token, context, done)
+                             : media_chat_follow(chat, engine, request, on_token, context, done);
+}
 
-#endif
 #endif

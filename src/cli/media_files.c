@@ -10,6 +10,7 @@
 
 #include "cli/input.h"
 #include "cli/media.h"
+#include "media/formats.h"
 
 enum { PIECE_BYTES = 64 * 1024 };
 
@@ -66,6 +67,14 @@ void gguf_file_close(gguf_file *file) {
   gguf_directory_destroy(file->directory);
   if (file->path != NULL && file->fd >= 0) close(file->fd);
   *file = (gguf_file){0};
+}
+
+exit_code media_check_size(const char *path) {
+  struct stat of;
+  if (stat(path, &of) != 0 || of.st_size <= MEDIA_FILE_BYTES_MAX) return EXIT_DONE;
+  report("%s: file has %lld bytes, limit is %u", path, (long long)of.st_size,
+         (unsigned)MEDIA_FILE_BYTES_MAX);
+  return EXIT_USAGE;
 }
 
 static bool read_at(void *context, uint64_t offset_bytes, void *out, size_t size_bytes) {

@@ -4,7 +4,7 @@
 
 #include "cli/input.h"
 #include "cli/media.h"
-#include "cli/media_formats.h"
+#include "media/formats.h"
 
 static exit_code take_pixels(const char *path, const input_text *file, media_part *part) {
   size_t at = 0;
@@ -33,7 +33,8 @@ static exit_code take_pixels(const char *path, const input_text *file, media_par
 
 exit_code media_image_read(const char *path, media_part *part) {
   input_text file;
-  exit_code code = input_read(NULL, path, "", &file);
+  exit_code code = media_check_size(path);
+  if (code == EXIT_DONE) code = input_read(NULL, path, "", &file);
   if (code != EXIT_DONE) return code;
   code = take_pixels(path, &file, part);
   input_free(&file);

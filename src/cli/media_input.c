@@ -5,16 +5,6 @@
 
 #include "platform/platform.h"
 
-size_t media_limits_list(media_options *options, args_option *list) {
-  list[0] = args_flag("--like-llama-cpp", &options->follows_llama_cpp,
-                      "follow llama.cpp where it differs from the published models");
-  list[1] = args_u32("--max-tiles", &options->max_tiles, "N", 0, UINT32_MAX,
-                     "encode at most N pictures of an image: an overview and tiles (0 = no limit)");
-  list[2] = args_u32("--max-image-tokens", &options->max_image_tokens, "N", 0, UINT32_MAX,
-                     "make images smaller until they take at most N tokens (0 = no limit)");
-  return MEDIA_LIMITS_MAX;
-}
-
 // ---- opening ----
 
 static exit_code open_vocabulary(media_input *input, const char *pre_tokenizer) {

@@ -39,9 +39,6 @@ typedef struct media_input_files {
   media_options options;
 } media_input_files;
 
-enum { MEDIA_LIMITS_MAX = 3 };
-// Appends --like-llama-cpp, --max-tiles and --max-image-tokens; returns how many.
-size_t media_limits_list(media_options *options, args_option *list);
 // Opens the vocabulary of a text model and the encoders of its mmproj file. Functions that give an
 // exit code report errors.
 exit_code media_input_open(media_input *input, const media_input_files *files);

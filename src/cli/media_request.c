@@ -10,29 +10,7 @@
 
 enum { BATCH_TOKENS_USUAL = 128 };  // of wick_config
 
-// ---- options ----
-
-static args_option mmproj_option(media_files *files) {
-  return args_string("--mmproj", &files->mmproj, "FILE",
-                     "encode images and audio with this file, which comes with the model");
-}
-
-size_t media_files_list(media_files *files, args_option *options) {
-  options[0] = mmproj_option(files);
-  options[1] = args_string_list("--image", &files->images, "FILE",
-                                "put an image in front of the prompt: a PPM file (repeatable)");
-  options[2] =
-      args_string_list("--audio", &files->audio, "FILE",
-                       "put a recording in front of the prompt: a WAV file of 16 kHz (repeatable)");
-  return 3 + media_limits_list(&files->options, options + 3);
-}
-
-size_t media_parts_list(media_files *files, args_option *options) {
-  options[0] = mmproj_option(files);
-  options[1] = args_string("--parts", &files->parts_path, "FILE",
-                           "read a prompt with images and audio, as 'wick media' does");
-  return 2 + media_limits_list(&files->options, options + 2);
-}
+// ---- files ----
 
 static exit_code check_files(const media_files *files, const char *model) {
   const char *option = files->parts_path != NULL  ? "--parts"
@@ -100,7 +78,7 @@ static exit_code read_prompt(media_input *input, const media_files *files) {
   return code == EXIT_DONE ? media_input_plan(input) : code;
 }
 
-exit_code media_request_open(const media_files *files, const char *model,
+exit_code media_request_read(const media_files *files, const char *model,
                              const model_settings *settings, wick_config *config,
                              media_input **out) {
   const media_input_files opened = {.model = model,
@@ -108,8 +86,6 @@ exit_code media_request_open(const media_files *files, const char *model,
                                     .pre_tokenizer = settings->pre_tokenizer,
                                     .threads = settings->threads,
                                     .options = files->options};
-  *out = NULL;
-  if (files->parts_path == NULL && files->images.count + files->audio.count == 0) return EXIT_DONE;
   exit_code code = check_files(files, model);
   if (code != EXIT_DONE) return code;
   media_input *input = calloc(1, sizeof *input);
@@ -124,15 +100,14 @@ exit_code media_request_open(const media_files *files, const char *model,
   return code;
 }
 
-void media_request_close(media_input *input) {
-  if (input != NULL) media_input_close(input);
+void media_request_free(media_input *input) {
+  media_input_close(input);
   free(input);
 }
 
-exit_code media_request_encode(media_input *input, const wick_engine *engine) {
+exit_code media_request_compute(media_input *input, const wick_engine *engine) {
   wick_plan plan;
   wick_error error;
-  if (input == NULL) return EXIT_DONE;
   if (wick_memory_plan(engine, &plan, &error) != WICK_OK) {
     return report_error(input->model, &error);
   }
@@ -206,10 +181,9 @@ static exit_code submit(const media_input *input, wick_engine *engine, const wic
   return code;
 }
 
-exit_code media_request_run(media_input *input, wick_engine *engine, const wick_request *request,
-                            generation_on_token on_token, void *context, generation *done) {
+exit_code media_request_follow(media_input *input, wick_engine *engine, const wick_request *request,
+                               generation_on_token on_token, void *context, generation *done) {
   uint32_t id;
-  if (input == NULL) return generation_run(engine, request, on_token, context, done);
   wick_request whole = *request;
   whole.text = NULL;
   whole.text_bytes = 0;

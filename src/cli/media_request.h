@@ -1,9 +1,10 @@
-// cli/media_request.h — requests with images and recordings in their prompts, of native programs:
-// the encoders are not in the modules.
+// cli/media_request.h — requests with images and recordings in their prompts. The small WASI
+// program has the options (media_options.c), but neither encoders nor the code that calls them.
 #ifndef WICK_CLI_MEDIA_REQUEST_H
 #define WICK_CLI_MEDIA_REQUEST_H
 
 #include "cli/args.h"
+#include "cli/command.h"
 #include "cli/generation.h"
 #include "cli/settings.h"
 #include "media/media.h"
@@ -20,66 +21,49 @@ typedef struct media_files {
 typedef struct media_input media_input;
 enum { MEDIA_OPTIONS_MAX = 6 };
 
-#if defined(__wasm__)
-
-static inline size_t media_files_list(media_files *files, args_option *options) {
-  (void)files, (void)options;
-  return 0;
-}
-static inline size_t media_parts_list(media_files *files, args_option *options) {
-  (void)files, (void)options;
-  return 0;
-}
-static inline bool media_has_parts(const media_files *files) {
-  (void)files;
-  return false;
-}
-static inline exit_code media_request_open(const media_files *files, const char *model,
-                                           const model_settings *settings, wick_config *config,
-                                           media_input **out) {
-  (void)files, (void)model, (void)settings, (void)config;
-  *out = NULL;
-  return EXIT_DONE;
-}
-static inline exit_code media_request_encode(media_input *input, const wick_engine *engine) {
-  (void)input, (void)engine;
-  return EXIT_DONE;
-}
-static inline exit_code media_request_run(media_input *input, wick_engine *engine,
-                                          const wick_request *request, generation_on_token on_token,
-                                          void *context, generation *done) {
-  (void)input;
-  return generation_run(engine, request, on_token, context, done);
-}
-static inline size_t media_request_texts(const media_input *input) {
-  (void)input;
-  return 0;
-}
-static inline void media_request_close(media_input *input) { (void)input; }
-
-#else
-
 // Append the options --mmproj, --image and --audio, or --mmproj and --parts, and those of
 // media_limits_list; return how many.
 size_t media_files_list(media_files *files, args_option *options);
 size_t media_parts_list(media_files *files, args_option *options);
+enum { MEDIA_LIMITS_MAX = 3 };
+// Appends --like-llama-cpp, --max-tiles and --max-image-tokens; returns how many.
+size_t media_limits_list(media_options *options, args_option *list);
 static inline bool media_has_parts(const media_files *files) { return files->parts_path != NULL; }
 
 // Reads the files and plans the prompt; *out is NULL without any. Sets what the engine needs: a
 // batch that holds an image which is read at once; with --parts, unless --ctx is given, a context
 // of the prompt's length, which may exceed the one that the model was trained on. Functions that
-// give an exit code report errors.
+// give an exit code report errors; the small WASI program has no encoders and says so.
 exit_code media_request_open(const media_files *files, const char *model,
                              const model_settings *settings, wick_config *config,
                              media_input **out);
-// Computes the rows, unless the prompt exceeds the engine's context. NULL is fine.
-exit_code media_request_encode(media_input *input, const wick_engine *engine);
-// generation_run with this prompt in place of the request's; NULL: with the request's.
-exit_code media_request_run(media_input *input, wick_engine *engine, const wick_request *request,
-                            generation_on_token on_token, void *context, generation *done);
-// Tokens of the prompt that are text.
-size_t media_request_texts(const media_input *input);
-void media_request_close(media_input *input);  // NULL is fine
 
-#endif
+// ---- media_request.c: `input` is not NULL ----
+
+exit_code media_request_read(const media_files *files, const char *model,
+                             const model_settings *settings, wick_config *config,
+                             media_input **out);
+exit_code media_request_compute(media_input *input, const wick_engine *engine);
+exit_code media_request_follow(media_input *input, wick_engine *engine, const wick_request *request,
+                               generation_on_token on_token, void *context, generation *done);
+size_t media_request_texts(const media_input *input);
+void media_request_free(media_input *input);
+
+// ---- `input` NULL: there are no images ----
+
+// Computes the rows, unless the prompt exceeds the engine's context.
+static inline exit_code media_request_encode(media_input *input, const wick_engine *engine) {
+  return input == NULL ? EXIT_DONE : media_request_compute(input, engine);
+}
+// generation_run with this prompt in place of the request's.
+static inline exit_code media_request_run(media_input *input, wick_engine *engine,
+                                          const wick_request *request, generation_on_token on_token,
+                                          void *context, generation *done) {
+  return input == NULL ? generation_run(engine, request, on_token, context, done)
+                       : media_request_follow(input, engine, request, on_token, context, done);
+}
+static inline void media_request_close(media_input *input) {
+  if (input != NULL) media_request_free(input);
+}
+
 #endif

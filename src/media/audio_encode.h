@@ -5,7 +5,13 @@
 #include "media/audio.h"
 #include "media/encode.h"
 
-// hidden = rows of the spectrum (stem.c)
+// Work of a frame's spectrum, in multiply-adds of products that take as long.
+enum { SOUND_FRAME_MACS = 1 << 21 };
+
+// The recording of a plan (plan_audio.c).
+sound_recording media_recording(const media_model *model, const media_plan *plan,
+                                const media_prepared *prepared);
+// The spectrum, and hidden = its rows (stem.c)
 void stem_embed(media_encoding *encoding);
 // Floats of each of the two maps, and of the widest row that is multiplied.
 uint64_t stem_map_floats(const media_model *model, uint32_t frames);

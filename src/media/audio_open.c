@@ -371,6 +371,7 @@ bool audio_open(weight_reader *reader) {
   if (!weights_projector(reader, model->audio->steps, "", width, model->stack, &model->projector)) {
     return false;
   }
+  if (reader->source == NULL && model->text.width == 0) model->text.width = model->projector.out;
   if (model->projector.out == model->text.width && model->text.deepstack_count == 0) return true;
   (void)fail_with(reader->error, WICK_E_SHAPE, WICK_NO_OFFSET,
                   "mmproj: rows of audio have %u values, but the text model takes %u and %u "

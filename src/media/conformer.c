@@ -38,7 +38,11 @@ uint32_t conformer_thread_floats(const media_model *model, uint32_t rows) {
   return arena_line_floats(rows) + 2 * arena_line_floats(model->head_dim);
 }
 
-static void put_sinusoid(const media_model *model, int64_t distance, float *out) {
+static void put_sinusoid(const row_job *job, uint32_t row, uint32_t thread) {
+  const media_model *model = job->encoding->model;
+  const int64_t distance = distances_of(model, job->encoding->grid.rows).least + row;
+  float *out = job->rows + row * job->stride;
+  (void)thread;
   const uint32_t width = sinusoid_width(model), half = width / 2;
   const bool is_gemma = model->audio->stem == STEM_GEMMA4A;
   for (uint32_t i = 0; i < half; i++) {
@@ -62,9 +66,12 @@ static const float *make_relative(media_encoding *encoding, const conformer_laye
   const size_t in_stride = arena_line_floats(sinusoid_width(model));
   float *sinusoids = encoding->relative, *out = sinusoids + range.count * in_stride;
   *stride = arena_line_floats(model->heads * model->head_dim);
-  for (uint32_t i = 0; i < range.count && encoding->layer == 0; i++) {
-    put_sinusoid(model, range.least + i, sinusoids + i * in_stride);
-  }
+  const row_job job = {.encoding = encoding,
+                       .run = put_sinusoid,
+                       .rows = sinusoids,
+                       .stride = in_stride,
+                       .macs = 2048ull * sinusoid_width(model)};
+  if (encoding->layer == 0) rows_run(&job, range.count);
   rows_multiply(encoding, &layer->relative, sinusoids, in_stride, range.count, out, *stride);
   return out;
 }
@@ -181,7 +188,11 @@ static void attend(media_encoding *encoding, const conformer_layer *layer) {
   rows_multiply(encoding, &layer->k, x, encoding->stride, rows, q + all, encoding->qkv_stride);
   rows_multiply(encoding, &layer->v, x, encoding->stride, rows, q + 2 * all, encoding->qkv_stride);
   attention.relative = make_relative(encoding, layer, &attention.relative_stride);
-  const row_job job = {.encoding = encoding, .run = attend_row, .more = &attention};
+  const uint32_t seen = rows < model->sound->attended ? rows : model->sound->attended;
+  const row_job job = {.encoding = encoding,
+                       .run = attend_row,
+                       .macs = 8ull * (seen == 0 ? rows : seen) * all,
+                       .more = &attention};
   rows_run(&job, rows);
   rows_multiply(encoding, &layer->out, encoding->attended, encoding->attended_stride, rows,
                 encoding->normed, encoding->stride);
@@ -240,6 +251,7 @@ static void convolve(media_encoding *encoding, const conformer_layer *layer) {
                   .stride = narrow,
                   .from = gated,
                   .from_stride = wide,
+                  .macs = 4ull * channels * sound->conv_taps,
                   .more = layer};
   rows_run(&job, rows);
   rows_multiply(encoding, &layer->conv_out, out, narrow, rows, encoding->normed, encoding->stride);

@@ -251,6 +251,32 @@ static void project_heads(media_encoding *encoding, const vision_attention *atte
   rows_run(&job, rows);
 }
 
+// Multiply-adds of a unit of attention's work.
+static uint64_t unit_macs(const paged_attention *attention, uint32_t seen) {
+  const uint64_t all = 2ull * attention->count * seen * attention->heads * attention->head_dim;
+  return all / whole_attention_units(attention) + 1;
+}
+
+static wick_status run_attention(media_encoding *encoding, const paged_attention *attention,
+                                 uint32_t seen, wick_error *error) {
+  const uint32_t units = whole_attention_units(attention);
+  const uint64_t macs = unit_macs(attention, seen);
+  const uint64_t fitting = encoding->slice_macs_max / macs;
+  const uint32_t most = fitting == 0 ? 1 : fitting < units ? (uint32_t)fitting : units;
+  wick_status status = WICK_OK;
+  if (encode_takes(encoding, 16ull * attention->count * attention->kv_stride)) {
+    status = whole_attention_write(attention, encoding->pages, encoding->threads, encoding->layer,
+                                   error);
+  }
+  for (uint32_t first = 0; first < units && status == WICK_OK; first += most) {
+    const uint32_t last = units - first < most ? units : first + most;
+    if (encode_takes(encoding, (last - first) * macs)) {
+      whole_attention_attend(attention, encoding->pages, encoding->threads, first, last);
+    }
+  }
+  return status;
+}
+
 // normed = out(attention(norm(hidden)))
 static wick_status attend(media_encoding *encoding, const vision_attention *weights,
                           bool is_windowed, wick_error *error) {
@@ -278,8 +304,8 @@ static wick_status attend(media_encoding *encoding, const vision_attention *weig
       .out_stride = encoding->attended_stride,
       .per_thread = encoding->per_thread,
       .per_thread_stride = encoding->per_thread_stride};
-  const wick_status status =
-      whole_attention_run(&attention, encoding->pages, encoding->threads, encoding->layer, error);
+  const uint32_t seen = is_windowed ? grid->rows / grid->windows + 1 : grid->rows;
+  const wick_status status = run_attention(encoding, &attention, seen, error);
   if (status != WICK_OK) return status;
   if (model->head_room != model->head_dim) {
     const row_job narrow = {.encoding = encoding,
@@ -324,8 +350,9 @@ static void keep_features(media_encoding *encoding, uint32_t layer) {
   const media_model *model = encoding->model;
   for (uint32_t i = 0; i < model->feature_count; i++) {
     if (model->features[i] != layer) continue;
+    const bool is_now = encode_takes(encoding, (uint64_t)encoding->grid.rows * model->width);
     float *to = encoding->feature_rows + (size_t)encoding->features++ * model->width;
-    for (uint32_t row = 0; row < encoding->grid.rows; row++) {
+    for (uint32_t row = 0; row < encoding->grid.rows && is_now; row++) {
       memcpy(to + row * encoding->feature_stride, encoding->hidden + row * encoding->stride,
              model->width * sizeof *to);
     }
@@ -361,8 +388,9 @@ static wick_status reduce(media_encoding *encoding, wick_error *error) {
   add_normed(encoding, NULL, NULL, NULL);
   project(encoding, &reduction->projector, encoding->hidden, encoding->stride, 2, encoding->normed,
           encoding->stride);
-  const row_job job = {.encoding = encoding, .run = add_mean};
+  const row_job job = {.encoding = encoding, .run = add_mean, .width = 4 * encoding->model->width};
   rows_run(&job, grid->patches / 4);
+  if (encoding->is_paused) return WICK_OK;
   grid->across /= 2;
   grid->down /= 2;
   grid->rows = grid->patches = grid->across * grid->down;
@@ -413,7 +441,8 @@ static void finish_granite(media_encoding *encoding) {
   size_t from_stride = encoding->stride;
   float *queries;
   if (model->feature_count != 0) {
-    for (uint32_t row = 0; row < encoding->grid.rows; row++) {
+    const bool is_now = encode_takes(encoding, (uint64_t)encoding->grid.rows * model->width);
+    for (uint32_t row = 0; row < encoding->grid.rows && is_now; row++) {
       memcpy(encoding->feature_rows + row * encoding->feature_stride +
                  (size_t)model->feature_count * model->width,
              encoding->hidden + row * encoding->stride, model->width * sizeof(float));
@@ -443,7 +472,7 @@ static wick_status finish(media_encoding *encoding, wick_error *error) {
   const uint32_t stride = encoding->stride, width = media_row_width(model);
   if (model->sound != NULL && model->sound->qformer.width != 0) {
     finish_granite(encoding);
-    return check_rows(encoding, error);
+    return encoding->is_paused ? WICK_OK : check_rows(encoding, error);
   }
   if (model->post_norm.weight != NULL) {
     rows_norm(encoding, &model->post_norm, model->has_rms_norms, model->epsilon, model->width,
@@ -458,6 +487,7 @@ static wick_status finish(media_encoding *encoding, wick_error *error) {
     from += from_stride;
   }
   project(encoding, &model->projector, from, from_stride, model->merge, encoding->out, width);
+  if (encoding->is_paused) return WICK_OK;
   for (uint32_t line = 1; model->line_break != NULL && line < encoding->chunk.down; line++) {
     const size_t row = (size_t)line * (encoding->chunk.across + 1) - 1;
     memcpy(encoding->out + row * width, model->line_break, width * sizeof(float));
@@ -487,13 +517,16 @@ wick_status media_encode_begin(const media_model *model, const media_plan *plan,
   arena_begin(&encoding->arena, base, bytes);
   encoding->threads = threads;
   encoding->out = rows;
+  encoding->slice_macs_max = ENCODE_SLICE_MACS;
   take_buffers(encoding);
   grid_fill(&encoding->grid);
   wick_status status = WICK_OK;
   if (model->audio == NULL) {
     encoding->pixels = media_chunk_pixels(plan, prepared, chunk);
   } else {
-    status = media_chunk_spectrum(model, plan, prepared, chunk, encoding->spectrum, error);
+    encoding->recording = media_recording(model, plan, prepared);
+    status = sound_begin(model->memory, &encoding->recording, plan->chunks[chunk].column,
+                         &encoding->sound_job, error);
   }
   if (status == WICK_OK) {
     *out = encoding;
@@ -503,30 +536,54 @@ wick_status media_encode_begin(const media_model *model, const media_plan *plan,
   return status;
 }
 
-wick_status media_encode_step(media_encoding *encoding, bool *is_done, wick_error *error) {
-  *is_done = false;
+bool encode_takes(media_encoding *encoding, uint64_t macs) {
+  if (encoding->pieces++ < encoding->pieces_done || encoding->is_paused) return false;
+  if (encoding->slice_macs != 0 && encoding->slice_macs + macs > encoding->slice_macs_max) {
+    encoding->is_paused = true;
+    return false;
+  }
+  encoding->slice_macs += macs;
+  encoding->pieces_done++;
+  return true;
+}
+
+static wick_status run_step(media_encoding *encoding, wick_error *error) {
+  const media_model *model = encoding->model;
   if (!encoding->has_begun) {
-    encoding->has_begun = true;
-    if (encoding->model->audio == NULL) return patches_embed(encoding, error);
+    if (model->audio == NULL) return patches_embed(encoding, error);
     stem_embed(encoding);
     return WICK_OK;
   }
-  if (encoding->layer < encoding->model->layer_count) {
-    const bool is_conformer =
-        encoding->model->audio != NULL && encoding->model->audio->is_conformer;
-    wick_status status = WICK_OK;
-    if (is_conformer) run_conformer(encoding);
-    if (!is_conformer) status = run_layer(encoding, error);
-    encoding->layer++;
-    return status;
+  if (encoding->layer == model->layer_count) return finish(encoding, error);
+  if (model->audio == NULL || !model->audio->is_conformer) return run_layer(encoding, error);
+  run_conformer(encoding);
+  return WICK_OK;
+}
+
+wick_status media_encode_step(media_encoding *encoding, bool *is_done, wick_error *error) {
+  const uint32_t deepstacks = encoding->deepstacks, features = encoding->features;
+  *is_done = false;
+  encoding->pieces = 0;
+  encoding->slice_macs = 0;
+  encoding->is_paused = false;
+  const wick_status status = run_step(encoding, error);
+  if (status != WICK_OK) return status;
+  if (encoding->is_paused) {
+    encoding->deepstacks = deepstacks;
+    encoding->features = features;
+    return WICK_OK;
   }
-  *is_done = true;
-  return finish(encoding, error);
+  encoding->pieces_done = 0;
+  *is_done = encoding->layer == encoding->model->layer_count && encoding->has_begun;
+  if (encoding->has_begun) encoding->layer++;
+  encoding->has_begun = true;
+  return WICK_OK;
 }
 
 void media_encode_end(media_encoding *encoding) {
   if (encoding == NULL) return;
   memory_gate *memory = encoding->model->memory;
+  memory_free(memory, encoding->sound_job);
   memory_free(memory, encoding->arena.base);
   memory_free(memory, encoding);
 }

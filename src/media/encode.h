@@ -3,12 +3,15 @@
 #ifndef WICK_MEDIA_ENCODE_H
 #define WICK_MEDIA_ENCODE_H
 
+#include "media/sound.h"
 #include "media/weights.h"
 #include "model/arena.h"
 #include "model/pass.h"
 
 // Rows that go through a product or a feed-forward together, which bounds their buffers.
 enum { ENCODE_BLOCK_ROWS = 256 };
+// Multiply-adds of a slice, during which nothing else of the thread runs: about 15 ms of one core.
+enum { ENCODE_SLICE_MACS = 1 << 30 };
 
 // Where the patches of a picture are among the rows.
 typedef struct patch_grid {
@@ -27,8 +30,14 @@ struct media_encoding {
   scratch_arena arena;
   image_view pixels;
   media_chunk chunk;
-  float *out;      // [chunk.rows][media_row_width]
-  uint32_t layer;  // that runs next
+  float *out;  // [chunk.rows][media_row_width]
+  // A step is run in slices, each time from its beginning: pieces of work that were done are left
+  // out, and so are all after the first one that the slice has no room for. All that a step writes
+  // is written in pieces, or after all of them.
+  uint64_t slice_macs_max, slice_macs;
+  uint32_t pieces, pieces_done;  // of the step
+  bool is_paused;                // the step continues in another slice
+  uint32_t layer;                // that runs next
   bool has_begun;
   uint32_t deepstacks, features;  // so far
   patch_grid grid;
@@ -39,7 +48,9 @@ struct media_encoding {
   float *cos_sin;                                // [patches][head_dim] or NULL
   float *ping, *pong;                            // rows of the projector
   float *per_thread;
-  float *spectrum;            // of audio, [bands][frames]
+  sound_recording recording;  // of audio, and the computing of its spectrum
+  sound_job *sound_job;       // NULL: an image
+  float *spectrum;            // [bands][frames]
   float *maps[2], *relative;  // rows between convolutions, and of relative positions
   uint32_t wide_stride, per_thread_stride, projector_floats, feature_stride;
   uint8_t *act, *pages;
@@ -49,6 +60,8 @@ struct media_encoding {
 static inline uint32_t encode_patches_a_side(const media_model *model) {
   return model->reduction != NULL ? 4 : model->merge;
 }
+// Begins a piece of work of the step. False: it is not to be done in this slice.
+bool encode_takes(media_encoding *encoding, uint64_t macs);
 // Multiply-adds of a picture of `across` x `down` patches.
 uint64_t encode_macs(const media_model *model, uint32_t across, uint32_t down);
 // Memory of an encoding.
@@ -68,6 +81,8 @@ struct row_job {
   const float *scale, *post, *after;
   float epsilon;
   uint32_t width;
+  uint32_t first;  // set by rows_run: of the piece
+  uint64_t macs;   // of a row; 0: it is one of `width` values
   bool is_rms;
   media_activation activation;
   const void *more;

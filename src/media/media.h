@@ -63,6 +63,19 @@ wick_status media_open(memory_gate *memory, const kernel_table *kernels,
                        wick_error *error);
 void media_close(media_model *model);  // NULL is fine
 
+// Memory of an encoder.
+typedef struct media_memory {
+  uint64_t weight_bytes;
+  // While the largest image is resized, and while the largest input is encoded, with its rows.
+  uint64_t prepare_bytes, encode_bytes;
+} media_memory;
+// The memory that an encoder will take, from the directory alone; inputs have at most rows_max
+// rows. A text model of width 0 is one that the rows fit. Errors as media_open.
+wick_status media_measure(memory_gate *memory, const kernel_table *kernels,
+                          const gguf_directory *directory, media_kind kind, const media_text *text,
+                          const media_options *options, uint32_t rows_max, uint32_t threads,
+                          media_memory *out, wick_error *error);
+
 // Floats of a row: (1 + deepstack layers) * the text model's width.
 uint32_t media_row_width(const media_model *model);
 uint64_t media_weight_bytes(const media_model *model);
@@ -112,6 +125,7 @@ typedef struct media_prepared {
   uint8_t *tiles, *overview;  // NULL: none
   const float *samples;       // of audio, the caller's
   double maximum;             // of its spectra
+  uint64_t heard;             // frames of which that is known
 } media_prepared;
 
 // Resamples an image of the planned size. WICK_E_NOMEM.
@@ -134,6 +148,10 @@ wick_status media_plan_audio(const media_model *model, uint64_t samples, media_p
 // chunk's spectrum is computed when its encoding begins. WICK_E_NOMEM.
 wick_status media_prepare_audio(const media_model *model, const media_plan *plan,
                                 const float *samples, media_prepared *out, wick_error *error);
+// The same in slices: media_begin_audio, then media_listen until *is_done. WICK_E_NOMEM.
+void media_begin_audio(const float *samples, media_prepared *out);
+wick_status media_listen(const media_model *model, const media_plan *plan, media_prepared *prepared,
+                         bool *is_done, wick_error *error);
 // out[chunk.height][chunk.width]: bands by frames. WICK_E_NOMEM.
 wick_status media_chunk_spectrum(const media_model *model, const media_plan *plan,
                                  const media_prepared *prepared, uint32_t chunk, float *out,
@@ -150,9 +168,9 @@ wick_status media_encode_begin(const media_model *model, const media_plan *plan,
                                const media_prepared *prepared, uint32_t chunk, thread_pool *threads,
                                uint32_t thread_count, float *rows, media_encoding **out,
                                wick_error *error);
-// Computes one layer, or what is before or after the layers. *is_done: the rows are complete. The
-// result is the same to the last bit for any number of threads. WICK_E_NONFINITE when the weights
-// give no numbers.
+// Computes a part of a layer, or of what is before or after the layers, of a few milliseconds on
+// one core. *is_done: the rows are complete. The result is the same to the last bit for any number
+// of threads. WICK_E_NONFINITE when the weights give no numbers.
 wick_status media_encode_step(media_encoding *encoding, bool *is_done, wick_error *error);
 void media_encode_end(media_encoding *encoding);  // NULL is fine; cancels what is not done
 

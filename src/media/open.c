@@ -82,6 +82,7 @@ wick_status media_open(memory_gate *memory, const kernel_table *kernels,
   }
   model->memory = memory;
   model->kernels = kernels;
+  model->weight_bytes = sizeof *model;
   model->text = *text;
   model->options = *options;
   const bool is_audio = kind == MEDIA_AUDIO;

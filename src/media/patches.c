@@ -82,6 +82,7 @@ static void multiply_patches(media_encoding *encoding) {
                          .run = read_patch,
                          .rows = encoding->wide,
                          .stride = encoding->wide_stride,
+                         .macs = 64ull * encoding->model->patches.matrix.dims[0],
                          .width = row};
     rows_run(&job, some);
     rows_multiply(encoding, &encoding->model->patches, encoding->wide, encoding->wide_stride, some,
@@ -235,7 +236,7 @@ static void add_position(const row_job *job, uint32_t row, uint32_t thread) {
 
 static void put_class_row(media_encoding *encoding) {
   const media_model *model = encoding->model;
-  if (model->class_row == NULL) return;
+  if (model->class_row == NULL || !encode_takes(encoding, model->width)) return;
   float *to = encoding->hidden + encoding->grid.patches * encoding->stride;
   memcpy(to, model->class_row, model->width * sizeof *to);
   const uint32_t row = model->options.follows_llama_cpp ? encoding->grid.patches : 0;
@@ -271,7 +272,9 @@ static void put_angles(const row_job *job, uint32_t row, uint32_t thread) {
 wick_status patches_embed(media_encoding *encoding, wick_error *error) {
   const media_model *model = encoding->model;
   const patch_grid *grid = &encoding->grid;
-  row_job job = {.encoding = encoding, .run = add_position};
+  enum { TAPS_MACS = 64, ANGLE_MACS = 2048 };
+  row_job job = {
+      .encoding = encoding, .run = add_position, .macs = (uint64_t)TAPS_MACS * model->width};
   if (model->kind->positions == POSITIONS_AXES &&
       (grid->across > model->position_rows || grid->down > model->position_rows)) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
@@ -288,6 +291,7 @@ wick_status patches_embed(media_encoding *encoding, wick_error *error) {
   put_class_row(encoding);
   if (encoding->cos_sin != NULL) {
     job.run = put_angles;
+    job.macs = (uint64_t)ANGLE_MACS * model->head_dim;
     rows_run(&job, grid->patches);
   }
   if (model->pre_norm.weight != NULL) {

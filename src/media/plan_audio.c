@@ -51,27 +51,41 @@ wick_status media_plan_audio(const media_model *model, uint64_t samples, media_p
                    (unsigned long long)samples);
 }
 
-static sound_recording recording_of(const media_model *model, const media_plan *plan,
-                                    const float *samples) {
+sound_recording media_recording(const media_model *model, const media_plan *plan,
+                                const media_prepared *prepared) {
   return (sound_recording){.front = &model->sound->front,
                            .bands = model->bands,
-                           .samples = samples,
-                           .count = plan->samples};
+                           .samples = prepared->samples,
+                           .count = plan->samples,
+                           .maximum = prepared->maximum};
+}
+
+void media_begin_audio(const float *samples, media_prepared *out) {
+  *out = (media_prepared){.samples = samples};
+}
+
+wick_status media_listen(const media_model *model, const media_plan *plan, media_prepared *prepared,
+                         bool *is_done, wick_error *error) {
+  sound_recording recording = media_recording(model, plan, prepared);
+  const wick_status status = sound_listen(model->memory, &recording, &prepared->heard,
+                                          ENCODE_SLICE_MACS / SOUND_FRAME_MACS, is_done, error);
+  prepared->maximum = recording.maximum;
+  return status;
 }
 
 wick_status media_prepare_audio(const media_model *model, const media_plan *plan,
                                 const float *samples, media_prepared *out, wick_error *error) {
-  sound_recording recording = recording_of(model, plan, samples);
-  const wick_status status = sound_listen(model->memory, &recording, error);
-  *out = (media_prepared){.samples = samples, .maximum = recording.maximum};
+  bool is_done = false;
+  wick_status status = WICK_OK;
+  media_begin_audio(samples, out);
+  while (status == WICK_OK && !is_done) status = media_listen(model, plan, out, &is_done, error);
   return status;
 }
 
 wick_status media_chunk_spectrum(const media_model *model, const media_plan *plan,
                                  const media_prepared *prepared, uint32_t chunk, float *out,
                                  wick_error *error) {
-  sound_recording recording = recording_of(model, plan, prepared->samples);
-  recording.maximum = prepared->maximum;
+  const sound_recording recording = media_recording(model, plan, prepared);
   return sound_spectrum(model->memory, &recording, plan->chunks[chunk].column, out, error);
 }
 

@@ -84,8 +84,12 @@ static uint32_t join_rows(media_encoding *encoding, const media_bound_step *boun
                            .op = bound->step->op};
   const bool keeps_rest = !is_mean && !model->options.follows_llama_cpp;
   const uint32_t joined = (rows + (keeps_rest ? merge.merge - 1 : 0)) / merge.merge;
-  const row_job job = {
-      .encoding = encoding, .run = join_row, .rows = to, .stride = stride, .more = &merge};
+  const row_job job = {.encoding = encoding,
+                       .run = join_row,
+                       .rows = to,
+                       .stride = stride,
+                       .width = bound->out,
+                       .more = &merge};
   rows_run(&job, joined);
   return joined;
 }
@@ -100,8 +104,12 @@ static uint32_t merge_rows(media_encoding *encoding, const media_bound_step *bou
                            .blocks_across = ceil_div_u32(grid->across, n),
                            .op = bound->step->op};
   const uint32_t blocks = merge.blocks_across * ceil_div_u32(grid->down, n);
-  const row_job job = {
-      .encoding = encoding, .run = merge_block, .rows = to, .stride = stride, .more = &merge};
+  const row_job job = {.encoding = encoding,
+                       .run = merge_block,
+                       .rows = to,
+                       .stride = stride,
+                       .width = bound->out,
+                       .more = &merge};
   rows_run(&job, blocks);
   return blocks;
 }
@@ -212,7 +220,8 @@ void project(media_encoding *encoding, const media_projector *projector, const f
     from_stride = stride;
   }
   const uint32_t line = encoding->model->line_break == NULL ? UINT32_MAX : encoding->chunk.across;
-  for (uint32_t row = 0; row < rows; row++) {
+  const bool is_now = encode_takes(encoding, (uint64_t)rows * projector->out);
+  for (uint32_t row = 0; row < rows && is_now; row++) {
     memcpy(out + (row + row / line) * out_stride, from + row * from_stride,
            projector->out * sizeof *out);
   }

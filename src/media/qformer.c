@@ -85,7 +85,8 @@ static void add_and_norm(media_encoding *encoding, const former_rows *rows,
                          const media_norm *norm) {
   const media_model *model = encoding->model;
   const uint32_t width = model->sound->qformer.width;
-  for (uint32_t row = 0; row < rows->rows; row++) {
+  const bool is_now = encode_takes(encoding, (uint64_t)rows->rows * width);
+  for (uint32_t row = 0; row < rows->rows && is_now; row++) {
     model->kernels->add(rows->state + row * rows->stride, rows->sum + row * rows->stride, width);
   }
   rows_norm(encoding, norm, false, EPSILON, width, rows->state, rows->stride, rows->state,
@@ -103,24 +104,36 @@ static void attend(media_encoding *encoding, const former_rows *rows,
                 rows->stride);
   rows_multiply(encoding, &weights->k, from, from_stride, keys, rows->k, rows->stride);
   rows_multiply(encoding, &weights->v, from, from_stride, keys, rows->v, rows->stride);
-  const row_job job = {.encoding = encoding, .run = attend_row, .more = &attention};
+  const row_job job = {.encoding = encoding,
+                       .run = attend_row,
+                       .macs = 16ull * attention.keys * former->width,
+                       .more = &attention};
   rows_run(&job, rows->rows);
   rows_multiply(encoding, &weights->out, rows->attended, rows->stride, rows->rows, rows->sum,
                 rows->stride);
   add_and_norm(encoding, rows, &weights->norm);
 }
 
+// The rows of `from`, padded, and the queries of each window.
+static void fill_rows(const media_encoding *encoding, const former_rows *rows, const float *from,
+                      size_t from_stride) {
+  const audio_qformer *former = &encoding->model->sound->qformer;
+  memset(rows->in, 0, (size_t)rows->windows * former->window * rows->in_stride * sizeof(float));
+  for (uint32_t row = 0; row < encoding->grid.rows; row++) {
+    memcpy(rows->in + row * rows->in_stride, from + row * from_stride, former->in * sizeof(float));
+  }
+  for (uint32_t row = 0; row < rows->rows; row++) {
+    memcpy(rows->sum + row * rows->stride, former->query + row % former->queries * former->width,
+           former->width * sizeof(float));
+  }
+}
+
 uint32_t qformer_run(media_encoding *encoding, const float *from, size_t from_stride, float **out,
                      size_t *out_stride) {
   const audio_qformer *former = &encoding->model->sound->qformer;
   const former_rows rows = take_rows(encoding);
-  memset(rows.in, 0, (size_t)rows.windows * former->window * rows.in_stride * sizeof(float));
-  for (uint32_t row = 0; row < encoding->grid.rows; row++) {
-    memcpy(rows.in + row * rows.in_stride, from + row * from_stride, former->in * sizeof(float));
-  }
-  for (uint32_t row = 0; row < rows.rows; row++) {
-    memcpy(rows.sum + row * rows.stride, former->query + row % former->queries * former->width,
-           former->width * sizeof(float));
+  if (encode_takes(encoding, (uint64_t)encoding->grid.rows * former->in)) {
+    fill_rows(encoding, &rows, from, from_stride);
   }
   rows_norm(encoding, &former->norm, false, EPSILON, former->width, rows.sum, rows.stride,
             rows.state, rows.stride, rows.rows);

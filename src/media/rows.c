@@ -3,14 +3,32 @@
 
 #include "media/encode.h"
 
+enum { VALUE_MACS = 16, ROWS_LEAST = 16 };  // of an activation or a norm; of a product
+
 static void run_rows(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const row_job *job = context;
-  for (uint32_t row = first; row < last; row++) job->run(job, row, thread);
+  for (uint32_t row = first; row < last; row++) job->run(job, job->first + row, thread);
+}
+
+// Rows of which a slice has room, at least `least` and at most `most`.
+static uint32_t rows_of_slice(const media_encoding *encoding, uint64_t row_macs, uint32_t least,
+                              uint32_t most) {
+  const uint64_t rows = encoding->slice_macs_max / (row_macs == 0 ? 1 : row_macs);
+  if (rows < least) return least;
+  return rows < most ? (uint32_t)rows : most;
 }
 
 void rows_run(const row_job *job, uint32_t count) {
-  row_job copy = *job;
-  thread_pool_for(job->encoding->threads, count, run_rows, &copy);
+  row_job piece = *job;
+  const uint64_t macs = job->macs != 0 ? job->macs : (uint64_t)VALUE_MACS * (job->width + 1);
+  const uint32_t most = rows_of_slice(job->encoding, macs, 1, UINT32_MAX);
+  for (uint32_t left = count; left != 0; piece.first += most) {
+    const uint32_t some = left < most ? left : most;
+    if (encode_takes(job->encoding, some * macs)) {
+      thread_pool_for(job->encoding->threads, some, run_rows, &piece);
+    }
+    left -= some;
+  }
 }
 
 static void clamp_to(float *x, uint32_t n, float low, float high) {
@@ -31,6 +49,19 @@ static void clamp_output_row(const row_job *job, uint32_t row, uint32_t thread) 
   clamp_to(job->rows + row * job->stride, job->width, clamps->output_min, clamps->output_max);
 }
 
+static void run_product(media_encoding *encoding, const media_linear *linear, const float *x,
+                        size_t x_stride, uint32_t count, float *y, size_t y_stride) {
+  model_product product = {.kernels = encoding->model->kernels,
+                           .threads = encoding->threads,
+                           .x = x,
+                           .x_stride = x_stride,
+                           .cols = linear->matrix.dims[0],
+                           .tokens = count,
+                           .act = encoding->act};
+  product_add(&product, &linear->matrix, linear->bias, y, y_stride);
+  product_run(&product);
+}
+
 static void multiply_block(media_encoding *encoding, const media_linear *linear, const float *x,
                            size_t x_stride, uint32_t count, float *y, size_t y_stride) {
   const uint32_t cols = linear->matrix.dims[0];
@@ -44,15 +75,9 @@ static void multiply_block(media_encoding *encoding, const media_linear *linear,
     rows_run(&job, count);
     x = encoding->copy;
   }
-  model_product product = {.kernels = encoding->model->kernels,
-                           .threads = encoding->threads,
-                           .x = x,
-                           .x_stride = x_stride,
-                           .cols = cols,
-                           .tokens = count,
-                           .act = encoding->act};
-  product_add(&product, &linear->matrix, linear->bias, y, y_stride);
-  product_run(&product);
+  if (encode_takes(encoding, (uint64_t)cols * linear->matrix.dims[1] * count)) {
+    run_product(encoding, linear, x, x_stride, count, y, y_stride);
+  }
   if (linear->clamps == NULL) return;
   job.run = clamp_output_row;
   job.rows = y;
@@ -63,11 +88,12 @@ static void multiply_block(media_encoding *encoding, const media_linear *linear,
 
 void rows_multiply(media_encoding *encoding, const media_linear *linear, const float *x,
                    size_t x_stride, uint32_t count, float *y, size_t y_stride) {
-  for (uint32_t row = 0; row < count; row += ENCODE_BLOCK_ROWS) {
+  const uint64_t macs = (uint64_t)linear->matrix.dims[0] * linear->matrix.dims[1];
+  const uint32_t most = rows_of_slice(encoding, macs, ROWS_LEAST, ENCODE_BLOCK_ROWS);
+  for (uint32_t row = 0; row < count; row += most) {
     const uint32_t left = count - row;
-    multiply_block(encoding, linear, x + row * x_stride, x_stride,
-                   left < ENCODE_BLOCK_ROWS ? left : ENCODE_BLOCK_ROWS, y + row * y_stride,
-                   y_stride);
+    multiply_block(encoding, linear, x + row * x_stride, x_stride, left < most ? left : most,
+                   y + row * y_stride, y_stride);
   }
 }
 

@@ -188,14 +188,15 @@ typedef struct band_range {
 } band_range;
 
 // Frames of a recording that follow each other.
-typedef struct sound_job {
+struct sound_job {
   const sound_recording *recording;
-  uint64_t frames;
+  uint64_t first, frames;  // of the recording
+  uint32_t chunk;
   double *weights;  // [bands][bins]
   double *rows;     // [frames][bands]
   spectrum state;
   band_range ranges[SOUND_MELS_MAX];
-} sound_job;
+};
 
 static void find_ranges(sound_job *job) {
   const uint32_t bins = job->recording->front->transform / 2 + 1;
@@ -315,18 +316,21 @@ static sound_job *begin_job(memory_gate *memory, const sound_recording *recordin
   return job;
 }
 
-wick_status sound_listen(memory_gate *memory, sound_recording *recording, wick_error *error) {
-  recording->maximum = 0;
-  if (recording->front->scaling != SCALING_MAXIMUM) return WICK_OK;
+wick_status sound_listen(memory_gate *memory, sound_recording *recording, uint64_t *frame,
+                         uint64_t most, bool *is_done, wick_error *error) {
+  *is_done = recording->front->scaling != SCALING_MAXIMUM;
+  if (*is_done) return WICK_OK;
   const uint64_t frames = sound_measure(recording->front, recording->count).frames;
+  const uint64_t end = frames - *frame < most ? frames : *frame + most;
   sound_job *job = begin_job(memory, recording, 1);
   if (job == NULL) return memory_fail(memory, error, "the spectra of a recording");
-  for (uint64_t frame = 0; frame < frames; frame++) {
-    compute_frame(job, frame, job->rows);
+  for (; *frame < end; ++*frame) {
+    compute_frame(job, *frame, job->rows);
     for (uint32_t band = 0; band < recording->bands; band++) {
       if (job->rows[band] > recording->maximum) recording->maximum = job->rows[band];
     }
   }
+  *is_done = end == frames;
   memory_free(memory, job);
   return WICK_OK;
 }
@@ -346,20 +350,40 @@ static void put_rows(const sound_job *job, uint32_t chunk, float *out) {
   }
 }
 
+wick_status sound_begin(memory_gate *memory, const sound_recording *recording, uint32_t chunk,
+                        sound_job **out, wick_error *error) {
+  uint64_t first;
+  const uint64_t frames = chunk_range(recording->front, recording->count, chunk, &first);
+  *out = begin_job(memory, recording, frames);
+  if (*out == NULL) return memory_fail(memory, error, "the spectra of a recording");
+  (*out)->first = first;
+  (*out)->chunk = chunk;
+  return WICK_OK;
+}
+
+uint32_t sound_frames(const sound_job *job) { return (uint32_t)job->frames; }
+
+void sound_compute(sound_job *job, uint32_t first, uint32_t count) {
+  for (uint32_t i = first; i < first + count; i++) {
+    compute_frame(job, job->first + i, job->rows + (size_t)i * job->recording->bands);
+  }
+}
+
+void sound_finish(sound_job *job, float *out) {
+  const sound_scaling scaling = job->recording->front->scaling;
+  if (scaling == SCALING_MAXIMUM) scale_by_maximum(job);
+  if (scaling == SCALING_LOGARITHM) scale_by_logarithm(job);
+  if (scaling == SCALING_DEVIATION) scale_by_deviation(job);
+  put_rows(job, job->chunk, out);
+}
+
 wick_status sound_spectrum(memory_gate *memory, const sound_recording *recording, uint32_t chunk,
                            float *out, wick_error *error) {
-  uint64_t first;
-  const sound_front *front = recording->front;
-  const uint64_t frames = chunk_range(front, recording->count, chunk, &first);
-  sound_job *job = begin_job(memory, recording, frames);
-  if (job == NULL) return memory_fail(memory, error, "the spectra of a recording");
-  for (uint64_t i = 0; i < frames; i++) {
-    compute_frame(job, first + i, job->rows + i * recording->bands);
-  }
-  if (front->scaling == SCALING_MAXIMUM) scale_by_maximum(job);
-  if (front->scaling == SCALING_LOGARITHM) scale_by_logarithm(job);
-  if (front->scaling == SCALING_DEVIATION) scale_by_deviation(job);
-  put_rows(job, chunk, out);
+  sound_job *job;
+  const wick_status status = sound_begin(memory, recording, chunk, &job, error);
+  if (status != WICK_OK) return status;
+  sound_compute(job, 0, sound_frames(job));
+  sound_finish(job, out);
   memory_free(memory, job);
   return WICK_OK;
 }

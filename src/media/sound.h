@@ -62,11 +62,21 @@ typedef struct sound_recording {
   double maximum;  // of all bands, by sound_listen
 } sound_recording;
 
-// Finds the maximum, if the scaling needs one. WICK_E_NOMEM.
-wick_status sound_listen(memory_gate *memory, sound_recording *recording, wick_error *error);
+// Finds the maximum of at most `most` frames from *frame on, which is moved on, if the scaling
+// needs it. recording->maximum is 0 before the first ones. *is_done: it is that of all.
+// WICK_E_NOMEM.
+wick_status sound_listen(memory_gate *memory, sound_recording *recording, uint64_t *frame,
+                         uint64_t most, bool *is_done, wick_error *error);
 // out[bands * stack][sound_chunk_frames] of a recording that was listened to. WICK_E_NOMEM.
 wick_status sound_spectrum(memory_gate *memory, const sound_recording *recording, uint32_t chunk,
                            float *out, wick_error *error);
+// The same in parts. The recording lives as long as the job, of memory_free.
+typedef struct sound_job sound_job;
+wick_status sound_begin(memory_gate *memory, const sound_recording *recording, uint32_t chunk,
+                        sound_job **out, wick_error *error);
+uint32_t sound_frames(const sound_job *job);
+void sound_compute(sound_job *job, uint32_t first, uint32_t count);  // frames
+void sound_finish(sound_job *job, float *out);                       // after all frames
 // Memory that sound_spectrum takes, and frees.
 uint64_t sound_spectrum_bytes(const sound_front *front, uint32_t bands, uint64_t count,
                               uint32_t chunk);

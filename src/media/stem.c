@@ -66,6 +66,7 @@ static void convolve(media_encoding *encoding, const media_linear *linear, const
                        .run = gather,
                        .rows = encoding->wide,
                        .stride = encoding->wide_stride,
+                       .macs = 8ull * kernel->height * kernel->width * in->channels,
                        .more = &map};
   for (map.first = 0; map.first < count; map.first += ENCODE_BLOCK_ROWS) {
     const uint32_t left = count - map.first;
@@ -112,7 +113,8 @@ static void relu(media_encoding *encoding, float *rows, uint32_t channels, uint3
 
 static void add_table(media_encoding *encoding, uint32_t first, uint32_t count) {
   const media_model *model = encoding->model;
-  for (uint32_t i = 0; i < count; i++) {
+  const bool is_now = encode_takes(encoding, (uint64_t)count * model->width);
+  for (uint32_t i = 0; i < count && is_now; i++) {
     model->kernels->add(encoding->hidden + (first + i) * encoding->stride,
                         model->positions + (size_t)i * model->width, model->width);
   }
@@ -137,19 +139,37 @@ static void embed_whisper(media_encoding *encoding) {
 }
 
 // Channels of a column of the map side by side: row x, value c * height + y; or y * channels + c.
-static void take_columns(const sound_map *map, bool channels_first, float *rows, size_t stride,
-                         bool are_lines) {
-  const uint32_t count = are_lines ? map->height : map->width;
+typedef struct columns_job {
+  const sound_map *map;
+  bool channels_first, are_lines;
+} columns_job;
+
+static void take_column(const row_job *job, uint32_t i, uint32_t thread) {
+  const columns_job *columns = job->more;
+  const sound_map *map = columns->map;
+  const bool are_lines = columns->are_lines;
   const uint32_t other = are_lines ? map->width : map->height;
-  for (uint32_t i = 0; i < count; i++) {
-    for (uint32_t j = 0; j < other; j++) {
-      const float *from =
-          map->values + (are_lines ? i : j) * map->down + (are_lines ? j : i) * map->across;
-      for (uint32_t c = 0; c < map->channels; c++) {
-        rows[i * stride + (channels_first ? c * other + j : j * map->channels + c)] = from[c];
-      }
+  float *row = job->rows + i * job->stride;
+  (void)thread;
+  for (uint32_t j = 0; j < other; j++) {
+    const float *from =
+        map->values + (are_lines ? i : j) * map->down + (are_lines ? j : i) * map->across;
+    for (uint32_t c = 0; c < map->channels; c++) {
+      row[columns->channels_first ? c * other + j : j * map->channels + c] = from[c];
     }
   }
+}
+
+static void take_columns(media_encoding *encoding, const sound_map *map, bool channels_first,
+                         float *rows, size_t stride, bool are_lines) {
+  const columns_job columns = {map, channels_first, are_lines};
+  const row_job job = {.encoding = encoding,
+                       .run = take_column,
+                       .rows = rows,
+                       .stride = stride,
+                       .width = map->channels * (are_lines ? map->width : map->height),
+                       .more = &columns};
+  rows_run(&job, are_lines ? map->height : map->width);
 }
 
 static void embed_qwen3a_piece(media_encoding *encoding, uint32_t piece) {
@@ -174,7 +194,7 @@ static void embed_qwen3a_piece(media_encoding *encoding, uint32_t piece) {
   }
   const uint32_t first = piece * map.width;
   const size_t stride = arena_line_floats(map.channels * map.height);
-  take_columns(&map, true, encoding->maps[1], stride, false);
+  take_columns(encoding, &map, true, encoding->maps[1], stride, false);
   rows_multiply(encoding, &sound->input, encoding->maps[1], stride, map.width,
                 encoding->hidden + first * encoding->stride, encoding->stride);
   add_table(encoding, first, map.width);
@@ -189,7 +209,7 @@ static sound_map lines_of(const media_encoding *encoding) {
 static void multiply_lines(media_encoding *encoding, const sound_map *map, bool channels_first,
                            float *room) {
   const size_t stride = arena_line_floats(map->channels * map->width);
-  take_columns(map, channels_first, room, stride, true);
+  take_columns(encoding, map, channels_first, room, stride, true);
   rows_multiply(encoding, &encoding->model->sound->input, room, stride, map->height,
                 encoding->hidden, encoding->stride);
 }
@@ -233,6 +253,7 @@ static void embed_lfm2a(media_encoding *encoding) {
                            .run = add_taps,
                            .rows = encoding->maps[1],
                            .stride = inner,
+                           .width = 9 * map.channels,
                            .more = &taps};
       rows_run(&job, height * width);
       rows_multiply(encoding, &sound->convolutions[i], encoding->maps[1], inner, height * width,
@@ -250,7 +271,21 @@ static void embed_granite(media_encoding *encoding) {
   multiply_lines(encoding, &map, false, encoding->maps[0]);
 }
 
+static void compute_spectrum(media_encoding *encoding) {
+  enum { PIECE = 64 };
+  sound_job *job = encoding->sound_job;
+  const uint32_t frames = sound_frames(job);
+  for (uint32_t first = 0; first < frames; first += PIECE) {
+    const uint32_t some = frames - first < PIECE ? frames - first : PIECE;
+    if (encode_takes(encoding, (uint64_t)some * SOUND_FRAME_MACS)) sound_compute(job, first, some);
+  }
+  if (encode_takes(encoding, (uint64_t)frames * SOUND_FRAME_MACS / 16)) {
+    sound_finish(job, encoding->spectrum);
+  }
+}
+
 void stem_embed(media_encoding *encoding) {
+  compute_spectrum(encoding);
   switch (encoding->model->audio->stem) {
     case STEM_WHISPER:
       embed_whisper(encoding);

@@ -368,8 +368,12 @@ static void settle_merge(media_model *model) {
 // The projector's rows are what the text model takes.
 static bool check_rows(weight_reader *reader) {
   media_model *model = reader->model;
-  const media_text *text = &model->text;
+  media_text *text = &model->text;
   settle_merge(model);
+  if (reader->source == NULL && text->width == 0) {  // of no model in particular
+    text->width = model->projector.out;
+    text->deepstack_count = model->deepstack_count;
+  }
   bool fits =
       model->projector.out == text->width && model->deepstack_count == text->deepstack_count;
   for (uint32_t i = 0; i < model->layer_count; i++) {

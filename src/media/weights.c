@@ -13,12 +13,17 @@ typedef struct media_block {
   uint8_t padding[CACHE_LINE_BYTES - sizeof(void *)];
 } media_block;
 
+// With the headers of the block and of its allocation, each a cache line.
+static uint64_t held_bytes(uint64_t size_bytes) {
+  return (size_bytes + 3 * CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
+}
+
 void *weights_take(media_model *model, uint64_t size_bytes) {
   media_block *block = memory_alloc_wide(model->memory, size_bytes + sizeof *block);
   if (block == NULL) return NULL;
   block->next = model->blocks;
   model->blocks = block;
-  model->weight_bytes += size_bytes;
+  model->weight_bytes += held_bytes(size_bytes);
   memset(block + 1, 0, (size_t)size_bytes);
   return block + 1;
 }
@@ -65,6 +70,10 @@ static bool read_bytes(weight_reader *reader, const gguf_tensor *tensor, uint64_
                        size_t size_bytes) {
   const media_reader *source = reader->source;
   const uint64_t offset = tensor->offset_bytes + from;
+  if (source == NULL) {
+    memset(reader->piece, 0, size_bytes);
+    return true;
+  }
   if (!source->read(source->context, offset, reader->piece, size_bytes)) {
     char name[GGUF_QUOTE_BYTES];
     (void)fail_with(reader->error, WICK_E_TRUNCATED, offset,
@@ -103,6 +112,7 @@ static bool place_rows(weight_reader *reader, const gguf_tensor *tensor, weight_
   const uint32_t cols = matrix->dims[0], rows = matrix->dims[1];
   matrix_reading reading;
   if (!begin_reading(reader, tensor, cols, &reading)) return false;
+  if (reader->source == NULL) return true;
   for (uint32_t row = 0; row < rows; row += reading.piece_rows) {
     const uint32_t left = rows - row, count = left < reading.piece_rows ? left : reading.piece_rows;
     const uint64_t from = row * reading.row_bytes;
@@ -115,13 +125,17 @@ static bool place_rows(weight_reader *reader, const gguf_tensor *tensor, weight_
   return true;
 }
 
-// Makes room for a matrix of the kernels' layout.
+// Makes room for a matrix of the kernels' layout; counts it if there is nothing to read.
 static bool settle(weight_reader *reader, const tensor_ref *ref, uint32_t in, uint32_t out,
                    weight_tensor *matrix) {
   media_model *model = reader->model;
   if (tensor_expect(ref, in, out, 1, matrix, reader->error) != WICK_OK ||
       tensor_interleave(matrix, model->kernels, reader->error) != WICK_OK) {
     return false;
+  }
+  if (reader->source == NULL) {
+    model->weight_bytes += held_bytes(matrix->size_bytes);
+    return true;
   }
   uint8_t *data = weights_take(model, matrix->size_bytes);
   if (data == NULL) return fail_memory(reader, "weights of the image encoder");
@@ -239,6 +253,7 @@ bool weights_pack(weight_reader *reader, const float *values, uint32_t rows, uin
   const uint64_t count = (uint64_t)rows * cols;
   const tensor_ref ref = {0, count * sizeof *values, count, GGML_TYPE_F32};
   if (!settle(reader, &ref, cols, rows, out)) return false;
+  if (reader->source == NULL) return true;
   for (uint32_t row = 0; row < rows; row++) {
     tensor_place(out, reader->model->kernels, row, 0, cols,
                  (const uint8_t *)(values + (size_t)row * cols));
@@ -259,6 +274,7 @@ static bool read_turned(weight_reader *reader, const char *name, uint32_t in, me
   }
   *width = (uint32_t)tensor->dims[0];
   const uint64_t count = (uint64_t)in * *width;
+  if (reader->source == NULL) return weights_pack(reader, NULL, *width, in, &out->matrix);
   float *values = memory_alloc_wide(memory, 2 * count * sizeof *values);
   if (values == NULL) return fail_memory(reader, "weights of the image encoder");
   float *turned = values + count;

@@ -15,6 +15,7 @@ typedef struct whole_job {
   uint8_t *pages;     // [pages][kv_heads] of K and V
   size_t k_bytes;     // of K; V follows it
   size_t head_bytes;  // of K and V
+  uint32_t first_unit;
   atomic_uint nonfinite;
 } whole_job;
 
@@ -218,7 +219,7 @@ static void attend_units(void *context, uint32_t first, uint32_t last, uint32_t 
   const whole_job *job = context;
   const paged_attention *a = job->attention;
   float *scratch = a->per_thread + (size_t)thread * a->per_thread_stride;
-  for (uint32_t unit = first; unit < last; unit++) {
+  for (uint32_t unit = first + job->first_unit; unit < last + job->first_unit; unit++) {
     const uint32_t kv = unit / tiles_of(a);
     uint32_t row = unit % tiles_of(a) * tile_tokens(a), end = row + tile_tokens(a);
     if (end > a->count) end = a->count;
@@ -233,20 +234,41 @@ static void attend_units(void *context, uint32_t first, uint32_t last, uint32_t 
   }
 }
 
-wick_status whole_attention_run(const paged_attention *attention, uint8_t *pages,
-                                thread_pool *threads, uint32_t model_layer, wick_error *error) {
+static whole_job job_of(const paged_attention *attention, uint8_t *pages) {
   const kernel_table *kernels = attention->kernels;
   whole_job job = {.attention = attention,
                    .pages = pages,
                    .k_bytes = kernels->kv[KERNEL_KV_F32].k_bytes(attention->head_dim),
                    .head_bytes = head_bytes_of(kernels, attention->head_dim)};
   atomic_init(&job.nonfinite, 0);
+  return job;
+}
+
+wick_status whole_attention_write(const paged_attention *attention, uint8_t *pages,
+                                  thread_pool *threads, uint32_t model_layer, wick_error *error) {
+  whole_job job = job_of(attention, pages);
   thread_pool_for(threads, attention->count, write_tokens, &job);
   const unsigned bad = atomic_load(&job.nonfinite);
-  if (bad != 0) {
-    return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
-                     "%u keys or values of layer %u are not finite", bad, model_layer);
-  }
-  thread_pool_for(threads, tiles_of(attention) * attention->kv_heads, attend_units, &job);
+  if (bad == 0) return WICK_OK;
+  return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
+                   "%u keys or values of layer %u are not finite", bad, model_layer);
+}
+
+uint32_t whole_attention_units(const paged_attention *attention) {
+  return tiles_of(attention) * attention->kv_heads;
+}
+
+void whole_attention_attend(const paged_attention *attention, uint8_t *pages, thread_pool *threads,
+                            uint32_t first, uint32_t last) {
+  whole_job job = job_of(attention, pages);
+  job.first_unit = first;
+  thread_pool_for(threads, last - first, attend_units, &job);
+}
+
+wick_status whole_attention_run(const paged_attention *attention, uint8_t *pages,
+                                thread_pool *threads, uint32_t model_layer, wick_error *error) {
+  const wick_status status = whole_attention_write(attention, pages, threads, model_layer, error);
+  if (status != WICK_OK) return status;
+  whole_attention_attend(attention, pages, threads, 0, whole_attention_units(attention));
   return WICK_OK;
 }

@@ -3,11 +3,12 @@
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
 import { native, temporaryFolder, wick } from '../support/cli.mjs';
 import { locate } from '../support/locate.mjs';
+import { wavOf } from '../support/media_files.mjs';
 
 const shared = locate('shared');
 const folder = join(shared.path, 'vectors', 'vision');
@@ -281,22 +282,7 @@ describe('threads, formats and limits', { skip: shared.skip }, () => {
   test('a WAV file gives the result of its samples', async () => {
     const listener = manifest.types.find((/** @type {any} */ t) => t.id === 'qwen3a');
     const samples = floatsOf(join(folder, listener.cases[0].parts[1].audio));
-    const wav = (/** @type {number} */ rate) => {
-      const head = Buffer.alloc(44);
-      head.write('RIFF', 0);
-      head.writeUInt32LE(36 + 4 * samples.length, 4);
-      head.write('WAVEfmt ', 8);
-      head.writeUInt32LE(16, 16);
-      head.writeUInt16LE(3, 20); // floats
-      head.writeUInt16LE(1, 22);
-      head.writeUInt32LE(rate, 24);
-      head.writeUInt32LE(4 * rate, 28);
-      head.writeUInt16LE(4, 32);
-      head.writeUInt16LE(32, 34);
-      head.write('data', 36);
-      head.writeUInt32LE(4 * samples.length, 40);
-      return Buffer.concat([head, Buffer.from(samples.buffer)]);
-    };
+    const wav = (/** @type {number} */ rate) => wavOf(Buffer.from(samples.buffer), rate);
     const path = join(temporary, 'audio.wav');
     const hear = (/** @type {string} */ audio) =>
       media(listener.text_model, listener.mmproj, [{ audio }]);
@@ -307,6 +293,42 @@ describe('threads, formats and limits', { skip: shared.skip }, () => {
     const { code, stderr } = await hear(path);
     assert.equal(code, 2);
     assert.match(stderr.toString(), /rate is not 16 kHz/);
+  });
+
+  test('a file of 256 MiB is refused by its size', async () => {
+    const size = 2 ** 28;
+    for (const kind of ['image', 'audio']) {
+      const path = join(temporary, `large.${kind}`);
+      writeFileSync(path, 'P6 9000 9000 255\n');
+      truncateSync(path, size); // its zeros take no room on the disk
+      const { code, stderr } = await one([{ [kind]: path }]);
+      assert.equal(code, 2);
+      assert.match(stderr.toString(), new RegExp(`has ${size} bytes, limit is ${size - 1}\\n$`));
+      rmSync(path);
+    }
+  });
+
+  test('inspect plans the memory of the encoders, of a model with its mmproj file and of that alone', async () => {
+    const [model, mmproj] = [type.text_model, type.mmproj].map((name) => join(folder, name));
+    /** @param {string[]} args */
+    const inspect = async (...args) => {
+      const { code, stdout, stderr } = await wick(native, ['inspect', ...args]);
+      assert.equal(code, 0, stderr);
+      return stdout.toString();
+    };
+    const both = JSON.parse(await inspect(model, '--mmproj', mmproj, '--json')).info;
+    const alone = JSON.parse(await inspect(mmproj, '--json')).info;
+    const { weights_bytes, prepare_bytes, encode_bytes, cache_bytes, total_bytes } =
+      both.media_plan;
+    assert.equal(total_bytes, weights_bytes + cache_bytes + Math.max(prepare_bytes, encode_bytes));
+    assert.equal(alone.media_plan.weights_bytes, weights_bytes);
+    assert.ok(both.memory.bytes_peak < weights_bytes, 'no weights were read');
+    assert.equal(JSON.parse(await inspect(model, '--json')).info.media_plan, undefined);
+    const shown = await inspect(mmproj);
+    assert.match(shown, /memory plan of the encoders, for the largest input\n {2}weights +\d/);
+    const { code, stderr } = await wick(native, ['inspect', model, '--mmproj', model]);
+    assert.equal(code, 3);
+    assert.match(stderr.toString(), /general\.architecture is '\w+', not 'clip'/);
   });
 
   test('another image or encoder has another key', async () => {

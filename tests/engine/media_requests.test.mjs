@@ -5,16 +5,12 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, test } from 'node:test';
-import { native, temporaryFolder, wick } from '../support/cli.mjs';
-import { built, locate } from '../support/locate.mjs';
+import { native, plainHosts, smallHosts, temporaryFolder, wick } from '../support/cli.mjs';
+import { built } from '../support/locate.mjs';
+import { fileOf as bytesOf, folder, manifest, skip, texts } from '../support/media_files.mjs';
 import { run } from '../support/process.mjs';
 
-const shared = locate('shared');
-const folder = join(shared.path, 'vectors', 'vision');
 const temporary = temporaryFolder();
-const manifest = shared.skip
-  ? { types: [] }
-  : JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
 
 /** @typedef {{text?: string, image?: string, audio?: string, width?: number, height?: number}} Part */
 
@@ -43,7 +39,7 @@ async function logits(type, parts, options = []) {
 
 describe('logits of prompts with images and recordings', {
   concurrency: 2,
-  skip: shared.skip,
+  skip,
 }, () => {
   for (const type of manifest.types) {
     for (const one of type.cases) {
@@ -66,26 +62,9 @@ describe('logits of prompts with images and recordings', {
 // ---- run and chat ----
 
 /** @param {Part} part @returns {string} a file that --image or --audio takes */
-function fileOf({ image, audio, width, height }) {
-  const raw = readFileSync(join(folder, image ?? audio ?? ''));
-  const path = join(temporary, `part-${runs++}.${image ? 'ppm' : 'wav'}`);
-  const head = Buffer.alloc(44);
-  head.write('RIFF', 0);
-  head.writeUInt32LE(36 + raw.length, 4);
-  head.write('WAVEfmt ', 8);
-  head.writeUInt32LE(16, 16);
-  head.writeUInt16LE(3, 20); // floats
-  head.writeUInt16LE(1, 22);
-  head.writeUInt32LE(16000, 24);
-  head.writeUInt32LE(4 * 16000, 28);
-  head.writeUInt16LE(4, 32);
-  head.writeUInt16LE(32, 34);
-  head.write('data', 36);
-  head.writeUInt32LE(raw.length, 40);
-  writeFileSync(
-    path,
-    Buffer.concat([image ? Buffer.from(`P6\n${width} ${height}\n255\n`) : head, raw]),
-  );
+function fileOf(part) {
+  const path = join(temporary, `part-${runs++}.${part.image ? 'ppm' : 'wav'}`);
+  writeFileSync(path, bytesOf(part));
   return path;
 }
 
@@ -105,7 +84,7 @@ function likeliest(values, vocab) {
   return last.indexOf(last.reduce((max, value) => Math.max(max, value)));
 }
 
-describe('questions about images and recordings', { concurrency: 2, skip: shared.skip }, () => {
+describe('questions about images and recordings', { concurrency: 2, skip }, () => {
   for (const type of manifest.types) {
     const part = type.cases[0].parts.find((/** @type {Part} */ part) => !isText(part));
     const [, vocab] = type.cases[0].logits.shape;
@@ -208,7 +187,7 @@ describe('questions about images and recordings', { concurrency: 2, skip: shared
   });
 });
 
-describe('what is refused', { concurrency: 2, skip: shared.skip }, () => {
+describe('what is refused', { concurrency: 2, skip }, () => {
   const [type] = manifest.types;
   const [, part] = type?.cases[0].parts ?? [];
   const model = join(folder, type?.text_model ?? '');
@@ -311,7 +290,7 @@ describe('what is refused', { concurrency: 2, skip: shared.skip }, () => {
   });
 });
 
-describe('memory', { concurrency: 2, skip: shared.skip }, () => {
+describe('memory', { concurrency: 2, skip }, () => {
   const shim = built('test/host_shim.so');
   const [type] = manifest.types;
   const image = type?.cases[0].parts[1];
@@ -387,5 +366,45 @@ describe('memory', { concurrency: 2, skip: shared.skip }, () => {
       }
       assert.ok(refused > 2, command[0]);
     }
+  });
+});
+
+describe('WASI programs', { skip }, () => {
+  const [full] = plainHosts;
+  const [small] = smallHosts;
+
+  for (const [id, name] of [
+    ['gemma3', 'sq'],
+    ['idefics3', 'tall'],
+    ['qwen3a', 'a2'],
+    ['lfm2a', 'a2'],
+  ]) {
+    test(`${id}: run and chat say what the native program says`, async () => {
+      const type = manifest.types.find((/** @type {any} */ one) => one.id === id);
+      const { parts } = type.cases.find((/** @type {any} */ one) => one.id === name);
+      const part = parts.find((/** @type {Part} */ one) => !isText(one));
+      for (const command of ['run', 'chat']) {
+        const template = join(temporary, 'wasi.jinja');
+        writeFileSync(template, texts);
+        const more = command === 'run' ? [] : ['--template', template];
+        const args = [command, ...about(type, part), ...more, '-p', question, '-n', '8'];
+        const options = { folders: [folder, temporary] };
+        const [here, there] = [await wick(full, args, options), await wick(native, args, options)];
+        assert.equal(here.code, 0, here.stderr);
+        assert.equal(here.stdout.toString('latin1'), there.stdout.toString('latin1'));
+        assert.ok(here.stdout.length > 0);
+      }
+    });
+  }
+
+  test('the small program says that it has no encoders', async () => {
+    const [type] = manifest.types;
+    const part = type.cases[0].parts.find((/** @type {Part} */ one) => !isText(one));
+    const args = ['run', ...about(type, part), '-p', question];
+    const { code, stdout, stderr } = await wick(small, args, { folders: [folder, temporary] });
+    assert.deepEqual([code, stdout.length], [3, 0]);
+    assert.match(stderr, /^wick: --image is not in this program; wick-full\.wasm has all/);
+    const media = await wick(small, ['media', type.text_model], { folders: [folder, temporary] });
+    assert.match(media.stderr, /the command 'media' is in wick-full\.wasm/);
   });
 });

@@ -5,7 +5,7 @@
 // limits; memory is what the plan says; failures are typed, and nothing leaks.
 #include <string.h>
 
-#include "../../src/cli/media_formats.h"
+#include "../../src/media/formats.h"
 #include "media/media.h"
 #include "platform/platform.h"
 #include "references.h"

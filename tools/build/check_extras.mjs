@@ -1,6 +1,7 @@
-// Checks at the link of the small WASI program that nothing of EXTRAS_SOURCES (flags.mk) can be called unless src/api/extras.c
-// lets it: a call of what is left out would trap. Every symbol of extras that other objects use belongs to one of the gates
-// below, and the tables of extras.c name just the families, types and tokenizers that are not extras.
+// Checks at the link of the small WASI program that nothing of EXTRAS_SOURCES (flags.mk), and nothing of WASI_MEDIA_SRC
+// (Makefile), can be called unless src/api/extras.c or src/cli/media_options.c lets it: a call of what is left out would trap. Every
+// symbol of extras that other objects use belongs to one of the gates below, and the tables of extras.c name just the families,
+// types and tokenizers that are not extras.
 //   NM=llvm-nm node tools/build/check_extras.mjs EXTRAS.o... -- OTHERS.o...
 
 import { execFileSync } from 'node:child_process';
@@ -60,6 +61,12 @@ const gates = [
     by: 'FAMILIES',
   },
   { symbols: /^store_/, users: /^(api\/state|schedule\/swap)$/, by: 'config.swap' },
+  // media_options.c refuses images where FULL_PROGRAM is not NULL
+  {
+    symbols: /^(media_(request|chat|plan)_|wick_media_)/,
+    users: /^cli\/(chat|inspect|logits|media_options|run)$/,
+    by: 'commands_usual',
+  },
   // no command of the small program saves states
   { symbols: /^(session|state)_/, users: /^api\/state$/, by: 'commands_usual' },
   { symbols: /^state_page_put$/, users: /^store\/cached$/, by: 'commands_usual' },
@@ -113,7 +120,7 @@ for (const { object, kind, name } of symbolsOf(others)) {
   if (gate) used.add(gate);
   else {
     faults.push(
-      `src/${user}.c uses ${name} of src/${inExtras.get(name)}.c, which is in EXTRAS_SOURCES: the small program ` +
+      `src/${user}.c uses ${name} of src/${inExtras.get(name)}.c, which is left out: the small program ` +
         'would trap there. Guard it in src/api/extras.c and name the guard in tools/build/check_extras.mjs.',
     );
   }

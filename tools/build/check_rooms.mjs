@@ -36,7 +36,10 @@ const outside = [
   // its heap is the one of the web builds
   [/^wasi\//, /^\.\.\/web\/web_heap\.h$|^base\/|^platform\/platform\.h$/],
   [/^library\//, /^base\//],
-  [/^component\//, /^base\/|^grammar\/(document|work)\.h$|^platform\/platform\.h$|^[a-z0-9_]+\.h$/],
+  [
+    /^component\//,
+    /^base\/|^grammar\/(document|work)\.h$|^media\/formats\.h$|^platform\/platform\.h$|^[a-z0-9_]+\.h$/,
+  ],
   [/^emscripten\//, /^base\/|^platform\/platform\.h$/],
   [/^web\//, /^(thread_web|web_heap)\.h$|^base\/|^platform\/platform\.h$|^thread\/pool\.h$/],
 ];

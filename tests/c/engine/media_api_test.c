@@ -19,14 +19,19 @@ static wick_status load(wick_engine *engine, const vectors *v, uint32_t type, wi
   return status;
 }
 
-static wick_engine *open_type(const vectors *v, uint32_t type) {
+static wick_engine *open_text(const vectors *v, uint32_t type) {
   static const media_setup SETUP = {512, 2, 1024, WICK_KV_F32};
   fixture_file file = {0};
-  wick_error error = {0};
   file.bytes = media_read_file(vectors_text(v, type, "text_model"), &file.size_bytes);
   wick_engine *engine = media_engine(&file, &SETUP);
   free(file.bytes);
   if (engine != NULL) engine->config.media_like_llama_cpp = true;  // as the reference
+  return engine;
+}
+
+static wick_engine *open_type(const vectors *v, uint32_t type) {
+  wick_error error = {0};
+  wick_engine *engine = open_text(v, type);
   if (engine != NULL && CHECK_EQ_INT(load(engine, v, type, &error), WICK_OK)) return engine;
   CHECK_EQ_STR(error.message, "");
   wick_engine_destroy(engine);
@@ -366,6 +371,114 @@ static wick_status do_all(first_case *first, const uint8_t *mmproj, size_t mmpro
   media_result result = {0};
   if (status == WICK_OK) media_steps(engine, id, &result);
   return status;
+}
+
+// ---- memory ----
+
+static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
+
+// The peaks of loading and of encoding are those that were planned before weights were read.
+static void check_memory(const vectors *v, uint32_t type) {
+  wick_media_memory plan;
+  wick_error error = {0};
+  wick_engine *engine = open_text(v, type);
+  if (engine == NULL) return;
+  const uint64_t before = engine->memory.bytes_now;
+  if (!CHECK_EQ_INT(load(engine, v, type, &error), WICK_OK)) return;
+  REQUIRE(wick_media_get_memory(engine, &plan, &error) == WICK_OK);
+  const uint64_t held = engine->memory.bytes_now - before;
+  CHECK_NEAR((double)plan.weights_bytes, (double)held, 0.02 * (double)held + 4096);
+  CHECK_EQ_UINT(plan.total_bytes, plan.weights_bytes + plan.cache_bytes +
+                                      larger(plan.prepare_bytes, plan.encode_bytes));
+  const uint32_t cases = document_find(&v->document, type, "cases");
+  for (uint32_t at = vectors_node(v, cases)->first; at != 0; at = vectors_node(v, at)->next) {
+    engine->memory.bytes_peak = engine->memory.bytes_now;
+    const uint64_t base = before + held;
+    const question asked = read_question(engine, v, at);
+    CHECK(engine->memory.bytes_peak - base <=
+          larger(plan.prepare_bytes, plan.encode_bytes) + 16384 * asked.count);
+    encode_all(engine, &asked);
+    CHECK(asked.count > 1 ||
+          engine->memory.bytes_peak - base <= plan.encode_bytes + plan.cache_bytes);
+    for (uint32_t i = 0; i < asked.count; i++) wick_media_remove(engine, asked.media[i]);
+  }
+  wick_engine_destroy(engine);
+}
+
+TEST(memory_is_planned_before_weights_are_read) {
+  vectors v;
+  if (check_shared("vectors/vision/manifest.json") == NULL) SKIP("no shared folder");
+  if (!vectors_open(&v, "vectors/vision/manifest.json")) return;
+  const uint32_t types = document_find(&v.document, 1, "types");
+  for (uint32_t at = vectors_node(&v, types)->first; at != 0; at = vectors_node(&v, at)->next) {
+    check_memory(&v, at);
+  }
+  vectors_close(&v);
+}
+
+// The largest image takes the memory that was planned, no less.
+TEST(the_largest_image_takes_the_planned_memory) {
+  enum { SIDE = 2048 };
+  first_case first;
+  wick_media_memory plan;
+  wick_error error = {0};
+  uint32_t media;
+  if (check_shared("vectors/vision/manifest.json") == NULL) SKIP("no shared folder");
+  if (!open_first(&first)) return;
+  wick_engine *engine = first.engine;
+  REQUIRE(wick_media_get_memory(engine, &plan, &error) == WICK_OK);
+  uint8_t *rgb = calloc((size_t)SIDE * SIDE, 3);
+  const uint64_t before = engine->memory.bytes_now;
+  engine->memory.bytes_peak = before;
+  CHECK_EQ_INT(wick_media_add_image(engine, rgb, SIDE, SIDE, &media, &error), WICK_OK);
+  CHECK(engine->memory.bytes_peak - before <= plan.prepare_bytes);
+  engine->memory.bytes_peak = engine->memory.bytes_now;
+  encode(engine, media);
+  const double peak = (double)(engine->memory.bytes_peak - before);
+  CHECK_NEAR(peak, (double)plan.encode_bytes, 0.1 * (double)plan.encode_bytes);
+  wick_media_remove(engine, media);
+  free(rgb);
+  close_first(&first);
+}
+
+TEST(a_file_that_the_budget_has_no_room_for_is_refused_before_its_weights) {
+  first_case first;
+  wick_error error = {0};
+  if (check_shared("vectors/vision/manifest.json") == NULL) SKIP("no shared folder");
+  if (!open_first(&first)) return;
+  wick_engine *engine = first.engine;
+  engine->media->close(engine);
+  const uint32_t type = vectors_node(&first.v, document_find(&first.v.document, 1, "types"))->first;
+  engine->memory.budget_bytes = engine->memory.bytes_now + 400000;
+  CHECK_EQ_INT(load(engine, &first.v, type, &error), WICK_E_NOMEM);
+  CHECK(strstr(error.message, "the encoders of the mmproj file take") != NULL);
+  CHECK(!wick_media_has(engine, WICK_MEDIA_IMAGE));
+  CHECK_EQ_INT(wick_media_get_memory(engine, &(wick_media_memory){0}, &error), WICK_E_NODATA);
+  close_first(&first);
+}
+
+TEST(an_image_that_exceeds_the_context_is_not_encoded) {
+  vectors v;
+  uint32_t media;
+  bool is_ready;
+  wick_error error = {0};
+  if (check_shared("vectors/vision/manifest.json") == NULL) SKIP("no shared folder");
+  if (!vectors_open(&v, "vectors/vision/manifest.json")) return;
+  const uint32_t type = vectors_node(&v, document_find(&v.document, 1, "types"))->first;
+  static const media_setup SETUP = {64, 1, 32, WICK_KV_F32};
+  fixture_file file = {0};
+  file.bytes = media_read_file(vectors_text(&v, type, "text_model"), &file.size_bytes);
+  wick_engine *engine = media_engine(&file, &SETUP);
+  REQUIRE(engine != NULL);
+  CHECK_EQ_INT(load(engine, &v, type, &error), WICK_OK);
+  static const uint8_t rgb[3];
+  CHECK_EQ_INT(wick_media_add_image(engine, rgb, 1, 1, &media, &error), WICK_OK);
+  CHECK_EQ_INT(wick_media_step(engine, media, 0, &is_ready, &error), WICK_E_FULL);
+  CHECK(strstr(error.message, "prompt: an image has") != NULL);
+  CHECK_EQ_INT(wick_media_remove(engine, media), WICK_OK);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+  vectors_close(&v);
 }
 
 TEST(an_allocation_that_fails_is_a_status_and_leaks_nothing) {

@@ -1,8 +1,10 @@
 // An encoder of random weights: files that lack something, memory that runs out, threads, steps.
 #include <string.h>
 
+#include "base/hash.h"
 #include "check.h"
 #include "gguf_files.h"
+#include "media/encode.h"
 #include "media/media.h"
 #include "platform/platform.h"
 #include "random.h"
@@ -368,6 +370,10 @@ TEST(memory_that_runs_out_is_reported_and_nothing_leaks) {
 
 enum { VECTORS_WIDTH = 48, SECOND = 16000 };
 
+static uint64_t slice_max;   // multiply-adds; 0: as usual
+static uint32_t slices_run;  // of all encodings
+static uint64_t rows_hash;   // of their rows
+
 static wick_status encode_plan(const media_model *model, const media_plan *plan,
                                const media_prepared *prepared) {
   thread_pool *pool = NULL;
@@ -379,7 +385,13 @@ static wick_status encode_plan(const media_model *model, const media_plan *plan,
     const uint64_t values = (uint64_t)plan->chunks[i].rows * media_row_width(model);
     float *rows = memory_alloc_array(&memory, (size_t)values, sizeof *rows);
     status = media_encode_begin(model, plan, prepared, i, pool, 2, rows, &encoding, &error);
-    while (status == WICK_OK && !is_done) status = media_encode_step(encoding, &is_done, &error);
+    if (status == WICK_OK && slice_max != 0) encoding->slice_macs_max = slice_max;
+    while (status == WICK_OK && !is_done) {
+      status = media_encode_step(encoding, &is_done, &error);
+      slices_run++;
+      if (slice_max == 0) CHECK(encoding->slice_macs <= ENCODE_SLICE_MACS);
+    }
+    if (status == WICK_OK) rows_hash = hash_bytes(rows, (size_t)values * sizeof *rows, rows_hash);
     media_encode_end(encoding);
     memory_free(&memory, rows);
   }
@@ -430,6 +442,23 @@ static wick_status run_vector(memory_file *file, media_kind kind) {
   return status;
 }
 
+// In slices of a piece of work each the rows are the same.
+static wick_status run_sliced(memory_file *file, media_kind kind) {
+  slice_max = slices_run = 0;
+  rows_hash = 0;
+  wick_status status = run_vector(file, kind);
+  const uint64_t hash = rows_hash;
+  const uint32_t slices = slices_run;
+  if (status != WICK_OK) return status;
+  for (slice_max = 1; slice_max < 1000000 && status == WICK_OK; slice_max *= 300000) {
+    rows_hash = slices_run = 0;
+    status = run_vector(file, kind);
+    CHECK_EQ_UINT(rows_hash, hash);
+    CHECK(slice_max != 1 || slices_run > 2 * slices);
+  }
+  return status;
+}
+
 static bool check_vector(const memory_file *file, const char *name, uint32_t number) {
   memory_file copy = *file;
   uint32_t runs = 0;
@@ -437,7 +466,7 @@ static bool check_vector(const memory_file *file, const char *name, uint32_t num
   if (strncmp(name, "mmproj-", 7) != 0) return true;
   memory_init(&memory, 0, platform_alloc, platform_free);
   for (media_kind kind = MEDIA_IMAGES; kind <= MEDIA_AUDIO; kind++) {
-    const wick_status status = run_vector(&copy, kind);
+    const wick_status status = run_sliced(&copy, kind);
     runs += status == WICK_OK;
     // the other kind of media
     if (status != WICK_OK)

@@ -1,5 +1,5 @@
-// cli/media_formats.c — see media_formats.h.
-#include "cli/media_formats.h"
+// media/formats.c — see formats.h.
+#include "media/formats.h"
 
 #include <string.h>
 

@@ -1,10 +1,13 @@
-// cli/media_formats.h — the headers of PPM and WAV files: where their pixels and samples are.
-#ifndef WICK_CLI_MEDIA_FORMATS_H
-#define WICK_CLI_MEDIA_FORMATS_H
+// media/formats.h — the headers of PPM and WAV files: where their pixels and samples are.
+#ifndef WICK_MEDIA_FORMATS_H
+#define WICK_MEDIA_FORMATS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+// Of a file that is read; larger ones are refused before that.
+enum { MEDIA_FILE_BYTES_MAX = (1 << 28) - 1 };
 
 // Of a PPM file (P6) with levels up to 255: its size and where its pixels begin, which may be
 // beyond the end of the file. False: it is another file.
