@@ -24,6 +24,7 @@ typedef struct asked_body {
 } asked_body;
 
 typedef struct embedding embedding;  // embedding_jobs.c
+typedef struct media_job media_job;  // media_jobs.h
 typedef struct response response;    // response.h
 
 typedef struct answer {
@@ -49,6 +50,7 @@ typedef struct answer {
   bool is_generation;    // it is counted as one
   asked_body *asked;     // NULL: not needed any more
   embedding *embedding;  // NULL: it waits for no vectors
+  media_job *media;      // NULL: its messages have texts alone
   response *response;    // of ANSWER_RESPONSE
   bool is_streamed, includes_usage, has_logprobs;
   bool is_told;           // of a stream: the engine has returned an event

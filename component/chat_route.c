@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/json.h"
+#include "media_parts.h"
 #include "reply_constraint.h"
 #include "server.h"
 
@@ -56,21 +57,7 @@ static bool check_content(const body *read, uint32_t node, const char *name, ref
   if (content->kind != JSON_ARRAY) {
     return refuse_value(refused, name, "a string or an array of parts");
   }
-  for (uint32_t part = content->first; part != 0; part = body_node(read, part)->next) {
-    const uint32_t type = body_find(read, part, "type"), text = body_find(read, part, "text");
-    char at[REFUSAL_PARAM_BYTES];
-    snprintf(at, sizeof at, "%s[%u]", name, (unsigned)body_node(read, part)->index);
-    if (body_is(read, type, "text") && body_node(read, text)->kind == JSON_STRING) continue;
-    if (body_node(read, type)->kind != JSON_STRING || body_is(read, type, "text")) {
-      return refuse(refused, 400, "invalid_value", at, "%s is not a part with a type and a text",
-                    at);
-    }
-    const document_text kind = body_node(read, type)->text;
-    return refuse(refused, 400, "unsupported_value", at,
-                  "%s is of type %.*s: only text is supported", at,
-                  (int)(kind.size_bytes < 40 ? kind.size_bytes : 40), (const char *)kind.bytes);
-  }
-  return true;
+  return media_check_parts(read, node, name, refused);
 }
 
 static bool check_calls(const body *read, uint32_t node, const char *name, refusal *refused) {
@@ -240,8 +227,9 @@ static void put_thinking(json_writer *json, const body *read, uint32_t more) {
   }
 }
 
-// The object that the template looks at.
-static void put_conversation(buffer *out, const body *read, uint32_t tools) {
+// The object that the template looks at. `media` NULL: messages have texts alone.
+static void put_conversation(buffer *out, const body *read, uint32_t tools, const media_job *media,
+                             media_form form) {
   json_writer json;
   const uint32_t more = body_find(read, BODY_ROOT, "chat_template_kwargs");
   const uint32_t effort = body_find(read, BODY_ROOT, "reasoning_effort");
@@ -261,30 +249,74 @@ static void put_conversation(buffer *out, const body *read, uint32_t tools) {
   }
   if (tools != 0) json_member(&json, "tools");
   if (tools != 0) body_put_source(read, tools, out);
-  json_member(&json, "messages");
-  body_put_source(read, body_find(read, BODY_ROOT, "messages"), out);
+  const uint32_t messages = body_find(read, BODY_ROOT, "messages");
+  if (media != NULL) {
+    media_put_messages(&json, out, read, messages, media->marker, form);
+  } else {
+    json_member(&json, "messages");
+    body_put_source(read, messages, out);
+  }
   json_close(&json, '{');
 }
 
-static bool take_prompt(const server *of, const body *read, uint32_t tools, wick_request *request,
-                        refusal *refused) {
-  buffer json = {0};
-  wick_chat chat;
+static wick_status tokenize(const server *of, const wick_chat *chat, const media_job *media,
+                            wick_request *request, wick_error *error) {
+  if (media == NULL) {
+    return wick_chat_tokenize(of->engine, chat, &request->tokens, &request->token_count, error);
+  }
+  const wick_media_prompt prompt = {.chat = chat,
+                                    .marker = media->marker,
+                                    .marker_bytes = strlen(media->marker),
+                                    .media = media->numbers,
+                                    .media_count = media->count};
+  return wick_media_tokenize(of->engine, &prompt, &request->tokens, &request->token_count, error);
+}
+
+// In the form in which the template writes each marker once.
+static wick_status tokenize_conversation(const server *of, const body *read, uint32_t tools,
+                                         const media_job *media, wick_request *request,
+                                         wick_error *error) {
+  wick_status status = WICK_OK;
+  for (int form = MEDIA_AS_TEXTS; form <= MEDIA_AS_LISTS; form++) {
+    buffer json = {0};
+    wick_chat chat;
+    wick_chat_default(&chat);
+    put_conversation(&json, read, tools, media, (media_form)form);
+    chat.json = json.bytes;
+    chat.json_bytes = json.size_bytes;
+    chat.now_s = (int64_t)time(NULL);
+    chat.has_now = true;
+    chat.parse_special = body_is_true(read, body_find(read, BODY_ROOT, "parseSpecial"));
+    const bool has_json = !json.has_failed;
+    status = has_json ? tokenize(of, &chat, media, request, error) : WICK_E_NOMEM;
+    buffer_free(&json);
+    if (!has_json) {
+      *error = (wick_error){.status = status, .message = "Out of memory for the messages"};
+    }
+    const bool is_other_form = status == WICK_E_ARG && error->subject == WICK_SUBJECT_PROMPT;
+    if (media == NULL || !is_other_form) break;
+  }
+  return status;
+}
+
+// A prompt with images that exceeds the context is refused before they are encoded.
+static bool check_context(const server *of, const wick_request *request, refusal *refused) {
+  wick_plan plan;
   wick_error error;
-  wick_chat_default(&chat);
-  put_conversation(&json, read, tools);
-  chat.json = json.bytes;
-  chat.json_bytes = json.size_bytes;
-  chat.now_s = (int64_t)time(NULL);
-  chat.has_now = true;
-  chat.parse_special = body_is_true(read, body_find(read, BODY_ROOT, "parseSpecial"));
-  const bool has_json = !json.has_failed;
-  const wick_status status = has_json ? wick_chat_tokenize(of->engine, &chat, &request->tokens,
-                                                           &request->token_count, &error)
-                                      : WICK_E_NOMEM;
-  buffer_free(&json);
-  if (status == WICK_OK) return true;
-  if (!has_json) return refuse(refused, 503, "nomem", NULL, "Out of memory for the messages");
+  if (wick_memory_plan(of->engine, &plan, &error) != WICK_OK ||
+      request->token_count <= plan.context_tokens) {
+    return true;
+  }
+  return refuse(refused, 400, "context_length_exceeded", "messages",
+                "prompt has %zu tokens with its images and recordings, limit is %u",
+                request->token_count, (unsigned)plan.context_tokens);
+}
+
+static bool take_prompt(const server *of, const body *read, uint32_t tools, const media_job *media,
+                        wick_request *request, refusal *refused) {
+  wick_error error;
+  const wick_status status = tokenize_conversation(of, read, tools, media, request, &error);
+  if (status == WICK_OK) return media == NULL || check_context(of, request, refused);
   if (status == WICK_E_NODATA) {
     return refuse(refused, 400, "no_template", NULL,
                   "The model has no chat template: use /v1/completions, or a model whose GGUF has "
@@ -447,11 +479,19 @@ static bool submit(const server *of, const body *read, conversation *chat, answe
 bool chat_begin_as(server *of, body *read, answer_kind kind, answer *to, refusal *refused) {
   conversation chat = {0};
   wick_request *request = &chat.asked.request;
-  const bool has_begun =
-      take_fields(read, to->tenant, &chat, refused) &&
-      take_prompt(of, read, chat.tools, request, refused) && take_reply(of, read, &chat, refused) &&
-      generation_prepare(to, kind, &chat.asked, request->completions, refused) &&
-      open_replies(of, &chat, to, refused) && submit(of, read, &chat, to, refused);
+  const uint32_t messages = body_find(read, BODY_ROOT, "messages");
+  const bool is_first = to->media == NULL;  // else its media are encoded
+  const bool has_prompt = take_fields(read, to->tenant, &chat, refused) &&
+                          (!is_first || media_take_parts(of, read, messages, to, refused)) &&
+                          take_prompt(of, read, chat.tools, to->media, request, refused);
+  if (has_prompt && is_first && to->media != NULL) {
+    media_wait(of, to);
+    return true;
+  }
+  const bool has_begun = has_prompt && take_reply(of, read, &chat, refused) &&
+                         generation_prepare(to, kind, &chat.asked, request->completions, refused) &&
+                         open_replies(of, &chat, to, refused) &&
+                         submit(of, read, &chat, to, refused);
   buffer_free(&chat.told);
   buffer_free(&chat.wish);
   if (has_begun) generation_start(of, to);

@@ -18,7 +18,7 @@ build/edge/wick-$(1).wasm: build/obj/wasi/component_$(1).wasm component/wit/$(1)
 	@echo "  COMPONENT $$@"
 	$$(Q)$(COMPONENT_NODE) tools/component/build.mjs $$< component/wit/$(1).wit $(1) $$@
 endef
-http_src = $(LIBRARY_SRC) $(COMPONENT_SRC) component/http_$(1).c component/fetch_$(1).c
+http_src = $(MEDIA_SRC) $(LIBRARY_SRC) $(COMPONENT_SRC) component/http_$(1).c component/fetch_$(1).c
 $(eval $(call component,p2,$(call http_src,p2)))
 $(eval $(call component,p3,$(call http_src,p3)))
 $(eval $(call component,llm,$(LLM_SRC)))

@@ -1,5 +1,5 @@
 // component/model_source.c — the source of the model's bytes: in the component, at a URL, or in a
-// preopened directory.
+// preopened directory; and that of the mmproj file.
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +43,24 @@ bool model_load(wick_engine *engine, refusal *refused) {
            fail(refused, &error);
   }
   const char *url = model_url();
-  if (url != NULL) return url_load(engine, url, refused);
+  if (url != NULL)
+    return url_load(engine, &(url_file){"WICK_MODEL_URL", url, wick_load_from}, refused);
   return wick_load_file(engine, path_of_model(), &error) == WICK_OK || fail(refused, &error);
+}
+
+// ---- the mmproj file ----
+
+const char *mmproj_url(void) { return getenv("WICK_MMPROJ_URL"); }
+
+bool mmproj_is_given(void) { return getenv("WICK_MMPROJ") != NULL || mmproj_url() != NULL; }
+
+bool mmproj_load(wick_engine *engine, refusal *refused) {
+  wick_error error;
+  const char *url = mmproj_url(), *path = getenv("WICK_MMPROJ");
+  if (url != NULL) {
+    return url_load(engine, &(url_file){"WICK_MMPROJ_URL", url, wick_media_load_from}, refused);
+  }
+  return path == NULL || wick_media_load_file(engine, path, &error) == WICK_OK ||
+         refuse(refused, 503, "model", NULL, "The mmproj file could not be loaded: %s",
+                error.message);
 }

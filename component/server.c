@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/json.h"
+#include "media_jobs.h"
 #include "platform/platform.h"
 #include "url_source.h"
 
@@ -14,10 +15,14 @@
 
 static bool configure(wick_config *config, refusal *refused) {
   wick_config_default(config);
+  if (mmproj_is_given())
+    config->batch_tokens = WICK_BATCH_TOKENS_MAX;  // some read an image at once
   return settings_read_flag("WICK_METRICS", &config->metrics, refused) &&
          settings_read_count("WICK_CONTEXT_TOKENS", &config->context_tokens, refused) &&
          settings_read_count("WICK_KV_TOKENS", &config->kv_tokens_max, refused) &&
-         settings_read_count("WICK_REQUESTS", &config->requests_max, refused);
+         settings_read_count("WICK_REQUESTS", &config->requests_max, refused) &&
+         settings_read_count("WICK_MAX_TILES", &config->media_tiles_max, refused) &&
+         settings_read_count("WICK_MAX_IMAGE_TOKENS", &config->media_rows_max, refused);
 }
 
 // An engine that has read the model; NULL with the reason.
@@ -28,7 +33,9 @@ static wick_engine *read_model(const wick_config *config, refusal *refused) {
     refuse(refused, 503, "model", NULL, "%s", error.message);
     return NULL;
   }
-  if (model_load(engine, refused)) return engine;
+  if (model_load(engine, refused) && (config->directory_only || mmproj_load(engine, refused))) {
+    return engine;
+  }
   wick_engine_destroy(engine);
   return NULL;
 }
@@ -101,6 +108,10 @@ static void report_unknown_settings(const server *of) {
   }
 }
 
+static bool check_url(const char *name, const char *url, refusal *refused) {
+  return url == NULL || url_check(name, url, refused);
+}
+
 void server_open(server *opened) {
   if (opened->has_settings) return;
   opened->has_settings = true;
@@ -110,7 +121,8 @@ void server_open(server *opened) {
   const bool is_right =
       settings_read(&opened->settings, &opened->failure) &&
       configure(&opened->config, &opened->failure) &&
-      (opened->engine != NULL || model_url() == NULL || url_check(model_url(), &opened->failure));
+      (opened->engine != NULL || (check_url("WICK_MODEL_URL", model_url(), &opened->failure) &&
+                                  check_url("WICK_MMPROJ_URL", mmproj_url(), &opened->failure)));
   const char *name = opened->settings.model_name;
   if (is_right && opened->engine != NULL) set_template(opened, &opened->failure);
   if (is_right && name != NULL) snprintf(opened->model, sizeof opened->model, "%s", name);
@@ -434,15 +446,21 @@ static bool count_request(server *of, answer *to, refusal *refused) {
   return true;
 }
 
+// Begins an answer whose body was read, or begins it again when its media are encoded.
+static void begin_answer(server *of, answer *to, refusal *refused) {
+  const bool is_read = to->asked != NULL && refused->status == 0;
+  if (!is_read || !routes[to->route].begin(of, &to->asked->read, to, refused)) {
+    refuse_request(of, to, refused);
+  }
+  const bool is_encoding = to->media != NULL && to->media->is_waiting;
+  if (to->embedding == NULL && !is_encoding) answer_forget_body(to);
+}
+
 void server_take_body(server *of, http_request *request, answer *to) {
   refusal refused = {0};
   if (check_body(of, request, &refused) && count_request(of, to, &refused))
     to->asked = hold_body(of, request, &refused);
-  const bool is_read = to->asked != NULL && refused.status == 0;
-  if (!is_read || !routes[to->route].begin(of, &to->asked->read, to, &refused)) {
-    refuse_request(of, to, &refused);
-  }
-  if (to->embedding == NULL) answer_forget_body(to);
+  begin_answer(of, to, &refused);
 }
 
 // ---- work ----
@@ -451,6 +469,10 @@ bool server_step(server *of) {
   if (of->engine == NULL) return false;
   const bool is_idle = wick_step(of->engine, 0) == WICK_STEP_IDLE;
   const bool is_embedding = embeddings_step(of);
+  refusal refused = {0};
+  answer *encoded;
+  const bool is_encoding = media_step(of, &encoded);
+  if (encoded != NULL) begin_answer(of, encoded, &refused);
   size_t size_bytes;
   const uint8_t *events = wick_events_take(of->engine, &size_bytes);
   const wick_event *event = NULL;
@@ -463,7 +485,7 @@ bool server_step(server *of) {
     if (to->is_done && to->choices_open > 0) generation_cancel(of, to);
     answer_keep_alive(to, now_us, of->settings.silence_ms);
   }
-  return !is_idle || is_embedding || size_bytes > 0;
+  return !is_idle || is_embedding || is_encoding || size_bytes > 0;
 }
 
 void server_end(server *of, answer *to) {
@@ -474,5 +496,6 @@ void server_end(server *of, answer *to) {
   if (of->settings.logs_requests) log_request(of, to);
   if (to->is_generation) of->generations--;
   embeddings_leave(of, to);
+  media_leave(of, to);
   generation_free(of, to);
 }

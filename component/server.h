@@ -28,6 +28,7 @@ struct server {
   int64_t created_s;
   answer *answers;                                     // on their way
   answer *embeddings;                                  // those that wait for vectors, in order
+  answer *encodings;                                   // those whose images are encoded, in order
   uint32_t generations;                                // requests for text under way
   uint64_t responses[SERVER_ROUTES][SERVER_STATUSES];  // that ended; metrics.c has the statuses
   histogram durations[SERVER_ROUTES], first_tokens[SERVER_ROUTES];
@@ -98,6 +99,11 @@ void log_model_failed(const server *of, const refusal *failure);
 
 // Feeds the engine from what is embedded in the component, or from a file of a preopened directory.
 bool model_load(wick_engine *engine, refusal *refused);
+// Loads the encoders of the mmproj file into an engine with a model, if there is one.
+bool mmproj_load(wick_engine *engine, refusal *refused);
+// The URL that the mmproj file is read from; NULL: it is a file, or there is none.
+const char *mmproj_url(void);
+bool mmproj_is_given(void);
 // The URL that the model is read from; NULL: it is embedded or a file.
 const char *model_url(void);
 // The model's address for logs: without a URL's query, which may have a key.

@@ -118,6 +118,8 @@ static bool is_known(const char *name, size_t size) {
   static const char *const NAMES[] = {SERVER_SETTINGS(NAME) "WICK_MODEL",
                                       "WICK_MODEL_URL",
                                       "WICK_MODEL_TIMEOUT_MS",
+                                      "WICK_MMPROJ",
+                                      "WICK_MMPROJ_URL",
                                       "WICK_METRICS",
                                       "WICK_CONTEXT_TOKENS",
                                       "WICK_KV_TOKENS",

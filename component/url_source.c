@@ -152,13 +152,12 @@ static bool take_timeout(url_source *from, refusal *refused) {
   return settings_read_count("WICK_MODEL_TIMEOUT_MS", &from->url.timeout_ms, refused);
 }
 
-bool url_check(const char *url, refusal *refused) {
+bool url_check(const char *name, const char *url, refusal *refused) {
   url_source from;
   if (!take_timeout(&from, refused)) return false;
   return read_url(&from.url, url) ||
          refuse(refused, 500, "settings", NULL,
-                "The server's variable WICK_MODEL_URL must be a URL of http or https without a "
-                "password");
+                "The server's variable %s must be a URL of http or https without a password", name);
 }
 
 void url_name(const char *url, char *out, size_t size_bytes) {
@@ -170,20 +169,23 @@ void url_name(const char *url, char *out, size_t size_bytes) {
   snprintf(out, size_bytes, "%.*s", (int)(end - begin), url + begin);
 }
 
-bool url_load(wick_engine *engine, const char *url, refusal *refused) {
+bool url_load(wick_engine *engine, const url_file *file, refusal *refused) {
   url_source *from = calloc(1, sizeof *from);
   void *piece = malloc(PIECE_BYTES);
   wick_error error;
   bool is_loaded = false;
   if (from == NULL || piece == NULL) {
     refuse(refused, 503, "nomem", NULL, "Out of memory for reading the model");
-  } else if (url_check(url, refused) && take_timeout(from, refused) && read_url(&from->url, url)) {
+  } else if (url_check(file->name, file->url, refused) && take_timeout(from, refused) &&
+             read_url(&from->url, file->url)) {
     const wick_reader reader = {from, read_range, piece, PIECE_BYTES};
-    is_loaded = wick_load_from(engine, &reader, &error) == WICK_OK;
+    is_loaded = file->load(engine, &reader, &error) == WICK_OK;
     const bool is_of_server = !is_loaded && from->problem[0] != '\0';
     if (!is_loaded) {
       refuse(refused, 503, is_of_server ? MODEL_SERVER : "model", NULL,
-             "The model could not be loaded: %s", is_of_server ? from->problem : error.message);
+             "%s could not be loaded: %s",
+             file->load == wick_load_from ? "The model" : "The mmproj file",
+             is_of_server ? from->problem : error.message);
     }
   }
   free(piece);

@@ -7,12 +7,16 @@
 // The code of a refusal that a later request may be spared.
 #define MODEL_SERVER "model_server"
 
-// Is it a URL that can be read, with the other variables of reading it?
-bool url_check(const char *url, refusal *refused);
+// Is the variable's URL one that can be read, with the other variables of reading it?
+bool url_check(const char *name, const char *url, refusal *refused);
 // The model's name: the last part of the path, without .gguf.
 void url_name(const char *url, char *out, size_t size_bytes);
+typedef struct url_file {
+  const char *name, *url;  // of the variable
+  wick_status (*load)(wick_engine *engine, const wick_reader *reader, wick_error *error);
+} url_file;
 // Feeds the engine by HTTP with ranges, of a file that is not split. Redirects are followed. A
 // server that does not answer is tried three times. False: *refused says why.
-bool url_load(wick_engine *engine, const char *url, refusal *refused);
+bool url_load(wick_engine *engine, const url_file *file, refusal *refused);
 
 #endif

@@ -1,0 +1,274 @@
+// component/media_parts.c — see media_parts.h.
+#include "media_parts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "media/formats.h"
+
+// ---- checks ----
+
+static bool is_type(const body *read, uint32_t part, const char *type) {
+  return body_is(read, body_find(read, part, "type"), type);
+}
+
+static bool is_string(const body *read, uint32_t node) {
+  return node != 0 && body_node(read, node)->kind == JSON_STRING;
+}
+
+static bool is_medium(const body *read, uint32_t part) {
+  return is_type(read, part, "image_url") || is_type(read, part, "input_audio");
+}
+
+// Of {"url": ...}, or the URL itself.
+static uint32_t url_of(const body *read, uint32_t part) {
+  const uint32_t image = body_find(read, part, "image_url");
+  return is_string(read, image) ? image : body_find(read, image, "url");
+}
+
+static bool check_image(const body *read, uint32_t part, const char *at, refusal *refused) {
+  char name[REFUSAL_PARAM_BYTES];
+  const uint32_t url = url_of(read, part);
+  snprintf(name, sizeof name, "%s.image_url", at);
+  if (!is_string(read, url)) {
+    return refuse(refused, 400, "invalid_value", name, "%s must have a url", at);
+  }
+  const wick_text text = body_text(read, url);
+  return (text.size_bytes >= 5 && strncasecmp(text.bytes, "data:", 5) == 0) ||
+         refuse(refused, 400, "unsupported_value", name,
+                "%s must have a data URL: this server fetches no addresses", at);
+}
+
+static bool check_audio(const body *read, uint32_t part, const char *at, refusal *refused) {
+  char name[REFUSAL_PARAM_BYTES];
+  const uint32_t audio = body_find(read, part, "input_audio");
+  snprintf(name, sizeof name, "%s.input_audio", at);
+  return (is_string(read, body_find(read, audio, "data")) &&
+          is_string(read, body_find(read, audio, "format"))) ||
+         refuse(refused, 400, "invalid_value", name, "%s must have data and a format", at);
+}
+
+static bool check_part(const body *read, uint32_t part, const char *at, refusal *refused) {
+  const uint32_t type = body_find(read, part, "type");
+  if (body_is(read, type, "text") && is_string(read, body_find(read, part, "text"))) return true;
+  if (body_is(read, type, "image_url")) return check_image(read, part, at, refused);
+  if (body_is(read, type, "input_audio")) return check_audio(read, part, at, refused);
+  if (!is_string(read, type) || body_is(read, type, "text")) {
+    return refuse(refused, 400, "invalid_value", at, "%s is not a part with a type and a text", at);
+  }
+  const wick_text kind = body_text(read, type);
+  return refuse(refused, 400, "unsupported_value", at,
+                "%s is of type %.*s: text, image_url and input_audio are supported", at,
+                (int)(kind.size_bytes < 40 ? kind.size_bytes : 40), kind.bytes);
+}
+
+bool media_check_parts(const body *read, uint32_t content, const char *name, refusal *refused) {
+  for (uint32_t part = body_node(read, content)->first; part != 0;
+       part = body_node(read, part)->next) {
+    char at[REFUSAL_PARAM_BYTES];
+    snprintf(at, sizeof at, "%s[%u]", name, (unsigned)body_node(read, part)->index);
+    if (!check_part(read, part, at, refused)) return false;
+  }
+  return true;
+}
+
+// ---- bytes ----
+
+// The value of a digit in base64; 64 for other characters.
+static uint32_t base64_value(char c) {
+  if (c >= 'A' && c <= 'Z') return (uint32_t)(c - 'A');
+  if (c >= 'a' && c <= 'z') return (uint32_t)(c - 'a') + 26;
+  if (c >= '0' && c <= '9') return (uint32_t)(c - '0') + 52;
+  if (c == '+') return 62;
+  return c == '/' ? 63 : 64;
+}
+
+// False: it is not base64.
+static bool base64_put(buffer *out, const char *text, size_t size_bytes) {
+  while (size_bytes > 0 && text[size_bytes - 1] == '=') size_bytes--;
+  uint8_t *to = (uint8_t *)buffer_reserve(out, size_bytes / 4 * 3 + 3);
+  uint32_t bits = 0;
+  size_t count = 0;
+  for (size_t i = 0; to != NULL && i < size_bytes; i++) {
+    const uint32_t value = base64_value(text[i]);
+    if (value == 64) return false;
+    bits = bits << 6 | value;
+    if (i % 4 != 0) to[count++] = (uint8_t)(bits >> (6 - i % 4 * 2));
+  }
+  if (to != NULL) buffer_grow(out, count);
+  return size_bytes % 4 != 1;
+}
+
+// The bytes of data:TYPE;base64,DATA, or of DATA alone.
+static bool take_bytes(wick_text text, bool is_url, const char *at, buffer *out, refusal *refused) {
+  static const char END[] = ";base64";
+  if (is_url) {
+    const char *comma = memchr(text.bytes, ',', text.size_bytes);
+    const size_t head = comma == NULL ? 0 : (size_t)(comma - text.bytes);
+    const size_t end_bytes = sizeof END - 1;
+    if (head < end_bytes || strncasecmp(comma - end_bytes, END, end_bytes) != 0) {
+      return refuse(refused, 400, "invalid_value", at, "%s: the data URL must be in base64", at);
+    }
+    text = (wick_text){comma + 1, text.size_bytes - head - 1};
+  }
+  if (text.size_bytes / 4 * 3 > MEDIA_FILE_BYTES_MAX + 2u) {
+    return refuse(refused, 400, "invalid_value", at, "%s: the file has more than %u bytes", at,
+                  (unsigned)MEDIA_FILE_BYTES_MAX);
+  }
+  if (!base64_put(out, text.bytes, text.size_bytes)) {
+    return refuse(refused, 400, "invalid_value", at, "%s: the data is not base64", at);
+  }
+  return !out->has_failed || refuse(refused, 503, "nomem", NULL, "Out of memory for the images");
+}
+
+// ---- media ----
+
+static bool refuse_at(refusal *refused, const char *at, const wick_error *error) {
+  wick_error placed = *error;
+  snprintf(placed.message, sizeof placed.message, "%s: %s", at, error->message);
+  return refuse_error(refused, &placed, "messages", NULL);
+}
+
+static bool add_image(const server *of, const buffer *file, const char *at, uint32_t *number,
+                      refusal *refused) {
+  uint32_t width, height;
+  size_t first;
+  wick_error error;
+  if (!ppm_parse((const uint8_t *)file->bytes, file->size_bytes, &width, &height, &first)) {
+    return refuse(refused, 400, "unsupported_value", at,
+                  "%s: this host decodes PPM images alone (P6, 8 bits)", at);
+  }
+  const uint64_t wanted = (uint64_t)width * height * 3;
+  const size_t found = first < file->size_bytes ? file->size_bytes - first : 0;
+  if (found < wanted) {
+    return refuse(refused, 400, "invalid_value", at, "%s: PPM image has %zu of %llu bytes", at,
+                  found, (unsigned long long)wanted);
+  }
+  const uint8_t *rgb = (const uint8_t *)file->bytes + first;
+  return wick_media_add_image(of->engine, rgb, width, height, number, &error) == WICK_OK ||
+         refuse_at(refused, at, &error);
+}
+
+static bool add_audio(const server *of, const buffer *file, const char *at, uint32_t *number,
+                      refusal *refused) {
+  wav_file wav;
+  wick_error error;
+  const char *why = wav_parse((const uint8_t *)file->bytes, file->size_bytes, &wav);
+  if (why != NULL) {
+    return refuse(refused, 400, "unsupported_value", at,
+                  "%s: this host decodes WAV recordings of 16 kHz alone: %s", at, why);
+  }
+  float *samples = calloc((size_t)wav.count + 1, sizeof *samples);
+  if (samples == NULL) {
+    return refuse(refused, 503, "nomem", NULL, "Out of memory for a recording");
+  }
+  for (uint64_t i = 0; i < wav.count; i++) samples[i] = wav_sample(&wav, i);
+  const wick_status status = wick_media_add_audio(of->engine, samples, wav.count, number, &error);
+  free(samples);
+  return status == WICK_OK || refuse_at(refused, at, &error);
+}
+
+static bool take_part(const server *of, const body *read, uint32_t part, const char *at, answer *to,
+                      refusal *refused) {
+  const bool is_image = is_type(read, part, "image_url");
+  const uint32_t audio = body_find(read, part, "input_audio");
+  const uint32_t node = is_image ? url_of(read, part) : body_find(read, audio, "data");
+  buffer file = {0};
+  uint32_t number = 0;
+  if (!wick_media_has(of->engine, is_image ? WICK_MEDIA_IMAGE : WICK_MEDIA_AUDIO)) {
+    return refuse(refused, 400, "unsupported_value", at, "%s: %s need an mmproj file that has them",
+                  at, is_image ? "images" : "recordings");
+  }
+  const bool is_taken = take_bytes(body_text(read, node), is_image, at, &file, refused) &&
+                        (is_image ? add_image : add_audio)(of, &file, at, &number, refused);
+  buffer_free(&file);
+  return is_taken && media_keep(of, to, number, refused);
+}
+
+bool media_take_parts(const server *of, const body *read, uint32_t messages, answer *to,
+                      refusal *refused) {
+  for (uint32_t message = body_node(read, messages)->first; message != 0;
+       message = body_node(read, message)->next) {
+    const uint32_t content = body_find(read, message, "content");
+    if (body_node(read, content)->kind != JSON_ARRAY) continue;
+    for (uint32_t part = body_node(read, content)->first; part != 0;
+         part = body_node(read, part)->next) {
+      char at[REFUSAL_PARAM_BYTES];
+      if (!is_medium(read, part)) continue;
+      snprintf(at, sizeof at, "messages[%u].content[%u]", (unsigned)body_node(read, message)->index,
+               (unsigned)body_node(read, part)->index);
+      if (!take_part(of, read, part, at, to, refused)) return false;
+    }
+  }
+  return true;
+}
+
+// ---- messages ----
+
+static wick_text text_of(const body *read, uint32_t part, const char *marker) {
+  return is_medium(read, part) ? (wick_text){marker, strlen(marker)}
+                               : body_text(read, body_find(read, part, "text"));
+}
+
+static void put_text_part(json_writer *json, wick_text text) {
+  json_open(json, NULL, '{');
+  json_text(json, "type", "text");
+  json_string(json, "text", text.bytes, text.size_bytes);
+  json_close(json, '{');
+}
+
+// Between two texts alone is a line break.
+static void put_text_content(json_writer *json, const body *read, uint32_t content,
+                             const char *marker) {
+  buffer text = {0};
+  bool follows_text = false;
+  for (uint32_t part = body_node(read, content)->first; part != 0;
+       part = body_node(read, part)->next) {
+    const wick_text one = text_of(read, part, marker);
+    if (follows_text && !is_medium(read, part)) buffer_put(&text, "\n", 1);
+    buffer_put(&text, one.bytes, one.size_bytes);
+    follows_text = !is_medium(read, part);
+  }
+  json_string(json, "content", text.bytes == NULL ? "" : text.bytes, text.size_bytes);
+  buffer_free(&text);
+}
+
+// The last part, which templates ignore, is why the engine leaves the list as it is.
+static void put_list_content(json_writer *json, const body *read, uint32_t content,
+                             const char *marker) {
+  json_open(json, "content", '[');
+  if (body_node(read, content)->kind == JSON_STRING) {
+    put_text_part(json, body_text(read, content));
+  }
+  for (uint32_t part = body_node(read, content)->first; part != 0;
+       part = body_node(read, part)->next) {
+    put_text_part(json, text_of(read, part, marker));
+  }
+  json_open(json, NULL, '{');
+  json_text(json, "type", "none");
+  json_close(json, '{');
+  json_close(json, '[');
+}
+
+void media_put_messages(json_writer *json, buffer *out, const body *read, uint32_t messages,
+                        const char *marker, media_form form) {
+  json_open(json, "messages", '[');
+  for (uint32_t message = body_node(read, messages)->first; message != 0;
+       message = body_node(read, message)->next) {
+    const uint32_t content = body_find(read, message, "content");
+    const bool is_list = body_node(read, content)->kind == JSON_ARRAY;
+    json_open(json, NULL, '{');
+    for (uint32_t node = body_node(read, message)->first; node != 0;
+         node = body_node(read, node)->next) {
+      if (node == content && (is_list || form == MEDIA_AS_LISTS)) continue;
+      json_member(json, (const char *)body_node(read, node)->key.bytes);
+      body_put_source(read, node, out);
+    }
+    if (form == MEDIA_AS_LISTS) put_list_content(json, read, content, marker);
+    if (form == MEDIA_AS_TEXTS && is_list) put_text_content(json, read, content, marker);
+    json_close(json, '{');
+  }
+  json_close(json, '[');
+}
