@@ -34,6 +34,11 @@ export interface EdgeModel
   bytes?: Uint8Array | ArrayBuffer;
   /** A function that reads the file in pieces of 4 MiB. */
   range?: ReadRange;
+  /**
+   * The mmproj file that comes with a model of images or audio, given as the model is. It is in JavaScript's memory until
+   * its encoders are loaded. Messages may then have images and recordings (`info().media`).
+   */
+  mmproj?: string | URL | Blob | Uint8Array | ArrayBuffer | ReadRange;
 }
 
 export interface EdgeOptions
@@ -46,6 +51,10 @@ export interface EdgeOptions
       | 'kvTokens'
       | 'grammarMemory'
       | 'grammarSteps'
+      | 'decodeImage'
+      | 'maxTiles'
+      | 'maxImageTokens'
+      | 'mediaLike'
       | 'queueLimit'
       | 'prefixCache'
       | 'predictor'
@@ -71,6 +80,8 @@ export interface EdgeOptions
    * families, types and tokenizers, keys and values of 8 and 4 bits, and saved state need it.
    */
   extrasWasm?: import('./index.js').WasmModule;
+  /** The compiled module of media of the same build (`wick-llm/wasm/wick-simd128-single-media.wasm`): `mmproj` needs it. */
+  mediaWasm?: import('./index.js').WasmModule;
   /**
    * The host's limit on all memory, for example 128 MB (`128e6`). The part that JavaScript needs is
    * subtracted, and a model whose plan needs more than the rest is refused before its weights are

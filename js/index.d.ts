@@ -1251,6 +1251,17 @@ export interface EngineInfo {
   } | null;
   /** With `mmproj`: what messages may have in addition to text. */
   media: ('image' | 'audio')[];
+  /** With `mmproj`: the memory of its encoders in bytes, in addition to `plan`, planned before their weights are read. */
+  mediaPlan: {
+    weightsBytes: number;
+    /** While the largest image, of 2^28 pixels, is resized. */
+    prepareBytes: number;
+    /** While the largest input that the context has room for is encoded. */
+    encodeBytes: number;
+    /** Rows of images and recordings that are kept, at most. */
+    cacheBytes: number;
+    totalBytes: number;
+  } | null;
   /** With `directoryOnly`: why the model would not run. */
   error: { status: string; message: string; offsetBytes: number | null } | null;
   /** The memory of this engine, in bytes. */

@@ -10,8 +10,15 @@ import { infoOf } from '../page/engine_reports.js';
 import { shown } from '../page/option_checks.js';
 import { NativeEngine } from '../wasm/native_engine.js';
 import { loadModel } from '../worker/load_model.js';
+import { HeldFile, loadMedia, mediaHost } from '../worker/media_desk.js';
 import { EdgeConnection } from './edge_connection.js';
-import { checkEdgeOptions, edgeConfigOf, edgeSourceOf, heldBytesOf } from './edge_options.js';
+import {
+  checkEdgeOptions,
+  edgeConfigOf,
+  edgeSourceOf,
+  heldBytesOf,
+  mmprojSourceOf,
+} from './edge_options.js';
 import { inWords } from './memory_plan.js';
 
 /** @typedef {import('../edge.js').EdgeOptions} EdgeOptions */
@@ -30,9 +37,10 @@ class Loading {
   /** The loader's caller has left. */
   isLeft = false;
 
-  /** @param {NativeEngine} native */
-  constructor(native) {
+  /** @param {NativeEngine} native @param {HeldFile} mmproj what has come of the mmproj file */
+  constructor(native, mmproj) {
     this.native = native;
+    this.mmproj = mmproj;
   }
 
   /**
@@ -40,7 +48,7 @@ class Loading {
    * @returns {Promise<boolean>} whether the model is complete; false when another call has taken over
    */
   async load(options) {
-    const { native } = this;
+    const { native, mmproj } = this;
     const own = ++this.loaders;
     this.isLeft = false;
     const { onProgress, signal } = options;
@@ -48,7 +56,8 @@ class Loading {
     /** @param {import('../connection/messages.js').Progress['phase']} [phase] */
     const report = (phase) => {
       const { bytesPlaced, bytesWanted, isDirectoryReady } = native.loadState();
-      meter.update(bytesPlaced, isDirectoryReady ? bytesWanted : undefined, phase);
+      const total = isDirectoryReady ? bytesWanted + mmproj.total : undefined;
+      meter.update(bytesPlaced + mmproj.size, total, phase);
     };
     const onBytes = () => {
       throwIfAborted(signal);
@@ -56,10 +65,18 @@ class Loading {
       report();
     };
     try {
-      const source = await edgeSourceOf(options, () => report('retrying'));
-      const isClosed = () => own !== this.loaders;
+      const onRetry = () => report('retrying');
+      const host = { onBytes, isClosed: () => own !== this.loaders };
+      const read = async () => {
+        const source = await edgeSourceOf(options, onRetry);
+        const encoders = await mmprojSourceOf(options, onRetry);
+        await loadModel(native, source, host);
+        if (!encoders || host.isClosed()) return;
+        const directoryOnly = options.directoryOnly === true;
+        await loadMedia(native, encoders, mmproj, { ...host, directoryOnly });
+      };
       // a source that gives nothing must not keep who leaves
-      await unlessAborted(loadModel(native, source, { onBytes, isClosed }), signal, () => {});
+      await unlessAborted(read(), signal, () => {});
     } catch (error) {
       if (own === this.loaders) throw error;
     }
@@ -137,6 +154,7 @@ class Opener {
   /** @param {EdgeOptions} options @returns {Promise<Loading | undefined>} none if another call was faster */
   async #create(options) {
     this.#isCreating = true;
+    const mmproj = new HeldFile();
     let native;
     try {
       const onLog = (/** @type {string} */ text) => console.debug(text);
@@ -144,6 +162,8 @@ class Opener {
         onLog,
         grammar: options.grammarWasm,
         extras: options.extrasWasm,
+        media: options.mediaWasm,
+        host: (heap) => mediaHost(mmproj, heap),
       });
     } catch (error) {
       throw inWords(foreignOf(error), options.isolateBytes, heldBytesOf(options));
@@ -154,16 +174,17 @@ class Opener {
       native.destroy();
       return undefined;
     }
-    this.#loading = new Loading(native);
+    this.#loading = new Loading(native, mmproj);
     return this.#loading;
   }
 
   /** @param {NativeEngine} native with a model @param {EdgeOptions} options */
-  #take(native, { queueLimit, chatTemplate }) {
+  #take(native, { queueLimit, chatTemplate, decodeImage }) {
     const connection = new EdgeConnection(native, {
       queueLimit: queueLimit ?? undefined,
       chatTemplate: chatTemplate ?? undefined,
     });
+    connection.decoders = { decodeImage };
     const info = infoOf({ ...native.info(), ...native.counters() });
     this.#opened = { connection, engine: new Engine(/** @type {any} */ (connection), info) };
     this.#loading = undefined;

@@ -4,9 +4,10 @@
 // between requests, and a reader that goes away leaves nobody waiting.
 
 import { unlessAborted } from '../base/abort_signals.js';
-import { refusalOf, throwIfAborted, WickError } from '../base/errors.js';
+import { refusalOf, throwIfAborted, toPlainError, WickError } from '../base/errors.js';
 import { pause } from '../base/take_turn.js';
 import { STEP_PROGRESS } from '../wasm/layout.js';
+import { emptyOutput } from '../worker/request_table.js';
 import { ServedEngine } from '../worker/served_engine.js';
 import { Turns } from './turns.js';
 
@@ -100,18 +101,18 @@ export class EdgeConnection {
     this.check();
     const ids = waiters.map(() => ++this.#lastId);
     for (const id of ids) this.#mail.set(id, []);
-    /** @param {unknown} error */
+    /** Of encoding, which another reader may do. @param {unknown} error */
     const fail = (error) => {
-      for (const id of ids) this.#mail.delete(id);
-      const refusal = refusalOf(error);
-      for (const waiter of waiters) waiter.fail(refusal);
+      const plain = toPlainError(refusalOf(error));
+      for (const id of ids) this.#mail.get(id)?.push({ ...emptyOutput(id), error: plain });
     };
     try {
       const own = { settings: Object.assign({}, settings), id: ids[0], completions: ids.length };
-      const encoding = this.#guard(() => this.#served.submit(Object.assign(own, message)));
-      encoding?.catch(fail);
+      this.#guard(() => this.#served.submit(Object.assign(own, message), fail));
     } catch (error) {
-      fail(error);
+      for (const id of ids) this.#mail.delete(id);
+      const refusal = refusalOf(error);
+      for (const waiter of waiters) waiter.fail(refusal);
     }
     return ids.map((id, index) => this.#running(id, waiters[index]));
   }
@@ -146,6 +147,7 @@ export class EdgeConnection {
         return;
       }
       if (this.#turns.isDue) await this.#turns.take();
+      else if (this.#served.isEncoding(id)) await this.#encode();
       else if (this.#step() !== STEP_PROGRESS && mail.length === 0) await pause();
     }
   }
@@ -160,6 +162,12 @@ export class EdgeConnection {
     const { requests } = this.#served;
     for (const output of requests.collect()) this.#mail.get(output.id)?.push(output);
     return result;
+  }
+
+  /** A step of an encoder is as long as a turn. It may be for a request that began earlier. */
+  async #encode() {
+    this.#guard(() => this.#served.encodeStep());
+    await this.#turns.take();
   }
 
   #stepEmbedding() {

@@ -6,7 +6,7 @@ import { BytesSource } from '../bytes/given_sources.js';
 import { createSource } from '../bytes/model_sources.js';
 import { RangeSource } from '../bytes/range_source.js';
 import { configOf } from '../page/engine_options.js';
-import { downloadOf, sourceOf } from '../page/model_options.js';
+import { downloadOf, mmprojOf, sourceOf } from '../page/model_options.js';
 import { checkCallback, shown } from '../page/option_checks.js';
 import { isThreaded } from '../wasm/wasm_module.js';
 import { memoryLimitOf } from './memory_plan.js';
@@ -19,7 +19,7 @@ import { memoryLimitOf } from './memory_plan.js';
 const modelNames = {
   ...{ bytes: null, range: null, stream: null, url: null, file: null, blob: null },
   ...{ headers: null, fetch: null, retries: null, stallMs: null },
-  ...{ signal: null, onProgress: null },
+  ...{ mmproj: null, signal: null, onProgress: null },
 };
 /** @type {Record<Exclude<keyof EdgeOptions, keyof EdgeModel>, null>} */
 const engineNames = {
@@ -27,6 +27,7 @@ const engineNames = {
     wasm: null,
     grammarWasm: null,
     extrasWasm: null,
+    mediaWasm: null,
     isolateBytes: null,
     memoryLimit: null,
     contextSize: null,
@@ -34,6 +35,7 @@ const engineNames = {
   },
   ...{ kvType: null, kvTokens: null, queueLimit: null, prefixCache: null, metrics: null },
   ...{ grammarMemory: null, grammarSteps: null },
+  ...{ decodeImage: null, maxTiles: null, maxImageTokens: null, mediaLike: null },
   ...{ predictor: null, directoryOnly: null, preTokenizer: null, chatTemplate: null },
 };
 const names = /** @type {(keyof EdgeOptions)[]} */ (Object.keys({ ...modelNames, ...engineNames }));
@@ -51,9 +53,13 @@ export function checkEdgeOptions(options) {
   checkCallback('onProgress', options.onProgress);
   downloadOf(options);
   checkWasm(options.wasm);
-  for (const part of ['grammar', 'extras']) {
+  for (const part of ['grammar', 'extras', 'media']) {
     const option = `${part}Wasm`;
     if ((options[option] ?? null) !== null) checkModule(options[option], option, `-${part}`);
+  }
+  checkCallback('decodeImage', options.decodeImage);
+  if ((options.mmproj ?? null) !== null && !options.mediaWasm) {
+    throw argumentError('mmproj needs mediaWasm, the module of media of the same build');
   }
   if (typeof (options.chatTemplate ?? '') !== 'string') {
     throw argumentError("chatTemplate must be Jinja text or 'chatml'");
@@ -89,7 +95,22 @@ export function edgeConfigOf(options) {
 }
 
 /** @param {EdgeModel} model @returns {number} bytes that stay in JavaScript's memory while the engine runs */
-export const heldBytesOf = ({ bytes }) => bytes?.byteLength ?? 0;
+export const heldBytesOf = ({ bytes, mmproj }) => sizeOf(bytes) + sizeOf(mmproj);
+
+/** @param {any} given @returns {number} of bytes in JavaScript's memory */
+const sizeOf = (given) => given?.byteLength ?? 0;
+
+/** @param {EdgeModel} model @param {() => void} onRetry @returns {Promise<Source | undefined>} none without an mmproj file */
+export async function mmprojSourceOf({ mmproj, headers, fetch, retries, stallMs }, onRetry) {
+  if ((mmproj ?? undefined) === undefined) return undefined;
+  const how = { headers, fetch, retries, stallMs };
+  if (typeof mmproj === 'function') return edgeSourceOf({ range: mmproj, ...how }, onRetry);
+  if (mmproj instanceof ArrayBuffer || ArrayBuffer.isView(mmproj)) {
+    return edgeSourceOf({ bytes: /** @type {any} */ (mmproj) }, onRetry);
+  }
+  const { source, description } = mmprojOf(mmproj, how);
+  return source ? source() : createSource(/** @type {any} */ (description), onRetry);
+}
 
 /** @param {EdgeModel} model @param {() => void} onRetry @returns {Promise<Source>} */
 export async function edgeSourceOf(model, onRetry) {

@@ -37,6 +37,7 @@ export function infoOf(raw) {
     plan: renamed(raw.plan),
     error: renamed(raw.error),
     media: raw.media ?? [],
+    mediaPlan: renamed(raw.media_plan),
     memory: {
       linearBytes: raw.linearBytes,
       usedBytes: raw.bytesNow,

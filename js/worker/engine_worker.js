@@ -52,6 +52,8 @@ export class EngineWorker {
   /** @type {ServedEngine | undefined} */
   #served;
   #isStepping = false;
+  /** A step of an encoder comes soon. */
+  #isEncoding = false;
   #hasSteppedEarly = false;
   #isReady = false;
   #isClosed = false;
@@ -224,7 +226,8 @@ export class EngineWorker {
         mmproj.kind === 'page'
           ? this.#pageBytes.source(mmproj, 1)
           : ownSource(mmproj, (_, waitMs) => report('retrying', waitMs));
-      await loadMedia(native, encoders, file, { onBytes: report, isClosed });
+      const { directoryOnly } = config;
+      await loadMedia(native, encoders, file, { onBytes: report, isClosed, directoryOnly });
     }
     if (draft && !isClosed()) await this.#loadDraft(native, config, draft);
     if (isClosed()) return;
@@ -375,15 +378,27 @@ export class EngineWorker {
       for (let i = 0; i < completions; i++) this.#post({ type: 'error', id: id + i, error: plain });
     };
     try {
-      const encoding = /** @type {ServedEngine} */ (this.#served).submit(message);
-      encoding?.then(
-        () => this.#guard(() => this.#wake()),
-        (error) => this.#guard(() => fail(error)),
-      );
+      /** @type {ServedEngine} */ (this.#served).submit(message, fail);
+      this.#encodeSoon();
       this.#wake();
     } catch (error) {
       fail(error);
     }
+  }
+
+  /** Images and recordings are encoded between the messages and steps, unless that happens already. */
+  #encodeSoon() {
+    if (this.#isEncoding || !this.#served?.isEncoding()) return;
+    this.#isEncoding = true;
+    takeTurn().then(() => this.#guard(() => this.#encode()));
+  }
+
+  #encode() {
+    this.#isEncoding = false;
+    if (this.#isClosed) return;
+    this.#served?.encodeStep();
+    this.#encodeSoon();
+    this.#wake();
   }
 
   get #requests() {

@@ -1,13 +1,14 @@
-// js/worker/media_desk.js — images and recordings of requests: the encoders of the mmproj file, and encoding, which runs
-// between the steps of requests. The media of one request are encoded at a time.
+// js/worker/media_desk.js — images and recordings of requests: the encoders of the mmproj file, and the media that are
+// being encoded.
 
 import { WickError } from '../base/errors.js';
+import { checkStart, readNext } from '../bytes/checked_read.js';
 
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
 /** @typedef {import('../wasm/media_table.js').Medium} Medium */
 /** @typedef {import('../bytes/model_sources.js').Source} Source */
 
-/** How long a step of an encoder may take, unless a layer takes longer: messages and requests wait for its end. */
+/** How long a step of an encoder may take, unless one piece of its work takes longer: messages and requests wait for its end. */
 const STEP_BUDGET_US = 4000;
 
 /** The bytes of a file that have arrived, read from any offset: while the encoders are loaded. */
@@ -62,41 +63,52 @@ export const mediaHost = (file, heap) => ({
 });
 
 /**
- * Reads an mmproj file and loads its encoders. The model's directory is complete.
+ * Reads an mmproj file and loads its encoders. The model's directory is complete. Bytes that `file` has are not read again.
  * @param {NativeEngine} native
  * @param {Source} source
  * @param {HeldFile} file
- * @param {{onBytes: () => void, isClosed: () => boolean}} host
+ * @param {{onBytes: () => void, isClosed: () => boolean, directoryOnly?: boolean}} host with `directoryOnly` no more is read
+ *   than the memory plan needs
  */
-export async function loadMedia(native, source, file, { onBytes, isClosed }) {
-  const stream = await source.open(0, 0);
-  file.total = stream.size ?? 0;
+export async function loadMedia(native, source, file, { onBytes, isClosed, directoryOnly }) {
+  const stream = await source.open(0, file.size);
   try {
-    for (let bytes = await stream.read(); bytes; bytes = await stream.read()) {
+    checkStart(stream, file.size);
+    file.total = stream.size ?? 0;
+    for (let bytes = await readNext(stream); bytes; bytes = await readNext(stream)) {
       if (isClosed()) return;
-      file.add(bytes);
+      // a stream may begin earlier than requested
+      file.add(bytes.subarray(Math.max(0, file.size + bytes.byteLength - stream.position)));
       onBytes();
+      if (directoryOnly && (await isPlanned(native))) break;
     }
-    await native.withMedia(() => isClosed() || native.media.load());
+    await native.withMedia(() => isClosed() || native.media.isLoaded || native.media.load());
+    if (!isClosed()) file.clear();
   } catch (error) {
     if (!(error instanceof WickError)) throw error;
     throw new WickError(error.code, `mmproj: ${error.message}`, error.cause);
   } finally {
     stream.cancel();
-    file.clear();
+  }
+}
+
+/** @param {NativeEngine} native @returns {Promise<boolean>} whether the bytes that have arrived are the directory */
+async function isPlanned(native) {
+  try {
+    await native.withMedia(() => native.media.load());
+    return true;
+  } catch (error) {
+    if (/** @type {any} */ (error).code !== 'TRUNCATED') throw error;
+    return false;
   }
 }
 
 export class MediaDesk {
   #native;
-  #host;
-  /** Settles when the earlier media are encoded. @type {Promise<unknown>} */
-  #line = Promise.resolve();
 
-  /** @param {NativeEngine} native @param {{takeTurn: () => Promise<void>, isClosed: () => boolean}} host */
-  constructor(native, host) {
+  /** @param {NativeEngine} native */
+  constructor(native) {
     this.#native = native;
-    this.#host = host;
   }
 
   /** @param {Medium[]} media @returns {number[]} their numbers */
@@ -124,25 +136,13 @@ export class MediaDesk {
   }
 
   /**
+   * A step of the encoder.
    * @param {number[]} numbers
-   * @param {() => boolean} isLeft whether the caller has stopped waiting
+   * @returns {boolean} whether all are encoded
    */
-  async encode(numbers, isLeft) {
-    const before = this.#line;
-    const own = (async () => {
-      await before;
-      for (const number of numbers) await this.#encodeOne(number, isLeft);
-    })();
-    this.#line = own.catch(() => {});
-    await own;
-  }
-
-  /** @param {number} number @param {() => boolean} isLeft */
-  async #encodeOne(number, isLeft) {
-    for (;;) {
-      await this.#host.takeTurn();
-      if (this.#host.isClosed()) throw new WickError('CLOSED', 'engine: closed');
-      if (isLeft() || this.#native.media.step(number, STEP_BUDGET_US)) return;
-    }
+  step(numbers) {
+    const { media } = this.#native;
+    const next = numbers.find((number) => !media.info(number).isReady);
+    return next === undefined || (media.step(next, STEP_BUDGET_US) && next === numbers.at(-1));
   }
 }

@@ -445,7 +445,7 @@ export class RequestTable {
 }
 
 /** @param {number} id @returns {Output} */
-function emptyOutput(id) {
+export function emptyOutput(id) {
   return {
     id,
     texts: [],

@@ -22,13 +22,21 @@ import { RequestTable } from './request_table.js';
  * @property {import('./embedder.js').Host} embedding
  */
 
+/**
+ * @typedef {object} Encoding a request whose media are not encoded yet
+ * @property {Omit<GenerateMessage, 'type'>} message
+ * @property {Set<number>} ids its completions that still run
+ * @property {number[]} numbers of its media
+ * @property {(error: unknown) => void} fail
+ */
+
 export class ServedEngine {
   #native;
   #serving;
   #embedder;
   #media;
-  /** The requests whose images are being encoded, by their first number: how many of each still run. @type {Map<number, Set<number>>} */
-  #encoding = new Map();
+  /** Requests whose images and recordings are not encoded yet, in order. @type {Encoding[]} */
+  #encoding = [];
   /** @type {ChatTemplate | undefined} */
   #template;
 
@@ -37,42 +45,60 @@ export class ServedEngine {
     this.#native = native;
     this.#serving = serving;
     this.#embedder = new Embedder(native, serving.embedding);
-    this.#media = new MediaDesk(native, serving.embedding);
+    this.#media = new MediaDesk(native);
     this.requests = new RequestTable(native, serving.queueLimit, serving.wake);
   }
 
   /**
+   * A request with images and recordings is submitted when encodeStep has encoded them.
    * @param {Omit<GenerateMessage, 'type'>} message whose settings become the request
-   * @returns {Promise<void> | undefined} settles when its images and recordings are encoded and it is submitted
+   * @param {(error: unknown) => void} fail gets the error of encoding
    */
-  submit(message) {
-    if (message.input.media?.length) return this.#submitWithMedia(message, message.input.media);
-    this.#submit(message);
-    return undefined;
-  }
-
-  /** @param {Omit<GenerateMessage, 'type'>} message @param {import('../wasm/media_table.js').Medium[]} media */
-  async #submitWithMedia(message, media) {
+  submit(message, fail) {
+    const { media } = message.input;
+    if (!media?.length) {
+      this.#submit(message);
+      return;
+    }
     const { id, completions } = message;
     const ids = new Set(Array.from({ length: completions }, (_, index) => id + index));
-    this.#encoding.set(id, ids);
-    const numbers = this.#media.add(media);
+    this.#encoding.push({ message, ids, numbers: this.#media.add(media), fail });
+  }
+
+  /** @param {number} [id] of a completion; without it, of any @returns {boolean} whether its media are to be encoded */
+  isEncoding(id) {
+    if (id === undefined) return this.#encoding.length > 0;
+    return this.#encoding.some(({ ids }) => ids.has(id));
+  }
+
+  /** A step of the encoder, for the first request that waits for it. */
+  encodeStep() {
+    const [first] = this.#encoding;
+    if (!first) return;
+    const { message, ids, numbers, fail } = first;
     try {
-      await this.#media.encode(numbers, () => ids.size === 0);
-      if (ids.size === 0) return;
+      if (!this.#media.step(numbers)) return;
       this.#submit(message, numbers);
-      for (let one = id; one < id + completions; one++) {
-        if (!ids.has(one)) this.requests.cancel(one);
+      for (let id = message.id; id < message.id + message.completions; id++) {
+        if (!ids.has(id)) this.requests.cancel(id);
       }
-    } finally {
-      this.#encoding.delete(id);
-      this.#media.remove(numbers);
+    } catch (error) {
+      fail(error);
     }
+    this.#leave(first);
+  }
+
+  /** @param {Encoding} left it is submitted, cancelled or has failed */
+  #leave(left) {
+    this.#encoding = this.#encoding.filter((one) => one !== left);
+    this.#media.remove(left.numbers);
   }
 
   /** @param {number} id a completion of a request */
   cancel(id) {
-    for (const ids of this.#encoding.values()) ids.delete(id);
+    for (const one of this.#encoding) {
+      if (one.ids.delete(id) && one.ids.size === 0) this.#leave(one);
+    }
     this.requests.cancel(id);
   }
 

@@ -20,6 +20,16 @@ import { EVENT_TOKEN, STEP_IDLE, STEP_PROGRESS } from '../../js/wasm/layout.js';
 import { NativeEngine } from '../../js/wasm/native_engine.js';
 import { Embedder } from '../../js/worker/embedder.js';
 import { claimModel } from '../support/claimed_model.mjs';
+import {
+  bodyAbout,
+  lists,
+  messagePartOf,
+  partOf,
+  refusedParts,
+  skip,
+  texts,
+  typeOf,
+} from '../support/media_files.mjs';
 import { dist, modelPath, openEngine, sleep, waitUntil } from '../support/package.mjs';
 
 /** @type {typeof import('../../js/edge.js')} */
@@ -35,6 +45,7 @@ const moduleOf = (/** @type {string} */ build) =>
   new WebAssembly.Module(readFileSync(join(dist, `wasm/wick-${build}.wasm`)));
 const wasm = moduleOf('simd128-single');
 const extrasWasm = moduleOf('simd128-single-extras');
+const mediaWasm = moduleOf('simd128-single-media');
 const bytes = new Uint8Array(readFileSync(modelPath));
 const messages = [{ role: 'user', content: 'Tell me a story about a fox.' }];
 const greedy = { temperature: 0, maxTokens: 24, ignoreEnd: true };
@@ -816,6 +827,120 @@ describe('the reader computes', () => {
     );
     assert.deepEqual(await Promise.all(others), [['second'], ['third']]);
     assert.deepEqual(begun, ['first', 'end', 'second', 'end', 'third', 'end']);
+  });
+});
+
+describe('images and recordings', { skip }, () => {
+  const CHAT = '/v1/chat/completions';
+  /** @param {string} id of a type @returns {any} options */
+  const optionsOf = (id) => {
+    const { model, mmproj } = typeOf(id);
+    return {
+      ...{ bytes: new Uint8Array(readFileSync(model)), mediaWasm, contextSize: 512 },
+      mmproj: new Uint8Array(readFileSync(mmproj)),
+    };
+  };
+
+  for (const [id, name, chatTemplate] of [
+    ['gemma3', 'sq', texts],
+    ['idefics3', 'tall', lists],
+    ['qwen3a', 'a2', texts],
+  ]) {
+    test(`${id}: a data URL is answered as by an engine with a worker`, async (t) => {
+      const { model, mmproj } = typeOf(id);
+      const edge = await openEdge(t, { ...optionsOf(id), chatTemplate });
+      const worker = await openEngine(
+        t,
+        /** @type {any} */ ({ file: model, mmproj, contextSize: 512, chatTemplate }),
+      );
+      const body = bodyAbout(messagePartOf(partOf(id, name)));
+      const [mine, theirs] = await Promise.all(
+        [edge, worker].map(async (engine) => {
+          const response = await createHandler(engine)(post(CHAT, body));
+          return { status: response.status, body: /** @type {any} */ (await response.json()) };
+        }),
+      );
+      assert.equal(mine.status, 200, JSON.stringify(mine.body));
+      assert.deepEqual(mine.body.choices, theirs.body.choices);
+      assert.deepEqual((await edge.info()).media, (await worker.info()).media);
+    });
+  }
+
+  test('what it cannot decode is refused by name, unless a function decodes it', async (t) => {
+    const decodeImage = async () => ({ width: 1, height: 1, data: new Uint8Array(3) });
+    const options = { ...optionsOf('gemma3'), chatTemplate: texts };
+    const [plain, able] = [
+      await openEdge(t, options),
+      await openEdge(t, { ...options, decodeImage, maxImageTokens: 100 }),
+    ];
+    for (const [part, code, words] of refusedParts) {
+      const response = await createHandler(plain)(post(CHAT, bodyAbout(part)));
+      const { error } = /** @type {any} */ (await response.json());
+      assert.deepEqual([response.status, error.code], [400, code], error.message);
+      assert.match(error.message, words);
+    }
+    const response = await createHandler(able)(post(CHAT, bodyAbout(refusedParts[0][0])));
+    assert.equal(response.status, 200);
+  });
+
+  test('other streams continue while an image is encoded, and one who leaves frees it', async (t) => {
+    const engine = await openEdge(t, { ...optionsOf('idefics3'), chatTemplate: texts });
+    const [part] = bodyAbout(messagePartOf(partOf('idefics3', 'wide'))).messages[0].content;
+    /** @param {any} prompt */
+    const ask = (prompt) => engine.generate(prompt, greedy);
+    const wanted = await ask('Once').text();
+    const content = [part, { type: 'text', text: 'What?' }];
+    const alone = await ask(content).text();
+    const other = ask(content)[Symbol.asyncIterator]();
+    const first = other.next();
+    const [one, two] = await Promise.all([ask('Once').text(), ask(content).text()]);
+    assert.deepEqual([one, two], [wanted, alone]);
+    await first;
+    await other.return();
+    const left = ask([{ type: 'image', image: { width: 2, height: 2, data: new Uint8Array(12) } }]);
+    const reading = left[Symbol.asyncIterator]();
+    reading.next().catch(() => {});
+    await takeTurn();
+    await reading.return();
+    assert.equal(await ask(content).text(), alone);
+  });
+
+  test('the file is read by ranges, by a second loader where the first one has stopped', async () => {
+    const { bytes: model, mmproj, ...options } = optionsOf('gemma3');
+    const open = openOnce({ ...options, wasm, extrasWasm, chatTemplate: texts });
+    /** @type {number[]} */
+    const offsets = [];
+    const controller = new AbortController();
+    const { signal } = controller;
+    const range = async (/** @type {number} */ offset, /** @type {number} */ length) => {
+      offsets.push(offset);
+      if (offset > 0 && !signal.aborted) {
+        controller.abort();
+        return new Promise(() => {});
+      }
+      return mmproj.subarray(offset, offset + Math.min(length, 50_000));
+    };
+    await assert.rejects(open({ bytes: model, mmproj: range, signal }), { name: 'AbortError' });
+    const engine = await open({ bytes: model, mmproj: range });
+    assert.deepEqual(offsets.slice(0, 3), [0, 50_000, 50_000]);
+    assert.deepEqual((await engine.info()).media, ['image']);
+    await engine.close();
+  });
+
+  test('options are checked', async () => {
+    const { mediaWasm: _, ...options } = optionsOf('gemma3');
+    await assert.rejects(
+      createEngine({ ...options, wasm, extrasWasm }),
+      refused('ARG', /^mmproj needs mediaWasm/),
+    );
+    await assert.rejects(
+      createEngine({ ...optionsOf('gemma3'), wasm, extrasWasm, mmproj: /** @type {any} */ (7) }),
+      refused('ARG', /^mmproj must be/),
+    );
+    await assert.rejects(
+      createEngine({ ...optionsOf('gemma3'), wasm, extrasWasm, mmproj: bytes }),
+      refused('FORMAT', /^mmproj: /),
+    );
   });
 });
 

@@ -2,10 +2,10 @@
 // clients at once, and loses nothing to clients that leave or send nonsense.
 
 import assert from 'node:assert/strict';
-import { truncateSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, mkdirSync, truncateSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { claimModel } from '../support/claimed_model.mjs';
 import {
   ask,
@@ -15,6 +15,15 @@ import {
   startWorkerd,
   startWorkerOf,
 } from '../support/example_servers.mjs';
+import {
+  bodyAbout,
+  messagePartOf,
+  skip as noVectors,
+  partOf,
+  refusedParts,
+  texts,
+  typeOf,
+} from '../support/media_files.mjs';
 import {
   createEngine,
   dist,
@@ -28,6 +37,7 @@ import { soakCount, soakSeed } from '../support/soak.mjs';
 /** @type {typeof import('../../js/openai.js')} */
 const { createHandler } = await import(pathToFileURL(join(dist, 'openai.js')).href);
 
+const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 const CHAT = '/v1/chat/completions';
 const messages = [{ role: 'user', content: 'Tell me a story about a fox.' }];
 const folder = temporaryFolder();
@@ -249,6 +259,59 @@ describe('workerd', { skip: workerd.skip }, () => {
       return /** @type {any} */ (await response.json()).choices[0].message.content;
     });
     assert.deepEqual(await Promise.all(answers), [wanted, wanted, wanted]);
+  });
+
+  test('an image as a data URL, with the encoders of an mmproj file', {
+    skip: noVectors,
+  }, async (t) => {
+    const source = `import { createEngine } from 'wick-llm/edge';
+      import { createHandler } from 'wick-llm/openai';
+      import wasm from 'engine.wasm';
+      import extrasWasm from 'extras.wasm';
+      import mediaWasm from 'media.wasm';
+      import bytes from 'model.gguf';
+      import mmproj from 'mmproj.gguf';
+      const chatTemplate = ${JSON.stringify(texts)};
+      const options = { wasm, extrasWasm, mediaWasm, bytes, mmproj, chatTemplate };
+      export default { fetch: createHandler(await createEngine({ ...options, isolateBytes: 128e6 })) };`;
+    const { model, mmproj } = typeOf('gemma3');
+    const work = resolve(root, 'build/test/image_worker');
+    mkdirSync(work, { recursive: true });
+    copyFileSync(model, join(work, 'model.gguf'));
+    copyFileSync(mmproj, join(work, 'mmproj.gguf'));
+    /** @param {string} name @param {string} kind @param {string} path from the repository's root */
+    const file = (name, kind, path) => `, (name = "${name}", ${kind} = embed "../../../${path}")`;
+    const build = 'dist/wasm/wick-simd128-single';
+    const modules = [
+      file('wick-llm/edge', 'esModule', 'dist/edge.js'),
+      file('wick-llm/openai', 'esModule', 'dist/openai.js'),
+      file('engine.wasm', 'wasm', `${build}.wasm`),
+      file('extras.wasm', 'wasm', `${build}-extras.wasm`),
+      file('media.wasm', 'wasm', `${build}-media.wasm`),
+      file('model.gguf', 'data', 'build/test/image_worker/model.gguf'),
+      file('mmproj.gguf', 'data', 'build/test/image_worker/mmproj.gguf'),
+    ];
+    const server = await startWorkerOf('image_worker', source, modules.join(''));
+    t.after(() => server.close());
+    const own = await createEngine(
+      /** @type {any} */ ({ file: model, mmproj, threads: 1, chatTemplate: texts }),
+    );
+    t.after(() => own.close());
+    const body = bodyAbout(messagePartOf(partOf('gemma3', 'sq')));
+    const request = new Request(`http://wick.test${CHAT}`, {
+      ...{ method: 'POST', body: JSON.stringify(body) },
+      headers: { 'content-type': 'application/json' },
+    });
+    const theirs = /** @type {any} */ (await (await createHandler(own)(request)).json());
+    for (let round = 0; round < 2; round++) {
+      const response = await ask(server.origin, CHAT, body);
+      const mine = /** @type {any} */ (await response.json());
+      assert.equal(response.status, 200, JSON.stringify(mine) + server.output());
+      assert.deepEqual(mine.choices, theirs.choices);
+    }
+    const [part, code] = refusedParts[0];
+    const response = await ask(server.origin, CHAT, bodyAbout(part));
+    assert.equal(/** @type {any} */ (await response.json()).error.code, code);
   });
 
   test('wick-llm itself says what to import there', async (t) => {

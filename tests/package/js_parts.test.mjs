@@ -82,6 +82,7 @@ describe('info', () => {
       plan: { contextTokens: 5, kvPageBytes: 6 },
       error: { status: 'WICK_E_ARG', offsetBytes: 7 },
       media: [],
+      mediaPlan: null,
       memory: { linearBytes: 10, usedBytes: 11, peakBytes: 12, limitBytes: 13, allocations: 14 },
     });
   });
