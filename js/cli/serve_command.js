@@ -29,6 +29,8 @@ ${optionLines}
   --lora FILE[:SCALE]   load an adapter and apply it by default; repeat for several adapters
   --draft FILE        propose tokens with a smaller model that has the same vocabulary
   --mmproj FILE       encode images and audio of messages with this file, which comes with the model
+  --max-tiles N       cut an image into at most N pictures, its overview included (default: no limit)
+  --max-image-tokens N  make images smaller until they take at most N tokens (default: no limit)
   --ctx N             limit prompt and answer to N tokens (default: the model's limit, at most 4096)
   --kv TYPE           store keys and values as f16, f32, q8 or q4 (default f16)
   --threads N         compute with N threads (default: half of the processors, at most 8)
@@ -47,7 +49,7 @@ const PORT_MAX = 65_535;
 const options = [
   ...['--port', '--host', ...serveOptions.map(([option]) => option)],
   ...['--ctx', '--kv', '--threads', '--chat-template', '--lora', '--draft'],
-  '--mmproj',
+  ...['--mmproj', '--max-tiles', '--max-image-tokens'],
 ];
 
 /** @param {string} problem */
@@ -111,10 +113,14 @@ function handlerOptionsOf(given) {
 function engineOptionsOf(given) {
   const contextSize = numberOf(given, '--ctx', COUNT_MAX, 1);
   const threads = numberOf(given, '--threads', COUNT_MAX, 1);
+  const maxTiles = numberOf(given, '--max-tiles', COUNT_MAX, 1);
+  const maxImageTokens = numberOf(given, '--max-image-tokens', COUNT_MAX, 1);
   const [k, v = k] = given.get('--kv')?.at(-1)?.split(':') ?? [];
   return {
     ...(contextSize !== undefined && { contextSize }),
     ...(threads !== undefined && { threads }),
+    ...(maxTiles !== undefined && { maxTiles }),
+    ...(maxImageTokens !== undefined && { maxImageTokens }),
     ...(k !== undefined && { kvType: /** @type {any} */ ({ k, v }) }),
   };
 }

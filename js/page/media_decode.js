@@ -13,6 +13,8 @@ import { MEDIA_RATE as RATE } from './media_parts.js';
 
 /** The engine's limit. */
 const PIXELS_MAX = 2 ** 28;
+/** Of a file. It is as in src/media/formats.h. */
+const FILE_BYTES_MAX = 2 ** 28 - 1;
 
 /** @param {MediaPart} part @param {Decoders} decoders @returns {Promise<Medium>} */
 export async function decodePart({ kind, place, from }, decoders) {
@@ -34,12 +36,29 @@ const isA = (value, name) => {
 /** @param {unknown} from @returns {boolean} */
 const isBytes = (from) => from instanceof ArrayBuffer || ArrayBuffer.isView(from);
 
+/** Before it is copied. @param {number} size in bytes */
+function checkSize(size) {
+  if (size <= FILE_BYTES_MAX) return;
+  throw new WickError('ARG', `file: has ${size} bytes, limit is ${FILE_BYTES_MAX}`);
+}
+
 /** @param {unknown} from a Blob, bytes or an address @returns {Promise<Blob | undefined>} */
 async function blobOf(from) {
+  const blob = await anyBlobOf(from);
+  if (blob) checkSize(blob.size);
+  return blob;
+}
+
+/** @param {any} from @returns {Promise<Blob | undefined>} */
+async function anyBlobOf(from) {
   if (from instanceof Blob) return from;
-  if (isBytes(from)) return new Blob([/** @type {ArrayBuffer} */ (from)]);
+  if (isBytes(from)) {
+    checkSize(from.byteLength);
+    return new Blob([from]);
+  }
   if (typeof from !== 'string' && !(from instanceof URL)) return undefined;
   const url = String(from);
+  if (/^data:/i.test(url)) checkSize(Math.floor((url.length - url.indexOf(',') - 1) * 0.75) - 2);
   if (!/^(data|blob|https?):/i.test(url) && !URL.canParse(url, globalThis.location?.href)) {
     throw argumentError('address: not one that can be fetched. Pass a Blob or decoded content');
   }
@@ -51,6 +70,7 @@ async function blobOf(from) {
     const code = url.startsWith('data:') ? 'ARG' : 'NETWORK';
     throw new WickError(code, `${url.slice(0, 80)} cannot be read: ${wordsOf(error)}`, error);
   }
+  checkSize(Number(response.headers.get('content-length') ?? 0));
   if (response.ok) return response.blob();
   throw new WickError('HTTP', `${url.slice(0, 200)} answered ${response.status}`, {
     status: response.status,

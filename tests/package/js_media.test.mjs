@@ -283,6 +283,47 @@ describe('conversations', { skip: shared.skip }, () => {
     assert.notEqual(texts[0], texts[1]); // its image is stretched, or padded
   });
 
+  test('the memory of the encoders is planned before they are read', async (t) => {
+    const engine = await open(t, first, { chatTemplate: texts });
+    const { mediaPlan: plan, memory } = await engine.info();
+    assert.ok(plan && plan.weightsBytes > 300_000 && plan.weightsBytes < memory.usedBytes);
+    assert.equal(
+      plan.totalBytes,
+      plan.weightsBytes + plan.cacheBytes + Math.max(plan.prepareBytes, plan.encodeBytes),
+    );
+    const planned = await open(t, first, { directoryOnly: true });
+    const info = await planned.info();
+    assert.deepEqual([info.mediaPlan, info.media], [plan, []]);
+    assert.ok(info.memory.peakBytes < memory.peakBytes - plan.weightsBytes / 2);
+    const { mmproj } = filesOf(first);
+    const alone = await openEngine(t, any({ file: mmproj, mmproj, directoryOnly: true }));
+    assert.equal((await alone.info()).mediaPlan?.weightsBytes, plan.weightsBytes);
+    const plain = await openEngine(t, any({ file: filesOf(first).file }));
+    assert.equal((await plain.info()).mediaPlan, null);
+  });
+
+  test('a file of 256 MiB is refused before it is copied', async (t) => {
+    const engine = await open(t, first, { chatTemplate: texts });
+    const size = 2 ** 28;
+    const large = (/** @type {string} */ head) =>
+      Object.defineProperty(new Blob([head]), 'size', { value: size });
+    for (const part of [
+      { type: 'image', image: large('P6 9000 9000 255\n') },
+      { type: 'audio', audio: large('RIFF....WAVE') },
+    ]) {
+      const asked = ask(engine, [{ role: 'user', content: [part] }]);
+      await assert.rejects(asked, {
+        code: 'ARG',
+        message: `messages[0].content[0]: file: has ${size} bytes, limit is ${size - 1}`,
+      });
+    }
+    const url = `data:image/x-portable-pixmap;base64,${'A'.repeat((size / 3) * 4 + 8)}`;
+    const asked = ask(engine, [
+      { role: 'user', content: [{ type: 'image_url', image_url: { url } }] },
+    ]);
+    await assert.rejects(asked, /file: has \d+ bytes, limit is 268435455/);
+  });
+
   test('a request that is aborted while its image is encoded leaves nothing', async (t) => {
     const engine = await open(t, first, { chatTemplate: texts });
     const controller = new AbortController();

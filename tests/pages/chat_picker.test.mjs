@@ -3,8 +3,8 @@
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { readFileSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import goodModels from '../../examples/chat/good_models.json' with { type: 'json' };
 import { expectSpeed, judge, quantisationOf } from '../../examples/chat/model_verdict.js';
@@ -15,9 +15,10 @@ import { serve } from '../../tools/serve.mjs';
 import { launchChromium, PATIENCE_MS } from '../support/browsers.mjs';
 import { copyChat } from '../support/built_pages.mjs';
 import { startListedHub } from '../support/fake_hub.mjs';
-import { locate, root } from '../support/locate.mjs';
-import { untilTrue } from '../support/package.mjs';
+import { built, locate, root } from '../support/locate.mjs';
+import { temporaryFolder, untilTrue } from '../support/package.mjs';
 import { takePicture } from '../support/pictures.mjs';
+import { run } from '../support/process.mjs';
 
 const { skip } = locate('chromium');
 const site = resolve(root, 'build/chat-picker');
@@ -151,6 +152,25 @@ test('sizes of the good models follow from their shapes', () => {
   const real = 532_517_120;
   const qwen = models.find((one) => one.id === 'qwen3.5-0.8b')?.bytes ?? 0;
   assert.ok(qwen < real && qwen > 0.95 * real, `${qwen}`);
+});
+
+test('files of good models are named as their repositories, and encoders have the size that is shown', async () => {
+  for (const { repo, file, type } of goodModels) {
+    const name = repo.replace(/^.*\//, '').replace(/-gguf$/i, '');
+    assert.equal(file.toLowerCase(), `${name}-${type}.gguf`.toLowerCase());
+  }
+  const withEncoders = goodModels.filter((one) => 'mmproj' in one);
+  assert.deepEqual(
+    withEncoders.map((one) => one.id),
+    ['smolvlm-256m'],
+  );
+  for (const { id, use } of withEncoders) {
+    const path = join(temporaryFolder(), 'mmproj.gguf');
+    const { code, stderr } = await run(built('native/wick-lab'), ['mmproj', id, 'q8_0', path]);
+    assert.equal(code, 0, stderr);
+    const shown = Number(/by (\d+) MB more/.exec(use)?.[1]);
+    assert.ok(Math.abs(statSync(path).size / 1e6 - shown) < 1, `${statSync(path).size}, ${use}`);
+  }
 });
 
 test('sizes of good models that are no dense transformers are those of what wick synth writes', async () => {
