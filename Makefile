@@ -48,6 +48,8 @@ ARM_TESTS := $(filter-out %_tsan_test answers_test,$(basename $(notdir $(wildcar
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 WASI_PROGRAMS := $(patsubst %,build/wasi/%.wasm,wick wick-relaxed wick-full wick-full-relaxed)
 WEB_VARIANTS := simd128-single simd128-threads relaxed-single relaxed-threads
+# Always by clang
+WIDE_MODULES := $(WEB_VARIANTS:%=build/web/wick-%-wide.wasm)
 WEB_MODULES := $(foreach variant,$(WEB_VARIANTS),$(foreach part,.wasm -grammar.wasm -extras.wasm -media.wasm,build/$(WEB)/wick-$(variant)$(part)))
 
 # ---- what everything waits for: the toolchain (installed once) ----
@@ -91,7 +93,7 @@ build/obj/$(1)/list: FORCE
 -include $$(objects_$(1):.o=.d)
 endef
 .PHONY: FORCE
-MODULE_CONFIGS := wasi wasi-relaxed $(WEB_VARIANTS:%=$(WEB)-%)
+MODULE_CONFIGS := wasi wasi-relaxed $(WEB_VARIANTS:%=$(WEB)-%) $(WEB_VARIANTS:%=wide-%)
 $(foreach config,$(MODULE_CONFIGS),\
   $(eval build/obj/$(config)/web/libc/string.o: file_flags := $(STRING_FLAGS))\
   $(eval build/obj/$(config)/wasi/malloc.o: file_flags := $(MALLOC_FLAGS)))
@@ -108,8 +110,10 @@ $(foreach config,$(MODULE_CONFIGS),$(foreach sources,$(SHORT_SOURCES),\
 $(foreach config,$(MODULE_CONFIGS),$(foreach sources,$(SHORTEST_SOURCES),\
   $(eval build/obj/$(config)/$(sources).o: file_flags := $(SHORTEST_FLAGS))))
 
-web_flags = $(RELEASE) $(WEB_FLAGS) $(if $(findstring relaxed,$(1)),$(RELAXED_FLAGS)) \
+variant_flags = $(if $(findstring relaxed,$(1)),$(RELAXED_FLAGS)) \
   $(if $(findstring threads,$(1)),$(WEB_THREADS_FLAGS),$(WEB_SINGLE_FLAGS))
+web_flags = $(RELEASE) $(WEB_FLAGS) $(variant_flags)
+wide_flags = $(RELEASE) $(WIDE_FLAGS) $(variant_flags)
 native_flags = $(NATIVE_RELEASE) $(NATIVE_FLAGS) $(SIMDE_FLAGS)
 test_flags = $(CHECKED) $(NATIVE_FLAGS) $(SIMDE_FLAGS) $(CHECKED_FLAGS) $(1)
 level_flags = $($(1)_FLAGS) -DWICK_LEVEL=$(1)
@@ -123,6 +127,8 @@ $(eval $(call objects,wasi-relaxed,$(WASM_CC),$(RELEASE) $(WASI_FLAGS) $(RELAXED
   $(WASI_SRC) $(WASI_PROGRAM_SRC) $(WASI_MEDIA_SRC)))
 $(foreach variant,$(WEB_VARIANTS),\
   $(eval $(call objects,$(WEB)-$(variant),$(WEB_CC),$(call web_flags,$(variant)),$(WEB_SRC))))
+$(foreach variant,$(WEB_VARIANTS),\
+  $(eval $(call objects,wide-$(variant),$(WASM_CC),$(call wide_flags,$(variant)),$(WEB_SRC))))
 $(eval $(call objects,asan,$(NATIVE_CC),$(call test_flags,$(ASAN_FLAGS)) $(LEVELS_FLAGS),\
   $(NATIVE_SRC)))
 $(foreach level,$(LEVELS),$(eval $(call objects,asan-$(level),$(NATIVE_CC),\
@@ -139,7 +145,7 @@ all: native wasi web dist ## native, wasi, web and dist, and prints sizes (the d
 
 native: build/native/wick build/native/wick-lab ## the command line, build/native/wick, and wick-lab for those who work on Wick
 wasi: $(WASI_PROGRAMS) build/wasi/wick-lab.wasm ## the command line for WASI runtimes: a small program, and one with everything
-web: $(WEB_MODULES) ## the browser's modules (COMPILER=emcc: by Emscripten's compiler, in build/web-emcc)
+web: $(WEB_MODULES) $(WIDE_MODULES) ## the browser's modules (COMPILER=emcc: by Emscripten's compiler, in build/web-emcc)
 
 # $(call levels,CONFIG): the objects of its levels
 levels = $(foreach level,$(LEVELS),$(objects_$(1)-$(level)))
@@ -176,6 +182,8 @@ $(foreach config,wasi wasi-relaxed,\
 $(foreach config,wasi wasi-relaxed,\
   $(eval $(call linked,$(config),wick-lab,$(WASM_CC) $(WASI_LINK),src/cli/commands_usual.c src/cli/commands_all.c)))
 $(foreach variant,$(WEB_VARIANTS),$(eval $(call linked,$(WEB)-$(variant),wick,$(WEB_CC) $(call web_link,$(variant)))))
+$(foreach variant,$(WEB_VARIANTS),\
+  $(eval $(call linked,wide-$(variant),wick,$(WASM_CC) $(WIDE_LINK) $(if $(findstring threads,$(variant)),$(WEB_THREADS_LINK)))))
 
 build/wasi/wick.wasm: build/obj/wasi/wick.wasm build/obj/wasi/extras.ok
 build/wasi/wick-relaxed.wasm: build/obj/wasi-relaxed/wick.wasm build/obj/wasi-relaxed/extras.ok
@@ -203,12 +211,17 @@ build/$(WEB)/wick-%.wasm build/$(WEB)/wick-%-grammar.wasm build/$(WEB)/wick-%-ex
 	$(Q)$(shorten) $<.extras -o $(@D)/wick-$*-extras.wasm
 	$(Q)$(shorten) $<.media -o $(@D)/wick-$*-media.wasm
 	@rm $<.main $<.grammar $<.extras $<.media
+build/web/wick-%-wide.wasm: build/obj/wide-%/wick.wasm tools/build/wide_module.mjs tools/build/wasm_bytes.mjs flags.mk
+	@mkdir -p $(@D)
+	$(Q)$(or $(WASM_OPT:%=% $(WASM_OPT_WIDE_FLAGS)),$(WASM_STRIP)) $< -o $<.short
+	$(Q)$(NODE) tools/build/wide_module.mjs $<.short $@
+	@rm $<.short
 
 # ---- the npm package ----
 JS_SRC := $(wildcard js/* js/*/* tools/build/bundle.mjs package.json package-lock.json) web/layout.mjs include/options.mjs
 DIST_STAMP := build/$(notdir $(DIST)).stamp
 dist: $(DIST_STAMP) ## dist/, the npm package's files
-$(DIST_STAMP): $(JS_SRC) $(WEB_MODULES) $(WASI_PROGRAMS)
+$(DIST_STAMP): $(JS_SRC) $(WEB_MODULES) $(WIDE_MODULES) $(WASI_PROGRAMS)
 	@echo "  BUNDLE $(DIST)/"
 	$(Q)$(NODE) tools/build/layout.mjs --check
 	$(Q)$(if $(wildcard tools/build/bundle.mjs),$(NODE) tools/build/bundle.mjs --web build/$(WEB) --out $(DIST))
@@ -437,7 +450,7 @@ format: setup-dev ## rewrites the sources in the house's format
 	$(Q)$(NPX)biome check --write .
 
 # ---- the rest ----
-.PHONY: setup demo site release fleet bench-peers bench-browsers bench-curves bench-spread sizes clean distclean help
+.PHONY: setup demo site release fleet bench-peers bench-browsers bench-curves bench-spread bench-wide sizes clean distclean help
 setup: setup-all ## installs all that building and testing needs (make does it automatically)
 
 site: all ## all example pages as one folder for any host of static files: build/site
@@ -466,6 +479,9 @@ bench-curves: native dist ## cost against context length and model size, into do
 
 bench-spread: setup-bench build/bench/spread-simd128.wasm build/bench/spread-relaxed.wasm ## measures weights in several memories on a page without isolation
 	$(Q)$(NODE) tools/bench/spread.mjs
+
+bench-wide: native dist ## a model of 5 GB in Node and Chromium: bits, loading, time of a token
+	$(Q)$(NODE) tools/bench/wide.mjs
 
 bench-embeddings: setup-bench native dist ## vectors of texts next to transformers.js in one Chromium
 	@tools/setup.sh embed

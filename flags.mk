@@ -158,11 +158,19 @@ else
 endif
 WEB_THREADS_LINK := -Wl,--shared-memory
 
+# The web build for models that need more than 4 GiB: 64-bit addresses (memory64). It is one module, without further ones: who
+# downloads such a model does not wait for 400 KB.
+WIDE_TARGET := --target=wasm64-unknown-unknown
+WIDE_FLAGS := $(WIDE_TARGET) -DWICK_EXTRAS_APART=1 -nostdlibinc -isystem web/libc $(WASM_FLAGS)
+WIDE_LINK := $(WIDE_TARGET) -nostdlib $(WASM_LINK) -Wl,--no-entry -Wl,--export=__stack_pointer -Wl,--export=__heap_base \
+  -Wl,--import-memory -Wl,--initial-memory=$(WEB_MEMORY_INITIAL_BYTES) -Wl,--max-memory=17179869184
+
 # Only these passes: wasm-opt's usual ones reorder the kernels and make them slower.
 WASM_OPT_FLAGS := --low-memory-unused --optimize-added-constants-propagate \
   --enable-simd --enable-relaxed-simd --enable-threads --enable-bulk-memory \
   --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals --enable-reference-types \
   --strip-debug --strip-producers --strip-target-features
+WASM_OPT_WIDE_FLAGS := $(WASM_OPT_FLAGS) --enable-memory64
 # The module of grammars has no kernels.
 WASM_OPT_GRAMMAR_FLAGS := -Oz --converge $(WASM_OPT_FLAGS)
 

@@ -170,7 +170,8 @@ export interface EngineSettings {
   /**
    * Limit on all memory in bytes; a model that needs more is refused before its weights are fetched. The default and
    * maximum is the limit of WebAssembly's memory: 4 GiB, or 2, 1 or 0.5 GiB if the host reserves no more, less the
-   * module's memory.
+   * module's memory. A model that needs more gets a memory of 64-bit addresses, of at most 16 GiB, if the
+   * host has these (memory64). With a limit above 4 GiB the engine begins with such a memory.
    */
   memoryLimit?: number;
   /**
@@ -1272,6 +1273,11 @@ export interface EngineInfo {
     peakBytes: number;
     /** A model that needs more is refused: memoryLimit, or what the host can give if that is less. */
     limitBytes: number;
+    /**
+     * The most that an engine may have on this host: limitBytes, or 16 GiB where WebAssembly's memory may have 64-bit addresses. A model
+     * that needs more than 4 GiB gets such a memory.
+     */
+    mostBytes: number;
     /** Made since the engine was created: decoding makes none. */
     allocations: number;
   };

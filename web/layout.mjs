@@ -5,9 +5,10 @@
 import { sampling } from '../include/options.mjs';
 
 /**
- * Records that JavaScript fills: 32-bit fields in this order; a u64 is two of them, and a bool the first byte of one.
+ * Records that JavaScript fills: 32-bit fields in this order; a u64 is two of them, and a bool the first byte of one. A `size`
+ * is an address or a size_t, which the modules with 64-bit addresses have 8 bytes for.
  * The structs of `web` are declared in web/layout.h, the others in include/wick.h.
- * @type {Record<string, Record<string, 'u32' | 'i32' | 'f32' | 'u64' | 'bool'>>}
+ * @type {Record<string, Record<string, 'u32' | 'i32' | 'f32' | 'u64' | 'bool' | 'size'>>}
  */
 export const filled = {
   // for web_engine_create
@@ -27,7 +28,7 @@ export const filled = {
     no_prefix_cache: 'u32',
     no_predictor: 'u32',
     swap: 'u32', // 0: never, 1: where it pays, 2: always
-    pre_tokenizer: 'u32', // a name's address and its bytes
+    pre_tokenizer: 'size', // a name's address and its bytes
     pre_tokenizer_bytes: 'u32',
     tables: 'u32', // of wick_tables; not WICK_TABLES_INSIDE: the host reads rows
     grammar_bytes_max: 'u32',
@@ -38,15 +39,15 @@ export const filled = {
   },
   // for web_request_submit; arrays are an address and a count, text is an address and its bytes
   web_request: {
-    text: 'u32',
+    text: 'size',
     text_bytes: 'u32',
-    tokens: 'u32', // ids take precedence over text when token_count is not 0
+    tokens: 'size', // ids take precedence over text when token_count is not 0
     token_count: 'u32',
     tokenize_flags: 'u32',
     max_tokens: 'u32',
-    sampling: 'u32', // a wick_sampling
-    stops: 'u32', // addresses of texts
-    stop_bytes: 'u32', // their sizes
+    sampling: 'size', // a wick_sampling
+    stops: 'size', // addresses of texts
+    stop_bytes: 'size', // their sizes
     stop_count: 'u32',
     flags: 'u32', // of WEB_REQUEST_FLAGS
     session: 'u32',
@@ -57,64 +58,64 @@ export const filled = {
     passes_waited: 'u32',
     completions: 'u32',
     speculation: 'u32', // 0: where it pays, 1: never, 2: always
-    forced: 'u32',
+    forced: 'size',
     forced_count: 'u32',
-    salt: 'u32',
+    salt: 'size',
     salt_bytes: 'u32',
     grammar_kind: 'u32', // of wick_grammar_kind; 0: none
-    grammar: 'u32',
+    grammar: 'size',
     grammar_bytes: 'u32',
-    adapters: 'u32', // of wick_adapter_use
+    adapters: 'size', // of wick_adapter_use
     adapter_count: 'u32',
     limits_reasoning: 'u32', // 1: the three below count
     reasoning_tokens: 'u32',
-    reasoning_ending: 'u32',
+    reasoning_ending: 'size',
     reasoning_ending_bytes: 'u32',
     asks_host: 'u32',
-    grammar_begun: 'u32',
+    grammar_begun: 'size',
     grammar_begun_bytes: 'u32',
   },
   wick_sampling: {
     seed: 'u64',
     ...Object.fromEntries(Object.entries(sampling).map(([name, { type }]) => [name, type])),
-    samplers: 'u32', // a text that ends in 0; 0: the default order
-    bias: 'u32', // of wick_bias
+    samplers: 'size', // a text that ends in 0; 0: the default order
+    bias: 'size', // of wick_bias
     bias_count: 'u32',
     logprobs: 'u32', // number of alternatives
     logprob: 'bool', // the chosen token's own
-    dry_sequence_breakers: 'u32', // addresses of texts; 0: the default ones
-    dry_breaker_bytes: 'u32', // their sizes
+    dry_sequence_breakers: 'size', // addresses of texts; 0: the default ones
+    dry_breaker_bytes: 'size', // their sizes
     dry_breaker_count: 'u32',
     logprobs_after: 'bool',
   },
   // for web_embed_begin
   web_embed: {
-    texts: 'u32', // of wick_embed_text
+    texts: 'size', // of wick_embed_text
     text_count: 'u32',
     pooling: 'u32',
     dimensions: 'u32',
     normalizes: 'u32',
     truncates: 'u32',
-    adapters: 'u32', // of wick_adapter_use
+    adapters: 'size', // of wick_adapter_use
     adapter_count: 'u32',
   },
   wick_embed_text: {
-    text: 'u32',
-    text_bytes: 'u32',
-    document: 'u32',
-    document_bytes: 'u32',
-    tokens: 'u32',
-    token_count: 'u32',
+    text: 'size',
+    text_bytes: 'size',
+    document: 'size',
+    document_bytes: 'size',
+    tokens: 'size',
+    token_count: 'size',
   },
   // for web_media_tokenize
   web_media_prompt: {
-    text: 'u32', // a text, or the JSON of a conversation
+    text: 'size', // a text, or the JSON of a conversation
     text_bytes: 'u32',
     is_chat: 'u32',
     parse_special: 'u32',
-    marker: 'u32',
+    marker: 'size',
     marker_bytes: 'u32',
-    media: 'u32',
+    media: 'size',
     media_count: 'u32',
   },
   wick_bias: {

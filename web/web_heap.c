@@ -16,9 +16,9 @@ enum {
   GROW_BYTES_MIN = 4 * WASM_PAGE_BYTES  // several small blocks share one growth
 };
 
-// Ends are 64-bit numbers: the end of a full memory is 2^32.
+// Ends are 64-bit numbers: the end of a full memory of 32-bit addresses is 2^32.
 typedef struct free_block {
-  uint32_t size_bytes;  // with these two words, a multiple of a cache line
+  size_t size_bytes;  // with these two words, a multiple of a cache line
   struct free_block *next;
 } free_block;
 
@@ -48,7 +48,7 @@ static void insert(free_block *block, size_t size_bytes) {
     before = after;
     after = after->next;
   }
-  block->size_bytes = (uint32_t)size_bytes;
+  block->size_bytes = size_bytes;
   block->next = after;
   join_next(block);
   if (before == NULL) {
@@ -100,7 +100,7 @@ static void *take(size_t size_bytes) {
     return block;
   }
   free_block *rest = (free_block *)((uintptr_t)block + size_bytes);
-  rest->size_bytes = block->size_bytes - (uint32_t)size_bytes;
+  rest->size_bytes = block->size_bytes - size_bytes;
   rest->next = block->next;
   *link = rest;
   return block;

@@ -35,7 +35,7 @@ export async function examine(source, signal) {
       ...(inspection && { activeBytes: activeBytesOf(inspection) }),
       ...(error && { error: error.message }),
     };
-    return { facts, limitBytes: info.memory?.limitBytes ?? 4e9 };
+    return { facts, limitBytes: info.memory?.mostBytes ?? 4e9 };
   } finally {
     await engine.close();
   }

@@ -24,6 +24,9 @@ const atomicsProbe = [
   ...[10, 15, 1, 13, 0, 65, 0, 65, 0, 65, 0, 254, 72, 2, 0, 26, 11],
 ];
 
+// (memory i64 1)
+const wideProbe = [0, 97, 115, 109, 1, 0, 0, 0, 5, 3, 1, 4, 1];
+
 /** @param {number[]} bytes */
 const isValid = (bytes) => WebAssembly.validate(new Uint8Array(bytes));
 
@@ -76,6 +79,9 @@ export function detectSimd() {
   relaxedIsRight ??= isRelaxedRight();
   return relaxedIsRight ? 'relaxed' : 'simd128';
 }
+
+/** @returns {boolean} whether memory may have 64-bit addresses (memory64) */
+export const hasWideMemory = () => isValid(wideProbe);
 
 /** @returns {number} logical processors, 1 if they are not known */
 function countProcessors() {

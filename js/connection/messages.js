@@ -24,7 +24,9 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  *
  * `sent` counts the messages that were posted to the engine's worker, where memory can be shared.
  * `grammar`, `extras` and `media` are further modules of the build, or their addresses.
- * @typedef {{type: 'init', module: WebAssembly.Module, helpers: MessagePort[],
+ * `wide` is the address of the module with 64-bit addresses, for models that need more than 4 GiB; '': the host has no such
+ * memory; undefined: the caller gave a module without an address.
+ * @typedef {{type: 'init', module: WebAssembly.Module, wide?: string | undefined, helpers: MessagePort[],
  *   grammar?: WebAssembly.Module | string | undefined, extras?: WebAssembly.Module | string | undefined,
  *   media?: WebAssembly.Module | string | undefined,
  *   config: NativeConfig, source: SourceDescription, draft: OwnSource | undefined,

@@ -157,7 +157,7 @@ async function invalidate(from, code, { draft, mmproj }) {
  * @returns {Promise<object>}
  */
 async function loadEngine(connection, options, config, found) {
-  const { module, grammar, extras, media } = await findModules(options, config.threads);
+  const { module, grammar, extras, media, wide } = await findModules(options, config.threads);
   const { model, mmproj } = await found;
   connection.check();
   const threads = isThreaded(module) ? config.threads : 1;
@@ -166,6 +166,7 @@ async function loadEngine(connection, options, config, found) {
     module,
     grammar,
     extras,
+    wide,
     config: { ...config, threads },
     source: model.description,
     draft: options.draft && draftOf(options.draft),

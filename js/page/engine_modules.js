@@ -1,14 +1,14 @@
 // js/page/engine_modules.js — which WebAssembly an engine runs: a build of the package for this host, or what the caller gives.
 // A build is four modules. The worker loads the one of grammars when a request needs it, the one of extras when a model
-// does, and the one of media with an mmproj file.
+// does, and the one of media with an mmproj file. A model that needs more than 4 GiB has one module, with 64-bit addresses.
 
-import { detectSimd } from '../base/host_features.js';
+import { detectSimd, hasWideMemory } from '../base/host_features.js';
 import { ownFile } from '../base/own_files.js';
 import { compileModule } from '../wasm/wasm_module.js';
 
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
 /** @typedef {WebAssembly.Module | string | undefined} Part */
-/** @typedef {{module: WebAssembly.Module, grammar: Part, extras: Part, media: Part}} Modules */
+/** @typedef {{module: WebAssembly.Module, grammar: Part, extras: Part, media: Part, wide: string | undefined}} Modules */
 /** @typedef {Pick<EngineOptions, 'wasm' | 'grammarWasm' | 'extrasWasm' | 'mediaWasm'>} Given */
 
 /** Bundlers search for exactly these expressions. @type {Record<string, () => URL>} */
@@ -39,6 +39,14 @@ const mediaUrls = {
   'simd128-threads': () => new URL('./wasm/wick-simd128-threads-media.wasm', import.meta.url),
   'relaxed-single': () => new URL('./wasm/wick-relaxed-single-media.wasm', import.meta.url),
   'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads-media.wasm', import.meta.url),
+};
+
+/** @type {Record<string, () => URL>} */
+const wideUrls = {
+  'simd128-single': () => new URL('./wasm/wick-simd128-single-wide.wasm', import.meta.url),
+  'simd128-threads': () => new URL('./wasm/wick-simd128-threads-wide.wasm', import.meta.url),
+  'relaxed-single': () => new URL('./wasm/wick-relaxed-single-wide.wasm', import.meta.url),
+  'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads-wide.wasm', import.meta.url),
 };
 
 /** Compiled modules of the package, which further engines use again. */
@@ -72,6 +80,16 @@ const inFolder = (folder, build) => ({
   mediaWasm: `${folder}wick-${build}-media.wasm`,
 });
 
+/** @param {string | URL} wasm the first module's address @param {string} name */
+const partAddress = (wasm, name) =>
+  wholeAddress(String(wasm).replace(/\.wasm(?=$|[?#])/, `-${name}.wasm`));
+
+/** @param {EngineOptions['wasm']} wasm @returns {string | undefined} '' where the host has no memory of 64-bit addresses */
+function wideOf(wasm) {
+  if (!isAddress(wasm)) return undefined;
+  return hasWideMemory() ? partAddress(wasm, 'wide') : '';
+}
+
 /**
  * A further module: the caller's if given, else the one next to the first.
  * @param {EngineOptions['wasm']} wasm
@@ -83,7 +101,7 @@ async function findPart(wasm, given, name) {
   if (isAddress(given)) return wholeAddress(given);
   if (given) return compileModule(given);
   if (!isAddress(wasm)) return undefined;
-  return wholeAddress(String(wasm).replace(/\.wasm(?=$|[?#])/, `-${name}.wasm`));
+  return partAddress(wasm, name);
 }
 
 /**
@@ -97,7 +115,8 @@ export async function findModules({ wasm, grammarWasm, extrasWasm, mediaWasm }, 
     const [grammar, extras, media] = [grammarUrls, extrasUrls, mediaUrls].map(
       (urls) => ownFile(urls[build]).href,
     );
-    return { module: await ownModule(build), grammar, extras, media };
+    const wide = hasWideMemory() ? ownFile(wideUrls[build]).href : '';
+    return { module: await ownModule(build), grammar, extras, media, wide };
   }
   const isFolder = isAddress(wasm) && String(wasm).endsWith('/');
   const given = isFolder
@@ -108,5 +127,6 @@ export async function findModules({ wasm, grammarWasm, extrasWasm, mediaWasm }, 
     grammar: await findPart(given.wasm, given.grammarWasm, 'grammar'),
     extras: await findPart(given.wasm, given.extrasWasm, 'extras'),
     media: await findPart(given.wasm, given.mediaWasm, 'media'),
+    wide: wideOf(given.wasm),
   };
 }

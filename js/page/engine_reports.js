@@ -43,6 +43,7 @@ export function infoOf(raw) {
       usedBytes: raw.bytesNow,
       peakBytes: raw.bytesPeak,
       limitBytes: raw.limitBytes,
+      mostBytes: raw.mostBytes,
       allocations: raw.allocations,
     },
   };

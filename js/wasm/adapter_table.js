@@ -9,6 +9,7 @@ import {
   ADAPTER_TENSORS,
   ADAPTER_USE_ADAPTER,
   ADAPTER_USE_FIELDS,
+  ADAPTER_USE_KINDS,
   ADAPTER_USE_SCALE_FLOAT,
   ADAPTER_USERS,
 } from './layout.js';
@@ -43,7 +44,7 @@ export class AdapterTable {
     if (this.#numbers.has(name)) {
       throw new WickError('ARG', `adapter ${name}: name is already used`, { option: 'name' });
     }
-    const number = this.#engine.run('adapter_create') >>> 0;
+    const number = this.#engine.run('adapter_create');
     if (number === 0) this.#engine.check(-1);
     this.#numbers.set(name, number);
   }
@@ -112,14 +113,13 @@ export class AdapterTable {
     }
   }
 
-  /** @param {AdapterUse[]} uses @returns {Uint32Array<ArrayBuffer>} of wick_adapter_use */
-  words(uses) {
-    const words = new Uint32Array(uses.length * ADAPTER_USE_FIELDS);
-    const floats = new Float32Array(words.buffer);
+  /** @param {AdapterUse[]} uses @param {import('./heap.js').Passed} passed @returns {number} the address of an array of wick_adapter_use */
+  pass(uses, passed) {
+    const words = new Float64Array(uses.length * ADAPTER_USE_FIELDS);
     for (const [index, { name, scale }] of uses.entries()) {
       words[index * ADAPTER_USE_FIELDS + ADAPTER_USE_ADAPTER] = this.#numberOf(name);
-      floats[index * ADAPTER_USE_FIELDS + ADAPTER_USE_SCALE_FLOAT] = scale;
+      words[index * ADAPTER_USE_FIELDS + ADAPTER_USE_SCALE_FLOAT] = scale;
     }
-    return words;
+    return passed.record(words, ADAPTER_USE_KINDS);
   }
 }

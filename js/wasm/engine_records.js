@@ -104,11 +104,11 @@ const GRAMMAR_STEPS = 30e6;
 
 /** @typedef {import('./adapter_table.js').AdapterTable} AdapterTable */
 
-/** @param {NativeConfig} config @param {Passed} passed @returns {Uint32Array<ArrayBuffer>} a web_config */
+/** @param {NativeConfig} config @param {Passed} passed @returns {Float64Array} a web_config */
 export function configWords(config, passed) {
-  const words = new Uint32Array(layout.CONFIG_FIELDS);
-  words[layout.CONFIG_MEMORY_BYTES_MAX_LOW] = config.memoryLimit;
-  words[layout.CONFIG_MEMORY_BYTES_MAX_HIGH] = config.memoryLimit / 2 ** 32;
+  const words = new Float64Array(layout.CONFIG_FIELDS);
+  words[layout.CONFIG_MEMORY_BYTES_MAX_LOW] = config.memoryLimit % 2 ** 32;
+  words[layout.CONFIG_MEMORY_BYTES_MAX_HIGH] = Math.floor(config.memoryLimit / 2 ** 32);
   words[layout.CONFIG_THREADS] = config.threads;
   words[layout.CONFIG_CONTEXT_TOKENS] = config.contextSize;
   words[layout.CONFIG_BATCH_TOKENS] = config.batchSize;
@@ -140,10 +140,10 @@ export function configWords(config, passed) {
  * @param {NativeRequest} request
  * @param {Passed} passed allocates the arrays and texts that the record points to
  * @param {AdapterTable} adapters
- * @returns {Uint32Array<ArrayBuffer>} a web_request
+ * @returns {Float64Array} a web_request
  */
 export function requestWords(request, passed, adapters) {
-  const words = new Uint32Array(layout.REQUEST_FIELDS);
+  const words = new Float64Array(layout.REQUEST_FIELDS);
   passPrompt(words, request, passed);
   words[layout.REQUEST_SAMPLING] = passSampling(request, passed);
   passStops(words, request, passed);
@@ -175,7 +175,7 @@ export function requestWords(request, passed, adapters) {
     words[layout.REQUEST_REASONING_ENDING_BYTES] = sizeBytes;
   }
   if (request.adapters?.length) {
-    words[layout.REQUEST_ADAPTERS] = passed.words(adapters.words(request.adapters));
+    words[layout.REQUEST_ADAPTERS] = adapters.pass(request.adapters, passed);
     words[layout.REQUEST_ADAPTER_COUNT] = request.adapters.length;
   }
   if (grammar) {
@@ -208,29 +208,29 @@ export const poolings = /** @type {const} */ (['model', 'none', 'mean', 'cls', '
  * @param {NativeEmbed} request
  * @param {Passed} passed
  * @param {AdapterTable} adapters
- * @returns {Uint32Array<ArrayBuffer>} a web_embed
+ * @returns {Float64Array} a web_embed
  */
 export function embedWords(request, passed, adapters) {
   const { texts, pooling, dimensions, normalize, truncate } = request;
-  const items = new Uint32Array(texts.length * layout.EMBED_TEXT_FIELDS);
+  const items = new Float64Array(texts.length * layout.EMBED_TEXT_FIELDS);
   for (const [index, text] of texts.entries()) {
     passEmbedded(items.subarray(index * layout.EMBED_TEXT_FIELDS), text, passed);
   }
-  const words = new Uint32Array(layout.EMBED_FIELDS);
-  words[layout.EMBED_TEXTS] = passed.words(items);
+  const words = new Float64Array(layout.EMBED_FIELDS);
+  words[layout.EMBED_TEXTS] = passed.record(items, layout.EMBED_TEXT_KINDS);
   words[layout.EMBED_TEXT_COUNT] = texts.length;
   words[layout.EMBED_POOLING] = poolings.indexOf(pooling);
   words[layout.EMBED_DIMENSIONS] = dimensions;
   words[layout.EMBED_NORMALIZES] = Number(normalize);
   words[layout.EMBED_TRUNCATES] = Number(truncate);
   if (request.adapters?.length) {
-    words[layout.EMBED_ADAPTERS] = passed.words(adapters.words(request.adapters));
+    words[layout.EMBED_ADAPTERS] = adapters.pass(request.adapters, passed);
     words[layout.EMBED_ADAPTER_COUNT] = request.adapters.length;
   }
   return words;
 }
 
-/** @param {Uint32Array} item @param {NativeEmbed['texts'][number]} text @param {Passed} passed */
+/** @param {Float64Array} item @param {NativeEmbed['texts'][number]} text @param {Passed} passed */
 function passEmbedded(item, text, passed) {
   if (typeof text !== 'string' && typeof text[0] === 'number') {
     item[layout.EMBED_TEXT_TOKENS] = passed.ints(/** @type {number[]} */ (text));
@@ -247,7 +247,7 @@ function passEmbedded(item, text, passed) {
   item[layout.EMBED_TEXT_DOCUMENT_BYTES] = document.sizeBytes;
 }
 
-/** @param {Uint32Array} words @param {NativeRequest} request @param {Passed} passed */
+/** @param {Float64Array} words @param {NativeRequest} request @param {Passed} passed */
 function passPrompt(words, { prompt, tokenizeFlags, salt }, passed) {
   if (typeof prompt === 'string') {
     const { address, sizeBytes } = passed.text(prompt);
@@ -267,11 +267,9 @@ function passPrompt(words, { prompt, tokenizeFlags, salt }, passed) {
 
 /** @param {NativeRequest} request @param {Passed} passed @returns {number} the address of a wick_sampling */
 function passSampling(request, passed) {
-  const words = new Uint32Array(layout.SAMPLING_FIELDS);
-  const floats = new Float32Array(words.buffer);
-  for (const [index, [name, { byDefault, whole }]] of numbers.entries()) {
-    const view = whole ? words : floats; // -1 becomes WICK_LAST_CONTEXT
-    view[layout.SAMPLING_TEMPERATURE_FLOAT + index] = request[name] ?? byDefault;
+  const words = new Float64Array(layout.SAMPLING_FIELDS);
+  for (const [index, [name, { byDefault }]] of numbers.entries()) {
+    words[layout.SAMPLING_TEMPERATURE_FLOAT + index] = request[name] ?? byDefault; // -1 becomes WICK_LAST_CONTEXT
   }
   words[layout.SAMPLING_SEED] = Number(request.seed & 0xffffffffn);
   words[layout.SAMPLING_SEED + 1] = Number((request.seed >> 32n) & 0xffffffffn);
@@ -289,30 +287,35 @@ function passSampling(request, passed) {
     words[layout.SAMPLING_BIAS] = passBias(logitBias, passed);
     words[layout.SAMPLING_BIAS_COUNT] = logitBias.length;
   }
-  return passed.words(words);
+  return passed.record(words, layout.SAMPLING_KINDS);
 }
 
 /** @param {NativeRequest['logitBias']} logitBias @param {Passed} passed @returns {number} the address of an array */
 function passBias(logitBias, passed) {
-  const pairs = new Uint32Array(logitBias.length * layout.BIAS_FIELDS);
-  const values = new Float32Array(pairs.buffer);
+  const pairs = new Float64Array(logitBias.length * layout.BIAS_FIELDS);
   for (const [index, [token, bias]] of logitBias.entries()) {
     pairs[index * layout.BIAS_FIELDS + layout.BIAS_TOKEN] = token;
-    values[index * layout.BIAS_FIELDS + layout.BIAS_BIAS_FLOAT] = bias;
+    pairs[index * layout.BIAS_FIELDS + layout.BIAS_BIAS_FLOAT] = bias;
   }
-  return passed.words(pairs);
+  return passed.record(pairs, layout.BIAS_KINDS);
 }
 
 /** @param {string[]} list @param {Passed} passed @returns {{texts: number, sizes: number}} addresses of arrays */
 function passTexts(list, passed) {
   const texts = list.map((one) => passed.text(one));
   return {
-    texts: passed.ints(texts.map(({ address }) => address)),
-    sizes: passed.ints(texts.map(({ sizeBytes }) => sizeBytes)),
+    texts: passed.record(
+      texts.map(({ address }) => address),
+      'a',
+    ),
+    sizes: passed.record(
+      texts.map(({ sizeBytes }) => sizeBytes),
+      'a',
+    ),
   };
 }
 
-/** @param {Uint32Array} words @param {NativeRequest} request @param {Passed} passed */
+/** @param {Float64Array} words @param {NativeRequest} request @param {Passed} passed */
 function passStops(words, { stop }, passed) {
   if (stop.length === 0) return;
   const { texts, sizes } = passTexts(stop, passed);

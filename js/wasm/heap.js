@@ -1,5 +1,5 @@
 // js/wasm/heap.js — the only file that reads and writes the module's memory. Addresses are unsigned, because a
-// heap may reach above 2 GiB. Views are made again after the memory has grown. Other files get copies of bytes, because
+// heap may reach above 2 GiB, and numbers also where they have 64 bits (wide_calls.js). Views are made again after the memory has grown. Other files get copies of bytes, because
 // TextDecoder refuses shared memory.
 
 import {
@@ -13,6 +13,9 @@ import {
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
 const encoder = new TextEncoder();
+
+/** @param {number} value an address or a size, which modules with 32-bit addresses may return negative @returns {number} */
+export const unsigned = (value) => (value < 0 ? value + 2 ** 32 : value);
 
 /** The module's memory as bytes, words and text. */
 export class Heap {
@@ -29,13 +32,18 @@ export class Heap {
     this.#exports = exports;
     this.#bytes = new Uint8Array(memory.buffer);
     this.#view = new DataView(memory.buffer);
-    this.#numbersAddress = exports.numbers_address() >>> 0;
-    this.#errorAddress = exports.error_address() >>> 0;
+    this.#numbersAddress = unsigned(exports.numbers_address());
+    this.#errorAddress = unsigned(exports.error_address());
   }
 
   /** @returns {number} the linear memory's size now */
   get sizeBytes() {
     return this.#memory.buffer.byteLength;
+  }
+
+  /** Whether addresses and sizes in records have 64 bits. */
+  get isWide() {
+    return this.#exports.isWide === true;
   }
 
   #refresh() {
@@ -46,7 +54,7 @@ export class Heap {
 
   /** @param {number} sizeBytes @returns {number} an address, 0 when there is no room */
   alloc(sizeBytes) {
-    return this.#exports.alloc(sizeBytes) >>> 0;
+    return unsigned(this.#exports.alloc(sizeBytes));
   }
 
   /** @param {number} address @param {number} sizeBytes */
@@ -57,14 +65,15 @@ export class Heap {
   /** @param {number} address @param {Uint8Array} bytes */
   write(address, bytes) {
     this.#refresh();
-    this.#bytes.set(bytes, address >>> 0);
+    this.#bytes.set(bytes, unsigned(address));
   }
 
   /** @param {number} address @param {number} sizeBytes @returns {Uint8Array<ArrayBuffer>} a copy */
   read(address, sizeBytes) {
     this.#refresh();
     const copy = new Uint8Array(sizeBytes);
-    copy.set(this.#bytes.subarray(address >>> 0, (address >>> 0) + sizeBytes));
+    const begin = unsigned(address);
+    copy.set(this.#bytes.subarray(begin, begin + sizeBytes));
     return copy;
   }
 
@@ -110,6 +119,9 @@ export class Heap {
   }
 }
 
+/** @param {number} at */
+const alignEight = (at) => Math.ceil(at / 8) * 8;
+
 /**
  * The texts, arrays and records that one call passes to the module. Their memory is freed when the call has ended.
  */
@@ -151,12 +163,29 @@ export class Passed {
   }
 
   /**
-   * 32-bit fields, or an array of such records. Every host of WebAssembly is little-endian, as modules are.
-   * @param {Uint32Array<ArrayBuffer>} words
+   * A record, or an array of them.
+   * @param {ArrayLike<number>} values of the 32-bit fields; an address or a size may exceed 32 bits
+   * @param {string} kinds of a record's fields (layout.js)
    * @returns {number}
    */
-  words(words) {
-    return this.bytes(new Uint8Array(words.buffer));
+  record(values, kinds) {
+    const { isWide } = this.#heap;
+    const view = new DataView(new ArrayBuffer(values.length * (isWide ? 8 : 4)));
+    let at = 0;
+    for (let index = 0; index < values.length; index++) {
+      const kind = kinds[index % kinds.length];
+      const value = values[index];
+      if (isWide && kind === 'a') {
+        at = alignEight(at);
+        view.setUint32(at, value, true); // modulo 2^32
+        view.setUint32(at + 4, value / 2 ** 32, true);
+        at += 4;
+      } else if (kind === 'f') view.setFloat32(at, value, true);
+      else view.setUint32(at, value, true);
+      at += 4;
+      if (isWide && (index + 1) % kinds.length === 0) at = alignEight(at);
+    }
+    return this.bytes(new Uint8Array(view.buffer, 0, at));
   }
 
   free() {

@@ -1,8 +1,10 @@
 // js/wasm/layout.js — the memory layout that C and JavaScript of a browser build share.
 // `make layout` makes it of web/layout.mjs: changes go there.
 
-// Records that are filled here: how many 32-bit fields they have, and the place of each.
+// Records that are filled here: how many 32-bit fields they have; of each a letter (f a float, a an address or a size, u
+// others), and its place.
 export const CONFIG_FIELDS = 23;
+export const CONFIG_KINDS = 'uuuuuuuuuuuuuuuauuuuuuu';
 export const CONFIG_MEMORY_BYTES_MAX_LOW = 0;
 export const CONFIG_MEMORY_BYTES_MAX_HIGH = 1;
 export const CONFIG_THREADS = 2;
@@ -27,6 +29,7 @@ export const CONFIG_MEDIA_TILES_MAX = 20;
 export const CONFIG_MEDIA_ROWS_MAX = 21;
 export const CONFIG_MEDIA_LIKE_LLAMA_CPP = 22;
 export const REQUEST_FIELDS = 35;
+export const REQUEST_KINDS = 'auauuuaaauuuuuuuuuuauauuauauuuauuau';
 export const REQUEST_TEXT = 0;
 export const REQUEST_TEXT_BYTES = 1;
 export const REQUEST_TOKENS = 2;
@@ -63,6 +66,7 @@ export const REQUEST_ASKS_HOST = 32;
 export const REQUEST_GRAMMAR_BEGUN = 33;
 export const REQUEST_GRAMMAR_BEGUN_BYTES = 34;
 export const SAMPLING_FIELDS = 34;
+export const SAMPLING_KINDS = 'uufufffffuffffffffuuuffffaauuuaauu';
 export const SAMPLING_SEED = 0;
 export const SAMPLING_TEMPERATURE_FLOAT = 2;
 export const SAMPLING_TOP_K = 3;
@@ -97,6 +101,7 @@ export const SAMPLING_DRY_BREAKER_BYTES = 31;
 export const SAMPLING_DRY_BREAKER_COUNT = 32;
 export const SAMPLING_LOGPROBS_AFTER = 33;
 export const EMBED_FIELDS = 8;
+export const EMBED_KINDS = 'auuuuuau';
 export const EMBED_TEXTS = 0;
 export const EMBED_TEXT_COUNT = 1;
 export const EMBED_POOLING = 2;
@@ -106,6 +111,7 @@ export const EMBED_TRUNCATES = 5;
 export const EMBED_ADAPTERS = 6;
 export const EMBED_ADAPTER_COUNT = 7;
 export const EMBED_TEXT_FIELDS = 6;
+export const EMBED_TEXT_KINDS = 'aaaaaa';
 export const EMBED_TEXT_TEXT = 0;
 export const EMBED_TEXT_TEXT_BYTES = 1;
 export const EMBED_TEXT_DOCUMENT = 2;
@@ -113,6 +119,7 @@ export const EMBED_TEXT_DOCUMENT_BYTES = 3;
 export const EMBED_TEXT_TOKENS = 4;
 export const EMBED_TEXT_TOKEN_COUNT = 5;
 export const MEDIA_PROMPT_FIELDS = 8;
+export const MEDIA_PROMPT_KINDS = 'auuuauau';
 export const MEDIA_PROMPT_TEXT = 0;
 export const MEDIA_PROMPT_TEXT_BYTES = 1;
 export const MEDIA_PROMPT_IS_CHAT = 2;
@@ -122,9 +129,11 @@ export const MEDIA_PROMPT_MARKER_BYTES = 5;
 export const MEDIA_PROMPT_MEDIA = 6;
 export const MEDIA_PROMPT_MEDIA_COUNT = 7;
 export const BIAS_FIELDS = 2;
+export const BIAS_KINDS = 'uf';
 export const BIAS_TOKEN = 0;
 export const BIAS_BIAS_FLOAT = 1;
 export const ADAPTER_USE_FIELDS = 2;
+export const ADAPTER_USE_KINDS = 'uf';
 export const ADAPTER_USE_ADAPTER = 0;
 export const ADAPTER_USE_SCALE_FLOAT = 1;
 

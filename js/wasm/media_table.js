@@ -10,6 +10,7 @@ import {
   MEDIA_MACS,
   MEDIA_PROMPT_FIELDS,
   MEDIA_PROMPT_IS_CHAT,
+  MEDIA_PROMPT_KINDS,
   MEDIA_PROMPT_MARKER,
   MEDIA_PROMPT_MARKER_BYTES,
   MEDIA_PROMPT_MEDIA,
@@ -113,7 +114,7 @@ export class MediaTable {
    */
   tokenize({ text, isChat, parseSpecial, nowS }, marker, media) {
     return this.#engine.pass((passed) => {
-      const words = new Uint32Array(MEDIA_PROMPT_FIELDS);
+      const words = new Float64Array(MEDIA_PROMPT_FIELDS);
       const [whole, mark] = [passed.text(text), passed.text(marker)];
       words[MEDIA_PROMPT_TEXT] = whole.address;
       words[MEDIA_PROMPT_TEXT_BYTES] = whole.sizeBytes;
@@ -123,7 +124,8 @@ export class MediaTable {
       words[MEDIA_PROMPT_MARKER_BYTES] = mark.sizeBytes;
       words[MEDIA_PROMPT_MEDIA] = passed.ints(media);
       words[MEDIA_PROMPT_MEDIA_COUNT] = media.length;
-      this.#engine.check(this.#engine.run('media_tokenize', passed.words(words), nowS));
+      const record = passed.record(words, MEDIA_PROMPT_KINDS);
+      this.#engine.check(this.#engine.run('media_tokenize', record, nowS));
       const { number, ints } = this.#engine;
       return ints(number(ARRAY_ADDRESS), number(ARRAY_COUNT));
     });

@@ -6,7 +6,7 @@ import { codeOfStatus, WickError } from '../base/errors.js';
 import { AdapterTable } from './adapter_table.js';
 import { configWords, embedWords, kvTypes, requestWords } from './engine_records.js';
 import { decodeEvents } from './event_records.js';
-import { Heap, Passed } from './heap.js';
+import { Heap, Passed, unsigned } from './heap.js';
 import {
   ARRAY_ADDRESS,
   ARRAY_COUNT,
@@ -14,6 +14,7 @@ import {
   ASKED_LOGITS,
   ASKED_TOKENS,
   ASKED_VOCAB,
+  CONFIG_KINDS,
   COUNTER_BLOCKS_NOW,
   COUNTER_BYTES_NOW,
   COUNTER_BYTES_PEAK,
@@ -23,6 +24,7 @@ import {
   COUNTER_THREADS_DECODE,
   COUNTER_THREADS_PREFILL,
   E_FULL,
+  EMBED_KINDS,
   LOAD_BYTES_PLACED,
   LOAD_BYTES_WANTED,
   LOAD_FILES,
@@ -32,6 +34,7 @@ import {
   RANGE_FILE,
   RANGE_OFFSET_BYTES,
   RANGE_SIZE_BYTES,
+  REQUEST_KINDS,
   STATE_ENTRIES,
   STATE_SESSION,
   VECTORS_ROWS,
@@ -42,6 +45,7 @@ import { MediaTable } from './media_table.js';
 import { ModulePart } from './module_part.js';
 import { StateBytes } from './state_transfer.js';
 import { createMemory, instantiate, isThreaded } from './wasm_module.js';
+import { isWide } from './wide_calls.js';
 
 /** The size of the buffer that bytes of the model are copied into. */
 const STAGING_BYTES = 262144;
@@ -79,6 +83,8 @@ export class NativeEngine {
   #draft;
   /** @type {{address: number, sizeBytes: number} | undefined} */
   #staging;
+  /** The limit of another memory of this host; 0: this one has the most. */
+  mostBytes = 0;
 
   /**
    * @param {Heap} heap
@@ -123,7 +129,7 @@ export class NativeEngine {
   static async create(module, config, options = {}) {
     const { onMemory, onLog, wasteBytes = 0, host } = options;
     const helpers = isThreaded(module) ? config.threads - 1 : 0;
-    const created = createMemory({ shared: isThreaded(module), helpers });
+    const created = createMemory({ shared: isThreaded(module), helpers, isWide: isWide(module) });
     if (!created) {
       const code = isThreaded(module) ? 'NO_SHARED_MEMORY' : 'NOMEM';
       throw new WickError(code, 'The host refused memory for the engine');
@@ -328,9 +334,9 @@ export class NativeEngine {
   #text(write, more = []) {
     return this.#with((passed) => {
       // numbers in the text may become longer between the two calls
-      const sizeBytes = (write(this.#engine, 0, 0, ...more) >>> 0) + TEXT_SLACK_BYTES;
+      const sizeBytes = unsigned(write(this.#engine, 0, 0, ...more)) + TEXT_SLACK_BYTES;
       const out = passed.room(sizeBytes);
-      const writtenBytes = write(this.#engine, out, sizeBytes, ...more) >>> 0;
+      const writtenBytes = unsigned(write(this.#engine, out, sizeBytes, ...more));
       return this.#heap.readText(out, Math.min(writtenBytes, sizeBytes));
     });
   }
@@ -339,10 +345,12 @@ export class NativeEngine {
   counters() {
     this.#exports.engine_counters(this.#engine);
     const heap = this.#heap;
+    const limitBytes = heap.number(COUNTER_LIMIT_BYTES);
     return {
       bytesNow: heap.number(COUNTER_BYTES_NOW),
       bytesPeak: heap.number(COUNTER_BYTES_PEAK),
-      limitBytes: heap.number(COUNTER_LIMIT_BYTES),
+      limitBytes,
+      mostBytes: this.mostBytes || limitBytes,
       allocations: heap.number(COUNTER_CALLS),
       blocksNow: heap.number(COUNTER_BLOCKS_NOW),
       threads: heap.number(COUNTER_THREADS),
@@ -383,7 +391,7 @@ export class NativeEngine {
    */
   detokenize(tokens, { whole, special }) {
     return this.#with((passed) => {
-      const room = this.#exports.detokenize_bytes_max(this.#engine, tokens.length) >>> 0;
+      const room = unsigned(this.#exports.detokenize_bytes_max(this.#engine, tokens.length));
       const out = passed.room(room);
       const ids = passed.ints(tokens);
       const flags = [Number(whole), Number(special)];
@@ -395,7 +403,7 @@ export class NativeEngine {
   /** @param {number} token @returns {Uint8Array} its bytes, which may end within a character */
   tokenBytes(token) {
     return this.#with((passed) => {
-      const scratch = passed.room(this.#exports.detokenize_bytes_max(this.#engine, 1) >>> 0);
+      const scratch = passed.room(unsigned(this.#exports.detokenize_bytes_max(this.#engine, 1)));
       this.#check(this.#exports.token_piece(this.#engine, token, scratch));
       return this.#heap.read(this.#heap.number(ARRAY_ADDRESS), this.#heap.number(ARRAY_COUNT));
     });
@@ -456,7 +464,7 @@ export class NativeEngine {
         this.#engine,
         ...[list.address, list.sizeBytes, end.address, end.sizeBytes],
       );
-      if (reply !== 0) return reply >>> 0;
+      if (reply !== 0) return unsigned(reply);
       const error = this.#lastError();
       // of the tools, not of the prompt
       throw error.code === 'FULL' ? new WickError('ARG', error.message, error.cause) : error;
@@ -516,7 +524,7 @@ export class NativeEngine {
     return this.#with((passed) => {
       const id = this.#exports.request_submit(
         this.#engine,
-        passed.words(requestWords(request, passed, this.adapters)),
+        passed.record(requestWords(request, passed, this.adapters), REQUEST_KINDS),
       );
       if (id === 0) throw this.#lastError();
       return id >>> 0;
@@ -581,7 +589,7 @@ export class NativeEngine {
   /** @param {import('./engine_records.js').NativeEmbed} request */
   embedBegin(request) {
     this.#with((passed) => {
-      const words = passed.words(embedWords(request, passed, this.adapters));
+      const words = passed.record(embedWords(request, passed, this.adapters), EMBED_KINDS);
       this.#check(this.#exports.embed_begin(this.#engine, words));
     });
   }
@@ -594,7 +602,7 @@ export class NativeEngine {
 
   /** @param {number} index of a text, when all is done @returns {Embedded} */
   embedded(index) {
-    const address = this.#exports.embed_get(this.#engine, index) >>> 0;
+    const address = unsigned(this.#exports.embed_get(this.#engine, index));
     const [rows, width] = [VECTORS_ROWS, VECTORS_WIDTH].map((at) => this.#heap.number(at));
     const bytes = this.#heap.read(address, rows * width * 4);
     return { vector: new Float32Array(bytes.buffer), tokens: this.#heap.number(VECTORS_TOKENS) };
@@ -717,7 +725,8 @@ function errorOf(heap, context) {
  */
 function createEngine(heap, exports, config) {
   const passed = new Passed(heap);
-  const engine = exports.engine_create(passed.words(configWords(config, passed))) >>> 0;
+  const record = passed.record(configWords(config, passed), CONFIG_KINDS);
+  const engine = unsigned(exports.engine_create(record));
   passed.free();
   if (engine === 0) throw errorOf(heap);
   return engine;

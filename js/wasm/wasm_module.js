@@ -2,14 +2,18 @@
 
 import { nowMs } from '../base/clock.js';
 import { WickError } from '../base/errors.js';
+import { unsigned } from './heap.js';
 import { HELPER_STACK_BYTES } from './layout.js';
 import { joinPart } from './module_part.js';
+import { instantiateCalls } from './wide_calls.js';
 
 export const WASM_PAGE_BYTES = 65536;
 /** Stack and data of a module (flags.mk, WEB_MEMORY_INITIAL_BYTES). */
 const INITIAL_PAGES = 16;
 /** 4, 2, 1 and 0.5 GiB, 384 and 256 MiB. Phones refuse the larger ones. */
 const MAXIMUM_PAGES = [65536, 32768, 16384, 8192, 6144, 4096];
+/** 16, 12, 8 and 6 GiB: smaller ones are for modules with 32-bit addresses. */
+const WIDE_MAXIMUM_PAGES = [262144, 196608, 131072, 98304];
 
 /**
  * @param {URL | string | Response | WebAssembly.Module | BufferSource} source
@@ -77,15 +81,17 @@ export function isThreaded(module) {
 
 /**
  * The largest memory that the host grants. It is reserved, and used only as far as it grows.
- * @param {{shared: boolean, helpers: number}} options
+ * @param {{shared: boolean, helpers: number, isWide?: boolean}} options `isWide`: of 64-bit addresses
  * @returns {{memory: WebAssembly.Memory, maximum: number} | undefined} undefined if the host
  *   refused the smallest, too; `maximum` is in pages
  */
-export function createMemory({ shared, helpers }) {
+export function createMemory({ shared, helpers, isWide = false }) {
   const initial = INITIAL_PAGES + Math.ceil((helpers * HELPER_STACK_BYTES) / WASM_PAGE_BYTES);
-  for (const maximum of MAXIMUM_PAGES) {
+  for (const maximum of isWide ? WIDE_MAXIMUM_PAGES : MAXIMUM_PAGES) {
+    const wide = { address: 'i64', initial: BigInt(initial), maximum: BigInt(maximum), shared };
+    const descriptor = isWide ? /** @type {any} */ (wide) : { initial, maximum, shared };
     try {
-      return { memory: new WebAssembly.Memory({ initial, maximum, shared }), maximum };
+      return { memory: new WebAssembly.Memory(descriptor), maximum };
     } catch {
       // try the next, which is smaller
     }
@@ -95,8 +101,9 @@ export function createMemory({ shared, helpers }) {
 
 /**
  * The functions of web/exports.c. Addresses may come back negative: js/wasm/heap.js makes them unsigned.
+ * `isWide`: they have 64 bits.
  * @typedef {Record<string, (...values: number[]) => number> &
- *   {__stack_pointer: WebAssembly.Global, __heap_base: WebAssembly.Global}} Exports
+ *   {__stack_pointer: WebAssembly.Global, __heap_base: WebAssembly.Global, isWide?: any}} Exports
  */
 
 /**
@@ -156,13 +163,12 @@ export function instantiate(module, memory, host) {
     ) => -1,
     ...host,
   };
-  const instance = new WebAssembly.Instance(module, { env });
-  return /** @type {Exports} */ (/** @type {unknown} */ (instance.exports));
+  return /** @type {Exports} */ (instantiateCalls(module, env));
 }
 
 /**
- * The data that a helper gets from the engine's worker: `extras`, if the model needs them, and `media` with an mmproj file.
- * @typedef {{memory: WebAssembly.Memory, extras: WebAssembly.Module | undefined, media?: WebAssembly.Module | undefined}} HelperStart
+ * The data that a helper gets from the engine's worker: `module`, which may be another one than at its start; `extras`, if the model needs them, and `media` with an mmproj file.
+ * @typedef {{memory: WebAssembly.Memory, module?: WebAssembly.Module, extras: WebAssembly.Module | undefined, media?: WebAssembly.Module | undefined}} HelperStart
  */
 
 /**
@@ -175,7 +181,7 @@ export async function runHelper(module, { memory, extras, media }, index) {
   const exports = instantiate(module, memory, {});
   if (extras) joinPart(exports, extras);
   if (media) joinPart(exports, media);
-  const base = exports.__heap_base.value >>> 0;
+  const base = unsigned(exports.__heap_base.value);
   exports.__stack_pointer.value = (base + (index + 1) * HELPER_STACK_BYTES) & ~15;
   exports.helper_main(index);
 }

@@ -16,6 +16,14 @@ import { HeldFile, loadMedia, mediaHost } from './media_desk.js';
 import { ownSource } from './own_source.js';
 import { PageBytes } from './page_source.js';
 import { ServedEngine } from './served_engine.js';
+import {
+  isRefused,
+  isTooLarge,
+  NARROW_BYTES,
+  WIDE_BYTES,
+  widened,
+  withReason,
+} from './wide_engine.js';
 
 /** @typedef {import('../connection/messages.js').ToWorker} ToWorker */
 /** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
@@ -145,16 +153,43 @@ export class EngineWorker {
 
   /** @param {import('../connection/messages.js').InitMessage} message */
   async #start(message) {
-    const { module, grammar, extras, media, helpers, config, source, draft, mmproj, chatTemplate } =
-      message;
+    this.#sent = message.sent;
+    let isTold = false;
+    /** Known when the directory is: what a helper works with. @type {(start: HelperStart) => void} */
+    let tellHelpers = () => {};
+    const needed = new Promise((/** @type {typeof tellHelpers} */ settle) => {
+      tellHelpers = (start) => {
+        isTold = true;
+        settle(start);
+      };
+    });
+    for (const helper of message.helpers) {
+      helper.onmessage = () => needed.then((start) => helper.postMessage(start));
+    }
+    const { memoryLimit } = message.config;
+    if (message.wide && memoryLimit > NARROW_BYTES) {
+      return this.#load(await widened(message), tellHelpers);
+    }
+    try {
+      await this.#load(message, tellHelpers);
+    } catch (error) {
+      if (isTold || !isTooLarge(error, message)) throw error;
+      this.#native?.destroy();
+      this.#native = undefined;
+      await this.#load(await widened(message, error), tellHelpers).catch((failure) => {
+        throw isRefused(failure) ? withReason(error, failure.message) : failure;
+      });
+    }
+  }
+
+  /**
+   * @param {import('../connection/messages.js').InitMessage} message
+   * @param {(start: HelperStart) => void} tellHelpers
+   */
+  async #load(message, tellHelpers) {
+    const { module, grammar, extras, media, config, source, draft, mmproj, chatTemplate } = message;
     const { isEager } = message;
     const file = new HeldFile();
-    this.#sent = message.sent;
-    /** Known when the directory is: the modules that helpers need, too. @type {(parts: Omit<HelperStart, 'memory'>) => void} */
-    let tellExtras = () => {};
-    const needed = new Promise((/** @type {typeof tellExtras} */ settle) => {
-      tellExtras = settle;
-    });
     if (config.swap) this.#swap ??= await openSwap(config.swapFolder);
     const swap = this.#swap;
     const rows = this.#openRows(config, source);
@@ -163,6 +198,8 @@ export class EngineWorker {
       swap: swap ? config.swap : 0,
       tables: rows || config.tables === 'outside' ? config.tables : 'inside',
     };
+    /** @type {WebAssembly.Memory | undefined} */
+    let memory;
     const native = await NativeEngine.create(module, able, {
       host: (heap) => ({
         ...(swap && swapHost(swap, heap)),
@@ -173,15 +210,16 @@ export class EngineWorker {
       extras: loaderOf(extras),
       ...(mmproj && { media: loaderOf(media) }),
       onLog: this.#log,
-      onMemory: (memory) => {
-        for (const helper of helpers) {
-          helper.onmessage = () => needed.then((found) => helper.postMessage({ memory, ...found }));
-        }
+      onMemory: (made) => {
+        memory = made;
       },
     });
     this.#native = native;
+    if (message.wide) native.mostBytes = WIDE_BYTES;
     if (mmproj) await native.withMedia(() => {});
-    const partsOf = () => ({
+    const startOf = () => ({
+      module,
+      memory: /** @type {WebAssembly.Memory} */ (memory),
       extras: native.parts.extras.module,
       ...(mmproj && { media: native.parts.media.module }),
     });
@@ -213,14 +251,14 @@ export class EngineWorker {
     const onBytes = () => {
       report();
       if (native.loadState().isDirectoryReady) this.#closeUnused(native, config);
-      if (native.loadState().isDirectoryReady) tellExtras(partsOf());
+      if (native.loadState().isDirectoryReady) tellHelpers(startOf());
       if (isRemote && native.loadState().isDirectoryReady) this.#stepEarly();
       if (isEager && native.loadState().isDirectoryReady) this.#beReady();
       this.#wake();
       return this.#isReady ? this.#breathe() : undefined;
     };
     await loadModel(native, opened, { onBytes, isClosed });
-    tellExtras(partsOf());
+    tellHelpers(startOf());
     if (mmproj && !isClosed()) {
       const encoders =
         mmproj.kind === 'page'

@@ -44,6 +44,8 @@ static const synth_shape shapes[] = {
      SYNTH_HAS_QK_NORMS, 128, 0, NULL, NULL},
     {"qwen3-1.7b", "qwen3", 28, 2048, 6144, 16, 8, 151936, 40960, 1000000, 1e-6f, "qwen2",
      SYNTH_HAS_QK_NORMS, 128, 0, NULL, NULL},
+    {"qwen3-8b", "qwen3", 36, 4096, 12288, 32, 8, 151936, 40960, 1000000, 1e-6f, "qwen2",
+     SYNTH_HAS_QK_NORMS | SYNTH_HAS_OUTPUT, 128, 0, NULL, NULL},
     {"gemma3-270m", "gemma3", 18, 640, 2048, 4, 1, 262144, 32768, 1000000, 1e-6f, "gpt-2",
      SYNTH_HAS_QK_NORMS | SYNTH_HAS_POST_NORMS, 256, 512, NULL, NULL},
     {"gemma3-1b", "gemma3", 26, 1152, 6912, 4, 1, 262144, 32768, 1000000, 1e-6f, "gpt-2",

@@ -472,6 +472,18 @@ describe('synth', { concurrency: 2 }, () => {
       context: 40960,
       theta: 1000000,
     },
+    'qwen3-8b': {
+      ...{ architecture: 'qwen3', pre: 'qwen2', head: 128, hasQkNorms: true, epsilon: 1e-6 },
+      hasOutput: true,
+      layers: 36,
+      hidden: 4096,
+      ffn: 12288,
+      heads: 32,
+      kv: 8,
+      vocab: 151936,
+      context: 40960,
+      theta: 1000000,
+    },
     'gemma3-270m': {
       ...{ architecture: 'gemma3', head: 256, window: 512, hasQkNorms: true, epsilon: 1e-6 },
       hasPostNorms: true,
@@ -577,7 +589,7 @@ describe('synth', { concurrency: 2 }, () => {
    * @typedef {(typeof shapes)['tiny'] & {architecture?: string, pre?: string, head?: number,
    *   window?: number, hasBiases?: boolean, hasRopeFactors?: boolean, hasQkNorms?: boolean,
    *   hasPostNorms?: boolean, epsilon?: number, attentionAt?: number[], finalNorm?: string, ffnNorm?: string,
-   *   ropeDims?: number, experts?: number, predicts?: boolean, ropeKeys?: Key[], keys?: Key[]}} Shape
+   *   ropeDims?: number, experts?: number, hasOutput?: boolean, predicts?: boolean, ropeKeys?: Key[], keys?: Key[]}} Shape
    * @typedef {[string, string, number | string | boolean]} Key
    */
   const fileTypes = {
@@ -677,7 +689,7 @@ describe('synth', { concurrency: 2 }, () => {
       }
     }
     tensors.push([finalNorm ?? 'output_norm.weight', [s.hidden]]);
-    if (s.experts) tensors.push(['output.weight', [s.hidden, s.vocab]]);
+    if (s.experts || s.hasOutput) tensors.push(['output.weight', [s.hidden, s.vocab]]);
     if (s.hasRopeFactors) tensors.push(['rope_freqs.weight', [head / 2]]);
     return tensors;
   }

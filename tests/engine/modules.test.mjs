@@ -23,6 +23,8 @@ const full = ['wasi/wick-full.wasm', 'wasi/wick-full-relaxed.wasm'];
 const wasi = [...small, ...full];
 
 const wasmOpt = resolve(root, '.toolchain/bin/wasm-opt');
+/** For models that need more than 4 GiB: one module each, with all. */
+const wide = variants.map((variant) => `web/wick-${variant}-wide.wasm`);
 const noWasmOpt = existsSync(wasmOpt) || ci ? false : 'no wasm-opt of tools/setup.sh core';
 const everywhere = [
   'simd',
@@ -66,6 +68,12 @@ test('a module needs just the features that its name says', { skip: noWasmOpt },
     const threads = file.includes('threads');
     assert.equal(await isWithin(file, everywhere), !threads, file);
     assert.ok(await isWithin(file, [...everywhere, 'threads']), file);
+    assert.equal(await hasRelaxed(file), file.includes('relaxed'), file);
+  }
+  for (const file of wide) {
+    const features = [...everywhere, 'threads'];
+    assert.equal(await isWithin(file, features), false, file);
+    assert.ok(await isWithin(file, [...features, 'memory64']), file);
     assert.equal(await hasRelaxed(file), file.includes('relaxed'), file);
   }
 });

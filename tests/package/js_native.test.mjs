@@ -114,7 +114,8 @@ describe('loading', () => {
     });
     assert.deepEqual(native.counters(), {
       ...{ bytesNow: 2 ** 40 + 5, bytesPeak: 7, allocations: 8, blocksNow: 9, threads: 10 },
-      ...{ threadsUsed: { decode: 11, prefill: 12 }, limitBytes: 13, linearBytes: 20 * 65536 },
+      ...{ threadsUsed: { decode: 11, prefill: 12 }, limitBytes: 13, mostBytes: 13 },
+      linearBytes: 20 * 65536,
     });
     numbers(0, 0, 0, 0, 0, 0, 0);
     const { isDirectoryReady, isComplete } = native.loadState();
@@ -679,12 +680,17 @@ test('the adapters of a request are passed one after the other, each by number a
   const engine = { run: () => ++made, check: () => {} };
   const table = new AdapterTable(/** @type {any} */ (engine));
   for (const name of ['a', 'b', 'c']) table.add(name);
-  const words = table.words([
+  const record = (/** @type {Float64Array} */ values, /** @type {string} */ kinds) => [
+    ...values,
+    kinds,
+  ];
+  const uses = [
     { name: 'c', scale: 0.5 },
     { name: 'a', scale: -2 },
-  ]);
-  assert.deepEqual([...words], [3, 0x3f000000, 1, 0xc0000000]);
-  assert.equal(table.words([]).length, 0);
+  ];
+  const passed = /** @type {any} */ ({ record });
+  assert.deepEqual(table.pass(uses, passed), [3, 0.5, 1, -2, layout.ADAPTER_USE_KINDS]);
+  assert.deepEqual(table.pass([], passed), [layout.ADAPTER_USE_KINDS]);
 });
 
 describe('a reply whose grammar is refused', () => {
@@ -895,6 +901,23 @@ describe('an engine', () => {
         [65536, 32768, 16384, 8192, 6144, 4096].filter((one) => one >= granted),
       );
       assert.ok(asked.every(({ initial, shared }) => initial === 16 + 6 && shared));
+    }
+    const sizes = [262144n, 196608n, 131072n, 98304n];
+    for (const granted of [...sizes, 0n]) {
+      /** @type {any[]} */
+      const asked = [];
+      any(WebAssembly).Memory = function grant(/** @type {any} */ options) {
+        asked.push(options);
+        if (options.maximum > granted) throw new RangeError('no');
+      };
+      const made = createMemory({ shared: false, helpers: 0, isWide: true });
+      assert.equal(made?.maximum, Number(granted) || undefined);
+      const wanted = { address: 'i64', initial: 16n, shared: false };
+      const tried = sizes.filter((one) => one >= granted);
+      assert.deepEqual(
+        asked,
+        tried.map((maximum) => ({ ...wanted, maximum })),
+      );
     }
   });
 

@@ -34,12 +34,13 @@ import { run } from '../support/process.mjs';
 const folder = temporaryFolder();
 const read = (/** @type {string} */ name) => readFileSync(join(dist, name), 'utf8');
 const variants = ['simd128-single', 'simd128-threads', 'relaxed-single', 'relaxed-threads'];
-/** Each variant is two modules. */
+/** Each variant is four modules, and one for models over 4 GiB. */
 const builds = variants.flatMap((variant) => [
   variant,
   `${variant}-grammar`,
   `${variant}-extras`,
   `${variant}-media`,
+  `${variant}-wide`,
 ]);
 
 /** @param {string} program @param {string[]} args @param {Parameters<typeof run>[2]} [options] */
@@ -106,8 +107,7 @@ describe('files', () => {
     // a file that is not code (worker, wasm) has no types; older resolutions do not know `exports`
     const untyped = [
       '--exclude-entrypoints',
-      'worker',
-      'integrity.json',
+      ...['worker', 'integrity.json'],
       ...builds.map((one) => `wasm/wick-${one}.wasm`),
     ];
     await text(join(bin, 'attw'), ['--pack', root, '--profile', 'esm-only', ...untyped]);

@@ -31,7 +31,7 @@ import { storageError, writeFile } from '../../js/storage/browser_files.js';
 import { SwapFile } from '../../js/storage/swap_file.js';
 import { configWords, requestWords } from '../../js/wasm/engine_records.js';
 import { decodeEvents } from '../../js/wasm/event_records.js';
-import { Heap, Passed } from '../../js/wasm/heap.js';
+import { Heap, Passed, unsigned } from '../../js/wasm/heap.js';
 import * as layout from '../../js/wasm/layout.js';
 import { StateBytes } from '../../js/wasm/state_transfer.js';
 import { answerCall } from '../../js/worker/answers.js';
@@ -60,7 +60,8 @@ describe('info', () => {
       k_type: 'q8',
       v_type: 'q4',
     },
-    ...{ linearBytes: 10, bytesNow: 11, bytesPeak: 12, limitBytes: 13, allocations: 14 },
+    ...{ linearBytes: 10, bytesNow: 11, bytesPeak: 12, limitBytes: 13, mostBytes: 15 },
+    allocations: 14,
   };
 
   test('of a model, every member', () => {
@@ -83,7 +84,10 @@ describe('info', () => {
       error: { status: 'WICK_E_ARG', offsetBytes: 7 },
       media: [],
       mediaPlan: null,
-      memory: { linearBytes: 10, usedBytes: 11, peakBytes: 12, limitBytes: 13, allocations: 14 },
+      memory: {
+        ...{ linearBytes: 10, usedBytes: 11, peakBytes: 12 },
+        ...{ limitBytes: 13, mostBytes: 15, allocations: 14 },
+      },
     });
   });
 
@@ -434,8 +438,8 @@ test('the bytes of a state come and go in pieces, and no more than fit', () => {
 });
 
 describe('memory', () => {
-  /** Blocks one after the other, in a memory of one page. @param {number} limit */
-  function heapOf(limit = 65_536) {
+  /** Blocks one after the other, in a memory of one page. @param {number} [limit] @param {boolean} [isWide] */
+  function heapOf(limit = 65_536, isWide = false) {
     const memory = new WebAssembly.Memory({ initial: 1, maximum: 3 });
     /** @type {[number, number][]} */
     const freed = [];
@@ -450,6 +454,7 @@ describe('memory', () => {
       },
       free: (/** @type {number} */ address, /** @type {number} */ size) =>
         freed.push([address, size]),
+      isWide,
     });
     return { memory, freed, heap: new Heap(memory, exports), view: new DataView(memory.buffer) };
   }
@@ -492,7 +497,7 @@ describe('memory', () => {
     assert.deepEqual([text.sizeBytes, [...heap.read(text.address, 4)]], [3, [97, 195, 182, 0]]);
     const ints = passed.ints([1, -2]);
     assert.deepEqual([...heap.readInts(ints, 2)], [1, -2]);
-    const record = passed.words(Uint32Array.of(0xffffffff, 0x3f000000, 1));
+    const record = passed.record([-1, 0.5, 1], 'ufa');
     assert.deepEqual([...heap.readInts(record, 3)], [-1, 0x3f000000, 1]);
     passed.free();
     passed.free();
@@ -504,6 +509,23 @@ describe('memory', () => {
     const small = new Passed(heapOf(4100).heap);
     assert.equal(small.room(4), 4096);
     assert.throws(() => small.room(1), /no room for 1 bytes in linear memory/);
+  });
+
+  test('addresses of 64 bits take 8 bytes of a record, at their place', () => {
+    const { heap, freed } = heapOf(65_536, true);
+    const passed = new Passed(heap);
+    const high = 5 * 2 ** 32 + 7;
+    const two = passed.record([1, high, 0.5, 2, 3, 4], 'uaf');
+    const words = [...heap.readInts(two, 12)];
+    assert.deepEqual(words, [1, 0, 7, 5, 0x3f000000, 0, 2, 0, 3, 0, 0x40800000, 0]);
+    const addresses = passed.record([high, 8], 'a');
+    assert.deepEqual([...heap.readInts(addresses, 4)], [7, 5, 8, 0]);
+    passed.free();
+    assert.deepEqual(
+      freed.map(([, size]) => size),
+      [48, 16],
+    );
+    assert.deepEqual([unsigned(-1), unsigned(high)], [2 ** 32 - 1, high]);
   });
 
   test('every field of a request and of a configuration is filled', () => {
@@ -547,7 +569,7 @@ describe('memory', () => {
       ...samplers,
       adapters: [{ name: 'a', scale: 1 }],
     };
-    const adapters = /** @type {any} */ ({ words: () => new Uint32Array(2) });
+    const adapters = /** @type {any} */ ({ pass: () => 1 });
     const byText = requestWords(request, passed, adapters);
     const byTokens = requestWords({ ...request, prompt: [1, 2, 3] }, passed, adapters);
     const word = (/** @type {number} */ at) => byText[at] || byTokens[at];

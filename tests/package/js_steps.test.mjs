@@ -96,6 +96,7 @@ function startWorker(t, init = {}, engine = engineOf()) {
   const created = [];
   t.mock.method(NativeEngine, 'create', async (/** @type {any[]} */ ...values) => {
     created.push(values);
+    values[2].onMemory('memory');
     return init.create ? init.create() : engine.native;
   });
   const worker = new EngineWorker(
@@ -173,11 +174,10 @@ describe('the start', () => {
     assert.deepEqual(Object.keys(options), ['host', 'grammar', 'extras', 'onLog', 'onMemory']);
     options.onLog('word');
     assert.equal(posted.pop(), 'word');
-    options.onMemory('memory');
     assert.deepEqual(helper.sent, []);
     helper.onmessage();
     await turns();
-    assert.deepEqual(helper.sent, [{ memory: 'memory', extras: 'extras' }]);
+    assert.deepEqual(helper.sent, [{ module: 'module', memory: 'memory', extras: 'extras' }]);
   });
 
   test('a failure: reported by its code, or as a crash', async (t) => {

@@ -181,6 +181,7 @@ await bundle();
 moveSources();
 copyAll('js', '.', /\.d\.ts$/);
 copyAll(options.web, 'wasm', /^wick-.*\.wasm$/);
+copyAll('build/web', 'wasm', /-wide\.wasm$/); // of one compiler
 copyAll('build/wasi', 'wasi', /^wick-full.*\.wasm$/);
 
 /** The content type that `integrity` requires of each file that a page loads: pages and proxies can refuse other bytes. */

@@ -8,19 +8,22 @@ import { constants, filled, own, read, results } from '../../web/layout.mjs';
 import { optionFiles, optionParts, webFlags } from './option_files.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
-const cTypes = { u32: 'uint32_t', i32: 'int32_t', f32: 'float', u64: 'uint64_t', bool: 'bool' };
+const cTypes = {
+  ...{ u32: 'uint32_t', i32: 'int32_t', f32: 'float', u64: 'uint64_t', bool: 'bool' },
+  size: 'uintptr_t',
+};
 
 /** @param {string} name */
 const upper = (name) => name.toUpperCase();
 /** @param {string} name of C @returns {string} the one of JavaScript */
 const bare = (name) => name.replace(/^(WICK|WEB)_/, '');
 
-/** @param {string} record @param {string} field @param {number} at @param {number} sizeBytes */
+/** @param {string} record @param {string} field @param {number | string} at @param {number | string} sizeBytes */
 const assertField = (record, field, at, sizeBytes) =>
   `_Static_assert(offsetof(${record}, ${field}) == ${at} && ` +
   `sizeof(((${record} *)0)->${field}) == ${sizeBytes}, "${record}.${field}");`;
 
-/** @param {string} record @param {number} sizeBytes */
+/** @param {string} record @param {number | string} sizeBytes */
 const assertSize = (record, sizeBytes) =>
   `_Static_assert(sizeof(${record}) == ${sizeBytes}, "${record}");`;
 
@@ -43,7 +46,37 @@ function wordsOf(fields) {
   return types.includes('u64') ? words + (words % 2) : words;
 }
 
-const sizes = { u32: 4, i32: 4, f32: 4, u64: 8, bool: 1 };
+const sizes = { u32: 4, i32: 4, f32: 4, u64: 8, bool: 1, size: 4 };
+
+/**
+ * @param {Fields} fields
+ * @returns {{at: Record<string, number>, sizeBytes: number}} where they begin if addresses have 64 bits: js/wasm/heap.js, Passed.record
+ */
+function wideOf(fields) {
+  /** @type {Record<string, number>} */
+  const at = {};
+  let next = 0;
+  for (const [name, type] of Object.entries(fields)) {
+    if (type === 'size') next = alignEight(next);
+    at[name] = next;
+    next += type === 'size' || type === 'u64' ? 8 : 4;
+  }
+  const isAligned = Object.values(fields).some((type) => type === 'size' || type === 'u64');
+  return { at, sizeBytes: isAligned ? alignEight(next) : next };
+}
+
+/** @param {number} bytes */
+const alignEight = (bytes) => Math.ceil(bytes / 8) * 8;
+
+/** @param {number} narrow bytes @param {number} wide bytes if addresses have 64 bits */
+const byWidth = (narrow, wide) => (narrow === wide ? narrow : `WEB_WIDTH(${narrow}, ${wide})`);
+
+/** @param {Fields} fields @returns {string} of each 32-bit field a letter: f a float, a an address or a size, u others */
+const kindsOf = (fields) =>
+  Object.values(fields)
+    .map((type) => ({ f32: 'f', size: 'a', u64: 'uu' })[/** @type {string} */ (type)] ?? 'u')
+    .join('')
+    .padEnd(wordsOf(fields), 'u');
 
 /** @param {string} record @param {Fields} fields @returns {string[]} */
 const declare = (record, fields) => [
@@ -67,13 +100,20 @@ function linesOfC() {
     '',
     '#include "thread_web.h"',
     '#include "wick.h"',
+    '',
+    '#define WEB_WIDTH(of_32_bits, of_64_bits) (sizeof(void *) == 4 ? (of_32_bits) : (of_64_bits))',
     ...Object.entries(filled).flatMap(([record, fields]) => [
       '',
       ...(record.startsWith('web_') ? declare(record, fields) : []),
       ...placesOf(fields).map(({ name, type, at }) =>
-        assertField(record, name, at * 4, sizes[type]),
+        assertField(
+          record,
+          name,
+          byWidth(at * 4, wideOf(fields).at[name]),
+          type === 'size' ? 'WEB_WIDTH(4, 8)' : sizes[type],
+        ),
       ),
-      assertSize(record, wordsOf(fields) * 4),
+      assertSize(record, byWidth(wordsOf(fields) * 4, wideOf(fields).sizeBytes)),
     ]),
     ...Object.entries(read).flatMap(([record, { sizeBytes, fields }]) => [
       '',
@@ -107,9 +147,11 @@ function linesOfJs() {
     '// js/wasm/layout.js — the memory layout that C and JavaScript of a browser build share.',
     '// `make layout` makes it of web/layout.mjs: changes go there.',
     '',
-    '// Records that are filled here: how many 32-bit fields they have, and the place of each.',
+    '// Records that are filled here: how many 32-bit fields they have; of each a letter (f a float, a an address or a size, u',
+    '// others), and its place.',
     ...Object.entries(filled).flatMap(([record, fields]) => [
       constant(`${bare(upper(record))}_FIELDS`, wordsOf(fields)),
+      `export const ${bare(upper(record))}_KINDS = '${kindsOf(fields)}';`,
       ...placesOf(fields).map(({ name, type, at }) =>
         constant(`${bare(upper(record))}_${upper(name)}${type === 'f32' ? '_FLOAT' : ''}`, at),
       ),
