@@ -75,6 +75,7 @@ export async function addServiceWorker(folder, own = files) {
     format: 'iife',
     minify: true,
     target: ['es2022'],
+    alias: { 'wick-llm/isolate': resolve(root, 'dist/isolate.js') },
     define: { 'globalThis.BUILD': JSON.stringify({ version, files: ['./', ...all] }) },
     logLevel: 'warning',
   });

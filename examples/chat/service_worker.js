@@ -4,6 +4,7 @@
 // headers, so a page that is cross-origin isolated stays so, and has its threads. If the server cannot
 // isolate it, the worker does.
 
+import { isolated } from 'wick-llm/isolate';
 import { inTime } from './network.js';
 
 /** Filled in by build.mjs. @type {{version: string, files: string[]}} */
@@ -13,7 +14,6 @@ const build = globalThis.BUILD;
 /** As much of the ServiceWorkerGlobalScope as is used. */
 const scope = /** @type {any} */ (globalThis);
 
-const EMBEDDER = 'Cross-Origin-Embedder-Policy';
 const PREFIX = `wick-chat ${scope.registration.scope} `;
 const KEPT = PREFIX + build.version;
 /** This cache exists, and is empty, while the page that was answered last is of a newer build. */
@@ -38,19 +38,6 @@ async function forgetOthers() {
 /** @param {Response} response @returns {Promise<string | undefined>} of the build that the page is of */
 async function versionOf(response) {
   return /name="version" content="(\w+)"/.exec(await response.text())?.[1];
-}
-
-/**
- * Where a host sets no headers: shared memory, and so threads, need these.
- * @param {Response} response
- */
-function isolated(response) {
-  const { status, statusText, headers, type } = response;
-  if (headers.has(EMBEDDER) || status !== 200 || type === 'opaque') return response;
-  const own = new Headers(headers);
-  own.set(EMBEDDER, 'require-corp');
-  own.set('Cross-Origin-Opener-Policy', 'same-origin');
-  return new Response(response.body, { status, statusText, headers: own });
 }
 
 /** @param {any} event a FetchEvent, of a page */

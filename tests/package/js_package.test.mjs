@@ -60,6 +60,7 @@ describe('files', () => {
       ...['ai-sdk.js', 'ai-sdk.d.ts', 'prompt-api.js', 'prompt-api.d.ts'],
       ...['pipeline.js', 'pipeline.d.ts', 'models.js', 'models.d.ts'],
       ...['openai.d.ts', 'node.js', 'node.d.ts', 'cli.js'],
+      ...['isolate.js', 'isolate.d.ts', 'isolate-worker.js'],
       ...builds.map((build) => `wasm/wick-${build}.wasm`),
       ...['wasi/wick-full.wasm', 'wasi/wick-full-relaxed.wasm'],
     ]) {
@@ -107,7 +108,7 @@ describe('files', () => {
     // a file that is not code (worker, wasm) has no types; older resolutions do not know `exports`
     const untyped = [
       '--exclude-entrypoints',
-      ...['worker', 'integrity.json'],
+      ...['worker', 'isolate-worker', 'integrity.json'],
       ...builds.map((one) => `wasm/wick-${one}.wasm`),
     ];
     await text(join(bin, 'attw'), ['--pack', root, '--profile', 'esm-only', ...untyped]);
@@ -118,7 +119,10 @@ describe('files', () => {
   });
 
   test('the names of package.json lead to files', async () => {
-    const further = ['edge', 'chat', 'ai-sdk', 'prompt-api', 'pipeline', 'models', 'node'];
+    const further = [
+      ...['edge', 'chat', 'ai-sdk', 'prompt-api', 'pipeline', 'models', 'node'],
+      ...['isolate', 'isolate-worker'],
+    ];
     const modules = ['worker', 'openai', ...further, 'package.json'].map(
       (name) => `wick-llm/${name}`,
     );

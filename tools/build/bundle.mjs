@@ -73,7 +73,7 @@ async function build(options) {
 /** A bundle each. */
 const entries = [
   ...['index.js', 'chat.js', 'ai-sdk.js', 'prompt-api.js', 'pipeline.js', 'openai.js'],
-  'node.js',
+  ...['node.js', 'isolate.js'],
 ];
 /** Files that `wick-llm` loads at first use, made of its own rooms; `chat.js` belongs to no room. */
 const later = ['models.js', 'sources.js', 'tabs.js', 'tasks.js'];
@@ -139,12 +139,13 @@ async function bundle() {
     outdir: dist,
     plugins: [errorsApart],
   });
-  // A classic script as well as a module: no import, no export, no import.meta.
+  // Classic scripts as well as modules: no import, no export, no import.meta.
   await build({
     ...common,
     format: 'iife',
-    entryPoints: [join(root, 'js/worker/worker.js')],
-    outfile: join(dist, 'worker.js'),
+    entryPoints: ['worker/worker.js', 'isolate-worker.js'].map((name) => join(root, 'js', name)),
+    entryNames: '[name]',
+    outdir: dist,
   });
   await build({
     ...common,

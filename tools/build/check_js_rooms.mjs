@@ -26,6 +26,7 @@ const rooms = {
   ai_sdk: [],
   prompt_api: [],
   pipeline: [],
+  isolate: [],
 };
 /** Rooms that use the package as its users do: they may import `wick-llm` and `wick-llm/models`. */
 const users = ['chat', 'ai_sdk', 'prompt_api', 'pipeline'];
@@ -42,6 +43,9 @@ const entries = {
   'js/sources.js': ['bytes'],
   'js/pipeline.js': ['pipeline'],
   'js/pipeline.d.ts': [],
+  'js/isolate.js': ['isolate'],
+  'js/isolate.d.ts': [],
+  'js/isolate-worker.js': ['isolate'],
   'js/prompt-api.js': ['prompt_api'],
   'js/prompt-api.d.ts': [],
   'js/chat.d.ts': [],
@@ -65,6 +69,7 @@ const publicTypes = [
   'js/ai-sdk.js',
   'js/prompt-api.js',
   'js/pipeline.js',
+  'js/isolate.js',
 ];
 /** Packages whose types alone a room or an entry may name. */
 const typeLibraries = /** @type {Record<string, string[]>} */ ({

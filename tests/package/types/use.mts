@@ -11,6 +11,7 @@ import type {
 import { type Chat, type ChatMessage, createEngine, type Engine, WickError } from 'wick-llm';
 import { createChat } from 'wick-llm/chat';
 import { createEngine as createEdge, openOnce } from 'wick-llm/edge';
+import { isolate, isolated } from 'wick-llm/isolate';
 import { type MissingRoom, type ModelEntry, openModels } from 'wick-llm/models';
 import { createHandler, type HandlerOptions } from 'wick-llm/openai';
 import { pipeline, type Tensor, TextStreamer } from 'wick-llm/pipeline';
@@ -36,6 +37,11 @@ export async function ways(
   await openOnce({ wasm: module, isolateBytes: 1e8 })({
     range: async (offset, length) => new Uint8Array(offset + length),
   });
+  const isIsolated: boolean = await isolate();
+  await isolate({ worker: new URL('https://example.org/isolate-worker.js') });
+  // @ts-expect-error a wrong name
+  await isolate({ file: 'isolate-worker.js' });
+  if (!isIsolated) isolated(new Response()).headers.get('a');
   // @ts-expect-error no threads there
   await createEdge({ wasm: module, file, threads: 2 });
   createHandler(inThread);

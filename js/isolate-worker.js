@@ -1,0 +1,19 @@
+// js/isolate-worker.js — `wick-llm/isolate-worker`: a service worker that does nothing but isolate pages. Only pages, frames and
+// workers need the headers, so other requests, such as a model's download, do not go through it.
+
+import { isolated } from './isolate/isolation_headers.js';
+
+const needed = ['document', 'frame', 'iframe', 'worker', 'sharedworker'];
+/** As much of the ServiceWorkerGlobalScope as is used. */
+const scope = /** @type {any} */ (globalThis);
+
+scope.addEventListener('install', () => scope.skipWaiting());
+scope.addEventListener('activate', (/** @type {any} */ event) => {
+  event.waitUntil(scope.clients.claim());
+});
+scope.addEventListener('fetch', (/** @type {any} */ event) => {
+  const { request } = event;
+  const isOwn = new URL(request.url).origin === scope.location.origin;
+  if (request.method !== 'GET' || !isOwn || !needed.includes(request.destination)) return;
+  event.respondWith(fetch(request).then(isolated));
+});
