@@ -120,6 +120,8 @@ static bool is_known(const char *name, size_t size) {
                                       "WICK_MODEL_TIMEOUT_MS",
                                       "WICK_MMPROJ",
                                       "WICK_MMPROJ_URL",
+                                      "WICK_MAX_TILES",
+                                      "WICK_MAX_IMAGE_TOKENS",
                                       "WICK_METRICS",
                                       "WICK_CONTEXT_TOKENS",
                                       "WICK_KV_TOKENS",
