@@ -52,8 +52,12 @@ export function makeButton(text, action, className = '') {
 export function makeSureButton(text, action, className) {
   const button = makeButton(text, () => {}, className);
   button.addEventListener('click', ({ detail }) => {
-    if (button.textContent !== 'Really?') button.textContent = 'Really?';
-    else if (detail < 2) action();
+    if (button.textContent === 'Really?') {
+      if (detail < 2) action();
+      return;
+    }
+    button.style.minWidth = `${button.offsetWidth}px`; // no other button moves under the pointer
+    button.textContent = 'Really?';
   });
   return button;
 }
