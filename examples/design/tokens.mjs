@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 const stylesheet = fileURLToPath(new URL('../shared/look.css', import.meta.url));
 
-/** Text and what is behind it. Each pair has a contrast of at least 4.5 (WCAG 2.2, 1.4.3), light and dark. */
+/** Text colours and their backgrounds. Each pair has a contrast of at least 4.5 (WCAG 2.2, 1.4.3), light and dark. */
 export const pairs = [
   ['text', 'back'],
   ['text', 'panel'],

@@ -37,7 +37,7 @@ class Loading {
   /** The loader's caller has left. */
   isLeft = false;
 
-  /** @param {NativeEngine} native @param {HeldFile} mmproj what has come of the mmproj file */
+  /** @param {NativeEngine} native @param {HeldFile} mmproj the received part of the mmproj file */
   constructor(native, mmproj) {
     this.native = native;
     this.mmproj = mmproj;

@@ -16,7 +16,7 @@ typedef struct media_item {
   media_plan plan;
   media_prepared prepared;   // until it is encoded
   float *samples;            // of a recording, until then
-  bool is_heard;             // what its spectra need to know of all of it is known
+  bool is_heard;             // all facts that its spectra need are known
   media_encoding *encoding;  // of chunk `done`, or NULL
   uint32_t done;             // chunks of the plan
   media_head *heads;         // [plan.count], of the chunks that are rows

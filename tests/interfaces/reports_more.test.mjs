@@ -38,7 +38,7 @@ const chat = (more, status) => ask(CHAT, { messages: [story], max_tokens: 12, ..
 const tool = (name, parameters) => ({ type: 'function', function: { name, parameters } });
 
 /**
- * Requests to an engine of its own.
+ * Requests to a separate engine.
  * @param {import('node:test').TestContext} t
  * @param {object} options
  * @returns {Promise<(path: string, body: unknown, status?: number) => Promise<any>>}
