@@ -116,7 +116,8 @@ test('the events of a response are numbered, have their places, and none is left
   );
   let text = '';
   for (const event of events) {
-    if (/output_item|content_part|output_text/.test(event.type)) assert.equal(event.output_index, 0);
+    if (/output_item|content_part|output_text/.test(event.type))
+      assert.equal(event.output_index, 0);
     if (/content_part|output_text/.test(event.type)) assert.equal(event.content_index, 0);
     if (event.type === 'response.output_text.delta') text += event.delta;
     if (event.type === 'response.output_text.done') assert.equal(event.text, text);
@@ -173,7 +174,7 @@ const withSchema = (schema, status) => {
   );
 };
 /** @param {object} schema @returns {Promise<any>} */
-const valueOf = async (schema) =>
+const parsedOf = async (schema) =>
   JSON.parse((await withSchema(schema)).choices[0].message.content);
 
 // ggml-org/llama.cpp#24096: the answer was the reasoning
@@ -207,13 +208,13 @@ test('a reference may lead into a list of schemas', async () => {
       copy: { $ref: '#/properties/tree/anyOf/0' },
     },
   };
-  const found = await valueOf({ ...schema, required: ['tree', 'copy'] });
+  const found = await parsedOf({ ...schema, required: ['tree', 'copy'] });
   assert.equal(found.copy, 'leaf');
 });
 
 // ggml-org/llama.cpp#8073, abetlen/llama-cpp-python#1048
 test('definitions that refer to each other are obeyed, also an enum among them', async () => {
-  const found = await valueOf({
+  const found = await parsedOf({
     $defs: {
       Color: { enum: ['red', 'green'] },
       Box: {
