@@ -382,14 +382,15 @@ coverage: setup-dev all $(UNIT_TESTS:%=build/test/coverage/%) ## lines and branc
 # Small faults, one at a time: do the tests see them? tools/mutants/run.mjs says what SEED, C, JS, ROOM,
 # AT, JOBS and RESUME are. It takes hours; CI does not run it.
 .PHONY: mutants
-mutants: setup-dev all $(if $(filter 0,$(C)),,$(UNIT_TESTS:%=build/test/native/%) \
-  $(UNIT_TESTS:%=build/test/coverage/%) build/test/host_shim.so) ## do the tests see faults? (SEED=1 C=300 JS=200 ROOM=kv RESUME=1)
+mutants: setup-dev all $(if $(filter 0,$(C)),,edge $(if $(filter component,$(ROOM)),,\
+  $(UNIT_TESTS:%=build/test/native/%) $(UNIT_TESTS:%=build/test/coverage/%) build/test/host_shim.so)) ## do the tests see faults? (SEED=1 C=300 JS=200 ROOM=kv RESUME=1)
 	$(Q)MUTANTS_CC='$(NATIVE_CC)' MUTANTS_AR='$(WASM_AR)' \
 	  MUTANTS_PLAIN_FLAGS='$(C_FLAGS) $(native_flags) $(LEVELS_FLAGS)' \
 	  MUTANTS_TEST_FLAGS='$(C_FLAGS) $(call test_flags,$(ASAN_FLAGS)) $(LEVELS_FLAGS) -g0' \
 	  MUTANTS_TEST_LINK='-fuse-ld=lld $(NATIVE_LINK) $(ASAN_FLAGS)' \
 	  MUTANTS_WICK_OBJECTS='$(call others,native,$(LAB_SRC)) $(call levels,native)' \
 	  MUTANTS_WICK_LAB_OBJECTS='$(call others,native,src/cli/commands_all.c) $(call levels,native)' \
+	  MUTANTS_COMPONENT_FLAGS='$(C_FLAGS) -Wno-everything' \
 	  MUTANTS_NATIVE_LINK='-fuse-ld=lld $(NATIVE_RELEASE_LINK) $(NATIVE_LINK)' \
 	  LLVM='$(LLVM)' SEED='$(SEED)' C='$(C)' JS='$(JS)' ROOM='$(ROOM)' AT='$(AT)' JOBS='$(JOBS)' RESUME='$(RESUME)' \
 	  $(NODE) tools/mutants/run.mjs

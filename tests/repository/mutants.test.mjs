@@ -192,8 +192,11 @@ test('a test has not waited while nobody looked', async () => {
 const rooms = JSON.parse(readFileSync(join(root, 'tools/mutants/rooms.json'), 'utf8'));
 
 test('every source and every test of the rooms exists, and each source is in a room', () => {
-  const found = readdirSync(join(root, 'src'), { recursive: true, encoding: 'utf8' });
-  const files = found.filter((name) => name.endsWith('.c')).map((name) => `src/${name}`);
+  const files = ['src', 'component'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.c'))
+      .map((name) => `${folder}/${name}`),
+  );
   const inJs = readdirSync(join(root, 'js'), { recursive: true, encoding: 'utf8' });
   const scripts = inJs.filter((name) => name.endsWith('.js'));
   assert.ok(scripts.length > 40, `${scripts.length} files of js/ were found`);

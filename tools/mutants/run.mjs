@@ -127,7 +127,7 @@ function drawn(language) {
   const random = randomOf(seed);
   /** @type {Map<string, Mutant[]>} */
   const lines = new Map();
-  const listedFiles = execFileSync('git', ['ls-files', 'src', 'js'], {
+  const listedFiles = execFileSync('git', ['ls-files', 'src', 'component', 'js'], {
     cwd: root,
     encoding: 'utf8',
   });
@@ -163,7 +163,9 @@ const testsOfLine = (mutant, line) =>
 class Baseline {
   #path = join(folder, 'baseline.json');
   #stamp = [
-    ...(wanted.c > 0 ? ['build/test/native-asan/libwick.a', 'build/native/wick'] : []),
+    ...(wanted.c > 0
+      ? ['build/test/native-asan/libwick.a', 'build/native/wick', 'build/edge/wick-p3.wasm']
+      : []),
     ...(wanted.js > 0 ? ['dist/index.js'] : []),
   ]
     .map((file) => hashOf(join(root, file)))
@@ -260,6 +262,12 @@ class Chances {
 }
 const chances = new Chances();
 
+/** @param {Place} place @param {Mutant} mutant @param {string} source */
+function build(place, { language, file }, source) {
+  if (file.startsWith('component/')) return place.buildComponent(file, source);
+  return language === 'c' ? place.buildC(file, source) : place.buildJs(file, source);
+}
+
 /**
  * @param {Place} place
  * @param {Mutant} mutant
@@ -279,8 +287,7 @@ async function tryMutant(place, mutant, baseline) {
   const known = reasonOf(file, described);
   if (known) return told({ outcome: 'listed', by: known });
   try {
-    const made =
-      language === 'c' ? await place.buildC(file, source) : await place.buildJs(file, source);
+    const made = await build(place, mutant, source);
     if (made === 'uncompilable') return told({ outcome: made, by: '' });
     if (made === 'equivalent') return told({ outcome: 'same', by: '' });
     const ordered = baseline.ordered(testsOfLine(mutant, described.line), chances.of(mutant));

@@ -251,18 +251,28 @@ export class Place {
 
   #copyTree() {
     // a command that runs in examples/ says its path without links
-    const copied = ['js', 'tests', 'tools', 'examples', 'package.json'];
+    const copied = ['js', 'component', 'tests', 'tools', 'examples', 'package.json'];
+    const options = { recursive: true, preserveTimestamps: true };
     mkdirSync(join(this.tree, 'build/native'), { recursive: true });
     for (const name of readdirSync(root)) {
       if (/^(build|dist|\.git)$/.test(name)) continue;
       const to = join(this.tree, name);
-      if (copied.includes(name)) cpSync(join(root, name), to, { recursive: true });
+      if (copied.includes(name)) cpSync(join(root, name), to, options);
       else symlinkSync(join(root, name), to);
     }
     for (const name of readdirSync(join(root, 'build'))) {
-      if (/^(native|mutants)$/.test(name)) continue;
+      if (/^(native|mutants|edge|obj)$/.test(name)) continue;
       symlinkSync(join(root, 'build', name), join(this.tree, 'build', name));
     }
+    // what a component is made of: make looks at times
+    mkdirSync(join(this.tree, 'build/obj'));
+    for (const name of readdirSync(join(root, 'build/obj'))) {
+      const [from, to] = [join(root, 'build/obj', name), join(this.tree, 'build/obj', name)];
+      if (name === 'wasi') cpSync(from, to, options);
+      else symlinkSync(from, to);
+    }
+    const edge = join(root, 'build/edge');
+    if (existsSync(edge)) cpSync(edge, join(this.tree, 'build/edge'), options);
     this.#copyPrograms();
     cpSync(join(root, 'dist'), join(this.tree, 'dist'), { recursive: true });
   }
@@ -361,6 +371,27 @@ export class Place {
   }
 
   /**
+   * Makes the component that a source of `component/` belongs to, in the copy.
+   * @param {string} file
+   * @param {string} source
+   * @returns {Promise<'uncompilable' | 'equivalent' | {object: ''}>}
+   */
+  async buildComponent(file, source) {
+    writeFileSync(join(this.tree, file), source);
+    const object = `build/obj/wasi/${file.replace(/\.c$/, '.o')}`;
+    const name = /_p2\.c$/.test(file) ? 'p2' : basename(file).startsWith('llm') ? 'llm' : 'p3';
+    // no optimizer, which takes most of the time
+    const settings = ['WASM_OPT=', `C_FLAGS=${process.env.MUTANTS_COMPONENT_FLAGS}`];
+    const make = (/** @type {string} */ target) =>
+      runTool('make', [...settings, target], this.tree);
+    if ((await make(object)).status !== 0) return 'uncompilable';
+    const [a, b] = [join(root, object), join(this.tree, object)];
+    if (existsSync(a) && readFileSync(a).equals(readFileSync(b))) return 'equivalent';
+    const made = await make(`build/edge/wick-${name}.wasm`);
+    return made.status === 0 ? { object: '' } : 'uncompilable';
+  }
+
+  /**
    * @param {string} file
    * @param {string} source
    * @returns {Promise<'uncompilable' | 'equivalent' | {object: ''}>}
@@ -378,9 +409,23 @@ export class Place {
     return names.every(isSame) ? 'equivalent' : { object: '' };
   }
 
+  /** @param {string} file */
+  #restoreComponent(file) {
+    const options = { recursive: true, preserveTimestamps: true };
+    const object = `build/obj/wasi/${file.replace(/\.c$/, '.o')}`;
+    for (const path of [file, object, 'build/edge']) {
+      cpSync(join(root, path), join(this.tree, path), options);
+    }
+    for (const name of readdirSync(join(root, 'build/obj/wasi'))) {
+      const path = `build/obj/wasi/${name}`;
+      if (/^component_/.test(name)) cpSync(join(root, path), join(this.tree, path), options);
+    }
+  }
+
   /** Takes a mutant back. @param {string} file */
   restore(file) {
     if (file.endsWith('.js')) cpSync(join(root, file), join(this.tree, file));
+    else if (file.startsWith('component/')) this.#restoreComponent(file);
     else this.#copyPrograms();
     this.mutantOf = '';
   }
