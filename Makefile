@@ -391,6 +391,7 @@ mutants: setup-dev all $(if $(filter 0,$(C)),,edge $(if $(filter component,$(ROO
 	  MUTANTS_WICK_OBJECTS='$(call others,native,$(LAB_SRC)) $(call levels,native)' \
 	  MUTANTS_WICK_LAB_OBJECTS='$(call others,native,src/cli/commands_all.c) $(call levels,native)' \
 	  MUTANTS_COMPONENT_FLAGS='$(C_FLAGS) -Wno-everything' \
+	  MUTANTS_BUDGET_MS='$(if $(filter component,$(ROOM)),90000)' \
 	  MUTANTS_NATIVE_LINK='-fuse-ld=lld $(NATIVE_RELEASE_LINK) $(NATIVE_LINK)' \
 	  LLVM='$(LLVM)' SEED='$(SEED)' C='$(C)' JS='$(JS)' ROOM='$(ROOM)' AT='$(AT)' JOBS='$(JOBS)' RESUME='$(RESUME)' \
 	  $(NODE) tools/mutants/run.mjs

@@ -204,7 +204,7 @@ async function compile(file, source, flags, out) {
 export const isOfNode = (test) => /\.mjs( |$)/.test(test);
 
 /** A mutant's tests together, in processor time. */
-export const BUDGET_MS = 20_000;
+export const BUDGET_MS = Number(process.env.MUTANTS_BUDGET_MS || 20_000);
 
 /** The time limit of a test with a mutant. @param {Times} usual without one @returns {Times} */
 export const limitsOf = ({ cpuMs, idleMs }) => ({
