@@ -264,7 +264,7 @@ export class Place {
       if (/^(native|mutants|edge|obj)$/.test(name)) continue;
       symlinkSync(join(root, 'build', name), join(this.tree, 'build', name));
     }
-    // what a component is made of: make looks at times
+    // the objects of components, with their times, which make compares
     mkdirSync(join(this.tree, 'build/obj'));
     for (const name of readdirSync(join(root, 'build/obj'))) {
       const [from, to] = [join(root, 'build/obj', name), join(this.tree, 'build/obj', name)];
