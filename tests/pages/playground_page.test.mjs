@@ -176,14 +176,20 @@ test('a link contains the task; an invalid link is reported and does no harm', {
 test('a run is stopped, and its results stay', { skip: skip || !isFull }, async (t) => {
   const page = await openPage(t);
   await page.fill('#rule', '{ "type": "array", "minItems": 900, "items": { "type": "integer" } }');
-  await page.click('#run');
-  // in the page: on a busy machine the run would be over before a click from here arrives
-  const state = await page.evaluate(async () => {
-    while (document.querySelectorAll('#output span').length < 11)
-      await new Promise((settle) => setTimeout(settle, 1));
-    const words = document.querySelector('#state')?.textContent;
-    /** @type {HTMLElement} */ (document.querySelector('#stop')).click();
-    return words;
+  // in the page, at the eleventh token: on a busy machine the run would be over before a click from here arrives
+  const state = await page.evaluate(() => {
+    const [output, run, stop] = ['#output', '#run', '#stop'].map(
+      (name) => /** @type {HTMLElement} */ (document.querySelector(name)),
+    );
+    run.click();
+    return new Promise((settle) => {
+      new MutationObserver((_, observer) => {
+        if (output.querySelectorAll('span').length < 11) return;
+        observer.disconnect();
+        settle(document.querySelector('#state')?.textContent);
+        stop.click();
+      }).observe(output, { childList: true });
+    });
   });
   assert.equal(state, 'Writing …');
   await page.locator('#state:text("Stopped")').waitFor();

@@ -190,7 +190,7 @@ test('each conversation has a separate state, and goes with it', { skip }, async
     await page.getByRole('button', { name: 'Actions for What is a fork?' }).click();
     await page.locator('.actions .delete').click();
     await page.locator('#deleted summary').click();
-    const really = page.locator('#deleted-list button', { hasText: /for good|Really/ });
+    const really = page.locator('#deleted-list button', { hasText: /permanently|Really/ });
     await really.click();
     await really.click();
     await page.locator('#deleted').waitFor({ state: 'hidden' });
