@@ -389,7 +389,7 @@ test('a full disk is reported; the existing index is searched, and indexing cont
   await whole(page);
   assert.equal(await page.locator('.problem:visible').count(), 0);
   await page.reload();
-  await page.locator('#folder-state', { hasText: '3 notes, 1,803 passages. As they' }).waitFor();
+  await page.locator('#folder-state', { hasText: '3 notes, 1,803 passages. Unchanged' }).waitFor();
 });
 
 test('a model that writes texts is taken with a warning, one that ranks is refused', {
@@ -487,7 +487,7 @@ const steps = `
   const files = [fileOf('garden.md', '# The garden\\n\\nThe roses need water.\\n'), fileOf('b.md', '# Other\\n\\nNothing.\\n')];
   Object.defineProperty(byId('folder-files'), 'files', { value: files });
   byId('folder-files').dispatchEvent(new Event('change'));
-  await until(() => byId('embedding-state').textContent.includes('is whole'));
+  await until(() => byId('embedding-state').textContent.includes('is complete'));
   byId('query').value = 'roses';
   byId('query').dispatchEvent(new Event('input'));
   await until(() => byId('words').children.length === 1 && byId('meaning').children.length === 2);
