@@ -24,11 +24,11 @@ const flags = new Set([
   ...['--healing', '--help', '-h', '--json', '--metrics', '--no-bos', '--no-special'],
   ...['--logprobs-after', '--no-predictor', '--no-speculation', '--special', '--stats'],
   ...['--llama', '--no-normalize', '--normalize', '--parse-special', '--truncate'],
-  '--no-log',
+  ...['--cost', '--like-llama-cpp', '--no-log'],
 ]);
 const pathOptions = new Set([
-  ...['-f', '-o', '--check', '--choices', '--component', '--grammar', '--json-schema', '--kl'],
-  ...['--lora', '--out', '--save', '--template'],
+  ...['-f', '-o', '--audio', '--check', '--choices', '--component', '--grammar', '--image'],
+  ...['--json-schema', '--kl', '--lora', '--mmproj', '--out', '--parts', '--save', '--template'],
 ]);
 
 /** @typedef {import('./cli/exit.js').Argument} Argument */
