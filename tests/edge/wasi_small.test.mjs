@@ -173,7 +173,7 @@ describe('commands', () => {
   const further = ['inspect', 'logits', 'bench', 'perplexity', 'quantize', 'embed-component'];
 
   test('further ones are refused, and their help', async () => {
-    for (const name of [...further, 'constrain', 'synth']) {
+    for (const name of [...further, 'constrain', 'media', 'synth']) {
       const words = new RegExp(`^wick: the command '${name}' is in wick-full\\.wasm$`);
       await assertRefused([name, 'x'], 2, words);
       await assertRefused(['help', name], 2, words);
@@ -186,7 +186,7 @@ describe('commands', () => {
     const listed = [...text.matchAll(/^ {2}([a-z-]+) +\w/gm)].map(([, name]) => name);
     const usual = ['run', 'chat', 'embed', 'rerank', 'tokenize', 'detokenize', 'template'];
     assert.deepEqual(listed, usual);
-    const others = [...further, 'constrain', 'synth'].join(' ');
+    const others = [...further, 'constrain', 'media', 'synth'].join(' ');
     assert.ok(text.includes(`\nwick-full.wasm has further ones: ${others}.\n`), text);
     const whole = (await said(full, ['--help'])).text;
     const all = [...whole.matchAll(/^ {2}([a-z-]+) +\w/gm)].map(([, name]) => name);

@@ -1064,8 +1064,9 @@ describe('createEngine', () => {
       const engine = await ended;
       assert.ok(engine instanceof Engine, `${any(engine).message}`);
       assert.equal(workers.length, 1);
-      const [{ module: sent, config, sent: _, ...init }] = workers[0].posted;
+      const [{ module: sent, config, sent: _, wide, ...init }] = workers[0].posted;
       assert.ok(sent instanceof WebAssembly.Module);
+      assert.equal(typeof wide, options.wasm === module ? 'undefined' : 'string');
       if (wanted.module) assert.equal(sent, module);
       assert.deepEqual([config.threads, config.contextSize], [1, options.contextSize ?? 0]);
       const { module: __, ...rest } = wanted;
