@@ -86,6 +86,11 @@ const bodies = [
       samplers: ['dry', 'top_k', 'temperature'],
     },
   ],
+  // with the samplers of the default, a top_k of 1 would leave one token
+  [
+    CHAT,
+    { messages, seed: 5, temperature: 4, top_k: 1, max_tokens: 12, samplers: ['temperature'] },
+  ],
   [
     CHAT,
     {
