@@ -268,3 +268,18 @@ test('V8’s counts within a range that was not run are reported', () => {
     { offset: 10, source: 1, line: 0, column: 0 },
   ]);
 });
+
+test('the titles that rooms choose tests by are those of tests', () => {
+  const rooms = readFileSync(join(root, 'tools/mutants/rooms.json'), 'utf8');
+  for (const [, file, pattern] of rooms.matchAll(/"(tests\/\S+\.mjs) \^(?:\()?([^"]*?)\)?\$?"/g)) {
+    const text = readFileSync(join(root, file), 'utf8');
+    const titles = [...text.matchAll(/\b(?:test|describe)\(\s*(['`])(.*?)\1/g)].map(
+      ([, , title]) => title,
+    );
+    for (const start of pattern.split('|'))
+      assert.ok(
+        titles.some((title) => title.startsWith(start)),
+        `${file}: ${start}`,
+      );
+  }
+});
