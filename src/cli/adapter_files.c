@@ -1,20 +1,17 @@
 // cli/adapter_files.c — see adapter_files.h.
 #if !defined(_POSIX_C_SOURCE)
-#define _POSIX_C_SOURCE 200809L  // pread
+#define _POSIX_C_SOURCE 200809L  // access
 #endif
 #include "cli/adapter_files.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/decimal.h"
 #include "base/math.h"
+#include "cli/file_reader.h"
 
-enum { PIECE_BYTES = 1024 * 1024, PATH_BYTES_MAX = 4096 };
+enum { PATH_BYTES_MAX = 4096 };
 
 args_option adapter_files_option(adapter_files *adapters) {
   return args_string_list("--lora", &adapters->files, "FILE[:SCALE]",
@@ -45,31 +42,15 @@ static bool read_scale(const char *given, size_t *path_bytes, float *scale) {
   return false;
 }
 
-static size_t read_file(void *context, uint32_t file, uint64_t offset_bytes, void *bytes,
-                        size_t size_bytes) {
-  const int *fd = context;
-  (void)file;
-  const ssize_t got = pread(*fd, bytes, size_bytes, (off_t)offset_bytes);
-  return got < 0 ? SIZE_MAX : (size_t)got;
-}
-
 static exit_code load_file(const char *path, wick_engine *engine, uint32_t *adapter) {
   wick_error error;
-  int fd = open(path, O_RDONLY);
-  if (fd < 0) {
-    report("cannot open %s: %s", path, strerror(errno));
-    return EXIT_FILE;
-  }
-  exit_code code = EXIT_DONE;
-  const wick_reader reader = {&fd, read_file, malloc(PIECE_BYTES), PIECE_BYTES};
-  if (reader.piece == NULL) {
-    report("out of memory for reading %s", path);
-    code = EXIT_MEMORY;
-  } else if (wick_adapter_load_from(engine, &reader, adapter, &error) != WICK_OK) {
+  file_reader from;
+  exit_code code = file_reader_open(&from, path);
+  if (code != EXIT_DONE) return code;
+  if (wick_adapter_load_from(engine, &from.reader, adapter, &error) != WICK_OK) {
     code = report_error(path, &error);
   }
-  free(reader.piece);
-  close(fd);
+  file_reader_close(&from);
   return code;
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/args.h"
-#include "cli/media_plan.h"
+#include "cli/file_reader.h"
 #include "cli/model_file.h"
 #include "cli/settings.h"
 
@@ -251,6 +251,19 @@ static bool is_mmproj(const wick_engine *engine) {
   return is_clip;
 }
 
+// Plans the encoders of an mmproj file; its weights are not read.
+static exit_code plan_media(wick_engine *engine, const char *path) {
+  wick_error error;
+  file_reader from;
+  exit_code code = file_reader_open(&from, path);
+  if (code != EXIT_DONE) return code;
+  if (wick_media_load_from(engine, &from.reader, &error) != WICK_OK) {
+    code = report_error(path, &error);
+  }
+  file_reader_close(&from);
+  return code;
+}
+
 exit_code command_inspect(int argc, char **argv) {
   bool wants_json = false;
   const char *mmproj = NULL;
@@ -278,9 +291,9 @@ exit_code command_inspect(int argc, char **argv) {
   if (code == EXIT_DONE) code = model_open(model[0], &config, &engine);
   if (code != EXIT_DONE) return code;
   const bool is_file = strcmp(model[0], "-") != 0;
-  if (mmproj != NULL) code = media_plan_load(engine, mmproj);
+  if (mmproj != NULL) code = plan_media(engine, mmproj);
   // why one without a plan does not run is reported, and the file shown
-  if (mmproj == NULL && is_file && is_mmproj(engine)) (void)media_plan_load(engine, model[0]);
+  if (mmproj == NULL && is_file && is_mmproj(engine)) (void)plan_media(engine, model[0]);
   if (code != EXIT_DONE) {
     model_close(engine);
     return code;

@@ -49,7 +49,7 @@ exit_code media_request_follow(media_input *input, wick_engine *engine, const wi
 size_t media_request_texts(const media_input *input);
 void media_request_free(media_input *input);
 
-// ---- `input` NULL: there are no images ----
+// ---- `input` is NULL for a prompt without images and recordings ----
 
 // Computes the rows, unless the prompt exceeds the engine's context.
 static inline exit_code media_request_encode(media_input *input, const wick_engine *engine) {
