@@ -220,7 +220,7 @@ static void put_text_part(json_writer *json, wick_text text) {
 }
 
 // Between two texts alone is a line break.
-static void put_text_content(json_writer *json, const body *read, uint32_t content,
+static void put_text_content(json_writer *json, buffer *out, const body *read, uint32_t content,
                              const char *marker) {
   buffer text = {0};
   bool follows_text = false;
@@ -232,6 +232,7 @@ static void put_text_content(json_writer *json, const body *read, uint32_t conte
     follows_text = !is_medium(read, part);
   }
   json_string(json, "content", text.bytes == NULL ? "" : text.bytes, text.size_bytes);
+  out->has_failed = out->has_failed || text.has_failed;
   buffer_free(&text);
 }
 
@@ -267,7 +268,7 @@ void media_put_messages(json_writer *json, buffer *out, const body *read, uint32
       body_put_source(read, node, out);
     }
     if (form == MEDIA_AS_LISTS) put_list_content(json, read, content, marker);
-    if (form == MEDIA_AS_TEXTS && is_list) put_text_content(json, read, content, marker);
+    if (form == MEDIA_AS_TEXTS && is_list) put_text_content(json, out, read, content, marker);
     json_close(json, '{');
   }
   json_close(json, '[');
