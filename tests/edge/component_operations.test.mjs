@@ -1,8 +1,9 @@
 // A component in operation: when it loads its model, what it writes to stderr, and what /metrics counts.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { startWasmtime } from '../support/component_servers.mjs';
 import { ask, readEvents } from '../support/example_servers.mjs';
@@ -225,7 +226,7 @@ for (const name of names) {
         return [/^HTTP\/1.1 (\d+)/.exec(text)?.[1], /"code":"(\w+)"/.exec(text)?.[1]];
       });
       const headers = { 'content-type': 'application/json', 'x-api-key': 'one' };
-      const signal = AbortSignal.timeout(60_000); // without a limit of bodies there is no answer
+      const signal = AbortSignal.timeout(60_000); // without a time limit for bodies it is never answered
       const answer = await ask(server.origin, COMPLETIONS, prompt, { headers, signal });
       assert.equal(answer.status, 200);
       assert.deepEqual(await Promise.all(idle), [
@@ -288,4 +289,14 @@ test('the documented commands of wasmtime serve keep instances', () => {
     assert.match(command, /--idle-instance-timeout \d{3,}s/, command);
     assert.match(command, /--max-instance-reuse-count \d{5,}/, command);
   }
+});
+
+test('no variable that a component reads is reported as unknown', () => {
+  const read = (/** @type {string} */ name) => readFileSync(join(root, 'component', name), 'utf8');
+  /** @param {string} name @returns {string[]} */
+  const namesIn = (name) => read(name).match(/"WICK_[A-Z_]+"/g) ?? [];
+  const sources = readdirSync(join(root, 'component')).filter((name) => /\.[ch]$/.test(name));
+  const used = sources.filter((name) => name !== 'settings.c').flatMap(namesIn);
+  assert.ok(used.length > 10, `${used}`);
+  for (const name of used) assert.ok(namesIn('settings.c').includes(name), name);
 });
