@@ -7,7 +7,7 @@
 
 struct media_job {
   answer *next;                    // in the line
-  char marker[RANDOM_NAME_BYTES];  // stands for each in texts
+  char marker[RANDOM_NAME_BYTES];  // written into texts in place of each medium
   uint32_t *numbers;               // [count], the engine's
   uint32_t count;
   bool is_waiting;  // in the line

@@ -445,7 +445,7 @@ typedef struct wick_adapter_info {
   bool is_complete;      // requests may choose it
   uint64_t reserved[4];
 } wick_adapter_info;
-// Adapter `index`, from 0, in the order of loading; false: there are no more.
+// Adapter `index`, from 0, in the order of loading; false after the last one.
 WICK_API bool wick_adapter_get(const wick_engine *engine, uint32_t index, wick_adapter_info *info);
 
 // An adapter that a request selects: scale 1 applies it as trained, 0 disables it.
@@ -567,7 +567,7 @@ enum {
 // directory_only also the error of the file's tokenizer (WICK_E_UNSUPPORTED, ...). The functions
 // below return the same errors.
 WICK_API wick_status wick_tokenizer_status(const wick_engine *engine, wick_error *error);
-// The number of token ids; 0 if there is no tokenizer.
+// The number of token ids; 0 without a tokenizer.
 WICK_API uint32_t wick_tokenizer_vocab(const wick_engine *engine);
 
 // Writes at most `capacity` ids and sets *count to the number of tokens; if that is larger, the
@@ -577,8 +577,8 @@ WICK_API wick_status wick_tokenize(wick_engine *engine, const char *text, size_t
                                    uint32_t flags, int32_t *tokens, size_t capacity, size_t *count,
                                    wick_error *error);
 
-// The most bytes that the text of `count` tokens may have; 0 if there is no tokenizer, SIZE_MAX if
-// the number overflows.
+// The most bytes that the text of `count` tokens may have; 0 without a tokenizer, SIZE_MAX if the
+// number overflows.
 WICK_API size_t wick_detokenize_bytes_max(const wick_engine *engine, size_t count);
 // The text of tokens [count] into `out` [wick_detokenize_bytes_max]; *size_bytes is its length.
 // is_whole: the tokens begin a text (SPM drops the added space); has_special: control tokens are
@@ -1330,7 +1330,7 @@ typedef struct wick_op_metrics {
   double share;  // of the time of its kind of pass
   uint64_t reserved[4];
 } wick_op_metrics;
-// Row `index`, from 0; prefill first. False: there are no more, or no metrics.
+// Row `index`, from 0; prefill first. False after the last one, or without metrics.
 WICK_API bool wick_metrics_get(const wick_engine *engine, uint32_t index, wick_op_metrics *metrics);
 
 #ifdef __cplusplus

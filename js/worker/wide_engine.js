@@ -30,7 +30,7 @@ export function isTooLarge(error, { module, config: { memoryLimit } }) {
 export const isRefused = (error) =>
   error instanceof WickError && error.code === 'NOMEM' && numbersOf(error) === undefined;
 
-/** @param {WickError} refusal of a plan @param {string} why @returns {WickError} with the reason why there is no more memory */
+/** @param {WickError} refusal of a plan @param {string} why @returns {WickError} that also names the reason for the limit */
 export const withReason = ({ message, cause }, why) =>
   new WickError('NOMEM', `${message}. More than 4 GiB cannot be used: ${why}`, cause);
 

@@ -122,7 +122,8 @@ TEST(the_stop_string_that_ended_an_answer_is_reported) {
   request.stop_count = 4;
   ask(engine, &request, 0, &told);
   CHECK_EQ_UINT(told.finish, WICK_FINISH_STOP);
-  CHECK_EQ_UINT(told.stop, 3);  // the longest of the stop strings that end with the same byte
+  CHECK_EQ_UINT(told.stop,
+                3);  // several stop strings end with this byte; the longest one is reported
   request.stop_count = 2;
   ask(engine, &request, 0, &told);
   CHECK_EQ_UINT(told.stop, 0);

@@ -1,6 +1,6 @@
 // The scheduler's decisions for random traffic, pass by pass: the rows of each request, the tokens
 // it has read and found in the cache, free pages and states, and all counters.
-// tests/c/schedule/scheduler_records.txt keeps it (told_lines.h).
+// tests/c/schedule/scheduler_records.txt has the expected lines (told_lines.h).
 #include <inttypes.h>
 
 #include "scheduler_traffic.h"
