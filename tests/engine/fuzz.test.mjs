@@ -12,7 +12,7 @@ import { run } from '../support/process.mjs';
 import { isSoak, soakSeed } from '../support/soak.mjs';
 
 /**
- * Inputs in CI: 15 to 20 s of one core each, a minute of model_fuzz. Elsewhere a sixth of them, in a soak
+ * Inputs in CI: 15 to 20 s of one core each, 60 s of model_fuzz and 90 s of reference_fuzz. Elsewhere a sixth of them, in a soak
  * twenty times as many.
  */
 const inputs = new Map([

@@ -14,6 +14,7 @@ enum {
   KEPT_MAX = 64,
   STEPS_MAX = 30000,
   TEXT_MAX = 640,
+  TEXTS_MAX = 3 * TEXT_MAX,  // bytes of all texts of an input: sanitizers need 1 ms for each
   CONTEXT = 64  // tokens that an engine's keys and values have room for, where they are limited
 };
 
@@ -81,6 +82,7 @@ typedef struct fuzz_run {
   uint32_t dones[REQUESTS_MAX];
   uint32_t sessions[SESSIONS_MAX], session_count;
   uint64_t steps;
+  size_t text_bytes;  // of all texts up to now
 } fuzz_run;
 
 static wick_engine *make_engine(input *in, bool is_draft) {
@@ -156,7 +158,7 @@ static wick_step_result step(fuzz_run *run) {
 
 // ---- calls ----
 
-static const char *choose_text(input *in, char text[TEXT_MAX], size_t *size_bytes) {
+static const char *choose_text(fuzz_run *run, input *in, char text[TEXT_MAX], size_t *size_bytes) {
   static const char *const TEXTS[] = {"the lo", "", "the the the the the", "<s>t</s><|im_start|> a",
                                       "\xc3\xa9\xff\xe2\x96\x81 aaaa\n\n"};
   const uint32_t choice = next_u8(in);
@@ -165,6 +167,8 @@ static const char *choose_text(input *in, char text[TEXT_MAX], size_t *size_byte
     return TEXTS[choice];
   }
   *size_bytes = choice < 128 ? choice % 24 : choice * 5 % TEXT_MAX;
+  if (*size_bytes > TEXTS_MAX - run->text_bytes) *size_bytes = TEXTS_MAX - run->text_bytes;
+  run->text_bytes += *size_bytes;
   const char letter = (char)next_u8(in);
   for (size_t i = 0; i < *size_bytes; i++) {
     text[i] = choice < 64 ? (char)next_u8(in) : i % 17 == 16 ? ' ' : letter;
@@ -179,7 +183,7 @@ static void submit(fuzz_run *run, input *in) {
   wick_request request;
   wick_request_default(&request);
   const uint32_t how = next_u8(in), more = next_u8(in);
-  request.text = choose_text(in, text, &request.text_bytes);
+  request.text = choose_text(run, in, text, &request.text_bytes);
   request.max_tokens = 1 + more % 12;
   request.priority = (int32_t)(how % 5) - 2;
   request.completions = (how & 7) == 7 ? 1 + more % 5 : 0;
@@ -292,7 +296,7 @@ static void tokenize(fuzz_run *run, input *in) {
   char text[TEXT_MAX];
   size_t size_bytes, count = 0;
   const uint32_t flags = next_u8(in) % 4;
-  const char *chosen = choose_text(in, text, &size_bytes);
+  const char *chosen = choose_text(run, in, text, &size_bytes);
   tokenizer *tokenizer = run->engine->tokenizer;
   if (tokenizer == NULL) return;
   int32_t ids[TEXT_MAX * 3 + 8];
@@ -351,8 +355,8 @@ static wick_status finish_vectors(fuzz_run *run) {
 static wick_status embed(fuzz_run *run, input *in) {
   char text[TEXT_MAX], other[TEXT_MAX];
   wick_embed_text texts[2] = {0};
-  texts[0].text = choose_text(in, text, &texts[0].text_bytes);
-  texts[1].text = choose_text(in, other, &texts[1].text_bytes);
+  texts[0].text = choose_text(run, in, text, &texts[0].text_bytes);
+  texts[1].text = choose_text(run, in, other, &texts[1].text_bytes);
   wick_embed_request request;
   wick_embed_default(&request);
   const uint32_t how = next_u8(in);
