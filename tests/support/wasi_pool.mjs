@@ -6,7 +6,7 @@
 //   const { code, stdout } = await pool.run(module, ['--version'], { folders: { '/guest': '/host' } });
 
 import { fork } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -70,7 +70,7 @@ export function openPool(runtime, { env: ofProcess = {}, flags = [] } = {}) {
         const given = Object.entries({ ...process.env, ...env }).filter(([, value]) => value);
         child.send({ id, call: { file: module, args, folders, env: Object.fromEntries(given) } });
       }),
-    close: () => void child?.kill(),
+    close: () => void child?.disconnect(),
   };
 }
 
@@ -103,8 +103,13 @@ function serve() {
     worker.postMessage({ call, module: await moduleOf(call.file) });
   };
 
-  for (let i = 0; i < availableParallelism(); i++)
-    idle.push(new Worker(file, { workerData: 'wasi thread' }));
+  const folder = mkdtempSync(join(tmpdir(), 'wick-pool-'));
+  for (let i = 0; i < availableParallelism(); i++) {
+    const wasiFolder = join(folder, String(i));
+    mkdirSync(wasiFolder);
+    idle.push(new Worker(file, { workerData: { wasiFolder } }));
+  }
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   process.on('message', (/** @type {{id: number, call: Call}} */ asked) => {
     waiting.push(asked);
     give();
@@ -140,13 +145,12 @@ async function runCall({ file, args, folders, env }, module, folder) {
   return { code, signal: null, stdout: out, stderr: `${err}${trap}` };
 }
 
-function work() {
-  const folder = mkdtempSync(join(tmpdir(), 'wick-pool-'));
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+/** @param {string} folder for what a program prints */
+function work(folder) {
   parentPort?.on('message', async ({ call, module }) => {
     parentPort?.postMessage(await runCall(call, module, folder));
   });
 }
 
-if (!isMainThread && workerData === 'wasi thread') work();
+if (!isMainThread && workerData?.wasiFolder) work(workerData.wasiFolder);
 else if (process.argv[1] === file && process.argv[2] === 'pool') serve();
