@@ -234,8 +234,8 @@ try {
       'browsers',
       `## Browsers, with and without relaxed SIMD
 
-Prefill and decode are medians in tokens/s of ${options.repetitions} rounds. Each round has ${options.prompt} tokens of prompt and ${options.tokens} tokens
-of answer. The browsers run in turns, in one run. A ratio compares with the model's first row.
+Medians in tokens/s of ${options.repetitions} rounds with ${options.prompt} tokens of prompt and ${options.tokens} of answer. A ratio
+compares with the model's first row.
 
 \`make bench-browsers\`: ${environmentLine(environment)}.
 

@@ -39,9 +39,9 @@ export function writeSection(name, text) {
 
 /** @param {ReturnType<typeof import('./environment.mjs').describeEnvironment>} environment */
 export function environmentLine(environment) {
-  const { cpu, cores, system, node, commit, date, load_average } = environment;
+  const { cpu, cores, node, commit, date, load_average } = environment;
   return (
-    `${cpu}, ${cores} cores, ${system}, Node ${node}, commit ${commit}, ${date.slice(0, 16)} UTC, ` +
+    `${cpu}, ${cores} cores, Node ${node}, commit ${commit}, ${date.slice(0, 16)} UTC, ` +
     `load average ${load_average} at the start`
   );
 }

@@ -347,22 +347,15 @@ function writeDocument(rows, environment, { browser, versions, variant }) {
   const rounds = quick
     ? `Up to ${repetitions} rounds, medians.`
     : `${ROUNDS_MIN} to ${repetitions} rounds, medians, and 95 % bootstrap intervals of the ratio.`;
-  const cold = rows.some(({ phase }) => phase === 'cold_ttft')
-    ? ` The first token of a page counts from
-the navigation, with a prompt of ${COLD_PROMPT_TOKENS} tokens, a new browser context, and the model from loopback.`
-    : '';
   const { head, command } = sections[options.section];
   const isMain = options.section === 'peers';
   writeSection(
     options.section,
     `${head}
 
-How many times as fast as a peer Wick is, over all rows below (above 1 Wick is faster):
-
 ${ratioLines(rows)}
 
-Each engine gets the same file, ${promptTokens} tokens of prompt and
-${newTokens} tokens of answer. The engines run alternately, in one run${isMain ? '' : ' for each model'}. ${rounds}${cold}
+${promptTokens} tokens of prompt and ${newTokens} of answer, one run${isMain ? '' : ' for each model'}. ${rounds}
 
 \`${quick ? 'QUICK=1 ' : ''}${command}\`: ${environmentLine(environment)}. Chromium ${browser.version()},
 ${peers.join(', ')}${variant ? `, whose kernels were those for ${variant}` : ''}.

@@ -19,23 +19,22 @@ const titles = {
 const phases = /** @type {Phase[]} */ (Object.keys(titles));
 const peers = ['llama.cpp', 'wllama'];
 
-/** @param {PeerRow | undefined} row @returns {string[]} the peer's figure, the ratio with its interval */
-function peerCells(row) {
-  if (!row) return ['', ''];
+/** @param {PeerRow | undefined} row @returns {string} the peer's figure, and the ratio with its interval */
+function peerCell(row) {
+  if (!row) return '';
   const interval = row.ratio_ci?.map((end) => end.toFixed(2)).join(' to ');
-  const ratio = row.ratio.toFixed(2);
-  return [digits(row.peer_value), interval ? `${ratio} (${interval})` : ratio];
+  return `${digits(row.peer_value)}, ${row.ratio.toFixed(2)}${interval ? ` (${interval})` : ''}`;
 }
 
 /** @param {PeerRow[]} rows of one phase @returns {string[]} lines of Markdown */
 function phaseTable(rows) {
   const shown = peers.filter((peer) => rows.some((row) => row.peer === peer));
-  const head = ['model', 'type', 'threads', 'Wick', ...shown.flatMap((peer) => [peer, 'ratio'])];
+  const head = ['model', 'threads', 'Wick', ...shown.map((peer) => `${peer}, ratio`)];
   const keyOf = (/** @type {PeerRow} */ { model, type, threads }) =>
-    [model, type, threads].join(' | ');
+    `${model} ${type} | ${threads}`;
   const lines = [...new Set(rows.map(keyOf))].map((key) => {
     const same = rows.filter((row) => keyOf(row) === key);
-    const cells = shown.flatMap((peer) => peerCells(same.find((row) => row.peer === peer)));
+    const cells = shown.map((peer) => peerCell(same.find((row) => row.peer === peer)));
     return `| ${[key, digits(same[0].wick), ...cells].join(' | ')} |`;
   });
   return [`| ${head.join(' | ')} |`, `|${'---|'.repeat(head.length)}`, ...lines];
@@ -87,12 +86,14 @@ function tableOf(section, phase) {
 export function readPhaseTables(section) {
   return phases.flatMap((phase) => {
     const [head, ...lines] = tableOf(section, phase);
-    return lines.flatMap(([model, type, threads, wick, ...cells]) =>
-      head.slice(4).flatMap((peer, i) => {
-        if (i % 2 === 1 || cells[i] === '') return [];
-        const [ratio, ...ends] = (cells[i + 1].match(/[\d.]+/g) ?? []).map(Number);
+    return lines.flatMap(([name, threads, wick, ...cells]) =>
+      head.slice(3).flatMap((title, i) => {
+        if (cells[i] === '') return [];
+        const [model, type] = name.split(' ');
+        const peer = title.replace(', ratio', '');
+        const [peer_value, ratio, ...ends] = (cells[i].match(/[\d.]+/g) ?? []).map(Number);
         const key = { model, type, threads: Number(threads), phase, peer };
-        const values = { wick: Number(wick), peer_value: Number(cells[i]), ratio };
+        const values = { wick: Number(wick), peer_value, ratio };
         return { ...key, ...values, ratio_ci: ends.length === 2 ? [ends[0], ends[1]] : null };
       }),
     );

@@ -79,12 +79,12 @@ export function peersTable(rows) {
 export function hostsTable(rows) {
   const lines = rows.map(
     (row) =>
-      `| ${row.model} | ${row.type} | ${row.threads} | ${row.host} | ${row.kernels} | ${digits(row.prefill)} | ` +
-      `${digits(row.decode)} | ${row.prefill_ratio.toFixed(2)} | ${row.decode_ratio.toFixed(2)} |`,
+      `| ${row.model} ${row.type} | ${row.threads} | ${row.host} | ${row.kernels} | ` +
+      `${digits(row.prefill)}, ${row.prefill_ratio.toFixed(2)} | ${digits(row.decode)}, ${row.decode_ratio.toFixed(2)} |`,
   );
   return [
-    '| model | type | threads | host | kernels | prefill | decode | prefill, ratio | decode, ratio |',
-    '|---|---|---|---|---|---|---|---|---|',
+    '| model | threads | host | kernels | prefill, ratio | decode, ratio |',
+    '|---|---|---|---|---|---|',
     ...lines,
   ].join('\n');
 }

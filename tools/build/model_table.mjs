@@ -29,7 +29,7 @@ function measuredSpeeds() {
     const [, marked = ''] = text.split(`<!-- ${section}: begin -->`);
     const [, decode = ''] = marked.split('### Decode, tokens/s');
     const table = decode.split('###')[0];
-    for (const [, id, type, speed] of table.matchAll(/^\| (\S+) \| (\S+) \| 1 \| ([\d.]+) \|/gm)) {
+    for (const [, id, type, speed] of table.matchAll(/^\| (\S+) (\S+) \| 1 \| ([\d.]+) \|/gm)) {
       const key = `${id} ${type.toUpperCase()}`;
       if (!speeds.has(key)) speeds.set(key, Number(speed));
     }
