@@ -16,7 +16,7 @@ import { describeEnvironment } from './environment.mjs';
 
 const document = resolve(root, 'docs/architectures.md');
 
-/** @typedef {{architecture: string, kind: string, positions: number, largest: number, exact: boolean, refused: string}} Row */
+/** @typedef {{architecture: string, kind: string, largest: number, exact: boolean, refused: string}} Row */
 
 /** @param {Uint8Array} bytes @returns {Float32Array} */
 function floatsOf(bytes) {
@@ -64,7 +64,7 @@ function compare(folder, path, one, kind) {
  */
 function addFile(rows, { arch, model, cases }, folder, kind) {
   const key = `${arch} ${kind}`;
-  const fresh = { architecture: arch, kind, positions: 0, largest: 0 };
+  const fresh = { architecture: arch, kind, largest: 0 };
   const row = rows.get(key) ?? { ...fresh, exact: false, refused: '' };
   rows.set(key, row);
   for (const one of cases) {
@@ -72,7 +72,6 @@ function addFile(rows, { arch, model, cases }, folder, kind) {
       const { largest, exact } = compare(folder, join(folder, model), one, kind);
       row.largest = Math.max(row.largest, largest);
       row.exact ||= exact;
-      row.positions += one.tokens.length;
     } catch (error) {
       const { stderr } = /** @type {any} */ (error);
       if (!/WICK_E_UNSUPPORTED/.test(`${stderr}`)) throw error;
@@ -97,22 +96,25 @@ function measure() {
   return [...rows.values()].sort((a, b) => (a.architecture < b.architecture ? -1 : 1));
 }
 
-/** @param {Row} row */
-function lineOf({ architecture, kind, positions, largest, exact, refused }) {
-  const against = exact ? 'float64' : 'llama.cpp';
-  const off = refused || largest.toExponential(1);
-  const name = `\`${architecture}\`${kind === 'model' ? '' : ` (${kind})`}`;
-  return `| ${name} | ${positions} | ${against} | ${off} |`;
+/** The largest difference of each architecture of a kind, as a paragraph. @param {string} kind @param {boolean} exact */
+function paragraphOf(kind, exact) {
+  const shown = rows.filter((row) => row.kind === kind && row.exact === exact);
+  const one = (/** @type {Row} */ { architecture, largest, refused }) =>
+    `\`${architecture}\` ${refused || largest.toExponential(1)}`;
+  const against = exact ? 'an exact run in float64' : 'llama.cpp';
+  const title = `${kind === 'model' ? 'Language models' : 'Embedders'} against ${against}`;
+  return wrap(`**${title}**: ${shown.map(one).join(', ')}.`);
 }
+
+/** @param {string} text @returns {string} in lines of at most 120 characters, which end after a difference */
+const wrap = (text) => text.replace(/(.{1,119}[,.])(?: |$)/g, '$1\n').trim();
 
 const { values } = parseArgs({ options: { document: { type: 'boolean', default: false } } });
 const rows = measure();
-const table = [
-  '| architecture | positions | against | largest difference |',
-  '|---|---|---|---|',
-  ...rows.map(lineOf),
-].join('\n');
-const counts = `${rows.filter(({ refused }) => !refused).length} of ${rows.length} rows run.`;
+const table = ['model', 'embedder']
+  .flatMap((kind) => [paragraphOf(kind, false), paragraphOf(kind, true)])
+  .join('\n\n');
+const counts = `${rows.filter(({ refused }) => !refused).length} of ${rows.length} run.`;
 const line = environmentLine(describeEnvironment());
 const text = `${table}\n\n${counts} \`node tools/bench/architectures.mjs --document\`: ${line}.`;
 process.stdout.write(`${text}\n`);
