@@ -1,7 +1,7 @@
 // Checks what is included: that a room under src/ sees only itself and the rooms above it, that engine
 // code takes of the C library only what the freestanding web build has, that include/wick.h reads
 // alone, that programs (the command line, the web's exports) use the engine through it, and that the
-// table and the picture of docs/architecture.md show these rooms in this order.
+// list and the picture of docs/architecture.md show these rooms in this order.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -117,6 +117,6 @@ function checkShown(file, text, row) {
 const read = (/** @type {string} */ file) => readFileSync(join(root, file), 'utf8');
 const page = 'docs/architecture.md';
 const picture = 'docs/architecture.svg';
-checkShown(page, read(page).split('\n## ')[1], /^\| `(\w+)` \|/gm);
+checkShown(page, read(page).split('\n## ')[1], /^- `(\w+)`:/gm);
 checkShown(picture, read(picture), /class="room".*?class="name"[^>]*>(\w+)</g);
 if (faults > 0) process.exit(1);
