@@ -123,7 +123,7 @@ const imports = [
 ];
 
 let faults = 0;
-/** What the page has for each room, in one line: what it is for, what it imports, where to begin reading. */
+/** The list items of the page, each in one line: a room, its subject, its imports, where to begin reading. */
 const items = readFileSync(join(root, 'docs/architecture.md'), 'utf8')
   .replaceAll('\n  ', ' ')
   .split('\n');

@@ -481,17 +481,14 @@ function rangeOf({ min, max }) {
   return min === ABOVE_0 ? 'above 0' : `at least ${min}`;
 }
 
-/** Rows of docs/guide/sampling.md. */
-const optionRows = () => [
-  '| option | default | range | what it does |',
-  '| --- | --- | --- | --- |',
-  ...numbers.map(([name, option]) => {
+/** Items of docs/guide/sampling.md: the option, its default, its range, what it does. */
+const optionItems = () =>
+  numbers.map(([name, option]) => {
     const { off, byDefault = off, source, values = [] } = option;
     const words = values.map(([value, meaning]) => `${value}: ${meaning}`).join(', ');
     const meaning = `${meaningInJs(name, option, words)}${source ? ` (${source})` : ''}`;
-    return `| \`${jsOf(name, option)}\` | ${byDefault} | ${rangeOf(option)} | ${meaning} |`;
-  }),
-];
+    return `- \`${jsOf(name, option)}\` (${byDefault}; ${rangeOf(option)}): ${meaning}`;
+  });
 
 /** Files that are made as a whole. @returns {[file: string, lines: string[]][]} */
 export const optionFiles = () => [
@@ -508,5 +505,5 @@ export const optionParts = () => [
   ['js/index.d.ts', 'fields', fieldTypes()],
   ['js/index.d.ts', 'flags', flagTypes()],
   ['js/index.d.ts', 'flag fields', flagFieldTypes()],
-  ['docs/guide/sampling.md', 'options', optionRows()],
+  ['docs/guide/sampling.md', 'options', optionItems()],
 ];
