@@ -10,13 +10,12 @@ import { digits } from './rows.mjs';
  *   peer_value: number, ratio: number, ratio_ci: [number, number] | null}} PeerRow
  */
 
-/** @type {Record<Phase, string>} */
-const titles = {
-  decode: 'Decode, tokens/s',
-  prefill: 'Prefill, tokens/s',
-  cold_ttft: 'First token of a page that opens for the first time, ms',
-};
-const phases = /** @type {Phase[]} */ (Object.keys(titles));
+/** The tables: their titles, and the phases that share one. @type {[title: string, phases: Phase[]][]} */
+const tables = [
+  ['Tokens/s', ['decode', 'prefill']],
+  ['First token of a page that opens for the first time, ms', ['cold_ttft']],
+];
+const phases = tables.flatMap(([, shared]) => shared);
 const peers = ['llama.cpp', 'wllama'];
 
 /** @param {PeerRow | undefined} row @returns {string} the peer's figure, and the ratio with its interval */
@@ -26,26 +25,42 @@ function peerCell(row) {
   return `${digits(row.peer_value)}, ${row.ratio.toFixed(2)}${interval ? ` (${interval})` : ''}`;
 }
 
-/** @param {PeerRow[]} rows of one phase @returns {string[]} lines of Markdown */
-function phaseTable(rows) {
-  const shown = peers.filter((peer) => rows.some((row) => row.peer === peer));
-  const head = ['model', 'threads', 'Wick', ...shown.map((peer) => `${peer}, ratio`)];
+/** @param {PeerRow[]} rows @param {Phase[]} shared phases of one table @returns {string[]} lines of Markdown */
+function phaseTable(rows, shared) {
+  const isOf = (/** @type {Phase} */ phase) => (/** @type {PeerRow} */ row) => row.phase === phase;
+  const columns = shared
+    .filter((phase) => rows.some(isOf(phase)))
+    .map((phase) => ({
+      phase,
+      shown: peers.filter((peer) => rows.filter(isOf(phase)).some((row) => row.peer === peer)),
+    }));
+  const head = columns.flatMap(({ phase, shown }) => [
+    phase === 'cold_ttft' ? 'Wick' : `${phase}: Wick`,
+    ...shown.map((peer) => `${peer}, ratio`),
+  ]);
   const keyOf = (/** @type {PeerRow} */ { model, type, threads }) =>
     `${model} ${type} | ${threads}`;
   const lines = [...new Set(rows.map(keyOf))].map((key) => {
-    const same = rows.filter((row) => keyOf(row) === key);
-    const cells = shown.map((peer) => peerCell(same.find((row) => row.peer === peer)));
-    return `| ${[key, digits(same[0].wick), ...cells].join(' | ')} |`;
+    const cells = columns.flatMap(({ phase, shown }) => {
+      const same = rows.filter((row) => keyOf(row) === key && row.phase === phase);
+      const wick = same.length > 0 ? digits(same[0].wick) : '';
+      return [wick, ...shown.map((peer) => peerCell(same.find((row) => row.peer === peer)))];
+    });
+    return `| ${[key, ...cells].join(' | ')} |`;
   });
-  return [`| ${head.join(' | ')} |`, `|${'---|'.repeat(head.length)}`, ...lines];
+  const titles = ['model', 'threads', ...head];
+  return [`| ${titles.join(' | ')} |`, `|${'---|'.repeat(titles.length)}`, ...lines];
 }
 
 /** @param {PeerRow[]} rows @returns {string} Markdown */
 export function phaseTables(rows) {
-  return phases
-    .map((phase) => ({ phase, of: rows.filter((row) => row.phase === phase) }))
+  return tables
+    .map(([title, shared]) => ({
+      ...{ title, shared },
+      of: rows.filter(({ phase }) => shared.includes(phase)),
+    }))
     .filter(({ of }) => of.length > 0)
-    .map(({ phase, of }) => [`### ${titles[phase]}`, '', ...phaseTable(of)].join('\n'))
+    .map(({ title, shared, of }) => [`### ${title}`, '', ...phaseTable(of, shared)].join('\n'))
     .join('\n\n');
 }
 
@@ -69,10 +84,10 @@ export function ratioLines(rows) {
     .join('\n');
 }
 
-/** @param {string} section @param {Phase} phase @returns {string[][]} the cells of its table, head first */
-function tableOf(section, phase) {
+/** @param {string} section @param {string} title @returns {string[][]} the cells of its table, head first */
+function tableOf(section, title) {
   const lines = section.split('\n');
-  const from = lines.indexOf(`### ${titles[phase]}`) + 1;
+  const from = lines.indexOf(`### ${title}`) + 1;
   if (from === 0) return [];
   const after = lines.findIndex((line, i) => i >= from && line !== '' && !line.startsWith('|'));
   return lines
@@ -82,20 +97,27 @@ function tableOf(section, phase) {
     .map((cells) => cells.map((cell) => cell.trim()));
 }
 
-/** @param {string} section that `phaseTables` wrote @returns {PeerRow[]} */
+/** @param {string} section that `phaseTables` wrote @returns {PeerRow[]} in the order of phases */
 export function readPhaseTables(section) {
-  return phases.flatMap((phase) => {
-    const [head, ...lines] = tableOf(section, phase);
-    return lines.flatMap(([name, threads, wick, ...cells]) =>
-      head.slice(3).flatMap((title, i) => {
-        if (cells[i] === '') return [];
-        const [model, type] = name.split(' ');
-        const peer = title.replace(', ratio', '');
-        const [peer_value, ratio, ...ends] = (cells[i].match(/[\d.]+/g) ?? []).map(Number);
+  const rows = tables.flatMap(([title, shared]) => {
+    const [head = [], ...lines] = tableOf(section, title);
+    return lines.flatMap(([name, threads, ...cells]) => {
+      const [model, type] = name.split(' ');
+      let [phase] = shared;
+      let wick = 0;
+      return cells.flatMap((cell, i) => {
+        const [peer, isPeer] = head[i + 2].split(', ');
+        if (!isPeer) {
+          phase = shared.find((one) => peer.startsWith(one)) ?? phase;
+          wick = Number(cell);
+        }
+        if (!isPeer || cell === '') return [];
+        const [peer_value, ratio, ...ends] = (cell.match(/[\d.]+/g) ?? []).map(Number);
         const key = { model, type, threads: Number(threads), phase, peer };
-        const values = { wick: Number(wick), peer_value, ratio };
-        return { ...key, ...values, ratio_ci: ends.length === 2 ? [ends[0], ends[1]] : null };
-      }),
-    );
+        const ratio_ci = /** @type {[number, number] | null} */ (ends.length === 2 ? ends : null);
+        return { ...key, wick, peer_value, ratio, ratio_ci };
+      });
+    });
   });
+  return phases.flatMap((phase) => rows.filter((row) => row.phase === phase));
 }

@@ -27,7 +27,7 @@ function measuredSpeeds() {
   const speeds = new Map();
   for (const section of ['people', 'peers']) {
     const [, marked = ''] = text.split(`<!-- ${section}: begin -->`);
-    const [, decode = ''] = marked.split('### Decode, tokens/s');
+    const [, decode = ''] = marked.split('### Tokens/s');
     const table = decode.split('###')[0];
     for (const [, id, type, speed] of table.matchAll(/^\| (\S+) (\S+) \| 1 \| ([\d.]+) \|/gm)) {
       const key = `${id} ${type.toUpperCase()}`;
