@@ -90,7 +90,7 @@ try {
       'together',
       `## Several sequences at once
 
-Several requests decode at once and share each pass. The figures are medians of ${options.repetitions} rounds with ${tokens} tokens a request.
+Medians of ${options.repetitions} rounds with ${tokens} tokens a request.
 
 \`node tools/bench/batch.mjs --document\`: ${environmentLine(environment)}.
 

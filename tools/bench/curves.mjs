@@ -118,25 +118,12 @@ function contextTable(contexts) {
   ].join('\n');
 }
 
-/** @param {Awaited<ReturnType<typeof measureSizes>>} sizes */
-function sizeTable(sizes) {
-  return [
-    '| model | weights, MB | prefill tok/s | decode tok/s | weights read, GB/s |',
-    '|---|---|---|---|---|',
-    ...sizes.map(
-      ({ model, megabytes, prefill, decode }) =>
-        `| ${model} | ${megabytes.toFixed(1)} | ${prefill.toFixed(1)} | ${decode.toFixed(1)} | ` +
-        `${((megabytes * decode) / 1000).toFixed(1)} |`,
-    ),
-  ].join('\n');
-}
-
 const environment = describeEnvironment();
 const contexts = await measureContexts();
 const sizes = await measureSizes();
 const text = `## Cost against context and model size
 
-The engine runs in Node (threads: ${threads}) and decodes ${NEW_TOKENS} tokens at the end of the context. The figures are medians
+The engine runs in Node (threads: ${threads}) and decodes ${NEW_TOKENS} tokens at the end of the context; medians
 (repetitions: ${repetitions}; 1 above ${REPEATED_PROMPT_MAX} tokens of context).
 
 \`make bench-curves\`: ${environmentLine(environment)}.
@@ -146,10 +133,6 @@ The model is ${options['context-model'].replace(':', ' ')}:
 ${contextTable(contexts)}
 
 ![Milliseconds a decoded token against the length of the context](benchmarks-context.svg)
-
-Models of several sizes, with 128 tokens of prompt:
-
-${sizeTable(sizes)}
 
 ![Milliseconds a decoded token against the size of the weights](benchmarks-size.svg)`;
 console.log(text);

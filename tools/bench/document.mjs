@@ -42,6 +42,6 @@ export function environmentLine(environment) {
   const { cpu, cores, node, commit, date, load_average } = environment;
   return (
     `${cpu}, ${cores} cores, Node ${node}, commit ${commit}, ${date.slice(0, 16)} UTC, ` +
-    `load average ${load_average} at the start`
+    `load average ${load_average}`
   );
 }

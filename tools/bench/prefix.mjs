@@ -96,8 +96,7 @@ if (options.document) {
     'prefix',
     `## Prompts with the same beginning
 
-The prefix cache keeps the keys and values of a prompt's beginning for the next prompt that begins with the same tokens.
-The figures are medians of ${options.repetitions} rounds.
+Medians of ${options.repetitions} rounds.
 
 \`node tools/bench/prefix.mjs --document\`: ${environmentLine(environment)}.
 

@@ -151,8 +151,7 @@ if (options.document) {
     'speculation',
     `## Speculative decoding
 
-The engine proposes tokens that followed the same words earlier in the text, and one pass checks up to 15 of them. The
-answers are forced upon random weights. The figures are medians of ${options.repetitions} rounds.
+One pass checks up to 15 proposed tokens. The answers are forced upon random weights. Medians of ${options.repetitions} rounds.
 
 \`node tools/bench/speculation.mjs --document\`: ${environmentLine(environment)}.
 
