@@ -234,7 +234,7 @@ try {
       'browsers',
       `## Browsers, with and without relaxed SIMD
 
-Medians in tokens/s of ${options.repetitions} rounds with ${options.prompt} tokens of prompt and ${options.tokens} of answer. A ratio
+Medians in tokens/s of ${options.repetitions} rounds with ${options.prompt} tokens of prompt and ${options.tokens} of answer, threads: ${threads}. A ratio
 compares with the model's first row.
 
 \`make bench-browsers\`: ${environmentLine(environment)}.

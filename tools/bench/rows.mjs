@@ -79,12 +79,10 @@ export function peersTable(rows) {
 export function hostsTable(rows) {
   const lines = rows.map(
     (row) =>
-      `| ${row.model} ${row.type} | ${row.threads} | ${row.host} | ${row.kernels} | ` +
+      `| ${row.model} ${row.type} | ${row.host} | ` +
       `${digits(row.prefill)}, ${row.prefill_ratio.toFixed(2)} | ${digits(row.decode)}, ${row.decode_ratio.toFixed(2)} |`,
   );
-  return [
-    '| model | threads | host | kernels | prefill, ratio | decode, ratio |',
-    '|---|---|---|---|---|---|',
-    ...lines,
-  ].join('\n');
+  return ['| model | host | prefill, ratio | decode, ratio |', '|---|---|---|---|', ...lines].join(
+    '\n',
+  );
 }

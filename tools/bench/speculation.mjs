@@ -141,10 +141,7 @@ for (const text of await tokenized([codeEdit(), jsonEdit(), prose()])) {
 }
 const { passUs } = await engine.stats();
 const costs = passUs.map((us) => (us === 0 ? '-' : (us / passUs[0]).toFixed(2)));
-lines.push(
-  '',
-  `A pass of 1 to ${passUs.length} rows takes so many times the time of a pass of one row: ${costs.join(', ')}.`,
-);
+console.log(`time of a pass of 1 to ${passUs.length} rows, of one row: ${costs.join(', ')}`);
 console.log(`${JSON.stringify(environment)}\n${lines.join('\n')}`);
 if (options.document) {
   writeSection(
