@@ -94,7 +94,7 @@ describe('errors of the engine', () => {
     503: 'server_error',
   });
   const text = readFileSync(join(root, 'docs/guide/server.md'), 'utf8');
-  const rows = [...text.matchAll(/^\| `([A-Z_]+)` \| (\d+)(, `Retry-After`)? \| `(\w+)` \|$/gm)];
+  const rows = [...text.matchAll(/^- `([A-Z_]+)`: (\d+)( with `Retry-After`)?, `(\w+)`$/gm)];
   const documented = rows.map(([, code, status, retry, name]) => ({
     ...{ code, status: Number(status), retry: retry ? '1' : null, name },
   }));
