@@ -1,6 +1,6 @@
 // include/options.mjs — the options of a request, once for all hosts. `make layout` makes of it src/base/options.h,
 // js/base/option_table.js and the marked parts of include/wick.h and js/index.d.ts; `make check-quick` fails when one
-// of them is of another table than this one. docs/architecture.md says how a sampler is added.
+// of them is of another table than this one. docs/extending.md says how a sampler is added.
 
 /** The greatest number where none is given: a float's, with room for rounding. */
 export const FLOAT_MAX = 3.4e38;

@@ -19,7 +19,8 @@ const kernelHeaders = ['wasm_simd128.h', 'simde/'];
 
 /**
  * The headers that programs outside of the engine may include in addition to include/wick.h and
- * their own files (docs/architecture.md says why).
+ * their own files: base and platform for the host; format, quantize and media for commands that read,
+ * write or encode files without an engine.
  * @type {[file: RegExp, headers: RegExp][]}
  */
 const outside = [
