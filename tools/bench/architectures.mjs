@@ -96,17 +96,18 @@ function measure() {
   return [...rows.values()].sort((a, b) => (a.architecture < b.architecture ? -1 : 1));
 }
 
-/** The largest difference of each architecture of a kind, as a paragraph. @param {string} kind @param {boolean} exact */
+/** The architectures of a kind with their largest difference, as a paragraph. @param {string} kind @param {boolean} exact */
 function paragraphOf(kind, exact) {
   const shown = rows.filter((row) => row.kind === kind && row.exact === exact);
-  const one = (/** @type {Row} */ { architecture, largest, refused }) =>
-    `\`${architecture}\` ${refused || largest.toExponential(1)}`;
+  const one = (/** @type {Row} */ { architecture, refused }) =>
+    `\`${architecture}\`${refused && ` (${refused})`}`;
+  const largest = Math.max(...shown.map((row) => row.largest)).toExponential(1);
   const against = exact ? 'an exact run in float64' : 'llama.cpp';
   const title = `${kind === 'model' ? 'Language models' : 'Embedders'} against ${against}`;
-  return wrap(`**${title}**: ${shown.map(one).join(', ')}.`);
+  return wrap(`**${title}**, at most ${largest}: ${shown.map(one).join(', ')}.`);
 }
 
-/** @param {string} text @returns {string} in lines of at most 120 characters, which end after a difference */
+/** @param {string} text @returns {string} in lines of at most 120 characters, which end after a name */
 const wrap = (text) => text.replace(/(.{1,119}[,.])(?: |$)/g, '$1\n').trim();
 
 const { values } = parseArgs({ options: { document: { type: 'boolean', default: false } } });

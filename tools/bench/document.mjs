@@ -39,9 +39,7 @@ export function writeSection(name, text) {
 
 /** @param {ReturnType<typeof import('./environment.mjs').describeEnvironment>} environment */
 export function environmentLine(environment) {
-  const { cpu, cores, node, commit, date, load_average } = environment;
-  return (
-    `${cpu}, ${cores} cores, Node ${node}, commit ${commit}, ${date.slice(0, 16)} UTC, ` +
-    `load average ${load_average}`
-  );
+  const { cores, node, commit, date, load_average } = environment;
+  const cpu = environment.cpu.replace(/\((R|TM)\)|\b(Processor|CPU)\b|@/g, '').replace(/\s+/g, ' ');
+  return `${cpu.trim()}, ${cores} cores, Node ${node}, commit ${commit}, ${date.slice(0, 10)}, load ${load_average}`;
 }

@@ -135,8 +135,10 @@ function report({ samples, vectors }) {
     ratio(samples[ours], samples[theirs], 'processor'),
     least,
   ]);
-  const table = (/** @type {unknown[][]} */ [head, ...rows]) =>
-    [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n');
+  const table = (/** @type {unknown[][]} */ rows) => {
+    const [head, ...others] = rows.map((row) => `| ${row.join(' | ')} |`);
+    return [head, `|${'---|'.repeat(rows[0].length)}`, ...others].join('\n');
+  };
   return [
     table([['engine', 'ms', 'processor ms', 'least cosine'], ...all]),
     table([['times as fast', 'by the clock', 'by processor time', 'wanted'], ...ratios]),

@@ -18,12 +18,12 @@ import { launchChromium } from '../../tests/support/browsers.mjs';
 import { root } from '../../tests/support/locate.mjs';
 import { serve } from '../serve.mjs';
 import { measureCold, openPage } from './browser_peer.mjs';
-import { environmentLine, writeSection } from './document.mjs';
+import { environmentLine, readSection, writeSection } from './document.mjs';
 import { describeEnvironment } from './environment.mjs';
 import { makeModel, modelFolder, peopleModels, realModels } from './models.mjs';
 import { nativeVersion, openNative } from './native_peer.mjs';
 import { writePeersPicture } from './peers_picture.mjs';
-import { phaseTables, ratioLines } from './peers_tables.mjs';
+import { phaseTables, ratioLines, readPhaseTables } from './peers_tables.mjs';
 import { makePrompt } from './prompts.mjs';
 import { compareSamples, peersFile, peersTable } from './rows.mjs';
 import { closeAll, doEach, LATE, takeTurns, withinLimit } from './turns.mjs';
@@ -362,7 +362,7 @@ ${peers.join(', ')}${variant ? `, whose kernels were those for ${variant}` : ''}
 
 ${phaseTables(rows)}`,
   );
-  if (isMain) writePeersPicture(rows);
+  if (isMain) writePeersPicture(readPhaseTables(readSection('peers')));
 }
 
 const versions = findPeers();

@@ -18,11 +18,11 @@ const tables = [
 const phases = tables.flatMap(([, shared]) => shared);
 const peers = ['llama.cpp', 'wllama'];
 
-/** @param {PeerRow | undefined} row @returns {string} the peer's figure, and the ratio with its interval */
+/** @param {PeerRow | undefined} row @returns {string} the ratio with its interval */
 function peerCell(row) {
   if (!row) return '';
   const interval = row.ratio_ci?.map((end) => end.toFixed(2)).join(' to ');
-  return `${digits(row.peer_value)}, ${row.ratio.toFixed(2)}${interval ? ` (${interval})` : ''}`;
+  return `${row.ratio.toFixed(2)}${interval ? ` (${interval})` : ''}`;
 }
 
 /** @param {PeerRow[]} rows @param {Phase[]} shared phases of one table @returns {string[]} lines of Markdown */
@@ -36,7 +36,7 @@ function phaseTable(rows, shared) {
     }));
   const head = columns.flatMap(({ phase, shown }) => [
     phase === 'cold_ttft' ? 'Wick' : `${phase}: Wick`,
-    ...shown.map((peer) => `${peer}, ratio`),
+    ...shown.map((peer) => `vs ${peer}`),
   ]);
   const keyOf = (/** @type {PeerRow} */ { model, type, threads }) =>
     `${model} ${type} | ${threads}`;
@@ -106,13 +106,14 @@ export function readPhaseTables(section) {
       let [phase] = shared;
       let wick = 0;
       return cells.flatMap((cell, i) => {
-        const [peer, isPeer] = head[i + 2].split(', ');
-        if (!isPeer) {
-          phase = shared.find((one) => peer.startsWith(one)) ?? phase;
+        const [, peer] = /^vs (.+)/.exec(head[i + 2]) ?? [];
+        if (!peer) {
+          phase = shared.find((one) => head[i + 2].startsWith(one)) ?? phase;
           wick = Number(cell);
         }
-        if (!isPeer || cell === '') return [];
-        const [peer_value, ratio, ...ends] = (cell.match(/[\d.]+/g) ?? []).map(Number);
+        if (!peer || cell === '') return [];
+        const [ratio, ...ends] = (cell.match(/[\d.]+/g) ?? []).map(Number);
+        const peer_value = phase === 'cold_ttft' ? wick * ratio : wick / ratio;
         const key = { model, type, threads: Number(threads), phase, peer };
         const ratio_ci = /** @type {[number, number] | null} */ (ends.length === 2 ? ends : null);
         return { ...key, wick, peer_value, ratio, ratio_ci };
