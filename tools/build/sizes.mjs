@@ -74,9 +74,9 @@ export function chatPageBytes(site) {
   return files.reduce((sum, name) => sum + gzippedBytes(join(site, name)), 0);
 }
 
-/** @returns {Map<string, number>} the rows of docs/sizes.md */
+/** @returns {Map<string, number>} the lines of docs/sizes.md */
 function tableSizes() {
-  const rows = readFileSync(document, 'utf8').matchAll(/^\| (.+?) \| ([\d,]+) \|/gm);
+  const rows = readFileSync(document, 'utf8').matchAll(/^- (.+?): ([\d,]+)/gm);
   return new Map(
     [...rows].map(([, name, bytes]) => [
       name.replaceAll('`', ''),
@@ -126,11 +126,10 @@ async function writeTable() {
   const rows = [...sizes].map(([name, bytes]) => {
     const goal = goalOf(name);
     const shown = name.includes('/') ? `\`${name}\`` : name;
-    return `| ${shown} | ${digits(bytes)} | ${goal ? digits(goal) : ''} |\n`;
+    return `- ${shown}: ${digits(bytes)}${goal ? ` (${digits(goal)})` : ''}\n`;
   });
-  const text = readFileSync(document, 'utf8');
-  const [head] = text.split(/^\| /m);
-  writeFileSync(document, `${head}| file | bytes | goal |\n|---|---:|---:|\n${rows.join('')}`);
+  const [head] = readFileSync(document, 'utf8').split(/^- /m);
+  writeFileSync(document, `${head}${rows.join('')}`);
 }
 
 /** @param {Map<string, number>} sizes */
