@@ -196,6 +196,15 @@ static bool has_example(const reply_form *form) {
   return has;
 }
 
+// Tells lines as a block of code in Markdown.
+static void tell_indented(const char *lines) {
+  while (*lines != '\0') {
+    const size_t length = strcspn(lines, "\n");
+    tell("%s%.*s\n", length == 0 ? "" : "    ", (int)length, lines);
+    lines += length + 1;
+  }
+}
+
 TEST(every_form_is_in_the_documentation) {
   tell(
       "# Formats of tool calls\n\n"
@@ -205,13 +214,15 @@ TEST(every_form_is_in_the_documentation) {
       "`tests/c/reply/hold_forms_test.c` writes this page from the table in\n"
       "`src/reply/forms.c` and checks every example.\n");
   for (uint32_t i = 0; i < FORM_COUNT; i++) {
-    tell("\n%s (`%s`):\n\n~~~text\n%s%s\n~~~\n", FAMILIES[i],
-         strstr(FORMS[i].trait, "```") == NULL ? FORMS[i].trait : "Action:", FORMS[i].open,
-         FORMS[i].rest);
+    tell("\n%s (`%s`):\n\n", FAMILIES[i],
+         strstr(FORMS[i].trait, "```") == NULL ? FORMS[i].trait : "Action:");
+    char example[TEXT_BYTES_MAX];
+    snprintf(example, sizeof example, "%s%s\n", FORMS[i].open, FORMS[i].rest);
+    tell_indented(example);
   }
   tell(
-      "\ngpt-oss (`<|message|>`):\n\n~~~text\n<|channel|>commentary "
-      "to=functions.weather <|constrain|>json<|message|>" ARGS "\n~~~\n");
+      "\ngpt-oss (`<|message|>`):\n\n    <|channel|>commentary "
+      "to=functions.weather <|constrain|>json<|message|>" ARGS "\n");
   for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
     if (!CHECK(has_example(&REPLY_FORMS[i]))) printf("# %s\n", REPLY_FORMS[i].open);
   }
