@@ -90,7 +90,7 @@ describe('requests of clients', () => {
 
 describe('the document of tested clients', () => {
   const text = readFileSync(join(root, 'docs/guide/server.md'), 'utf8');
-  const rows = [...text.matchAll(/^\| .*\(`([\w@/-]+)`\) \| ([\d.]+) \|/gm)];
+  const rows = [...text.matchAll(/^- .*\(`([\w@/-]+)`\) ([\d.]+):/gm)];
 
   test('has the versions of the lock files', () => {
     const read = (/** @type {string} */ path) => readFileSync(join(root, path), 'utf8');

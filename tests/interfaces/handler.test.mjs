@@ -94,10 +94,13 @@ describe('errors of the engine', () => {
     503: 'server_error',
   });
   const text = readFileSync(join(root, 'docs/guide/server.md'), 'utf8');
-  const rows = [...text.matchAll(/^- `([A-Z_]+)`: (\d+)( with `Retry-After`)?, `(\w+)`$/gm)];
-  const documented = rows.map(([, code, status, retry, name]) => ({
-    ...{ code, status: Number(status), retry: retry ? '1' : null, name },
-  }));
+  const rows = [...text.matchAll(/^- (\d+)( with `Retry-After`)?: ((?:.|\n {2})+)$/gm)];
+  const documented = rows.flatMap(([, status, retry, list]) =>
+    [...list.matchAll(/`([A-Z_]+)`(?:\s+\(`(\w+)`\))?/g)].map(([, code, name]) => ({
+      ...{ code, status: Number(status), retry: retry ? '1' : null },
+      name: name ?? code.toLowerCase(),
+    })),
+  );
 
   const question = { query: 'a', documents: ['b'] };
 
