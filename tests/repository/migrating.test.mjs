@@ -20,15 +20,16 @@ const folder = join(root, 'build/migrating'); // within the package, which finds
 mkdirSync(folder, { recursive: true });
 after(() => rmSync(folder, { recursive: true }));
 
-/** The sections: their names, tables and programs. */
+/** The sections: their names, lists and programs. */
 const sections = page
   .split(/^## /m)
   .slice(1)
   .map((text) => ({
     name: text.slice(0, text.indexOf('\n')),
-    rows: [...text.matchAll(/^\| (.+) \| (.+) \|$/gm)]
-      .slice(1)
-      .map(([, one, other]) => [one, other]),
+    rows: [...text.matchAll(/^- ((?:`[^`]*`|[^`:\n])+): (.+)$/gm)].map(([, one, other]) => [
+      one,
+      other,
+    ]),
     lines: (/^```diff\n(.*?)^```$/ms.exec(text)?.[1] ?? '')
       .split('\n')
       .filter((line) => line !== ''),
