@@ -35,7 +35,8 @@ export class ModulePart {
   }
 
   /** Several may wait for one. After a failure the next one tries again. @returns {Promise<void>} */
-  load() {
+  async load() {
+    if (this.isReady) return;
     const load = /** @type {() => Promise<WebAssembly.Module>} */ (this.#source);
     this.#loading ??= load()
       .catch((error) => {
@@ -45,7 +46,7 @@ export class ModulePart {
       .finally(() => {
         this.#loading = undefined;
       });
-    return this.#loading;
+    await this.#loading;
   }
 
   /** @param {WebAssembly.Module} module */

@@ -29,6 +29,13 @@ async function assertHolds(engine) {
   assert.match(await engine.generate('Is it?', yesOrNo).text(), /^(yes|no)$/);
 }
 
+/** Of a grammar that takes longer to compile than a step may. @param {any} engine */
+async function assertSlices(engine) {
+  const regex = '(a|b)*a(a|b){14}';
+  const options = { regex, temperature: 0, maxTokens: 4 };
+  assert.match(await engine.generate('It is ', options).text(), /^[ab]+$/);
+}
+
 test('it is fetched once, by the first request with a grammar', async (t) => {
   /** @type {string[]} */
   const fetched = [];
@@ -52,6 +59,7 @@ test('it is fetched once, by the first request with a grammar', async (t) => {
   assert.equal(fetched.length, 2);
   assert.match(fetched[1], /-single-grammar\.wasm$/);
   await assertHolds(engine);
+  await assertSlices(engine);
   assert.equal(fetched.length, 2);
 });
 
@@ -85,7 +93,9 @@ test('grammarWasm: bytes, a module, a response, an address', async (t) => {
   const module = moduleOf('simd128-single-grammar');
   const address = pathToFileURL(file('simd128-single-grammar'));
   for (const grammarWasm of [bytes, module, new Response(bytes), address, address.href]) {
-    await assertHolds(await openEngine(t, { file: modelPath, wasm, grammarWasm }));
+    const engine = await openEngine(t, { file: modelPath, wasm, grammarWasm });
+    await assertHolds(engine);
+    await assertSlices(engine);
   }
   const without = await openEngine(t, { file: modelPath, wasm });
   await assert.rejects(without.generate('Is it?', yesOrNo).text(), (/** @type {any} */ error) => {
@@ -108,6 +118,7 @@ test('at the edge it is given, or a request is refused by name', async () => {
   const grammarWasm = moduleOf('simd128-single-grammar');
   const engine = await createEdgeEngine({ wasm, grammarWasm, bytes });
   await assertHolds(/** @type {any} */ (engine));
+  await assertSlices(engine);
   await engine.close();
   for (const [second, words] of /** @type {const} */ ([
     [undefined, /give createEngine grammarWasm/],
