@@ -7,6 +7,9 @@ const needed = ['document', 'frame', 'iframe', 'worker', 'sharedworker'];
 /** As much of the ServiceWorkerGlobalScope as is used. */
 const scope = /** @type {any} */ (globalThis);
 
+/** `isolate-worker.js?credentialless`: files of other origins load without a header, and without cookies. */
+const embedder = scope.location.search === '?credentialless' ? 'credentialless' : 'require-corp';
+
 scope.addEventListener('install', () => scope.skipWaiting());
 scope.addEventListener('activate', (/** @type {any} */ event) => {
   event.waitUntil(scope.clients.claim());
@@ -15,5 +18,5 @@ scope.addEventListener('fetch', (/** @type {any} */ event) => {
   const { request } = event;
   const isOwn = new URL(request.url).origin === scope.location.origin;
   if (request.method !== 'GET' || !isOwn || !needed.includes(request.destination)) return;
-  event.respondWith(fetch(request).then(isolated));
+  event.respondWith(fetch(request).then((response) => isolated(response, embedder)));
 });

@@ -1,7 +1,24 @@
 // js/isolate/isolate_page.js — registers the service worker that isolates the page, and reloads the page once for it.
 
-/** Set in the tab from the reload until the page is isolated: a second reload would not help. */
+/**
+ * When the tab was reloaded. It is removed when the page is isolated, but Chromium's pages with other headers still see it, and then
+ * the worker may be gone.
+ */
 const RELOADED = 'wick-llm isolate';
+/** A page that the worker does not control so long after a reload can be reloaded again. */
+const RELOAD_MS_MIN = 60_000;
+
+/**
+ * Registering another file for the same pages would replace a site's own service worker, and that one this in turn.
+ * @param {ServiceWorkerContainer} serviceWorker
+ * @param {URL} address of the worker that isolates; its search may have changed
+ * @returns {Promise<boolean>} whether another service worker has this page
+ */
+async function isTaken(serviceWorker, address) {
+  const found = await serviceWorker.getRegistration();
+  const worker = found?.installing ?? found?.waiting ?? found?.active;
+  return worker ? new URL(worker.scriptURL).pathname !== address.pathname : false;
+}
 
 /** @param {ServiceWorkerRegistration} registration @returns {Promise<boolean>} whether its worker can answer requests */
 async function isActive({ installing, waiting, active }) {
@@ -14,11 +31,16 @@ async function isActive({ installing, waiting, active }) {
   return true;
 }
 
-/** @returns {boolean} whether this is the first reload; a tab that cannot remember it is not reloaded */
-function remember() {
+/**
+ * @param {boolean} isControlled this page came by way of a service worker
+ * @returns {boolean} whether a reload may help; a tab that cannot remember it is not reloaded
+ */
+function remember(isControlled) {
   try {
-    if (sessionStorage.getItem(RELOADED) !== null) return false;
-    sessionStorage.setItem(RELOADED, '1');
+    const last = sessionStorage.getItem(RELOADED);
+    if (last !== null && (isControlled || Math.abs(Date.now() - Number(last)) < RELOAD_MS_MIN))
+      return false;
+    sessionStorage.setItem(RELOADED, String(Date.now()));
     return true;
   } catch {
     return false;
@@ -46,11 +68,13 @@ export async function isolate({ worker = 'isolate-worker.js' } = {}) {
   const { document, navigator, location } = globalThis;
   // a frame is isolated only if the page around it is
   if (!document || !navigator.serviceWorker || window.top !== window) return false;
+  const isControlled = navigator.serviceWorker.controller !== null;
   try {
     const address = new URL(worker, document.baseURI);
+    if (await isTaken(navigator.serviceWorker, address)) return false;
     const registration = await navigator.serviceWorker.register(address);
     if (!location.href.startsWith(registration.scope)) return false;
-    if (!(await isActive(registration)) || !remember()) return false;
+    if (!(await isActive(registration)) || !remember(isControlled)) return false;
   } catch {
     return false; // private windows, and pages that are not from HTTPS or localhost
   }

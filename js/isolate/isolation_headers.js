@@ -1,17 +1,26 @@
 // js/isolate/isolation_headers.js — the headers that give a page shared memory, and so threads, where its server sets none.
 
 const EMBEDDER = 'Cross-Origin-Embedder-Policy';
+const OPENER = 'Cross-Origin-Opener-Policy';
+
+/** @param {Headers} headers @param {string} name @param {string[]} values @returns {boolean} whether it has one of them, with or without parameters */
+const hasOne = (headers, name, values) =>
+  values.includes((headers.get(name) ?? '').split(';')[0].trim());
 
 /**
- * For a service worker: what a page, or a worker of it, is answered with.
+ * For a service worker: what a page, or a worker of it, is answered with. Pages of every status, because a host without rules for
+ * addresses answers those of a single-page application with its error page.
  * @param {Response} response
- * @returns {Response} the same with the headers; unchanged if it has them, if it is a failure, and if it cannot be read
+ * @param {'require-corp' | 'credentialless'} [embedder] the policy, unless the server's own isolates
+ * @returns {Response} the same with the headers; unchanged if it has them, and if it cannot be read
  */
-export function isolated(response) {
-  const { status, statusText, headers, type } = response;
-  if (headers.has(EMBEDDER) || status !== 200 || type === 'opaque') return response;
+export function isolated(response, embedder = 'require-corp') {
+  const { status, statusText, headers } = response;
+  const hasEmbedder = hasOne(headers, EMBEDDER, ['require-corp', 'credentialless']);
+  const hasOpener = hasOne(headers, OPENER, ['same-origin']);
+  if (status === 0 || (hasEmbedder && hasOpener)) return response;
   const own = new Headers(headers);
-  own.set(EMBEDDER, 'require-corp');
-  own.set('Cross-Origin-Opener-Policy', 'same-origin');
+  if (!hasEmbedder) own.set(EMBEDDER, embedder);
+  own.set(OPENER, 'same-origin');
   return new Response(response.body, { status, statusText, headers: own });
 }
