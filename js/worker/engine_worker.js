@@ -16,14 +16,7 @@ import { HeldFile, loadMedia, mediaHost } from './media_desk.js';
 import { ownSource } from './own_source.js';
 import { PageBytes } from './page_source.js';
 import { ServedEngine } from './served_engine.js';
-import {
-  isRefused,
-  isTooLarge,
-  NARROW_BYTES,
-  WIDE_BYTES,
-  widened,
-  withReason,
-} from './wide_engine.js';
+import { isRefused, isTooLarge, isWanted, WIDE_BYTES, widened, withReason } from './wide_engine.js';
 
 /** @typedef {import('../connection/messages.js').ToWorker} ToWorker */
 /** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
@@ -166,17 +159,16 @@ export class EngineWorker {
     for (const helper of message.helpers) {
       helper.onmessage = () => needed.then((start) => helper.postMessage(start));
     }
-    const { memoryLimit } = message.config;
-    if (message.wide && memoryLimit > NARROW_BYTES) {
-      return this.#load(await widened(message), tellHelpers);
-    }
+    if (isWanted(message)) return this.#load(await widened(message), tellHelpers);
     try {
       await this.#load(message, tellHelpers);
     } catch (error) {
-      if (isTold || !isTooLarge(error, message)) throw error;
+      if (!isTooLarge(error, message)) throw error;
+      const wide = await widened(message, { error, isLoading: isTold });
+      if (this.#isClosed) return;
       this.#native?.destroy();
       this.#native = undefined;
-      await this.#load(await widened(message, error), tellHelpers).catch((failure) => {
+      await this.#load(wide, tellHelpers).catch((failure) => {
         throw isRefused(failure) ? withReason(error, failure.message) : failure;
       });
     }

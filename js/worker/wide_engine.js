@@ -7,7 +7,7 @@ import { isWide } from '../wasm/wide_calls.js';
 /** @typedef {import('../connection/messages.js').InitMessage} InitMessage */
 
 /** The most bytes of a memory of 32-bit addresses. */
-export const NARROW_BYTES = 2 ** 32;
+const NARROW_BYTES = 2 ** 32;
 /** The most bytes that hosts grant of 64-bit addresses. */
 export const WIDE_BYTES = 2 ** 34;
 
@@ -34,25 +34,35 @@ export const isRefused = (error) =>
 export const withReason = ({ message, cause }, why) =>
   new WickError('NOMEM', `${message}. More than 4 GiB cannot be used: ${why}`, cause);
 
-/** @param {InitMessage} message @returns {string | undefined} why the engine cannot start again with 64-bit addresses; undefined if it can */
-function whyNot({ wide, source }) {
+/**
+ * @param {InitMessage} message
+ * @param {boolean} isLoading the model is being loaded, or a file after it was refused
+ * @returns {string | undefined} why the engine cannot start again with 64-bit addresses; undefined if it can
+ */
+function whyNot({ wide, source }, isLoading) {
   if (wide === '') return 'this host has no WebAssembly memory with 64-bit addresses (memory64)';
   if (!wide) return 'the given wasm has 32-bit addresses';
+  const remedy = 'Set memoryLimit above 4 GiB to begin with 64-bit addresses';
+  if (isLoading) return `the model is in a memory with 32-bit addresses already. ${remedy}`;
   if (source.kind !== 'page' || source.canSeek) return undefined;
-  return 'a stream can be read only once. Set memoryLimit above 4 GiB to begin with 64-bit addresses';
+  return `a stream can be read only once. ${remedy}`;
 }
+
+/** @param {InitMessage} message @returns {boolean} whether the limit requires the module of 64-bit addresses from the beginning */
+export const isWanted = ({ wide, module, config: { memoryLimit } }) =>
+  Boolean(wide) && memoryLimit > NARROW_BYTES && !isWide(module);
 
 /**
  * @param {InitMessage} message
- * @param {WickError} [refusal] of the model with 32-bit addresses
+ * @param {{error: WickError, isLoading: boolean}} [refusal] of the model with 32-bit addresses
  * @returns {Promise<InitMessage>} the same with the module of 64-bit addresses, which has no further modules; throws the refusal
  *   with the reason if there is none
  */
 export async function widened(message, refusal) {
-  const why = refusal && whyNot(message);
-  if (why) throw withReason(refusal, why);
+  const why = refusal && whyNot(message, refusal.isLoading);
+  if (why) throw withReason(refusal.error, why);
   const module = await compileModule(/** @type {string} */ (message.wide)).catch((error) => {
-    throw refusal ? withReason(refusal, error.message) : error;
+    throw refusal ? withReason(refusal.error, error.message) : error;
   });
   return { ...message, module, grammar: undefined, extras: undefined, media: undefined };
 }

@@ -1,28 +1,34 @@
 // The engine's worker in this thread: the messages it posts, and the order of requests that wait in it.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { configOf } from '../../js/page/engine_options.js';
 import { settingsOf } from '../../js/page/request_options.js';
 import { PASSES_WAITED_MAX } from '../../js/wasm/layout.js';
+import { NativeEngine } from '../../js/wasm/native_engine.js';
 import { EngineWorker } from '../../js/worker/engine_worker.js';
 import { precedes, WaitingRequests } from '../../js/worker/waiting_requests.js';
-import { dist, modelPath, waitUntil } from '../support/package.mjs';
+import { claimModel } from '../support/claimed_model.mjs';
+import { dist, modelPath, sleep, temporaryFolder, waitUntil } from '../support/package.mjs';
 
 const wasm = readFileSync(join(dist, 'wasm/wick-simd128-single.wasm'));
+const extras = readFileSync(join(dist, 'wasm/wick-simd128-single-extras.wasm'));
 
-/** @param {{isEager?: boolean, sent?: Int32Array, file?: string}} [options] */
-function startWorker({ isEager = false, sent, file = modelPath } = {}) {
+/** @param {{isEager?: boolean, sent?: Int32Array, file?: string, wide?: string}} [options] */
+function startWorker({ isEager = false, sent, file = modelPath, wide } = {}) {
   /** @type {any[]} */
   const posted = [];
   const worker = new EngineWorker((message) => void posted.push(message), assert.fail);
   const module = new WebAssembly.Module(wasm);
   const config = configOf({ file }, 1);
   const source = /** @type {any} */ ({ kind: 'path', paths: [file] });
-  const rest = { helpers: [], draft: undefined, chatTemplate: undefined, isEager, sent };
-  worker.receive({ type: 'init', module, config, source, ...rest });
+  const rest = { helpers: [], draft: undefined, chatTemplate: undefined, isEager, sent, wide };
+  const parts = { module, extras: new WebAssembly.Module(extras) };
+  worker.receive({ type: 'init', ...parts, config, source, ...rest });
   const of = (/** @type {string} */ type) => posted.filter((message) => message.type === type);
   const outputs = () => of('step').flatMap((message) => message.outputs);
   const ask = (/** @type {number} */ id, /** @type {object} */ options) =>
@@ -73,6 +79,37 @@ describe('messages of the worker', () => {
       worker.receive({ type: 'close' });
     });
   }
+});
+
+test('an engine that is closed while it fetches the module of 64-bit addresses ends once', async (t) => {
+  /** @type {import('node:http').ServerResponse | undefined} */
+  let asked;
+  const server = createServer((_, response) => {
+    asked = response;
+  });
+  t.after(() => server.close());
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address());
+  const destroy = t.mock.method(NativeEngine.prototype, 'destroy');
+  const compile = t.mock.method(WebAssembly, 'compileStreaming');
+  const file = join(temporaryFolder(), 'claimed.gguf');
+  const { bytes, weightsBytes } = claimModel({ layers: 50 });
+  writeFileSync(file, bytes);
+  truncateSync(file, bytes.length + weightsBytes); // a hole
+  const { worker, posted } = startWorker({ file, wide: `http://127.0.0.1:${port}/` });
+  await waitUntil(() => asked !== undefined, 'the request for the module');
+  worker.receive({ type: 'close' });
+  await waitUntil(() => posted.at(-1)?.type === 'closed', 'the end');
+  asked?.setHeader('Content-Type', 'application/wasm').end(wasm);
+  await waitUntil(() => compile.mock.callCount() === 1, 'its compilation');
+  await compile.mock.calls[0].result;
+  await sleep(1);
+  assert.deepEqual(
+    posted.map(({ type }) => type).filter((type) => type !== 'progress'),
+    ['closed'],
+  );
+  assert.equal(destroy.mock.callCount(), 1);
 });
 
 describe('the order of requests that wait', () => {
