@@ -17,7 +17,21 @@ if (!existsSync(dist)) throw new Error(`${dist} is missing: run make`);
 
 /** @type {typeof import('../../js/index.js')} */
 const entry = await import(pathToFileURL(join(dist, 'index.js')).href);
-export const { createEngine, WickError } = entry;
+export const { WickError } = entry;
+
+/** Set by tests/package/js_high.test.mjs: engines have 64-bit addresses, all of them above 4 GiB. */
+export const isHigh = process.env.WICK_HIGH === '1';
+const highWorker = new URL('high/worker.mjs', import.meta.url);
+
+/** Plain SIMD has the bits of the native build. @param {any} options of createEngine */
+function createHigh(options) {
+  const build = `simd128-${options?.threads === 1 ? 'single' : 'threads'}`;
+  const wasm = pathToFileURL(join(dist, `wasm/wick-${build}.wasm`));
+  return entry.createEngine({ memoryLimit: 12 * 2 ** 30, worker: highWorker, wasm, ...options });
+}
+
+/** @type {typeof entry.createEngine} */
+export const createEngine = isHigh ? createHigh : entry.createEngine;
 
 /** `wick-llm-demo-model`. */
 export const modelFolder = resolve(root, 'examples/models');
@@ -131,7 +145,7 @@ export function keepWorkers() {
   /** @type {Worker[]} */
   const workers = [];
   const worker = () => {
-    const made = new Worker(join(dist, 'worker.js'));
+    const made = new Worker(isHigh ? highWorker : join(dist, 'worker.js'));
     workers.push(made);
     return made;
   };

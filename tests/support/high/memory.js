@@ -1,0 +1,20 @@
+// Fills the low addresses of memories with 64-bit addresses, in the worker that imports it before the package's: whatever an
+// engine allocates is above 4 GiB, where an address that loses its upper half anywhere is another one. Untouched pages take
+// no memory.
+
+const LOW_BYTES = 2n ** 32n;
+const { Instance } = WebAssembly;
+
+/** @param {WebAssembly.Module} module @param {WebAssembly.Imports} imports */
+function HighInstance(module, imports) {
+  const instance = new Instance(module, imports);
+  if (WebAssembly.Module.customSections(module, 'wick.wide').length === 0) return instance;
+  const { start, alloc } = /** @type {Record<string, any>} */ (instance.exports);
+  const startHigh = (/** @type {unknown[]} */ ...args) => {
+    start(...args);
+    if (alloc(LOW_BYTES) === 0n) throw new Error('no memory above 4 GiB');
+  };
+  return { exports: { ...instance.exports, start: startHigh } };
+}
+
+WebAssembly.Instance = /** @type {any} */ (HighInstance);
