@@ -1,7 +1,7 @@
 // examples/chat/context_choice.js — the choice of the context size: from the usual one up to the trained
 // for, each with the memory that it costs here. Loaded with the settings.
 
-import { CONTEXT_USUAL, sizesOf } from './context_sizes.js';
+import { CONTEXT_USUAL, reachableBytes, sizesOf } from './context_sizes.js';
 import { formatBytes } from './dom.js';
 import { readDevice } from './model_header.js';
 import { MEMORY_SHARE_MAX } from './model_verdict.js';
@@ -15,15 +15,15 @@ async function readSizes(engine) {
   const [info, kv] = await Promise.all([engine.info(), engine.kvStats()]);
   const trained = info.shape?.contextTrained ?? 0;
   if (!info.plan || trained <= CONTEXT_USUAL) return { sizes: [], trained };
-  const { limitBytes, memoryGb } = await readDevice(info.memory.limitBytes);
-  const device = memoryGb === undefined ? limitBytes : memoryGb * 1e9 * MEMORY_SHARE_MAX;
+  const { memoryGb } = await readDevice(info.memory.mostBytes);
+  const deviceBytes = memoryGb && memoryGb * 1e9 * MEMORY_SHARE_MAX;
   const model = {
     trained,
     now: info.contextSize,
     bytesPerToken: kv.pageBytes / kv.pageTokens,
     totalBytes: info.plan.totalBytes,
   };
-  return { sizes: sizesOf(model, Math.min(limitBytes, device)), trained };
+  return { sizes: sizesOf(model, reachableBytes(info.memory, deviceBytes)), trained };
 }
 
 const number = (/** @type {number} */ value) => value.toLocaleString('en');

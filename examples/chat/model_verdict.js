@@ -17,6 +17,8 @@
 export const MEMORY_SHARE_MAX = 0.6;
 /** Phones end a page that has more than this, without an error: 1.4 to 3 GB, by model and by what else runs. */
 export const PHONE_BYTES = { safe: 1.4e9, most: 3e9 };
+/** More than this is uncertain on a device of which only the browser's limit is known. */
+const UNKNOWN_BYTES = 2 ** 32;
 /** The approximate speed of a reader. */
 const READING_PER_SECOND = 6;
 /** Speeds of models that are much smaller tell little. */
@@ -81,6 +83,11 @@ function memoryVerdict({ error, needBytes }, { limitBytes, isPhone, memoryGb }) 
     return ['tight', `It may be too much: it needs ${need}, and ${PHONE_WORDS}.`];
   if (memoryGb !== undefined && needBytes > memoryGb * 1e9 * MEMORY_SHARE_MAX)
     return ['tight', `It may be too much: it needs ${need} of this device's ${memoryGb} GB.`];
+  if (memoryGb === undefined && needBytes > UNKNOWN_BYTES)
+    return [
+      'tight',
+      `It may be too much: it needs ${need}, and this browser does not say how much this device has.`,
+    ];
   return ['yes', `It fits: it needs ${need}.`];
 }
 

@@ -5,7 +5,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { before, describe, test } from 'node:test';
-import { sizesOf } from '../../examples/chat/context_sizes.js';
+import { reachableBytes, sizesOf } from '../../examples/chat/context_sizes.js';
 import { assertAccessible } from '../support/accessible.mjs';
 import { useChat } from '../support/chat_page.mjs';
 import { askReal, openReal } from '../support/chat_real.mjs';
@@ -33,6 +33,13 @@ describe('sizes', () => {
       sizesOf(one, limit).map(({ fits }) => fits);
     assert.deepEqual(fitting(model, 15e6), [true, true, false, false]);
     assert.deepEqual(fitting({ ...model, now: 8192 }, 1), [true, true, false, false]);
+  });
+  test('memory of 64-bit addresses counts where the device is known to have as much', () => {
+    const memory = { limitBytes: 4.2e9, mostBytes: 16e9 };
+    assert.equal(reachableBytes(memory, undefined), 4.2e9);
+    assert.equal(reachableBytes(memory, 9e9), 9e9);
+    assert.equal(reachableBytes(memory, 19e9), 16e9);
+    assert.equal(reachableBytes({ ...memory, mostBytes: 4.2e9 }, 9e9), 4.2e9);
   });
   test('a model that was trained for less has one size', () => {
     assert.equal(sizesOf({ ...model, trained: 2048 }, 1e9).length, 1);

@@ -100,6 +100,10 @@ describe('the description of a model', () => {
     );
     assert.equal(say({ needBytes: 5e9 }).fits, 'no');
     assert.equal(say({ needBytes: 3e9 }, { memoryGb: 4 }).fits, 'tight');
+    const wide = { limitBytes: 16e9, memoryGb: undefined };
+    assert.equal(say({ needBytes: 4e9 }, wide).fits, 'yes');
+    assert.match(say({ needBytes: 5e9 }, wide).verdict, /needs 5\.0 GB, and this browser does not/);
+    assert.equal(say({ needBytes: 5e9 }, { ...wide, memoryGb: 16 }).fits, 'yes');
     assert.match(
       say({}, { freeBytes: 1e8 }).verdict,
       /not enough storage to save its 600 MB: 100 MB is free/,
