@@ -48,8 +48,9 @@ ARM_TESTS := $(filter-out %_tsan_test answers_test,$(basename $(notdir $(wildcar
 FUZZERS := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 WASI_PROGRAMS := $(patsubst %,build/wasi/%.wasm,wick wick-relaxed wick-full wick-full-relaxed)
 WEB_VARIANTS := simd128-single simd128-threads relaxed-single relaxed-threads
-# Always by clang
-WIDE_MODULES := $(WEB_VARIANTS:%=build/web/wick-%-wide.wasm)
+# Always by clang, and with threads: every host of 64-bit addresses lets WebAssembly have shared memory, also where pages may not share it
+WIDE_VARIANTS := simd128-threads relaxed-threads
+WIDE_MODULES := $(WIDE_VARIANTS:%-threads=build/web/wick-%-wide.wasm)
 WEB_MODULES := $(foreach variant,$(WEB_VARIANTS),$(foreach part,.wasm -grammar.wasm -extras.wasm -media.wasm,build/$(WEB)/wick-$(variant)$(part)))
 
 # ---- what everything waits for: the toolchain (installed once) ----
@@ -93,7 +94,7 @@ build/obj/$(1)/list: FORCE
 -include $$(objects_$(1):.o=.d)
 endef
 .PHONY: FORCE
-MODULE_CONFIGS := wasi wasi-relaxed $(WEB_VARIANTS:%=$(WEB)-%) $(WEB_VARIANTS:%=wide-%)
+MODULE_CONFIGS := wasi wasi-relaxed $(WEB_VARIANTS:%=$(WEB)-%) $(WIDE_VARIANTS:%=wide-%)
 $(foreach config,$(MODULE_CONFIGS),\
   $(eval build/obj/$(config)/web/libc/string.o: file_flags := $(STRING_FLAGS))\
   $(eval build/obj/$(config)/wasi/malloc.o: file_flags := $(MALLOC_FLAGS)))
@@ -127,7 +128,7 @@ $(eval $(call objects,wasi-relaxed,$(WASM_CC),$(RELEASE) $(WASI_FLAGS) $(RELAXED
   $(WASI_SRC) $(WASI_PROGRAM_SRC) $(WASI_MEDIA_SRC)))
 $(foreach variant,$(WEB_VARIANTS),\
   $(eval $(call objects,$(WEB)-$(variant),$(WEB_CC),$(call web_flags,$(variant)),$(WEB_SRC))))
-$(foreach variant,$(WEB_VARIANTS),\
+$(foreach variant,$(WIDE_VARIANTS),\
   $(eval $(call objects,wide-$(variant),$(WASM_CC),$(call wide_flags,$(variant)),$(WEB_SRC))))
 $(eval $(call objects,asan,$(NATIVE_CC),$(call test_flags,$(ASAN_FLAGS)) $(LEVELS_FLAGS),\
   $(NATIVE_SRC)))
@@ -182,8 +183,8 @@ $(foreach config,wasi wasi-relaxed,\
 $(foreach config,wasi wasi-relaxed,\
   $(eval $(call linked,$(config),wick-lab,$(WASM_CC) $(WASI_LINK),src/cli/commands_usual.c src/cli/commands_all.c)))
 $(foreach variant,$(WEB_VARIANTS),$(eval $(call linked,$(WEB)-$(variant),wick,$(WEB_CC) $(call web_link,$(variant)))))
-$(foreach variant,$(WEB_VARIANTS),\
-  $(eval $(call linked,wide-$(variant),wick,$(WASM_CC) $(WIDE_LINK) $(if $(findstring threads,$(variant)),$(WEB_THREADS_LINK)))))
+$(foreach variant,$(WIDE_VARIANTS),\
+  $(eval $(call linked,wide-$(variant),wick,$(WASM_CC) $(WIDE_LINK) $(WEB_THREADS_LINK))))
 
 build/wasi/wick.wasm: build/obj/wasi/wick.wasm build/obj/wasi/extras.ok
 build/wasi/wick-relaxed.wasm: build/obj/wasi-relaxed/wick.wasm build/obj/wasi-relaxed/extras.ok
@@ -211,7 +212,7 @@ build/$(WEB)/wick-%.wasm build/$(WEB)/wick-%-grammar.wasm build/$(WEB)/wick-%-ex
 	$(Q)$(shorten) $<.extras -o $(@D)/wick-$*-extras.wasm
 	$(Q)$(shorten) $<.media -o $(@D)/wick-$*-media.wasm
 	@rm $<.main $<.grammar $<.extras $<.media
-build/web/wick-%-wide.wasm: build/obj/wide-%/wick.wasm tools/build/wide_module.mjs tools/build/wasm_bytes.mjs flags.mk
+build/web/wick-%-wide.wasm: build/obj/wide-%-threads/wick.wasm tools/build/wide_module.mjs tools/build/wasm_bytes.mjs flags.mk
 	@mkdir -p $(@D)
 	$(Q)$(or $(WASM_OPT:%=% $(WASM_OPT_WIDE_FLAGS)),$(WASM_STRIP)) $< -o $<.short
 	$(Q)$(NODE) tools/build/wide_module.mjs $<.short $@

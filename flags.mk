@@ -158,8 +158,8 @@ else
 endif
 WEB_THREADS_LINK := -Wl,--shared-memory
 
-# The web build for models that need more than 4 GiB: 64-bit addresses (memory64). It is one module, without further ones: who
-# downloads such a model does not wait for 400 KB.
+# The web build for models that need more than 4 GiB: 64-bit addresses (memory64). It is one module, without further ones, because who
+# downloads such a model does not wait for 400 KB, and with threads.
 WIDE_TARGET := --target=wasm64-unknown-unknown
 WIDE_FLAGS := $(WIDE_TARGET) -DWICK_EXTRAS_APART=1 -nostdlibinc -isystem web/libc $(WASM_FLAGS)
 WIDE_LINK := $(WIDE_TARGET) -nostdlib $(WASM_LINK) -Wl,--no-entry -Wl,--export=__stack_pointer -Wl,--export=__heap_base \

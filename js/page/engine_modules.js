@@ -1,6 +1,6 @@
 // js/page/engine_modules.js — which WebAssembly an engine runs: a build of the package for this host, or what the caller gives.
 // A build is four modules. The worker loads the one of grammars when a request needs it, the one of extras when a model
-// does, and the one of media with an mmproj file. A model that needs more than 4 GiB has one module, with 64-bit addresses.
+// does, and the one of media with an mmproj file. A model that needs more than 4 GiB has one module, with 64-bit addresses, for any number of threads.
 
 import { detectSimd, hasWideMemory } from '../base/host_features.js';
 import { ownFile } from '../base/own_files.js';
@@ -43,10 +43,8 @@ const mediaUrls = {
 
 /** @type {Record<string, () => URL>} */
 const wideUrls = {
-  'simd128-single': () => new URL('./wasm/wick-simd128-single-wide.wasm', import.meta.url),
-  'simd128-threads': () => new URL('./wasm/wick-simd128-threads-wide.wasm', import.meta.url),
-  'relaxed-single': () => new URL('./wasm/wick-relaxed-single-wide.wasm', import.meta.url),
-  'relaxed-threads': () => new URL('./wasm/wick-relaxed-threads-wide.wasm', import.meta.url),
+  simd128: () => new URL('./wasm/wick-simd128-wide.wasm', import.meta.url),
+  relaxed: () => new URL('./wasm/wick-relaxed-wide.wasm', import.meta.url),
 };
 
 /** Compiled modules of the package, which further engines use again. */
@@ -87,7 +85,9 @@ const partAddress = (wasm, name) =>
 /** @param {EngineOptions['wasm']} wasm @returns {string | undefined} '' where the host has no memory of 64-bit addresses */
 function wideOf(wasm) {
   if (!isAddress(wasm)) return undefined;
-  return hasWideMemory() ? partAddress(wasm, 'wide') : '';
+  // builds of one and of several threads have one
+  const address = String(wasm).replace(/-(?:single|threads)(?=\.wasm(?:$|[?#]))/, '');
+  return hasWideMemory() ? partAddress(address, 'wide') : '';
 }
 
 /**
@@ -115,7 +115,7 @@ export async function findModules({ wasm, grammarWasm, extrasWasm, mediaWasm }, 
     const [grammar, extras, media] = [grammarUrls, extrasUrls, mediaUrls].map(
       (urls) => ownFile(urls[build]).href,
     );
-    const wide = hasWideMemory() ? ownFile(wideUrls[build]).href : '';
+    const wide = hasWideMemory() ? ownFile(wideUrls[detectSimd()]).href : '';
     return { module: await ownModule(build), grammar, extras, media, wide };
   }
   const isFolder = isAddress(wasm) && String(wasm).endsWith('/');

@@ -131,7 +131,7 @@ export class NativeEngine {
     const helpers = isThreaded(module) ? config.threads - 1 : 0;
     const created = createMemory({ shared: isThreaded(module), helpers, isWide: isWide(module) });
     if (!created) {
-      const code = isThreaded(module) ? 'NO_SHARED_MEMORY' : 'NOMEM';
+      const code = helpers > 0 ? 'NO_SHARED_MEMORY' : 'NOMEM';
       throw new WickError(code, 'The host refused memory for the engine');
     }
     const { memory, maximum } = created;

@@ -23,8 +23,8 @@ const full = ['wasi/wick-full.wasm', 'wasi/wick-full-relaxed.wasm'];
 const wasi = [...small, ...full];
 
 const wasmOpt = resolve(root, '.toolchain/bin/wasm-opt');
-/** For models that need more than 4 GiB: one module each, with all. */
-const wide = variants.map((variant) => `web/wick-${variant}-wide.wasm`);
+/** For models that need more than 4 GiB: one module each, with all, for any number of threads. */
+const wide = ['web/wick-simd128-wide.wasm', 'web/wick-relaxed-wide.wasm'];
 const noWasmOpt = existsSync(wasmOpt) || ci ? false : 'no wasm-opt of tools/setup.sh core';
 const everywhere = [
   'simd',

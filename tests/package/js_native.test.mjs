@@ -876,10 +876,13 @@ describe('an engine', () => {
     };
     const message = 'The host refused memory for the engine';
     await assert.rejects(NativeEngine.create(module, config), { code: 'NOMEM', message });
-    await assert.rejects(NativeEngine.create(shared, config), {
+    await assert.rejects(NativeEngine.create(shared, { ...config, threads: 2 }), {
       code: 'NO_SHARED_MEMORY',
       message,
     });
+    // without helpers nothing is shared
+    const alone = { ...config, threads: 1 };
+    await assert.rejects(NativeEngine.create(shared, alone), { code: 'NOMEM', message });
   });
 
   test('the largest memory that the host grants', (t) => {

@@ -7,8 +7,10 @@ import { copyFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { serve } from '../../tools/serve.mjs';
+import { launchChromium, launchFirefox, PATIENCE_MS } from '../support/browsers.mjs';
 import { claimModel } from '../support/claimed_model.mjs';
-import { locate } from '../support/locate.mjs';
+import { locate, root } from '../support/locate.mjs';
 import { createEngine, dist, modelPath, temporaryFolder } from '../support/package.mjs';
 import { openPackagePage } from '../support/package_page.mjs';
 import { run } from '../support/process.mjs';
@@ -163,6 +165,25 @@ describe('in Node 24', { skip: node24.skip }, () => {
     assert.equal(own.code, 'NOMEM');
   });
 
+  test('the file of 64-bit addresses can be given itself', async () => {
+    const wasm = pathToFileURL(join(dist, 'wasm/wick-simd128-wide.wasm')).href;
+    const model = { canChat: false };
+    for (const memoryLimit of [undefined, 5 * GiB]) {
+      const options = { file: modelPath, threads: 1, wasm, memoryLimit };
+      const { memory } = await answersInNode24(options, model);
+      if (memoryLimit) assert.equal(memory.limitBytes, memoryLimit);
+      else assert.ok(memory.limitBytes > 15 * GiB, `${memory.limitBytes}`);
+    }
+  });
+
+  test('a draft that exceeds 32-bit addresses after the model needs memoryLimit', async () => {
+    const refused = await refusalInNode24({ file: modelPath, draft: { file: claimed(50) } });
+    assert.equal(refused.code, 'NOMEM');
+    assert.match(refused.message, /with 32-bit addresses already. Set memoryLimit above 4 GiB/);
+    const [needed, limit] = refused.cause.numbers;
+    assert.ok(needed > 5e9 && limit < 4 * GiB, refused.message);
+  });
+
   test('a stream is read once: it needs memoryLimit', async () => {
     const script = (/** @type {object} */ options) => `(async () => {
       const { createEngine } = await import(${JSON.stringify(entry)});
@@ -198,8 +219,86 @@ test('a host without memory64 refuses, and says so', {
   );
 });
 
+for (const [name, launch] of /** @type {const} */ ([
+  ['chromium', launchChromium],
+  ['firefox', launchFirefox],
+])) {
+  test(`a page of ${name} without isolation has them, too`, {
+    skip: locate(name).skip,
+  }, async (t) => {
+    const folders = {
+      '/': join(root, 'tests/support/empty_page'),
+      '/wick-llm/': dist,
+      '/models/': folder,
+    };
+    const server = await serve({ root: folders, isolated: false });
+    t.after(() => server.close());
+    const browser = await launch();
+    t.after(() => browser.close());
+    const page = /** @type {any} */ (await browser.newPage()); // both drivers have what is used
+    page.setDefaultTimeout(PATIENCE_MS);
+    await page.goto(server.url);
+    const options = { url: '/models/long.gguf', cache: false };
+    const given = [{}, { contextSize: LONG_CONTEXT }].map((more) =>
+      JSON.stringify(['/wick-llm/index.js', { ...options, ...more }, { canChat: true }]),
+    );
+    const script = `(async () => {
+      const found = [];
+      for (const one of [${given}]) found.push(await (${answersOf})(...one));
+      return found;
+    })()`;
+    const [narrow, wide] = await page.evaluate(script);
+    assert.deepEqual(wide.answers, narrow.answers);
+    assert.equal(wide.answers.threads, 1);
+    assert.ok(wide.memory.limitBytes > 15 * GiB, `${wide.memory.limitBytes}`);
+  });
+}
+
 describe('in Chromium', { skip: locate('chromium').skip }, () => {
   const page = openPackagePage(folder);
+
+  test('the heap above 4 GiB: the same bits (1 and 2 threads)', async () => {
+    const support = join(root, 'tests/support/high/memory.js');
+    copyFileSync(support, join(folder, 'memory.js'));
+    const imports = "import '/models/memory.js';\nimport '/wick-llm/worker.js';\n";
+    writeFileSync(join(folder, 'worker.js'), imports);
+    for (const threads of [1, 2]) {
+      const options = { url: '/models/long.gguf', cache: false, threads };
+      const more = { memoryLimit: 12 * GiB, worker: '/models/worker.js' };
+      const [low, high] = await page.evaluate(
+        async ([source, own, ...both]) => {
+          const run = new Function(`return ${source}`)();
+          const found = [];
+          for (const one of both) found.push(await run('/wick-llm/index.js', one, own));
+          return found;
+        },
+        [`${answersOf}`, { canChat: true }, options, { ...options, ...more }],
+      );
+      assert.deepEqual(high.answers, low.answers);
+      assert.ok(low.memory.linearBytes < GiB && high.memory.linearBytes > 4 * GiB);
+    }
+  });
+
+  test('a model is kept while it is loaded, and opened again without a server', async () => {
+    const options = { url: '/models/long.gguf', contextSize: LONG_CONTEXT, threads: 1 };
+    const visits = [{ cache: false }, { cache: true }, { cache: 'only' }];
+    const [plain, ...kept] = await page.evaluate(
+      async ([source, given, all]) => {
+        const run = new Function(`return ${source}`)();
+        const found = [];
+        for (const more of all) {
+          found.push(await run('/wick-llm/index.js', { ...given, ...more }, { canChat: true }));
+        }
+        return found;
+      },
+      /** @type {const} */ ([`${answersOf}`, options, visits]),
+    );
+    for (const { answers, memory } of kept) {
+      assert.deepEqual(answers, plain.answers);
+      assert.ok(memory.limitBytes > 15 * GiB, `${memory.limitBytes}`);
+    }
+  });
+
   test('the bits are those of 32-bit addresses, and a plan over 4 GiB is loaded', async () => {
     const answers = (/** @type {object} */ options) =>
       page.evaluate(
