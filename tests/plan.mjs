@@ -21,7 +21,7 @@ export const onlyInAll = [
   // beyond the main path of each page
   /\/pages\/chat_(accessible|ahead|browsers|context_size|dragging|installed|known_words|pasting|pdf|templates)\.test/,
   /\/pages\/(csp|second_visit|site_offline)\.test/,
-  /\/package\/(js_integrity|js_leak|js_policy|web_golden)\.test/,
+  /\/package\/(js_high|js_integrity|js_leak|js_policy|web_golden)\.test/,
   // random inputs and corrupt files, for minutes
   /_fuzz\.test/,
   /\/engine\/(arm|c_units_\w+|fuzz|random_\w+|corrupt|hostile_grammars|llama_keys)\.test/,
