@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "base/json.h"
-#include "media_parts.h"
+#include "media_jobs.h"
 #include "reply_constraint.h"
 #include "server.h"
 
@@ -227,8 +227,12 @@ static void put_thinking(json_writer *json, const body *read, uint32_t more) {
   }
 }
 
+static const media_set *media_of(const answer *to) {
+  return to->media == NULL ? NULL : &to->media->set;
+}
+
 // The object that the template looks at. `media` NULL: messages have texts alone.
-static void put_conversation(buffer *out, const body *read, uint32_t tools, const media_job *media,
+static void put_conversation(buffer *out, const body *read, uint32_t tools, const media_set *media,
                              media_form form) {
   json_writer json;
   const uint32_t more = body_find(read, BODY_ROOT, "chat_template_kwargs");
@@ -259,22 +263,9 @@ static void put_conversation(buffer *out, const body *read, uint32_t tools, cons
   json_close(&json, '{');
 }
 
-static wick_status tokenize(const server *of, const wick_chat *chat, const media_job *media,
-                            wick_request *request, wick_error *error) {
-  if (media == NULL) {
-    return wick_chat_tokenize(of->engine, chat, &request->tokens, &request->token_count, error);
-  }
-  const wick_media_prompt prompt = {.chat = chat,
-                                    .marker = media->marker,
-                                    .marker_bytes = strlen(media->marker),
-                                    .media = media->numbers,
-                                    .media_count = media->count};
-  return wick_media_tokenize(of->engine, &prompt, &request->tokens, &request->token_count, error);
-}
-
 // In the form in which the template writes each marker once.
 static wick_status tokenize_conversation(const server *of, const body *read, uint32_t tools,
-                                         const media_job *media, wick_request *request,
+                                         const media_set *media, wick_request *request,
                                          wick_error *error) {
   wick_status status = WICK_OK;
   for (int form = MEDIA_AS_TEXTS; form <= MEDIA_AS_LISTS; form++) {
@@ -288,13 +279,15 @@ static wick_status tokenize_conversation(const server *of, const body *read, uin
     chat.has_now = true;
     chat.parse_special = body_is_true(read, body_find(read, BODY_ROOT, "parseSpecial"));
     const bool has_json = !json.has_failed;
-    status = has_json ? tokenize(of, &chat, media, request, error) : WICK_E_NOMEM;
+    status = !has_json       ? WICK_E_NOMEM
+             : media == NULL ? wick_chat_tokenize(of->engine, &chat, &request->tokens,
+                                                  &request->token_count, error)
+                             : media_tokenize(of->engine, &chat, media, request, error);
     buffer_free(&json);
     if (!has_json) {
       *error = (wick_error){.status = status, .message = "Out of memory for the messages"};
     }
-    const bool is_other_form = status == WICK_E_ARG && error->subject == WICK_SUBJECT_PROMPT;
-    if (media == NULL || !is_other_form) break;
+    if (media == NULL || !media_is_other_form(status, error)) break;
   }
   return status;
 }
@@ -312,7 +305,7 @@ static bool check_context(const server *of, const wick_request *request, refusal
                 request->token_count, (unsigned)plan.context_tokens);
 }
 
-static bool take_prompt(const server *of, const body *read, uint32_t tools, const media_job *media,
+static bool take_prompt(const server *of, const body *read, uint32_t tools, const media_set *media,
                         wick_request *request, refusal *refused) {
   wick_error error;
   const wick_status status = tokenize_conversation(of, read, tools, media, request, &error);
@@ -482,8 +475,8 @@ bool chat_begin_as(server *of, body *read, answer_kind kind, answer *to, refusal
   const uint32_t messages = body_find(read, BODY_ROOT, "messages");
   const bool is_first = to->media == NULL;  // else its media are encoded
   const bool has_prompt = take_fields(read, to->tenant, &chat, refused) &&
-                          (!is_first || media_take_parts(of, read, messages, to, refused)) &&
-                          take_prompt(of, read, chat.tools, to->media, request, refused);
+                          (!is_first || media_take(of, read, messages, to, refused)) &&
+                          take_prompt(of, read, chat.tools, media_of(to), request, refused);
   if (has_prompt && is_first && to->media != NULL) {
     media_wait(of, to);
     return true;

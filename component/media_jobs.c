@@ -3,21 +3,16 @@
 
 #include <stdlib.h>
 
-bool media_keep(const server *of, answer *to, uint32_t number, refusal *refused) {
-  media_job *job = to->media;
-  if (job == NULL) {
-    job = to->media = calloc(1, sizeof *job);
-    if (job != NULL) random_name(job->marker);
-  }
-  uint32_t *numbers =
-      job == NULL ? NULL : realloc(job->numbers, (job->count + 1) * sizeof *job->numbers);
-  if (numbers == NULL) {
-    wick_media_remove(of->engine, number);
+_Static_assert(RANDOM_NAME_BYTES <= MEDIA_MARKER_BYTES, "a random name is a marker");
+
+bool media_take(server *of, const body *read, uint32_t messages, answer *to, refusal *refused) {
+  if (!media_is_in(read, messages)) return true;
+  to->media = calloc(1, sizeof *to->media);
+  if (to->media == NULL) {
     return refuse(refused, 503, "nomem", NULL, "Out of memory for the images");
   }
-  job->numbers = numbers;
-  job->numbers[job->count++] = number;
-  return true;
+  random_name(to->media->set.marker);
+  return media_take_parts(of->engine, read, messages, &to->media->set, refused);
 }
 
 void media_wait(server *of, answer *to) {
@@ -35,33 +30,20 @@ static void leave_line(server *of, answer *to) {
   to->media->is_waiting = false;
 }
 
-// The first medium that is not encoded; `count` of them: none.
-static uint32_t find_next(const server *of, const media_job *job) {
-  wick_media_info info;
-  wick_error error;
-  uint32_t at = 0;
-  while (at < job->count &&
-         wick_media_get_info(of->engine, job->numbers[at], &info, &error) == WICK_OK &&
-         info.is_ready) {
-    at++;
-  }
-  return at;
-}
-
 bool media_step(server *of, answer **ready) {
   answer *first = of->encodings;
   wick_error error;
   *ready = NULL;
   if (first == NULL) return false;
-  const media_job *job = first->media;
-  const uint32_t next = find_next(of, job);
-  if (next == job->count) {
+  const media_set *set = &first->media->set;
+  const uint32_t next = media_set_next(of->engine, set);
+  if (next == set->count) {
     leave_line(of, first);
     *ready = first;
     return true;
   }
   bool is_ready;
-  if (wick_media_step(of->engine, job->numbers[next], 0, &is_ready, &error) != WICK_OK) {
+  if (wick_media_step(of->engine, set->numbers[next], 0, &is_ready, &error) != WICK_OK) {
     refusal refused = {0};
     refuse_error(&refused, &error, "messages", NULL);
     leave_line(of, first);
@@ -74,8 +56,7 @@ void media_leave(server *of, answer *to) {
   media_job *job = to->media;
   if (job == NULL) return;
   leave_line(of, to);
-  for (uint32_t i = 0; i < job->count; i++) wick_media_remove(of->engine, job->numbers[i]);
-  free(job->numbers);
+  media_set_free(of->engine, &job->set);
   free(job);
   to->media = NULL;
 }

@@ -3,18 +3,17 @@
 #ifndef WICK_COMPONENT_MEDIA_JOBS_H
 #define WICK_COMPONENT_MEDIA_JOBS_H
 
+#include "media_parts.h"
 #include "server.h"
 
 struct media_job {
-  answer *next;                    // in the line
-  char marker[RANDOM_NAME_BYTES];  // written into texts in place of each medium
-  uint32_t *numbers;               // [count], the engine's
-  uint32_t count;
+  answer *next;  // in the line
+  media_set set;
   bool is_waiting;  // in the line
 };
 
-// Adds an image or a recording to the answer's. Takes over the engine's number. False: no memory.
-bool media_keep(const server *of, answer *to, uint32_t number, refusal *refused);
+// Takes the images and recordings of checked messages, if there are any. False: one is refused.
+bool media_take(server *of, const body *read, uint32_t messages, answer *to, refusal *refused);
 // Puts an answer with media into the line. Its body stays until its route begins again.
 void media_wait(server *of, answer *to);
 // A unit of work for the first that waits; *ready is an answer whose route is to begin again, or

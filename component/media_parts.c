@@ -8,6 +8,36 @@
 
 #include "media/formats.h"
 
+// ---- sets ----
+
+static bool keep(wick_engine *engine, media_set *set, uint32_t number, refusal *refused) {
+  uint32_t *numbers = realloc(set->numbers, (set->count + 1) * sizeof *set->numbers);
+  if (numbers == NULL) {
+    wick_media_remove(engine, number);
+    return refuse(refused, 503, "nomem", NULL, "Out of memory for the images");
+  }
+  set->numbers = numbers;
+  set->numbers[set->count++] = number;
+  return true;
+}
+
+void media_set_free(wick_engine *engine, media_set *set) {
+  for (uint32_t i = 0; i < set->count; i++) wick_media_remove(engine, set->numbers[i]);
+  free(set->numbers);
+  *set = (media_set){0};
+}
+
+uint32_t media_set_next(const wick_engine *engine, const media_set *set) {
+  wick_media_info info;
+  wick_error error;
+  uint32_t at = 0;
+  while (at < set->count &&
+         wick_media_get_info(engine, set->numbers[at], &info, &error) == WICK_OK && info.is_ready) {
+    at++;
+  }
+  return at;
+}
+
 // ---- checks ----
 
 static bool is_type(const body *read, uint32_t part, const char *type) {
@@ -131,7 +161,7 @@ static bool refuse_at(refusal *refused, const char *at, const wick_error *error)
   return refuse_error(refused, &placed, "messages", NULL);
 }
 
-static bool add_image(const server *of, const buffer *file, const char *at, uint32_t *number,
+static bool add_image(wick_engine *engine, const buffer *file, const char *at, uint32_t *number,
                       refusal *refused) {
   uint32_t width, height;
   size_t first;
@@ -147,11 +177,11 @@ static bool add_image(const server *of, const buffer *file, const char *at, uint
                   found, (unsigned long long)wanted);
   }
   const uint8_t *rgb = (const uint8_t *)file->bytes + first;
-  return wick_media_add_image(of->engine, rgb, width, height, number, &error) == WICK_OK ||
+  return wick_media_add_image(engine, rgb, width, height, number, &error) == WICK_OK ||
          refuse_at(refused, at, &error);
 }
 
-static bool add_audio(const server *of, const buffer *file, const char *at, uint32_t *number,
+static bool add_audio(wick_engine *engine, const buffer *file, const char *at, uint32_t *number,
                       refusal *refused) {
   wav_file wav;
   wick_error error;
@@ -165,29 +195,61 @@ static bool add_audio(const server *of, const buffer *file, const char *at, uint
     return refuse(refused, 503, "nomem", NULL, "Out of memory for a recording");
   }
   for (uint64_t i = 0; i < wav.count; i++) samples[i] = wav_sample(&wav, i);
-  const wick_status status = wick_media_add_audio(of->engine, samples, wav.count, number, &error);
+  const wick_status status = wick_media_add_audio(engine, samples, wav.count, number, &error);
   free(samples);
+  if (status == WICK_E_NONFINITE) error.status = WICK_E_ARG;  // the client's samples, not weights
   return status == WICK_OK || refuse_at(refused, at, &error);
 }
 
-static bool take_part(const server *of, const body *read, uint32_t part, const char *at, answer *to,
-                      refusal *refused) {
+static bool take_part(wick_engine *engine, const body *read, uint32_t part, const char *at,
+                      media_set *to, refusal *refused) {
   const bool is_image = is_type(read, part, "image_url");
   const uint32_t audio = body_find(read, part, "input_audio");
   const uint32_t node = is_image ? url_of(read, part) : body_find(read, audio, "data");
   buffer file = {0};
   uint32_t number = 0;
-  if (!wick_media_has(of->engine, is_image ? WICK_MEDIA_IMAGE : WICK_MEDIA_AUDIO)) {
+  if (!wick_media_has(engine, is_image ? WICK_MEDIA_IMAGE : WICK_MEDIA_AUDIO)) {
     return refuse(refused, 400, "unsupported_value", at, "%s: %s need an mmproj file that has them",
                   at, is_image ? "images" : "recordings");
   }
   const bool is_taken = take_bytes(body_text(read, node), is_image, at, &file, refused) &&
-                        (is_image ? add_image : add_audio)(of, &file, at, &number, refused);
+                        (is_image ? add_image : add_audio)(engine, &file, at, &number, refused);
   buffer_free(&file);
-  return is_taken && media_keep(of, to, number, refused);
+  return is_taken && keep(engine, to, number, refused);
 }
 
-bool media_take_parts(const server *of, const body *read, uint32_t messages, answer *to,
+// A prompt whose media alone exceed the context is refused before they are encoded.
+static bool check_context(wick_engine *engine, const media_set *set, refusal *refused) {
+  wick_plan plan;
+  wick_media_info info;
+  wick_error error;
+  uint64_t tokens = 0;
+  if (wick_memory_plan(engine, &plan, &error) != WICK_OK) return true;
+  for (uint32_t i = 0; i < set->count; i++) {
+    if (wick_media_get_info(engine, set->numbers[i], &info, &error) == WICK_OK) {
+      tokens += info.tokens;
+    }
+  }
+  return tokens <= plan.context_tokens ||
+         refuse(refused, 400, "context_length_exceeded", "messages",
+                "prompt: images and recordings have %llu tokens, the context has %u",
+                (unsigned long long)tokens, (unsigned)plan.context_tokens);
+}
+
+bool media_is_in(const body *read, uint32_t messages) {
+  for (uint32_t message = body_node(read, messages)->first; message != 0;
+       message = body_node(read, message)->next) {
+    const uint32_t content = body_find(read, message, "content");
+    if (body_node(read, content)->kind != JSON_ARRAY) continue;
+    for (uint32_t part = body_node(read, content)->first; part != 0;
+         part = body_node(read, part)->next) {
+      if (is_medium(read, part)) return true;
+    }
+  }
+  return false;
+}
+
+bool media_take_parts(wick_engine *engine, const body *read, uint32_t messages, media_set *to,
                       refusal *refused) {
   for (uint32_t message = body_node(read, messages)->first; message != 0;
        message = body_node(read, message)->next) {
@@ -199,10 +261,10 @@ bool media_take_parts(const server *of, const body *read, uint32_t messages, ans
       if (!is_medium(read, part)) continue;
       snprintf(at, sizeof at, "messages[%u].content[%u]", (unsigned)body_node(read, message)->index,
                (unsigned)body_node(read, part)->index);
-      if (!take_part(of, read, part, at, to, refused)) return false;
+      if (!take_part(engine, read, part, at, to, refused)) return false;
     }
   }
-  return true;
+  return check_context(engine, to, refused);
 }
 
 // ---- messages ----
@@ -272,4 +334,18 @@ void media_put_messages(json_writer *json, buffer *out, const body *read, uint32
     json_close(json, '{');
   }
   json_close(json, '[');
+}
+
+wick_status media_tokenize(wick_engine *engine, const wick_chat *chat, const media_set *set,
+                           wick_request *request, wick_error *error) {
+  const wick_media_prompt prompt = {.chat = chat,
+                                    .marker = set->marker,
+                                    .marker_bytes = strlen(set->marker),
+                                    .media = set->numbers,
+                                    .media_count = set->count};
+  return wick_media_tokenize(engine, &prompt, &request->tokens, &request->token_count, error);
+}
+
+bool media_is_other_form(wick_status status, const wick_error *error) {
+  return status == WICK_E_ARG && error->subject == WICK_SUBJECT_PROMPT;
 }

@@ -2,10 +2,18 @@
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { openSync } from 'node:fs';
+import { openSync, readFileSync, writeFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { built, locate } from '../support/locate.mjs';
+import {
+  bodyAbout,
+  messagePartOf,
+  partOf,
+  texts,
+  typeOf,
+  skip as withoutVectors,
+} from '../support/media_files.mjs';
 import { createEngine, modelPath, temporaryFolder } from '../support/package.mjs';
 
 const skip = locate('wasmtimeCommand').skip;
@@ -26,17 +34,13 @@ function run(program, args, input) {
   return told.stdout;
 }
 
-/** @param {string} guest @param {string} out @returns {string} the result of its `ask` */
-function ask(guest, out) {
+/** @param {string} guest @param {string} out @param {string} [input] a file @returns {string} the result of its `ask` */
+function ask(guest, out, input = modelPath) {
   const wit = at('examples/component/guest.wit');
   const engine = built('edge/wick-llm.wasm');
   run(locate('node24').path, [at('tools/component/guest.mjs'), at(guest), wit, engine, out]);
   const flags = ['-Scli', '-Sp3', '-Wcomponent-model-async', '--invoke', `ask("${prompt}")`];
-  const told = run(
-    locate('wasmtimeCommand').path,
-    ['run', ...flags, out],
-    openSync(modelPath, 'r'),
-  );
+  const told = run(locate('wasmtimeCommand').path, ['run', ...flags, out], openSync(input, 'r'));
   return JSON.parse(told.replaceAll("\\'", "'")); // a string of WAVE
 }
 
@@ -86,6 +90,58 @@ describe('wick:llm', { skip }, () => {
       'a request outlives the handle of its model',
     );
   });
+});
+
+test('wick:llm: images in conversations', { skip: skip || withoutVectors }, async () => {
+  const { model, mmproj } = typeOf('gemma3');
+  const known = messagePartOf(partOf('gemma3', 'sq'));
+  const bodies = {
+    known: bodyAbout(known),
+    other: bodyAbout(messagePartOf(partOf('gemma3', 'wide'))),
+    many: { messages: [{ role: 'user', content: Array(600).fill(known) }] },
+    png: bodyAbout({ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }),
+    video: bodyAbout({ type: 'image_url', image_url: {} }),
+  };
+  const files = [readFileSync(model), readFileSync(mmproj)];
+  const head = JSON.stringify({ model: files[0].length, bodies, template: texts });
+  const input = `${folder}/media.bin`;
+  writeFileSync(input, Buffer.concat([Buffer.from(`${head}\n`), ...files]));
+  const told = JSON.parse(ask('tests/support/llm_media_guest.js', `${folder}/media.wasm`, input));
+  const engine = await createEngine({
+    ...{ file: model, mmproj, threads: 1, contextSize: 512, chatTemplate: texts },
+  });
+  for (const name of /** @type {const} */ (['known', 'other'])) {
+    const body = /** @type {any} */ ({ ...bodies[name], max_tokens: 12 });
+    const { choices, usage } = /** @type {any} */ (
+      await engine.chat.completions.create({ ...body, ignore_eos: false })
+    );
+    assert.equal(told.replies[name].text, choices[0].message.content);
+    assert.equal(told.replies[name].ending.val.tokensPrompt, usage?.prompt_tokens);
+  }
+  await engine.close();
+  assert.equal(told.both.text, told.replies.other.text);
+  assert.equal(told.text, told.alone);
+  assert.deepEqual([told.loaded.tag, told.again.val.tag], ['ok', 'busy']);
+  assert.equal(told.broken.val.tag, 'truncated');
+  const refusals = Object.entries({ ...told.replies, without: told.without })
+    .filter(([, { refused }]) => refused)
+    .map(([name, { refused }]) => [name, refused.tag, refused.val.message]);
+  assert.deepEqual(
+    refusals.map(([name, tag]) => [name, tag]),
+    [
+      ['many', 'full'],
+      ['png', 'unsupported'],
+      ['video', 'argument'],
+      ['without', 'unsupported'],
+    ],
+  );
+  const words = [
+    /^conversation: prompt: images and recordings have/,
+    /decodes PPM/,
+    /must have a url/,
+    /mmproj/,
+  ];
+  for (const [index, word] of words.entries()) assert.match(refusals[index][2], word);
 });
 
 /** @param {number[][]} vectors */

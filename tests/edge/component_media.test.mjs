@@ -105,6 +105,16 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
     const mine = await asked(server.origin, body);
     assert.equal(mine.status, 200, JSON.stringify(mine.body));
     assert.deepEqual(mine.body.choices, (await wanted('qwen3a', body)).choices);
+    for (const [samples, words] of /** @type {[Float32Array, RegExp][]} */ ([
+      [Float32Array.of(0, NaN), /content\[0\]: audio: sample 1 is not a number/],
+      [new Float32Array(0), /content\[0\]: audio: 0 samples/],
+    ])) {
+      const data = wavOf(new Uint8Array(samples.buffer)).toString('base64');
+      const input = { type: 'input_audio', input_audio: { data, format: 'wav' } };
+      const { status, body: told } = await asked(server.origin, bodyAbout(input));
+      assert.deepEqual([status, told.error.code], [400, 'invalid_value']);
+      assert.match(told.error.message, words);
+    }
     for (const [bytes, words] of /** @type {[Buffer, RegExp][]} */ ([
       [wavOf(new Uint8Array(8000), 8000), /WAV recordings of 16 kHz alone: its rate/],
       [Buffer.from('ID3 mp3'), /alone: not a WAV file/],
@@ -115,6 +125,62 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
       assert.deepEqual([status, told.error.code], [400, 'unsupported_value']);
       assert.match(told.error.message, words);
     }
+  });
+
+  test('bodies of an outsider are refused by name, and the next one is answered', async (t) => {
+    const server = await start('p3', 'idefics3', {
+      ...{ WICK_CHAT_TEMPLATE: lists, WICK_CONTEXT_TOKENS: '256' },
+    });
+    t.after(() => server.close());
+    const part = messagePartOf(partOf('idefics3', 'wide'));
+    const body = bodyAbout(part);
+    const limits = { contextSize: 256, chatTemplate: lists };
+    const theirs = await wanted('idefics3', body, limits);
+    const url = (/** @type {string} */ text) => ({ type: 'image_url', image_url: { url: text } });
+    const ppm = (/** @type {string | Buffer} */ file) =>
+      url(`data:image/ppm;base64,${Buffer.from(file).toString('base64')}`);
+    for (const [one, code, words] of /** @type {[any, string, RegExp][]} */ ([
+      [url('data:image/ppm,P6'), 'invalid_value', /data URL must be in base64/],
+      [url('data:image/ppm;base64,UDY*'), 'invalid_value', /the data is not base64/],
+      [url('data:image/ppm;base64,UDYgM'), 'invalid_value', /the data is not base64/],
+      [url('data:image/ppm;base64,'), 'unsupported_value', /decodes PPM images alone/],
+      [ppm('P6 0 0 255\n'), 'invalid_value', /image/],
+      [ppm('P6 999999999 999999999 255\n'), 'invalid_value', /PPM image has 0 of/],
+      [ppm('P6 1 1 65535\n......'), 'unsupported_value', /8 bits/],
+      [null, 'invalid_value', /content\[0\] is not a part/],
+      ['image', 'invalid_value', /content\[0\] is not a part/],
+      [{ type: 7 }, 'invalid_value', /content\[0\] is not a part/],
+      [{ type: 'text', text: 5 }, 'invalid_value', /content\[0\] is not a part/],
+    ])) {
+      const { status, body: told } = await asked(server.origin, bodyAbout(one));
+      assert.deepEqual([status, told.error?.code], [400, code], JSON.stringify([one, told]));
+      assert.match(told.error.message, words);
+    }
+    const dots = Array.from({ length: 400 }, (_, i) =>
+      ppm(Buffer.from([...Buffer.from('P6 1 1 255\n'), i, i >> 8, 9])),
+    );
+    const many = { ...body, messages: [{ role: 'user', content: dots }] };
+    const { status, body: told } = await asked(server.origin, many);
+    assert.deepEqual([status, told.error.code], [400, 'context_length_exceeded']);
+    assert.match(
+      told.error.message,
+      /^prompt: images and recordings have \d+ tokens, the context has 256$/,
+    );
+    const leaving = new AbortController();
+    const left = fetch(`${server.origin}${CHAT}`, {
+      ...{
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        signal: leaving.signal,
+      },
+      body: JSON.stringify({ ...bodyAbout(dots[1]), stream: true }),
+    }).then((response) => response.text());
+    setTimeout(() => leaving.abort(), 20);
+    await left.catch(() => undefined);
+    const mine = await asked(server.origin, body);
+    assert.deepEqual(mine.body.choices, theirs.choices);
+    const system = { ...body, messages: [{ role: 'system', content: [part] }, ...body.messages] };
+    assert.equal((await asked(server.origin, system)).status, 200);
   });
 
   test('limits, a template of lists, and other requests meanwhile', async (t) => {

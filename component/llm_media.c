@@ -1,0 +1,211 @@
+// component/llm_media.c — images and recordings of wick:llm: the encoders of an mmproj file, and
+// the media of conversations.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "llm.h"
+
+LLM_IMPORT("[async-lower][stream-read-0][method]model.load-media")
+int32_t media_read(abi_handle stream, void *bytes, size_t size_bytes);
+LLM_IMPORT("[stream-drop-readable-0][method]model.load-media")
+void media_drop(abi_handle stream);
+LLM_IMPORT("[future-new-1][method]model.load-media") abi_ends media_loaded_create(void);
+LLM_IMPORT("[async-lower][future-write-1][method]model.load-media")
+int32_t media_loaded_write(abi_handle future, const llm_result *result);
+LLM_IMPORT("[future-drop-writable-1][method]model.load-media")
+void media_loaded_drop(abi_handle future);
+LLM_IMPORT("[task-return][method]model.load-media") void media_return(abi_handle future);
+
+int32_t model_load_media(llm_model *model, abi_handle file)
+    ABI_EXPORT("[async-lift]" LLM_ENGINE "#[method]model.load-media");
+int32_t model_load_media_event(int32_t event, abi_handle waitable, int32_t code)
+    ABI_EXPORT("[callback][async-lift]" LLM_ENGINE "#[method]model.load-media");
+
+// ---- the file ----
+
+enum { PIECE_BYTES = 1 << 18 };
+
+typedef struct media_loading {
+  llm_model *model;
+  abi_handle set, file, loaded;
+  bool is_reading, is_closing;
+  buffer bytes;  // the whole file: its directory says where weights are
+  llm_result result;
+  wick_error error;  // that the result points to
+} media_loading;
+
+static int32_t close_task(media_loading *mine) {
+  set_join(mine->loaded, 0);
+  media_loaded_drop(mine->loaded);
+  set_drop(mine->set);
+  llm_model_leave(mine->model);
+  free(mine);
+  return CODE_EXIT;
+}
+
+static int32_t end(media_loading *mine) {
+  wick_engine *engine = mine->model->engine;
+  wick_status status = WICK_E_NOMEM;
+  set_join(mine->file, 0);
+  media_drop(mine->file);
+  if (mine->bytes.has_failed) {
+    llm_lack_memory("the mmproj file", &mine->error);
+  } else {
+    status = wick_media_load_bytes(engine, mine->bytes.bytes, mine->bytes.size_bytes, &mine->error);
+  }
+  buffer_free(&mine->bytes);
+  mine->result.is_error = status != WICK_OK;
+  if (status != WICK_OK) llm_put_error(&mine->result.error, &mine->error);
+  mine->is_closing = true;
+  const int32_t written = media_loaded_write(mine->loaded, &mine->result);
+  return written == STATUS_BLOCKED ? llm_wait(mine->set) : close_task(mine);
+}
+
+// Takes the bytes that were read; returns how reading continues.
+static int32_t take(media_loading *mine, int32_t status) {
+  mine->is_reading = false;
+  buffer_grow(&mine->bytes, (uint32_t)status >> STATE_BITS);
+  return (status & STATE_MASK) == STATE_COMPLETED ? CODE_YIELD : end(mine);
+}
+
+static int32_t go_on(media_loading *mine) {
+  if (mine->is_reading || mine->is_closing) return llm_wait(mine->set);
+  char *room = buffer_reserve(&mine->bytes, PIECE_BYTES);
+  if (room == NULL) return end(mine);
+  const int32_t status = media_read(mine->file, room, PIECE_BYTES);
+  mine->is_reading = status == STATUS_BLOCKED;
+  return mine->is_reading ? llm_wait(mine->set) : take(mine, status);
+}
+
+int32_t model_load_media(llm_model *model, abi_handle file) {
+  media_loading *mine = calloc(1, sizeof *mine);
+  if (mine == NULL) abort();
+  model->users++;
+  mine->model = model;
+  mine->set = set_create();
+  mine->file = file;
+  set_join(file, mine->set);
+  const abi_ends loaded = media_loaded_create();
+  mine->loaded = llm_writable_of(loaded);
+  set_join(mine->loaded, mine->set);
+  context_set(mine);
+  media_return(llm_readable_of(loaded));
+  return go_on(mine);
+}
+
+int32_t model_load_media_event(int32_t event, abi_handle waitable, int32_t code) {
+  media_loading *mine = context_get();
+  if (event == EVENT_FUTURE_WRITE && waitable == mine->loaded) return close_task(mine);
+  if (event == EVENT_STREAM_READ && waitable == mine->file) return take(mine, code);
+  return go_on(mine);
+}
+
+// ---- conversations ----
+
+// A text that the conversation does not have. If it has the text in an escaped form, it is refused
+// later for a marker too many.
+static void make_marker(const buffer *json, media_set *set) {
+  for (uint32_t number = 0;; number++) {
+    snprintf(set->marker, sizeof set->marker, "<media-%u>", (unsigned)number);
+    if (strstr(json->bytes, set->marker) == NULL) return;
+  }
+}
+
+static bool check_parts(const body *read, uint32_t messages, refusal *refused) {
+  for (uint32_t message = body_node(read, messages)->first; message != 0;
+       message = body_node(read, message)->next) {
+    const uint32_t content = body_find(read, message, "content");
+    char name[REFUSAL_PARAM_BYTES];
+    snprintf(name, sizeof name, "messages[%u].content", (unsigned)body_node(read, message)->index);
+    if (body_node(read, content)->kind == JSON_ARRAY &&
+        !media_check_parts(read, content, name, refused)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+wick_status llm_media_take(wick_engine *engine, abi_list conversation, media_set *set,
+                           wick_error *error) {
+  buffer json = {0};
+  body read;
+  refusal refused = {0};
+  wick_status status = WICK_OK;
+  if (!llm_chat_copy(conversation, &json, error)) {
+    buffer_free(&json);
+    return WICK_E_NOMEM;
+  }
+  // faults of the JSON are reported when it is rendered
+  if (body_read(&read, json.bytes, json.size_bytes - 1, &refused)) {
+    const uint32_t messages = body_find(&read, BODY_ROOT, "messages");
+    refused = (refusal){0};
+    if (media_is_in(&read, messages)) {
+      make_marker(&json, set);
+      if (!check_parts(&read, messages, &refused) ||
+          !media_take_parts(engine, &read, messages, set, &refused)) {
+        status = llm_refuse(&refused, error);
+      }
+    }
+  }
+  body_end(&read);
+  buffer_free(&json);
+  if (status != WICK_OK) media_set_free(engine, set);
+  return status;
+}
+
+static void put_conversation(buffer *out, const body *read, const media_set *set, media_form form) {
+  json_writer json;
+  json_begin(&json, buffer_put, out);
+  json_open(&json, NULL, '{');
+  for (uint32_t node = body_node(read, BODY_ROOT)->first; node != 0;
+       node = body_node(read, node)->next) {
+    if (text_is(body_node(read, node)->key, "messages")) continue;
+    json_member(&json, (const char *)body_node(read, node)->key.bytes);
+    body_put_source(read, node, out);
+  }
+  media_put_messages(&json, out, read, body_find(read, BODY_ROOT, "messages"), set->marker, form);
+  json_close(&json, '{');
+}
+
+static wick_status tokenize(wick_engine *engine, const body *read, const media_set *set,
+                            wick_request *request, wick_error *error) {
+  wick_status status = WICK_OK;
+  for (int form = MEDIA_AS_TEXTS; form <= MEDIA_AS_LISTS; form++) {
+    buffer json = {0};
+    wick_chat chat;
+    put_conversation(&json, read, set, (media_form)form);
+    wick_chat_default(&chat);
+    chat.json = json.bytes;
+    chat.json_bytes = json.size_bytes;
+    status = json.has_failed ? llm_lack_memory("the conversation", error)
+                             : media_tokenize(engine, &chat, set, request, error);
+    buffer_free(&json);
+    if (!media_is_other_form(status, error)) break;
+  }
+  return status;
+}
+
+wick_status llm_media_tokenize(wick_engine *engine, abi_list conversation, const media_set *set,
+                               wick_request *request, wick_error *error) {
+  buffer json = {0};
+  body read;
+  refusal refused = {0};
+  wick_status status = WICK_E_NOMEM;
+  if (llm_chat_copy(conversation, &json, error)) {
+    status = body_read(&read, json.bytes, json.size_bytes - 1, &refused)
+                 ? tokenize(engine, &read, set, request, error)
+                 : llm_refuse(&refused, error);
+    body_end(&read);
+  }
+  buffer_free(&json);
+  return status;
+}
+
+wick_status llm_media_step(wick_engine *engine, const media_set *set, bool *is_ready,
+                           wick_error *error) {
+  const uint32_t next = media_set_next(engine, set);
+  *is_ready = next == set->count;
+  bool is_encoded;
+  return *is_ready ? WICK_OK : wick_media_step(engine, set->numbers[next], 0, &is_encoded, error);
+}
