@@ -50,6 +50,7 @@ const answers = {
   RANGE: { status: 400, code: 'invalid_value' },
   UNSUPPORTED: { status: 400, code: 'unsupported_value' },
   PROMPT_TOO_LONG: { status: 400, code: 'context_length_exceeded' },
+  FULL: { status: 400, code: 'invalid_value' }, // an image that the model reads at once is longer than a batch
   GRAMMAR_TOO_LARGE: { status: 400 },
   TEMPLATE: { status: 400 },
   NO_TEMPLATE: {

@@ -3,6 +3,7 @@
 
 import { bytesOfBlob } from '../base/blob_bytes.js';
 import { argumentError, WickError, wordsOf } from '../base/errors.js';
+import { takeTurn } from '../base/take_turn.js';
 import { MEDIA_RATE as RATE } from './media_parts.js';
 
 /** @typedef {import('./media_parts.js').MediaPart} MediaPart */
@@ -128,10 +129,25 @@ const sizeOf = (image) =>
     return Math.round(size.baseVal?.value ?? size); // of SVG
   });
 
+/** @param {number} width @param {number} height */
+function checkPixels(width, height) {
+  if (width * height <= PIXELS_MAX) return;
+  throw argumentError(`image: ${width} x ${height} pixels, the limit is 2^28`);
+}
+
+/** Beyond it some browsers draw nothing, and report nothing. */
+const DRAWN_SIDE_MAX = 32_767;
+
 /** @param {any} image @returns {Pixels} on white, where it is transparent */
 function drawn(image) {
   const [width, height] = sizeOf(image);
   if (!(width > 0 && height > 0)) throw argumentError('image: it has no pixels');
+  checkPixels(width, height);
+  if (Math.max(width, height) > DRAWN_SIDE_MAX) {
+    throw argumentError(
+      `image: ${width} x ${height} pixels, browsers draw ${DRAWN_SIDE_MAX} a side`,
+    );
+  }
   const canvas =
     typeof OffscreenCanvas === 'function'
       ? new OffscreenCanvas(width, height)
@@ -153,8 +169,10 @@ function pixelsOf(pixels) {
   if (!Number.isInteger(width) || !Number.isInteger(height) || !(count > 0) || !data) {
     throw argumentError('image: must be a Blob, an address, a canvas or {width, height, data}');
   }
-  if (count > PIXELS_MAX) {
-    throw new WickError('ARG', `image: ${width} x ${height} pixels, the limit is 2^28`);
+  checkPixels(width, height);
+  const { BYTES_PER_ELEMENT: size = 1 } = /** @type {any} */ (data);
+  if (size !== 1) {
+    throw argumentError('data: must have bytes, which values of 16 bits and floats are not');
   }
   const bytes = data.length / count;
   if (bytes !== 3 && bytes !== 4) {
@@ -199,7 +217,7 @@ function ppmOf(bytes) {
 async function soundOf(from) {
   const blob = await blobOf(from);
   const sound = blob ? await decodeSound(await bytesOfBlob(blob)) : givenSound(from);
-  return { kind: 'audio', samples: resampled(sound) };
+  return { kind: 'audio', samples: await resampled(sound) };
 }
 
 /** @param {any} from @returns {Sound} */
@@ -277,8 +295,8 @@ function wavOf(view) {
     }
     if (name === 0x64617461) {
       const read = readers[`${format} ${bits}`];
-      if (!read || channels === 0 || sampleRate === 0) {
-        const words = `WAV recording: unknown format ${format} of ${bits} bits`;
+      if (!read || channels === 0) {
+        const words = `WAV recording: unknown format ${format} of ${bits} bits in ${channels} channels`;
         throw new WickError('UNSUPPORTED', words);
       }
       return { samples: samplesOf(view, read, from, end, channels, bits / 8), sampleRate };
@@ -306,29 +324,75 @@ function samplesOf(view, read, from, end, channels, bytes) {
   return samples;
 }
 
+/** Rates in Hz. A browser's AudioBuffer has no others. */
+const [RATE_MIN, RATE_MAX] = [3000, 768_000];
+/** The engine's limit. It is as in src/media/sound.h. */
+const SECONDS_MAX = 4 * 3600;
 /** Zero crossings of the filter on each side. */
 const CROSSINGS = 16;
+/** Values of the filter that are kept. */
+const KEPT_MAX = 2 ** 20;
+/** Samples between two turns of others. */
+const TURN_SAMPLES = 2 ** 17;
+
+/** Before it is resampled. @param {Sound} sound @returns {number} its rate in whole Hz */
+function rateOf({ samples, sampleRate }) {
+  const rate = Math.round(sampleRate);
+  if (!(rate >= RATE_MIN && rate <= RATE_MAX)) {
+    throw argumentError(`sample rate: ${sampleRate} Hz, limits are ${RATE_MIN} and ${RATE_MAX}`);
+  }
+  if (samples.length <= SECONDS_MAX * rate) return rate;
+  const seconds = Math.round(samples.length / rate);
+  throw argumentError(`recording: has ${seconds} seconds, limit is ${SECONDS_MAX}`);
+}
 
 /**
- * To 16 kHz, by a sinc with a Hann window, which cuts off below the lower of both halves of the rates.
- * @param {Sound} sound
- * @returns {Float32Array}
+ * A sinc with a Hann window, which cuts off below the lower of both halves of the rates.
+ * @param {number} rate
+ * @returns {{reach: number, at: (phase: number) => Float64Array}} values from `reach` samples before the one where a phase is,
+ *   in samples of 16 kHz divided by `rate`
  */
-function resampled({ samples, sampleRate }) {
-  if (sampleRate === RATE) return Float32Array.from(samples);
-  const step = sampleRate / RATE;
-  const cut = Math.min(1, 1 / step);
-  const reach = CROSSINGS / cut;
-  const out = new Float32Array(Math.max(1, Math.round(samples.length / step)));
+function filterOf(rate) {
+  const cut = Math.min(1, RATE / rate);
+  const reach = Math.ceil(CROSSINGS / cut);
+  const count = 2 * reach + 2;
+  /** @type {Map<number, Float64Array>} */
+  const kept = new Map();
+  const valueAt = (/** @type {number} */ distance) => {
+    const x = distance * cut;
+    if (Math.abs(x) >= CROSSINGS) return 0;
+    const sinc = x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x);
+    return sinc * cut * (0.5 + 0.5 * Math.cos((Math.PI * x) / CROSSINGS));
+  };
+  const at = (/** @type {number} */ phase) => {
+    const found = kept.get(phase);
+    if (found) return found;
+    const values = Float64Array.from({ length: count }, (_, j) =>
+      valueAt(j - reach - phase / RATE),
+    );
+    if ((kept.size + 1) * count <= KEPT_MAX) kept.set(phase, values);
+    return values;
+  };
+  return { reach, at };
+}
+
+/** To 16 kHz. @param {Sound} sound @returns {Promise<Float32Array>} */
+async function resampled(sound) {
+  const { samples } = sound;
+  const rate = rateOf(sound);
+  const wrong = samples.findIndex((sample) => !Number.isFinite(sample));
+  if (wrong >= 0) throw argumentError(`recording: sample ${wrong} is not a number`);
+  if (rate === RATE) return Float32Array.from(samples);
+  const { reach, at } = filterOf(rate);
+  const out = new Float32Array(Math.round((samples.length * RATE) / rate));
   for (let i = 0; i < out.length; i++) {
-    const centre = i * step;
+    if (i % TURN_SAMPLES === TURN_SAMPLES - 1) await takeTurn();
+    const phase = (i * rate) % RATE;
+    const first = (i * rate - phase) / RATE - reach;
+    const values = at(phase);
+    const last = Math.min(values.length, samples.length - first);
     let sum = 0;
-    const last = Math.min(samples.length - 1, Math.floor(centre + reach));
-    for (let j = Math.max(0, Math.ceil(centre - reach)); j <= last; j++) {
-      const x = (j - centre) * cut;
-      const sinc = x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x);
-      sum += samples[j] * sinc * cut * (0.5 + 0.5 * Math.cos((Math.PI * (j - centre)) / reach));
-    }
+    for (let j = Math.max(0, -first); j < last; j++) sum += samples[first + j] * values[j];
     out[i] = sum;
   }
   return out;

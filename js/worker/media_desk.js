@@ -130,6 +130,17 @@ export class MediaDesk {
     return numbers;
   }
 
+  /** A prompt that exceeds the context with its media alone is refused before these are encoded. @param {number[]} numbers */
+  checkContext(numbers) {
+    const { context_tokens: limit } = this.#native.info().plan;
+    const tokens = numbers.reduce((sum, number) => sum + this.#native.media.info(number).tokens, 0);
+    if (tokens <= limit) return;
+    throw new WickError(
+      'PROMPT_TOO_LONG',
+      `prompt: images and recordings have ${tokens} tokens, the context has ${limit}`,
+    );
+  }
+
   /** @param {number[]} numbers */
   remove(numbers) {
     for (const number of numbers) this.#native.media.remove(number);

@@ -62,7 +62,14 @@ export class ServedEngine {
     }
     const { id, completions } = message;
     const ids = new Set(Array.from({ length: completions }, (_, index) => id + index));
-    this.#encoding.push({ message, ids, numbers: this.#media.add(media), fail });
+    const numbers = this.#media.add(media);
+    try {
+      this.#media.checkContext(numbers);
+    } catch (error) {
+      this.#media.remove(numbers);
+      throw error;
+    }
+    this.#encoding.push({ message, ids, numbers, fail });
   }
 
   /** @param {number} [id] of a completion; without it, of any @returns {boolean} whether its media are to be encoded */

@@ -207,7 +207,9 @@ static wick_status unknown(uint32_t id, wick_error *error) {
 static void free_prepared(wick_engine *engine, media_item *item) {
   media_prepared_free(&engine->memory, &item->prepared);
   memory_free(&engine->memory, item->samples);
+  memory_free(&engine->memory, item->pixels);
   item->samples = NULL;
+  item->pixels = NULL;
 }
 
 static void free_item(wick_engine *engine, media_item *item) {
@@ -388,17 +390,36 @@ static wick_status keep_samples(wick_engine *engine, media_item *item, const con
   return WICK_OK;
 }
 
+static wick_status keep_pixels(wick_engine *engine, media_item *item, const content *from,
+                               wick_error *error) {
+  const size_t size_bytes = (size_t)from->width * from->height * 3;
+  item->pixels = memory_alloc(&engine->memory, size_bytes);
+  if (item->pixels == NULL) return memory_fail(&engine->memory, error, "an image");
+  memcpy(item->pixels, from->rgb, size_bytes);
+  item->width = from->width;
+  item->height = from->height;
+  return WICK_OK;
+}
+
+static wick_status resize(wick_engine *engine, media_item *item, image_view image,
+                          wick_error *error) {
+  return media_prepare(items_of(engine)->encoders[MEDIA_IMAGES], &item->plan, image,
+                       &item->prepared, error);
+}
+
+// An image that is enlarged is resized when it is encoded: many small ones, which a context may
+// have no room for, take no more memory than the caller's.
 static wick_status prepare(wick_engine *engine, media_item *item, const content *from,
                            wick_error *error) {
-  const media_model *encoder = items_of(engine)->encoders[item->kind];
   if (item->kind == MEDIA_AUDIO) {
     const wick_status status = keep_samples(engine, item, from, error);
     if (status != WICK_OK) return status;
     media_begin_audio(item->samples, &item->prepared);
     return WICK_OK;
   }
-  return media_prepare(encoder, &item->plan, image_whole(from->rgb, from->width, from->height),
-                       &item->prepared, error);
+  const uint64_t size_bytes = (uint64_t)from->width * from->height * 3;
+  if (size_bytes < item->plan.prepare_bytes) return keep_pixels(engine, item, from, error);
+  return resize(engine, item, image_whole(from->rgb, from->width, from->height), error);
 }
 
 static wick_status enter(wick_engine *engine, media_item *item, wick_error *error) {
@@ -491,6 +512,13 @@ static wick_status step(wick_engine *engine, media_item *item, wick_error *error
   wick_status status = WICK_OK;
   if (item->plan.chunks[item->done].is_text) {
     item->done++;
+    return WICK_OK;
+  }
+  if (item->pixels != NULL) {
+    status = resize(engine, item, image_whole(item->pixels, item->width, item->height), error);
+    if (status != WICK_OK) return status;
+    memory_free(&engine->memory, item->pixels);
+    item->pixels = NULL;
     return WICK_OK;
   }
   if (!item->is_heard) {

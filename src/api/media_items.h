@@ -14,6 +14,8 @@ typedef struct media_item {
   uint64_t key;   // hash of the content
   uint64_t turn;  // of its last use
   media_plan plan;
+  uint8_t *pixels;  // of an image that is not resized yet, [height][width][3]
+  uint32_t width, height;
   media_prepared prepared;   // until it is encoded
   float *samples;            // of a recording, until then
   bool is_heard;             // all facts that its spectra need are known

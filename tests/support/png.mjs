@@ -17,20 +17,29 @@ function chunk(name, bytes) {
   return Buffer.concat([head, bytes, tail]);
 }
 
-/** @param {{width: number, height: number, data: Uint8Array}} pixels three bytes each @returns {Buffer} */
-export function pngOf({ width, height, data }) {
+/**
+ * @param {{width: number, height: number, bits: number, colour: number}} head the colour's type: 0 grey, 2 RGB
+ * @param {Buffer} rows each after its filter's byte
+ * @returns {Buffer}
+ */
+export function pngOfRows({ width, height, bits, colour }, rows) {
   const head = Buffer.alloc(13);
   head.writeUInt32BE(width);
   head.writeUInt32BE(height, 4);
-  head.set([8, 2, 0, 0, 0], 8); // 8 bits, RGB
-  const rows = Buffer.alloc(height * (width * 3 + 1));
-  for (let y = 0; y < height; y++) {
-    rows.set(data.subarray(y * width * 3, (y + 1) * width * 3), y * (width * 3 + 1) + 1);
-  }
+  head.set([bits, colour, 0, 0, 0], 8);
   return Buffer.concat([
     Buffer.from([0x89, 0x50, 0x4e, 0x47, 13, 10, 26, 10]),
     chunk('IHDR', head),
     chunk('IDAT', deflateSync(rows)),
     chunk('IEND', Buffer.alloc(0)),
   ]);
+}
+
+/** @param {{width: number, height: number, data: Uint8Array}} pixels three bytes each @returns {Buffer} */
+export function pngOf({ width, height, data }) {
+  const rows = Buffer.alloc(height * (width * 3 + 1));
+  for (let y = 0; y < height; y++) {
+    rows.set(data.subarray(y * width * 3, (y + 1) * width * 3), y * (width * 3 + 1) + 1);
+  }
+  return pngOfRows({ width, height, bits: 8, colour: 2 }, rows);
 }
