@@ -30,5 +30,6 @@ function keepEnd() {
 
 export function startViewport() {
   window.visualViewport?.addEventListener('resize', fit);
+  byId('log').tabIndex = 0; // so that keys scroll it: not every browser lets them otherwise
   if (matchMedia('(pointer: coarse)').matches) keepEnd();
 }
