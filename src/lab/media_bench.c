@@ -6,6 +6,7 @@
 #include "cli/args.h"
 #include "cli/media.h"
 #include "lab/lab.h"
+#include "media/encode.h"
 #include "platform/platform.h"
 
 typedef struct media_bench {
@@ -20,6 +21,8 @@ typedef struct media_bench {
   thread_pool *pool;
   uint8_t *rgb;
   float *rows;
+  uint64_t resize_us;
+  uint64_t slice_us, slice_macs;  // the longest slice of all runs, and the largest one
   wick_error error;
 } media_bench;
 
@@ -64,9 +67,11 @@ static wick_status prepare(media_bench *bench) {
     return memory_fail(&bench->memory, &bench->error, "an image and its rows");
   }
   for (uint64_t i = 0; i < bytes; i++) bench->rgb[i] = (uint8_t)(i * 2654435761u >> 13);
+  const uint64_t from_us = platform_now_us();
   status = media_prepare(bench->model, &bench->plan,
                          image_whole(bench->rgb, bench->width, bench->height), &bench->prepared,
                          &bench->error);
+  bench->resize_us = platform_now_us() - from_us;
   if (status != WICK_OK) return status;
   return thread_pool_create(&bench->memory, NULL, bench->threads, &bench->pool, &bench->error);
 }
@@ -78,8 +83,12 @@ static wick_status encode_once(media_bench *bench, uint32_t chunk, uint64_t *us)
   wick_status status =
       media_encode_begin(bench->model, &bench->plan, &bench->prepared, chunk, bench->pool,
                          bench->threads, bench->rows, &encoding, &bench->error);
-  while (status == WICK_OK && !is_done) {
+  for (uint64_t slice_us = from_us; status == WICK_OK && !is_done;) {
     status = media_encode_step(encoding, &is_done, &bench->error);
+    const uint64_t now_us = platform_now_us();
+    if (now_us - slice_us > bench->slice_us) bench->slice_us = now_us - slice_us;
+    if (encoding->slice_macs > bench->slice_macs) bench->slice_macs = encoding->slice_macs;
+    slice_us = now_us;
   }
   media_encode_end(encoding);
   *us = platform_now_us() - from_us;
@@ -98,12 +107,14 @@ static wick_status measure(media_bench *bench) {
   }
   output_printf(OUTPUT_TEXT,
                 "{\"pictures\":%u,\"rows\":%u,\"gmac_all\":%.1f,\"width\":%u,\"height\":%u,"
-                "\"gmac\":%.2f,\"best_ms\":%.1f,\"gmac_per_s\":%.2f,\"encode_mb\":%.1f}\n",
+                "\"gmac\":%.2f,\"best_ms\":%.1f,\"gmac_per_s\":%.2f,\"encode_mb\":%.1f,"
+                "\"slice_gmac\":%.3f,\"slice_ms\":%.1f,\"resize_ms\":%.1f}\n",
                 (unsigned)bench->plan.tiles, (unsigned)bench->plan.rows,
                 (double)bench->plan.macs / 1e9, (unsigned)picture->width, (unsigned)picture->height,
                 (double)picture->macs / 1e9, (double)best_us / 1e3,
                 (double)picture->macs / 1e3 / (double)best_us,
-                (double)bench->plan.encode_bytes / 1e6);
+                (double)bench->plan.encode_bytes / 1e6, (double)bench->slice_macs / 1e9,
+                (double)bench->slice_us / 1e3, (double)bench->resize_us / 1e3);
   return WICK_OK;
 }
 

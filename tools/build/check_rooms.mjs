@@ -25,7 +25,10 @@ const kernelHeaders = ['wasm_simd128.h', 'simde/'];
  */
 const outside = [
   [/^src\/lab\/synth/, /^(lab|cli|base|format)\/|^platform\/platform\.h$|^text\/tokenizer\.h$/],
-  [/^src\/lab\/media/, /^(lab|cli|base|format)\/|^media\/media\.h$|^platform\/platform\.h$/],
+  [
+    /^src\/lab\/media/,
+    /^(lab|cli|base|format)\/|^media\/(media|encode)\.h$|^platform\/platform\.h$/,
+  ],
   [/^src\/lab\//, /^(lab|cli|bench|base)\/|^platform\/platform\.h$|^sample\/rng\.h$/],
   [
     /^src\/cli\/media/,
