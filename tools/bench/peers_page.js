@@ -1,7 +1,7 @@
 // The two engines with the same calls, in a page (page.html, cold.html). peers.mjs serves the files
 // that they are imported from.
 
-/** @typedef {{url: string, threads: number, context: number, eager?: boolean, wasm?: string}} Load */
+/** @typedef {{url: string, threads: number, context: number, eager?: boolean, wasm?: string, mmproj?: string}} Load */
 /** @typedef {{text: string, count: number}} Work */
 /**
  * A text to write at temperature 1: free, or of the schema, which `grammar` says in GBNF. `ms` of what is answered are
@@ -17,10 +17,10 @@ class Wick {
   #engine;
 
   /** @param {Load} wanted */
-  async load({ url, threads, context, eager = false, wasm }) {
+  async load({ url, threads, context, eager = false, wasm, mmproj }) {
     const { createEngine } = await load('/dist/index.js');
     // every prompt is read whole, since prefill is measured
-    const options = { threads, contextSize: context, eager, wasm, prefixCache: false };
+    const options = { threads, contextSize: context, eager, wasm, mmproj, prefixCache: false };
     this.#engine = await createEngine({ url, cache: false, ...options });
     const { kernels } = await /** @type {import('../../js/index.js').Engine} */ (
       this.#engine
@@ -46,6 +46,19 @@ class Wick {
       prefill: timings.prefillTokensPerSecond,
       decode: timings.decodeTokensPerSecond,
     };
+  }
+
+  /** @param {{image: string, text: string}} work the address of a PPM file @returns {Promise<object>} until the first token */
+  async see({ image, text }) {
+    const engine = /** @type {import('../../js/index.js').Engine} */ (this.#engine);
+    const blob = await (await fetch(image)).blob();
+    const part = /** @type {const} */ ({ type: 'image', image: blob });
+    const { macs } = await engine.mediaCost(part);
+    const start = performance.now();
+    const run = engine.generate([part, { type: 'text', text }], { maxTokens: 1, temperature: 0 });
+    await run.text();
+    const ms = performance.now() - start;
+    return { ms, macs, promptTokens: run.result?.usage.promptTokens };
   }
 
   /** @param {Bound} work */
@@ -108,12 +121,13 @@ class Wllama {
   #engine;
 
   /** @param {Load} wanted */
-  async load({ url, threads, context }) {
+  async load({ url, threads, context, mmproj }) {
     const { Wllama: Engine, LoggerWithoutDebug } = await load('/wllama/index.js');
     const wasm = { default: '/wllama/wasm/wllama.wasm' };
     this.#engine = new Engine(wasm, { logger: LoggerWithoutDebug });
-    const blob = await (await fetch(url)).blob();
-    await this.#engine.loadModel([blob], {
+    const files = mmproj ? [url, mmproj] : [url];
+    const blobs = await Promise.all(files.map(async (file) => (await fetch(file)).blob()));
+    await this.#engine.loadModel(blobs, {
       n_ctx: context,
       n_threads: threads,
       n_gpu_layers: 0,
@@ -137,6 +151,21 @@ class Wllama {
       prefill: prompt_per_second,
       decode: predicted_per_second,
     };
+  }
+
+  /** @param {{image: string, text: string}} work the address of a PPM file @returns {Promise<object>} until the first token */
+  async see({ image, text }) {
+    const data = await (await fetch(image)).arrayBuffer();
+    const content = [
+      { type: 'image', data },
+      { type: 'text', text },
+    ];
+    const start = performance.now();
+    const answer = await this.#engine.createChatCompletion({
+      ...{ messages: [{ role: 'user', content }], max_tokens: 1, temperature: 0 },
+      cache_prompt: false,
+    });
+    return { ms: performance.now() - start, promptTokens: answer.timings?.prompt_n };
   }
 
   /** @param {Bound} work */
