@@ -177,6 +177,9 @@ test('a process is overdue by its own processor time or by waiting, and what it 
   assert.equal((await of('sleep 60', 1000, 1500)).status, 'overdue');
   assert.equal((await of('echo not ok 1; sleep 60')).status, 'failed');
   assert.equal((await of('exit 3')).status, 'failed');
+  const some =
+    "printf 'ok 1 # SKIP none\\n  ok 2 # SKIP test name does not match pattern\\nok 3\\n'";
+  assert.equal((await of(some)).skipped, 1);
 });
 
 test('a test has not waited while nobody looked', async () => {

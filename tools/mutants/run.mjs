@@ -187,9 +187,14 @@ class Baseline {
         const limits = { cpuMs: 120_000, idleMs: 60_000 };
         let ended = await place.runTest(test, limits);
         if (ended.status !== 'passed') ended = await place.runTest(test, limits);
-        const { cpuMs, idleMs } = ended;
+        const { cpuMs, idleMs, skipped = 0 } = ended;
         if (ended.status === 'passed') this.#times.set(test, { cpuMs, idleMs });
         else console.log(`${test} fails without a mutant: it is left out`);
+        if (skipped > 0) {
+          console.log(
+            `${test}: ${skipped} skipped here, so mutants that they see survive (WICK_SHARED?)`,
+          );
+        }
         const kept = { stamp: this.#stamp, times: [...this.#times] };
         writeFileSync(this.#path, JSON.stringify(kept));
       }

@@ -35,7 +35,7 @@ const sanitizers = {
  * nothing of it had work to do. Other work of the machine makes neither longer.
  * @typedef {{cpuMs: number, idleMs: number}} Times
  */
-/** @typedef {Times & {status: 'passed' | 'failed' | 'overdue'}} Ended */
+/** @typedef {Times & {status: 'passed' | 'failed' | 'overdue', skipped?: number}} Ended `skipped` tests, which see nothing */
 /** The native programs, and the variable with the objects of each. */
 const PROGRAMS = { wick: 'MUTANTS_WICK_OBJECTS', 'wick-lab': 'MUTANTS_WICK_LAB_OBJECTS' };
 /** A test waits for other work of the machine for less than this multiple of its processor time. */
@@ -142,9 +142,11 @@ export function runUntilFailure(program, args, { cwd, env, limits }) {
       if (idleMs > limits.idleMs) end('overdue');
     });
     let line = '';
+    let skipped = 0;
     child.stdout.on('data', (bytes) => {
       const lines = `${line}${bytes}`.split('\n');
       line = lines.pop() ?? '';
+      skipped += lines.filter((text) => /^\s*ok .*# SKIP(?! test name)/.test(text)).length;
       if (lines.some((text) => /^\s*not ok/.test(text) && !/# TODO/.test(text))) end('failed');
     });
     let errors = '';
@@ -163,7 +165,7 @@ export function runUntilFailure(program, args, { cwd, env, limits }) {
       // SIGKILL or SIGXCPU: bash reports signals as 128 and more
       const isOverdue = code === 128 + 9 || code === 128 + 24;
       status ??= code === 0 ? 'passed' : isOverdue ? 'overdue' : 'failed';
-      settle({ status, cpuMs, idleMs });
+      settle({ status, cpuMs, idleMs, skipped });
     });
   });
 }
