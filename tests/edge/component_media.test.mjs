@@ -2,7 +2,7 @@
 // answered as by the handler in JavaScript, while other requests continue; what cannot be decoded is refused by name.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { basename, join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -21,7 +21,7 @@ import {
   typeOf,
   wavOf,
 } from '../support/media_files.mjs';
-import { createEngine, dist } from '../support/package.mjs';
+import { createEngine, dist, temporaryFolder } from '../support/package.mjs';
 
 /** @type {typeof import('../../js/openai.js')} */
 const { createHandler } = await import(pathToFileURL(join(dist, 'openai.js')).href);
@@ -181,6 +181,22 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
     assert.deepEqual(mine.body.choices, theirs.choices);
     const system = { ...body, messages: [{ role: 'system', content: [part] }, ...body.messages] };
     assert.equal((await asked(server.origin, system)).status, 200);
+  });
+
+  test('encoders whose weights are not numbers fail the request alone', async (t) => {
+    const folder = temporaryFolder();
+    const bytes = readFileSync(typeOf('gemma3').mmproj);
+    new Float32Array(bytes.buffer, bytes.byteOffset + bytes.length - 4096, 1024).fill(NaN);
+    writeFileSync(join(folder, 'nan.gguf'), bytes);
+    const variables = { WICK_MMPROJ: '/nan/nan.gguf', WICK_CHAT_TEMPLATE: texts };
+    const args = ['--dir', `${folder}::/nan`, ...envOf(variables)];
+    const server = await startWasmtime('p3', { model: typeOf('gemma3').model, args });
+    t.after(() => server.close());
+    const about = bodyAbout(messagePartOf(partOf('gemma3', 'sq')));
+    const { status, body } = await asked(server.origin, about);
+    assert.deepEqual([status, body.error.code], [500, 'nonfinite'], body.error.message);
+    const text = await asked(server.origin, bodyAbout({ type: 'text', text: 'Once' }));
+    assert.equal(text.status, 200);
   });
 
   test('limits, a template of lists, and other requests meanwhile', async (t) => {
