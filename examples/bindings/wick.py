@@ -7,9 +7,11 @@
 A structure has the fields that are used here and room for the others.
 """
 
+import collections
 import ctypes
 import json
 import sys
+import weakref
 from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_float, c_int32, c_int64, c_size_t
 from ctypes import c_uint16, c_uint32, c_uint64, c_uint8, c_void_p
 
@@ -124,6 +126,7 @@ def open_library(path):
         ("wick_engine_destroy", None, [c_void_p]),
         ("wick_load_file", c_uint32, [c_void_p, c_char_p, POINTER(Error)]),
         ("wick_request_submit", c_uint32, [c_void_p, POINTER(Request), POINTER(c_uint32), POINTER(Error)]),
+        ("wick_request_cancel", c_uint32, [c_void_p, c_uint32]),
         ("wick_step", c_uint32, [c_void_p, c_uint64]),
         ("wick_events_take", c_void_p, [c_void_p, POINTER(c_size_t)]),
         ("wick_event_next", POINTER(Event), [c_void_p, c_size_t, POINTER(Event)]),
@@ -145,9 +148,47 @@ def open_library(path):
     return library
 
 
+class Closed:
+    """In place of the library, because a call with an engine that is destroyed would crash."""
+
+    def __getattr__(self, name):
+        raise ValueError("the engine is closed")
+
+
+class Answer:
+    """The pieces of a text, as bytes. Several can be read alternately; one that is closed or dropped is cancelled."""
+
+    def __init__(self, engine, number):
+        self.engine, self.number = engine, number
+        self.events, self.is_done = collections.deque(), False
+        engine.answers[number] = self
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        while not self.events and not self.is_done:
+            self.engine.step()
+        if self.is_done:
+            raise StopIteration
+        piece, self.is_done, failure = self.events.popleft()
+        if failure:
+            raise failure
+        return piece
+
+    def close(self):
+        if not self.is_done and self.engine.engine:
+            self.engine.library.wick_request_cancel(self.engine.engine, self.number)
+        self.is_done = True
+
+    def __del__(self):
+        self.close()
+
+
 class Engine:
     def __init__(self, library, path, threads=1):
         self.library, self.engine, self.error = library, c_void_p(), Error()
+        self.answers = weakref.WeakValueDictionary()
         config = Config()
         library.wick_config_default(byref(config))
         config.threads = threads
@@ -160,15 +201,16 @@ class Engine:
 
     def check(self, status):
         if status != OK:
-            self.fail(self.error.message, status, self.error.subject)
+            raise self.failure(self.error.message, status, self.error.subject)
 
-    def fail(self, message, status, subject):
+    def failure(self, message, status, subject):
         names = self.library.wick_status_name(status), self.library.wick_subject_name(subject)
-        raise WickError(message.decode(), *[name.decode() for name in names])
+        return WickError(message.decode(), *[name.decode() for name in names])
 
     def close(self):
-        self.library.wick_engine_destroy(self.engine)
-        self.engine = c_void_p()
+        if self.engine:
+            self.library.wick_engine_destroy(self.engine)
+        self.library, self.engine = Closed(), None
 
     def events(self):
         size = c_size_t()
@@ -207,17 +249,18 @@ class Engine:
     def run(self, request):
         number = c_uint32()
         self.check(self.library.wick_request_submit(self.engine, byref(request), byref(number), byref(self.error)))
-        return self.pieces()
+        return Answer(self, number.value)
 
-    def pieces(self):
-        has_more = True
-        while has_more:
-            has_more = self.library.wick_step(self.engine, 10000) != IDLE
-            for event in self.events():
-                piece = ctypes.string_at(self.library.wick_event_text(event), event.contents.text_bytes)
-                if event.contents.kind == DONE and event.contents.finish == FINISH_ERROR:
-                    self.fail(piece, event.contents.status, event.contents.subject)
-                yield piece
+    def step(self):
+        """Computes for some milliseconds and gives the events to their answers."""
+        self.library.wick_step(self.engine, 10000)
+        for event in self.events():
+            one, failure = event.contents, None
+            piece = ctypes.string_at(self.library.wick_event_text(event), one.text_bytes)
+            if one.kind == DONE and one.finish == FINISH_ERROR:
+                failure = self.failure(piece, one.status, one.subject)
+            if one.request in self.answers:
+                self.answers[one.request].events.append((piece, one.kind == DONE, failure))
 
     def embed(self, texts):
         """A vector of length 1 of each text."""

@@ -105,6 +105,7 @@ extern "C" {
     fn wick_engine_destroy(engine: *mut c_void);
     fn wick_load_file(engine: *mut c_void, path: *const c_char, error: *mut Error) -> u32;
     fn wick_request_submit(engine: *mut c_void, request: *const Request, id: *mut u32, error: *mut Error) -> u32;
+    fn wick_request_cancel(engine: *mut c_void, id: u32) -> u32;
     fn wick_step(engine: *mut c_void, budget_us: u64) -> u32;
     fn wick_events_take(engine: *mut c_void, size_bytes: *mut usize) -> *const u8;
     fn wick_event_next(events: *const u8, size_bytes: usize, event: *const Event) -> *const Event;
@@ -171,16 +172,16 @@ impl Engine {
         }
     }
 
-    /// Gives the pieces of the text that follows a prompt to `take`.
-    pub fn generate(&self, prompt: &str, max_tokens: u32, take: impl FnMut(&[u8])) -> Result<(), WickError> {
+    /// Gives the pieces of the text that follows a prompt to `take`, until it returns false.
+    pub fn generate(&mut self, prompt: &str, max_tokens: u32, take: impl FnMut(&[u8]) -> bool) -> Result<(), WickError> {
         let mut request = new_request(max_tokens);
         request.text = prompt.as_ptr();
         request.text_bytes = prompt.len();
         self.run(&request, take)
     }
 
-    /// Gives the pieces of the answer to a conversation to `take`; `json` is {"messages": [{"role", "content"}, ...]}.
-    pub fn chat(&self, json: &str, max_tokens: u32, take: impl FnMut(&[u8])) -> Result<(), WickError> {
+    /// The same for the answer to a conversation; `json` is {"messages": [{"role", "content"}, ...]}.
+    pub fn chat(&mut self, json: &str, max_tokens: u32, take: impl FnMut(&[u8]) -> bool) -> Result<(), WickError> {
         let mut request = new_request(max_tokens);
         unsafe {
             let (mut chat, mut error): (Chat, Error) = (std::mem::zeroed(), std::mem::zeroed());
@@ -193,24 +194,22 @@ impl Engine {
         self.run(&request, take)
     }
 
-    fn run(&self, request: &Request, mut take: impl FnMut(&[u8])) -> Result<(), WickError> {
+    fn run(&mut self, request: &Request, mut take: impl FnMut(&[u8]) -> bool) -> Result<(), WickError> {
         unsafe {
             let mut error: Error = std::mem::zeroed();
             let mut id = 0;
             check(wick_request_submit(self.0, request, &mut id, &mut error), &error)?;
+            let running = Running { engine: self.0, id };
             loop {
                 let result = wick_step(self.0, 10_000);
                 let mut size = 0;
                 let events = wick_events_take(self.0, &mut size);
                 let mut event = wick_event_next(events, size, std::ptr::null());
                 while !event.is_null() {
-                    let (text, bytes) = (wick_event_text(event), (*event).text_bytes as usize);
-                    let piece = if bytes == 0 { &[] } else { std::slice::from_raw_parts(text, bytes) };
-                    if (*event).kind == DONE && (*event).finish == FINISH_ERROR {
-                        let message = String::from_utf8_lossy(piece).into_owned();
-                        return Err(failure(message, (*event).status.into(), (*event).subject.into()));
+                    // events of a request that was cancelled may still come
+                    if (*event).request == running.id && !give(event, &mut take)? {
+                        return Ok(());
                     }
-                    take(piece);
                     event = wick_event_next(events, size, event);
                 }
                 if result == IDLE {
@@ -221,9 +220,31 @@ impl Engine {
     }
 }
 
+/// Cancels the request when its reader leaves early, also by a panic. A request that is done is unknown, which is no harm.
+struct Running {
+    engine: *mut c_void,
+    id: u32,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        unsafe { wick_request_cancel(self.engine, self.id) };
+    }
+}
+
+unsafe fn give(event: *const Event, take: &mut impl FnMut(&[u8]) -> bool) -> Result<bool, WickError> {
+    let (text, bytes) = (wick_event_text(event), (*event).text_bytes as usize);
+    let piece = if bytes == 0 { &[] } else { std::slice::from_raw_parts(text, bytes) };
+    if (*event).kind == DONE && (*event).finish == FINISH_ERROR {
+        let message = String::from_utf8_lossy(piece).into_owned();
+        return Err(failure(message, (*event).status.into(), (*event).subject.into()));
+    }
+    Ok(take(piece))
+}
+
 impl Engine {
     /// A vector of length 1 of each text.
-    pub fn embed(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, WickError> {
+    pub fn embed(&mut self, texts: &[&str]) -> Result<Vec<Vec<f32>>, WickError> {
         unsafe {
             let given: Vec<EmbedText> = texts
                 .iter()
@@ -266,10 +287,8 @@ impl Drop for Engine {
 fn main() -> Result<(), WickError> {
     let args: Vec<String> = std::env::args().collect();
     let max_tokens = args.get(3).map_or(64, |text| text.parse().expect("TOKENS is a number"));
-    let engine = Engine::open(&args[1], 1)?;
-    engine.generate(&args[2], max_tokens, |piece| {
-        std::io::stdout().write_all(piece).expect("standard output");
-    })?;
+    let mut engine = Engine::open(&args[1], 1)?;
+    engine.generate(&args[2], max_tokens, |piece| std::io::stdout().write_all(piece).is_ok())?;
     println!();
     Ok(())
 }

@@ -276,7 +276,8 @@ describe('a stranger chats, embeds and handles errors', {
       said.answers.map((/** @type {string} */ one) => `${one}\n`).join(''),
       await wantedChat(),
     );
-    assert.equal(said.again, said.answers[0]);
+    assert.deepEqual(said.again, [said.answers[0], said.answers[0]]);
+    assert.equal(said.closed, 'the engine is closed');
     assert.deepEqual(said.vectors[0], said.vectors[2]);
     assert.notDeepEqual(said.vectors[0], said.vectors[1]);
     for (const vector of said.vectors) assert.ok(Math.abs(lengthOf(vector) - 1) < 1e-5);
@@ -299,8 +300,9 @@ describe('a stranger chats, embeds and handles errors', {
     await succeed(rust.path, [...args, '-L', lib, '-l', 'wick', '-o', program]);
     const env = { LD_LIBRARY_PATH: lib };
     const said = await succeed(program, [model, '256', questions[0]], { env });
-    const [answer, products, ...errors] = said.trimEnd().split('\n');
+    const [answer, again, products, ...errors] = said.trimEnd().split('\n');
     assert.ok((await wantedChat()).startsWith(`${answer}\n`));
+    assert.equal(again, `true ${answer}`);
     assert.match(products, /^1\.0000 0\.\d{4} true$/);
     assert.deepEqual(
       errors.map((line) => line.split(':')[0]),

@@ -1,6 +1,6 @@
 """A program of somebody who has the installed library and examples/bindings/wick.py: it chats, embeds and handles errors.
 
-python3 stranger.py LIBWICK.SO MODEL.gguf TOKENS QUESTION... prints JSON: {answers, vectors, errors: [[status, subject, message]]}
+python3 stranger.py LIBWICK.SO MODEL.gguf TOKENS QUESTION... prints JSON: {answers, again, vectors, errors: [[status, subject, message]], closed}
 """
 
 import json
@@ -34,6 +34,14 @@ errors = [
     error_of(lambda: wick.Engine(library, sys.argv[2], threads=65)),
     error_of(lambda: wick.Engine(library, "none.gguf")),
 ]
-again = b"".join(engine.chat(messages[:1], int(sys.argv[3]))).decode()
+next(iter(engine.chat(messages[:1], 0)))  # left after its first piece
+both = [engine.chat(messages[:1], int(sys.argv[3])) for _ in range(2)]
+pieces = zip(*both)
+again = [b"".join(one).decode() for one in zip(*pieces)]
 engine.close()
-print(json.dumps({"answers": answers, "again": again, "vectors": vectors, "errors": errors}))
+engine.close()
+try:
+    closed = engine.embed(["a fox"])
+except ValueError as error:
+    closed = str(error)
+print(json.dumps({"answers": answers, "again": again, "vectors": vectors, "errors": errors, "closed": closed}))
