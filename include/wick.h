@@ -24,9 +24,9 @@
 //   } while (result != WICK_STEP_IDLE);
 //   wick_engine_destroy(engine);
 //
-// Threads: only one thread at a time may call an engine. Engines share nothing, so different
-// threads may call different engines. No call blocks for long: all work is done in wick_load_feed,
-// which copies, and in wick_step, which returns after its budget and at most one more layer.
+// Threads: only one thread at a time may call an engine. Engines share nothing. A callback must not
+// call the engine that called it, and a forked child must not call its parent's engines. Work is
+// done in wick_load_feed, which copies, and wick_step, which exceeds its budget by at most a layer.
 //
 // Lifetimes: arguments are copied unless a comment says otherwise, so they may be freed when the
 // call returns. Returned pointers belong to the engine; each comment says how long they are valid,
@@ -35,7 +35,7 @@
 //
 // Errors: a call that can fail returns a wick_status and, unless the pointer is NULL, fills a
 // wick_error of the caller. A failed call changes nothing unless its comment says otherwise.
-// Passing NULL for an engine or an out parameter is a mistake of the caller that is not checked.
+// NULL for an engine, an out parameter, a path or data of nonzero size is an unchecked mistake.
 //
 // Memory: all allocations go through one gate that enforces config.memory_bytes_max. Decoding
 // allocates nothing.
@@ -84,7 +84,7 @@ WICK_API uint32_t wick_version(void);
 
 typedef enum wick_status {
   WICK_OK = 0,
-  WICK_E_ARG = 1,           // the caller broke the contract: null, zero, unknown id or enum
+  WICK_E_ARG = 1,           // the caller broke the contract: empty, out of range, unknown id
   WICK_E_PAGES = 2,         // the KV pool has too few pages
   WICK_E_SEQ = 3,           // no such session
   WICK_E_RANGE = 4,         // position or offset out of range
