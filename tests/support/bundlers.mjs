@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { locate, root } from './locate.mjs';
-import { modelFolder, modelPath } from './package.mjs';
+import { dist, modelFolder, modelPath } from './package.mjs';
 import { run } from './process.mjs';
 
 /**
@@ -67,9 +67,8 @@ export function openWorkshop() {
     const made = join(folder, name);
     write(made, { 'package.json': '{"private":true,"type":"module"}', ...files });
     const installed = join(made, 'node_modules/wick-llm');
-    for (const part of ['package.json', 'dist']) {
-      cpSync(join(root, part), join(installed, part), { recursive: true });
-    }
+    cpSync(join(root, 'package.json'), join(installed, 'package.json'));
+    cpSync(dist, join(installed, 'dist'), { recursive: true });
     cpSync(modelFolder, join(made, 'node_modules/wick-llm-demo-model'), { recursive: true });
     return made;
   };
