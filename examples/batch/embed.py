@@ -2,7 +2,8 @@
 
 Dask spreads batches of lines over workers, and each asks a server of OpenAI's interface. Only this process writes: a
 batch is a file of NumPy in FOLDER, complete from the moment it has its name. So a run that was killed at any moment
-continues with the batches that have no file.
+continues with the batches that have no file. A line that cannot be embedded has a row of NaN, and its reason in a file
+next to it that is written first.
 """
 
 import argparse
@@ -24,10 +25,12 @@ from dask.distributed import Client, LocalCluster, as_completed
 REQUEST_BYTES = 500_000  # of texts: servers limit the size of a body
 WAITING_PER_WORKER = 4  # batches
 WORKER_DEATHS = 100  # that a batch may see before it counts as the reason
+REASONS_SHOWN = 10
+TEXT_STATUSES = (400, 413, 422)  # of a refused text
 
 
 class Refused(Exception):
-    """The server will not embed a text."""
+    """The server refuses more than a text."""
 
 
 # ---- in a worker ----
@@ -40,29 +43,58 @@ def connect(key):
     return urllib3.PoolManager(headers=headers, retries=retries, timeout=urllib3.Timeout(connect=5, read=300))
 
 
-def requests_of(texts):
-    """Divides texts by their size."""
+def ask(pool, server, texts):
+    """Their vectors, or the reason why the server refuses them."""
+    body = json.dumps({"model": "any", "input": texts, "encoding_format": "base64"})
+    answer = pool.request("POST", f"{server}/v1/embeddings", body=body)
+    if answer.status in TEXT_STATUSES:
+        return None, answer.data.decode()
+    if answer.status != 200:
+        raise Refused(f"{server}: {answer.data.decode()}")
+    items = sorted(answer.json()["data"], key=lambda item: item["index"])
+    return [numpy.frombuffer(base64.b64decode(item["embedding"]), numpy.float32) for item in items], None
+
+
+def fault_of(text):
+    if text == "":
+        return "the line is empty"
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return "the line is not UTF-8"
+    return None
+
+
+def requests_of(numbered):
+    """Divides pairs of a row and its text by the size of the texts."""
     some, size = [], 0
-    for text in texts:
+    for row, text in numbered:
         if some and size + len(text.encode()) > REQUEST_BYTES:
             yield some
             some, size = [], 0
-        some.append(text)
+        some.append((row, text))
         size += len(text.encode())
-    yield some
+    if some:
+        yield some
 
 
-def embed(first, texts, server, key):
-    """The vectors of a batch as an array [texts, dimensions] of float32."""
-    pool, rows = connect(key), []
-    for some in requests_of(texts):
-        body = json.dumps({"model": "any", "input": some, "encoding_format": "base64"})
-        answer = pool.request("POST", f"{server}/v1/embeddings", body=body)
-        if answer.status != 200:
-            raise Refused(f"lines {first + 1} to {first + len(texts)}: {answer.data.decode()}")
-        items = sorted(answer.json()["data"], key=lambda item: item["index"])
-        rows += [numpy.frombuffer(base64.b64decode(item["embedding"]), numpy.float32) for item in items]
-    return numpy.stack(rows)
+def embed(texts, width, server, key):
+    """The vectors of a batch, an array [texts, width] of float32, and the reasons of rows that have none but NaN."""
+    rows = numpy.full((len(texts), width), numpy.nan, numpy.float32)
+    faults = ((row, fault_of(text)) for row, text in enumerate(texts))
+    reasons = {row: fault for row, fault in faults if fault}
+    pool = connect(key)
+    left = list(requests_of((row, text) for row, text in enumerate(texts) if row not in reasons))
+    while left:
+        some = left.pop()
+        vectors, reason = ask(pool, server, [text for _, text in some])
+        if vectors is not None:
+            rows[[row for row, _ in some]] = vectors
+        elif len(some) == 1:
+            reasons[some[0][0]] = reason
+        else:  # until the refused texts are alone
+            left += [some[: len(some) // 2], some[len(some) // 2 :]]
+    return rows, reasons
 
 
 # ---- the folder ----
@@ -102,8 +134,8 @@ def begin(folder, job):
         write_whole(path, lambda file: file.write(json.dumps(job).encode()))
     before = json.loads(path.read_text())
     for name, value in job.items():
-        if before[name] != value:
-            sys.exit(f"{folder}: it has another job ({name} is {before[name]!r}, not {value!r})")
+        if before.get(name) != value:
+            sys.exit(f"{folder}: it has another job ({name} is {before.get(name)!r}, not {value!r})")
     return lock
 
 
@@ -112,7 +144,7 @@ def begin(folder, job):
 
 def batches_of(path, size):
     """The number of the first line, and the lines, of each batch."""
-    with open(path, encoding="utf-8", newline="\n") as file:
+    with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
         for first in itertools.count(0, size):
             texts = [line.rstrip("\r\n") for line in itertools.islice(file, size)]
             if not texts:
@@ -121,10 +153,23 @@ def batches_of(path, size):
 
 
 def model_of(server, key):
-    answer = connect(key).request("GET", f"{server}/v1/models")
+    """Its name, and the length of its vectors."""
+    pool = connect(key)
+    answer = pool.request("GET", f"{server}/v1/models")
     if answer.status != 200:
-        sys.exit(f"{server}: {answer.data.decode()}")
-    return answer.json()["data"][0]["id"]
+        raise Refused(f"{server}: {answer.data.decode()}")
+    vectors, reason = ask(pool, server, ["a text"])
+    if vectors is None:
+        raise Refused(f"{server}: {reason}")
+    return {"model": answer.json()["data"][0]["id"], "dimensions": len(vectors[0])}
+
+
+def common_model(servers, key):
+    first, *others = [model_of(server, key) for server in servers]
+    for server, other in zip(servers[1:], others):
+        if other != first:
+            sys.exit(f"the servers have different models: {servers[0]} {first}, {server} {other}")
+    return first
 
 
 def digest_of(path):
@@ -132,26 +177,45 @@ def digest_of(path):
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def write_missing(client, folder, batches, servers, key):
-    """Writes the batches that have no file. Returns the number of their texts."""
+def write_batch(folder, first, rows, reasons):
+    path = path_of(folder, first)
+    lines = {first + row + 1: reason for row, reason in sorted(reasons.items())}
+    if lines:
+        write_whole(path.with_suffix(".json"), lambda file: file.write(json.dumps(lines).encode()))
+    else:  # that of a run that was killed before it wrote the vectors
+        path.with_suffix(".json").unlink(missing_ok=True)
+    write_whole(path, lambda file: numpy.save(file, rows))
+
+
+def write_missing(client, folder, batches, width, servers, key):
+    """Writes the batches that have no file. Returns the number of their vectors."""
     places, done = itertools.cycle(servers), 0
     missing = ((first, texts) for first, texts in batches if not path_of(folder, first).exists())
 
-    def submit(one):
-        name = f"batch-{one[0]}"
-        return client.submit(embed, *one, next(places), key, key=name, pure=False)
+    def submit(first, texts):
+        return client.submit(embed, texts, width, next(places), key, key=f"batch-{first}", pure=False)
 
     limit = WAITING_PER_WORKER * max(1, sum(client.nthreads().values()))
-    waiting = as_completed([submit(one) for one in itertools.islice(missing, limit)])
+    waiting = as_completed([submit(*one) for one in itertools.islice(missing, limit)])
     for future in waiting:
-        rows = future.result()
-        first = int(future.key.removeprefix("batch-"))
-        write_whole(path_of(folder, first), lambda file: numpy.save(file, rows))
-        done += len(rows)
+        rows, reasons = future.result()
+        write_batch(folder, int(future.key.removeprefix("batch-")), rows, reasons)
+        done += len(rows) - len(reasons)
         print(f"{done} texts", file=sys.stderr)
         for one in itertools.islice(missing, 1):
-            waiting.add(submit(one))
+            waiting.add(submit(*one))
     return done
+
+
+def report_refused(folder):
+    """Ends with an error if lines have no vector."""
+    reasons = {}
+    for path in sorted(folder.glob("0*.json")):
+        reasons.update(json.loads(path.read_text()))
+    for line, reason in itertools.islice(reasons.items(), REASONS_SHOWN):
+        print(f"line {line}: {reason}", file=sys.stderr)
+    if reasons:
+        sys.exit(f"lines without a vector: {len(reasons)}. Their rows are NaN, and {folder}/0*.json have the reasons")
 
 
 def read_options():
@@ -182,15 +246,17 @@ def start_workers(count):
 
 def run_job(given):
     servers = [server.rstrip("/") for server in given.server]
-    job = {"sha256": digest_of(given.texts), "batch": given.batch, "model": model_of(servers[0], given.key)}
-    lock = begin(given.folder, job)
+    model = common_model(servers, given.key)
+    lock = begin(given.folder, {"sha256": digest_of(given.texts), "batch": given.batch, **model})
     dask.config.set({"distributed.scheduler.allowed-failures": WORKER_DEATHS})
     cluster = given.scheduler or start_workers(given.workers)
     began = time.monotonic()
     with Client(cluster) as client:
-        done = write_missing(client, given.folder, batches_of(given.texts, given.batch), servers, given.key)
+        batches = batches_of(given.texts, given.batch)
+        done = write_missing(client, given.folder, batches, model["dimensions"], servers, given.key)
     seconds = time.monotonic() - began
     print(f"{done} texts embedded in {seconds:.1f} s, {done / seconds:.0f} a second")
+    report_refused(given.folder)
     lock.close()
 
 

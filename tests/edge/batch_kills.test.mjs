@@ -19,7 +19,18 @@ const script = resolve(root, 'examples/batch/embed.py');
 const BATCH = 32;
 const words = ['fox', 'hen', 'bus', 'tree', 'red', 'small', 'runs', 'sleeps'];
 const random = randomFrom(soakSeed);
-const texts = Array.from({ length: 5000 }, (_, line) => `${line} ${random.pick(words)}`);
+/** Lines that have no vector, and why. @type {Map<number, RegExp>} */
+const refusals = new Map([
+  [65, /^the line is empty$/],
+  [70, /context_length_exceeded/],
+  [71, /^the line is empty$/],
+  [4999, /context_length_exceeded/],
+]);
+const texts = Array.from({ length: 5000 }, (_, line) => {
+  const reason = refusals.get(line)?.source;
+  if (reason === undefined) return `${line} ${random.pick(words)}`;
+  return reason.includes('empty') ? '' : 'fox '.repeat(6000);
+});
 
 const COUNT = Math.ceil(texts.length / BATCH);
 
@@ -52,9 +63,9 @@ after(async () => {
   await engineServer?.close();
 });
 
-/** @param {string} file @param {string} folder */
-function startJob(file, folder) {
-  const args = [script, file, folder, '--server', origin, '--batch', `${BATCH}`];
+/** @param {string} file @param {string} folder @param {string[]} [more] */
+function startJob(file, folder, more = []) {
+  const args = [script, file, folder, '--server', origin, '--batch', `${BATCH}`, ...more];
   const child = spawn(python, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   let output = '';
   for (const stream of [child.stdout, child.stderr])
@@ -62,9 +73,9 @@ function startJob(file, folder) {
   return { pid: Number(child.pid), child, ended: once(child, 'close'), output: () => output };
 }
 
-/** @param {string} file @param {string} folder @returns {Promise<{code: number, output: string}>} */
-async function runJob(file, folder) {
-  const job = startJob(file, folder);
+/** @param {string} file @param {string} folder @param {string[]} [more] @returns {Promise<{code: number, output: string}>} */
+async function runJob(file, folder, more = []) {
+  const job = startJob(file, folder, more);
   const [code] = await job.ended;
   return { code, output: job.output() };
 }
@@ -100,7 +111,7 @@ function readRows(path) {
   const from = 10 + bytes.readUInt16LE(8);
   const [, rows, columns] =
     /'<f4'.*\((\d+), (\d+)\)/.exec(bytes.toString('latin1', 10, from)) ?? [];
-  const all = new Float32Array(bytes.buffer.slice(bytes.byteOffset + from));
+  const all = new Float32Array(Uint8Array.from(bytes.subarray(from)).buffer);
   assert.equal(all.length, Number(rows) * Number(columns));
   const width = Number(columns);
   return Array.from({ length: Number(rows) }, (_, row) =>
@@ -123,7 +134,7 @@ describe('a batch job', { skip }, () => {
     for (let runs = soakCount(20); runs > 0; runs--) await killOften(6);
   });
 
-  test('another job, and a second run, are refused; so is a text, with its lines', async () => {
+  test('another job, and a second run, are refused', async () => {
     const folder = join(temporaryFolder(), 'vectors');
     const file = writeTexts('texts.txt');
     const first = startJob(file, folder);
@@ -134,11 +145,48 @@ describe('a batch job', { skip }, () => {
     const other = await runJob(writeTexts('other.txt', texts.slice(1)), folder);
     assert.equal(other.code, 1);
     assert.match(other.output, /it has another job \(sha256 is /);
+  });
 
-    const long = writeTexts('long.txt', [...texts.slice(0, 40), 'fox '.repeat(6000)]);
-    const refused = await runJob(long, join(temporaryFolder(), 'long'));
-    assert.equal(refused.code, 1, refused.output);
-    assert.match(refused.output, /^lines 33 to 41: .*context_length_exceeded/m);
+  test('a line that is not UTF-8 has a row of NaN, and a batch may have no text', async () => {
+    const folder = join(temporaryFolder(), 'vectors');
+    const file = join(temporaryFolder(), 'texts.txt');
+    const bytes = [`\xff\xfe\r\n${'\n'.repeat(31)}`, 'fox\r\nhen'];
+    writeFileSync(file, Buffer.from(bytes.join(''), 'latin1'));
+    const { code, output } = await runJob(file, folder);
+    assert.equal(code, 1, output);
+    assert.match(output, /^2 texts embedded in /m);
+    assert.match(output, /^line 1: the line is not UTF-8$/m);
+    assert.match(output, /^lines without a vector: 32\. /m);
+    assert.ok(readRows(join(folder, '000000000000.npy')).every((row) => row.every(Number.isNaN)));
+    const engine = await createEngine({ file: modelPath, threads: 1 });
+    assert.deepEqual(
+      readRows(join(folder, '000000000032.npy')),
+      await engine.embed(['fox', 'hen']),
+    );
+    await engine.close();
+  });
+
+  test('a server that embeds nothing, and servers of two models, end the job at its start', async () => {
+    const file = writeTexts('texts.txt');
+    const run = (/** @type {string[]} */ ...more) =>
+      runJob(file, join(temporaryFolder(), 'vectors'), more);
+    const other = createServer((incoming, outgoing) => {
+      const isList = incoming.method === 'GET';
+      outgoing.writeHead(isList ? 200 : otherStatus, { 'content-type': 'application/json' });
+      const embedding = Buffer.from(new Float32Array(7).buffer).toString('base64');
+      outgoing.end(JSON.stringify({ data: [isList ? { id: 'other' } : { index: 0, embedding }] }));
+    });
+    let otherStatus = 200;
+    await once(other.listen(0, '127.0.0.1'), 'listening');
+    const { port } = /** @type {import('node:net').AddressInfo} */ (other.address());
+    const mixed = await run('--server', `http://127.0.0.1:${port}`);
+    otherStatus = 400;
+    const refusing = await run('--server', `http://127.0.0.1:${port}`);
+    other.close();
+    assert.equal(mixed.code, 1);
+    assert.match(mixed.output, /^the servers have different models: /m);
+    assert.equal(refusing.code, 1);
+    assert.match(refusing.output, /^http:\/\/127\.0\.0\.1:\d+: \{"data"/m);
   });
 });
 
@@ -176,14 +224,19 @@ async function finish(file, folder) {
   assert.ok(before.length > 0 && before.length < COUNT, `${before.length} of ${COUNT} batches`);
   requested = [];
   const { code, output } = await runJob(file, folder);
-  assert.equal(code, 0, output);
+  assert.equal(code, 1, output); // lines have no vector
   checkNothingAgain(before);
-  const left = texts.length - before.length * BATCH;
+  const done = new Set(before.map((name) => Number.parseInt(name, 10)));
+  const isLeft = (/** @type {number} */ line) => !done.has(line - (line % BATCH));
+  const left = texts.filter((_, line) => isLeft(line) && !refusals.has(line)).length;
   assert.match(output, new RegExp(`^${left} texts embedded in `, 'm'));
   await checkVectors(folder);
   requested = [];
-  assert.match((await runJob(file, folder)).output, /^0 texts embedded in /m);
-  assert.deepEqual(requested, [], 'nothing is left to do');
+  const again = await runJob(file, folder);
+  assert.match(again.output, /^0 texts embedded in /m);
+  assert.match(again.output, /^line 66: the line is empty$/m);
+  assert.match(again.output, /^lines without a vector: 4\. /m);
+  assert.deepEqual(requested, ['a text'], 'nothing is left to do');
 }
 
 /** @param {string[]} batches whose texts have not been requested */
@@ -191,19 +244,46 @@ function checkNothingAgain(batches) {
   const seen = new Set(requested);
   for (const name of batches) {
     const first = Number.parseInt(name, 10);
-    const again = texts.slice(first, first + BATCH).filter((text) => seen.has(text));
+    const of = texts.slice(first, first + BATCH).filter((_, row) => !refusals.has(first + row));
+    const again = of.filter((text) => seen.has(text));
     assert.deepEqual(again, [], `${name} was complete`);
   }
+}
+
+/** @param {string} folder @returns {number[]} lines that have no vector */
+function checkReasons(folder) {
+  const files = readdirSync(folder).filter((name) => /^0.*json$/.test(name));
+  assert.deepEqual(files.sort(), ['000000000064.json', '000000004992.json']);
+  const reasons = Object.assign(
+    {},
+    ...files.map((name) => JSON.parse(readFileSync(join(folder, name), 'utf8'))),
+  );
+  const lines = [...refusals.keys()];
+  assert.deepEqual(
+    Object.keys(reasons).map(Number),
+    lines.map((line) => line + 1),
+  );
+  for (const line of lines) assert.match(reasons[line + 1], refusals.get(line) ?? /^$/);
+  return lines;
 }
 
 /** @param {string} folder whose files have the vector of each text, in order */
 async function checkVectors(folder) {
   const firsts = texts.map((_, line) => line).filter((line) => line % BATCH === 0);
   const names = firsts.map((line) => `${`${line}`.padStart(12, '0')}.npy`);
-  assert.deepEqual(readdirSync(folder).sort(), [...names, 'job.json', 'lock']);
+  const others = readdirSync(folder).filter((name) => !/^0.*json$/.test(name));
+  assert.deepEqual(others.sort(), [...names, 'job.json', 'lock']);
+  const refused = checkReasons(folder);
   const rows = names.flatMap((name) => readRows(join(folder, name)));
+  assert.deepEqual(
+    rows.flatMap((row, line) => (row.every(Number.isNaN) ? [line] : [])),
+    refused,
+  );
   const engine = await createEngine({ file: modelPath, threads: 1 });
-  const vectors = await engine.embed(texts);
+  const vectors = await engine.embed(texts.filter((_, line) => !refusals.has(line)));
   await engine.close();
-  assert.deepEqual(rows, vectors);
+  assert.deepEqual(
+    rows.filter((_, line) => !refusals.has(line)),
+    vectors,
+  );
 }
