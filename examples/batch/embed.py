@@ -26,6 +26,7 @@ REQUEST_BYTES = 500_000  # of texts: servers limit the size of a body
 WAITING_PER_WORKER = 4  # batches
 WORKER_DEATHS = 100  # that a batch may see before it counts as the reason
 REASONS_SHOWN = 10
+LOG_ENTRIES = 100  # of the scheduler
 TEXT_STATUSES = (400, 413, 422)  # of a refused text
 
 
@@ -249,6 +250,8 @@ def run_job(given):
     model = common_model(servers, given.key)
     lock = begin(given.folder, {"sha256": digest_of(given.texts), "batch": given.batch, **model})
     dask.config.set({"distributed.scheduler.allowed-failures": WORKER_DEATHS})
+    # by default 100,000 entries, which grow by 45 KB a batch
+    dask.config.set({"distributed.admin.low-level-log-length": LOG_ENTRIES})
     cluster = given.scheduler or start_workers(given.workers)
     began = time.monotonic()
     with Client(cluster) as client:
