@@ -47,8 +47,8 @@ SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% s
     src/reply/% src/store/% src/template/% src/tensor/% \
   $(call in,src/media,audio_kinds audio_open formats kinds layers layout measure metadata open plan plan_audio prompt text_model \
     vision_open weights) \
-  $(call in,src/api,adapters chat constraint directory draft embed extras info_json kinds load media media_prompt metrics \
-    pages_json parts reply state stats_json tables tokens value_json version) \
+  $(call in,src/api,adapters chat constraint conversation directory draft embed extras info_json kinds load media media_prompt metrics \
+    pages_json parts state stats_json tables tokens value_json version) \
   $(call in,src/base,decimal extras json options salt split_name status text) \
   $(call in,src/grammar,dfa document exponents finish formats free gbnf grammar numbers prefixes program regex \
     machine mask schema schema_arguments schema_cases schema_combine schema_items schema_keywords schema_members \
@@ -60,7 +60,7 @@ SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% s
   $(call in,src/model/blocks,latent_attention laurel layer_inputs padded_heads predictor relative_attention rwkv \
     side_by_side) \
   $(call in,src/sample,create distribution dry pattern settings) \
-  $(call in,src/schedule,admission draft embedding healing predict request session session_record swap thought) \
+  $(call in,src/schedule,admission draft embedding healing parts predict request session session_record swap thought) \
   $(call in,src/text,roles special special_index unicode vocabulary) \
   $(call in,src/thread,choice)
 # Code that runs once a step or a token: with -Oz decode takes 2 % longer.

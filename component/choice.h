@@ -20,11 +20,11 @@ typedef struct details {
 } details;
 
 typedef struct choice {
-  uint32_t request;   // the engine's number
-  bool is_open;       // its last event has not come
-  bool has_called;    // a tool, and no call has broken
-  wick_reply *reply;  // NULL: all is content
-  buffer said;        // with a reply: all of the text, as a broken call begins in an earlier piece
+  uint32_t request;         // the engine's number
+  bool is_open;             // its last event has not come
+  bool has_called;          // a tool, and no call has broken
+  bool has_parts;           // the reply to a conversation, in parts; else all is content
+  const wick_event *parts;  // the first of those whose TOKEN or DONE event is still to come
   // kept for an answer that is not streamed
   buffer content, reasoning;
   call *calls;  // [call_count]
@@ -54,9 +54,9 @@ typedef struct delta {
 } delta;
 typedef void (*delta_sink)(void *context, choice *from, const delta *piece);
 
-// Splits a piece of the model's text into its parts. False: no memory.
-bool choice_read(choice *from, const char *text, size_t text_bytes, bool is_last, delta_sink sink,
-                 void *context);
+// Gives the parts of a piece of the model's text, which is that of a TOKEN or DONE event. False: no
+// memory.
+bool choice_read(choice *from, const wick_event *event, delta_sink sink, void *context);
 // Adds a piece to what a whole answer keeps; a delta_sink without a context.
 void choice_keep(void *nothing, choice *from, const delta *piece);
 void choice_free(choice *from);

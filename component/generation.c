@@ -53,6 +53,7 @@ bool generation_submit(const server *of, answer *to, uint32_t first, const wante
   for (uint32_t i = 0; i < asked->request.completions; i++) {
     to->choices[first + i].request = id + i;
     to->choices[first + i].is_open = true;
+    to->choices[first + i].has_parts = asked->request.conversation != NULL;
     to->choices_open++;
   }
   return true;
@@ -139,9 +140,8 @@ static void take_piece(const server *of, answer *to, choice *from, const wick_ev
     details_add(&from->details, of->engine, event, to->alternatives, to->kind != ANSWER_TEXT);
   }
   if (is_done) end_choice(from, event);
-  const bool is_read =
-      choice_read(from, wick_event_text(event), event->text_bytes, is_done,
-                  to->tells_pieces ? stream_delta : choice_keep, to->tells_pieces ? &stream : NULL);
+  const bool is_read = choice_read(from, event, to->tells_pieces ? stream_delta : choice_keep,
+                                   to->tells_pieces ? &stream : NULL);
   if (to->tells_pieces) answer_put_logprobs(of, to, from);
   if (is_done) to->choices_open--;
   if (is_done && to->tells_pieces) answer_put_end(of, to, from);
@@ -185,6 +185,7 @@ bool generation_take(const server *of, answer *to, const wick_event *event) {
       take_echo(of, to, from, event);
       return true;
     }
+    if (event->kind >= WICK_EVENT_CONTENT && from->parts == NULL) from->parts = event;
     if (is_done || event->kind == WICK_EVENT_TOKEN) take_piece(of, to, from, event);
     return true;
   }

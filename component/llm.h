@@ -103,27 +103,12 @@ typedef void llm_returned(int32_t is_error, intptr_t stream_or_code, intptr_t fu
 typedef struct llm_started {
   llm_model *model;
   uint32_t session, request;
-  wick_reply *reply;  // belongs to the generation; NULL: its text is not split
+  bool has_parts;  // of the reply to a conversation, as JSON
 } llm_started;
 
 // The task of a request that was submitted: returns its stream and its future.
 int32_t llm_generation_begin(const llm_started *started, llm_returned *give);
 int32_t llm_generation_event(int32_t event, abi_handle waitable, int32_t code);
-
-// A conversation as a prompt, and the form of its reply.
-typedef struct llm_chat {
-  const int32_t *tokens;  // [token_count], valid until the next call about conversations
-  size_t token_count;
-  wick_reply *reply;
-  wick_grammar grammar;  // kind WICK_GRAMMAR_NONE: none
-  bool prints_special;
-  bool is_optional;  // the reply may be written without the grammar
-  buffer wish;       // that the grammar points to
-} llm_chat;
-
-// `content` is the form of the content. After an error nothing is to be freed.
-wick_status llm_chat_read(wick_engine *engine, abi_list conversation, const wick_grammar *content,
-                          llm_chat *out, wick_error *error);
 
 // Works a little for all generations of the model and gives each its result.
 void llm_model_work(llm_model *model);

@@ -94,24 +94,14 @@ static wick_status submit_prompt(const asked *what, llm_started *started, wick_e
 
 static wick_status submit_chat(const asked *what, llm_started *started, wick_error *error) {
   wick_request request;
-  llm_chat chat;
   const wick_grammar form = form_of(what);
-  wick_status status = llm_chat_read(started->model->engine, what->text, &form, &chat, error);
-  if (status != WICK_OK) return status;
+  const wick_conversation conversation = {
+      .chat = {.json = what->text.items, .json_bytes = what->text.count}};
   set_common(what, started->session, &request);
-  request.tokens = chat.tokens;
-  request.token_count = chat.token_count;
-  request.print_special = chat.prints_special;
-  if (chat.grammar.kind != WICK_GRAMMAR_NONE) request.grammar = &chat.grammar;
-  status = submit(started->model, what, &request, &started->request, error);
-  if (status == WICK_E_UNSUPPORTED && chat.is_optional) {
-    request.grammar = NULL;
-    status = submit(started->model, what, &request, &started->request, error);
-  }
-  buffer_free(&chat.wish);
-  if (status == WICK_OK) started->reply = chat.reply;
-  if (status != WICK_OK) wick_reply_destroy(chat.reply);
-  return status;
+  request.conversation = &conversation;
+  if (form.kind != WICK_GRAMMAR_NONE) request.grammar = &form;
+  started->has_parts = true;
+  return submit(started->model, what, &request, &started->request, error);
 }
 
 static void return_error(llm_returned *give, const wick_error *error) {

@@ -20,3 +20,6 @@ export function nameOption(message, number) {
 export function optionOf(number) {
   return subjects[number]?.[1];
 }
+
+/** @param {number} number of a subject @returns {string} */
+export const subjectName = (number) => subjects[number]?.[0] ?? 'none';

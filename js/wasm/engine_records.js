@@ -86,8 +86,8 @@ const GRAMMAR_STEPS = 30e6;
  * @property {boolean} [asksHost] before each token the logits are requested
  * @property {number} [thinkingBudgetTokens] at most this many tokens of reasoning; -1 or left out:
  * any number
- * @property {string} [reasoningEnding] the text that decides: the beginning of the reply, or the prompt
- * @property {{tools: string, ending: string} | undefined} [reply] how the reply to a conversation is read
+ * @property {string} [reasoningEnding] the text that decides, of a prompt
+ * @property {NativeConversation} [conversation] in place of a prompt, which may be its tokens
  * @property {number} [session] the text continues this session and is added to it
  * @property {boolean} [prefillOnly] nothing is sampled
  * @property {[first: number, last: number] | undefined} [drop] tokens to drop from the session when all of it is read
@@ -96,10 +96,17 @@ const GRAMMAR_STEPS = 30e6;
  * @property {boolean | 'always'} speculation whether tokens are proposed and checked (speculative decoding)
  * @property {string} [salt] prefixes are shared only between requests with the same salt; '' or left out: none
  * @property {number[]} [forced] these tokens come out in place of sampled ones
- * @property {{kind: number, text: string, begun?: string | Uint8Array, isOptional?: boolean, isOfTools?: boolean, isWhole?: boolean} | undefined} [grammar]
+ * @property {{kind: number, text: string, begun?: string | Uint8Array, isWhole?: boolean} | undefined} [grammar]
  *   wick_grammar; `begun`: how its text begins in the prompt already; `isWhole`: of the whole reply to a conversation, with its reasoning and calls
  * @property {number} [completions] number of completions; the prompt is read once for all
  * @property {import('./adapter_table.js').AdapterUse[]} [adapters]
+ */
+
+/**
+ * A conversation: the JSON that its template looks at, the local time, how the reply begins, and OpenAI's tool_choice as
+ * JSON where there are tools that may be called.
+ * @typedef {{json: string, nowS: number, parseSpecial?: boolean, prefix?: string | undefined}} NativeChat
+ * @typedef {NativeChat & {toolChoice?: string | undefined, oneCall?: boolean}} NativeConversation
  */
 
 /** @typedef {import('./adapter_table.js').AdapterTable} AdapterTable */
@@ -174,6 +181,7 @@ export function requestWords(request, passed, adapters) {
     words[layout.REQUEST_REASONING_ENDING] = address;
     words[layout.REQUEST_REASONING_ENDING_BYTES] = sizeBytes;
   }
+  if (request.conversation) passConversation(words, request, passed);
   if (request.adapters?.length) {
     words[layout.REQUEST_ADAPTERS] = adapters.pass(request.adapters, passed);
     words[layout.REQUEST_ADAPTER_COUNT] = request.adapters.length;
@@ -188,6 +196,31 @@ export function requestWords(request, passed, adapters) {
     words[layout.REQUEST_GRAMMAR_BEGUN_BYTES] = begun.sizeBytes;
   }
   return words;
+}
+
+/** @param {NativeChat} chat @param {Passed} passed @returns {number} the address of a web_chat */
+export function passChat({ json, nowS, parseSpecial, prefix }, passed) {
+  const words = new Float64Array(layout.CHAT_FIELDS);
+  const [text, begun] = [passed.text(json), passed.text(prefix ?? '')];
+  words[layout.CHAT_JSON] = text.address;
+  words[layout.CHAT_JSON_BYTES] = text.sizeBytes;
+  words[layout.CHAT_NOW_S] = nowS;
+  words[layout.CHAT_PARSE_SPECIAL] = Number(parseSpecial ?? false);
+  words[layout.CHAT_PREFIX] = begun.address;
+  words[layout.CHAT_PREFIX_BYTES] = begun.sizeBytes;
+  return passed.record(words, layout.CHAT_KINDS);
+}
+
+/** @param {Float64Array} words @param {NativeRequest} request @param {Passed} passed */
+function passConversation(words, { conversation, grammar }, passed) {
+  const { toolChoice, oneCall, ...chat } = /** @type {NativeConversation} */ (conversation);
+  // the JSON may have a variable of this name
+  const choice = passed.text(toolChoice ?? '"auto"');
+  words[layout.REQUEST_CHAT] = passChat(chat, passed);
+  words[layout.REQUEST_TOOL_CHOICE] = choice.address;
+  words[layout.REQUEST_TOOL_CHOICE_BYTES] = choice.sizeBytes;
+  words[layout.REQUEST_ONE_CALL] = Number(oneCall ?? false);
+  words[layout.REQUEST_IS_GRAMMAR_WHOLE] = Number(grammar?.isWhole ?? false);
 }
 
 /** The names of poolings, in the order of wick_pooling. */

@@ -17,8 +17,10 @@ static const json_node *node_of(const hold *h, uint32_t node) {
   return document_node(&h->document, node);
 }
 
-static bool fail(hold *h, wick_status status, const char *what) {
-  return work_fail(h->builder->work, status, WICK_NO_OFFSET, "%s", what);
+static bool fail(hold *h, wick_status status, wick_subject subject, const char *what) {
+  work_fail(h->builder->work, status, WICK_NO_OFFSET, "%s", what);
+  h->builder->work->error.subject = subject;
+  return false;
 }
 
 static bool is_kind(const hold *h, uint32_t node, json_kind kind) {
@@ -37,13 +39,15 @@ static bool read_tool(hold *h, uint32_t tool, document_text only) {
   const uint32_t function = inner == 0 ? tool : inner;
   const uint32_t name = document_find(&h->document, function, "name");
   const uint32_t schema = document_find(&h->document, function, "parameters");
-  if (!is_kind(h, name, JSON_STRING)) return fail(h, WICK_E_ARG, "tools: a tool has no name");
+  if (!is_kind(h, name, JSON_STRING))
+    return fail(h, WICK_E_ARG, WICK_SUBJECT_TOOLS, "tools: a tool has no name");
   hold_tool made = {.name = node_of(h, name)->text,
                     .schema = (const uint8_t *)NONE,
                     .schema_bytes = sizeof NONE - 1};
   if (only.bytes != NULL && !text_is_same(made.name, only)) return true;
   if (!can_be_written(made.name)) {
-    return fail(h, WICK_E_UNSUPPORTED, "tools: a name contains characters that a call cannot have");
+    return fail(h, WICK_E_UNSUPPORTED, WICK_SUBJECT_TOOLS,
+                "tools: a name contains characters that a call cannot have");
   }
   if (schema != 0 && node_of(h, schema)->kind != JSON_NULL) {
     made.schema = h->document_source + node_of(h, schema)->at;
@@ -63,7 +67,8 @@ static bool read_choice(hold *h, uint32_t wanted, document_text *only) {
   const uint32_t function = document_find(&h->document, choice, "function");
   const uint32_t name = document_find(&h->document, function, "name");
   if (!is_kind(h, name, JSON_STRING)) {
-    return fail(h, WICK_E_ARG, "tool_choice is auto, required, or names a function");
+    return fail(h, WICK_E_ARG, WICK_SUBJECT_TOOL_CHOICE,
+                "tool_choice is auto, required, or names a function");
   }
   *only = node_of(h, name)->text;
   h->is_parallel = false;
@@ -77,25 +82,22 @@ static bool read_tools(hold *h, uint32_t wanted) {
   document_text only;
   if (is_kind(h, ending, JSON_STRING)) h->ending = node_of(h, ending)->text;
   if (tools == 0 && h->content != 0) return true;
-  if (!is_kind(h, tools, JSON_ARRAY)) return fail(h, WICK_E_ARG, "tools are an array");
+  if (!is_kind(h, tools, JSON_ARRAY))
+    return fail(h, WICK_E_ARG, WICK_SUBJECT_TOOLS, "tools are an array");
   h->is_parallel = !is_kind(h, parallel, JSON_FALSE);
   if (!read_choice(h, wanted, &only)) return false;
   if (node_of(h, tools)->count > HOLD_TOOLS_MAX) {
-    return work_fail(h->builder->work, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                     "tools: %u, calls can be constrained to at most %d", node_of(h, tools)->count,
-                     (int)HOLD_TOOLS_MAX);
-  }
-  const uint32_t twin = tools_find_twin(&h->document, tools);
-  if (twin != 0) {
-    return work_fail(h->builder->work, WICK_E_ARG, WICK_NO_OFFSET,
-                     "tool %u: its name is not unique", node_of(h, twin)->index);
+    return fail(h, WICK_E_UNSUPPORTED, WICK_SUBJECT_TOOLS,
+                "tools: calls can be constrained to at most 1024");
   }
   h->tools = work_alloc(h->builder->work, node_of(h, tools)->count + 1, sizeof *h->tools);
   if (h->tools == NULL) return false;
   for (uint32_t at = node_of(h, tools)->first; at != 0; at = node_of(h, at)->next) {
     if (!read_tool(h, at, only)) return false;
   }
-  if (h->tool_count == 0) return fail(h, WICK_E_ARG, "tool_choice: there is no tool of this name");
+  if (h->tool_count == 0)
+    return fail(h, WICK_E_ARG, WICK_SUBJECT_TOOL_CHOICE,
+                "tool_choice: there is no tool of this name");
   return true;
 }
 
@@ -410,7 +412,8 @@ static uint32_t read_format(hold *h) {
     parts[count++] = at;
   }
   if (!is_kind(h, 1, JSON_ARRAY) || count != 5 || !is_kind(h, parts[4], JSON_OBJECT)) {
-    fail(h, WICK_E_ARG, "tools: an object of tools and tool_choice is expected");
+    fail(h, WICK_E_ARG, WICK_SUBJECT_TOOLS,
+         "tools: an object of tools and tool_choice is expected");
     return 0;
   }
   h->forms = bits_of(h, parts[0]);
@@ -470,7 +473,8 @@ uint32_t hold_build(hold *h) {
     put_auto(h, put_thoughts(h, start, end), end);
   }
   if (!can && work_is_ok(builder->work)) {
-    fail(h, WICK_E_UNSUPPORTED, "the model's form of calls cannot be required");
+    fail(h, WICK_E_UNSUPPORTED, WICK_SUBJECT_TOOL_CHOICE,
+         "the model's form of calls cannot be required");
   }
   return work_is_ok(builder->work) ? rule : 0;
 }

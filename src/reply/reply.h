@@ -62,7 +62,7 @@ bool reply_format_has_control_marks(const reply_format *format);
 // `is_final` the one of the answer.
 const char *reply_format_close(const reply_format *format, bool is_final);
 
-// The text of a grammar of WICK_GRAMMAR_TOOLS, as grammar_create takes it: the format and the
+// The text of a grammar of GRAMMAR_REPLY, as grammar_create takes it: the format and the
 // requirement, a JSON object (wick.h). Writes into `sink`.
 void reply_grammar_write(const reply_format *format, const char *wanted, size_t wanted_bytes,
                          void (*sink)(void *context, const char *bytes, size_t size_bytes),
@@ -70,7 +70,7 @@ void reply_grammar_write(const reply_format *format, const char *wanted, size_t 
 
 // The tools of a request, as OpenAI has them: an array of {type, function: {name, parameters}}.
 // WICK_E_ARG when it is not such JSON, WICK_E_FULL over a limit, WICK_E_NOMEM.
-// Or the object of WICK_GRAMMAR_TOOLS, which has `has_begun`, and them as `tools` or none.
+// Or the object of GRAMMAR_REPLY, which has `has_begun`, and them as `tools` or none.
 typedef struct reply_tools reply_tools;
 wick_status reply_tools_create(memory_gate *memory, const char *json, size_t size_bytes,
                                reply_tools **out, wick_error *error);

@@ -28,7 +28,10 @@ static document_text name_of(const json_document *document, uint32_t tool) {
   return document_node(document, name)->text;
 }
 
-uint32_t tools_find_twin(const json_document *document, uint32_t list) {
+enum { TOOLS_COMPARED_MAX = 1024 };
+
+// The first tool that has the name of one before it; 0: there is none.
+static uint32_t find_twin(const json_document *document, uint32_t list) {
   uint32_t compared = 0;
   for (uint32_t at = first_of(document, list); at != 0 && compared < TOOLS_COMPARED_MAX;
        at = document_node(document, at)->next, compared++) {
@@ -55,7 +58,7 @@ static wick_status check_tools(const json_document *document, uint32_t list, wic
                        document_node(document, at)->index, REPLY_NAME_BYTES_MAX);
     }
   }
-  const uint32_t twin = tools_find_twin(document, list);
+  const uint32_t twin = find_twin(document, list);
   if (twin == 0) return WICK_OK;
   return fail_with(error, WICK_E_ARG, document_node(document, twin)->at,
                    "tool %u: its name is not unique", document_node(document, twin)->index);
@@ -78,7 +81,7 @@ wick_status reply_tools_create(memory_gate *memory, const char *json, size_t siz
   }
   if (status != WICK_OK) {
     reply_tools_destroy(tools);
-    return status;
+    return status_about(status, error, WICK_SUBJECT_TOOLS, 0, 0);
   }
   *out = tools;
   return WICK_OK;

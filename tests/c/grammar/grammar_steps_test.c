@@ -312,7 +312,7 @@ TEST(what_is_large_is_compiled_or_refused_in_short_slices) {
     size += (size_t)snprintf(text + size, sizeof text - size, "%s", CASES[i].end);
     REQUIRE(size < sizeof text);
     const wick_grammar_kind kind =
-        CASES[i].begin[0] == '[' ? WICK_GRAMMAR_TOOLS : WICK_GRAMMAR_JSON_SCHEMA;
+        CASES[i].begin[0] == '[' ? GRAMMAR_REPLY : WICK_GRAMMAR_JSON_SCHEMA;
     const wick_grammar wanted = {.kind = kind, .text = text, .text_bytes = size};
     grammar *made = NULL;
     wick_error error = {0};

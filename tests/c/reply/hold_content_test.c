@@ -11,7 +11,7 @@ typedef struct content_case {
   const char *content;  // that the parser reads; NULL: none
 } content_case;
 
-// `wanted` has the members of the object of WICK_GRAMMAR_TOOLS but for the ending.
+// `wanted` has the members of the object of GRAMMAR_REPLY but for the ending.
 static grammar *open_wanted(reply_rig *rig, const char *template_text, const char *ending,
                             const char *wanted) {
   static hold_text_buffer object, text;
@@ -24,7 +24,7 @@ static grammar *open_wanted(reply_rig *rig, const char *template_text, const cha
   rig_open(rig, template_text, strlen(template_text), object.bytes, object.size_bytes, ending);
   reply_grammar_write(&rig->format, object.bytes, object.size_bytes, hold_rig_put, &text);
   const wick_grammar how = {
-      .kind = WICK_GRAMMAR_TOOLS, .text = text.bytes, .text_bytes = text.size_bytes};
+      .kind = GRAMMAR_REPLY, .text = text.bytes, .text_bytes = text.size_bytes};
   grammar *made = NULL;
   rig->status = grammar_create(&rig->memory, NULL, &how, &made, &rig->error);
   return made;

@@ -581,10 +581,6 @@ TEST(what_is_wrong_is_refused) {
        "tool_choice is auto, required, or names a function"},
       {"[{\"function\":{\"name\":\"a\",\"parameters\":5}}]", "\"required\"", WICK_E_ARG,
        "the tool a: schema, #: a schema is an object, true or false"},
-      {"[{\"function\":{\"name\":\"a\"}},{\"name\":\"b\"},{\"name\":\"a\"}]", "\"auto\"",
-       WICK_E_ARG, "tool 2: its name is not unique"},
-      {"[{\"name\":\"a\"},{\"name\":\"a\"},{\"name\":\"b\"}]", "{\"function\":{\"name\":\"b\"}}",
-       WICK_E_ARG, "tool 1: its name is not unique"},
   };
   static reply_rig rig;
   for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {

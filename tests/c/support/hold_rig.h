@@ -49,7 +49,7 @@ static inline grammar *open_grammar(reply_rig *rig, const char *tools, size_t to
   hold_rig_put_text(&wanted, "}");
   reply_grammar_write(&rig->format, wanted.bytes, wanted.size_bytes, hold_rig_put, &text);
   const wick_grammar how = {
-      .kind = WICK_GRAMMAR_TOOLS, .text = text.bytes, .text_bytes = text.size_bytes};
+      .kind = GRAMMAR_REPLY, .text = text.bytes, .text_bytes = text.size_bytes};
   grammar *made = NULL;
   rig->status = grammar_create(&rig->memory, NULL, &how, &made, &rig->error);
   return made;

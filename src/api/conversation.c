@@ -1,0 +1,282 @@
+// api/conversation.c — a conversation as a request: its prompt, what its reply may be, and how the
+// reply is read.
+#include <string.h>
+
+#include "api/insides.h"
+#include "base/json.h"
+#include "grammar/document.h"
+#include "grammar/grammar.h"
+#include "reply/forms.h"
+
+typedef struct conversation {
+  wick_request request;  // wick_request_submit's, completed
+  wick_grammar grammar;
+  wick_reasoning reasoning;
+  reply_wish wish;
+  wick_text tools, choice;  // as JSON; no bytes: none
+  bool is_parallel, has_begun;
+  wick_text ending;       // how the reply begins
+  char *settings, *text;  // text: of the grammar
+} conversation;
+
+static const wick_text AUTO = {"\"auto\"", 6}, NO_CALLS = {"\"none\"", 6};
+
+static bool is_text(wick_text a, wick_text b) {
+  return a.size_bytes == b.size_bytes && memcmp(a.bytes, b.bytes, a.size_bytes) == 0;
+}
+
+// ---- what is asked ----
+
+static wick_text source_of(const char *json, const json_document *document, const char *name) {
+  const uint32_t node = document_find(document, 1, name);
+  const json_node *found = document_node(document, node);
+  if (found->kind == JSON_NULL) return (wick_text){0};
+  return (wick_text){json + found->at, found->end - found->at};
+}
+
+// Takes the tools and their choice. The template has accepted the JSON already.
+static wick_status read_tools(wick_engine *engine, const wick_conversation *asked,
+                              conversation *made, wick_error *error) {
+  const wick_chat *chat = &asked->chat;
+  grammar_work work;
+  json_document document;
+  work_begin(&work, &engine->memory);
+  if (document_read(&work, (const uint8_t *)chat->json, chat->json_bytes, &document)) {
+    const uint32_t tools = document_find(&document, 1, "tools");
+    const uint32_t parallel = document_find(&document, 1, "parallel_tool_calls");
+    if (document_node(&document, tools)->count > 0) {
+      made->tools = source_of(chat->json, &document, "tools");
+    }
+    made->choice = source_of(chat->json, &document, "tool_choice");
+    made->is_parallel = document_node(&document, parallel)->kind != JSON_FALSE;
+  }
+  const wick_status status = work.status;
+  if (status != WICK_OK) {
+    fail_with(error, status, WICK_NO_OFFSET, "%s", work.error.message);
+    status_about(status, error, WICK_SUBJECT_PROMPT, 0, 0);
+  }
+  work_end(&work);
+  if (asked->tool_choice != NULL) {
+    made->choice = (wick_text){asked->tool_choice, asked->tool_choice_bytes};
+    made->is_parallel = !asked->one_call;
+  }
+  if (made->choice.bytes == NULL) made->choice = AUTO;
+  if (is_text(made->choice, NO_CALLS)) made->tools.bytes = NULL;
+  return status;
+}
+
+// ---- the prompt ----
+
+// Sets the tokens of the conversation, unless the caller has made them; valid until the next call
+// about conversations.
+static wick_status find_tokens(wick_engine *engine, wick_request *request, wick_error *error) {
+  const wick_chat *chat = &request->conversation->chat;
+  wick_chat_text text;
+  if (request->tokens != NULL) return wick_chat_render(engine, chat, &text, error);
+  return wick_chat_tokenize(engine, chat, &request->tokens, &request->token_count, error);
+}
+
+// Makes the session that conversation: what both begin with stays, the rest of the session is
+// dropped, and the request has the tokens that it lacks: at least one, whose logits the reply
+// needs.
+static wick_status follow_session(wick_engine *engine, wick_request *request, wick_error *error) {
+  session *session;
+  if (request->session == 0) return WICK_OK;
+  wick_status status = session_find_idle(&engine->sessions, request->session, &session, error);
+  if (status != WICK_OK) return status;
+  const int32_t *had = session->tokens, *tokens = request->tokens;
+  size_t same = 0;
+  while (same < session->count && same + 1 < request->token_count && had[same] == tokens[same]) {
+    same++;
+  }
+  // an image stays whole
+  if (same < session->count && had[same] < 0) {
+    while (same > 0 && had[same - 1] < 0) same--;
+  }
+  if (same < request->token_count && tokens[same] < 0) {
+    while (same > 0 && tokens[same - 1] < 0) same--;
+  }
+  if (same < session->count) {
+    status = session_truncate(&engine->sessions, session->id, (uint32_t)same, error);
+  }
+  request->tokens += same;
+  request->token_count -= same;
+  return status;
+}
+
+// ---- the reply ----
+
+static void write_settings(const conversation *made, const wick_grammar *content, json_room *out) {
+  json_writer json;
+  json_begin(&json, json_room_put, out);
+  json_open(&json, NULL, '{');
+  if (made->tools.bytes != NULL) {
+    json_member(&json, "tools");
+    json_room_put(out, made->tools.bytes, made->tools.size_bytes);
+    json_member(&json, "tool_choice");
+    json_room_put(out, made->choice.bytes, made->choice.size_bytes);
+    json_bool(&json, "parallel_tool_calls", made->is_parallel);
+  }
+  json_bool(&json, "has_begun", made->has_begun);
+  if (content != NULL) {
+    json_open(&json, "content", '{');
+    json_u64(&json, "kind", content->kind);
+    json_string(&json, "text", content->text, content->text_bytes);
+    json_close(&json, '{');
+  }
+  json_string(&json, "ending", made->ending.bytes, made->ending.size_bytes);
+  json_close(&json, '{');
+}
+
+static wick_status make_settings(wick_engine *engine, const wick_grammar *content,
+                                 conversation *made, wick_error *error) {
+  json_room room = {0};
+  write_settings(made, content, &room);
+  made->settings = memory_alloc(&engine->memory, room.size_bytes);
+  if (made->settings == NULL) return memory_fail(&engine->memory, error, "a conversation");
+  made->wish.settings_bytes = room.size_bytes;
+  made->wish.settings = made->settings;
+  room = (json_room){.bytes = made->settings};
+  write_settings(made, content, &room);
+  return WICK_OK;
+}
+
+// The part of the content that is in the prompt: a beginning may close the reasoning first.
+static wick_text begun_content(const reply_format *format, const wick_chat *chat) {
+  const char *close = REPLY_THOUGHTS[format->thought].close;
+  const size_t close_bytes = strlen(close);
+  const wick_text begun = {chat->prefix, chat->prefix_bytes};
+  for (size_t end = begun.size_bytes; close_bytes != 0 && end >= close_bytes; end--) {
+    if (memcmp(begun.bytes + end - close_bytes, close, close_bytes) != 0) continue;
+    while (end < begun.size_bytes && json_is_space((uint8_t)begun.bytes[end])) end++;
+    return (wick_text){begun.bytes + end, begun.size_bytes - end};
+  }
+  return begun;
+}
+
+// The grammar of the reply: of its reasoning, its content and its calls. Required calls follow the
+// prefix.
+static wick_status limit_reply(wick_engine *engine, const wick_chat *chat, conversation *made,
+                               wick_error *error) {
+  const reply_wish *wish = &made->wish;
+  const bool may_follow = made->tools.bytes == NULL || is_text(made->choice, AUTO);
+  const wick_text begun = begun_content(&wish->format, chat);
+  json_room room = {0};
+  reply_grammar_write(&wish->format, wish->settings, wish->settings_bytes, json_room_put, &room);
+  made->text = memory_alloc(&engine->memory, room.size_bytes);
+  if (made->text == NULL) return memory_fail(&engine->memory, error, "a grammar's text");
+  made->grammar = (wick_grammar){.kind = GRAMMAR_REPLY,
+                                 .text = made->text,
+                                 .text_bytes = room.size_bytes,
+                                 .begun = begun.bytes,
+                                 .begun_bytes = may_follow ? begun.size_bytes : 0};
+  made->request.grammar = &made->grammar;
+  room = (json_room){.bytes = made->text};
+  reply_grammar_write(&wish->format, wish->settings, wish->settings_bytes, json_room_put, &room);
+  return WICK_OK;
+}
+
+static wick_status make_reply(wick_engine *engine, const wick_conversation *asked,
+                              conversation *made, wick_error *error) {
+  wick_request *request = &made->request;
+  const wick_grammar *given = request->grammar;
+  const bool has_given = given != NULL && given->kind != WICK_GRAMMAR_NONE;
+  const wick_grammar *content = has_given && !asked->is_grammar_whole ? given : NULL;
+  reply_wish *wish = &made->wish;
+  wish->format = engine_reply_format(engine);
+  wish->has_parts = true;
+  wish->ending = made->ending.bytes;
+  wish->ending_bytes = made->ending.size_bytes;
+  const bool has_reasoning = reply_format_has_reasoning(&wish->format);
+  const bool has_tools = made->tools.bytes != NULL;
+  made->reasoning = request->reasoning == NULL ? (wick_reasoning){0} : *request->reasoning;
+  made->reasoning.ending = wish->ending;
+  made->reasoning.ending_bytes = wish->ending_bytes;
+  request->reasoning = request->reasoning != NULL && has_reasoning ? &made->reasoning : NULL;
+  if (has_tools || has_reasoning) {
+    request->print_special = has_tools || reply_format_has_control_marks(&wish->format);
+    const wick_status status = make_settings(engine, content, made, error);
+    const bool is_limited = content != NULL || (has_tools && !has_given);
+    return status == WICK_OK && is_limited ? limit_reply(engine, &asked->chat, made, error)
+                                           : status;
+  }
+  if (content != NULL) {
+    made->grammar = *content;
+    made->grammar.begun = asked->chat.prefix;
+    made->grammar.begun_bytes = asked->chat.prefix_bytes;
+    request->grammar = &made->grammar;
+  }
+  return WICK_OK;
+}
+
+// Valid until the next call about conversations, and until its settings are freed.
+static wick_status make(wick_engine *engine, const wick_request *request, conversation *made,
+                        wick_error *error) {
+  const wick_conversation *asked = request->conversation;
+  *made = (conversation){.request = *request, .has_begun = asked->chat.prefix_bytes > 0};
+  if (request->text_bytes != 0) {
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a conversation has no other text");
+    return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, 0, 0);
+  }
+  wick_status status = STATUS_CHECK_RESERVED("wick_conversation", asked->reserved, error);
+  if (status == WICK_OK) status = find_tokens(engine, &made->request, error);
+  if (status == WICK_OK) status = read_tools(engine, asked, made, error);
+  made->ending = engine_chat_ending(engine);
+  made->request.conversation = NULL;
+  return status == WICK_OK ? make_reply(engine, asked, made, error) : status;
+}
+
+static void discard(wick_engine *engine, conversation *made) {
+  memory_free(&engine->memory, made->settings);
+  memory_free(&engine->memory, made->text);
+}
+
+// ---- submitting ----
+
+// Whether the reply may be written without the grammar that was refused.
+static bool is_optional(const conversation *made, const wick_grammar *given) {
+  const bool has_given = given != NULL && given->kind != WICK_GRAMMAR_NONE;
+  return made->tools.bytes != NULL && !has_given && made->is_parallel &&
+         is_text(made->choice, AUTO);
+}
+
+static wick_status submit(wick_engine *engine, const conversation *made, const media_list *media,
+                          uint32_t *id, wick_error *error) {
+  return media == NULL ? engine_submit_tokens(engine, &made->request, &made->wish, id, error)
+                       : engine_submit(engine, &made->request, media, &made->wish, id, error);
+}
+
+wick_status engine_submit_conversation(wick_engine *engine, const wick_request *request,
+                                       const media_list *media, uint32_t *id, wick_error *error) {
+  conversation made;
+  wick_error refusal = {0};
+  wick_status status = make(engine, request, &made, &refusal);
+  if (status == WICK_OK) status = follow_session(engine, &made.request, &refusal);
+  if (status == WICK_OK) {
+    status = submit(engine, &made, media, id, &refusal);
+    const bool is_refused =
+        refusal.subject >= WICK_SUBJECT_TOOLS || refusal.subject == WICK_SUBJECT_GRAMMAR;
+    if (status != WICK_OK && status != WICK_E_NOMEM && is_refused) {
+      if (is_optional(&made, request->grammar)) {
+        made.request.grammar = NULL;
+        status = submit(engine, &made, media, id, &refusal);
+      } else if (request->grammar == NULL && refusal.subject == WICK_SUBJECT_GRAMMAR) {
+        refusal.subject = WICK_SUBJECT_TOOLS;
+      }
+    }
+  }
+  discard(engine, &made);
+  return status == WICK_OK ? WICK_OK : engine_repeat_error(&refusal, error);
+}
+
+bool engine_prepare_conversation(wick_engine *engine, const wick_request *request) {
+  conversation made;
+  static const int32_t NO_TOKENS;  // a grammar does not need them
+  wick_request wanted = *request;
+  wanted.tokens = &NO_TOKENS;
+  const bool is_made = make(engine, &wanted, &made, NULL) == WICK_OK;
+  const wick_grammar *grammar = is_made ? made.request.grammar : NULL;
+  const bool is_done = grammar == NULL || scheduler_prepare_grammar(engine->scheduler, grammar);
+  discard(engine, &made);
+  return is_done;
+}
