@@ -17,11 +17,10 @@ static void free_results(wick_engine *engine) {
   engine_chat *chat = &engine->chat;
   template_text_free(&engine->memory, &chat->text);
   memory_free(&engine->memory, chat->tokens);
-  memory_free(&engine->memory, chat->rendered);
-  memory_free(&engine->memory, chat->ending);
+  memory_free(&engine->memory, chat->kept);
   chat->tokens = NULL;
-  chat->rendered = chat->ending = NULL;
-  chat->ending_bytes = chat->prefix_at = 0;
+  chat->kept = NULL;
+  chat->ending = (wick_text){"", 0};
 }
 
 void engine_free_chat(wick_engine *engine) {
@@ -163,11 +162,6 @@ reply_format engine_reply_format(wick_engine *engine) {
   return of->format;
 }
 
-wick_text engine_chat_ending(const wick_engine *engine) {
-  const engine_chat *chat = &engine->chat;
-  return (wick_text){chat->ending == NULL ? "" : chat->ending, chat->ending_bytes};
-}
-
 // ---- variables of the engine's own ----
 
 static void write_token(json_writer *json, const tokenizer *tokenizer, const char *key,
@@ -197,16 +191,15 @@ static bool is_same_text(const char *a, size_t a_bytes, const char *b, size_t b_
 // A request is prepared in slices, and submitted again later if it finds no memory.
 static bool is_rendered(const engine_chat *chat, const wick_chat *wanted) {
   const wick_chat *of = &chat->of;
-  return chat->rendered != NULL && of->now_s == wanted->now_s && of->has_now == wanted->has_now &&
+  return chat->kept != NULL && of->now_s == wanted->now_s && of->has_now == wanted->has_now &&
          of->keeps_arguments == wanted->keeps_arguments &&
-         is_same_text(chat->rendered, of->json_bytes, wanted->json, wanted->json_bytes) &&
-         is_same_text(chat->rendered + of->json_bytes, of->prefix_bytes, wanted->prefix,
-                      wanted->prefix_bytes);
+         is_same_text(of->json, of->json_bytes, wanted->json, wanted->json_bytes) &&
+         is_same_text(of->prefix, of->prefix_bytes, wanted->prefix, wanted->prefix_bytes);
 }
 
-static void copy_text(char **to, const char *text, size_t size_bytes) {
-  if (size_bytes != 0) memcpy(*to, text, size_bytes);
-  *to += size_bytes;
+static char *copy_text(char *to, const char *text, size_t size_bytes) {
+  if (size_bytes != 0) memcpy(to, text, size_bytes);
+  return to + size_bytes;
 }
 
 // The header that the beginning of an answer needs: gpt-oss writes messages with channels.
@@ -228,21 +221,16 @@ static wick_status keep(wick_engine *engine, const wick_chat *wanted, wick_error
   const char *ending = text->bytes + from;
   chat->prefix_at = text->size_bytes - from;
   const char *header = wanted->prefix_bytes == 0 ? "" : header_of(ending, chat->prefix_at);
-  chat->ending_bytes = chat->prefix_at + strlen(header) + wanted->prefix_bytes;
-  chat->ending = memory_alloc(&engine->memory, chat->ending_bytes);
-  chat->rendered = memory_alloc(&engine->memory, wanted->json_bytes + wanted->prefix_bytes);
-  if (chat->ending == NULL || chat->rendered == NULL) {
-    free_results(engine);
-    return memory_fail(&engine->memory, error, "a conversation");
-  }
-  char *to = chat->ending;
-  copy_text(&to, ending, chat->prefix_at);
-  copy_text(&to, header, strlen(header));
-  copy_text(&to, wanted->prefix, wanted->prefix_bytes);
-  to = chat->rendered;
-  copy_text(&to, wanted->json, wanted->json_bytes);
-  copy_text(&to, wanted->prefix, wanted->prefix_bytes);
+  const size_t ending_bytes = chat->prefix_at + strlen(header) + wanted->prefix_bytes;
+  chat->kept = memory_alloc(&engine->memory, wanted->json_bytes + ending_bytes);
+  if (chat->kept == NULL) return memory_fail(&engine->memory, error, "a conversation");
+  char *to = copy_text(chat->kept, wanted->json, wanted->json_bytes);
+  chat->ending = (wick_text){to, ending_bytes};
+  to = copy_text(copy_text(to, ending, chat->prefix_at), header, strlen(header));
+  copy_text(to, wanted->prefix, wanted->prefix_bytes);
   chat->of = *wanted;
+  chat->of.json = chat->kept;
+  chat->of.prefix = to;
   return WICK_OK;
 }
 
@@ -299,11 +287,11 @@ wick_status engine_tokenize_prefix(wick_engine *engine, const wick_chat *chat, i
                                    size_t capacity, size_t *count, wick_error *error) {
   const engine_chat *of = &engine->chat;
   const uint32_t parse = TOKENIZE_CONTINUES | (uint32_t)WICK_TOKENIZE_PARSE_SPECIAL;
-  const size_t header = of->ending_bytes - of->prefix_at - chat->prefix_bytes;
+  const size_t header = of->ending.size_bytes - of->prefix_at - chat->prefix_bytes;
   size_t more;
   *count = 0;
   if (chat->prefix_bytes == 0) return WICK_OK;
-  wick_status status = tokenizer_encode(engine->tokenizer, of->ending + of->prefix_at, header,
+  wick_status status = tokenizer_encode(engine->tokenizer, of->ending.bytes + of->prefix_at, header,
                                         parse, tokens, capacity, count, error);
   if (status != WICK_OK) return status;
   status = tokenizer_encode(engine->tokenizer, chat->prefix, chat->prefix_bytes,
@@ -325,7 +313,8 @@ wick_status wick_chat_tokenize(wick_engine *engine, const wick_chat *chat, const
   const uint32_t flags = add | (uint32_t)WICK_TOKENIZE_PARSE_SPECIAL;
   const wick_span *spans = chat->parse_special ? NULL : text->spans;
   size_t more = 0;
-  size_t capacity = text->size_bytes + engine->chat.ending_bytes + 16;  // mostly a byte a token
+  size_t capacity =
+      text->size_bytes + engine->chat.ending.size_bytes + 16;  // mostly a byte a token
   for (int round = 0; round < 2; round++) {
     memory_free(&engine->memory, engine->chat.tokens);
     int32_t *out = memory_alloc_array(&engine->memory, capacity, sizeof(int32_t));

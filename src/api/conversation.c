@@ -13,10 +13,9 @@ typedef struct conversation {
   wick_grammar grammar;
   wick_reasoning reasoning;
   reply_wish wish;
-  wick_text tools, choice;  // as JSON; no bytes: none
-  bool is_parallel, has_begun;
-  wick_text ending;       // how the reply begins
-  char *settings, *text;  // text: of the grammar
+  wick_text choice;  // of tools, as JSON
+  bool is_parallel;
+  char *text;  // of the grammar
 } conversation;
 
 static const wick_text AUTO = {"\"auto\"", 6}, NO_CALLS = {"\"none\"", 6};
@@ -45,7 +44,7 @@ static wick_status read_tools(wick_engine *engine, const wick_conversation *aske
     const uint32_t tools = document_find(&document, 1, "tools");
     const uint32_t parallel = document_find(&document, 1, "parallel_tool_calls");
     if (document_node(&document, tools)->count > 0) {
-      made->tools = source_of(chat->json, &document, "tools");
+      made->wish.tools = source_of(chat->json, &document, "tools");
     }
     made->choice = source_of(chat->json, &document, "tool_choice");
     made->is_parallel = document_node(&document, parallel)->kind != JSON_FALSE;
@@ -61,7 +60,7 @@ static wick_status read_tools(wick_engine *engine, const wick_conversation *aske
     made->is_parallel = !asked->one_call;
   }
   if (made->choice.bytes == NULL) made->choice = AUTO;
-  if (is_text(made->choice, NO_CALLS)) made->tools.bytes = NULL;
+  if (is_text(made->choice, NO_CALLS)) made->wish.tools.bytes = NULL;
   return status;
 }
 
@@ -69,8 +68,8 @@ static wick_status read_tools(wick_engine *engine, const wick_conversation *aske
 
 // Sets the tokens of the conversation, unless the caller has made them; valid until the next call
 // about conversations.
-static wick_status find_tokens(wick_engine *engine, wick_request *request, wick_error *error) {
-  const wick_chat *chat = &request->conversation->chat;
+static wick_status find_tokens(wick_engine *engine, const wick_chat *chat, wick_request *request,
+                               wick_error *error) {
   wick_chat_text text;
   if (request->tokens != NULL) return wick_chat_render(engine, chat, &text, error);
   return wick_chat_tokenize(engine, chat, &request->tokens, &request->token_count, error);
@@ -106,39 +105,29 @@ static wick_status follow_session(wick_engine *engine, wick_request *request, wi
 
 // ---- the reply ----
 
-static void write_settings(const conversation *made, const wick_grammar *content, json_room *out) {
+static void write_grammar(const conversation *made, const wick_grammar *content, json_room *out) {
+  const reply_wish *wish = &made->wish;
   json_writer json;
   json_begin(&json, json_room_put, out);
+  reply_grammar_begin(&json, &wish->format);
   json_open(&json, NULL, '{');
-  if (made->tools.bytes != NULL) {
+  if (wish->tools.bytes != NULL) {
     json_member(&json, "tools");
-    json_room_put(out, made->tools.bytes, made->tools.size_bytes);
+    json_room_put(out, wish->tools.bytes, wish->tools.size_bytes);
     json_member(&json, "tool_choice");
     json_room_put(out, made->choice.bytes, made->choice.size_bytes);
     json_bool(&json, "parallel_tool_calls", made->is_parallel);
   }
-  json_bool(&json, "has_begun", made->has_begun);
+  json_bool(&json, "has_begun", wish->has_begun);
   if (content != NULL) {
     json_open(&json, "content", '{');
     json_u64(&json, "kind", content->kind);
     json_string(&json, "text", content->text, content->text_bytes);
     json_close(&json, '{');
   }
-  json_string(&json, "ending", made->ending.bytes, made->ending.size_bytes);
+  json_string(&json, "ending", wish->ending.bytes, wish->ending.size_bytes);
   json_close(&json, '{');
-}
-
-static wick_status make_settings(wick_engine *engine, const wick_grammar *content,
-                                 conversation *made, wick_error *error) {
-  json_room room = {0};
-  write_settings(made, content, &room);
-  made->settings = memory_alloc(&engine->memory, room.size_bytes);
-  if (made->settings == NULL) return memory_fail(&engine->memory, error, "a conversation");
-  made->wish.settings_bytes = room.size_bytes;
-  made->wish.settings = made->settings;
-  room = (json_room){.bytes = made->settings};
-  write_settings(made, content, &room);
-  return WICK_OK;
+  json_close(&json, '[');
 }
 
 // The part of the content that is in the prompt: a beginning may close the reasoning first.
@@ -156,13 +145,12 @@ static wick_text begun_content(const reply_format *format, const wick_chat *chat
 
 // The grammar of the reply: of its reasoning, its content and its calls. Required calls follow the
 // prefix.
-static wick_status limit_reply(wick_engine *engine, const wick_chat *chat, conversation *made,
-                               wick_error *error) {
-  const reply_wish *wish = &made->wish;
-  const bool may_follow = made->tools.bytes == NULL || is_text(made->choice, AUTO);
-  const wick_text begun = begun_content(&wish->format, chat);
+static wick_status limit_reply(wick_engine *engine, const wick_chat *chat,
+                               const wick_grammar *content, conversation *made, wick_error *error) {
+  const bool may_follow = made->wish.tools.bytes == NULL || is_text(made->choice, AUTO);
+  const wick_text begun = begun_content(&made->wish.format, chat);
   json_room room = {0};
-  reply_grammar_write(&wish->format, wish->settings, wish->settings_bytes, json_room_put, &room);
+  write_grammar(made, content, &room);
   made->text = memory_alloc(&engine->memory, room.size_bytes);
   if (made->text == NULL) return memory_fail(&engine->memory, error, "a grammar's text");
   made->grammar = (wick_grammar){.kind = GRAMMAR_REPLY,
@@ -172,7 +160,7 @@ static wick_status limit_reply(wick_engine *engine, const wick_chat *chat, conve
                                  .begun_bytes = may_follow ? begun.size_bytes : 0};
   made->request.grammar = &made->grammar;
   room = (json_room){.bytes = made->text};
-  reply_grammar_write(&wish->format, wish->settings, wish->settings_bytes, json_room_put, &room);
+  write_grammar(made, content, &room);
   return WICK_OK;
 }
 
@@ -180,25 +168,27 @@ static wick_status make_reply(wick_engine *engine, const wick_conversation *aske
                               conversation *made, wick_error *error) {
   wick_request *request = &made->request;
   const wick_grammar *given = request->grammar;
-  const bool has_given = given != NULL && given->kind != WICK_GRAMMAR_NONE;
-  const wick_grammar *content = has_given && !asked->is_grammar_whole ? given : NULL;
+  const wick_grammar *content = asked->is_grammar_whole ? NULL : given;
   reply_wish *wish = &made->wish;
   wish->format = engine_reply_format(engine);
   wish->has_parts = true;
-  wish->ending = made->ending.bytes;
-  wish->ending_bytes = made->ending.size_bytes;
+  wish->ending = engine->chat.ending;
+  if (content != NULL) wish->content = content->kind;
   const bool has_reasoning = reply_format_has_reasoning(&wish->format);
-  const bool has_tools = made->tools.bytes != NULL;
-  made->reasoning = request->reasoning == NULL ? (wick_reasoning){0} : *request->reasoning;
-  made->reasoning.ending = wish->ending;
-  made->reasoning.ending_bytes = wish->ending_bytes;
-  request->reasoning = request->reasoning != NULL && has_reasoning ? &made->reasoning : NULL;
-  if (has_tools || has_reasoning) {
+  const bool has_tools = wish->tools.bytes != NULL;
+  if (request->reasoning != NULL && has_reasoning) {
+    made->reasoning = *request->reasoning;
+    made->reasoning.ending = wish->ending.bytes;
+    made->reasoning.ending_bytes = wish->ending.size_bytes;
+    request->reasoning = &made->reasoning;
+  } else {
+    request->reasoning = NULL;
+  }
+  wish->is_plain = !has_tools && !has_reasoning;
+  if (!wish->is_plain) {
     request->print_special = has_tools || reply_format_has_control_marks(&wish->format);
-    const wick_status status = make_settings(engine, content, made, error);
-    const bool is_limited = content != NULL || (has_tools && !has_given);
-    return status == WICK_OK && is_limited ? limit_reply(engine, &asked->chat, made, error)
-                                           : status;
+    const bool is_limited = content != NULL || (has_tools && given == NULL);
+    return is_limited ? limit_reply(engine, &asked->chat, content, made, error) : WICK_OK;
   }
   if (content != NULL) {
     made->grammar = *content;
@@ -209,35 +199,30 @@ static wick_status make_reply(wick_engine *engine, const wick_conversation *aske
   return WICK_OK;
 }
 
-// Valid until the next call about conversations, and until its settings are freed.
+// Valid until the next call about conversations; its text is to be freed.
 static wick_status make(wick_engine *engine, const wick_request *request, conversation *made,
                         wick_error *error) {
   const wick_conversation *asked = request->conversation;
-  *made = (conversation){.request = *request, .has_begun = asked->chat.prefix_bytes > 0};
+  *made = (conversation){.request = *request, .wish.has_begun = asked->chat.prefix_bytes > 0};
+  made->request.conversation = NULL;
+  if (request->grammar != NULL && request->grammar->kind == WICK_GRAMMAR_NONE) {
+    made->request.grammar = NULL;
+  }
   if (request->text_bytes != 0) {
     fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a conversation has no other text");
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, 0, 0);
   }
   wick_status status = STATUS_CHECK_RESERVED("wick_conversation", asked->reserved, error);
-  if (status == WICK_OK) status = find_tokens(engine, &made->request, error);
+  if (status == WICK_OK) status = find_tokens(engine, &asked->chat, &made->request, error);
   if (status == WICK_OK) status = read_tools(engine, asked, made, error);
-  made->ending = engine_chat_ending(engine);
-  made->request.conversation = NULL;
   return status == WICK_OK ? make_reply(engine, asked, made, error) : status;
-}
-
-static void discard(wick_engine *engine, conversation *made) {
-  memory_free(&engine->memory, made->settings);
-  memory_free(&engine->memory, made->text);
 }
 
 // ---- submitting ----
 
-// Whether the reply may be written without the grammar that was refused.
-static bool is_optional(const conversation *made, const wick_grammar *given) {
-  const bool has_given = given != NULL && given->kind != WICK_GRAMMAR_NONE;
-  return made->tools.bytes != NULL && !has_given && made->is_parallel &&
-         is_text(made->choice, AUTO);
+static bool is_refused(wick_status status, wick_subject subject) {
+  const bool is_of_grammar = subject == WICK_SUBJECT_GRAMMAR || subject >= WICK_SUBJECT_TOOLS;
+  return status != WICK_OK && status != WICK_E_NOMEM && is_of_grammar;
 }
 
 static wick_status submit(wick_engine *engine, const conversation *made, const media_list *media,
@@ -252,20 +237,19 @@ wick_status engine_submit_conversation(wick_engine *engine, const wick_request *
   wick_error refusal = {0};
   wick_status status = make(engine, request, &made, &refusal);
   if (status == WICK_OK) status = follow_session(engine, &made.request, &refusal);
-  if (status == WICK_OK) {
-    status = submit(engine, &made, media, id, &refusal);
-    const bool is_refused =
-        refusal.subject >= WICK_SUBJECT_TOOLS || refusal.subject == WICK_SUBJECT_GRAMMAR;
-    if (status != WICK_OK && status != WICK_E_NOMEM && is_refused) {
-      if (is_optional(&made, request->grammar)) {
-        made.request.grammar = NULL;
-        status = submit(engine, &made, media, id, &refusal);
-      } else if (request->grammar == NULL && refusal.subject == WICK_SUBJECT_GRAMMAR) {
-        refusal.subject = WICK_SUBJECT_TOOLS;
-      }
+  if (status == WICK_OK) status = submit(engine, &made, media, id, &refusal);
+  // Calls that need not come are free where they cannot be constrained.
+  const bool is_of_tools =
+      made.grammar.kind == GRAMMAR_REPLY && made.wish.content == WICK_GRAMMAR_NONE;
+  if (is_of_tools && is_refused(status, refusal.subject)) {
+    if (made.is_parallel && is_text(made.choice, AUTO)) {
+      made.request.grammar = NULL;
+      status = submit(engine, &made, media, id, &refusal);
+    } else if (refusal.subject == WICK_SUBJECT_GRAMMAR) {
+      refusal.subject = WICK_SUBJECT_TOOLS;
     }
   }
-  discard(engine, &made);
+  memory_free(&engine->memory, made.text);
   return status == WICK_OK ? WICK_OK : engine_repeat_error(&refusal, error);
 }
 
@@ -277,6 +261,6 @@ bool engine_prepare_conversation(wick_engine *engine, const wick_request *reques
   const bool is_made = make(engine, &wanted, &made, NULL) == WICK_OK;
   const wick_grammar *grammar = is_made ? made.request.grammar : NULL;
   const bool is_done = grammar == NULL || scheduler_prepare_grammar(engine->scheduler, grammar);
-  discard(engine, &made);
+  memory_free(&engine->memory, made.text);
   return is_done;
 }

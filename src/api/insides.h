@@ -32,11 +32,10 @@ typedef struct engine_chat {
   const engine_template *guarded;  // whose source the tokenizer knows, or NULL
   char *given;                     // source of the only template, not chosen by tools, or NULL
   template_text text;
-  // Of `text`: what it is of, so that it is not rendered again, or NULL; how the reply begins,
-  // which is what the template wrote after the last message [prefix_at], a header, and the prefix.
-  char *rendered, *ending;
-  wick_chat of;
-  size_t ending_bytes, prefix_at;
+  wick_chat of;      // the conversation of `text`, which is not rendered again
+  wick_text ending;  // how its reply begins: the template's text after the last message, and from
+  size_t prefix_at;  // here on a header and the prefix
+  char *kept;        // texts of `of` and the ending; NULL: `text` is not complete
   int32_t *tokens;
 } engine_chat;
 
@@ -148,9 +147,6 @@ wick_status engine_submit_conversation(wick_engine *engine, const wick_request *
                                        const media_list *media, uint32_t *id, wick_error *error);
 // wick_request_prepare of a conversation.
 bool engine_prepare_conversation(wick_engine *engine, const wick_request *request);
-// How the reply to the conversation that was rendered last begins: the text that the template wrote
-// after the last message, and the prefix. Valid until the next call about conversations.
-wick_text engine_chat_ending(const wick_engine *engine);
 // The tokens of its prefix, and of the header before it; *count may be larger than `capacity`:
 // WICK_E_FULL.
 wick_status engine_tokenize_prefix(wick_engine *engine, const wick_chat *chat, int32_t *tokens,

@@ -176,7 +176,7 @@ static wick_status put_all(wick_engine *engine, const wick_media_prompt *prompt,
 
 static wick_status put_prefix(wick_engine *engine, const wick_media_prompt *prompt,
                               token_list *list, wick_error *error) {
-  const size_t room = 4 * (prompt->chat->prefix_bytes + engine->chat.ending_bytes) + 16;
+  const size_t room = 4 * (prompt->chat->prefix_bytes + engine->chat.ending.size_bytes) + 16;
   size_t count;
   if (!reserve(list, room)) return memory_fail(list->memory, error, "a prompt with images");
   const wick_status status =

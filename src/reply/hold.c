@@ -392,18 +392,12 @@ static void write_bits(json_writer *json, uint64_t bits) {
 }
 
 // [forms, own forms, wrappers, [thought], what is wanted]
-void reply_grammar_write(const reply_format *format, const char *wanted, size_t wanted_bytes,
-                         json_sink sink, void *context) {
-  json_writer json;
-  json_begin(&json, sink, context);
-  json_open(&json, NULL, '[');
-  write_bits(&json, format->forms);
-  write_bits(&json, format->own);
-  write_bits(&json, format->wrappers);
-  write_bits(&json, UINT64_C(1) << format->thought);
-  json_member(&json, NULL);
-  sink(context, wanted, wanted_bytes);
-  json_close(&json, '[');
+void reply_grammar_begin(json_writer *json, const reply_format *format) {
+  json_open(json, NULL, '[');
+  write_bits(json, format->forms);
+  write_bits(json, format->own);
+  write_bits(json, format->wrappers);
+  write_bits(json, UINT64_C(1) << format->thought);
 }
 
 static uint32_t read_format(hold *h) {

@@ -17,12 +17,17 @@ wick_status parts_create(memory_gate *memory, const reply_wish *wish, reply_part
   reply_parts *parts = memory_alloc_zeroed(memory, sizeof *parts);
   if (parts == NULL) return memory_fail(memory, error, "a reply");
   *out = parts;
-  if (wish->settings == NULL) return WICK_OK;
-  const wick_status status =
-      reply_tools_create(memory, wish->settings, wish->settings_bytes, &parts->tools, error);
+  if (wish->is_plain) return WICK_OK;
+  wick_status status = WICK_OK;
+  if (wish->tools.bytes != NULL) {
+    status =
+        reply_tools_create(memory, wish->tools.bytes, wish->tools.size_bytes, &parts->tools, error);
+  }
   if (status != WICK_OK) return status;
-  return reply_parser_create(memory, &wish->format, parts->tools, wish->ending, wish->ending_bytes,
-                             &parts->parser, error);
+  status = reply_parser_create(memory, &wish->format, parts->tools, wish->ending.bytes,
+                               wish->ending.size_bytes, &parts->parser, error);
+  if (status == WICK_OK) reply_parser_limit(parts->parser, wish->has_begun, wish->content);
+  return status;
 }
 
 void parts_destroy(memory_gate *memory, reply_parts *parts) {

@@ -9,12 +9,13 @@
 
 // The facts about a reply before it is written.
 typedef struct reply_wish {
-  reply_format format;   // of its model's template
-  bool has_parts;        // they become events
-  const char *settings;  // JSON for reply_tools_create; NULL: all is content
-  size_t settings_bytes;
-  const char *ending;  // how the reply begins: reply_parser_create
-  size_t ending_bytes;
+  reply_format format;  // of its model's template
+  bool has_parts;       // they become events
+  bool is_plain;        // all is content
+  wick_text tools;      // JSON for reply_tools_create; NULL: none
+  bool has_begun;       // of reply_parser_limit, like `content`
+  wick_grammar_kind content;
+  wick_text ending;  // how the reply begins: reply_parser_create
 } reply_wish;
 
 typedef struct reply_parts reply_parts;
