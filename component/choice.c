@@ -42,60 +42,46 @@ static void give_call(const wick_event *event, choice *from, delta_sink sink, vo
   sink(context, from, &piece);
 }
 
-static void give_part(const wick_event *event, choice *from, delta_sink sink, void *context) {
+// `broken`: a call that broke before it, or NULL.
+static void give_part(const wick_event *event, const wick_event *broken, choice *from,
+                      delta_sink sink, void *context) {
   delta piece = {0};
-  switch (event->kind) {
-    case WICK_EVENT_CONTENT:
-      piece.content = text_of(event);
-      break;
-    case WICK_EVENT_REASONING:
-      piece.reasoning = text_of(event);
-      break;
-    case WICK_EVENT_ARGUMENTS:
-      piece = (delta){.is_call = true, .call_index = event->call, .call_arguments = text_of(event)};
-      break;
-    case WICK_EVENT_CALL:
-      give_call(event, from, sink, context);
-      return;
-    default:
-      return;
+  if (event->kind == WICK_EVENT_CALL) {
+    give_call(event, from, sink, context);
+    return;
   }
-  sink(context, from, &piece);
+  if (event->kind == WICK_EVENT_CONTENT) piece.content = text_of(event);
+  if (event->kind == WICK_EVENT_REASONING) piece.reasoning = text_of(event);
+  if (event->kind == WICK_EVENT_ARGUMENTS) {
+    piece = (delta){.is_call = true, .call_index = event->call, .call_arguments = text_of(event)};
+  }
+  if (broken != NULL) {
+    piece.breaks_calls = true;
+    piece.call_index = broken->call;
+    from->has_called = false;
+  }
+  if (event->kind != WICK_EVENT_CALL_END) sink(context, from, &piece);
 }
 
 static const wick_event *next_of(const wick_event *event) {
   return (const wick_event *)(const void *)((const uint8_t *)event + event->size_bytes);
 }
 
-// The text of a broken call, which is what follows of the piece.
-static bool give_broken(const wick_event *broken, const wick_event *end, choice *from,
-                        delta_sink sink, void *context) {
-  buffer text = {0};
-  for (const wick_event *at = next_of(broken); at != end; at = next_of(at)) {
-    buffer_put(&text, wick_event_text(at), at->text_bytes);
-  }
-  const delta piece = {
-      .content = {text.bytes, text.size_bytes}, .breaks_calls = true, .call_index = broken->call};
-  from->has_called = false;
-  if (!text.has_failed) sink(context, from, &piece);
-  const bool has_memory = !text.has_failed;
-  buffer_free(&text);
-  return has_memory;
-}
-
-bool choice_read(choice *from, const wick_event *event, delta_sink sink, void *context) {
-  const wick_event *part = from->parts;
+void choice_read(choice *from, const wick_event *event, delta_sink sink, void *context) {
+  const wick_event *part = from->parts, *broken = NULL;
   from->parts = NULL;
   if (!from->has_parts) {
     const delta piece = {.content = text_of(event)};
     if (event->text_bytes > 0) sink(context, from, &piece);
-    return true;
+    return;
   }
   for (; part != NULL && part != event; part = next_of(part)) {
-    if (part->kind == WICK_EVENT_CALL_BROKEN) return give_broken(part, event, from, sink, context);
-    give_part(part, from, sink, context);
+    if (part->kind == WICK_EVENT_CALL_BROKEN) {
+      broken = part;
+    } else {
+      give_part(part, broken, from, sink, context);
+    }
   }
-  return true;
 }
 
 // ---- whole answers ----

@@ -54,9 +54,8 @@ typedef struct delta {
 } delta;
 typedef void (*delta_sink)(void *context, choice *from, const delta *piece);
 
-// Gives the parts of a piece of the model's text, which is that of a TOKEN or DONE event. False: no
-// memory.
-bool choice_read(choice *from, const wick_event *event, delta_sink sink, void *context);
+// Gives the parts of the text of a TOKEN or DONE event.
+void choice_read(choice *from, const wick_event *event, delta_sink sink, void *context);
 // Adds a piece to what a whole answer keeps; a delta_sink without a context.
 void choice_keep(void *nothing, choice *from, const delta *piece);
 void choice_free(choice *from);

@@ -140,12 +140,12 @@ static void take_piece(const server *of, answer *to, choice *from, const wick_ev
     details_add(&from->details, of->engine, event, to->alternatives, to->kind != ANSWER_TEXT);
   }
   if (is_done) end_choice(from, event);
-  const bool is_read = choice_read(from, event, to->tells_pieces ? stream_delta : choice_keep,
-                                   to->tells_pieces ? &stream : NULL);
+  choice_read(from, event, to->tells_pieces ? stream_delta : choice_keep,
+              to->tells_pieces ? &stream : NULL);
   if (to->tells_pieces) answer_put_logprobs(of, to, from);
   if (is_done) to->choices_open--;
   if (is_done && to->tells_pieces) answer_put_end(of, to, from);
-  if (!is_read || to->out.has_failed || from->content.has_failed) {
+  if (to->out.has_failed || from->content.has_failed) {
     refusal told = {0};
     refuse(&told, 503, "nomem", NULL, "Out of memory for the answer");
     fail(to, &told);

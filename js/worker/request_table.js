@@ -43,8 +43,9 @@ const finishes = /** @type {const} */ (['stop', 'stop', 'length', 'abort']);
  * One completion of a request.
  * @typedef {import('./waiting_requests.js').Place & {id: number, request: NativeRequest,
  *   wantsTokens: boolean, number: number, unread: number, isResting: boolean,
- *   isAsking: boolean, isCancelled: boolean, hasSpoken: boolean, deltas: Delta[]}} Entry
- * `deltas` are the parts of a reply whose piece is still to come.
+ *   isAsking: boolean, isCancelled: boolean, hasSpoken: boolean, deltas: Delta[],
+ *   broken: Pick<Delta, 'callsWhole'> | undefined}} Entry
+ * `deltas` are the parts of a reply whose piece is still to come; after a broken call `broken` is with its content.
  */
 
 export class RequestTable {
@@ -122,6 +123,7 @@ export class RequestTable {
       isCancelled: false,
       hasSpoken: false,
       deltas: [],
+      broken: undefined,
     }));
     if (this.#mustHold(request)) return this.#hold(entries);
     this.#waiting.add(entries);
@@ -360,7 +362,7 @@ export class RequestTable {
       this.#resting -= Number(entry.isResting);
       this.#addDone(event, entry, output);
     } else {
-      entry.deltas.push(...deltasOf(event));
+      addPart(event, entry);
     }
   }
 
@@ -372,7 +374,7 @@ export class RequestTable {
    * @returns {boolean} whether it brought anything
    */
   #addParts(entry, output, { kind, text }) {
-    const deltas = joinBroken(entry.deltas);
+    const { deltas } = entry;
     entry.deltas = [];
     if (!entry.request.conversation) return text !== '';
     if (kind === EVENT_DONE && text === '' && deltas.length === 0) return false;
@@ -450,25 +452,19 @@ export function emptyOutput(id) {
   };
 }
 
-/** @param {EngineEvent} event a part of a reply @returns {Delta[]} */
-function deltasOf({ kind, text, id, stop: index }) {
-  if (kind === EVENT_CONTENT) return [{ content: text }];
-  if (kind === EVENT_REASONING) return [{ reasoning_content: text }];
-  if (kind === EVENT_CALL_BROKEN) return [{ content: '', callsWhole: index }];
-  if (kind === EVENT_ARGUMENTS) return [{ tool_calls: [{ index, function: { arguments: text } }] }];
-  if (kind !== EVENT_CALL) return [];
-  return [
-    { tool_calls: [{ index, id, type: 'function', function: { name: text, arguments: '' } }] },
-  ];
-}
-
-/** The content after a broken call is its text. @param {Delta[]} deltas @returns {Delta[]} */
-function joinBroken(deltas) {
-  const at = deltas.findIndex(({ callsWhole }) => callsWhole !== undefined);
-  if (at < 0) return deltas;
-  const [{ callsWhole }, ...rest] = deltas.slice(at);
-  const content = rest.map((one) => one.content).join('');
-  return [...deltas.slice(0, at), /** @type {Delta} */ ({ content, callsWhole })];
+/** @param {EngineEvent} event a part of a reply @param {Entry} entry */
+function addPart({ kind, text, id, stop: index }, entry) {
+  const { deltas, broken } = entry;
+  if (kind === EVENT_CONTENT) deltas.push({ content: text, ...broken });
+  if (kind === EVENT_REASONING) deltas.push({ reasoning_content: text });
+  if (kind === EVENT_CALL_BROKEN) entry.broken = { callsWhole: index };
+  if (kind === EVENT_ARGUMENTS) {
+    deltas.push({ tool_calls: [{ index, function: { arguments: text } }] });
+  }
+  if (kind === EVENT_CALL) {
+    const called = { name: text, arguments: '' };
+    deltas.push({ tool_calls: [{ index, id, type: 'function', function: called }] });
+  }
 }
 
 /** @param {WickError} refusal FULL means the grammar or the prompt, as the engine's queue is never full @returns {WickError} */

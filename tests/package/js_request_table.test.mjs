@@ -165,10 +165,10 @@ describe('a reply to a conversation', () => {
     const { say, end } = tableOf();
     const broken = { kind: layout.EVENT_CALL_BROKEN, stop: 1 };
     assert.deepEqual(say('?', content('b'), broken, content('é'), content('?')).deltas, [
-      [{ content: 'b' }, { content: 'é?', callsWhole: 1 }],
+      [{ content: 'b' }, { content: 'é', callsWhole: 1 }, { content: '?', callsWhole: 1 }],
     ]);
     const last = end('>', content('>'));
-    assert.deepEqual([last.texts, last.deltas], [['>'], [[{ content: '>' }]]]);
+    assert.deepEqual([last.texts, last.deltas], [['>'], [[{ content: '>', callsWhole: 1 }]]]);
   });
 });
 
