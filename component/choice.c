@@ -19,47 +19,20 @@ void random_name(char name[RANDOM_NAME_BYTES]) {
 
 // ---- replies ----
 
-static wick_text text_of(const wick_event *event) {
-  return (wick_text){wick_event_text(event), event->text_bytes};
-}
-
-static void give_call(const wick_event *event, choice *from, delta_sink sink, void *context) {
-  const wick_text text = text_of(event);
-  char id[CALL_ID_BYTES], made[RANDOM_NAME_BYTES];
-  const delta piece = {.is_call = true,
-                       .call_index = event->call,
-                       .call_id = id,
-                       .call_name = {text.bytes, event->name_bytes},
-                       .call_arguments = {"", 0}};
-  random_name(made);
-  // some templates want nine letters and digits
-  snprintf(id, sizeof id, "%.9s", made);
-  if (text.size_bytes > event->name_bytes) {
-    snprintf(id, sizeof id, "%.*s", (int)(text.size_bytes - event->name_bytes),
-             text.bytes + event->name_bytes);
-  }
-  from->has_called = true;
-  sink(context, from, &piece);
-}
-
 // `broken`: a call that broke before it, or NULL.
 static void give_part(const wick_event *event, const wick_event *broken, choice *from,
                       delta_sink sink, void *context) {
-  delta piece = {0};
-  if (event->kind == WICK_EVENT_CALL) {
-    give_call(event, from, sink, context);
-    return;
+  const bool begins = event->kind == WICK_EVENT_CALL;
+  delta piece = delta_of(event);
+  if (begins && piece.call_id[0] == '\0') {
+    char made[RANDOM_NAME_BYTES];
+    random_name(made);
+    // some templates want nine letters and digits
+    snprintf(piece.call_id, sizeof piece.call_id, "%.9s", made);
   }
-  if (event->kind == WICK_EVENT_CONTENT) piece.content = text_of(event);
-  if (event->kind == WICK_EVENT_REASONING) piece.reasoning = text_of(event);
-  if (event->kind == WICK_EVENT_ARGUMENTS) {
-    piece = (delta){.is_call = true, .call_index = event->call, .call_arguments = text_of(event)};
-  }
-  if (broken != NULL) {
-    piece.breaks_calls = true;
-    piece.call_index = broken->call;
-    from->has_called = false;
-  }
+  if (broken != NULL) piece.call_index = broken->call;
+  piece.breaks_calls = broken != NULL;
+  from->has_called = (from->has_called || begins) && broken == NULL;
   if (event->kind != WICK_EVENT_CALL_END) sink(context, from, &piece);
 }
 
@@ -71,7 +44,7 @@ void choice_read(choice *from, const wick_event *event, delta_sink sink, void *c
   const wick_event *part = from->parts, *broken = NULL;
   from->parts = NULL;
   if (!from->has_parts) {
-    const delta piece = {.content = text_of(event)};
+    const delta piece = {.content = {wick_event_text(event), event->text_bytes}};
     if (event->text_bytes > 0) sink(context, from, &piece);
     return;
   }
@@ -117,7 +90,7 @@ void choice_keep(void *nothing, choice *to, const delta *piece) {
   buffer_put(&to->reasoning, piece->reasoning.bytes, piece->reasoning.size_bytes);
   call *called = piece->is_call ? call_at(to, piece->call_index) : NULL;
   if (called == NULL) return;
-  if (piece->call_id != NULL) {
+  if (piece->call_name.bytes != NULL) {
     snprintf(called->id, sizeof called->id, "%s", piece->call_id);
     buffer_put(&called->name, piece->call_name.bytes, piece->call_name.size_bytes);
   }

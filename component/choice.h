@@ -4,8 +4,7 @@
 #define WICK_COMPONENT_CHOICE_H
 
 #include "body.h"
-
-enum { CALL_ID_BYTES = 48 };
+#include "delta.h"
 
 typedef struct call {
   char id[CALL_ID_BYTES];
@@ -43,15 +42,6 @@ typedef struct choice {
   double queue_ms, prefill_ms, decode_ms, ttft_ms;
 } choice;
 
-// A piece of a reply. Texts are valid during the call that gets it.
-typedef struct delta {
-  wick_text content, reasoning;  // bytes NULL: none
-  bool is_call;
-  uint32_t call_index;
-  const char *call_id;  // NULL: a further piece of the arguments
-  wick_text call_name, call_arguments;
-  bool breaks_calls;  // calls from call_index on were none; content is their text
-} delta;
 typedef void (*delta_sink)(void *context, choice *from, const delta *piece);
 
 // Gives the parts of the text of a TOKEN or DONE event.

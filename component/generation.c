@@ -33,12 +33,13 @@ bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint3
   return true;
 }
 
-const char *generation_text_field(const answer *of) {
+// The field of the body that has the prompt, and the one that limits the answer.
+static const char *text_field(const answer *of) {
   if (of->kind == ANSWER_RESPONSE) return "input";
   return of->kind == ANSWER_CHAT ? "messages" : "prompt";
 }
 
-const char *generation_format_field(const answer *of) {
+static const char *format_field(const answer *of) {
   if (of->kind == ANSWER_RESPONSE) return "text";
   return of->kind == ANSWER_CHAT ? "response_format" : "grammar";
 }
@@ -48,7 +49,7 @@ bool generation_submit(const server *of, answer *to, uint32_t first, const wante
   uint32_t id;
   wick_error error;
   if (wick_request_submit(of->engine, &asked->request, &id, &error) != WICK_OK) {
-    return refuse_error(refused, &error, generation_text_field(to), generation_format_field(to));
+    return refuse_error(refused, &error, text_field(to), format_field(to));
   }
   for (uint32_t i = 0; i < asked->request.completions; i++) {
     to->choices[first + i].request = id + i;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "delta.h"
 #include "llm.h"
 
 // All functions that generate have the same types.
@@ -97,45 +97,21 @@ static void take_end(llm_task *of, const wick_event *event) {
 }
 
 // Adds a part of the reply to the list of those that a piece of the text completes, as JSON.
-static void add_part(llm_task *of, const wick_event *event) {
-  const char *text = wick_event_text(event);
-  const bool begins = event->kind == WICK_EVENT_CALL;
-  json_writer json;
-  if (event->kind == WICK_EVENT_CALL_END) return;
-  buffer_put_text(&of->deltas, of->deltas.size_bytes == 0 ? "[" : ",");
-  json_begin(&json, buffer_put, &of->deltas);
-  json_open(&json, NULL, '{');
-  if (event->kind == WICK_EVENT_CONTENT) {
-    json_string(&json, "content", text, event->text_bytes);
-  } else if (event->kind == WICK_EVENT_REASONING) {
-    json_string(&json, "reasoning_content", text, event->text_bytes);
-  } else {
-    json_open(&json, "tool_calls", '[');
-    json_open(&json, NULL, '{');
-    json_u64(&json, "index", event->call);
-    if (begins) {
-      json_string(&json, "id", text + event->name_bytes, event->text_bytes - event->name_bytes);
-      json_text(&json, "type", "function");
-    }
-    json_open(&json, "function", '{');
-    if (begins) json_string(&json, "name", text, event->name_bytes);
-    json_string(&json, "arguments", text, begins ? 0 : event->text_bytes);
-    json_close(&json, '{');
-    json_close(&json, '{');
-    json_close(&json, '[');
-  }
-  json_close(&json, '{');
-}
-
 static void take_part(llm_task *of, const wick_event *event) {
-  if (of->is_broken) return;
+  const delta part = delta_of(event);
+  json_writer json;
+  if (of->is_broken || event->kind == WICK_EVENT_CALL_END) return;
   if (event->kind == WICK_EVENT_CALL_BROKEN) {
     of->is_broken = true;
     fail(of, (wick_status)event->status, WICK_SUBJECT_NONE, wick_event_text(event),
          event->text_bytes);
-  } else {
-    add_part(of, event);
+    return;
   }
+  buffer_put_text(&of->deltas, of->deltas.size_bytes == 0 ? "[" : ",");
+  json_begin(&json, buffer_put, &of->deltas);
+  json_open(&json, NULL, '{');
+  delta_write(&json, &part);
+  json_close(&json, '{');
 }
 
 // The text of a TOKEN or DONE event as it goes out.

@@ -1,7 +1,7 @@
 // js/wasm/media_table.js — images and recordings of an engine: the calls into the module of media, which is loaded with the
 // first mmproj file.
 
-import { passChat } from './engine_records.js';
+import { passChat, putText } from './engine_records.js';
 import {
   ARRAY_ADDRESS,
   ARRAY_COUNT,
@@ -13,11 +13,9 @@ import {
   MEDIA_PROMPT_FIELDS,
   MEDIA_PROMPT_KINDS,
   MEDIA_PROMPT_MARKER,
-  MEDIA_PROMPT_MARKER_BYTES,
   MEDIA_PROMPT_MEDIA,
   MEDIA_PROMPT_MEDIA_COUNT,
   MEDIA_PROMPT_TEXT,
-  MEDIA_PROMPT_TEXT_BYTES,
   MEDIA_ROWS,
   MEDIA_TILES,
   MEDIA_TOKENS,
@@ -116,12 +114,9 @@ export class MediaTable {
     return this.#engine.pass((passed) => {
       const words = new Float64Array(MEDIA_PROMPT_FIELDS);
       const isText = typeof prompt === 'string';
-      const [whole, mark] = [passed.text(isText ? prompt : ''), passed.text(marker)];
       words[MEDIA_PROMPT_CHAT] = isText ? 0 : passChat(prompt, passed);
-      words[MEDIA_PROMPT_TEXT] = whole.address;
-      words[MEDIA_PROMPT_TEXT_BYTES] = whole.sizeBytes;
-      words[MEDIA_PROMPT_MARKER] = mark.address;
-      words[MEDIA_PROMPT_MARKER_BYTES] = mark.sizeBytes;
+      putText(words, MEDIA_PROMPT_TEXT, isText ? prompt : '', passed);
+      putText(words, MEDIA_PROMPT_MARKER, marker, passed);
       words[MEDIA_PROMPT_MEDIA] = passed.ints(media);
       words[MEDIA_PROMPT_MEDIA_COUNT] = media.length;
       const record = passed.record(words, MEDIA_PROMPT_KINDS);
