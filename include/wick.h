@@ -614,7 +614,7 @@ typedef struct wick_chat {
   // or later system messages, ids of calls. Arguments become objects, or JSON text if the template
   // accepts only that.
   bool keeps_arguments;
-  // The reply begins so already: its tokens follow those of the conversation. NULL: with nothing.
+  // The beginning of the reply: its tokens follow those of the conversation. NULL: none.
   const char *prefix;
   size_t prefix_bytes;
   uint64_t reserved[2];
@@ -886,8 +886,8 @@ typedef struct wick_grammar {
 // template; nothing is limited in a text without them.
 typedef struct wick_reasoning {
   uint32_t tokens_max;
-  // How the reply begins, which may have opened the reasoning, or all of the prompt; of a
-  // conversation it is known.
+  // How the reply begins, which may have opened the reasoning, or all of the prompt. The engine
+  // sets it for a conversation.
   const char *ending;
   size_t ending_bytes;
   uint64_t reserved[4];
@@ -900,12 +900,12 @@ typedef struct wick_reasoning {
 typedef struct wick_conversation {
   wick_chat chat;  // if it has "tools", the reply may call them
   // OpenAI's, as JSON: "auto", "none", "required", or {"function": {"name"}}. NULL: the members
-  // "tool_choice" and "parallel_tool_calls" of chat.json, where there are some, else "auto".
+  // "tool_choice" and "parallel_tool_calls" of chat.json; without these "auto".
   const char *tool_choice;
   size_t tool_choice_bytes;
-  bool one_call;  // at most one call; with tool_choice
-  // wick_request.grammar is of the whole reply, as it is written. Otherwise of its content:
-  // reasoning may come before it, calls in its place.
+  bool one_call;  // at most one call; ignored if tool_choice is NULL
+  // wick_request.grammar applies to the whole text of the reply. Otherwise to its content:
+  // reasoning may precede it, and calls may replace it.
   bool is_grammar_whole;
   uint64_t reserved[4];
 } wick_conversation;
@@ -993,10 +993,11 @@ typedef struct wick_request {
   void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
   void *on_logits_context;
 
-  // In place of a prompt, which may be its `tokens`, as wick_media_tokenize makes them; NULL: none.
-  // Its tools are constrained to their schemas: text that begins as a call is one. If calls are
-  // optional and cannot be constrained, they are free. A session keeps the tokens that it has in
-  // common with the conversation and drops the others. Copied.
+  // The conversation that the request replies to; NULL: none. It takes the place of `text`;
+  // `tokens` are NULL, or its prompt if wick_media_tokenize made it. Text that begins as a call
+  // of a tool is constrained to the tool's schema; optional calls whose schemas are not supported
+  // are free. A session keeps the tokens that it has in common with the conversation and drops the
+  // others. Copied.
   const wick_conversation *conversation;
   uint64_t reserved[15];
 } wick_request;
@@ -1010,8 +1011,8 @@ WICK_API void wick_request_default(wick_request *request);
 // (its session), WICK_E_FULL (prompt over the context, or the queue is full), WICK_E_NODATA
 // (directory not ready; an adapter is not complete), WICK_E_UNSUPPORTED (the model is an encoder),
 // WICK_E_MISMATCH (adapters and the session), WICK_E_NOMEM; of a grammar what
-// wick_constraint_create answers; of a conversation what wick_chat_tokenize
-// answers, and of its tools WICK_SUBJECT_TOOLS and WICK_SUBJECT_TOOL_CHOICE. May be submitted while
+// wick_constraint_create answers; of a conversation what wick_chat_tokenize answers, with the
+// subjects WICK_SUBJECT_TOOLS and WICK_SUBJECT_TOOL_CHOICE for its tools. May be submitted while
 // weights are still arriving.
 WICK_API wick_status wick_request_submit(wick_engine *engine, const wick_request *request,
                                          uint32_t *id, wick_error *error);
