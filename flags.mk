@@ -180,7 +180,7 @@ WASM_OPT_GRAMMAR_FLAGS := -Oz --converge $(WASM_OPT_FLAGS)
 GRAMMAR_SOURCES := $(call in,src/grammar,dfa exponents finish formats gbnf grammar machine mask numbers program regex \
     schema schema_arguments schema_cases schema_combine schema_items schema_keywords schema_members \
     schema_properties schema_refs schema_scalars schema_tasks schema_unique schema_values spell trie) \
-  $(call in,src/reply,hold hold_calls hold_channels hold_content hold_slices)
+  $(call in,src/reply,hold hold_calls hold_channels hold_slices)
 
 # This one is loaded with models that need it, and before a state is saved or loaded: src/api/extras.c says which
 # models these are, and tools/build/check_extras.mjs checks it at the link of the small WASI program. Code that
