@@ -110,7 +110,6 @@ static void write_grammar(const conversation *made, const wick_grammar *content,
   json_writer json;
   json_begin(&json, json_room_put, out);
   reply_grammar_begin(&json, &wish->format);
-  json_open(&json, NULL, '{');
   if (wish->tools.bytes != NULL) {
     json_member(&json, "tools");
     json_room_put(out, wish->tools.bytes, wish->tools.size_bytes);
@@ -127,7 +126,6 @@ static void write_grammar(const conversation *made, const wick_grammar *content,
   }
   json_string(&json, "ending", wish->ending.bytes, wish->ending.size_bytes);
   json_close(&json, '{');
-  json_close(&json, '[');
 }
 
 // The part of the content that is in the prompt: a beginning may close the reasoning first.

@@ -44,6 +44,10 @@ typedef struct hold {
 
 // ---- hold.c ----
 
+// A member of what is wanted; 0: there is none.
+static inline uint32_t hold_find(const hold *h, const char *name) {
+  return document_find(&h->document, 1, name);
+}
 // Reads what is wanted, and builds the rule of the content.
 bool hold_read(hold *h, const tokenizer *tokens, const wick_grammar *grammar, gbnf_names **names);
 // Whether calls of a form, of REPLY_FORMS, can be in the reply.
@@ -73,7 +77,7 @@ static inline bool hold_must_answer(const hold *h) { return h->is_required || h-
 // ---- hold_content.c ----
 
 // Builds the rule of the content that is wanted, if there is one.
-bool hold_read_content(hold *h, uint32_t wanted, const tokenizer *tokens, gbnf_names **names);
+bool hold_read_content(hold *h, const tokenizer *tokens, gbnf_names **names);
 // False, and a failure: a reader could take it for calls of the tools.
 bool hold_check_content(hold *h, const tokenizer *tokens);
 static inline bool hold_is_json(const hold *h) { return h->kind == WICK_GRAMMAR_JSON_SCHEMA; }

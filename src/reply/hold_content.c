@@ -11,9 +11,9 @@ static wick_grammar grammar_of(const hold *h) {
                         .any_spelling = h->any_spelling && hold_is_json(h)};
 }
 
-bool hold_read_content(hold *h, uint32_t wanted, const tokenizer *tokens, gbnf_names **names) {
+bool hold_read_content(hold *h, const tokenizer *tokens, gbnf_names **names) {
   const json_document *document = &h->document;
-  const uint32_t content = document_find(document, wanted, "content");
+  const uint32_t content = hold_find(h, "content");
   if (content == 0) return true;
   h->kind = numbers_count(document_node(document, document_find(document, content, "kind"))->text);
   h->text = document_node(document, document_find(document, content, "text"))->text;

@@ -63,7 +63,7 @@ bool reply_format_has_control_marks(const reply_format *format);
 // `is_final` the one of the answer.
 const char *reply_format_close(const reply_format *format, bool is_final);
 
-// Begins the text of a grammar of GRAMMAR_REPLY: an array, to which the requirement is still to be
+// Begins the text of a grammar of GRAMMAR_REPLY: an object, to which the requirement is still to be
 // added (grammar.h).
 void reply_grammar_begin(json_writer *json, const reply_format *format);
 

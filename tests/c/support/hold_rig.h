@@ -43,11 +43,11 @@ static inline wick_grammar hold_rig_grammar(const reply_rig *rig, const char *wa
   text.size_bytes = 0;
   json_begin(&json, hold_rig_put, &text);
   reply_grammar_begin(&json, &rig->format);
-  json_open(&json, NULL, '{');
+  hold_rig_put_text(&text, ",");
   hold_rig_put(&text, wanted, wanted_bytes);
   hold_rig_put_text(&text, ",\"ending\":");
   hold_rig_put_quoted(&text, rig->prompt);
-  hold_rig_put_text(&text, "}]");
+  hold_rig_put_text(&text, "}");
   return (wick_grammar){.kind = GRAMMAR_REPLY, .text = text.bytes, .text_bytes = text.size_bytes};
 }
 
