@@ -27,10 +27,9 @@ static bool is_text(wick_text a, wick_text b) {
 // ---- what is asked ----
 
 static wick_text source_of(const char *json, const json_document *document, const char *name) {
-  const uint32_t node = document_find(document, 1, name);
-  const json_node *found = document_node(document, node);
-  if (found->kind == JSON_NULL) return (wick_text){0};
-  return (wick_text){json + found->at, found->end - found->at};
+  const json_node *found = document_node(document, document_find(document, 1, name));
+  const bool is_some = found->kind != JSON_NULL && (found->kind != JSON_ARRAY || found->count > 0);
+  return is_some ? (wick_text){json + found->at, found->end - found->at} : (wick_text){0};
 }
 
 // Takes the tools and their choice. The template has accepted the JSON already.
@@ -40,26 +39,21 @@ static wick_status read_tools(wick_engine *engine, const wick_conversation *aske
   grammar_work work;
   json_document document;
   work_begin(&work, &engine->memory);
+  wick_text choice = {asked->tool_choice, asked->tool_choice_bytes};
+  made->is_parallel = !asked->one_call;
   if (document_read(&work, (const uint8_t *)chat->json, chat->json_bytes, &document)) {
-    const uint32_t tools = document_find(&document, 1, "tools");
-    const uint32_t parallel = document_find(&document, 1, "parallel_tool_calls");
-    if (document_node(&document, tools)->count > 0) {
-      made->wish.tools = source_of(chat->json, &document, "tools");
+    made->wish.tools = source_of(chat->json, &document, "tools");
+    if (choice.bytes == NULL) {
+      const uint32_t parallel = document_find(&document, 1, "parallel_tool_calls");
+      choice = source_of(chat->json, &document, "tool_choice");
+      made->is_parallel = document_node(&document, parallel)->kind != JSON_FALSE;
     }
-    made->choice = source_of(chat->json, &document, "tool_choice");
-    made->is_parallel = document_node(&document, parallel)->kind != JSON_FALSE;
+  } else {
+    fail_with(error, work.status, WICK_NO_OFFSET, "%s", work.error.message);
   }
   const wick_status status = work.status;
-  if (status != WICK_OK) {
-    fail_with(error, status, WICK_NO_OFFSET, "%s", work.error.message);
-    status_about(status, error, WICK_SUBJECT_PROMPT, 0, 0);
-  }
   work_end(&work);
-  if (asked->tool_choice != NULL) {
-    made->choice = (wick_text){asked->tool_choice, asked->tool_choice_bytes};
-    made->is_parallel = !asked->one_call;
-  }
-  if (made->choice.bytes == NULL) made->choice = AUTO;
+  made->choice = choice.bytes == NULL ? AUTO : choice;
   if (is_text(made->choice, NO_CALLS)) made->wish.tools.bytes = NULL;
   return status;
 }
@@ -88,13 +82,9 @@ static wick_status follow_session(wick_engine *engine, wick_request *request, wi
   while (same < session->count && same + 1 < request->token_count && had[same] == tokens[same]) {
     same++;
   }
-  // an image stays whole
-  if (same < session->count && had[same] < 0) {
-    while (same > 0 && had[same - 1] < 0) same--;
-  }
-  if (same < request->token_count && tokens[same] < 0) {
-    while (same > 0 && tokens[same - 1] < 0) same--;
-  }
+  const bool is_cut =
+      (same < session->count && had[same] < 0) || (same < request->token_count && tokens[same] < 0);
+  while (is_cut && same > 0 && tokens[same - 1] < 0) same--;  // an image stays whole
   if (same < session->count) {
     status = session_truncate(&engine->sessions, session->id, (uint32_t)same, error);
   }
@@ -205,10 +195,6 @@ static wick_status make(wick_engine *engine, const wick_request *request, conver
   made->request.conversation = NULL;
   if (request->grammar != NULL && request->grammar->kind == WICK_GRAMMAR_NONE) {
     made->request.grammar = NULL;
-  }
-  if (request->text_bytes != 0) {
-    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a conversation has no other text");
-    return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, 0, 0);
   }
   wick_status status = STATUS_CHECK_RESERVED("wick_conversation", asked->reserved, error);
   if (status == WICK_OK) status = find_tokens(engine, &asked->chat, &made->request, error);
