@@ -166,13 +166,13 @@ WIDE_LINK := $(WIDE_TARGET) -nostdlib $(WASM_LINK) -Wl,--no-entry -Wl,--export=_
   -Wl,--import-memory -Wl,--initial-memory=$(WEB_MEMORY_INITIAL_BYTES) -Wl,--max-memory=17179869184
 
 # Only these passes: wasm-opt's usual ones reorder the kernels and make them slower.
-WASM_OPT_FLAGS := --low-memory-unused --optimize-added-constants-propagate \
+WASM_OPT_FLAGS := --low-memory-unused --optimize-added-constants-propagate --rse --vacuum \
   --enable-simd --enable-relaxed-simd --enable-threads --enable-bulk-memory \
   --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals --enable-reference-types \
   --strip-debug --strip-producers --strip-target-features
 WASM_OPT_WIDE_FLAGS := $(WASM_OPT_FLAGS) --enable-memory64
-# The module of grammars has no kernels.
-WASM_OPT_GRAMMAR_FLAGS := -Oz --converge $(WASM_OPT_FLAGS)
+# The module of grammars has no kernels. After -Oz the further passes make it longer.
+WASM_OPT_GRAMMAR_FLAGS := -Oz --converge $(filter-out --rse --vacuum,$(WASM_OPT_FLAGS))
 
 # Separate modules of the web builds (tools/build/split.mjs). This one is loaded when the first
 # request has a grammar or tools. Functions that the first module calls without such a request do
