@@ -993,8 +993,8 @@ typedef struct wick_request {
   void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
   void *on_logits_context;
 
-  // The conversation that the request replies to; NULL: none. It takes the place of `text`;
-  // `tokens` are NULL, or its prompt if wick_media_tokenize made it. Text that begins as a call
+  // The conversation that the request replies to, without a `text`; NULL: none. `tokens` are NULL,
+  // or its prompt if wick_media_tokenize made it. Text that begins as a call
   // of a tool is constrained to the tool's schema; optional calls whose schemas are not supported
   // are free. A session keeps the tokens that it has in common with the conversation and drops the
   // others. Copied.

@@ -196,6 +196,10 @@ static wick_status make(wick_engine *engine, const wick_request *request, conver
   if (request->grammar != NULL && request->grammar->kind == WICK_GRAMMAR_NONE) {
     made->request.grammar = NULL;
   }
+  if (request->text_bytes != 0) {
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a conversation has no other text");
+    return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, 0, 0);
+  }
   wick_status status = STATUS_CHECK_RESERVED("wick_conversation", asked->reserved, error);
   if (status == WICK_OK) status = find_tokens(engine, &asked->chat, &made->request, error);
   if (status == WICK_OK) status = read_tools(engine, asked, made, error);
