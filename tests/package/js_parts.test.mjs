@@ -563,7 +563,8 @@ describe('memory', () => {
       ...{ priority: -1, passesWaited: 15, speculation: 'always', salt: 'salt', forced: [16] },
       ...{
         completions: 2,
-        grammar: { kind: 3, text: '[ab]+', begun: 'a' },
+        grammar: { kind: 3, text: '[ab]+', begun: 'a', isWhole: true },
+        conversation: { json: '{}', nowS: 1, toolChoice: '"auto"', oneCall: true },
         logprobsAfter: true,
       },
       ...samplers,
@@ -651,6 +652,7 @@ describe('memory', () => {
         tokensCached: 40,
         tokensOut: 44,
         text: 'hé',
+        id: '',
       },
       top: [
         { token: 5, logprob: -0.25 },
