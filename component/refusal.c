@@ -49,8 +49,8 @@ static const char *param_of(const wick_error *error, const char *text, const cha
 
 bool refuse_error(refusal *out, const wick_error *error, const char *text, const char *format) {
   const char *param = param_of(error, text, format), *message = error->message;
-  const bool is_of_form =
-      error->subject == WICK_SUBJECT_GRAMMAR || error->subject >= WICK_SUBJECT_TOOLS;
+  const bool is_of_tools =
+      error->subject == WICK_SUBJECT_TOOLS || error->subject == WICK_SUBJECT_TOOL_CHOICE;
   const bool is_of_template =
       error->subject == WICK_SUBJECT_TEMPLATE && error->status != WICK_E_NOMEM;
   if (is_of_template && error->status == WICK_E_NODATA) {
@@ -69,7 +69,7 @@ bool refuse_error(refusal *out, const wick_error *error, const char *text, const
       if (error->subject == WICK_SUBJECT_REQUESTS || error->subject == WICK_SUBJECT_QUEUE_TOKENS) {
         return refuse(out, 429, "queue_full", NULL, "%s", message);
       }
-      if (is_of_form) {
+      if (is_of_tools || error->subject == WICK_SUBJECT_GRAMMAR) {
         return refuse(out, 400, "invalid_value", param, "%s", message);
       }
       return refuse(out, 400, "context_length_exceeded", text, "%s", message);

@@ -188,11 +188,14 @@ static bool is_same_text(const char *a, size_t a_bytes, const char *b, size_t b_
   return a_bytes == b_bytes && (a_bytes == 0 || memcmp(a, b, a_bytes) == 0);
 }
 
-// A request is prepared in slices, and submitted again later if it finds no memory.
-static bool is_rendered(const engine_chat *chat, const wick_chat *wanted) {
+// A request is prepared in slices, and submitted again later if it finds no memory. The tokenizer
+// may have arrived since.
+static bool is_rendered(const wick_engine *engine, const wick_chat *wanted) {
+  const engine_chat *chat = &engine->chat;
   const wick_chat *of = &chat->of;
-  return chat->kept != NULL && of->now_s == wanted->now_s && of->has_now == wanted->has_now &&
-         of->keeps_arguments == wanted->keeps_arguments &&
+  const bool is_guarded = engine->tokenizer == NULL || chat->guarded == chat->last;
+  return chat->kept != NULL && is_guarded && of->now_s == wanted->now_s &&
+         of->has_now == wanted->has_now && of->keeps_arguments == wanted->keeps_arguments &&
          is_same_text(of->json, of->json_bytes, wanted->json, wanted->json_bytes) &&
          is_same_text(of->prefix, of->prefix_bytes, wanted->prefix, wanted->prefix_bytes);
 }
@@ -235,7 +238,7 @@ static wick_status keep(wick_engine *engine, const wick_chat *wanted, wick_error
 }
 
 static wick_status render(wick_engine *engine, const wick_chat *chat, wick_error *error) {
-  if (is_rendered(&engine->chat, chat)) return WICK_OK;
+  if (is_rendered(engine, chat)) return WICK_OK;
   free_results(engine);
   wick_status status = need_template(engine, chat, error);
   if (status != WICK_OK) return status;
@@ -315,7 +318,7 @@ wick_status wick_chat_tokenize(wick_engine *engine, const wick_chat *chat, const
   size_t more = 0;
   size_t capacity =
       text->size_bytes + engine->chat.ending.size_bytes + 16;  // mostly a byte a token
-  for (int round = 0; round < 2; round++) {
+  for (int round = 0; round < 3; round++) {
     memory_free(&engine->memory, engine->chat.tokens);
     int32_t *out = memory_alloc_array(&engine->memory, capacity, sizeof(int32_t));
     engine->chat.tokens = out;
@@ -327,7 +330,7 @@ wick_status wick_chat_tokenize(wick_engine *engine, const wick_chat *chat, const
       status = engine_tokenize_prefix(engine, chat, out + *count, left, &more, error);
     }
     if (status != WICK_E_FULL) break;
-    capacity = *count + more + chat->prefix_bytes;
+    capacity = *count + more + engine->chat.ending.size_bytes;
   }
   *count += more;
   if (status != WICK_OK) return status;

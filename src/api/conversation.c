@@ -4,7 +4,6 @@
 
 #include "api/insides.h"
 #include "base/json.h"
-#include "grammar/document.h"
 #include "grammar/grammar.h"
 #include "reply/forms.h"
 
@@ -26,36 +25,51 @@ static bool is_text(wick_text a, wick_text b) {
 
 // ---- what is asked ----
 
-static wick_text source_of(const char *json, const json_document *document, const char *name) {
-  const json_node *found = document_node(document, document_find(document, 1, name));
-  const bool is_some = found->kind != JSON_NULL && (found->kind != JSON_ARRAY || found->count > 0);
-  return is_some ? (wick_text){json + found->at, found->end - found->at} : (wick_text){0};
+static wick_text trimmed(const char *bytes, size_t size_bytes) {
+  while (size_bytes > 0 && json_is_space((uint8_t)*bytes)) bytes++, size_bytes--;
+  while (size_bytes > 0 && json_is_space((uint8_t)bytes[size_bytes - 1])) size_bytes--;
+  return (wick_text){bytes, size_bytes};
 }
 
-// Takes the tools and their choice. The template has accepted the JSON already.
-static wick_status read_tools(wick_engine *engine, const wick_conversation *asked,
-                              conversation *made, wick_error *error) {
-  const wick_chat *chat = &asked->chat;
-  grammar_work work;
-  json_document document;
-  work_begin(&work, &engine->memory);
-  wick_text choice = {asked->tool_choice, asked->tool_choice_bytes};
-  made->is_parallel = !asked->one_call;
-  if (document_read(&work, (const uint8_t *)chat->json, chat->json_bytes, &document)) {
-    made->wish.tools = source_of(chat->json, &document, "tools");
-    if (choice.bytes == NULL) {
-      const uint32_t parallel = document_find(&document, 1, "parallel_tool_calls");
-      choice = source_of(chat->json, &document, "tool_choice");
-      made->is_parallel = document_node(&document, parallel)->kind != JSON_FALSE;
+// A member of the variables, as it is written, or of several with this name the last one; bytes
+// NULL: none. The template has read the JSON, so it is valid.
+static wick_text member_of(const wick_chat *chat, wick_text name) {
+  wick_text key = {0}, found = {0};
+  size_t from = 0;  // where the member's value begins
+  uint32_t depth = 0;
+  for (size_t at = 0; at < chat->json_bytes; at++) {
+    const char c = chat->json[at];
+    if (c == '"') {
+      const size_t begin = ++at;
+      while (at < chat->json_bytes && chat->json[at] != '"') at += chat->json[at] == '\\' ? 2 : 1;
+      if (from == 0) key = (wick_text){chat->json + begin, at - begin};
     }
-  } else {
-    fail_with(error, work.status, WICK_NO_OFFSET, "%s", work.error.message);
+    if (depth == 1 && c == ':') from = at + 1;
+    if (depth == 1 && (c == ',' || c == '}')) {
+      if (from != 0 && is_text(key, name)) found = trimmed(chat->json + from, at - from);
+      from = 0;
+    }
+    if (c == '{' || c == '[') depth++;
+    if (c == '}' || c == ']') depth--;
   }
-  const wick_status status = work.status;
-  work_end(&work);
-  made->choice = choice.bytes == NULL ? AUTO : choice;
-  if (is_text(made->choice, NO_CALLS)) made->wish.tools.bytes = NULL;
-  return status;
+  return found.bytes != NULL && *found.bytes == 'n' ? (wick_text){0} : found;
+}
+
+static void read_tools(const wick_conversation *asked, conversation *made) {
+  static const wick_text TOOLS = {"tools", 5}, CHOICE = {"tool_choice", 11},
+                         PARALLEL = {"parallel_tool_calls", 19}, NO = {"false", 5};
+  const wick_chat *chat = &asked->chat;
+  const wick_text tools = member_of(chat, TOOLS);
+  made->is_parallel = !asked->one_call;
+  made->choice = trimmed(asked->tool_choice, asked->tool_choice_bytes);
+  if (made->choice.bytes == NULL) {
+    made->choice = member_of(chat, CHOICE);
+    made->is_parallel = !is_text(member_of(chat, PARALLEL), NO);
+  }
+  if (made->choice.bytes == NULL) made->choice = AUTO;
+  const bool is_empty =
+      tools.bytes != NULL && trimmed(tools.bytes + 1, tools.size_bytes - 1).size_bytes == 1;
+  if (!is_empty && !is_text(made->choice, NO_CALLS)) made->wish.tools = tools;
 }
 
 // ---- the prompt ----
@@ -202,15 +216,17 @@ static wick_status make(wick_engine *engine, const wick_request *request, conver
   }
   wick_status status = STATUS_CHECK_RESERVED("wick_conversation", asked->reserved, error);
   if (status == WICK_OK) status = find_tokens(engine, &asked->chat, &made->request, error);
-  if (status == WICK_OK) status = read_tools(engine, asked, made, error);
-  return status == WICK_OK ? make_reply(engine, asked, made, error) : status;
+  if (status != WICK_OK) return status;
+  read_tools(asked, made);
+  return make_reply(engine, asked, made, error);
 }
 
 // ---- submitting ----
 
 static bool is_refused(wick_status status, wick_subject subject) {
-  const bool is_of_grammar = subject == WICK_SUBJECT_GRAMMAR || subject >= WICK_SUBJECT_TOOLS;
-  return status != WICK_OK && status != WICK_E_NOMEM && is_of_grammar;
+  const bool is_of_tools = subject == WICK_SUBJECT_TOOLS || subject == WICK_SUBJECT_TOOL_CHOICE;
+  return status != WICK_OK && status != WICK_E_NOMEM &&
+         (is_of_tools || subject == WICK_SUBJECT_GRAMMAR);
 }
 
 static wick_status submit(wick_engine *engine, const conversation *made, const media_list *media,

@@ -61,8 +61,10 @@ wick_status engine_submit_parts(wick_engine *engine, const wick_request *request
                                 const prompt_part *parts, size_t count, uint32_t *id,
                                 wick_error *error) {
   if (engine->scheduler == NULL) return engine_submit(engine, request, NULL, NULL, id, error);
-  if (request->tokens != NULL || request->text_bytes != 0) {
-    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a prompt of parts has no other text or tokens");
+  const bool follows = request->conversation != NULL && request->session != 0;
+  if (request->tokens != NULL || request->text_bytes != 0 || follows) {
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a prompt of parts has no other text or tokens%s",
+              follows ? ", and a conversation of parts no session" : "");
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, 0, 0);
   }
   flat_prompt flat = {0};

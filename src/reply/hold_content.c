@@ -17,6 +17,7 @@ bool hold_read_content(hold *h, const tokenizer *tokens, gbnf_names **names) {
   if (content == 0) return true;
   h->kind = numbers_count(document_node(document, document_find(document, content, "kind"))->text);
   h->text = document_node(document, document_find(document, content, "text"))->text;
+  if (h->kind == GRAMMAR_REPLY) h->kind = WICK_GRAMMAR_NONE;  // content is not a reply
   const wick_grammar how = grammar_of(h);
   h->content = grammar_build(h->builder, tokens, &how, names);
   return work_is_ok(h->builder->work);

@@ -49,8 +49,9 @@ static void take(void *context, const wick_event *event, const uint8_t *behind) 
   const bool is_text = event->kind <= WICK_EVENT_REASONING || event->kind == WICK_EVENT_ARGUMENTS;
   char head[8];
   if (!is_text || event->kind != to->last) {
-    snprintf(head, sizeof head, is_text ? "%c:" : "%c%u:", "crnaeb"[event->kind - 5],
-             event -> call);
+    const uint32_t call = event->call;
+    const char letter = "crnaeb"[event->kind - WICK_EVENT_CONTENT];
+    snprintf(head, sizeof head, is_text ? "%c:" : "%c%u:", letter, call);
     add(to, head, strlen(head));
   }
   to->last = event->kind;
@@ -154,6 +155,52 @@ TEST(without_marks_all_is_content) {
   check_reply(engine, &none, "<tool_call>{\"name\": \"get\", \"arguments\": {}}</tool_call>", 0,
               "c:<tool_call>{\"name\": \"get\", \"arguments\": {}}</tool_call>");
   wick_engine_destroy(engine);
+}
+
+// Tools are found in JSON that the template accepts, wherever the variable is.
+TEST(tools_are_a_variable_of_the_template) {
+  wick_engine *engine = open_engine(CALLS);
+  static const char CALL[] =
+      "</think><tool_call>{\"name\": \"get\", \"arguments\": {}}</tool_call>";
+  static const struct {
+    const char *json;
+    bool calls;
+  } CASES[] = {
+      {"{\"messages\" : [{\"content\":\"\\ud800 \\\" {\"}] , " TOOLS "\"a\":1}", true},
+      {HELLO("\"a\":{\"tools\":[]}," TOOLS "\"b\":[\"tools\",{}],"), true},
+      {HELLO("\"tools\":[]," TOOLS), true},
+      {HELLO(TOOLS "\"tools\":null,"), false},
+      {HELLO("\"tools\" : [ \n],"), false},
+      {"{\"messages\":[{" TOOLS "\"content\":\"hi\"}],\"b\":\",\\\"tools\\\":[{}]\"}", false},
+      {HELLO("\"tool_choice\" : \"none\" ," TOOLS), false},
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    const wick_conversation of = conversation_of(CASES[i].json);
+    check_reply(engine, &of, CALL, 0,
+                CASES[i].calls ? "n0:geta:{}e0:"
+                               : "c:<tool_call>{\"name\": \"get\", \"arguments\": {}}</tool_call>");
+  }
+  wick_engine_destroy(engine);
+}
+
+// Without the tokenizer the template lacks tokens, and the tokenizer does not guard its marks.
+TEST(a_conversation_is_rendered_again_once_the_model_has_arrived) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  const wick_chat chat = conversation_of(HELLO("")).chat;
+  wick_config config;
+  wick_config_default(&config);
+  wick_engine *engine = NULL;
+  wick_chat_text early, late;
+  static const char SOURCE[] = "[{{ eos_token }}]{{ messages[0].content }}";
+  CHECK_EQ_INT(wick_engine_create(&config, &engine, NULL), WICK_OK);
+  CHECK_EQ_INT(wick_chat_set_template(engine, SOURCE, strlen(SOURCE), NULL), WICK_OK);
+  CHECK_EQ_INT(wick_chat_render(engine, &chat, &early, NULL), WICK_OK);
+  const size_t before = early.text.size_bytes;
+  CHECK_EQ_INT(fixture_load(engine, &file, 0, NULL), WICK_OK);
+  CHECK_EQ_INT(wick_chat_render(engine, &chat, &late, NULL), WICK_OK);
+  CHECK(late.text.size_bytes > before);
+  wick_engine_destroy(engine);
+  free(file.bytes);
 }
 
 TEST(a_broken_call_is_content) {
@@ -267,6 +314,9 @@ TEST(errors_say_what_they_are_about) {
   const wick_grammar bad = {.kind = WICK_GRAMMAR_REGEX, .text = "(", .text_bytes = 1};
   request.grammar = &bad;
   check_refused(engine, &request, WICK_E_ARG, WICK_SUBJECT_GRAMMAR);
+  const wick_grammar inner = {.kind = (wick_grammar_kind)5, .text = "{}", .text_bytes = 2};
+  request.grammar = &inner;
+  check_refused(engine, &request, WICK_E_ARG, WICK_SUBJECT_GRAMMAR);
   request.grammar = NULL;
   of = conversation_of("{");
   check_refused(engine, &request, WICK_E_FORMAT, WICK_SUBJECT_TEMPLATE);
@@ -285,7 +335,7 @@ TEST(a_conversation_is_prepared) {
   const wick_conversation of = conversation_of(HELLO(TOOLS));
   const wick_request request = request_of(&of);
   uint32_t id, slices = 1;
-  while (!wick_request_prepare(engine, &request)) slices++;
+  while (slices < 100 && !wick_request_prepare(engine, &request)) slices++;
   CHECK(wick_request_prepare(engine, &request));
   CHECK_EQ_INT(wick_request_submit(engine, &request, &id, NULL), WICK_OK);
   CHECK(slices < 100);
