@@ -216,8 +216,8 @@ export function passChat({ json, nowS, parseSpecial, prefix }, passed) {
 function passConversation(words, { conversation, grammar }, passed) {
   const { toolChoice, oneCall, ...chat } = /** @type {NativeConversation} */ (conversation);
   words[layout.REQUEST_CHAT] = passChat(chat, passed);
-  // the JSON may have a variable of this name
-  putText(words, layout.REQUEST_TOOL_CHOICE, toolChoice ?? '"auto"', passed);
+  // the template may have variables named tools and tool_choice
+  putText(words, layout.REQUEST_TOOL_CHOICE, toolChoice ?? '"none"', passed);
   words[layout.REQUEST_ONE_CALL] = Number(oneCall ?? false);
   words[layout.REQUEST_IS_GRAMMAR_WHOLE] = Number(grammar?.isWhole ?? false);
 }

@@ -573,6 +573,10 @@ describe('memory', () => {
     const adapters = /** @type {any} */ ({ pass: () => 1 });
     const byText = requestWords(request, passed, adapters);
     const byTokens = requestWords({ ...request, prompt: [1, 2, 3] }, passed, adapters);
+    // a variable of the template named tools is not one
+    const chat = { json: '{"tools":[{"name":"a"}]}', nowS: 1 };
+    const without = requestWords({ ...request, conversation: chat }, passed, adapters);
+    assert.equal(heap.readText(without[layout.REQUEST_TOOL_CHOICE], 6), '"none"');
     const word = (/** @type {number} */ at) => byText[at] || byTokens[at];
     const empty = Array.from(byText.keys()).filter((at) => word(at) === 0);
     assert.deepEqual(empty, []);
