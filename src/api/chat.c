@@ -87,10 +87,11 @@ wick_status wick_chat_set_template(wick_engine *engine, const char *source, size
   if (source != NULL && is_name(source, source_bytes)) {
     given = named_source(engine, source, source_bytes);
     if (given.bytes == NULL) {
-      return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-                       "the model has no chat template named '%.*s'. Pass Jinja text, 'chatml', or "
-                       "the name of one of its templates",
-                       (int)source_bytes, source);
+      fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
+                "the model has no chat template named '%.*s'. Pass Jinja text, 'chatml', or the "
+                "name of one of its templates",
+                (int)source_bytes, source);
+      return status_about(WICK_E_ARG, error, WICK_SUBJECT_TEMPLATE, 0, 0);
     }
   }
   if (source != NULL) {
