@@ -180,8 +180,9 @@ web_link = $(WEB_LINK) $(if $(findstring threads,$(1)),$(WEB_THREADS_LINK))
 $(foreach config,wasi wasi-relaxed,\
   $(eval $(call linked,$(config),wick,$(WASM_CC) $(WASI_LINK) $(WASI_SMALL_LINK),$(EXTRAS_SOURCES:%=%.c) src/cli/commands_all.c $(LAB_SRC) $(WASI_MEDIA_SRC)))\
   $(eval $(call linked,$(config),wick-full,$(WASM_CC) $(WASI_LINK),src/cli/commands_usual.c $(LAB_SRC))))
+# wick-lab submits no conversations, so it does without templates.
 $(foreach config,wasi wasi-relaxed,\
-  $(eval $(call linked,$(config),wick-lab,$(WASM_CC) $(WASI_LINK),src/cli/commands_usual.c src/cli/commands_all.c)))
+  $(eval $(call linked,$(config),wick-lab,$(WASM_CC) $(WASI_LINK) $(WASI_SMALL_LINK),src/api/conversation.c src/cli/commands_usual.c src/cli/commands_all.c)))
 $(foreach variant,$(WEB_VARIANTS),$(eval $(call linked,$(WEB)-$(variant),wick,$(WEB_CC) $(call web_link,$(variant)))))
 $(foreach variant,$(WIDE_VARIANTS),\
   $(eval $(call linked,wide-$(variant),wick,$(WASM_CC) $(WIDE_LINK) $(WEB_THREADS_LINK))))

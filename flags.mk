@@ -47,8 +47,8 @@ SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% s
     src/reply/% src/store/% src/template/% src/tensor/% \
   $(call in,src/media,audio_kinds audio_open formats kinds layers layout measure metadata open plan plan_audio prompt text_model \
     vision_open weights) \
-  $(call in,src/api,adapters chat constraint directory draft embed extras info_json kinds load media media_prompt metrics \
-    pages_json parts reply state stats_json tables tokens value_json version) \
+  $(call in,src/api,adapters chat constraint conversation directory draft embed extras info_json kinds load media media_prompt metrics \
+    pages_json parts state stats_json tables tokens value_json version) \
   $(call in,src/base,decimal extras json options salt split_name status text) \
   $(call in,src/grammar,dfa document exponents finish formats free gbnf grammar numbers prefixes program regex \
     machine mask schema schema_arguments schema_cases schema_combine schema_items schema_keywords schema_members \
@@ -59,8 +59,9 @@ SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% s
   $(call in,src/model,adapter adapter_set arena binder family head keys measure media tables weights whole_attention) \
   $(call in,src/model/blocks,latent_attention laurel layer_inputs padded_heads predictor relative_attention rwkv \
     side_by_side) \
-  $(call in,src/sample,create distribution dry pattern settings) \
-  $(call in,src/schedule,admission draft embedding healing predict request session session_record swap thought) \
+  $(call in,src/sample,create distribution dry pattern settings stop) \
+  $(call in,src/schedule,admission draft embedding healing parts predict request session session_record \
+    scheduler speculation swap thought) \
   $(call in,src/text,roles special special_index unicode vocabulary) \
   $(call in,src/thread,choice)
 # Code that runs once a step or a token: with -Oz decode takes 2 % longer.
@@ -73,8 +74,8 @@ SHORT_SOURCES := $(call in,src/api,engine events) \
   $(call in,src/media,encode project qformer sound) \
   $(call in,src/model,adapter_product forward paged_attention pass rope segments) \
   $(call in,src/model/blocks,altup attention delta_net dense experts none short_conv ssm) \
-  $(call in,src/sample,penalty rng sampler stop truncate) \
-  $(call in,src/schedule,events jump pass scheduler speculation) \
+  $(call in,src/sample,penalty rng sampler truncate) \
+  $(call in,src/schedule,events jump pass) \
   $(call in,src/text,detokenize spm tokenizer wpm) \
   $(call in,web,exports extras_web)
 
@@ -166,13 +167,13 @@ WIDE_LINK := $(WIDE_TARGET) -nostdlib $(WASM_LINK) -Wl,--no-entry -Wl,--export=_
   -Wl,--import-memory -Wl,--initial-memory=$(WEB_MEMORY_INITIAL_BYTES) -Wl,--max-memory=17179869184
 
 # Only these passes: wasm-opt's usual ones reorder the kernels and make them slower.
-WASM_OPT_FLAGS := --low-memory-unused --optimize-added-constants-propagate \
+WASM_OPT_FLAGS := --low-memory-unused --optimize-added-constants-propagate --rse --vacuum --dae-optimizing \
   --enable-simd --enable-relaxed-simd --enable-threads --enable-bulk-memory \
   --enable-nontrapping-float-to-int --enable-sign-ext --enable-mutable-globals --enable-reference-types \
   --strip-debug --strip-producers --strip-target-features
 WASM_OPT_WIDE_FLAGS := $(WASM_OPT_FLAGS) --enable-memory64
-# The module of grammars has no kernels.
-WASM_OPT_GRAMMAR_FLAGS := -Oz --converge $(WASM_OPT_FLAGS)
+# The module of grammars has no kernels. After -Oz the further passes make it longer.
+WASM_OPT_GRAMMAR_FLAGS := -Oz --converge $(filter-out --rse --vacuum --dae-optimizing,$(WASM_OPT_FLAGS))
 
 # Separate modules of the web builds (tools/build/split.mjs). This one is loaded when the first
 # request has a grammar or tools. Functions that the first module calls without such a request do

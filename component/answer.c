@@ -212,22 +212,6 @@ void answer_begin_stream(const server *of, answer *to) {
   to->has_logprobs = has_logprobs;
 }
 
-static void put_call(json_writer *json, const delta *piece) {
-  json_open(json, "tool_calls", '[');
-  json_open(json, NULL, '{');
-  json_u64(json, "index", piece->call_index);
-  if (piece->call_id != NULL) json_text(json, "id", piece->call_id);
-  if (piece->call_id != NULL) json_text(json, "type", "function");
-  json_open(json, "function", '{');
-  if (piece->call_id != NULL) {
-    json_string(json, "name", piece->call_name.bytes, piece->call_name.size_bytes);
-  }
-  json_string(json, "arguments", piece->call_arguments.bytes, piece->call_arguments.size_bytes);
-  json_close(json, '{');
-  json_close(json, '{');
-  json_close(json, '[');
-}
-
 void answer_put_delta(const server *of, answer *to, choice *from, const delta *piece) {
   if (to->kind == ANSWER_RESPONSE) {
     response_take_delta(to, from, piece);
@@ -236,16 +220,11 @@ void answer_put_delta(const server *of, answer *to, choice *from, const delta *p
   json_writer json;
   begin_chunk(&json, of, to);
   open_choice(&json, to, from);
-  const wick_text content = piece->content, reasoning = piece->reasoning;
   if (to->kind == ANSWER_TEXT) {
-    json_string(&json, "text", content.bytes, content.size_bytes);
+    json_string(&json, "text", piece->content.bytes, piece->content.size_bytes);
   } else {
     json_open(&json, "delta", '{');
-    if (piece->is_call) put_call(&json, piece);
-    if (reasoning.bytes != NULL) {
-      json_string(&json, "reasoning_content", reasoning.bytes, reasoning.size_bytes);
-    }
-    if (content.bytes != NULL) json_string(&json, "content", content.bytes, content.size_bytes);
+    delta_write(&json, piece);
     json_close(&json, '{');
   }
   end_chunk(&json, to, from, NULL);

@@ -95,9 +95,6 @@ void answer_put_whole(const server *of, answer *to);
 // Prepares for this number of choices. False: refused, without memory.
 bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint32_t choice_count,
                         refusal *refused);
-// The field of the body that holds what is read, and the one that says what the answer may be.
-const char *generation_text_field(const answer *of);
-const char *generation_format_field(const answer *of);
 // Queues a prompt for the next `asked->request.completions` choices from `first` on.
 bool generation_submit(const server *of, answer *to, uint32_t first, const wanted *asked,
                        refusal *refused);

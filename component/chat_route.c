@@ -2,12 +2,10 @@
 // engine is asked.
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 
 #include "base/json.h"
 #include "media_jobs.h"
-#include "reply_constraint.h"
 #include "server.h"
 
 static const field fields_chat[] = {FIELDS_CHAT_USED(PLAIN_FIELD)
@@ -263,62 +261,6 @@ static void put_conversation(buffer *out, const body *read, uint32_t tools, cons
   json_close(&json, '{');
 }
 
-// In the form in which the template writes each marker once.
-static wick_status tokenize_conversation(const server *of, const body *read, uint32_t tools,
-                                         const media_set *media, wick_request *request,
-                                         wick_error *error) {
-  wick_status status = WICK_OK;
-  for (int form = MEDIA_AS_TEXTS; form <= MEDIA_AS_LISTS; form++) {
-    buffer json = {0};
-    wick_chat chat;
-    wick_chat_default(&chat);
-    put_conversation(&json, read, tools, media, (media_form)form);
-    chat.json = json.bytes;
-    chat.json_bytes = json.size_bytes;
-    chat.now_s = (int64_t)time(NULL);
-    chat.has_now = true;
-    chat.parse_special = body_is_true(read, body_find(read, BODY_ROOT, "parseSpecial"));
-    const bool has_json = !json.has_failed;
-    status = !has_json       ? WICK_E_NOMEM
-             : media == NULL ? wick_chat_tokenize(of->engine, &chat, &request->tokens,
-                                                  &request->token_count, error)
-                             : media_tokenize(of->engine, &chat, media, request, error);
-    buffer_free(&json);
-    if (!has_json) {
-      *error = (wick_error){.status = status, .message = "Out of memory for the messages"};
-    }
-    if (media == NULL || !media_is_other_form(status, error)) break;
-  }
-  return status;
-}
-
-// A prompt with images that exceeds the context is refused before they are encoded.
-static bool check_context(const server *of, const wick_request *request, refusal *refused) {
-  wick_plan plan;
-  wick_error error;
-  if (wick_memory_plan(of->engine, &plan, &error) != WICK_OK ||
-      request->token_count <= plan.context_tokens) {
-    return true;
-  }
-  return refuse(refused, 400, "context_length_exceeded", "messages",
-                "prompt has %zu tokens with its images and recordings, limit is %u",
-                request->token_count, (unsigned)plan.context_tokens);
-}
-
-static bool take_prompt(const server *of, const body *read, uint32_t tools, const media_set *media,
-                        wick_request *request, refusal *refused) {
-  wick_error error;
-  const wick_status status = tokenize_conversation(of, read, tools, media, request, &error);
-  if (status == WICK_OK) return media == NULL || check_context(of, request, refused);
-  if (status == WICK_E_NODATA) {
-    return refuse(refused, 400, "no_template", NULL,
-                  "The model has no chat template: use /v1/completions, or a model whose GGUF has "
-                  "tokenizer.chat_template");
-  }
-  if (status == WICK_E_NOMEM) return refuse_error(refused, &error, "messages", NULL);
-  return refuse(refused, 400, "template", "messages", "%s", error.message);
-}
-
 // ---- what the text may be ----
 
 static const field fields_text_format[] = {{"type", FIELD_IGNORED, 0, 0, NULL},
@@ -375,12 +317,10 @@ static bool take_format(const body *read, wick_grammar *grammar, refusal *refuse
 
 typedef struct conversation {
   wanted asked;
-  uint32_t tools;        // 0: none
-  wick_text ending;      // how the reply begins
-  bool has_reply;        // calls and reasoning are separated
-  wick_grammar grammar;  // of the content; of the reply in the end
-  bool has_content;      // a form of the content is wanted
-  buffer told, wish;     // as JSON, for the reader of the reply and its grammar
+  wick_conversation of;  // of the request
+  uint32_t tools;        // that may be called; 0: none
+  wick_grammar grammar;  // of the content
+  buffer json;           // what the template looks at
 } conversation;
 
 static bool take_fields(body *read, const char *tenant, conversation *chat, refusal *refused) {
@@ -404,90 +344,85 @@ static bool take_fields(body *read, const char *tenant, conversation *chat, refu
          refuse(refused, 400, "invalid_value", "top_logprobs", "top_logprobs needs logprobs: true");
 }
 
-static bool take_reply(const server *of, const body *read, conversation *chat, refusal *refused) {
-  bool has_reasoning, needs_special;
-  wick_request *request = &chat->asked.request;
-  chat->ending = wick_chat_ending(of->engine, &has_reasoning, &needs_special);
-  chat->has_reply = chat->tools != 0 || has_reasoning;
-  request->print_special = chat->has_reply && (chat->tools != 0 || needs_special);
-  if (has_reasoning && chat->asked.limits_reasoning) {
-    chat->asked.reasoning.ending = chat->ending.bytes;
-    chat->asked.reasoning.ending_bytes = chat->ending.size_bytes;
-    request->reasoning = &chat->asked.reasoning;
-  }
-  chat->has_content = chat->grammar.kind != WICK_GRAMMAR_NONE;
-  if (chat->has_content || chat->tools != 0) request->grammar = &chat->grammar;
-  if (!chat->has_reply) return true;
-  reply_put_settings(&chat->told, read, chat->tools, &chat->grammar);
-  reply_put_constraint(&chat->wish, read, chat->tools, &chat->grammar, chat->ending);
-  if (chat->told.has_failed || chat->wish.has_failed) {
-    return refuse(refused, 503, "nomem", NULL, "Out of memory for the tools");
-  }
-  if (request->grammar == NULL) return true;
-  chat->grammar = (wick_grammar){
-      .kind = WICK_GRAMMAR_TOOLS, .text = chat->wish.bytes, .text_bytes = chat->wish.size_bytes};
-  return true;
+// Writes the object that the template looks at.
+static bool take_json(const body *read, const media_set *media, media_form form, conversation *chat,
+                      refusal *refused) {
+  buffer_clear(&chat->json);
+  put_conversation(&chat->json, read, chat->tools, media, form);
+  chat->of.chat.json = chat->json.bytes;
+  chat->of.chat.json_bytes = chat->json.size_bytes;
+  return !chat->json.has_failed ||
+         refuse(refused, 503, "nomem", NULL, "Out of memory for the messages");
 }
 
-static bool open_replies(const server *of, const conversation *chat, answer *to, refusal *refused) {
+// A prompt with images that exceeds the context is refused before they are encoded.
+static bool check_context(const server *of, const wick_request *request, refusal *refused) {
+  wick_plan plan;
   wick_error error;
-  for (uint32_t i = 0; chat->has_reply && i < to->choice_count; i++) {
-    if (wick_reply_create(of->engine, chat->told.bytes, chat->told.size_bytes, chat->ending.bytes,
-                          chat->ending.size_bytes, &to->choices[i].reply, &error) != WICK_OK) {
-      return refuse_error(refused, &error, generation_text_field(to), NULL);
-    }
+  if (wick_memory_plan(of->engine, &plan, &error) != WICK_OK ||
+      request->token_count <= plan.context_tokens) {
+    return true;
   }
-  return true;
+  return refuse(refused, 400, "context_length_exceeded", "messages",
+                "prompt has %zu tokens with its images and recordings, limit is %u",
+                request->token_count, (unsigned)plan.context_tokens);
 }
 
-// Of the engine's words for a grammar that it refuses.
-static bool is_of_tools(const char *message) {
-  static const char *const BEGINNINGS[] = {"the tool ", "tools", "tool_choice", "the model's form"};
-  for (uint32_t i = 0; i < sizeof BEGINNINGS / sizeof BEGINNINGS[0]; i++) {
-    if (strncasecmp(message, BEGINNINGS[i], strlen(BEGINNINGS[i])) == 0) return true;
+// Sets the prompt's tokens, in the form in which the template writes each marker once.
+static bool take_media(const server *of, const body *read, const media_set *media,
+                       conversation *chat, refusal *refused) {
+  wick_request *request = &chat->asked.request;
+  wick_error error;
+  wick_status status = WICK_OK;
+  for (int form = MEDIA_AS_TEXTS; form <= MEDIA_AS_LISTS; form++) {
+    if (!take_json(read, media, (media_form)form, chat, refused)) return false;
+    status = media_tokenize(of->engine, &chat->of.chat, media, request, &error);
+    if (!media_is_other_form(status, &error)) break;
   }
-  return false;
+  if (status == WICK_OK) return check_context(of, request, refused);
+  if (status == WICK_E_ARG) error.subject = WICK_SUBJECT_TEMPLATE;
+  return refuse_error(refused, &error, "messages", NULL);
 }
 
-// A model that need not call a tool runs without a grammar where its form of calls or a schema
-// cannot be honoured.
-static bool submit(const server *of, const body *read, conversation *chat, answer *to,
-                   refusal *refused) {
-  refusal first = {0};
-  if (generation_submit(of, to, 0, &chat->asked, &first)) return true;
-  const bool is_refused = chat->grammar.kind == WICK_GRAMMAR_TOOLS &&
-                          strcmp(first.param, generation_format_field(to)) == 0 &&
-                          first.status < 500;
-  if (is_refused && reply_is_optional(read) && !chat->has_content) {
-    chat->asked.request.grammar = NULL;
-    return generation_submit(of, to, 0, &chat->asked, refused);
-  }
-  if (is_refused && is_of_tools(first.message)) {
-    snprintf(first.param, sizeof first.param, "tool_choice");
-  }
-  *refused = first;
-  return false;
+// Makes the engine's conversation of the body.
+static bool take_conversation(const server *of, const body *read, const media_set *media,
+                              conversation *chat, refusal *refused) {
+  wick_request *request = &chat->asked.request;
+  const uint32_t choice = body_find(read, BODY_ROOT, "tool_choice");
+  const uint32_t parallel = body_find(read, BODY_ROOT, "parallel_tool_calls");
+  wick_text wanted = {"\"auto\"", strlen("\"auto\"")};
+  if (choice != 0) wanted = body_source(read, choice);
+  chat->of = (wick_conversation){
+      .chat = {.now_s = (int64_t)time(NULL),
+               .has_now = true,
+               .parse_special = body_is_true(read, body_find(read, BODY_ROOT, "parseSpecial"))},
+      .tool_choice = wanted.bytes,
+      .tool_choice_bytes = wanted.size_bytes,
+      .one_call = parallel != 0 && !body_is_true(read, parallel)};
+  request->conversation = &chat->of;
+  if (chat->asked.limits_reasoning) request->reasoning = &chat->asked.reasoning;
+  if (chat->grammar.kind != WICK_GRAMMAR_NONE) request->grammar = &chat->grammar;
+  return media == NULL ? take_json(read, NULL, MEDIA_AS_TEXTS, chat, refused)
+                       : take_media(of, read, media, chat, refused);
 }
 
 bool chat_begin_as(server *of, body *read, answer_kind kind, answer *to, refusal *refused) {
   conversation chat = {0};
-  wick_request *request = &chat.asked.request;
   const uint32_t messages = body_find(read, BODY_ROOT, "messages");
   const bool is_first = to->media == NULL;  // else its media are encoded
-  const bool has_prompt = take_fields(read, to->tenant, &chat, refused) &&
-                          (!is_first || media_take(of, read, messages, to, refused)) &&
-                          take_prompt(of, read, chat.tools, media_of(to), request, refused);
-  if (has_prompt && is_first && to->media != NULL) {
+  bool has_begun = take_fields(read, to->tenant, &chat, refused) &&
+                   (!is_first || media_take(of, read, messages, to, refused)) &&
+                   take_conversation(of, read, media_of(to), &chat, refused);
+  const bool waits = has_begun && is_first && to->media != NULL;
+  if (waits) {
     media_wait(of, to);
-    return true;
+  } else if (has_begun) {
+    has_begun =
+        generation_prepare(to, kind, &chat.asked, chat.asked.request.completions, refused) &&
+        generation_submit(of, to, 0, &chat.asked, refused);
   }
-  const bool has_begun = has_prompt && take_reply(of, read, &chat, refused) &&
-                         generation_prepare(to, kind, &chat.asked, request->completions, refused) &&
-                         open_replies(of, &chat, to, refused) &&
-                         submit(of, read, &chat, to, refused);
-  buffer_free(&chat.told);
-  buffer_free(&chat.wish);
-  if (has_begun) generation_start(of, to);
+  buffer_free(&chat.json);
+  if (has_begun && !waits) generation_start(of, to);
   return has_begun;
 }
 

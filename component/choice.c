@@ -17,94 +17,44 @@ void random_name(char name[RANDOM_NAME_BYTES]) {
   name[RANDOM_NAME_BYTES - 1] = '\0';
 }
 
-// ---- replies: pieces as JSON ----
+// ---- replies ----
 
-static wick_text text_of(const json_document *document, uint32_t node) {
-  const document_text text = document_node(document, node)->text;
-  return (wick_text){(const char *)text.bytes, text.size_bytes};
-}
-
-static void give_call(const json_document *document, uint32_t node, choice *from, delta_sink sink,
-                      void *context) {
-  const uint32_t function = document_find(document, node, "function");
-  const uint32_t name = document_find(document, function, "name");
-  const wick_text index = text_of(document, document_find(document, node, "index"));
-  char id[CALL_ID_BYTES];
-  delta piece = {
-      .is_call = true,
-      .call_arguments = text_of(document, document_find(document, function, "arguments"))};
-  for (size_t i = 0; i < index.size_bytes; i++) {
-    piece.call_index = piece.call_index * 10 + (uint32_t)(index.bytes[i] - '0');
-  }
-  if (name != 0) {
-    const wick_text given = text_of(document, document_find(document, node, "id"));
-    snprintf(id, sizeof id, "%.*s", (int)given.size_bytes, given.bytes);
+// `broken`: a call that broke before it, or NULL.
+static void give_part(const wick_event *event, const wick_event *broken, choice *from,
+                      delta_sink sink, void *context) {
+  const bool begins = event->kind == WICK_EVENT_CALL;
+  delta piece = delta_of(event);
+  if (begins && piece.call_id[0] == '\0') {
     char made[RANDOM_NAME_BYTES];
     random_name(made);
     // some templates want nine letters and digits
-    if (given.size_bytes == 0) snprintf(id, sizeof id, "%.9s", made);
-    piece.call_id = id;
-    piece.call_name = text_of(document, name);
-    from->has_called = true;
+    snprintf(piece.call_id, sizeof piece.call_id, "%.9s", made);
   }
-  sink(context, from, &piece);
+  if (broken != NULL) piece.call_index = broken->call;
+  piece.breaks_calls = broken != NULL;
+  from->has_called = (from->has_called || begins) && broken == NULL;
+  if (event->kind != WICK_EVENT_CALL_END) sink(context, from, &piece);
 }
 
-static void give_deltas(const json_document *document, choice *from, delta_sink sink,
-                        void *context) {
-  for (uint32_t node = document_node(document, BODY_ROOT)->first; node != 0;
-       node = document_node(document, node)->next) {
-    const uint32_t calls = document_find(document, node, "tool_calls");
-    for (uint32_t one = document_node(document, calls)->first; one != 0;
-         one = document_node(document, one)->next) {
-      give_call(document, one, from, sink, context);
+static const wick_event *next_of(const wick_event *event) {
+  return (const wick_event *)(const void *)((const uint8_t *)event + event->size_bytes);
+}
+
+void choice_read(choice *from, const wick_event *event, delta_sink sink, void *context) {
+  const wick_event *part = from->parts, *broken = NULL;
+  from->parts = NULL;
+  if (!from->has_parts) {
+    const delta piece = {.content = {wick_event_text(event), event->text_bytes}};
+    if (event->text_bytes > 0) sink(context, from, &piece);
+    return;
+  }
+  for (; part != NULL && part != event; part = next_of(part)) {
+    if (part->kind == WICK_EVENT_CALL_BROKEN) {
+      broken = part;
+    } else {
+      give_part(part, broken, from, sink, context);
     }
-    const delta piece = {
-        .content = text_of(document, document_find(document, node, "content")),
-        .reasoning = text_of(document, document_find(document, node, "reasoning_content"))};
-    if (piece.content.bytes != NULL || piece.reasoning.bytes != NULL) sink(context, from, &piece);
   }
-}
-
-// A call whose text broke is content, as a model may write anything.
-static void give_broken(choice *from, const wick_error *error, delta_sink sink, void *context) {
-  const size_t begin =
-      error->numbers[0] < from->said.size_bytes ? (size_t)error->numbers[0] : from->said.size_bytes;
-  const delta piece = {.content = {from->said.bytes + begin, from->said.size_bytes - begin},
-                       .breaks_calls = true,
-                       .call_index = (uint32_t)error->numbers[1]};
-  from->has_called = false;
-  wick_reply_destroy(from->reply);
-  from->reply = NULL;
-  sink(context, from, &piece);
-}
-
-bool choice_read(choice *from, const char *text, size_t text_bytes, bool is_last, delta_sink sink,
-                 void *context) {
-  if (from->reply == NULL) {
-    const delta piece = {.content = {text, text_bytes}};
-    if (text_bytes > 0) sink(context, from, &piece);
-    return true;
-  }
-  buffer_put(&from->said, text, text_bytes);
-  wick_text deltas;
-  wick_error error;
-  const wick_status status =
-      wick_reply_read(from->reply, text, text_bytes, is_last, &deltas, &error);
-  if (status == WICK_E_NOMEM || from->said.has_failed) return false;
-  memory_gate memory;
-  grammar_work work;
-  json_document document;
-  memory_init(&memory, 0, platform_alloc, platform_free);
-  work_begin(&work, &memory);
-  const bool is_read =
-      document_read(&work, (const uint8_t *)deltas.bytes, deltas.size_bytes, &document);
-  if (is_read) give_deltas(&document, from, sink, context);
-  work_end(&work);
-  // a call that the length has cut stays a call
-  const bool is_cut = status == WICK_E_TRUNCATED && strcmp(from->finish, "length") == 0;
-  if (is_read && status != WICK_OK && !is_cut) give_broken(from, &error, sink, context);
-  return is_read;
 }
 
 // ---- whole answers ----
@@ -140,7 +90,7 @@ void choice_keep(void *nothing, choice *to, const delta *piece) {
   buffer_put(&to->reasoning, piece->reasoning.bytes, piece->reasoning.size_bytes);
   call *called = piece->is_call ? call_at(to, piece->call_index) : NULL;
   if (called == NULL) return;
-  if (piece->call_id != NULL) {
+  if (piece->call_name.bytes != NULL) {
     snprintf(called->id, sizeof called->id, "%s", piece->call_id);
     buffer_put(&called->name, piece->call_name.bytes, piece->call_name.size_bytes);
   }
@@ -148,10 +98,8 @@ void choice_keep(void *nothing, choice *to, const delta *piece) {
 }
 
 void choice_free(choice *from) {
-  wick_reply_destroy(from->reply);
   drop_calls(from, 0);
   free(from->calls);
-  buffer_free(&from->said);
   buffer_free(&from->content);
   buffer_free(&from->reasoning);
   details_free(&from->details);

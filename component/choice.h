@@ -4,8 +4,7 @@
 #define WICK_COMPONENT_CHOICE_H
 
 #include "body.h"
-
-enum { CALL_ID_BYTES = 48 };
+#include "delta.h"
 
 typedef struct call {
   char id[CALL_ID_BYTES];
@@ -20,11 +19,11 @@ typedef struct details {
 } details;
 
 typedef struct choice {
-  uint32_t request;   // the engine's number
-  bool is_open;       // its last event has not come
-  bool has_called;    // a tool, and no call has broken
-  wick_reply *reply;  // NULL: all is content
-  buffer said;        // with a reply: all of the text, as a broken call begins in an earlier piece
+  uint32_t request;         // the engine's number
+  bool is_open;             // its last event has not come
+  bool has_called;          // a tool, and no call has broken
+  bool has_parts;           // the reply to a conversation, in parts; else all is content
+  const wick_event *parts;  // the first of those whose TOKEN or DONE event is still to come
   // kept for an answer that is not streamed
   buffer content, reasoning;
   call *calls;  // [call_count]
@@ -43,20 +42,10 @@ typedef struct choice {
   double queue_ms, prefill_ms, decode_ms, ttft_ms;
 } choice;
 
-// A piece of a reply. Texts are valid during the call that gets it.
-typedef struct delta {
-  wick_text content, reasoning;  // bytes NULL: none
-  bool is_call;
-  uint32_t call_index;
-  const char *call_id;  // NULL: a further piece of the arguments
-  wick_text call_name, call_arguments;
-  bool breaks_calls;  // calls from call_index on were none; content is their text
-} delta;
 typedef void (*delta_sink)(void *context, choice *from, const delta *piece);
 
-// Splits a piece of the model's text into its parts. False: no memory.
-bool choice_read(choice *from, const char *text, size_t text_bytes, bool is_last, delta_sink sink,
-                 void *context);
+// Gives the parts of the text of a TOKEN or DONE event.
+void choice_read(choice *from, const wick_event *event, delta_sink sink, void *context);
 // Adds a piece to what a whole answer keeps; a delta_sink without a context.
 void choice_keep(void *nothing, choice *from, const delta *piece);
 void choice_free(choice *from);

@@ -33,12 +33,13 @@ bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint3
   return true;
 }
 
-const char *generation_text_field(const answer *of) {
+// The field of the body that has the prompt, and the one that limits the answer.
+static const char *text_field(const answer *of) {
   if (of->kind == ANSWER_RESPONSE) return "input";
   return of->kind == ANSWER_CHAT ? "messages" : "prompt";
 }
 
-const char *generation_format_field(const answer *of) {
+static const char *format_field(const answer *of) {
   if (of->kind == ANSWER_RESPONSE) return "text";
   return of->kind == ANSWER_CHAT ? "response_format" : "grammar";
 }
@@ -48,11 +49,12 @@ bool generation_submit(const server *of, answer *to, uint32_t first, const wante
   uint32_t id;
   wick_error error;
   if (wick_request_submit(of->engine, &asked->request, &id, &error) != WICK_OK) {
-    return refuse_error(refused, &error, generation_text_field(to), generation_format_field(to));
+    return refuse_error(refused, &error, text_field(to), format_field(to));
   }
   for (uint32_t i = 0; i < asked->request.completions; i++) {
     to->choices[first + i].request = id + i;
     to->choices[first + i].is_open = true;
+    to->choices[first + i].has_parts = asked->request.conversation != NULL;
     to->choices_open++;
   }
   return true;
@@ -139,13 +141,12 @@ static void take_piece(const server *of, answer *to, choice *from, const wick_ev
     details_add(&from->details, of->engine, event, to->alternatives, to->kind != ANSWER_TEXT);
   }
   if (is_done) end_choice(from, event);
-  const bool is_read =
-      choice_read(from, wick_event_text(event), event->text_bytes, is_done,
-                  to->tells_pieces ? stream_delta : choice_keep, to->tells_pieces ? &stream : NULL);
+  choice_read(from, event, to->tells_pieces ? stream_delta : choice_keep,
+              to->tells_pieces ? &stream : NULL);
   if (to->tells_pieces) answer_put_logprobs(of, to, from);
   if (is_done) to->choices_open--;
   if (is_done && to->tells_pieces) answer_put_end(of, to, from);
-  if (!is_read || to->out.has_failed || from->content.has_failed) {
+  if (to->out.has_failed || from->content.has_failed) {
     refusal told = {0};
     refuse(&told, 503, "nomem", NULL, "Out of memory for the answer");
     fail(to, &told);
@@ -185,6 +186,7 @@ bool generation_take(const server *of, answer *to, const wick_event *event) {
       take_echo(of, to, from, event);
       return true;
     }
+    if (event->kind >= WICK_EVENT_CONTENT && from->parts == NULL) from->parts = event;
     if (is_done || event->kind == WICK_EVENT_TOKEN) take_piece(of, to, from, event);
     return true;
   }

@@ -99,9 +99,11 @@ static inline int32_t llm_wait(abi_handle set) {
 // prompt that they alone make too long is refused. After an error nothing is to be freed.
 wick_status llm_media_take(wick_engine *engine, abi_list conversation, media_set *set,
                            wick_error *error);
-// Sets the tokens of the request to those of a conversation with the media of the set.
+// Sets the tokens of the request to those of a conversation with the media of the set. `chat` gets
+// the conversation with their markers, which lies in `json`.
 wick_status llm_media_tokenize(wick_engine *engine, abi_list conversation, const media_set *set,
-                               wick_request *request, wick_error *error);
+                               buffer *json, wick_chat *chat, wick_request *request,
+                               wick_error *error);
 // A slice of encoding. *is_ready: all is encoded.
 wick_status llm_media_step(wick_engine *engine, const media_set *set, bool *is_ready,
                            wick_error *error);
@@ -119,9 +121,9 @@ typedef struct llm_asked llm_asked;
 typedef struct llm_started {
   llm_model *model;
   uint32_t session, request;
-  wick_reply *reply;  // belongs to the generation; NULL: its text is not split
-  media_set media;    // of the conversation
-  llm_asked *asked;   // to be submitted when the media are encoded; NULL: it is submitted
+  bool has_parts;    // of the reply to a conversation, as JSON
+  media_set media;   // of the conversation
+  llm_asked *asked;  // to be submitted when the media are encoded; NULL: it is submitted
 } llm_started;
 
 // Submits what waited for its media, and frees it.
@@ -131,25 +133,6 @@ void llm_asked_free(llm_asked *asked);
 // The task of a request: returns its stream and its future.
 int32_t llm_generation_begin(const llm_started *started, llm_returned *give);
 int32_t llm_generation_event(int32_t event, abi_handle waitable, int32_t code);
-
-// The form of a conversation's reply.
-typedef struct llm_chat {
-  wick_reply *reply;
-  wick_grammar grammar;  // kind WICK_GRAMMAR_NONE: none
-  bool prints_special;
-  bool is_optional;  // the reply may be written without the grammar
-  buffer wish;       // that the grammar points to
-} llm_chat;
-
-// Sets the tokens of the request, which are valid until the next call about conversations.
-// `content` is the form of the content. After an error nothing is to be freed.
-wick_status llm_chat_read(wick_engine *engine, abi_list conversation, const media_set *media,
-                          const wick_grammar *content, wick_request *request, llm_chat *out,
-                          wick_error *error);
-// Memory for `body_read`, which is terminated: of a conversation. False: none.
-bool llm_chat_copy(abi_list conversation, buffer *out, wick_error *error);
-// A refusal in the engine's words.
-wick_status llm_refuse(const refusal *refused, wick_error *error);
 
 // Works a little for all generations of the model and gives each its result.
 void llm_model_work(llm_model *model);

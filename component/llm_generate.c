@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "delta.h"
 #include "llm.h"
 
 // All functions that generate have the same types.
@@ -26,7 +27,8 @@ struct llm_task {
   llm_model *model;
   llm_task *next;  // of the model
   uint32_t request, session;
-  wick_reply *reply;    // NULL: the text is not split
+  bool has_parts;       // of the reply to a conversation
+  buffer deltas;        // those of a piece of text
   llm_started waiting;  // for its media; `asked` NULL: it was submitted
   bool closes_session;
   pieces queued, sending;
@@ -95,34 +97,43 @@ static void take_end(llm_task *of, const wick_event *event) {
   }
 }
 
-// The parts of the reply that a piece of the text completes, as JSON. A call that the length has
-// cut stays a call.
-static wick_text deltas_of(llm_task *of, const wick_event *event) {
-  const bool is_done = event->kind == WICK_EVENT_DONE;
-  const bool is_cut = is_done && event->finish == WICK_FINISH_LENGTH;
-  wick_text deltas = {"", 0};
-  wick_error error;
-  const wick_status status = wick_reply_read(of->reply, wick_event_text(event), event->text_bytes,
-                                             is_done, &deltas, &error);
-  of->lacks_memory |= status == WICK_E_NOMEM;
-  if (status != WICK_OK && !(status == WICK_E_TRUNCATED && is_cut)) {
+// Adds a part of the reply to the list of those that a piece of the text completes, as JSON.
+static void take_part(llm_task *of, const wick_event *event) {
+  const delta part = delta_of(event);
+  json_writer json;
+  if (of->is_broken || event->kind == WICK_EVENT_CALL_END) return;
+  if (event->kind == WICK_EVENT_CALL_BROKEN) {
     of->is_broken = true;
-    of->error = error;
+    fail(of, (wick_status)event->status, WICK_SUBJECT_NONE, wick_event_text(event),
+         event->text_bytes);
+    return;
   }
-  const bool is_empty = deltas.size_bytes <= sizeof "[]" - 1;
-  return is_empty ? (wick_text){"", 0} : deltas;
+  buffer_put_text(&of->deltas, of->deltas.size_bytes == 0 ? "[" : ",");
+  json_begin(&json, buffer_put, &of->deltas);
+  json_open(&json, NULL, '{');
+  delta_write(&json, &part);
+  json_close(&json, '{');
+}
+
+// The text of a TOKEN or DONE event as it goes out.
+static wick_text text_of(llm_task *of, const wick_event *event) {
+  if (!of->has_parts) return (wick_text){wick_event_text(event), event->text_bytes};
+  if (of->deltas.size_bytes > 0) buffer_put_text(&of->deltas, "]");
+  of->lacks_memory |= of->deltas.has_failed;
+  return (wick_text){of->deltas.bytes, of->deltas.has_failed ? 0 : of->deltas.size_bytes};
 }
 
 static void take(llm_task *of, const wick_event *event) {
   const bool is_done = event->kind == WICK_EVENT_DONE;
+  if (event->kind >= WICK_EVENT_CONTENT) take_part(of, event);
   if (!is_done && event->kind != WICK_EVENT_TOKEN) return;
-  const bool has_text = !of->is_broken && !(is_done && event->finish == WICK_FINISH_ERROR);
-  wick_text text = {wick_event_text(event), event->text_bytes};
-  if (has_text && of->reply != NULL) text = deltas_of(of, event);
-  if (has_text && text.size_bytes > 0 && !of->is_gone &&
+  const bool has_failed = is_done && event->finish == WICK_FINISH_ERROR;
+  const wick_text text = text_of(of, event);
+  if (!has_failed && text.size_bytes > 0 && !of->is_gone &&
       !add(&of->queued, text.bytes, (uint32_t)text.size_bytes)) {
     of->lacks_memory = true;
   }
+  buffer_clear(&of->deltas);
   if (is_done) take_end(of, event);
 }
 
@@ -210,7 +221,7 @@ static int32_t close_task(llm_task *mine) {
   clear(&mine->sending);
   free(mine->queued.list);
   free(mine->sending.list);
-  wick_reply_destroy(mine->reply);
+  buffer_free(&mine->deltas);
   llm_model_leave(mine->model);
   free(mine);
   return CODE_EXIT;
@@ -226,7 +237,6 @@ static int32_t encode(llm_task *mine) {
   if (status == WICK_OK) {
     status = llm_request_submit(waiting, &error);
     mine->request = waiting->request;
-    mine->reply = waiting->reply;
   } else {
     llm_asked_free(waiting->asked);
     media_set_free(mine->model->engine, &waiting->media);
@@ -267,7 +277,7 @@ int32_t llm_generation_begin(const llm_started *started, llm_returned *give) {
   mine->model = model;
   mine->session = started->session;
   mine->request = started->request;
-  mine->reply = started->reply;
+  mine->has_parts = started->has_parts;
   mine->waiting = *started;
   mine->next = model->generations;
   model->generations = mine;

@@ -103,6 +103,32 @@ int32_t model_load_media_event(int32_t event, abi_handle waitable, int32_t code)
 
 // ---- conversations ----
 
+// A refusal in the engine's words.
+static wick_status refuse_status(const refusal *refused, wick_error *error) {
+  static const struct {
+    const char *code;
+    wick_status status;
+  } CODES[] = {{"nomem", WICK_E_NOMEM},
+               {"unsupported_value", WICK_E_UNSUPPORTED},
+               {"context_length_exceeded", WICK_E_FULL}};
+  wick_status status = refused->status >= 500 ? WICK_E_FORMAT : WICK_E_ARG;
+  for (size_t i = 0; i < sizeof CODES / sizeof *CODES; i++) {
+    if (strcmp(refused->code, CODES[i].code) == 0) status = CODES[i].status;
+  }
+  *error = (wick_error){.status = status, .offset_bytes = WICK_NO_OFFSET};
+  snprintf(error->message, sizeof error->message, "conversation: %.*s",
+           (int)sizeof error->message - 16, refused->message);
+  return status;
+}
+
+// Memory for `body_read`, which is terminated.
+static bool copy_terminated(abi_list conversation, buffer *out, wick_error *error) {
+  buffer_put(out, conversation.items, conversation.count);
+  buffer_put(out, "", 1);
+  if (out->has_failed) llm_lack_memory("the conversation", error);
+  return !out->has_failed;
+}
+
 // A text that the conversation does not have. If it has the text in an escaped form, it is refused
 // later for a marker too many.
 static void make_marker(const buffer *json, media_set *set) {
@@ -132,7 +158,7 @@ wick_status llm_media_take(wick_engine *engine, abi_list conversation, media_set
   body read;
   refusal refused = {0};
   wick_status status = WICK_OK;
-  if (!llm_chat_copy(conversation, &json, error)) {
+  if (!copy_terminated(conversation, &json, error)) {
     buffer_free(&json);
     return WICK_E_NOMEM;
   }
@@ -144,7 +170,7 @@ wick_status llm_media_take(wick_engine *engine, abi_list conversation, media_set
       make_marker(&json, set);
       if (!check_parts(&read, messages, &refused) ||
           !media_take_parts(engine, &read, messages, set, &refused)) {
-        status = llm_refuse(&refused, error);
+        status = refuse_status(&refused, error);
       }
     }
   }
@@ -169,36 +195,35 @@ static void put_conversation(buffer *out, const body *read, const media_set *set
 }
 
 static wick_status tokenize(wick_engine *engine, const body *read, const media_set *set,
-                            wick_request *request, wick_error *error) {
+                            buffer *json, wick_chat *chat, wick_request *request,
+                            wick_error *error) {
   wick_status status = WICK_OK;
   for (int form = MEDIA_AS_TEXTS; form <= MEDIA_AS_LISTS; form++) {
-    buffer json = {0};
-    wick_chat chat;
-    put_conversation(&json, read, set, (media_form)form);
-    wick_chat_default(&chat);
-    chat.json = json.bytes;
-    chat.json_bytes = json.size_bytes;
-    status = json.has_failed ? llm_lack_memory("the conversation", error)
-                             : media_tokenize(engine, &chat, set, request, error);
-    buffer_free(&json);
+    buffer_clear(json);
+    put_conversation(json, read, set, (media_form)form);
+    chat->json = json->bytes;
+    chat->json_bytes = json->size_bytes;
+    status = json->has_failed ? llm_lack_memory("the conversation", error)
+                              : media_tokenize(engine, chat, set, request, error);
     if (!media_is_other_form(status, error)) break;
   }
   return status;
 }
 
 wick_status llm_media_tokenize(wick_engine *engine, abi_list conversation, const media_set *set,
-                               wick_request *request, wick_error *error) {
-  buffer json = {0};
+                               buffer *json, wick_chat *chat, wick_request *request,
+                               wick_error *error) {
+  buffer copy = {0};
   body read;
   refusal refused = {0};
   wick_status status = WICK_E_NOMEM;
-  if (llm_chat_copy(conversation, &json, error)) {
-    status = body_read(&read, json.bytes, json.size_bytes - 1, &refused)
-                 ? tokenize(engine, &read, set, request, error)
-                 : llm_refuse(&refused, error);
+  if (copy_terminated(conversation, &copy, error)) {
+    status = body_read(&read, copy.bytes, copy.size_bytes - 1, &refused)
+                 ? tokenize(engine, &read, set, json, chat, request, error)
+                 : refuse_status(&refused, error);
     body_end(&read);
   }
-  buffer_free(&json);
+  buffer_free(&copy);
   return status;
 }
 

@@ -95,22 +95,20 @@ static wick_status submit_prompt(const llm_asked *what, llm_started *started, wi
 // A conversation whose media are encoded.
 static wick_status submit_ready(const llm_asked *what, llm_started *started, wick_error *error) {
   wick_request request;
-  llm_chat chat;
   const wick_grammar form = form_of(what);
+  wick_conversation conversation = {
+      .chat = {.json = what->text.items, .json_bytes = what->text.count}};
+  buffer json = {0};  // with media
+  wick_status status = WICK_OK;
   set_common(what, started->session, &request);
-  wick_status status = llm_chat_read(started->model->engine, what->text, &started->media, &form,
-                                     &request, &chat, error);
-  if (status != WICK_OK) return status;
-  request.print_special = chat.prints_special;
-  if (chat.grammar.kind != WICK_GRAMMAR_NONE) request.grammar = &chat.grammar;
-  status = submit(started->model, what, &request, &started->request, error);
-  if (status == WICK_E_UNSUPPORTED && chat.is_optional) {
-    request.grammar = NULL;
-    status = submit(started->model, what, &request, &started->request, error);
+  request.conversation = &conversation;
+  if (form.kind != WICK_GRAMMAR_NONE) request.grammar = &form;
+  if (started->media.count > 0) {
+    status = llm_media_tokenize(started->model->engine, what->text, &started->media, &json,
+                                &conversation.chat, &request, error);
   }
-  buffer_free(&chat.wish);
-  if (status == WICK_OK) started->reply = chat.reply;
-  if (status != WICK_OK) wick_reply_destroy(chat.reply);
+  if (status == WICK_OK) status = submit(started->model, what, &request, &started->request, error);
+  buffer_free(&json);
   return status;
 }
 
@@ -126,6 +124,7 @@ static wick_status submit_chat(const llm_asked *what, llm_started *started, wick
   const wick_status status =
       llm_media_take(started->model->engine, what->text, &started->media, error);
   const bool waits = status == WICK_OK && started->media.count > 0;
+  started->has_parts = true;
   return waits || status != WICK_OK ? status : submit_ready(what, started, error);
 }
 

@@ -32,6 +32,8 @@ static const char *param_of(const wick_error *error, const char *text, const cha
       return text;
     case WICK_SUBJECT_GRAMMAR:
       return format;
+    case WICK_SUBJECT_TOOLS:
+      return "tool_choice";
     case WICK_SUBJECT_STOPS:
       return "stop";
     case WICK_SUBJECT_BIAS:
@@ -47,6 +49,16 @@ static const char *param_of(const wick_error *error, const char *text, const cha
 
 bool refuse_error(refusal *out, const wick_error *error, const char *text, const char *format) {
   const char *param = param_of(error, text, format), *message = error->message;
+  const bool is_of_tools =
+      error->subject == WICK_SUBJECT_TOOLS || error->subject == WICK_SUBJECT_TOOL_CHOICE;
+  const bool is_of_template =
+      error->subject == WICK_SUBJECT_TEMPLATE && error->status != WICK_E_NOMEM;
+  if (is_of_template && error->status == WICK_E_NODATA) {
+    return refuse(out, 400, "no_template", NULL,
+                  "The model has no chat template: use /v1/completions, or a model whose GGUF has "
+                  "tokenizer.chat_template");
+  }
+  if (is_of_template) return refuse(out, 400, "template", "messages", "%s", message);
   switch (error->status) {
     case WICK_E_ARG:
     case WICK_E_RANGE:
@@ -57,7 +69,7 @@ bool refuse_error(refusal *out, const wick_error *error, const char *text, const
       if (error->subject == WICK_SUBJECT_REQUESTS || error->subject == WICK_SUBJECT_QUEUE_TOKENS) {
         return refuse(out, 429, "queue_full", NULL, "%s", message);
       }
-      if (error->subject == WICK_SUBJECT_GRAMMAR) {
+      if (is_of_tools || error->subject == WICK_SUBJECT_GRAMMAR) {
         return refuse(out, 400, "invalid_value", param, "%s", message);
       }
       return refuse(out, 400, "context_length_exceeded", text, "%s", message);

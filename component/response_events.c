@@ -146,7 +146,7 @@ static void write_call(answer *to, const delta *piece) {
     item = open_item(to, ITEM_CALL);
     if (item == NULL) return;
     to->response->call_index = piece->call_index;
-    snprintf(item->call, sizeof item->call, "%s", piece->call_id == NULL ? "" : piece->call_id);
+    snprintf(item->call, sizeof item->call, "%s", piece->call_id);
     buffer_put(&item->name, piece->call_name.bytes, piece->call_name.size_bytes);
     tell_item(to, "response.output_item.added");
   }

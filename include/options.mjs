@@ -403,4 +403,7 @@ export const subjects = [
   ['adapters', 'adapters', 'adapters', 'which or how many, at most'],
   ['tables', 'tables', 'tables'],
   ['dry_allowed_length'],
+  ['template', 'conversation.chat'],
+  ['tools', 'conversation.chat', 'tools'],
+  ['tool_choice', 'conversation.tool_choice', 'tool_choice'],
 ];

@@ -157,7 +157,10 @@ typedef enum wick_subject {
   WICK_SUBJECT_ADAPTERS = 45,  // which or how many, at most
   WICK_SUBJECT_TABLES = 46,
   WICK_SUBJECT_DRY_ALLOWED_LENGTH = 47,  // wanted, at most
-  WICK_SUBJECT_COUNT = 48
+  WICK_SUBJECT_TEMPLATE = 48,            // conversation.chat
+  WICK_SUBJECT_TOOLS = 49,               // conversation.chat
+  WICK_SUBJECT_TOOL_CHOICE = 50,         // conversation.tool_choice
+  WICK_SUBJECT_COUNT = 51
   // end of subjects
 } wick_subject;
 
@@ -611,7 +614,10 @@ typedef struct wick_chat {
   // or later system messages, ids of calls. Arguments become objects, or JSON text if the template
   // accepts only that.
   bool keeps_arguments;
-  uint64_t reserved[4];
+  // The beginning of the reply: its tokens follow those of the conversation. NULL: none.
+  const char *prefix;
+  size_t prefix_bytes;
+  uint64_t reserved[2];
 } wick_chat;
 
 // All of it 0.
@@ -749,38 +755,6 @@ typedef struct wick_media_prompt {
 WICK_API wick_status wick_media_tokenize(wick_engine *engine, const wick_media_prompt *prompt,
                                          const int32_t **tokens, size_t *count, wick_error *error);
 
-// ---- Replies: the output of a chat model, split into its parts ----
-
-// How models write calls of tools and reasoning is learnt from the control strings in the source of
-// the chat template. A template without any gets all forms that cannot be mistaken for prose.
-
-typedef struct wick_reply wick_reply;
-
-// The text that the template wrote after the last message of the most recently rendered
-// conversation: the beginning of the reply, which may have opened the reasoning. Valid until the
-// next call about conversations. *has_reasoning: the template knows marks of reasoning.
-// *needs_special: they are control tokens, so a request for a reply should set print_special. (One
-// with tools should, too.)
-WICK_API wick_text wick_chat_ending(wick_engine *engine, bool *has_reasoning, bool *needs_special);
-
-// For one reply. `tools` is OpenAI's JSON array of them, or the object of WICK_GRAMMAR_TOOLS with
-// `has_begun`; NULL: calls are content. `ending` is what wick_chat_ending gave. All is copied;
-// destroy it before the engine. WICK_E_ARG (tools), WICK_E_FULL, WICK_E_NOMEM.
-WICK_API wick_status wick_reply_create(wick_engine *engine, const char *tools, size_t tools_bytes,
-                                       const char *ending, size_t ending_bytes, wick_reply **out,
-                                       wick_error *error);
-WICK_API void wick_reply_destroy(wick_reply *reply);  // NULL is fine
-// Reads a further piece. *deltas is a JSON array of what it brought, in order, valid until the next
-// call: {"content"}, {"reasoning_content"}, or {"tool_calls": [{"index", "id", "type", "function":
-// {"name", "arguments"}}]}; further pieces of a call's arguments have no id, type and name, and an
-// id is empty where the model gave none. WICK_E_FORMAT: the text of a call broke, with its number
-// and place; WICK_E_TRUNCATED: with `is_last`, within a call; WICK_E_FULL, WICK_E_NOMEM. After an
-// error *deltas has the deltas before it, and each call answers the same. error->numbers[0] is the
-// byte of the reply where the text of the broken call begins, with the mark and the white space
-// before it; numbers[1] is how many calls before it are whole.
-WICK_API wick_status wick_reply_read(wick_reply *reply, const char *text, size_t text_bytes,
-                                     bool is_last, wick_text *deltas, wick_error *error);
-
 // ---- Requests ----
 
 enum {
@@ -880,16 +854,7 @@ typedef enum wick_grammar_kind {
   WICK_GRAMMAR_GBNF = 1,         // as llama.cpp has it, from its rule "root"
   WICK_GRAMMAR_JSON_SCHEMA = 2,  // drafts 4, 6, 7, 2019-09, 2020-12
   WICK_GRAMMAR_REGEX = 3,        // ECMA-262 with the flag u; the whole text matches
-  WICK_GRAMMAR_CHOICE = 4,       // a JSON array of texts
-  // The output of a chat model that may call tools, in the form of the engine's chat template, read
-  // by wick_reply_read. The text is a JSON object of `tools`, `tool_choice` ("auto", "required", or
-  // {"function": {"name"}}), `parallel_tool_calls`, as OpenAI has them, `ending`, the part of the
-  // prompt after the messages, `has_begun`: its end is content, and `content`: {"kind", "text"}, a
-  // grammar of the content after the reasoning. "auto": free until a call begins, or the content;
-  // else nothing but calls after the reasoning. Text that begins as a call has arguments of its
-  // schema, or WICK_E_UNSUPPORTED names what cannot be. print_special belongs to it, but for plain
-  // <think>.
-  WICK_GRAMMAR_TOOLS = 5
+  WICK_GRAMMAR_CHOICE = 4        // a JSON array of texts
 } wick_grammar_kind;
 
 typedef struct wick_grammar {
@@ -921,17 +886,29 @@ typedef struct wick_grammar {
 // template; nothing is limited in a text without them.
 typedef struct wick_reasoning {
   uint32_t tokens_max;
-  // How the reply begins, which may have opened the reasoning: the result of wick_chat_ending, and
-  // the part of the prompt after it; or all of the prompt.
+  // How the reply begins, which may have opened the reasoning, or all of the prompt. The engine
+  // sets it for a conversation.
   const char *ending;
   size_t ending_bytes;
   uint64_t reserved[4];
 } wick_reasoning;
 
-// Compiles a grammar of a request for a few milliseconds. True: wick_request_submit does not have
-// to compile it; the grammar may also have been refused, which submit reports. Call it until then,
-// between other work, and submit at once. Without it, submit compiles the whole grammar.
-WICK_API bool wick_grammar_prepare(wick_engine *engine, const wick_grammar *grammar);
+// A conversation that a request replies to. The reply arrives in parts, as events from
+// WICK_EVENT_CONTENT on. How models write calls of tools and reasoning is learnt from the control
+// strings in the source of the chat template. A template without any gets all forms that cannot be
+// mistaken for prose.
+typedef struct wick_conversation {
+  wick_chat chat;  // if it has "tools", the reply may call them
+  // OpenAI's, as JSON: "auto", "none", "required", or {"function": {"name"}}. NULL: the members
+  // "tool_choice" and "parallel_tool_calls" of chat.json; without these "auto".
+  const char *tool_choice;
+  size_t tool_choice_bytes;
+  bool one_call;  // at most one call; ignored if tool_choice is NULL
+  // wick_request.grammar applies to the whole text of the reply. Otherwise to its content:
+  // reasoning may precede it, and calls may replace it.
+  bool is_grammar_whole;
+  uint64_t reserved[4];
+} wick_conversation;
 
 // A standalone grammar, to check texts with.
 typedef struct wick_constraint wick_constraint;
@@ -1015,7 +992,14 @@ typedef struct wick_request {
   // the call; NULL otherwise.
   void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
   void *on_logits_context;
-  uint64_t reserved[16];
+
+  // The conversation that the request replies to, without a `text`; NULL: none. `tokens` are NULL,
+  // or its prompt if wick_media_tokenize made it. Text that begins as a call
+  // of a tool is constrained to the tool's schema; optional calls whose schemas are not supported
+  // are free. A session keeps the tokens that it has in common with the conversation and drops the
+  // others. Copied.
+  const wick_conversation *conversation;
+  uint64_t reserved[15];
 } wick_request;
 
 // Greedy, special tokens added and parsed, everything else off.
@@ -1027,9 +1011,15 @@ WICK_API void wick_request_default(wick_request *request);
 // (its session), WICK_E_FULL (prompt over the context, or the queue is full), WICK_E_NODATA
 // (directory not ready; an adapter is not complete), WICK_E_UNSUPPORTED (the model is an encoder),
 // WICK_E_MISMATCH (adapters and the session), WICK_E_NOMEM; of a grammar what
-// wick_constraint_create answers. May be submitted while weights are still arriving.
+// wick_constraint_create answers; of a conversation what wick_chat_tokenize answers, with the
+// subjects WICK_SUBJECT_TOOLS and WICK_SUBJECT_TOOL_CHOICE for its tools. May be submitted while
+// weights are still arriving.
 WICK_API wick_status wick_request_submit(wick_engine *engine, const wick_request *request,
                                          uint32_t *id, wick_error *error);
+// Compiles the grammar of a request for a few milliseconds. True: wick_request_submit does not have
+// to compile it; the request may also be refused, which submit reports. Call it until then, between
+// other work, and submit at once. Without it, submit compiles the whole grammar.
+WICK_API bool wick_request_prepare(wick_engine *engine, const wick_request *request);
 // A paused one keeps its place and, while nobody else needs them, its pages, but takes part in
 // nothing (a reader that does not keep up). Unknown id: WICK_E_ARG.
 WICK_API wick_status wick_request_pause(wick_engine *engine, uint32_t id, bool is_paused);
@@ -1208,7 +1198,16 @@ typedef enum wick_event_kind {
   WICK_EVENT_TOKEN = 1,    // a sampled token and the text that can be shown now (may be empty)
   WICK_EVENT_PREFILL = 2,  // tokens_cached of tokens_prompt are processed
   WICK_EVENT_DONE = 3,     // the last one of a request; text: the text held back, or the error
-  WICK_EVENT_LOGITS = 4    // the request waits for the host (wick_request.asks_host)
+  WICK_EVENT_LOGITS = 4,   // the request waits for the host (wick_request.asks_host)
+  // Parts of the reply to a conversation. They precede the TOKEN or DONE event that has their text
+  // as the model wrote it.
+  WICK_EVENT_CONTENT = 5,
+  WICK_EVENT_REASONING = 6,
+  WICK_EVENT_CALL = 7,         // a call begins: its name [name_bytes], then its id, if it has one
+  WICK_EVENT_ARGUMENTS = 8,    // a piece of its arguments, together JSON
+  WICK_EVENT_CALL_END = 9,     // the call is complete
+  WICK_EVENT_CALL_BROKEN = 10  // calls from this one on are content, which follows; `status` and
+                               // text: why
 } wick_event_kind;
 
 typedef enum wick_finish {
@@ -1230,9 +1229,15 @@ typedef struct wick_event {
   float logprob;
   uint32_t top_count;
   uint32_t text_bytes;
-  uint16_t finish;   // wick_finish, of DONE
-  uint16_t stop;     // of DONE: 1 + the index of the stop string that ended it; 0: none
-  uint16_t status;   // wick_status, of DONE by error
+  union {
+    uint16_t finish;      // wick_finish, of DONE
+    uint16_t name_bytes;  // of CALL
+  };
+  union {
+    uint16_t stop;  // of DONE: 1 + the index of the stop string that ended it; 0: none
+    uint16_t call;  // of parts of calls: the call's index
+  };
+  uint16_t status;   // wick_status, of DONE by error and of CALL_BROKEN
   uint16_t subject;  // wick_subject, of DONE by error
   uint32_t tokens_prompt;
   uint32_t tokens_cached;  // PREFILL: processed so far; DONE: taken from a cache

@@ -356,22 +356,21 @@ wick_status web_chat_set_template(wick_engine *engine, const char *source, size_
   return wick_chat_set_template(engine, source, source_bytes, &last_error);
 }
 
-static wick_chat chat_of(const char *json, size_t json_bytes, double now_s) {
-  wick_chat chat;
-  wick_chat_default(&chat);
-  chat.json = json;
-  chat.json_bytes = json_bytes;
-  chat.now_s = (int64_t)now_s;
-  chat.has_now = true;
-  return chat;
+static wick_chat chat_of(const web_chat *from) {
+  return (wick_chat){.json = (const char *)(uintptr_t)from->json,
+                     .json_bytes = from->json_bytes,
+                     .now_s = from->now_s,
+                     .has_now = true,
+                     .parse_special = from->parse_special != 0,
+                     .prefix = (const char *)(uintptr_t)from->prefix,
+                     .prefix_bytes = from->prefix_bytes};
 }
 
 // numbers: the places WEB_ARRAY_* of the text.
 WEB_EXPORT("chat_render")
-wick_status web_chat_render(wick_engine *engine, const char *json, size_t json_bytes,
-                            double now_s) {
+wick_status web_chat_render(wick_engine *engine, const web_chat *from) {
   wick_chat_text text;
-  const wick_chat chat = chat_of(json, json_bytes, now_s);
+  const wick_chat chat = chat_of(from);
   const wick_status status = wick_chat_render(engine, &chat, &text, &last_error);
   numbers[WEB_ARRAY_ADDRESS] = (uintptr_t)text.text.bytes;
   numbers[WEB_ARRAY_COUNT] = text.text.size_bytes;
@@ -380,12 +379,10 @@ wick_status web_chat_render(wick_engine *engine, const char *json, size_t json_b
 
 // numbers: the places WEB_ARRAY_* of the tokens.
 WEB_EXPORT("chat_tokenize")
-wick_status web_chat_tokenize(wick_engine *engine, const char *json, size_t json_bytes,
-                              double now_s, uint32_t parse_special) {
+wick_status web_chat_tokenize(wick_engine *engine, const web_chat *from) {
   const int32_t *tokens;
   size_t count;
-  wick_chat chat = chat_of(json, json_bytes, now_s);
-  chat.parse_special = parse_special != 0;
+  const wick_chat chat = chat_of(from);
   const wick_status status = wick_chat_tokenize(engine, &chat, &tokens, &count, &last_error);
   numbers[WEB_ARRAY_ADDRESS] = (uintptr_t)tokens;
   numbers[WEB_ARRAY_COUNT] = count;
@@ -450,14 +447,13 @@ WEB_EXPORT("media_remove") void web_media_remove(wick_engine *engine, uint32_t m
 
 // numbers: the places WEB_ARRAY_* of the tokens.
 WEB_EXPORT("media_tokenize")
-wick_status web_media_tokenize(wick_engine *engine, const web_media_prompt *from, double now_s) {
+wick_status web_media_tokenize(wick_engine *engine, const web_media_prompt *from) {
   const int32_t *tokens;
   size_t count;
-  const char *text = (const char *)(uintptr_t)from->text;
-  wick_chat chat = chat_of(text, from->text_bytes, now_s);
-  chat.parse_special = from->parse_special != 0;
-  const wick_media_prompt prompt = {.chat = from->is_chat != 0 ? &chat : NULL,
-                                    .text = text,
+  wick_chat chat;
+  if (from->chat != 0) chat = chat_of((const web_chat *)(uintptr_t)from->chat);
+  const wick_media_prompt prompt = {.chat = from->chat != 0 ? &chat : NULL,
+                                    .text = (const char *)(uintptr_t)from->text,
                                     .text_bytes = from->text_bytes,
                                     .marker = (const char *)(uintptr_t)from->marker,
                                     .marker_bytes = from->marker_bytes,
@@ -469,98 +465,83 @@ wick_status web_media_tokenize(wick_engine *engine, const web_media_prompt *from
   return status;
 }
 
-// ---- Replies ----
-
-// Where the reply to the conversation that was rendered last begins. numbers: the places
-// WEB_ARRAY_* of its text. 1: the template knows marks of reasoning; 2: some are control tokens.
-WEB_EXPORT("chat_ending") uint32_t web_chat_ending(wick_engine *engine) {
-  bool has_reasoning, needs_special;
-  const wick_text ending = wick_chat_ending(engine, &has_reasoning, &needs_special);
-  numbers[WEB_ARRAY_ADDRESS] = (uintptr_t)ending.bytes;
-  numbers[WEB_ARRAY_COUNT] = ending.size_bytes;
-  return (has_reasoning ? 1u : 0u) | (needs_special ? 2u : 0u);
-}
-
-// NULL after a failure. tools_bytes 0: there are none.
-WEB_EXPORT("reply_create")
-wick_reply *web_reply_create(wick_engine *engine, const char *tools, size_t tools_bytes,
-                             const char *ending, size_t ending_bytes) {
-  wick_reply *reply;
-  const wick_status status = wick_reply_create(engine, tools_bytes == 0 ? NULL : tools, tools_bytes,
-                                               ending, ending_bytes, &reply, &last_error);
-  return status == WICK_OK ? reply : NULL;
-}
-
-WEB_EXPORT("reply_destroy") void web_reply_destroy(wick_reply *reply) { wick_reply_destroy(reply); }
-
-// numbers: the places WEB_ARRAY_* of the JSON of deltas, also after a failure.
-WEB_EXPORT("reply_read")
-wick_status web_reply_read(wick_reply *reply, const char *text, size_t text_bytes,
-                           uint32_t is_last) {
-  wick_text deltas;
-  const wick_status status =
-      wick_reply_read(reply, text, text_bytes, is_last != 0, &deltas, &last_error);
-  numbers[WEB_ARRAY_ADDRESS] = (uintptr_t)deltas.bytes;
-  numbers[WEB_ARRAY_COUNT] = deltas.size_bytes;
-  return status;
-}
-
 // ---- Requests ----
+
+typedef struct taken_request {
+  wick_request request;
+  wick_grammar grammar;
+  wick_reasoning reasoning;
+  wick_conversation conversation;
+} taken_request;
+
+static void take_conversation(const web_request *from, taken_request *to) {
+  to->conversation = (wick_conversation){.chat = chat_of((const web_chat *)(uintptr_t)from->chat),
+                                         .tool_choice = (const char *)(uintptr_t)from->tool_choice,
+                                         .tool_choice_bytes = from->tool_choice_bytes,
+                                         .one_call = from->one_call != 0,
+                                         .is_grammar_whole = from->is_grammar_whole != 0};
+  to->request.conversation = &to->conversation;
+}
+
+static void take_request(const web_request *from, taken_request *to) {
+  wick_request *request = &to->request;
+  wick_request_default(request);
+  request->text = (const char *)(uintptr_t)from->text;
+  request->text_bytes = from->text_bytes;
+  request->tokens = from->token_count == 0 ? NULL : (const int32_t *)(uintptr_t)from->tokens;
+  request->token_count = from->token_count;
+  request->tokenize_flags = from->tokenize_flags;
+  request->max_tokens = from->max_tokens;
+  request->sampling = *(const wick_sampling *)(uintptr_t)from->sampling;
+  request->stops = (const char *const *)(uintptr_t)from->stops;
+  request->stop_bytes = (const size_t *)(uintptr_t)from->stop_bytes;
+  request->stop_count = from->stop_count;
+#define TAKE_FLAG(bit, member) request->member = (from->flags & 1U << (bit)) != 0;
+  WEB_REQUEST_FLAGS(TAKE_FLAG)
+#undef TAKE_FLAG
+  request->session = from->session;
+  request->salt = (const char *)(uintptr_t)from->salt;
+  request->salt_bytes = from->salt_bytes;
+  request->prefill_only = from->prefill_only != 0;
+  request->drop_first = from->drop_first;
+  request->drop_last = from->drop_last;
+  request->priority = from->priority;
+  request->passes_waited = from->passes_waited;
+  request->completions = from->completions;
+  request->no_speculation = from->speculation == 1;
+  request->always_speculates = from->speculation == 2;
+  request->forced = (const int32_t *)(uintptr_t)from->forced;
+  request->forced_count = from->forced_count;
+  to->grammar = (wick_grammar){.kind = (wick_grammar_kind)from->grammar_kind,
+                               .text = (const char *)(uintptr_t)from->grammar,
+                               .text_bytes = from->grammar_bytes,
+                               .begun = (const char *)(uintptr_t)from->grammar_begun,
+                               .begun_bytes = from->grammar_begun_bytes};
+  if (to->grammar.kind != WICK_GRAMMAR_NONE) request->grammar = &to->grammar;
+  to->reasoning = (wick_reasoning){.tokens_max = from->reasoning_tokens,
+                                   .ending = (const char *)(uintptr_t)from->reasoning_ending,
+                                   .ending_bytes = from->reasoning_ending_bytes};
+  if (from->limits_reasoning != 0) request->reasoning = &to->reasoning;
+  request->asks_host = from->asks_host != 0;
+  request->adapters = (const wick_adapter_use *)(uintptr_t)from->adapters;
+  request->adapter_count = from->adapter_count;
+  if (from->chat != 0) take_conversation(from, to);
+}
 
 // Returns the request's number (of several completions the first one's), or 0 when refused.
 WEB_EXPORT("request_submit")
 uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
-  wick_request request;
-  wick_request_default(&request);
-  request.text = (const char *)(uintptr_t)from->text;
-  request.text_bytes = from->text_bytes;
-  request.tokens = from->token_count == 0 ? NULL : (const int32_t *)(uintptr_t)from->tokens;
-  request.token_count = from->token_count;
-  request.tokenize_flags = from->tokenize_flags;
-  request.max_tokens = from->max_tokens;
-  request.sampling = *(const wick_sampling *)(uintptr_t)from->sampling;
-  request.stops = (const char *const *)(uintptr_t)from->stops;
-  request.stop_bytes = (const size_t *)(uintptr_t)from->stop_bytes;
-  request.stop_count = from->stop_count;
-#define TAKE_FLAG(bit, member) request.member = (from->flags & 1U << (bit)) != 0;
-  WEB_REQUEST_FLAGS(TAKE_FLAG)
-#undef TAKE_FLAG
-  request.session = from->session;
-  request.salt = (const char *)(uintptr_t)from->salt;
-  request.salt_bytes = from->salt_bytes;
-  request.prefill_only = from->prefill_only != 0;
-  request.drop_first = from->drop_first;
-  request.drop_last = from->drop_last;
-  request.priority = from->priority;
-  request.passes_waited = from->passes_waited;
-  request.completions = from->completions;
-  request.no_speculation = from->speculation == 1;
-  request.always_speculates = from->speculation == 2;
-  request.forced = (const int32_t *)(uintptr_t)from->forced;
-  request.forced_count = from->forced_count;
-  const wick_grammar grammar = {.kind = (wick_grammar_kind)from->grammar_kind,
-                                .text = (const char *)(uintptr_t)from->grammar,
-                                .text_bytes = from->grammar_bytes,
-                                .begun = (const char *)(uintptr_t)from->grammar_begun,
-                                .begun_bytes = from->grammar_begun_bytes};
-  if (grammar.kind != WICK_GRAMMAR_NONE) request.grammar = &grammar;
-  const wick_reasoning reasoning = {.tokens_max = from->reasoning_tokens,
-                                    .ending = (const char *)(uintptr_t)from->reasoning_ending,
-                                    .ending_bytes = from->reasoning_ending_bytes};
-  if (from->limits_reasoning != 0) request.reasoning = &reasoning;
-  request.asks_host = from->asks_host != 0;
-  request.adapters = (const wick_adapter_use *)(uintptr_t)from->adapters;
-  request.adapter_count = from->adapter_count;
+  taken_request taken;
   uint32_t id = 0;
-  return wick_request_submit(engine, &request, &id, &last_error) == WICK_OK ? id : 0;
+  take_request(from, &taken);
+  return wick_request_submit(engine, &taken.request, &id, &last_error) == WICK_OK ? id : 0;
 }
 
-WEB_EXPORT("grammar_prepare")
-uint32_t web_grammar_prepare(wick_engine *engine, uint32_t kind, const char *text,
-                             size_t text_bytes) {
-  const wick_grammar grammar = {
-      .kind = (wick_grammar_kind)kind, .text = text, .text_bytes = text_bytes};
-  return wick_grammar_prepare(engine, &grammar);
+WEB_EXPORT("request_prepare")
+uint32_t web_request_prepare(wick_engine *engine, const web_request *from) {
+  taken_request taken;
+  take_request(from, &taken);
+  return wick_request_prepare(engine, &taken.request);
 }
 
 WEB_EXPORT("request_cancel")

@@ -71,6 +71,11 @@ export const filled = {
     reasoning_tokens: 'u32',
     reasoning_ending: 'size',
     reasoning_ending_bytes: 'u32',
+    chat: 'size', // a web_chat; 0: none
+    tool_choice: 'size',
+    tool_choice_bytes: 'u32',
+    one_call: 'u32',
+    is_grammar_whole: 'u32',
     asks_host: 'u32',
     grammar_begun: 'size',
     grammar_begun_bytes: 'u32',
@@ -107,12 +112,20 @@ export const filled = {
     tokens: 'size',
     token_count: 'size',
   },
+  // a conversation
+  web_chat: {
+    json: 'size',
+    json_bytes: 'u32',
+    now_s: 'u32',
+    parse_special: 'u32',
+    prefix: 'size',
+    prefix_bytes: 'u32',
+  },
   // for web_media_tokenize
   web_media_prompt: {
-    text: 'size', // a text, or the JSON of a conversation
+    chat: 'size', // a web_chat; 0: a text
+    text: 'size',
     text_bytes: 'u32',
-    is_chat: 'u32',
-    parse_special: 'u32',
     marker: 'size',
     marker_bytes: 'u32',
     media: 'size',
@@ -206,6 +219,11 @@ export const constants = {
   WICK_EVENT_PREFILL: 2,
   WICK_EVENT_DONE: 3,
   WICK_EVENT_LOGITS: 4,
+  WICK_EVENT_CONTENT: 5,
+  WICK_EVENT_REASONING: 6,
+  WICK_EVENT_CALL: 7,
+  WICK_EVENT_ARGUMENTS: 8,
+  WICK_EVENT_CALL_BROKEN: 10,
   WICK_FINISH_STOP: 1,
   WICK_FINISH_LENGTH: 2,
   WICK_FINISH_ABORT: 3,
@@ -216,7 +234,6 @@ export const constants = {
   WICK_GRAMMAR_JSON_SCHEMA: 2,
   WICK_GRAMMAR_REGEX: 3,
   WICK_GRAMMAR_CHOICE: 4,
-  WICK_GRAMMAR_TOOLS: 5,
   WICK_KV_F16: 0,
   WICK_KV_F32: 1,
   WICK_KV_Q8: 2,

@@ -28,7 +28,7 @@ static void check(wick_status status, const wick_error *error) {
   exit(1);
 }
 
-// Prints the answer while it comes, and adds it to the conversation.
+// Prints the answer while it is written, and adds it to the conversation: without the reasoning.
 static void answer(wick_engine *engine) {
   wick_step_result result;
   do {
@@ -37,6 +37,7 @@ static void answer(wick_engine *engine) {
     const uint8_t *events = wick_events_take(engine, &size_bytes);
     const wick_event *event = NULL;
     while ((event = wick_event_next(events, size_bytes, event)) != NULL) {
+      if (event->kind != WICK_EVENT_CONTENT) continue;
       fwrite(wick_event_text(event), 1, event->text_bytes, stdout);
       add(wick_event_text(event), event->text_bytes, true);
     }
@@ -50,13 +51,11 @@ static void ask(wick_engine *engine, const char *question) {
   add_json("{\"role\":\"user\",\"content\":\""), add(question, strlen(question), true);
   add_json("\"}]}");
 
-  wick_chat chat;
-  wick_chat_default(&chat);
-  chat.json = chat_json, chat.json_bytes = chat_bytes;
+  const wick_conversation conversation = {.chat = {.json = chat_json, .json_bytes = chat_bytes}};
   wick_request request;
   wick_request_default(&request);
+  request.conversation = &conversation;
   request.max_tokens = 256;
-  check(wick_chat_tokenize(engine, &chat, &request.tokens, &request.token_count, &error), &error);
   uint32_t id;
   check(wick_request_submit(engine, &request, &id, &error), &error);
 

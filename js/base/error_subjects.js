@@ -4,7 +4,7 @@
 import { subjects } from './option_table.js';
 
 /**
- * Adds the option's name to the engine's message, which has the name in C. The message keeps both names, because
+ * Adds the option's name to the engine's message, which has the name in C or none. The message keeps both names, because
  * chat.completions uses those of C. Example: "top_p is 2" becomes "top_p is 2 (option topP)".
  * @param {string} message
  * @param {number} number of the error's subject
@@ -12,7 +12,8 @@ import { subjects } from './option_table.js';
  */
 export function nameOption(message, number) {
   const [subject = 'none', option] = subjects[number] ?? [];
-  if (option === undefined || option === subject) return message;
+  const isNamed = option === undefined || (option === subject && message.includes(option));
+  if (isNamed) return message;
   return `${message} (${option.includes(',') ? 'options' : 'option'} ${option})`;
 }
 
@@ -20,3 +21,6 @@ export function nameOption(message, number) {
 export function optionOf(number) {
   return subjects[number]?.[1];
 }
+
+/** @param {number} number of a subject @returns {string} */
+export const subjectName = (number) => subjects[number]?.[0] ?? 'none';

@@ -227,4 +227,7 @@ export const subjects = [
   ['adapters', 'adapters'],
   ['tables', 'tables'],
   ['dry_allowed_length', 'dryAllowedLength'],
+  ['template'],
+  ['tools', 'tools'],
+  ['tool_choice', 'tool_choice'],
 ];

@@ -185,7 +185,7 @@ export class EdgeConnection {
     if (this.#end) return;
     this.#end = new WickError('CLOSED', 'engine: closed');
     this.#mail.clear();
-    this.#served.requests.closeReplies();
+    this.#served.requests.close();
     this.#native.destroy();
   }
 }

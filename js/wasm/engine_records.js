@@ -86,8 +86,8 @@ const GRAMMAR_STEPS = 30e6;
  * @property {boolean} [asksHost] before each token the logits are requested
  * @property {number} [thinkingBudgetTokens] at most this many tokens of reasoning; -1 or left out:
  * any number
- * @property {string} [reasoningEnding] the text that decides: the beginning of the reply, or the prompt
- * @property {{tools: string, ending: string} | undefined} [reply] how the reply to a conversation is read
+ * @property {string} [reasoningEnding] the text that decides, of a prompt
+ * @property {NativeConversation} [conversation] in place of a prompt, which may be its tokens
  * @property {number} [session] the text continues this session and is added to it
  * @property {boolean} [prefillOnly] nothing is sampled
  * @property {[first: number, last: number] | undefined} [drop] tokens to drop from the session when all of it is read
@@ -96,13 +96,32 @@ const GRAMMAR_STEPS = 30e6;
  * @property {boolean | 'always'} speculation whether tokens are proposed and checked (speculative decoding)
  * @property {string} [salt] prefixes are shared only between requests with the same salt; '' or left out: none
  * @property {number[]} [forced] these tokens come out in place of sampled ones
- * @property {{kind: number, text: string, begun?: string | Uint8Array, isOptional?: boolean, isOfTools?: boolean, isWhole?: boolean} | undefined} [grammar]
+ * @property {{kind: number, text: string, begun?: string | Uint8Array, isWhole?: boolean} | undefined} [grammar]
  *   wick_grammar; `begun`: how its text begins in the prompt already; `isWhole`: of the whole reply to a conversation, with its reasoning and calls
  * @property {number} [completions] number of completions; the prompt is read once for all
  * @property {import('./adapter_table.js').AdapterUse[]} [adapters]
  */
 
+/**
+ * A conversation: the JSON that its template looks at, the local time, how the reply begins, and OpenAI's tool_choice as
+ * JSON where there are tools that may be called.
+ * @typedef {{json: string, nowS: number, parseSpecial?: boolean, prefix?: string | undefined}} NativeChat
+ * @typedef {NativeChat & {toolChoice?: string | undefined, oneCall?: boolean}} NativeConversation
+ */
+
 /** @typedef {import('./adapter_table.js').AdapterTable} AdapterTable */
+
+/**
+ * @param {Float64Array} words of a record
+ * @param {number} field gets the text's address, the next one its bytes
+ * @param {string | Uint8Array | undefined} text
+ * @param {Passed} passed
+ */
+export function putText(words, field, text, passed) {
+  const { address, sizeBytes } = passed.text(text ?? '');
+  words[field] = address;
+  words[field + 1] = sizeBytes;
+}
 
 /** @param {NativeConfig} config @param {Passed} passed @returns {Float64Array} a web_config */
 export function configWords(config, passed) {
@@ -129,9 +148,7 @@ export function configWords(config, passed) {
   words[layout.CONFIG_MEDIA_LIKE_LLAMA_CPP] = Number(config.mediaLikeLlamaCpp ?? false);
   words[layout.CONFIG_TABLES] = tablePlaces[config.tables ?? 'inside'];
   if (config.preTokenizer) {
-    const name = passed.text(config.preTokenizer);
-    words[layout.CONFIG_PRE_TOKENIZER] = name.address;
-    words[layout.CONFIG_PRE_TOKENIZER_BYTES] = name.sizeBytes;
+    putText(words, layout.CONFIG_PRE_TOKENIZER, config.preTokenizer, passed);
   }
   return words;
 }
@@ -168,26 +185,41 @@ export function requestWords(request, passed, adapters) {
     words[layout.REQUEST_FORCED_COUNT] = forced.length;
   }
   if (thinkingBudgetTokens >= 0) {
-    const { address, sizeBytes } = passed.text(request.reasoningEnding ?? '');
     words[layout.REQUEST_LIMITS_REASONING] = 1;
     words[layout.REQUEST_REASONING_TOKENS] = thinkingBudgetTokens;
-    words[layout.REQUEST_REASONING_ENDING] = address;
-    words[layout.REQUEST_REASONING_ENDING_BYTES] = sizeBytes;
+    putText(words, layout.REQUEST_REASONING_ENDING, request.reasoningEnding, passed);
   }
+  if (request.conversation) passConversation(words, request, passed);
   if (request.adapters?.length) {
     words[layout.REQUEST_ADAPTERS] = adapters.pass(request.adapters, passed);
     words[layout.REQUEST_ADAPTER_COUNT] = request.adapters.length;
   }
   if (grammar) {
-    const { address, sizeBytes } = passed.text(grammar.text);
     words[layout.REQUEST_GRAMMAR_KIND] = grammar.kind;
-    words[layout.REQUEST_GRAMMAR] = address;
-    words[layout.REQUEST_GRAMMAR_BYTES] = sizeBytes;
-    const begun = passed.text(grammar.begun ?? '');
-    words[layout.REQUEST_GRAMMAR_BEGUN] = begun.address;
-    words[layout.REQUEST_GRAMMAR_BEGUN_BYTES] = begun.sizeBytes;
+    putText(words, layout.REQUEST_GRAMMAR, grammar.text, passed);
+    putText(words, layout.REQUEST_GRAMMAR_BEGUN, grammar.begun, passed);
   }
   return words;
+}
+
+/** @param {NativeChat} chat @param {Passed} passed @returns {number} the address of a web_chat */
+export function passChat({ json, nowS, parseSpecial, prefix }, passed) {
+  const words = new Float64Array(layout.CHAT_FIELDS);
+  putText(words, layout.CHAT_JSON, json, passed);
+  putText(words, layout.CHAT_PREFIX, prefix, passed);
+  words[layout.CHAT_NOW_S] = nowS;
+  words[layout.CHAT_PARSE_SPECIAL] = Number(parseSpecial ?? false);
+  return passed.record(words, layout.CHAT_KINDS);
+}
+
+/** @param {Float64Array} words @param {NativeRequest} request @param {Passed} passed */
+function passConversation(words, { conversation, grammar }, passed) {
+  const { toolChoice, oneCall, ...chat } = /** @type {NativeConversation} */ (conversation);
+  words[layout.REQUEST_CHAT] = passChat(chat, passed);
+  // the template may have variables named tools and tool_choice
+  putText(words, layout.REQUEST_TOOL_CHOICE, toolChoice ?? '"none"', passed);
+  words[layout.REQUEST_ONE_CALL] = Number(oneCall ?? false);
+  words[layout.REQUEST_IS_GRAMMAR_WHOLE] = Number(grammar?.isWhole ?? false);
 }
 
 /** The names of poolings, in the order of wick_pooling. */
@@ -238,31 +270,20 @@ function passEmbedded(item, text, passed) {
     return;
   }
   const [first, second] = /** @type {string[]} */ (typeof text === 'string' ? [text] : text);
-  const { address, sizeBytes } = passed.text(first);
-  item[layout.EMBED_TEXT_TEXT] = address;
-  item[layout.EMBED_TEXT_TEXT_BYTES] = sizeBytes;
-  if (second === undefined) return;
-  const document = passed.text(second);
-  item[layout.EMBED_TEXT_DOCUMENT] = document.address;
-  item[layout.EMBED_TEXT_DOCUMENT_BYTES] = document.sizeBytes;
+  putText(item, layout.EMBED_TEXT_TEXT, first, passed);
+  if (second !== undefined) putText(item, layout.EMBED_TEXT_DOCUMENT, second, passed);
 }
 
 /** @param {Float64Array} words @param {NativeRequest} request @param {Passed} passed */
 function passPrompt(words, { prompt, tokenizeFlags, salt }, passed) {
   if (typeof prompt === 'string') {
-    const { address, sizeBytes } = passed.text(prompt);
-    words[layout.REQUEST_TEXT] = address;
-    words[layout.REQUEST_TEXT_BYTES] = sizeBytes;
+    putText(words, layout.REQUEST_TEXT, prompt, passed);
   } else if (prompt.length > 0) {
     words[layout.REQUEST_TOKENS] = passed.ints(prompt);
     words[layout.REQUEST_TOKEN_COUNT] = prompt.length;
   }
   words[layout.REQUEST_TOKENIZE_FLAGS] = tokenizeFlags;
-  if (salt) {
-    const { address, sizeBytes } = passed.text(salt);
-    words[layout.REQUEST_SALT] = address;
-    words[layout.REQUEST_SALT_BYTES] = sizeBytes;
-  }
+  if (salt) putText(words, layout.REQUEST_SALT, salt, passed);
 }
 
 /** @param {NativeRequest} request @param {Passed} passed @returns {number} the address of a wick_sampling */

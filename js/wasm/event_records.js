@@ -2,6 +2,7 @@
 
 import {
   EVENT_BYTES,
+  EVENT_CALL,
   EVENT_DECODE_MS_AT,
   EVENT_FINISH_AT,
   EVENT_KIND_AT,
@@ -37,7 +38,8 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
  * @property {{token: number, logprob: number}[]} top
  * @property {string} text
  * @property {number} finish
- * @property {number} stop 1 + the number of the stop string that ended it, or 0
+ * @property {number} stop 1 + the number of the stop string that ended it, or 0; of a part of a call its number
+ * @property {string} id of a call that begins, whose name is the text
  * @property {number} status
  * @property {number} subject
  * @property {number} tokensPrompt
@@ -74,14 +76,18 @@ function decodeEvent(bytes, view, at) {
     top.push({ token, logprob: view.getFloat32(pair + TOP_LOGPROB_AT, true) });
   }
   const text = at + EVENT_BYTES + topCount * TOP_BYTES;
+  const end = text + u32(EVENT_TEXT_BYTES_AT);
+  const finish = view.getUint16(at + EVENT_FINISH_AT, true);
+  const textEnd = u32(EVENT_KIND_AT) === EVENT_CALL ? text + finish : end;
   return {
     request: u32(EVENT_REQUEST_AT),
     kind: u32(EVENT_KIND_AT),
     token: view.getInt32(at + EVENT_TOKEN_AT, true),
     logprob: view.getFloat32(at + EVENT_LOGPROB_AT, true),
     top,
-    text: decoder.decode(bytes.subarray(text, text + u32(EVENT_TEXT_BYTES_AT))),
-    finish: view.getUint16(at + EVENT_FINISH_AT, true),
+    text: decoder.decode(bytes.subarray(text, textEnd)),
+    id: decoder.decode(bytes.subarray(textEnd, end)),
+    finish,
     stop: view.getUint16(at + EVENT_STOP_AT, true),
     status: view.getUint16(at + EVENT_STATUS_AT, true),
     subject: view.getUint16(at + EVENT_SUBJECT_AT, true),

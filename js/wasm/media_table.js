@@ -1,6 +1,7 @@
 // js/wasm/media_table.js — images and recordings of an engine: the calls into the module of media, which is loaded with the
 // first mmproj file.
 
+import { passChat, putText } from './engine_records.js';
 import {
   ARRAY_ADDRESS,
   ARRAY_COUNT,
@@ -8,16 +9,13 @@ import {
   MEDIA_ID,
   MEDIA_IS_READY,
   MEDIA_MACS,
+  MEDIA_PROMPT_CHAT,
   MEDIA_PROMPT_FIELDS,
-  MEDIA_PROMPT_IS_CHAT,
   MEDIA_PROMPT_KINDS,
   MEDIA_PROMPT_MARKER,
-  MEDIA_PROMPT_MARKER_BYTES,
   MEDIA_PROMPT_MEDIA,
   MEDIA_PROMPT_MEDIA_COUNT,
-  MEDIA_PROMPT_PARSE_SPECIAL,
   MEDIA_PROMPT_TEXT,
-  MEDIA_PROMPT_TEXT_BYTES,
   MEDIA_ROWS,
   MEDIA_TILES,
   MEDIA_TOKENS,
@@ -107,25 +105,22 @@ export class MediaTable {
   }
 
   /**
-   * @param {{text: string, isChat: boolean, parseSpecial: boolean, nowS: number}} prompt a text, or the JSON of a conversation
+   * @param {string | import('./engine_records.js').NativeChat} prompt a text, or a conversation
    * @param {string} marker stands for each of `media` in its texts
    * @param {number[]} media
    * @returns {Int32Array} tokens, with those of rows
    */
-  tokenize({ text, isChat, parseSpecial, nowS }, marker, media) {
+  tokenize(prompt, marker, media) {
     return this.#engine.pass((passed) => {
       const words = new Float64Array(MEDIA_PROMPT_FIELDS);
-      const [whole, mark] = [passed.text(text), passed.text(marker)];
-      words[MEDIA_PROMPT_TEXT] = whole.address;
-      words[MEDIA_PROMPT_TEXT_BYTES] = whole.sizeBytes;
-      words[MEDIA_PROMPT_IS_CHAT] = Number(isChat);
-      words[MEDIA_PROMPT_PARSE_SPECIAL] = Number(parseSpecial);
-      words[MEDIA_PROMPT_MARKER] = mark.address;
-      words[MEDIA_PROMPT_MARKER_BYTES] = mark.sizeBytes;
+      const isText = typeof prompt === 'string';
+      words[MEDIA_PROMPT_CHAT] = isText ? 0 : passChat(prompt, passed);
+      putText(words, MEDIA_PROMPT_TEXT, isText ? prompt : '', passed);
+      putText(words, MEDIA_PROMPT_MARKER, marker, passed);
       words[MEDIA_PROMPT_MEDIA] = passed.ints(media);
       words[MEDIA_PROMPT_MEDIA_COUNT] = media.length;
       const record = passed.record(words, MEDIA_PROMPT_KINDS);
-      this.#engine.check(this.#engine.run('media_tokenize', record, nowS));
+      this.#engine.check(this.#engine.run('media_tokenize', record));
       const { number, ints } = this.#engine;
       return ints(number(ARRAY_ADDRESS), number(ARRAY_COUNT));
     });

@@ -1,10 +1,10 @@
 // js/wasm/native_engine.js — web/exports.c with JavaScript's types: one engine in one instance of the module.
 // js/wasm/heap.js reads and writes the memory, js/wasm/engine_records.js fills the records.
 
-import { nameOption, optionOf } from '../base/error_subjects.js';
+import { nameOption, optionOf, subjectName } from '../base/error_subjects.js';
 import { codeOfStatus, WickError } from '../base/errors.js';
 import { AdapterTable } from './adapter_table.js';
-import { configWords, embedWords, kvTypes, requestWords } from './engine_records.js';
+import { configWords, embedWords, kvTypes, passChat, requestWords } from './engine_records.js';
 import { decodeEvents } from './event_records.js';
 import { Heap, Passed, unsigned } from './heap.js';
 import {
@@ -54,7 +54,6 @@ const TEXT_SLACK_BYTES = 64;
 
 /** @typedef {import('./engine_records.js').NativeConfig} NativeConfig */
 /** @typedef {import('./engine_records.js').NativeRequest} NativeRequest */
-/** @typedef {import('./engine_records.js').Delta} Delta */
 /** @typedef {import('./engine_records.js').KvType} KvType */
 /** @typedef {WebAssembly.Module | (() => Promise<WebAssembly.Module>)} PartSource a module, or what loads it */
 /** @typedef {{grammar: ModulePart, extras: ModulePart, media: ModulePart}} Parts */
@@ -419,84 +418,28 @@ export class NativeEngine {
     });
   }
 
-  /** @param {string} json the template's variables @param {number} nowS local time @returns {string} */
-  renderChat(json, nowS) {
+  /** @param {import('./engine_records.js').NativeChat} chat @returns {string} */
+  renderChat(chat) {
     return this.#with((passed) => {
-      const { address, sizeBytes } = passed.text(json);
-      this.#check(this.#exports.chat_render(this.#engine, address, sizeBytes, nowS));
+      this.#check(this.#exports.chat_render(this.#engine, passChat(chat, passed)));
       return this.#heap.readText(this.#heap.number(ARRAY_ADDRESS), this.#heap.number(ARRAY_COUNT));
     });
   }
 
-  /**
-   * @param {string} json the template's variables
-   * @param {number} nowS local time
-   * @param {boolean} parseSpecial allow control tokens in the messages
-   * @returns {Int32Array}
-   */
-  tokenizeChat(json, nowS, parseSpecial) {
+  /** @param {import('./engine_records.js').NativeChat} chat @returns {Int32Array} */
+  tokenizeChat(chat) {
     return this.#with((passed) => {
-      const { address, sizeBytes } = passed.text(json);
-      const flag = Number(parseSpecial);
-      this.#check(this.#exports.chat_tokenize(this.#engine, address, sizeBytes, nowS, flag));
+      this.#check(this.#exports.chat_tokenize(this.#engine, passChat(chat, passed)));
       return this.#heap.readInts(this.#heap.number(ARRAY_ADDRESS), this.#heap.number(ARRAY_COUNT));
-    });
-  }
-
-  // ---- replies ----
-
-  /**
-   * @returns {{text: string, hasReasoning: boolean, needsSpecial: boolean}} where the reply to the conversation that was
-   *   tokenized last begins, whether the template knows marks of reasoning, and whether they are control tokens
-   */
-  chatEnding() {
-    const flags = this.#exports.chat_ending(this.#engine);
-    const [hasReasoning, needsSpecial] = [(flags & 1) !== 0, (flags & 2) !== 0];
-    const [address, count] = [this.#heap.number(ARRAY_ADDRESS), this.#heap.number(ARRAY_COUNT)];
-    return { text: this.#heap.readText(address, count), hasReasoning, needsSpecial };
-  }
-
-  /** @param {string} tools JSON; empty: none @param {string} ending @returns {number} to be closed with closeReply */
-  openReply(tools, ending) {
-    return this.#with((passed) => {
-      const [list, end] = [passed.text(tools), passed.text(ending)];
-      const reply = this.#exports.reply_create(
-        this.#engine,
-        ...[list.address, list.sizeBytes, end.address, end.sizeBytes],
-      );
-      if (reply !== 0) return unsigned(reply);
-      const error = this.#lastError();
-      // of the tools, not of the prompt
-      throw error.code === 'FULL' ? new WickError('ARG', error.message, error.cause) : error;
-    });
-  }
-
-  /** @param {number} reply */
-  closeReply(reply) {
-    this.#exports.reply_destroy(reply);
-  }
-
-  /**
-   * @param {number} reply
-   * @param {string} text a further piece
-   * @param {boolean} isLast
-   * @returns {{deltas: Delta[], error: WickError | undefined}} OpenAI's deltas, those before an error too
-   */
-  readReply(reply, text, isLast) {
-    return this.#with((passed) => {
-      const { address, sizeBytes } = passed.text(text);
-      const status = this.#exports.reply_read(reply, address, sizeBytes, Number(isLast));
-      const error = status === 0 ? undefined : this.#lastError();
-      const [at, count] = [this.#heap.number(ARRAY_ADDRESS), this.#heap.number(ARRAY_COUNT)];
-      return { deltas: JSON.parse(this.#heap.readText(at, count)), error };
     });
   }
 
   // ---- requests ----
 
   /** @param {NativeRequest} request @returns {boolean} whether the second module must be loaded before it is submitted */
-  lacks({ grammar, healing }) {
-    return (grammar !== undefined || healing === true) && this.parts.grammar.isLacking();
+  lacks({ grammar, healing, conversation }) {
+    const isLimited = grammar !== undefined || healing === true || conversation?.toolChoice;
+    return Boolean(isLimited) && this.parts.grammar.isLacking();
   }
 
   /** @returns {Promise<void>} settles when no request lacks anything */
@@ -509,11 +452,12 @@ export class NativeEngine {
    * @param {NativeRequest} request
    * @returns {boolean} whether that is done, so that `submit` takes no longer than without a grammar
    */
-  prepareGrammar({ grammar }) {
-    if (!grammar) return true;
+  prepareGrammar(request) {
+    if (!request.grammar && !request.conversation?.toolChoice) return true;
     return this.#with((passed) => {
-      const { address, sizeBytes } = passed.text(grammar.text);
-      return this.#exports.grammar_prepare(this.#engine, grammar.kind, address, sizeBytes) !== 0;
+      const words = requestWords(request, passed, this.adapters);
+      const record = passed.record(words, REQUEST_KINDS);
+      return this.#exports.request_prepare(this.#engine, record) !== 0;
     });
   }
 
@@ -713,8 +657,11 @@ function errorOf(heap, context) {
   const code = codeOfStatus(status);
   const told = nameOption(message, subject);
   const text = context ? `${context}: ${told}` : told;
-  const option = optionOf(subject);
-  return new WickError(code, text, { status: `WICK_E_${code}`, offset, option, numbers });
+  const [option, about] = [optionOf(subject), subjectName(subject)];
+  return new WickError(code, text, {
+    status: `WICK_E_${code}`,
+    ...{ offset, option, numbers, subject: about },
+  });
 }
 
 /**

@@ -2,15 +2,14 @@
 // option chatTemplate. The engine renders it (src/template/), with limits on time and memory.
 
 import { WickError } from '../base/errors.js';
-import { TOKENIZE_PARSE_SPECIAL } from '../wasm/layout.js';
 
 /** @typedef {import('../connection/messages.js').PlainMessage} PlainMessage */
 /** @typedef {Extract<import('../connection/messages.js').Input, {messages: any}>} Conversation */
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
+/** @typedef {import('../wasm/engine_records.js').NativeChat} NativeChat */
 
 export class ChatTemplate {
   #native;
-  #isGiven;
 
   /**
    * @param {NativeEngine} native
@@ -18,7 +17,6 @@ export class ChatTemplate {
    */
   constructor(native, source) {
     this.#native = native;
-    this.#isGiven = Boolean(source);
     if (source !== undefined) this.#inWords(() => native.setChatTemplate(source));
   }
 
@@ -29,7 +27,26 @@ export class ChatTemplate {
    */
   render(messages, variables) {
     const json = JSON.stringify({ ...variables, messages });
-    return this.#inWords(() => this.#native.renderChat(json, localSeconds()));
+    return this.#inWords(() => this.#native.renderChat({ json, nowS: localSeconds() }));
+  }
+
+  /**
+   * A conversation as the engine renders it. Contents with media are texts with markers, or lists of parts if the template
+   * writes no text of others (SmolVLM's).
+   * @param {Conversation} input
+   * @param {number[]} [media] numbers of the images and recordings whose markers are in the messages
+   * @returns {NativeChat}
+   */
+  chatOf(input, media) {
+    const { messages, variables, parseSpecial, tools, prefix, marker = '' } = input;
+    const seen = tools ? { ...variables, tools } : variables;
+    const how = { nowS: localSeconds(), parseSpecial: parseSpecial === true, prefix };
+    if (!media) return { json: JSON.stringify({ ...seen, messages }), ...how };
+    const [plain, listed] = [asTexts, asLists].map((form) =>
+      JSON.stringify({ ...seen, messages: messages.map((message) => form(message, marker)) }),
+    );
+    const text = this.#inWords(() => this.#native.renderChat({ json: plain, ...how }));
+    return { json: text.split(marker).length - 1 === media.length ? plain : listed, ...how };
   }
 
   /**
@@ -37,52 +54,15 @@ export class ChatTemplate {
    * `parseSpecial` says that they are control tokens, too.
    * @param {Conversation} input
    * @param {number[]} [media] numbers of the images and recordings whose markers are in the messages
+   * @param {NativeChat} [chat] of the input
    * @returns {Int32Array}
    */
-  prompt(input, media) {
-    const { messages, variables, parseSpecial, tools, prefix } = input;
-    const seen = tools ? { ...variables, tools } : variables;
-    const flag = parseSpecial === true;
-    const nowS = localSeconds();
-    const prompt = this.#inWords(() => {
-      if (media) return this.#withMedia(input, seen, media, flag, nowS);
-      return this.#native.tokenizeChat(JSON.stringify({ ...seen, messages }), nowS, flag);
-    });
-    if (!prefix) return prompt;
-    const header = headerOf(this.#native.chatEnding().text);
-    const begun = this.#native.tokenize(header, TOKENIZE_PARSE_SPECIAL);
-    return Int32Array.of(...prompt, ...begun, ...this.#tokensBehind(prefix, flag));
-  }
-
-  /**
-   * Contents are texts with markers, or lists of parts if the template writes no text of others (SmolVLM's).
-   * @param {Conversation} input
-   * @param {Record<string, unknown>} variables
-   * @param {number[]} media
-   * @param {boolean} parseSpecial
-   * @param {number} nowS
-   */
-  #withMedia({ messages, marker = '' }, variables, media, parseSpecial, nowS) {
-    const [plain, listed] = [asTexts, asLists].map((form) =>
-      JSON.stringify({ ...variables, messages: messages.map((message) => form(message, marker)) }),
+  prompt(input, media, chat = this.chatOf(input, media)) {
+    return this.#inWords(() =>
+      media
+        ? this.#native.media.tokenize(chat, input.marker ?? '', media)
+        : this.#native.tokenizeChat(chat),
     );
-    const written = this.#native.renderChat(plain, nowS).split(marker).length - 1;
-    const text = written === media.length ? plain : listed;
-    return this.#native.media.tokenize({ text, isChat: true, parseSpecial, nowS }, marker, media);
-  }
-
-  /**
-   * The tokens of a text that follows another: some tokenizers put a space before a text that is
-   * alone.
-   * @param {string} text
-   * @param {boolean} parseSpecial
-   */
-  #tokensBehind(text, parseSpecial) {
-    const flags = parseSpecial ? TOKENIZE_PARSE_SPECIAL : 0;
-    const line = this.#native.tokenize('\n', flags);
-    const both = this.#native.tokenize(`\n${text}`, flags);
-    const isWhole = line.every((token, index) => token === both[index]);
-    return isWhole ? both.subarray(line.length) : this.#native.tokenize(text, flags);
   }
 
   /** @template T @param {() => T} action @returns {T} */
@@ -90,15 +70,8 @@ export class ChatTemplate {
     try {
       return action();
     } catch (error) {
-      if (!(error instanceof WickError) || otherCodes.includes(error.code)) throw error;
-      if (error.code === 'NODATA' && !this.#hasTemplate()) throw noTemplate();
-      const words = error.message.replace(/^the/, 'The');
-      throw new WickError('TEMPLATE', words, error);
+      throw inTemplateWords(error);
     }
-  }
-
-  #hasTemplate() {
-    return this.#isGiven || (this.#native.info().chat_template ?? undefined) !== undefined;
   }
 }
 
@@ -123,24 +96,19 @@ function asLists(message) {
   return /** @type {any} */ ({ ...message, content: [...parts, { type: 'none' }] });
 }
 
-/**
- * The header that the beginning of an answer needs: gpt-oss writes messages with channels.
- * @param {string} ending of a prompt
- */
-const headerOf = (ending) =>
-  ending.endsWith('<|start|>assistant') ? '<|channel|>final<|message|>' : '';
-
-/** @param {Conversation} input @param {string} ending of its prompt @returns {string} how the reply begins */
-export const prefixOf = ({ prefix }, ending) => (prefix ? headerOf(ending) + prefix : '');
-
 /** @returns {number} the local time since 1970, for templates that write a date */
 function localSeconds() {
   const now = new Date();
   return Math.floor(now.getTime() / 1000) - now.getTimezoneOffset() * 60;
 }
 
-/** Failures that are not the template's. */
-const otherCodes = ['NOMEM', 'INTERNAL'];
+/** @param {unknown} error @returns {unknown} one of the engine about the template, as the page has it */
+export function inTemplateWords(error) {
+  if (!(error instanceof WickError) || error.code === 'NOMEM') return error;
+  if (/** @type {any} */ (error.cause)?.subject !== 'template') return error;
+  if (error.code === 'NODATA') return noTemplate();
+  return new WickError('TEMPLATE', error.message.replace(/^the/, 'The'), error);
+}
 
 function noTemplate() {
   return new WickError(

@@ -372,7 +372,7 @@ export class EngineWorker {
   /** Helpers wait within the module. They must leave it before every host can terminate them. */
   async #close() {
     this.#isClosed = true;
-    this.#requests?.closeReplies();
+    this.#requests?.close();
     this.#native?.destroy();
     await this.#swap?.close();
     this.#closeRows();

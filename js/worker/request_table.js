@@ -6,21 +6,26 @@ import { nameOption, optionOf } from '../base/error_subjects.js';
 import { codeOfStatus, refusalOf, toPlainError, WickError } from '../base/errors.js';
 import { takeTurn } from '../base/take_turn.js';
 import {
+  EVENT_ARGUMENTS,
+  EVENT_CALL,
+  EVENT_CALL_BROKEN,
+  EVENT_CONTENT,
   EVENT_DONE,
   EVENT_LOGITS,
   EVENT_PREFILL,
+  EVENT_REASONING,
   EVENT_TOKEN,
   FINISH_ERROR,
   REQUESTS_MAX,
 } from '../wasm/layout.js';
-import { submitReply } from './reply_grammar.js';
-import { ReplyReader } from './reply_reader.js';
+import { inTemplateWords } from './chat_template.js';
 import { precedes, WaitingRequests } from './waiting_requests.js';
 
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
 /** @typedef {import('../wasm/engine_records.js').NativeRequest} NativeRequest */
 /** @typedef {import('../wasm/event_records.js').EngineEvent} EngineEvent */
 /** @typedef {import('../connection/messages.js').Output} Output */
+/** @typedef {import('../connection/messages.js').Delta} Delta */
 
 /**
  * A request is submitted when fewer than this many requests of the engine precede it; those that rest do not count.
@@ -38,7 +43,9 @@ const finishes = /** @type {const} */ (['stop', 'stop', 'length', 'abort']);
  * One completion of a request.
  * @typedef {import('./waiting_requests.js').Place & {id: number, request: NativeRequest,
  *   wantsTokens: boolean, number: number, unread: number, isResting: boolean,
- *   isAsking: boolean, isCancelled: boolean, hasSpoken: boolean, reply: ReplyReader | undefined}} Entry
+ *   isAsking: boolean, isCancelled: boolean, hasSpoken: boolean, deltas: Delta[],
+ *   broken: Pick<Delta, 'callsWhole'> | undefined}} Entry
+ * `deltas` are the parts of a reply whose piece is still to come; after a broken call `broken` is with its content.
  */
 
 export class RequestTable {
@@ -115,7 +122,8 @@ export class RequestTable {
       isAsking: false,
       isCancelled: false,
       hasSpoken: false,
-      reply: undefined,
+      deltas: [],
+      broken: undefined,
     }));
     if (this.#mustHold(request)) return this.#hold(entries);
     this.#waiting.add(entries);
@@ -236,15 +244,7 @@ export class RequestTable {
 
   /** @param {Entry[]} entries */
   #submit(entries) {
-    const { reply } = entries[0].request;
-    let first = 0;
-    try {
-      for (const entry of reply ? entries : []) entry.reply = new ReplyReader(this.#native, reply);
-      first = submitReply(this.#native, entries[0].request);
-    } catch (error) {
-      for (const { reply } of entries) reply?.close();
-      throw error;
-    }
+    const first = this.#native.submit(entries[0].request);
     for (const [index, entry] of entries.entries()) {
       entry.number = first + index;
       this.#submitted.set(entry.number, entry);
@@ -361,42 +361,38 @@ export class RequestTable {
       this.#isUrgent = true;
       this.#resting -= Number(entry.isResting);
       this.#addDone(event, entry, output);
-      entry.reply?.close();
+    } else {
+      addPart(event, entry);
     }
   }
 
   /**
-   * The kind of a piece of a reply.
+   * Adds the parts of a piece of a reply.
    * @param {Entry} entry
    * @param {Output} output
-   * @param {string} text
-   * @param {'stop' | 'length' | 'abort'} [finish] of the last piece
+   * @param {EngineEvent} event that ends the piece
    * @returns {boolean} whether it brought anything
    */
-  #read(entry, output, text, finish) {
-    if (!entry.reply) return text !== '';
-    const { deltas, error } = entry.reply.read(text, finish);
-    if (error) {
-      output.error = toPlainError(error);
-      this.cancel(entry.id);
-    }
-    if (finish && text === '' && deltas.length === 0) return false;
+  #addParts(entry, output, { kind, text }) {
+    const { deltas } = entry;
+    entry.deltas = [];
+    if (!entry.request.conversation) return text !== '';
+    if (kind === EVENT_DONE && text === '' && deltas.length === 0) return false;
     output.deltas ??= [];
     output.deltas.push(deltas);
     return true;
   }
 
-  /** Frees the memory of replies as the engine ends. */
-  closeReplies() {
+  /** The engine ends. */
+  close() {
     this.#held.clear();
-    for (const { reply } of this.#submitted.values()) reply?.close();
   }
 
   /** @param {EngineEvent} event @param {Entry} entry @param {Output} output */
   #addToken(event, entry, output) {
     if (event.text === '' && !entry.wantsTokens) return;
     output.texts.push(event.text);
-    this.#read(entry, output, event.text);
+    this.#addParts(entry, output, event);
     this.#isUrgent ||= !entry.hasSpoken;
     entry.hasSpoken = true;
     this.#count(entry, 1);
@@ -420,7 +416,7 @@ export class RequestTable {
       return;
     }
     // text that was held back because it could be the beginning of a stop string
-    if (this.#read(entry, output, event.text, finishes[event.finish])) {
+    if (this.#addParts(entry, output, event)) {
       output.texts.push(event.text);
       if (entry.wantsTokens) output.tokens.push({ token: -1, text: '', bytes: [], top: [] });
     }
@@ -456,10 +452,26 @@ export function emptyOutput(id) {
   };
 }
 
-/** @param {WickError} error FULL means the grammar or the prompt, as the engine's queue is never full @returns {WickError} */
-function inWords(error) {
+/** @param {EngineEvent} event a part of a reply @param {Entry} entry */
+function addPart({ kind, text, id, stop: index }, entry) {
+  const { deltas, broken } = entry;
+  if (kind === EVENT_CONTENT) deltas.push({ content: text, ...broken });
+  if (kind === EVENT_REASONING) deltas.push({ reasoning_content: text });
+  if (kind === EVENT_CALL_BROKEN) entry.broken = { callsWhole: index };
+  if (kind === EVENT_ARGUMENTS) {
+    deltas.push({ tool_calls: [{ index, function: { arguments: text } }] });
+  }
+  if (kind === EVENT_CALL) {
+    const called = { name: text, arguments: '' };
+    deltas.push({ tool_calls: [{ index, id, type: 'function', function: called }] });
+  }
+}
+
+/** @param {WickError} refusal FULL means the grammar or the prompt, as the engine's queue is never full @returns {WickError} */
+function inWords(refusal) {
+  const error = /** @type {WickError} */ (inTemplateWords(refusal));
   if (error.code !== 'FULL') return error;
-  const isGrammar = /grammar/.test(/** @type {any} */ (error.cause)?.option);
+  const isGrammar = /grammar|tool/.test(/** @type {any} */ (error.cause)?.option);
   return new WickError(
     isGrammar ? 'GRAMMAR_TOO_LARGE' : 'PROMPT_TOO_LONG',
     error.message,

@@ -1,13 +1,12 @@
 // js/worker/served_engine.js — the calls that reach an engine, in a worker or in the caller's own thread: requests, whose
 // conversations become prompts here, and calls. It knows neither messages nor turns of the event loop.
 
-import { callNamed, calls, usesSession } from '../connection/calls.js';
+import { callNamed, usesSession } from '../connection/calls.js';
 import { STEP_WAIT_BYTES, TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from '../wasm/layout.js';
 import { answerCall } from './answers.js';
-import { ChatTemplate, prefixOf } from './chat_template.js';
+import { ChatTemplate } from './chat_template.js';
 import { Embedder } from './embedder.js';
 import { MediaDesk } from './media_desk.js';
-import { behindPrefix, replyWish } from './reply_grammar.js';
 import { RequestTable } from './request_table.js';
 
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
@@ -142,39 +141,28 @@ export class ServedEngine {
    * @param {import('../connection/messages.js').Settings} settings
    * @param {number[]} [media] numbers of the input's images and recordings
    */
-  #prompt(input, { session, grammar, thinkingBudgetTokens }, media) {
-    const all = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL;
+  #prompt(input, { thinkingBudgetTokens }, media) {
+    const tokenizeFlags = TOKENIZE_ADD_SPECIAL | TOKENIZE_PARSE_SPECIAL;
     if ('prompt' in input) {
       const prompt = media ? this.#tokensOf(input, media) : input.prompt;
       const isLimited = thinkingBudgetTokens !== undefined && thinkingBudgetTokens >= 0;
-      if (!isLimited) return { prompt, tokenizeFlags: all };
-      return { prompt, tokenizeFlags: all, reasoningEnding: this.#textOf(prompt) };
+      return { prompt, tokenizeFlags, ...(isLimited && { reasoningEnding: this.#textOf(prompt) }) };
     }
-    const { tools } = input;
-    const whole = this.#chat().prompt(input, media);
-    const ending = this.#native.chatEnding();
-    const prompt = session ? this.#newOf(whole, session) : whole;
-    if (!tools && !ending.hasReasoning) {
-      const held = behindPrefix(grammar, input.prefix);
-      return { prompt, tokenizeFlags: all, thinkingBudgetTokens: -1, grammar: held };
-    }
-    const text = ending.text + prefixOf(input, ending.text);
-    const wish = replyWish(input, text, grammar);
-    return {
-      prompt,
-      tokenizeFlags: all,
-      reply: wish.reply,
-      reasoningEnding: text,
-      printSpecial: tools !== undefined || ending.needsSpecial,
-      grammar: wish.grammar,
+    const { tools, toolChoice } = input;
+    const chat = this.#chat().chatOf(input, media);
+    const prompt = media ? this.#chat().prompt(input, media, chat) : '';
+    const conversation = {
+      ...chat,
+      toolChoice: tools && JSON.stringify(toolChoice?.tool_choice ?? 'auto'),
+      oneCall: toolChoice?.parallel_tool_calls === false,
     };
+    return { prompt, tokenizeFlags, conversation };
   }
 
   /** @param {import('../connection/messages.js').Input} input a text with markers @param {number[]} media */
   #tokensOf(input, media) {
     const text = 'prompt' in input ? String(input.prompt) : '';
-    const whole = { text, isChat: false, parseSpecial: true, nowS: 0 };
-    return this.#native.media.tokenize(whole, input.marker ?? '', media);
+    return this.#native.media.tokenize(text, input.marker ?? '', media);
   }
 
   /** @param {string | ArrayLike<number>} prompt */
@@ -182,25 +170,6 @@ export class ServedEngine {
     if (typeof prompt === 'string') return prompt;
     const tokens = Array.from(prompt).filter((token) => token >= 0); // those of images have no text
     return this.#native.detokenize(tokens, { whole: true, special: true });
-  }
-
-  /**
-   * Makes a session that conversation: what both begin with stays, and the rest of the session is dropped.
-   * @param {Int32Array} prompt the tokens of the conversation
-   * @param {number} session
-   * @returns {Int32Array} those that the session lacks; there is always one, whose logits the reply needs
-   */
-  #newOf(prompt, session) {
-    const native = this.#native;
-    const had = /** @type {number[]} */ (native.call(calls.sessionTokens, [session]));
-    const most = Math.min(had.length, prompt.length - 1);
-    let same = 0;
-    while (same < most && had[same] === prompt[same]) same++;
-    // an image stays whole
-    if (same < had.length && had[same] < 0) while (same > 0 && had[same - 1] < 0) same--;
-    if (prompt[same] < 0) while (same > 0 && prompt[same - 1] < 0) same--;
-    if (same < had.length) native.call(calls.truncateSession, [session, same]);
-    return prompt.subarray(same);
   }
 
   /** A cancelled request stays on its session until the next step. @param {unknown} session */

@@ -90,7 +90,10 @@ typedef enum wick_subject {
   WICK_SUBJECT_ADAPTERS = 45,
   WICK_SUBJECT_TABLES = 46,
   WICK_SUBJECT_DRY_ALLOWED_LENGTH = 47,
-  WICK_SUBJECT_COUNT = 48
+  WICK_SUBJECT_TEMPLATE = 48,
+  WICK_SUBJECT_TOOLS = 49,
+  WICK_SUBJECT_TOOL_CHOICE = 50,
+  WICK_SUBJECT_COUNT = 51
 } wick_subject;
 enum { WICK_ERROR_MESSAGE_BYTES = 256, WICK_ERROR_NUMBERS = 3 };
 #define WICK_NO_OFFSET UINT64_MAX
@@ -344,7 +347,9 @@ typedef struct wick_chat {
   bool has_now;
   bool parse_special;
   bool keeps_arguments;
-  uint64_t reserved[4];
+  const char *prefix;
+  size_t prefix_bytes;
+  uint64_t reserved[2];
 } wick_chat;
 WICK_API void wick_chat_default(wick_chat *chat);
 WICK_API wick_status wick_chat_set_template(wick_engine *engine, const char *source,
@@ -402,14 +407,6 @@ typedef struct wick_media_prompt {
 } wick_media_prompt;
 WICK_API wick_status wick_media_tokenize(wick_engine *engine, const wick_media_prompt *prompt,
                                          const int32_t **tokens, size_t *count, wick_error *error);
-typedef struct wick_reply wick_reply;
-WICK_API wick_text wick_chat_ending(wick_engine *engine, bool *has_reasoning, bool *needs_special);
-WICK_API wick_status wick_reply_create(wick_engine *engine, const char *tools, size_t tools_bytes,
-                                       const char *ending, size_t ending_bytes, wick_reply **out,
-                                       wick_error *error);
-WICK_API void wick_reply_destroy(wick_reply *reply);
-WICK_API wick_status wick_reply_read(wick_reply *reply, const char *text, size_t text_bytes,
-                                     bool is_last, wick_text *deltas, wick_error *error);
 enum {
   WICK_BIAS_MAX = 1024,
   WICK_LOGPROBS_MAX = 20,
@@ -469,8 +466,7 @@ typedef enum wick_grammar_kind {
   WICK_GRAMMAR_GBNF = 1,
   WICK_GRAMMAR_JSON_SCHEMA = 2,
   WICK_GRAMMAR_REGEX = 3,
-  WICK_GRAMMAR_CHOICE = 4,
-  WICK_GRAMMAR_TOOLS = 5
+  WICK_GRAMMAR_CHOICE = 4
 } wick_grammar_kind;
 typedef struct wick_grammar {
   wick_grammar_kind kind;
@@ -491,7 +487,14 @@ typedef struct wick_reasoning {
   size_t ending_bytes;
   uint64_t reserved[4];
 } wick_reasoning;
-WICK_API bool wick_grammar_prepare(wick_engine *engine, const wick_grammar *grammar);
+typedef struct wick_conversation {
+  wick_chat chat;
+  const char *tool_choice;
+  size_t tool_choice_bytes;
+  bool one_call;
+  bool is_grammar_whole;
+  uint64_t reserved[4];
+} wick_conversation;
 typedef struct wick_constraint wick_constraint;
 WICK_API wick_status wick_constraint_create(wick_engine *engine, const wick_grammar *grammar,
                                             wick_constraint **out, wick_error *error);
@@ -532,11 +535,13 @@ typedef struct wick_request {
   size_t forced_count;
   void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
   void *on_logits_context;
-  uint64_t reserved[16];
+  const wick_conversation *conversation;
+  uint64_t reserved[15];
 } wick_request;
 WICK_API void wick_request_default(wick_request *request);
 WICK_API wick_status wick_request_submit(wick_engine *engine, const wick_request *request,
                                          uint32_t *id, wick_error *error);
+WICK_API bool wick_request_prepare(wick_engine *engine, const wick_request *request);
 WICK_API wick_status wick_request_pause(wick_engine *engine, uint32_t id, bool is_paused);
 WICK_API wick_status wick_request_cancel(wick_engine *engine, uint32_t id);
 typedef struct wick_logits {
@@ -633,7 +638,13 @@ typedef enum wick_event_kind {
   WICK_EVENT_TOKEN = 1,
   WICK_EVENT_PREFILL = 2,
   WICK_EVENT_DONE = 3,
-  WICK_EVENT_LOGITS = 4
+  WICK_EVENT_LOGITS = 4,
+  WICK_EVENT_CONTENT = 5,
+  WICK_EVENT_REASONING = 6,
+  WICK_EVENT_CALL = 7,
+  WICK_EVENT_ARGUMENTS = 8,
+  WICK_EVENT_CALL_END = 9,
+  WICK_EVENT_CALL_BROKEN = 10
 } wick_event_kind;
 typedef enum wick_finish {
   WICK_FINISH_NONE = 0,
@@ -650,8 +661,14 @@ typedef struct wick_event {
   float logprob;
   uint32_t top_count;
   uint32_t text_bytes;
-  uint16_t finish;
-  uint16_t stop;
+  union {
+    uint16_t finish;
+    uint16_t name_bytes;
+  };
+  union {
+    uint16_t stop;
+    uint16_t call;
+  };
   uint16_t status;
   uint16_t subject;
   uint32_t tokens_prompt;

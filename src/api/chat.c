@@ -14,9 +14,13 @@ static const char CHATML[] =
 void wick_chat_default(wick_chat *chat) { *chat = (wick_chat){0}; }
 
 static void free_results(wick_engine *engine) {
-  template_text_free(&engine->memory, &engine->chat.text);
-  memory_free(&engine->memory, engine->chat.tokens);
-  engine->chat.tokens = NULL;
+  engine_chat *chat = &engine->chat;
+  template_text_free(&engine->memory, &chat->text);
+  memory_free(&engine->memory, chat->tokens);
+  memory_free(&engine->memory, chat->kept);
+  chat->tokens = NULL;
+  chat->kept = NULL;
+  chat->ending = (wick_text){"", 0};
 }
 
 void engine_free_chat(wick_engine *engine) {
@@ -29,8 +33,9 @@ void engine_free_chat(wick_engine *engine) {
 
 // The reason after words that say what it is about.
 static wick_status fail_about(wick_error *error, const char *problem, const wick_error *reason) {
-  return fail_with(error, reason->status, WICK_NO_OFFSET, "the chat template %s: %s", problem,
-                   reason->message);
+  fail_with(error, reason->status, WICK_NO_OFFSET, "the chat template %s: %s", problem,
+            reason->message);
+  return status_about(reason->status, error, WICK_SUBJECT_TEMPLATE, 0, 0);
 }
 
 static wick_status compile(wick_engine *engine, const char *source, size_t source_bytes,
@@ -82,10 +87,11 @@ wick_status wick_chat_set_template(wick_engine *engine, const char *source, size
   if (source != NULL && is_name(source, source_bytes)) {
     given = named_source(engine, source, source_bytes);
     if (given.bytes == NULL) {
-      return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-                       "the model has no chat template named '%.*s'. Pass Jinja text, 'chatml', or "
-                       "the name of one of its templates",
-                       (int)source_bytes, source);
+      fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
+                "the model has no chat template named '%.*s'. Pass Jinja text, 'chatml', or the "
+                "name of one of its templates",
+                (int)source_bytes, source);
+      return status_about(WICK_E_ARG, error, WICK_SUBJECT_TEMPLATE, 0, 0);
     }
   }
   if (source != NULL) {
@@ -130,7 +136,8 @@ static wick_status need_template(wick_engine *engine, const wick_chat *wanted, w
   chat->last = chosen;
   if (status != WICK_OK) return status;
   if (source.bytes == NULL) {
-    return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "the model has no chat template");
+    fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "the model has no chat template");
+    return status_about(WICK_E_NODATA, error, WICK_SUBJECT_TEMPLATE, 0, 0);
   }
   if (chosen->compiled == NULL) {
     status = compile(engine, source.bytes, (size_t)source.size_bytes, &chosen->compiled, error);
@@ -145,27 +152,15 @@ static wick_status need_template(wick_engine *engine, const wick_chat *wanted, w
 
 // ---- replies ----
 
-reply_format engine_reply_format(wick_engine *engine, const char *json, size_t size_bytes) {
+reply_format engine_reply_format(wick_engine *engine) {
   engine_template *of = engine->chat.last;
-  if (json != NULL || of == NULL) choose_template(engine, json, size_bytes, &of, NULL);
+  if (of == NULL) choose_template(engine, NULL, 0, &of, NULL);
   if (of->source.bytes == NULL) return reply_format_find("", 0);
   if (!of->has_format) {
     of->format = reply_format_find(of->source.bytes, (size_t)of->source.size_bytes);
     of->has_format = true;
   }
   return of->format;
-}
-
-wick_text wick_chat_ending(wick_engine *engine, bool *has_reasoning, bool *needs_special) {
-  const template_text *text = &engine->chat.text;
-  const reply_format format = engine_reply_format(engine, NULL, 0);
-  size_t from = 0;
-  for (size_t i = 0; i < text->span_count; i++) {
-    if (text->spans[i].is_content) from = (size_t)text->spans[i].end;
-  }
-  *has_reasoning = reply_format_has_reasoning(&format);
-  *needs_special = reply_format_has_control_marks(&format);
-  return (wick_text){text->bytes == NULL ? "" : text->bytes + from, text->size_bytes - from};
 }
 
 // ---- variables of the engine's own ----
@@ -190,7 +185,61 @@ static void write_own(const wick_engine *engine, json_room *text) {
 
 // ---- rendering ----
 
+static bool is_same_text(const char *a, size_t a_bytes, const char *b, size_t b_bytes) {
+  return a_bytes == b_bytes && (a_bytes == 0 || memcmp(a, b, a_bytes) == 0);
+}
+
+// A request is prepared in slices, and submitted again later if it finds no memory. The tokenizer
+// may have arrived since.
+static bool is_rendered(const wick_engine *engine, const wick_chat *wanted) {
+  const engine_chat *chat = &engine->chat;
+  const wick_chat *of = &chat->of;
+  const bool is_guarded = engine->tokenizer == NULL || chat->guarded == chat->last;
+  return chat->kept != NULL && is_guarded && of->now_s == wanted->now_s &&
+         of->has_now == wanted->has_now && of->keeps_arguments == wanted->keeps_arguments &&
+         is_same_text(of->json, of->json_bytes, wanted->json, wanted->json_bytes) &&
+         is_same_text(of->prefix, of->prefix_bytes, wanted->prefix, wanted->prefix_bytes);
+}
+
+static char *copy_text(char *to, const char *text, size_t size_bytes) {
+  if (size_bytes != 0) memcpy(to, text, size_bytes);
+  return to + size_bytes;
+}
+
+// The header that the beginning of an answer needs: gpt-oss writes messages with channels.
+static const char *header_of(const char *ending, size_t size_bytes) {
+  static const char NAMED[] = "<|start|>assistant";
+  const size_t size = sizeof NAMED - 1;
+  const bool is_named = size_bytes >= size && memcmp(ending + size_bytes - size, NAMED, size) == 0;
+  return is_named ? "<|channel|>final<|message|>" : "";
+}
+
+// Keeps how the reply begins, and what was rendered.
+static wick_status keep(wick_engine *engine, const wick_chat *wanted, wick_error *error) {
+  engine_chat *chat = &engine->chat;
+  const template_text *text = &chat->text;
+  size_t from = 0;
+  for (size_t i = 0; i < text->span_count; i++) {
+    if (text->spans[i].is_content) from = (size_t)text->spans[i].end;
+  }
+  const char *ending = text->bytes + from;
+  chat->prefix_at = text->size_bytes - from;
+  const char *header = wanted->prefix_bytes == 0 ? "" : header_of(ending, chat->prefix_at);
+  const size_t ending_bytes = chat->prefix_at + strlen(header) + wanted->prefix_bytes;
+  chat->kept = memory_alloc(&engine->memory, wanted->json_bytes + ending_bytes);
+  if (chat->kept == NULL) return memory_fail(&engine->memory, error, "a conversation");
+  char *to = copy_text(chat->kept, wanted->json, wanted->json_bytes);
+  chat->ending = (wick_text){to, ending_bytes};
+  to = copy_text(copy_text(to, ending, chat->prefix_at), header, strlen(header));
+  copy_text(to, wanted->prefix, wanted->prefix_bytes);
+  chat->of = *wanted;
+  chat->of.json = chat->kept;
+  chat->of.prefix = to;
+  return WICK_OK;
+}
+
 static wick_status render(wick_engine *engine, const wick_chat *chat, wick_error *error) {
+  if (is_rendered(engine, chat)) return WICK_OK;
   free_results(engine);
   wick_status status = need_template(engine, chat, error);
   if (status != WICK_OK) return status;
@@ -210,7 +259,8 @@ static wick_status render(wick_engine *engine, const wick_chat *chat, wick_error
   wick_error reason;
   status = template_render(engine->chat.last->compiled, &input, &engine->chat.text, &reason);
   memory_free(&engine->memory, own.bytes);
-  return status == WICK_OK ? WICK_OK : fail_about(error, "refuses these messages", &reason);
+  if (status != WICK_OK) return fail_about(error, "refuses these messages", &reason);
+  return keep(engine, chat, error);
 }
 
 wick_status wick_chat_render(wick_engine *engine, const wick_chat *chat, wick_chat_text *out,
@@ -237,6 +287,24 @@ bool engine_begins_with_bos(const wick_engine *engine) {
          memcmp(text->bytes, bos.bytes, (size_t)bos.size_bytes) == 0;
 }
 
+wick_status engine_tokenize_prefix(wick_engine *engine, const wick_chat *chat, int32_t *tokens,
+                                   size_t capacity, size_t *count, wick_error *error) {
+  const engine_chat *of = &engine->chat;
+  const uint32_t parse = TOKENIZE_CONTINUES | (uint32_t)WICK_TOKENIZE_PARSE_SPECIAL;
+  const size_t header = of->ending.size_bytes - of->prefix_at - chat->prefix_bytes;
+  size_t more;
+  *count = 0;
+  if (chat->prefix_bytes == 0) return WICK_OK;
+  wick_status status = tokenizer_encode(engine->tokenizer, of->ending.bytes + of->prefix_at, header,
+                                        parse, tokens, capacity, count, error);
+  if (status != WICK_OK) return status;
+  status = tokenizer_encode(engine->tokenizer, chat->prefix, chat->prefix_bytes,
+                            chat->parse_special ? parse : (uint32_t)TOKENIZE_CONTINUES,
+                            tokens + *count, capacity - *count, &more, error);
+  *count += more;
+  return status;
+}
+
 wick_status wick_chat_tokenize(wick_engine *engine, const wick_chat *chat, const int32_t **tokens,
                                size_t *count, wick_error *error) {
   *tokens = NULL;
@@ -248,19 +316,24 @@ wick_status wick_chat_tokenize(wick_engine *engine, const wick_chat *chat, const
   const uint32_t add = engine_begins_with_bos(engine) ? 0 : (uint32_t)WICK_TOKENIZE_ADD_SPECIAL;
   const uint32_t flags = add | (uint32_t)WICK_TOKENIZE_PARSE_SPECIAL;
   const wick_span *spans = chat->parse_special ? NULL : text->spans;
-  size_t capacity = text->size_bytes + 8;  // mostly a byte gives a token at most
-  for (int round = 0; round < 2; round++) {
+  size_t more = 0;
+  size_t capacity =
+      text->size_bytes + engine->chat.ending.size_bytes + 16;  // mostly a byte a token
+  for (int round = 0; round < 3; round++) {
     memory_free(&engine->memory, engine->chat.tokens);
-    engine->chat.tokens = memory_alloc_array(&engine->memory, capacity, sizeof(int32_t));
-    if (engine->chat.tokens == NULL) {
-      return memory_fail(&engine->memory, error, "tokens of a conversation");
-    }
+    int32_t *out = memory_alloc_array(&engine->memory, capacity, sizeof(int32_t));
+    engine->chat.tokens = out;
+    if (out == NULL) return memory_fail(&engine->memory, error, "tokens of a conversation");
     status = tokenizer_encode_spans(engine->tokenizer, text->bytes, text->size_bytes, spans,
-                                    text->span_count, flags, engine->chat.tokens, capacity, count,
-                                    error);
+                                    text->span_count, flags, out, capacity, count, error);
+    const size_t left = *count < capacity ? capacity - *count : 0;
+    if (status == WICK_OK) {
+      status = engine_tokenize_prefix(engine, chat, out + *count, left, &more, error);
+    }
     if (status != WICK_E_FULL) break;
-    capacity = *count;
+    capacity = *count + more + engine->chat.ending.size_bytes;
   }
+  *count += more;
   if (status != WICK_OK) return status;
   *tokens = engine->chat.tokens;
   return WICK_OK;

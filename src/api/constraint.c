@@ -30,16 +30,10 @@ wick_status wick_constraint_create(wick_engine *engine, const wick_grammar *want
   made->engine = engine;
   made->memory = engine == NULL ? &made->own : &engine->memory;
   const tokenizer *tokens = engine == NULL ? NULL : engine->tokenizer;
-  wick_grammar completed;
-  char *owned;
-  wick_status status = engine_complete_grammar(engine, wanted, &completed, &owned, error);
+  wick_status status = grammar_create(made->memory, tokens, wanted, &made->grammar, error);
   if (status == WICK_OK) {
-    status = grammar_create(made->memory, tokens, &completed, &made->grammar, error);
+    status = matcher_begin_behind(made->grammar, wanted, &made->start, error);
   }
-  if (status == WICK_OK) {
-    status = matcher_begin_behind(made->grammar, &completed, &made->start, error);
-  }
-  memory_free(made->memory, owned);
   if (status == WICK_OK && tokens != NULL) {
     const size_t piece_bytes = tokenizer_piece_bytes_max(tokens);
     made->piece = memory_alloc(made->memory, piece_bytes);

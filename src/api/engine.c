@@ -592,7 +592,7 @@ wick_status wick_model_get_info(const wick_engine *engine, wick_model_info *info
 // ---- Requests ----
 
 wick_status engine_submit(wick_engine *engine, const wick_request *request, const media_list *media,
-                          uint32_t *id, wick_error *error) {
+                          const reply_wish *wish, uint32_t *id, wick_error *error) {
   const wick_status known = STATUS_CHECK_RESERVED("wick_request", request->reserved, error);
   if (known != WICK_OK) return known;
   if (engine->load_error.status != WICK_OK) return engine_refuse_again(engine, error);
@@ -605,42 +605,37 @@ wick_status engine_submit(wick_engine *engine, const wick_request *request, cons
     return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET,
                      "the engine is the draft of another engine");
   }
-  const reply_format format =
-      request->reasoning == NULL ? (reply_format){0} : engine_reply_format(engine, NULL, 0);
-  if (request->grammar == NULL) {
-    return scheduler_submit(engine->scheduler, request, media, &format, id, error);
+  reply_wish plain = {0};
+  if (wish == NULL && request->reasoning != NULL) {
+    plain.format = engine_reply_format(engine);
   }
-  wick_request completed = *request;
-  wick_grammar grammar;
-  char *owned;
-  wick_status status = engine_complete_grammar(engine, request->grammar, &grammar, &owned, error);
-  completed.grammar = &grammar;
-  if (status == WICK_OK)
-    status = scheduler_submit(engine->scheduler, &completed, media, &format, id, error);
-  memory_free(&engine->memory, owned);
-  return status;
+  if (wish == NULL) wish = &plain;
+  return scheduler_submit(engine->scheduler, request, media, wish, id, error);
 }
 
 wick_status wick_request_submit(wick_engine *engine, const wick_request *request, uint32_t *id,
                                 wick_error *error) {
+  return request->conversation == NULL
+             ? engine_submit_tokens(engine, request, NULL, id, error)
+             : engine_submit_conversation(engine, request, NULL, id, error);
+}
+
+wick_status engine_submit_tokens(wick_engine *engine, const wick_request *request,
+                                 const reply_wish *wish, uint32_t *id, wick_error *error) {
   if (engine->media == NULL || request->tokens == NULL) {
-    return engine_submit(engine, request, NULL, id, error);
+    return engine_submit(engine, request, NULL, wish, id, error);
   }
   media_list media = {0};
   wick_status status = engine->media->find(engine, request, &media, error);
-  if (status == WICK_OK) status = engine_submit(engine, request, &media, id, error);
+  if (status == WICK_OK) status = engine_submit(engine, request, &media, wish, id, error);
   media_list_clear(&engine->memory, &media);
   return status;
 }
 
-bool wick_grammar_prepare(wick_engine *engine, const wick_grammar *wanted) {
+bool wick_request_prepare(wick_engine *engine, const wick_request *request) {
   if (engine->scheduler == NULL) return true;
-  wick_grammar grammar;
-  char *owned;
-  const wick_status status = engine_complete_grammar(engine, wanted, &grammar, &owned, NULL);
-  const bool is_done = status != WICK_OK || scheduler_prepare_grammar(engine->scheduler, &grammar);
-  memory_free(&engine->memory, owned);
-  return is_done;
+  if (request->conversation != NULL) return engine_prepare_conversation(engine, request);
+  return request->grammar == NULL || scheduler_prepare_grammar(engine->scheduler, request->grammar);
 }
 
 wick_status wick_request_cancel(wick_engine *engine, uint32_t id) {

@@ -32,6 +32,10 @@ typedef struct engine_chat {
   const engine_template *guarded;  // whose source the tokenizer knows, or NULL
   char *given;                     // source of the only template, not chosen by tools, or NULL
   template_text text;
+  wick_chat of;      // the conversation of `text`, which is not rendered again
+  wick_text ending;  // how its reply begins: the template's text after the last message, and from
+  size_t prefix_at;  // here on a header and the prefix
+  char *kept;        // texts of `of` and the ending; NULL: `text` is not complete
   int32_t *tokens;
 } engine_chat;
 
@@ -132,18 +136,26 @@ wick_status engine_check_budget(const wick_engine *engine, const char *what, uin
 // The model's tensors, over all its files.
 model_tensors engine_tensors(const wick_engine *engine);
 // wick_request_submit with images and recordings among request->tokens (model/media.h); NULL: none.
+// `wish`: the reply of a conversation; NULL: none.
 wick_status engine_submit(wick_engine *engine, const wick_request *request, const media_list *media,
-                          uint32_t *id, wick_error *error);
+                          const reply_wish *wish, uint32_t *id, wick_error *error);
+// The same; the images and recordings are found by their tokens.
+wick_status engine_submit_tokens(wick_engine *engine, const wick_request *request,
+                                 const reply_wish *wish, uint32_t *id, wick_error *error);
+// wick_request_submit of a conversation; `media` as above, NULL: found by their tokens.
+wick_status engine_submit_conversation(wick_engine *engine, const wick_request *request,
+                                       const media_list *media, uint32_t *id, wick_error *error);
+// wick_request_prepare of a conversation.
+bool engine_prepare_conversation(wick_engine *engine, const wick_request *request);
+// The tokens of its prefix, and of the header before it; *count may be larger than `capacity`:
+// WICK_E_FULL.
+wick_status engine_tokenize_prefix(wick_engine *engine, const wick_chat *chat, int32_t *tokens,
+                                   size_t capacity, size_t *count, wick_error *error);
 // Whether the template wrote the token that the tokenizer would put first.
 bool engine_begins_with_bos(const wick_engine *engine);
 // Frees the memory of conversations.
 void engine_free_chat(wick_engine *engine);
-// Of the template for conversations with the tools that `json` lists: OpenAI's array of them, or an
-// object with one. NULL: of the template that was rendered last.
-reply_format engine_reply_format(wick_engine *engine, const char *json, size_t size_bytes);
-// The grammar with what the engine knows: of WICK_GRAMMAR_TOOLS the form of calls. `owned`, memory
-// of the engine's or NULL, is the caller's to free. WICK_E_NOMEM.
-wick_status engine_complete_grammar(wick_engine *engine, const wick_grammar *wanted,
-                                    wick_grammar *out, char **owned, wick_error *error);
+// Of the template that was rendered last, or of the one for conversations without tools.
+reply_format engine_reply_format(wick_engine *engine);
 
 #endif

@@ -174,6 +174,17 @@ static wick_status put_all(wick_engine *engine, const wick_media_prompt *prompt,
   return found == prompt->media_count ? WICK_OK : fail_count(found, prompt->media_count, error);
 }
 
+static wick_status put_prefix(wick_engine *engine, const wick_media_prompt *prompt,
+                              token_list *list, wick_error *error) {
+  const size_t room = 4 * (prompt->chat->prefix_bytes + engine->chat.ending.size_bytes) + 16;
+  size_t count;
+  if (!reserve(list, room)) return memory_fail(list->memory, error, "a prompt with images");
+  const wick_status status =
+      engine_tokenize_prefix(engine, prompt->chat, list->tokens + list->count, room, &count, error);
+  if (status == WICK_OK) list->count += count;
+  return status;
+}
+
 // The text of the prompt; of a conversation the rendered one.
 static wick_status find_text(wick_engine *engine, const wick_media_prompt *prompt,
                              marked_text *text, wick_error *error) {
@@ -213,6 +224,7 @@ wick_status wick_media_tokenize(wick_engine *engine, const wick_media_prompt *pr
   if (status == WICK_OK) {
     status = put_special(&list, tokenizer_adds_eos(tokenizer), tokenizer_eos(tokenizer), error);
   }
+  if (status == WICK_OK && prompt->chat != NULL) status = put_prefix(engine, prompt, &list, error);
   memory_free(&engine->memory, text.cut);
   memory_free(&engine->memory, items_of(engine)->prompt);
   items_of(engine)->prompt = list.tokens;

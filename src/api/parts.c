@@ -60,9 +60,11 @@ static wick_status flatten(wick_engine *engine, const prompt_part *parts, size_t
 wick_status engine_submit_parts(wick_engine *engine, const wick_request *request,
                                 const prompt_part *parts, size_t count, uint32_t *id,
                                 wick_error *error) {
-  if (engine->scheduler == NULL) return engine_submit(engine, request, NULL, id, error);
-  if (request->tokens != NULL || request->text_bytes != 0) {
-    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a prompt of parts has no other text or tokens");
+  if (engine->scheduler == NULL) return engine_submit(engine, request, NULL, NULL, id, error);
+  const bool follows = request->conversation != NULL && request->session != 0;
+  if (request->tokens != NULL || request->text_bytes != 0 || follows) {
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a prompt of parts has no other text or tokens%s",
+              follows ? ", and a conversation of parts no session" : "");
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, 0, 0);
   }
   flat_prompt flat = {0};
@@ -71,7 +73,9 @@ wick_status engine_submit_parts(wick_engine *engine, const wick_request *request
     wick_request whole = *request;
     whole.tokens = flat.tokens;
     whole.token_count = flat.count;
-    status = engine_submit(engine, &whole, &flat.media, id, error);
+    status = request->conversation == NULL
+                 ? engine_submit(engine, &whole, &flat.media, NULL, id, error)
+                 : engine_submit_conversation(engine, &whole, &flat.media, id, error);
   }
   media_list_clear(&engine->memory, &flat.media);
   memory_free(&engine->memory, flat.tokens);

@@ -192,6 +192,7 @@ char sampler_letter(const char *name, size_t name_bytes);
   "typical_p", "top_n_sigma", "xtc_probability", "xtc_threshold", "dynatemp_range", \
   "dynatemp_exponent", "dry_multiplier", "dry_base", "dry_penalty_last", "dry_sequence_breakers", \
   "mirostat", "mirostat_tau", "mirostat_eta", "adaptive_target", "adaptive_decay", "samplers", \
-  "adapters", "tables", "dry_allowed_length"
+  "adapters", "tables", "dry_allowed_length", "conversation.chat", "conversation.chat", \
+  "conversation.tool_choice"
 
 #endif

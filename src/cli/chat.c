@@ -39,6 +39,7 @@ typedef struct conversation {
   wick_engine *engine;
   byte_list messages;  // JSON objects with commas between them
   byte_list answer;
+  bool was_reasoning;  // the part before
   media_chat media;
 } conversation;
 
@@ -78,20 +79,27 @@ static void add_message(conversation *talk, const char *role, const char *text, 
   json_close(&json, '{');
 }
 
-static bool show_token(void *context, wick_engine *engine, const wick_event *event) {
+// Reasoning goes to standard error and not into the conversation: templates leave it out, too.
+static bool show_part(void *context, wick_engine *engine, const wick_event *event) {
   (void)engine;
   conversation *talk = context;
-  append(&talk->answer, wick_event_text(event), event->text_bytes);
-  output_put(OUTPUT_TEXT, wick_event_text(event), event->text_bytes);
-  return output_flush(OUTPUT_TEXT);
+  const bool is_reasoning = event->kind == WICK_EVENT_REASONING;
+  const output_stream to = is_reasoning ? OUTPUT_LOG : OUTPUT_TEXT;
+  if (!is_reasoning && event->kind != WICK_EVENT_CONTENT) return true;
+  if (!is_reasoning) append(&talk->answer, wick_event_text(event), event->text_bytes);
+  if (!is_reasoning && talk->was_reasoning) output_put(OUTPUT_LOG, "\n", 1);
+  talk->was_reasoning = is_reasoning;
+  output_put(to, wick_event_text(event), event->text_bytes);
+  return output_flush(OUTPUT_LOG) && output_flush(OUTPUT_TEXT);
 }
 
 // Lets the model answer what the conversation holds, and adds the answer to it.
 static exit_code answer(conversation *talk) {
   byte_list json = {0};
-  wick_error error;
-  wick_chat chat;
+  const wick_reasoning reasoning = {.tokens_max = talk->options->reasoning_budget};
+  wick_conversation asked = {0};
   wick_request request = talk->options->request;
+  generation done;
   append(&json, "{\"messages\":[", 13);
   append(&json, talk->messages.bytes, talk->messages.size_bytes);
   append(&json, "]}", 2);
@@ -100,28 +108,18 @@ static exit_code answer(conversation *talk) {
     report("out of memory for the conversation");
     code = EXIT_MEMORY;
   } else {
-    wick_chat_default(&chat);
-    chat.json = json.bytes;
-    chat.json_bytes = json.size_bytes;
-    chat.now_s = local_time_now_s();
-    chat.has_now = true;
-    chat.parse_special = talk->options->parse_special;
-    chat.keeps_arguments = media_chat_takes_parts(&talk->media);
-    const wick_status status =
-        wick_chat_tokenize(talk->engine, &chat, &request.tokens, &request.token_count, &error);
-    if (status != WICK_OK) code = report_error("chat", &error);
+    asked.chat = (wick_chat){.json = json.bytes,
+                             .json_bytes = json.size_bytes,
+                             .now_s = local_time_now_s(),
+                             .has_now = true,
+                             .parse_special = talk->options->parse_special,
+                             .keeps_arguments = media_chat_takes_parts(&talk->media)};
+    request.conversation = &asked;
+    if (reasoning.tokens_max != GENERATION_UNLIMITED) request.reasoning = &reasoning;
+    talk->answer.size_bytes = 0;
+    code = media_chat_run(&talk->media, talk->engine, &request, show_part, talk, &done);
   }
   free(json.bytes);
-  if (code != EXIT_DONE) return code;
-  generation done;
-  bool has_marks, needs_special;
-  const wick_text ending = wick_chat_ending(talk->engine, &has_marks, &needs_special);
-  const wick_reasoning reasoning = {.tokens_max = talk->options->reasoning_budget,
-                                    .ending = ending.bytes,
-                                    .ending_bytes = ending.size_bytes};
-  if (reasoning.tokens_max != GENERATION_UNLIMITED) request.reasoning = &reasoning;
-  talk->answer.size_bytes = 0;
-  code = media_chat_run(&talk->media, talk->engine, &request, show_token, talk, &done);
   if (code != EXIT_DONE) return code;
   output_put(OUTPUT_TEXT, "\n", 1);
   output_flush(OUTPUT_TEXT);

@@ -38,8 +38,8 @@ exit_code generation_report_error(const char *what, const wick_event *end) {
 static void take_token(generation_loop *loop, const wick_event *event) {
   wick_memory_state memory;
   wick_memory_get_state(loop->engine, &memory);
-  if (loop->tokens++ == 0) loop->calls_first = memory.calls;
-  loop->done->decode_allocations = memory.calls - loop->calls_first;
+  if (event->kind == WICK_EVENT_TOKEN && loop->tokens++ == 0) loop->calls_first = memory.calls;
+  if (loop->tokens > 0) loop->done->decode_allocations = memory.calls - loop->calls_first;
   if (loop->on_token != NULL && !loop->on_token(loop->context, loop->engine, event)) {
     wick_request_cancel(loop->engine, loop->request);
   }
@@ -56,7 +56,8 @@ static void take_events(generation_loop *loop) {
   const uint8_t *bytes = wick_events_take(loop->engine, &size_bytes);
   const wick_event *event = NULL;
   while (!loop->is_done && (event = wick_event_next(bytes, size_bytes, event)) != NULL) {
-    if (event->kind == WICK_EVENT_TOKEN) take_token(loop, event);
+    const bool is_part = event->kind >= WICK_EVENT_CONTENT;
+    if (is_part || event->kind == WICK_EVENT_TOKEN) take_token(loop, event);
     if (event->kind == WICK_EVENT_DONE) take_end(loop, event);
   }
 }
@@ -82,7 +83,8 @@ static exit_code follow(generation_loop *loop, uint64_t step_us) {
 static exit_code run_loop(generation_loop *loop, const wick_request *request, uint64_t step_us) {
   wick_error error;
   if (wick_request_submit(loop->engine, request, &loop->request, &error) != WICK_OK) {
-    return generation_report_refusal(&error);
+    return error.subject == WICK_SUBJECT_TEMPLATE ? report_error("chat", &error)
+                                                  : generation_report_refusal(&error);
   }
   return follow(loop, step_us);
 }

@@ -13,7 +13,8 @@ typedef struct generation {
   uint64_t decode_allocations;  // calls of the memory gate between the first and the last token
 } generation;
 
-// Called for each TOKEN event. False cancels the request.
+// Called for each TOKEN event, and for parts of replies to conversations. False cancels the
+// request.
 typedef bool (*generation_on_token)(void *context, wick_engine *engine, const wick_event *event);
 
 // Submits the request and steps the engine until it is done. Reports failures. `on_token` may be

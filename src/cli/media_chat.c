@@ -257,11 +257,16 @@ exit_code media_chat_follow(media_chat *chat, wick_engine *engine, const wick_re
                             generation_on_token on_token, void *context, generation *done) {
   wick_error error;
   media_input *input = chat->input;
+  const int32_t *tokens;
+  size_t count;
   media_prompt_free(&input->prompt);
   input->prompt = (media_prompt){.memory = &input->memory, .tokenizer = input->tokenizer};
-  const wick_status status =
-      chat->takes_parts ? replace_markers(chat, request->tokens, request->token_count, &error)
-                        : put_in_front(chat, request->tokens, request->token_count, &error);
+  wick_status status =
+      wick_chat_tokenize(engine, &request->conversation->chat, &tokens, &count, &error);
+  if (status == WICK_OK) {
+    status = chat->takes_parts ? replace_markers(chat, tokens, count, &error)
+                               : put_in_front(chat, tokens, count, &error);
+  }
   if (status != WICK_OK) return report_error("chat", &error);
   return media_request_follow(input, engine, request, on_token, context, done);
 }

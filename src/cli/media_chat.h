@@ -51,7 +51,7 @@ static inline void media_chat_put(media_chat *chat, json_writer *json, const cha
     json_string(json, "content", text, text_bytes);
   }
 }
-// generation_run; the images are put between the request's tokens, those of the conversation.
+// generation_run; the images are put between the tokens of its conversation.
 static inline exit_code media_chat_run(media_chat *chat, wick_engine *engine,
                                        const wick_request *request, generation_on_token on_token,
                                        void *context, generation *done) {

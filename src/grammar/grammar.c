@@ -76,6 +76,7 @@ static uint32_t build_parts(program_builder *builder, const wick_grammar *wanted
 uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
                        const wick_grammar *wanted, gbnf_names **names) {
   const uint8_t *text = (const uint8_t *)wanted->text;
+  if (wanted->kind == GRAMMAR_REPLY) return grammar_build_reply(builder, tokens, wanted, names);
   switch (wanted->kind) {
     case WICK_GRAMMAR_GBNF:
       return gbnf_build(builder, tokens, text, wanted->text_bytes, names);
@@ -85,8 +86,6 @@ uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
       return build_regex(builder, wanted);
     case WICK_GRAMMAR_CHOICE:
       return build_choice(builder, wanted);
-    case WICK_GRAMMAR_TOOLS:
-      return grammar_build_tools(builder, tokens, wanted, names);
     case WICK_GRAMMAR_NONE:
       break;
   }

@@ -32,8 +32,16 @@ wick_status grammar_run(grammar_work *work, const tokenizer *tokens, const wick_
 // Builds the rules of what is wanted, and answers the one of a whole text; 0 after a failure.
 uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
                        const wick_grammar *wanted, gbnf_names **names);
-// The same of WICK_GRAMMAR_TOOLS. Room reply has it (hold.c), which knows how models write calls.
-uint32_t grammar_build_tools(program_builder *builder, const tokenizer *tokens,
+// The reply of a chat model that may call tools, in the form of the engine's chat template. The
+// text is a JSON object of `tools`, `tool_choice` ("auto", "required", or {"function": {"name"}}),
+// `parallel_tool_calls`, as OpenAI has them, `ending`, the part of the prompt after the messages,
+// `has_begun`: its end is content, and `content`: {"kind", "text"}, a grammar of the content after
+// the reasoning. "auto": free until a call begins, or the content; else nothing but calls after the
+// reasoning. Text that begins as a call has arguments of its schema, or WICK_E_UNSUPPORTED names
+// what cannot be. print_special belongs to it, but for plain <think>.
+#define GRAMMAR_REPLY ((wick_grammar_kind)5)
+// Room reply has it (hold.c), which knows how models write calls.
+uint32_t grammar_build_reply(program_builder *builder, const tokenizer *tokens,
                              const wick_grammar *wanted, gbnf_names **names);
 void grammar_destroy(grammar *grammar);
 

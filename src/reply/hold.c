@@ -17,8 +17,10 @@ static const json_node *node_of(const hold *h, uint32_t node) {
   return document_node(&h->document, node);
 }
 
-static bool fail(hold *h, wick_status status, const char *what) {
-  return work_fail(h->builder->work, status, WICK_NO_OFFSET, "%s", what);
+static bool fail(hold *h, wick_status status, wick_subject subject, const char *what) {
+  work_fail(h->builder->work, status, WICK_NO_OFFSET, "%s", what);
+  h->builder->work->error.subject = subject;
+  return false;
 }
 
 static bool is_kind(const hold *h, uint32_t node, json_kind kind) {
@@ -37,13 +39,15 @@ static bool read_tool(hold *h, uint32_t tool, document_text only) {
   const uint32_t function = inner == 0 ? tool : inner;
   const uint32_t name = document_find(&h->document, function, "name");
   const uint32_t schema = document_find(&h->document, function, "parameters");
-  if (!is_kind(h, name, JSON_STRING)) return fail(h, WICK_E_ARG, "tools: a tool has no name");
+  if (!is_kind(h, name, JSON_STRING))
+    return fail(h, WICK_E_ARG, WICK_SUBJECT_TOOLS, "tools: a tool has no name");
   hold_tool made = {.name = node_of(h, name)->text,
                     .schema = (const uint8_t *)NONE,
                     .schema_bytes = sizeof NONE - 1};
   if (only.bytes != NULL && !text_is_same(made.name, only)) return true;
   if (!can_be_written(made.name)) {
-    return fail(h, WICK_E_UNSUPPORTED, "tools: a name contains characters that a call cannot have");
+    return fail(h, WICK_E_UNSUPPORTED, WICK_SUBJECT_TOOLS,
+                "tools: a name contains characters that a call cannot have");
   }
   if (schema != 0 && node_of(h, schema)->kind != JSON_NULL) {
     made.schema = h->document_source + node_of(h, schema)->at;
@@ -54,8 +58,8 @@ static bool read_tool(hold *h, uint32_t tool, document_text only) {
 }
 
 // tool_choice: "auto", "required", or {"function": {"name"}}, which is called once.
-static bool read_choice(hold *h, uint32_t wanted, document_text *only) {
-  const uint32_t choice = document_find(&h->document, wanted, "tool_choice");
+static bool read_choice(hold *h, document_text *only) {
+  const uint32_t choice = hold_find(h, "tool_choice");
   *only = (document_text){0};
   if (node_of(h, choice)->kind == JSON_NULL) return true;
   h->is_required = !is_kind(h, choice, JSON_STRING) || !text_is(node_of(h, choice)->text, "auto");
@@ -63,39 +67,35 @@ static bool read_choice(hold *h, uint32_t wanted, document_text *only) {
   const uint32_t function = document_find(&h->document, choice, "function");
   const uint32_t name = document_find(&h->document, function, "name");
   if (!is_kind(h, name, JSON_STRING)) {
-    return fail(h, WICK_E_ARG, "tool_choice is auto, required, or names a function");
+    return fail(h, WICK_E_ARG, WICK_SUBJECT_TOOL_CHOICE,
+                "tool_choice is auto, required, or names a function");
   }
   *only = node_of(h, name)->text;
   h->is_parallel = false;
   return true;
 }
 
-static bool read_tools(hold *h, uint32_t wanted) {
-  const uint32_t tools = document_find(&h->document, wanted, "tools");
-  const uint32_t parallel = document_find(&h->document, wanted, "parallel_tool_calls");
-  const uint32_t ending = document_find(&h->document, wanted, "ending");
+static bool read_tools(hold *h) {
+  const uint32_t tools = hold_find(h, "tools"), ending = hold_find(h, "ending");
   document_text only;
   if (is_kind(h, ending, JSON_STRING)) h->ending = node_of(h, ending)->text;
   if (tools == 0 && h->content != 0) return true;
-  if (!is_kind(h, tools, JSON_ARRAY)) return fail(h, WICK_E_ARG, "tools are an array");
-  h->is_parallel = !is_kind(h, parallel, JSON_FALSE);
-  if (!read_choice(h, wanted, &only)) return false;
+  if (!is_kind(h, tools, JSON_ARRAY))
+    return fail(h, WICK_E_ARG, WICK_SUBJECT_TOOLS, "tools are an array");
+  h->is_parallel = !is_kind(h, hold_find(h, "parallel_tool_calls"), JSON_FALSE);
+  if (!read_choice(h, &only)) return false;
   if (node_of(h, tools)->count > HOLD_TOOLS_MAX) {
-    return work_fail(h->builder->work, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                     "tools: %u, calls can be constrained to at most %d", node_of(h, tools)->count,
-                     (int)HOLD_TOOLS_MAX);
-  }
-  const uint32_t twin = tools_find_twin(&h->document, tools);
-  if (twin != 0) {
-    return work_fail(h->builder->work, WICK_E_ARG, WICK_NO_OFFSET,
-                     "tool %u: its name is not unique", node_of(h, twin)->index);
+    return fail(h, WICK_E_UNSUPPORTED, WICK_SUBJECT_TOOLS,
+                "tools: calls can be constrained to at most 1024");
   }
   h->tools = work_alloc(h->builder->work, node_of(h, tools)->count + 1, sizeof *h->tools);
   if (h->tools == NULL) return false;
   for (uint32_t at = node_of(h, tools)->first; at != 0; at = node_of(h, at)->next) {
     if (!read_tool(h, at, only)) return false;
   }
-  if (h->tool_count == 0) return fail(h, WICK_E_ARG, "tool_choice: there is no tool of this name");
+  if (h->tool_count == 0)
+    return fail(h, WICK_E_ARG, WICK_SUBJECT_TOOL_CHOICE,
+                "tool_choice: there is no tool of this name");
   return true;
 }
 
@@ -368,60 +368,30 @@ static void put_auto(hold *h, uint32_t from, uint32_t to) {
 
 // ---- all ----
 
-static uint64_t bits_of(const hold *h, uint32_t list) {
-  uint64_t bits = 0;
-  for (uint32_t at = node_of(h, list)->first; at != 0; at = node_of(h, at)->next) {
-    uint32_t value = 0;
-    const document_text text = node_of(h, at)->text;
-    for (uint32_t i = 0; i < text.size_bytes && value < 64; i++) {
-      value = value * 10 + (text.bytes[i] - '0');
-    }
-    if (value < 64) bits |= UINT64_C(1) << value;
-  }
-  return bits;
+void reply_grammar_begin(json_writer *json, const reply_format *format) {
+  json_open(json, NULL, '{');
+  json_u64(json, "forms", format->forms);
+  json_u64(json, "own", format->own);
+  json_u64(json, "wrappers", format->wrappers);
+  json_u64(json, "thought", format->thought);
 }
 
-static void write_bits(json_writer *json, uint64_t bits) {
-  json_open(json, NULL, '[');
-  for (uint32_t i = 0; i < 64; i++) {
-    if ((bits >> i & 1) != 0) json_u64(json, NULL, i);
-  }
-  json_close(json, '[');
+static uint64_t read_number(const hold *h, const char *name) {
+  const document_text text = node_of(h, hold_find(h, name))->text;
+  uint64_t value = 0;
+  for (uint32_t i = 0; i < text.size_bytes; i++)
+    value = value * 10 + (text.bytes[i] - (uint8_t)'0');
+  return value;
 }
 
-// [forms, own forms, wrappers, [thought], what is wanted]
-void reply_grammar_write(const reply_format *format, const char *wanted, size_t wanted_bytes,
-                         json_sink sink, void *context) {
-  json_writer json;
-  json_begin(&json, sink, context);
-  json_open(&json, NULL, '[');
-  write_bits(&json, format->forms);
-  write_bits(&json, format->own);
-  write_bits(&json, format->wrappers);
-  write_bits(&json, UINT64_C(1) << format->thought);
-  json_member(&json, NULL);
-  sink(context, wanted, wanted_bytes);
-  json_close(&json, '[');
-}
-
-static uint32_t read_format(hold *h) {
-  uint32_t parts[5] = {0}, count = 0;
-  for (uint32_t at = node_of(h, 1)->first; at != 0 && count < 5; at = node_of(h, at)->next) {
-    parts[count++] = at;
-  }
-  if (!is_kind(h, 1, JSON_ARRAY) || count != 5 || !is_kind(h, parts[4], JSON_OBJECT)) {
-    fail(h, WICK_E_ARG, "tools: an object of tools and tool_choice is expected");
-    return 0;
-  }
-  h->forms = bits_of(h, parts[0]);
-  h->own = bits_of(h, parts[1]);
-  h->wrappers = (uint32_t)bits_of(h, parts[2]);
-  uint64_t thought = bits_of(h, parts[3]);
-  for (h->thought = REPLY_THOUGHTS; h->thought->trait[0] != '\0' && (thought & 1) == 0;) {
+static void read_format(hold *h) {
+  h->forms = read_number(h, "forms");
+  h->own = read_number(h, "own");
+  h->wrappers = (uint32_t)read_number(h, "wrappers");
+  uint64_t before = read_number(h, "thought");
+  for (h->thought = REPLY_THOUGHTS; h->thought->trait[0] != '\0' && before > 0; before--) {
     h->thought++;
-    thought >>= 1;
   }
-  return parts[4];
 }
 
 // Whether control tokens are texts: those of calls, and marks of reasoning.
@@ -435,11 +405,9 @@ bool hold_read(hold *h, const tokenizer *tokens, const wick_grammar *grammar, gb
   h->document_source = text;
   h->any_spelling = grammar->any_spelling;
   if (!document_read(h->builder->work, text, grammar->text_bytes, &h->document)) return false;
-  const uint32_t wanted = read_format(h);
-  if (wanted == 0 || !hold_read_content(h, wanted, tokens, names) || !read_tools(h, wanted)) {
-    return false;
-  }
-  h->has_begun = is_kind(h, document_find(&h->document, wanted, "has_begun"), JSON_TRUE);
+  read_format(h);
+  if (!hold_read_content(h, tokens, names) || !read_tools(h)) return false;
+  h->has_begun = is_kind(h, hold_find(h, "has_begun"), JSON_TRUE);
   return hold_check_content(h, tokens);
 }
 
@@ -470,7 +438,8 @@ uint32_t hold_build(hold *h) {
     put_auto(h, put_thoughts(h, start, end), end);
   }
   if (!can && work_is_ok(builder->work)) {
-    fail(h, WICK_E_UNSUPPORTED, "the model's form of calls cannot be required");
+    fail(h, WICK_E_UNSUPPORTED, WICK_SUBJECT_TOOL_CHOICE,
+         "the model's form of calls cannot be required");
   }
   return work_is_ok(builder->work) ? rule : 0;
 }

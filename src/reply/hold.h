@@ -31,11 +31,12 @@ typedef struct hold {
   uint32_t wrappers;
   document_text ending;  // the template's text after the last message
   bool is_required, is_parallel;
-  bool has_begun;        // the prompt has a beginning of the content
-  bool any_spelling;     // of JSON that is content
-  reply_content wanted;  // of the content
-  uint32_t content;      // its rule; 0: it is free
-  hold_tool *tools;      // that may be called
+  bool has_begun;     // the prompt has a beginning of the content
+  bool any_spelling;  // of JSON that is content
+  uint32_t kind;      // the grammar of the content, wick_grammar_kind, and its text
+  document_text text;
+  uint32_t content;  // its rule; 0: it is free
+  hold_tool *tools;  // that may be called
   uint32_t tool_count;
   uint32_t gap, id, short_id, digits;  // rules
   size_t skip;                         // bytes that hold_put leaves out, as they were read already
@@ -43,6 +44,10 @@ typedef struct hold {
 
 // ---- hold.c ----
 
+// A member of what is wanted; 0: there is none.
+static inline uint32_t hold_find(const hold *h, const char *name) {
+  return document_find(&h->document, 1, name);
+}
 // Reads what is wanted, and builds the rule of the content.
 bool hold_read(hold *h, const tokenizer *tokens, const wick_grammar *grammar, gbnf_names **names);
 // Whether calls of a form, of REPLY_FORMS, can be in the reply.
@@ -72,12 +77,10 @@ static inline bool hold_must_answer(const hold *h) { return h->is_required || h-
 // ---- hold_content.c ----
 
 // Builds the rule of the content that is wanted, if there is one.
-bool hold_read_content(hold *h, uint32_t wanted, const tokenizer *tokens, gbnf_names **names);
+bool hold_read_content(hold *h, const tokenizer *tokens, gbnf_names **names);
 // False, and a failure: a reader could take it for calls of the tools.
 bool hold_check_content(hold *h, const tokenizer *tokens);
-static inline bool hold_is_json(const hold *h) {
-  return h->wanted.kind == WICK_GRAMMAR_JSON_SCHEMA;
-}
+static inline bool hold_is_json(const hold *h) { return h->kind == WICK_GRAMMAR_JSON_SCHEMA; }
 
 // ---- hold_channels.c ----
 

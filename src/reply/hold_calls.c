@@ -150,6 +150,7 @@ static void name_tool(hold *h, const hold_tool *tool) {
   work->status = WICK_OK;
   work_fail(work, status, work->error.offset_bytes, "the tool %.*s: %s", (int)tool->name.size_bytes,
             (const char *)tool->name.bytes, reason);
+  work->error.subject = WICK_SUBJECT_TOOLS;
 }
 
 uint32_t hold_arguments(hold *h, const reply_form *form, hold_tool *tool) {

@@ -5,27 +5,19 @@
 #include "reply/hold.h"
 
 static wick_grammar grammar_of(const hold *h) {
-  const wick_grammar_kind kind = (wick_grammar_kind)h->wanted.kind;
-  return (wick_grammar){.kind = kind,
-                        .text = (const char *)h->wanted.text.bytes,
-                        .text_bytes = h->wanted.text.size_bytes,
-                        .any_spelling = h->any_spelling && kind == WICK_GRAMMAR_JSON_SCHEMA};
+  return (wick_grammar){.kind = (wick_grammar_kind)h->kind,
+                        .text = (const char *)h->text.bytes,
+                        .text_bytes = h->text.size_bytes,
+                        .any_spelling = h->any_spelling && hold_is_json(h)};
 }
 
-reply_content reply_content_find(const json_document *document, uint32_t wanted) {
-  const uint32_t content = document_find(document, wanted, "content");
-  const uint32_t kind = document_find(document, content, "kind");
-  const uint32_t text = document_find(document, content, "text");
-  // Numbers are read in the grammar module, which a page without grammars has not loaded
-  // (GRAMMAR_SOURCES in flags.mk).
-  if (content == 0) return (reply_content){0};
-  return (reply_content){.kind = numbers_count(document_node(document, kind)->text),
-                         .text = document_node(document, text)->text};
-}
-
-bool hold_read_content(hold *h, uint32_t wanted, const tokenizer *tokens, gbnf_names **names) {
-  h->wanted = reply_content_find(&h->document, wanted);
-  if (h->wanted.kind == WICK_GRAMMAR_NONE) return true;
+bool hold_read_content(hold *h, const tokenizer *tokens, gbnf_names **names) {
+  const json_document *document = &h->document;
+  const uint32_t content = hold_find(h, "content");
+  if (content == 0) return true;
+  h->kind = numbers_count(document_node(document, document_find(document, content, "kind"))->text);
+  h->text = document_node(document, document_find(document, content, "text"))->text;
+  if (h->kind == GRAMMAR_REPLY) h->kind = WICK_GRAMMAR_NONE;  // content is not a reply
   const wick_grammar how = grammar_of(h);
   h->content = grammar_build(h->builder, tokens, &how, names);
   return work_is_ok(h->builder->work);

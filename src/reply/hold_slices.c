@@ -60,7 +60,7 @@ static void restore(hold_job *job) {
   }
 }
 
-uint32_t grammar_build_tools(program_builder *builder, const tokenizer *tokens,
+uint32_t grammar_build_reply(program_builder *builder, const tokenizer *tokens,
                              const wick_grammar *grammar, gbnf_names **names) {
   hold_job *job = builder->work->kept_calls;
   if (job == NULL) {

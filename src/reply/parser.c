@@ -418,12 +418,12 @@ static void begin_behind(reply_parser *p, const char *prompt, size_t size_bytes)
   begin_with_recipient(p);
 }
 
-void parser_limit(reply_parser *p, bool has_begun, bool is_limited, bool trims) {
+void reply_parser_limit(reply_parser *p, bool has_begun, wick_grammar_kind content) {
   if (has_begun && !p->is_reasoning) p->is_fresh = false;
-  p->is_limited = is_limited;
-  p->is_exact = is_limited && !trims;
+  p->is_limited = content != WICK_GRAMMAR_NONE;
+  p->is_exact = p->is_limited && content != WICK_GRAMMAR_JSON_SCHEMA;
   if (p->is_exact && !p->is_reasoning) p->trims = false;
-  if (is_limited) p->format.forms &= p->format.own;
+  if (p->is_limited) p->format.forms &= p->format.own;
 }
 
 wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
@@ -433,10 +433,9 @@ wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
   if (p == NULL) return memory_fail(memory, error, "a parser of replies");
   p->memory = memory;
   p->format = *format;
-  p->tools = tools != NULL && tools_are_some(tools) ? tools : NULL;
+  p->tools = tools;
   add_marks(p);
   begin_behind(p, generation_prompt, prompt_bytes);
-  if (tools != NULL) tools_limit(tools, p);
   if (!reserve(p, FEED_BYTES)) {
     const wick_status status = answer(p, error);
     reply_parser_destroy(p);

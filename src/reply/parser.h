@@ -81,7 +81,7 @@ struct reply_parser {
   bool is_reasoning, trims;   // white space at the beginning is left out
   bool is_fresh;              // nothing was said since the beginning, a thought or a call
   bool is_prose;              // anything but a call at the beginning is text
-  bool is_limited, is_exact;  // of parser_limit; white space of the content stays
+  bool is_limited, is_exact;  // of reply_parser_limit; white space of the content stays
   bool has_bare;              // there are calls without a mark
   bool awaits_close;  // a call arrived in a thought: it does not count if the thought is closed
   bool is_ending;     // the text has ended
@@ -128,11 +128,6 @@ uint64_t parser_base_bytes(const reply_parser *p);  // the place of `base` in th
 void parser_enter_text(reply_parser *p, bool is_reasoning);
 // Gives held text as content or reasoning, up to a place of the queue.
 void parser_give(reply_parser *p, size_t end);
-
-// Before the first feed: what is known of the content. `has_begun`: the prompt has its beginning.
-// `is_limited`: a grammar limits it, so that after its first character there are no marks, and
-// calls have the form that the template's model writes. `trims`: white space before it is left out.
-void parser_limit(reply_parser *parser, bool has_begun, bool is_limited, bool trims);
 
 // ---- call.c ----
 

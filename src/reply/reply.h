@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -62,15 +63,12 @@ bool reply_format_has_control_marks(const reply_format *format);
 // `is_final` the one of the answer.
 const char *reply_format_close(const reply_format *format, bool is_final);
 
-// The text of a grammar of WICK_GRAMMAR_TOOLS, as grammar_create takes it: the format and the
-// requirement, a JSON object (wick.h). Writes into `sink`.
-void reply_grammar_write(const reply_format *format, const char *wanted, size_t wanted_bytes,
-                         void (*sink)(void *context, const char *bytes, size_t size_bytes),
-                         void *context);
+// Begins the text of a grammar of GRAMMAR_REPLY: an object, to which the requirement is still to be
+// added (grammar.h).
+void reply_grammar_begin(json_writer *json, const reply_format *format);
 
 // The tools of a request, as OpenAI has them: an array of {type, function: {name, parameters}}.
 // WICK_E_ARG when it is not such JSON, WICK_E_FULL over a limit, WICK_E_NOMEM.
-// Or the object of WICK_GRAMMAR_TOOLS, which has `has_begun`, and them as `tools` or none.
 typedef struct reply_tools reply_tools;
 wick_status reply_tools_create(memory_gate *memory, const char *json, size_t size_bytes,
                                reply_tools **out, wick_error *error);
@@ -84,6 +82,10 @@ wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
                                 const reply_tools *tools, const char *generation_prompt,
                                 size_t prompt_bytes, reply_parser **out, wick_error *error);
 void reply_parser_destroy(reply_parser *parser);  // NULL is fine
+// Before the first feed. `has_begun`: the prompt has the beginning of the content. If a grammar
+// limits the content, there are no marks after its first character, calls have the form that the
+// template's model writes, and white space before content other than JSON is part of it.
+void reply_parser_limit(reply_parser *parser, bool has_begun, wick_grammar_kind content);
 // Time is linear in the text. WICK_E_FORMAT names the call and the byte where its text is no longer
 // one, in numbers[0] the byte where that text begins, and in numbers[1] how many calls are whole
 // before it; WICK_E_FULL over a limit; WICK_E_NOMEM.

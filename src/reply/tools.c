@@ -5,18 +5,14 @@
 
 #include "grammar/document.h"
 #include "grammar/said.h"
-#include "reply/parser.h"
 
 struct reply_tools {
   memory_gate *memory;
   grammar_work work;
   json_document document;
-  uint32_t list;  // node of the tools; 0: there are none
 };
 
-static uint32_t first_of(const json_document *document, uint32_t node) {
-  return node == 0 ? 0 : document_node(document, node)->first;
-}
+enum { LIST = 1 };  // the node of all tools
 
 static uint32_t function_of(const json_document *document, uint32_t tool) {
   const uint32_t function = document_find(document, tool, "function");
@@ -28,12 +24,15 @@ static document_text name_of(const json_document *document, uint32_t tool) {
   return document_node(document, name)->text;
 }
 
-uint32_t tools_find_twin(const json_document *document, uint32_t list) {
+enum { TOOLS_COMPARED_MAX = 1024 };
+
+// The first tool that has the name of one before it; 0: there is none.
+static uint32_t find_twin(const json_document *document) {
   uint32_t compared = 0;
-  for (uint32_t at = first_of(document, list); at != 0 && compared < TOOLS_COMPARED_MAX;
+  for (uint32_t at = document_node(document, LIST)->first; at != 0 && compared < TOOLS_COMPARED_MAX;
        at = document_node(document, at)->next, compared++) {
     const document_text name = name_of(document, at);
-    for (uint32_t before = first_of(document, list); before != at;
+    for (uint32_t before = document_node(document, LIST)->first; before != at;
          before = document_node(document, before)->next) {
       if (name.size_bytes > 0 && text_is_same(name_of(document, before), name)) return at;
     }
@@ -41,11 +40,10 @@ uint32_t tools_find_twin(const json_document *document, uint32_t list) {
   return 0;
 }
 
-static wick_status check_tools(const json_document *document, uint32_t list, wick_error *error) {
-  if (list != 0 && document_node(document, list)->kind != JSON_ARRAY) {
-    return fail_with(error, WICK_E_ARG, 0, "tools are an array");
-  }
-  for (uint32_t at = first_of(document, list); at != 0; at = document_node(document, at)->next) {
+static wick_status check_tools(const json_document *document, wick_error *error) {
+  const json_node *list = document_node(document, LIST);
+  if (list->kind != JSON_ARRAY) return fail_with(error, WICK_E_ARG, 0, "tools are an array");
+  for (uint32_t at = list->first; at != 0; at = document_node(document, at)->next) {
     const uint32_t name = document_find(document, function_of(document, at), "name");
     const json_node *node = document_node(document, name);
     if (name == 0 || node->kind != JSON_STRING || node->text.size_bytes == 0 ||
@@ -55,7 +53,7 @@ static wick_status check_tools(const json_document *document, uint32_t list, wic
                        document_node(document, at)->index, REPLY_NAME_BYTES_MAX);
     }
   }
-  const uint32_t twin = tools_find_twin(document, list);
+  const uint32_t twin = find_twin(document);
   if (twin == 0) return WICK_OK;
   return fail_with(error, WICK_E_ARG, document_node(document, twin)->at,
                    "tool %u: its name is not unique", document_node(document, twin)->index);
@@ -72,13 +70,11 @@ wick_status reply_tools_create(memory_gate *memory, const char *json, size_t siz
     status = fail_with(error, tools->work.status, tools->work.error.offset_bytes, "tools: %s",
                        tools->work.error.message);
   } else {
-    const bool is_wish = document_find(&tools->document, 1, "has_begun") != 0;
-    tools->list = is_wish ? document_find(&tools->document, 1, "tools") : 1;
-    status = check_tools(&tools->document, tools->list, error);
+    status = check_tools(&tools->document, error);
   }
   if (status != WICK_OK) {
     reply_tools_destroy(tools);
-    return status;
+    return status_about(status, error, WICK_SUBJECT_TOOLS, 0, 0);
   }
   *out = tools;
   return WICK_OK;
@@ -94,7 +90,7 @@ void reply_tools_destroy(reply_tools *tools) {
 static uint32_t find_tool(const reply_tools *tools, const char *name, size_t name_bytes) {
   const json_document *document = &tools->document;
   const document_text wanted = {(const uint8_t *)name, (uint32_t)name_bytes};
-  for (uint32_t at = first_of(document, tools->list); at != 0;
+  for (uint32_t at = document_node(document, LIST)->first; at != 0;
        at = document_node(document, at)->next) {
     const uint32_t function = function_of(document, at);
     const uint32_t node = document_find(document, function, "name");
@@ -103,19 +99,8 @@ static uint32_t find_tool(const reply_tools *tools, const char *name, size_t nam
   return 0;
 }
 
-void tools_limit(const reply_tools *tools, reply_parser *parser) {
-  const json_document *document = &tools->document;
-  const reply_content wanted = reply_content_find(document, 1);
-  const uint32_t begun = document_find(document, 1, "has_begun");
-  const bool has_begun = document_node(document, begun)->kind == JSON_TRUE;
-  parser_limit(parser, has_begun, wanted.kind != WICK_GRAMMAR_NONE,
-               wanted.kind == WICK_GRAMMAR_JSON_SCHEMA);
-}
-
-bool tools_are_some(const reply_tools *tools) { return tools->list != 0; }
-
 bool tools_begin(const reply_tools *tools, const char *text, size_t size_bytes) {
-  for (uint32_t at = tools == NULL ? 0 : first_of(&tools->document, tools->list); at != 0;
+  for (uint32_t at = tools == NULL ? 0 : document_node(&tools->document, LIST)->first; at != 0;
        at = document_node(&tools->document, at)->next) {
     const document_text name = name_of(&tools->document, at);
     if (name.size_bytes >= size_bytes && memcmp(name.bytes, text, size_bytes) == 0) return true;

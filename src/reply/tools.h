@@ -7,23 +7,6 @@
 #include "reply/forms.h"
 #include "reply/reply.h"
 
-// A request's requirement on the content (hold_content.c).
-typedef struct reply_content {
-  uint32_t kind;  // of wick_grammar
-  document_text text;
-} reply_content;
-// `wanted` is the object of WICK_GRAMMAR_TOOLS.
-reply_content reply_content_find(const json_document *document, uint32_t wanted);
-
-// The first of a list of tools that has the name of one before it; 0: there is none. It looks at
-// the first TOOLS_COMPARED_MAX.
-enum { TOOLS_COMPARED_MAX = 1024 };
-uint32_t tools_find_twin(const json_document *document, uint32_t list);
-
-bool tools_are_some(const reply_tools *tools);
-// Tells a parser what the object of WICK_GRAMMAR_TOOLS says of the content.
-void tools_limit(const reply_tools *tools, reply_parser *parser);
-
 // Whether a tool's name begins so.
 bool tools_begin(const reply_tools *tools, const char *text, size_t size_bytes);
 bool tools_have(const reply_tools *tools, const char *name, size_t name_bytes);

@@ -6,7 +6,7 @@
 #include "base/checked.h"
 #include "sample/sampler.h"
 
-enum { EVENT_ROOM_BYTES = 32 * 1024, TOP_PAIR_BYTES = 8 };
+enum { EVENT_ROOM_BYTES = 32 * 1024, PARTS_ROOM_BYTES = 8 * 1024, TOP_PAIR_BYTES = 8 };
 
 _Static_assert(sizeof(wick_event) == 80, "hosts read events at fixed offsets");
 
@@ -17,7 +17,7 @@ static size_t record_bytes_max(size_t text_bytes_max) {
 size_t events_plan_bytes(size_t text_bytes_max, uint32_t records) {
   const size_t room = EVENT_ROOM_BYTES + 8 * record_bytes_max(text_bytes_max);
   const size_t needed = records * record_bytes_max(text_bytes_max);
-  return room > needed ? room : needed;
+  return (room > needed ? room : needed) + PARTS_ROOM_BYTES;
 }
 
 wick_status events_create(memory_gate *memory, size_t text_bytes_max, uint32_t records,
@@ -38,8 +38,19 @@ void events_destroy(event_buffer *events) {
 }
 
 bool events_have_room(const event_buffer *events, uint32_t records) {
-  const size_t needed = records * record_bytes_max(events->text_bytes_max);
+  const size_t needed = records * record_bytes_max(events->text_bytes_max) + PARTS_ROOM_BYTES;
   return events->capacity_bytes - events->used_bytes >= needed;
+}
+
+wick_status events_make_room(event_buffer *events, uint32_t records) {
+  const size_t needed = (records + 1) * record_bytes_max(events->text_bytes_max);
+  if (events->capacity_bytes - events->used_bytes >= needed) return WICK_OK;
+  const size_t more = 2 * events->capacity_bytes;
+  uint8_t *bytes = memory_resize(events->memory, events->bytes, more);
+  if (bytes == NULL) return WICK_E_NOMEM;
+  events->bytes = bytes;
+  events->capacity_bytes = more;
+  return WICK_OK;
 }
 
 static size_t cut_at_character(const char *text, size_t size_bytes, size_t most) {

@@ -21,8 +21,11 @@ wick_status events_create(memory_gate *memory, size_t text_bytes_max, uint32_t r
                           event_buffer *events, wick_error *error);
 void events_destroy(event_buffer *events);
 size_t events_plan_bytes(size_t text_bytes_max, uint32_t records);
-// Is there room for `records` of the largest kind?
+// Is there room for `records` of the largest kind, and for the parts of replies that usually come
+// with them?
 bool events_have_room(const event_buffer *events, uint32_t records);
+// Before the record of a part: room for it and `records` others. WICK_E_NOMEM.
+wick_status events_make_room(event_buffer *events, uint32_t records);
 // Appends a record and fills in its size_bytes, top_count and text_bytes. Text over the maximum is
 // cut at a character.
 void events_put(event_buffer *events, const wick_event *event, const int32_t *top_tokens,

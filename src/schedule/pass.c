@@ -459,6 +459,11 @@ static bool take_choice(scheduler *scheduler, request *request, const sampler_ch
       request_take_token(request, scheduler->parts.tokenizer, choice->token, &shown_bytes);
   if (request->tokens_out != tokens_before) {
     scheduler->stats.tokens_out++;
+    wick_error error;
+    if (parts_put(&scheduler->events, request, shown_bytes, WICK_FINISH_NONE, &error) != WICK_OK) {
+      scheduler_finish(scheduler, request, WICK_FINISH_ERROR, &error);
+      return false;
+    }
     put_token(scheduler, request, choice, shown_bytes);
   }
   if (how != WICK_FINISH_NONE) scheduler_finish(scheduler, request, how, NULL);

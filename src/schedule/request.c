@@ -267,8 +267,7 @@ static wick_status take_grammar(memory_gate *memory, const tokenizer *tokenizer,
                                 wick_error *error) {
   if (wanted == NULL || wanted->kind == WICK_GRAMMAR_NONE) return WICK_OK;
   wick_status status = take_spelling(memory, tokenizer, shelf, wanted, request, error);
-  const bool is_json =
-      wanted->kind == WICK_GRAMMAR_JSON_SCHEMA || wanted->kind == WICK_GRAMMAR_TOOLS;
+  const bool is_json = wanted->kind == WICK_GRAMMAR_JSON_SCHEMA || wanted->kind == GRAMMAR_REPLY;
   if (status == WICK_E_ARG && wanted->begun_bytes != 0 && is_json && !wanted->any_spelling) {
     // people write white space where the shortest spelling has none
     wick_grammar any = *wanted;
@@ -276,7 +275,8 @@ static wick_status take_grammar(memory_gate *memory, const tokenizer *tokenizer,
     status = take_spelling(memory, tokenizer, shelf, &any, request, error);
   }
   if (status != WICK_OK) {
-    if (error != NULL && status != WICK_E_NOMEM) error->subject = WICK_SUBJECT_GRAMMAR;
+    const bool has_subject = error == NULL || error->subject != WICK_SUBJECT_NONE;
+    if (!has_subject && status != WICK_E_NOMEM) error->subject = WICK_SUBJECT_GRAMMAR;
     return status;
   }
   sampler_set_mask(request->sampler, mask_tokens, request);
@@ -298,7 +298,7 @@ static wick_status limit_output(memory_gate *memory, const wick_request *wanted,
 
 wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_shelf *shelf,
                            const wick_request *wanted, const media_list *media,
-                           const reply_format *format, session *session, uint32_t vocab,
+                           const reply_wish *wish, session *session, uint32_t vocab,
                            uint32_t context_tokens, request **out, wick_error *error) {
   request *made = memory_alloc_zeroed(memory, sizeof *made);
   if (made == NULL) return memory_fail(memory, error, "a request");
@@ -326,8 +326,12 @@ wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_sh
     const wick_grammar *grammar = made->healing_bytes != 0 ? &ending : wanted->grammar;
     status = take_grammar(memory, tokenizer, shelf, grammar, made, error);
   }
+  if (status == WICK_OK && wish != NULL && wish->has_parts) {
+    status = parts_create(memory, wish, &made->parts, error);
+  }
   if (status == WICK_OK && wanted->reasoning != NULL) {
-    status = thought_create(memory, tokenizer, format, wanted->reasoning, &made->thought, error);
+    status =
+        thought_create(memory, tokenizer, &wish->format, wanted->reasoning, &made->thought, error);
   }
   if (status != WICK_OK) {
     request_destroy(memory, shelf, made);
@@ -362,6 +366,7 @@ void request_destroy(memory_gate *memory, grammar_shelf *shelf, request *request
   }
   if (request->spent != NULL) shelf_give_back(shelf, memory, request->spent);
   thought_destroy(memory, request->thought);
+  parts_destroy(memory, request->parts);
   media_list_clear(memory, &request->media);
   memory_free(memory, request->tokens);
   memory_free(memory, request->forced);

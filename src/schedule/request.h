@@ -12,6 +12,7 @@
 #include "grammar/shelf.h"
 #include "model/adapter.h"
 #include "sample/sampler.h"
+#include "schedule/parts.h"
 #include "schedule/session.h"
 #include "schedule/speculation.h"
 #include "schedule/swap.h"
@@ -63,6 +64,7 @@ typedef struct request {
   bool heals_token;      // they were one token: the first one sampled begins with it
   grammar_matcher matcher;  // where the text is in it
   thought *thought;         // NULL: reasoning has no limit
+  reply_parts *parts;       // of the reply to a conversation, or NULL
   // Tokens that nobody has a choice of (schedule/jump.h): [jump_next, jump_count) are to come. They
   // wait for rows of logits where their logprobs are wanted.
   int32_t jump[JUMP_TOKENS_MAX];
@@ -86,11 +88,11 @@ typedef struct request {
 // Copies the host's parameters and tokenises the prompt. `session` is the session that `wanted`
 // names, or NULL. `context_tokens` limits prompt and answer together; a longer prompt is
 // WICK_E_FULL with both numbers. `media`: spans among wanted->tokens, or NULL. Other errors as
-// wick_request_submit says. `shelf` has the grammars; `format` knows the marks of reasoning, which
-// a limit needs.
+// wick_request_submit says. `shelf` has the grammars; `wish` knows the marks of reasoning, which
+// a limit needs, and has the parts of a reply; NULL: neither.
 wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_shelf *shelf,
                            const wick_request *wanted, const media_list *media,
-                           const reply_format *format, session *session, uint32_t vocab,
+                           const reply_wish *wish, session *session, uint32_t vocab,
                            uint32_t context_tokens, request **out, wick_error *error);
 void request_destroy(memory_gate *memory, grammar_shelf *shelf, request *request);
 // The most text that the event of one token can carry.

@@ -218,8 +218,8 @@ static void enqueue(scheduler *scheduler, request *made, uint32_t passes_waited)
 
 // Makes the other completions of a prompt.
 static wick_status make_followers(scheduler *scheduler, const wick_request *wanted,
-                                  const reply_format *format, request *original,
-                                  request **followers, wick_error *error) {
+                                  const reply_wish *wish, request *original, request **followers,
+                                  wick_error *error) {
   const scheduler_parts *parts = &scheduler->parts;
   wick_request same = *wanted;
   same.tokens = original->tokens;
@@ -230,9 +230,9 @@ static wick_status make_followers(scheduler *scheduler, const wick_request *want
   for (uint32_t i = 1; i < wanted->completions; i++) {
     request *made;
     same.sampling.seed++;
-    const wick_status status = request_create(
-        parts->memory, parts->tokenizer, &scheduler->shelf, &same, &original->media, format, NULL,
-        parts->model->config.vocab, parts->context_tokens, &made, error);
+    const wick_status status =
+        request_create(parts->memory, parts->tokenizer, &scheduler->shelf, &same, &original->media,
+                       wish, NULL, parts->model->config.vocab, parts->context_tokens, &made, error);
     if (status != WICK_OK) return status;
     give_adapters(made, &original->adapters);
     made->original = original;
@@ -270,7 +270,7 @@ static void enqueue_followers(scheduler *scheduler, request *followers, uint32_t
 }
 
 wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted,
-                             const media_list *media, const reply_format *format, uint32_t *id,
+                             const media_list *media, const reply_wish *wish, uint32_t *id,
                              wick_error *error) {
   const scheduler_parts *parts = &scheduler->parts;
   session *session = NULL;
@@ -286,12 +286,12 @@ wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted,
   }
   if (status == WICK_OK) {
     status =
-        request_create(parts->memory, parts->tokenizer, &scheduler->shelf, wanted, media, format,
+        request_create(parts->memory, parts->tokenizer, &scheduler->shelf, wanted, media, wish,
                        session, parts->model->config.vocab, parts->context_tokens, &made, error);
   }
   if (status != WICK_OK) return status;
   give_adapters(made, &adapters);
-  status = make_followers(scheduler, wanted, format, made, &followers, error);
+  status = make_followers(scheduler, wanted, wish, made, &followers, error);
   if (status != WICK_OK) {
     destroy_list(scheduler, followers);
     request_destroy(parts->memory, &scheduler->shelf, made);
@@ -408,19 +408,25 @@ static wick_event last_event(const request *request, wick_finish how, uint64_t n
 
 void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
                       const wick_error *error) {
-  wick_event event = last_event(request, how, scheduler->parts.now_us());
   const char *text = request->shown;
   size_t text_bytes = 0;
+  wick_error lack;
+  if (how != WICK_FINISH_ERROR) {
+    // a reply that is cut inside a character ends before it
+    if (how != WICK_FINISH_STOP) request->detokenizer.pending_bytes = 0;
+    text_bytes = request_flush(request);
+    if (parts_put(&scheduler->events, request, text_bytes, how, &lack) != WICK_OK) {
+      how = WICK_FINISH_ERROR;
+      error = &lack;
+    }
+  }
+  wick_event event = last_event(request, how, scheduler->parts.now_us());
+  if (how == WICK_FINISH_STOP) event.stop = (uint16_t)request->stopped_by;
   if (how == WICK_FINISH_ERROR) {
     event.status = (uint16_t)error->status;
     event.subject = (uint16_t)error->subject;
     text = error->message;
     text_bytes = strlen(error->message);
-  } else {
-    // a reply that is cut inside a character ends before it
-    if (how != WICK_FINISH_STOP) request->detokenizer.pending_bytes = 0;
-    text_bytes = request_flush(request);
-    if (how == WICK_FINISH_STOP) event.stop = (uint16_t)request->stopped_by;
   }
   events_put(&scheduler->events, &event, NULL, NULL, 0, text, text_bytes);
   if (request->phase == REQUEST_RUNNING) {

@@ -73,11 +73,11 @@ wick_status scheduler_create(const scheduler_parts *parts, scheduler **out, wick
 void scheduler_destroy(scheduler *scheduler);
 uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens);
 
-// `format`: the marks of reasoning, of a request that limits it; else it may be NULL.
+// `wish`: the marks of reasoning, of a request that limits it, and the parts of a reply; else NULL.
 // `media`: spans among wanted->tokens, which has their pseudo tokens; NULL: none. Images that are
 // read in one pass have at most batch_tokens rows.
 wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted,
-                             const media_list *media, const reply_format *format, uint32_t *id,
+                             const media_list *media, const reply_wish *wish, uint32_t *id,
                              wick_error *error);
 // shelf_prepare.
 bool scheduler_prepare_grammar(scheduler *scheduler, const wick_grammar *wanted);

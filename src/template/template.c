@@ -386,12 +386,10 @@ wick_status template_has_tools(memory_gate *memory, const char *json, size_t siz
   jinja_run run = {.arena = &arena,
                    .steps_max = limit_of(TEMPLATE_STEPS_MAX, TEMPLATE_STEPS_PER_BYTE, &input),
                    .error = &reason};
-  jinja_value tools = jinja_read_json(&run, json, size_bytes, JINJA_MARK_CONTENT);
-  if (run.status == WICK_OK && tools.kind == JINJA_DICT) {
-    const jinja_value *member = jinja_dict_find_text(tools.dict, "tools");
-    tools = member == NULL ? jinja_none() : *member;
-  }
-  *out = run.status == WICK_OK && tools.kind == JINJA_LIST && tools.list->count > 0;
+  const jinja_value all = jinja_read_json(&run, json, size_bytes, JINJA_MARK_CONTENT);
+  const bool is_dict = run.status == WICK_OK && all.kind == JINJA_DICT;
+  const jinja_value *tools = is_dict ? jinja_dict_find_text(all.dict, "tools") : NULL;
+  *out = tools != NULL && tools->kind == JINJA_LIST && tools->list->count > 0;
   jinja_arena_free(&arena);
   if (run.status != WICK_E_NOMEM) return WICK_OK;
   if (error != NULL) *error = reason;

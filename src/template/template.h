@@ -68,8 +68,8 @@ typedef struct template_input {
 // over a limit. WICK_E_OVERFLOW, WICK_E_NODATA (the time is not known), WICK_E_NOMEM.
 wick_status template_render(const chat_template *template, const template_input *input,
                             template_text *text, wick_error *error);
-// Whether JSON lists tools: a list that is not empty, or an object with such a list as `tools`.
-// JSON that is not valid lists none. WICK_E_NOMEM.
+// Whether the variables have `tools`, a list that is not empty. JSON that is not valid has none.
+// WICK_E_NOMEM.
 wick_status template_has_tools(memory_gate *memory, const char *json, size_t size_bytes, bool *out,
                                wick_error *error);
 void template_text_free(memory_gate *memory, template_text *text);

@@ -61,7 +61,7 @@ test('hostile templates end in time and memory', async (t) => {
       assert.throws(
         () => {
           native.setChatTemplate(source);
-          native.renderChat('{"messages": []}', 0);
+          native.renderChat({ json: '{"messages": []}', nowS: 0 });
         },
         (/** @type {any} */ error) => error.code === code && /line \d/.test(error.message),
         source,

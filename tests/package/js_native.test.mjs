@@ -4,7 +4,6 @@
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { WickError } from '../../js/base/errors.js';
 import { subjects } from '../../js/base/option_table.js';
 import { AdapterTable } from '../../js/wasm/adapter_table.js';
 import { Heap } from '../../js/wasm/heap.js';
@@ -13,7 +12,6 @@ import { NativeEngine } from '../../js/wasm/native_engine.js';
 import { StateBytes } from '../../js/wasm/state_transfer.js';
 import { swapHost } from '../../js/wasm/swap_host.js';
 import { createMemory, instantiate, runHelper } from '../../js/wasm/wasm_module.js';
-import { submitReply } from '../../js/worker/reply_grammar.js';
 
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 const NUMBERS = 1024;
@@ -219,6 +217,7 @@ describe('errors', () => {
         assert.deepEqual([code, message], ['ARG', 'top_p is 2 (option topP)']);
         assert.deepEqual(cause, {
           ...{ status: 'WICK_E_ARG', offset: 99, option: 'topP', numbers: [4, 5, 6] },
+          subject: 'top_p',
         });
         return true;
       },
@@ -361,88 +360,49 @@ describe('texts', () => {
 });
 
 describe('conversations', () => {
-  test('templates, prompts, endings', () => {
-    const { native, acts, log, text, put, numbers, blocks, memory, fails } = instanceOf();
+  test('templates and prompts', () => {
+    const { native, acts, text, put, numbers, blocks, memory, fails } = instanceOf();
     acts.chat_set_template = (_, at, size) => {
       assert.equal(text(at, size + 1), 'chatml\0');
       return 0;
     };
     native.setChatTemplate('chatml');
-    acts.chat_render = (_, at, size, nowS) => {
-      assert.deepEqual([text(at, size), nowS], ['{}', 12]);
+    const chatAt = (/** @type {number} */ at) => {
+      const words = new Uint32Array(memory.buffer, at, layout.CHAT_FIELDS);
+      const textOf = (/** @type {number} */ field) => text(words[field], words[field + 1]);
+      return {
+        json: textOf(layout.CHAT_JSON),
+        nowS: words[layout.CHAT_NOW_S],
+        parseSpecial: words[layout.CHAT_PARSE_SPECIAL] === 1,
+        prefix: textOf(layout.CHAT_PREFIX),
+      };
+    };
+    const plain = { json: '{}', nowS: 12 };
+    const begun = { json: '{"a":1}', nowS: 5, parseSpecial: true, prefix: 'é' };
+    acts.chat_render = (_, at) => {
+      assert.deepEqual(chatAt(at), { ...plain, parseSpecial: false, prefix: '' });
       numbers(...put('<é>'));
       return 0;
     };
-    assert.equal(native.renderChat('{}', 12), '<é>');
-    acts.chat_tokenize = (_, at, size) => {
-      assert.equal(text(at, size), '{"a":1}');
+    assert.equal(native.renderChat(plain), '<é>');
+    acts.chat_tokenize = (_, at) => {
+      assert.deepEqual(chatAt(at), begun);
       new Int32Array(memory.buffer).set([3, -4], 125_000);
       numbers(500_000, 2);
       return 0;
     };
-    assert.deepEqual([...native.tokenizeChat('{"a":1}', 5, true)], [3, -4]);
-    native.tokenizeChat('{"a":1}', 6, false);
-    assert.deepEqual(
-      log.filter(([name]) => name === 'chat_tokenize').map((call) => call.slice(4)),
-      [
-        [5, 1],
-        [6, 0],
-      ],
-    );
-    numbers(...put('end'));
-    for (const flags of [0, 1, 2, 3]) {
-      acts.chat_ending = () => flags;
-      assert.deepEqual(native.chatEnding(), {
-        ...{ text: 'end', hasReasoning: flags % 2 === 1, needsSpecial: flags >= 2 },
-      });
-    }
+    assert.deepEqual([...native.tokenizeChat(begun)], [3, -4]);
     assert.equal(blocks.size, 0);
     for (const name of ['chat_set_template', 'chat_render', 'chat_tokenize']) {
       acts[name] = () => fails(15, 'no template');
     }
     for (const call of [
       () => native.setChatTemplate('a'),
-      () => native.renderChat('a', 0),
-      () => native.tokenizeChat('a', 0, true),
+      () => native.renderChat(plain),
+      () => native.tokenizeChat(plain),
     ]) {
       assert.throws(call, { code: 'FORMAT' });
     }
-    assert.equal(blocks.size, 0);
-  });
-
-  test('replies', () => {
-    const { native, acts, log, text, put, numbers, blocks, fails } = instanceOf();
-    acts.reply_create = (_, list, listBytes, end, endBytes) => {
-      assert.deepEqual([text(list, listBytes + 1), text(end, endBytes + 1)], ['[1]\0', '<é\0']);
-      return -16;
-    };
-    assert.equal(native.openReply('[1]', '<é'), 2 ** 32 - 16);
-    for (const [status, code] of /** @type {[number, string][]} */ ([
-      [10, 'ARG'], // of the tools
-      [7, 'NOMEM'],
-    ])) {
-      acts.reply_create = () => {
-        fails(status, 'too many');
-        return 0;
-      };
-      assert.throws(() => native.openReply('[1]', ''), { code, message: 'too many' });
-    }
-    acts.reply_read = (_, at, size) => {
-      assert.equal(text(at, size), 'pïece');
-      numbers(...put('[{"content":"p"}]'));
-      return 0;
-    };
-    const deltas = [{ content: 'p' }];
-    assert.deepEqual(native.readReply(8, 'pïece', false), { deltas, error: undefined });
-    assert.deepEqual([log.at(-1)[1], log.at(-1)[4]], [8, 0]);
-    acts.reply_read = () => {
-      numbers(...put('[{"content":"p"}]'));
-      return fails(15, 'no call');
-    };
-    const read = native.readReply(9, 'x', true);
-    assert.deepEqual([read.deltas, read.error?.code, log.at(-1)[4]], [deltas, 'FORMAT', 1]);
-    native.closeReply(9);
-    assert.deepEqual(log.at(-1), ['reply_destroy', 9]);
     assert.equal(blocks.size, 0);
   });
 });
@@ -691,59 +651,6 @@ test('the adapters of a request are passed one after the other, each by number a
   const passed = /** @type {any} */ ({ record });
   assert.deepEqual(table.pass(uses, passed), [3, 0.5, 1, -2, layout.ADAPTER_USE_KINDS]);
   assert.deepEqual(table.pass([], passed), [layout.ADAPTER_USE_KINDS]);
-});
-
-describe('a reply whose grammar is refused', () => {
-  const refusal = (code = 'UNSUPPORTED', option = 'grammar, jsonSchema') =>
-    new WickError(code, 'too large', { option });
-  /** @param {unknown} error of the first time @param {object | undefined} grammar */
-  function submit(error, grammar) {
-    /** @type {unknown[]} */
-    const grammars = [];
-    const native = {
-      submit: (/** @type {any} */ request) => {
-        grammars.push(request.grammar);
-        if (grammars.length === 1) throw error;
-        return 7;
-      },
-    };
-    const request = /** @type {any} */ ({ grammar });
-    return { number: submitReply(/** @type {any} */ (native), request), grammars };
-  }
-  const tools = { kind: layout.GRAMMAR_TOOLS, isOptional: true };
-
-  test('runs without it where no call is demanded, and has its number', () => {
-    assert.deepEqual(submit(refusal(), tools), { number: 7, grammars: [tools, undefined] });
-  });
-
-  test('is an error if a call is required, if it is not a grammar, and without memory', () => {
-    for (const [error, grammar, told] of /** @type {[Error, any, RegExp][]} */ ([
-      [refusal('NOMEM'), tools, /^too large$/],
-      [refusal('ARG', 'topP'), tools, /^too large$/],
-      [new TypeError('a trap'), tools, /^a trap$/],
-      [refusal(), undefined, /^too large$/],
-      [refusal(), { ...tools, isOptional: false }, /^too large$/],
-      [refusal(), { ...tools, isOptional: false, isOfTools: true }, /^too large \(option tools\)$/],
-    ])) {
-      assert.throws(() => submit(error, grammar), { name: error.name, message: told });
-    }
-  });
-
-  test('an error that is of the tools names their option, without those that the engine told', () => {
-    for (const [message, option] of [
-      ['the tool a has no parameters', 'tools'],
-      ['tools[0] has no name', 'tools'],
-      ['tool_choice names no tool', 'tool_choice'],
-      ["The model's form of calls is unknown", 'tool_choice'],
-    ]) {
-      const error = new WickError('ARG', `${message} (options a, b)`, { option: 'grammar' });
-      assert.throws(() => submit(error, { ...tools, isOptional: false }), {
-        code: 'ARG',
-        message: `${message} (option ${option})`,
-        cause: { option },
-      });
-    }
-  });
 });
 
 describe('an engine', () => {

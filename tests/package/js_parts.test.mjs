@@ -563,7 +563,8 @@ describe('memory', () => {
       ...{ priority: -1, passesWaited: 15, speculation: 'always', salt: 'salt', forced: [16] },
       ...{
         completions: 2,
-        grammar: { kind: 3, text: '[ab]+', begun: 'a' },
+        grammar: { kind: 3, text: '[ab]+', begun: 'a', isWhole: true },
+        conversation: { json: '{}', nowS: 1, toolChoice: '"auto"', oneCall: true },
         logprobsAfter: true,
       },
       ...samplers,
@@ -572,6 +573,10 @@ describe('memory', () => {
     const adapters = /** @type {any} */ ({ pass: () => 1 });
     const byText = requestWords(request, passed, adapters);
     const byTokens = requestWords({ ...request, prompt: [1, 2, 3] }, passed, adapters);
+    // a variable of the template named tools is not one
+    const chat = { json: '{"tools":[{"name":"a"}]}', nowS: 1 };
+    const without = requestWords({ ...request, conversation: chat }, passed, adapters);
+    assert.equal(heap.readText(without[layout.REQUEST_TOOL_CHOICE], 6), '"none"');
     const word = (/** @type {number} */ at) => byText[at] || byTokens[at];
     const empty = Array.from(byText.keys()).filter((at) => word(at) === 0);
     assert.deepEqual(empty, []);
@@ -651,6 +656,7 @@ describe('memory', () => {
         tokensCached: 40,
         tokensOut: 44,
         text: 'hé',
+        id: '',
       },
       top: [
         { token: 5, logprob: -0.25 },

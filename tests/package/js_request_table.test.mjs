@@ -5,8 +5,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { codeOfStatus, WickError } from '../../js/base/errors.js';
 import { subjects } from '../../js/base/option_table.js';
-import { EVENT_DONE, EVENT_LOGITS, EVENT_TOKEN, FINISH_ERROR } from '../../js/wasm/layout.js';
+import * as layout from '../../js/wasm/layout.js';
 import { RequestTable } from '../../js/worker/request_table.js';
+
+const { EVENT_DONE, EVENT_LOGITS, EVENT_TOKEN, FINISH_ERROR } = layout;
 
 describe('a request that is not read', () => {
   test('rests without taking the places of what is read', () => {
@@ -108,96 +110,65 @@ test('a request that ends by an error says it in the engine’s words, with the 
   }
 });
 
-describe('a reply that is read', () => {
-  /** @param {(text: string, isLast: boolean) => {deltas: object[], error?: WickError}} readReply */
-  function tableOf(readReply) {
+describe('a reply to a conversation', () => {
+  function tableOf() {
     /** @type {any[]} */
     const events = [];
-    /** @type {string[]} */
-    const log = [];
     const native = {
       submit: () => 1,
       lacks: () => false,
       prepareGrammar: () => true,
       passes: () => 0,
       takeEvents: () => events.splice(0),
-      cancel: (/** @type {number} */ number) => log.push(`cancel ${number}`),
-      openReply: (/** @type {string} */ tools, /** @type {string} */ ending) => {
-        log.push(`open ${tools} ${ending}`);
-        return 7;
-      },
-      closeReply: (/** @type {number} */ reply) => log.push(`close ${reply}`),
-      readReply: (
-        /** @type {number} */ _,
-        /** @type {string} */ text,
-        /** @type {boolean} */ isLast,
-      ) => readReply(text, isLast),
     };
     const table = new RequestTable(/** @type {any} */ (native));
-    table.add(1, /** @type {any} */ ({ reply: { tools: '[]', ending: '<a>' } }), false);
-    const say = (/** @type {string} */ text) => {
-      events.push({ request: 1, kind: EVENT_TOKEN, text });
+    table.add(1, /** @type {any} */ ({ conversation: {} }), false);
+    const hear = (/** @type {any[]} */ parts, /** @type {object} */ last) => {
+      events.push(...parts.map((part) => ({ request: 1, text: '', stop: 0, id: '', ...part })));
+      events.push({ request: 1, stop: 0, ...last });
       return table.collect()[0];
     };
-    const end = (text = '', finish = 1) => {
-      events.push({ request: 1, kind: EVENT_DONE, finish, text });
-      return table.collect()[0];
-    };
-    return { table, log, say, end };
+    const say = (/** @type {string} */ text, /** @type {any[]} */ ...parts) =>
+      hear(parts, { kind: EVENT_TOKEN, text });
+    const end = (text = '', /** @type {any[]} */ ...parts) =>
+      hear(parts, { kind: EVENT_DONE, finish: 1, text });
+    return { say, end };
   }
-  const broken = (/** @type {string} */ code) => new WickError(code, 'x', { numbers: [2, 1, 0] });
+  const content = (/** @type {string} */ text) => ({ kind: layout.EVENT_CONTENT, text });
 
-  test('its parts arrive with its pieces, and it is closed at its end', () => {
-    const { log, say, end } = tableOf((text, isLast) => ({
-      deltas: isLast ? [] : [{ content: text }],
-    }));
-    const output = say('a');
+  test('its parts arrive with its pieces', () => {
+    const { say, end } = tableOf();
+    const output = say('a', content('a'));
     assert.deepEqual([output.texts, output.deltas], [['a'], [[{ content: 'a' }]]]);
+    const reasoning = { kind: layout.EVENT_REASONING, text: 'c' };
+    assert.deepEqual(say('bc', content('b'), reasoning).deltas, [
+      [{ content: 'b' }, { reasoning_content: 'c' }],
+    ]);
+    assert.deepEqual(say('<').deltas, [[]]);
+    const call = { kind: layout.EVENT_CALL, text: 'get', id: 'x', stop: 2 };
+    const pieces = { kind: layout.EVENT_ARGUMENTS, text: '{}', stop: 2 };
+    assert.deepEqual(say('{}', call, pieces, { kind: 9, stop: 2 }).deltas, [
+      [
+        {
+          tool_calls: [
+            { index: 2, id: 'x', type: 'function', function: { name: 'get', arguments: '' } },
+          ],
+        },
+        { tool_calls: [{ index: 2, function: { arguments: '{}' } }] },
+      ],
+    ]);
     const last = end();
     assert.deepEqual([last.texts, last.deltas, last.done?.finish], [[], undefined, 'stop']);
-    assert.deepEqual(log, ['open [] <a>', 'close 7']);
   });
 
-  test('the text of a broken call is content, and so is what follows', () => {
-    const { log, say, end } = tableOf((text) =>
-      text === '?' ? { deltas: [{ content: 'b' }], error: broken('FORMAT') } : { deltas: [] },
-    );
-    assert.deepEqual(say('éé').deltas, [[]]);
-    assert.deepEqual(say('?').deltas, [[{ content: 'b' }, { content: 'é?', callsWhole: 1 }]]);
-    assert.deepEqual(log, ['open [] <a>', 'close 7']);
-    assert.deepEqual(say('<').deltas, [[{ content: '<' }]]);
-    const last = end('>');
-    assert.deepEqual([last.texts, last.deltas], [['>'], [[{ content: '>' }]]]);
-    assert.deepEqual(log, ['open [] <a>', 'close 7']);
-  });
-
-  test('a call that is cut off by the limit stays, one that stops on its own is content', () => {
-    for (const [finish, deltas] of /** @type {[number, any][]} */ ([
-      [1, [[{ content: 'c', callsWhole: 1 }]]],
-      [2, undefined],
-      [3, undefined],
-    ])) {
-      const { say, end } = tableOf((_, isLast) =>
-        isLast ? { deltas: [], error: broken('TRUNCATED') } : { deltas: [] },
-      );
-      say('abc');
-      const last = end('', finish);
-      assert.deepEqual([last.deltas, last.error], [deltas, undefined]);
-    }
-  });
-
-  test('without memory it ends with an error', () => {
-    const { log, say, end } = tableOf(() => ({ deltas: [], error: broken('NOMEM') }));
-    assert.equal(say('a').error?.code, 'NOMEM');
-    assert.deepEqual(log, ['open [] <a>', 'cancel 1']);
-    end('', 3);
-    assert.equal(log.at(-1), 'close 7');
-  });
-
-  test('one that has not ended is closed with the engine', () => {
-    const { table, log } = tableOf(() => ({ deltas: [] }));
-    table.closeReplies();
-    assert.deepEqual(log, ['open [] <a>', 'close 7']);
+  test('the text of a broken call is content', () => {
+    const { say, end } = tableOf();
+    const broken = { kind: layout.EVENT_CALL_BROKEN, stop: 1 };
+    assert.deepEqual(say('?', content('b'), broken, content('é'), content('?')).deltas, [
+      [{ content: 'b' }, { content: 'é', callsWhole: 1 }, { content: '?', callsWhole: 1 }],
+    ]);
+    const last = end('>', content('>'));
+    assert.deepEqual([last.texts, last.deltas], [['>'], [[{ content: '>', callsWhole: 1 }]]]);
   });
 });
 
@@ -467,7 +438,6 @@ describe('requests that need the module of grammars', () => {
       submit: (/** @type {any} */ { name }) => submitted.push(name),
       passes: () => 0,
       takeEvents: () => [],
-      closeReply() {},
       cancel() {},
       lacks: (/** @type {any} */ { grammar }) => grammar !== undefined && !isThere,
       loadGrammarPart: () => loaded,
@@ -523,7 +493,7 @@ describe('requests that need the module of grammars', () => {
   test('are forgotten when the engine ends', async () => {
     const { table, submitted, add, end } = tableOf();
     add('g1');
-    table.closeReplies();
+    table.close();
     await end(undefined);
     assert.deepEqual([submitted, table.collect()], [[], []]);
   });

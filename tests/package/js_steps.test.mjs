@@ -45,10 +45,7 @@ function engineOf() {
     prepareGrammar: () => true,
     submit: () => 1,
     tokenBytes: (token) => Uint8Array.of(token),
-    chatEnding: () => ({ text: '<a>', hasReasoning: false, needsSpecial: false }),
     tokenizeChat: () => Int32Array.of(1, 2, 3),
-    openReply: () => 40,
-    readReply: (_, text) => ({ deltas: [{ content: text }], error: undefined }),
   };
   const quiet = /^(nextRange|loadState|takeEvents|passes|prepareGrammar|tokenBytes|counters|info)$/;
   const native = any(
@@ -333,14 +330,16 @@ describe('requests', () => {
         },
       ],
     ]);
-    acts.tokenizeChat = () => {
-      throw new WickError('MISMATCH', 'the roles differ');
+    acts.submit = () => {
+      throw new WickError('MISMATCH', 'the roles differ', { subject: 'template' });
     };
     const input = { messages: [], variables: {} };
     worker.receive(generate(6, { completions: 3, input }));
+    await turns();
+    const refused = posted.flatMap(({ outputs }) => outputs ?? []);
     assert.deepEqual(
-      posted.map(({ type, id, error }) => [type, id, error.code, error.message]),
-      [6, 7, 8].map((id) => ['error', id, 'TEMPLATE', 'The roles differ']),
+      refused.map(({ id, error }) => [id, error.code, error.message]),
+      [6, 7, 8].map((id) => [id, 'TEMPLATE', 'The roles differ']),
     );
     acts.passes = () => {
       throw new Error('trap');
@@ -353,108 +352,30 @@ describe('requests', () => {
     assert.equal(limited.of('error')[0].error.code, 'QUEUE_FULL');
   });
 
-  test('conversations: their tokens, how the reply is read, and what a session has of them', async (t) => {
-    const { worker, acts, calls } = await ready(t, { chatTemplate: 'chatml' });
-    const ask = (
-      /** @type {any} */ input,
-      /** @type {any} */ ending = {},
-      /** @type {any} */ more = {},
-    ) => {
-      acts.chatEnding = () => ({
-        text: '<a>',
-        hasReasoning: false,
-        needsSpecial: false,
-        ...ending,
-      });
-      const message = generate(1, {
-        input: { messages: [{ role: 'user' }], variables: { b: 1 }, ...input },
-      });
-      Object.assign(message.settings, more);
-      worker.receive(message);
-      const { prompt, reply, printSpecial, tokenizeFlags } = any(calls('submit').at(-1))[0];
-      assert.equal(tokenizeFlags, 3);
-      return [[...prompt], reply, printSpecial];
+  test('conversations reach the engine as they are', async (t) => {
+    const { worker, calls } = await ready(t, { chatTemplate: 'chatml' });
+    const ask = (/** @type {any} */ input) => {
+      const messages = [{ role: 'user' }];
+      worker.receive(generate(1, { input: { messages, variables: { b: 1 }, ...input } }));
+      const { prompt, conversation, tokenizeFlags } = any(calls('submit').at(-1))[0];
+      assert.deepEqual([prompt, tokenizeFlags], ['', 3]);
+      const { json, nowS, ...more } = conversation;
+      const local = Date.now() / 1000 - new Date().getTimezoneOffset() * 60;
+      assert.ok(Number.isInteger(nowS) && Math.abs(nowS - local) < 100);
+      return [JSON.parse(json), more];
     };
-    assert.deepEqual(ask({}), [[1, 2, 3], undefined, undefined]);
-    const [json, , isSpecial] = any(calls('tokenizeChat')[0]);
-    assert.deepEqual(
-      [JSON.parse(json), isSpecial],
-      [{ b: 1, messages: [{ role: 'user' }] }, false],
-    );
+    const plain = { parseSpecial: false, prefix: undefined, toolChoice: undefined, oneCall: false };
+    assert.deepEqual(ask({}), [{ b: 1, messages: [{ role: 'user' }] }, plain]);
     assert.deepEqual(calls('setChatTemplate'), [['chatml']]);
     const tools = [{ a: 1 }];
-    assert.deepEqual(ask({ tools, parseSpecial: true }), [
-      [1, 2, 3],
-      { tools: '{"tools":[{"a":1}],"has_begun":false}', ending: '<a>' },
-      true,
+    assert.deepEqual(ask({ tools, parseSpecial: true, prefix: 'So' }), [
+      { b: 1, tools, messages: [{ role: 'user' }] },
+      { ...plain, parseSpecial: true, prefix: 'So', toolChoice: '"auto"' },
     ]);
-    const [seen, nowS, flag] = any(calls('tokenizeChat').at(-1));
-    assert.deepEqual([JSON.parse(seen).tools, flag], [tools, true]);
-    const local = Date.now() / 1000 - new Date().getTimezoneOffset() * 60;
-    assert.ok(Number.isInteger(nowS) && Math.abs(nowS - local) < 100);
-    const reasons = { hasReasoning: true };
-    const plain = { tools: '{"has_begun":false}', ending: '<a>' };
-    assert.deepEqual(ask({}, reasons), [[1, 2, 3], plain, false]);
-    assert.deepEqual(ask({}, { ...reasons, needsSpecial: true }).at(-1), true);
+    const toolChoice = { tool_choice: 'required', parallel_tool_calls: false };
+    const [, { toolChoice: choice, oneCall }] = ask({ tools, toolChoice });
+    assert.deepEqual([choice, oneCall], ['"required"', true]);
     assert.equal(calls('setChatTemplate').length, 1); // once
-    for (const [
-      had,
-      truncated,
-      rest,
-    ] of /** @type {[number[], number | undefined, number[]][]} */ ([
-      [[], undefined, [1, 2, 3]],
-      [[1], undefined, [2, 3]],
-      [[1, 2], undefined, [3]],
-      [[1, 2, 3], 2, [3]], // the last one’s logits are needed
-      [[1, 2, 3, 4], 2, [3]],
-      [[1, 9, 3], 1, [2, 3]],
-      [[8], 0, [1, 2, 3]],
-    ])) {
-      const before = calls('call').length;
-      acts.call = (row) => (row.native === 'session_tokens' ? had : undefined);
-      assert.deepEqual(ask({}, {}, { session: 5 })[0], rest);
-      const made = calls('call')
-        .slice(before)
-        .map(([row, args]) => [row.native, ...args]);
-      assert.deepEqual(made, [
-        ['session_tokens', 5],
-        ...(truncated === undefined ? [] : [['session_truncate', 5, truncated]]),
-      ]);
-    }
-  });
-
-  test('a reply that begins with a prefix: the tokens of both, as one text has them', async (t) => {
-    const { worker, acts, calls } = await ready(t);
-    const tokensOf = (/** @type {Record<string, number[]>} */ of) => {
-      acts.tokenize = (text) => Int32Array.from(text === '' ? [] : of[text]);
-    };
-    const ask = (parseSpecial = false) => {
-      const input = { messages: [], variables: {}, prefix: 'pre', tools: [], parseSpecial };
-      worker.receive(generate(1, { input }));
-      const { prompt, reply } = any(calls('submit').at(-1))[0];
-      return [[...prompt], reply.ending];
-    };
-    tokensOf({ '\n': [10], '\npre': [10, 7, 8] });
-    assert.deepEqual(ask(), [[1, 2, 3, 7, 8], '<a>pre']);
-    assert.deepEqual(calls('tokenize'), [
-      ['', 2],
-      ['\n', 0],
-      ['\npre', 0],
-    ]);
-    tokensOf({ '\n': [10], '\npre': [11, 7], pre: [5] });
-    assert.deepEqual(ask(true)[0], [1, 2, 3, 5]);
-    assert.deepEqual(calls('tokenize').at(-1), ['pre', 2]);
-    // gpt-oss writes messages with channels: the prefix is of the last one's text
-    const header = '<|channel|>final<|message|>';
-    acts.chatEnding = () => ({
-      text: '<|start|>assistant',
-      hasReasoning: true,
-      needsSpecial: true,
-    });
-    tokensOf({ [header]: [20, 21], '\n': [10], '\npre': [10, 7, 8] });
-    const [prompt, ending] = ask();
-    assert.deepEqual(prompt, [1, 2, 3, 20, 21, 7, 8]);
-    assert.equal(ending, `<|start|>assistant${header}pre`);
   });
 
   test('a session’s pending work is finished before it is used again', async (t) => {
@@ -705,22 +626,20 @@ describe('chat templates', () => {
       "the option chatTemplate: Jinja text, or 'chatml'";
     /** @type {[string, string, string, string][]} */
     const cases = [
-      ['NODATA', 'the value is missing', 'TEMPLATE', 'The value is missing'],
+      ['UNSUPPORTED', 'the value is missing', 'TEMPLATE', 'The value is missing'],
       ['FORMAT', 'no chat template', 'TEMPLATE', 'no chat template'],
       ['ARG', 'in the line', 'TEMPLATE', 'in the line'],
       ['NOMEM', 'the heap', 'NOMEM', 'the heap'],
-      ['INTERNAL', 'the heap', 'INTERNAL', 'the heap'],
+      ['NODATA', 'no chat template', 'NO_TEMPLATE', none],
     ];
-    acts.info = () => ({ chat_template: null });
     acts.renderChat = () => {
       throw new WickError('NODATA', 'in whatever words');
     };
     const missing = new ChatTemplate(native);
-    assert.throws(() => missing.render([]), { code: 'NO_TEMPLATE', message: none });
-    acts.info = () => ({ chat_template: '{{ x }}' });
+    assert.throws(() => missing.render([]), { code: 'NODATA', message: 'in whatever words' });
     for (const [from, words, code, message] of cases) {
       acts.renderChat = () => {
-        throw new WickError(from, words);
+        throw new WickError(from, words, { subject: 'template' });
       };
       acts.setChatTemplate = acts.renderChat;
       assert.throws(() => new ChatTemplate(native).render([]), { code, message });
@@ -730,7 +649,7 @@ describe('chat templates', () => {
       throw new TypeError('the odd');
     };
     assert.throws(() => new ChatTemplate(native).render([]), { message: 'the odd' });
-    acts.renderChat = (json, nowS) => [JSON.parse(json), Number.isInteger(nowS)];
+    acts.renderChat = ({ json, nowS }) => [JSON.parse(json), Number.isInteger(nowS)];
     const rendered = new ChatTemplate(native).render(any(['m']), { a: 1 });
     assert.deepEqual(rendered, [{ a: 1, messages: ['m'] }, true]);
   });

@@ -191,26 +191,6 @@ TEST(memory_that_runs_out_anywhere_is_told) {
   free(file.bytes);
 }
 
-TEST(a_grammar_of_tools_leaves_nothing_but_itself) {
-  static const char TOOLS[] =
-      "{\"ending\":\"\",\"content\":{\"kind\":4,\"text\":\"[\\\"yes\\\"]\"}}";
-  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
-  wick_status status;
-  wick_engine *engine = open_engine(&file, 0, &status);
-  REQUIRE(status == WICK_OK);
-  const uint64_t bytes = engine->memory.bytes_now;
-  const wick_grammar grammar = grammar_of(WICK_GRAMMAR_TOOLS, TOOLS);
-  wick_constraint *constraint = NULL;
-  wick_error error = {0};
-  CHECK_EQ_INT(wick_constraint_create(engine, &grammar, &constraint, &error), WICK_OK);
-  CHECK_EQ_INT(check(constraint, "[\"yes\",\"no\"]", &error), WICK_OK);
-  CHECK_EQ_STR(shown, "[true,false]");
-  wick_constraint_destroy(constraint);
-  CHECK_EQ_UINT(engine->memory.bytes_now, bytes);
-  wick_engine_destroy(engine);
-  free(file.bytes);
-}
-
 // ---- the shelf ----
 
 static uint32_t count_shelf(const grammar_shelf *shelf) {

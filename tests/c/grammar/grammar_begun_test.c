@@ -123,44 +123,48 @@ TEST(what_no_text_begins_with_is_refused_with_its_byte) {
 // After reasoning that the prompt closes itself, only what follows the mark is content.
 TEST(content_begins_behind_the_reasoning_of_the_prompt) {
   static const struct {
-    const char *begun, *ending, *rest, *other;  // the ending as JSON; NULL: refused
+    const char *begun, *content;  // of it the content; NULL: refused
   } ROWS[] = {
-      {"", "", "yes", "es"},
-      {"yes", "yes", "terday", "yes"},
-      {"</think>", "<think></think>", "yes", "es"},
-      {"</think>ye", "<think></think>ye", "s", "yes"},
-      {"</think>\n\r \tye", "<think></think>\\n\\r \\tye", "s", "yes"},
-      {"Hm, yes.</think> yester", "<think>Hm, yes.</think> yester", "day", "s"},
-      {"</think></think>ye", "<think></think></think>ye", "s", "yes"},
-      {"yes</think>no", "<think>yes</think>no", NULL, NULL},
-      {"</think>\vye", "<think></think>\\u000bye", NULL, NULL},
-      {"no", "no", NULL, NULL},
+      {"</think>", ""},
+      {"</think>ye", "ye"},
+      {"</think>\n\r \tye", "ye"},
+      {"Hm, yes.</think> yester", "yester"},
+      {"</think></think>ye", "ye"},
+      {"</think>yes", "yes"},
+      {"yes</think>no", NULL},
+      {"</think>\vye", NULL},
   };
   static const char SOURCE[] = "{% if 0 %}<tool_call>{% endif %}{{ messages[0].content }}<think>";
+  static const char HELLO[] = "{\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}";
+  static const char CHOICE[] = "[\"yes\",\"yesterday\"]";
+  const wick_grammar grammar = {
+      .kind = WICK_GRAMMAR_CHOICE, .text = CHOICE, .text_bytes = sizeof CHOICE - 1};
   wick_engine *engine = open_engine(0, NULL);
   CHECK_EQ_INT(wick_chat_set_template(engine, SOURCE, sizeof SOURCE - 1, NULL), WICK_OK);
   for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
-    char text[256];
-    snprintf(text, sizeof text,
-             "{\"ending\":\"%s\",\"has_begun\":true,\"content\":{\"kind\":4,\"text\":"
-             "\"[\\\"yes\\\",\\\"yesterday\\\"]\"}}",
-             ROWS[i].ending);
-    const wick_grammar grammar = {.kind = WICK_GRAMMAR_TOOLS,
-                                  .text = text,
-                                  .text_bytes = strlen(text),
-                                  .begun = ROWS[i].begun,
-                                  .begun_bytes = strlen(ROWS[i].begun)};
-    const bool fits = ROWS[i].rest != NULL;
-    wick_constraint *constraint = NULL;
+    const wick_conversation of = {.chat = {.json = HELLO,
+                                           .json_bytes = sizeof HELLO - 1,
+                                           .prefix = ROWS[i].begun,
+                                           .prefix_bytes = strlen(ROWS[i].begun)}};
+    wick_request request;
     wick_error error = {0};
-    const wick_status status = wick_constraint_create(engine, &grammar, &constraint, &error);
+    wick_request_default(&request);
+    request.conversation = &of;
+    request.grammar = &grammar;
+    request.max_tokens = OUT_TOKENS - 1;
+    alone[0] = (said){.engine = engine};
+    const wick_status status = wick_request_submit(engine, &request, &alone[0].id, &error);
+    const bool fits = ROWS[i].content != NULL;
     if (!CHECK_EQ_INT(status, fits ? WICK_OK : WICK_E_ARG)) {
       printf("# '%s': %s\n", ROWS[i].begun, error.message);
     } else if (fits) {
-      if (!CHECK(is_rest(constraint, ROWS[i].rest))) printf("# '%s'\n", ROWS[i].begun);
-      CHECK(!is_rest(constraint, ROWS[i].other));
+      char whole[TEXT_BYTES_MAX];
+      fixture_run(engine, take_event, alone);
+      snprintf(whole, sizeof whole, "%s%.*s", ROWS[i].content, (int)alone[0].text_bytes,
+               alone[0].text);
+      const bool is_one = strcmp(whole, "yes") == 0 || strcmp(whole, "yesterday") == 0;
+      if (!CHECK(is_one)) printf("# '%s': '%s'\n", ROWS[i].begun, whole);
     }
-    wick_constraint_destroy(constraint);
   }
   wick_engine_destroy(engine);
 }

@@ -11,20 +11,19 @@ typedef struct content_case {
   const char *content;  // that the parser reads; NULL: none
 } content_case;
 
-// `wanted` has the members of the object of WICK_GRAMMAR_TOOLS but for the ending.
+static const char TOOLS_MEMBER[] = "\"tools\":", CHOICE_MEMBER[] = ",\"tool_choice\":",
+                  KIND_MEMBER[] = "\"kind\":";
+
+// `wanted` has the members of the object of GRAMMAR_REPLY but for the ending.
 static grammar *open_wanted(reply_rig *rig, const char *template_text, const char *ending,
                             const char *wanted) {
-  static hold_text_buffer object, text;
-  object.size_bytes = text.size_bytes = 0;
-  hold_rig_put_text(&object, "{");
-  hold_rig_put_text(&object, wanted);
-  hold_rig_put_text(&object, ",\"ending\":");
-  hold_rig_put_quoted(&object, ending);
-  hold_rig_put_text(&object, "}");
-  rig_open(rig, template_text, strlen(template_text), object.bytes, object.size_bytes, ending);
-  reply_grammar_write(&rig->format, object.bytes, object.size_bytes, hold_rig_put, &text);
-  const wick_grammar how = {
-      .kind = WICK_GRAMMAR_TOOLS, .text = text.bytes, .text_bytes = text.size_bytes};
+  const char *tools = strstr(wanted, TOOLS_MEMBER), *kind = strstr(wanted, KIND_MEMBER);
+  const char *list = tools == NULL ? NULL : tools + strlen(TOOLS_MEMBER);
+  const size_t list_bytes = list == NULL ? 0 : (size_t)(strstr(list, CHOICE_MEMBER) - list);
+  rig_open(rig, template_text, strlen(template_text), list, list_bytes, ending);
+  rig->has_begun = strstr(wanted, "\"has_begun\":true") != NULL;
+  if (kind != NULL) rig->wanted = (wick_grammar_kind)(kind[strlen(KIND_MEMBER)] - '0');
+  const wick_grammar how = hold_rig_grammar(rig, wanted, strlen(wanted));
   grammar *made = NULL;
   rig->status = grammar_create(&rig->memory, NULL, &how, &made, &rig->error);
   return made;

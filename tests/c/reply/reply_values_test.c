@@ -572,16 +572,18 @@ TEST(white_space_behind_a_begun_message_is_the_contents) {
   static const char FAMILY[] = "<|start|><|channel|><|message|>";
   static const char PROMPT[] = "<|start|>assistant<|channel|>final<|message|>";
   static const struct {
-    const char *tools, *content;
+    wick_grammar_kind wanted;
+    const char *content;
   } CASES[] = {
-      {"{\"has_begun\":false,\"content\":{\"kind\":1,\"text\":\"\"}}", " \n hi"},
-      {"{\"has_begun\":false,\"content\":{\"kind\":2,\"text\":\"\"}}", "hi"},
-      {"{\"has_begun\":false,\"content\":{\"kind\":3,\"text\":\"\"}}", " \n hi"},
-      {"[]", "hi"},
+      {WICK_GRAMMAR_GBNF, " \n hi"},
+      {WICK_GRAMMAR_JSON_SCHEMA, "hi"},
+      {WICK_GRAMMAR_REGEX, " \n hi"},
+      {WICK_GRAMMAR_NONE, "hi"},
   };
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
     static reply_rig rig;
-    rig_open(&rig, FAMILY, strlen(FAMILY), CASES[i].tools, strlen(CASES[i].tools), PROMPT);
+    rig_open(&rig, FAMILY, strlen(FAMILY), NULL, 0, PROMPT);
+    rig.wanted = CASES[i].wanted;
     rig_parse(&rig, " \n hi", 5, 0, 0);
     CHECK_EQ_INT(rig.status, WICK_OK);
     CHECK_EQ_STR(rig.content.bytes, CASES[i].content);

@@ -2,6 +2,7 @@
 #ifndef WICK_TESTS_HOLD_RIG_H
 #define WICK_TESTS_HOLD_RIG_H
 
+#include "base/json.h"
 #include "grammar/grammar.h"
 #include "reply_rig.h"
 
@@ -34,22 +35,33 @@ static inline void hold_rig_put_quoted(hold_text_buffer *to, const char *text) {
   hold_rig_put_text(to, "\"");
 }
 
+// The text of a grammar of replies to the members of what is wanted, but for the ending.
+static inline wick_grammar hold_rig_grammar(const reply_rig *rig, const char *wanted,
+                                            size_t wanted_bytes) {
+  static hold_text_buffer text;
+  json_writer json;
+  text.size_bytes = 0;
+  json_begin(&json, hold_rig_put, &text);
+  reply_grammar_begin(&json, &rig->format);
+  hold_rig_put_text(&text, ",");
+  hold_rig_put(&text, wanted, wanted_bytes);
+  hold_rig_put_text(&text, ",\"ending\":");
+  hold_rig_put_quoted(&text, rig->prompt);
+  hold_rig_put_text(&text, "}");
+  return (wick_grammar){.kind = GRAMMAR_REPLY, .text = text.bytes, .text_bytes = text.size_bytes};
+}
+
 // A grammar of replies; NULL where it is refused.
 static inline grammar *open_grammar(reply_rig *rig, const char *tools, size_t tools_bytes,
                                     const char *choice, bool is_parallel) {
-  static hold_text_buffer wanted, text;
-  wanted.size_bytes = text.size_bytes = 0;
-  hold_rig_put_text(&wanted, "{\"tools\":");
+  static hold_text_buffer wanted;
+  wanted.size_bytes = 0;
+  hold_rig_put_text(&wanted, "\"tools\":");
   hold_rig_put(&wanted, tools, tools_bytes);
   hold_rig_put_text(&wanted, ",\"tool_choice\":");
   hold_rig_put_text(&wanted, choice);
   hold_rig_put_text(&wanted, is_parallel ? "" : ",\"parallel_tool_calls\":false");
-  hold_rig_put_text(&wanted, ",\"ending\":");
-  hold_rig_put_quoted(&wanted, rig->prompt);
-  hold_rig_put_text(&wanted, "}");
-  reply_grammar_write(&rig->format, wanted.bytes, wanted.size_bytes, hold_rig_put, &text);
-  const wick_grammar how = {
-      .kind = WICK_GRAMMAR_TOOLS, .text = text.bytes, .text_bytes = text.size_bytes};
+  const wick_grammar how = hold_rig_grammar(rig, wanted.bytes, wanted.size_bytes);
   grammar *made = NULL;
   rig->status = grammar_create(&rig->memory, NULL, &how, &made, &rig->error);
   return made;

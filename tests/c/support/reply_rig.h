@@ -27,6 +27,8 @@ typedef struct reply_rig {
   reply_format format;
   reply_tools *tools;
   const char *prompt;  // the end of the template's text
+  bool has_begun;      // of reply_parser_limit, like `wanted`
+  wick_grammar_kind wanted;
   rig_text content, reasoning;
   rig_call calls[RIG_CALLS];
   uint32_t call_count;
@@ -102,6 +104,7 @@ static inline void rig_parse(reply_rig *rig, const char *text, size_t size_bytes
   rig->status = reply_parser_create(&rig->memory, &rig->format, rig->tools, rig->prompt,
                                     strlen(rig->prompt), &parser, &rig->error);
   if (rig->status != WICK_OK) return;
+  reply_parser_limit(parser, rig->has_begun, rig->wanted);
   for (size_t at = 0, piece = first; at < size_bytes && rig->status == WICK_OK; piece = then) {
     if (piece == 0 || piece > size_bytes - at) piece = size_bytes - at;
     rig->status = reply_parser_feed(parser, text + at, piece, rig_take, rig, &rig->error);

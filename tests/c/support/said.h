@@ -26,7 +26,8 @@ static void take_event(void *context, const wick_event *event, const uint8_t *be
   for (said *at = context; of == NULL && at < (said *)context + RUNS; at++) {
     if (at->id == event->request) of = at;
   }
-  if (!CHECK(of != NULL) || event->kind == WICK_EVENT_PREFILL) return;
+  const bool is_part = event->kind >= WICK_EVENT_CONTENT;  // whose text comes again
+  if (!CHECK(of != NULL) || event->kind == WICK_EVENT_PREFILL || is_part) return;
   of->calls_last = of->engine->memory.calls;
   if (CHECK(of->text_bytes + event->text_bytes < TEXT_BYTES_MAX)) {
     memcpy(of->text + of->text_bytes, behind + event->top_count * 8, event->text_bytes);

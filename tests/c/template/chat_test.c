@@ -144,32 +144,6 @@ TEST(the_template_for_tools_is_used_with_tools) {
   wick_engine_destroy(engine);
 }
 
-TEST(calls_are_learnt_from_the_template_for_tools) {
-  wick_engine *engine = open_named();
-  wick_error error;
-  wick_chat_text out;
-  wick_reply *reply;
-  wick_text deltas;
-  bool has_reasoning, needs_special;
-  REQUIRE(engine != NULL);
-  const wick_chat hello = chat_of(CHAT("")), tools = chat_of(CHAT("\"tools\": " TOOL ", "));
-  CHECK_EQ_INT(wick_chat_render(engine, &tools, &out, &error), WICK_OK);
-  wick_chat_ending(engine, &has_reasoning, &needs_special);
-  CHECK(!has_reasoning);
-  CHECK_EQ_INT(wick_chat_render(engine, &hello, &out, &error), WICK_OK);
-  wick_chat_ending(engine, &has_reasoning, &needs_special);
-  CHECK(has_reasoning);
-  // the tools decide, also after another conversation: <think> is content for the other template
-  static const char TEXT[] = "<think><tool_call>{\"name\": \"get\", \"arguments\": {}}</tool_call>";
-  CHECK_EQ_INT(wick_reply_create(engine, TOOL, strlen(TOOL), "", 0, &reply, &error), WICK_OK);
-  CHECK_EQ_INT(wick_reply_read(reply, TEXT, strlen(TEXT), true, &deltas, &error), WICK_OK);
-  char json[1024];
-  snprintf(json, sizeof json, "%.*s", (int)deltas.size_bytes, (const char *)deltas.bytes);
-  CHECK(strstr(json, "\"tool_calls\"") != NULL && strstr(json, "reasoning_content") == NULL);
-  wick_reply_destroy(reply);
-  wick_engine_destroy(engine);
-}
-
 TEST(a_lack_of_memory_chooses_no_other_template) {
   wick_engine *engine = open_named();
   wick_error error;
@@ -313,100 +287,6 @@ TEST(allocations_that_fail_are_told_and_leak_nothing) {
     failures++;
   }
   CHECK(failures > 4 && status == WICK_OK);
-  wick_engine_destroy(engine);
-  free(file.bytes);
-}
-
-// ---- replies ----
-
-static const char TOOLS[] = "[{\"type\": \"function\", \"function\": {\"name\": \"get\"}}]";
-
-static void check_deltas(wick_reply *reply, const char *text, bool is_last, wick_status wanted,
-                         const char *json) {
-  wick_text deltas;
-  wick_error error;
-  CHECK_EQ_INT(wick_reply_read(reply, text, strlen(text), is_last, &deltas, &error), wanted);
-  const bool is_same =
-      deltas.size_bytes == strlen(json) && memcmp(deltas.bytes, json, deltas.size_bytes) == 0;
-  if (!CHECK(is_same)) printf("# %.*s\n", (int)deltas.size_bytes, (const char *)deltas.bytes);
-}
-
-// Opens a reply to HELLO as a template leaves it.
-static wick_reply *open_reply(wick_engine *engine, const char *template_text, const char *ending) {
-  const wick_chat hello = chat_of(HELLO);
-  wick_error error = {0};
-  wick_chat_text out;
-  wick_reply *reply = NULL;
-  bool has_reasoning, needs_special;
-  CHECK_EQ_INT(use(engine, template_text, &error), WICK_OK);
-  CHECK_EQ_INT(wick_chat_render(engine, &hello, &out, &error), WICK_OK);
-  const wick_text found = wick_chat_ending(engine, &has_reasoning, &needs_special);
-  CHECK(found.size_bytes == strlen(ending) && memcmp(found.bytes, ending, found.size_bytes) == 0);
-  CHECK(has_reasoning ==
-        (strstr(template_text, "<think>") != NULL || strstr(template_text, "[THINK]") != NULL));
-  CHECK(needs_special == (strstr(template_text, "[THINK]") != NULL));
-  CHECK_EQ_INT(wick_reply_create(engine, TOOLS, strlen(TOOLS), (const char *)found.bytes,
-                                 found.size_bytes, &reply, &error),
-               WICK_OK);
-  return reply;
-}
-
-TEST(replies_are_taken_apart_by_the_template) {
-  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
-  wick_status status;
-  wick_error error = {0};
-  wick_engine *engine = open_engine(&file, 0, &status);
-  REQUIRE(status == WICK_OK);
-  wick_reply *reply = open_reply(
-      engine, "{% if 0 %}<tool_call>{% endif %}{{ messages[0].content }}|A|<think>", "|A|<think>");
-  check_deltas(reply, "Hm.</think>Look <tool_", false, WICK_OK,
-               "[{\"reasoning_content\":\"Hm.\"},{\"content\":\"Look\"}]");
-  check_deltas(reply, "call>{\"name\": \"get\", \"arguments\": {\"a\":", false, WICK_OK,
-               "[{\"tool_calls\":[{\"index\":0,\"id\":\"\",\"type\":\"function\",\"function\":{"
-               "\"name\":\"get\",\"arguments\":\"\"}}]},{\"tool_calls\":[{\"index\":0,\"function\":"
-               "{\"arguments\":\"{\\\"a\\\":\"}}]}]");
-  check_deltas(reply, " 1}}", true, WICK_OK,
-               "[{\"tool_calls\":[{\"index\":0,\"function\":{\"arguments\":\" 1}\"}}]}]");
-  wick_reply_destroy(reply);
-  reply = open_reply(engine, "{{ messages[0].content }}{% if 0 %}[THINK]{% endif %}", "");
-  check_deltas(reply, "[THINK]Hm.[/THINK]", false, WICK_OK, "[{\"reasoning_content\":\"Hm.\"}]");
-  check_deltas(reply, "<tool_call>{\"name\": \"get\", \"arguments\": {?", true, WICK_E_FORMAT,
-               "[{\"tool_calls\":[{\"index\":0,\"id\":\"\",\"type\":\"function\",\"function\":{"
-               "\"name\":\"get\",\"arguments\":\"\"}}]},{\"tool_calls\":[{\"index\":0,\"function\":"
-               "{\"arguments\":\"{\"}}]}]");
-  wick_reply_destroy(reply);
-  reply = open_reply(engine, "{{ messages[0].content }}", "");
-  check_deltas(reply, " Hm.", true, WICK_OK, "[{\"content\":\" Hm.\"}]");
-  wick_reply_destroy(reply);
-  CHECK_EQ_INT(wick_reply_create(engine, "{}", 2, "", 0, &reply, &error), WICK_E_ARG);
-  wick_engine_destroy(engine);
-  free(file.bytes);
-}
-
-TEST(replies_without_memory_leak_nothing) {
-  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
-  wick_status status;
-  wick_error error = {0};
-  wick_engine *engine = open_engine(&file, 0, &status);
-  REQUIRE(status == WICK_OK);
-  const uint64_t without = engine->memory.blocks_now;
-  uint32_t failures = 0;
-  for (uint64_t k = 1; k < 100; k++) {
-    wick_reply *reply = NULL;
-    wick_text deltas;
-    const uint64_t fails = engine->memory.fail_at_call = engine->memory.calls + k;
-    status = wick_reply_create(engine, TOOLS, strlen(TOOLS), "", 0, &reply, &error);
-    if (status == WICK_OK) status = wick_reply_read(reply, "Hello", 5, true, &deltas, &error);
-    CHECK_EQ_INT(status, engine->memory.calls < fails ? WICK_OK : WICK_E_NOMEM);
-    CHECK((strstr(error.message, "out of memory: ") != NULL) == (status != WICK_OK));
-    error = (wick_error){0};
-    engine->memory.fail_at_call = 0;
-    wick_reply_destroy(reply);
-    CHECK_EQ_UINT(engine->memory.blocks_now, without);
-    if (status == WICK_OK) break;
-    failures++;
-  }
-  CHECK(failures > 3 && status == WICK_OK);
   wick_engine_destroy(engine);
   free(file.bytes);
 }

@@ -1,0 +1,25 @@
+// component/delta.h — a part of a reply: an event of the engine, or JSON as OpenAI has it.
+#ifndef WICK_COMPONENT_DELTA_H
+#define WICK_COMPONENT_DELTA_H
+
+#include "base/json.h"
+#include "wick.h"
+
+enum { CALL_ID_BYTES = 48 };
+
+// Texts are valid during the call that gets it.
+typedef struct delta {
+  wick_text content, reasoning;  // bytes NULL: none
+  bool is_call;
+  uint32_t call_index;
+  char call_id[CALL_ID_BYTES];  // empty: the model gave none
+  wick_text call_name;          // bytes NULL: a further piece of the arguments
+  wick_text call_arguments;
+  bool breaks_calls;  // calls from call_index on were none; content is their text
+} delta;
+
+delta delta_of(const wick_event *event);
+// Writes its members.
+void delta_write(json_writer *json, const delta *piece);
+
+#endif

@@ -1,0 +1,270 @@
+// api/conversation.c — a conversation as a request: its prompt, what its reply may be, and how the
+// reply is read.
+#include <string.h>
+
+#include "api/insides.h"
+#include "base/json.h"
+#include "grammar/grammar.h"
+#include "reply/forms.h"
+
+typedef struct conversation {
+  wick_request request;  // wick_request_submit's, completed
+  wick_grammar grammar;
+  wick_reasoning reasoning;
+  reply_wish wish;
+  wick_text choice;  // of tools, as JSON
+  bool is_parallel;
+  char *text;  // of the grammar
+} conversation;
+
+static const wick_text AUTO = {"\"auto\"", 6}, NO_CALLS = {"\"none\"", 6};
+
+static bool is_text(wick_text a, wick_text b) {
+  return a.size_bytes == b.size_bytes && memcmp(a.bytes, b.bytes, a.size_bytes) == 0;
+}
+
+// ---- what is asked ----
+
+static wick_text trimmed(const char *bytes, size_t size_bytes) {
+  while (size_bytes > 0 && json_is_space((uint8_t)*bytes)) bytes++, size_bytes--;
+  while (size_bytes > 0 && json_is_space((uint8_t)bytes[size_bytes - 1])) size_bytes--;
+  return (wick_text){bytes, size_bytes};
+}
+
+// A member of the variables, as it is written, or of several with this name the last one; bytes
+// NULL: none. The template has read the JSON, so it is valid.
+static wick_text member_of(const wick_chat *chat, wick_text name) {
+  wick_text key = {0}, found = {0};
+  size_t from = 0;  // where the member's value begins
+  uint32_t depth = 0;
+  for (size_t at = 0; at < chat->json_bytes; at++) {
+    const char c = chat->json[at];
+    if (c == '"') {
+      const size_t begin = ++at;
+      while (at < chat->json_bytes && chat->json[at] != '"') at += chat->json[at] == '\\' ? 2 : 1;
+      if (from == 0) key = (wick_text){chat->json + begin, at - begin};
+    }
+    if (depth == 1 && c == ':') from = at + 1;
+    if (depth == 1 && (c == ',' || c == '}')) {
+      if (from != 0 && is_text(key, name)) found = trimmed(chat->json + from, at - from);
+      from = 0;
+    }
+    if (c == '{' || c == '[') depth++;
+    if (c == '}' || c == ']') depth--;
+  }
+  return found.bytes != NULL && *found.bytes == 'n' ? (wick_text){0} : found;
+}
+
+static void read_tools(const wick_conversation *asked, conversation *made) {
+  static const wick_text TOOLS = {"tools", 5}, CHOICE = {"tool_choice", 11},
+                         PARALLEL = {"parallel_tool_calls", 19}, NO = {"false", 5};
+  const wick_chat *chat = &asked->chat;
+  const wick_text tools = member_of(chat, TOOLS);
+  made->is_parallel = !asked->one_call;
+  made->choice = trimmed(asked->tool_choice, asked->tool_choice_bytes);
+  if (made->choice.bytes == NULL) {
+    made->choice = member_of(chat, CHOICE);
+    made->is_parallel = !is_text(member_of(chat, PARALLEL), NO);
+  }
+  if (made->choice.bytes == NULL) made->choice = AUTO;
+  const bool is_empty =
+      tools.bytes != NULL && trimmed(tools.bytes + 1, tools.size_bytes - 1).size_bytes == 1;
+  if (!is_empty && !is_text(made->choice, NO_CALLS)) made->wish.tools = tools;
+}
+
+// ---- the prompt ----
+
+// Sets the tokens of the conversation, unless the caller has made them; valid until the next call
+// about conversations.
+static wick_status find_tokens(wick_engine *engine, const wick_chat *chat, wick_request *request,
+                               wick_error *error) {
+  wick_chat_text text;
+  if (request->tokens != NULL) return wick_chat_render(engine, chat, &text, error);
+  return wick_chat_tokenize(engine, chat, &request->tokens, &request->token_count, error);
+}
+
+// Makes the session that conversation: what both begin with stays, the rest of the session is
+// dropped, and the request has the tokens that it lacks: at least one, whose logits the reply
+// needs.
+static wick_status follow_session(wick_engine *engine, wick_request *request, wick_error *error) {
+  session *session;
+  if (request->session == 0) return WICK_OK;
+  wick_status status = session_find_idle(&engine->sessions, request->session, &session, error);
+  if (status != WICK_OK) return status;
+  const int32_t *had = session->tokens, *tokens = request->tokens;
+  size_t same = 0;
+  while (same < session->count && same + 1 < request->token_count && had[same] == tokens[same]) {
+    same++;
+  }
+  const bool is_cut =
+      (same < session->count && had[same] < 0) || (same < request->token_count && tokens[same] < 0);
+  while (is_cut && same > 0 && tokens[same - 1] < 0) same--;  // an image stays whole
+  if (same < session->count) {
+    status = session_truncate(&engine->sessions, session->id, (uint32_t)same, error);
+  }
+  request->tokens += same;
+  request->token_count -= same;
+  return status;
+}
+
+// ---- the reply ----
+
+static void write_grammar(const conversation *made, const wick_grammar *content, json_room *out) {
+  const reply_wish *wish = &made->wish;
+  json_writer json;
+  json_begin(&json, json_room_put, out);
+  reply_grammar_begin(&json, &wish->format);
+  if (wish->tools.bytes != NULL) {
+    json_member(&json, "tools");
+    json_room_put(out, wish->tools.bytes, wish->tools.size_bytes);
+    json_member(&json, "tool_choice");
+    json_room_put(out, made->choice.bytes, made->choice.size_bytes);
+    json_bool(&json, "parallel_tool_calls", made->is_parallel);
+  }
+  json_bool(&json, "has_begun", wish->has_begun);
+  if (content != NULL) {
+    json_open(&json, "content", '{');
+    json_u64(&json, "kind", content->kind);
+    json_string(&json, "text", content->text, content->text_bytes);
+    json_close(&json, '{');
+  }
+  json_string(&json, "ending", wish->ending.bytes, wish->ending.size_bytes);
+  json_close(&json, '{');
+}
+
+// The part of the content that is in the prompt: a beginning may close the reasoning first.
+static wick_text begun_content(const reply_format *format, const wick_chat *chat) {
+  const char *close = REPLY_THOUGHTS[format->thought].close;
+  const size_t close_bytes = strlen(close);
+  const wick_text begun = {chat->prefix, chat->prefix_bytes};
+  for (size_t end = begun.size_bytes; close_bytes != 0 && end >= close_bytes; end--) {
+    if (memcmp(begun.bytes + end - close_bytes, close, close_bytes) != 0) continue;
+    while (end < begun.size_bytes && json_is_space((uint8_t)begun.bytes[end])) end++;
+    return (wick_text){begun.bytes + end, begun.size_bytes - end};
+  }
+  return begun;
+}
+
+// The grammar of the reply: of its reasoning, its content and its calls. Required calls follow the
+// prefix.
+static wick_status limit_reply(wick_engine *engine, const wick_chat *chat,
+                               const wick_grammar *content, conversation *made, wick_error *error) {
+  const bool may_follow = made->wish.tools.bytes == NULL || is_text(made->choice, AUTO);
+  const wick_text begun = begun_content(&made->wish.format, chat);
+  json_room room = {0};
+  write_grammar(made, content, &room);
+  made->text = memory_alloc(&engine->memory, room.size_bytes);
+  if (made->text == NULL) return memory_fail(&engine->memory, error, "a grammar's text");
+  made->grammar = (wick_grammar){.kind = GRAMMAR_REPLY,
+                                 .text = made->text,
+                                 .text_bytes = room.size_bytes,
+                                 .begun = begun.bytes,
+                                 .begun_bytes = may_follow ? begun.size_bytes : 0};
+  made->request.grammar = &made->grammar;
+  room = (json_room){.bytes = made->text};
+  write_grammar(made, content, &room);
+  return WICK_OK;
+}
+
+static wick_status make_reply(wick_engine *engine, const wick_conversation *asked,
+                              conversation *made, wick_error *error) {
+  wick_request *request = &made->request;
+  const wick_grammar *given = request->grammar;
+  const wick_grammar *content = asked->is_grammar_whole ? NULL : given;
+  reply_wish *wish = &made->wish;
+  wish->format = engine_reply_format(engine);
+  wish->has_parts = true;
+  wish->ending = engine->chat.ending;
+  if (content != NULL) wish->content = content->kind;
+  const bool has_reasoning = reply_format_has_reasoning(&wish->format);
+  const bool has_tools = wish->tools.bytes != NULL;
+  if (request->reasoning != NULL && has_reasoning) {
+    made->reasoning = *request->reasoning;
+    made->reasoning.ending = wish->ending.bytes;
+    made->reasoning.ending_bytes = wish->ending.size_bytes;
+    request->reasoning = &made->reasoning;
+  } else {
+    request->reasoning = NULL;
+  }
+  wish->is_plain = !has_tools && !has_reasoning;
+  if (!wish->is_plain) {
+    request->print_special = has_tools || reply_format_has_control_marks(&wish->format);
+    const bool is_limited = content != NULL || (has_tools && given == NULL);
+    return is_limited ? limit_reply(engine, &asked->chat, content, made, error) : WICK_OK;
+  }
+  if (content != NULL) {
+    made->grammar = *content;
+    made->grammar.begun = asked->chat.prefix;
+    made->grammar.begun_bytes = asked->chat.prefix_bytes;
+    request->grammar = &made->grammar;
+  }
+  return WICK_OK;
+}
+
+// Valid until the next call about conversations; its text is to be freed.
+static wick_status make(wick_engine *engine, const wick_request *request, conversation *made,
+                        wick_error *error) {
+  const wick_conversation *asked = request->conversation;
+  *made = (conversation){.request = *request, .wish.has_begun = asked->chat.prefix_bytes > 0};
+  made->request.conversation = NULL;
+  if (request->grammar != NULL && request->grammar->kind == WICK_GRAMMAR_NONE) {
+    made->request.grammar = NULL;
+  }
+  if (request->text_bytes != 0) {
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a conversation has no other text");
+    return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, 0, 0);
+  }
+  wick_status status = STATUS_CHECK_RESERVED("wick_conversation", asked->reserved, error);
+  if (status == WICK_OK) status = find_tokens(engine, &asked->chat, &made->request, error);
+  if (status != WICK_OK) return status;
+  read_tools(asked, made);
+  return make_reply(engine, asked, made, error);
+}
+
+// ---- submitting ----
+
+static bool is_refused(wick_status status, wick_subject subject) {
+  const bool is_of_tools = subject == WICK_SUBJECT_TOOLS || subject == WICK_SUBJECT_TOOL_CHOICE;
+  return status != WICK_OK && status != WICK_E_NOMEM &&
+         (is_of_tools || subject == WICK_SUBJECT_GRAMMAR);
+}
+
+static wick_status submit(wick_engine *engine, const conversation *made, const media_list *media,
+                          uint32_t *id, wick_error *error) {
+  return media == NULL ? engine_submit_tokens(engine, &made->request, &made->wish, id, error)
+                       : engine_submit(engine, &made->request, media, &made->wish, id, error);
+}
+
+wick_status engine_submit_conversation(wick_engine *engine, const wick_request *request,
+                                       const media_list *media, uint32_t *id, wick_error *error) {
+  conversation made;
+  wick_error refusal = {0};
+  wick_status status = make(engine, request, &made, &refusal);
+  if (status == WICK_OK) status = follow_session(engine, &made.request, &refusal);
+  if (status == WICK_OK) status = submit(engine, &made, media, id, &refusal);
+  // Calls that need not come are free where they cannot be constrained.
+  const bool is_of_tools =
+      made.grammar.kind == GRAMMAR_REPLY && made.wish.content == WICK_GRAMMAR_NONE;
+  if (is_of_tools && is_refused(status, refusal.subject)) {
+    if (made.is_parallel && is_text(made.choice, AUTO)) {
+      made.request.grammar = NULL;
+      status = submit(engine, &made, media, id, &refusal);
+    } else if (refusal.subject == WICK_SUBJECT_GRAMMAR) {
+      refusal.subject = WICK_SUBJECT_TOOLS;
+    }
+  }
+  memory_free(&engine->memory, made.text);
+  return status == WICK_OK ? WICK_OK : engine_repeat_error(&refusal, error);
+}
+
+bool engine_prepare_conversation(wick_engine *engine, const wick_request *request) {
+  conversation made;
+  static const int32_t NO_TOKENS;  // a grammar does not need them
+  wick_request wanted = *request;
+  wanted.tokens = &NO_TOKENS;
+  const bool is_made = make(engine, &wanted, &made, NULL) == WICK_OK;
+  const wick_grammar *grammar = is_made ? made.request.grammar : NULL;
+  const bool is_done = grammar == NULL || scheduler_prepare_grammar(engine->scheduler, grammar);
+  memory_free(&engine->memory, made.text);
+  return is_done;
+}

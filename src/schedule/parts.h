@@ -1,0 +1,35 @@
+// schedule/parts.h — the reply to a conversation: its parts become events while it is written.
+#ifndef WICK_SCHEDULE_PARTS_H
+#define WICK_SCHEDULE_PARTS_H
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "reply/reply.h"
+#include "schedule/events.h"
+
+// The facts about a reply before it is written.
+typedef struct reply_wish {
+  reply_format format;  // of its model's template
+  bool has_parts;       // they become events
+  bool is_plain;        // all is content
+  wick_text tools;      // JSON for reply_tools_create; NULL: none
+  bool has_begun;       // of reply_parser_limit, like `content`
+  wick_grammar_kind content;
+  wick_text ending;  // how the reply begins: reply_parser_create
+} reply_wish;
+
+typedef struct reply_parts reply_parts;
+typedef struct request request;
+
+// WICK_E_ARG (tools), WICK_E_FULL, WICK_E_NOMEM.
+wick_status parts_create(memory_gate *memory, const reply_wish *wish, reply_parts **out,
+                         wick_error *error);
+void parts_destroy(memory_gate *memory, reply_parts *parts);  // NULL is fine
+// Writes events of what the next bytes of request->shown bring; `finish`: WICK_FINISH_NONE, or how
+// the reply ends with them. A call whose text breaks becomes content, as a model may write
+// anything. A call that the limit of tokens has cut stays one. WICK_E_NOMEM: text was held back
+// that has no room, else nothing is allocated.
+wick_status parts_put(event_buffer *events, request *request, size_t shown_bytes,
+                      wick_finish finish, wick_error *error);
+
+#endif

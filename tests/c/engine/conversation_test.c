@@ -1,0 +1,362 @@
+// Requests that reply to a conversation: their prompts, the parts of their replies, sessions, and
+// what is refused. Replies are forced tokens, so that they are known.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fixture_model.h"
+
+enum { SAID_BYTES = 2048, TOKENS_MAX = 200 };
+
+#define TOOLS                                                                                  \
+  "\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"get\",\"parameters\":{\"type\":" \
+  "\"object\",\"properties\":{\"a\":{\"type\":\"integer\"}}}}}],"
+#define HELLO(more) "{" more "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}"
+static const char CALLS[] = "{% if 0 %}<tool_call>{% endif %}{{ messages[0].content }}|A|<think>";
+
+typedef struct heard {
+  char text[SAID_BYTES];  // the parts: a letter for the kind, then the text
+  size_t size_bytes;
+  uint32_t last;  // kind
+  char plain[SAID_BYTES];
+  size_t plain_bytes;
+  uint32_t tokens_prompt, finish, status;
+  const wick_engine *engine;
+  uint64_t calls_first, calls_last;
+} heard;
+
+static void add(heard *to, const char *text, size_t size_bytes) {
+  if (!CHECK(to->size_bytes + size_bytes < SAID_BYTES)) return;
+  memcpy(to->text + to->size_bytes, text, size_bytes);
+  to->size_bytes += size_bytes;
+}
+
+// c content, r reasoning, n name, i id, a arguments, e end, b broken.
+static void take(void *context, const wick_event *event, const uint8_t *behind) {
+  heard *to = context;
+  const char *text = (const char *)behind + event->top_count * 8;
+  to->calls_last = to->engine->memory.calls;
+  if (event->kind == WICK_EVENT_TOKEN || event->kind == WICK_EVENT_DONE) {
+    if (to->calls_first == 0) to->calls_first = to->calls_last;
+    if (event->finish == WICK_FINISH_ERROR) return;
+    memcpy(to->plain + to->plain_bytes, text, event->text_bytes);
+    to->plain_bytes += event->text_bytes;
+    to->tokens_prompt = event->tokens_prompt;
+    to->finish = event->finish;
+    return;
+  }
+  if (event->kind < WICK_EVENT_CONTENT) return;
+  const bool is_text = event->kind <= WICK_EVENT_REASONING || event->kind == WICK_EVENT_ARGUMENTS;
+  char head[8];
+  if (!is_text || event->kind != to->last) {
+    const uint32_t call = event->call;
+    const char letter = "crnaeb"[event->kind - WICK_EVENT_CONTENT];
+    snprintf(head, sizeof head, is_text ? "%c:" : "%c%u:", letter, call);
+    add(to, head, strlen(head));
+  }
+  to->last = event->kind;
+  if (event->kind == WICK_EVENT_CALL_BROKEN) {
+    to->status = event->status;
+    CHECK(event->text_bytes > 0);
+    return;
+  }
+  const size_t name_bytes =
+      event->kind == WICK_EVENT_CALL ? event->name_bytes : (size_t)event->text_bytes;
+  add(to, text, name_bytes);
+  if (event->text_bytes > name_bytes) add(to, "#", 1);
+  add(to, text + name_bytes, event->text_bytes - name_bytes);
+}
+
+static wick_engine *open_engine(const char *source) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  wick_config config;
+  wick_config_default(&config);
+  wick_engine *engine = NULL;
+  wick_error error;
+  wick_status status = wick_engine_create(&config, &engine, &error);
+  if (status == WICK_OK) status = fixture_load(engine, &file, 0, &error);
+  if (status == WICK_OK) status = wick_chat_set_template(engine, source, strlen(source), &error);
+  CHECK_EQ_INT(status, WICK_OK);
+  free(file.bytes);
+  return engine;
+}
+
+static wick_conversation conversation_of(const char *json) {
+  return (wick_conversation){.chat = {.json = json, .json_bytes = strlen(json)}};
+}
+
+static wick_request request_of(const wick_conversation *conversation) {
+  wick_request request;
+  wick_request_default(&request);
+  request.conversation = conversation;
+  return request;
+}
+
+// Lets the engine reply with a text. `limit` of its tokens come; 0: all, and the turn ends.
+static heard reply(wick_engine *engine, const wick_conversation *conversation, const char *text,
+                   uint32_t limit) {
+  static int32_t tokens[TOKENS_MAX];
+  size_t count;
+  heard out = {.engine = engine};
+  uint32_t id;
+  wick_error error = {0};
+  wick_request request = request_of(conversation);
+  CHECK_EQ_INT(wick_tokenize(engine, text, strlen(text), 0, tokens, TOKENS_MAX - 1, &count, NULL),
+               WICK_OK);
+  tokens[count++] = FIXTURE_END;
+  request.forced = tokens;
+  request.forced_count = count;
+  request.max_tokens = limit;
+  if (CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_OK)) {
+    fixture_run(engine, take, &out);
+  } else {
+    printf("# %s\n", error.message);
+  }
+  return out;
+}
+
+static void check_reply(wick_engine *engine, const wick_conversation *conversation,
+                        const char *text, uint32_t limit, const char *wanted) {
+  heard out = reply(engine, conversation, text, limit);
+  out.text[out.size_bytes] = '\0';
+  CHECK_EQ_STR(out.text, wanted);
+  CHECK_EQ_INT(out.finish, limit == 0 ? WICK_FINISH_STOP : WICK_FINISH_LENGTH);
+  // the text as the model writes it comes, too
+  CHECK(limit != 0 ||
+        (out.plain_bytes == strlen(text) && memcmp(out.plain, text, out.plain_bytes) == 0));
+  CHECK_EQ_UINT(out.calls_last, out.calls_first);
+}
+
+TEST(a_reply_comes_in_parts) {
+  wick_engine *engine = open_engine(CALLS);
+  const wick_conversation with = conversation_of(HELLO(TOOLS)),
+                          without = conversation_of(HELLO(""));
+  static const char CALL[] =
+      "Hm.</think>Look <tool_call>{\"name\": \"get\", \"arguments\": {\"a\": 1}}"
+      "</tool_call>";
+  check_reply(engine, &with, CALL, 0, "r:Hm.c:Lookn0:geta:{\"a\": 1}e0:");
+  check_reply(engine, &without, "Hm.</think>Yes.", 0, "r:Hm.c:Yes.");
+  check_reply(engine, &with, "Hm.", 0, "r:Hm.");
+  check_reply(
+      engine, &with,
+      "</think><tool_call>{\"name\": \"get\", \"id\": \"x1\", \"arguments\": {}}</tool_call>\n"
+      "<tool_call>{\"name\": \"get\", \"arguments\": {\"a\": 2}}</tool_call>",
+      0, "n0:get#x1a:{}e0:n1:geta:{\"a\": 2}e1:");
+  wick_engine_destroy(engine);
+}
+
+TEST(without_marks_all_is_content) {
+  wick_engine *engine = open_engine("{{ messages[0].content }}");
+  const wick_conversation hello = conversation_of(HELLO(""));
+  check_reply(engine, &hello, " <think>Hm.</think>", 0, "c: <think>Hm.</think>");
+  wick_conversation none = conversation_of(HELLO(TOOLS));
+  none.tool_choice = "\"none\"";
+  none.tool_choice_bytes = strlen(none.tool_choice);
+  check_reply(engine, &none, "<tool_call>{\"name\": \"get\", \"arguments\": {}}</tool_call>", 0,
+              "c:<tool_call>{\"name\": \"get\", \"arguments\": {}}</tool_call>");
+  wick_engine_destroy(engine);
+}
+
+// Tools are found in JSON that the template accepts, wherever the variable is.
+TEST(tools_are_a_variable_of_the_template) {
+  wick_engine *engine = open_engine(CALLS);
+  static const char CALL[] =
+      "</think><tool_call>{\"name\": \"get\", \"arguments\": {}}</tool_call>";
+  static const struct {
+    const char *json;
+    bool calls;
+  } CASES[] = {
+      {"{\"messages\" : [{\"content\":\"\\ud800 \\\" {\"}] , " TOOLS "\"a\":1}", true},
+      {HELLO("\"a\":{\"tools\":[]}," TOOLS "\"b\":[\"tools\",{}],"), true},
+      {HELLO("\"tools\":[]," TOOLS), true},
+      {HELLO(TOOLS "\"tools\":null,"), false},
+      {HELLO("\"tools\" : [ \n],"), false},
+      {"{\"messages\":[{" TOOLS "\"content\":\"hi\"}],\"b\":\",\\\"tools\\\":[{}]\"}", false},
+      {HELLO("\"tool_choice\" : \"none\" ," TOOLS), false},
+  };
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    const wick_conversation of = conversation_of(CASES[i].json);
+    check_reply(engine, &of, CALL, 0,
+                CASES[i].calls ? "n0:geta:{}e0:"
+                               : "c:<tool_call>{\"name\": \"get\", \"arguments\": {}}</tool_call>");
+  }
+  wick_engine_destroy(engine);
+}
+
+// Without the tokenizer the template lacks tokens, and the tokenizer does not guard its marks.
+TEST(a_conversation_is_rendered_again_once_the_model_has_arrived) {
+  const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
+  const wick_chat chat = conversation_of(HELLO("")).chat;
+  wick_config config;
+  wick_config_default(&config);
+  wick_engine *engine = NULL;
+  wick_chat_text early, late;
+  static const char SOURCE[] = "[{{ eos_token }}]{{ messages[0].content }}";
+  CHECK_EQ_INT(wick_engine_create(&config, &engine, NULL), WICK_OK);
+  CHECK_EQ_INT(wick_chat_set_template(engine, SOURCE, strlen(SOURCE), NULL), WICK_OK);
+  CHECK_EQ_INT(wick_chat_render(engine, &chat, &early, NULL), WICK_OK);
+  const size_t before = early.text.size_bytes;
+  CHECK_EQ_INT(fixture_load(engine, &file, 0, NULL), WICK_OK);
+  CHECK_EQ_INT(wick_chat_render(engine, &chat, &late, NULL), WICK_OK);
+  CHECK(late.text.size_bytes > before);
+  wick_engine_destroy(engine);
+  free(file.bytes);
+}
+
+TEST(a_broken_call_is_content) {
+  wick_engine *engine = open_engine(CALLS);
+  const wick_conversation with = conversation_of(HELLO(TOOLS));
+  static const char TEXT[] =
+      "</think>a <tool_call>{\"name\": \"get\", \"arguments\": {\"a\": ?}}</tool_call> <think>";
+  check_reply(engine, &with, TEXT, 0,
+              "c:an0:geta:{\"a\": b0:c: <tool_call>{\"name\": \"get\", \"arguments\": {\"a\": "
+              "?}}</tool_call> <think>");
+  // at the end of the turn a call that is not whole is none; one that the limit cuts stays
+  static const char CUT[] = "</think><tool_call>{\"name\": \"get\", \"arguments\": {\"a\": 1";
+  const heard out = reply(engine, &with, CUT, 0);
+  CHECK_EQ_INT(out.status, WICK_E_TRUNCATED);
+  check_reply(engine, &with, CUT, 0,
+              "n0:geta:{\"a\": 1b0:c:<tool_call>{\"name\": \"get\", \"arguments\": {\"a\": 1");
+  check_reply(engine, &with, CUT, sizeof CUT - 1 - 2, "n0:geta:{\"a\": 1");
+  wick_engine_destroy(engine);
+}
+
+// Text that may be a mark is held back; more of it than the buffer of events has room for.
+TEST(text_that_was_held_back_comes_whole) {
+  wick_engine *engine = open_engine(CALLS);
+  const wick_conversation with = conversation_of(HELLO(TOOLS));
+  char text[160] = "<tool_call>", wanted[200] = "r:";
+  memset(text + strlen(text), 'x', 120);
+  strcat(text, "</think>ok");
+  strncat(wanted, text, strlen(text) - strlen("</think>ok"));
+  strcat(wanted, "c:ok");
+  check_reply(engine, &with, text, 0, wanted);
+  wick_engine_destroy(engine);
+}
+
+TEST(the_prompt_is_the_conversation_with_its_prefix) {
+  wick_engine *engine = open_engine(CALLS);
+  wick_conversation hello = conversation_of(HELLO(""));
+  const int32_t *tokens;
+  size_t count, more;
+  CHECK_EQ_INT(wick_chat_tokenize(engine, &hello.chat, &tokens, &count, NULL), WICK_OK);
+  CHECK_EQ_UINT(reply(engine, &hello, "x", 0).tokens_prompt, count);
+  hello.chat.prefix = "So</think>the";
+  hello.chat.prefix_bytes = strlen(hello.chat.prefix);
+  CHECK_EQ_INT(wick_chat_tokenize(engine, &hello.chat, &tokens, &more, NULL), WICK_OK);
+  CHECK_EQ_UINT(more, count + 10);  // "th" is one token, "in" too
+  CHECK_EQ_UINT(reply(engine, &hello, "x", 0).tokens_prompt, more);
+  check_reply(engine, &hello, " end", 0, "c: end");
+  const wick_chat plain = conversation_of(HELLO("")).chat;
+  CHECK_EQ_INT(wick_chat_tokenize(engine, &plain, &tokens, &more, NULL), WICK_OK);
+  CHECK_EQ_UINT(more, count);
+  wick_engine_destroy(engine);
+}
+
+TEST(a_session_follows_the_conversation) {
+  wick_engine *engine = open_engine("{% for one in messages %}[{{ one.content }}]{% endfor %}");
+  wick_error error;
+  uint32_t session, id, count;
+  const int32_t *tokens;
+  CHECK_EQ_INT(wick_session_create(engine, &session, &error), WICK_OK);
+  static const struct {
+    const char *json;
+    uint32_t read;  // tokens of the prompt, with those that the session had
+  } TURNS[] = {{"{\"messages\":[{\"content\":\"ab\"}]}", 4},
+               {"{\"messages\":[{\"content\":\"ab\"},{\"content\":\"c\"}]}", 7},
+               {"{\"messages\":[{\"content\":\"ax\"}]}", 4},
+               {"{\"messages\":[{\"content\":\"ax\"}]}", 4}};
+  for (size_t i = 0; i < sizeof TURNS / sizeof *TURNS; i++) {
+    const wick_conversation turn = conversation_of(TURNS[i].json);
+    wick_request request = request_of(&turn);
+    heard out = {.engine = engine};
+    request.session = session;
+    request.max_tokens = 1;
+    request.ignore_end = true;
+    CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_OK);
+    CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_E_BUSY);
+    fixture_run(engine, take, &out);
+    CHECK_EQ_UINT(out.tokens_prompt, TURNS[i].read);
+    CHECK_EQ_INT(wick_session_tokens(engine, session, &tokens, &count, &error), WICK_OK);
+    CHECK_EQ_UINT(count, TURNS[i].read + 1);
+  }
+  wick_engine_destroy(engine);
+}
+
+static void check_refused(wick_engine *engine, const wick_request *request, wick_status status,
+                          wick_subject subject) {
+  wick_error error = {0};
+  uint32_t id;
+  CHECK_EQ_INT(wick_request_submit(engine, request, &id, &error), status);
+  if (!CHECK_EQ_INT(error.subject, subject)) printf("# %s\n", error.message);
+}
+
+TEST(errors_say_what_they_are_about) {
+  wick_engine *engine = open_engine(CALLS);
+  static const char TWINS[] = HELLO("\"tools\":[{\"name\":\"a\"},{\"name\":\"a\"}],");
+  static const char SCHEMA[] = HELLO(
+      "\"tools\":[{\"name\":\"a\",\"parameters\":{\"type\":\"object\",\"properties\":{\"b\":{"
+      "\"uniqueItems\":1}}}}],");
+  wick_conversation of = conversation_of(HELLO(TOOLS));
+  wick_request request = request_of(&of);
+  of.tool_choice = "{\"function\":{\"name\":\"put\"}}";
+  of.tool_choice_bytes = strlen(of.tool_choice);
+  check_refused(engine, &request, WICK_E_ARG, WICK_SUBJECT_TOOL_CHOICE);
+  of = conversation_of(TWINS);
+  check_refused(engine, &request, WICK_E_ARG, WICK_SUBJECT_TOOLS);
+  of = conversation_of(SCHEMA);
+  uint32_t id;
+  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, NULL), WICK_OK);  // it is optional
+  of.tool_choice = "\"required\"";
+  of.tool_choice_bytes = strlen(of.tool_choice);
+  check_refused(engine, &request, WICK_E_ARG, WICK_SUBJECT_TOOLS);
+  of = conversation_of(HELLO(TOOLS));
+  const wick_grammar bad = {.kind = WICK_GRAMMAR_REGEX, .text = "(", .text_bytes = 1};
+  request.grammar = &bad;
+  check_refused(engine, &request, WICK_E_ARG, WICK_SUBJECT_GRAMMAR);
+  const wick_grammar inner = {.kind = (wick_grammar_kind)5, .text = "{}", .text_bytes = 2};
+  request.grammar = &inner;
+  check_refused(engine, &request, WICK_E_ARG, WICK_SUBJECT_GRAMMAR);
+  request.grammar = NULL;
+  of = conversation_of("{");
+  check_refused(engine, &request, WICK_E_FORMAT, WICK_SUBJECT_TEMPLATE);
+  request.text = "x", request.text_bytes = 1;
+  of = conversation_of(HELLO(""));
+  check_refused(engine, &request, WICK_E_ARG, WICK_SUBJECT_PROMPT);
+  CHECK_EQ_INT(wick_chat_set_template(engine, NULL, 0, NULL), WICK_OK);
+  request.text_bytes = 0;
+  check_refused(engine, &request, WICK_E_NODATA, WICK_SUBJECT_TEMPLATE);
+  wick_engine_destroy(engine);
+}
+
+// The grammar of a conversation is compiled in slices, and then found.
+TEST(a_conversation_is_prepared) {
+  wick_engine *engine = open_engine(CALLS);
+  const wick_conversation of = conversation_of(HELLO(TOOLS));
+  const wick_request request = request_of(&of);
+  uint32_t id, slices = 1;
+  while (slices < 100 && !wick_request_prepare(engine, &request)) slices++;
+  CHECK(wick_request_prepare(engine, &request));
+  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, NULL), WICK_OK);
+  CHECK(slices < 100);
+  wick_engine_destroy(engine);
+}
+
+TEST(without_memory_nothing_leaks) {
+  wick_engine *engine = open_engine(CALLS);
+  const wick_conversation with = conversation_of(HELLO(TOOLS));
+  const wick_request request = request_of(&with);
+  const uint64_t before = engine->memory.blocks_now;
+  uint32_t failures = 0, id;
+  wick_status status = WICK_E_NOMEM;
+  for (uint64_t k = 1; k < 3000 && status != WICK_OK; k++) {
+    wick_error error = {0};
+    engine->memory.fail_at_call = engine->memory.calls + k;
+    status = wick_request_submit(engine, &request, &id, &error);
+    failures += status == WICK_E_NOMEM;
+    CHECK(status == WICK_OK || status == WICK_E_NOMEM);
+  }
+  engine->memory.fail_at_call = 0;
+  CHECK(failures > 20 && status == WICK_OK && before > 0);
+  wick_engine_destroy(engine);  // which reports leaks
+}
