@@ -100,7 +100,7 @@ static inline int32_t llm_wait(abi_handle set) {
 wick_status llm_media_take(wick_engine *engine, abi_list conversation, media_set *set,
                            wick_error *error);
 // Sets the tokens of the request to those of a conversation with the media of the set. `chat` gets
-// the conversation with their markers, which lies in `json`.
+// the conversation with their markers, which `json` holds.
 wick_status llm_media_tokenize(wick_engine *engine, abi_list conversation, const media_set *set,
                                buffer *json, wick_chat *chat, wick_request *request,
                                wick_error *error);
