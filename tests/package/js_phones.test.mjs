@@ -293,10 +293,10 @@ describe('the package on phones', { skip }, () => {
       /** @type {any} */ (globalThis).bytesOf = bytesOf;
     });
     let visit = 0;
-    /** Of the pages that were left; they get a second to end their helpers. */
+    /** Of the pages that were left; they get 10 seconds to end their helpers, because the machine may be busy. */
     const taken = async () => {
       let bytes = 0;
-      for (let i = 0; i < 20; i++) {
+      for (let i = 0; i < 200; i++) {
         const all = Object.entries(await observer.evaluate('bytesOf'));
         bytes = all.reduce((sum, [at, one]) => sum + (Number(at) < visit ? one : 0), 0);
         if (bytes === 0) break;
