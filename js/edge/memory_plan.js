@@ -9,7 +9,7 @@ const MODULE_BYTES = 1 << 20;
 /** The buffer that pieces of the model pass through, in the linear memory. */
 const STAGING_BYTES = 1 << 18;
 /** The memory that JavaScript takes: the package's code, the engine's compiled WebAssembly, requests and their texts. */
-const SCRIPT_BYTES = 20 << 20;
+const SCRIPT_BYTES = 19 << 20;
 
 /**
  * @param {import('../edge.js').EdgeOptions} options

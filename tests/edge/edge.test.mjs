@@ -401,7 +401,7 @@ describe('a source on its own', () => {
 });
 
 describe('the plan of the memory', () => {
-  const kept = (1 << 20) + (1 << 18) + (20 << 20);
+  const kept = (1 << 20) + (1 << 18) + (19 << 20);
 
   test('is as requested, within the memory of an isolate', () => {
     const limit = (/** @type {any} */ options, held = 0) => memoryLimitOf(options, held);
