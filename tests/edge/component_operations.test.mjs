@@ -106,7 +106,7 @@ for (const name of names) {
 
     test('a model that does not load is an error on stderr', async (t) => {
       const model = `${temporaryFolder()}/missing.gguf`;
-      const server = await startWasmtime(name, { model });
+      const server = await startWasmtime(name, { model, flags: kept });
       t.after(() => server.close());
       assert.equal((await fetch(`${server.origin}/health`)).status, 200);
       assert.equal((await ask(server.origin, CHAT, { messages })).status, 503);

@@ -284,7 +284,7 @@ describe('a stranger chats, embeds and handles errors', {
     assert.deepEqual(said.errors, [
       [
         'WICK_E_FORMAT',
-        '',
+        'conversation.chat',
         'the chat template refuses these messages: line 1: a value is undefined',
       ],
       ['WICK_E_FULL', 'context_tokens', 'the prompt has 20002 tokens, the context holds 4096'],
@@ -307,7 +307,7 @@ describe('a stranger chats, embeds and handles errors', {
     assert.deepEqual(
       errors.map((line) => line.split(':')[0]),
       [
-        'WICK_E_FORMAT ',
+        'WICK_E_FORMAT conversation.chat',
         'WICK_E_FULL context_tokens',
         'WICK_E_ARG ',
         'WICK_E_ARG threads',
