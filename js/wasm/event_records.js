@@ -78,15 +78,16 @@ function decodeEvent(bytes, view, at) {
   const text = at + EVENT_BYTES + topCount * TOP_BYTES;
   const end = text + u32(EVENT_TEXT_BYTES_AT);
   const finish = view.getUint16(at + EVENT_FINISH_AT, true);
-  const textEnd = u32(EVENT_KIND_AT) === EVENT_CALL ? text + finish : end;
+  const kind = u32(EVENT_KIND_AT);
+  const textEnd = kind === EVENT_CALL ? text + finish : end;
   return {
     request: u32(EVENT_REQUEST_AT),
-    kind: u32(EVENT_KIND_AT),
+    kind,
     token: view.getInt32(at + EVENT_TOKEN_AT, true),
     logprob: view.getFloat32(at + EVENT_LOGPROB_AT, true),
     top,
     text: decoder.decode(bytes.subarray(text, textEnd)),
-    id: decoder.decode(bytes.subarray(textEnd, end)),
+    id: textEnd < end ? decoder.decode(bytes.subarray(textEnd, end)) : '',
     finish,
     stop: view.getUint16(at + EVENT_STOP_AT, true),
     status: view.getUint16(at + EVENT_STATUS_AT, true),

@@ -114,10 +114,13 @@ describe('events', () => {
       ...{ finish: 4, stop: 5, status: 500, subject: 600 },
       ...{ tokensPrompt: 7, tokensCached: 8, tokensOut: 9 },
       ...{ queueMs: 0.1, prefillMs: 0.2, decodeMs: 0.3, ttftMs: 0.4 },
-      ...{ text, top: top.map(([token, logprob]) => ({ token, logprob })) },
+      ...{ text, id: '', top: top.map(([token, logprob]) => ({ token, logprob })) },
     });
     assert.deepEqual([second.request, second.text, second.top], [4, '', []]);
     assert.deepEqual(others, []);
+    const call = { KIND: layout.EVENT_CALL, FINISH: Buffer.byteLength('wetter_für'), STOP: 2 };
+    const [begun] = decodeEvents(new Uint8Array(recordOf(call, 'wetter_fürcall_7', [])));
+    assert.deepEqual([begun.text, begun.id, begun.stop], ['wetter_für', 'call_7', 2]);
     assert.deepEqual(decodeEvents(new Uint8Array(0)), []);
   });
 });
