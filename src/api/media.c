@@ -411,7 +411,7 @@ static wick_status resize(wick_engine *engine, media_item *item, image_view imag
 // have no room for, take no more memory than the caller's.
 static wick_status prepare(wick_engine *engine, media_item *item, const content *from,
                            wick_error *error) {
-  if (item->kind == MEDIA_AUDIO) {
+  if (from->rgb == NULL) {  // a recording
     const wick_status status = keep_samples(engine, item, from, error);
     if (status != WICK_OK) return status;
     media_begin_audio(item->samples, &item->prepared);
