@@ -236,15 +236,21 @@ static bool check_context(wick_engine *engine, const media_set *set, refusal *re
                 (unsigned long long)tokens, (unsigned)plan.context_tokens);
 }
 
+// The first medium from a part on; 0: none.
+static uint32_t next_medium(const body *read, uint32_t part) {
+  while (part != 0 && !is_medium(read, part)) part = body_node(read, part)->next;
+  return part;
+}
+
+static uint32_t first_medium(const body *read, uint32_t message) {
+  const json_node *content = body_node(read, body_find(read, message, "content"));
+  return content->kind == JSON_ARRAY ? next_medium(read, content->first) : 0;
+}
+
 bool media_is_in(const body *read, uint32_t messages) {
   for (uint32_t message = body_node(read, messages)->first; message != 0;
        message = body_node(read, message)->next) {
-    const uint32_t content = body_find(read, message, "content");
-    if (body_node(read, content)->kind != JSON_ARRAY) continue;
-    for (uint32_t part = body_node(read, content)->first; part != 0;
-         part = body_node(read, part)->next) {
-      if (is_medium(read, part)) return true;
-    }
+    if (first_medium(read, message) != 0) return true;
   }
   return false;
 }
@@ -253,12 +259,9 @@ bool media_take_parts(wick_engine *engine, const body *read, uint32_t messages, 
                       refusal *refused) {
   for (uint32_t message = body_node(read, messages)->first; message != 0;
        message = body_node(read, message)->next) {
-    const uint32_t content = body_find(read, message, "content");
-    if (body_node(read, content)->kind != JSON_ARRAY) continue;
-    for (uint32_t part = body_node(read, content)->first; part != 0;
-         part = body_node(read, part)->next) {
+    for (uint32_t part = first_medium(read, message); part != 0;
+         part = next_medium(read, body_node(read, part)->next)) {
       char at[REFUSAL_PARAM_BYTES];
-      if (!is_medium(read, part)) continue;
       snprintf(at, sizeof at, "messages[%u].content[%u]", (unsigned)body_node(read, message)->index,
                (unsigned)body_node(read, part)->index);
       if (!take_part(engine, read, part, at, to, refused)) return false;
