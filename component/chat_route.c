@@ -192,7 +192,7 @@ static bool take_tools(const body *read, uint32_t *list, refusal *refused) {
   }
   if (is_named && !has_tool(read, tools, body_node(read, named)->text)) {
     return refuse(refused, 400, "invalid_value", "tool_choice",
-                  "tool_choice: there is no tool of this name");
+                  "tool_choice: no tool has this name");
   }
   if (is_required && !has_tools) {
     return refuse(refused, 400, "invalid_value", "tool_choice", "tool_choice needs tools");

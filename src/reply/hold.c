@@ -94,8 +94,7 @@ static bool read_tools(hold *h) {
     if (!read_tool(h, at, only)) return false;
   }
   if (h->tool_count == 0)
-    return fail(h, WICK_E_ARG, WICK_SUBJECT_TOOL_CHOICE,
-                "tool_choice: there is no tool of this name");
+    return fail(h, WICK_E_ARG, WICK_SUBJECT_TOOL_CHOICE, "tool_choice: no tool has this name");
   return true;
 }
 

@@ -83,7 +83,7 @@ wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
                                 size_t prompt_bytes, reply_parser **out, wick_error *error);
 void reply_parser_destroy(reply_parser *parser);  // NULL is fine
 // Before the first feed. `has_begun`: the prompt has the beginning of the content. If a grammar
-// limits the content, there are no marks after its first character, calls have the form that the
+// limits the content, no marks follow its first character, calls have the form that the
 // template's model writes, and white space before content other than JSON is part of it.
 void reply_parser_limit(reply_parser *parser, bool has_begun, wick_grammar_kind content);
 // Time is linear in the text. WICK_E_FORMAT names the call and the byte where its text is no longer

@@ -558,7 +558,7 @@ TEST(what_is_wrong_is_refused) {
       {"[{\"function\":{\"name\":\"a b\"}}]", "\"auto\"", WICK_E_UNSUPPORTED,
        "tools: a name contains characters that a call cannot have"},
       {"[{\"function\":{\"name\":\"a\"}}]", "{\"function\":{\"name\":\"b\"}}", WICK_E_ARG,
-       "tool_choice: there is no tool of this name"},
+       "tool_choice: no tool has this name"},
       {"[{\"function\":{\"name\":\"a\"}}]", "{}", WICK_E_ARG,
        "tool_choice is auto, required, or names a function"},
       {"[{\"function\":{\"name\":\"a\",\"parameters\":{\"type\":\"thing\"}}}]", "\"required\"",
