@@ -1,7 +1,8 @@
 // Measures what a page without cross-origin isolation gains if the rows of each weight matrix are spread
 // over several instances with separate memories: kernels of the web build, messages, JSPI.
-//   node tools/bench/spread.mjs [--browsers chromium,firefox] [--models 'Qwen2.5-0.5B:q4_0,...'] [--seconds 6]
-// `make bench-spread` builds what it needs. One helper, so two threads compute; four and eight by calculation.
+//   node tools/bench/spread.mjs [--browsers chromium,firefox] [--models 'Qwen2.5-0.5B:q4_0,...'] [--seconds 6] [--awake 1]
+// --awake: how long both sides keep their event loops from sleeping, in ms. `make bench-spread` builds what it needs.
+// One helper, so two threads compute; four and eight by calculation.
 // Prints Markdown (docs/lab/spread.md). The exit code is 1 if outputs differ from those of one thread.
 
 import { parseArgs } from 'node:util';
@@ -30,9 +31,11 @@ const { values: options } = parseArgs({
     },
     seconds: { type: 'string', default: '6' },
     share: { type: 'string' },
+    awake: { type: 'string', default: '0' },
   },
 });
 const seconds = Number(options.seconds);
+const awakeMs = Number(options.awake);
 const CONTEXT = 256;
 const PREFILL = { tokens: 64, layers: 8, seconds };
 const PATIENCE_MS = 300_000;
@@ -104,7 +107,7 @@ const undisturbed = (times) =>
 
 // ---- Exchanges ----
 
-const best = { channel: 'worker', isTransferred: true };
+const best = { channel: 'worker', isTransferred: true, awakeMs };
 const usual = {
   ...{ helpers: 1, bytes: 4096, busyUs: 300, batch: 32, samples: 40, transport: best },
   isSuspended: true,
@@ -115,9 +118,12 @@ const variants = [
   ['Worker.postMessage, transferred', {}],
   ['the same, awaited by JavaScript', { isSuspended: false }],
   ['the same, one after the other', { busyUs: 0, batch: 64 }],
-  ['Worker.postMessage, cloned', { transport: { channel: 'worker', isTransferred: false } }],
-  ['MessageChannel, transferred', { transport: { channel: 'port', isTransferred: true } }],
-  ['MessageChannel, cloned', { transport: { channel: 'port', isTransferred: false } }],
+  [
+    'Worker.postMessage, cloned',
+    { transport: { channel: 'worker', isTransferred: false, awakeMs } },
+  ],
+  ['MessageChannel, transferred', { transport: { channel: 'port', isTransferred: true, awakeMs } }],
+  ['MessageChannel, cloned', { transport: { channel: 'port', isTransferred: false, awakeMs } }],
   ['Worker.postMessage, transferred, 256 KB', { bytes: 256 * KB, batch: 16 }],
   ['the same, 1 MB', { bytes: 1024 * KB, batch: 8 }],
   ['Worker.postMessage, transferred, 3 helpers', { helpers: 3 }],
@@ -194,7 +200,7 @@ async function measureModel(page, name, mix, exchanges) {
   const bounds = products.map((matrices, product) =>
     matrices.map(({ rows }) => splitRows(rows, shares[kindOf(product)], 1)),
   );
-  await page.peer('spread', { products, bounds, actBytes, outputBytes });
+  await page.peer('spread', { products, bounds, actBytes, outputBytes, awakeMs });
   const checks = [];
   for (const tokens of [1, PREFILL.tokens]) {
     checks.push(await page.peer('check', { tokens, layers: Math.min(layers, PREFILL.layers) }));

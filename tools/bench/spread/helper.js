@@ -1,5 +1,7 @@
 // A helper: an instance that has some rows of each matrix. Messages that are buffers are products; the
 // others are set-up.
+
+import { stayAwake } from './awake.js';
 import { EMPTY, HEADER_BYTES, headerOf, makeInstance, payloadOf } from './instance.js';
 
 /** @type {Awaited<ReturnType<typeof makeInstance>>} */
@@ -10,7 +12,7 @@ let outputs = 0;
 /** @param {ArrayBuffer} buffer @param {any} target of the reply */
 function answer(buffer, target) {
   const header = headerOf(buffer);
-  const [product, tokens, bytes, isTransferred] = header;
+  const [product, tokens, bytes, isTransferred, awakeMs] = header;
   let reply = buffer;
   if (product !== EMPTY) {
     instance.bytes().set(payloadOf(buffer, bytes), act);
@@ -20,6 +22,7 @@ function answer(buffer, target) {
     payloadOf(reply, size).set(instance.bytes().subarray(outputs, outputs + size));
   }
   target.postMessage(reply, isTransferred ? [reply] : []);
+  if (awakeMs > 0) stayAwake(awakeMs);
 }
 
 /** @type {Record<string, (argument: any) => Promise<void> | void>} */

@@ -7,12 +7,12 @@ export const EMPTY = -1;
 
 /**
  * A message is an ArrayBuffer: the product, its tokens, the bytes that follow the header, whether the buffer
- * is transferred and so returned in the reply; then activations, or outputs.
+ * is transferred and so returned in the reply, how long both sides stay awake (ms); then activations, or outputs.
  */
 export const HEADER_BYTES = 64;
 
 /** @param {ArrayBuffer} buffer */
-export const headerOf = (buffer) => new Int32Array(buffer, 0, 4);
+export const headerOf = (buffer) => new Int32Array(buffer, 0, 5);
 
 /** @param {ArrayBuffer} buffer @param {number} bytes */
 export const payloadOf = (buffer, bytes) => new Uint8Array(buffer, HEADER_BYTES, bytes);

@@ -1,13 +1,14 @@
 // The main instance, in a worker: it computes its own rows, and waits for its helpers' in the middle of
 // a pass (JSPI). The driver (../spread.mjs) calls the methods below by way of page.html.
 import { detectSimd } from '../../../js/base/host_features.js';
+import { stayAwake } from './awake.js';
 import { EMPTY, HEADER_BYTES, headerOf, makeInstance, payloadOf } from './instance.js';
 
 const { Suspending, promising } = /** @type {any} */ (WebAssembly);
 const hasSuspension = Suspending !== undefined && promising !== undefined;
 
 /** @typedef {import('./instance.js').Matrix} Matrix */
-/** @typedef {{channel: 'worker' | 'port', isTransferred: boolean}} Transport */
+/** @typedef {{channel: 'worker' | 'port', isTransferred: boolean, awakeMs: number}} Transport awakeMs: how long both sides stay awake */
 
 /** @type {Awaited<ReturnType<typeof makeInstance>>} */
 let instance;
@@ -16,7 +17,7 @@ const helpers = [];
 /** How many of them take part. */
 let active = 0;
 /** @type {Transport} */
-let transport = { channel: 'worker', isTransferred: true };
+let transport = { channel: 'worker', isTransferred: true, awakeMs: 0 };
 let pending = 0;
 let resume = () => {};
 
@@ -25,11 +26,11 @@ let resume = () => {};
 /** @param {number} product @param {number} tokens @param {number} address @param {number} bytes */
 function post(product, tokens, address, bytes) {
   const payload = instance.bytes().subarray(address, address + bytes);
-  const { channel, isTransferred } = transport;
+  const { channel, isTransferred, awakeMs } = transport;
   pending = active;
   for (const helper of helpers.slice(0, active)) {
     const buffer = isTransferred ? helper.buffer : new ArrayBuffer(HEADER_BYTES + bytes);
-    headerOf(buffer).set([product, tokens, bytes, isTransferred ? 1 : 0]);
+    headerOf(buffer).set([product, tokens, bytes, isTransferred ? 1 : 0, awakeMs]);
     payloadOf(buffer, bytes).set(payload);
     helper[channel].postMessage(buffer, isTransferred ? [buffer] : []);
   }
@@ -39,6 +40,7 @@ function post(product, tokens, address, bytes) {
 const wait = () =>
   new Promise((settle) => {
     resume = settle;
+    if (transport.awakeMs > 0) stayAwake(transport.awakeMs);
   });
 
 /** @param {(typeof helpers)[0]} helper @param {ArrayBuffer} buffer */
@@ -46,7 +48,9 @@ function receive(helper, buffer) {
   const [, , bytes, isTransferred] = headerOf(buffer);
   if (isTransferred) helper.buffer = buffer;
   if (helper.reply !== 0) instance.bytes().set(payloadOf(buffer, bytes), helper.reply);
-  if (--pending === 0) resume();
+  if (--pending > 0) return;
+  stayAwake(0);
+  resume();
 }
 
 /**
@@ -197,16 +201,17 @@ const methods = {
 
   /**
    * Loads the helpers' rows, from main's end of each matrix on.
-   * @param {{products: Matrix[][], bounds: number[][][], actBytes: number, outputBytes: number}} argument
+   * @param {{products: Matrix[][], bounds: number[][][], actBytes: number, outputBytes: number,
+   *   awakeMs: number}} argument
    *   bounds: by product and matrix, where main, each helper and the matrix end
    */
-  async spread({ products, bounds, actBytes, outputBytes }) {
+  async spread({ products, bounds, actBytes, outputBytes, awakeMs }) {
     let matrix = 0;
     for (const ends of bounds.flat()) {
       [0, ...ends].forEach((row, i) => void instance.wasm.set_bound(matrix, i, row));
       matrix++;
     }
-    transport = { channel: 'worker', isTransferred: true };
+    transport = { channel: 'worker', isTransferred: true, awakeMs };
     active = bounds[0][0].length - 1;
     await Promise.all(
       helpers.slice(0, active).map((helper, i) => {
