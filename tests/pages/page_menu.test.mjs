@@ -4,10 +4,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useChat } from '../support/chat_page.mjs';
 import { openReal } from '../support/chat_real.mjs';
+import { talk } from '../support/chat_stub.mjs';
 import { untilTrue } from '../support/package.mjs';
-import { chooseInMenu } from '../support/page_menu.mjs';
+import { chooseInMenu, openDeveloper } from '../support/page_menu.mjs';
 
-const { skip, browser, url } = useChat('page-menu');
+const { skip, openPage, browser, url } = useChat('page-menu');
 
 /** @param {import('node:test').TestContext} t */
 async function open(t) {
@@ -102,4 +103,18 @@ test('what the menu of an answer holds is introduced once, also after a reload',
   await versions.filter({ hasText: '3 / 3' }).waitFor();
   await page.locator('.message.assistant footer .regenerate').waitFor();
   assert.equal(await notice.isVisible(), false);
+});
+
+test('Send stays in its place while the developer panel is filled', { skip }, async (t) => {
+  const page = await openPage(t);
+  await openDeveloper(page);
+  const send = page.locator('#send');
+  const before = await send.boundingBox();
+  for (const name of ['One', 'Two', 'Three'])
+    await page.evaluate(`document.getElementById('kv-facts').append(
+      ...['dt', 'dd'].map((tag) => Object.assign(document.createElement(tag), { textContent: '${name}' })))`);
+  assert.deepEqual(await send.boundingBox(), before);
+  await talk(page, 'A question', 'An answer');
+  await page.locator('[data-fact]').first().waitFor();
+  assert.deepEqual(await send.boundingBox(), before);
 });
