@@ -280,7 +280,8 @@ function setBusy(isBusy) {
   const [shown, hidden] = isBusy ? [byId('stop'), byId('send')] : [byId('send'), byId('stop')];
   const hadFocus = document.activeElement === hidden;
   shown.hidden = false;
-  if (hadFocus) shown.focus(); // else the focus is lost
+  // else the focus is lost; on a touch screen the field would open the keyboard
+  if (hadFocus) (matchMedia('(pointer: coarse)').matches ? shown : promptField).focus();
   hidden.hidden = true;
   showAnswering(isBusy);
   log.setAttribute('aria-busy', String(isBusy));
@@ -414,9 +415,9 @@ async function regenerate(question) {
 /** @param {Message} message an answer */
 async function continueAnswer(message) {
   if (running || isMeasuring || !engine) return;
-  isMeasuring = true;
-  const isRoom = await hasRoom(saidUntil(message), () => continueAnswer(message));
-  isMeasuring = false;
+  const isRoom = await whileMeasuring(() =>
+    hasRoom(saidUntil(message), () => continueAnswer(message)),
+  );
   if (!isRoom || running || !engine || !articles.has(message)) return;
   hideAfter(message);
   log.focus({ preventScroll: true });
@@ -590,24 +591,47 @@ export async function restore(taken) {
 
 // ---- calls of the page ----
 
-/** @param {string} text */
-export async function say(text) {
-  if (running || isMeasuring || !engine) return;
-  if (unreadMedium()) return (await loadMedia()).tellUnread();
-  if (offered === text && isOffered()) return takeOffer(); // Enter once more
+/** Nothing else is asked until it is known whether there is room. @param {() => Promise<boolean>} find */
+async function whileMeasuring(find) {
   isMeasuring = true;
+  try {
+    return await find();
+  } finally {
+    isMeasuring = false;
+  }
+}
+
+/**
+ * @param {string} text
+ * @returns {Promise<boolean>} false: the model was replaced before the question could be asked
+ */
+export async function say(text) {
+  if (running || isMeasuring) return true;
+  if (!engine) return false;
+  if (unreadMedium()) {
+    (await loadMedia()).tellUnread();
+    return true;
+  }
+  if (offered === text && isOffered()) {
+    takeOffer(); // Enter once more
+    return true;
+  }
   if (compared) showAfter(compared); // the first answer, unless the user has chosen one
   const path = shownAfter(open.tree);
   const media = attachedMedia();
   const typed = { id: '', role: 'user', content: text, media, state: 'whole', created: 0 };
   const asking = open;
-  await Promise.all([bookReady(), untilHeld(path)]);
   const again = (/** @type {boolean} */ isAlone, /** @type {string | undefined} */ fold) =>
     askNext(text, isAlone, fold).catch(tell);
-  const isRoom = await hasRoom([...path, /** @type {any} */ (typed)], again);
-  isMeasuring = false;
+  const isRoom = await whileMeasuring(async () => {
+    await Promise.all([bookReady(), untilHeld(path)]);
+    return hasRoom([...path, /** @type {any} */ (typed)], again);
+  });
   offered = isRoom ? '' : text;
-  if (isRoom && asking === open) await askNext(text);
+  if (!isRoom || asking !== open) return true;
+  if (!engine) return false;
+  await askNext(text);
+  return true;
 }
 
 /** @param {string} text @param {boolean} [isStart] the model reads nothing before it @param {string} [fold] but this summary */

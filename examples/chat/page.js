@@ -57,9 +57,10 @@ const SUGGESTIONS_MAX = 6;
 /** @param {string} text */
 async function send(text) {
   const asked = text.trim() === '' ? questionOfMedia() : asSent(text);
-  if (!current().engine || asked === '') return;
+  if (asked === '') return;
   hideProblem();
-  await conversation.say(asked).catch(tell);
+  const isAsked = await conversation.say(asked).catch(tell);
+  if (isAsked === false) return sendLater(asked);
   if (current().loaded?.isBuiltIn)
     import('./model_offer.js')
       .then((one) => one.offerLarger(conversation.lastAnswer(), load))
@@ -81,10 +82,14 @@ function tell(error) {
 /** Ends the wait of a message that was sent before the model was ready. */
 let endWaiting = () => {};
 
-/** The message stays in its field until the model is ready, and is sent then. */
-function sendLater() {
-  if (promptField.value.trim() === '' && questionOfMedia() === '') return;
+/** The message stays in its field until the model is ready, and is sent then. @param {string} text */
+function sendLater(text) {
+  if (text.trim() === '' && questionOfMedia() === '') return;
+  if (promptField.value.trim() === '') writePrompt(text); // it was chosen instead of typed
   endWaiting();
+  const { isLoading, wished } = current();
+  if (wished && !isLoading)
+    return showNotice('No model is loaded.', () => byId('choose-model').click(), 'Choose a model');
   const { id } = conversation.current();
   const waiting = new AbortController();
   endWaiting = () => waiting.abort();
@@ -99,13 +104,18 @@ function sendLater() {
   };
   byId('log').addEventListener('engine', onEngine, { signal: waiting.signal });
   showNotice('Your message will be answered when the model is ready.', end, 'Cancel the message');
+  return undefined;
 }
 
 byId('composer').addEventListener('submit', (event) => {
   event.preventDefault();
   if (conversation.isAnswering()) return; // the typed text stays
   if (current().engine) send(promptField.value);
-  else sendLater();
+  else sendLater(promptField.value);
+});
+promptField.addEventListener('input', () => {
+  // a touch keyboard has no Enter that sends
+  if (!current().engine) byId('send').toggleAttribute('disabled', promptField.value.trim() === '');
 });
 promptField.addEventListener('keydown', (event) => {
   if (!isSending(event)) return;
@@ -253,13 +263,19 @@ addEventListener('keydown', (event) => {
 startPageMenu();
 startViewport();
 startList({ ...conversation, tell });
+// a keyboard is at hand; on a touch screen the focus would open one
+if (!matchMedia('(pointer: coarse)').matches && document.activeElement === document.body)
+  promptField.focus({ preventScroll: true });
 const { problem, taken } = await openStore();
 await conversation.restore(taken);
 const follow = () => conversation.followAddress(location.hash.slice(1)).catch(tell);
 addEventListener('hashchange', follow);
 follow(); // Back may have been pressed while the page was starting
 takeShared(conversation.openNew, writePrompt);
-if (problem) showProblem(`This browser cannot save conversations: ${sentence(problem)}`);
+if (problem)
+  showProblem(
+    `This browser cannot save conversations. They are lost when you close the page: ${sentence(problem)}`,
+  );
 await loadFirst();
 takeOpened(takeFiles);
 removeFormer();

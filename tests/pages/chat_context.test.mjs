@@ -9,7 +9,16 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { launchProfile, PATIENCE_MS } from '../support/browsers.mjs';
 import { useChat } from '../support/chat_page.mjs';
-import { ask, chooseRow, openStub, shown, talk, untilKept } from '../support/chat_stub.mjs';
+import { openReal } from '../support/chat_real.mjs';
+import {
+  ask,
+  chooseRow,
+  onBattery,
+  openStub,
+  shown,
+  talk,
+  untilKept,
+} from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { untilTrue } from '../support/package.mjs';
 import { openDeveloper } from '../support/page_menu.mjs';
@@ -473,4 +482,38 @@ test('removed turns are dropped from what was read: the rest is not read again',
   );
   assert.ok(Number(kept) > 800, `${kept} stayed`);
   assert.ok(Number(before) >= Number(kept), `${before} of ${all}`);
+});
+
+test('a question is answered by the next engine when its own is closed while its room is measured', {
+  skip,
+}, async (t) => {
+  const page = await openReal(browser(), siteUrl(), { script: onBattery });
+  t.after(() => page.context().close());
+  await page.evaluate(`globalThis.measured = [];
+    engine.info = () => new Promise((_, fail) => measured.push(fail));`);
+  /** @type {() => void} */
+  let release = () => {};
+  const released = new Promise((settle) => {
+    release = () => settle(undefined);
+  });
+  await page.route('**/wick-llm/worker.js', async (route) => {
+    await released;
+    await route.continue();
+  });
+  await page.fill('#prompt', 'What is Wick?');
+  await page.keyboard.press('Enter');
+  await untilTrue(page, 'measured.length > 0');
+  await page.click('#choose-model');
+  await page.locator('#model-list [value=wick]').check();
+  await page.click('#load-model');
+  await untilTrue(
+    page,
+    "document.getElementById('facts').textContent !== '' && document.getElementById('loading').hidden === false",
+  );
+  await page.evaluate("for (const fail of measured) fail(new Error('closed'))");
+  await page.locator('#notice-text', { hasText: 'when the model is ready' }).waitFor();
+  release();
+  await page.locator('.message.assistant footer').waitFor();
+  assert.equal(await page.locator('.message.user').count(), 1);
+  assert.equal(await page.inputValue('#prompt'), '');
 });

@@ -11,7 +11,7 @@ import { judge } from '../../examples/chat/model_verdict.js';
 import { CHUNK_BYTES } from '../../js/models/records.js';
 import { PATIENCE_MS } from '../support/browsers.mjs';
 import { useChat } from '../support/chat_page.mjs';
-import { openStub, shown } from '../support/chat_stub.mjs';
+import { openStub, shown, talk } from '../support/chat_stub.mjs';
 import { root } from '../support/locate.mjs';
 import { serveModel } from '../support/model_server.mjs';
 import { untilTrue } from '../support/package.mjs';
@@ -521,20 +521,54 @@ test('a browser that refused to keep a page is asked again after it is installed
   await untilTrue(page, 'asks === 1');
 });
 
-test('a message that is sent while the model loads is answered when it is ready', {
+const heldLoading =
+  'globalThis.holdLoading = () => new Promise((settle) => { globalThis.finish = settle; });';
+
+for (const [keys, options] of Object.entries({ Enter: {}, Send: phone }))
+  test(`a message that is sent by ${keys} while the model loads is answered when it is ready`, {
+    skip,
+  }, async (t) => {
+    const page = await openPage(t, { isReady: false, script: heldLoading, options });
+    await untilTrue(page, 'globalThis.finish !== undefined');
+    await page.fill('#prompt', 'Hello');
+    if (keys === 'Send') await page.tap('#send');
+    else await page.press('#prompt', 'Enter');
+    await untilShown(page, 'Your message will be answered when the model is ready.');
+    await page.evaluate('finish()');
+    await untilTrue(page, 'asked.includes("Hello")');
+  });
+
+test('the message field has the focus at load, except on a touch screen', { skip }, async (t) => {
+  const focused = (/** @type {Page} */ page) => page.evaluate('document.activeElement.id');
+  const page = await openPage(t);
+  assert.equal(await focused(page), 'prompt');
+  await talk(page, 'Asked by a click on Send', 'One.');
+  assert.equal(await focused(page), 'prompt');
+  assert.equal(await focused(await openPage(t, { options: phone })), '');
+});
+
+test('without any model a message stays in its field, and the page says what to do', {
   skip,
 }, async (t) => {
   const page = await openPage(t, {
     isReady: false,
-    script:
-      'globalThis.holdLoading = () => new Promise((settle) => { globalThis.finish = settle; });',
+    script: "globalThis.holdLoading = () => { throw new Error('not here'); };",
   });
-  await untilTrue(page, 'globalThis.finish !== undefined');
+  await untilShown(page, 'could not be loaded: not here');
   await page.fill('#prompt', 'Hello');
   await page.press('#prompt', 'Enter');
-  await untilShown(page, 'Your message will be answered when the model is ready.');
-  await page.evaluate('finish()');
-  await untilTrue(page, 'asked.includes("Hello")');
+  await untilShown(page, 'No model is loaded.');
+  assert.equal(await page.inputValue('#prompt'), 'Hello');
+  await page.getByRole('button', { name: 'Choose a model', exact: true }).click();
+  await page.locator('#model-dialog[open]').waitFor();
+});
+
+test('without a network the search of models says so in words', { skip }, async (t) => {
+  const page = await openPage(t, { expected: /ERR_INTERNET_DISCONNECTED|Failed to load/ });
+  await page.context().setOffline(true);
+  await page.click('#choose-model');
+  await page.fill('#model-url', 'qwen3');
+  await page.locator('#found', { hasText: 'Check the network connection.' }).waitFor();
 });
 
 test('the page needs nothing that Safari 16 lacks', async () => {
