@@ -1,6 +1,7 @@
 // examples/chat/loading.js — loading a model: progress, cancelling, and errors in words.
 
 import { byId, formatBytes, formatDuration } from './dom.js';
+import { keepInView } from './message.js';
 
 /** @typedef {import('wick-llm').Progress} Progress */
 
@@ -10,7 +11,9 @@ export function showLoading(name) {
   byId('loading-facts').textContent = 'Starting';
   byId('loading-bar').removeAttribute('value');
   byId('loading-buttons').hidden = false; // not while the page itself is starting
-  byId('loading').hidden = false;
+  keepInView(() => {
+    byId('loading').hidden = false; // it takes space
+  });
 }
 
 export function hideLoading() {
