@@ -38,8 +38,8 @@ let now = () => {
 };
 /** @type {(text: string) => unknown} */
 let say = () => {};
-/** Questions that the model is known to answer. If there are none, the model writes some. @type {() => string[]} */
-let known = () => [];
+/** Questions that the model is known to answer and that follow from what was said; nothing: the model writes some. @type {(said: string) => string[] | undefined} */
+let known = () => undefined;
 /** @type {typeof import('./early_answers.js') | undefined} */
 let early;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -143,10 +143,10 @@ async function followUp() {
   const { beginFollowUps, suggest } = await load();
   const isStill = () => tree === now().tree && path.at(-1) === shownAfter(tree).at(-1);
   const asked = new Set(path.map(({ content }) => content));
-  const some = known().filter((text) => !asked.has(text));
+  const said = path.slice(-2).map(({ content }) => content);
+  const some = known(said.join(' '))?.filter((text) => !asked.has(text));
   const { body } = wanted('');
-  const questions =
-    some.length > 0 ? some : await suggest(engine, body, sessionFor(engine, path)).catch(() => []);
+  const questions = some ?? (await suggest(engine, body, sessionFor(engine, path)).catch(() => []));
   if (reasonOff() !== '' || now().isRunning || !isStill() || questions.length === 0) return;
   const shown = questions.slice(0, 2);
   showChips(shown);

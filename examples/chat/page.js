@@ -136,11 +136,16 @@ byId('log').addEventListener('problem', (event) => tell(/** @type {CustomEvent} 
 byId('log').addEventListener('engine', prepareMarkdown, { once: true });
 
 /** Questions that the built-in model can answer, without a system prompt. */
-const known = /** @type {{label: string, prompt: string, system?: string}[]} */ (
-  suggestions
-).filter(({ system }) => !system);
-/** Follow-up questions after any answer of the built-in model, which knows no others. */
-const builtInQuestions = known.map(({ prompt }) => prompt);
+const known =
+  /** @type {{label: string, prompt: string, system?: string, follows?: string[]}[]} */ (
+    suggestions
+  ).filter(({ system }) => !system);
+
+/** Questions that follow from what was said: the built-in model knows no others. @param {string} said */
+const followingFrom = (said) =>
+  known
+    .filter(({ follows = [] }) => follows.some((word) => said.toLowerCase().includes(word)))
+    .map(({ prompt }) => prompt);
 
 for (const { label, prompt } of known.slice(0, SUGGESTIONS_MAX)) {
   const button = makeButton(label, () => send(prompt));
@@ -244,7 +249,7 @@ async function loadFirst() {
 
 startAhead(conversation.state, {
   say: send,
-  known: () => (current().loaded?.isBuiltIn ? builtInQuestions : []),
+  known: (said) => (current().loaded?.isBuiltIn ? followingFrom(said) : undefined),
 });
 startBooks(() => ({ engine: conversation.state().engine, book: conversation.current().book }), {
   openNew: conversation.openNew,

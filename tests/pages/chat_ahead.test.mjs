@@ -165,6 +165,19 @@ test('questions that could follow: their answers are begun, too', { skip }, asyn
   assert.equal(await page.locator('.message.user .body').nth(1).innerText(), question);
 });
 
+test('the built-in model has suggestions that follow from what was said, else none', {
+  skip,
+}, async (t) => {
+  const page = await open(t);
+  const chips = page.locator('.follow-ups button');
+  await askReal(page, 'Tell me a story about a fox.');
+  await chips.first().waitFor();
+  assert.match(await chips.first().innerText(), /story/);
+  await askReal(page, 'thanks, bye');
+  await page.waitForTimeout(500); // they would come at once
+  assert.equal(await chips.count(), 0);
+});
+
 test('suggestions go when the conversation changes, also while they are made', {
   skip,
 }, async (t) => {
