@@ -51,9 +51,12 @@ DOMPurify.addHook('uponSanitizeAttribute', (node, data) => {
     data.keepAttr = node.nodeName === 'CODE' && CODE_CLASS.test(data.attrValue);
 });
 
+/** "123." alone is an answer, not the beginning of a list without text. @param {string} text */
+const withoutEmptyList = (text) => text.replace(/^(\s*\d+)([.)]\s*)$/, '$1\\$2');
+
 /** @param {HTMLElement} element @param {string} text @param {boolean} isWhole nothing comes after it */
 export function render(element, text, isWhole) {
-  const html = /** @type {string} */ (marked.parse(text, { async: false }));
+  const html = /** @type {string} */ (marked.parse(withoutEmptyList(text), { async: false }));
   element.innerHTML = DOMPurify.sanitize(html, allowed);
   for (const link of element.querySelectorAll('a')) {
     link.target = '_blank';

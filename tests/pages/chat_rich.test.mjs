@@ -204,3 +204,10 @@ test('the libraries are files of the page, which it keeps for when there is no n
     assert.equal(own.length, 1, names.join(' '));
   }
 });
+
+test('an answer that is a number with a dot is shown, and is no list', { skip }, async (t) => {
+  const page = await openPage(t);
+  const body = await talk(page, 'Test 123', '123.');
+  assert.equal(await body.innerText(), '123.');
+  assert.equal(await body.locator('ol').count(), 0);
+});
