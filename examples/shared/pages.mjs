@@ -3,32 +3,32 @@
 
 /** In the order in which they are named. The folder of the first page is the site's own. */
 export const pages = [
-  { folder: '', name: 'Wick', text: 'the first page' },
+  { folder: '', name: 'Wick', text: 'The first page' },
   {
     folder: 'chat',
     name: 'Chat',
-    text: 'a chat with any model that keeps every conversation and works offline',
+    text: 'A chat with any model that keeps every conversation and works offline',
   },
   {
     folder: 'playground',
     name: 'Playground',
-    text: 'turn a text into JSON of your schema, or into a text of your grammar',
+    text: 'Turn a text into JSON of your schema, or into a text of your grammar',
   },
   {
     folder: 'notes',
     name: 'Notes',
-    text: 'search a folder of Markdown notes by meaning; the notes stay on this machine',
+    text: 'Search a folder of Markdown notes by meaning; the notes stay on this machine',
   },
   {
     folder: 'fork',
     name: 'Forks',
-    text: 'several stories from one beginning, which share its memory',
+    text: 'Several stories from one beginning, which share its memory',
   },
-  { folder: 'bench', name: 'Benchmark', text: 'how fast models are on this machine' },
+  { folder: 'bench', name: 'Benchmark', text: 'How fast models are on this machine' },
   {
     folder: 'docs',
     name: 'Documentation',
-    text: 'what the engine and its package can do, and how',
+    text: 'What the engine and its package can do, and how',
   },
 ];
 
