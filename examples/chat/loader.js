@@ -53,7 +53,11 @@ export function inWords(error) {
     const [sizes] = error.message.split(' (option');
     return `This conversation is longer than the model can read: ${sizes}. Begin a new chat, or edit an earlier question.`;
   }
-  return error instanceof Error ? error.message : String(error);
+  const text = error instanceof Error ? error.message : String(error);
+  // code that is loaded on demand: each browser words it differently, with the file's address
+  return /imported module|module script/.test(text)
+    ? 'A part of this page could not be loaded. Check the network connection.'
+    : text;
 }
 
 /** @param {unknown} error */

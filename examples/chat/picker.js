@@ -5,6 +5,7 @@ import { byId } from './dom.js';
 import { isModel, isProjector } from './file_type.js';
 import { hubAddress } from './hub.js';
 import { isKept } from './kept_models.js';
+import { inWords } from './loader.js';
 import { models, nameOfUrl } from './models.js';
 import { attach, watchPastes } from './pasting.js';
 import { wishFor } from './requested_model.js';
@@ -79,7 +80,7 @@ async function lookUp(place, text) {
     place.replaceChildren(...elements);
   } catch (error) {
     if (looking !== own) return undefined;
-    place.replaceChildren(line(/** @type {Error} */ (error).message, 'says bad'));
+    place.replaceChildren(line(inWords(error), 'says bad'));
   }
   return judged;
 }
