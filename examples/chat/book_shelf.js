@@ -99,9 +99,10 @@ function build() {
     ['q4', '4 bits: about half the size'],
   ])
     kindField.append(make('option', /** @type {any} */ ({ value, textContent: text })));
-  kindField.value = readKind();
+  kindField.value = readValue(KIND) === 'q4' ? 'q4' : 'q8';
   kindField.id = 'book-kind';
   deletedList.className = 'kept';
+  deleted.hidden = true; // else it has the focus first, and loses it
   deleted.append(make('summary', { textContent: 'Deleted' }), deletedList);
   const key = make(
     'details',
@@ -117,11 +118,10 @@ function build() {
     makeButton('Import a key', () => keyField.click()),
   );
   const kind = make('label', {}, 'Precision of the saved state ', kindField);
-  const buttons = make('div', { className: 'buttons' });
-  buttons.append(
-    makeButton('Add a document', () => fileField.click()),
-    makeButton('Done', () => dialog.close(), 'primary'),
-  );
+  const add = makeButton('Add a document', () => fileField.click());
+  add.autofocus = true;
+  const done = makeButton('Done', () => dialog.close(), 'primary');
+  const buttons = make('div', { className: 'buttons' }, add, done);
   undo.hidden = true;
   dialog.append(
     make('h2', { id: 'books-title', textContent: 'Books' }),

@@ -71,6 +71,8 @@ test('each row opens what it names, and the panel goes when it is closed', { ski
   ]) {
     await chooseInMenu(page, row);
     await page.locator(`${dialog}[open]`).waitFor();
+    if (row === '#open-books') await page.getByText('No books yet.').waitFor(); // all is drawn
+    await untilTrue(page, `document.querySelector('${dialog}').contains(document.activeElement)`);
     await page.keyboard.press('Escape');
     await page.locator(`${dialog}[open]`).waitFor({ state: 'hidden' });
   }
