@@ -1,0 +1,120 @@
+// A whole conversation by keyboard alone, and the page as a screen reader has it: names, and their order. In Chromium, over an
+// engine whose output the test controls.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { useChat } from '../support/chat_page.mjs';
+import { shown } from '../support/chat_stub.mjs';
+import { untilTrue } from '../support/package.mjs';
+
+const { skip, openPage } = useChat('chat-keyboard');
+/** @typedef {import('playwright-core').Page} Page */
+
+const options = { viewport: { width: 1280, height: 800 } };
+
+/** The name of the element that has the focus. @param {Page} page @returns {Promise<string>} */
+const focused = (page) =>
+  page.evaluate(`(() => {
+    const { activeElement: one } = document;
+    return one.getAttribute('aria-label') ?? one.innerText.trim().split('\\n')[0];
+  })()`);
+
+/** @param {Page} page @param {string} key @param {number} times @returns {Promise<string[]>} the names that it leads to */
+async function walk(page, key, times) {
+  const names = [];
+  for (let index = 0; index < times; index++) {
+    await page.keyboard.press(key);
+    names.push(await focused(page));
+  }
+  return names;
+}
+
+/** @param {Page} page @param {string} name @param {string} [key] */
+async function goTo(page, name, key = 'Shift+Tab') {
+  const passed = [];
+  while (passed.at(-1) !== name) {
+    passed.push(...(await walk(page, key, 1)));
+    assert.ok(passed.length < 40, `${name} is not among ${passed}`);
+  }
+}
+
+/** The model answers what was sent. @param {Page} page @param {number} count of questions so far @param {string} text */
+async function answer(page, count, text) {
+  await untilTrue(page, `asked.length === ${count}`);
+  await page.evaluate(`say(${JSON.stringify(text)}); end()`);
+  await page.locator('.message.assistant .body', { hasText: text }).last().waitFor();
+  await page.locator('#log[aria-busy=false]').waitFor();
+}
+
+test('asking, editing, regenerating, searching and settings need no pointer', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options });
+  const { keyboard } = page;
+  await keyboard.type('First question');
+  await keyboard.press('Enter');
+  await answer(page, 1, 'One.');
+  assert.equal(await focused(page), 'Your message');
+  assert.deepEqual(await walk(page, 'Shift+Tab', 12), [
+    ...['Attach a file', 'More', 'Regenerate', 'Copy', 'More', 'Edit', 'Conversation'],
+    ...['More', 'Settings', 'New chat', 'Wick 4.2M ▾', 'Conversations'],
+  ]);
+  await goTo(page, 'Edit', 'Tab');
+  await keyboard.press('Enter');
+  assert.equal(await focused(page), 'Your edited message');
+  await keyboard.press('End');
+  await keyboard.type(' again');
+  await keyboard.press('Enter');
+  await answer(page, 2, 'Two.');
+  await goTo(page, 'Previous version', 'Tab');
+  await keyboard.press('Enter');
+  assert.deepEqual(await shown(page), ['First question', 'One.']);
+  await goTo(page, 'Regenerate', 'Tab');
+  await keyboard.press('Enter');
+  await answer(page, 3, 'Three.');
+  await keyboard.press('Control+Shift+O');
+  assert.equal(await focused(page), 'Your message');
+  await keyboard.type('Second conversation');
+  await keyboard.press('Enter');
+  await answer(page, 4, 'Four.');
+  await keyboard.press('Control+k');
+  await keyboard.type('first');
+  await page.locator('#conversation-list mark').first().waitFor();
+  await keyboard.press('ArrowDown');
+  await keyboard.press('Enter');
+  await page.locator('.message.user .body', { hasText: 'First question' }).waitFor();
+  await page.locator('#prompt').focus(); // the skip link leads there, too
+  await goTo(page, 'Settings');
+  await keyboard.press('Enter');
+  await page.locator('#settings-dialog[open]').waitFor();
+  await keyboard.press('Escape');
+  await page.locator('#settings-dialog').waitFor({ state: 'hidden' });
+  assert.equal(await focused(page), 'Settings');
+  await keyboard.press('?');
+  await page.locator('#shortcuts-dialog[open]').waitFor();
+});
+
+test('a screen reader has a name for each control, in the order of the page', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options });
+  await page.keyboard.type('A question');
+  await page.keyboard.press('Enter');
+  await answer(page, 1, 'An answer.');
+  const tree = await page.locator('body').ariaSnapshot();
+  const wanted = [
+    ...['link "Skip to the message field"', 'banner', 'button "Conversations"', 'heading "Wick"'],
+    ...['button "Wick 4.2M', 'button "New chat"', 'button "Settings"', 'button "More"'],
+    ...['log "Conversation"', 'heading "You"', 'A question', 'heading "Model"', 'An answer.'],
+    ...['button "Copy"', 'button "Regenerate"', 'button "Attach a file"'],
+    ...['textbox "Your message"', 'button "Send"', 'dialog "Conversations"', 'searchbox "Search'],
+  ];
+  let from = 0;
+  for (const name of wanted) {
+    const at = tree.indexOf(name, from);
+    assert.ok(at >= 0, `${name} is not after the one before it in\n${tree}`);
+    from = at + name.length;
+  }
+  const nameless = /^\s*- (button|link|textbox|searchbox|combobox|checkbox|meter)(?! ").*$/m;
+  assert.doesNotMatch(tree, nameless);
+});
