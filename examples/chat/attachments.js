@@ -2,6 +2,7 @@
 // are shown, stored and recorded by media.js, which is loaded with the first one.
 
 import { byId } from './dom.js';
+import { readValue } from './local_storage.js';
 
 /** `id` is its name in the store of media, `type` the file's. @typedef {{id: string, kind: 'image' | 'audio', name: string, type: string}} Medium */
 
@@ -91,10 +92,4 @@ export function showMedia(body, media = []) {
 
 /** Images were attached to conversations of this browser. */
 export const USED = 'wick-chat-media';
-export function wasUsed() {
-  try {
-    return localStorage.getItem(USED) !== null;
-  } catch {
-    return false; // no storage here
-  }
-}
+export const wasUsed = () => readValue(USED) !== undefined;

@@ -2,6 +2,7 @@
 // it. Opening, reading and the shelf are loaded when they are wanted.
 
 import { byId } from './dom.js';
+import { readValue } from './local_storage.js';
 import { showNotice } from './notice.js';
 
 /** @typedef {import('wick-llm').ChatMessage} ChatMessage */
@@ -17,15 +18,6 @@ const FORKS_MAX = 2;
 
 /** Books whose reading continues after a reload. */
 export const READING = 'wick-chat-reading';
-
-/** Whether a book was being read when an earlier page ended. */
-function isReadingListed() {
-  try {
-    return localStorage.getItem(READING) !== null;
-  } catch {
-    return false; // no storage here
-  }
-}
 
 /** @type {Open | undefined} */
 let open;
@@ -115,7 +107,7 @@ export function startBooks(now, page) {
   byId('log').addEventListener('conversation', follow);
   byId('log').addEventListener('engine', () => {
     follow();
-    if (now().engine && isReadingListed()) shelf().then((one) => one.goOn(), late);
+    if (now().engine && readValue(READING) !== undefined) shelf().then((one) => one.goOn(), late);
   });
   byId('open-books').addEventListener('click', () => shelf().then((one) => one.show(), late));
 }

@@ -7,6 +7,7 @@ import { loadReading } from './book_open.js';
 import { keepReading, keyOf, readBook } from './book_store.js';
 import { fingerprintOf, measureBook, messagesOfBook, tokensOfBook } from './book_text.js';
 import { formatBytes } from './dom.js';
+import { keepJson, readList } from './local_storage.js';
 import { makeRoom, offerRoom } from './storage_quota.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
@@ -29,24 +30,14 @@ const SHARES = { q8: 9 / 16, q4: 5 / 16 };
 
 /** @returns {string[]} keys of book and model (keyOf) */
 export function wantedReadings() {
-  try {
-    const found = JSON.parse(localStorage.getItem(READING) ?? '[]');
-    return Array.isArray(found) ? found.filter((one) => typeof one === 'string') : [];
-  } catch {
-    return []; // no storage here, or unknown content
-  }
+  return readList(READING).filter((one) => typeof one === 'string');
 }
 
 /** @param {string} key @param {boolean} isWanted */
 function remember(key, isWanted) {
   const others = wantedReadings().filter((one) => one !== key);
-  try {
-    const all = isWanted ? [...others, key] : others;
-    if (all.length > 0) localStorage.setItem(READING, JSON.stringify(all));
-    else localStorage.removeItem(READING);
-  } catch {
-    // a page without storage resumes nothing
-  }
+  const all = isWanted ? [...others, key] : others;
+  keepJson(READING, all.length > 0 ? all : undefined);
 }
 
 // ---- one tab at a time ----

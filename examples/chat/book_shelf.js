@@ -22,7 +22,9 @@ import {
   removeOldBooks,
 } from './book_store.js';
 import { fingerprintOf, measureBook, partsInWords, partsOf } from './book_text.js';
-import { byId, formatBytes, makeButton } from './dom.js';
+import { byId, formatBytes, make, makeButton } from './dom.js';
+import { fileNameOf, saveFile } from './file_saver.js';
+import { keepValue, readValue } from './local_storage.js';
 import { showNotice } from './notice.js';
 import { newId, titleOf } from './records.js';
 import { settings } from './settings.js';
@@ -75,14 +77,6 @@ function say(text, back) {
     say('');
     back?.();
   };
-}
-
-function readKind() {
-  try {
-    return localStorage.getItem(KIND) === 'q4' ? 'q4' : 'q8';
-  } catch {
-    return 'q8'; // no storage here
-  }
 }
 
 function build() {
@@ -479,13 +473,7 @@ export function startShelf(state, needed) {
     takeAll(files).catch(tell);
   });
   keyField.addEventListener('change', () => takeKey().catch(tell));
-  kindField.addEventListener('change', () => {
-    try {
-      localStorage.setItem(KIND, kindField.value);
-    } catch {
-      // a page without storage asks again
-    }
-  });
+  kindField.addEventListener('change', () => keepValue(KIND, kindField.value));
   removeOldBooks().catch(() => {}); // there is no storage
   return shelf;
 }

@@ -4,6 +4,7 @@
 import { WickError } from 'wick-llm';
 import { hubAddress } from './hub.js';
 import { keptModels, storeNameOf } from './kept_models.js';
+import { keepJson, readList } from './local_storage.js';
 import { keepAwake } from './wake_lock.js';
 
 /** @typedef {import('wick-llm/models').KeepProgress} KeepProgress */
@@ -31,24 +32,13 @@ const newDownload = ({ url, name, mmproj, isPaused, isWanted }) => ({
 });
 
 /** @returns {Listed[]} */
-function readList() {
-  try {
-    const found = JSON.parse(localStorage.getItem(LIST) ?? '[]');
-    return Array.isArray(found) ? found.filter((one) => typeof one?.url === 'string') : [];
-  } catch {
-    return []; // no storage here, or unknown content
-  }
-}
+const readListed = () => readList(LIST).filter((one) => typeof one?.url === 'string');
 
 function writeList() {
-  try {
-    const list = [...downloads.values()].map(({ url, name, mmproj, isPaused, isWanted }) => ({
-      ...{ url, name, mmproj, isPaused, isWanted },
-    }));
-    localStorage.setItem(LIST, JSON.stringify(list));
-  } catch {
-    // no storage here: after a reload they do not resume automatically
-  }
+  const list = [...downloads.values()].map(({ url, name, mmproj, isPaused, isWanted }) => ({
+    ...{ url, name, mmproj, isPaused, isWanted },
+  }));
+  keepJson(LIST, list);
 }
 
 /** @param {Download} one */
@@ -211,7 +201,7 @@ export async function giveUp(url) {
 
 /** Downloads that an earlier page did not finish, unless they were paused. @returns {Download | undefined} the one that is to answer */
 export function takeUpDownloads() {
-  for (const listed of readList()) downloads.set(listed.url, newDownload(listed));
+  for (const listed of readListed()) downloads.set(listed.url, newDownload(listed));
   for (const one of downloads.values()) if (!one.isPaused) download(one);
   return listDownloads().find(({ isWanted, isPaused }) => isWanted && !isPaused);
 }

@@ -1,5 +1,7 @@
 // examples/chat/hub.js — the address of the hub, or of a mirror, and of its files. The package downloads (wick-llm/models).
 
+import { readValue } from './local_storage.js';
+
 export const DEFAULT_HUB = 'https://huggingface.co';
 /** In localStorage, for a mirror. */
 export const ADDRESS_KEY = 'wick-chat-hub';
@@ -40,10 +42,10 @@ export function readAddress(typed) {
 /** @returns {string} the hub's address, or that of a mirror */
 export function hubAddress() {
   try {
-    const own = localStorage.getItem(ADDRESS_KEY) ?? '';
+    const own = readValue(ADDRESS_KEY) ?? '';
     return own === '' ? DEFAULT_HUB : readAddress(own);
   } catch {
-    return DEFAULT_HUB; // no storage here, or unknown content
+    return DEFAULT_HUB; // unknown content
   }
 }
 

@@ -1,5 +1,6 @@
 // examples/chat/introductions.js — what the menus hold is introduced once in a browser, the first time that it helps.
 
+import { keepValue, readValue } from './local_storage.js';
 import { showNotice } from './notice.js';
 
 const STORE = 'wick-introduced';
@@ -13,24 +14,11 @@ const texts = {
 /** Those shown in this page, where nothing can be stored. @type {Set<string>} */
 const shown = new Set();
 
-/** @returns {string[]} names */
-function storedNames() {
-  try {
-    return (localStorage.getItem(STORE) ?? '').split(' ');
-  } catch {
-    return [];
-  }
-}
-
 /** @param {keyof typeof texts} name */
 export function introduce(name) {
-  const stored = storedNames();
+  const stored = (readValue(STORE) ?? '').split(' ');
   if (shown.has(name) || stored.includes(name)) return;
   shown.add(name);
   showNotice(texts[name]);
-  try {
-    localStorage.setItem(STORE, [...stored, name].join(' ').trim());
-  } catch {
-    // it is shown again in the next visit
-  }
+  keepValue(STORE, [...stored, name].join(' ').trim());
 }

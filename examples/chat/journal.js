@@ -2,6 +2,7 @@
 // closed; localStorage takes none. An entry goes as soon as the store has it. Entries of tabs that are gone are stored at
 // the next start (orphaned_drafts.js).
 
+import { keepJson, keepValue, readJson } from './local_storage.js';
 import { settings } from './settings.js';
 import { tab } from './tabs.js';
 
@@ -16,21 +17,11 @@ const FORGET = 'forget ';
 
 /** @param {string} id @param {Omit<TypedDraft, 'tab'> | Omit<TypedQuestion, 'tab'> | Omit<Forgotten, 'tab'>} entry */
 export function enter(id, entry) {
-  try {
-    if (settings.remember) localStorage.setItem(PREFIX + id, JSON.stringify({ tab, ...entry }));
-  } catch {
-    // no storage here, or no room: the store has it a little later
-  }
+  if (settings.remember) keepJson(PREFIX + id, { tab, ...entry });
 }
 
 /** @param {string} id of what the store has now, or what was taken back */
-export function strike(id) {
-  try {
-    localStorage.removeItem(PREFIX + id);
-  } catch {
-    // no storage here
-  }
-}
+export const strike = (id) => keepValue(PREFIX + id, undefined);
 
 /**
  * A question is forgotten, or is brought back.
@@ -45,13 +36,8 @@ export function enterForgotten(question, about, at, isForGood = false) {
 
 /** Strikes it, unless something else was done with the question since. @param {string} question @param {number} at @param {boolean} [isForGood] */
 export function strikeForgotten(question, at, isForGood = false) {
-  try {
-    const { forgotten } = JSON.parse(localStorage.getItem(PREFIX + FORGET + question) ?? '{}');
-    const isSame = forgotten?.at === at && forgotten.isForGood === isForGood;
-    if (isSame) strike(FORGET + question);
-  } catch {
-    // no storage here
-  }
+  const { forgotten } = readJson(PREFIX + FORGET + question) ?? {};
+  if (forgotten?.at === at && forgotten.isForGood === isForGood) strike(FORGET + question);
 }
 
 /** @returns {string[]} the keys of all that is entered, of any tab */

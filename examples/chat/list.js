@@ -2,7 +2,8 @@
 // both, else in a drawer. Deleted conversations can be restored.
 
 import { loadMedia } from './attachments.js';
-import { byId, isEnter, makeButton, makeSureButton } from './dom.js';
+import { byId, isEnter, make, makeButton, makeSureButton } from './dom.js';
+import { keepValue, readValue } from './local_storage.js';
 import { hideNotice, showNotice } from './notice.js';
 import { titleOf } from './records.js';
 import { listenToAll } from './tabs.js';
@@ -35,22 +36,7 @@ let round = 0;
 
 // ---- opening and closing ----
 
-/** @param {boolean} isOpen */
-function remember(isOpen) {
-  try {
-    localStorage.setItem(KEY, isOpen ? 'open' : 'closed');
-  } catch {
-    // a page without storage begins as it does at first
-  }
-}
-
-function wasClosed() {
-  try {
-    return localStorage.getItem(KEY) === 'closed';
-  } catch {
-    return false;
-  }
-}
+const wasClosed = () => readValue(KEY) === 'closed';
 
 /** @param {boolean} isOpen */
 function showPanel(isOpen) {
@@ -66,7 +52,7 @@ function showPanel(isOpen) {
 
 function toggleList() {
   const isOpen = !panel.open;
-  if (isWide.matches) remember(isOpen);
+  if (isWide.matches) keepValue(KEY, isOpen ? 'open' : 'closed');
   showPanel(isOpen);
 }
 

@@ -1,6 +1,7 @@
 // examples/chat/load_mark.js — a mark in the browser's storage while a model loads. Phones end a page that takes too much
 // memory without an error; a mark that no open page holds says that the page died while it loaded that model.
 
+import { keepJson, keepValue, readJson } from './local_storage.js';
 import { keyOf, modelOf, wishOf } from './requested_model.js';
 
 /** @typedef {import('./requested_model.js').Wish} Wish */
@@ -12,31 +13,12 @@ const lockOf = (id) => `${MARK}:${id}`;
 
 /** @returns {{id: string, model: any} | undefined} */
 function readMark() {
-  try {
-    const found = JSON.parse(localStorage.getItem(MARK) ?? 'null');
-    return typeof found?.id === 'string' ? found : undefined;
-  } catch {
-    return undefined; // no storage here, or unknown content
-  }
+  const found = readJson(MARK);
+  return typeof found?.id === 'string' ? found : undefined;
 }
 
 /** The load has ended, well or not: the page is alive. */
-export function clearLoadMark() {
-  try {
-    localStorage.removeItem(MARK);
-  } catch {
-    // no storage here
-  }
-}
-
-/** @param {string} id @param {Wish} wish */
-function writeMark(id, wish) {
-  try {
-    localStorage.setItem(MARK, JSON.stringify({ id, model: modelOf(wish) }));
-  } catch {
-    // no storage here
-  }
-}
+export const clearLoadMark = () => keepValue(MARK, undefined);
 
 /**
  * @param {Wish} wish whose load begins
@@ -48,7 +30,7 @@ export function markLoad(wish) {
   const ended = new AbortController();
   const { signal } = ended;
   const held = new Promise((settle) => signal.addEventListener('abort', settle));
-  const begin = () => !signal.aborted && writeMark(id, wish);
+  const begin = () => !signal.aborted && keepJson(MARK, { id, model: modelOf(wish) });
   const clear = () => readMark()?.id === id && clearLoadMark();
   // the lock comes first: a tab that is opened meanwhile must not find a mark without it
   const locked = navigator.locks?.request(lockOf(id), { signal }, () => {

@@ -22,6 +22,7 @@ import {
   showProgress,
   showWaiting,
 } from './loading.js';
+import { readValue } from './local_storage.js';
 import { showNotice } from './notice.js';
 import { keepPage } from './offline.js';
 import { builtIn, isSame, modelOf, rememberModel, temperatureOf } from './requested_model.js';
@@ -389,15 +390,6 @@ async function rememberedFor(wish) {
   return template;
 }
 
-/** Whether any model of this browser has no template. */
-function areTemplatesKnown() {
-  try {
-    return localStorage.getItem('wick-chat-templates') !== null;
-  } catch {
-    return false; // no storage here
-  }
-}
-
 /**
  * The template is an option of the engine, which has the weights: what was here before is known, the header of a new model is read
  * first.
@@ -408,7 +400,8 @@ function areTemplatesKnown() {
  */
 async function knownTemplate(wish, isNew, options) {
   if (wish.isBuiltIn) return undefined;
-  const known = areTemplatesKnown() && (await import('./templates.js')).knownTemplate(wish);
+  const areKnown = readValue('wick-chat-templates') !== undefined;
+  const known = areKnown && (await import('./templates.js')).knownTemplate(wish);
   if (known) return known;
   if (!isNew && !('file' in wish.source)) return undefined;
   const { shared, mmproj, ...own } = options;

@@ -2,6 +2,7 @@
 // messages have it.
 
 import { attachedMedia, held, USED } from './attachments.js';
+import { keepValue } from './local_storage.js';
 import { Connection } from './open_in_time.js';
 import { settings } from './settings.js';
 
@@ -24,7 +25,7 @@ export async function keepMedium({ id, kind, name, type }, blob) {
   const bytes = await blob.arrayBuffer();
   const db = await open();
   await db.put(STORE, { id, kind, name, type, bytes, added: Date.now() });
-  localStorage.setItem(USED, '1');
+  keepValue(USED, '1');
 }
 
 /** @param {string} id @returns {Promise<ArrayBuffer | undefined>} */

@@ -2,6 +2,7 @@
 // once, with its size. One of the page's own server is loaded at once; what the hub has is judged first.
 
 import { byId } from './dom.js';
+import { keepValue, readValue } from './local_storage.js';
 import { isServed, largerModel } from './models.js';
 import { showNotice } from './notice.js';
 import { wishFor } from './requested_model.js';
@@ -20,13 +21,8 @@ function openChoice() {
 
 /** @param {string} answer of the page's own model @param {(wish: import('./requested_model.js').Wish) => unknown} load */
 export function offerLarger(answer, load) {
-  if (!knowsNothing(answer)) return;
-  try {
-    if (localStorage.getItem(OFFERED)) return;
-    localStorage.setItem(OFFERED, 'yes');
-  } catch {
-    // no storage here: it is offered again
-  }
+  if (!knowsNothing(answer) || readValue(OFFERED)) return;
+  keepValue(OFFERED, 'yes');
   const size = largerModel.note.split(':')[0];
   const [take, label] = isServed(largerModel)
     ? [() => load(wishFor(largerModel)), 'Load it']

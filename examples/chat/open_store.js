@@ -4,6 +4,7 @@
 import { loadMedia, wasUsed } from './attachments.js';
 import { openDatabase, openMemory } from './database.js';
 import { enteredKeys } from './journal.js';
+import { keepValue, readValue } from './local_storage.js';
 import { settings } from './settings.js';
 import { Store } from './store.js';
 import { isOpenElsewhere, tell, tellHere } from './tabs.js';
@@ -25,11 +26,11 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 /** It reads all turns, and what is removed is a month old: once a day is enough. @param {Store} store */
 async function removeOld(store) {
-  const last = Number(localStore()?.getItem(TIDIED) ?? 0);
+  const last = Number(readValue(TIDIED) ?? 0);
   if (Math.abs(Date.now() - last) < DAY_MS) return;
   await store.removeOld();
   if (wasUsed()) await (await loadMedia()).tidy(store);
-  localStore()?.setItem(TIDIED, String(Date.now()));
+  keepValue(TIDIED, String(Date.now()));
 }
 
 /** @param {Store} store that takes what is entered in the journal */

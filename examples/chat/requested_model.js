@@ -1,6 +1,7 @@
 // examples/chat/requested_model.js — which model is requested, which has an address, is a file of the
 // user's, or is in the store. The last model that answered is remembered.
 
+import { keepJson, readJson } from './local_storage.js';
 import { models } from './models.js';
 import { settings } from './settings.js';
 
@@ -58,19 +59,9 @@ export function keyOf({ source }) {
 export const isSame = (a, b) => a === b || (keyOf(a) !== '' && keyOf(a) === keyOf(b));
 
 /** @returns {ModelName | undefined} that answered last in this browser */
-export function lastModel() {
-  try {
-    return JSON.parse(localStorage.getItem(LAST_MODEL) ?? 'null') ?? undefined;
-  } catch {
-    return undefined; // no storage here, or unknown content
-  }
-}
+export const lastModel = () => readJson(LAST_MODEL);
 
 /** @param {Wish} wish */
 export function rememberModel(wish) {
-  try {
-    if (settings.remember) localStorage.setItem(LAST_MODEL, JSON.stringify(modelOf(wish)));
-  } catch {
-    // a page without storage begins with its own model
-  }
+  if (settings.remember) keepJson(LAST_MODEL, modelOf(wish));
 }

@@ -2,6 +2,7 @@
 
 import { CONTEXT_USUAL } from './context_sizes.js';
 import { byId } from './dom.js';
+import { keepJson, readJson } from './local_storage.js';
 
 /**
  * @typedef {{system: string, temperature: number | undefined, topK: number, topP: number, minP: number,
@@ -34,17 +35,8 @@ const numbers = Object.keys(defaults).filter(
 
 const key = 'wick-chat-settings';
 
-/** @returns {Settings} */
-function readStored() {
-  try {
-    return { ...defaults, ...JSON.parse(localStorage.getItem(key) ?? '{}') };
-  } catch {
-    return { ...defaults }; // no storage here, or unknown content
-  }
-}
-
 /** @type {Settings} */
-export const settings = readStored();
+export const settings = { ...defaults, ...readJson(key) };
 
 /** Settings of this browser; all others belong to a conversation. */
 const common = ['threads', 'remember', 'theme', 'ahead'];
@@ -87,13 +79,7 @@ export function contextWanted() {
   return wanted > CONTEXT_USUAL ? Math.min(wanted, CONTEXT_MAX) : undefined;
 }
 
-function store() {
-  try {
-    localStorage.setItem(key, JSON.stringify(settings));
-  } catch {
-    // A page without storage only forgets its settings.
-  }
-}
+const store = () => keepJson(key, settings);
 
 const dialog = /** @type {HTMLDialogElement} */ (byId('settings-dialog'));
 const form = /** @type {HTMLFormElement} */ (byId('settings-form'));

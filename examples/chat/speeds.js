@@ -1,5 +1,7 @@
 // examples/chat/speeds.js — measured speeds of models on this machine, by the bytes of weights that a token reads.
 
+import { keepJson, readList } from './local_storage.js';
+
 /** @typedef {import('./model_verdict.js').Measured} Measured */
 
 const SPEEDS = 'wick-chat-speeds';
@@ -30,16 +32,8 @@ export async function learnBytes(engine) {
 export const readBytesOf = (engine) => readBytes.get(engine) ?? 0;
 
 /** @returns {Measured[]} how fast models have answered in this browser */
-export function speedsHere() {
-  try {
-    const found = JSON.parse(localStorage.getItem(SPEEDS) ?? '[]');
-    return Array.isArray(found)
-      ? found.filter((one) => one?.bytes > 0 && one.tokensPerSecond > 0)
-      : [];
-  } catch {
-    return []; // no storage here, or unknown content
-  }
-}
+export const speedsHere = () =>
+  readList(SPEEDS).filter((one) => one?.bytes > 0 && one.tokensPerSecond > 0);
 
 /**
  * An answer has shown how fast this machine is; the newest of each size is kept.
@@ -49,10 +43,5 @@ export function speedsHere() {
 export function keepSpeed(bytes, tokensPerSecond) {
   if (!(bytes > 0) || !(tokensPerSecond > 0)) return;
   const others = speedsHere().filter((one) => one.bytes !== bytes);
-  try {
-    const all = [{ bytes, tokensPerSecond }, ...others].slice(0, SPEEDS_MAX);
-    localStorage.setItem(SPEEDS, JSON.stringify(all));
-  } catch {
-    // no storage here
-  }
+  keepJson(SPEEDS, [{ bytes, tokensPerSecond }, ...others].slice(0, SPEEDS_MAX));
 }

@@ -5,6 +5,7 @@ import { byId, formatBytes, makeButton } from './dom.js';
 import { isInstalled, isSafari } from './host.js';
 import { keptModels, listKept } from './kept_models.js';
 import { current } from './loader.js';
+import { keepValue } from './local_storage.js';
 import { showNotice } from './notice.js';
 import { keyOf } from './requested_model.js';
 import { forget, sizeOfStates } from './saved_visits.js';
@@ -47,11 +48,7 @@ const UNKEPT =
 
 // a browser that refused a page may agree to an application
 addEventListener('appinstalled', () => {
-  try {
-    localStorage.removeItem(ASKED);
-  } catch {
-    // no storage here
-  }
+  keepValue(ASKED, undefined);
   askToPersist(true);
 });
 

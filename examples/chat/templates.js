@@ -3,6 +3,7 @@
 // alone.
 
 import { byId, makeButton } from './dom.js';
+import { keepJson, readJson } from './local_storage.js';
 import { templates } from './template_list.js';
 
 /** @typedef {import('./requested_model.js').Wish} Wish */
@@ -24,12 +25,8 @@ const keyFor = ({ name, source }) => ('url' in source ? source.url : name);
 
 /** @returns {Record<string, {id: string, source?: string}>} by the models' keys */
 function readRemembered() {
-  try {
-    const found = JSON.parse(localStorage.getItem(REMEMBERED) ?? '{}');
-    return typeof found === 'object' && found !== null ? found : {};
-  } catch {
-    return {}; // no storage here, or unknown content
-  }
+  const found = readJson(REMEMBERED);
+  return typeof found === 'object' ? found : {};
 }
 
 /** @param {Wish} wish @returns {Template | undefined} the chosen or last used template; undefined: the model is new here, or has a template */
@@ -48,12 +45,7 @@ export function templateFor(wish) {
 /** @param {Wish} wish @param {Template} template */
 export function rememberTemplate(wish, { id, source }) {
   const own = id === 'own' ? { id, source } : { id };
-  try {
-    const all = { ...readRemembered(), [keyFor(wish)]: own };
-    localStorage.setItem(REMEMBERED, JSON.stringify(all));
-  } catch {
-    // no storage here, or no room: it is chosen again at the next visit
-  }
+  keepJson(REMEMBERED, { ...readRemembered(), [keyFor(wish)]: own });
 }
 
 // ---- the page ----
