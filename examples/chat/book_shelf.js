@@ -325,15 +325,6 @@ const actions = {
   save: (/** @type {Book} */ book) => saveBook(book).catch(tell),
 };
 
-/** @param {string} name @param {Blob} blob */
-function download(name, blob) {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(blob);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
-}
-
 /** @param {Book} book */
 async function saveBook(book) {
   const found = await readBook(book.id);
@@ -341,14 +332,7 @@ async function saveBook(book) {
   const { reading, bytes } =
     (await readState(keyOf(book.id, await fingerprintOf(now().engine)))) ?? {};
   const file = await writeBook(book, found.text, reading && bytes && { reading, bytes });
-  download(
-    `${
-      titleOf(book.title)
-        .replace(/[^\p{L}\p{N} ._-]+/gu, '')
-        .trim() || 'book'
-    }.wickbook`,
-    file,
-  );
+  await saveFile(`${fileNameOf(titleOf(book.title), 'book')}.wickbook`, file);
   if (!bytes) say('Only its text was exported: this model has not read it.');
   else if (!canSign())
     say('It was exported without a signature, so other devices will read it again.');
@@ -357,7 +341,7 @@ async function saveBook(book) {
 
 async function saveKey() {
   if (!canSign()) throw new Error('Keys need a page that is served over HTTPS.');
-  download('wick-book-key.json', new Blob([await exportKey()], { type: 'application/json' }));
+  await saveFile('wick-book-key.json', await exportKey(), 'application/json');
   say('Keep the file to yourself: anyone who has it can sign books in your name.');
 }
 

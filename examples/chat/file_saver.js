@@ -2,12 +2,12 @@
 
 import { showNotice } from './notice.js';
 
-/** @param {string} title @returns {string} that file systems take */
-const fileNameOf = (title) =>
+/** @param {string} title @param {string} [none] for a title without letters @returns {string} that file systems take */
+export const fileNameOf = (title, none = 'conversation') =>
   title
     .replace(/[^\p{L}\p{N} ._-]+/gu, '')
     .trim()
-    .slice(0, 60) || 'conversation';
+    .slice(0, 60) || none;
 
 /** @param {File} file @returns {Promise<void>} */
 const share = (file) =>
@@ -19,16 +19,23 @@ const share = (file) =>
 
 /**
  * Gives the user a file. An iPhone's home-screen application has no downloads: there it is shared.
- * @param {string} title @param {'json' | 'md'} kind @param {string} text
+ * @param {string} name @param {string | Blob} content @param {string} [type]
  */
-export async function save(title, kind, text) {
-  const type = kind === 'json' ? 'application/json' : 'text/markdown';
-  const file = new File([text], `${fileNameOf(title)}.${kind}`, { type });
+export async function saveFile(name, content, type) {
+  const file = new File([content], name, { type });
   const isStandalone = /** @type {{standalone?: boolean}} */ (navigator).standalone === true;
   if (isStandalone && navigator.canShare?.({ files: [file] })) return share(file);
   const link = document.createElement('a');
   link.href = URL.createObjectURL(file);
-  link.download = file.name;
+  link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
+
+/** @param {string} title @param {'json' | 'md'} kind @param {string} text of conversations */
+export const save = (title, kind, text) =>
+  saveFile(
+    `${fileNameOf(title)}.${kind}`,
+    text,
+    kind === 'json' ? 'application/json' : 'text/markdown',
+  );

@@ -1,7 +1,7 @@
 // examples/chat/kv_states.js — keys and values of conversations in IndexedDB: a record for each, all together within a bound.
 // The least recently used state is deleted first.
 
-import { openInTime } from './open_in_time.js';
+import { Connection } from './open_in_time.js';
 
 const NAME = 'wick-chat-states';
 const ALL_BYTES_MAX = 256e6;
@@ -12,24 +12,11 @@ const ALL_BYTES_MAX = 256e6;
  * @typedef {{id: string, fingerprint: string, messages: import('wick-llm').ChatMessage[], size: number, used: number}} Facts
  */
 
-/** @type {Promise<import('idb').IDBPDatabase> | undefined} */
-let opening;
-
-function open() {
-  opening ??= openInTime(NAME, 1, {
-    upgrade: (db) => {
-      db.createObjectStore('facts', { keyPath: 'id' });
-      db.createObjectStore('bytes');
-    },
-    terminated: () => {
-      opening = undefined;
-    },
-  });
-  opening.catch(() => {
-    opening = undefined;
-  });
-  return opening;
-}
+const connection = new Connection(NAME, 1, (db) => {
+  db.createObjectStore('facts', { keyPath: 'id' });
+  db.createObjectStore('bytes');
+});
+const open = () => connection.open();
 
 /** Whether a state of this size is worth a place. @param {number} size */
 export const fits = (size) => size <= ALL_BYTES_MAX / 2;
