@@ -2,7 +2,7 @@
 // where each has a line that says what it is for.
 
 import { Copy, createElement, Ellipsis, Pencil, RefreshCw } from 'lucide';
-import { makeButton, makeCopyButtons } from './dom.js';
+import { make, makeButton, makeCopyButtons } from './dom.js';
 
 const icons = { copy: Copy, edit: Pencil, more: Ellipsis, regenerate: RefreshCw };
 
@@ -17,9 +17,7 @@ const icons = { copy: Copy, edit: Pencil, more: Ellipsis, regenerate: RefreshCw 
  * @param {keyof typeof icons} icon
  */
 function addIcon(button, icon) {
-  const name = document.createElement('span');
-  name.className = 'visually-hidden';
-  name.append(...button.childNodes);
+  const name = make('span', { className: 'visually-hidden' }, ...button.childNodes);
   button.title = name.textContent ?? '';
   button.classList.add('icon');
   button.append(createElement(icons[icon], { 'aria-hidden': 'true' }), name);
@@ -37,10 +35,7 @@ export const makeCopyIcons = (textOf) =>
 /** @param {Item} item */
 function rowOf({ name, hint, action, className }) {
   const button = makeButton('', action, `${className} branching`);
-  const [title, line] = ['span', 'small'].map((tag) => document.createElement(tag));
-  title.textContent = name;
-  line.textContent = hint;
-  button.append(title, ' ', line);
+  button.append(make('span', {}, name), ' ', make('small', {}, hint));
   return button;
 }
 
@@ -51,15 +46,8 @@ function rowOf({ name, hint, action, className }) {
  * @returns {HTMLElement[]}
  */
 export function makeMenu(items, details = '') {
-  const menu = document.createElement('div');
-  menu.className = 'menu';
-  menu.hidden = true;
-  menu.append(...items.map(rowOf));
-  if (details) {
-    const line = document.createElement('p');
-    line.textContent = details;
-    menu.append(line);
-  }
+  const menu = make('div', { className: 'menu', hidden: true }, ...items.map(rowOf));
+  if (details) menu.append(make('p', {}, details));
   const open = makeIconButton('more', 'More', () => show(menu.hidden !== false), 'open-menu');
   const show = (/** @type {boolean} */ isOpen) => {
     menu.hidden = !isOpen;

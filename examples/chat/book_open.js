@@ -6,7 +6,7 @@ import { setBook } from './book.js';
 import { changeBook, readBook, readingOf, readState, removeReading } from './book_store.js';
 import { fingerprintOf, messagesOfBook, tokensOfBook } from './book_text.js';
 import { note } from './developer.js';
-import { byId } from './dom.js';
+import { byId, make } from './dom.js';
 import { showNotice } from './notice.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
@@ -69,10 +69,7 @@ async function openReading(id, engine, messages) {
 function showAbout(id, words) {
   let line = document.querySelector('#about-book');
   if (!line) {
-    line = document.createElement('p');
-    line.id = 'about-book';
-    line.className = 'facts';
-    line.setAttribute('role', 'status');
+    line = make('p', { id: 'about-book', className: 'facts', role: 'status' });
     byId('log').before(line);
   }
   /** @type {HTMLElement} */ (line).dataset.book = id;

@@ -1,6 +1,6 @@
 // examples/chat/book_rows.js — a book on the shelf: what is known of it, in words, and what can be done with it.
 
-import { formatBytes, formatDuration, makeButton } from './dom.js';
+import { formatBytes, formatDuration, make, makeButton } from './dom.js';
 
 /** @typedef {import('./book_store.js').Book} Book */
 /** @typedef {import('./book_store.js').Reading} Reading */
@@ -62,15 +62,9 @@ function choices(book, { own, reading, asked, actions }) {
 
 /** @param {Book} book @param {Known} known @returns {HTMLElement} */
 export function rowOf(book, known) {
-  const item = document.createElement('li');
+  const name = make('span', { className: 'name', dir: 'auto' }, book.title);
+  const item = make('li', {}, name, make('small', {}, known.asked?.text ?? facts(book, known)));
   item.dataset.id = book.id;
-  const name = document.createElement('span');
-  name.className = 'name';
-  name.textContent = book.title;
-  name.dir = 'auto';
-  const small = document.createElement('small');
-  small.textContent = known.asked?.text ?? facts(book, known);
-  item.append(name, small);
   for (const [label, action] of Object.entries(choices(book, known))) {
     const button = makeButton(label, action);
     button.setAttribute('aria-label', `${label}: ${book.title}`);
@@ -78,11 +72,9 @@ export function rowOf(book, known) {
   }
   const progress = known.reading?.progress;
   if (progress?.state === 'reading') {
-    const bar = document.createElement('progress');
-    bar.max = Math.max(1, progress.total);
-    bar.value = progress.done;
-    bar.setAttribute('aria-label', `Reading ${book.title}`);
-    item.append(bar);
+    const { done: value, total } = progress;
+    const ariaLabel = `Reading ${book.title}`;
+    item.append(make('progress', { max: Math.max(1, total), value, ariaLabel }));
   }
   return item;
 }

@@ -62,13 +62,6 @@ const kindField = document.createElement('select');
 const fileField = document.createElement('input');
 const keyField = document.createElement('input');
 
-/** @param {string} tag @param {Partial<HTMLElement>} known @param {...(Node | string)} children */
-function make(tag, known, ...children) {
-  const element = Object.assign(document.createElement(tag), known);
-  element.append(...children);
-  return element;
-}
-
 /** @param {string} text @param {() => unknown} [back] */
 function say(text, back) {
   status.textContent = text;

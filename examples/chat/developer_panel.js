@@ -2,7 +2,7 @@
 // facts. Loaded when the panel is opened.
 
 import { drawPages } from '../fork/kv_map.js';
-import { byId, formatBytes } from './dom.js';
+import { byId, formatBytes, make } from './dom.js';
 
 /** @typedef {import('wick-llm').KvStats} KvStats */
 /** @typedef {[name: string, text: string]} Fact */
@@ -28,11 +28,9 @@ export function factsOf({ kType, vType, pageTokens, pageBytes, bytes, forks, cow
 /** @param {Fact[]} all */
 export function showFacts(all) {
   const list = all.flatMap(([name, text]) => {
-    const [term, description] = ['dt', 'dd'].map((tag) => document.createElement(tag));
-    term.textContent = name;
-    description.textContent = text;
+    const description = make('dd', {}, text);
     description.dataset.fact = name;
-    return [term, description];
+    return [make('dt', {}, name), description];
   });
   byId('kv-facts').replaceChildren(...list);
 }

@@ -11,6 +11,20 @@ export function byId(id) {
   return /** @type {T} */ (element);
 }
 
+/**
+ * An element with its properties and children.
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Partial<HTMLElementTagNameMap[T]>} [known]
+ * @param {...(Node | string)} children
+ * @returns {HTMLElementTagNameMap[T]}
+ */
+export function make(tag, known = {}, ...children) {
+  const element = Object.assign(document.createElement(tag), known);
+  element.append(...children);
+  return element;
+}
+
 /** Safari ends a composition before the Enter that confirms it, and reports that Enter with this code. */
 const COMPOSING_KEY_CODE = 229;
 
@@ -34,10 +48,7 @@ export const isSending = (event) =>
  * @param {string} [className] `branching`: at rest while an answer is written
  */
 export function makeButton(text, action, className = '') {
-  const button = document.createElement('button');
-  button.type = 'button';
-  button.textContent = text;
-  button.className = className;
+  const button = make('button', { type: 'button', className }, text);
   button.addEventListener('click', action);
   return button;
 }

@@ -7,7 +7,7 @@ import { attachedMedia, untilHeld } from './attachments.js';
 import { bookReady } from './book.js';
 import { sessionFor } from './context.js';
 import { note } from './developer.js';
-import { byId, makeButton } from './dom.js';
+import { byId, make, makeButton } from './dom.js';
 import { asSent } from './drafts.js';
 import { keepInView } from './message.js';
 import { untilTakenUp } from './saved_visits.js';
@@ -27,10 +27,9 @@ const PAUSE_MS = 350;
 
 const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 const log = byId('log');
-const chips = document.createElement('div');
-chips.className = 'suggestions follow-ups';
-chips.setAttribute('role', 'group');
-chips.setAttribute('aria-label', 'You could ask');
+const chips = make('div', {
+  ...{ className: 'suggestions follow-ups', role: 'group', ariaLabel: 'You could ask' },
+});
 
 /** @type {() => Now} */
 let now = () => {

@@ -84,10 +84,7 @@ async function remove(some) {
 
 /** @param {Conversation} conversation @param {HTMLElement} item */
 function rename(conversation, item) {
-  const field = document.createElement('input');
-  field.value = titled(conversation);
-  field.maxLength = 200;
-  field.setAttribute('aria-label', 'Title');
+  const field = make('input', { value: titled(conversation), maxLength: 200, ariaLabel: 'Title' });
   let isDone = false;
   const end = (/** @type {boolean} */ isMeant) => {
     if (isDone) return;
@@ -169,10 +166,7 @@ async function importFiles() {
 
 /** @param {Conversation} conversation @returns {HTMLAnchorElement} */
 function linkOf(conversation) {
-  const link = document.createElement('a');
-  link.href = `#${conversation.id}`;
-  link.dir = 'auto';
-  link.textContent = titled(conversation);
+  const link = make('a', { href: `#${conversation.id}`, dir: 'auto' }, titled(conversation));
   if (conversation.id === page.current().id) link.setAttribute('aria-current', 'page');
   return link;
 }
@@ -180,9 +174,9 @@ function linkOf(conversation) {
 /** @param {Conversation} conversation @param {HTMLElement} item @returns {HTMLElement} */
 function actionsOf(conversation, item) {
   const { id, isPinned } = conversation;
-  const actions = document.createElement('div');
-  actions.className = 'actions';
-  actions.append(
+  const actions = make(
+    'div',
+    { className: 'actions' },
     makeButton(isPinned ? 'Unpin' : 'Pin', () => change(id, { isPinned: !isPinned })),
     makeButton('Rename', () => rename(conversation, item)),
     makeButton('Markdown', () => exportOne(conversation, 'md').catch(page.tell)),
@@ -199,7 +193,7 @@ function actionsOf(conversation, item) {
 
 /** @param {Conversation} conversation @param {string} [around] the search result in it @param {string[]} [words] */
 function itemOf(conversation, around = '', words = []) {
-  const item = document.createElement('li');
+  const item = make('li');
   item.dataset.id = conversation.id;
   const isOpen = unfolded === conversation.id;
   const more = makeButton('⋯', () => {
@@ -224,21 +218,10 @@ function itemOf(conversation, around = '', words = []) {
 
 /** @param {string} text @param {string[]} words @param {string} kind */
 function markWords(text, words, kind) {
-  const note = document.createElement('small');
-  note.className = kind;
-  note.dir = 'auto';
   const escaped = words.map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   const pieces = words.length > 0 ? text.split(new RegExp(`(${escaped.join('|')})`, 'iu')) : [text];
-  for (const [index, piece] of pieces.entries()) {
-    if (index % 2 === 0) {
-      note.append(piece);
-      continue;
-    }
-    const mark = document.createElement('mark');
-    mark.textContent = piece;
-    note.append(mark);
-  }
-  return note;
+  const marked = pieces.map((piece, index) => (index % 2 === 0 ? piece : make('mark', {}, piece)));
+  return make('small', { className: kind, dir: 'auto' }, ...marked);
 }
 
 /** @param {Conversation} a @param {Conversation} b */
@@ -248,18 +231,11 @@ function drawDeleted() {
   const deleted = all.filter((one) => one.deleted > 0).sort((a, b) => b.deleted - a.deleted);
   byId('deleted').hidden = deleted.length === 0;
   const items = deleted.map((conversation) => {
-    const item = document.createElement('li');
-    const title = document.createElement('span');
-    title.textContent = titled(conversation);
     const really = makeSureButton('Delete permanently', () =>
       keeper.add((store) => store.remove([conversation.id])),
     );
-    item.append(
-      title,
-      makeButton('Restore', () => change(conversation.id, { deleted: 0 })),
-      really,
-    );
-    return item;
+    const restore = makeButton('Restore', () => change(conversation.id, { deleted: 0 }));
+    return make('li', {}, make('span', {}, titled(conversation)), restore, really);
   });
   byId('deleted-list').replaceChildren(...items);
 }

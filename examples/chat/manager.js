@@ -1,7 +1,7 @@
 // examples/chat/manager.js — the models that this browser keeps, in the dialog of models: their names and sizes, and whether
 // it is undamaged; downloads, which can be paused; and how much room all of it takes.
 
-import { byId, formatBytes, formatDuration, makeButton, makeSureButton } from './dom.js';
+import { byId, formatBytes, formatDuration, make, makeButton, makeSureButton } from './dom.js';
 import { download, giveUp, listDownloads, onDownload, pause } from './downloads.js';
 import { isAppleTouch, isSafari } from './host.js';
 import { hubNameOf } from './hub.js';
@@ -36,15 +36,9 @@ function wordsOf({ progress: { received, total }, bytesPerSecond, isPaused, isWa
 
 /** @param {string} name @param {string} facts @param {HTMLElement[]} controls */
 function makeItem(name, facts, controls) {
-  const item = document.createElement('li');
-  const [title, note] = [document.createElement('span'), document.createElement('small')];
-  title.className = 'name';
-  title.textContent = name;
-  note.textContent = facts;
-  for (const control of controls)
-    control.setAttribute('aria-label', `${control.textContent}: ${name}`);
-  item.append(title, note, ...controls);
-  return item;
+  for (const control of controls) control.ariaLabel = `${control.textContent}: ${name}`;
+  const title = make('span', { className: 'name' }, name);
+  return make('li', {}, title, make('small', {}, facts), ...controls);
 }
 
 /** @param {Download} one @param {ModelEntry | undefined} entry its stored part */
@@ -58,9 +52,7 @@ function itemOfDownload(one, entry) {
     ? makeButton('Resume', () => download({ url, name }).catch(() => {}))
     : makeButton('Pause', () => pause(url));
   const item = makeItem(name, wordsOf(one), [toggle, deleteButton(url)]);
-  const bar = document.createElement('progress');
-  bar.max = 1;
-  bar.setAttribute('aria-label', `Downloaded part of ${name}`);
+  const bar = make('progress', { max: 1, ariaLabel: `Downloaded part of ${name}` });
   if (one.progress.total) bar.value = one.progress.received / one.progress.total;
   item.append(bar);
   item.dataset.url = url;

@@ -1,6 +1,7 @@
 // examples/chat/markdown.js — a model's answer, rendered by libraries that are loaded after the page can be used. The text is
 // shown unrendered until they have loaded.
 
+import { make } from './dom.js';
 import { later } from './lazy_modules.js';
 
 const rendering = later(() => import('./rendering.js'));
@@ -21,10 +22,7 @@ export async function prepareMarkdown() {
 export function renderMarkdown(element, text, isWhole = true) {
   const library = rendering.here();
   if (library) return library.render(element, text, isWhole);
-  const paragraph = document.createElement('p');
-  paragraph.className = 'plain';
-  paragraph.textContent = text;
-  element.replaceChildren(paragraph);
+  element.replaceChildren(make('p', { className: 'plain' }, text));
   plain.set(element, { text, isWhole });
   prepareMarkdown();
 }

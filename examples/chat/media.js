@@ -3,7 +3,7 @@
 
 import { createElement, Mic, Square, X } from 'lucide';
 import { attachedMedia, held, isReadable, setAttached, unreadMedium } from './attachments.js';
-import { byId, makeButton } from './dom.js';
+import { byId, make, makeButton } from './dom.js';
 import { readFile } from './media_files.js';
 import { keepMedium, readMedium } from './media_store.js';
 import { showNotice } from './notice.js';
@@ -19,13 +19,10 @@ const MEDIA_MAX = 10;
 const RECORDING_MS_MAX = 5 * 60 * 1000;
 
 const composer = byId('composer');
-const strip = document.createElement('ul');
-strip.className = 'media attached';
-strip.hidden = true;
-strip.setAttribute('aria-label', 'Attached to your message');
-const note = document.createElement('p');
-note.className = 'hint attached-note';
-note.setAttribute('role', 'status');
+const strip = make('ul', {
+  ...{ className: 'media attached', hidden: true, ariaLabel: 'Attached to your message' },
+});
+const note = make('p', { className: 'hint attached-note', role: 'status' });
 composer.before(strip, note);
 
 // ---- their bytes ----
@@ -93,12 +90,9 @@ function remove(medium) {
 
 // ---- showing ----
 
-const dialog = document.createElement('dialog');
-dialog.className = 'enlarged';
-dialog.setAttribute('aria-label', 'Image');
-const picture = document.createElement('img');
+const picture = make('img');
 const close = makeButton('Close', () => dialog.close());
-dialog.append(picture, close);
+const dialog = make('dialog', { className: 'enlarged', ariaLabel: 'Image' }, picture, close);
 dialog.addEventListener('click', ({ target }) => target === dialog && dialog.close());
 document.body.append(dialog);
 
@@ -114,25 +108,11 @@ function enlarge({ name }, address) {
 function pictureOf(medium) {
   const { id, kind, name } = medium;
   const address = addressOf(id);
-  if (!address) {
-    const words = document.createElement('span');
-    words.className = 'missing';
-    words.textContent = `${name} is not in this browser.`;
-    return words;
-  }
-  if (kind === 'audio') {
-    const player = document.createElement('audio');
-    player.controls = true;
-    player.src = address;
-    player.setAttribute('aria-label', name);
-    return player;
-  }
+  if (!address) return make('span', { className: 'missing' }, `${name} is not in this browser.`);
+  if (kind === 'audio') return make('audio', { controls: true, src: address, ariaLabel: name });
   const button = makeButton('', () => enlarge(medium, address), 'thumbnail');
-  const image = document.createElement('img');
-  image.src = address;
-  image.alt = name;
   button.title = `Enlarge ${name}`;
-  button.append(image);
+  button.append(make('img', { src: address, alt: name }));
   return button;
 }
 
@@ -144,13 +124,7 @@ export async function fillMedia(list, media, controls = () => []) {
   latest.set(list, media);
   await hold(media.filter(({ id }) => !held.has(id)));
   if (latest.get(list) !== media) return; // it has changed meanwhile
-  list.replaceChildren(
-    ...media.map((one) => {
-      const item = document.createElement('li');
-      item.append(pictureOf(one), ...controls(one));
-      return item;
-    }),
-  );
+  list.replaceChildren(...media.map((one) => make('li', {}, pictureOf(one), ...controls(one))));
 }
 
 /** @param {Medium} medium */

@@ -5,7 +5,7 @@
 import { drawPages } from '../fork/kv_map.js';
 import { messagesOf } from './answer_request.js';
 import { goTo, state } from './conversation.js';
-import { byId, formatBytes } from './dom.js';
+import { byId, formatBytes, make } from './dom.js';
 import { begunAhead } from './draft_answers.js';
 import { settings } from './settings.js';
 import { toolsTold } from './tools.js';
@@ -165,18 +165,13 @@ function wordsFor({ held, text }, branches) {
 
 /** @param {Line} line @param {Map<number, number>} branches */
 function stripOf({ held: { places, missing } }, branches) {
-  const strip = document.createElement('span');
-  strip.className = 'memory-strip';
-  strip.setAttribute('aria-hidden', 'true');
+  const strip = make('span', { className: 'memory-strip', ariaHidden: 'true' });
   const kinds = [
     ...places.map((place) => ((branches.get(place) ?? 0) > 1 ? 'shared' : 'private')),
     ...Array.from({ length: Math.min(missing, SQUARES_MAX) }, () => 'free'),
   ];
-  for (const kind of kinds.slice(0, SQUARES_MAX)) {
-    const square = document.createElement('span');
-    square.className = `kv-page ${kind}`;
-    strip.append(square);
-  }
+  for (const kind of kinds.slice(0, SQUARES_MAX))
+    strip.append(make('span', { className: `kv-page ${kind}` }));
   if (kinds.length > SQUARES_MAX) strip.append(`+${kinds.length - SQUARES_MAX}`);
   return strip;
 }
@@ -190,19 +185,16 @@ function point(line) {
 
 /** @param {Line} line @param {Map<number, number>} branches @returns {HTMLElement} */
 function itemOf(line, branches) {
-  const item = document.createElement('li');
-  item.setAttribute('role', 'treeitem');
-  item.setAttribute('aria-level', String(line.level));
-  item.setAttribute('aria-selected', String(line.isShown));
+  const item = make(
+    'li',
+    {
+      ...{ role: 'treeitem', tabIndex: -1 },
+      ...{ ariaLevel: String(line.level), ariaSelected: String(line.isShown) },
+    },
+    ...[make('b', {}, `${line.who}: `), make('bdi', {}, line.text), ' '],
+    ...[stripOf(line, branches), ' ', make('small', {}, wordsFor(line, branches))],
+  );
   item.dataset.level = String(Math.min(line.level, 8));
-  item.tabIndex = -1;
-  const who = document.createElement('b');
-  who.textContent = `${line.who}: `;
-  const text = document.createElement('bdi');
-  text.textContent = line.text;
-  const facts = document.createElement('small');
-  facts.textContent = wordsFor(line, branches);
-  item.append(who, text, ' ', stripOf(line, branches), ' ', facts);
   for (const name of ['focus', 'pointerenter']) item.addEventListener(name, () => point(line));
   item.addEventListener('pointerleave', () => point(undefined));
   item.addEventListener('click', () => {

@@ -1,19 +1,12 @@
 // examples/chat/message.js — the elements of a message: its text, several answers side by side, the buttons
 // below it, and the field in which a question is edited.
 
-import { byId, isSending, makeButton } from './dom.js';
+import { byId, isSending, make, makeButton } from './dom.js';
 import { renderMarkdown } from './markdown.js';
 
 /** @typedef {import('./tree.js').Message} Message */
 
 const log = byId('log');
-
-/** @param {string} tag @param {string} className */
-function make(tag, className) {
-  const element = document.createElement(tag);
-  element.className = className;
-  return element;
-}
 
 /**
  * A message with a number of places for answers that are written at the same time.
@@ -22,20 +15,15 @@ function make(tag, className) {
  * @returns {{article: HTMLElement, places: {holder: HTMLElement, body: HTMLElement}[]}}
  */
 export function addArticle(role, count = 1) {
-  const article = make('article', `message ${role}`);
-  const who = make('h3', 'who');
-  who.textContent = role === 'user' ? 'You' : 'Model';
-  article.append(who);
-  const columns = count > 1 ? make('div', 'columns') : article;
+  const who = make('h3', { className: 'who' }, role === 'user' ? 'You' : 'Model');
+  const article = make('article', { className: `message ${role}` }, who);
+  const columns = count > 1 ? make('div', { className: 'columns' }) : article;
   if (count > 1) article.append(columns);
   const places = Array.from({ length: count }, (_, index) => {
-    const body = make('div', 'body');
-    body.dir = 'auto';
-    const holder = count > 1 ? make('section', 'variant') : article;
-    if (count > 1) {
-      holder.setAttribute('aria-label', `Variant ${index + 1} of ${count}`);
-      columns.append(holder);
-    }
+    const body = make('div', { className: 'body', dir: 'auto' });
+    const ariaLabel = `Variant ${index + 1} of ${count}`;
+    const holder = count > 1 ? make('section', { className: 'variant', ariaLabel }) : article;
+    if (count > 1) columns.append(holder);
     holder.append(body);
     return { holder, body };
   });
@@ -86,11 +74,7 @@ export function makeRenderer(body, text = '') {
 
 /** @param {HTMLElement} holder @param {string} facts @param {HTMLElement[]} controls */
 export function addFooter(holder, facts, controls) {
-  const footer = document.createElement('footer');
-  const note = document.createElement('span');
-  note.textContent = facts;
-  footer.append(note, ...controls);
-  holder.append(footer);
+  holder.append(make('footer', {}, make('span', {}, facts), ...controls));
 }
 
 /**
@@ -103,10 +87,7 @@ export function makeArrows(message, choose) {
   const { children } = message.parent;
   if (children.length < 2) return [];
   const index = children.indexOf(message);
-  const nav = make('nav', 'versions');
-  nav.setAttribute('aria-label', 'Versions of this message');
-  const where = document.createElement('span');
-  where.textContent = `${index + 1} / ${children.length}`;
+  const where = make('span', {}, `${index + 1} / ${children.length}`);
   const [back, on] = [-1, 1].map((step) => {
     const direction = step < 0 ? 'previous' : 'next';
     const to = (index + step + children.length) % children.length;
@@ -119,8 +100,8 @@ export function makeArrows(message, choose) {
     arrow.setAttribute('aria-label', step < 0 ? 'Previous version' : 'Next version');
     return arrow;
   });
-  nav.append(back, where, on);
-  return [nav];
+  const known = { className: 'versions', ariaLabel: 'Versions of this message' };
+  return [make('nav', known, back, where, on)];
 }
 
 /**
@@ -132,13 +113,9 @@ export function makeArrows(message, choose) {
  */
 export function editQuestion(article, text, { draft = text, onInput, onClose, send }) {
   const rest = [...article.querySelectorAll('.body, footer')];
-  const form = document.createElement('form');
-  form.className = 'edit';
-  const field = document.createElement('textarea');
-  field.rows = 1;
-  field.value = draft;
-  field.dir = 'auto';
-  field.setAttribute('aria-label', 'Your edited message');
+  const form = make('form', { className: 'edit' });
+  const known = { rows: 1, value: draft, dir: 'auto', ariaLabel: 'Your edited message' };
+  const field = make('textarea', known);
   const submit = makeButton('Send', () => {}, 'primary');
   submit.type = 'submit';
   const close = () => {
@@ -179,18 +156,18 @@ export function editQuestion(article, text, { draft = text, onInput, onClose, se
  * @param {() => void} go there
  */
 export function addElsewhere(version, later, go) {
-  const section = make('section', 'elsewhere');
   const count = later.length === 1 ? 'One message follows' : `${later.length} messages follow`;
-  const title = make('h3', 'who');
-  title.textContent = `${count} version ${version}`;
-  section.setAttribute('aria-label', title.textContent);
-  const list = document.createElement('ul');
-  for (const { role, content } of later) {
-    const item = document.createElement('li');
-    item.dir = 'auto';
-    item.textContent = `${role === 'user' ? 'You' : 'Model'}: ${content}`;
-    list.append(item);
-  }
-  section.append(title, list, makeButton('Show it', go, 'branching'));
-  log.append(section);
+  const ariaLabel = `${count} version ${version}`;
+  const items = later.map(({ role, content }) =>
+    make('li', { dir: 'auto' }, `${role === 'user' ? 'You' : 'Model'}: ${content}`),
+  );
+  log.append(
+    make(
+      'section',
+      { className: 'elsewhere', ariaLabel },
+      make('h3', { className: 'who' }, ariaLabel),
+      make('ul', {}, ...items),
+      makeButton('Show it', go, 'branching'),
+    ),
+  );
 }

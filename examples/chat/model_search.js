@@ -2,7 +2,7 @@
 // file's header is read and judged. Loaded when something is typed or chosen.
 
 import * as conversation from './conversation.js';
-import { formatBytes, makeButton } from './dom.js';
+import { formatBytes, make, makeButton } from './dom.js';
 import { hubAddress, hubNameOf, mirrored } from './hub.js';
 import { encoderBytes, listHubFiles, searchHub } from './hub_search.js';
 import { examine, readDevice } from './model_header.js';
@@ -23,25 +23,17 @@ const MEASURED_PRIORITY = -20;
 
 /** @param {string} text @param {string} [className] */
 function line(text, className = 'hint') {
-  const element = document.createElement('p');
-  element.className = className;
-  element.textContent = text;
-  return element;
+  return make('p', { className }, text);
 }
 
 /** @param {[text: string, note: string, action: () => void][]} rows */
 function listOf(rows) {
-  const list = document.createElement('ul');
-  for (const [text, note, action] of rows) {
-    const button = makeButton('', action, 'row');
-    const small = document.createElement('small');
-    small.textContent = note;
-    button.append(text, ' ', small);
-    const item = document.createElement('li');
-    item.append(button);
-    list.append(item);
-  }
-  return list;
+  const items = rows.map(([text, note, action]) => {
+    const button = makeButton(`${text} `, action, 'row');
+    button.append(make('small', {}, note));
+    return make('li', {}, button);
+  });
+  return make('ul', {}, ...items);
 }
 
 /** @param {string} text @param {(text: string) => void} pick @param {AbortSignal} signal */
@@ -78,18 +70,12 @@ async function showRepository({ name, revision, type }, pick, signal) {
 
 /** @param {Verdict} verdict @param {string} name */
 function cardOf({ fits, verdict, facts }, name) {
-  const card = document.createElement('section');
-  card.className = `verdict ${fits}`;
-  card.setAttribute('aria-label', `Details of ${name}`);
-  const list = document.createElement('dl');
-  for (const [term, text] of facts) {
-    const [dt, dd] = ['dt', 'dd'].map((tag) => document.createElement(tag));
-    dt.textContent = term;
-    dd.textContent = text;
-    list.append(dt, dd);
-  }
-  card.append(line(name, 'name'), line(verdict, 'says'), list);
-  return card;
+  const list = facts.flatMap(([term, text]) => [make('dt', {}, term), make('dd', {}, text)]);
+  return make(
+    'section',
+    { className: `verdict ${fits}`, ariaLabel: `Details of ${name}` },
+    ...[line(name, 'name'), line(verdict, 'says'), make('dl', {}, ...list)],
+  );
 }
 
 /** If no answer has shown yet how fast this machine is, the model that is here writes a little. */

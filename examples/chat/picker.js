@@ -1,7 +1,7 @@
 // examples/chat/picker.js — the dialog in which a model is chosen: one of a list, a file, or what is searched for or pasted.
 // Its header is read and judged before its weights come.
 
-import { byId } from './dom.js';
+import { byId, make } from './dom.js';
 import { isModel, isProjector } from './file_type.js';
 import { hubAddress } from './hub.js';
 import { isKept } from './kept_models.js';
@@ -47,10 +47,7 @@ function forgetOwn() {
 
 /** @param {string} text @param {string} [className] */
 function line(text, className = 'hint') {
-  const element = document.createElement('p');
-  element.className = className;
-  element.textContent = text;
-  return element;
+  return make('p', { className }, text);
 }
 
 /** @param {string} text */
@@ -98,24 +95,15 @@ function lookUpSoon(place, text) {
 
 function listModels() {
   for (const model of models) {
-    const label = document.createElement('label');
-    label.className = 'choice';
-    const radio = document.createElement('input');
-    radio.type = 'radio';
-    radio.name = 'model';
-    radio.value = model.id;
-    radio.checked = model.isBuiltIn ?? false;
+    const known = { name: 'model', value: model.id, checked: model.isBuiltIn ?? false };
+    const radio = make('input', { type: 'radio', ...known });
     radio.addEventListener('change', async () => {
       forgetOwn();
       const isHere = model.isBuiltIn || (await isKept(model.url));
       if (!isHere && radio.checked && dialog.open) lookUpSoon(listed, model.url);
     });
-    const note = document.createElement('small');
-    note.textContent = model.note;
-    const text = document.createElement('span');
-    text.append(model.name, ' ', note);
-    label.append(radio, text);
-    byId('model-list').append(label);
+    const text = make('span', {}, model.name, ' ', make('small', {}, model.note));
+    byId('model-list').append(make('label', { className: 'choice' }, radio, text));
   }
 }
 

@@ -1,6 +1,6 @@
 // examples/chat/reasoning.js — the reasoning before an answer: folded, with its duration.
 
-import { byId } from './dom.js';
+import { byId, make } from './dom.js';
 
 /** @param {number} ms */
 export function thoughtInWords(ms) {
@@ -20,11 +20,8 @@ export function showReasoning(body, text, ms) {
   let details = holder.querySelector(':scope > .reasoning');
   if (text === '') return details?.remove();
   if (!details) {
-    details = document.createElement('details');
-    details.className = 'reasoning';
-    const content = document.createElement('div');
-    content.dir = 'auto';
-    details.append(document.createElement('summary'), content);
+    const parts = [make('summary'), make('div', { dir: 'auto' })];
+    details = make('details', { className: 'reasoning' }, ...parts);
     body.before(details);
   }
   const [summary, content] = details.children;

@@ -1,6 +1,7 @@
 // examples/chat/rich_text.js — code in colours and formulas typeset. The libraries for that are not part of the page's first
 // scripts: each is loaded with the first answer that needs it; until then the plain text is shown.
 
+import { make } from './dom.js';
 import { later } from './lazy_modules.js';
 
 /** Longer ones stay plain, because they would block the page. */
@@ -51,8 +52,7 @@ function typeset(code) {
   const library = typesetting.here();
   if (!library || tex.length > FORMULA_MAX) return;
   const formula = once(`${isBlock} math\n${tex}`, () => {
-    const holder = document.createElement('span');
-    holder.className = isBlock ? 'formula block' : 'formula';
+    const holder = make('span', { className: isBlock ? 'formula block' : 'formula' });
     if (isBlock) holder.tabIndex = 0; // it may be wider than the page
     library.typeset(holder, tex, isBlock);
     const fragment = document.createDocumentFragment();

@@ -1,6 +1,6 @@
 // examples/chat/shortcuts.js — the list of keys, which opens with one of them.
 
-import { byId } from './dom.js';
+import { byId, make } from './dom.js';
 
 /** @type {[keys: string, what: string][]} */
 const shortcuts = [
@@ -27,11 +27,7 @@ export function showShortcuts() {
 
 function fill() {
   for (const [keys, what] of shortcuts) {
-    const [term, text] = ['dt', 'dd'].map((tag) => document.createElement(tag));
-    const key = document.createElement('kbd');
-    key.textContent = isMac ? keys.replace('Ctrl', 'Cmd') : keys;
-    term.append(key);
-    text.textContent = what;
-    byId('shortcuts').append(term, text);
+    const key = make('kbd', {}, isMac ? keys.replace('Ctrl', 'Cmd') : keys);
+    byId('shortcuts').append(make('dt', {}, key), make('dd', {}, what));
   }
 }

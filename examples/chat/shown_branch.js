@@ -2,7 +2,7 @@
 // of other branches, which stay in sight.
 
 import { showMedia } from './attachments.js';
-import { byId } from './dom.js';
+import { byId, make } from './dom.js';
 import { renderMarkdown } from './markdown.js';
 import { addArticle, addElsewhere } from './message.js';
 import { showReasoning } from './reasoning.js';
@@ -32,11 +32,8 @@ export function setControls(controls, turn) {
 function showFold(article, fold) {
   article.querySelector(':scope > .fold')?.remove();
   if (fold === '') return;
-  const line = document.createElement('p');
-  line.className = 'fold';
-  line.dir = 'auto';
-  line.textContent = `Summary of the earlier messages: ${fold}`;
-  article.prepend(line);
+  const words = `Summary of the earlier messages: ${fold}`;
+  article.prepend(make('p', { className: 'fold', dir: 'auto' }, words));
 }
 
 /** @param {Message} message */

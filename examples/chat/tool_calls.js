@@ -1,6 +1,7 @@
 // examples/chat/tool_calls.js — answers in which the model calls tools: the calls of a reply are
 // shown, then run, and the model continues with their results.
 
+import { make } from './dom.js';
 import { runTool } from './tools.js';
 
 /** @typedef {import('wick-llm').ChatMessage} ChatMessage */
@@ -81,24 +82,16 @@ export async function* withCalls(messages, ask, signal) {
 
 const noChunk = /** @type {Chunk} */ (/** @type {unknown} */ ({ choices: [] }));
 
-/** @param {string} tag @param {string} className @param {string} [text] */
-function make(tag, className, text = '') {
-  const element = document.createElement(tag);
-  element.className = className;
-  element.textContent = text;
-  return element;
-}
-
 /** @param {string} text @param {number} [most] letters */
 const cut = (text, most = SHOWN_MAX) =>
   text.length > most ? `${text.slice(0, most)}… (${text.length} characters)` : text;
 
 /** @param {Call} call */
 function cardOf({ name, arguments: json, result }) {
-  const card = make('li', 'call');
-  const given = make('code', 'call-arguments', cut(json));
-  const got = make('p', 'call-result', cut(result ?? 'Running …'));
-  card.append(make('strong', '', cut(name, NAME_MAX)), ' ', given, got);
+  const card = make('li', { className: 'call' });
+  const given = make('code', { className: 'call-arguments' }, cut(json));
+  const got = make('p', { className: 'call-result' }, cut(result ?? 'Running …'));
+  card.append(make('strong', {}, cut(name, NAME_MAX)), ' ', given, got);
   for (const long of [given, got]) long.setAttribute('tabindex', '0'); // it may be longer than its place
   return card;
 }
@@ -108,10 +101,10 @@ export function showCalls(body, rounds = []) {
   const holder = /** @type {HTMLElement} */ (body.parentElement);
   holder.querySelector(':scope > .calls')?.remove();
   if (rounds.length === 0) return;
-  const list = make('ul', 'calls');
+  const list = make('ul', { className: 'calls' });
   list.setAttribute('aria-label', 'Tools that the model used');
   for (const { content, calls } of rounds) {
-    if (content.trim() !== '') list.append(make('li', 'said', content.trim()));
+    if (content.trim() !== '') list.append(make('li', { className: 'said' }, content.trim()));
     list.append(...calls.map(cardOf));
   }
   body.before(list);

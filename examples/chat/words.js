@@ -3,7 +3,7 @@
 
 import { messagesOf } from './answer_request.js';
 import { forkBook } from './book.js';
-import { makeButton } from './dom.js';
+import { make, makeButton } from './dom.js';
 import { saidUntil } from './tree.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
@@ -110,17 +110,12 @@ const visible = (text) => text.replaceAll('\n', '⏎').replaceAll('\t', '⇥').r
 
 /** @param {Alternative} alternative @param {boolean} isOwn the answer has it @param {() => void} choose @returns {HTMLLIElement} */
 function itemOf({ text, probability, isEnd, canStand }, isOwn, choose) {
-  const item = document.createElement('li');
   const button = makeButton('', choose);
-  const name = document.createElement('bdi');
-  name.textContent = isEnd ? 'end here' : visible(text);
-  const bar = document.createElement('meter');
-  bar.value = probability;
-  bar.setAttribute('aria-hidden', 'true');
+  const name = make('bdi', {}, isEnd ? 'end here' : visible(text));
+  const bar = make('meter', { value: probability, ariaHidden: 'true' });
   button.append(name, bar, ` ${inPercent(probability)}${isOwn ? ', chosen' : ''}`);
   button.disabled = isOwn || !canStand;
-  item.append(button);
-  return item;
+  return make('li', {}, button);
 }
 
 /** Arrow keys go from word to word; the tab key goes past them. @param {HTMLElement} field */
@@ -145,17 +140,11 @@ function moveByKeys(field) {
 
 /** @param {Word[]} words @param {(word: Word, element: HTMLElement) => void} choose @returns {HTMLElement} */
 function fieldOf(words, choose) {
-  const field = document.createElement('div');
-  field.className = 'words-text';
-  field.dir = 'auto';
-  field.setAttribute('role', 'group');
-  field.setAttribute('aria-label', 'Words of this answer; use the arrow keys to move');
+  const ariaLabel = 'Words of this answer; use the arrow keys to move';
+  const field = make('div', { className: 'words-text', dir: 'auto', role: 'group', ariaLabel });
   for (const [index, word] of words.entries()) {
-    const element = document.createElement('span');
-    element.textContent = word.text;
-    element.tabIndex = index === 0 ? 0 : -1;
-    element.setAttribute('role', 'button');
-    element.setAttribute('aria-pressed', 'false');
+    const known = { role: 'button', ariaPressed: 'false', tabIndex: index === 0 ? 0 : -1 };
+    const element = make('span', known, word.text);
     element.addEventListener('click', () => choose(word, element));
     field.append(element);
   }
@@ -168,14 +157,11 @@ function restOf(words, text) {
   const last = words.at(-1);
   const rest = last ? text.slice(last.at + last.text.length) : '';
   if (rest.trim() === '') return [];
-  const shown = document.createElement('div');
-  shown.className = 'words-rest';
-  shown.dir = 'auto';
-  shown.textContent = rest;
-  const hint = document.createElement('p');
-  hint.className = 'hint';
-  hint.textContent = `Only the first ${WORDS_MAX.toLocaleString('en')} words can be chosen.`;
-  return [shown, hint];
+  const hint = `Only the first ${WORDS_MAX.toLocaleString('en')} words can be chosen.`;
+  return [
+    make('div', { className: 'words-rest', dir: 'auto' }, rest),
+    make('p', { className: 'hint' }, hint),
+  ];
 }
 
 /**
@@ -189,12 +175,10 @@ export async function toggleWords(engine, message, article, branch) {
   before?.remove();
   body.hidden = !before;
   if (before) return;
-  const panel = document.createElement('div');
-  panel.className = 'words';
-  const list = document.createElement('ul');
-  const says = document.createElement('p');
-  says.setAttribute('role', 'status');
-  says.textContent = 'Choose a word to see what else the model could have written there.';
+  const panel = make('div', { className: 'words' });
+  const list = make('ul');
+  const hint = 'Choose a word to see what else the model could have written there.';
+  const says = make('p', { role: 'status' }, hint);
   let turn = 0;
   const choose = async (/** @type {Word} */ word, /** @type {HTMLElement} */ element) => {
     const own = ++turn;
