@@ -118,3 +118,15 @@ test('a screen reader has a name for each control, in the order of the page', {
   const nameless = /^\s*- (button|link|textbox|searchbox|combobox|checkbox|meter)(?! ").*$/m;
   assert.doesNotMatch(tree, nameless);
 });
+
+test('while an answer is written, its question offers no second one', { skip }, async (t) => {
+  const page = await openPage(t, { options });
+  await page.keyboard.type('A question');
+  await page.keyboard.press('Enter');
+  await untilTrue(page, 'asked.length === 1');
+  await page.evaluate("say('Half an')");
+  await page.locator('.message.assistant .body', { hasText: 'Half an' }).waitFor();
+  assert.equal(await page.locator('.again').isVisible(), false);
+  await page.evaluate("fail('INTERNAL')");
+  await page.locator('#problem:not([hidden])').waitFor();
+});
