@@ -14,7 +14,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
 export const site = resolve(root, 'build/chat');
 
-const copied = ['index.html', 'icon.svg', 'manifest.webmanifest'];
+const copied = ['index.html', 'icon.svg', 'manifest.webmanifest', 'first_paint.js'];
 
 /**
  * Files of the package that a page needs without a network.

@@ -40,6 +40,7 @@ const wasClosed = () => readValue(KEY) === 'closed';
 
 /** @param {boolean} isOpen */
 function showPanel(isOpen) {
+  delete document.documentElement.dataset.list; // first_paint.js
   panel.close();
   if (isOpen && isWide.matches)
     panel.open = true; // outside the page; the focus stays
