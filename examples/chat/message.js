@@ -36,7 +36,8 @@ export function addArticle(role, count = 1) {
 export function keepInView(change) {
   const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 160;
   change?.();
-  if (isAtEnd) log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
+  if (isAtEnd && byId('welcome').hidden)
+    log.scrollTo({ top: log.scrollHeight, behavior: 'instant' });
 }
 
 /**

@@ -534,6 +534,7 @@ for (const [keys, options] of Object.entries({ Enter: {}, Send: phone }))
     if (keys === 'Send') await page.tap('#send');
     else await page.press('#prompt', 'Enter');
     await untilShown(page, 'Your message will be answered when the model is ready.');
+    assert.equal(await page.evaluate('log.scrollTop'), 0, 'the welcome begins with its heading');
     await page.evaluate('finish()');
     await untilTrue(page, 'asked.includes("Hello")');
   });
