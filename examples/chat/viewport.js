@@ -24,7 +24,7 @@ function keepEnd() {
   new ResizeObserver(() => {
     const lost = height - log.clientHeight;
     height = log.clientHeight;
-    log.scrollBy({ top: lost, behavior: 'instant' });
+    if (byId('welcome').hidden) log.scrollBy({ top: lost, behavior: 'instant' });
   }).observe(log);
 }
 

@@ -57,7 +57,7 @@ test('asking, editing, regenerating, searching and settings need no pointer', {
   assert.equal(await focused(page), 'Your message');
   assert.deepEqual(await walk(page, 'Shift+Tab', 12), [
     ...['Attach a file', 'More', 'Regenerate', 'Copy', 'More', 'Edit', 'Conversation'],
-    ...['More', 'Settings', 'New chat', 'Wick 4.2M ▾', 'Conversations'],
+    ...['More', 'Settings', 'New chat', 'Wick 4.2M', 'Conversations'],
   ]);
   await goTo(page, 'Edit', 'Tab');
   await keyboard.press('Enter');

@@ -112,9 +112,11 @@ const detours = {
     await ask(page, 'What is Wick?');
   },
   30: async (page) => {
+    const before = await page.locator('.message.assistant').count();
     await page.fill('#prompt', 'tell me a long story about the sea');
     await page.keyboard.press('Enter');
-    await page.locator('.message.assistant .body:not(:empty)').last().waitFor();
+    const answer = page.locator('.message.assistant').nth(before);
+    await answer.locator('.body', { hasText: /\w/ }).waitFor();
     await page.keyboard.press('Escape');
   },
   36: async (page) => {
