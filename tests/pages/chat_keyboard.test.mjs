@@ -79,7 +79,7 @@ test('asking, editing, regenerating, searching and settings need no pointer', {
   await answer(page, 4, 'Four.');
   await keyboard.press('Control+k');
   await keyboard.type('first');
-  await page.locator('#conversation-list mark').first().waitFor();
+  await untilTrue(page, "document.getElementById('list-note').textContent === '1 found'");
   await keyboard.press('ArrowDown');
   await keyboard.press('Enter');
   await page.locator('.message.user .body', { hasText: 'First question' }).waitFor();
