@@ -12,7 +12,7 @@ import { launchProfile, PATIENCE_MS } from '../support/browsers.mjs';
 import { useChat } from '../support/chat_page.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { serveModel, TAIL_BYTES } from '../support/model_server.mjs';
-import { untilTrue, waitUntil } from '../support/package.mjs';
+import { untilTrue, waitForPage } from '../support/package.mjs';
 import { randomOf } from '../support/random_bytes.mjs';
 import { soakCount, soakSeed } from '../support/soak.mjs';
 
@@ -152,7 +152,7 @@ test('killed while a model downloads: input is kept, and no stored part is fetch
     await line.getByText('undamaged').waitFor();
     await line.getByRole('button', { name: 'Delete' }).click();
     await line.getByText('Really?').click();
-    await waitUntil(async () => (await stored(page)).bytes === 0, 'it is deleted');
+    await waitForPage(async () => (await stored(page)).bytes === 0, 'it is deleted');
     await page.close();
     page = await open();
   }

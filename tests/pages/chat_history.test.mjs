@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { useChat } from '../support/chat_page.mjs';
 import { openStub, readAll, shown, talk, untilKept } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
-import { untilTrue, waitUntil } from '../support/package.mjs';
+import { untilTrue, waitForPage } from '../support/package.mjs';
 
 const { skip, openPage, url } = useChat('chat-history');
 /** @typedef {import('playwright-core').Page} Page */
@@ -140,12 +140,15 @@ test('unsent input has a place in the history', {
   await page.click('#new-chat');
   await page.fill('#prompt', 'Another one');
   await page.goBack();
-  await waitUntil(async () => (await page.inputValue('#prompt')) === 'Half a thought', 'the first');
+  await waitForPage(
+    async () => (await page.inputValue('#prompt')) === 'Half a thought',
+    'the first',
+  );
   await page.goBack();
   await untilAbout(page, 'foxes');
   for (const text of ['Half a thought', 'Another one']) {
     await page.goForward();
-    await waitUntil(async () => (await page.inputValue('#prompt')) === text, text);
+    await waitForPage(async () => (await page.inputValue('#prompt')) === text, text);
   }
 });
 
@@ -180,7 +183,7 @@ test('words that are typed while a conversation opens stay, after its draft', {
   await page.locator('#prompt').pressSequentially('typed meanwhile');
   await page.evaluate('hold.resolve()');
   const both = 'An old draft\ntyped meanwhile';
-  await waitUntil(async () => (await page.inputValue('#prompt')) === both, both);
+  await waitForPage(async () => (await page.inputValue('#prompt')) === both, both);
   await untilKept(page, ({ drafts }) => {
     const texts = drafts.map(({ text }) => text).sort();
     return JSON.stringify(texts) === JSON.stringify([both, 'Of another one']);
@@ -259,5 +262,5 @@ test('a tab that is duplicated keeps its draft and its answer to itself', {
   await twin.locator('.body', { hasText: 'and the rest.' }).waitFor();
   await twin.close();
   await page.reload(); // its own draft is its own at once
-  await waitUntil(async () => (await page.inputValue('#prompt')) === 'A draft', 'the draft');
+  await waitForPage(async () => (await page.inputValue('#prompt')) === 'A draft', 'the draft');
 });

@@ -12,7 +12,7 @@ import { useChat } from '../support/chat_page.mjs';
 import { isFull } from '../support/level.mjs';
 import { root } from '../support/locate.mjs';
 import { assertContinued, serveModel } from '../support/model_server.mjs';
-import { untilTrue, waitUntil } from '../support/package.mjs';
+import { untilTrue, waitForPage } from '../support/package.mjs';
 import { openDeveloper } from '../support/page_menu.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
@@ -89,7 +89,7 @@ test('while a model downloads the one before answers; paused, it resumes after a
   const page = await open(url);
   await untilModel(page, 'Wick 4.2M');
   await ask(page);
-  await waitUntil(async () => (await storedBytes(page)) >= CHUNK_BYTES, 'a chunk');
+  await waitForPage(async () => (await storedBytes(page)) >= CHUNK_BYTES, 'a chunk');
   await page.click('#cancel-loading');
   await page.locator('#loading').waitFor({ state: 'hidden' });
   assert.equal(await page.isHidden('#problem'), true);
@@ -115,7 +115,7 @@ test('a download that was not paused continues after a reload, and its model ans
   const { open } = await newContext(t);
   const { state, url } = await slowModel(t);
   const page = await open(url);
-  await waitUntil(async () => (await storedBytes(page)) >= CHUNK_BYTES, 'a chunk');
+  await waitForPage(async () => (await storedBytes(page)) >= CHUNK_BYTES, 'a chunk');
   await page.goto(siteUrl());
   state.holdAt = Infinity;
   await untilModel(page, 'Wick 4.2M');

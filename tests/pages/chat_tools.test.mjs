@@ -13,7 +13,7 @@ import { openReal } from '../support/chat_real.mjs';
 import { ask, openStub, untilKept } from '../support/chat_stub.mjs';
 import { toolTemplate } from '../support/client_requests.mjs';
 import { isFull } from '../support/level.mjs';
-import { untilTrue, waitUntil } from '../support/package.mjs';
+import { untilTrue, waitForPage } from '../support/package.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
 const { skip, openPage, browser, url } = useChat('chat-tools');
@@ -320,7 +320,7 @@ test('another tab shows the calls', { skip: skip || !isFull }, async (t) => {
   await untilTrue(page, 'bodies.length === 2');
   await page.evaluate("say('Four.'); end()");
   await other.locator('.message.assistant .body', { hasText: 'Four.' }).waitFor();
-  await waitUntil(
+  await waitForPage(
     async () => isDeepStrictEqual(await cards(other), await cards(page)),
     'the same cards',
   );

@@ -9,7 +9,7 @@ import { bytesOf, useChat } from '../support/chat_page.mjs';
 import { ask, openStub, shown, talk, untilKept } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { locate } from '../support/locate.mjs';
-import { waitUntil } from '../support/package.mjs';
+import { waitForPage } from '../support/package.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, browser, url: siteUrl } = useChat('chat-conversations');
@@ -39,7 +39,7 @@ const titles = (page) => page.locator('#conversation-list a').allInnerTexts();
 /** @param {Page} page @param {string[]} wanted */
 async function untilListed(page, wanted) {
   const list = JSON.stringify(wanted);
-  await waitUntil(async () => JSON.stringify(await titles(page)) === list, list);
+  await waitForPage(async () => JSON.stringify(await titles(page)) === list, list);
 }
 
 /** @param {Page} page @param {string} title @param {string} action */

@@ -13,7 +13,7 @@ import { copyChat } from '../support/built_pages.mjs';
 import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
 import { isKept } from '../support/offline.mjs';
-import { temporaryFolder, untilTrue, waitUntil } from '../support/package.mjs';
+import { temporaryFolder, untilTrue, waitForPage, waitUntil } from '../support/package.mjs';
 
 const { skip } = locate('chromium');
 const site = resolve(root, 'build/chat-offline');
@@ -243,7 +243,7 @@ async function badAnswers(t, newTab) {
     await use?.(tab);
     const name = `document.getElementById('model-name').textContent === '${model}'`;
     const rest = `document.getElementById('loading').hidden && !document.getElementById('send').disabled`;
-    await waitUntil(() => tab.evaluate(`${name} && ${rest}`), `${model} for ${file}`);
+    await waitForPage(() => tab.evaluate(`${name} && ${rest}`), `${model} for ${file}`);
     const kept = await tab.evaluate(keptModels);
     const problem = await tab.evaluate(`document.getElementById('problem-text').textContent`);
     await tab.close();
@@ -264,7 +264,7 @@ async function badAnswers(t, newTab) {
   const { kept } = await visit('half.gguf', 'Wick 4.2M', async (tab) => {
     const facts = `document.getElementById('loading').innerText`;
     const isHalf = `/half\\.gguf[^]* 823 kB of 1\\.[0-9] MB/.test(${facts})`;
-    await waitUntil(() => tab.evaluate(isHalf), 'a part of the model');
+    await waitForPage(() => tab.evaluate(isHalf), 'a part of the model');
     await tab.evaluate(`document.getElementById('cancel-loading').click()`);
   });
   assert.deepEqual(kept, own, 'a download that was paused');
@@ -298,14 +298,14 @@ test('WebKitGTK has the page and a model of an address without a network, too', 
   t.after(() => rmSync(resolve(site, 'own.gguf')));
   const isReady = `document.getElementById('model-name').textContent === 'own.gguf' && !document.getElementById('send').disabled`;
   await page.goto(`${server.url}?model=own.gguf`);
-  await waitUntil(() => evaluate(isReady), 'the model');
+  await waitForPage(() => evaluate(isReady), 'the model');
   // a worker that takes pages over has kept all files; the state that WebKitGTK reports may be
   // outdated
-  await waitUntil(() => evaluate('navigator.serviceWorker.controller !== null'), 'the files');
+  await waitForPage(() => evaluate('navigator.serviceWorker.controller !== null'), 'the files');
   assert.equal((await evaluate(keptModels)).length, 1);
   await server.close();
   await page.goto(`${server.url}?visit=2`);
-  await waitUntil(() => evaluate(isReady), 'the model without a network');
+  await waitForPage(() => evaluate(isReady), 'the model without a network');
 });
 
 test('Firefox has the page without a network, too', {

@@ -17,7 +17,7 @@ import {
 } from '../support/browsers.mjs';
 import { copyChat } from '../support/built_pages.mjs';
 import { locate, root } from '../support/locate.mjs';
-import { waitUntil } from '../support/package.mjs';
+import { waitForPage } from '../support/package.mjs';
 import { openDeveloper } from '../support/page_menu.mjs';
 
 const { skip } = locate('chromium');
@@ -185,7 +185,7 @@ test('each conversation has a separate state, and goes with it', { skip }, async
     await ask(page, 'What is Wick?');
     await page.click('#new-chat');
     await ask(page, 'What is a fork?');
-    await waitUntil(async () => (await statesKept(page)).length === 2, 'two states');
+    await waitForPage(async () => (await statesKept(page)).length === 2, 'two states');
     if (await page.isHidden('#conversation-list')) await page.click('#open-list');
     await page.getByRole('button', { name: 'Actions for What is a fork?' }).click();
     await page.locator('.actions .delete').click();
@@ -194,7 +194,7 @@ test('each conversation has a separate state, and goes with it', { skip }, async
     await really.click();
     await really.click();
     await page.locator('#deleted').waitFor({ state: 'hidden' });
-    await waitUntil(async () => (await statesKept(page)).length === 1, 'one state');
+    await waitForPage(async () => (await statesKept(page)).length === 1, 'one state');
   });
   await visit(profile, async (page) => {
     const again = await ask(page, 'What is a fork?');

@@ -169,11 +169,12 @@ export const shown = (page) => page.locator('.message .body').allInnerTexts();
 
 /** Waits until all of it is stored. @param {Page} page @param {(kept: {conversations: any[], turns: any[], drafts: any[]}) => boolean} condition */
 export async function untilKept(page, condition) {
-  for (const end = Date.now() + PATIENCE_MS; ; ) {
+  let pauseMs = 20;
+  for (const end = Date.now() + PATIENCE_MS; ; pauseMs = Math.min(200, pauseMs * 1.5)) {
     const kept = await readAll(page);
     if (condition(kept)) return kept;
     assert.ok(Date.now() < end, `kept is ${JSON.stringify(kept)}`);
-    await new Promise((settle) => setTimeout(settle, 20));
+    await new Promise((settle) => setTimeout(settle, pauseMs));
   }
 }
 

@@ -97,16 +97,23 @@ const PATIENCE_MS = 300_000;
 /**
  * @param {() => boolean | Promise<boolean>} condition
  * @param {string} what is waited for
- * @param {number} [intervalMs]
+ * @param {number} [intervalMs] between two looks
+ * @param {number} [longestMs] that the interval grows to
  */
-export async function waitUntil(condition, what, intervalMs = 5) {
-  for (const end = Date.now() + PATIENCE_MS; !(await condition()); await sleep(intervalMs)) {
+export async function waitUntil(condition, what, intervalMs = 5, longestMs = intervalMs) {
+  let pauseMs = intervalMs;
+  for (const end = Date.now() + PATIENCE_MS; !(await condition()); await sleep(pauseMs)) {
     if (Date.now() > end) throw new Error(`waited in vain: ${what}`);
+    pauseMs = Math.min(longestMs, pauseMs * 1.5);
   }
 }
 
-/** To ask a page takes milliseconds of four processes. */
-const PAGE_INTERVAL_MS = 25;
+/**
+ * To ask a page takes milliseconds of four processes, which pages of other tests need: the longer a wait lasts, the
+ * less often the page is asked.
+ * @param {() => boolean | Promise<boolean>} condition @param {string} what is waited for
+ */
+export const waitForPage = (condition, what) => waitUntil(condition, what, 10, 100);
 
 /**
  * As page.waitForFunction, which polls by `eval` in the page: the pages' policies forbid that. It also
@@ -114,7 +121,7 @@ const PAGE_INTERVAL_MS = 25;
  * @param {{evaluate: (condition: string) => Promise<any>}} page @param {string} condition
  */
 export const untilTrue = (page, condition) =>
-  waitUntil(() => page.evaluate(condition), condition, PAGE_INTERVAL_MS);
+  waitForPage(() => page.evaluate(condition), condition);
 
 /** @param {import('../../js/index.js').Generation} generation */
 export function resultOf(generation) {
