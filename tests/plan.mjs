@@ -49,17 +49,28 @@ const browserHelpers = /(^|\/)browsers\.mjs$/;
  * The files that take the longest, as far as no run has measured them here: a clean clone begins with them.
  */
 export const longest = [
-  'pages/chat_books',
   'engine/c_units',
   'engine/fuzz',
   'engine/arm',
   'engine/c_units_wasi',
   'engine/c_units_relaxed',
   'engine/golden',
+  'pages/chat_books',
+  'pages/offline',
+  'pages/chat_three_browsers',
+  'pages/chat_kills',
+  'pages/conversations',
+  'pages/notes_page',
+  'pages/chat_context',
+  'pages/chat_accessible',
+  'pages/chat_templates',
+  'pages/phones',
+  'pages/chat_three_models',
+  'pages/playground_page',
+  'pages/chat_three_site',
   'pages/page',
   'package/models_page',
   'package/bundlers',
-  'pages/chat_kills',
   'package/models_engine',
 ];
 

@@ -7,8 +7,8 @@
 //                                             full run; --list prints these groups instead
 //
 // The report is TAP if CI is set, else the reporter for people. Files that use the processor run as many at a time as
-// it has cores; next to them run files that mostly wait for a browser; what is measured in time or memory runs alone
-// at the end. tests/plan.mjs decides which file is which. The longest files come first.
+// it has cores. Next to them run some files that open browsers, and more when the former have ended. Files that measure
+// time or memory run alone at the end. tests/plan.mjs decides which file is which. The longest files come first.
 //
 // A test that fails fails the run. Only `--level all` runs browser files with failures once more, alone: a test that
 // passes then is named as unsteady. If more than UNSTEADY_FILES_MAX files failed, nothing runs again. The last lines
@@ -28,9 +28,13 @@ import { parseArgs, stripVTControlCharacters } from 'node:util';
 import { nameOf, planOf, root } from '../tests/plan.mjs';
 import { changedGroups, findTestFiles, recordFullRun } from './changed_tests.mjs';
 
-/** Of `cpu`, of `browser`, of `alone`. */
-const CONCURRENCY = {
+/**
+ * How many files of a queue run at a time. A browser file takes a third to all of a core, so the cores are busy with the
+ * files of `cpu` and half as many more: beyond that tests only wait longer for each other, and pages poll meanwhile.
+ */
+export const CONCURRENCY = {
   cpu: availableParallelism(),
+  browserNextToCpu: Math.min(8, Math.ceil(1.5 * availableParallelism())),
   browser: Math.min(8, 3 * availableParallelism()),
   alone: 1,
 };
@@ -154,9 +158,8 @@ const sorted = (files, durations) =>
     return planOf(a).rank - planOf(b).rank;
   });
 
-/** @param {string[]} files @param {number} concurrency @param {(file: string) => Promise<void>} runOne */
-async function drain(files, concurrency, runOne) {
-  const left = [...files];
+/** Takes the files out of the list, which several calls may share. @param {string[]} left @param {number} concurrency @param {(file: string) => Promise<void>} runOne */
+async function drain(left, concurrency, runOne) {
   const work = async () => {
     for (let file = left.shift(); file !== undefined; file = left.shift()) await runOne(file);
   };
@@ -174,14 +177,19 @@ async function runPhase({ level, files }, report, outcomes) {
   if (level === undefined) delete process.env.WICK_TEST_LEVEL;
   const timeout = level === undefined ? Number.POSITIVE_INFINITY : FILE_TIMEOUT_MS;
   const ordered = sorted(files, await readDurations());
-  const runQueue = (/** @type {import('../tests/plan.mjs').Queue} */ queue) => {
-    const own = ordered.filter((file) => planOf(file).queue === queue);
-    return drain(own, CONCURRENCY[queue], async (file) => {
+  const of = (/** @type {import('../tests/plan.mjs').Queue} */ queue) =>
+    ordered.filter((file) => planOf(file).queue === queue);
+  const runSome = (/** @type {string[]} */ left, /** @type {number} */ concurrency) =>
+    drain(left, concurrency, async (file) => {
       outcomes.set(file, await runFile(file, report, timeout));
     });
-  };
-  await Promise.all([runQueue('cpu'), runQueue('browser')]);
-  await runQueue('alone');
+  const { cpu, browserNextToCpu, browser, alone } = CONCURRENCY;
+  const browserFiles = of('browser');
+  await Promise.all([
+    runSome(browserFiles, browserNextToCpu),
+    runSome(of('cpu'), cpu).then(() => runSome(browserFiles, browser - browserNextToCpu)),
+  ]);
+  await runSome(of('alone'), alone);
 }
 
 /** @param {Outcome} outcome */

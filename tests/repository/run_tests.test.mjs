@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { changedGroups, findTestFiles, recordFullRun } from '../../tools/changed_tests.mjs';
+import { CONCURRENCY } from '../../tools/run_tests.mjs';
 import { alone, concerned, groups, groupsOf, longest, onlyInAll, planOf } from '../plan.mjs';
 import { root } from '../support/locate.mjs';
 import { run } from '../support/process.mjs';
@@ -85,6 +86,37 @@ describe('the report', () => {
     const none = await run(process.execPath, [RUNNER, 'none.test.mjs'], { env: CLEAN });
     assert.equal(none.code, 1);
     assert.equal(countOf(none.stdout.toString(), 'fail'), 1);
+  });
+});
+
+describe('queues', () => {
+  test('more browser files run at a time when those that use the processor have ended', async () => {
+    const { browser, browserNextToCpu } = CONCURRENCY;
+    const waiting = `import assert from 'node:assert'; import { test } from 'node:test';
+      import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+      const here = new URL('.', import.meta.url);
+      const begun = () => readdirSync(here).filter((name) => name.endsWith('.begun')).length;
+      const until = async (condition) => {
+        for (const end = Date.now() + 100e3; !condition(); await new Promise((go) => setTimeout(go, 50)))
+          assert.ok(Date.now() < end, begun() + ' have begun');
+      };`;
+    const cpuFile = `${waiting} test('cpu', async () => {
+      await until(() => begun() >= ${browserNextToCpu});
+      await new Promise((go) => setTimeout(go, 1000));
+      assert.equal(begun(), ${browserNextToCpu});
+      writeFileSync(new URL('ended', here), '');
+    });`;
+    const browserFile = `${BROWSER} ${waiting} test('browser', async () => {
+      writeFileSync(import.meta.filename + '.begun', '');
+      await until(() => existsSync(new URL('ended', here)) && begun() === ${browser});
+    });`;
+    const names = Array.from({ length: browser }, (_, index) => `browser${index}.test.mjs`);
+    const { code, text } = await runs({
+      'cpu.test.mjs': cpuFile,
+      ...Object.fromEntries(names.map((name) => [name, browserFile])),
+    });
+    assert.equal(code, 0, text);
+    assert.deepEqual(countsOf(text), [browser + 1, browser + 1, 0]);
   });
 });
 
