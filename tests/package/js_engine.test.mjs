@@ -394,7 +394,7 @@ describe('the end', () => {
       for (let i = 0; i < 4; i++) await cycle(threads);
       // a thread's memory is freed shortly after its end
       let after = held();
-      for (let i = 0; i < 20 && after >= before + 120; i++) {
+      for (let i = 0; i < 200 && after >= before + 120; i++) {
         await sleep(50);
         after = held();
       }

@@ -114,9 +114,13 @@ test('an engine that has nothing to do takes no processor', async (t) => {
   const engine = await openEngine(t, { file: modelPath, threads: 2 });
   const wait = (/** @type {number} */ ms) => new Promise((settle) => setTimeout(settle, ms));
   await engine.generate('Once', { maxTokens: 8 }).text();
-  await wait(200); // helpers go to sleep, and what V8 compiles is compiled
-  const before = process.cpuUsage();
-  await wait(1000);
-  const { user, system } = process.cpuUsage(before);
-  assert.ok(user + system < 250_000, `${(user + system) / 1000} ms in a second`);
+  // helpers go to sleep, and V8 compiles for a while, on a busy machine for longer
+  let usedUs = Number.POSITIVE_INFINITY;
+  for (let tries = 0; tries < 8 && usedUs >= 250_000; tries++) {
+    const before = process.cpuUsage();
+    await wait(1000);
+    const { user, system } = process.cpuUsage(before);
+    usedUs = user + system;
+  }
+  assert.ok(usedUs < 250_000, `${usedUs / 1000} ms in a second`);
 });

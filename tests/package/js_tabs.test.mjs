@@ -201,7 +201,7 @@ describe('who leads', () => {
     await Promise.all(connections.map((connection) => connection.close()));
   });
 
-  test('locks that cannot be had are an error of the start', { timeout: 10_000 }, async (t) => {
+  test('locks that cannot be had are an error of the start', { timeout: 100_000 }, async (t) => {
     const { name } = openTabs(t);
     const { locks } = navigator;
     t.after(() => Object.defineProperty(navigator, 'locks', { value: locks, configurable: true }));

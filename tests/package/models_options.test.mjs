@@ -195,7 +195,7 @@ describe('a store in a folder', () => {
 });
 
 test('the changes of a store are reported to the others of an origin, once', {
-  timeout: 10_000,
+  timeout: 100_000,
 }, async (t) => {
   const disk = new MemoryDisk();
   const [one, other] = [1, 2].map(() => {

@@ -333,7 +333,7 @@ describe('a model that is opened', () => {
   });
 });
 
-test('a store that is closed ends its downloads', { timeout: 10_000 }, async (t) => {
+test('a store that is closed ends its downloads', { timeout: 100_000 }, async (t) => {
   const { url, state } = await newServer(t);
   state.fault = () => ({ cut: CHUNK_BYTES + 5, stall: true });
   const store = new ModelStore(new MemoryBackend(new MemoryDisk()));
