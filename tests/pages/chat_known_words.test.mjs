@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { useChat } from '../support/chat_page.mjs';
-import { askReal, openReal, saying } from '../support/chat_real.mjs';
+import { areWordsRead, askReal, openReal, saying } from '../support/chat_real.mjs';
 import { chooseRow, lastAnswer } from '../support/chat_stub.mjs';
 import { untilTrue } from '../support/package.mjs';
 import { openDeveloper } from '../support/page_menu.mjs';
@@ -40,11 +40,7 @@ async function open(t, said, prepare) {
 }
 
 /** @param {import('playwright-core').Page} page */
-const untilListed = (page) =>
-  untilTrue(
-    page,
-    `performance.getEntriesByType('resource').some(({ name, responseEnd }) => name.endsWith('-words.txt') && responseEnd > 0)`,
-  ).then(() => page.waitForTimeout(200));
+const untilListed = (page) => untilTrue(page, areWordsRead).then(() => page.waitForTimeout(200));
 
 /** @param {import('playwright-core').Page} page @returns {Promise<string>} */
 const footer = (page) => page.locator('.message.assistant footer').last().innerText();

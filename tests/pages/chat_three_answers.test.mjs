@@ -5,7 +5,7 @@
 
 import { resolve } from 'node:path';
 import { before } from 'node:test';
-import { saying, writePlainModel } from '../support/chat_real.mjs';
+import { areWordsRead, saying, writePlainModel } from '../support/chat_real.mjs';
 import { runPasses, testInBoth, useReal } from '../support/two_browsers.mjs';
 
 /** The address has what the engine says instead of the model, and the replacement of the list of words. */
@@ -36,12 +36,13 @@ const saysTo = (said, list = '') => `${url()}?${new URLSearchParams({ says: said
 /** The list is read in a moment that is not announced. */
 const untilListed =
   'await listed; await new Promise((settle) => setTimeout(settle, 300)); await until("saying", () => globalThis.isSaying);';
+const untilWordsRead = `await until('words', () => ${areWordsRead}); ${untilListed}`;
 
 testInBoth(
   'an invented word is not shown, copied words are, and nobody waits for the list',
   async (visit) => {
     const invented = `one('#new-chat').click();
-    ${untilListed}
+    ${untilWordsRead}
     const said = await askReal('the capital of France?');
     const isTold = one('.message.assistant footer').textContent.includes('instead of an invented word');
     const [{ grammar, messages }] = again;
@@ -56,7 +57,7 @@ testInBoth(
       ['invented', invented, said],
     ]);
     const copied = `one('#new-chat').click();
-    ${untilListed}
+    ${untilWordsRead}
     return { said: await askReal('i am zorble'), again };`;
     await runPasses(visit, saysTo('Your name is Zorble.'), [
       ['copied', copied, { said: 'Your name is Zorble.', again: [] }],

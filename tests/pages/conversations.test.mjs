@@ -295,6 +295,7 @@ test('after the page was closed, a question and half an answer are kept, and the
   const second = await open();
   await second.getByText('Answer again').click();
   await second.evaluate("say('Once upon')");
+  await second.locator('.message.assistant .body', { hasText: 'Once upon' }).waitFor();
   await second.evaluate('new Promise((settle) => setTimeout(settle, 300))');
   await second.evaluate("say(' a time')");
   await untilKept(
@@ -339,6 +340,7 @@ test('two tabs see each other: questions, answers while they stream, and the end
   await other.locator('.message').nth(1).waitFor();
   await ask(page, 'Second');
   await page.evaluate("say('Half')");
+  await page.locator('.message.assistant .body', { hasText: 'Half' }).waitFor();
   await page.evaluate('new Promise((settle) => setTimeout(settle, 300))');
   await page.evaluate("say(' and')");
   await other.locator('.message.assistant .body', { hasText: 'Half' }).waitFor();

@@ -96,12 +96,21 @@ async function openPage(t, options = {}) {
 /** Waits until nothing is being written. @param {Page} page */
 const untilWritten = (page) => page.locator('#log[aria-busy=false] .message').last().waitFor();
 
+/**
+ * A busy page shows the question before it begins the answer, so `untilWritten` alone may find the earlier one.
+ * @param {Page} page @param {string} text of the question
+ */
+async function untilAnswered(page, text) {
+  const question = page.locator('.message.user', { hasText: text }).last();
+  await question.locator('xpath=following-sibling::*//footer').first().waitFor();
+  await untilWritten(page);
+}
+
 /** @param {Page} page @param {string} text */
 async function ask(page, text) {
   await page.fill('#prompt', text);
   await page.click('#send');
-  await page.locator('.message.user .body', { hasText: text }).waitFor();
-  await untilWritten(page);
+  await untilAnswered(page, text);
 }
 
 /** @param {Page} page */
@@ -132,7 +141,7 @@ test('an edited question is a branch, and the arrows lead back', { skip }, async
   await field.fill('What is a fork?');
   await page.keyboard.press('Enter');
   await field.waitFor({ state: 'detached' });
-  await untilWritten(page);
+  await untilAnswered(page, 'What is a fork?');
   const branch = await shown(page);
   assert.deepEqual(branch.slice(0, 3), [...before.slice(0, 2), 'What is a fork?']);
   const { all, read } = await lastPrompt(page);

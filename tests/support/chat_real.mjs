@@ -91,6 +91,20 @@ export const untilAllReturned = (page) =>
       && requests.waiting === 0 && pages.free + pages.cached === pages.all)`,
   );
 
+/**
+ * An expression of a page: whether it has what constrains answers to known words. The page does not announce it, so the same
+ * is loaded once more, which takes longer on a busy machine, too.
+ */
+export const areWordsRead = `(async () => {
+  const loaded = (end) => performance.getEntriesByType('resource').map(({ name, responseEnd }) => responseEnd > 0 && name)
+    .filter((name) => name && end.test(name));
+  const [[list], code] = [loaded(/-words\\.txt$/), loaded(/\\/words-\\w+\\.js$/)];
+  if (!list || code.length === 0) return false;
+  const text = fetch(list).then((reply) => reply.text());
+  await Promise.all([text, ...code.map((name) => import(name))]);
+  return true;
+})()`;
+
 /** A fact of the developer panel. @param {Page} page @param {string} name @param {RegExp} text */
 export const untilFact = (page, name, text) =>
   page.locator(`#kv-facts dd[data-fact="${name}"]`, { hasText: text }).waitFor();
