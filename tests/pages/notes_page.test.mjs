@@ -185,7 +185,7 @@ test('by words without a model; files that are not notes are reported, and HTML 
   assert.match(await page.locator('#meaning-note').innerText(), /needs a model/);
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     await page.emulateMedia({ colorScheme });
-    assert.deepEqual(await violations(page), [], colorScheme);
+    assert.deepEqual(await violations(page, colorScheme), [], colorScheme);
   }
   await page.fill('#query', 'zebra');
   await firstHit(page, 'words', /<script>alert\(2\)<\/script>.*<img src=x onerror="document/s);
@@ -224,7 +224,7 @@ test('by meaning; only new or changed notes are embedded again; without a networ
   assert.equal(await page.locator('#meaning li').count(), 4);
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     await page.emulateMedia({ colorScheme });
-    assert.deepEqual(await violations(page), [], colorScheme);
+    assert.deepEqual(await violations(page, colorScheme), [], colorScheme);
     await takePicture(page, `notes-${colorScheme}`, { fullPage: true });
   }
   await page.setViewportSize({ width: 390, height: 844 });

@@ -84,7 +84,7 @@ test('a schema: its record, token by token, its figures and its code', { skip },
   assert.match((await page.locator('#code').textContent()) ?? '', /engine\.extract\("Three of us/);
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     await page.emulateMedia({ colorScheme });
-    assert.deepEqual(await violations(page), [], colorScheme);
+    assert.deepEqual(await violations(page, colorScheme), [], colorScheme);
     await takePicture(page, `playground-${colorScheme}`, { fullPage: true });
   }
   await page.setViewportSize({ width: 390, height: 844 });

@@ -43,16 +43,20 @@ async function audit(page, rules) {
   return problems;
 }
 
-/** @param {Page} page @returns {Promise<string[]>} the faults, and their places */
-export const violations = async (page) => (isFull ? audit(page) : []);
+/**
+ * @param {Page} page
+ * @param {'light' | 'dark'} [colorScheme] that the page has: by night its colours alone are checked
+ * @returns {Promise<string[]>} the faults, and their places
+ */
+export const violations = async (page, colorScheme = 'light') =>
+  isFull ? audit(page, colorScheme === 'dark' ? colourRules : undefined) : [];
 
 /** By day, and by night. @param {Page} page */
 export async function assertAccessible(page) {
-  if (!isFull) return;
-  await page.emulateMedia({ colorScheme: 'light' });
-  assert.deepEqual(await audit(page), [], 'light');
-  await page.emulateMedia({ colorScheme: 'dark' });
-  assert.deepEqual(await audit(page, colourRules), [], 'dark');
+  for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
+    await page.emulateMedia({ colorScheme });
+    assert.deepEqual(await violations(page, colorScheme), [], colorScheme);
+  }
 }
 
 /** Runs in a page of any browser: the findings in both colour schemes. */
