@@ -217,8 +217,9 @@ const notModels = {
 /**
  * @param {import('node:test').TestContext} t
  * @param {() => Promise<Tab>} newTab of one browser
+ * @param {[what: string, bad: Answer][]} [answers]
  */
-async function badAnswers(t, newTab) {
+async function badAnswers(t, newTab, answers = Object.entries(notModels)) {
   /** @type {Answer} */
   let answer = whole(good, binary);
   const server = await serve({ root: site });
@@ -251,7 +252,7 @@ async function badAnswers(t, newTab) {
   };
   const own = [['own.gguf', good.length]];
   assert.deepEqual((await visit('own.gguf', 'own.gguf')).kept, own);
-  for (const [what, bad] of Object.entries(notModels)) {
+  for (const [what, bad] of answers) {
     answer = bad;
     const { kept, problem } = await visit(`${what.replaceAll(' ', '-')}.gguf`, 'Wick 4.2M');
     assert.deepEqual(kept, own, what);
@@ -279,10 +280,14 @@ test('a kept model stays until another one is complete', { skip: skip || !isFull
   await badAnswers(t, () => context.newPage());
 });
 
+/** Answers that each browser handles in its own way: the page's own code judges the bytes of the others. */
+const ofBrowsers = ['a web page', 'nothing', 'a part of what was promised'];
+
 test('a kept model stays in Firefox, too', { skip: locate('firefox').skip }, async (t) => {
   const firefox = await launchFirefox();
   t.after(() => firefox.close());
-  await badAnswers(t, () => firefox.newPage());
+  const answers = Object.entries(notModels).filter(([what]) => ofBrowsers.includes(what));
+  await badAnswers(t, () => firefox.newPage(), answers);
 });
 
 test('WebKitGTK has the page and a model of an address without a network, too', {
