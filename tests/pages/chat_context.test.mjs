@@ -393,25 +393,25 @@ test('Send does not move when the first tokens have been counted', { skip }, asy
   assert.deepEqual(await page.locator('#send').boundingBox(), before);
 });
 
-test('of a conversation of 3,000 turns it is soon found how many must go', {
+test('of a conversation of 1,000 turns it is soon found how many must go', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
   const page = await open({ script: 'globalThis.contextSize = 640;' });
-  const turns = Array.from({ length: 3000 }, (_, index) => ({
+  const turns = Array.from({ length: 1000 }, (_, index) => ({
     ...{ id: `${index}`, parent: index > 0 ? `${index - 1}` : '', content: `Turn ${index}` },
     role: index % 2 === 0 ? 'user' : 'assistant',
   }));
   const file = { format: 'wick-chat', version: 1, conversations: [{ conversation: {}, turns }] };
   const buffer = Buffer.from(JSON.stringify(file));
   await page.setInputFiles('#import-file', { name: 'long.json', mimeType: '', buffer });
-  await page.locator('.message').nth(2999).waitFor();
+  await page.locator('.message').nth(999).waitFor();
   await page.locator('#context-note:not([hidden])').waitFor();
   await page.evaluate('globalThis.counts = 0');
   await page.fill('#prompt', 'And now?');
   await page.keyboard.press('Enter');
   // 70 % of the context, 448 tokens, are full then
-  await page.locator('#make-room', { hasText: 'Leave out the oldest 2778 messages' }).waitFor();
+  await page.locator('#make-room', { hasText: 'Leave out the oldest 778 messages' }).waitFor();
   const counts = Number(await page.evaluate('counts'));
   assert.ok(counts < 60, `${counts} countings`);
 });
