@@ -3,8 +3,8 @@
 // relaxed build another. golden.test.mjs compares x86's with the references. `make test-arm` runs this file.
 //
 // V8 compiles with TurboFan alone, because that is the code that users' models run on. The second processor has no dot
-// product instructions, so it runs the quantised models only, and the kernels' tests in the relaxed build, which alone uses
-// such instructions: all other code is the same there. answers_test is left out, because it measures time, and attention_test
+// product instructions, which the relaxed build alone uses, so it runs that build's kernel tests and quantised models: all
+// other code is the same there. answers_test is left out, because it measures time, and attention_test
 // in WebAssembly, to save time: the same source runs natively.
 
 import assert from 'node:assert/strict';
@@ -25,14 +25,12 @@ const NATIVE_UNITS = [
   ...[...KERNEL_UNITS, 'attention_test', 'recurrent_test'],
   ...['choice_test', 'grid_points_test', 'pool_test', 'rope_test'],
 ];
-/** By processor and build. @type {Record<string, Record<string, string[]>>} */
-const UNITS = {
-  max: {
-    plain: [...KERNEL_UNITS, 'recurrent_test'],
-    relaxed: [...KERNEL_UNITS, 'recurrent_test'],
-  },
-  'cortex-a72': { plain: [], relaxed: KERNEL_UNITS },
-};
+/** The unit tests that run in Node, by processor and build. @type {{cpu: string, group: 'plain' | 'relaxed', units: string[]}[]} */
+const IN_NODE = [
+  { cpu: 'max', group: 'plain', units: [...KERNEL_UNITS, 'recurrent_test'] },
+  { cpu: 'max', group: 'relaxed', units: [...KERNEL_UNITS, 'recurrent_test'] },
+  { cpu: 'cortex-a72', group: 'relaxed', units: KERNEL_UNITS },
+];
 
 /** Enough for a pass of several tokens and one of a token alone, which have different kernels. */
 const TOKENS_MAX = 7;
@@ -111,25 +109,23 @@ describe('ARM64, native', { concurrency, skip }, () => {
   }
 });
 
-for (const cpu of ['max', 'cortex-a72']) {
-  for (const group of /** @type {const} */ (['plain', 'relaxed'])) {
-    describe(`ARM64, Node, ${group} SIMD, ${cpu}`, { concurrency, skip }, () => {
-      const pool = openPool('nodeArm', { env: { ARM_CPU: cpu }, flags: ['--no-liftoff'] });
-      after(pool.close);
-      const suffix = group === 'plain' ? '' : '-relaxed';
-      for (const golden of goldens.filter(({ isQuantised }) => cpu === 'max' || isQuantised)) {
-        test(`${golden.id}: the logits of x86`, async () => {
-          const program = built(`wasi/wick-full${suffix}.wasm`);
-          const found = bytesOf(await pool.run(program, argumentsOf(golden), { folders }));
-          assert.ok(found.equals(await bitsOnX86(golden, group)), 'other logits than on x86');
-        });
-      }
-      for (const name of UNITS[cpu][group]) {
-        test(name, async () => {
-          const program = built(`test/wasi${suffix}/${name}.wasm`);
-          assertPassed(await pool.run(program, [], { folders, env: unitEnvironment }));
-        });
-      }
-    });
-  }
+for (const { cpu, group, units } of IN_NODE) {
+  describe(`ARM64, Node, ${group} SIMD, ${cpu}`, { concurrency, skip }, () => {
+    const pool = openPool('nodeArm', { env: { ARM_CPU: cpu }, flags: ['--no-liftoff'] });
+    after(pool.close);
+    const suffix = group === 'plain' ? '' : '-relaxed';
+    for (const golden of goldens.filter(({ isQuantised }) => cpu === 'max' || isQuantised)) {
+      test(`${golden.id}: the logits of x86`, async () => {
+        const program = built(`wasi/wick-full${suffix}.wasm`);
+        const found = bytesOf(await pool.run(program, argumentsOf(golden), { folders }));
+        assert.ok(found.equals(await bitsOnX86(golden, group)), 'other logits than on x86');
+      });
+    }
+    for (const name of units) {
+      test(name, async () => {
+        const program = built(`test/wasi${suffix}/${name}.wasm`);
+        assertPassed(await pool.run(program, [], { folders, env: unitEnvironment }));
+      });
+    }
+  });
 }
