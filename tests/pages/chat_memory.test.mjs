@@ -97,11 +97,6 @@ async function threeTurns(page) {
   await talk(page, 'Third', 'Three.');
 }
 
-/** Runs in the page: a notice stays for a busy machine, on which 20 seconds may pass between two clicks. */
-const keepNotices = `
-  const usual = setTimeout;
-  globalThis.setTimeout = (action, ms, ...more) => usual(action, ms === 20_000 ? 600_000 : ms, ...more);`;
-
 /** Runs in the page: what was kept of conversations for the next visit cannot be written until `releaseStates`. */
 const holdStates = `new Promise((settle, fail) => {
   const opening = indexedDB.open('wick-chat-states', 1);
@@ -179,7 +174,7 @@ test('a question that is asked before the rest is read again: the rest is read a
 test('it is undone at once, and from its line after a reload', {
   skip: skip || !isFull,
 }, async (t) => {
-  const page = await openPage(t, { script: keepNotices });
+  const page = await openPage(t);
   await threeTurns(page);
   const all = ['First', 'One.', 'Second', 'Two.', 'Third', 'Three.'];
   await forget(page, 0);
@@ -315,7 +310,7 @@ test('Undo after other conversations were opened: the model sees the messages ag
   skip: skip || !isFull,
 }, async (t) => {
   const options = { viewport: { width: 1280, height: 800 } };
-  const page = await openPage(t, { script: keepNotices, options });
+  const page = await openPage(t, { options });
   const open = async (/** @type {string} */ name, /** @type {string} */ text) => {
     await page.getByRole('link', { name, exact: true }).click();
     await page.locator('.message .body', { hasText: text }).waitFor();

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { PATIENCE_MS } from './browsers.mjs';
+import { keepNotices } from './chat_steps.mjs';
 import { root } from './locate.mjs';
 import { untilTrue } from './package.mjs';
 
@@ -56,6 +57,7 @@ export async function openReal(browser, url, { script = '', options = {}, proble
   context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   page.on('pageerror', (error) => problems.push(error.message));
+  await page.addInitScript(keepNotices);
   await page.addInitScript(script);
   await page.route(
     (address) => address.pathname.endsWith('/wick-llm/index.js') && address.search === '',

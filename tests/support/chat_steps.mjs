@@ -1,8 +1,14 @@
 // The code that tests of the chat page in Firefox and WebKitGTK run in it: before the page's own
 // scripts, and at the beginning of the tests.
 
+/** A notice stays for a busy machine, on which more than its 20 seconds may pass between two clicks. */
+export const keepNotices = `{
+  const usual = setTimeout;
+  globalThis.setTimeout = (action, ms, ...more) => usual(action, ms === 20_000 ? 600_000 : ms, ...more);
+}`;
+
 /** Errors are the test's. No answer begins before Enter, unless the address has `ahead`, where the settings stay. */
-export const prelude = `
+export const prelude = `${keepNotices}
   Object.assign(globalThis, { wrong: [], persists: 0, isFull: false });
   addEventListener('error', ({ message }) => wrong.push(message));
   addEventListener('unhandledrejection', ({ reason }) => wrong.push(String(reason)));

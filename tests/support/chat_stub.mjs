@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { PATIENCE_MS } from './browsers.mjs';
+import { keepNotices } from './chat_steps.mjs';
 
 /**
  * Instead of the package. For the test: `say`, `call`, `end` and `fail` make answers, `asked`, `bodies`, `counts` and `loaded` tell what the page wanted.
@@ -133,6 +134,7 @@ export async function openStub(context, url, { script = '', isReady = true, prob
   context.setDefaultTimeout(PATIENCE_MS);
   const page = await context.newPage();
   page.on('pageerror', (error) => problems.push(error.message));
+  await page.addInitScript(keepNotices);
   await page.addInitScript(onBattery); // no answer begins before Enter
   await page.addInitScript(script);
   await page.route('**/wick-llm/index.js', (route) =>
