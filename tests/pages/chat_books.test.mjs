@@ -12,7 +12,7 @@ import { bytesOf } from '../support/chat_page.mjs';
 import { chooseRow, lastAnswer, onBattery, watchBars } from '../support/chat_stub.mjs';
 import { isFull } from '../support/level.mjs';
 import { locate, root } from '../support/locate.mjs';
-import { untilTrue } from '../support/package.mjs';
+import { sleep, untilTrue } from '../support/package.mjs';
 import { chooseInMenu, openDeveloper } from '../support/page_menu.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
@@ -302,10 +302,16 @@ test('a reading is paused, and continues after a reload and in another tab witho
 
 test('a pause that comes as a step ends keeps the step', { skip: skip || !isFull }, async (t) => {
   const context = await newContext(t);
-  // the page is busy until the second step has ended, and hears of it after the pause
+  // the page is blocked until the second step has ended, and hears of it after the pause
+  await context.route('**/late', async (route) => {
+    await sleep(12_000);
+    await route.fulfill({ body: '' });
+  });
   const late = `addEventListener('click', ({ target }) => {
     if (target.textContent !== 'Pause') return;
-    for (const end = performance.now() + 6000; performance.now() < end; );
+    const request = new XMLHttpRequest();
+    request.open('GET', 'late', false);
+    request.send();
   }, true);`;
   const page = await openPage(context, `${holdSteps(2)} ${late}`);
   await openShelf(page);
