@@ -83,28 +83,20 @@ static wick_status find_tokens(wick_engine *engine, const wick_chat *chat, wick_
   return wick_chat_tokenize(engine, chat, &request->tokens, &request->token_count, error);
 }
 
-// Makes the session that conversation: what both begin with stays, the rest of the session is
-// dropped, and the request has the tokens that it lacks: at least one, whose logits the reply
-// needs.
-static wick_status follow_session(wick_engine *engine, wick_request *request, wick_error *error) {
-  session *session;
-  if (request->session == 0) return WICK_OK;
-  wick_status status = session_find_idle(&engine->sessions, request->session, &session, error);
-  if (status != WICK_OK) return status;
+// How many tokens the session and the conversation have in common. The request has the ones that
+// the session lacks: at least one, whose logits the reply needs.
+static uint32_t find_common(const session *session, wick_request *request) {
   const int32_t *had = session->tokens, *tokens = request->tokens;
-  size_t same = 0;
+  uint32_t same = 0;
   while (same < session->count && same + 1 < request->token_count && had[same] == tokens[same]) {
     same++;
   }
   const bool is_cut =
       (same < session->count && had[same] < 0) || (same < request->token_count && tokens[same] < 0);
   while (is_cut && same > 0 && tokens[same - 1] < 0) same--;  // an image stays whole
-  if (same < session->count) {
-    status = session_truncate(&engine->sessions, session->id, (uint32_t)same, error);
-  }
   request->tokens += same;
   request->token_count -= same;
-  return status;
+  return same;
 }
 
 // ---- the reply ----
@@ -235,23 +227,47 @@ static wick_status submit(wick_engine *engine, const conversation *made, const m
                        : engine_submit(engine, &made->request, media, &made->wish, id, error);
 }
 
+static wick_status submit_made(wick_engine *engine, conversation *made, const media_list *media,
+                               uint32_t *id, wick_error *error) {
+  wick_status status = submit(engine, made, media, id, error);
+  // Calls that need not come are free where they cannot be constrained.
+  const bool is_of_tools =
+      made->grammar.kind == GRAMMAR_REPLY && made->wish.content == WICK_GRAMMAR_NONE;
+  if (!is_of_tools || !is_refused(status, error->subject)) return status;
+  if (made->is_parallel && is_text(made->choice, AUTO)) {
+    made->request.grammar = NULL;
+    return submit(engine, made, media, id, error);
+  }
+  if (error->subject == WICK_SUBJECT_GRAMMAR) error->subject = WICK_SUBJECT_TOOLS;
+  return status;
+}
+
+// The session drops what is not of the conversation, once the request is accepted.
+static wick_status submit_on_session(wick_engine *engine, conversation *made,
+                                     const media_list *media, uint32_t *id, wick_error *error) {
+  session *session;
+  const wick_status found =
+      session_find_idle(&engine->sessions, made->request.session, &session, error);
+  if (session == NULL) return found;
+  const uint32_t count = session->count, media_count = session->media.count;
+  const uint32_t same = session->count = find_common(session, &made->request);
+  media_list *spans = &session->media;
+  while (spans->count > 0 && spans->places[spans->count - 1].first >= same) spans->count--;
+  const wick_status status = submit_made(engine, made, media, id, error);
+  session->count = count;
+  spans->count = media_count;
+  if (status == WICK_OK) session_cut(&engine->sessions, session, same);
+  return status;
+}
+
 wick_status engine_submit_conversation(wick_engine *engine, const wick_request *request,
                                        const media_list *media, uint32_t *id, wick_error *error) {
   conversation made;
   wick_error refusal = {0};
   wick_status status = make(engine, request, &made, &refusal);
-  if (status == WICK_OK) status = follow_session(engine, &made.request, &refusal);
-  if (status == WICK_OK) status = submit(engine, &made, media, id, &refusal);
-  // Calls that need not come are free where they cannot be constrained.
-  const bool is_of_tools =
-      made.grammar.kind == GRAMMAR_REPLY && made.wish.content == WICK_GRAMMAR_NONE;
-  if (is_of_tools && is_refused(status, refusal.subject)) {
-    if (made.is_parallel && is_text(made.choice, AUTO)) {
-      made.request.grammar = NULL;
-      status = submit(engine, &made, media, id, &refusal);
-    } else if (refusal.subject == WICK_SUBJECT_GRAMMAR) {
-      refusal.subject = WICK_SUBJECT_TOOLS;
-    }
+  if (status == WICK_OK) {
+    status = request->session == 0 ? submit_made(engine, &made, media, id, &refusal)
+                                   : submit_on_session(engine, &made, media, id, &refusal);
   }
   memory_free(&engine->memory, made.text);
   return status == WICK_OK ? WICK_OK : engine_repeat_error(&refusal, error);

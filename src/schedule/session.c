@@ -171,12 +171,16 @@ wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens,
   if (place != NULL && place->first != tokens) {
     return keep_media(session, tokens, error);
   }
+  session_cut(table, session, tokens);
+  return status;
+}
+
+void session_cut(session_table *table, session *session, uint32_t tokens) {
   media_list_cut(table->memory, &session->media, tokens);
   if (tokens < store_tokens(table->store, session->sequence)) {
     store_truncate(table->store, session->sequence, tokens);
   }
   session->count = tokens;
-  return status;
 }
 
 wick_status session_check_range(const session *session, uint32_t first, uint32_t last,

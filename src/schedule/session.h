@@ -51,6 +51,9 @@ wick_status session_create(session_table *table, cache_salt salt, uint32_t *id, 
 wick_status session_fork(session_table *table, uint32_t id, uint32_t *child, wick_error *error);
 // Keeps the first `tokens`. WICK_E_RANGE when there are fewer.
 wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens, wick_error *error);
+// The same for a session that a request has just been submitted for. `tokens` are at most those
+// that it has, and end outside of images and recordings.
+void session_cut(session_table *table, session *session, uint32_t tokens);
 // Drops the tokens [first, last). The tokens after them move down and keep their keys
 // (kv_seq_shift). WICK_E_RANGE. Tokens that the pages lack are read later, without the dropped ones
 // before them. To have them read before the drop, use a request (wick_request.drop_last).

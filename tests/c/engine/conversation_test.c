@@ -291,6 +291,35 @@ static void check_refused(wick_engine *engine, const wick_request *request, wick
   if (!CHECK_EQ_INT(error.subject, subject)) printf("# %s\n", error.message);
 }
 
+TEST(a_refused_conversation_leaves_its_session) {
+  wick_engine *engine = open_engine("{% if 0 %}<tool_call>{% endif %}{{ messages[0].content }}");
+  const wick_conversation hello = conversation_of(HELLO("")), calls = conversation_of(HELLO(TOOLS));
+  wick_conversation other = conversation_of("{\"messages\":[{\"content\":\"hello\"}]}");
+  const wick_grammar bad = {.kind = WICK_GRAMMAR_REGEX, .text = "(", .text_bytes = 1};
+  wick_request request = request_of(&hello);
+  heard out = {.engine = engine};
+  uint32_t session, count;
+  const int32_t *tokens;
+  CHECK_EQ_INT(wick_session_create(engine, &session, NULL), WICK_OK);
+  request.session = session;
+  request.max_tokens = 3;
+  request.ignore_end = true;
+  uint32_t id;
+  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, NULL), WICK_OK);
+  fixture_run(engine, take, &out);
+  request.conversation = &other;
+  request.grammar = &bad;
+  check_refused(engine, &request, WICK_E_ARG, WICK_SUBJECT_GRAMMAR);
+  request.grammar = NULL;
+  request.sampling.temperature = -1;
+  check_refused(engine, &request, WICK_E_ARG, WICK_SUBJECT_TEMPERATURE);
+  request.conversation = &calls;
+  check_refused(engine, &request, WICK_E_ARG, WICK_SUBJECT_TEMPERATURE);
+  CHECK_EQ_INT(wick_session_tokens(engine, session, &tokens, &count, NULL), WICK_OK);
+  CHECK_EQ_UINT(count, 2 + 3);
+  wick_engine_destroy(engine);
+}
+
 TEST(errors_say_what_they_are_about) {
   wick_engine *engine = open_engine(CALLS);
   static const char TWINS[] = HELLO("\"tools\":[{\"name\":\"a\"},{\"name\":\"a\"}],");
