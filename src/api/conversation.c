@@ -23,6 +23,11 @@ static bool is_text(wick_text a, wick_text b) {
   return a.size_bytes == b.size_bytes && memcmp(a.bytes, b.bytes, a.size_bytes) == 0;
 }
 
+static wick_status refuse(wick_subject subject, const char *why, wick_error *error) {
+  fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%s", why);
+  return status_about(WICK_E_ARG, error, subject, 0, 0);
+}
+
 // ---- what is asked ----
 
 static wick_text trimmed(const char *bytes, size_t size_bytes) {
@@ -55,21 +60,29 @@ static wick_text member_of(const wick_chat *chat, wick_text name) {
   return found.bytes != NULL && *found.bytes == 'n' ? (wick_text){0} : found;
 }
 
-static void read_tools(const wick_conversation *asked, conversation *made) {
+static wick_status read_tools(const wick_conversation *asked, conversation *made,
+                              wick_error *error) {
   static const wick_text TOOLS = {"tools", 5}, CHOICE = {"tool_choice", 11},
-                         PARALLEL = {"parallel_tool_calls", 19}, NO = {"false", 5};
+                         PARALLEL = {"parallel_tool_calls", 19};
   const wick_chat *chat = &asked->chat;
   const wick_text tools = member_of(chat, TOOLS);
+  wick_text *choice = &made->choice;
   made->is_parallel = !asked->one_call;
-  made->choice = trimmed(asked->tool_choice, asked->tool_choice_bytes);
-  if (made->choice.bytes == NULL) {
-    made->choice = member_of(chat, CHOICE);
-    made->is_parallel = !is_text(member_of(chat, PARALLEL), NO);
+  *choice = trimmed(asked->tool_choice, asked->tool_choice_bytes);
+  if (choice->size_bytes == 0) {
+    *choice = member_of(chat, CHOICE);
+    const wick_text parallel = member_of(chat, PARALLEL);
+    made->is_parallel = parallel.bytes == NULL || *parallel.bytes != 'f';
   }
-  if (made->choice.bytes == NULL) made->choice = AUTO;
+  if (choice->size_bytes == 0) *choice = AUTO;
   const bool is_empty =
-      tools.bytes != NULL && trimmed(tools.bytes + 1, tools.size_bytes - 1).size_bytes == 1;
-  if (!is_empty && !is_text(made->choice, NO_CALLS)) made->wish.tools = tools;
+      tools.bytes == NULL || trimmed(tools.bytes + 1, tools.size_bytes - 1).size_bytes == 1;
+  if (is_text(*choice, NO_CALLS)) return WICK_OK;
+  if (!is_empty) made->wish.tools = tools;
+  const bool is_valid =
+      is_empty ? is_text(*choice, AUTO) : *choice->bytes == '"' || *choice->bytes == '{';
+  if (is_valid) return WICK_OK;
+  return refuse(WICK_SUBJECT_TOOL_CHOICE, "tool_choice is JSON, and needs tools", error);
 }
 
 // ---- the prompt ----
@@ -203,13 +216,12 @@ static wick_status make(wick_engine *engine, const wick_request *request, conver
     made->request.grammar = NULL;
   }
   if (request->text_bytes != 0) {
-    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a conversation has no other text");
-    return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, 0, 0);
+    return refuse(WICK_SUBJECT_PROMPT, "a conversation has no other text", error);
   }
   wick_status status = STATUS_CHECK_RESERVED("wick_conversation", asked->reserved, error);
   if (status == WICK_OK) status = find_tokens(engine, &asked->chat, &made->request, error);
+  if (status == WICK_OK) status = read_tools(asked, made, error);
   if (status != WICK_OK) return status;
-  read_tools(asked, made);
   return make_reply(engine, asked, made, error);
 }
 
