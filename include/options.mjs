@@ -202,6 +202,67 @@ export const flags = {
 };
 
 /**
+ * Options of an engine that are whole numbers: members of wick_config. `min` and `max` are 0 and 2 ** 32 - 1 by
+ * default; 0 is the default of the engine. The package has `byDefault` where that is another.
+ * @type {Record<string, {js: string, min?: number, max?: number, byDefault?: number, about: string}>}
+ */
+export const engine = {
+  context_tokens: {
+    js: 'contextSize',
+    about: "Tokens of prompt and answer together; by default the model's, at most 4096.",
+  },
+  batch_tokens: {
+    ...{ js: 'batchSize', max: 512 },
+    about: 'Tokens that are computed together while the prompt is read, up to 512; 128 by default.',
+  },
+  kv_tokens_max: {
+    js: 'kvTokens',
+    about:
+      'Limit on the tokens of all requests, sessions and the prefix cache together; four contexts by default. ' +
+      'Requests wait until there is room.',
+  },
+  grammar_bytes_max: {
+    ...{ js: 'grammarMemory', byDefault: 64 * 2 ** 20 },
+    about: 'Limit on the working memory for compiling one grammar, in bytes; 64 MiB by default.',
+  },
+  grammar_steps_max: {
+    ...{ js: 'grammarSteps', byDefault: 30e6 },
+    about: 'Limit on the steps for compiling one grammar; 30 million (about 2 s) by default.',
+  },
+  media_tiles_max: {
+    ...{ js: 'maxTiles', min: 1 },
+    about:
+      'The largest number of pictures that an image is cut into, with its overview. No limit by default.',
+  },
+  media_rows_max: {
+    ...{ js: 'maxImageTokens', min: 1 },
+    about:
+      'The largest number of rows of the context that an image takes. A larger image is made smaller. ' +
+      'No limit by default.',
+  },
+};
+
+/**
+ * Options of an engine that are true or false: members of wick_config, false by default. `not` names the package's
+ * option where that is the opposite, and true by default.
+ * @type {Record<string, {not?: string, about: string}>}
+ */
+export const engineFlags = {
+  directory_only: { about: 'Loads only metadata and tokenizer, for inspect() and tokenize().' },
+  metrics: { about: 'Times the ops of the forward pass, for metrics().' },
+  no_prefix_cache: {
+    not: 'prefixCache',
+    about: 'Caches the beginnings of prompts, so that they are computed once; true by default.',
+  },
+  no_predictor: {
+    not: 'predictor',
+    about:
+      "Uses the file's layer for multi-token prediction, if it has one (Qwen3.5), to propose tokens; true by default. " +
+      'False leaves the layer and its memory out.',
+  },
+};
+
+/**
  * The samplers in their default order: llama.cpp's names, and their letters in wick_sampling.samplers.
  * @type {Record<string, string>}
  */

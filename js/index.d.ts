@@ -113,21 +113,41 @@ export interface EngineSettings {
    * `info().threads` counts the threads that have started.
    */
   threads?: number;
+  // begin of engine options: made of include/options.mjs
   /** Tokens of prompt and answer together; by default the model's, at most 4096. */
-  contextSize?: number;
+  contextSize?: number | null;
   /** Tokens that are computed together while the prompt is read, up to 512; 128 by default. */
-  batchSize?: number;
+  batchSize?: number | null;
+  /**
+   * Limit on the tokens of all requests, sessions and the prefix cache together; four contexts by default. Requests
+   * wait until there is room.
+   */
+  kvTokens?: number | null;
+  /** Limit on the working memory for compiling one grammar, in bytes; 64 MiB by default. */
+  grammarMemory?: number | null;
+  /** Limit on the steps for compiling one grammar; 30 million (about 2 s) by default. */
+  grammarSteps?: number | null;
+  /** The largest number of pictures that an image is cut into, with its overview. No limit by default. */
+  maxTiles?: number | null;
+  /**
+   * The largest number of rows of the context that an image takes. A larger image is made smaller. No limit by
+   * default.
+   */
+  maxImageTokens?: number | null;
+  /** Loads only metadata and tokenizer, for inspect() and tokenize(). */
+  directoryOnly?: boolean;
+  /** Times the ops of the forward pass, for metrics(). */
+  metrics?: boolean;
+  /** Caches the beginnings of prompts, so that they are computed once; true by default. */
+  prefixCache?: boolean;
+  /**
+   * Uses the file's layer for multi-token prediction, if it has one (Qwen3.5), to propose tokens; true by default.
+   * False leaves the layer and its memory out.
+   */
+  predictor?: boolean;
+  // end of engine options
   /** Type of the cached keys and values, or of each; `f16` by default. */
   kvType?: KvType | { k?: KvType; v?: KvType };
-  /**
-   * Limit on the tokens of all requests, sessions and the prefix cache together; four contexts by default.
-   * Requests wait until there is room.
-   */
-  kvTokens?: number;
-  /** Limit on the working memory for compiling one grammar, in bytes; 64 MiB by default. */
-  grammarMemory?: number;
-  /** Limit on the steps for compiling one grammar; 30 million (about 2 s) by default. */
-  grammarSteps?: number;
   /**
    * Limit on running and waiting requests, where each of `n` completions counts; one more is refused at once
    * (QUEUE_FULL). No limit by default.
@@ -148,10 +168,6 @@ export interface EngineSettings {
    * PPM images are read everywhere.
    */
   decodeImage?: DecodeImage | null;
-  /** The largest number of pictures that an image is cut into, with its overview. No limit by default. */
-  maxTiles?: number | null;
-  /** The largest number of rows of the context that an image takes. A larger image is made smaller. No limit by default. */
-  maxImageTokens?: number | null;
   /** Images and audio are prepared and encoded as the published model does, by default, or as llama.cpp does where that differs. */
   mediaLike?: 'published' | 'llama.cpp';
   /**
@@ -160,13 +176,6 @@ export interface EngineSettings {
    * Node a string is the folder of the file. False by default.
    */
   swap?: boolean | string | { folder?: string; always?: boolean };
-  /** Caches the beginnings of prompts, so that they are computed once; true by default. */
-  prefixCache?: boolean;
-  /**
-   * Uses the file's layer for multi-token prediction, if it has one (Qwen3.5), to propose tokens; true by default.
-   * False leaves the layer and its memory out.
-   */
-  predictor?: boolean;
   /**
    * Limit on all memory in bytes; a model that needs more is refused before its weights are fetched. The default and
    * maximum is the limit of WebAssembly's memory: 4 GiB, or 2, 1 or 0.5 GiB if the host reserves no more, less the
@@ -197,10 +206,6 @@ export interface EngineSettings {
    * then; `engine.loadState` can restore one that `engine.saveState` has saved.
    */
   onLead?: () => void;
-  /** Times the ops of the forward pass, for metrics(). */
-  metrics?: boolean;
-  /** Loads only metadata and tokenizer, for inspect() and tokenize(). */
-  directoryOnly?: boolean;
   /**
    * Replaces the file's `tokenizer.ggml.pre` if that is missing, wrong or unknown: `'qwen2'`, `'llama-bpe'`,
    * `'gpt-2'` and the other names of llama.cpp.

@@ -106,23 +106,16 @@ WEB_EXPORT("engine_create") wick_engine *web_engine_create(const web_config *fro
   config.memory_bytes_max =
       (uint64_t)from->memory_bytes_max_high << 32 | from->memory_bytes_max_low;
   config.threads = from->threads;
-  config.context_tokens = from->context_tokens;
-  config.batch_tokens = from->batch_tokens;
+#define TAKE_NUMBER(field) config.field = from->field;
+#define TAKE_ENGINE_FLAG(field) config.field = from->field != 0;
+  WEB_CONFIG_NUMBERS(TAKE_NUMBER)
+  WEB_CONFIG_FLAGS(TAKE_ENGINE_FLAG)
   config.k_type = (wick_kv_type)from->k_type;
   config.v_type = (wick_kv_type)from->v_type;
-  config.directory_only = from->directory_only != 0;
-  config.metrics = from->metrics != 0;
   config.timer_grain_us = from->timer_grain_us;
   config.choose_threads = from->choose_threads != 0;
-  config.kv_tokens_max = from->kv_tokens_max;
   config.requests_max = WEB_REQUESTS_MAX;
-  config.grammar_bytes_max = from->grammar_bytes_max;
-  config.grammar_steps_max = from->grammar_steps_max;
-  config.media_tiles_max = from->media_tiles_max;
-  config.media_rows_max = from->media_rows_max;
   config.media_like_llama_cpp = from->media_like_llama_cpp != 0;
-  config.no_prefix_cache = from->no_prefix_cache != 0;
-  config.no_predictor = from->no_predictor != 0;
   if (from->swap != 0) config.swap = from->swap == 1 ? &SWAP_WHERE_IT_PAYS : &SWAP_ALWAYS;
   config.tables = (wick_tables)from->tables;
   config.tables_reader = &TABLES_READER;

@@ -16,50 +16,50 @@
 typedef struct web_config {
   uint32_t memory_bytes_max_low;
   uint32_t memory_bytes_max_high;
-  uint32_t threads;
   uint32_t context_tokens;
   uint32_t batch_tokens;
-  uint32_t k_type;
-  uint32_t v_type;
-  uint32_t directory_only;
-  uint32_t metrics;
-  uint32_t timer_grain_us;
-  uint32_t choose_threads;
   uint32_t kv_tokens_max;
-  uint32_t no_prefix_cache;
-  uint32_t no_predictor;
-  uint32_t swap;
-  uintptr_t pre_tokenizer;
-  uint32_t pre_tokenizer_bytes;
-  uint32_t tables;
   uint32_t grammar_bytes_max;
   uint32_t grammar_steps_max;
   uint32_t media_tiles_max;
   uint32_t media_rows_max;
+  uint32_t directory_only;
+  uint32_t metrics;
+  uint32_t no_prefix_cache;
+  uint32_t no_predictor;
+  uint32_t threads;
+  uint32_t k_type;
+  uint32_t v_type;
+  uint32_t timer_grain_us;
+  uint32_t choose_threads;
+  uint32_t swap;
+  uintptr_t pre_tokenizer;
+  uint32_t pre_tokenizer_bytes;
+  uint32_t tables;
   uint32_t media_like_llama_cpp;
 } web_config;
 _Static_assert(offsetof(web_config, memory_bytes_max_low) == 0 && sizeof(((web_config *)0)->memory_bytes_max_low) == 4, "web_config.memory_bytes_max_low");
 _Static_assert(offsetof(web_config, memory_bytes_max_high) == 4 && sizeof(((web_config *)0)->memory_bytes_max_high) == 4, "web_config.memory_bytes_max_high");
-_Static_assert(offsetof(web_config, threads) == 8 && sizeof(((web_config *)0)->threads) == 4, "web_config.threads");
-_Static_assert(offsetof(web_config, context_tokens) == 12 && sizeof(((web_config *)0)->context_tokens) == 4, "web_config.context_tokens");
-_Static_assert(offsetof(web_config, batch_tokens) == 16 && sizeof(((web_config *)0)->batch_tokens) == 4, "web_config.batch_tokens");
-_Static_assert(offsetof(web_config, k_type) == 20 && sizeof(((web_config *)0)->k_type) == 4, "web_config.k_type");
-_Static_assert(offsetof(web_config, v_type) == 24 && sizeof(((web_config *)0)->v_type) == 4, "web_config.v_type");
-_Static_assert(offsetof(web_config, directory_only) == 28 && sizeof(((web_config *)0)->directory_only) == 4, "web_config.directory_only");
-_Static_assert(offsetof(web_config, metrics) == 32 && sizeof(((web_config *)0)->metrics) == 4, "web_config.metrics");
-_Static_assert(offsetof(web_config, timer_grain_us) == 36 && sizeof(((web_config *)0)->timer_grain_us) == 4, "web_config.timer_grain_us");
-_Static_assert(offsetof(web_config, choose_threads) == 40 && sizeof(((web_config *)0)->choose_threads) == 4, "web_config.choose_threads");
-_Static_assert(offsetof(web_config, kv_tokens_max) == 44 && sizeof(((web_config *)0)->kv_tokens_max) == 4, "web_config.kv_tokens_max");
-_Static_assert(offsetof(web_config, no_prefix_cache) == 48 && sizeof(((web_config *)0)->no_prefix_cache) == 4, "web_config.no_prefix_cache");
-_Static_assert(offsetof(web_config, no_predictor) == 52 && sizeof(((web_config *)0)->no_predictor) == 4, "web_config.no_predictor");
-_Static_assert(offsetof(web_config, swap) == 56 && sizeof(((web_config *)0)->swap) == 4, "web_config.swap");
-_Static_assert(offsetof(web_config, pre_tokenizer) == WEB_WIDTH(60, 64) && sizeof(((web_config *)0)->pre_tokenizer) == WEB_WIDTH(4, 8), "web_config.pre_tokenizer");
-_Static_assert(offsetof(web_config, pre_tokenizer_bytes) == WEB_WIDTH(64, 72) && sizeof(((web_config *)0)->pre_tokenizer_bytes) == 4, "web_config.pre_tokenizer_bytes");
-_Static_assert(offsetof(web_config, tables) == WEB_WIDTH(68, 76) && sizeof(((web_config *)0)->tables) == 4, "web_config.tables");
-_Static_assert(offsetof(web_config, grammar_bytes_max) == WEB_WIDTH(72, 80) && sizeof(((web_config *)0)->grammar_bytes_max) == 4, "web_config.grammar_bytes_max");
-_Static_assert(offsetof(web_config, grammar_steps_max) == WEB_WIDTH(76, 84) && sizeof(((web_config *)0)->grammar_steps_max) == 4, "web_config.grammar_steps_max");
-_Static_assert(offsetof(web_config, media_tiles_max) == WEB_WIDTH(80, 88) && sizeof(((web_config *)0)->media_tiles_max) == 4, "web_config.media_tiles_max");
-_Static_assert(offsetof(web_config, media_rows_max) == WEB_WIDTH(84, 92) && sizeof(((web_config *)0)->media_rows_max) == 4, "web_config.media_rows_max");
+_Static_assert(offsetof(web_config, context_tokens) == 8 && sizeof(((web_config *)0)->context_tokens) == 4, "web_config.context_tokens");
+_Static_assert(offsetof(web_config, batch_tokens) == 12 && sizeof(((web_config *)0)->batch_tokens) == 4, "web_config.batch_tokens");
+_Static_assert(offsetof(web_config, kv_tokens_max) == 16 && sizeof(((web_config *)0)->kv_tokens_max) == 4, "web_config.kv_tokens_max");
+_Static_assert(offsetof(web_config, grammar_bytes_max) == 20 && sizeof(((web_config *)0)->grammar_bytes_max) == 4, "web_config.grammar_bytes_max");
+_Static_assert(offsetof(web_config, grammar_steps_max) == 24 && sizeof(((web_config *)0)->grammar_steps_max) == 4, "web_config.grammar_steps_max");
+_Static_assert(offsetof(web_config, media_tiles_max) == 28 && sizeof(((web_config *)0)->media_tiles_max) == 4, "web_config.media_tiles_max");
+_Static_assert(offsetof(web_config, media_rows_max) == 32 && sizeof(((web_config *)0)->media_rows_max) == 4, "web_config.media_rows_max");
+_Static_assert(offsetof(web_config, directory_only) == 36 && sizeof(((web_config *)0)->directory_only) == 4, "web_config.directory_only");
+_Static_assert(offsetof(web_config, metrics) == 40 && sizeof(((web_config *)0)->metrics) == 4, "web_config.metrics");
+_Static_assert(offsetof(web_config, no_prefix_cache) == 44 && sizeof(((web_config *)0)->no_prefix_cache) == 4, "web_config.no_prefix_cache");
+_Static_assert(offsetof(web_config, no_predictor) == 48 && sizeof(((web_config *)0)->no_predictor) == 4, "web_config.no_predictor");
+_Static_assert(offsetof(web_config, threads) == 52 && sizeof(((web_config *)0)->threads) == 4, "web_config.threads");
+_Static_assert(offsetof(web_config, k_type) == 56 && sizeof(((web_config *)0)->k_type) == 4, "web_config.k_type");
+_Static_assert(offsetof(web_config, v_type) == 60 && sizeof(((web_config *)0)->v_type) == 4, "web_config.v_type");
+_Static_assert(offsetof(web_config, timer_grain_us) == 64 && sizeof(((web_config *)0)->timer_grain_us) == 4, "web_config.timer_grain_us");
+_Static_assert(offsetof(web_config, choose_threads) == 68 && sizeof(((web_config *)0)->choose_threads) == 4, "web_config.choose_threads");
+_Static_assert(offsetof(web_config, swap) == 72 && sizeof(((web_config *)0)->swap) == 4, "web_config.swap");
+_Static_assert(offsetof(web_config, pre_tokenizer) == WEB_WIDTH(76, 80) && sizeof(((web_config *)0)->pre_tokenizer) == WEB_WIDTH(4, 8), "web_config.pre_tokenizer");
+_Static_assert(offsetof(web_config, pre_tokenizer_bytes) == WEB_WIDTH(80, 88) && sizeof(((web_config *)0)->pre_tokenizer_bytes) == 4, "web_config.pre_tokenizer_bytes");
+_Static_assert(offsetof(web_config, tables) == WEB_WIDTH(84, 92) && sizeof(((web_config *)0)->tables) == 4, "web_config.tables");
 _Static_assert(offsetof(web_config, media_like_llama_cpp) == WEB_WIDTH(88, 96) && sizeof(((web_config *)0)->media_like_llama_cpp) == 4, "web_config.media_like_llama_cpp");
 _Static_assert(sizeof(web_config) == WEB_WIDTH(92, 104), "web_config");
 
@@ -289,6 +289,23 @@ _Static_assert(sizeof(wick_error) == 296, "wick_error");
   X(1, healing) \
   X(2, print_special) \
   X(3, sampling.logprobs_after)
+
+// a number of wick_config
+#define WEB_CONFIG_NUMBERS(X) \
+  X(context_tokens) \
+  X(batch_tokens) \
+  X(kv_tokens_max) \
+  X(grammar_bytes_max) \
+  X(grammar_steps_max) \
+  X(media_tiles_max) \
+  X(media_rows_max)
+
+// a member that is true or false
+#define WEB_CONFIG_FLAGS(X) \
+  X(directory_only) \
+  X(metrics) \
+  X(no_prefix_cache) \
+  X(no_predictor)
 
 // Places in `numbers` of web/exports.c
 enum { WEB_COUNTER_BUDGET_BYTES = 0, WEB_COUNTER_BYTES_NOW = 1, WEB_COUNTER_BYTES_PEAK = 2, WEB_COUNTER_CALLS = 3, WEB_COUNTER_BLOCKS_NOW = 4, WEB_COUNTER_THREADS = 5, WEB_COUNTER_THREADS_DECODE = 6, WEB_COUNTER_THREADS_PREFILL = 7, WEB_COUNTER_LIMIT_BYTES = 8 };

@@ -2,7 +2,7 @@
 // numbers with a name. `make layout` makes web/layout.h and js/wasm/layout.js of it; `make check-quick` fails when
 // those are of another list than this one.
 
-import { sampling } from '../include/options.mjs';
+import { engine, engineFlags, sampling } from '../include/options.mjs';
 
 /**
  * Records that JavaScript fills: 32-bit fields in this order; a u64 is two of them, and a bool the first byte of one. A `size`
@@ -15,26 +15,21 @@ export const filled = {
   web_config: {
     memory_bytes_max_low: 'u32',
     memory_bytes_max_high: 'u32',
+    ...Object.fromEntries(
+      Object.keys({ ...engine, ...engineFlags }).map((name) => [
+        name,
+        /** @type {const} */ ('u32'),
+      ]),
+    ),
     threads: 'u32',
-    context_tokens: 'u32',
-    batch_tokens: 'u32',
     k_type: 'u32',
     v_type: 'u32',
-    directory_only: 'u32',
-    metrics: 'u32',
     timer_grain_us: 'u32',
     choose_threads: 'u32',
-    kv_tokens_max: 'u32',
-    no_prefix_cache: 'u32',
-    no_predictor: 'u32',
     swap: 'u32', // 0: never, 1: where it pays, 2: always
     pre_tokenizer: 'size', // a name's address and its bytes
     pre_tokenizer_bytes: 'u32',
     tables: 'u32', // of wick_tables; not WICK_TABLES_INSIDE: the host reads rows
-    grammar_bytes_max: 'u32',
-    grammar_steps_max: 'u32',
-    media_tiles_max: 'u32',
-    media_rows_max: 'u32',
     media_like_llama_cpp: 'u32',
   },
   // for web_request_submit; arrays are an address and a count, text is an address and its bytes

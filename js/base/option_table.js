@@ -61,6 +61,25 @@ export const requestFlags = {
   logprobsAfter: { field: 'post_sampling_probs', cli: '--logprobs-after' },
 };
 
+/** An engine's options that are numbers, in the order of web_config. */
+export const engineNumbers = {
+  contextSize: { byDefault: 0, min: 0, max: 4294967295, whole: true },
+  batchSize: { byDefault: 0, min: 0, max: 512, whole: true },
+  kvTokens: { byDefault: 0, min: 0, max: 4294967295, whole: true },
+  grammarMemory: { byDefault: 67108864, min: 0, max: 4294967295, whole: true },
+  grammarSteps: { byDefault: 30000000, min: 0, max: 4294967295, whole: true },
+  maxTiles: { byDefault: 0, min: 1, max: 4294967295, whole: true },
+  maxImageTokens: { byDefault: 0, min: 1, max: 4294967295, whole: true },
+};
+
+/** An engine's options that are true or false, in the order of web_config: its member of the opposite, or '' for the same. */
+export const engineFlags = {
+  directoryOnly: '',
+  metrics: '',
+  prefixCache: 'noPrefixCache',
+  predictor: 'noPredictor',
+};
+
 /** The defaults of the commands, where they are others: no sampler does anything. */
 export const plainSampling = { temperature: 0, topK: 0, topP: 1, minP: 0 };
 

@@ -2,6 +2,7 @@
 
 import { argumentError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
+import { engineFlags, engineNumbers } from '../base/option_table.js';
 import { BytesSource } from '../bytes/given_sources.js';
 import { createSource } from '../bytes/model_sources.js';
 import { RangeSource } from '../bytes/range_source.js';
@@ -21,8 +22,10 @@ const modelNames = {
   ...{ headers: null, fetch: null, retries: null, stallMs: null },
   ...{ mmproj: null, signal: null, onProgress: null },
 };
-/** @type {Record<Exclude<keyof EdgeOptions, keyof EdgeModel>, null>} */
+/** @type {Record<Exclude<keyof EdgeOptions, keyof EdgeModel>, unknown>} */
 const engineNames = {
+  ...engineNumbers,
+  ...engineFlags,
   ...{
     wasm: null,
     grammarWasm: null,
@@ -30,13 +33,9 @@ const engineNames = {
     mediaWasm: null,
     isolateBytes: null,
     memoryLimit: null,
-    contextSize: null,
-    batchSize: null,
   },
-  ...{ kvType: null, kvTokens: null, queueLimit: null, prefixCache: null, metrics: null },
-  ...{ grammarMemory: null, grammarSteps: null },
-  ...{ decodeImage: null, maxTiles: null, maxImageTokens: null, mediaLike: null },
-  ...{ predictor: null, directoryOnly: null, preTokenizer: null, chatTemplate: null },
+  ...{ kvType: null, queueLimit: null, decodeImage: null, mediaLike: null },
+  ...{ preTokenizer: null, chatTemplate: null },
 };
 const names = /** @type {(keyof EdgeOptions)[]} */ (Object.keys({ ...modelNames, ...engineNames }));
 /** Options of an engine with workers. */

@@ -2,17 +2,11 @@
 
 import { argumentError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
+import { engineFlags, engineNumbers } from '../base/option_table.js';
 import { VERSION } from '../base/version.js';
 import { cacheOf } from './caching_source.js';
 import { downloadOf, draftOf, nameOfBlob } from './model_options.js';
-import {
-  checkCallback,
-  checkCount,
-  checkFlag,
-  checkNumber,
-  shown,
-  U32_MAX,
-} from './option_checks.js';
+import { checkCallback, checkFlag, checkNumber, shown, U32_MAX } from './option_checks.js';
 
 /** @typedef {import('../index.js').EngineOptions} EngineOptions */
 /** @typedef {import('../bytes/model_sources.js').SourceDescription} SourceDescription */
@@ -20,9 +14,11 @@ import {
 /** The options that name the model's source. @type {Record<keyof import('../index.js').ModelSource, null>} */
 const sourceNames = { url: null, file: null, blob: null, bytes: null, stream: null };
 
-/** All options. The type makes sure that none is missing. @type {Record<keyof EngineOptions, null>} */
+/** All options. The type makes sure that none is missing. @type {Record<keyof EngineOptions, unknown>} */
 const engineNames = {
   ...sourceNames,
+  ...engineNumbers,
+  ...engineFlags,
   headers: null,
   fetch: null,
   retries: null,
@@ -33,28 +29,17 @@ const engineNames = {
   signal: null,
   onProgress: null,
   threads: null,
-  contextSize: null,
-  batchSize: null,
   kvType: null,
-  kvTokens: null,
-  grammarMemory: null,
-  grammarSteps: null,
   queueLimit: null,
   draft: null,
   mmproj: null,
   decodeImage: null,
-  maxTiles: null,
-  maxImageTokens: null,
   mediaLike: null,
-  prefixCache: null,
-  predictor: null,
   swap: null,
   memoryLimit: null,
   eager: null,
   shared: null,
   onLead: null,
-  metrics: null,
-  directoryOnly: null,
   preTokenizer: null,
   tables: null,
   chatTemplate: null,
@@ -126,10 +111,27 @@ function swapOf(swap) {
   throw argumentError(`swap.folder must be a path, not ${shown(folder)}`);
 }
 
-/** @param {string} name @param {number | null | undefined} limit @returns {number | undefined} */
-function limitOf(name, limit) {
+/** @param {EngineOptions} options @returns {import('../wasm/engine_records.js').TableConfig} */
+function tableConfigOf(options) {
+  const numbers = Object.entries(engineNumbers).map(([key, { byDefault, ...range }]) => {
+    const name = /** @type {keyof typeof engineNumbers} */ (key);
+    return [
+      name,
+      (options[name] ?? null) === null ? byDefault : checkNumber(name, options[name], range),
+    ];
+  });
+  const flags = Object.entries(engineFlags).map(([key, opposite]) => {
+    const name = /** @type {keyof typeof engineFlags} */ (key);
+    const flag = checkFlag(name, options[name], opposite !== '');
+    return opposite === '' ? [name, flag] : [opposite, !flag];
+  });
+  return Object.fromEntries([...numbers, ...flags]);
+}
+
+/** @param {EngineOptions} options @returns {number | undefined} */
+function queueLimitOf({ queueLimit: limit }) {
   if (limit === undefined || limit === null) return undefined;
-  return checkNumber(name, limit, { min: 1, max: U32_MAX, whole: true });
+  return checkNumber('queueLimit', limit, { min: 1, max: U32_MAX, whole: true });
 }
 
 /** @param {unknown} place @returns {import('../index.js').TablesPlace} */
@@ -147,15 +149,9 @@ function preTokenizerOf(name) {
 }
 
 /** @param {EngineOptions} options */
-function mediaLimitsOf({ maxTiles, maxImageTokens, mediaLike = 'published' }) {
-  if (mediaLike !== 'published' && mediaLike !== 'llama.cpp') {
-    throw argumentError(`mediaLike must be 'published' or 'llama.cpp', not ${shown(mediaLike)}`);
-  }
-  return {
-    maxTiles: limitOf('maxTiles', maxTiles),
-    maxImageTokens: limitOf('maxImageTokens', maxImageTokens),
-    mediaLikeLlamaCpp: mediaLike === 'llama.cpp',
-  };
+function isLikeLlamaCpp({ mediaLike = 'published' }) {
+  if (mediaLike === 'published' || mediaLike === 'llama.cpp') return mediaLike === 'llama.cpp';
+  throw argumentError(`mediaLike must be 'published' or 'llama.cpp', not ${shown(mediaLike)}`);
 }
 
 /** Some models read an image at once. */
@@ -167,28 +163,19 @@ const MEDIA_BATCH = 512;
  * @returns {import('../wasm/engine_records.js').NativeConfig}
  */
 export function configOf(options, threads) {
-  const { contextSize = 0, batchSize = 0, memoryLimit = 0 } = options;
-  const { kvTokens = 0, grammarMemory, grammarSteps } = options;
+  const { memoryLimit = 0 } = options;
+  const config = tableConfigOf(options);
   return {
+    ...config,
     threads,
-    contextSize: checkNumber('contextSize', contextSize, { min: 0, max: U32_MAX, whole: true }),
-    batchSize:
-      checkNumber('batchSize', batchSize, { min: 0, max: 512, whole: true }) ||
-      (options.mmproj ? MEDIA_BATCH : 0),
+    batchSize: config.batchSize || (options.mmproj ? MEDIA_BATCH : 0),
     ...kvTypesOf(options.kvType),
-    kvTokens: checkCount('kvTokens', kvTokens),
-    grammarMemory: grammarMemory && checkCount('grammarMemory', grammarMemory),
-    grammarSteps: grammarSteps && checkCount('grammarSteps', grammarSteps),
-    queueLimit: limitOf('queueLimit', options.queueLimit),
-    noPrefixCache: !checkFlag('prefixCache', options.prefixCache, true),
-    noPredictor: !checkFlag('predictor', options.predictor, true),
-    ...mediaLimitsOf(options),
+    queueLimit: queueLimitOf(options),
+    mediaLikeLlamaCpp: isLikeLlamaCpp(options),
     ...swapOf(options.swap),
     memoryLimit: checkNumber('memoryLimit', memoryLimit, { min: 0, whole: true }),
-    directoryOnly: checkFlag('directoryOnly', options.directoryOnly),
     preTokenizer: preTokenizerOf(options.preTokenizer),
     tables: tablesOf(options.tables),
-    metrics: checkFlag('metrics', options.metrics),
     timerGrainUs: timerGrainUs(),
     chooseThreads: options.threads === undefined,
   };

@@ -1,7 +1,7 @@
 // js/wasm/engine_records.js — an engine's configuration and a request, written into the records that
 // web/exports.c takes.
 
-import { requestFlags, samplingNumbers } from '../base/option_table.js';
+import { engineFlags, engineNumbers, requestFlags, samplingNumbers } from '../base/option_table.js';
 import * as layout from './layout.js';
 
 /** @typedef {import('./heap.js').Passed} Passed */
@@ -24,37 +24,28 @@ export const kvTypes = {
 };
 /** @typedef {keyof typeof kvTypes} KvType */
 
-/** The default limits of compiling a grammar, in bytes and in steps of some 0.05 us. */
-const GRAMMAR_MEMORY = 64 * 2 ** 20;
-const GRAMMAR_STEPS = 30e6;
+/**
+ * The options of the table; those that are left out have their defaults.
+ * @typedef {Partial<Record<keyof typeof engineNumbers, number>> &
+ *   Partial<Record<'directoryOnly' | 'metrics' | 'noPrefixCache' | 'noPredictor', boolean>>} TableConfig
+ */
 
 /**
- * @typedef {object} NativeConfig
+ * @typedef {object} OwnConfig
  * @property {number} threads including the engine's own
- * @property {number} contextSize tokens, 0: the default
- * @property {number} batchSize tokens of a prefill step, 0: the default
  * @property {KvType} kType
  * @property {KvType} vType
- * @property {number} [grammarMemory] bytes that compiling a grammar may take
- * @property {number} [grammarSteps]
- * @property {number} [kvTokens] that all requests, sessions and the prefix cache may hold, 0: the
- *   default
  * @property {number} [queueLimit] most requests that may run and wait; the worker checks it
- * @property {boolean} [noPrefixCache]
- * @property {boolean} [noPredictor] a layer that predicts further tokens is left out
- * @property {number} [maxTiles] of an image
- * @property {number} [maxImageTokens]
  * @property {boolean} [mediaLikeLlamaCpp]
  * @property {number} [swap] pages of preempted requests go to a file: 0 never, 1 where that is
  *   faster, 2 always
  * @property {string} [swapFolder] the folder of that file
  * @property {number} memoryLimit bytes, 0: none
- * @property {boolean} directoryOnly
  * @property {string} [preTokenizer] in place of the file's
  * @property {keyof typeof tablePlaces} [tables] where tables lie whose rows are only looked up; left out: inside
- * @property {boolean} [metrics] whether ops are timed
  * @property {number} [timerGrainUs] resolution of the clock
  * @property {boolean} [chooseThreads] measure how many threads are fastest, and use that number
+ * @typedef {OwnConfig & TableConfig} NativeConfig
  */
 
 /**
@@ -128,23 +119,19 @@ export function configWords(config, passed) {
   const words = new Float64Array(layout.CONFIG_FIELDS);
   words[layout.CONFIG_MEMORY_BYTES_MAX_LOW] = config.memoryLimit % 2 ** 32;
   words[layout.CONFIG_MEMORY_BYTES_MAX_HIGH] = Math.floor(config.memoryLimit / 2 ** 32);
+  const numbers = Object.entries(engineNumbers).map(([name, { byDefault }]) =>
+    Number(config[/** @type {keyof TableConfig} */ (name)] ?? byDefault),
+  );
+  const flags = Object.entries(engineFlags).map(([name, opposite]) =>
+    Number(config[/** @type {keyof TableConfig} */ (opposite || name)] ?? false),
+  );
+  words.set([...numbers, ...flags], layout.CONFIG_CONTEXT_TOKENS);
   words[layout.CONFIG_THREADS] = config.threads;
-  words[layout.CONFIG_CONTEXT_TOKENS] = config.contextSize;
-  words[layout.CONFIG_BATCH_TOKENS] = config.batchSize;
   words[layout.CONFIG_K_TYPE] = kvTypes[config.kType];
   words[layout.CONFIG_V_TYPE] = kvTypes[config.vType];
-  words[layout.CONFIG_DIRECTORY_ONLY] = Number(config.directoryOnly);
-  words[layout.CONFIG_METRICS] = Number(config.metrics ?? false);
   words[layout.CONFIG_TIMER_GRAIN_US] = config.timerGrainUs ?? 0;
   words[layout.CONFIG_CHOOSE_THREADS] = Number(config.chooseThreads ?? false);
-  words[layout.CONFIG_KV_TOKENS_MAX] = config.kvTokens ?? 0;
-  words[layout.CONFIG_NO_PREFIX_CACHE] = Number(config.noPrefixCache ?? false);
-  words[layout.CONFIG_NO_PREDICTOR] = Number(config.noPredictor ?? false);
   words[layout.CONFIG_SWAP] = config.swap ?? 0;
-  words[layout.CONFIG_GRAMMAR_BYTES_MAX] = config.grammarMemory ?? GRAMMAR_MEMORY;
-  words[layout.CONFIG_GRAMMAR_STEPS_MAX] = config.grammarSteps ?? GRAMMAR_STEPS;
-  words[layout.CONFIG_MEDIA_TILES_MAX] = config.maxTiles ?? 0;
-  words[layout.CONFIG_MEDIA_ROWS_MAX] = config.maxImageTokens ?? 0;
   words[layout.CONFIG_MEDIA_LIKE_LLAMA_CPP] = Number(config.mediaLikeLlamaCpp ?? false);
   words[layout.CONFIG_TABLES] = tablePlaces[config.tables ?? 'inside'];
   if (config.preTokenizer) {

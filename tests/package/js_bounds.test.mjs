@@ -154,8 +154,8 @@ describe('of an engine', () => {
       noPredictor: false,
       preTokenizer: undefined,
       ...{ directoryOnly: false, metrics: false, timerGrainUs: 1, chooseThreads: true },
-      ...{ tables: 'auto', grammarMemory: undefined, grammarSteps: undefined },
-      ...{ maxTiles: undefined, maxImageTokens: undefined, mediaLikeLlamaCpp: false },
+      ...{ tables: 'auto', grammarMemory: 64 * 2 ** 20, grammarSteps: 30e6 },
+      ...{ maxTiles: 0, maxImageTokens: 0, mediaLikeLlamaCpp: false },
     });
     assert.equal(config({ threads: 3 }).chooseThreads, false);
   });

@@ -617,7 +617,7 @@ describe('memory', () => {
     const plain = configWords(settings, passed);
     assert.deepEqual(
       [...plain],
-      [7, 2, 2, 3, 4, 1, 3, 1, 1, 6, 1, 5, 1, 1, 2, 0, 0, 2, 8, 30e6, 9, 10, 1],
+      [7, 2, 3, 4, 5, 8, 30e6, 9, 10, 1, 1, 1, 1, 2, 1, 3, 6, 1, 2, 0, 0, 2, 1],
     );
     const named = configWords({ ...settings, preTokenizer: 'qwen2' }, passed);
     assert.equal(named[layout.CONFIG_PRE_TOKENIZER_BYTES], 5);

@@ -5,7 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { constants, filled, own, read, results } from '../../web/layout.mjs';
-import { optionFiles, optionParts, webFlags } from './option_files.mjs';
+import { optionFiles, optionParts, webTables } from './option_files.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 const cTypes = {
@@ -120,7 +120,7 @@ function linesOfC() {
       ...Object.entries(fields).map(([field, place]) => assertField(record, field, ...place)),
       assertSize(record, sizeBytes),
     ]),
-    ...webFlags(),
+    ...webTables(),
     '',
     '// Places in `numbers` of web/exports.c',
     ...Object.entries(results).map(([group, names]) => {

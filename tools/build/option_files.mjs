@@ -3,6 +3,8 @@
 import {
   ABOVE_0,
   aliases,
+  engine,
+  engineFlags,
   FLOAT_MAX,
   fields,
   flags,
@@ -158,13 +160,16 @@ function rangeOfArgument({ type, min, max }) {
   return [`${min}`, `${Math.min(max ?? 0, 2 ** 31 - 1)}`, min < 0 ? 'ARGS_I32' : 'ARGS_U32'];
 }
 
-/** @returns {string[]} a table of web/layout.h */
-export const webFlags = () =>
-  tableOfC(
+/** @returns {string[]} tables of web/layout.h */
+export const webTables = () => [
+  ...tableOfC(
     'WEB_REQUEST_FLAGS',
     'a bit of web_request.flags, and a member of wick_request that is true or false',
     flagRows.map(({ member }, bit) => `${bit}, ${member}`),
-  );
+  ),
+  ...tableOfC('WEB_CONFIG_NUMBERS', 'a number of wick_config', Object.keys(engine)),
+  ...tableOfC('WEB_CONFIG_FLAGS', 'a member that is true or false', Object.keys(engineFlags)),
+];
 
 const flagRows = Object.entries(flags).map(([name, { isSampling, ...flag }]) => ({
   ...{ js: camelOf(name), member: isSampling ? `sampling.${name}` : name, ...flag },
@@ -355,6 +360,20 @@ function optionsInJs() {
     }),
     '};',
     '',
+    "/** An engine's options that are numbers, in the order of web_config. */",
+    'export const engineNumbers = {',
+    ...Object.entries(engine).flatMap(([, { js, min = 0, max = U32_MAX, byDefault = 0 }]) =>
+      property(js, { byDefault, min, max, whole: true }),
+    ),
+    '};',
+    '',
+    "/** An engine's options that are true or false, in the order of web_config: its member of the opposite, or '' for the same. */",
+    'export const engineFlags = {',
+    ...Object.entries(engineFlags).map(([name, { not }]) =>
+      not ? `  ${not}: '${camelOf(name)}',` : `  ${camelOf(name)}: '',`,
+    ),
+    '};',
+    '',
     '/** The defaults of the commands, where they are others: no sampler does anything. */',
     `export const plainSampling = { ${neutral
       .map(([name, option]) => `${jsOf(name, option)}: ${option.off}`)
@@ -467,6 +486,17 @@ const flagFieldTypes = () =>
       `  ${http}?: boolean | null;`,
     ]);
 
+const engineTypes = () => [
+  ...Object.values(engine).flatMap(({ js, about }) => [
+    ...commentOf(about),
+    `  ${js}?: number | null;`,
+  ]),
+  ...Object.entries(engineFlags).flatMap(([name, { not, about }]) => [
+    ...commentOf(about),
+    `  ${not ?? camelOf(name)}?: boolean;`,
+  ]),
+];
+
 const fieldTypes = () =>
   numbers.map(([name, option]) => `  ${httpOf(name, option)}?: ${typeOf(option)} | null;`);
 
@@ -500,6 +530,7 @@ export const optionFiles = () => [
 export const optionParts = () => [
   ['include/wick.h', 'subjects', subjectsInC()],
   ['include/wick.h', 'sampling', samplingInC()],
+  ['js/index.d.ts', 'engine options', engineTypes()],
   ['js/index.d.ts', 'samplers', samplerTypes()],
   ['js/index.d.ts', 'sampling', optionTypes()],
   ['js/index.d.ts', 'fields', fieldTypes()],
