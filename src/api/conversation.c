@@ -137,25 +137,45 @@ static void write_grammar(const conversation *made, const wick_grammar *content,
   json_close(&json, '{');
 }
 
-// The part of the content that is in the prompt: a beginning may close the reasoning first.
-static wick_text begun_content(const reply_format *format, const wick_chat *chat) {
-  const char *close = REPLY_THOUGHTS[format->thought].close;
-  const size_t close_bytes = strlen(close);
-  const wick_text begun = {chat->prefix, chat->prefix_bytes};
-  for (size_t end = begun.size_bytes; close_bytes != 0 && end >= close_bytes; end--) {
-    if (memcmp(begun.bytes + end - close_bytes, close, close_bytes) != 0) continue;
-    while (end < begun.size_bytes && json_is_space((uint8_t)begun.bytes[end])) end++;
-    return (wick_text){begun.bytes + end, begun.size_bytes - end};
+static bool is_mark(wick_text text, size_t at, const char *mark) {
+  const size_t size_bytes = strlen(mark);
+  return size_bytes != 0 && size_bytes <= text.size_bytes - at &&
+         memcmp(text.bytes + at, mark, size_bytes) == 0;
+}
+
+// Returns the part of the content that is in the prompt: a beginning may be reasoning, and close
+// it. Content may speak of reasoning: then it is left out of how the reply begins.
+static wick_text begin_content(reply_wish *wish, const wick_chat *chat) {
+  const reply_thought *thought = &REPLY_THOUGHTS[wish->format.thought];
+  const wick_text all = wish->ending;
+  size_t content = all.size_bytes - chat->prefix_bytes, first = content;
+  const size_t from = content;
+  bool is_open = false, has_closed = false;
+  while (first < all.size_bytes && json_is_space((uint8_t)all.bytes[first])) first++;
+  for (size_t at = 0; at < all.size_bytes; at++) {
+    if (!has_closed && is_mark(all, at, thought->close)) {
+      is_open = false;
+      has_closed = at >= from;
+      if (has_closed) content = at + strlen(thought->close);
+    } else if (is_mark(all, at, thought->open)) {
+      if (!is_open && at > first) {
+        wish->ending.size_bytes = content;
+        break;
+      }
+      is_open = true;
+    }
   }
-  return begun;
+  while (has_closed && content < all.size_bytes && json_is_space((uint8_t)all.bytes[content])) {
+    content++;
+  }
+  return (wick_text){all.bytes + content, all.size_bytes - content};
 }
 
 // The grammar of the reply: of its reasoning, its content and its calls. Required calls follow the
 // prefix.
-static wick_status limit_reply(wick_engine *engine, const wick_chat *chat,
-                               const wick_grammar *content, conversation *made, wick_error *error) {
+static wick_status limit_reply(wick_engine *engine, wick_text begun, const wick_grammar *content,
+                               conversation *made, wick_error *error) {
   const bool may_follow = made->wish.tools.bytes == NULL || is_text(made->choice, AUTO);
-  const wick_text begun = begun_content(&made->wish.format, chat);
   json_room room = {0};
   write_grammar(made, content, &room);
   made->text = memory_alloc(&engine->memory, room.size_bytes);
@@ -180,6 +200,7 @@ static wick_status make_reply(wick_engine *engine, const wick_conversation *aske
   wish->format = engine_reply_format(engine);
   wish->has_parts = true;
   wish->ending = engine->chat.ending;
+  const wick_text begun = begin_content(wish, &asked->chat);
   if (content != NULL) wish->content = content->kind;
   const bool has_reasoning = reply_format_has_reasoning(&wish->format);
   const bool has_tools = wish->tools.bytes != NULL;
@@ -195,7 +216,7 @@ static wick_status make_reply(wick_engine *engine, const wick_conversation *aske
   if (!wish->is_plain) {
     request->print_special = has_tools || reply_format_has_control_marks(&wish->format);
     const bool is_limited = content != NULL || (has_tools && given == NULL);
-    return is_limited ? limit_reply(engine, &asked->chat, content, made, error) : WICK_OK;
+    return is_limited ? limit_reply(engine, begun, content, made, error) : WICK_OK;
   }
   if (content != NULL) {
     made->grammar = *content;

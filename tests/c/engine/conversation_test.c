@@ -253,6 +253,47 @@ TEST(the_prompt_is_the_conversation_with_its_prefix) {
   wick_engine_destroy(engine);
 }
 
+// Marks of reasoning count at the beginning of a reply. Content may speak of them.
+TEST(a_prefix_may_speak_of_reasoning) {
+  static const char PLAIN[] = "{% if 0 %}<tool_call><think>{% endif %}{{ messages[0].content }}|A|";
+  static const struct {
+    const char *source, *prefix, *wanted;
+  } CASES[] = {{PLAIN, "The tag <think> opens", "c: it"},
+               {PLAIN, "The tags <think> and </think>, or <think>", "c: it"},
+               {PLAIN, " <think>Hm", "r:it"},
+               {PLAIN, "<think>Hm</think>Say <think>", "c: it"},
+               {CALLS, "Hm, <think>", "r:it"},
+               {CALLS, "Hm</think>", "c: it"},
+               {CALLS, "Hm</think>Say </think> or <think>", "c: it"}};
+  for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+    wick_engine *engine = open_engine(CASES[i].source);
+    wick_conversation of = conversation_of(HELLO(""));
+    of.chat.prefix = CASES[i].prefix;
+    of.chat.prefix_bytes = strlen(CASES[i].prefix);
+    check_reply(engine, &of, " it", 0, CASES[i].wanted);
+    wick_engine_destroy(engine);
+  }
+}
+
+// A text in the JSON may have the mark.
+TEST(content_begins_after_the_first_end_of_reasoning) {
+  wick_engine *engine = open_engine(CALLS);
+  wick_conversation of = conversation_of(HELLO(""));
+  const wick_grammar schema = {.kind = WICK_GRAMMAR_JSON_SCHEMA,
+                               .text = "{\"enum\":[\"</think>ok\"]}",
+                               .text_bytes = strlen("{\"enum\":[\"</think>ok\"]}")};
+  of.chat.prefix = "Hm</think>\n\"</think>";
+  of.chat.prefix_bytes = strlen(of.chat.prefix);
+  wick_request request = request_of(&of);
+  heard out = {.engine = engine};
+  uint32_t id;
+  request.grammar = &schema;
+  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, NULL), WICK_OK);
+  fixture_run(engine, take, &out);
+  CHECK_EQ_STR(out.text, "c:ok\"");
+  wick_engine_destroy(engine);
+}
+
 TEST(a_session_follows_the_conversation) {
   wick_engine *engine = open_engine("{% for one in messages %}[{{ one.content }}]{% endfor %}");
   wick_error error;
@@ -362,6 +403,51 @@ TEST(errors_say_what_they_are_about) {
   CHECK_EQ_INT(wick_chat_set_template(engine, NULL, 0, NULL), WICK_OK);
   request.text_bytes = 0;
   check_refused(engine, &request, WICK_E_NODATA, WICK_SUBJECT_TEMPLATE);
+  wick_engine_destroy(engine);
+}
+
+enum { CROWD = 9 };
+
+typedef struct crowd {
+  uint32_t ids[CROWD];
+  heard heard[CROWD];
+} crowd;
+
+static void take_of_crowd(void *context, const wick_event *event, const uint8_t *behind) {
+  crowd *of = context;
+  for (uint32_t i = 0; i < CROWD; i++) {
+    if (of->ids[i] == event->request) take(&of->heard[i], event, behind);
+  }
+}
+
+static void submit_sampled(wick_engine *engine, crowd *of, uint32_t i) {
+  static const char *const JSON[] = {HELLO(TOOLS), HELLO(TOOLS "\"tool_choice\":\"required\","),
+                                     HELLO("")};
+  const wick_conversation conversation = conversation_of(JSON[i % 3]);
+  const wick_reasoning reasoning = {.tokens_max = i};
+  wick_request request = request_of(&conversation);
+  request.reasoning = &reasoning;
+  request.sampling.temperature = 1;
+  request.sampling.seed = i;
+  request.max_tokens = 90;
+  of->heard[i].engine = engine;
+  CHECK_EQ_INT(wick_request_submit(engine, &request, &of->ids[i], NULL), WICK_OK);
+}
+
+TEST(conversations_at_once_are_replied_to_as_each_alone) {
+  static crowd alone, together;
+  wick_engine *engine = open_engine(CALLS);
+  for (uint32_t i = 0; i < CROWD; i++) {
+    submit_sampled(engine, &alone, i);
+    fixture_run(engine, take_of_crowd, &alone);
+  }
+  for (uint32_t i = 0; i < CROWD; i++) submit_sampled(engine, &together, i);
+  fixture_run(engine, take_of_crowd, &together);
+  for (uint32_t i = 0; i < CROWD; i++) {
+    CHECK(alone.heard[i].finish != 0 && alone.heard[i].size_bytes > 0);
+    CHECK_EQ_STR(together.heard[i].text, alone.heard[i].text);
+    CHECK_EQ_STR(together.heard[i].plain, alone.heard[i].plain);
+  }
   wick_engine_destroy(engine);
 }
 
