@@ -9,17 +9,20 @@ static char chat_json[1 << 16];  // the conversation
 static size_t chat_bytes;
 static wick_error error;
 
-static void check(wick_status status) {
-  if (status == WICK_OK) return;
-  fprintf(stderr, "%s: %s\n", wick_status_name(status), error.message);
+static void fail(const char *why) {
+  fprintf(stderr, "%s\n", why);
   exit(1);
+}
+
+static void check(wick_status status) {
+  if (status != WICK_OK) fail(error.message);
 }
 
 static void add(const char *text, size_t size_bytes, bool is_json) {
   for (size_t i = 0; i < size_bytes; i++) {
     const unsigned char c = (unsigned char)text[i];
     const bool escapes = !is_json && (c < ' ' || c == '"' || c == '\\');
-    if (chat_bytes + 9 > sizeof chat_json) exit(fputs("the chat is too long\n", stderr) + 1);
+    if (chat_bytes + 9 > sizeof chat_json) fail("the chat is too long");
     chat_bytes += (size_t)snprintf(chat_json + chat_bytes, 7, escapes ? "\\u%04x" : "%c", c);
   }
 }
@@ -48,6 +51,11 @@ static void ask(wick_engine *engine, const char *question) {
     const wick_event *event = NULL;
     while ((event = wick_event_next(events, size_bytes, event)) != NULL) {
       const bool is_content = event->kind == WICK_EVENT_CONTENT;
+      if (event->kind == WICK_EVENT_DONE && event->finish == WICK_FINISH_ERROR) {
+        snprintf(error.message, sizeof error.message, "%.*s", (int)event->text_bytes,
+                 wick_event_text(event));
+        fail(error.message);
+      }
       if (!is_content && event->kind != WICK_EVENT_REASONING) continue;
       fwrite(wick_event_text(event), 1, event->text_bytes, is_content ? stdout : stderr);
       if (is_content) add(wick_event_text(event), event->text_bytes, false);
