@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "grammar/grammar.h"
 #include "reply/forms.h"
+#include "reply/parser.h"
 
 typedef struct conversation {
   wick_request request;  // wick_request_submit's, completed
@@ -82,7 +83,7 @@ static wick_status read_tools(const wick_conversation *asked, conversation *made
   const bool is_valid =
       is_empty ? is_text(*choice, AUTO) : *choice->bytes == '"' || *choice->bytes == '{';
   if (is_valid) return WICK_OK;
-  return refuse(WICK_SUBJECT_TOOL_CHOICE, "tool_choice is JSON, and needs tools", error);
+  return refuse(WICK_SUBJECT_TOOL_CHOICE, "tool_choice needs JSON and tools", error);
 }
 
 // ---- the prompt ----
@@ -137,38 +138,27 @@ static void write_grammar(const conversation *made, const wick_grammar *content,
   json_close(&json, '{');
 }
 
-static bool is_mark(wick_text text, size_t at, const char *mark) {
-  const size_t size_bytes = strlen(mark);
-  return size_bytes != 0 && size_bytes <= text.size_bytes - at &&
-         memcmp(text.bytes + at, mark, size_bytes) == 0;
-}
-
-// Returns the part of the content that is in the prompt: a beginning may be reasoning, and close
-// it. Content may speak of reasoning: then it is left out of how the reply begins.
+// Returns the part of the content that is in the prompt: a beginning may close the reasoning first.
+// Content that speaks of reasoning is left out of how the reply begins.
 static wick_text begin_content(reply_wish *wish, const wick_chat *chat) {
   const reply_thought *thought = &REPLY_THOUGHTS[wish->format.thought];
-  const wick_text all = wish->ending;
-  size_t content = all.size_bytes - chat->prefix_bytes, first = content;
-  const size_t from = content;
-  bool is_open = false, has_closed = false;
-  while (first < all.size_bytes && json_is_space((uint8_t)all.bytes[first])) first++;
-  for (size_t at = 0; at < all.size_bytes; at++) {
-    if (!has_closed && is_mark(all, at, thought->close)) {
-      is_open = false;
-      has_closed = at >= from;
-      if (has_closed) content = at + strlen(thought->close);
-    } else if (is_mark(all, at, thought->open)) {
-      if (!is_open && at > first) {
-        wish->ending.size_bytes = content;
-        break;
-      }
-      is_open = true;
-    }
+  const size_t close_bytes = strlen(thought->close);
+  const char *end = wish->ending.bytes + wish->ending.size_bytes;
+  wick_text begun = {end - chat->prefix_bytes, chat->prefix_bytes};
+  size_t at = close_bytes;
+  while (at <= begun.size_bytes &&
+         memcmp(begun.bytes + at - close_bytes, thought->close, close_bytes) != 0) {
+    at++;
   }
-  while (has_closed && content < all.size_bytes && json_is_space((uint8_t)all.bytes[content])) {
-    content++;
+  const bool is_closed = at <= begun.size_bytes;
+  if (!is_closed) at = 0;
+  const wick_text text = trimmed(begun.bytes + at, begun.size_bytes - at);
+  if (is_closed) begun = (wick_text){text.bytes, (size_t)(end - text.bytes)};
+  const size_t opens_at = is_closed ? 0 : strlen(thought->open);
+  if (parser_find_last(text.bytes, text.size_bytes, thought->open) > opens_at) {
+    wish->ending.size_bytes -= begun.size_bytes;
   }
-  return (wick_text){all.bytes + content, all.size_bytes - content};
+  return begun;
 }
 
 // The grammar of the reply: of its reasoning, its content and its calls. Required calls follow the

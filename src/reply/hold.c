@@ -104,13 +104,8 @@ static uint32_t gap(hold *h, uint32_t from) {
   return hold_put(h, from, PATTERN_SPACE, NULL, NULL, 0);
 }
 
-// The place after the last occurrence of a text in the ending; 0: there is none.
 static size_t last_in_ending(const hold *h, const char *wanted) {
-  const size_t count = strlen(wanted);
-  for (size_t end = h->ending.size_bytes; end >= count && count > 0; end--) {
-    if (memcmp(h->ending.bytes + end - count, wanted, count) == 0) return end;
-  }
-  return 0;
+  return parser_find_last((const char *)h->ending.bytes, h->ending.size_bytes, wanted);
 }
 
 // Reasoning up to its closing mark; the place after it. If nothing need come, the text may end

@@ -375,8 +375,7 @@ static void add_marks(reply_parser *p) {
   marks_add(&p->header, "<|message|>", ROLE_CHANNEL);
 }
 
-// The place after the last occurrence of a string; 0: there is none.
-static size_t find_last(const char *text, size_t size_bytes, const char *wanted) {
+size_t parser_find_last(const char *text, size_t size_bytes, const char *wanted) {
   const size_t count = strlen(wanted);
   for (size_t end = size_bytes; end >= count && count > 0; end--) {
     if (memcmp(text + end - count, wanted, count) == 0) return end;
@@ -396,15 +395,15 @@ static void begin_with_recipient(reply_parser *p) {
 // Where the generation prompt leaves the model.
 static void begin_behind(reply_parser *p, const char *prompt, size_t size_bytes) {
   const reply_thought *thought = &REPLY_THOUGHTS[p->format.thought];
-  const size_t opened = find_last(prompt, size_bytes, thought->open);
-  const size_t closed = find_last(prompt, size_bytes, thought->close);
+  const size_t opened = parser_find_last(prompt, size_bytes, thought->open);
+  const size_t closed = parser_find_last(prompt, size_bytes, thought->close);
   p->is_fresh = true;
   parser_enter_text(p, false);
   if (opened > closed) enter_behind_mark(p, true);
   for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
     const reply_form *form = &REPLY_FORMS[i];
     const size_t open_bytes = strlen(form->open);
-    const size_t end = find_last(prompt, size_bytes, form->open);
+    const size_t end = parser_find_last(prompt, size_bytes, form->open);
     if ((p->format.forms >> i & 1) == 0 || end == 0 || form->open[0] == '\0') continue;
     if (form->arguments == ARGUMENTS_CHANNELS) {
       channels_enter(p, prompt + end - open_bytes, size_bytes - end + open_bytes);

@@ -123,6 +123,8 @@ void parser_put_text(reply_parser *p, const char *text);  // of arguments
 void parser_put_escaped(reply_parser *p, uint8_t byte);
 void parser_show(reply_parser *p);  // emits the collected text
 void parser_fail(reply_parser *p, wick_status status, const char *what);
+// The place after the last occurrence of a string; 0: there is none.
+size_t parser_find_last(const char *text, size_t size_bytes, const char *wanted);
 uint64_t parser_base_bytes(const reply_parser *p);  // the place of `base` in the reply
 // Reads text again, after a mark.
 void parser_enter_text(reply_parser *p, bool is_reasoning);
