@@ -79,11 +79,11 @@ static wick_status read_tools(const wick_conversation *asked, conversation *made
   const bool is_empty =
       tools.bytes == NULL || trimmed(tools.bytes + 1, tools.size_bytes - 1).size_bytes == 1;
   if (is_text(*choice, NO_CALLS)) return WICK_OK;
+  if (is_empty && !is_text(*choice, AUTO)) {
+    return refuse(WICK_SUBJECT_TOOL_CHOICE, "tool_choice needs tools", error);
+  }
   if (!is_empty) made->wish.tools = tools;
-  const bool is_valid =
-      is_empty ? is_text(*choice, AUTO) : *choice->bytes == '"' || *choice->bytes == '{';
-  if (is_valid) return WICK_OK;
-  return refuse(WICK_SUBJECT_TOOL_CHOICE, "tool_choice needs JSON and tools", error);
+  return WICK_OK;
 }
 
 // ---- the prompt ----
