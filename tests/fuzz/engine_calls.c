@@ -105,6 +105,10 @@ static wick_engine *make_engine(input *in, bool is_draft) {
   wick_error error;
   const wick_status status = engine_create(&config, &hooks, &engine, &error);
   REQUIRE((status == WICK_OK) == (engine != NULL));
+  static const char TEMPLATE[] =
+      "{% if 0 %}<tool_call><think>{% endif %}"
+      "{% for one in messages %}{{ one.content }}|{% endfor %}";
+  if (engine != NULL) wick_chat_set_template(engine, TEMPLATE, sizeof TEMPLATE - 1, &error);
   return engine;
 }
 
@@ -176,6 +180,42 @@ static const char *choose_text(fuzz_run *run, input *in, char text[TEXT_MAX], si
   return text;
 }
 
+// Some requests reply to a conversation, which begins with the text.
+static void make_conversation(uint32_t how, wick_request *request, wick_conversation *of,
+                              wick_reasoning *reasoning, wick_grammar *grammar) {
+  static const char *const TALKS[] = {
+      "{\"messages\":[{\"content\":\"the lo\"}]}",
+      "{\"messages\":[{\"content\":\"the lo\"},{\"content\":\"a\"}],\"tools\":[{\"name\":\"get\","
+      "\"parameters\":{\"properties\":{\"a\":{\"type\":\"integer\"}}}}]}",
+      "{\"messages\":[],\"tool_choice\":\"required\",\"tools\":[{\"name\":\"a\"},{\"name\":\"ab\"}]"
+      "}",
+      "{\"messages\":[{\"content\":\"<think>\"}],\"tool_choice\":\"any\",\"tools\":[]}"};
+  const char *json = TALKS[how % 4];
+  *of = (wick_conversation){.chat = {.json = json,
+                                     .json_bytes = strlen(json),
+                                     .prefix = request->text,
+                                     .prefix_bytes = request->text_bytes}};
+  *reasoning = (wick_reasoning){.tokens_max = how % 5};
+  *grammar = (wick_grammar){.kind = WICK_GRAMMAR_REGEX, .text = "[a-z ]+", .text_bytes = 7};
+  request->text_bytes = 0;
+  request->conversation = of;
+  if ((how & 4) != 0) request->reasoning = reasoning;
+  if ((how & 8) != 0) request->grammar = grammar;
+}
+
+// A request that is refused changes nothing.
+static wick_status submit_checked(fuzz_run *run, const wick_request *request, uint32_t *id) {
+  wick_error error;
+  const int32_t *tokens;
+  uint32_t before = 0, after = 0;
+  wick_session_tokens(run->engine, request->session, &tokens, &before, &error);
+  const wick_status status = wick_request_submit(run->engine, request, id, &error);
+  if (status == WICK_OK) return status;
+  wick_session_tokens(run->engine, request->session, &tokens, &after, &error);
+  REQUIRE(before == after);
+  return status;
+}
+
 static void submit(fuzz_run *run, input *in) {
   static const char *const STOPS[] = {"e", "th", "\xef\xbf\xbd"};
   static const size_t STOP_BYTES[] = {1, 2, 3};
@@ -208,6 +248,10 @@ static void submit(fuzz_run *run, input *in) {
       request.drop_last = request.drop_first + more % 11;
     }
   }
+  wick_conversation conversation;
+  wick_reasoning reasoning;
+  wick_grammar grammar;
+  if (how % 13 == 12) make_conversation(more, &request, &conversation, &reasoning, &grammar);
   const wick_adapter_use use = {run->adapter_id, (float)(more % 5) - 1.0f};
   if (run->adapter_id != 0 && (how & 4) != 0) {
     request.adapters = &use;
@@ -216,8 +260,7 @@ static void submit(fuzz_run *run, input *in) {
   const uint32_t count = request.completions == 0 ? 1 : request.completions;
   if (run->request_count + count > REQUESTS_MAX) return;
   uint32_t id;
-  wick_error error;
-  if (wick_request_submit(run->engine, &request, &id, &error) != WICK_OK) return;
+  if (submit_checked(run, &request, &id) != WICK_OK) return;
   for (uint32_t i = 0; i < count; i++) run->ids[run->request_count++] = id + i;
 }
 
