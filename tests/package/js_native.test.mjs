@@ -699,9 +699,10 @@ describe('an engine', () => {
       acts.engine_create = (at) => {
         const words = ints(at, layout.CONFIG_FIELDS);
         const { KV_F16 } = layout;
-        assert.deepEqual(words.slice(0, 7), [0, 0, 3, 1, 2, KV_F16, KV_F16]);
+        assert.deepEqual(words.slice(0, 7), [0, 0, 1, 2, 0, 67108864, 30000000]);
         // by default tables are inside
-        assert.deepEqual(words.slice(7), [...Array(10).fill(0), 1, 67108864, 30000000, 0, 0, 0]);
+        assert.deepEqual(words.slice(7, 16), [...Array(6).fill(0), 3, KV_F16, KV_F16]);
+        assert.deepEqual(words.slice(16), [0, 0, 0, 0, 0, 1, 0]);
         return -64;
       };
       /** @type {any[]} */
