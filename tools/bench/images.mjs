@@ -1,15 +1,15 @@
 // Measures a question about an image until the first token of its answer, in Wick and its peers, alternately: wllama in the
-// same Chromium, native llama.cpp in a separate process.
-//   node tools/bench/images.mjs [--encoders lfm2-vl-450m:f16,lfm2-vl-450m:q8_0] [--text lfm2.5-350m:q4_0] [--threads 1]
-//     [--side 512] [--rounds 5] [--native FOLDER]
-// The encoders are those of `wick-lab mmproj`, the model is as wide as their rows. Each round has another image of random
-// pixels, so that nothing is cached. --native: the package that has llama.cpp with its library of images, which node-llama-cpp
-// is built without:  npm install --prefix .toolchain/bench-images --ignore-scripts --include=optional @fugood/llama.node@1.7.15
-// A peer that is not installed is left out.
+// same Chromium, native llama.cpp and Wick's native program in separate processes. Then the encoders' multiply-adds a second
+// next to those of prefill, natively.
+//   node tools/bench/images.mjs [--encoders smolvlm-256m:f16,smolvlm-256m:q8_0] [--threads 1] [--side 256] [--rounds 3]
+//     [--without wllama]
+// The encoders are those of `wick-lab mmproj`; the text model (text_model.mjs) is small, so that nearly all of the time is
+// the encoder's. Each round has another image of random pixels, so that nothing is cached. tools/setup.sh images installs
+// native llama.cpp; a peer that is not installed is left out.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { launchChromium } from '../../tests/support/browsers.mjs';
 import { root } from '../../tests/support/locate.mjs';
@@ -18,51 +18,111 @@ import { openPage } from './browser_peer.mjs';
 import { environmentLine } from './document.mjs';
 import { describeEnvironment } from './environment.mjs';
 import { makeModel, modelFolder } from './models.mjs';
-import { openNative } from './native_peer.mjs';
+import { nativeImagesVersion, openNativeImages } from './native_images.mjs';
 import { median } from './statistics.mjs';
+import { writeTextModel } from './text_model.mjs';
 import { closeAll, doEach, takeTurns, withinLimit } from './turns.mjs';
+
+/** By the encoder's name: how wide its rows are, and further rows for layers of the text model. */
+const shapes = {
+  'smolvlm-256m': { width: 576, deepstacks: 0 },
+  'lfm2-vl-450m': { width: 1024, deepstacks: 0 },
+  'qwen3-vl-2b': { width: 2048, deepstacks: 3 },
+  'gemma4-e2b': { width: 1536, deepstacks: 0 },
+};
+const types = ['f16', 'q8_0'];
+const allEncoders = Object.keys(shapes).flatMap((shape) => types.map((type) => `${shape}:${type}`));
 
 const { values: options } = parseArgs({
   options: {
-    encoders: { type: 'string', default: 'lfm2-vl-450m:f16,lfm2-vl-450m:q8_0' },
-    text: { type: 'string', default: 'lfm2.5-350m:q4_0' },
+    encoders: { type: 'string', default: allEncoders.join(',') },
     threads: { type: 'string', default: '1' },
-    side: { type: 'string', default: '512' },
-    rounds: { type: 'string', default: '5' },
-    native: {
-      type: 'string',
-      default: '.toolchain/bench-images/node_modules/@fugood/llama.node',
-    },
+    side: { type: 'string', default: '256' },
+    rounds: { type: 'string', default: '3' },
+    without: { type: 'string', default: '' },
   },
 });
 const rounds = Number(options.rounds);
 const threads = Number(options.threads);
 const LIMIT_MS = 600_000;
 const question = 'What is this?';
-const nativeEntry = resolve(root, options.native, 'lib/index.js');
-
-/** @param {string} path @returns {string | undefined} the package's version */
-const versionOf = (path) =>
-  existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).version : undefined;
+const wllamaPackage = resolve(root, 'node_modules/@wllama/wllama/package.json');
 
 /** By name; those without a version are not installed. @type {Record<string, string | undefined>} */
 const peers = {
-  wllama: versionOf(resolve(root, 'node_modules/@wllama/wllama/package.json')),
-  'llama.cpp': versionOf(resolve(root, options.native, 'package.json')),
+  wllama: existsSync(wllamaPackage)
+    ? JSON.parse(readFileSync(wllamaPackage, 'utf8')).version
+    : undefined,
+  'llama.cpp': nativeImagesVersion(),
 };
-const names = ['wick', ...Object.keys(peers).filter((name) => peers[name])];
+const without = options.without.split(',');
+const names = [
+  ...['wick', 'wick native'],
+  ...Object.keys(peers).filter((name) => peers[name] && !without.includes(name)),
+];
 
-/** @param {string} encoder `shape:type` @returns {string} its file's name, in the folder of models */
-function makeEncoder(encoder) {
+/** @param {string} name of a file in the folder of models @param {(path: string) => void} make */
+function makeOnce(name, make) {
   mkdirSync(modelFolder, { recursive: true });
-  const name = `mmproj-${encoder.replace(':', '-')}.gguf`;
   const path = resolve(modelFolder, name);
-  if (!existsSync(path)) {
-    const lab = resolve(root, 'build/native/wick-lab');
-    execFileSync(lab, ['mmproj', ...encoder.split(':'), `${path}.part`]);
-    renameSync(`${path}.part`, path);
-  }
-  return name;
+  if (existsSync(path)) return path;
+  make(`${path}.part`);
+  renameSync(`${path}.part`, path);
+  return path;
+}
+
+const lab = resolve(root, 'build/native/wick-lab');
+
+/**
+ * SmolVLM enlarges images to 2,048 pixels a side, which are 17 pictures of the same cost: two are measured.
+ * @param {string} path of an encoder
+ */
+function makeSmaller(path) {
+  const key = 'clip.vision.preproc_image_size';
+  const file = readFileSync(path);
+  const at = file.indexOf(key);
+  if (at < 0) return;
+  file.writeUInt32LE(512, at + key.length + 4);
+  writeFileSync(path, file);
+}
+
+/** @param {string} shape @param {string} type @returns {string} its path */
+const makeEncoder = (shape, type) =>
+  makeOnce(`images-${shape}-${type}.gguf`, (path) => {
+    execFileSync(lab, ['mmproj', shape, type, path]);
+    makeSmaller(path);
+  });
+
+/** @param {string} shape @returns {string} its path */
+function makeText(shape) {
+  const { width, deepstacks } = shapes[/** @type {keyof typeof shapes} */ (shape)];
+  return makeOnce(`images-text-${width}.gguf`, (path) => writeTextModel(path, width, deepstacks));
+}
+
+/** Wick's native encoder as a side: without a text model. @returns {import('./browser_peer.mjs').Peer} */
+function openLab() {
+  let mmproj = '';
+  return {
+    async call(method, /** @type {any} */ argument) {
+      if (method === 'load') {
+        mmproj = argument.mmproj;
+        return {};
+      }
+      const { gmac_all: all, gmac_per_s: rate } = encodeNatively(mmproj);
+      return { ms: (all / rate) * 1000, promptTokens: '' };
+    },
+    close: async () => {},
+  };
+}
+
+/** @param {string} mmproj @returns {any} what `wick-lab media` measures */
+function encodeNatively(mmproj) {
+  const size = ['--width', options.side, '--height', options.side];
+  return JSON.parse(
+    execFileSync(lab, ['media', mmproj, ...size, '--runs', '1', '--threads', options.threads], {
+      encoding: 'utf8',
+    }),
+  );
 }
 
 /** @param {number} round @returns {string} the name of a PPM file of random pixels */
@@ -79,40 +139,41 @@ function makeImage(round) {
   return name;
 }
 
+/** @param {string} name @param {{browser: import('playwright-core').Browser, url: string}} host */
+async function openSide(name, { browser, url }) {
+  if (name === 'wick native') return openLab();
+  return name === 'llama.cpp'
+    ? openNativeImages()
+    : await openPage(browser, `${url}page.html?peer=${name}`);
+}
+
 /**
  * @param {string} encoder
  * @param {{browser: import('playwright-core').Browser, url: string}} host
  * @returns {Promise<string>} lines of the table
  */
-async function compare(encoder, { browser, url }) {
-  const [mmproj, model] = [
-    makeEncoder(encoder),
-    makeModel(.../** @type {[string, string]} */ (options.text.split(':'))),
-  ];
-  const images = Array.from({ length: rounds + 1 }, (_, round) => makeImage(round));
-  const at = (/** @type {string} */ name) => resolve(modelFolder, name);
-  const load = { context: 1024, threads, url: `/models/${model.name}` };
+async function compare(encoder, host) {
+  const [shape, type] = encoder.split(':');
+  const [mmproj, model] = [makeEncoder(shape, type), makeText(shape)];
+  const images = Array.from({ length: rounds }, (_, round) => makeImage(round));
   /** @type {Record<string, import('./browser_peer.mjs').Peer>} */
   const sides = {};
   /** @type {Record<string, string>} */
   const failures = {};
+  const isPage = (/** @type {string} */ name) => name === 'wick' || name === 'wllama';
   const see = (/** @type {string} */ name, /** @type {number} */ round) => {
-    const image = images[round];
-    const work = { text: question, image: `/models/${image}`, path: at(image) };
-    return withinLimit(sides[name].call('see', work), LIMIT_MS);
+    const path = resolve(modelFolder, images[round]);
+    const place = isPage(name) ? { image: `/models/${images[round]}` } : { path };
+    return withinLimit(sides[name].call('see', { text: question, ...place }), LIMIT_MS);
   };
   try {
     await doEach(names, failures, async (name) => {
-      const isNative = name === 'llama.cpp';
-      const child = resolve(root, 'tools/bench/native_images_child.mjs');
-      sides[name] = isNative
-        ? openNative(child, nativeEntry)
-        : await openPage(browser, `${url}page.html?peer=${name}`);
-      const files = isNative
-        ? { path: model.path, mmproj: at(mmproj) }
-        : { mmproj: `/models/${mmproj}` };
-      await withinLimit(sides[name].call('load', { ...load, ...files }), LIMIT_MS);
-      await see(name, rounds);
+      sides[name] = await openSide(name, host);
+      const files = isPage(name)
+        ? { url: `/models/${basename(model)}`, mmproj: `/models/${basename(mmproj)}` }
+        : { path: model, mmproj };
+      const load = { context: 1024, threads, ...files };
+      await withinLimit(sides[name].call('load', load), LIMIT_MS);
     });
     const samples = await takeTurns(names, failures, {
       ...{ rounds, hasTimeFor: () => true, measure: see },
@@ -135,6 +196,24 @@ function linesOf(encoder, samples, failures) {
       return `| ${encoder} | ${name} | ${cells.join(' | ')} | ${(ms / ours).toFixed(2)} |`;
     })
     .join('\n');
+}
+
+/** Multiply-adds of a token in the matrices of the shape 100mb. */
+const PREFILL_MACS = 13 * (768 * (768 + 2 * 256) + 768 * 768 + 3 * 768 * 2048);
+
+/** @param {string} type @returns {string} a line of the table */
+function compareWithPrefill(type) {
+  const mmproj = makeEncoder('lfm2-vl-450m', type);
+  const { path } = makeModel('100mb', type);
+  const wick = resolve(root, 'build/native/wick');
+  const args = ['bench', path, '-p', '256', '-n', '1', '-r', '1', '--threads', options.threads];
+  const rates = Array.from({ length: rounds }, () => {
+    const bench = execFileSync(wick, [...args, '--format', 'json'], { encoding: 'utf8' });
+    const tokens = JSON.parse(bench).runs[0].prefill_tok_s.median;
+    return [(tokens * PREFILL_MACS) / 1e9, encodeNatively(mmproj).gmac_per_s];
+  });
+  const [prefill, encoder] = [0, 1].map((at) => median(rates.map((one) => one[at])));
+  return `| ${type} | ${encoder.toFixed(1)} | ${prefill.toFixed(1)} | ${(encoder / prefill).toFixed(2)} |`;
 }
 
 const server = await serve({
@@ -161,6 +240,10 @@ try {
   for (const encoder of options.encoders.split(',')) {
     console.log(await compare(encoder, { browser, url: server.url }));
   }
+  console.log(
+    "\n| type | GMAC/s of LFM2-VL-450M's encoder | of prefill | ratio |\n|---|---|---|---|",
+  );
+  for (const type of types) console.log(compareWithPrefill(type));
 } finally {
   await browser.close();
   await server.close();

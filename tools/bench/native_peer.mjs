@@ -16,13 +16,9 @@ export function nativeVersion() {
   return JSON.parse(readFileSync(resolve(folder, 'package.json'), 'utf8')).version;
 }
 
-/**
- * @param {string} [program] of the child process
- * @param {string} [library] the entry of the package that it imports
- * @returns {import('./browser_peer.mjs').Peer}
- */
-export function openNative(program = child, library = entry) {
-  const started = fork(program, [library], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+/** @returns {import('./browser_peer.mjs').Peer} */
+export function openNative() {
+  const started = fork(child, [entry], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
   /** @type {Map<number, {settle: (value: any) => void, fail: (error: Error) => void}>} */
   const waiters = new Map();
   let lastId = 0;
