@@ -4,6 +4,7 @@
 // layout.h.
 #include <string.h>
 
+#include "api/media_strips.h"
 #include "layout.h"
 #include "thread_web.h"
 #include "web_heap.h"
@@ -399,16 +400,21 @@ WEB_EXPORT("media_has") uint32_t web_media_has(wick_engine *engine, uint32_t kin
   return wick_media_has(engine, (wick_media_kind)kind);
 }
 
-// height 0: `width` samples. numbers: the place WEB_MEDIA_ID.
+// height 0: `width` samples, else an image that is fed afterwards. numbers: the place WEB_MEDIA_ID.
 WEB_EXPORT("media_add")
-wick_status web_media_add(wick_engine *engine, const void *content, uint32_t width,
+wick_status web_media_add(wick_engine *engine, const float *samples, uint32_t width,
                           uint32_t height) {
   uint32_t media = 0;
   const wick_status status =
-      height == 0 ? wick_media_add_audio(engine, content, width, &media, &last_error)
-                  : wick_media_add_image(engine, content, width, height, &media, &last_error);
+      height == 0 ? wick_media_add_audio(engine, samples, width, &media, &last_error)
+                  : engine_media_begin_image(engine, width, height, &media, &last_error);
   numbers[WEB_MEDIA_ID] = media;
   return status;
+}
+
+WEB_EXPORT("media_feed")
+wick_status web_media_feed(wick_engine *engine, uint32_t media, const uint8_t *rgb, uint32_t rows) {
+  return engine_media_feed_image(engine, media, rgb, rows, &last_error);
 }
 
 // numbers: the places WEB_MEDIA_*.

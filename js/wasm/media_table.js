@@ -67,14 +67,25 @@ export class MediaTable {
     return kinds.filter((_, index) => this.#engine.run('media_has', index) !== 0);
   }
 
-  /** @param {Medium} medium @returns {number} its number, which it has also when it comes again */
-  add(medium) {
+  /** Its rows are fed afterwards. @param {number} width @param {number} height @returns {number} its number */
+  beginImage(width, height) {
+    this.#engine.check(this.#engine.run('media_add', 0, width, height));
+    return this.#engine.number(MEDIA_ID);
+  }
+
+  /** The next rows of an image. @param {number} media @param {Uint8Array} rgb @param {number} rows */
+  feed(media, rgb, rows) {
+    this.#engine.pass((passed) =>
+      this.#engine.check(this.#engine.run('media_feed', media, passed.bytes(rgb), rows)),
+    );
+  }
+
+  /** @param {Float32Array} samples @returns {number} its number, which it has also when it comes again */
+  addAudio(samples) {
     return this.#engine.pass((passed) => {
-      const isImage = medium.kind === 'image';
-      const { buffer, byteOffset, byteLength } = isImage ? medium.data : medium.samples;
+      const { buffer, byteOffset, byteLength } = samples;
       const bytes = passed.bytes(new Uint8Array(buffer, byteOffset, byteLength));
-      const size = isImage ? [medium.width, medium.height] : [medium.samples.length, 0];
-      this.#engine.check(this.#engine.run('media_add', bytes, ...size));
+      this.#engine.check(this.#engine.run('media_add', bytes, samples.length, 0));
       return this.#engine.number(MEDIA_ID);
     });
   }

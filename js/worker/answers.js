@@ -22,6 +22,7 @@ function promptOf({ chat, media }, input) {
   if (!input.media?.length) return chat().prompt(input);
   const numbers = media.add(input.media);
   try {
+    media.complete(numbers);
     return chat().prompt(input, numbers);
   } finally {
     media.remove(numbers);

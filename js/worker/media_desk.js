@@ -10,6 +10,8 @@ import { checkStart, readNext } from '../bytes/checked_read.js';
 
 /** How long a step of an encoder may take, unless one piece of its work takes longer: messages and requests wait for its end. */
 const STEP_BUDGET_US = 4000;
+/** Bytes of an image that are resized in a step. */
+const STRIP_BYTES = 2 ** 20;
 
 /** The bytes of a file that have arrived, read from any offset: while the encoders are loaded. */
 export class HeldFile {
@@ -105,13 +107,15 @@ async function isPlanned(native) {
 
 export class MediaDesk {
   #native;
+  /** Images whose rows the engine does not have all, by number. @type {Map<number, Extract<Medium, {kind: 'image'}> & {row: number}>} */
+  #unfed = new Map();
 
   /** @param {NativeEngine} native */
   constructor(native) {
     this.#native = native;
   }
 
-  /** @param {Medium[]} media @returns {number[]} their numbers */
+  /** Images are resized in steps. @param {Medium[]} media @returns {number[]} their numbers */
   add(media) {
     if (!this.#native.media.isLoaded) {
       throw new WickError(
@@ -122,12 +126,38 @@ export class MediaDesk {
     /** @type {number[]} */
     const numbers = [];
     try {
-      for (const medium of media) numbers.push(this.#native.media.add(medium));
+      for (const medium of media) numbers.push(this.#addOne(medium));
     } catch (error) {
       this.remove(numbers);
       throw error;
     }
     return numbers;
+  }
+
+  /** @param {Medium} medium @returns {number} */
+  #addOne(medium) {
+    const { media } = this.#native;
+    if (medium.kind === 'audio') return media.addAudio(medium.samples);
+    const number = media.beginImage(medium.width, medium.height);
+    this.#unfed.set(number, { ...medium, row: 0 });
+    return number;
+  }
+
+  /** The next rows of an image. @param {number} number @returns {boolean} whether there were any */
+  #feed(number) {
+    const image = this.#unfed.get(number);
+    if (!image) return false;
+    const { data, width, height, row } = image;
+    const end = Math.min(height, row + Math.ceil(STRIP_BYTES / (3 * width)));
+    this.#native.media.feed(number, data.subarray(3 * width * row, 3 * width * end), end - row);
+    image.row = end;
+    if (end === height) this.#unfed.delete(number);
+    return true;
+  }
+
+  /** Gives the engine all rows: the tokens of a prompt depend on them. @param {number[]} numbers */
+  complete(numbers) {
+    for (const number of numbers) while (this.#feed(number));
   }
 
   /** A prompt that exceeds the context with its media alone is refused before these are encoded. @param {number[]} numbers */
@@ -143,7 +173,10 @@ export class MediaDesk {
 
   /** @param {number[]} numbers */
   remove(numbers) {
-    for (const number of numbers) this.#native.media.remove(number);
+    for (const number of numbers) {
+      this.#unfed.delete(number);
+      this.#native.media.remove(number);
+    }
   }
 
   /**
@@ -154,6 +187,7 @@ export class MediaDesk {
   step(numbers) {
     const { media } = this.#native;
     const next = numbers.find((number) => !media.info(number).isReady);
+    if (next !== undefined && this.#feed(next)) return false;
     return next === undefined || (media.step(next, STEP_BUDGET_US) && next === numbers.at(-1));
   }
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/media_items.h"
+#include "api/media_strips.h"
 #include "base/hash.h"
 
 enum { MEDIA_BYTES_USUAL = 64 << 20 };
@@ -326,7 +327,6 @@ static media_item *plan_item(wick_engine *engine, const content *from, uint64_t 
   }
   item->kind = from->kind;
   item->key = key;
-  item->is_heard = from->kind != MEDIA_AUDIO;
   *status = from->kind == MEDIA_AUDIO
                 ? media_plan_audio(encoder, from->samples, &item->plan, error)
                 : media_plan_image(encoder, from->width, from->height, &item->plan, error);
@@ -390,36 +390,46 @@ static wick_status keep_samples(wick_engine *engine, media_item *item, const con
   return WICK_OK;
 }
 
-static wick_status keep_pixels(wick_engine *engine, media_item *item, const content *from,
-                               wick_error *error) {
-  const size_t size_bytes = (size_t)from->width * from->height * 3;
-  item->pixels = memory_alloc(&engine->memory, size_bytes);
-  if (item->pixels == NULL) return memory_fail(&engine->memory, error, "an image");
-  memcpy(item->pixels, from->rgb, size_bytes);
-  item->width = from->width;
-  item->height = from->height;
-  return WICK_OK;
-}
-
-static wick_status resize(wick_engine *engine, media_item *item, image_view image,
-                          wick_error *error) {
-  return media_prepare(items_of(engine)->encoders[MEDIA_IMAGES], &item->plan, image,
-                       &item->prepared, error);
-}
-
 // An image that is enlarged is resized when it is encoded: many small ones, which a context may
 // have no room for, take no more memory than the caller's.
+static wick_status begin_rows(wick_engine *engine, media_item *item, uint32_t width,
+                              uint32_t height, wick_error *error) {
+  const uint64_t size_bytes = (uint64_t)width * height * 3;
+  item->width = width;
+  item->height = height;
+  if (size_bytes >= item->plan.prepare_bytes) {
+    return media_begin_image(items_of(engine)->encoders[MEDIA_IMAGES], &item->plan, &item->prepared,
+                             error);
+  }
+  item->pixels = memory_alloc(&engine->memory, (size_t)size_bytes);
+  return item->pixels != NULL ? WICK_OK : memory_fail(&engine->memory, error, "an image");
+}
+
+static wick_status take_rows(wick_engine *engine, media_item *item, const uint8_t *rgb,
+                             uint32_t rows, wick_error *error) {
+  const size_t row_bytes = (size_t)item->width * 3;
+  wick_status status = WICK_OK;
+  if (item->pixels != NULL) {
+    memcpy(item->pixels + item->fed * row_bytes, rgb, rows * row_bytes);
+  } else {
+    status = media_feed_image(items_of(engine)->encoders[MEDIA_IMAGES], &item->prepared, rgb,
+                              row_bytes, rows, error);
+  }
+  if (status == WICK_OK) item->fed += rows;
+  return status;
+}
+
 static wick_status prepare(wick_engine *engine, media_item *item, const content *from,
                            wick_error *error) {
-  if (from->rgb == NULL) {  // a recording
-    const wick_status status = keep_samples(engine, item, from, error);
-    if (status != WICK_OK) return status;
-    media_begin_audio(item->samples, &item->prepared);
-    return WICK_OK;
+  wick_status status;
+  if (from->kind == MEDIA_AUDIO) {
+    status = keep_samples(engine, item, from, error);
+    if (status == WICK_OK) media_begin_audio(item->samples, &item->prepared);
+    return status;
   }
-  const uint64_t size_bytes = (uint64_t)from->width * from->height * 3;
-  if (size_bytes < item->plan.prepare_bytes) return keep_pixels(engine, item, from, error);
-  return resize(engine, item, image_whole(from->rgb, from->width, from->height), error);
+  status = begin_rows(engine, item, from->width, from->height, error);
+  if (status != WICK_OK || from->rgb == NULL) return status;
+  return take_rows(engine, item, from->rgb, from->height, error);
 }
 
 static wick_status enter(wick_engine *engine, media_item *item, wick_error *error) {
@@ -433,36 +443,82 @@ static wick_status enter(wick_engine *engine, media_item *item, wick_error *erro
   return WICK_OK;
 }
 
-static wick_status add(wick_engine *engine, const content *from, uint64_t key, uint32_t *media,
-                       wick_error *error) {
-  media_items *items = items_of(engine);
-  media_item *item = NULL;
-  for (uint32_t i = 0; i < items->count && item == NULL; i++) {
+static wick_status add_new(wick_engine *engine, const content *from, uint64_t key, media_item **out,
+                           wick_error *error) {
+  wick_status status;
+  media_item *item = plan_item(engine, from, key, &status, error);
+  *out = item;
+  if (item == NULL) return status;
+  status = prepare(engine, item, from, error);
+  if (status == WICK_OK) status = enter(engine, item, error);
+  if (status != WICK_OK) free_item(engine, item);
+  return status;
+}
+
+static wick_status use(wick_engine *engine, media_item *item, uint32_t *media) {
+  item->users++;
+  item->turn = ++items_of(engine)->turns;
+  *media = item->id;
+  return WICK_OK;
+}
+
+// The item of a content, but for `other`; NULL: there is none.
+static media_item *find_key(const wick_engine *engine, media_kind kind, uint64_t key,
+                            const media_item *other) {
+  const media_items *items = items_of(engine);
+  for (uint32_t i = 0; i < items->count; i++) {
     media_item *held = items->list[i];
-    if (held->kind == from->kind && held->key == key) item = held;
-  }
-  if (item == NULL) {
-    wick_status status;
-    item = plan_item(engine, from, key, &status, error);
-    if (item == NULL) return status;
-    status = prepare(engine, item, from, error);
-    if (status == WICK_OK) status = enter(engine, item, error);
-    if (status != WICK_OK) {
-      free_item(engine, item);
-      return status;
+    if (held != other && held->kind == kind && held->key == key && held->fed == held->height) {
+      return held;
     }
   }
-  item->users++;
-  item->turn = ++items->turns;
-  *media = item->id;
+  return NULL;
+}
+
+static wick_status add(wick_engine *engine, const content *from, uint64_t key, uint32_t *media,
+                       wick_error *error) {
+  media_item *item = find_key(engine, from->kind, key, NULL);
+  const wick_status status = item == NULL ? add_new(engine, from, key, &item, error) : WICK_OK;
+  return status == WICK_OK ? use(engine, item, media) : status;
+}
+
+static wick_status check_image(const wick_engine *engine, uint32_t width, uint32_t height,
+                               wick_error *error) {
+  media_model *encoder;
+  const wick_status status = find_encoder(engine, MEDIA_IMAGES, &encoder, error);
+  return status == WICK_OK ? image_check(width, height, error) : status;
+}
+
+wick_status engine_media_begin_image(wick_engine *engine, uint32_t width, uint32_t height,
+                                     uint32_t *media, wick_error *error) {
+  media_item *item;
+  const content from = {.kind = MEDIA_IMAGES, .width = width, .height = height};
+  wick_status status = check_image(engine, width, height, error);
+  if (status == WICK_OK) {
+    status = add_new(engine, &from, media_hash_size(width, height), &item, error);
+  }
+  return status == WICK_OK ? use(engine, item, media) : status;
+}
+
+wick_status engine_media_feed_image(wick_engine *engine, uint32_t media, const uint8_t *rgb,
+                                    uint32_t rows, wick_error *error) {
+  media_item *item = media_item_find(engine, media);
+  if (item == NULL) return unknown(media, error);
+  if (rows > item->height - item->fed) {
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "image: %u rows after row %u of %u",
+                     (unsigned)rows, (unsigned)item->fed, (unsigned)item->height);
+  }
+  const uint64_t key = media_hash_rows(image_whole(rgb, item->width, rows), item->key);
+  const wick_status status = take_rows(engine, item, rgb, rows, error);
+  if (status != WICK_OK) return status;
+  item->key = key;
+  if (item->fed == item->height) media_item_set_key(engine, item, key);
   return WICK_OK;
 }
 
 wick_status wick_media_add_image(wick_engine *engine, const uint8_t *rgb, uint32_t width,
                                  uint32_t height, uint32_t *media, wick_error *error) {
-  media_model *encoder;
-  wick_status status = find_encoder(engine, MEDIA_IMAGES, &encoder, error);
-  if (status == WICK_OK) status = image_check(width, height, error);
+  const wick_status status = check_image(engine, width, height, error);
   if (status != WICK_OK) return status;
   const content from = {.kind = MEDIA_IMAGES, .width = width, .height = height, .rgb = rgb};
   const uint64_t key = media_hash_pixels(image_whole(rgb, width, height));
@@ -507,6 +563,61 @@ static void end_chunk(wick_engine *engine, media_item *item, bool is_done) {
   }
 }
 
+// Resizes some rows of an image that was kept.
+static wick_status resize_kept(wick_engine *engine, media_item *item, wick_error *error) {
+  enum { SLICE_BYTES = 1 << 20 };
+  const media_model *encoder = items_of(engine)->encoders[MEDIA_IMAGES];
+  const size_t row_bytes = (size_t)item->width * 3;
+  const uint32_t left = item->height - item->resized, most = SLICE_BYTES / (uint32_t)row_bytes + 1;
+  const uint32_t rows = left < most ? left : most;
+  wick_status status = WICK_OK;
+  if (item->resized == 0) {
+    status = media_begin_image(encoder, &item->plan, &item->prepared, error);
+  }
+  if (status == WICK_OK) {
+    status = media_feed_image(encoder, &item->prepared, item->pixels + item->resized * row_bytes,
+                              row_bytes, rows, error);
+  }
+  item->resized = status == WICK_OK ? item->resized + rows : 0;
+  if (item->resized < item->height) return status;
+  memory_free(&engine->memory, item->pixels);
+  item->pixels = NULL;
+  return status;
+}
+
+// A slice of what is before the first chunk.
+static wick_status prepare_more(wick_engine *engine, media_item *item, wick_error *error) {
+  const media_model *encoder = items_of(engine)->encoders[item->kind];
+  const media_prepared *prepared = &item->prepared;
+  if (item->kind == MEDIA_AUDIO) {
+    return media_listen(encoder, &item->plan, &item->prepared, &item->is_prepared, error);
+  }
+  if (item->pixels != NULL) return resize_kept(engine, item, error);
+  if (prepared->tiles == NULL && prepared->overview == NULL) {  // memory ran out
+    return memory_fail(&engine->memory, error, "a resized image");
+  }
+  return media_resize(encoder, &item->plan, &item->prepared, &item->is_prepared, error);
+}
+
+// Takes the rows of another item of the same content. An image in parts is known by its last row.
+static void share_rows(wick_engine *engine, media_item *item) {
+  media_item *held = find_key(engine, item->kind, item->key, item);
+  if (item->done != 0 || item->encoding != NULL || held == NULL || !media_item_is_ready(held)) {
+    return;
+  }
+  for (; item->done < item->plan.count; item->done++) {
+    item->spans[item->done] = held->spans[item->done];
+    if (item->spans[item->done] != NULL) item->spans[item->done]->users++;
+  }
+  free_prepared(engine, item);
+  for (uint32_t i = 0; held->users == 0 && i < items_of(engine)->count; i++) {
+    if (items_of(engine)->list[i] == held) {
+      drop_item(engine, i);
+      return;
+    }
+  }
+}
+
 static wick_status step(wick_engine *engine, media_item *item, wick_error *error) {
   bool is_done = false;
   wick_status status = WICK_OK;
@@ -514,17 +625,7 @@ static wick_status step(wick_engine *engine, media_item *item, wick_error *error
     item->done++;
     return WICK_OK;
   }
-  if (item->pixels != NULL) {
-    status = resize(engine, item, image_whole(item->pixels, item->width, item->height), error);
-    if (status != WICK_OK) return status;
-    memory_free(&engine->memory, item->pixels);
-    item->pixels = NULL;
-    return WICK_OK;
-  }
-  if (!item->is_heard) {
-    return media_listen(items_of(engine)->encoders[MEDIA_AUDIO], &item->plan, &item->prepared,
-                        &item->is_heard, error);
-  }
+  if (!item->is_prepared) return prepare_more(engine, item, error);
   if (item->encoding == NULL) status = begin_chunk(engine, item, error);
   if (status == WICK_OK) status = media_encode_step(item->encoding, &is_done, error);
   if (status != WICK_OK || is_done) end_chunk(engine, item, is_done);
@@ -542,12 +643,21 @@ static wick_status check_context(const wick_engine *engine, const media_item *it
   return status_about(WICK_E_FULL, error, WICK_SUBJECT_PROMPT, item->token_count, most);
 }
 
+static wick_status check_begin(wick_engine *engine, media_item *item, wick_error *error) {
+  if (item->fed < item->height) {
+    return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "image: has %u of %u rows",
+                     (unsigned)item->fed, (unsigned)item->height);
+  }
+  share_rows(engine, item);
+  return check_context(engine, item, error);
+}
+
 wick_status wick_media_step(wick_engine *engine, uint32_t media, uint64_t budget_us, bool *is_ready,
                             wick_error *error) {
   media_item *item = media_item_find(engine, media);
   wick_status status = WICK_OK;
   if (item == NULL) return unknown(media, error);
-  if (item->done == 0 && item->encoding == NULL) status = check_context(engine, item, error);
+  if (item->done == 0 && item->encoding == NULL) status = check_begin(engine, item, error);
   const uint64_t begin_us = engine->now_us();
   thread_pool_limit(engine->threads, 0);  // a pass sets its own
   while (status == WICK_OK && !media_item_is_ready(item)) {

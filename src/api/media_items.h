@@ -11,19 +11,20 @@ typedef struct media_item {
   uint32_t id;
   uint32_t users;  // calls of wick_media_add_* without a wick_media_remove
   media_kind kind;
-  uint64_t key;   // hash of the content
+  uint64_t key;   // hash of the content; of an image, of the rows that have been fed
   uint64_t turn;  // of its last use
   media_plan plan;
-  uint8_t *pixels;  // of an image that is not resized yet, [height][width][3]
-  uint32_t width, height;
-  media_prepared prepared;   // until it is encoded
-  float *samples;            // of a recording, until then
-  bool is_heard;             // all facts that its spectra need are known
-  media_encoding *encoding;  // of chunk `done`, or NULL
-  uint32_t done;             // chunks of the plan
-  media_head *heads;         // [plan.count], of the chunks that are rows
-  media_span **spans;        // [plan.count]; NULL until they are encoded
-  int32_t *tokens;           // [token_count], with those of rows
+  uint32_t width, height, fed;  // of an image: pixels, and rows that have been fed
+  uint8_t *pixels;              // of an image that is not resized yet, [height][width][3]
+  uint32_t resized;             // rows of those
+  media_prepared prepared;      // until it is encoded
+  float *samples;               // of a recording, until then
+  bool is_prepared;             // it is resized, or all facts that its spectra need are known
+  media_encoding *encoding;     // of chunk `done`, or NULL
+  uint32_t done;                // chunks of the plan
+  media_head *heads;            // [plan.count], of the chunks that are rows
+  media_span **spans;           // [plan.count]; NULL until they are encoded
+  int32_t *tokens;              // [token_count], with those of rows
   uint32_t token_count;
 } media_item;
 
@@ -49,6 +50,8 @@ media_item *media_item_find(const wick_engine *engine, uint32_t id);  // NULL: u
 // Sets item->heads, tokens and token_count from its plan and key. WICK_E_NOMEM,
 // WICK_E_UNSUPPORTED (a mark that is not in the vocabulary), WICK_E_FULL.
 wick_status media_item_make_tokens(const wick_engine *engine, media_item *item, wick_error *error);
+// Of an item whose content is complete: its tokens of rows are those of the key.
+void media_item_set_key(const wick_engine *engine, media_item *item, uint64_t key);
 // engine_media.find
 wick_status media_items_find_rows(wick_engine *engine, const wick_request *request, media_list *out,
                                   wick_error *error);

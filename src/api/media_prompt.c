@@ -67,6 +67,19 @@ wick_status media_item_make_tokens(const wick_engine *engine, media_item *item, 
   return status;
 }
 
+void media_item_set_key(const wick_engine *engine, media_item *item, uint64_t key) {
+  int32_t *at = item->tokens;
+  item->key = key;
+  for (uint32_t i = 0; i < item->plan.count; i++) {
+    if (item->plan.chunks[i].is_text) continue;
+    item->heads[i] = head_of(engine, item, i);
+    for (uint32_t row = 0; row < item->heads[i].count; row++) {
+      while (*at >= 0) at++;  // of a text
+      *at++ = media_token(&item->heads[i], row);
+    }
+  }
+}
+
 // ---- prompts ----
 
 // Tokens that grow.

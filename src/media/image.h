@@ -35,13 +35,25 @@ static inline image_view image_whole(const uint8_t *rgb, uint32_t width, uint32_
 // WICK_E_ARG unless the picture has pixels and is within the limits.
 wick_status image_check(uint32_t width, uint32_t height, wick_error *error);
 
-// out[height][width][3] = the picture resampled: two passes of 8 bits, the horizontal one first. A
-// size that is right already is copied. WICK_E_NOMEM.
-wick_status image_resample(memory_gate *memory, image_view in, image_filter filter, uint32_t width,
-                           uint32_t height, uint8_t *out, wick_error *error);
-// Bytes of memory that image_fit takes for a picture of a size, and frees.
+// A picture is resampled in passes of 8 bits, the horizontal one first. A size that is right
+// already is copied.
+typedef struct image_fitting image_fitting;
+// Bytes of memory that fitting a picture of a size takes, and frees.
 uint64_t image_fit_bytes(uint32_t width, uint32_t height, const image_frame *frame);
-// out[frame.height][frame.width][3]. WICK_E_NOMEM.
+// Begins to write out[frame.height][frame.width][3], which must live until the end, of a picture of
+// a size. WICK_E_NOMEM.
+wick_status image_fit_begin(memory_gate *memory, uint32_t width, uint32_t height,
+                            const image_frame *frame, uint8_t *out, image_fitting **fitting,
+                            wick_error *error);
+// Resamples the next rows of the picture, at most those that are left. WICK_E_NOMEM.
+wick_status image_fit_feed(image_fitting *fitting, const uint8_t *rgb, size_t stride_bytes,
+                           uint32_t rows, wick_error *error);
+uint32_t image_fit_rows_left(const image_fitting *fitting);
+// Of a picture without rows left, whole rows of about so many multiply-adds. WICK_E_NOMEM.
+wick_status image_fit_step(image_fitting *fitting, uint64_t macs_max, bool *is_done,
+                           wick_error *error);
+void image_fit_end(image_fitting *fitting);  // NULL is fine; cancels what is not done
+// All of that.
 wick_status image_fit(memory_gate *memory, image_view in, const image_frame *frame, uint8_t *out,
                       wick_error *error);
 

@@ -122,13 +122,23 @@ void media_plan_free(memory_gate *memory, media_plan *plan);  // zeros are fine
 
 // Resized pictures of an image.
 typedef struct media_prepared {
-  uint8_t *tiles, *overview;  // NULL: none
-  const float *samples;       // of audio, the caller's
-  double maximum;             // of its spectra
-  uint64_t heard;             // frames of which that is known
+  image_fitting *fittings[2];  // of the pictures that are being resized: tiles, overview
+  uint8_t *tiles, *overview;   // NULL: none
+  const float *samples;        // of audio, the caller's
+  double maximum;              // of its spectra
+  uint64_t heard;              // frames of which that is known
 } media_prepared;
 
-// Resamples an image of the planned size. WICK_E_NOMEM.
+// Begins to resample an image of the planned size, whose rows are then fed, in order. WICK_E_NOMEM,
+// after which *out is empty, as it is after the failures of the next two.
+wick_status media_begin_image(const media_model *model, const media_plan *plan, media_prepared *out,
+                              wick_error *error);
+wick_status media_feed_image(const media_model *model, media_prepared *prepared, const uint8_t *rgb,
+                             size_t stride_bytes, uint32_t rows, wick_error *error);
+// A slice of some milliseconds of what is left after the last row.
+wick_status media_resize(const media_model *model, const media_plan *plan, media_prepared *prepared,
+                         bool *is_done, wick_error *error);
+// All of that. WICK_E_NOMEM.
 wick_status media_prepare(const media_model *model, const media_plan *plan, image_view image,
                           media_prepared *out, wick_error *error);
 void media_prepared_free(memory_gate *memory, media_prepared *prepared);  // zeros are fine
@@ -137,6 +147,9 @@ image_view media_chunk_pixels(const media_plan *plan, const media_prepared *prep
                               uint32_t chunk);
 // The key of an image in a cache, together with media_fingerprint: a hash of its pixels and size.
 uint64_t media_hash_pixels(image_view image);
+// The same of an image in parts: the hash of its size, then of its rows in order.
+uint64_t media_hash_size(uint32_t width, uint32_t height);
+uint64_t media_hash_rows(image_view rows, uint64_t hash);
 
 // ---- audio ----
 

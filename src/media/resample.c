@@ -117,58 +117,88 @@ static void down_row(const axis_weights *axis, image_view in, uint32_t o, int32_
   for (uint32_t x = 0; x < bytes; x++) out[x] = level_of(sums[x]);
 }
 
-static void copy_rows(image_view in, uint8_t *out, size_t stride_bytes) {
-  for (uint32_t y = 0; y < in.height; y++) {
-    memcpy(out + y * stride_bytes, in.rgb + y * in.stride_bytes, (size_t)in.width * 3);
-  }
-}
+// ---- passes ----
 
-static wick_status resample_across(memory_gate *memory, image_view in, image_filter filter,
-                                   uint32_t width, uint8_t *out, wick_error *error) {
+// A pass makes a picture of another one: narrower or wider rows, fewer or more of them, or a copy.
+typedef struct image_pass {
+  uint32_t in_width, in_height, width, height;
+} image_pass;
+
+enum { PASSES_MAX = 4 };
+
+struct image_fitting {
+  memory_gate *memory;
+  image_filter filter;
+  image_pass passes[PASSES_MAX];
+  uint32_t count, pass;   // that is run
+  uint32_t row;           // of the pass, that is next
+  image_view in;          // of the pass, but of the first one
+  uint8_t *owned, *made;  // the picture that it reads, and the one that it makes, if nobody else's
+  uint8_t *last;          // where the last pass writes
+  size_t last_stride_bytes;
   axis_weights axis;
-  if (!make_axis(memory, filter, in.width, width, &axis)) {
-    return memory_fail(memory, error, "an image's filter");
-  }
-  for (uint32_t y = 0; y < in.height; y++) {
-    across_row(&axis, in.rgb + y * in.stride_bytes, width, out + (size_t)y * width * 3);
-  }
-  memory_free(memory, axis.block);
-  return WICK_OK;
+  int32_t *sums;
+};
+
+static bool is_across(const image_pass *pass) { return pass->width != pass->in_width; }
+static bool is_down(const image_pass *pass) { return pass->height != pass->in_height; }
+static uint64_t made_bytes(const image_pass *pass) {
+  return (uint64_t)pass->width * pass->height * 3;
 }
 
-static wick_status resample_down(memory_gate *memory, image_view in, image_filter filter,
-                                 uint32_t height, uint8_t *out, wick_error *error) {
-  axis_weights axis;
-  if (!make_axis(memory, filter, in.height, height, &axis)) {
-    return memory_fail(memory, error, "an image's filter");
+// The passes from one size to another: across first. The first of all makes rows of rows.
+static uint32_t add_passes(image_pass *passes, uint32_t count, uint32_t in_width,
+                           uint32_t in_height, uint32_t width, uint32_t height) {
+  if (count == 0 || in_width != width || in_height == height) {
+    passes[count++] = (image_pass){in_width, in_height, width, in_height};
   }
-  int32_t *sums = memory_alloc_array(memory, (size_t)in.width * 3, sizeof *sums);
-  for (uint32_t o = 0; o < height && sums != NULL; o++) {
-    down_row(&axis, in, o, sums, out + (size_t)o * in.width * 3);
-  }
-  const bool is_done = sums != NULL;
-  memory_free(memory, sums);
-  memory_free(memory, axis.block);
-  return is_done ? WICK_OK : memory_fail(memory, error, "a row of an image");
+  if (in_height != height) passes[count++] = (image_pass){width, in_height, width, height};
+  return count;
 }
 
-wick_status image_resample(memory_gate *memory, image_view in, image_filter filter, uint32_t width,
-                           uint32_t height, uint8_t *out, wick_error *error) {
-  if (in.width == width && in.height == height) {
-    copy_rows(in, out, (size_t)width * 3);
-    return WICK_OK;
+static uint32_t fitted_side(uint32_t side, float scale, uint32_t limit) {
+  const float length = (float)side * scale;
+  uint32_t fitted = (uint32_t)length;
+  if ((float)fitted < length) fitted++;
+  if (fitted > limit) fitted = limit;
+  return fitted == 0 ? 1 : fitted;
+}
+
+static uint32_t plan_passes(const image_frame *frame, uint32_t width, uint32_t height,
+                            image_pass *passes) {
+  uint32_t count = 0, to_width = frame->width, to_height = frame->height;
+  if (frame->via_width != 0) {
+    count = add_passes(passes, 0, width, height, frame->via_width, frame->via_height);
+    width = frame->via_width;
+    height = frame->via_height;
   }
-  if (in.width == width) return resample_down(memory, in, filter, height, out, error);
-  if (in.height == height) return resample_across(memory, in, filter, width, out, error);
-  uint8_t *middle = memory_alloc_wide(memory, (uint64_t)width * in.height * 3);
-  if (middle == NULL) return memory_fail(memory, error, "a resampled image");
-  wick_status status = resample_across(memory, in, filter, width, middle, error);
-  if (status == WICK_OK) {
-    status =
-        resample_down(memory, image_whole(middle, width, in.height), filter, height, out, error);
+  if (frame->keeps_aspect && (width != to_width || height != to_height)) {
+    const float across = (float)to_width / (float)width, down = (float)to_height / (float)height;
+    const float scale = across < down ? across : down;
+    to_width = fitted_side(width, scale, to_width);
+    to_height = fitted_side(height, scale, to_height);
   }
-  memory_free(memory, middle);
-  return status;
+  return add_passes(passes, count, width, height, to_width, to_height);
+}
+
+static uint64_t pass_bytes(const image_pass *pass, image_filter filter) {
+  if (is_across(pass)) return axis_bytes(filter, pass->in_width, pass->width);
+  if (!is_down(pass)) return 0;
+  return axis_bytes(filter, pass->in_height, pass->height) +
+         (uint64_t)pass->width * 3 * sizeof(int32_t);
+}
+
+uint64_t image_fit_bytes(uint32_t width, uint32_t height, const image_frame *frame) {
+  image_pass passes[PASSES_MAX];
+  const uint32_t count = plan_passes(frame, width, height, passes);
+  uint64_t most = 0, read_bytes = 0;
+  for (uint32_t i = 0; i < count; i++) {
+    const uint64_t own_bytes = i + 1 < count ? made_bytes(&passes[i]) : 0;
+    const uint64_t bytes = read_bytes + own_bytes + pass_bytes(&passes[i], frame->filter);
+    if (bytes > most) most = bytes;
+    read_bytes = own_bytes;
+  }
+  return most + sizeof(image_fitting);
 }
 
 wick_status image_check(uint32_t width, uint32_t height, wick_error *error) {
@@ -185,79 +215,132 @@ wick_status image_check(uint32_t width, uint32_t height, wick_error *error) {
   return WICK_OK;
 }
 
-static uint32_t fitted_side(uint32_t side, float scale, uint32_t limit) {
-  const float length = (float)side * scale;
-  uint32_t fitted = (uint32_t)length;
-  if ((float)fitted < length) fitted++;
-  if (fitted > limit) fitted = limit;
-  return fitted == 0 ? 1 : fitted;
+// ---- fitting ----
+
+static void end_pass(image_fitting *fitting) {
+  memory_free(fitting->memory, fitting->axis.block);
+  memory_free(fitting->memory, fitting->sums);
+  memory_free(fitting->memory, fitting->owned);
+  fitting->axis.block = NULL;
+  fitting->sums = NULL;
+  fitting->owned = fitting->made;
+  fitting->made = NULL;
 }
 
-// The picture in its own aspect in the middle of the frame.
-static wick_status fit_padded(memory_gate *memory, image_view in, const image_frame *frame,
-                              uint8_t *out, wick_error *error) {
-  const float across = (float)frame->width / (float)in.width;
-  const float down = (float)frame->height / (float)in.height;
-  const float scale = across < down ? across : down;
-  const uint32_t width = fitted_side(in.width, scale, frame->width);
-  const uint32_t height = fitted_side(in.height, scale, frame->height);
-  uint8_t *inner = memory_alloc_wide(memory, (uint64_t)width * height * 3);
-  if (inner == NULL) return memory_fail(memory, error, "a resampled image");
-  const wick_status status = image_resample(memory, in, frame->filter, width, height, inner, error);
-  if (status == WICK_OK) {
-    const size_t pixels = (size_t)frame->width * frame->height;
-    for (size_t i = 0; i < pixels; i++) memcpy(out + 3 * i, frame->colour, 3);
-    const size_t left = (frame->width - width) / 2, top = (frame->height - height) / 2;
-    copy_rows(image_whole(inner, width, height), out + 3 * (top * frame->width + left),
-              (size_t)frame->width * 3);
+static bool begin_pass(image_fitting *fitting) {
+  const image_pass *pass = &fitting->passes[fitting->pass];
+  memory_gate *memory = fitting->memory;
+  const bool across = is_across(pass), down = is_down(pass);
+  if (fitting->pass + 1 < fitting->count) {
+    fitting->made = memory_alloc_wide(memory, made_bytes(pass));
+    if (fitting->made == NULL) return false;
   }
-  memory_free(memory, inner);
+  if (across && !make_axis(memory, fitting->filter, pass->in_width, pass->width, &fitting->axis)) {
+    return false;
+  }
+  if (!down) return true;
+  fitting->sums = memory_alloc_array(memory, (size_t)pass->width * 3, sizeof *fitting->sums);
+  return fitting->sums != NULL &&
+         make_axis(memory, fitting->filter, pass->in_height, pass->height, &fitting->axis);
+}
+
+// The next row of the pass, of a row `in` or of the picture. *macs counts multiply-adds and copied
+// bytes.
+static wick_status run_row(image_fitting *fitting, const uint8_t *in, uint64_t *macs,
+                           wick_error *error) {
+  const image_pass *pass = &fitting->passes[fitting->pass];
+  const size_t bytes = (size_t)pass->width * 3;
+  if (fitting->row == 0 && !begin_pass(fitting)) {
+    return memory_fail(fitting->memory, error, "a resampled image");
+  }
+  uint8_t *out = fitting->made != NULL ? fitting->made + fitting->row * bytes
+                                       : fitting->last + fitting->row * fitting->last_stride_bytes;
+  if (is_down(pass)) {
+    down_row(&fitting->axis, fitting->in, fitting->row, fitting->sums, out);
+  } else if (is_across(pass)) {
+    across_row(&fitting->axis, in, pass->width, out);
+  } else {
+    memcpy(out, in, bytes);
+  }
+  *macs += bytes * (is_down(pass) || is_across(pass) ? fitting->axis.taps : 1);
+  if (++fitting->row < pass->height) return WICK_OK;
+  if (fitting->made != NULL) fitting->in = image_whole(fitting->made, pass->width, pass->height);
+  end_pass(fitting);
+  fitting->row = 0;
+  fitting->pass++;
+  return WICK_OK;
+}
+
+// The picture in its own aspect is in the middle of the frame.
+static void place_last(image_fitting *fitting, const image_frame *frame, uint8_t *out) {
+  const image_pass *last = &fitting->passes[fitting->count - 1];
+  const size_t left = (frame->width - last->width) / 2, top = (frame->height - last->height) / 2;
+  const size_t pixels = (size_t)frame->width * frame->height;
+  fitting->last = out + 3 * (top * frame->width + left);
+  fitting->last_stride_bytes = (size_t)frame->width * 3;
+  if (last->width == frame->width && last->height == frame->height) return;
+  for (size_t i = 0; i < pixels; i++) memcpy(out + 3 * i, frame->colour, 3);
+}
+
+wick_status image_fit_begin(memory_gate *memory, uint32_t width, uint32_t height,
+                            const image_frame *frame, uint8_t *out, image_fitting **fitting,
+                            wick_error *error) {
+  image_fitting *made = memory_alloc_zeroed(memory, sizeof *made);
+  *fitting = made;
+  if (made == NULL) return memory_fail(memory, error, "a resampled image");
+  made->memory = memory;
+  made->filter = frame->filter;
+  made->count = plan_passes(frame, width, height, made->passes);
+  place_last(made, frame, out);
+  return WICK_OK;
+}
+
+// The row of the picture that a pass makes a row of; NULL: of many.
+static const uint8_t *row_in(const image_fitting *fitting) {
+  if (is_down(&fitting->passes[fitting->pass])) return NULL;
+  return fitting->in.rgb + fitting->row * fitting->in.stride_bytes;
+}
+
+uint32_t image_fit_rows_left(const image_fitting *fitting) {
+  return fitting->pass != 0 ? 0 : fitting->passes[0].height - fitting->row;
+}
+
+wick_status image_fit_feed(image_fitting *fitting, const uint8_t *rgb, size_t stride_bytes,
+                           uint32_t rows, wick_error *error) {
+  uint64_t macs = 0;
+  wick_status status = WICK_OK;
+  for (uint32_t row = 0; row < rows && status == WICK_OK; row++) {
+    status = run_row(fitting, rgb + row * stride_bytes, &macs, error);
+  }
   return status;
 }
 
-static uint64_t larger_of(uint64_t a, uint64_t b) { return a > b ? a : b; }
-
-static uint64_t resample_bytes(const image_frame *frame, uint32_t in_width, uint32_t in_height,
-                               uint32_t width, uint32_t height) {
-  const bool has_both = in_width != width && in_height != height;
-  const uint64_t middle_bytes = has_both ? (uint64_t)width * in_height * 3 : 0;
-  const uint64_t sums_bytes = (uint64_t)width * 3 * sizeof(int32_t);
-  return middle_bytes + larger_of(axis_bytes(frame->filter, in_width, width),
-                                  axis_bytes(frame->filter, in_height, height) + sums_bytes);
+wick_status image_fit_step(image_fitting *fitting, uint64_t macs_max, bool *is_done,
+                           wick_error *error) {
+  uint64_t macs = 0;
+  wick_status status = WICK_OK;
+  while (status == WICK_OK && macs < macs_max && fitting->pass < fitting->count) {
+    status = run_row(fitting, row_in(fitting), &macs, error);
+  }
+  *is_done = fitting->pass == fitting->count;
+  return status;
 }
 
-uint64_t image_fit_bytes(uint32_t width, uint32_t height, const image_frame *frame) {
-  uint64_t via_bytes = 0, bytes = 0;
-  if (frame->via_width != 0) {
-    via_bytes = (uint64_t)frame->via_width * frame->via_height * 3;
-    bytes = resample_bytes(frame, width, height, frame->via_width, frame->via_height);
-    width = frame->via_width;
-    height = frame->via_height;
-  }
-  const uint64_t padded_bytes =
-      frame->keeps_aspect ? (uint64_t)frame->width * frame->height * 3 : 0;
-  const uint64_t last_bytes =
-      padded_bytes + resample_bytes(frame, width, height, frame->width, frame->height);
-  return via_bytes + larger_of(bytes, last_bytes);
+void image_fit_end(image_fitting *fitting) {
+  if (fitting == NULL) return;
+  end_pass(fitting);
+  end_pass(fitting);
+  memory_free(fitting->memory, fitting);
 }
 
 wick_status image_fit(memory_gate *memory, image_view in, const image_frame *frame, uint8_t *out,
                       wick_error *error) {
-  uint8_t *middle = NULL;
-  wick_status status = WICK_OK;
-  if (frame->via_width != 0) {
-    middle = memory_alloc_wide(memory, (uint64_t)frame->via_width * frame->via_height * 3);
-    if (middle == NULL) return memory_fail(memory, error, "a resampled image");
-    status = image_resample(memory, in, frame->filter, frame->via_width, frame->via_height, middle,
-                            error);
-    in = image_whole(middle, frame->via_width, frame->via_height);
-  }
-  const bool is_right = in.width == frame->width && in.height == frame->height;
-  if (status == WICK_OK && frame->keeps_aspect && !is_right) {
-    status = fit_padded(memory, in, frame, out, error);
-  } else if (status == WICK_OK) {
-    status = image_resample(memory, in, frame->filter, frame->width, frame->height, out, error);
-  }
-  memory_free(memory, middle);
+  image_fitting *fitting;
+  bool is_done = false;
+  wick_status status = image_fit_begin(memory, in.width, in.height, frame, out, &fitting, error);
+  if (status == WICK_OK)
+    status = image_fit_feed(fitting, in.rgb, in.stride_bytes, in.height, error);
+  if (status == WICK_OK) status = image_fit_step(fitting, UINT64_MAX, &is_done, error);
+  image_fit_end(fitting);
   return status;
 }

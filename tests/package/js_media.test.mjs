@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { MediaDesk } from '../../js/worker/media_desk.js';
 import { startHub } from '../support/fake_hub.mjs';
 import { locate } from '../support/locate.mjs';
 import { createEngine, dist, hasCode, openEngine, temporaryFolder } from '../support/package.mjs';
@@ -322,6 +323,32 @@ describe('conversations', { skip: shared.skip }, () => {
       { role: 'user', content: [{ type: 'image_url', image_url: { url } }] },
     ]);
     await assert.rejects(asked, /file: has \d+ bytes, limit is 268435455/);
+  });
+
+  test('a large image is resized in strips, between steps of other requests', () => {
+    /** @type {number[]} */
+    const strips = [];
+    const removed = [];
+    const media = {
+      isLoaded: true,
+      beginImage: () => 1,
+      feed: (/** @type {number} */ _, /** @type {Uint8Array} */ { length }) => strips.push(length),
+      info: () => ({ isReady: false }),
+      step: () => true,
+      remove: (/** @type {number} */ number) => removed.push(number),
+    };
+    const desk = new MediaDesk(any({ media }));
+    const image = { kind: 'image', width: 3000, height: 1001, data: new Uint8Array(9000 * 1001) };
+    const numbers = desk.add([any(image)]);
+    assert.deepEqual([numbers, strips], [[1], []]);
+    for (let steps = 1; !desk.step(numbers); steps++) assert.equal(strips.length, steps);
+    assert.ok(Math.max(...strips) < 2 ** 20 + 9000 && strips.length === 9);
+    assert.equal(
+      strips.reduce((a, b) => a + b),
+      9000 * 1001,
+    );
+    desk.remove(desk.add([any(image)]));
+    assert.equal(strips.length, 9, 'one that is left is not resized');
   });
 
   test('a request that is aborted while its image is encoded leaves nothing', async (t) => {

@@ -36,7 +36,7 @@ const outside = [
   ],
   [/^src\/cli\/quantize/, /^(cli|base|quantize)\/|^platform\/platform\.h$/],
   [/^src\/cli\//, /^(cli|bench|base)\/|^platform\/platform\.h$/],
-  [/^web\/exports\.c$/, /^(layout|thread_web|web_heap)\.h$/],
+  [/^web\/exports\.c$/, /^(layout|thread_web|web_heap)\.h$|^api\/media_strips\.h$/],
   // its heap is the one of the web builds
   [/^wasi\//, /^\.\.\/web\/web_heap\.h$|^base\/|^platform\/platform\.h$/],
   [/^library\//, /^base\//],

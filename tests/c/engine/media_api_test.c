@@ -2,6 +2,7 @@
 // and tokens, the cache of encoded items, and what is refused.
 #include <stdio.h>
 
+#include "api/media_strips.h"
 #include "media_rig.h"
 #include "media_vectors.h"
 
@@ -403,6 +404,55 @@ static void check_memory(const vectors *v, uint32_t type) {
     for (uint32_t i = 0; i < asked.count; i++) wick_media_remove(engine, asked.media[i]);
   }
   wick_engine_destroy(engine);
+}
+
+// Adds a black image in strips; returns the slices of its resizing and encoding.
+static uint32_t count_slices(wick_engine *engine, uint32_t side, uint32_t *media) {
+  enum { STRIP = 7 };
+  wick_error error = {0};
+  uint32_t slices = 0;
+  bool is_ready = false;
+  uint8_t *rgb = calloc((size_t)side * STRIP, 3);
+  CHECK_EQ_INT(engine_media_begin_image(engine, side, side, media, &error), WICK_OK);
+  CHECK_EQ_INT(wick_media_step(engine, *media, 0, &is_ready, &error), WICK_E_NODATA);
+  for (uint32_t row = 0; row < side; row += STRIP) {
+    const uint32_t rows = side - row < STRIP ? side - row : STRIP;
+    CHECK_EQ_INT(engine_media_feed_image(engine, *media, rgb, rows, &error), WICK_OK);
+  }
+  CHECK_EQ_INT(engine_media_feed_image(engine, *media, rgb, 1, &error), WICK_E_ARG);
+  free(rgb);
+  while (!is_ready &&
+         CHECK_EQ_INT(wick_media_step(engine, *media, 0, &is_ready, &error), WICK_OK)) {
+    slices++;
+  }
+  return slices;
+}
+
+// A strip and a step are the most that others wait for.
+TEST(a_large_image_is_resized_in_parts_with_the_same_rows) {
+  enum { SIDE = 3000 };
+  first_case first;
+  wick_media_info info = {0};
+  wick_error error = {0};
+  uint32_t small, large, whole;
+  if (check_shared("vectors/vision/manifest.json") == NULL) SKIP("no shared folder");
+  if (!open_first(&first)) return;
+  wick_engine *engine = first.engine;
+  uint8_t *rgb = calloc((size_t)SIDE * SIDE, 3);
+  CHECK_EQ_INT(wick_media_plan_image(engine, SIDE, SIDE, &info, &error), WICK_OK);
+  const uint64_t before = engine->memory.bytes_now;
+  engine->memory.bytes_peak = before;
+  count_slices(engine, 64, &small);
+  count_slices(engine, SIDE, &large);
+  CHECK(engine->memory.bytes_peak - before < (uint64_t)SIDE * SIDE * 3);
+  // content that is held is not encoded again
+  CHECK_EQ_INT(wick_media_add_image(engine, rgb, SIDE, SIDE, &whole, &error), WICK_OK);
+  CHECK_EQ_UINT(whole, large);
+  uint32_t again;
+  CHECK_EQ_UINT(count_slices(engine, SIDE, &again), 1);
+  CHECK(again != large);
+  free(rgb);
+  close_first(&first);
 }
 
 TEST(memory_is_planned_before_weights_are_read) {

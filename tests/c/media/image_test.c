@@ -15,9 +15,9 @@ static void resample_grey(const uint8_t *grey, uint32_t from, uint32_t to, image
   for (uint32_t i = 0; i < from; i++) memset(in_rgb + 3 * i, grey[i], 3);
   memory_init(&memory, 0, platform_alloc, platform_free);
   const image_view in = is_column ? image_whole(in_rgb, 1, from) : image_whole(in_rgb, from, 1);
-  CHECK_EQ_INT(
-      image_resample(&memory, in, filter, is_column ? 1 : to, is_column ? to : 1, out_rgb, &error),
-      WICK_OK);
+  const image_frame frame = {
+      .width = is_column ? 1 : to, .height = is_column ? to : 1, .filter = filter};
+  CHECK_EQ_INT(image_fit(&memory, in, &frame, out_rgb, &error), WICK_OK);
   for (uint32_t i = 0; i < to; i++) {
     CHECK_EQ_UINT(out_rgb[3 * i], out_rgb[3 * i + 1]);
     CHECK_EQ_UINT(out_rgb[3 * i], out_rgb[3 * i + 2]);
@@ -74,6 +74,69 @@ TEST(a_frame_is_filled_around_the_image) {
     const bool is_inside = i >= 4 && i < 12;
     for (uint32_t c = 0; c < 3; c++) CHECK_EQ_UINT(out[3 * i + c], is_inside ? 200 : c + 1);
   }
+}
+
+enum { ACROSS = 37, DOWN = 29, FITTED = 64 };
+
+static const image_frame FRAMES[] = {
+    {.width = 16, .height = 20},
+    {.width = FITTED, .height = FITTED, .filter = IMAGE_LANCZOS},
+    {.width = ACROSS, .height = DOWN},
+    {.width = ACROSS, .height = 7, .filter = IMAGE_BICUBIC},
+    {.width = 11, .height = DOWN},
+    {.width = 24, .height = 40, .keeps_aspect = true, .colour = {4, 5, 6}},
+    {.width = 48, .height = 16, .via_width = 50, .via_height = 12, .filter = IMAGE_LANCZOS},
+    {.width = 20, .height = 20, .via_width = 20, .via_height = 20, .keeps_aspect = true},
+};
+
+// In strips of some rows, and steps of a row.
+static void fit_in_strips(const uint8_t *in, const image_frame *frame, uint32_t strip,
+                          uint8_t *out) {
+  image_fitting *fitting;
+  bool is_done = false;
+  uint32_t steps = 0;
+  const uint64_t planned = image_fit_bytes(ACROSS, DOWN, frame);
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  CHECK_EQ_INT(image_fit_begin(&memory, ACROSS, DOWN, frame, out, &fitting, &error), WICK_OK);
+  for (uint32_t left; (left = image_fit_rows_left(fitting)) != 0;) {
+    const uint8_t *rows = in + (size_t)(DOWN - left) * ACROSS * 3;
+    const uint32_t count = left < strip ? left : strip;
+    CHECK_EQ_INT(image_fit_feed(fitting, rows, (size_t)ACROSS * 3, count, &error), WICK_OK);
+  }
+  for (; !is_done; steps++) {
+    CHECK_EQ_INT(image_fit_step(fitting, 1, &is_done, &error), WICK_OK);
+  }
+  CHECK(steps <= frame->via_height + frame->via_width + 2 * frame->height + 1);
+  CHECK(memory.bytes_peak <= planned + 5 * 128);  // blocks have headers, and are rounded
+  image_fit_end(fitting);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+}
+
+TEST(strips_of_any_height_give_the_same_picture) {
+  uint8_t in[ACROSS * DOWN * 3], whole[FITTED * FITTED * 3], parts[FITTED * FITTED * 3];
+  for (size_t i = 0; i < sizeof in; i++) in[i] = (uint8_t)(i * 2654435761u >> 13);
+  for (size_t i = 0; i < sizeof FRAMES / sizeof *FRAMES; i++) {
+    const size_t bytes = (size_t)FRAMES[i].width * FRAMES[i].height * 3;
+    memory_init(&memory, 0, platform_alloc, platform_free);
+    const image_view image = image_whole(in, ACROSS, DOWN);
+    CHECK_EQ_INT(image_fit(&memory, image, &FRAMES[i], whole, &error), WICK_OK);
+    for (uint32_t strip = 1; strip <= DOWN; strip += 9) {
+      memset(parts, 0, sizeof parts);
+      fit_in_strips(in, &FRAMES[i], strip, parts);
+      CHECK(memcmp(whole, parts, bytes) == 0);
+    }
+  }
+}
+
+TEST(an_image_that_is_left_frees_its_memory) {
+  static const uint8_t in[ACROSS * DOWN * 3];
+  uint8_t out[FITTED * FITTED * 3];
+  image_fitting *fitting;
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  CHECK_EQ_INT(image_fit_begin(&memory, ACROSS, DOWN, &FRAMES[6], out, &fitting, &error), WICK_OK);
+  CHECK_EQ_INT(image_fit_feed(fitting, in, (size_t)ACROSS * 3, 5, &error), WICK_OK);
+  image_fit_end(fitting);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
 TEST(sizes_beyond_the_limits_are_refused) {
