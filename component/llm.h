@@ -73,7 +73,7 @@ void llm_free(abi_list list);
 enum { CODE_EXIT = 0, CODE_YIELD = 1, CODE_WAIT = 2 };
 enum { EVENT_STREAM_READ = 2, EVENT_STREAM_WRITE = 3, EVENT_FUTURE_WRITE = 5 };
 enum { STATUS_BLOCKED = -1 };  // else the state, and how much was copied above it
-enum { STATE_COMPLETED = 0, STATE_BITS = 4, STATE_MASK = 15 };
+enum { STATE_COMPLETED = 0, STATE_DROPPED = 1, STATE_BITS = 4, STATE_MASK = 15 };
 
 ABI_IMPORT("$root", "[waitable-set-new]") abi_handle set_create(void);
 ABI_IMPORT("$root", "[waitable-set-drop]") void set_drop(abi_handle set);
@@ -93,19 +93,30 @@ static inline int32_t llm_wait(abi_handle set) {
   return CODE_WAIT | (int32_t)((uint32_t)set << STATE_BITS);
 }
 
+// The stream of bytes that a file comes in, of any function.
+LLM_IMPORT("[async-lower][stream-read-0]load")
+int32_t file_read(abi_handle stream, void *bytes, size_t size_bytes);
+LLM_IMPORT("[stream-drop-readable-0]load") void file_drop(abi_handle stream);
+
 // ---- images and recordings (llm_media.c) ----
 
+// The media of a conversation, and the conversation with their markers in each form.
+typedef struct llm_media {
+  media_set set;
+  buffer forms[MEDIA_AS_LISTS + 1];
+} llm_media;
+
+void llm_media_free(wick_engine *engine, llm_media *media);  // zeros are fine
 // Adds the media of a conversation to the engine and the set, which stays empty without any. A
 // prompt that they alone make too long is refused. After an error nothing is to be freed.
-wick_status llm_media_take(wick_engine *engine, abi_list conversation, media_set *set,
+wick_status llm_media_take(wick_engine *engine, abi_list conversation, llm_media *media,
                            wick_error *error);
-// Sets the tokens of the request to those of a conversation with the media of the set. `chat` gets
-// the conversation with their markers, which `json` holds.
-wick_status llm_media_tokenize(wick_engine *engine, abi_list conversation, const media_set *set,
-                               buffer *json, wick_chat *chat, wick_request *request,
-                               wick_error *error);
+// Sets the tokens of the request to those of a conversation with media. `chat` gets it with their
+// markers.
+wick_status llm_media_tokenize(wick_engine *engine, const llm_media *media, wick_chat *chat,
+                               wick_request *request, wick_error *error);
 // A slice of encoding. *is_ready: all is encoded.
-wick_status llm_media_step(wick_engine *engine, const media_set *set, bool *is_ready,
+wick_status llm_media_step(wick_engine *engine, const llm_media *media, bool *is_ready,
                            wick_error *error);
 
 // ---- generations ----
@@ -122,13 +133,14 @@ typedef struct llm_started {
   llm_model *model;
   uint32_t session, request;
   bool has_parts;    // of the reply to a conversation, as JSON
-  media_set media;   // of the conversation
+  llm_media media;   // of the conversation
   llm_asked *asked;  // to be submitted when the media are encoded; NULL: it is submitted
 } llm_started;
 
 // Submits what waited for its media, and frees it.
 wick_status llm_request_submit(llm_started *started, wick_error *error);
-void llm_asked_free(llm_asked *asked);
+// Frees it without that.
+void llm_request_drop(llm_started *started);
 
 // The task of a request: returns its stream and its future.
 int32_t llm_generation_begin(const llm_started *started, llm_returned *give);

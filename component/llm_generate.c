@@ -12,6 +12,7 @@
 LLM_IMPORT("[stream-new-0]" GENERATE) abi_ends text_create(void);
 LLM_IMPORT("[async-lower][stream-write-0]" GENERATE)
 int32_t text_write(abi_handle stream, const abi_list *pieces, size_t count);
+LLM_IMPORT("[stream-cancel-write-0]" GENERATE) int32_t text_cancel(abi_handle stream);
 LLM_IMPORT("[stream-drop-writable-0]" GENERATE) void text_drop(abi_handle stream);
 LLM_IMPORT("[future-new-1]" GENERATE) abi_ends end_create(void);
 LLM_IMPORT("[async-lower][future-write-1]" GENERATE)
@@ -75,6 +76,8 @@ static void fail_by(llm_task *of, wick_status status, const char *message) {
   fail(of, status, WICK_SUBJECT_NONE, message, strlen(message));
 }
 
+static const char DROPPED[] = "The stream or the session was dropped before the text ended";
+
 static void take_end(llm_task *of, const wick_event *event) {
   of->is_done = true;
   if (event->finish == WICK_FINISH_ERROR) {
@@ -86,7 +89,7 @@ static void take_end(llm_task *of, const wick_event *event) {
     of->ending = (llm_result){.is_error = 1};
     llm_put_error(&of->ending.error, &of->error);
   } else if (event->finish == WICK_FINISH_ABORT) {
-    fail_by(of, WICK_E_ABORTED, "The stream or the session was dropped before the text ended");
+    fail_by(of, WICK_E_ABORTED, DROPPED);
   } else {
     of->ending.ending = (llm_ending){
         .finish = event->finish == WICK_FINISH_LENGTH,
@@ -227,20 +230,35 @@ static int32_t close_task(llm_task *mine) {
   return CODE_EXIT;
 }
 
+// Looks by a write of nothing, whose event would not arrive between yields.
+static bool has_reader(const llm_task *mine) {
+  int32_t status = text_write(mine->text, mine->sending.list, 0);
+  if (status == STATUS_BLOCKED) {
+    set_join(mine->text, 0);
+    status = text_cancel(mine->text);
+    set_join(mine->text, mine->set);
+  }
+  return (status & STATE_MASK) != STATE_DROPPED;
+}
+
 // A slice of the encoder, or the request when all is encoded.
 static int32_t encode(llm_task *mine) {
   wick_error error;
   bool is_ready = false;
   llm_started *waiting = &mine->waiting;
+  if (!has_reader(mine)) {
+    llm_request_drop(waiting);
+    mine->is_gone = mine->is_done = true;
+    fail_by(mine, WICK_E_ABORTED, DROPPED);
+    return CODE_YIELD;
+  }
   wick_status status = llm_media_step(mine->model->engine, &waiting->media, &is_ready, &error);
   if (status == WICK_OK && !is_ready) return CODE_YIELD;
   if (status == WICK_OK) {
     status = llm_request_submit(waiting, &error);
     mine->request = waiting->request;
   } else {
-    llm_asked_free(waiting->asked);
-    media_set_free(mine->model->engine, &waiting->media);
-    waiting->asked = NULL;
+    llm_request_drop(waiting);
   }
   if (status == WICK_OK) return CODE_YIELD;
   mine->is_done = true;

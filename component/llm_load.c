@@ -4,9 +4,6 @@
 
 #include "llm.h"
 
-LLM_IMPORT("[async-lower][stream-read-0]load")
-int32_t file_read(abi_handle stream, void *bytes, size_t size_bytes);
-LLM_IMPORT("[stream-drop-readable-0]load") void file_drop(abi_handle stream);
 LLM_IMPORT("[future-new-1]load") abi_ends loaded_create(void);
 LLM_IMPORT("[async-lower][future-write-1]load")
 int32_t loaded_write(abi_handle future, const llm_result *result);

@@ -6,10 +6,6 @@
 
 #include "llm.h"
 
-LLM_IMPORT("[async-lower][stream-read-0][method]model.load-media")
-int32_t media_read(abi_handle stream, void *bytes, size_t size_bytes);
-LLM_IMPORT("[stream-drop-readable-0][method]model.load-media")
-void media_drop(abi_handle stream);
 LLM_IMPORT("[future-new-1][method]model.load-media") abi_ends media_loaded_create(void);
 LLM_IMPORT("[async-lower][future-write-1][method]model.load-media")
 int32_t media_loaded_write(abi_handle future, const llm_result *result);
@@ -48,7 +44,7 @@ static int32_t end(media_loading *mine) {
   wick_engine *engine = mine->model->engine;
   wick_status status = WICK_E_NOMEM;
   set_join(mine->file, 0);
-  media_drop(mine->file);
+  file_drop(mine->file);
   if (mine->bytes.has_failed) {
     llm_lack_memory("the mmproj file", &mine->error);
   } else {
@@ -73,7 +69,7 @@ static int32_t go_on(media_loading *mine) {
   if (mine->is_reading || mine->is_closing) return llm_wait(mine->set);
   char *room = buffer_reserve(&mine->bytes, PIECE_BYTES);
   if (room == NULL) return end(mine);
-  const int32_t status = media_read(mine->file, room, PIECE_BYTES);
+  const int32_t status = file_read(mine->file, room, PIECE_BYTES);
   mine->is_reading = status == STATUS_BLOCKED;
   return mine->is_reading ? llm_wait(mine->set) : take(mine, status);
 }
@@ -152,34 +148,6 @@ static bool check_parts(const body *read, uint32_t messages, refusal *refused) {
   return true;
 }
 
-wick_status llm_media_take(wick_engine *engine, abi_list conversation, media_set *set,
-                           wick_error *error) {
-  buffer json = {0};
-  body read;
-  refusal refused = {0};
-  wick_status status = WICK_OK;
-  if (!copy_terminated(conversation, &json, error)) {
-    buffer_free(&json);
-    return WICK_E_NOMEM;
-  }
-  // faults of the JSON are reported when it is rendered
-  if (body_read(&read, json.bytes, json.size_bytes - 1, &refused)) {
-    const uint32_t messages = body_find(&read, BODY_ROOT, "messages");
-    refused = (refusal){0};
-    if (media_is_in(&read, messages)) {
-      make_marker(&json, set);
-      if (!check_parts(&read, messages, &refused) ||
-          !media_take_parts(engine, &read, messages, set, &refused)) {
-        status = refuse_status(&refused, error);
-      }
-    }
-  }
-  body_end(&read);
-  buffer_free(&json);
-  if (status != WICK_OK) media_set_free(engine, set);
-  return status;
-}
-
 static void put_conversation(buffer *out, const body *read, const media_set *set, media_form form) {
   json_writer json;
   json_begin(&json, buffer_put, out);
@@ -194,41 +162,62 @@ static void put_conversation(buffer *out, const body *read, const media_set *set
   json_close(&json, '{');
 }
 
-static wick_status tokenize(wick_engine *engine, const body *read, const media_set *set,
-                            buffer *json, wick_chat *chat, wick_request *request,
-                            wick_error *error) {
+static wick_status take_media(wick_engine *engine, const buffer *json, const body *read,
+                              llm_media *media, wick_error *error) {
+  const uint32_t messages = body_find(read, BODY_ROOT, "messages");
+  refusal refused = {0};
+  if (!media_is_in(read, messages)) return WICK_OK;
+  make_marker(json, &media->set);
+  if (!check_parts(read, messages, &refused) ||
+      !media_take_parts(engine, read, messages, &media->set, &refused)) {
+    return refuse_status(&refused, error);
+  }
+  bool has_failed = false;
+  for (int form = MEDIA_AS_TEXTS; form <= MEDIA_AS_LISTS; form++) {
+    put_conversation(&media->forms[form], read, &media->set, (media_form)form);
+    has_failed = has_failed || media->forms[form].has_failed;
+  }
+  return has_failed ? llm_lack_memory("the conversation", error) : WICK_OK;
+}
+
+void llm_media_free(wick_engine *engine, llm_media *media) {
+  media_set_free(engine, &media->set);
+  for (int form = MEDIA_AS_TEXTS; form <= MEDIA_AS_LISTS; form++) buffer_free(&media->forms[form]);
+}
+
+wick_status llm_media_take(wick_engine *engine, abi_list conversation, llm_media *media,
+                           wick_error *error) {
+  buffer json = {0};
+  body read;
+  refusal refused;
+  wick_status status = WICK_E_NOMEM;
+  if (copy_terminated(conversation, &json, error)) {
+    // faults of the JSON are reported when it is rendered
+    status = body_read(&read, json.bytes, json.size_bytes - 1, &refused)
+                 ? take_media(engine, &json, &read, media, error)
+                 : WICK_OK;
+    body_end(&read);
+  }
+  buffer_free(&json);
+  if (status != WICK_OK) llm_media_free(engine, media);
+  return status;
+}
+
+wick_status llm_media_tokenize(wick_engine *engine, const llm_media *media, wick_chat *chat,
+                               wick_request *request, wick_error *error) {
   wick_status status = WICK_OK;
   for (int form = MEDIA_AS_TEXTS; form <= MEDIA_AS_LISTS; form++) {
-    buffer_clear(json);
-    put_conversation(json, read, set, (media_form)form);
-    chat->json = json->bytes;
-    chat->json_bytes = json->size_bytes;
-    status = json->has_failed ? llm_lack_memory("the conversation", error)
-                              : media_tokenize(engine, chat, set, request, error);
+    chat->json = media->forms[form].bytes;
+    chat->json_bytes = media->forms[form].size_bytes;
+    status = media_tokenize(engine, chat, &media->set, request, error);
     if (!media_is_other_form(status, error)) break;
   }
   return status;
 }
 
-wick_status llm_media_tokenize(wick_engine *engine, abi_list conversation, const media_set *set,
-                               buffer *json, wick_chat *chat, wick_request *request,
-                               wick_error *error) {
-  buffer copy = {0};
-  body read;
-  refusal refused = {0};
-  wick_status status = WICK_E_NOMEM;
-  if (copy_terminated(conversation, &copy, error)) {
-    status = body_read(&read, copy.bytes, copy.size_bytes - 1, &refused)
-                 ? tokenize(engine, &read, set, json, chat, request, error)
-                 : refuse_status(&refused, error);
-    body_end(&read);
-  }
-  buffer_free(&copy);
-  return status;
-}
-
-wick_status llm_media_step(wick_engine *engine, const media_set *set, bool *is_ready,
+wick_status llm_media_step(wick_engine *engine, const llm_media *media, bool *is_ready,
                            wick_error *error) {
+  const media_set *set = &media->set;
   const uint32_t next = media_set_next(engine, set);
   *is_ready = next == set->count;
   bool is_encoded;

@@ -24,7 +24,7 @@ struct llm_asked {
 
 _Static_assert(sizeof(llm_asked) == 80, "as the canonical ABI has it");
 
-void llm_asked_free(llm_asked *what) {
+static void free_asked(llm_asked *what) {
   llm_free(what->text);
   abi_free_lists(what->options.stops);
   llm_free(what->options.salt);
@@ -98,32 +98,34 @@ static wick_status submit_ready(const llm_asked *what, llm_started *started, wic
   const wick_grammar form = form_of(what);
   wick_conversation conversation = {
       .chat = {.json = what->text.items, .json_bytes = what->text.count}};
-  buffer json = {0};  // with media
   wick_status status = WICK_OK;
   set_common(what, started->session, &request);
   request.conversation = &conversation;
   if (form.kind != WICK_GRAMMAR_NONE) request.grammar = &form;
-  if (started->media.count > 0) {
-    status = llm_media_tokenize(started->model->engine, what->text, &started->media, &json,
-                                &conversation.chat, &request, error);
+  if (started->media.set.count > 0) {
+    status = llm_media_tokenize(started->model->engine, &started->media, &conversation.chat,
+                                &request, error);
   }
-  if (status == WICK_OK) status = submit(started->model, what, &request, &started->request, error);
-  buffer_free(&json);
-  return status;
+  return status == WICK_OK ? submit(started->model, what, &request, &started->request, error)
+                           : status;
 }
 
 wick_status llm_request_submit(llm_started *started, wick_error *error) {
   const wick_status status = submit_ready(started->asked, started, error);
-  llm_asked_free(started->asked);
-  media_set_free(started->model->engine, &started->media);
-  started->asked = NULL;
+  llm_request_drop(started);
   return status;
+}
+
+void llm_request_drop(llm_started *started) {
+  free_asked(started->asked);
+  llm_media_free(started->model->engine, &started->media);
+  started->asked = NULL;
 }
 
 static wick_status submit_chat(const llm_asked *what, llm_started *started, wick_error *error) {
   const wick_status status =
       llm_media_take(started->model->engine, what->text, &started->media, error);
-  const bool waits = status == WICK_OK && started->media.count > 0;
+  const bool waits = status == WICK_OK && started->media.set.count > 0;
   started->has_parts = true;
   return waits || status != WICK_OK ? status : submit_ready(what, started, error);
 }
@@ -142,10 +144,12 @@ static int32_t begin(llm_asked *what, llm_started started, submitter *submit_it,
                      llm_returned *give) {
   wick_error error;
   const wick_status status = submit_it(what, &started, &error);
-  if (started.media.count > 0) {
+  if (started.media.set.count > 0) {
+    llm_free(what->text);  // with all bytes of its media
+    what->text = (abi_list){0};
     started.asked = what;
   } else {
-    llm_asked_free(what);
+    free_asked(what);
   }
   if (status == WICK_OK) return llm_generation_begin(&started, give);
   return_error(give, &error);

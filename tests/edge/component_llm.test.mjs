@@ -92,7 +92,28 @@ describe('wick:llm', { skip }, () => {
   });
 });
 
-test('wick:llm: images in conversations', { skip: skip || withoutVectors }, async () => {
+const mediaSkip = { skip: skip || withoutVectors };
+
+/** @param {string} id of a type @param {object} head for the guest of media @returns {any} what it saw */
+function askAboutMedia(id, head) {
+  const { model, mmproj } = typeOf(id);
+  const files = [readFileSync(model), readFileSync(mmproj)];
+  const line = JSON.stringify({ model: files[0].length, template: texts, ...head });
+  const input = `${folder}/media.bin`;
+  writeFileSync(input, Buffer.concat([Buffer.from(`${line}\n`), ...files]));
+  return JSON.parse(ask('tests/support/llm_media_guest.js', `${folder}/media.wasm`, input));
+}
+
+test('wick:llm: a stream that is dropped while its image is encoded ends that', mediaSkip, () => {
+  const image = messagePartOf({ image: 'images/mid.640x360.rgb', width: 640, height: 360 });
+  const told = askAboutMedia('gemma4', { leaving: bodyAbout(image) });
+  assert.equal(told.left.val.tag, 'aborted');
+  assert.equal(told.whole.ending.tag, 'ok');
+  assert.ok(told.leftMs < told.wholeMs / 2, `${told.leftMs} ms of ${told.wholeMs}`);
+  assert.ok(told.text.length > 0);
+});
+
+test('wick:llm: images in conversations', mediaSkip, async () => {
   const { model, mmproj } = typeOf('gemma3');
   const known = messagePartOf(partOf('gemma3', 'sq'));
   const bodies = {
@@ -102,11 +123,7 @@ test('wick:llm: images in conversations', { skip: skip || withoutVectors }, asyn
     png: bodyAbout({ type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }),
     video: bodyAbout({ type: 'image_url', image_url: {} }),
   };
-  const files = [readFileSync(model), readFileSync(mmproj)];
-  const head = JSON.stringify({ model: files[0].length, bodies, template: texts });
-  const input = `${folder}/media.bin`;
-  writeFileSync(input, Buffer.concat([Buffer.from(`${head}\n`), ...files]));
-  const told = JSON.parse(ask('tests/support/llm_media_guest.js', `${folder}/media.wasm`, input));
+  const told = askAboutMedia('gemma3', { bodies });
   const engine = await createEngine({
     ...{ file: model, mmproj, threads: 1, contextSize: 512, chatTemplate: texts },
   });

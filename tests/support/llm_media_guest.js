@@ -1,5 +1,5 @@
 // A guest that asks wick:llm about images, and tells what it saw as JSON (tests/edge/component_llm.test.mjs). Its input is
-// a line of JSON, {model, mmproj} in bytes and {bodies}, and then both files.
+// a line of JSON with the model's bytes, a template and bodies, or one of a reply to leave, and then both files.
 // @ts-nocheck what a component imports has no types here
 
 import stdin from 'wasi:cli/stdin@0.3.0';
@@ -32,6 +32,17 @@ async function replyOf(model, body) {
   return { text, ending: await ending.read() };
 }
 
+/** A reply whose stream is dropped while its image is encoded, then a whole one. @param {any} model @param {object} body */
+async function leave(model, body) {
+  const begin = performance.now();
+  const [stream, ending] = model.chat(JSON.stringify(body), options);
+  await stream.return();
+  const left = await ending.read();
+  const middle = performance.now();
+  const whole = await replyOf(model, body);
+  return { left, whole, leftMs: middle - begin, wholeMs: performance.now() - middle };
+}
+
 /** @param {any} model */
 async function textOf(model) {
   const [stream] = model.generate('Once', options);
@@ -58,10 +69,14 @@ export async function ask() {
   const end = all.indexOf(10);
   let head = '';
   for (let i = 0; i < end; i++) head += String.fromCharCode(all[i]);
-  const { model: size, bodies, template } = JSON.parse(head);
+  const { model: size, bodies, template, leaving } = JSON.parse(head);
   const { val: model } = await llm.load(pieces(all.slice(end + 1, end + 1 + size)), config).read();
   const mmproj = all.slice(end + 1 + size);
   model.setTemplate(template);
+  if (leaving) {
+    await model.loadMedia(pieces(mmproj)).read();
+    return JSON.stringify({ ...(await leave(model, leaving)), text: await textOf(model) });
+  }
   const without = await replyOf(model, bodies.known);
   const broken = await model.loadMedia(pieces(mmproj.slice(0, 4000))).read();
   const loaded = await model.loadMedia(pieces(mmproj)).read();
