@@ -8,7 +8,7 @@ const command COMMANDS[] = {
     {"serve", "measure requests that arrive while others are served", lab_serve},
     {"convoy", "measure short requests alone and with long ones", lab_convoy},
     {"saturation", "measure requests one by one, alone and under load", lab_saturation},
-    {"media", "measure an encoder of images", lab_media},
+    {"media", "measure an encoder of images or audio", lab_media},
     {"mmproj", "make an encoder of images with random weights of a known shape", lab_mmproj},
     {"synth", "make a model with random weights of a known shape", command_synth},
     {NULL, NULL, NULL}};
