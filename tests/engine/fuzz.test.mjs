@@ -20,6 +20,7 @@ const inputs = new Map([
   ['grammar_fuzz', 8_000],
   ['kv_fuzz', 20_000],
   ['load_fuzz', 100_000],
+  ['media_engine_fuzz', 3_000],
   ['media_fuzz', 6_000],
   ['model_fuzz', 9_000],
   ['quantize_fuzz', 100_000],
@@ -30,6 +31,7 @@ const inputs = new Map([
 ]);
 /** Inputs of a few bytes say nothing here, and there are no seeds: what a file holds is not ours. */
 const further = new Map([
+  ['media_engine_fuzz', ['-len_control=0', '-max_len=512']],
   ['media_fuzz', ['-len_control=0', '-max_len=1024']],
   ['reference_fuzz', ['-len_control=0', '-max_len=256']],
 ]);
@@ -57,6 +59,7 @@ const foldersOf = (/** @type {string[]} */ ...names) =>
   names.map((name) => join(shared.path, 'vectors', name)).join(':');
 const references = new Map([
   ['reference_fuzz', foldersOf('reference/models', 'reference-more/models', 'reference-more/lora')],
+  ['media_engine_fuzz', foldersOf('vision/models')],
   ['media_fuzz', foldersOf('vision/models')],
 ]);
 
