@@ -2,9 +2,10 @@
 // same Chromium, native llama.cpp and Wick's native program in separate processes. Then the encoders' multiply-adds a second
 // next to those of prefill, natively.
 //   node tools/bench/images.mjs [--encoders smolvlm-256m:f16,smolvlm-256m:q8_0] [--threads 1] [--side 256] [--rounds 3]
-//     [--without wllama]
+//     [--layers 2] [--without wllama]
 // The encoders are those of `wick-lab mmproj`; the text model (text_model.mjs) is small, so that nearly all of the time is
-// the encoder's. Each round has another image of random pixels, so that nothing is cached. tools/setup.sh images installs
+// the encoder's. Layers cost the same, so a few of them give the same ratios sooner, except in Qwen3-VL, whose further rows
+// are those of late ones. Each round has another image of random pixels, so that nothing is cached. tools/setup.sh images installs
 // native llama.cpp; a peer that is not installed is left out.
 
 import { execFileSync } from 'node:child_process';
@@ -39,6 +40,7 @@ const { values: options } = parseArgs({
     threads: { type: 'string', default: '1' },
     side: { type: 'string', default: '256' },
     rounds: { type: 'string', default: '3' },
+    layers: { type: 'string', default: 'all' },
     without: { type: 'string', default: '' },
   },
 });
@@ -73,24 +75,26 @@ function makeOnce(name, make) {
 
 const lab = resolve(root, 'build/native/wick-lab');
 
-/**
- * SmolVLM enlarges images to 2,048 pixels a side, which are 17 pictures of the same cost: two are measured.
- * @param {string} path of an encoder
- */
-function makeSmaller(path) {
-  const key = 'clip.vision.preproc_image_size';
+/** @param {string} path of a GGUF file @param {string} key of a u32 @param {number} value in its place, if the file has it */
+function setNumber(path, key, value) {
   const file = readFileSync(path);
   const at = file.indexOf(key);
   if (at < 0) return;
-  file.writeUInt32LE(512, at + key.length + 4);
+  file.writeUInt32LE(value, at + key.length + 4);
   writeFileSync(path, file);
 }
 
-/** @param {string} shape @param {string} type @returns {string} its path */
+/**
+ * SmolVLM enlarges images to 2,048 pixels a side, which are 17 pictures of the same cost: two are measured.
+ * @param {string} shape @param {string} type @returns {string} its path
+ */
 const makeEncoder = (shape, type) =>
-  makeOnce(`images-${shape}-${type}.gguf`, (path) => {
+  makeOnce(`images-${shape}-${type}-${options.layers}.gguf`, (path) => {
     execFileSync(lab, ['mmproj', shape, type, path]);
-    makeSmaller(path);
+    setNumber(path, 'clip.vision.preproc_image_size', 512);
+    const { deepstacks } = shapes[/** @type {keyof typeof shapes} */ (shape)];
+    if (options.layers === 'all' || deepstacks > 0) return;
+    setNumber(path, 'clip.vision.block_count', Number(options.layers));
   });
 
 /** @param {string} shape @returns {string} its path */
