@@ -53,8 +53,5 @@ uint32_t image_fit_rows_left(const image_fitting *fitting);
 wick_status image_fit_step(image_fitting *fitting, uint64_t macs_max, bool *is_done,
                            wick_error *error);
 void image_fit_end(image_fitting *fitting);  // NULL is fine; cancels what is not done
-// All of that.
-wick_status image_fit(memory_gate *memory, image_view in, const image_frame *frame, uint8_t *out,
-                      wick_error *error);
 
 #endif

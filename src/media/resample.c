@@ -332,15 +332,3 @@ void image_fit_end(image_fitting *fitting) {
   end_pass(fitting);
   memory_free(fitting->memory, fitting);
 }
-
-wick_status image_fit(memory_gate *memory, image_view in, const image_frame *frame, uint8_t *out,
-                      wick_error *error) {
-  image_fitting *fitting;
-  bool is_done = false;
-  wick_status status = image_fit_begin(memory, in.width, in.height, frame, out, &fitting, error);
-  if (status == WICK_OK)
-    status = image_fit_feed(fitting, in.rgb, in.stride_bytes, in.height, error);
-  if (status == WICK_OK) status = image_fit_step(fitting, UINT64_MAX, &is_done, error);
-  image_fit_end(fitting);
-  return status;
-}

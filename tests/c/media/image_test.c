@@ -8,6 +8,17 @@
 static memory_gate memory;
 static wick_error error;
 
+static wick_status image_fit(image_view in, const image_frame *frame, uint8_t *out) {
+  image_fitting *fitting;
+  bool is_done = false;
+  wick_status status = image_fit_begin(&memory, in.width, in.height, frame, out, &fitting, &error);
+  if (status == WICK_OK)
+    status = image_fit_feed(fitting, in.rgb, in.stride_bytes, in.height, &error);
+  if (status == WICK_OK) status = image_fit_step(fitting, UINT64_MAX, &is_done, &error);
+  image_fit_end(fitting);
+  return status;
+}
+
 // A grey image of one row or column.
 static void resample_grey(const uint8_t *grey, uint32_t from, uint32_t to, image_filter filter,
                           bool is_column, uint8_t *out) {
@@ -17,7 +28,7 @@ static void resample_grey(const uint8_t *grey, uint32_t from, uint32_t to, image
   const image_view in = is_column ? image_whole(in_rgb, 1, from) : image_whole(in_rgb, from, 1);
   const image_frame frame = {
       .width = is_column ? 1 : to, .height = is_column ? to : 1, .filter = filter};
-  CHECK_EQ_INT(image_fit(&memory, in, &frame, out_rgb, &error), WICK_OK);
+  CHECK_EQ_INT(image_fit(in, &frame, out_rgb), WICK_OK);
   for (uint32_t i = 0; i < to; i++) {
     CHECK_EQ_UINT(out_rgb[3 * i], out_rgb[3 * i + 1]);
     CHECK_EQ_UINT(out_rgb[3 * i], out_rgb[3 * i + 2]);
@@ -69,7 +80,7 @@ TEST(a_frame_is_filled_around_the_image) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   const image_frame frame = {
       .width = 4, .height = 4, .filter = IMAGE_BICUBIC, .keeps_aspect = true, .colour = {1, 2, 3}};
-  CHECK_EQ_INT(image_fit(&memory, image_whole(in, 4, 2), &frame, out, &error), WICK_OK);
+  CHECK_EQ_INT(image_fit(image_whole(in, 4, 2), &frame, out), WICK_OK);
   for (uint32_t i = 0; i < 16; i++) {
     const bool is_inside = i >= 4 && i < 12;
     for (uint32_t c = 0; c < 3; c++) CHECK_EQ_UINT(out[3 * i + c], is_inside ? 200 : c + 1);
@@ -119,7 +130,7 @@ TEST(strips_of_any_height_give_the_same_picture) {
     const size_t bytes = (size_t)FRAMES[i].width * FRAMES[i].height * 3;
     memory_init(&memory, 0, platform_alloc, platform_free);
     const image_view image = image_whole(in, ACROSS, DOWN);
-    CHECK_EQ_INT(image_fit(&memory, image, &FRAMES[i], whole, &error), WICK_OK);
+    CHECK_EQ_INT(image_fit(image, &FRAMES[i], whole), WICK_OK);
     for (uint32_t strip = 1; strip <= DOWN; strip += 9) {
       memset(parts, 0, sizeof parts);
       fit_in_strips(in, &FRAMES[i], strip, parts);
@@ -155,11 +166,11 @@ TEST(memory_that_runs_out_is_reported) {
   uint64_t calls = 1;
   for (uint64_t call = 1; call <= calls; call++) {
     memory_init(&memory, 0, platform_alloc, platform_free);
-    CHECK_EQ_INT(image_fit(&memory, image_whole(in, 8, 8), &frame, out, &error), WICK_OK);
+    CHECK_EQ_INT(image_fit(image_whole(in, 8, 8), &frame, out), WICK_OK);
     calls = memory.calls;
     memory_init(&memory, 0, platform_alloc, platform_free);
     memory.fail_at_call = call;
-    CHECK_EQ_INT(image_fit(&memory, image_whole(in, 8, 8), &frame, out, &error), WICK_E_NOMEM);
+    CHECK_EQ_INT(image_fit(image_whole(in, 8, 8), &frame, out), WICK_E_NOMEM);
     CHECK_EQ_UINT(memory.blocks_now, 0);
   }
   CHECK(calls > 5);
