@@ -252,7 +252,7 @@ void media_plan_free(memory_gate *memory, media_plan *plan) {
 
 // ---- pictures ----
 
-// Multiply-adds of a slice: 20 ms of one core. Those of a byte that is fed are about 6.
+// Multiply-adds of a slice: 20 ms of one core. A byte that is fed costs about 6.
 enum { RESIZE_SLICE_MACS = 1 << 23, RESIZE_SLICE_BYTES = 1 << 20, TILES = 0, OVERVIEW = 1 };
 
 static wick_status begin_picture(const media_model *model, uint32_t width, uint32_t height,

@@ -94,7 +94,7 @@ describe('wick:llm', { skip }, () => {
 
 const mediaSkip = { skip: skip || withoutVectors };
 
-/** @param {string} id of a type @param {object} head for the guest of media @returns {any} what it saw */
+/** @param {string} id of a type @param {object} head for the guest of media @returns {any} its report */
 function askAboutMedia(id, head) {
   const { model, mmproj } = typeOf(id);
   const files = [readFileSync(model), readFileSync(mmproj)];

@@ -119,7 +119,7 @@ function openLab() {
   };
 }
 
-/** @param {string} mmproj @returns {any} what `wick-lab media` measures */
+/** @param {string} mmproj @returns {any} the figures of `wick-lab media` */
 function encodeNatively(mmproj) {
   const size = ['--width', options.side, '--height', options.side];
   return JSON.parse(
