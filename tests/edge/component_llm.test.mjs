@@ -105,7 +105,7 @@ function askAboutMedia(id, head) {
 }
 
 test('wick:llm: a stream that is dropped while its image is encoded ends that', mediaSkip, () => {
-  const image = messagePartOf({ image: 'images/mid.640x360.rgb', width: 640, height: 360 });
+  const image = messagePartOf({ image: 'images/mid.640x360.rgb', width: 320, height: 180 });
   const told = askAboutMedia('gemma4', { leaving: bodyAbout(image) });
   assert.equal(told.left.val.tag, 'aborted');
   assert.equal(told.whole.ending.tag, 'ok');
