@@ -142,7 +142,7 @@ const deeds = [
 
 for (const name of ['p2', 'p3']) {
   describe(`random requests to ${name}`, { skip }, () => {
-    test('each is answered or ends, and none harms another', async (t) => {
+    test('each request is answered or ended without affecting others', async (t) => {
       const args = ['--env', 'WICK_QUEUE_LIMIT=12', '--env', 'WICK_CONTEXT_TOKENS=256'];
       const server = await startWasmtime(name, { args });
       t.after(() => server.close());

@@ -62,7 +62,7 @@ describe('wick:llm', { skip }, () => {
     });
   }
 
-  test('requests side by side, vectors, sessions, conversations and errors', async () => {
+  test('concurrent requests, vectors, sessions, conversations and errors work', async () => {
     const told = JSON.parse(ask('tests/support/llm_guest.js', `${folder}/all.wasm`));
     const text = native(prompt, 40);
     assert.ok(told.pieces > 10, 'the file came in pieces');
@@ -92,7 +92,7 @@ describe('wick:llm', { skip }, () => {
   });
 });
 
-test('wick:llm: images in conversations', { skip: skip || withoutVectors }, async () => {
+test('wick:llm accepts images in conversations', { skip: skip || withoutVectors }, async () => {
   const { model, mmproj } = typeOf('gemma3');
   const known = messagePartOf(partOf('gemma3', 'sq'));
   const bodies = {

@@ -87,7 +87,7 @@ describe('a file of more than 4 GiB', () => {
 
   describe('in Chromium', { skip: locate('chromium').skip }, () => {
     const page = openPackagePage(folder);
-    test('an address', async () => {
+    test('a page loads the model from an address', async () => {
       const found = await page.evaluate(
         async ({ prompt, maxTokens }) => {
           const { createEngine } = await import(/** @type {any} */ ('/wick-llm/index.js'));

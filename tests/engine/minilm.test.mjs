@@ -80,7 +80,7 @@ describe('all-MiniLM-L6-v2', { skip: weights.skip }, () => {
   }
 });
 
-test('files that are no safetensors are refused', () => {
+test('files other than safetensors are refused', () => {
   const whole = Buffer.from('{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}');
   const head = Buffer.alloc(8);
   head.writeBigUInt64LE(BigInt(whole.length));

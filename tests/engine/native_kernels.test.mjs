@@ -35,7 +35,7 @@ async function statsAt(level, args) {
 }
 
 describe('native kernels', () => {
-  test('the best for this processor run unless others are requested', async () => {
+  test('the best kernels for this processor run unless others are requested', async () => {
     for (const level of [...levels, undefined]) {
       const { kernels } = await statsAt(/** @type {any} */ (level), ['-p', 'Once', '-n', '1']);
       assert.equal(kernels, level ?? levels.at(-1));
@@ -51,7 +51,7 @@ describe('native kernels', () => {
     }
   });
 
-  test('all tell the same story, with keys and values of each type', async () => {
+  test('all kernels give the same text with keys and values of each type', async () => {
     const prompt = '<|im_start|>user\nTell me a story.<|im_end|>\n<|im_start|>assistant\n';
     for (const kv of ['f32', 'f16', 'q8', 'q4']) {
       const args = ['run', own, '-p', prompt, '-n', '80', '--kv', kv];

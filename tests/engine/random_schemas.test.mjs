@@ -236,7 +236,7 @@ const isRepetition = (error) =>
   error.keyword === 'uniqueItems' ||
   (error.instancePath.endsWith('/enum') && error.keyword === 'minItems');
 
-test('a keyword whose value is of a wrong type is refused by its place', async (t) => {
+test('a keyword with a value of a wrong type is refused with its path', async (t) => {
   const count = soakCount(8000);
   const drafts = [
     { ajv: new Ajv2020({ strict: false, logger: false, allErrors: true }), $schema: undefined },

@@ -60,7 +60,7 @@ describe('adapters in Node', { skip: shared.skip }, () => {
     }
   }
 
-  test('requests with and without adapters run together and say what they say alone', async (t) => {
+  test('requests with and without adapters run together with unchanged results', async (t) => {
     const engine = await openEngine(t, { file: model });
     await engine.adapters.add({ file: usual }, { name: 'usual' });
     await engine.adapters.add({ bytes: readFileSync(other) }, { name: 'other' });

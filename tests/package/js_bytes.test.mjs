@@ -123,7 +123,7 @@ describe('HTTP', () => {
     });
   });
 
-  test('broken off: taken up where it broke, with a part or with the whole file', async (t) => {
+  test('a broken download resumes where it stopped, from a part or the whole file', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     for (const [second, seeks] of /** @type {const} */ ([
       [() => part(7), true],
@@ -141,7 +141,7 @@ describe('HTTP', () => {
     }
   });
 
-  test('broken off too often, and the waits between', async (t) => {
+  test('a download that breaks too often fails, with delays between tries', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const breaking = (/** @type {any} */ from) =>
       from === undefined
@@ -170,7 +170,7 @@ describe('HTTP', () => {
     assert.deepEqual(retries, [1, 2, 3]);
   });
 
-  test('another file in between: by its tag, its date, its size', async (t) => {
+  test('a changed file is detected by its tag, date or size', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     /** @type {[any, any, boolean][]} */
     const cases = [
@@ -336,7 +336,7 @@ describe('HTTP', () => {
     assert.deepEqual([signals.length, signals[1].aborted], [2, true]);
   });
 
-  test('nobody there: at once, with Node’s reason', async () => {
+  test('an unreachable server fails immediately, with Node’s reason', async () => {
     const none = server([
       () =>
         Promise.reject(new TypeError('fetch failed', { cause: new Error('refused by 1.2.3.4') })),
@@ -454,7 +454,7 @@ describe('HTTP, ranges that cannot be trusted', () => {
     });
   });
 
-  test('bytes that come twice and differ are another file', async () => {
+  test('repeated bytes that differ mean a different file', async () => {
     const other = file.replace('0', 'x');
     assert.equal((await read([first, () => answer(other)])).text, 'CHANGED');
   });
@@ -540,7 +540,7 @@ describe('HTTP in a page', () => {
 describe('blobs, files and streams', () => {
   const bytes = Uint8Array.from({ length: (1 << 20) + 5 }, (_, i) => i % 251);
 
-  test('a blob comes in pieces of a megabyte, from any offset', async () => {
+  test('a blob arrives in pieces of a megabyte, from any offset', async () => {
     const source = new BlobSource([new Blob([bytes]), new Blob(['x'])]);
     assert.deepEqual([source.files, source.canSeek], [2, true]);
     const stream = await source.open(0, 0);
@@ -816,7 +816,7 @@ describe('chunks of the origin private file system', () => {
     await assert.rejects(made.source.open(1, 0), any({ code: 'ARG' }));
   });
 
-  test('that are left are closed, also those that are open later', async () => {
+  test('abandoned streams are closed, even those that open later', async () => {
     /** @type {(() => void)[]} */
     const answers = [];
     const made = pretendFolder(
@@ -1417,7 +1417,7 @@ describe('bytes that only the page can read', () => {
     await settled();
   });
 
-  test('what the page refuses is refused', async () => {
+  test('a refusal by the page is passed on', async () => {
     const { bytes, source } = posts();
     const opening = source.open(0, 0);
     bytes.refuse(1, new Error('no file'));

@@ -134,7 +134,7 @@ describe('ways to a model', () => {
     await assert.rejects(createEngine({ stream: createReadStream(paths[0]) }), hasCode('ARG'));
   });
 
-  test('what is wrong with the options is said', async () => {
+  test('errors say what is wrong with the options', async () => {
     const wrong = /** @type {any[]} */ ([
       undefined,
       {},
@@ -152,7 +152,7 @@ describe('ways to a model', () => {
     await assert.rejects(createEngine({ file: modelPath, contextSize: 1e6 }), hasCode('ARG'));
   });
 
-  test('what is wrong with the file is said, with its place', async () => {
+  test('errors say what is wrong with the file, and where', async () => {
     const bytes = readFileSync(modelPath);
     const cut = new Blob([bytes.subarray(0, 1_000_000)]);
     await assert.rejects(createEngine({ blob: cut }), hasCode('TRUNCATED'));
@@ -185,7 +185,7 @@ describe('ways to a model', () => {
     assert.ok(read < 4e6, `${read} bytes were read`);
   });
 
-  test('the directory alone: looks and tokenizes without the weights', async (t) => {
+  test('directoryOnly inspects and tokenizes without the weights', async (t) => {
     const engine = await openEngine(t, { file: modelPath, directoryOnly: true });
     const { metadata, tensors } = await engine.inspect();
     assert.ok(metadata.some(({ key }) => key === 'general.architecture'));
@@ -209,7 +209,7 @@ describe('ways to a model', () => {
 });
 
 describe('stopping', () => {
-  test('abort while loading: at once, and everything is gone', async () => {
+  test('an abort while loading ends it immediately and frees everything', async () => {
     const controller = new AbortController();
     const [begun, again] = [new AbortController(), new AbortController()];
     let pulls = 0;
@@ -238,7 +238,7 @@ describe('stopping', () => {
     await assert.rejects(createEngine({ file: modelPath, signal: aborted }), isAbort);
   });
 
-  test('abort while prefilling, decoding and queued; the engine works on', async (t) => {
+  test('aborts while prefilling, decoding and queued leave the engine working', async (t) => {
     const engine = await openEngine(t, { file: slowModel, contextSize: 2048 });
     const long = await engine.tokenize('lorem ipsum '.repeat(800));
     for (const [during, ids] of /** @type {const} */ ([

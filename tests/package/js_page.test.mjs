@@ -644,7 +644,7 @@ describe('adapters', () => {
     assert.deepEqual(taken.asked, [['addAdapter', ['b']]], 'one of that name stays');
   });
 
-  test('an abort while the engine takes the name gives it back', async () => {
+  test('an abort while an adapter is added frees its name', async () => {
     const stop = new AbortController();
     const connection = new Connection();
     const { asked } = connection;
@@ -664,7 +664,7 @@ describe('adapters', () => {
     assert.deepEqual(asked, [['removeAdapter', ['c']]]);
   });
 
-  test('invalid ones are refused before any request', async () => {
+  test('invalid adapters are refused before any request', async () => {
     const { adapters, asked } = adaptersWith();
     const bytes = Uint8Array.of(1);
     for (const options of [undefined, {}, { name: '' }, { name: 5 }, { name: 'a', scale: 1 }]) {
@@ -1039,7 +1039,7 @@ describe('createEngine', () => {
     };
   }
 
-  test('what is sent to the worker', async () => {
+  test('options are sent to the worker', async () => {
     const module = await WebAssembly.compile(readFileSync(new URL(single)));
     const grammar = single.replace(/\.wasm$/, '-grammar.wasm');
     const extras = single.replace(/\.wasm$/, '-extras.wasm');
@@ -1190,7 +1190,7 @@ describe('createEngine', () => {
     await engine.close();
   });
 
-  test('what is refused before a worker is started', async () => {
+  test('invalid options are refused before a worker starts', async () => {
     /** @type {[any, string | RegExp][]} */
     const wrong = [
       [null, 'createEngine needs an object of options'],

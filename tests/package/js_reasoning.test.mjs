@@ -86,7 +86,7 @@ describe('a limit of reasoning', () => {
     }
   });
 
-  test('it is the same streamed, of several choices, and in any company', async (t) => {
+  test('the result is the same streamed, with several choices and with concurrent requests', async (t) => {
     const engine = await open(t, plain);
     const limits = [0, 2, 5, 9];
     const alone = [];
@@ -163,7 +163,7 @@ describe('a limit of reasoning', () => {
     }
   });
 
-  test('a session, generate and the handler know it', async (t) => {
+  test('a session, generate and the handler support the limit', async (t) => {
     const engine = await open(t, plain);
     const chat = await engine.createChat(
       /** @type {any} */ ({ ...wild, regex: thoughtful, thinking_budget_tokens: 3 }),
@@ -196,7 +196,7 @@ describe('a limit of reasoning', () => {
     assert.notEqual(message.content, '');
   });
 
-  test('the command line knows it', async () => {
+  test('the command line supports the limit', async () => {
     const path = join(temporaryFolder(), 'thought.gbnf');
     writeFileSync(path, 'root ::= [a-z ]* "</think>" [0-9] [0-9]\n');
     const common = ['--temp', '2', '--seed', '3', '-n', '40', '--grammar', path];
@@ -214,7 +214,7 @@ describe('a limit of reasoning', () => {
     assert.equal((await run('--reasoning-budget', '-1')).code, 2);
   });
 
-  test('what is wrong is refused by its name', async (t) => {
+  test('invalid values are refused by name', async (t) => {
     const engine = await open(t, plain);
     for (const wrong of [-2, 0.5, '5', true]) {
       await assert.rejects(complete(engine, { thinking_budget_tokens: wrong }), (error) => {

@@ -201,7 +201,7 @@ describe('priorities and pages', () => {
 });
 
 describe('readers', () => {
-  test('one that does not read on rests, and holds nobody up', async (t) => {
+  test('a reader that stops pauses its request and does not delay others', async (t) => {
     const engine = await openEngine(t);
     const slow = engine.generate(prompt, { temperature: 0, maxTokens: 600, ignoreEnd: true });
     const reading = slow[Symbol.asyncIterator]();
@@ -420,7 +420,7 @@ describe('more requests than the engine takes', () => {
 });
 
 describe('a queue with a limit', () => {
-  test('one too many is refused at once, by name, and room is room again', async (t) => {
+  test('a request over the limit is refused immediately, and accepted once there is room', async (t) => {
     const { engine, release } = await openHeldEngine(t, { queueLimit: 3 });
     const two = engine.generateMany(prompt, { n: 2, ...greedy }).map((one) => one.text());
     const many = engine.generateMany(prompt, { n: 2, ...greedy });
@@ -434,7 +434,7 @@ describe('a queue with a limit', () => {
     await assert.rejects(openEngine(t, { queueLimit: 0 }), hasCode('ARG'));
   });
 
-  test('those that wait in the worker are counted as waiting', async (t) => {
+  test('requests that wait in the worker count as waiting', async (t) => {
     const { engine, release } = await openHeldEngine(t);
     const asked = Array.from({ length: 100 }, () =>
       engine.generate(prompt, { maxTokens: 1 }).text(),

@@ -175,7 +175,7 @@ describe('the types of keys and values', () => {
 });
 
 describe('requests side by side', () => {
-  test('each gives the same text as alone, in any company', async (t) => {
+  test('each session gives the text that it gives alone', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     const prompts = ['Once upon a time', 'Hello', story, 'The capital of', story.slice(5)];
     const wanted = [];
@@ -186,7 +186,7 @@ describe('requests side by side', () => {
     assert.deepEqual(found, wanted);
   });
 
-  test('none waits for the end of another', async (t) => {
+  test('no request waits for the end of another', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     const wanted = await engine.generate('Hello', greedy).text();
     // More than is buffered before a request rests: it cannot end while nobody reads it.
@@ -260,7 +260,7 @@ describe('sessions', () => {
   });
 
   for (const kvType of /** @type {const} */ (['f32', 'f16', 'q8', 'q4'])) {
-    test(`forks share pages and go their own ways (${kvType})`, async (t) => {
+    test(`forks share pages and diverge (${kvType})`, async (t) => {
       const engine = await openEngine(t, { kvType, prefixCache: false });
       const trunk = await engine.createSession();
       await trunk.append(story);
@@ -292,7 +292,7 @@ describe('sessions', () => {
     });
   }
 
-  test('findPages tells which pages of the map the cache has of a conversation', async (t) => {
+  test('findPages reports which pages of a conversation are cached', async (t) => {
     const engine = await openEngine(t);
     const first = { role: 'user', content: `Tell me a story. ${story}` };
     const unread = await engine.findPages([first]);

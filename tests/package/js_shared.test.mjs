@@ -35,7 +35,7 @@ async function open(shared) {
   return { engine, led };
 }
 
-test('one engine for all of a name, and the next leads when the first is closed', async () => {
+test('tabs share an engine by name, and the next one leads when the first is closed', async () => {
   const [first, second] = [await open('one'), await open('one')];
   const other = await open('two');
   const alone = await createEngine({ file: modelPath, threads: 1 });

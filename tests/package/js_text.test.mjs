@@ -96,7 +96,7 @@ describe('text', () => {
     }
   });
 
-  test('streams pieces and tells in the end how it went', async (t) => {
+  test('generate streams pieces and ends with a result', async (t) => {
     const engine = await openEngine(t);
     /** @type {{done: number, total: number}[]} */
     const prefills = [];
@@ -119,7 +119,7 @@ describe('text', () => {
     await assert.rejects(join_(generation), hasCode('ARG'));
   });
 
-  test('tells of one that was aborted or left, and nothing of one that failed', async (t) => {
+  test('the result covers aborted and abandoned texts, but not failed ones', async (t) => {
     const engine = await openEngine(t);
     // long enough that its end never comes with the first pieces, on a machine however busy
     const maxTokens = 1000;
@@ -445,7 +445,7 @@ describe('chat', () => {
     await assertSpeaks(engine);
   });
 
-  test('a model without a template says so', { skip: shared.skip }, async (t) => {
+  test('a model without a template is reported', { skip: shared.skip }, async (t) => {
     const file = join(shared.path, 'vectors/stories260K/stories260K-q8_0.gguf');
     const engine = await openEngine(t, { file });
     const refused = engine.chat.completions.create({ messages: [...question] });

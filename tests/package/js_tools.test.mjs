@@ -268,7 +268,7 @@ describe('the messages that the model gets', () => {
     assert.deepEqual(plainOf(split.message), { content: 'Cold.', reasoning_content: 'Hm.' });
   });
 
-  test('what is wrong is refused by its name', async (t) => {
+  test('invalid fields are refused by name', async (t) => {
     const engine = await open(t, plain);
     for (const more of [
       { tool_choice: 'sometimes' },

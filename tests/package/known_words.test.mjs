@@ -94,7 +94,7 @@ test('known words, digits and marks pass unchanged', async () => {
   }
 });
 
-test('words of the conversation pass, as they are and in other cases', async () => {
+test('words of the conversation pass, in any case', async () => {
   const long = 'z'.repeat(3000);
   const many = Array.from(
     { length: 10_000 },
@@ -135,7 +135,7 @@ test('contents in parts are read as the model reads them, and an answer without 
   assert.deepEqual([next.shown, next.asked[0].messages], ['I do not know that.', whole]);
 });
 
-test('an invented word is not said, however it is dressed', async () => {
+test('an invented word is not shown, however it is formatted', async () => {
   for (const said of [
     'The zorble is here.',
     'ZORBLE',

@@ -66,7 +66,7 @@ describe('a server', () => {
     await assertKept(store, url);
   });
 
-  test('does not tell its version', async (t) => {
+  test('a server that does not report a version is trusted', async (t) => {
     const { store, url } = await begin(t);
     const silent = /** @type {typeof fetch} */ (async () => new Response('G', { status: 200 }));
     const found = await store.check(url, { fetch: silent });
@@ -128,7 +128,7 @@ describe('a server', () => {
   });
 });
 
-test('a hub tells by the SHA-256 of its listing', async (t) => {
+test('a hub’s version is the SHA-256 of its listing', async (t) => {
   const hub = await startHub({ 'maker/tiny': { 'tiny-Q8_0.gguf': model } });
   t.after(() => hub.close());
   const store = new ModelStore(new MemoryBackend(new MemoryDisk()));

@@ -131,7 +131,7 @@ describe('a model of a hub', () => {
     assert.deepEqual(entry.urls, [address, 'hf:maker/tiny/more/tiny-Q8_0.gguf']);
   });
 
-  test('of another SHA-256 than the hub tells is refused before a byte of it is fetched', async (t) => {
+  test('a model whose SHA-256 differs from the hub’s is refused before it is fetched', async (t) => {
     const { store, how, state } = await begin(t);
     const name = 'hf:maker/tiny/more/tiny-Q8_0.gguf';
     const own = sha256Of(large);

@@ -278,7 +278,7 @@ test('a leader that is closed while it loads the model is followed by the next',
   assert.equal(await opening, 'leader');
 });
 
-test('an engine that crashes has crashed for all, and is begun again', {
+test('an engine that crashes fails for all tabs and starts again', {
   skip: skip || !isFull,
 }, async (t) => {
   const newTab = await newBrowser(t);
@@ -418,7 +418,7 @@ async function talkNonsense(names) {
   }
 }
 
-test('messages that are none of ours are passed by', { skip: skip || !isFull }, async (t) => {
+test('foreign messages are ignored', { skip: skip || !isFull }, async (t) => {
   const newTab = await newBrowser(t);
   const tabs = [await newTab(), await newTab()];
   for (const tab of tabs) {
@@ -461,7 +461,7 @@ test('without tabs an engine is its own, and a wrong name is refused', async (t)
   await assert.rejects(openEngine(t, { file: modelPath, shared: '' }), hasCode('ARG'));
 });
 
-test('a page that may keep nothing, and so may not lock, has a separate engine', {
+test('a page without storage and locks has a separate engine', {
   skip: skip || !isFull,
 }, async (t) => {
   const tab = await (await newBrowser(t))();

@@ -107,7 +107,7 @@ async function answerWith(page, text) {
 /** @param {Page} page */
 const focused = (page) => page.evaluate('document.activeElement.id');
 
-test('an answer runs nothing, loads nothing, and takes the place of nothing', {
+test('an answer cannot run code, load files or cover the page', {
   skip,
 }, async (t) => {
   const page = await openPage(t);

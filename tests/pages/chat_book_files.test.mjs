@@ -56,7 +56,7 @@ function proofOf({ buffer }) {
   return { at, end: at + 8 + view.getUint32(at, true) };
 }
 
-test('what was written is read, with its state where the key is here', async () => {
+test('a written book is read back, with its state if the key is available', async () => {
   const bytes = await written();
   assert.equal(await isBook(new Blob([bytes])), true);
   const found = await read(bytes);
@@ -69,7 +69,7 @@ test('what was written is read, with its state where the key is here', async () 
   assert.match((await readBookFile(plain)).why, /none of it has been read yet/);
 });
 
-test('a byte that is another anywhere is seen: it is refused, or nothing but its text is used', async () => {
+test('any changed byte is detected: the file is refused, or only its text is used', async () => {
   const bytes = await written();
   const proof = proofOf(bytes);
   for (let at = 0; at < bytes.length; at += at < 1200 ? 7 : 211) {
@@ -94,7 +94,7 @@ test('one that is cut anywhere, or longer, is refused', async () => {
   await assert.rejects(read(new Uint8Array([...bytes, 0])), damage);
 });
 
-test('sizes and facts that lie are refused before anything of that size is made', async () => {
+test('false sizes are refused before memory is allocated for them', async () => {
   const bytes = await written();
   /** @type {((head: any) => unknown)[]} */
   const lies = [

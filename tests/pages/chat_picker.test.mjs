@@ -130,7 +130,7 @@ describe('the description of a model', () => {
     assert.equal(expectSpeed(6e8, []), undefined);
   });
 
-  test('quantisation: the types that matter, the most of it first', () => {
+  test('quantisation: the main types are listed, the largest share first', () => {
     const mixed = { Q6_K: { bytes: 30 }, Q4_K: { bytes: 68 }, F32: { bytes: 2 } };
     assert.equal(quantisationOf(mixed), 'Q4_K 68 %, Q6_K 30 %');
     assert.equal(quantisationOf({}), '');

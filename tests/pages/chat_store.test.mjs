@@ -137,7 +137,7 @@ for (const [kind, open] of Object.entries({
       await store.close();
     });
 
-    test('a transaction that fails leaves all as it was', async () => {
+    test('a failed transaction changes nothing', async () => {
       const database = await open();
       const store = new Store(database);
       const about = newConversation();

@@ -441,7 +441,7 @@ async function forgetsNothing(visit) {
   assert.equal(value, 'half a question');
 }
 
-test('Firefox forgets nothing, either', { skip: locate('firefox').skip }, async (t) => {
+test('Firefox keeps everything, too', { skip: locate('firefox').skip }, async (t) => {
   const firefox = await launchFirefox();
   t.after(() => firefox.close());
   await forgetsNothing(async (script) => {

@@ -29,7 +29,7 @@ test('text has a contrast of at least 4.5, light and dark', () => {
     }
 });
 
-test('the dark of the system is the dark that one chooses, and has each colour of the light', () => {
+test('the system’s dark theme equals the chosen one and has every colour of the light one', () => {
   assert.deepEqual(system, dark);
   assert.deepEqual(Object.keys(dark), Object.keys(light));
 });

@@ -159,7 +159,7 @@ test('a test may see a fault of a line that it runs, and of one of which nothing
   assert.equal(new Reach(folder).mayRun('a_test', 'src/a.c', 4), true);
 });
 
-test('a share of a sample says where that of all is', () => {
+test('the share of a sample has an interval for the share of all', () => {
   // Newcombe 1998, Statistics in Medicine 17, table I, method 3
   const [from, to] = intervalOf(81 / 263, 263).map((end) => end.toFixed(4));
   assert.deepEqual([from, to], ['0.2553', '0.3662']);
@@ -182,7 +182,7 @@ test('a process is overdue by its own processor time or by waiting, and what it 
   assert.equal((await of(some)).skipped, 1);
 });
 
-test('a test has not waited while nobody looked', async () => {
+test('a suspended machine does not count as waiting', async () => {
   const limits = { cpuMs: 1000, idleMs: 600 };
   const ended = runUntilFailure('bash', ['-c', 'sleep 0.2'], { cwd: root, env: {}, limits });
   await new Promise((done) => setTimeout(() => setImmediate(done), 50));
@@ -272,7 +272,7 @@ test('V8’s counts within a range that was not run are reported', () => {
   ]);
 });
 
-test('the titles that rooms choose tests by are those of tests', () => {
+test('rooms choose tests by existing titles', () => {
   const rooms = readFileSync(join(root, 'tools/mutants/rooms.json'), 'utf8');
   for (const [, file, pattern] of rooms.matchAll(/"(tests\/\S+\.mjs) \^(?:\()?([^"]*?)\)?\$?"/g)) {
     const text = readFileSync(join(root, file), 'utf8');

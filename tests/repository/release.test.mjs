@@ -131,7 +131,7 @@ describe('make release', () => {
     }
   });
 
-  test('a clone that others would not have is refused, with all faults at once', () => {
+  test('a clone with unpublished changes is refused, and all faults are listed', () => {
     const { copy, git } = clone;
     const { version } = JSON.parse(readFileSync(join(copy, 'package.json'), 'utf8'));
     git('tag', '-f', `v${version}`);
