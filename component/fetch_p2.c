@@ -83,7 +83,7 @@ static abi_handle make_options(uint32_t timeout_ms) {
   return options;
 }
 
-// The response, once it has come; 0: there is none.
+// Waits for the response; 0 if there is none.
 static abi_handle await_response(abi_handle request, abi_handle options) {
   abi_error_room sent;
   uint64_t got[8];  // option<result<result<handle, error-code>>>

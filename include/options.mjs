@@ -1,6 +1,6 @@
-// include/options.mjs — the options of a request, once for all hosts. `make layout` makes of it src/base/options.h,
-// js/base/option_table.js and the marked parts of include/wick.h and js/index.d.ts; `make check-quick` fails when one
-// of them is of another table than this one. docs/extending.md says how a sampler is added.
+// include/options.mjs — the options of a request, once for all hosts. `make layout` generates src/base/options.h,
+// js/base/option_table.js and the marked parts of include/wick.h and js/index.d.ts from it; `make check-quick` fails if
+// one of them is out of date. docs/extending.md describes how to add a sampler.
 
 /** The greatest number where none is given: a float's, with room for rounding. */
 export const FLOAT_MAX = 3.4e38;

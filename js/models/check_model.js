@@ -75,7 +75,7 @@ export async function compareWithServer(record, options) {
       ? await askHub(record, name, options)
       : url && (await askServer(record, url, options));
     if (state && state !== 'unknown') return { state };
-    const reason = state ? 'the server does not tell its version' : 'no address of it is known';
+    const reason = state ? 'the server does not report a version' : 'no address of it is known';
     return { state: 'unknown', reason };
   } catch (error) {
     if (options.signal?.aborted) throw error;

@@ -66,13 +66,13 @@ describe('a server', () => {
     await assertKept(store, url);
   });
 
-  test('a server that does not report a version is trusted', async (t) => {
+  test('the state is unknown if the server does not report a version', async (t) => {
     const { store, url } = await begin(t);
     const silent = /** @type {typeof fetch} */ (async () => new Response('G', { status: 200 }));
     const found = await store.check(url, { fetch: silent });
     assert.deepEqual(
       [found.state, found.reason],
-      ['unknown', 'the server does not tell its version'],
+      ['unknown', 'the server does not report a version'],
     );
     const wrong = /** @type {typeof fetch} */ (
       async () => new Response('G', { headers: { 'Content-Length': 'many', ETag: 'W/"weak"' } })
