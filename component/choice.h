@@ -20,7 +20,7 @@ typedef struct details {
 
 typedef struct choice {
   uint32_t request;         // the engine's number
-  bool is_open;             // its last event has not come
+  bool is_open;             // its last event has not arrived
   bool has_called;          // a tool, and no call has broken
   bool has_parts;           // the reply to a conversation, in parts; else all is content
   const wick_event *parts;  // the first of those whose TOKEN or DONE event is still to come
@@ -32,13 +32,13 @@ typedef struct choice {
   // The prompt before it: the logprobs of its tokens come from a request that is made to write
   // them. The prompt's logprobs are with the first of its choices.
   details echo;
-  uint32_t echo_request, echo_left;  // the engine's number; tokens that have not come
+  uint32_t echo_request, echo_left;  // the engine's number; tokens that have not arrived
   bool is_echo_open;
   // of its end
   const char *finish;  // "stop", "length"; NULL: not ended
   uint32_t stop;       // 1 + the number of the stop string that ended it; 0: none did
   uint32_t tokens_prompt, tokens_cached;
-  uint32_t tokens_out;  // before the end: that have come
+  uint32_t tokens_out;  // before the end: that have arrived
   double queue_ms, prefill_ms, decode_ms, ttft_ms;
 } choice;
 

@@ -37,7 +37,7 @@ typedef struct field_tables {
 } field_tables;
 // Are all members of `object` fields of the tables, with values that are right?
 bool fields_check(const body *read, uint32_t object, const field_tables *tables, refusal *refused);
-// The same, but members that are in no table are right.
+// The same, but members that no table lists are accepted.
 bool fields_check_known(const body *read, uint32_t object, const field_tables *tables,
                         refusal *refused);
 

@@ -191,7 +191,7 @@ static bool is_other(const field *table, document_text name) {
   return true;
 }
 
-// The members of an object that a table has, but for its type.
+// The members of an object that a table has, except its type.
 static void put_members(chat_body *to, const char *name, uint32_t object, const field *known) {
   json_open(&to->json, name, '{');
   for (uint32_t node = body_node(to->read, object)->first; node != 0;

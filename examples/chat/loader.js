@@ -288,7 +288,7 @@ async function createWith(context, { mmproj, ...options }, source) {
   }
 }
 
-/** The open conversation needs another context than the model has. */
+/** The open conversation needs a context size that differs from the model's. */
 export async function followContext() {
   const isOther = () => engine && loaded && !loading && contextOfLoaded !== contextWanted();
   if (!isOther()) return;

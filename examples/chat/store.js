@@ -127,7 +127,7 @@ export class Store {
     if (parent) await rows.put('turns', { ...parent, shown: turn.id });
   }
 
-  /** @param {Turn} turn an answer, as far as it has come; `shown` stays what it was @param {boolean} [isEnd] */
+  /** @param {Turn} turn an answer, as far as it has arrived; `shown` stays what it was @param {boolean} [isEnd] */
   async keepAnswer(turn, isEnd = false) {
     await this.#database.run(
       'readwrite',

@@ -73,7 +73,7 @@ export class Keeper {
     this.#run();
   }
 
-  /** @returns {Promise<void>} that settles when nothing waits, but for room */
+  /** @returns {Promise<void>} that settles when nothing waits, except for room */
   async untilIdle() {
     if (this.#queue.length > 0 && !this.#later)
       await new Promise((settle) => this.#idle.add(() => settle(0)));

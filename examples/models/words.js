@@ -79,7 +79,7 @@ const formsOf = (word) => {
   return [word, small, first.toUpperCase() + small.slice(first.length), word.toUpperCase()];
 };
 
-/** Of marks that the text and the conversation lack, the usual ones. Letters, and what looks like them, are in no range. */
+/** Of marks that the text and the conversation lack, the usual ones. The ranges contain no letters or lookalikes. */
 const MARKS = String.raw`\x00-&(-@[-${'`'}{-\x7f\xa0-\xa9\xab-\xb4\xb6-\xb9\xbb-\xbf\xd7\xf7\u2010-\u2018\u201a-\u206f\u20a0-\u20bf\u2190-\u23ff\u2600-\u27bf\ufe0f\U0001F300-\U0001FAFF`;
 
 /** By its next letter; '' is where a word ends. @typedef {Map<string, Tree>} Tree */

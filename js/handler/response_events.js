@@ -40,7 +40,7 @@ export class ResponseEvents {
   #text = '';
   /** Of the open item's tokens. @type {object[]} */
   #logprobs = [];
-  /** Of tokens whose text has not come yet. @type {object[]} */
+  /** Of tokens whose text has not arrived yet. @type {object[]} */
   #pending = [];
   #isOpen = false;
   /** The number of the open call in the chat completion. */

@@ -569,7 +569,7 @@ export class ModelStore extends EventTarget {
     this.#channel?.postMessage({ type, detail });
   }
 
-  /** Other tabs hear how much has come, though not of each piece. @param {string} id @param {() => OpenModel['progress']} progress */
+  /** Other tabs hear how much has arrived, though not of each piece. @param {string} id @param {() => OpenModel['progress']} progress */
   #arrivals(id, progress) {
     let told = -ARRIVED_MS;
     return () => {

@@ -279,7 +279,7 @@ class KeptStream {
     return bytes;
   }
 
-  /** The last bytes are not given if the file is another one than the store or the hub has recorded. */
+  /** The last bytes are withheld if the file is not the one that the store or the hub has recorded. */
   #checkSum() {
     const found = this.#sha?.hex();
     this.#sha = undefined;

@@ -14,7 +14,7 @@ import { Hub, leaderGone, sessionOf } from './shared_engine.js';
 /** @typedef {import('../connection/start_worker.js').Thread} Thread */
 
 /**
- * An open call, or an open completion of a request. `received` pieces have come and `acknowledged` of them were read.
+ * An open call, or an open completion of a request. `received` pieces have arrived and `acknowledged` of them were read.
  * `repeated` pieces come a second time, because another leader has started the request again.
  * @typedef {{message: ToWorker, received: number, acknowledged: number, repeated: number}} Open
  */

@@ -480,7 +480,7 @@ export class NativeEngine {
     this.#exports.request_cancel(this.#engine, id);
   }
 
-  /** @param {number} id @param {boolean} isPaused paused requests take part in no step */
+  /** @param {number} id @param {boolean} isPaused paused requests take no part in steps */
   pause(id, isPaused) {
     this.#exports.request_pause(this.#engine, id, Number(isPaused));
   }

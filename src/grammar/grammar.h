@@ -38,7 +38,7 @@ uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
 // `has_begun`: its end is content, and `content`: {"kind", "text"}, a grammar of the content after
 // the reasoning. "auto": free until a call begins, or the content; else nothing but calls after the
 // reasoning. Text that begins as a call has arguments of its schema, or WICK_E_UNSUPPORTED names
-// what cannot be. print_special belongs to it, but for plain <think>.
+// what cannot be. print_special belongs to it, except for plain <think>.
 #define GRAMMAR_REPLY ((wick_grammar_kind)5)
 // Room reply has it (hold.c), which knows how models write calls.
 uint32_t grammar_build_reply(program_builder *builder, const tokenizer *tokens,

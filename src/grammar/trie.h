@@ -12,7 +12,7 @@
 
 enum {
   TRIE_PLAIN_CHARACTERS_MAX = 12,  // of a token in `plain`
-  TRIE_BYTES_MAX = 255,            // longer tokens are in no trie: no constraint takes them
+  TRIE_BYTES_MAX = 255,            // longer tokens are not stored: no constraint accepts them
 };
 
 // Nodes in the order of a walk that goes down first; the root is none.

@@ -250,7 +250,7 @@ void kv_rotate(float *row, uint32_t head_dim) {
 
 size_t kv_r4_bytes(uint32_t head_dim) { return kv_q4_bytes(head_dim); }
 
-// Blocks of 32 values do not cross the ends of rotated blocks but for the last ones, so pieces are
+// Blocks of 32 values do not cross the ends of rotated blocks except for the last ones, so pieces are
 // whole blocks of both.
 uint32_t kv_r4_v_write(void *page, uint32_t slot, const float *row, uint32_t head_dim) {
   float x[KV_ROTATED_MOST];

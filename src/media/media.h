@@ -23,7 +23,7 @@ typedef struct media_text {
   uint32_t width;            // of an embedding
   uint32_t deepstack_count;  // layers that add a part of a row; a row is (1 + count) * width
   bool has_axes;             // positions are of rows and columns (M-RoPE)
-  // Gemma 3, and Gemma 4 but for E2B and E4B: rows of an image see each other in both directions.
+  // Gemma 3, and Gemma 4 except for E2B and E4B: rows of an image see each other in both directions.
   bool sees_both_ways;
 } media_text;
 

@@ -53,7 +53,7 @@ static quantize_line fit_line(const line_fit *fit, float values, float count, bo
   return line;
 }
 
-// Squared error of a line, but for sum(value^2).
+// Squared error of a line, except for sum(value^2).
 static float error_of(const quantize_line *line, const line_fit *fit, float values, float count) {
   return line->scale * line->scale * fit->squares +
          2 * line->scale * (line->min * fit->codes - fit->dots) +

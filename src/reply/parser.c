@@ -112,7 +112,7 @@ static void enter_behind_mark(reply_parser *p, bool is_reasoning) {
   parser_enter_text(p, is_reasoning);
 }
 
-// Gives what is certain, but for white space at its end, where a mark may follow.
+// Gives what is certain, except for white space at its end, where a mark may follow.
 static void give_certain(reply_parser *p, size_t end) {
   for (; p->certain < end; p->certain++) {
     const bool is_open = p->tools == NULL && !p->is_reasoning && !p->is_fresh;

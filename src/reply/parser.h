@@ -39,7 +39,7 @@ typedef enum reply_phase { PHASE_HEAD, PHASE_ARGUMENTS, PHASE_TAIL, PHASE_CLOSE 
 typedef struct calls_state {
   uint8_t state, member;
   bool is_list, is_inner, has_items;
-  bool has_arguments, is_text;  // the arguments have come; they are a string
+  bool has_arguments, is_text;  // the arguments have arrived; they are a string
   size_t from, to;              // their place, from base
   json_scan scan;
   json_unescape string;

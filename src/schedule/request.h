@@ -31,7 +31,7 @@ typedef struct request {
   int32_t priority;
   uint64_t pass_submitted;  // passes begun before it came, to the host's queue if it has one
   bool is_cancelled;
-  bool is_paused;      // keeps its pages and takes part in no pass
+  bool is_paused;      // keeps its pages and takes no part in passes
   bool was_preempted;  // has lost its pages at least once
   bool runs_alone;  // after a failed pass each request runs alone, which shows whose fault it was
   struct request *
@@ -80,7 +80,7 @@ typedef struct request {
   void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
   void *on_logits_context;
   float *logits;   // [vocab]: the row that the host is asked about; NULL: it is not asked
-  bool is_asking;  // takes part in no pass until it has its answer
+  bool is_asking;  // takes no part in passes until it has its answer
   bool is_answered;
   uint64_t submitted_us, started_us, first_token_us;
 } request;
@@ -102,7 +102,7 @@ size_t request_text_bytes_max(const tokenizer *tokenizer);
 static inline bool request_is_prefill(const request *request) {
   return request->fed < request->prompt_count || request->tokens_count - request->fed > 1;
 }
-// Whether it keeps its pages and takes part in no pass.
+// Whether it keeps its pages and takes no part in passes.
 static inline bool request_rests(const request *request) {
   return request->is_paused || request->is_asking;
 }

@@ -85,7 +85,7 @@ wick_status scheduler_cancel(scheduler *scheduler, uint32_t id);
 // From now on a smaller model proposes; NULL: none. The drafter must outlive the scheduler, or be
 // removed by NULL.
 void scheduler_set_drafter(scheduler *scheduler, drafter *drafter);
-// A paused request keeps its place in the order and takes part in no pass. It keeps its pages until
+// A paused request keeps its place in the order and takes no part in passes. It keeps its pages until
 // somebody else needs them. WICK_E_ARG: unknown.
 wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused);
 // The request that waits for the host's answer. WICK_E_ARG: it does not.

@@ -1,7 +1,7 @@
 // schedule/speculation.h — speculative decoding: proposed tokens are checked in one pass with the
 // newest token (Leviathan, Kalman and Matias 2023). Proposals come from the text (prompt lookup,
 // Saxena 2023: what followed the same tokens earlier) or from a smaller model (schedule/draft.h).
-// Each row is sampled as if it had come alone. The next row counts only if its token is the one
+// Each row is sampled as if it were alone. The next row counts only if its token is the one
 // that was sampled. So the text and the draws of the sampler are those of plain decoding, greedy or
 // not; proposals change the time alone.
 //

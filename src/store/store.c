@@ -239,7 +239,7 @@ void store_expect(seq_store *store, uint32_t sequences) { store->expected = sequ
 
 wick_status store_prepare(seq_store *store, kv_seq_id id, uint32_t tokens, wick_error *error) {
   const store_seq *seq = store_find(store, id);
-  // a sequence writes its new state to a different slot, so the old one is still there
+  // a sequence writes its new state to a different slot, so the old state is kept
   const uint32_t slots = seq == NULL ? 0 : store->expected + (seq->now == SLOT_NONE ? 1 : 0);
   if (slots != 0 && !slot_reserve(store, slots)) {
     return memory_fail(store->memory, error, "a recurrent state");

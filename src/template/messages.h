@@ -26,7 +26,7 @@ typedef enum turns_form {
 } turns_form;
 enum { TURNS_FORMS = TURNS_SPLIT_NULL_CONTENT + 1 };
 
-// The parts that are written in another form than they were given.
+// The parts that are rendered in a form that differs from the input.
 typedef struct messages_form {
   system_form system;
   turns_form turns;

@@ -46,7 +46,7 @@ wick_status template_create(memory_gate *memory, const char *source, size_t size
 void template_destroy(chat_template *template);  // NULL is fine
 
 // The variables that a template may read, as one JSON object: `variables` are the conversation's
-// (messages, tools, ...), so texts in them are content, but for the role of a message where it is a
+// (messages, tools, ...), so texts in them are content, except for the role of a message where it is a
 // usual one. `own` are as if the template had written them (bos_token, ...); `variables` go before
 // them.
 typedef struct template_input {

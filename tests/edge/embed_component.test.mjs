@@ -1,4 +1,4 @@
-// wick embed-component, without `make edge`: small components made here, byte by byte, and what becomes of them
+// wick embed-component, without `make edge`: small components made here, byte by byte, and what happens to them
 // read by WebAssembly itself.
 
 import assert from 'node:assert/strict';

@@ -801,7 +801,7 @@ describe('bench', () => {
     );
   });
 
-  test('what cannot be measured is refused', async () => {
+  test('invalid measurements are refused', async () => {
     await assertRefused(['bench', model, '--threads', '1,0'], 2, /from 1 to 64, not 0/);
     await assertRefused(['bench', model, '--threads', '1,,2'], 2, /--threads takes .* not ',2'/);
     await assertRefused(['bench', model, '--threads', '1,'], 2, /--threads takes .* not ''/);

@@ -187,7 +187,7 @@ describe('questions about images and recordings', { concurrency: 2, skip }, () =
   });
 });
 
-describe('what is refused', { concurrency: 2, skip }, () => {
+describe('refusals', { concurrency: 2, skip }, () => {
   const [type] = manifest.types;
   const [, part] = type?.cases[0].parts ?? [];
   const model = join(folder, type?.text_model ?? '');

@@ -323,7 +323,7 @@ describe('echo', () => {
     assert.ok(text.endsWith(whole[0].text));
   });
 
-  test('of a text, without tokens of its own, and for several prompts and choices', async (t) => {
+  test('a text is scored without sampled tokens, for several prompts and choices', async (t) => {
     const { engine, ask } = await open(t);
     const ids = await engine.tokenize(prompt);
     const own = await engine.tokenize(prompt, { addSpecial: false });

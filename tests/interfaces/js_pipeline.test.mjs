@@ -578,7 +578,7 @@ describe('feature-extraction', { skip: shared.skip }, () => {
     assert.deepEqual(hen.flat(), Array.from(rows));
   });
 
-  test('what is refused', async (t) => {
+  test('invalid inputs are refused', async (t) => {
     const engine = await openEngine(t, { file: join(models, 'bert-cls.gguf') });
     const extractor = await pipeline('feature-extraction', engine);
     const refused = /** @type {any[]} */ ([

@@ -120,7 +120,7 @@ describe('availability', () => {
     assert.equal(await LanguageModel.availability(), 'available');
   });
 
-  test('options that are none', async (t) => {
+  test('invalid options are refused', async (t) => {
     const LanguageModel = defineLanguageModel(await openEngine(t));
     /** @type {[any, string][]} */
     const wrong = [
@@ -151,7 +151,7 @@ describe('availability', () => {
   });
 });
 
-describe('tools that are none', () => {
+describe('invalid tools are refused', () => {
   const inputSchema = { type: 'object' };
   const good = { name: 'x', description: 'y', inputSchema };
   const circular = /** @type {any} */ ({ type: 'object' });

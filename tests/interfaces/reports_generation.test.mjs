@@ -330,7 +330,7 @@ test('parallel_tool_calls without tools, and null', async () => {
 });
 
 // ollama/ollama#15457, ollama/ollama#7881, ogx-ai/ogx#4430, BerriAI/litellm#37792
-test('several streamed calls have numbers, ids and arguments of their own', async () => {
+test('each of several streamed calls has its index, id and arguments', async () => {
   const tools = [tool('f', fixed({ a: 1 })), tool('g', fixed({ b: [2] }))];
   const logit_bias = { 0: -100, 2: -100 }; // no end of the turn
   const more = { ...warm, tools, tool_choice: 'required', stream: true, logit_bias };

@@ -116,7 +116,7 @@ describe('adapters in Node', { skip: shared.skip }, () => {
     assert.deepEqual(await engine.adapters.list(), []);
   });
 
-  test('a refusal leaves nothing behind', async (t) => {
+  test('a refusal leaves no adapter', async (t) => {
     const engine = await openEngine(t, { file: model });
     const bytes = readFileSync(usual);
     /** @param {any} source @param {any} options @param {string} code */

@@ -1,5 +1,5 @@
 // Options directly, from their sources: each default, each bound (the last value that is taken and the first
-// that is refused), and what becomes of every form that may be given.
+// that is refused), and what happens to every form that may be given.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

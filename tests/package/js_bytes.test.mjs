@@ -940,7 +940,7 @@ describe('HTTP, one connection after another', () => {
     assert.equal(left.seen.isCancelled, true);
   });
 
-  test('what a second answer repeats is skipped, in pieces of any size', async (t) => {
+  test('bytes that a second answer repeats are skipped, in pieces of any size', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     for (const size of [1, 3, 7, 8, 20]) {
       const pieces = file.match(new RegExp(`.{1,${size}}`, 'g')) ?? [];

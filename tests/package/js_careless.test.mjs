@@ -98,7 +98,7 @@ describe('streams that are left', () => {
   });
 });
 
-describe('what cannot be passed on', () => {
+describe('values that cannot be sent', () => {
   test('a misuse is reported by type and blocks no caller', async (t) => {
     const engine = await openEngine(t);
     const create = (/** @type {object} */ body) =>

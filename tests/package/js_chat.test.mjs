@@ -68,7 +68,7 @@ describe('turns', () => {
       assert.equal(usage.promptTokens, expected.tokens);
       assert.deepEqual(message, { role: 'assistant', content: text });
       assert.equal(finishReason, 'stop');
-      // all of the turn before: its prompt and, but for its end, its answer
+      // all of the turn before: its prompt and, except for its end, its answer
       assert.ok(usage.cachedTokens >= before, `${usage.cachedTokens} of ${before}`);
       assert.ok(before > 0 || usage.cachedTokens === 0);
       before = usage.promptTokens + usage.completionTokens - 1;
@@ -384,7 +384,7 @@ describe('turns that do not end well', () => {
   });
 });
 
-describe('what is saved', () => {
+describe('saved chats', () => {
   test('a restored chat has the text that it had read', async (t) => {
     const { engine, chat } = await openChat(t, { system });
     await turn(chat, 'My name is Ada.');

@@ -57,7 +57,7 @@ describe('completions of one prompt', () => {
     assert.equal(stats.requests.running, 0);
   });
 
-  test('leaving a stream of choices leaves nothing behind', async (t) => {
+  test('leaving a stream of choices frees everything', async (t) => {
     const engine = await openEngine(t);
     /** @type {unknown[]} */
     const unhandled = [];

@@ -1,5 +1,5 @@
 // Images and recordings of an outsider: contents of wrong kinds, rates and lengths, texts that look like media, many images,
-// engines that are closed meanwhile. Each is refused by its place, or read, and the engine answers the next question.
+// engines that are closed meanwhile. Each is refused with its position, or read, and the engine answers the next question.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -76,7 +76,7 @@ function wavPart({
 const floats = (...values) => Buffer.from(Float32Array.from(values).buffer);
 
 describe('images', { skip }, () => {
-  test('contents of wrong kinds are refused by their place', async (t) => {
+  test('contents of wrong kinds are refused with their position', async (t) => {
     const engine = await open(t, 'gemma3');
     const wanted = await ask(engine, known('gemma3', 'sq'), 'What?');
     const pixels = (/** @type {any} */ data) => ({
@@ -108,7 +108,7 @@ describe('images', { skip }, () => {
     assert.equal(await ask(engine, known('gemma3', 'sq'), 'What?'), wanted);
   });
 
-  test('a decoder of the host that fails or returns nonsense is refused by its place', async (t) => {
+  test('a failing or wrong decoder of the host is reported with the position of the part', async (t) => {
     /** @type {any} */
     let decoded;
     const decodeImage = async () => (decoded instanceof Error ? Promise.reject(decoded) : decoded);
@@ -174,7 +174,7 @@ describe('images', { skip }, () => {
 describe('recordings', { skip }, () => {
   const about = (/** @type {any} */ engine, /** @type {any} */ part) => ask(engine, part, 'What?');
 
-  test('wrong rates, lengths and values are refused by their place', async (t) => {
+  test('wrong rates, lengths and values are refused with their position', async (t) => {
     const engine = await open(t, 'qwen3a');
     const wanted = await about(engine, known('qwen3a', 'a2'));
     const samples = new Float32Array(8);

@@ -202,7 +202,7 @@ describe('the Prompt API', { skip: shared.skip }, () => {
     assert.equal(await session.prompt('Say it.', short), await other.prompt('Say it.', short));
   });
 
-  test('what is refused', async (t) => {
+  test('invalid inputs are refused', async (t) => {
     const LanguageModel = defineLanguageModel(await openEngine(t, any(options())));
     const session = await LanguageModel.create(exact);
     const text = await LanguageModel.create();

@@ -78,7 +78,7 @@ describe('files', () => {
     assert.equal(sizeFault(PACKAGE, npm[0].size), undefined);
   });
 
-  test('the demo model is a package of its own', async () => {
+  test('the demo model is a separate package', async () => {
     const pack = ['pack', '--dry-run', '--json', '--offline', '-w', 'wick-llm-demo-model'];
     const [{ files }] = JSON.parse(await text('npm', pack));
     assert.deepEqual(files.map((/** @type {any} */ { path }) => path).sort(), [

@@ -159,7 +159,7 @@ describe('embeddings', () => {
     assert.deepEqual(asked, []);
   });
 
-  test('rankings: the best first, the earlier of equals first, so many as are wanted', async () => {
+  test('rankings list the best first, the earlier of equals first, up to topN', async () => {
     const score = (/** @type {number} */ value) => ({
       vector: Float32Array.of(value, 9),
       tokens: 5,

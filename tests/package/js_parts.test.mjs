@@ -230,7 +230,7 @@ describe('names', () => {
     assert.match(fileIsMissing(0, 0).message, /its file 1 is wanted, 0 given/);
   });
 
-  test('of options that are none, with the nearest', () => {
+  test('unknown options are reported with the nearest name', () => {
     const known = /** @type {any[]} */ (['temperature', 'maxTokens', 'topP']);
     const check = (/** @type {any} */ options) => () => checkNames(options, known, ['n']);
     assert.equal(check({ topP: 1, n: 2, other: undefined })().topP, 1);

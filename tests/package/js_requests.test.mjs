@@ -47,7 +47,7 @@ describe('settings', () => {
     forced: [],
   };
 
-  test('what the text may be is one of four options, as the engine takes it', () => {
+  test('the constraint of a text is one of four options in the engine’s form', () => {
     const grammarOf = (/** @type {unknown} */ options) => settingsOf(any(options)).grammar;
     const schema = { type: 'object', properties: { b: {}, a: true } };
     for (const [options, kind, text] of /** @type {[object, number, string][]} */ ([
@@ -124,7 +124,7 @@ describe('settings', () => {
     });
   }
 
-  test('logprobs of 0 ask for the chosen tokens', () => {
+  test('logprobs of 0 request only the chosen tokens', () => {
     const { logprob, logprobs } = settingsOf({ logprobs: 0 });
     assert.deepEqual([logprob, logprobs], [true, 0]);
     assert.equal(settingsOf({ logprobs: 3 }).logprob, true);
@@ -1006,7 +1006,7 @@ describe('chat completions', () => {
     assert.deepEqual(connection.log.toSorted(), ['cancel 0', 'cancel 2', 'forget 1']);
   });
 
-  test('what is refused', async () => {
+  test('invalid fields are refused', async () => {
     const { connection, completions } = open();
     const wrong = [
       null,

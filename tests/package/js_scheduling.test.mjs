@@ -159,7 +159,7 @@ describe('priorities and pages', () => {
     }
   });
 
-  test('in Chromium, too: the file lies in the origin private file system', {
+  test('Chromium swaps to a file in the origin private file system', {
     skip: locate('chromium').skip || !isFull,
   }, async (t) => {
     const server = await serve({
@@ -221,7 +221,7 @@ describe('readers', () => {
   });
 });
 
-describe('what nobody reads', () => {
+describe('unread streams', () => {
   const long = { temperature: 0, ignoreEnd: true, maxTokens: 600 };
   const isOver = async (/** @type {import('../../js/index.js').Engine} */ engine) => {
     const { requests, kv } = await engine.stats();

@@ -280,7 +280,7 @@ describe('requests', () => {
 
   test('without mail steps follow each other for 15 ms; where a message waits, each has its turn', async (t) => {
     for (const [count, perTurn] of /** @type {[number | undefined, number][]} */ ([
-      [2, 4], // all that was sent has come: 16 ms
+      [2, 4], // all that was sent has arrived: 16 ms
       [3, 1],
       [undefined, 1],
     ])) {
@@ -317,7 +317,7 @@ describe('requests', () => {
     worker.receive({ type: 'ack', id: 77, count: 5 });
   });
 
-  test('what is submitted, and a refusal for each completion', async (t) => {
+  test('requests are submitted, and each completion gets a refusal', async (t) => {
     const { worker, posted, acts, calls } = await ready(t);
     worker.receive(
       generate(4, { completions: 2, settings: { ...settings(), session: undefined } }),
@@ -550,7 +550,7 @@ describe('calls', () => {
 });
 
 describe('embeddings', () => {
-  test('one call after another, a turn between steps, the end told', async () => {
+  test('calls run one after another between steps, and their end is reported', async () => {
     const { native, log, acts } = engineOf();
     let isClosed = false;
     const takeTurn = async () => void log.push(['turn']);

@@ -224,7 +224,7 @@ describe('states in a browser', () => {
     assert.equal(any(placed.folders.get('wick-llm')).size, 0);
   });
 
-  test('that are not there, not allowed, or not named', async (t) => {
+  test('missing, forbidden and unnamed files are refused', async (t) => {
     const { root } = origin();
     browse(t, { root });
     const none = { code: 'NOT_FOUND', message: 'Saved state not found: a' };

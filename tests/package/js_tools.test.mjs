@@ -104,7 +104,7 @@ function plainOf({ role, refusal, ...message }) {
 const oslo = { type: 'function', function: { name: 'weather', arguments: '{"city": "Oslo"}' } };
 const lima = { type: 'function', function: { name: 'weather', arguments: '{"city": "Lima"}' } };
 
-describe('what the model writes', () => {
+describe('calls that the model writes', () => {
   /** The name, the template, the text, the message, the reason. @type {any[][]} */
   const cases = [
     ['one call', plain, call('Oslo'), { content: '', tool_calls: [oslo] }, 'tool_calls'],

@@ -331,7 +331,7 @@ test('the model itself', async (t) => {
       .message.content;
 
   await t.test(
-    'a grammar of ten thousand words, and of long ones, is compiled and held to',
+    'a grammar of ten thousand words, and of long ones, is compiled and enforced',
     async () => {
       const many = Array.from(
         { length: 10_000 },

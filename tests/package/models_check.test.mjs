@@ -99,7 +99,7 @@ describe('a server', () => {
     }
   });
 
-  test('what is not kept, and an abort', async (t) => {
+  test('models that are not stored are unknown, and an abort rejects', async (t) => {
     const { store, url } = await begin(t);
     await assert.rejects(store.check('http://127.0.0.1:9/none.gguf'), { code: 'NOT_FOUND' });
     const stop = new AbortController();

@@ -98,7 +98,7 @@ describe('a download', () => {
     await assertHolds(again, url);
   });
 
-  test('is not begun when all is there', async (t) => {
+  test('a download of a complete model does not start', async (t) => {
     const { store, url, state, open } = await begin(t);
     const first = await store.get(url);
     const second = await open().get(url);

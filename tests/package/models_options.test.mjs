@@ -77,10 +77,10 @@ describe('options of get', () => {
     assert.equal((await store.get(url, { sha256: sha256.toUpperCase() })).sha256, sha256);
   });
 
-  test('with another size than the file has end the download', async (t) => {
+  test('with a wrong size end the download', async (t) => {
     const { store, url, state } = await begin(t);
     const wrong = store.get(url, { size: model.length + 1 });
-    await assert.rejects(wrong, { code: 'CORRUPT', message: /it has not 8388708 bytes/ });
+    await assert.rejects(wrong, { code: 'CORRUPT', message: /its size is not 8388708 bytes/ });
     assert.equal(state.starts.length, 1);
     assert.deepEqual(await store.list(), []);
     assert.equal((await store.get(url, { size: model.length })).isWhole, true);
@@ -118,7 +118,7 @@ test('a wrong size in a hub’s listing does not cause an endless download', asy
 });
 
 describe('names', () => {
-  test('of a hub that are none are refused, and none leads out of its repository', async (t) => {
+  test('invalid file names of a hub are refused, and none leads out of its repository', async (t) => {
     const { store, state } = await begin(t);
     for (const name of [
       ...['hf:', 'hf:a', 'hf://a/b/c.gguf', 'hf:a/b\n/c.gguf', 'hf:ü/ß/ö.gguf', ' hf:a/b'],

@@ -739,7 +739,7 @@ describe('a folder', () => {
     }
   });
 
-  test('what version 1 kept is opened', async (t) => {
+  test('models that version 1 stored are opened', async (t) => {
     const folder = newFolder(t);
     cpSync(join(root, 'tests/package/kept/version1'), folder, { recursive: true });
     const store = await openModels({ folder });

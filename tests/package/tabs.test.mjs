@@ -1,6 +1,5 @@
-// Tabs that share an engine: one download for all of them, texts as each has them alone, and what
-// becomes of everybody when the tab that has the engine is closed. In Chromium; in Firefox the same
-// shorter.
+// Tabs that share an engine: one download for all of them, the texts that each gives alone, and a
+// leader that is closed. In Chromium, and a shorter version in Firefox.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -156,7 +155,7 @@ test('another name, or another model, is another engine', { skip: skip || !isFul
   }
 });
 
-test('a tab that is closed leaves nothing behind', { skip: skip || !isFull }, async (t) => {
+test('a closed tab leaves no requests and sessions', { skip: skip || !isFull }, async (t) => {
   const newTab = await newBrowser(t);
   const [first, second] = [await newTab(), await newTab()];
   await first.evaluate(open, { model, shared: 'closed' });
@@ -237,7 +236,7 @@ test('the saved state is restored if the page has kept it', {
   const states = await second.evaluate('Promise.all(led)');
   assert.equal(states.length, 1);
   assert.ok(states[0].entries > 0);
-  // all of the first turn but for its last, incomplete page
+  // all of the first turn except for its last, incomplete page
   const [all, cached] = await second.evaluate('turn()');
   assert.ok(all > cached && cached >= read - 16, `${cached} of ${all}, ${read} before`);
 });

@@ -127,7 +127,7 @@ test('a missing model is reported', { skip: skip || !isFull }, async () => {
   await close();
 });
 
-test('no model, or several, is reported in words before anything is recorded', {
+test('no model, or several, is reported before anything is recorded', {
   skip: skip || !isFull,
 }, async () => {
   const { page, problems, close } = await openPage();

@@ -121,7 +121,7 @@ test('a size is chosen with its cost visible, kept with the conversation, and th
   await untilContext(page, 4096);
 });
 
-test('conversations have contexts of their own; a model that cannot have one says so', {
+test('each conversation has its context size; if a model does not support it, the page says so', {
   skip,
 }, async (t) => {
   const page = await open(t);

@@ -208,7 +208,7 @@ test('Back while the page starts is not an error', { skip: skip || !isFull }, as
   assert.equal(await page.isVisible('#problem'), false);
 });
 
-test('a visitor sees that the page is starting before its scripts have come', {
+test('a visitor sees that the page is starting before its scripts have arrived', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options });

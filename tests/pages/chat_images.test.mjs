@@ -191,7 +191,7 @@ test('a question about an image, which is kept, exported, and there without a ne
   await untilTrue(other, shows);
 });
 
-test('a model of the hub comes with the encoders in its repository, and both are there without a network', {
+test('a model of the hub is stored with the encoders of its repository, for use without a network', {
   skip,
 }, async (t) => {
   const read = (/** @type {string} */ path) => readFileSync(join(folder, path));

@@ -135,7 +135,7 @@ const afterStates = `new Promise((settle, fail) => {
   };
 })`;
 
-test('forgotten messages are no longer sent to the model; the rest is read again behind everything else', {
+test('forgotten messages are no longer sent to the model; the rest is read again after everything else', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -293,7 +293,7 @@ test('calls of tools and several versions go with their question', {
   await untilShown(page, ['How much?', 'Zwei.', 'Next', 'Yes.']);
 });
 
-test('for good: nothing of it is kept, and it is in no file', {
+test('a permanently forgotten turn is neither kept nor exported', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);

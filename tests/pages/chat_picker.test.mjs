@@ -25,7 +25,7 @@ const site = resolve(root, 'build/chat-picker');
 const hub = 'https://huggingface.co';
 const wick = resolve(root, 'build/native/wick');
 
-describe('what names a model', () => {
+describe('names of models', () => {
   const file = `${hub}/o/r/resolve/main/m.gguf`;
   /** @type {[string, object][]} */
   const cases = [
@@ -177,7 +177,7 @@ test('files of good models are named as their repositories, and encoders have th
   }
 });
 
-test('sizes of good models that are no dense transformers are those of what wick synth writes', async () => {
+test('sizes of good models that are not dense transformers match those of wick synth', async () => {
   const others = goodModels.filter(({ id }) => 'synth' in shapes[id]);
   assert.deepEqual(
     others.map((one) => one.id),
@@ -311,7 +311,7 @@ describe('in the page', { skip }, () => {
     await page.locator('#model-name', { hasText: 'SmolLM2 135M' }).waitFor();
   });
 
-  test('a mirror of the hub: an invalid one is refused in words, a valid one is kept and used for everything', async (t) => {
+  test('a mirror of the hub: an invalid one is refused with a reason, a valid one is kept and used for everything', async (t) => {
     const context = await browser.newContext({ serviceWorkers: 'block' });
     t.after(() => context.close());
     context.setDefaultTimeout(PATIENCE_MS);

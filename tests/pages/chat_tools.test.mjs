@@ -39,7 +39,7 @@ describe('the calculator', () => {
   const wrong = ['', '1 +', '(1', '1)', '2 3', 'x', '1/0', '9^999', 'alert(1)', '1..2', '1 + $'];
   for (const text of wrong)
     test(`not ${JSON.stringify(text)}`, () => assert.throws(() => calculate(text), Error));
-  test('what is too deep is refused, and does not overflow', () => {
+  test('an expression that is too deep is refused and does not overflow the stack', () => {
     for (const deep of ['('.repeat(1e5), '-'.repeat(1e5), '2^'.repeat(1e5)])
       assert.throws(() => calculate(deep), /too deep/);
   });

@@ -16,7 +16,7 @@ const filesWith = (extension) =>
 
 const { light, dark, system, scales } = readTokens();
 
-test('the contrast of WCAG 2.2: examples of its own', () => {
+test('the contrast function matches the examples of WCAG 2.2', () => {
   assert.equal(contrast('#000000', '#ffffff'), 21);
   assert.equal(contrast('#777777', '#ffffff').toFixed(2), '4.48');
 });

@@ -317,7 +317,7 @@ test('a file that is not a model is refused with a reason, and the model before 
   await close();
 });
 
-test('a broken address is reported in words, can be tried again, and our own model answers', {
+test('a broken address is reported and can be tried again, and the built-in model answers', {
   skip: chromium.skip || !isFull,
 }, async () => {
   let requests = 0;

@@ -208,7 +208,7 @@ test('every source and every test of the rooms exists, and each source is in a r
     const own = Object.values(rooms[file.endsWith('.c') ? 'c' : 'js']).some(({ sources }) =>
       sources.some((source) => file.startsWith(source)),
     );
-    assert.ok(own, `${file} is in no room of tools/mutants/rooms.json`);
+    assert.ok(own, `${file} is missing in tools/mutants/rooms.json`);
   }
   const units = new Set(
     readdirSync(join(root, 'tests/c'), { recursive: true, encoding: 'utf8' }).map((file) =>
@@ -231,7 +231,7 @@ test('every source and every test of the rooms exists, and each source is in a r
   }
 });
 
-test('what is listed has a reason and is in its file; one whose source has changed is known no more', () => {
+test('listed mutants have a reason and exist in their file; a changed source invalidates them', () => {
   /** @type {{file: string, behind?: string, before: string, after: string, reason: string}[]} */
   const listed = JSON.parse(readFileSync(join(root, 'tools/mutants/equivalent.json'), 'utf8'));
   for (const { file, behind, before, after, reason } of listed) {

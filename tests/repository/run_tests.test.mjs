@@ -166,7 +166,7 @@ describe('the plan', () => {
   });
 });
 
-test('what has changed since the last full run', async (t) => {
+test('changes since the last full run are listed', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'wick-changed-'));
   t.after(() => rm(folder, { recursive: true }));
   const git = async (/** @type {string[]} */ ...args) => {

@@ -10,6 +10,7 @@ import {
   namelessSentences,
   namesSubject,
   proseOf,
+  titlesOf,
   wordRules,
 } from '../../tools/build/writing_rules.mjs';
 
@@ -46,6 +47,15 @@ test('words to replace are found, in any case and form', () => {
     ['a file that is not there', 'is there'],
     ['keys that are none', 'that is none'],
     ['what came before is kept', 'what comes'],
+    ['all but for the last', 'but for'],
+    ['the same text in any company', 'in any company'],
+    ['equal to the bit', 'to the bit'],
+    ['what becomes of requests', 'becomes of'],
+    ['the answer has come', 'has come'],
+    ['bytes from another place than requested', 'another than'],
+    ['it takes part in no pass', 'in no'],
+    ['Supported are tools', 'predicate first'],
+    ['an invalid mirror is refused in words', 'in words'],
   ];
   for (const [text, rule] of bad) {
     assert.ok(broken(text).includes(rule), text);
@@ -80,6 +90,15 @@ test('prose is without code, headings and addresses; a paragraph is one text', (
   assert.deepEqual(proseOf(text), [
     { line: 3, text: 'One code two [three].' },
     { line: 9, text: 'item more' },
+  ]);
+});
+
+test('titles of tests and groups are found', () => {
+  const source = `describe('chats', () => {\n  test(\`\${name}: runs\`, () => test.skip("ends"));\n});`;
+  assert.deepEqual(titlesOf(source), [
+    { line: 1, text: 'chats' },
+    { line: 2, text: 'VALUE: runs' },
+    { line: 2, text: 'ends' },
   ]);
 });
 

@@ -158,7 +158,8 @@ for (const file of readdirSync(resolve(root, folder)).filter((name) => name.ends
   for (const [, symbol, name] of read(`${folder}/${file}`).matchAll(
     /model_family (FAMILY_\w+) = \{\s*\.name = "([^"]+)"/g,
   )) {
-    if (inExtras.has(symbol) === outside.has(symbol)) faults.push(`${symbol} is in no object`);
+    if (inExtras.has(symbol) === outside.has(symbol))
+      faults.push(`${symbol} must be in exactly one of the modules`);
     if (withExtraLayers[name] && inExtras.has(symbol))
       faults.push(`tools/build/check_extras.mjs: '${name}' is in EXTRAS_SOURCES`);
     families.set(name, inExtras.has(symbol) || name in withExtraLayers);

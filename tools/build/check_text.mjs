@@ -1,6 +1,6 @@
 // Checks that no file of the repository has an address of a package registry (lock files included) or an absolute path of a
 // machine, that every C or JavaScript source has a first line that says what the file is for, and that text follows the rules
-// of writing_rules.mjs: documents, comments, errors and help.
+// of writing_rules.mjs: documents, comments, errors, help and titles of tests.
 //   node tools/build/check_text.mjs --counts     how often each rule is broken, by folder
 
 import { execFileSync } from 'node:child_process';
@@ -15,6 +15,7 @@ import {
   namelessSentences,
   namesSubject,
   proseOf,
+  titlesOf,
   wordRules,
 } from './writing_rules.mjs';
 
@@ -57,7 +58,9 @@ function readableOf(file, text) {
   const messages = isScript ? errorsOf(text) : [];
   const help = isScript ? helpOf(text) : [];
   const literals = /\.[ch]$/.test(file) && !file.startsWith('tests/') ? sentencesOf(text) : [];
-  return { texts: [...commentsOf(file, text), ...literals, ...messages, ...help], messages, help };
+  const titles = /^tests\/.*\.mjs$/.test(file) ? titlesOf(text) : [];
+  const texts = [...commentsOf(file, text), ...literals, ...titles, ...messages, ...help];
+  return { texts, messages, help };
 }
 
 /**

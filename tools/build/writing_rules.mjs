@@ -82,6 +82,45 @@ export const wordRules = [
     pattern: /\bwhat (?:goes|went|stays|stayed|comes|came|there is)\b(?! wrong\b)/i,
     instead: 'the noun',
   },
+  { name: 'but for', pattern: /\bbut for (?:its|the|what|one|plain)\b/i, instead: 'except for' },
+  {
+    name: 'in any company',
+    pattern: /\bin any company\b/i,
+    instead: 'next to other requests, in any batch',
+  },
+  { name: 'to the bit', pattern: /\bto the bit\b/i, instead: 'bit-identical' },
+  {
+    name: 'becomes of',
+    pattern: /\bbecomes? of (?:it|them|every\w*|requests|a|the)\b/i,
+    instead: 'what happens to',
+  },
+  {
+    name: 'has come',
+    pattern:
+      /\b(?:has|have|had) (?:not |already |just |now )?come\b(?! (?:back|from|to|first|as|by)\b)/i,
+    instead: 'has arrived',
+  },
+  {
+    name: 'another than',
+    pattern: /\banother \w+ than\b/i,
+    instead: 'a different one from, not the',
+  },
+  {
+    name: 'in no',
+    pattern: /\b(?:(?:is|are|lies?) in|takes? part in) no \w+\b/i,
+    instead: 'is not in any',
+  },
+  {
+    name: 'predicate first',
+    pattern:
+      /(?:^|[.!?:] )(?:Supported|New|Missing|Refused|Listed|Allowed|Needed) (?:are|is|were|was)\b/,
+    instead: 'the subject first',
+  },
+  {
+    name: 'in words',
+    pattern: /\b(?:refused|said|reported|ends?|errors?|told) in words\b/i,
+    instead: 'with a message',
+  },
   {
     name: 'is there',
     pattern:
@@ -131,6 +170,15 @@ export const errorsOf = (text) =>
     line: text.slice(0, index).split('\n').length,
     text: message.slice(1, -1).replaceAll(/\$\{[^}]*\}/g, 'VALUE'),
   }));
+
+/** @param {string} text a test in JavaScript @returns {{line: number, text: string}[]} the titles of its tests and groups */
+export const titlesOf = (text) =>
+  [...text.matchAll(/\b(?:test|it|describe)(?:\.\w+)?\(\s*(['"`])((?:(?!\1)[^\\]|\\.)*)\1/g)].map(
+    ({ 2: title, index }) => ({
+      line: text.slice(0, index).split('\n').length,
+      text: title.replaceAll(/\$\{[^}]*\}/g, 'VALUE'),
+    }),
+  );
 
 /** How messages begin that name an option, a field or an address: `topK must be …`, `VALUE answered 404`, `unknown tool VALUE`. */
 const named =

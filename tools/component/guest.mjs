@@ -1,7 +1,7 @@
 // Makes a component of a guest in JavaScript, Python or Rust and composes it with the engine's (docs/components.md, "A
 // typed interface"). A guest in Rust is the library of the Cargo.toml next to it:
 //   node tools/component/guest.mjs GUEST.js|GUEST.py|GUEST.rs GUEST.wit ENGINE.wasm OUT.wasm
-// The outer component imports what the guest does, but for wick:llm, which it takes of the engine inside.
+// The outer component imports what the guest does, except for wick:llm, which it takes of the engine inside.
 //
 // componentize-qjs 0.4.5 starts a guest at build time with stubs for what it imports, and stubs of async functions are
 // refused by the wasmtime inside of it (wasmtime's pull request 13821). So the guest is made with plain functions, and

@@ -137,7 +137,7 @@ function drawn(language) {
     const room = Object.entries(rooms[language]).find(([, { sources }]) =>
       sources.some((source) => file.startsWith(source)),
     )?.[0];
-    if (!room) throw new Error(`${file} is in no room of tools/mutants/rooms.json`);
+    if (!room) throw new Error(`${file} is missing in tools/mutants/rooms.json`);
     if (only && room !== only) continue;
     const source = readFileSync(join(root, file), 'utf8');
     for (const mutation of mutationsOf(source, language)) {

@@ -52,7 +52,7 @@ TEST(a_type_costs_well_under_a_millisecond) {
 
 // ---- wrong kernels ----
 
-static kernel_table wrong;  // the best table, but for what a test replaces
+static kernel_table wrong;  // the best table, except for what a test replaces
 
 // The last row of the last token is off by a thousandth of the largest.
 static void matmul_wrong(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,

@@ -186,7 +186,7 @@ TEST(what_stays_after_a_drop_is_the_same_in_company) {
   check_company((play){.first = 10, .last = 37}, PAGES_MIN);
 }
 
-// The token over a full context is not read before the drop, in any company.
+// The token over a full context is not read before the drop, whatever other requests run.
 TEST(of_a_full_context_too) {
   check_company((play){.is_full = true, .first = 3, .last = 40}, PAGES_MIN);
   check_company((play){.is_full = true, .first = 33, .last = 47}, PAGES_MIN + 2);
