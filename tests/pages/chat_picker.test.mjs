@@ -172,7 +172,7 @@ test('files of good models are named as their repositories, and encoders have th
     const path = join(temporaryFolder(), 'mmproj.gguf');
     const { code, stderr } = await run(built('native/wick-lab'), ['mmproj', id, 'q8_0', path]);
     assert.equal(code, 0, stderr);
-    const shown = Number(/by (\d+) MB more/.exec(use)?.[1]);
+    const shown = Number(/\((\d+) MB more\)/.exec(use)?.[1]);
     assert.ok(Math.abs(statSync(path).size / 1e6 - shown) < 1, `${statSync(path).size}, ${use}`);
   }
 });
