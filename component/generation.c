@@ -166,7 +166,7 @@ static void take_echo(const server *of, answer *to, choice *from, const wick_eve
   to->choices_open--;
   if (from->echo_left > 0) {
     refuse(&refused, 400, "context_length_exceeded", "prompt",
-           "prompt does not fit in the context: %u tokens are left over", from->echo_left);
+           "prompt does not fit in the context: %u tokens too many", from->echo_left);
     fail(to, &refused);
   } else if (to->choices_open == 0) {
     answer_put_whole(of, to);

@@ -1,4 +1,4 @@
-// POST /completion and /infill in the shape of llama.cpp's server, and fields of other servers that change an answer
+// POST /completion and /infill as in llama.cpp's server, and fields of other servers that change an answer
 // (wick-llm/openai).
 
 import assert from 'node:assert/strict';

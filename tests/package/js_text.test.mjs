@@ -68,7 +68,7 @@ describe('text', () => {
     const engine = await openEngine(t, { file: modelPath, threads: 2 });
     await waitUntil(async () => (await engine.info()).threads === 2, 'the helper');
     await engine.generate('Once', { ...greedy, maxTokens: 20 }).text();
-    // The host's compiler and collector may continue for a while; who spins does so all the time.
+    // The host's compiler and collector may continue for a while; a spinning thread never stops.
     let usedUs = Number.POSITIVE_INFINITY;
     for (let i = 0; i < 8 && usedUs >= 200_000; i++) {
       const before = process.cpuUsage();
@@ -236,7 +236,7 @@ describe('text', () => {
     await full.text();
     const { finishReason, usage } = resultOf(full);
     assert.equal(finishReason, 'length');
-    // the last token needs no place any more
+    // the last token takes no slot
     assert.equal(usage.promptTokens + usage.completionTokens, 33);
     const over = engine.generate('word '.repeat(100));
     await assert.rejects(over.text(), (error) => {
@@ -275,7 +275,7 @@ describe('chat', () => {
     );
     for (const { token, logprob, top_logprobs } of details) {
       assert.equal(top_logprobs.length, 3);
-      assert.equal(top_logprobs[0].token, token); // greedy takes the likeliest
+      assert.equal(top_logprobs[0].token, token); // greedy sampling takes the most likely token
       assert.ok(logprob <= 0 && logprob >= top_logprobs[1].logprob);
     }
     assert.ok(answer.timings.ttftMs > 0);
