@@ -192,7 +192,7 @@ export const flags = {
   healing: {
     cli: '--healing',
     about: 'let the prompt end inside of a word or token',
-    more: 'Its last token is sampled again with what follows. Of prompts that are strings, without a grammar.',
+    more: 'Its last token is sampled again together with the text. Only for string prompts without a grammar.',
   },
   print_special: { about: 'include control tokens in the text' },
   logprobs_after: {
