@@ -323,7 +323,7 @@ static exit_code embed(embed_job *job) {
   exit_code code = read_component(job);
   if (code == EXIT_DONE) code = open_model(job);
   if (code == EXIT_DONE && !put_component(job) && job->out.failed_errno == 0) {
-    report("cannot read %s: it is shorter than it was", job->model);
+    report("cannot read %s: it has become shorter", job->model);
     code = EXIT_FILE;
   }
   if (job->file != NULL) fclose(job->file);

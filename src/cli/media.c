@@ -178,9 +178,9 @@ static exit_code run(const media_command *command, media_input *input) {
 exit_code command_media(int argc, char **argv) {
   media_command command = {.files = {.threads = 1}};
   args_option options[7 + MEDIA_LIMITS_MAX] = {
-      args_string("--mmproj", &command.files.mmproj, "FILE", "the file of the encoder"),
+      args_string("--mmproj", &command.files.mmproj, "FILE", "load the encoder from FILE"),
       args_string("--parts", &command.parts_path, "FILE",
-                  "the prompt: a JSON array of {\"text\"}, {\"image\"} and {\"audio\"}"),
+                  "read the prompt, a JSON array of {\"text\"}, {\"image\"} and {\"audio\"}"),
       args_string("--out", &command.out, "FILE",
                   "write the rows of all images and recordings, float32"),
       args_string("--inputs", &command.inputs_out, "FILE",

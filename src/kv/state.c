@@ -469,7 +469,7 @@ static wick_status check_end(state_reader *reader, wick_error *error) {
   const uint64_t wanted = reader->checksum;
   uint64_t found;
   if (!get(reader, &found, sizeof found)) return fail_reading(error);
-  return found == wanted ? WICK_OK : fail_corrupt(error, "its checksum is another");
+  return found == wanted ? WICK_OK : fail_corrupt(error, "its checksum differs");
 }
 
 // ---- Reading a sequence ----

@@ -301,7 +301,7 @@ exit_code lab_mmproj(int argc, char **argv) {
     if (strcmp(SHAPES[i].name, given[0]) == 0) job.shape = &SHAPES[i];
   }
   if (mix == NULL || job.shape == NULL) {
-    report("there is no %s '%s' ('wick-lab mmproj --help')", mix == NULL ? "type" : "shape",
+    report("unknown %s '%s' ('wick-lab mmproj --help')", mix == NULL ? "type" : "shape",
            mix == NULL ? given[1] : given[0]);
     return EXIT_USAGE;
   }

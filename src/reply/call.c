@@ -332,7 +332,7 @@ void call_step(reply_parser *p, uint8_t byte) {
   if (step == STEP_DONE || step == STEP_BEFORE) end_phase(p);
   if (step != STEP_FAIL) return;
   if (!p->is_dry && (p->begun || (p->phase == PHASE_ARGUMENTS && p->is_listed))) {
-    parser_fail(p, WICK_E_FORMAT, "the arguments are not what their form promises");
+    parser_fail(p, WICK_E_FORMAT, "the arguments do not match their form");
     return;
   }
   if (p->phase == PHASE_CLOSE) p->tried_next = 0;

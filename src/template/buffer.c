@@ -201,7 +201,7 @@ enum { REPR_DEPTH_MAX = 100 };
 void jinja_write_repr(jinja_run *run, jinja_buffer *buffer, jinja_value value) {
   if (!jinja_step(run, 1)) return;
   if (run->depth >= REPR_DEPTH_MAX) {
-    jinja_fail(run, WICK_E_FULL, "too much is nested");
+    jinja_fail(run, WICK_E_FULL, "nested too deeply");
     return;
   }
   run->depth++;

@@ -217,7 +217,7 @@ static bool take_word(json_input *input, const char *word) {
 
 static jinja_value read_value(json_input *input, uint32_t depth) {
   if (!jinja_step(input->run, 1)) return JINJA_NOTHING;
-  if (depth > JSON_DEPTH_MAX) return fail(input, "too much is nested");
+  if (depth > JSON_DEPTH_MAX) return fail(input, "nested too deeply");
   skip_space(input);
   if (take(input, '"')) return read_string(input);
   if (take(input, '{')) return read_dict(input, depth);

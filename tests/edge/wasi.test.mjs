@@ -85,7 +85,7 @@ for (const host of [plainHosts[0], relaxedHosts[0], ...smallHosts, ...extraHosts
         ...prompt,
       ]);
       assert.equal(code, 2);
-      assert.match(stderr, /--threads 2: only 1 can be had here/);
+      assert.match(stderr, /--threads 2: the limit here is 1/);
       assert.equal(stdout.length, 0);
       const missing = await wick(host, ['run', join(root, 'none.gguf'), ...prompt]);
       assert.equal(missing.code, 3);

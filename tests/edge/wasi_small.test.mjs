@@ -187,7 +187,7 @@ describe('commands', () => {
     const usual = ['run', 'chat', 'embed', 'rerank', 'tokenize', 'detokenize', 'template'];
     assert.deepEqual(listed, usual);
     const others = [...further, 'constrain', 'media', 'synth'].join(' ');
-    assert.ok(text.includes(`\nwick-full.wasm has further ones: ${others}.\n`), text);
+    assert.ok(text.includes(`\nwick-full.wasm has more commands: ${others}.\n`), text);
     const whole = (await said(full, ['--help'])).text;
     const all = [...whole.matchAll(/^ {2}([a-z-]+) +\w/gm)].map(([, name]) => name);
     assert.deepEqual(all, [...usual, ...others.split(' ')]);

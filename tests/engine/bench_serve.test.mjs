@@ -151,7 +151,7 @@ describe('requests that arrive on their own', () => {
 
   test('the help documents the values of each option', async () => {
     const { stdout } = await bench('serve', '--help');
-    assert.match(stdout.toString(), /^ {2}--clock wall\|cpu +cpu: time is what this program/m);
+    assert.match(stdout.toString(), /^ {2}--clock wall\|cpu +measure wall time or cpu time/m);
   });
 
   test('a request that can never get its pages is reported', async () => {

@@ -83,7 +83,7 @@ describe('the command line itself', () => {
       assert.equal(code, 0);
       assert.ok(stdout.toString().startsWith(`usage: wick-lab ${name} `), name);
     }
-    assert.match((await of('run', 'x')).stderr, /^wick-lab: there is no command 'run'/);
+    assert.match((await of('run', 'x')).stderr, /^wick-lab: unknown command 'run'/);
     assert.match((await of('--version')).stdout.toString(), /^wick-lab \d/);
     for (const option of ['--serve', '--convoy', '--saturation'])
       assert.match((await cli(['bench', 'x', option])).stderr, /^wick: unknown option '--/);

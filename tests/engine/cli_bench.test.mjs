@@ -425,7 +425,7 @@ describe('wick-lab serve', () => {
     assert.deepEqual([code, stdout.length], [5, 0]);
     assert.equal(
       stderr,
-      'wick-lab: no request of 4/2 has ended in a time that the clock tells: there is no load to make\n',
+      'wick-lab: no request of 4/2 took a measurable time, so no load can be chosen\n',
     );
     const plain = await bench(still, builtIn, '-p', '2', '-n', '2', '-r', '1', '--metrics');
     assert.match(
@@ -749,7 +749,7 @@ test('requests that are too long for the context and unknown clocks are refused'
     ],
     [
       ['serve', '--clock', 'cpu', '--threads', '2'],
-      '--clock cpu counts one thread: it cannot be had with --threads 2',
+      '--clock cpu counts one thread: it cannot be combined with --threads 2',
     ],
   ]) {
     const [command, ...rest] = options;

@@ -208,7 +208,7 @@ test('samplers have a name and a letter; unknown ones are refused', {
   }
   for (const wrong of ['top_q', 'top', 'top_k_', 'k', '']) {
     const list = ['--samplers', `top_k;${wrong};xtc`];
-    await assertUsage(list, `--samplers: there is no sampler '${wrong}'`);
+    await assertUsage(list, `--samplers: unknown sampler '${wrong}'`);
   }
   assert.notEqual(await written([...warm, '--samplers', 'xtc;'.repeat(16)]), '');
   await assertUsage(['--samplers', 'xtc;'.repeat(17)], "--samplers: 'xtc' is one too many");

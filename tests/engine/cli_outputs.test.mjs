@@ -944,13 +944,13 @@ describe('synth', { concurrency: 2 }, () => {
     assert.equal(both.code, 2);
     assert.equal(
       both.stderr,
-      "wick: there is no shape 'tin' ('wick synth --help' lists them)\n" +
-        "wick: there is no type 'q4' ('wick synth --help' lists them)\n",
+      "wick: unknown shape 'tin' ('wick synth --help' lists them)\n" +
+        "wick: unknown type 'q4' ('wick synth --help' lists them)\n",
     );
     await assertRefused(
       ['synth', 'tin', 'f32', at('none.gguf')],
       2,
-      "there is no shape 'tin' ('wick synth --help' lists them)",
+      "unknown shape 'tin' ('wick synth --help' lists them)",
     );
     assert.ok(!existsSync(at('none.gguf')));
   });

@@ -254,7 +254,7 @@ describe('refused', () => {
   }
 
   test('an unknown or missing type is refused', async () => {
-    await assertRefused([source, at('x'), 'q9'], 2, /there is no type 'q9'/);
+    await assertRefused([source, at('x'), 'q9'], 2, /unknown type 'q9'/);
     await assertRefused([source, at('x')], 2, /TYPE is missing/);
   });
 
