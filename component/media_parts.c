@@ -168,7 +168,7 @@ static bool add_image(wick_engine *engine, const buffer *file, const char *at, u
   wick_error error;
   if (!ppm_parse((const uint8_t *)file->bytes, file->size_bytes, &width, &height, &first)) {
     return refuse(refused, 400, "unsupported_value", at,
-                  "%s: this host decodes PPM images alone (P6, 8 bits)", at);
+                  "%s: this host decodes only PPM images (P6, 8 bits)", at);
   }
   const uint64_t wanted = (uint64_t)width * height * 3;
   const size_t found = first < file->size_bytes ? file->size_bytes - first : 0;
@@ -188,7 +188,7 @@ static bool add_audio(wick_engine *engine, const buffer *file, const char *at, u
   const char *why = wav_parse((const uint8_t *)file->bytes, file->size_bytes, &wav);
   if (why != NULL) {
     return refuse(refused, 400, "unsupported_value", at,
-                  "%s: this host decodes WAV recordings of 16 kHz alone: %s", at, why);
+                  "%s: this host decodes only WAV recordings of 16 kHz: %s", at, why);
   }
   float *samples = calloc((size_t)wav.count + 1, sizeof *samples);
   if (samples == NULL) {

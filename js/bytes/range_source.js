@@ -56,7 +56,10 @@ class RangeStream {
       if (this.#given > RANGE_BYTES) {
         this.cancel();
         const words = `range gave ${this.#given} bytes where ${RANGE_BYTES} were asked for`;
-        throw new WickError('ARG', `${words}: it must give those from the offset on, and no more`);
+        throw new WickError(
+          'ARG',
+          `${words}: it must return the bytes from the offset on, and no more`,
+        );
       }
       this.position += bytes.byteLength;
       return bytes.byteLength > 0 ? bytes : null;
@@ -70,7 +73,7 @@ class RangeStream {
     if (found instanceof ArrayBuffer) return new Uint8Array(found);
     if (found instanceof Uint8Array) return found;
     if (typeof found?.arrayBuffer !== 'function') {
-      throw new WickError('ARG', 'range must give bytes, or what has them as arrayBuffer()');
+      throw new WickError('ARG', 'range must return bytes, or an object with arrayBuffer()');
     }
     return this.#guard(async () => {
       const { ok, status, body } = /** @type {Response} */ (found);

@@ -26,7 +26,7 @@ function readingOf(schema) {
   if (!jsonSchema) {
     throw new WickError(
       'ARG',
-      `The schema of ${vendor} does not tell its JSON schema: give a response_format`,
+      `The schema of ${vendor} does not provide a JSON schema: pass a response_format`,
     );
   }
   return {

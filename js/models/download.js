@@ -44,7 +44,7 @@ export function checkModel(bytes) {
   refuseOthers(bytes);
   const start = String.fromCharCode(...bytes.subarray(0, MAGIC.length));
   if (start !== MAGIC)
-    throw new WickError('NOT_GGUF', 'This is not a GGUF file: it begins otherwise');
+    throw new WickError('NOT_GGUF', 'This is not a GGUF file: it does not begin with GGUF');
 }
 
 export class Download {

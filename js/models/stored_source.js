@@ -65,7 +65,7 @@ export async function openKept({ part, ...options }) {
   if (isOnly) {
     for (const { id, url } of files) {
       if (await store.has(id ?? url)) continue; // an imported file has no address
-      throw new WickError('NOT_FOUND', `${url} is not kept, and cache: 'only' asks no server`);
+      throw new WickError('NOT_FOUND', `${url} is not stored, and cache: 'only' sends no request`);
     }
   }
   const description = /** @type {const} */ ({

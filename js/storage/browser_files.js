@@ -31,7 +31,7 @@ async function openFolder(name, folder = FOLDER) {
   if (typeof storage?.getDirectory !== 'function') {
     throw new WickError(
       'NO_STORAGE',
-      `${name}: cannot be kept, this browser has no files for pages`,
+      `${name}: cannot be kept, this browser does not let pages write files`,
     );
   }
   const root = await storage.getDirectory();
@@ -106,7 +106,7 @@ async function writeCopy(file, bytes) {
 /** Workers have this synchronous interface instead. @param {any} file @param {Uint8Array} bytes */
 async function writeInPlace(file, bytes) {
   if (typeof file.createSyncAccessHandle !== 'function') {
-    throw new WickError('NO_STORAGE', 'storage: this browser has no writable files for pages');
+    throw new WickError('NO_STORAGE', 'storage: this browser does not let pages write files');
   }
   const access = await file.createSyncAccessHandle();
   try {

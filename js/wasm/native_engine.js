@@ -647,7 +647,7 @@ function valuesOf(kind, value, passed) {
 
 /** @param {Heap} heap @param {number} sizeBytes */
 function noRoom(heap, sizeBytes) {
-  const text = `no room for ${sizeBytes} bytes beside ${heap.sizeBytes} of linear memory`;
+  const text = `no room for ${sizeBytes} bytes in addition to ${heap.sizeBytes} of linear memory`;
   return new WickError('NOMEM', text);
 }
 

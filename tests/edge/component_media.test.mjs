@@ -116,7 +116,7 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
       assert.match(told.error.message, words);
     }
     for (const [bytes, words] of /** @type {[Buffer, RegExp][]} */ ([
-      [wavOf(new Uint8Array(8000), 8000), /WAV recordings of 16 kHz alone: its rate/],
+      [wavOf(new Uint8Array(8000), 8000), /only WAV recordings of 16 kHz: its rate/],
       [Buffer.from('ID3 mp3'), /alone: not a WAV file/],
     ])) {
       const data = bytes.toString('base64');
@@ -143,7 +143,7 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
       [url('data:image/ppm,P6'), 'invalid_value', /data URL must be in base64/],
       [url('data:image/ppm;base64,UDY*'), 'invalid_value', /the data is not base64/],
       [url('data:image/ppm;base64,UDYgM'), 'invalid_value', /the data is not base64/],
-      [url('data:image/ppm;base64,'), 'unsupported_value', /decodes PPM images alone/],
+      [url('data:image/ppm;base64,'), 'unsupported_value', /decodes only PPM images/],
       [ppm('P6 0 0 255\n'), 'invalid_value', /image/],
       [ppm('P6 999999999 999999999 255\n'), 'invalid_value', /PPM image has 0 of/],
       [ppm('P6 1 1 65535\n......'), 'unsupported_value', /8 bits/],

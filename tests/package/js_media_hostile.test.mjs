@@ -92,7 +92,7 @@ describe('images', { skip }, () => {
       [{ type: 'image', image: { width: NaN, height: 9, data: [] } }, 'ARG', /image: must be/],
       [file('P6 0 9 255\n'), 'ARG', /image: must be/],
       [file(`P6 ${'9'.repeat(400)} 9 255\nx`), 'ARG', /PPM image: 1 of Infinity bytes/],
-      [file('P6 -1 9 255\n'), 'UNSUPPORTED', /PPM image: not one of 8 bits/],
+      [file('P6 -1 9 255\n'), 'UNSUPPORTED', /PPM image: must have 8 bits/],
       [file(`P6 #${'x'.repeat(600)}\n1 1 255\nabc`), 'UNSUPPORTED', /PPM image/],
       [file('<svg xmlns="http://www.w3.org/2000/svg"/>'), 'UNSUPPORTED', /PPM images alone/],
       [file(''), 'UNSUPPORTED', /PPM images alone/],
@@ -199,7 +199,7 @@ describe('recordings', { skip }, () => {
         'ARG',
         /14401 seconds/,
       ],
-      [given(new Blob(['ID3'])), 'UNSUPPORTED', /WAV recordings alone/],
+      [given(new Blob(['ID3'])), 'UNSUPPORTED', /only WAV recordings/],
     ];
     for (const [part, code, words] of cases) {
       await assert.rejects(about(engine, part), (/** @type {any} */ error) => {

@@ -166,7 +166,7 @@ describe('loading', () => {
     full(true);
     assert.throws(() => native.feed(0, 0, bytes), {
       code: 'NOMEM',
-      message: `no room for ${STAGING_BYTES} bytes beside ${20 * 65536} of linear memory`,
+      message: `no room for ${STAGING_BYTES} bytes in addition to ${20 * 65536} of linear memory`,
     });
     full(false);
     acts.load_feed = () => fails(16, 'of no kind');

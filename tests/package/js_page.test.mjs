@@ -908,7 +908,7 @@ describe('where the model is', () => {
       [{ file: 5 }, `file ${kinds}`],
       [{ file: ['a', new Blob([])] }, `file ${kinds}`],
       [{ blob: 'a' }, 'blob must be a Blob or a File, or an array of them'],
-      [{ stream: locked }, 'stream is locked: somebody else reads it'],
+      [{ stream: locked }, 'stream is locked by another reader'],
       [{ stream: [1] }, 'stream must be a ReadableStream or an async iterable of bytes'],
       [{ url: 'm' }, 'url: m is not an address'],
       [

@@ -255,14 +255,14 @@ describe('states in a browser', () => {
       keepBytes('a', bytes, async () => {}),
       {
         code: 'NO_STORAGE',
-        message: 'storage: this browser has no writable files for pages',
+        message: 'storage: this browser does not let pages write files',
       },
     );
     assert.equal(any(closed.folders.get('wick-llm')).size, 0);
     any(globalThis.navigator).storage = {};
     const noFiles = {
       code: 'NO_STORAGE',
-      message: 'a: cannot be kept, this browser has no files for pages',
+      message: 'a: cannot be kept, this browser does not let pages write files',
     };
     await assert.rejects(
       keepBytes('a', bytes, async () => {}),
