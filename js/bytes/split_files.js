@@ -24,7 +24,7 @@ export function fileIsMissing(file, files) {
   return new WickError(
     'ARG',
     `The model is split: its file ${file + 1} is needed, ${files} given. Name all of them, or one ` +
-      'whose name ends in -00001-of-00003.gguf or the like',
+      'whose name ends in -00001-of-00003.gguf or similar',
   );
 }
 

@@ -122,13 +122,13 @@ function chooseFiles(files, { owner, repo, path, type }) {
   if (!chosen) {
     const wanted = path ?? `a GGUF file of type ${type ?? TYPE}`;
     const there = models.map((one) => one.path).slice(0, 20);
-    const message = `${owner}/${repo} lacks ${wanted}; it has ${there.join(', ') || 'no GGUF file'}`;
+    const message = `${owner}/${repo} has no ${wanted}; it has ${there.join(', ') || 'no GGUF file'}`;
     throw new WickError('NOT_FOUND', message, { files: there });
   }
   return splitNames(chosen.path).map((part) => {
     const found = files.find((one) => one.path === part);
     if (found) return found;
-    throw new WickError('NOT_FOUND', `${owner}/${repo} lacks ${part}, a file of a split model`);
+    throw new WickError('NOT_FOUND', `${owner}/${repo} has no ${part}, a file of a split model`);
   });
 }
 

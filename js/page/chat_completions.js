@@ -240,7 +240,7 @@ export class ChatCompletions {
     if (hasSession) settings.session = Session.numberOf(session, this.#connection);
     if (hasSession && ((n ?? 1) !== 1 || body.salt)) {
       throw argumentError(
-        'n and salt cannot be combined with a session, which has one answer and its own salt',
+        'session: cannot be combined with n and salt, because it has one answer and its own salt',
       );
     }
     const parseSpecial = body.parseSpecial ?? false;

@@ -81,7 +81,7 @@ describe('wick:llm', { skip }, () => {
     await checkChats(told.chats);
     assert.equal(told.left.first, told.text.pieces[0]);
     assert.equal(told.left.ending.val.tag, 'aborted');
-    assert.equal(told.after, text, 'the model goes on after a stream that was dropped');
+    assert.equal(told.after, text, 'the model continues after a dropped stream');
     checkErrors(told.errors);
     assert.equal(told.dropped.ended.val.tag, 'aborted');
     assert.equal(
@@ -161,7 +161,7 @@ function checkSessions({ first, counts, texts, refused, stateBytes }) {
   assert.equal(counts[0], 3 + 12); // prompt and answer
   assert.equal(new Set(counts).size, 1);
   assert.ok(texts[0].length > 0);
-  assert.equal(new Set(texts).size, 1, 'a fork and a restored session go on as the session does');
+  assert.equal(new Set(texts).size, 1, 'a fork and a restored session continue like the session');
   assert.equal(refused.tag, 'corrupt');
   assert.ok(stateBytes > 1000);
 }

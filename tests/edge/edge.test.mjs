@@ -595,7 +595,7 @@ describe('a connection over an engine that is made up', () => {
       ],
     );
     assert.equal(running.length, 2);
-    assert.equal(connection.isEnded, false, 'it goes on');
+    assert.equal(connection.isEnded, false, 'it continues');
   });
 });
 

@@ -109,7 +109,7 @@ async function assertEmbedded({ pages, model, ...rest }) {
   const wanted = Buffer.from(place);
   wanted.writeUInt32LE(pages * PAGE_BYTES, 6 + MARK.length);
   wanted.writeUInt32LE(model.length, 6 + MARK.length + 4);
-  assert.deepEqual(Buffer.from(buffer, MARK_AT, place.length), wanted, 'its place is told');
+  assert.deepEqual(Buffer.from(buffer, MARK_AT, place.length), wanted, 'its place is reported');
   assert.equal(Buffer.from(buffer, 0, 5).toString(), 'first', 'other data stay');
   for (const section of rest.more ?? []) assert.ok(made.includes(section));
 }

@@ -140,7 +140,7 @@ describe('the command line itself', () => {
       /--tokens takes numbers separated by commas or spaces, not 'two'/,
     ],
     ['a token left out', ['logits', 'x', '--tokens', '1,,2'], /--tokens takes .* not ',2'/],
-    ['a comma behind the last', ['logits', 'x', '--tokens', '1, 2, '], /--tokens takes .* not ''/],
+    ['a comma after the last', ['logits', 'x', '--tokens', '1, 2, '], /--tokens takes .* not ''/],
     ['no output', ['logits', 'x', '--tokens', '1'], /--out is missing/],
     ['two prompts', ['run', 'x', '-p', 'a', '-f', 'b'], /with -p or -f, not both/],
     ['model and prompt from one pipe', ['run', '-'], /already: give the text with -p or -f$/m],

@@ -89,7 +89,7 @@ test('a web module imports its memory and a few functions', {
       `${file} imports ${imports}`,
     );
     assert.ok(imports.length <= 11, `${file} imports ${imports}`);
-    assert.ok(exports.includes('__stack_pointer'), `helpers of ${file} need stacks of their own`);
+    assert.ok(exports.includes('__stack_pointer'), `helpers of ${file} need separate stacks`);
   }
 });
 

@@ -49,7 +49,7 @@ before(() => writeGemma4(path, shape));
 const models = {
   'per-layer embeddings of Gemma 4': 'reference/models/gemma4-ple.gguf',
   'per-layer embeddings of Gemma 3n': 'reference-more/models/gemma3n.gguf',
-  'an output of its own': 'reference/models/llama-256-Q4_K_M.gguf',
+  'a separate output': 'reference/models/llama-256-Q4_K_M.gguf',
   'files of a split model': 'reference/split/llama-small-F16-00001-of-00003.gguf',
 };
 
@@ -289,7 +289,7 @@ describe("the model's file", { skip: existsSync(OPEN_FILES) ? false : `no ${OPEN
   /** @type {Record<string, {options: object, times: number}>} */
   const cases = {
     'a small file': { options: {}, times: 0 },
-    'one that fits, though it is large beside the limit': { options: { memoryLimit: 1 }, times: 0 },
+    'one that fits, though it is large compared with the limit': { options: { memoryLimit: 1 }, times: 0 },
     'a plan alone': { options: { tables: 'outside', directoryOnly: true }, times: 0 },
     'tables outside': { options: { tables: 'outside' }, times: 1 },
   };

@@ -818,7 +818,7 @@ describe('operations', () => {
     stop.abort(new Error('c goes'));
     await assert.rejects(c, /c goes/);
     await turn();
-    assert.deepEqual([told, operations.count], [[], 3], 'those behind it wait for those before');
+    assert.deepEqual([told, operations.count], [[], 3], 'later prompts wait for earlier ones');
     ends.a();
     assert.equal(await a, 'a');
     await turn();

@@ -293,7 +293,7 @@ describe('of an engine', () => {
     const from = sourceOf({ url: 'http://a/b' });
     const kept = (/** @type {any} */ options, given = from) =>
       keptSource(options, given, { onRetry: () => {}, onWaiting: () => {} });
-    assert.equal(await kept({}), from, 'a host that is no page keeps nothing by itself');
+    assert.equal(await kept({}), from, 'a host without pages stores nothing by default');
     assert.equal(await kept({ cache: false }), from);
     for (const other of [sourceOf({ file: 'a' }), sourceOf({ url: ['http://a/b', 'blob:c'] })]) {
       assert.equal(await kept({ cache: true }, other), other, 'no server has it');

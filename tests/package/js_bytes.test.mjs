@@ -299,7 +299,7 @@ describe('HTTP', () => {
     const { source, asked } = server([() => new Response('', { status: 429, headers })]);
     await assert.rejects(source.open(0, 0), (/** @type {any} */ { code, message, cause }) => {
       assert.equal(code, 'HTTP');
-      const words = 'it asks for a pause of 121 s (limit 120 s). Try again later';
+      const words = 'it requests a pause of 121 s (limit 120 s). Try again later';
       assert.equal(message, `${url} answered 429: ${words}`);
       assert.equal(cause.retryAfterSeconds, 121);
       return true;

@@ -273,7 +273,7 @@ describe('stopping', () => {
       }, 'the engine to let go');
       const { requests, rows } = await engine.stats();
       assert.equal(requests.running + requests.waiting, 0);
-      assert.ok(rows - before.rows < 1900, `${during}: went on for ${rows - before.rows} tokens`);
+      assert.ok(rows - before.rows < 1900, `${during}: continued for ${rows - before.rows} tokens`);
     }
     await assertSpeaks(engine);
     await assert.rejects(engine.generate('x', { signal: AbortSignal.abort() }).text(), isAbort);
@@ -291,7 +291,7 @@ describe('stopping', () => {
     await engine.generate('Hello', { maxTokens: 20, ignoreEnd: true }).text();
     const { requests } = await engine.stats();
     assert.equal(requests.aborted, 1);
-    assert.equal(requests.running, 0, 'the cancelled request went on');
+    assert.equal(requests.running, 0, 'the cancelled request continued');
   });
 
   test('a chat stream ends by its controller and by a signal', async (t) => {

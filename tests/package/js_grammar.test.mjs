@@ -145,7 +145,7 @@ for (const [name, file] of [
           assert.ok(isValid(JSON.parse(text)), `${JSON.stringify(schema)}: ${text}`);
         }
       }
-      assert.ok(stopped >= schemas.length * 3, `${stopped} ended by themselves`);
+      assert.ok(stopped >= schemas.length * 3, `${stopped} ended without a limit`);
     });
 
     test('text matches its regular expression, and is one of its choices', async (t) => {

@@ -98,7 +98,7 @@ const definitions = {
     leave: (logits) =>
       divide(logits, 0.2 + 1.6 * (entropyOf(logits) / Math.log(logits.size)) ** 1.5),
   },
-  'DRY, and min-p behind it': {
+  'DRY, and min-p after it': {
     options: {
       samplers: ['top_k', 'dry', 'min_p'],
       ...{

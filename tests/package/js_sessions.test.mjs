@@ -312,7 +312,7 @@ describe('sessions', () => {
     assert.ok(more.pages.length > pages.length);
     const before = await engine.kvStats();
     await engine.findPages([{ role: 'user', content: 'Nobody has asked this.' }]);
-    assert.deepEqual((await engine.kvStats()).prefix, before.prefix, 'it is no lookup');
+    assert.deepEqual((await engine.kvStats()).prefix, before.prefix, 'it is not a lookup');
   });
 
   test('truncate and drop', async (t) => {

@@ -515,7 +515,7 @@ describe('the connection', () => {
     };
     await assert.rejects(connection.call('info', ['no']), error);
     assert.equal(worker.did.at(-1), 'unref');
-    const waiter = { onOutput() {}, fail: () => assert.fail('it is told twice') };
+    const waiter = { onOutput() {}, fail: () => assert.fail('it is reported twice') };
     assert.throws(() => connection.generate(any({ input: 'no' }), [waiter, waiter]), error);
     assert.equal(worker.did.at(-1), 'unref');
     await connection.close();

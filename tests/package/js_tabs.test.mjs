@@ -369,7 +369,7 @@ describe('foreign messages', () => {
     const tab = open();
     await tab.ready;
     globalThis.BroadcastChannel = usual;
-    assert.equal(heard.length, 2, 'each tab has a channel of its own');
+    assert.equal(heard.length, 2, 'each tab has a separate channel');
     const other = openTabs(t).open();
     await other.ready;
     const answer = tab.connection.call('tokenize', ['text']);

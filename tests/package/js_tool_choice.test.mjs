@@ -430,7 +430,7 @@ describe('a form of the content next to tools', { skip: shared.skip }, () => {
     const formed = await engine.chat.completions.create({ ...wanted, response_format });
     for (const choice of formed.choices) {
       choice.message.content = prefix + choice.message.content;
-      checkAnswer(choice, 'behind a prefix');
+      checkAnswer(choice, 'after a prefix');
     }
     assert.ok(formed.choices.some(({ finish_reason }) => finish_reason === 'stop'));
     const called = await engine.chat.completions.create({ ...body, tool_choice: 'required' });

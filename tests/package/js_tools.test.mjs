@@ -134,7 +134,7 @@ describe('calls that the model writes', () => {
       ...[{ content: '<tool_call>{"name": "weather", "arguments": {"city": "Os' }, 'stop'],
     ],
     [
-      ...['a call behind which another breaks', plain],
+      ...['a call before one that breaks', plain],
       `${call('Oslo')}<tool_call>{"name": "weather", "arguments": {]`,
       { content: '<tool_call>{"name": "weather", "arguments": {]', tool_calls: [oslo] },
       'stop',

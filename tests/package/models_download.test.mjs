@@ -345,7 +345,7 @@ describe('the information about a download of another origin', () => {
 
   for (const [what, length] of Object.entries({
     'of a compressed body': '1000000',
-    'that is none': 'x',
+    'that is not a number': 'x',
     'that no file has': '99999999999999999999',
     'of nothing': '0',
   }))

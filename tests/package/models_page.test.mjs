@@ -179,7 +179,7 @@ test('Chromium keeps models in IndexedDB where a page cannot write files', {
 
 /** An engine has a model of an address, or by its name, without the store. */
 const withoutStore = `
-  const ask = async (work) => work().then(() => 'it went on', ({ code, message }) => code + ': ' + message);
+  const ask = async (work) => work().then(() => 'it continued', ({ code, message }) => code + ': ' + message);
   const { openModels } = await import('/wick-llm/models.js');
   const { createEngine } = await import('/wick-llm/index.js');
   const hub = { endpoint: location.origin };

@@ -476,7 +476,7 @@ describe('the source of a model that is kept', () => {
       assert.deepEqual(
         warned.splice(0),
         [`wick-llm: the model is not kept: ${error}`],
-        'it is told once',
+        'it is reported once',
       );
       source.close();
     }

@@ -27,7 +27,7 @@ const script = `
   Object.assign(globalThis, { asked: [], loaded: [] });
   globalThis.say = (content) => happen({ content });
   globalThis.end = () => happen({ isEnd: true });
-  globalThis.fail = (code) => happen({ error: new WickError(code, 'The test wants it so') });
+  globalThis.fail = (code) => happen({ error: new WickError(code, 'The test requires it') });
   async function* answer() {
     for (;;) {
       while (events.length === 0) await new Promise((settle) => { wake = settle; });

@@ -71,7 +71,7 @@ const states = {
     await page.evaluate("say('One.'); end()");
     await page.locator('.choose').first().waitFor();
   },
-  'a question that is worded anew': (page) =>
+  'a reworded question': (page) =>
     page.locator('.message.user').getByRole('button', { name: 'Edit' }).first().click(),
   'a question that was forgotten': async (page) => {
     await chooseRow(page.locator('.message.user').first(), '.forget');

@@ -49,7 +49,7 @@ const held = `globalThis.holdLoading = (options) => {
   if (!String(options.url).includes('other.gguf')) return;
   return new Promise((settle, fail) => {
     globalThis.release = settle;
-    globalThis.refuse = () => fail(new Error('This is no model'));
+    globalThis.refuse = () => fail(new Error('This is not a model'));
   });
 };`;
 

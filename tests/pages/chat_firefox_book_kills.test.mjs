@@ -98,6 +98,6 @@ test('Firefox is killed while a book is read: its text is kept, and no stored pa
     if (round < rounds) await killFirefox(firefox, profile);
     else assert.equal(before, left.total, what);
   }
-  assert.ok(within > 0, 'some were killed behind a part that was stored');
-  t.diagnostic(`${rounds} kills, ${within} behind a part that was stored`);
+  assert.ok(within > 0, 'some were killed after a stored part');
+  t.diagnostic(`${rounds} kills, ${within} after a stored part`);
 });

@@ -76,7 +76,7 @@ test('a made-up word that the user has typed is copied', { skip }, async (t) => 
 });
 
 for (const [name, reply] of /** @type {[string, any][]} */ ([
-  ['is not there', { status: 404, body: 'none' }],
+  ['is missing', { status: 404, body: 'none' }],
   ['is a page instead', { status: 200, body: '<!doctype html><title>none</title>' }],
   ['is not all of it', { status: 200, body: '1435 words\na\nabort\n' }],
 ]))

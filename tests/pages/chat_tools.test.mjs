@@ -232,7 +232,7 @@ test('malicious calls are shown as text and reported, do no harm, and are kept a
     const [name, json] = hostile[index];
     const isRight = /3 \* 5|4 \* 5/.test(json);
     assert.match(result, isRight ? /^(15|20)$/ : /^Error: /, `${name} ${json.slice(0, 60)}`);
-    assert.ok(result.length < 1000, `${name}: the model is told ${result.length} letters`);
+    assert.ok(result.length < 1000, `${name}: the model gets ${result.length} letters`);
   }
   const check = async () => {
     const found = await page.evaluate(() => ({

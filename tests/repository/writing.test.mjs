@@ -7,6 +7,7 @@ import {
   errorsOf,
   helpOf,
   isVerbPhrase,
+  literalsOf,
   namelessSentences,
   namesSubject,
   proseOf,
@@ -91,6 +92,11 @@ test('prose is without code, headings and addresses; a paragraph is one text', (
     { line: 3, text: 'One code two [three].' },
     { line: 9, text: 'item more' },
   ]);
+});
+
+test('strings of three words are found in JavaScript, with their line', () => {
+  const source = `say('one two');\nsay(\`no room for \${size} bytes\`);\n`;
+  assert.deepEqual(literalsOf(source), [{ line: 2, text: 'no room for VALUE bytes' }]);
 });
 
 test('titles of tests and groups are found', () => {

@@ -14,7 +14,7 @@ export const prelude = `
   });
   const { put } = IDBObjectStore.prototype;
   IDBObjectStore.prototype.put = function (...row) {
-    if (isFull) throw new DOMException('The test wants it so', 'QuotaExceededError');
+    if (isFull) throw new DOMException('The test requires it', 'QuotaExceededError');
     return put.apply(this, row);
   };
   if (!new URLSearchParams(location.search).has('ahead'))

@@ -22,7 +22,7 @@ export const stubEngine = `
   globalThis.call = (name, json, id = 'c1', index = 0) => happen({ tool_calls:
     [{ index, id, type: 'function', function: { name, arguments: json } }] });
   globalThis.end = (reason = 'stop') => happen({ reason });
-  globalThis.fail = (code) => happen({ error: new WickError(code, 'The test wants it so') });
+  globalThis.fail = (code) => happen({ error: new WickError(code, 'The test requires it') });
   const countWords = (text) => text.split(/\\s+/).filter(Boolean).length;
   const count = (input) => typeof input === 'string' ? countWords(input)
     : input.reduce((sum, { content }) => sum + countWords(content), 0);

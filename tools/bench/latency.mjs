@@ -54,7 +54,7 @@ async function measureInChromium() {
 const measures = { node: measureInNode, chromium: measureInChromium };
 for (const host of hosts.split(',')) {
   const { firstPieceMs, afterAbortMs, tokensPerSecond } = await measures[host]();
-  console.log(`${host}: first piece behind its token: ${firstPieceMs.toFixed(2)} ms`);
+  console.log(`${host}: first piece after its token: ${firstPieceMs.toFixed(2)} ms`);
   console.log(`${host}: one token after an abort: ${afterAbortMs.toFixed(2)} ms`);
   console.log(`${host}: streamed: ${tokensPerSecond.toFixed(2)} tokens/s`);
 }

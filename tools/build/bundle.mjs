@@ -82,7 +82,7 @@ const apart = ['index.js', 'chat.js', ...later];
 
 /** @type {import('esbuild').Plugin} */
 const importsApart = {
-  name: 'files of the package stay apart',
+  name: 'files of the package stay separate',
   setup(within) {
     within.onResolve({ filter: /^\.\.\/\w+\.js$/ }, ({ path, resolveDir }) => {
       const name = path.slice('../'.length);

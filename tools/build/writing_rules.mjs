@@ -164,6 +164,15 @@ const errors = new RegExp(
   'g',
 );
 
+/** @param {string} text a source in JavaScript @returns {{line: number, text: string}[]} its strings of three words or more */
+export const literalsOf = (text) =>
+  [...text.matchAll(/(['"`])((?:(?!\1)[^\\\n]|\\.)*)\1/g)]
+    .map(({ 2: words, index }) => ({
+      line: text.slice(0, index).split('\n').length,
+      text: words.replaceAll(/\$\{[^}]*\}/g, 'VALUE'),
+    }))
+    .filter((one) => /[a-z] [a-z]+ [a-z]/.test(one.text));
+
 /** @param {string} text a source in JavaScript @returns {{line: number, text: string}[]} the messages of its errors */
 export const errorsOf = (text) =>
   [...text.matchAll(errors)].map(({ 1: message, index }) => ({
