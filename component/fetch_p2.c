@@ -139,7 +139,7 @@ bool fetch_get(const fetch_url *url, const char *range, void *bytes, size_t size
                size_t *count, fetch_answer *out) {
   abi_handle request;
   *count = 0;
-  // a request that cannot be made is sent as it is, for the host to refuse
+  // a request that cannot be made is sent unchanged, for the host to refuse
   make_request(url, range, &request);
   const abi_handle response = await_response(request, make_options(url->timeout_ms));
   if (response == 0) return false;

@@ -241,7 +241,7 @@ export const fields = {
     ...{ max_completion_tokens: 'tokens', logprobs: 'boolean', chat_template_kwargs: 'object' },
     ...{ parallel_tool_calls: 'boolean', parseSpecial: 'boolean' },
   },
-  // not passed to the engine as they are
+  // not passed to the engine unchanged
   chat_idle: {
     ...{ enable_thinking: 'boolean', store: 'ignored', metadata: 'ignored' },
     ...{ service_tier: 'ignored', prediction: 'ignored', safety_identifier: 'ignored' },

@@ -248,7 +248,7 @@ async function dropBad(wish, error) {
 // ---- its context ----
 
 /**
- * A context above the usual one costs its own keys and values; room for forks and the prefix cache stays as it is.
+ * A context above the usual one costs its own keys and values; room for forks and the prefix cache stays unchanged.
  * @param {number | undefined} context in tokens
  * @param {any} options
  * @returns {Promise<Engine>} with the usual context where the model cannot have this one

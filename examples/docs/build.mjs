@@ -47,7 +47,7 @@ const languages = {
 /** @typedef {import('./render.mjs').Rendered} Rendered */
 /** @typedef {Map<string, Rendered>} Documents by their paths in the repository */
 
-/** @param {string} path of a file that is shown as it is @returns {Rendered} */
+/** @param {string} path of a file that is shown unchanged @returns {Rendered} */
 function renderSource(path) {
   const language = languages[path.split('.').at(-1) ?? ''];
   const html = `<h1>${escaped(path)}</h1>\n${codeBlock(readText(path), language)}`;

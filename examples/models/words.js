@@ -72,7 +72,7 @@ function firstInvented(text, known, told) {
   return undefined;
 }
 
-/** @param {string} word @returns {string[]} as it is, small, with a capital, and in capitals */
+/** @param {string} word @returns {string[]} unchanged, small, with a capital, and in capitals */
 const formsOf = (word) => {
   const small = word.toLowerCase();
   const [first = ''] = small;

@@ -1,4 +1,4 @@
-// examples/notes/build.mjs — builds the page in build/notes-page: a folder that any static server can serve as it is.
+// examples/notes/build.mjs — builds the page in build/notes-page: a folder that any static server can serve unchanged.
 
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';

@@ -33,7 +33,7 @@ const names = {
   CHANGED: 'NetworkError',
 };
 
-/** @param {any} error @returns {unknown} a DOMException for an error of the engine, anything else as it is */
+/** @param {any} error @returns {unknown} a DOMException for an error of the engine, anything else unchanged */
 export function fromEngine(error) {
   if (error?.name !== 'WickError') return error;
   return domError(names[error.code] ?? 'OperationError', error.message, error);

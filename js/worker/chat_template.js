@@ -86,7 +86,7 @@ function asTexts(message, marker) {
 }
 
 /**
- * The last part, which templates ignore, is why the engine leaves the list as it is.
+ * The last part, which templates ignore, is why the engine leaves the list unchanged.
  * @param {PlainMessage} message
  * @returns {PlainMessage}
  */

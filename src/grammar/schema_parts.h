@@ -211,7 +211,7 @@ bool schema_build_array(schema_compiler *c, const schema_case *value, uint32_t f
 uint32_t argument_member_rule(schema_compiler *c, document_text name, uint32_t set);
 // The name of a member of an inner object. Returns the place after it.
 uint32_t argument_inner_name(schema_compiler *c, uint32_t from, document_text name);
-// Texts as they are, without the mark that ends them.
+// Texts unchanged, without the mark that ends them.
 const dfa *argument_texts(schema_compiler *c, const dfa *texts);
 static inline argument_style argument_style_of(const schema_compiler *c) {
   return c->form == NULL ? ARGUMENT_JSON : c->form->style;

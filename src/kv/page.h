@@ -89,7 +89,7 @@ void kv_page_data_init(kv_page_data *data, const kv_layout *layout, void *bytes)
 void *kv_page_data_k(const kv_page_data *data, uint32_t layer, uint32_t head);
 void *kv_page_data_v(const kv_page_data *data, uint32_t layer, uint32_t head);
 
-// Copies the rows of slots [0, slots) of all layers; the others stay as they are. Codes of keys
+// Copies the rows of slots [0, slots) of all layers; the others stay unchanged. Codes of keys
 // that belong to a whole page are copied whole.
 void kv_data_copy(const kv_page_data *to, const kv_page_data *from, uint32_t slots);
 // Keys of a page that was never full are zeros in records.

@@ -60,7 +60,7 @@ exit_code workload_draw(const workload_mix *mix, size_t count, double rate, uint
 // The same for one class `kind`.
 exit_code workload_repeat(const workload_class *class, uint32_t kind, size_t count, double rate,
                           uint64_t seed, workload *out);
-// Merges both in the order of arrival, `a` before `b` at the same time. Both stay as they are.
+// Merges both in the order of arrival, `a` before `b` at the same time. Both stay unchanged.
 exit_code workload_merge(const workload *a, const workload *b, workload *out);
 void workload_free(workload *workload);
 

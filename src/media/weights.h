@@ -124,7 +124,7 @@ typedef struct weight_reader {
 
 // ---- metadata (metadata.c): NAME is clip.MODALITY.NAME, or begins with clip ----
 
-// Always false. A name that begins with "tensor " is left as it is.
+// Always false. A name that begins with "tensor " is left unchanged.
 bool metadata_fail_key(const weight_reader *reader, wick_status status, const char *name,
                        const char *why);
 bool metadata_has(const weight_reader *reader, const char *name);

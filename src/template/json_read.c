@@ -75,7 +75,7 @@ static bool read_escape(json_input *input, char *out, uint32_t *size_bytes) {
   return true;
 }
 
-// One character that is not escaped: valid UTF-8 as it is.
+// One character that is not escaped: valid UTF-8 unchanged.
 static void copy_character(json_input *input, char *out, uint32_t *size_bytes) {
   uint32_t code;
   const int bytes =

@@ -786,7 +786,7 @@ describe('a counter of messages', () => {
       ...[user('a\n\nb\n\nc'), { role: 'assistant', content: 'm\n\nm' }, call, model, call, call],
       ...[tool('x'), tool('y'), user('d'), model, begun],
     ]);
-    assert.deepEqual(list, before, 'what was given is as it was');
+    assert.deepEqual(list, before, 'the input is unchanged');
   });
 });
 

@@ -53,7 +53,7 @@ const sound = () => ({
   sampleRate: 16000,
 });
 
-/** @returns {Blob} the samples as they are: 32-bit floats */
+/** @returns {Blob} the samples unchanged: 32-bit floats */
 function wav() {
   const { samples } = sound();
   const head = new DataView(new ArrayBuffer(44));

@@ -867,7 +867,7 @@ describe('where the model is', () => {
     assert.deepEqual(
       files.map(({ name }) => name),
       ['b', 'a', 'c'],
-    ); // the caller's array is as it was
+    ); // the caller's array is unchanged
     t.after(() => delete any(globalThis).Worker);
     any(globalThis).Worker = function Worker() {};
     const blobs = [new Blob(['x']), new Blob(['y'])];

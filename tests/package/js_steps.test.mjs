@@ -352,7 +352,7 @@ describe('requests', () => {
     assert.equal(limited.of('error')[0].error.code, 'QUEUE_FULL');
   });
 
-  test('conversations reach the engine as they are', async (t) => {
+  test('conversations reach the engine unchanged', async (t) => {
     const { worker, calls } = await ready(t, { chatTemplate: 'chatml' });
     const ask = (/** @type {any} */ input) => {
       const messages = [{ role: 'user' }];

@@ -1,5 +1,5 @@
 // The chat page holds what the built-in model answers to known words: by the package's own engine and the built-in model, whose
-// answer the test replaces where it needs an invented word. Without the list the page answers as it is.
+// answer the test replaces where it needs an invented word. Without the list answers are unchanged.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

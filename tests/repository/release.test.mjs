@@ -1,4 +1,4 @@
-// make release in copies of the repository: one as it is, others with a fault each that it has to name. And the source maps
+// make release in copies of the repository: one unchanged, others with a fault each that it has to name. And the source maps
 // of what is shipped.
 
 import assert from 'node:assert/strict';

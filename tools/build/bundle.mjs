@@ -77,7 +77,7 @@ const entries = [
 ];
 /** Files that `wick-llm` loads at first use, made of its own rooms; `chat.js` belongs to no room. */
 const later = ['models.js', 'sources.js', 'tabs.js', 'tasks.js'];
-/** Files of the package that others import as they are. */
+/** Files of the package that others import unchanged. */
 const apart = ['index.js', 'chat.js', ...later];
 
 /** @type {import('esbuild').Plugin} */

@@ -88,6 +88,11 @@ export const wordRules = [
     pattern: /\bin any company\b/i,
     instead: 'next to other requests, in any batch',
   },
+  {
+    name: 'as it is',
+    pattern: /\bas (?:it|they) (?:is|are|was|were)(?=[.,;:)]|$)/i,
+    instead: 'unchanged',
+  },
   { name: 'to the bit', pattern: /\bto the bit\b/i, instead: 'bit-identical' },
   {
     name: 'becomes of',

@@ -136,7 +136,7 @@ function filled(component, inner) {
 
 // ---- the composition ----
 
-/** @param {string} text of the imports @returns {string} with the functions of the engine as they are */
+/** @param {string} text of the imports @returns {string} with the functions of the engine unchanged */
 function asyncTyped(text) {
   // `(export (;N;) "name" (func (type T)))` names the type of a function in the same instance type
   return text.replace(/\(type[^\n]*\n\s*\(instance\n[\s\S]*?\n {4}\)\n {2}\)/g, (type) => {
@@ -193,7 +193,7 @@ async function importsOf(component) {
   return [asyncTyped(await print(component.subarray(0, end))), end];
 }
 
-/** @param {Uint8Array} component @returns {Promise<Uint8Array>} with the engine's functions as they are, inside too */
+/** @param {Uint8Array} component @returns {Promise<Uint8Array>} with the engine's functions unchanged, inside too */
 async function typed(component) {
   const [imports, end] = await importsOf(component);
   if (!imports.includes(`(import "${ENGINE}"`)) return component;

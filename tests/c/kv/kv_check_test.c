@@ -44,7 +44,7 @@ static void check_seen(const char *words) {
   if (!CHECK(strstr(error.message, words) != NULL)) printf("#   %s: %s\n", words, error.message);
 }
 
-// With `field` as it should not be; then as it was.
+// Checks with a wrong value in `field`, then restores it.
 #define CHECK_BROKEN(field, value, words)               \
   do {                                                  \
     const __typeof__(field) was = (field);              \

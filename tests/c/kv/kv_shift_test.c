@@ -339,7 +339,7 @@ TEST(the_comparison_sees_keys_that_stay_as_they_are) {
   wick_engine_destroy(engine);
 }
 
-// A fork that drops leaves the other side's logits as they are, to the last bit.
+// A fork that drops leaves the other side's logits unchanged, to the last bit.
 TEST(a_drop_in_a_fork_leaves_the_other_alone) {
   wick_engine *engine = rig_load();
   REQUIRE(engine != NULL);
