@@ -191,7 +191,8 @@ describe('make release', () => {
     const packs = ['wick-llm', 'wick-llm-demo-model'].map((name) => {
       const staged = join(folder, 'staged', name);
       cpSync(join(releases, name), staged, { recursive: true });
-      if (name === 'wick-llm') writeFileSync(join(staged, 'dist/worker.js'), 'this is not a program');
+      if (name === 'wick-llm')
+        writeFileSync(join(staged, 'dist/worker.js'), 'this is not a program');
       return { staged, ...packPackage(staged, join(folder, 'staged')) };
     });
     const [fault, ...others] = tryPacks(join(folder, 'staged'), packs);
