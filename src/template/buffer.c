@@ -18,7 +18,7 @@ static bool reserve(jinja_run *run, jinja_buffer *buffer, size_t added_bytes) {
   if (needed <= buffer->capacity) return true;
   uint32_t capacity = 2 * buffer->capacity;
   if (capacity < needed) capacity = needed + BUFFER_BYTES_FIRST;
-  // bytes and marks stand in one piece
+  // bytes and marks are in one block
   char *bytes = jinja_arena_take(run->arena, 2 * (size_t)capacity);
   if (bytes == NULL) {
     jinja_fail_memory(run);
