@@ -1,5 +1,5 @@
 // js/chat/parse_completion.js — chat.completions.parse: parses and validates an answer that is JSON of a schema. The
-// schema is a Standard Schema that tells its JSON schema (standardschema.dev), or what OpenAI's helpers make.
+// schema is a Standard Schema that provides its JSON schema (standardschema.dev), or what OpenAI's helpers make.
 
 import { WickError } from '../index.js';
 
