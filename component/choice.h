@@ -44,13 +44,13 @@ typedef struct choice {
 
 typedef void (*delta_sink)(void *context, choice *from, const delta *piece);
 
-// Gives the parts of the text of a TOKEN or DONE event.
+// Emits the parts of the text of a TOKEN or DONE event.
 void choice_read(choice *from, const wick_event *event, delta_sink sink, void *context);
 // Adds a piece to what a whole answer keeps; a delta_sink without a context.
 void choice_keep(void *nothing, choice *from, const delta *piece);
 void choice_free(choice *from);
 
-// Adds a token's logprobs, as chat completions have them or as completions have them.
+// Adds a token's logprobs, in the format of chat completions or of completions.
 // [alternatives] of the event are reported.
 void details_add(details *to, wick_engine *engine, const wick_event *event, uint32_t alternatives,
                  bool is_chat);

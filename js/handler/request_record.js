@@ -45,7 +45,7 @@ export class RequestRecord {
   #error;
   /** Its answer is a stream, which ends after the handler has returned. */
   isStreamed = false;
-  /** All of the answer was read. */
+  /** The whole answer was read. */
   isWhole = false;
 
   /** @param {any} value an answer, a chunk or an event of it */

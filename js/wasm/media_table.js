@@ -67,7 +67,7 @@ export class MediaTable {
     return kinds.filter((_, index) => this.#engine.run('media_has', index) !== 0);
   }
 
-  /** @param {Medium} medium @returns {number} its number, which it has also when it comes again */
+  /** @param {Medium} medium @returns {number} its number, which is the same if it is added again */
   add(medium) {
     return this.#engine.pass((passed) => {
       const isImage = medium.kind === 'image';

@@ -156,7 +156,7 @@ const gguf_tensor *weights_find(const weight_reader *reader, const char *prefix,
 // The tensor PREFIX + NAME as `count` floats. Absent: WICK_E_NODATA, or NULL if optional.
 bool weights_floats(weight_reader *reader, const char *prefix, const char *name, uint64_t count,
                     bool is_optional, float **out);
-// The same into memory of the caller; it must be there.
+// The same into memory of the caller; the tensor is required.
 bool weights_read(weight_reader *reader, const char *prefix, const char *name, uint64_t count,
                   float *out);
 // NAME.weight, and NAME.bias if the file has it, of `count` values.
