@@ -52,7 +52,7 @@ static bool is_medium(const body *read, uint32_t part) {
   return is_type(read, part, "image_url") || is_type(read, part, "input_audio");
 }
 
-// Of {"url": ...}, or the URL itself.
+// The URL of a part, which is {"url": ...} or the URL itself.
 static uint32_t url_of(const body *read, uint32_t part) {
   const uint32_t image = body_find(read, part, "image_url");
   return is_string(read, image) ? image : body_find(read, image, "url");

@@ -71,7 +71,7 @@ typedef struct told_range {
   uint64_t first, size_bytes, total_bytes;
 } told_range;
 
-// Of "bytes 0-99/1000".
+// Parses "bytes 0-99/1000".
 static bool read_content_range(const char *text, told_range *out) {
   uint64_t last = 0;
   const int found =

@@ -145,7 +145,7 @@ export const sampling = {
     values: [[0, 'off']],
     about: 'use Mirostat 1 or 2',
     source: 'Basu et al. 2021',
-    more: 'Of the other samplers only the temperature is applied then.',
+    more: 'It replaces the other samplers except the temperature.',
   },
   mirostat_tau: {
     ...{ type: 'f32', cli: '--mirostat-ent', value: 'T', min: 0, off: 5 },

@@ -779,7 +779,7 @@ typedef struct wick_bias {
   float bias;  // added to the logit; -100 and less, also -inf, forbids the token
 } wick_bias;
 
-// Of a window of last tokens: the whole context, at most WICK_PENALTY_LAST_MAX tokens.
+// A window of last tokens that covers the whole context, at most WICK_PENALTY_LAST_MAX tokens.
 #define WICK_LAST_CONTEXT UINT32_MAX
 
 // From logits to a token: bias, grammar, the samplers in their order, softmax, seeded choice. The
@@ -820,8 +820,8 @@ typedef struct wick_sampling {
   uint32_t dry_allowed_length;  // allow repetitions of dry_allowed_length tokens; default 2
   uint32_t dry_penalty_last;    // apply DRY to the last dry_penalty_last tokens; default
                                 // WICK_LAST_CONTEXT, 0: off
-  uint32_t mirostat;            // use Mirostat 1 or 2 (Basu et al. 2021); default 0: off. Of the
-                                // other samplers only the temperature is applied then
+  uint32_t mirostat;            // use Mirostat 1 or 2 (Basu et al. 2021); default 0: off. It
+                                // replaces the other samplers except the temperature
   float mirostat_tau;           // set Mirostat's surprise in bits; default 5
   float mirostat_eta;           // set Mirostat's learning rate; default 0.1
   float adaptive_target;        // prefer tokens of about probability adaptive_target by adaptive-p;

@@ -310,7 +310,7 @@ export interface SamplerOptions {
   dryAllowedLength?: number;
   /** Apply DRY to the last `dryPenaltyLast` tokens; default -1: the context, 0: off. */
   dryPenaltyLast?: number;
-  /** Use Mirostat 1 or 2; default 0: off. Of the other samplers only the temperature is applied then. */
+  /** Use Mirostat 1 or 2; default 0: off. It replaces the other samplers except the temperature. */
   mirostat?: 0 | 1 | 2;
   /** Set Mirostat's surprise in bits; default 5. */
   mirostatTau?: number;
@@ -1284,7 +1284,7 @@ export interface EngineInfo {
 }
 
 export interface MediaCost {
-  /** Of the prompt: its rows and the tokens around them. */
+  /** Tokens in the prompt: its rows and the tokens around them. */
   tokens: number;
   /** Rows that are computed from it. */
   rows: number;
@@ -1298,7 +1298,7 @@ export interface MediaCost {
 
 export interface OpMetrics {
   count: number;
-  /** Of these, those that were timed: every prefill, one pass of decoding in four. */
+  /** How many of these were timed: every prefill, and one decoding pass in four. */
   timed: number;
   /** The timed ones together. */
   time_us: number;
@@ -1318,7 +1318,7 @@ export interface OpMetrics {
   /** Null if the measured time is 0. */
   gb_per_s: number | null;
   gmac_per_s: number | null;
-  /** Of the time of its kind of pass. */
+  /** Share of the time of all passes of its kind. */
   share: number;
 }
 

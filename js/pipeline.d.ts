@@ -12,7 +12,7 @@ export type ProgressInfo =
       status: 'progress';
       name: string;
       file: string;
-      /** Of 100. */
+      /** Percent, 0 to 100. */
       progress: number;
       loaded: number;
       total: number;
@@ -65,7 +65,7 @@ export class InterruptableStoppingCriteria {
 export interface GenerationOptions {
   /** 256 by default. */
   max_new_tokens?: number;
-  /** Of prompt and text together. */
+  /** The limit of prompt and text together. */
   max_length?: number;
   /** False by default: decoding is greedy. */
   do_sample?: boolean;
@@ -112,7 +112,7 @@ export interface RecognitionOptions
   chunk_length_s?: number;
   /** `transcribe` by default. */
   task?: 'transcribe' | 'translate';
-  /** Of the speech, such as `French`. */
+  /** The language of the speech, such as `French`. */
   language?: string;
   /** The instructions, in place of `task` and `language`: some models need certain words. */
   prompt?: string;

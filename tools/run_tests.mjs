@@ -28,7 +28,7 @@ import { parseArgs, stripVTControlCharacters } from 'node:util';
 import { nameOf, planOf, root } from '../tests/plan.mjs';
 import { changedGroups, findTestFiles, recordFullRun } from './changed_tests.mjs';
 
-/** Of `cpu`, of `browser`, of `alone`. */
+/** How many files of each queue run at a time. */
 const CONCURRENCY = {
   cpu: availableParallelism(),
   browser: Math.min(8, 3 * availableParallelism()),

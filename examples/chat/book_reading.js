@@ -91,13 +91,13 @@ export async function lackOfRoom(size) {
 export class BookReading {
   /** @type {Progress} */
   progress;
-  /** Of its time, what earlier readings took. */
+  /** The time that earlier readings took. */
   msBefore = 0;
   #controller = new AbortController();
   #isPaused = false;
   /** The books to resume after a reload. */
   #key = '';
-  /** Of the last storing. */
+  /** The time of the last save. */
   #storedAt = 0;
   #storingMs = 0;
   /** The session whose state was too large for the storage. @type {Session | undefined} */

@@ -6,7 +6,7 @@ import { asBlock } from './blocks.js';
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').ChatMessage} ChatMessage */
 
-/** Of the context, kept free for questions and answers: this, or a quarter. */
+/** The part of the context that is kept free for questions and answers: this, or a quarter. */
 const TALK_TOKENS = 1024;
 /** A part is cut shorter so often until it fits. */
 const CUTS_MAX = 40;

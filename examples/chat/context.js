@@ -220,7 +220,7 @@ export async function leaveOut(engine, before, start) {
   }
 }
 
-/** Of a conversation that is no longer open, or an engine that is gone. */
+/** Forgets the session of a conversation that is no longer open, or of an engine that is gone. */
 export async function forgetSession() {
   const before = kept;
   kept = undefined;

@@ -63,7 +63,7 @@ const VARIANTS = 3;
 const UNFINISHED = 'the answer is incomplete';
 const REGENERATE = 'regenerate branching';
 
-/** Of another version's text. */
+/** Letters shown of another version's text. */
 const FORK_LETTERS_MAX = 90;
 
 /** @type {Engine | undefined} */
@@ -322,7 +322,7 @@ async function answer(asked, question, { count = 1, continued } = {}) {
   setBusy(true);
   const release = keepAwake();
   keepInView();
-  /** Of the book. @type {import('wick-llm').Session[]} */
+  /** Forks of the book's session. @type {import('wick-llm').Session[]} */
   let forks = [];
   try {
     const { signal } = running;

@@ -3,7 +3,7 @@
 
 import { Connection } from './open_in_time.js';
 
-/** Of the database's stores and indices. Records have their own versions (records.js). */
+/** The version of the database's stores and indices. Records have their own versions (records.js). */
 const SCHEMA_VERSION = 1;
 
 /** @typedef {'conversations' | 'turns' | 'drafts'} StoreName */

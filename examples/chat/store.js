@@ -11,7 +11,7 @@ import { erased, RECORD_VERSION, wholeFromList } from './records.js';
 /** @typedef {import('./records.js').Whole} Whole */
 /** @typedef {import('./tabs.js').News} News */
 
-/** Of the page before there were several conversations. */
+/** The key of a page version with a single conversation. */
 const FORMER = 'wick-chat-conversation';
 const KEPT_AFTER_DELETION_MS = 30 * 24 * 60 * 60 * 1000;
 

@@ -24,7 +24,7 @@ const LAST_RUN = /(?<!\S)\S+$/u;
 const TWICE = new RegExp(`(?<!${LETTER})(${LETTER}+) \\1(?!${LETTER})`, 'iu');
 const LINES_MAX = 20000;
 const LETTERS_MAX = 40;
-/** Of what is said by the grammar. */
+/** The limit of a text that the grammar generates. */
 const TOKENS_MAX = 512;
 
 /** @param {string} word @returns {string} as it is looked up */
@@ -79,7 +79,7 @@ const formsOf = (word) => {
   return [word, small, first.toUpperCase() + small.slice(first.length), word.toUpperCase()];
 };
 
-/** Of marks that the text and the conversation lack, the usual ones. The ranges contain no letters or lookalikes. */
+/** The usual marks, in addition to those of the text and the conversation. The ranges contain no letters or lookalikes. */
 const MARKS = String.raw`\x00-&(-@[-${'`'}{-\x7f\xa0-\xa9\xab-\xb4\xb6-\xb9\xbb-\xbf\xd7\xf7\u2010-\u2018\u201a-\u206f\u20a0-\u20bf\u2190-\u23ff\u2600-\u27bf\ufe0f\U0001F300-\U0001FAFF`;
 
 /** By its next letter; '' is where a word ends. @typedef {Map<string, Tree>} Tree */

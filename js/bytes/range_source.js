@@ -34,7 +34,7 @@ class RangeStream {
   size = undefined;
   position;
   #range;
-  /** Of the range that is being read. @type {ReadableStreamBYOBReader | undefined} */
+  /** The reader of the current range. @type {ReadableStreamBYOBReader | undefined} */
   #reader;
   /** Bytes that it gave. */
   #given = 0;

@@ -12,7 +12,7 @@ export class ChatReply {
   #end;
   #isTaken = false;
   #isOver = false;
-  /** Of the turn, when it was started. @type {Promise<AsyncIterator<Chunk>> | undefined} */
+  /** The chunks of the turn, once it has started. @type {Promise<AsyncIterator<Chunk>> | undefined} */
   #chunks;
   #parts = new MessageParts();
   /** @type {Result | undefined} */

@@ -50,7 +50,7 @@ async function answer(chat, question, signal) {
 class Talk {
   #newChat;
   #lines;
-  /** Of the answer that is being written. @type {AbortController | undefined} */
+  /** The controller of the running answer. @type {AbortController | undefined} */
   #running;
 
   /** @param {() => Promise<Chat>} newChat */

@@ -101,7 +101,7 @@ export class EdgeConnection {
     this.check();
     const ids = waiters.map(() => ++this.#lastId);
     for (const id of ids) this.#mail.set(id, []);
-    /** Of encoding, which another reader may do. @param {unknown} error */
+    /** Reports a failure of encoding, which another reader may do. @param {unknown} error */
     const fail = (error) => {
       const plain = toPlainError(refusalOf(error));
       for (const id of ids) this.#mail.get(id)?.push({ ...emptyOutput(id), error: plain });

@@ -12,7 +12,7 @@
 export class MessageList {
   /** @type {Message[]} */
   #messages = [];
-  /** Of the turn that is being read, until its message or call. */
+  /** The reasoning of the turn that is being read, until its message or call. */
   #reasoning = '';
 
   get messages() {

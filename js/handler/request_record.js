@@ -21,7 +21,7 @@ const seconds = (/** @type {number} */ ms) => Math.round(ms * 1000) / 1e6;
 /** @param {any} chunk @returns {boolean} the one that `include_usage` adds */
 const isUsage = (chunk) => Array.isArray(chunk.choices) && chunk.choices.length === 0;
 
-/** Of the shape of llama.cpp's server, one answer or several. @param {any} value */
+/** The usage of answers in the format of llama.cpp's server, one or several. @param {any} value */
 function usageOfNative(value) {
   const ended = [value].flat().filter((one) => one.tokens_predicted !== undefined);
   if (ended.length === 0) return undefined;

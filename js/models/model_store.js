@@ -59,7 +59,7 @@ export class ModelStore extends EventTarget {
   #evict;
   /** @type {Map<string, OpenModel>} */
   #open = new Map();
-  /** Of models that nobody reads any more. @type {Set<Promise<void>>} */
+  /** The closing of models without readers. @type {Set<Promise<void>>} */
   #ending = new Set();
   /** @type {BroadcastChannel | undefined} */
   #channel;
@@ -357,7 +357,7 @@ export class ModelStore extends EventTarget {
     if (model.record?.fingerprint) await this.#mergeTwin(model.record);
   }
 
-  /** Of two models with the same content one stays, with the addresses of both. @param {ModelRecord} own */
+  /** Merges two models with the same content into one, with the addresses of both. @param {ModelRecord} own */
   async #mergeTwin(own) {
     const isTwin = (/** @type {ModelRecord} */ { id, fingerprint }) =>
       id !== own.id && fingerprint === own.fingerprint;

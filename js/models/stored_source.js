@@ -211,7 +211,7 @@ class KeptStream {
   #source;
   /** Continues without the store. @type {ByteStream | undefined} */
   #plain;
-  /** Of all bytes before `position`, where they come without the store. @type {Sha256 | undefined} */
+  /** The hash of all bytes before `position`, if they arrive without the store. @type {Sha256 | undefined} */
   #sha;
   #isCancelled = false;
   /** @type {Uint8Array | null | undefined} */

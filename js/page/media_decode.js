@@ -14,7 +14,7 @@ import { MEDIA_RATE as RATE } from './media_parts.js';
 
 /** The engine's limit. */
 const PIXELS_MAX = 2 ** 28;
-/** Of a file. It is as in src/media/formats.h. */
+/** The limit of a file, as in src/media/formats.h. */
 const FILE_BYTES_MAX = 2 ** 28 - 1;
 
 /** @param {MediaPart} part @param {Decoders} decoders @returns {Promise<Medium>} */

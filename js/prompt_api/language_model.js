@@ -31,7 +31,7 @@ function joined(signal) {
 /** The sampling settings of a session's answers. @type {(session: Session) => Conversation['options']['sampling']} */
 let samplingOf;
 
-/** Of now: a canvas may change while the prompt waits. @param {Conversation} to @param {import('../index.js').ChatMessage[]} said */
+/** Copies media now: a canvas may change while the prompt waits. @param {Conversation} to @param {import('../index.js').ChatMessage[]} said */
 function takenNow(to, said) {
   const taken = takeMedia(to.engine, said);
   taken.catch(() => {}); // the prompt may be given up before

@@ -131,8 +131,8 @@ typedef struct schema_compiler {
     uint32_t count, capacity;
   } set_rules;
   uint32_t space, comma, colon;  // rules
-  // Of an argument of a call: its form, the set of the object, whether that is being built, and the
-  // rule of a gap.
+  // For an argument of a call: its form, the set of the object, whether that is being built, and
+  // the rule of a gap.
   const argument_form *form;
   uint32_t outermost;
   bool is_call;  // the object of a call's arguments, whose members may come in any order
@@ -158,7 +158,7 @@ void schema_find_dialect(schema_compiler *c);
 uint32_t schema_set(schema_compiler *c, schema_term *terms, uint32_t count);
 // All cases of a set that are not obviously empty.
 bool schema_expand(schema_compiler *c, uint32_t set, case_list *out);
-// Of terms; all types where they cannot be expanded.
+// The types of terms; all types if they cannot be expanded.
 uint32_t schema_types_of_terms(schema_compiler *c, schema_term *terms, uint32_t count);
 // True only when nothing can satisfy the set.
 bool schema_set_is_empty(schema_compiler *c, uint32_t set, uint32_t depth);

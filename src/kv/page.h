@@ -24,7 +24,7 @@ typedef int32_t kv_page_id;
 typedef uint32_t kv_seq_id;
 enum { KV_SEQ_NONE = 0, KV_PAGE_NONE = -1 };
 
-// Of a group without layers, pages count positions and hold nothing.
+// The pages of a group without layers only count positions.
 typedef struct kv_shape {
   uint32_t layers;  // of the group; 0: kv_heads and head_dim are 0, too
   uint32_t kv_heads;

@@ -23,7 +23,7 @@ uint32_t keys_count(model_keys *keys, const char *name, uint32_t least, uint32_t
                     uint32_t fallback);
 // The same, or 0 when it is absent.
 uint32_t keys_count_or_none(model_keys *keys, const char *name, uint32_t most);
-// Of one layer: item `layer` of an array that has one for each of `layers`, or the number that
+// A layer's count: item `layer` of an array that has one for each of `layers`, or the number that
 // serves all. Absent: `fallback`.
 uint32_t keys_count_of_layer(model_keys *keys, const char *name, uint32_t layer, uint32_t layers,
                              uint32_t most, uint32_t fallback);

@@ -37,7 +37,7 @@ static bool begins_with_name(const reply_parser *p) {
          memcmp(at, p->name.bytes, p->name.size_bytes) == 0 && at[p->name.size_bytes] == '"';
 }
 
-// Of a call without a mark: whether it is one, and no answer that is an object.
+// Whether an object without a mark is a call and not an answer.
 static bool is_told_apart(const reply_parser *p) {
   if ((p->form->flags & FORM_WHOLE) != 0) return true;
   if (p->form->arguments != ARGUMENTS_CALLS || p->is_listed) return true;

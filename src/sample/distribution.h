@@ -47,8 +47,8 @@ typedef struct adaptive_state {
 } adaptive_state;
 
 void adaptive_begin(adaptive_state *state, double target, double decay);
-// Of weights with this sum makes those to draw from, and returns their sum; keys [count] receives
-// the old ones.
+// Replaces weights with this sum by those to draw from, and returns their sum; keys [count]
+// receives the old ones.
 double adaptive_weigh(const adaptive_state *state, candidates *kept, double total, float *keys);
 // A token of this probability, before, was drawn.
 void adaptive_learn(adaptive_state *state, double probability);

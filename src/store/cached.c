@@ -65,8 +65,9 @@ uint32_t cached_reclaimable(void *context) {
   return count;
 }
 
-// Of entries used at the same time, a window's oldest tokens go first: texts continue after their
-// ends. Without a window the last ones go: nothing is found after a page that is missing.
+// Among entries used at the same time, a window's oldest tokens are evicted first: texts continue
+// after their ends. Without a window the last ones go: nothing is found after a page that is
+// missing.
 static bool goes_before(const side_pool *side, const prefix_entry *a, const prefix_entry *b) {
   if (a->last_access_tick != b->last_access_tick) return a->last_access_tick < b->last_access_tick;
   const bool is_shorter = a->token_count < b->token_count;

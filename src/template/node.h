@@ -45,7 +45,7 @@ typedef enum jinja_node_kind {
   NODE_CONTINUE
 } jinja_node_kind;
 
-// Of NODE_FOR.c
+// Parts of NODE_FOR.c
 enum { FOR_BODY, FOR_ELSE, FOR_CONDITION, FOR_IS_RECURSIVE, FOR_PARTS };
 
 // Arguments in links: counts of plain and of named ones, the nodes of *args and **kwargs or 0, then

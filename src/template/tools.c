@@ -46,7 +46,7 @@ static jinja_value find_type(jinja_run *run, jinja_value schema) {
   return jinja_text_value(run, type);
 }
 
-// Of a list of types the first that is not null.
+// Takes the first type of a list that is not null.
 static void fill_type(tools_walk *walk, jinja_value schema) {
   jinja_value *type = need(walk, schema, "type", find_type(walk->run, schema));
   if (type == NULL || type->kind != JINJA_LIST) return;

@@ -147,7 +147,7 @@ static inline bool jinja_is_number(jinja_value value) {
 static inline bool jinja_is_int(jinja_value value) {
   return value.kind == JINJA_INT || value.kind == JINJA_BOOL;
 }
-// Of a number.
+// The value of a number.
 double jinja_real_of(jinja_value value);
 static inline int64_t jinja_int_of(jinja_value value) {  // of a bool or an int
   return value.kind == JINJA_BOOL ? (int64_t)value.truth : value.integer;

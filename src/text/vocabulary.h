@@ -218,7 +218,7 @@ static inline token_kind vocabulary_kind(const tokenizer *tokenizer, int32_t id)
   return (token_kind)(tokenizer->flags[id] & TOKEN_KIND_MASK);
 }
 
-// Of text. Merges of some vocabularies lead to a control token.
+// Adds a token of text. Merges of some vocabularies lead to a control token.
 static inline void sink_put(token_sink *sink, int32_t token) {
   if (sink->bars != NULL && token >= 0 && vocabulary_kind(sink->bars, token) == TOKEN_CONTROL) {
     sink_put_bytes(sink, token);

@@ -87,7 +87,7 @@ async function embed(component, model) {
   return { code, stderr: stderr.toString() };
 }
 
-/** Of a size, beginning as a GGUF file. @param {number} size */
+/** A file of this size that begins like a GGUF file. @param {number} size */
 const modelOf = (size) =>
   Buffer.from(Uint8Array.from({ length: size }, (_, i) => 'GGUF'.charCodeAt(i) || (i * 37) % 251));
 

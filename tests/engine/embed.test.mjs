@@ -25,7 +25,7 @@ const refusedArchitectures = [];
 const running = all.filter(({ arch }) => !refusedArchitectures.includes(arch));
 const refused = all.filter(({ arch }) => refusedArchitectures.includes(arch));
 
-// Of vectors, of normalised ones, and of scores; see the manifest's "tolerances".
+// Tolerances of vectors, of normalised ones, and of scores; see the manifest's "tolerances".
 const tolerances = { vectors: 1e-4, normalised: 1e-5, scores: 1e-4 };
 
 /** @param {Uint8Array} bytes */

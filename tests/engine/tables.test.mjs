@@ -35,7 +35,7 @@ const shape = {
   ...{ ...e2b, layers: 3, hidden: 64, ffn: 128, heads: 2, headDim: 32, windowHeadDim: 32 },
   ...{ vocab: 4096, context: 512, window: 64 },
 };
-/** Of the table in Q8_0. */
+/** The bytes of the table in Q8_0. */
 const TABLE_BYTES = (shape.vocab * shape.layers * shape.perLayer * 34) / 32;
 /** Links to all files that this process has open, where the system has such a folder. */
 const OPEN_FILES = '/proc/self/fd';
@@ -289,7 +289,10 @@ describe("the model's file", { skip: existsSync(OPEN_FILES) ? false : `no ${OPEN
   /** @type {Record<string, {options: object, times: number}>} */
   const cases = {
     'a small file': { options: {}, times: 0 },
-    'one that fits, though it is large compared with the limit': { options: { memoryLimit: 1 }, times: 0 },
+    'one that fits, though it is large compared with the limit': {
+      options: { memoryLimit: 1 },
+      times: 0,
+    },
     'a plan alone': { options: { tables: 'outside', directoryOnly: true }, times: 0 },
     'tables outside': { options: { tables: 'outside' }, times: 1 },
   };

@@ -29,7 +29,7 @@ async function assertHolds(engine) {
   assert.match(await engine.generate('Is it?', yesOrNo).text(), /^(yes|no)$/);
 }
 
-/** Of a grammar that takes longer to compile than a step may. @param {any} engine */
+/** Checks a grammar that takes longer to compile than a step may. @param {any} engine */
 async function assertSlices(engine) {
   const regex = '(a|b)*a(a|b){14}';
   const options = { regex, temperature: 0, maxTokens: 4 };

@@ -293,7 +293,7 @@ describe('the package on phones', { skip }, () => {
       /** @type {any} */ (globalThis).bytesOf = bytesOf;
     });
     let visit = 0;
-    /** Of the pages that were left; they get 10 seconds to end their helpers, because the machine may be busy. */
+    /** The memory of closed pages, which get 10 seconds to end their helpers, because the machine may be busy. */
     const taken = async () => {
       let bytes = 0;
       for (let i = 0; i < 200; i++) {

@@ -22,7 +22,7 @@ import { takePicture } from '../support/pictures.mjs';
 
 const site = resolve(root, 'build/chat-books');
 const { skip } = locate('chromium');
-/** Of one step in Chromium. */
+/** The limit of one step in Chromium. */
 const ACTION_MS = 100_000;
 /** @type {Awaited<ReturnType<typeof serve>>} */
 let server;

@@ -514,7 +514,7 @@ async function resizeInside(page, width, height) {
   }
 }
 
-/** Of two tabs: each asks, in turn; then both show all of it. */
+/** Two tabs ask alternately; then both show everything. */
 const turns = {
   first: `one('#new-chat').click();
     await talk('Here', 'First.');

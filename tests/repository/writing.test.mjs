@@ -80,6 +80,8 @@ test('sentences without a named subject are found, questions and clauses are not
   assert.equal(namelessSentences('Whoever reads it. Those of models too.').length, 2);
   assert.equal(namelessSentences('who waits is called').length, 1);
   assert.equal(namelessSentences('what waits is called').length, 1);
+  assert.equal(namelessSentences('Of the last drawing.').length, 1);
+  assert.deepEqual(namelessSentences('Of these, two remain.'), []);
   assert.deepEqual(
     namelessSentences('What is Wick? Those files are read, as told what to do.'),
     [],

@@ -25,7 +25,7 @@ const quiet = [
 ];
 
 /**
- * Of several such switches the last one counts, so that playwright's are repeated. Suggestions of the address bar are a page of
+ * Only the last of several such switches counts, so playwright's are repeated. Suggestions of the address bar are a page of
  * Chromium's own in each new window, headless or not: as much work for the processor as a page of a test.
  */
 const disabledFeatures = [

@@ -135,7 +135,7 @@ export const wordRules = [
 ];
 
 const subjects =
-  /(?:(?:^|[.!?:] )(?:What|Who|Whoever|Whatever|Those (?:are|is|of|that|who|which|with)|The others|One that|Some of them)|^(?:who|whoever|what))\b[^.!?]*/g;
+  /(?:(?:^|[.!?:] )(?:What|Who|Whoever|Whatever|Those (?:are|is|of|that|who|which|with)|The others|One that|Some of them)|^(?:who|whoever|what|Of (?!course\b|`?code`?,|\w+(?: \w+){0,3},)))\b[^.!?]*/g;
 
 /** @param {string} text of a paragraph @returns {string[]} sentences that begin with a subject that names nothing */
 export const namelessSentences = (text) =>

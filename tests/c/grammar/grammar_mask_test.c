@@ -386,7 +386,7 @@ TEST(masks_without_memory_are_a_status_and_leak_nothing) {
 
 // ---- figures ----
 
-// Of the processor where the host tells it, so that other programs do not count.
+// Processor time if the host reports it, so that other programs do not count.
 static double now_us(void) {
 #ifdef __wasi__
   return (double)platform_now_us();

@@ -49,7 +49,7 @@ static void fill_text(int32_t *tokens, uint32_t count, uint64_t seed) {
 
 // ---- What it computes, said again in double ----
 
-// Of a model, and the most that any has.
+// The layers of a model, and the most that any has.
 typedef struct numbers {
   int hidden, ffn, heads, kv_heads, dim, turned, layer, vocab;
   double theta, epsilon;
@@ -123,7 +123,7 @@ static const float *layer_floats(const statement *is, const char *name) {
   return fixture_floats(is->file, whole, NULL);
 }
 
-// Of one head, over the positions that were read, this one included.
+// The output of one head over the positions read so far, including this one.
 static void attend_head(const statement *is, const double *q, const double *gate, int kv_head,
                         double *out) {
   const int dim = is->of->dim;

@@ -612,7 +612,7 @@ TEST(a_recipient_that_is_the_reader_is_no_tool) {
   held_close(&h);
 }
 
-// Of two tools each call names the one whose arguments follow.
+// With two tools, each call names the one whose arguments follow.
 TEST(calls_of_two_tools_have_the_arguments_of_their_own) {
   static const char TOOLS[] =
       "[{\"function\":{\"name\":\"weather\",\"parameters\":{\"type\":\"object\",\"properties\":{"

@@ -347,7 +347,7 @@ static bool has_started(uint32_t id) {
   return found != NULL && found->started_us != 0;
 }
 
-// Of four that may run, two have waited for long in a queue of the host.
+// Four requests may run; two of them have waited for long in a queue of the host.
 TEST(what_was_waited_for_in_a_queue_of_the_host_counts) {
   REQUIRE(simulation_open(&sim, &ORDERED));
   traffic t = {.random = 13};

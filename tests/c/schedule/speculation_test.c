@@ -194,8 +194,8 @@ TEST(behind_a_change_what_was_followed_goes_on) {
   for (uint32_t i = 5; i < 360; i += 12) passage[i] = 1000 + (int32_t)i;
   text.passes = 0;
   write_tokens(passage, 360);
-  // Of 30 changes: one pass that ends with it, one to the next; three plain ones and two of few
-  // rows would be 150.
+  // The cost of 30 changes: one pass that ends with it, one to the next; three plain ones and two
+  // of few rows would be 150.
   CHECK(text.passes < 100);
 }
 

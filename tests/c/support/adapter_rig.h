@@ -124,7 +124,7 @@ static inline fixture_file rig_write(const rig_adapter *rig) {
   return file;
 }
 
-// Of FIXTURE_DEFAULT: attention of layer 0, the feed-forward of layers 1 and 2.
+// Changes of FIXTURE_DEFAULT: attention of layer 0, the feed-forward of layers 1 and 2.
 static inline rig_adapter rig_usual(uint64_t seed, ggml_type type, uint64_t rank) {
   rig_adapter rig = rig_begin(seed);
   rig_pair(&rig, "blk.0.attn_q.weight", type, 64, 64, rank);

@@ -74,7 +74,7 @@ static const fixture_hybrid FIXTURE_GEMMA3N = {
 
 enum { FIXTURE_VOCAB = 262, FIXTURE_END = 257 };
 
-// Of hybrids: no width is a multiple of 8.
+// Hybrids: no width is a multiple of 8.
 static const fixture_shape FIXTURE_ODD = {GGML_TYPE_F32, 36, 44, 3, 1, 3, 2048, false, 0};
 static const fixture_shape FIXTURE_DEFAULT = {GGML_TYPE_F32, 64, 96, 4, 2, 3, 256, false, 0};
 
