@@ -434,7 +434,7 @@ static asked_body *hold_body(const server *of, http_request *request, refusal *r
   return held;
 }
 
-// A request counts when its body has arrived: connections that send nothing keep nobody out.
+// A request counts when its body has arrived: connections that send nothing block no other client.
 static bool count_request(server *of, answer *to, refusal *refused) {
   const uint32_t limit = of->settings.queue_limit;
   if (of->generations >= limit) {

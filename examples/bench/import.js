@@ -1,4 +1,4 @@
-// examples/bench/import.js — a result that was saved or linked to, read again. It may come from anybody: whatever is shown of it
+// examples/bench/import.js — a result that was saved or linked to, read again. It may come from anyone: whatever is shown of it
 // is a number, or a text of limited length.
 
 const RUNS_MAX = 400;

@@ -143,7 +143,7 @@ const untilAborted = (signal) =>
   });
 
 /**
- * Downloads a model into the store. It continues when nobody waits for it any more.
+ * Downloads a model into the store. It continues when no caller waits any more.
  * @param {Parameters<typeof download>[0]} wanted
  * @param {AbortSignal} signal
  */
@@ -480,7 +480,7 @@ export async function choose(wish) {
     conversation.nameModel(modelOf(loaded));
 }
 
-/** Nobody waits for it any more. The stored part of a download stays. */
+/** No caller waits for it any more. The stored part of a download stays. */
 export function cancelLoading() {
   const url =
     wished && 'url' in wished.source ? new URL(wished.source.url, document.baseURI).href : '';

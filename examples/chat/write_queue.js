@@ -80,7 +80,7 @@ export class Keeper {
   }
 
   async #run() {
-    if (this.#later) for (const { settle } of this.#queue) settle(); // nobody waits for room
+    if (this.#later) for (const { settle } of this.#queue) settle(); // no write waits for room
     if (this.#isWriting || this.#later || !this.#store) return;
     this.#isWriting = true;
     let hasFailed = false;

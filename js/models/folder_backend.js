@@ -101,7 +101,7 @@ export class FolderBackend {
     return this.#fs.open(this.#at(id, DATA), constants.O_RDWR | constants.O_CREAT);
   }
 
-  /** @param {string} id of a model that nobody writes to for now */
+  /** @param {string} id of a model without a writer for now */
   async settle(id) {
     const file = this.#open.get(id);
     this.#open.delete(id);

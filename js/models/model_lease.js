@@ -157,7 +157,7 @@ export class OpenModel {
     this.record = (await this.#backend.readRecord(this.#id)) ?? this.record;
   }
 
-  /** @param {() => boolean} isLeft nobody waits any more @returns {Promise<void>} when the model is whole */
+  /** @param {() => boolean} isLeft no caller waits any more @returns {Promise<void>} when the model is whole */
   async complete(isLeft) {
     while (!this.isWhole && !isLeft()) await this.advance();
   }

@@ -88,7 +88,7 @@ export function mediaPromptOf(prompt) {
   return { text, marker, parts };
 }
 
-/** A text that nobody else writes. */
+/** A text that occurs nowhere else. */
 const markerOf = () => `<media-${randomName()}>`;
 
 /** @param {MediaPart[]} parts @param {Decoders} decoders @returns {Promise<Medium[]>} */

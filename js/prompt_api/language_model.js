@@ -12,7 +12,7 @@ import * as parts from './tool_parts.js';
 /** @typedef {import('../prompt-api.js').ModelSource} Source */
 /** @typedef {ReturnType<Conversation['answer']>} Answer */
 
-/** Only this file has it, so that nobody else constructs sessions. */
+/** Only this file has it, so no other code constructs sessions. */
 const key = Symbol('LanguageModel');
 const destroyed = () => domError('AbortError', 'The session was destroyed');
 
@@ -217,7 +217,7 @@ class Session extends EventTarget {
       try {
         return await unlessAborted(forked, own);
       } catch (error) {
-        forked.then((late) => late.close()).catch(() => {}); // nobody gets it
+        forked.then((late) => late.close()).catch(() => {}); // no caller receives it
         throw error;
       }
     });

@@ -26,7 +26,7 @@ enum {
   CASES_MAX = 1024,        // of a set of terms
   CHOICE_DEPTH_MAX = 100,  // with those of values whose emptiness is being found
   PATTERNS_MAX = 31,       // that speak about the names of one object
-  WANTED_MAX = 4,          // of what some item, or some member that nobody declared, has to be
+  WANTED_MAX = 4,          // of what some item, or some undeclared member, has to be
 };
 
 // A node of the document and what is said of it.
@@ -53,7 +53,7 @@ typedef struct case_part {
 } case_part;
 
 // Constraints on one member (by name), of one item (by index), of a number of items (of those from
-// an index on), or of some member that nobody declares (of those with a name in a set).
+// an index on), or of some undeclared member (of those with a name in a set).
 typedef struct case_member {
   document_text name;
   uint32_t index, least, most;

@@ -188,7 +188,7 @@ static bool is_slow(const grammar_shelf *shelf, const wick_grammar *wanted) {
 }
 
 // The job of a grammar, which begins if nothing else has its place; NULL: it waits. A compilation
-// that nobody has continued for long is dropped.
+// that has not been continued for long is dropped.
 static shelf_job **find_job(grammar_shelf *shelf, memory_gate *memory, const wick_grammar *wanted) {
   enum { GIVEN_UP = 200 };
   shelf_job **jobs[2] = {&shelf->quick, &shelf->slow};

@@ -85,8 +85,8 @@ wick_status scheduler_cancel(scheduler *scheduler, uint32_t id);
 // From now on a smaller model proposes; NULL: none. The drafter must outlive the scheduler, or be
 // removed by NULL.
 void scheduler_set_drafter(scheduler *scheduler, drafter *drafter);
-// A paused request keeps its place in the order and takes no part in passes. It keeps its pages until
-// somebody else needs them. WICK_E_ARG: unknown.
+// A paused request keeps its place in the order and takes no part in passes. It keeps its pages
+// until another request needs them. WICK_E_ARG: unknown.
 wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused);
 // The request that waits for the host's answer. WICK_E_ARG: it does not.
 wick_status scheduler_find_asking(const scheduler *scheduler, uint32_t id, request **out);

@@ -1,5 +1,5 @@
 // store/store_types.h — private types of the store's files (store.c sequences, pools.c pages of the
-// groups, slots.c states, cached.c the prefix cache, record.c saving); nobody else includes it.
+// groups, slots.c states, cached.c the prefix cache, record.c saving); no other file includes it.
 #ifndef WICK_STORE_STORE_TYPES_H
 #define WICK_STORE_STORE_TYPES_H
 

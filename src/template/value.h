@@ -41,7 +41,7 @@ typedef struct jinja_string {
   const uint8_t *marks;  // [size_bytes]; NULL: all bytes have `mark`
   uint32_t size_bytes;
   jinja_buffer *owner;  // it is the beginning of this buffer, which may continue after it; or NULL
-  bool *is_used;        // set when a part of it is written to any text; NULL: nobody asks
+  bool *is_used;        // set when a part of it is written to any text; NULL: not requested
   uint8_t mark;
   bool is_arguments;  // of a tool call of the conversation, as JSON text
   bool is_markup;     // of `safe` or `escape`: what is added to it by + is escaped (MarkupSafe)

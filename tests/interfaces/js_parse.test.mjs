@@ -180,7 +180,7 @@ describe('stream', () => {
     );
     assert.deepEqual(events, ['error', 'end', 'abort', 'end', 'abort', 'end', 'abort', 'end']);
     await waitUntil(async () => (await engine.stats()).requests.aborted === 3, 'all are aborted');
-    // nobody waits: no error is left over
+    // no caller waits: no error is left over
     completions.stream(/** @type {any} */ ({ messages, maxtokens: 1 }));
     await new Promise((settle) => setTimeout(settle, 20));
   });

@@ -1413,7 +1413,7 @@ describe('bytes that only the page can read', () => {
     assert.deepEqual([stream.position, asked.splice(0)], [8, [ask(4, 'read', [40])]]);
     stream.cancel();
     assert.deepEqual(asked, [ask(5, 'cancel', [40])]);
-    bytes.refuse(5, new Error('gone')); // nobody waits for it
+    bytes.refuse(5, new Error('gone')); // it is not awaited
     await settled();
   });
 

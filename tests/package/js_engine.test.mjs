@@ -35,7 +35,7 @@ const folder = temporaryFolder();
 const question = /** @type {const} */ ([{ role: 'user', content: 'What is Wick?' }]);
 const greedy = { temperature: 0 };
 
-/** Big enough that an answer takes longer than anybody would wait. */
+/** Big enough that an answer takes longer than a test would wait. */
 const slowModel = join(folder, 'slow.gguf');
 await synthesize('100mb', 'q8_0', slowModel);
 

@@ -1,4 +1,4 @@
-// The second module of a build: loaded for the first request that needs it, by nobody else; what happens to requests where
+// The second module of a build: loaded for the first request that needs it, by no other; what happens to requests where
 // it is missing, broken or another build's.
 
 import assert from 'node:assert/strict';

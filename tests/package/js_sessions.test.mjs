@@ -189,7 +189,7 @@ describe('requests side by side', () => {
   test('no request waits for the end of another', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     const wanted = await engine.generate('Hello', greedy).text();
-    // More than is buffered before a request rests: it cannot end while nobody reads it.
+    // More than is buffered before a request rests: it cannot end without a reader.
     const long = engine.generate('Once upon a time', { ...greedy, maxTokens: 400 });
     const pieces = long[Symbol.asyncIterator]();
     await pieces.next();

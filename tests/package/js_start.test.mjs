@@ -492,7 +492,7 @@ describe('the connection', () => {
     const other = assert.rejects(connection.call('info', [], signal), { message: 'within' });
     abort.abort(new Error('within'));
     await other;
-    worker.say({ type: 'result', id: worker.last.id, value: 6 }); // nobody waits
+    worker.say({ type: 'result', id: worker.last.id, value: 6 }); // no caller waits
     assert.deepEqual(worker.did, [
       'ref',
       'call',

@@ -192,7 +192,7 @@ describe('states in a browser', () => {
 
   test('writers', (t) => {
     browse(t, { handle: undefined });
-    assert.equal(canWriteHere(), true); // nobody: the error is reported here
+    assert.equal(canWriteHere(), true); // no caller: the error is reported here
     any(globalThis).FileSystemFileHandle = class {
       createWritable() {}
     };

@@ -397,7 +397,7 @@ test('a download resumes after Chromium has crashed', {
   );
   const closed = new Promise((settle) => first.browser.once('close', settle));
   const session = await first.browser.newCDPSession(first.page);
-  session.send('Browser.crash').catch(() => {}); // nobody answers any more
+  session.send('Browser.crash').catch(() => {}); // no tab answers any more
   await closed;
 
   const second = await open();

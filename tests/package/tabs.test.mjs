@@ -14,7 +14,7 @@ const { skip } = locate('chromium');
 const model = '/dist/models/wick-2.6m-q4_0.gguf';
 const modelPath = resolve(root, 'examples/models/wick-2.6m-q4_0.gguf');
 const story = { temperature: 0, maxTokens: 40, ignoreEnd: true };
-/** More than a reader may leave unread: what nobody reads is under way until somebody does. */
+/** More than a reader may leave unread: an unread request stays under way until it is read. */
 // Far from done when the next call of a test comes.
 const long = { temperature: 1, seed: 7, maxTokens: 1900, ignoreEnd: true, speculation: false };
 
@@ -385,7 +385,7 @@ async function talkNonsense(names) {
         }))
         .flatMap((message) => [message, { ...message, id: 1 }]),
     ]);
-  // these pass for calls: whoever asks so is refused, and nobody else notices
+  // these pass for calls: whoever asks so is refused, and other tabs are not affected
   const args = [undefined, null, 'x', 1e99, {}, [null], new Uint8Array(8)];
   const methods = ['tokenize', 'detokenize', 'applyTemplate', 'saveState', 'loadState', 'nothing'];
   const calls = methods.flatMap((method) =>

@@ -579,7 +579,7 @@ test('a book from elsewhere is read again, unless a key of this user proves it',
   const told = await ask(other, 'Why?');
   assert.ok(told.cached >= tokens, JSON.stringify({ told, tokens }));
 
-  // keys and values that somebody has changed, with the signature of what they were
+  // keys and values that were changed, with the signature of what they were
   const forged = Buffer.from(book);
   forged[forged.length - 100] ^= 1;
   await openShelf(other);

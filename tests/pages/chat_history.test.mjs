@@ -172,7 +172,7 @@ test('words that are typed while a conversation opens stay, after its draft', {
   await untilAbout(other, 'foxes');
   await other.fill('#prompt', 'An old draft');
   await untilKept(page, ({ drafts }) => drafts.length === 2);
-  await other.close(); // its draft is nobody's now
+  await other.close(); // its draft belongs to no tab now
   await page.evaluate('asking = 0; hold = Promise.withResolvers(); 0');
   await page.getByRole('link', { name: 'About foxes' }).click();
   await untilTrue(page, 'asking > 0');

@@ -18,7 +18,7 @@ import { pngOf } from '../support/png.mjs';
 
 const shared = locate('shared');
 const folder = join(shared.path, 'vectors', 'vision');
-/** A microphone that beeps, which nobody is asked about. */
+/** A microphone that beeps, which needs no permission prompt. */
 const launch = () =>
   launchOwnChromium(['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']);
 const { skip: noChromium, browser, url } = useChat('chat-images', { launch });

@@ -133,7 +133,7 @@ export class WebKitPage {
     this.driver = driver;
     this.base = base;
     this.session = '';
-    // it is in a separate process group, which nobody ends for a process that was interrupted
+    // it is in a separate process group, which is not ended for an interrupted process
     this.onExit = () => this.kill();
     process.once('exit', this.onExit);
   }
@@ -195,7 +195,7 @@ export class WebKitPage {
 const WEBKIT_TRIES = 3;
 
 /**
- * Between the moment that a port was free and the driver's using it somebody else may take it, so a
+ * Between the moment that a port was free and the driver's using it another process may take it, so a
  * start that fails is tried again.
  * @param {{scriptTimeoutMs?: number}} [options]
  * @returns {Promise<WebKitPage>}

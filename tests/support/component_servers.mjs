@@ -101,7 +101,7 @@ async function runWell(program, args) {
   if (code !== 0) throw new Error(`${program} ${args[0]}: ${stderr}`);
 }
 
-/** @returns {Promise<number>} a port that nobody listens on now */
+/** @returns {Promise<number>} a port without a listener now */
 async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

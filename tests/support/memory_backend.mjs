@@ -39,7 +39,7 @@ export class MemoryBackend {
   /** @returns {Promise<void>} */
   async #write() {
     if (this.writesLeft-- > 0) return;
-    await new Promise(() => {}); // nobody hears of a process that has ended
+    await new Promise(() => {}); // a process that has ended is not reported
   }
 
   async ids() {

@@ -41,7 +41,7 @@ const common = {
   logLevel: 'warning',
 };
 
-/** Bytes. Node prints the whole line of an error that nobody catches. */
+/** Bytes. Node prints the whole line of an uncaught error. */
 const lineLimits = [1000, 1050, 1100, 1150, 1200, 1250, 1300];
 
 /** Addresses of files, and those that bundlers of pages find: Vite needs `import.meta.url` in one line. */

@@ -78,7 +78,7 @@ const typeLibraries = /** @type {Record<string, string[]>} */ ({
 });
 /** The modules that the page loads at first use. */
 const loadedLater = ['js/chat.js', 'js/models.js', 'js/sources.js', 'js/tabs.js', 'js/tasks.js'];
-/** Rooms whose code nobody else's bundle may hold. */
+/** Rooms whose code no other bundle may contain. */
 const libraries = /** @type {Record<string, string[]>} */ ({ worker: ['@huggingface/jinja'] });
 
 /**

@@ -1,4 +1,4 @@
-// Defines mutants: one small change of a source, such as somebody may make by mistake.
+// Defines mutants: one small change of a source, such as a programmer may make by mistake.
 
 import { tokensOf } from './tokens.mjs';
 

@@ -37,7 +37,7 @@ typedef struct situation {
   uint32_t made, made_max, keep, free, held;  // pages
 } situation;
 
-// The pages that are neither free nor held are somebody's.
+// The pages that are neither free nor held belong to a sequence.
 static void open_situation(const situation *at, keeper *keeper) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   *keeper = (struct keeper){0};

@@ -29,7 +29,7 @@ TEST(each_op_takes_from_the_end_of_the_one_before) {
   ops_lap(&ops, OP_QKV, 6000, 900);
   clock_us += 70;
   ops_lap(&ops, OP_DOWN, 0, 0);
-  clock_us += 5000;  // a rest that nobody measures
+  clock_us += 5000;  // an unmeasured rest
   ops_resume(&ops);
   clock_us += 10;
   ops_lap(&ops, OP_QKV, 6000, 900);

@@ -285,7 +285,7 @@ TEST(pages_that_were_dropped_are_given_back_by_the_prefix_cache) {
   run(engine, alone);
   CHECK_EQ_INT(alone[DROPPING].finish, WICK_FINISH_LENGTH);
   CHECK_EQ_UINT(kv_pool_pages_available(pool), DROPPED_PAGES);
-  // not while somebody uses the entry of the last page
+  // not while the entry of the last page is in use
   CHECK_EQ_INT(prefix_retain(cache, last), WICK_OK);
   CHECK_EQ_UINT(kv_pool_pages_available(pool), 0);
   CHECK_EQ_INT(prefix_release(cache, last), WICK_OK);
