@@ -57,7 +57,7 @@ typedef struct llm_result {
   };
 } llm_result;
 
-_Static_assert(sizeof(llm_error) == 40 && sizeof(llm_result) == 48, "as the canonical ABI has it");
+_Static_assert(sizeof(llm_error) == 40 && sizeof(llm_result) == 48, "as in the canonical ABI");
 
 // It points into `from`.
 void llm_put_error(llm_error *out, const wick_error *from);

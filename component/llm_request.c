@@ -22,7 +22,7 @@ struct llm_asked {
   } options;
 };
 
-_Static_assert(sizeof(llm_asked) == 80, "as the canonical ABI has it");
+_Static_assert(sizeof(llm_asked) == 80, "as in the canonical ABI");
 
 void llm_asked_free(llm_asked *what) {
   llm_free(what->text);

@@ -851,7 +851,7 @@ typedef struct wick_sampling {
 
 typedef enum wick_grammar_kind {
   WICK_GRAMMAR_NONE = 0,
-  WICK_GRAMMAR_GBNF = 1,         // as llama.cpp has it, from its rule "root"
+  WICK_GRAMMAR_GBNF = 1,         // as in llama.cpp, from its rule "root"
   WICK_GRAMMAR_JSON_SCHEMA = 2,  // drafts 4, 6, 7, 2019-09, 2020-12
   WICK_GRAMMAR_REGEX = 3,        // ECMA-262 with the flag u; the whole text matches
   WICK_GRAMMAR_CHOICE = 4        // a JSON array of texts

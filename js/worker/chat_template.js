@@ -102,7 +102,7 @@ function localSeconds() {
   return Math.floor(now.getTime() / 1000) - now.getTimezoneOffset() * 60;
 }
 
-/** @param {unknown} error @returns {unknown} one of the engine about the template, as the page has it */
+/** @param {unknown} error @returns {unknown} one of the engine about the template, as in the page */
 export function inTemplateWords(error) {
   if (!(error instanceof WickError) || error.code === 'NOMEM') return error;
   if (/** @type {any} */ (error.cause)?.subject !== 'template') return error;

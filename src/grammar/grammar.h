@@ -34,7 +34,7 @@ uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
                        const wick_grammar *wanted, gbnf_names **names);
 // The reply of a chat model that may call tools, in the form of the engine's chat template. The
 // text is a JSON object of `tools`, `tool_choice` ("auto", "required", or {"function": {"name"}}),
-// `parallel_tool_calls`, as OpenAI has them, `ending`, the part of the prompt after the messages,
+// `parallel_tool_calls` in OpenAI's format, `ending`, the part of the prompt after the messages,
 // `has_begun`: its end is content, and `content`: {"kind", "text"}, a grammar of the content after
 // the reasoning. "auto": free until a call begins, or the content; else nothing but calls after the
 // reasoning. Text that begins as a call has arguments of its schema, or WICK_E_UNSUPPORTED names

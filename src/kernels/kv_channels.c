@@ -107,7 +107,7 @@ static int32_t code_of(float above, float inverse, code_range codes) {
   return (int32_t)(scaled < 0 ? scaled - 0.5f : scaled + 0.5f);
 }
 
-// The parts of a block that both types have, codes as C8 has them.
+// The parts of a block that both types have, codes as in C8.
 typedef struct channel_block {
   int16_t *offsets;
   uint8_t *scales;
@@ -250,8 +250,8 @@ void kv_rotate(float *row, uint32_t head_dim) {
 
 size_t kv_r4_bytes(uint32_t head_dim) { return kv_q4_bytes(head_dim); }
 
-// Blocks of 32 values do not cross the ends of rotated blocks except for the last ones, so pieces are
-// whole blocks of both.
+// Blocks of 32 values do not cross the ends of rotated blocks except for the last ones, so pieces
+// are whole blocks of both.
 uint32_t kv_r4_v_write(void *page, uint32_t slot, const float *row, uint32_t head_dim) {
   float x[KV_ROTATED_MOST];
   uint32_t bad = 0;

@@ -15,7 +15,7 @@ static void send_call(reply_parser *p, reply_event_kind kind) {
   if (!p->is_silent) p->sink(p->sink_context, &event);
 }
 
-// Whether a call without a mark begins as the model's form has it, letter by letter.
+// Whether a call without a mark begins as in the model's form, letter by letter.
 static bool is_as_written(const reply_parser *p) {
   char text[REPLY_BEGINNING_BYTES];
   const size_t size = reply_call_beginning(p->form, p->name.bytes, p->name.size_bytes, text);

@@ -67,7 +67,7 @@ const char *reply_format_close(const reply_format *format, bool is_final);
 // added (grammar.h).
 void reply_grammar_begin(json_writer *json, const reply_format *format);
 
-// The tools of a request, as OpenAI has them: an array of {type, function: {name, parameters}}.
+// The tools of a request in OpenAI's format: an array of {type, function: {name, parameters}}.
 // WICK_E_ARG when it is not such JSON, WICK_E_FULL over a limit, WICK_E_NOMEM.
 typedef struct reply_tools reply_tools;
 wick_status reply_tools_create(memory_gate *memory, const char *json, size_t size_bytes,

@@ -22,7 +22,7 @@ void truncate_top_n_sigma(candidates *kept, float max, double n);
 // XTC, exclude top choices (P. E. Weidmann 2024): of the candidates with a probability of at least
 // `threshold` only the least stays; of equal ones that of the highest id.
 void truncate_xtc(candidates *kept, float max, double threshold);
-// Dynamic temperature, as llama.cpp has it: low + (high - low) * (entropy / log count)^exponent.
+// Dynamic temperature, as in llama.cpp: low + (high - low) * (entropy / log count)^exponent.
 // Two candidates at least. 0: greedy.
 double dynamic_temperature(candidates *kept, float max, double low, double high, double exponent);
 

@@ -1,4 +1,4 @@
-// template/statements.c — runs statements, with scopes as Jinja has them: what a loop, a macro or a
+// template/statements.c — runs statements, with scopes as in Jinja: what a loop, a macro or a
 // with sets, it forgets; what an if sets stays.
 #include "template/run.h"
 

@@ -714,7 +714,7 @@ describe('synth', { concurrency: 2 }, () => {
     }
   });
 
-  // Tensors by type. Qwen2.5-0.5B: as the published files have them; the others by the rules of
+  // Tensors by type. Qwen2.5-0.5B: as in the published files; the others by the rules of
   // llama-quant.cpp (rows of 576, SmolLM2-135M's, have no K-quants).
   const counts = [
     ['qwen2.5-0.5b', 'q4_k_m', { F32: 121, Q5_0: 132, Q8_0: 13, Q4_K: 12, Q6_K: 12 }],

@@ -86,7 +86,7 @@ test('the record matches the output of jinja2', { skip: python.skip }, async () 
   assert.deepEqual(texts, JSON.parse(readFileSync(recordPath, 'utf8')));
 });
 
-describe('as jinja2 has it', () => {
+describe('as in jinja2', () => {
   for (const [name, snippets] of Object.entries(groups)) {
     test(name, async () => {
       assert.equal(record[name].length, snippets.length);

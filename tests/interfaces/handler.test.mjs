@@ -1,4 +1,4 @@
-// OpenAI's interface over an engine (wick-llm/openai): requests as the Fetch standard has them go in, answers
+// OpenAI's interface over an engine (wick-llm/openai): requests as in the Fetch standard go in, answers
 // come out. tests/interfaces/handler_http.test.mjs has the network.
 
 import assert from 'node:assert/strict';

@@ -171,7 +171,7 @@ test('Chromium keeps models in IndexedDB where a page cannot write files', {
 }, async (t) => {
   const browser = await launchChromium();
   t.after(() => browser.close());
-  // as Safari has it before 26
+  // as in Safari before 26
   const script = 'delete FileSystemFileHandle.prototype.createWritable';
   const prepare = (/** @type {any} */ page) => page.addInitScript(script);
   await keepsModels(visitsIn(await browser.newContext(), prepare), 'indexeddb');

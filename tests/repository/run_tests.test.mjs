@@ -12,7 +12,7 @@ import { root } from '../support/locate.mjs';
 import { run } from '../support/process.mjs';
 
 const RUNNER = join(root, 'tools/run_tests.mjs');
-/** The environment of a separate run, as CI has it. */
+/** The environment of a separate run, as in CI. */
 const CLEAN = { CI: 'true', NODE_TEST_CONTEXT: undefined, WICK_TEST_LEVEL: undefined };
 const OK = "import { test } from 'node:test'; test('fine', () => {});";
 const BAD = "import { test } from 'node:test'; test('bad', () => { throw new Error('always'); });";

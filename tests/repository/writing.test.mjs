@@ -51,6 +51,7 @@ test('words to replace are found, in any case and form', () => {
     ['all but for the last', 'but for'],
     ['the same text in any company', 'in any company'],
     ['the text stays as it is', 'as it is'],
+    ['a grammar as llama.cpp has it', 'as X has it'],
     ['equal to the bit', 'to the bit'],
     ['what becomes of requests', 'becomes of'],
     ['the answer has come', 'has come'],

@@ -93,6 +93,11 @@ export const wordRules = [
     pattern: /\bas (?:it|they) (?:is|are|was|were)(?=[.,;:)]|$)/i,
     instead: 'unchanged',
   },
+  {
+    name: 'as X has it',
+    pattern: /(?<!soon )\bas (?:the |a )?[\w.']+(?: [\w']+){0,2} (?:has|have) (?:it|them)\b/i,
+    instead: 'as in X',
+  },
   { name: 'to the bit', pattern: /\bto the bit\b/i, instead: 'bit-identical' },
   {
     name: 'becomes of',

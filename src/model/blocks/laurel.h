@@ -1,5 +1,5 @@
-// model/blocks/laurel.h — learned augmented residuals (LAuReL: Menghani et al. 2024) as Gemma 3n
-// has them: a map of low rank runs in parallel with a mixer, and the residual is the mean of both:
+// model/blocks/laurel.h — learned augmented residuals (LAuReL: Menghani et al. 2024) as in
+// Gemma 3n: a map of low rank runs in parallel with a mixer, and the residual is the mean of both:
 //
 //   x = norm(hidden); hidden = (hidden + x + norm(r(l(x)))) * LAUREL_SCALE
 //

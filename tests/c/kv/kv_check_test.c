@@ -380,7 +380,7 @@ TEST(records_whose_sizes_disagree_are_refused) {
   close_pool();
 }
 
-// One for each page of a sequence, as a record has them after the tokens.
+// One for each page of a sequence, as in a record after the tokens.
 typedef struct record_entry {
   uint32_t position;
   int32_t delta;

@@ -85,7 +85,7 @@ static void turn(float *head, int32_t position) {
   }
 }
 
-// The positions from the flat cache's count on, as the plain sequence has them.
+// The positions from the flat cache's count on, as in the plain sequence.
 static void copy_rows(twins *t) {
   const uint32_t count = kv_seq_tokens(t->plain.pool, t->rebuilt);
   for (uint32_t at = kv_flat_count(&t->flat); at < count; at++) {

@@ -26,7 +26,7 @@ typedef struct fixture_experts {
   const char *architecture;  // "llama" or "qwen2moe"
   uint32_t count, used;
   uint32_t shared_ffn;   // qwen2moe: of the shared expert
-  bool is_apart;         // a tensor each, as older files have them
+  bool is_apart;         // a tensor each, as in older files
   const char *poisoned;  // the tensor of the shape's poison
 } fixture_experts;
 
