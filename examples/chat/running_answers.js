@@ -13,7 +13,7 @@ import { keeper } from './write_queue.js';
 /** @typedef {import('./answer_request.js').Ending} Ending */
 /** @typedef {import('./tree.js').Message} Message */
 
-/** An answer under way is stored at most so often. */
+/** The shortest time between saves of a running answer. */
 const KEEP_MS = 200;
 
 /** @param {Message} message @param {Conversation} about @returns {Turn} */

@@ -38,7 +38,7 @@ async function openFolder(name, folder = FOLDER) {
   return root.getDirectoryHandle(folder, { create: true });
 }
 
-/** A file is opened so often, each time because another tab has replaced it meanwhile. */
+/** How many times a file is reopened if another tab has replaced it meanwhile. */
 const LOOKS_MAX = 20;
 
 /**
