@@ -93,7 +93,7 @@ static bool show_part(void *context, wick_engine *engine, const wick_event *even
   return output_flush(OUTPUT_LOG) && output_flush(OUTPUT_TEXT);
 }
 
-// Lets the model answer what the conversation holds, and adds the answer to it.
+// Lets the model answer the conversation, and adds the answer to it.
 static exit_code answer(conversation *talk) {
   byte_list json = {0};
   const wick_reasoning reasoning = {.tokens_max = talk->options->reasoning_budget};

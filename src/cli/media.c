@@ -21,7 +21,7 @@ static void put_tokens(json_writer *json, const media_prompt *prompt, const prom
   json_close(json, '[');
 }
 
-// Positions of time, column and line for each row, and the fourth one.
+// The time, column and line positions of each row, and its fourth position.
 static void put_positions(json_writer *json, const media_chunk *part, uint32_t first) {
   json_open(json, "pos_txy", '[');
   for (uint32_t i = 0; i < part->rows; i++) {
@@ -37,7 +37,7 @@ static void put_positions(json_writer *json, const media_chunk *part, uint32_t f
   json_close(json, '[');
 }
 
-// The rows depend on the encoder and the pixels of the image alone.
+// The rows depend only on the encoder and the pixels of the image.
 static void put_key(json_writer *json, const media_input *input, const media_item *item) {
   static const char DIGITS[] = "0123456789abcdef";
   char text[16];

@@ -1,5 +1,5 @@
-// grammar/said.h — the types that a schema says plainly, without a look at what its keywords mean
-// together: what a reader of marked parameters goes by.
+// grammar/said.h — the types that a schema states explicitly, ignoring combinations of keywords:
+// readers of marked parameters use them.
 #ifndef WICK_GRAMMAR_SAID_H
 #define WICK_GRAMMAR_SAID_H
 

@@ -241,7 +241,7 @@ static uint32_t find_target(schema_compiler *c, uint32_t node) {
 
 uint32_t schema_target(schema_compiler *c, term_kind kind, uint32_t node) {
   if (kind > TERM_NOT || node_of(c, node)->kind != JSON_OBJECT) return node;
-  // references in a circle say nothing: any of them will do
+  // circular references have no effect: any of them can be taken
   for (uint32_t i = 0; i < TARGET_STEPS_MAX && work_is_ok(c->work); i++) {
     if (c->targets[node] == 0) c->targets[node] = find_target(c, node);
     if (c->targets[node] == node) break;

@@ -10,7 +10,7 @@
 enum { MEDIA_FILE_BYTES_MAX = (1 << 28) - 1 };
 
 // Reads the size of a PPM file (P6) with levels up to 255, and where its pixels begin, which may be
-// beyond the end of the file. False: it is another file.
+// beyond the end of the file. False: it is not such a file.
 bool ppm_parse(const uint8_t *bytes, size_t size_bytes, uint32_t *width, uint32_t *height,
                size_t *offset_bytes);
 

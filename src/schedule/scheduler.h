@@ -62,8 +62,8 @@ enum {
   SCHEDULER_PASSES_WAITED_MAX = WICK_PASSES_WAITED_MAX
 };
 
-// Another user of the store's pages (texts that are embedded). When a request could not continue
-// otherwise, the guest gives its pages up, and later starts again. False: it had none.
+// Another user of the store's pages (texts that are embedded). If a request could not continue
+// otherwise, the guest gives its pages up and later starts again. False: it had none.
 typedef struct page_guest {
   void *context;
   bool (*give_pages)(void *context);  // NULL: there is no guest
