@@ -554,7 +554,7 @@ export interface Beam {
 export interface EngineStats {
   /** Requests by their state and how they ended. */
   requests: {
-    /** Requests that have started. */
+    /** Requests that are running. */
     running: number;
     /** Requests in the queue. */
     waiting: number;

@@ -1,5 +1,5 @@
 // Random requests to a component: bodies that are near to right ones, bytes, requests that break off, clients that leave
-// or read slowly. Every answer is of OpenAI's shape, nothing is left over, and what is right is still answered.
+// or read slowly. Every answer has OpenAI's format, nothing leaks, and valid requests are still answered.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,4 +1,4 @@
-// A component reads its model from a URL by ranges, of a server that is well and of one that is not.
+// A component reads its model from a URL by ranges, from a working and from a failing server.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';

@@ -1,5 +1,5 @@
-// An engine in the calling thread (wick-llm/edge): it says what an engine with a worker says, whatever its bytes come
-// from and whoever reads; it computes only while somebody reads; and it keeps to the memory of an isolate.
+// An engine in the calling thread (wick-llm/edge): it gives the answers of an engine with a worker, for any source and any
+// reader, computes only while there is a reader, and stays within the memory of an isolate.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -441,7 +441,7 @@ describe('the plan of the memory', () => {
   });
 });
 
-describe('a connection over an engine that is made up', () => {
+describe('a connection over a fake engine', () => {
   /** @param {any} [more] functions of the engine */
   function connect(more = {}) {
     /** @type {any[]} */

@@ -1,5 +1,5 @@
-// The small WASI program: it says of every reference file what wick-full.wasm says, or refuses it by name before weights are
-// read; so it does with KV types, adapters and commands that only wick-full.wasm has.
+// The small WASI program: it gives the results of wick-full.wasm for every reference file, or refuses it by name before
+// weights are read. The same holds for KV types, adapters and commands that only wick-full.wasm has.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
-// `wick-lab serve`, `convoy` and `saturation`: the shape and the arithmetic of what it tells,
-// of small runs on the built-in model. Nothing is asserted about time.
+// `wick-lab serve`, `convoy` and `saturation`: the format and the arithmetic of their output, for small runs on the
+// built-in model. Nothing is asserted about time.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// The handler of OpenAI's interface directly, from its sources, over an engine that is made up: what the engine is
+// The handler of OpenAI's interface directly, from its sources, over a fake engine: what the engine is
 // asked, and every byte of the answers.
 
 import assert from 'node:assert/strict';

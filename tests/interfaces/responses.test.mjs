@@ -1,4 +1,4 @@
-// POST /v1/responses (wick-llm/openai): asked by OpenAI's client over an engine, and over one that is made up for calls
+// POST /v1/responses (wick-llm/openai): asked by OpenAI's client over an engine, and over a fake one for calls
 // of tools, reasoning and failures.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// Sources of a model's bytes directly, from their sources: HTTP over a fetch that is made up, in a page and out of
+// Sources of a model's bytes directly, from their sources: HTTP over a fake fetch, in a page and out of
 // one, blobs, files of the disk and streams.
 
 import assert from 'node:assert/strict';

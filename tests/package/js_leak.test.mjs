@@ -1,4 +1,4 @@
-// A long-lived engine: what a process and a renderer keep grows with no number of requests. It is
+// A long-lived engine: the memory of a process or a renderer does not grow with the number of requests. It is
 // measured after collections that free the growth of V8's young generations; docs/requests.md
 // describes them. make soak asks 20,000 times.
 

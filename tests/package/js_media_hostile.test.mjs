@@ -1,4 +1,4 @@
-// Images and recordings of an outsider: contents of wrong kinds, rates and lengths, texts that look like media, many images,
+// Images and recordings from an attacker: contents of wrong kinds, rates and lengths, texts that look like media, many images,
 // engines that are closed meanwhile. Each is refused with its position, or read, and the engine answers the next question.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// The engine's exports with JavaScript's types, over an instance that is made up: which function is
+// The engine's exports with JavaScript's types, over a fake instance: which function is
 // called with which numbers, what is in memory meanwhile, what is freed, and that every block is
 // freed.
 

@@ -1,5 +1,5 @@
-// The npm package under Node: options of the wrong kind, of unknown names, and of more than there is are
-// each is refused with a message, and the engine continues.
+// The npm package under Node: options of the wrong kind, with unknown names, or over the limits are refused with a message,
+// and the engine continues.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

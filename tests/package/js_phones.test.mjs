@@ -1,5 +1,5 @@
-// The package in Chromium with the limits of phones: handles that cannot be sent to a worker, and shared memory of which
-// there is little, and which pages that were left do not free.
+// The package in Chromium with the limits of phones: handles that cannot be sent to a worker, and little shared memory,
+// which closed pages do not free.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
-// The worker's table of requests over an engine that is no more than a list: who is submitted and when, who
-// rests, what is cancelled, and the messages to the page.
+// The worker's table of requests over a fake engine that is only a list: which requests are submitted, paused and
+// cancelled, and the messages to the page.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

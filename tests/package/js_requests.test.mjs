@@ -1,5 +1,5 @@
 // The page's handling of one request, directly, from its sources: settings, readers of pieces,
-// best-of and beam search, over connections and engines that are made up.
+// best-of and beam search, over fake connections and engines.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

@@ -1,4 +1,4 @@
-// Many at once, from JavaScript: priorities, pages that run out, readers that do not keep up, proposals that
+// Concurrent requests from JavaScript: priorities, pages that run out, readers that do not keep up, proposals that
 // change nothing, a queue with a limit, and the figures about all that.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';

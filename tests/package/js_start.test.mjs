@@ -1,4 +1,4 @@
-// How the engine's workers are started and ended, with hosts that are made up: pages of one and of another origin, pages
+// How the engine's workers are started and ended, with fake hosts: pages of one and of another origin, pages
 // with a policy, Node; and what the connection does before, between and after its messages.
 
 import assert from 'node:assert/strict';

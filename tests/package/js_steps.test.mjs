@@ -1,4 +1,4 @@
-// The engine's worker over an engine that is made up and a clock that the test sets: the messages that it posts, the
+// The engine's worker over a fake engine and a clock that the test sets: the messages that it posts, the
 // steps that it takes and when, and what it asks of the engine.
 
 import assert from 'node:assert/strict';

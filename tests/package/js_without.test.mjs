@@ -1,5 +1,4 @@
-// An engine in restricted hosts: without shared memory, without room to keep anything, and without
-// anybody who closes it by hand.
+// An engine in restricted hosts: without shared memory, without storage, and closed automatically.
 
 import assert from 'node:assert/strict';
 import { promises, readdirSync, readFileSync, writeFileSync } from 'node:fs';

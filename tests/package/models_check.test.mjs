@@ -1,5 +1,5 @@
-// A model that is kept, compared with its server: the same version, another one, a server that cannot be asked or does not
-// tell. Nothing that is kept changes.
+// A model that is kept, compared with its server: the same version, another one, a server that cannot be reached or does
+// not report it. Stored models do not change.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

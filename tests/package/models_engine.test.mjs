@@ -1,4 +1,4 @@
-// createEngine and the store of models: what it loads is kept as it comes, and taken from there the next time.
+// createEngine and the store of models: a model is stored as it arrives, and read from the store the next time.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

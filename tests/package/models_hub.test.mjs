@@ -1,4 +1,4 @@
-// Names of models on a hub, against one that is made up (tests/support/fake_hub.mjs).
+// Names of models on a hub, against a fake one (tests/support/fake_hub.mjs).
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

@@ -1,4 +1,4 @@
-// The demo page over an engine of the test's own, whose output and timing the test controls:
+// The demo page over a fake engine, whose output and timing the test controls:
 // hostile answers, answers that take their time, answers that fail.
 
 import assert from 'node:assert/strict';

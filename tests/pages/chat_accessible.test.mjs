@@ -1,5 +1,5 @@
 // The chat page for everyone: axe-core finds nothing against WCAG 2.1 A and AA in any state of the page, by day and by
-// night, on a desktop and on a phone. In Chromium, over an engine of the test's own.
+// night, on a desktop and on a phone. In Chromium, over a fake engine.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

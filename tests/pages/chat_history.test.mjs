@@ -1,5 +1,5 @@
 // The browser's history leads through the chat page's conversations: Back and Forward, in any haste, to what was deleted and
-// to what never was, and nothing that is typed meanwhile is lost. In Chromium, over an engine of the test's own.
+// to what never was, and nothing that is typed meanwhile is lost. In Chromium, over a fake engine.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,5 +1,5 @@
 // The chat page as an installed application: what browsers ask of a page before they install it, the button, and what the
-// system hands to the page. In Chromium, over an engine of the test's own.
+// system hands to the page. In Chromium, over a fake engine.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// The chat page's memory: a question and its answer are forgotten and come back, over an engine of the test's own; words of an
+// The chat page's memory: a question and its answer are forgotten and come back, over a fake engine; words of an
 // answer, and the tree over the map of pages, by the package's own engine and the built-in model.
 
 import assert from 'node:assert/strict';

@@ -1,5 +1,5 @@
 // The chat page forgets nothing: the list of conversations, drafts, answers that were cut off, and what other tabs do.
-// In Chromium, over an engine of the test's own; in Firefox and WebKitGTK once, with the package's.
+// In Chromium, over a fake engine; in Firefox and WebKitGTK once, with the package's.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

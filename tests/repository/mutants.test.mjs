@@ -1,4 +1,4 @@
-// The tools that say what the tests see: which faults make mutants makes, and how V8's counts become lines
+// The tools that measure what tests detect: which faults make mutants makes, and how V8's counts become lines
 // and branches.
 
 import assert from 'node:assert/strict';

@@ -1,4 +1,4 @@
-// The runner of the tests: what it runs and when, its report, and which failures it forgives.
+// The runner of the tests: what it runs and when, its report, and which failures it retries.
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';

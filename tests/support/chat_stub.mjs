@@ -1,10 +1,11 @@
-// The chat page over an engine of the test's own, whose output and timing the test controls.
+// The chat page over a fake engine, whose output and timing the test controls.
 
 import assert from 'node:assert/strict';
 import { PATIENCE_MS } from './browsers.mjs';
 
 /**
- * Instead of the package. For the test: `say`, `call`, `end` and `fail` make answers, `asked`, `bodies`, `counts` and `loaded` tell what the page wanted.
+ * Instead of the package. For the test: `say`, `call`, `end` and `fail` make answers, `asked`, `bodies`, `counts` and
+ * `loaded` tell what the page wanted.
  * With `summary` what is not streamed has that answer at once. With `answersByItself` answers are words that come one by one,
  * after the calls of `callsByItself` if tools are given. A token is a word.
  */

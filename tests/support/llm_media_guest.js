@@ -1,4 +1,4 @@
-// A guest that asks wick:llm about images, and tells what it saw as JSON (tests/edge/component_llm.test.mjs). Its input is
+// A guest that asks wick:llm about images, and prints the results as JSON (tests/edge/component_llm.test.mjs). Its input is
 // a line of JSON, {model, mmproj} in bytes and {bodies}, and then both files.
 // @ts-nocheck what a component imports has no types here
 
