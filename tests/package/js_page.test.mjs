@@ -1,5 +1,4 @@
-// The page's side of the engine directly, from its sources, over a connection and a worker that are
-// made up: the messages to them for each call of the interface, and the results of their answers.
+// The page's side of the engine directly, from its sources, over a fake connection and worker: the messages to them for each call of the interface, and the results of their answers.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
