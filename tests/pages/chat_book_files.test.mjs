@@ -1,4 +1,4 @@
-// Files of books as strangers could write them: wrong sizes, texts and states that differ from the signed ones, invalid keys. Over
+// Files of books as an attacker could write them: wrong sizes, texts and states that differ from the signed ones, invalid keys. Over
 // fake-indexeddb.
 
 import assert from 'node:assert/strict';
@@ -81,7 +81,7 @@ test('any changed byte is detected: the file is refused, or only its text is use
     });
     if (!found) continue;
     assert.equal(found.text, text);
-    if (at >= proof.at && at < proof.end && found.bytes) continue; // base64 has bits that count for nothing
+    if (at >= proof.at && at < proof.end && found.bytes) continue; // base64 has unused bits
     assert.equal(found.bytes, undefined, `byte ${at}`);
     assert.notEqual(found.why, '');
   }
@@ -169,7 +169,7 @@ test('false sizes are refused before memory is allocated for them', async () => 
     new DataView(changed.buffer).setUint32(at, word, true);
     await assert.rejects(read(changed), damage);
   }
-  // facts that are well-formed, and not what was signed
+  // well-formed facts that were not signed
   for (const change of [
     (/** @type {any} */ head) => {
       head.state.fingerprint = 'another';

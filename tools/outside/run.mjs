@@ -199,7 +199,7 @@ writeFileSync(
   `# Suites of other projects
 
 \`make outside\` runs these suites (from PyPI's jsonschema 4.23.0 and jsonschemabench ba103c73) natively and writes this table.
-A case is an instance of a schema; it is refused when Wick names a keyword of the schema that it does not support, or that deciding it takes more positions than it has. Optional
+A case is an instance of a schema; it is refused when Wick does not support a keyword of the schema, or when deciding it exceeds the limit on positions. Optional
 parts of the JSON-Schema-Test-Suite (\`format\` and others) are not run. Cases that differ on purpose: Wick asserts formats, which from draft
 2019-09 on are annotations; the vocabularies of a metaschema that is not the draft's own are not loaded; and an integer of draft 4 may be
 written as \`12345.0\`. MaskBench as a whole is run with \`--maskbench FOLDER\` (\`tools/outside/run.mjs\`). The public reports that were rebuilt
