@@ -1,5 +1,5 @@
 // model/keys.h — hyper-parameters by name, from a GGUF's metadata ("ARCHITECTURE.name"; the GGUF
-// specification's "LLM" section). The first failure stays; reading continues with fallbacks.
+// specification's "LLM" section). The first failure is kept; reading continues with fallbacks.
 #ifndef WICK_MODEL_KEYS_H
 #define WICK_MODEL_KEYS_H
 
@@ -33,7 +33,7 @@ double keys_number(model_keys *keys, const char *name, double fallback);
 double keys_number_or_none(model_keys *keys, const char *name);
 // True or false. Absent: `fallback`.
 bool keys_flag(model_keys *keys, const char *name, bool fallback);
-// *text is unchanged and the answer false when it is absent.
+// Returns false, and leaves *text unchanged, if it is absent.
 bool keys_text(model_keys *keys, const char *name, gguf_string *text);
 // Whether it exists and is an array.
 bool keys_is_list(const model_keys *keys, const char *name);

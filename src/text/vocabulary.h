@@ -79,7 +79,7 @@ typedef struct merge_rule {
   int32_t joined;
 } merge_rule;
 
-// A special text, as it is looked for; several tokens may have the same.
+// A special text that is searched for; several tokens may have the same.
 typedef struct special_token {
   uint32_t rank;     // of the token in special_table.ids; SPECIAL_NONE: it is not looked for
   uint32_t shorter;  // the longest other one that it begins with; SPECIAL_NONE
