@@ -23,7 +23,7 @@ export const searchOptions = {
     boost: { title: 3, page: 2 },
     boostDocument: (_id, _term, stored) => Number(stored?.rank ?? 1),
     prefix: true,
-    fuzzy: (term) => (term.length > 5 ? 0.15 : false),
+    fuzzy: (term) => (term.length > 4 ? 0.15 : false),
     combineWith: 'OR',
   },
 };

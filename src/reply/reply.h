@@ -1,9 +1,9 @@
 // reply/reply.h — reads what a chat model writes: its content, its reasoning, and its calls of
 // tools with names and arguments, piece by piece while it is written.
 //
-// How a model writes these is learnt from the source of its chat template, by the control strings
-// that it contains (forms.c lists them). A template without any of them gets all forms that cannot
-// be mistaken for prose.
+// The formats are detected from the source of the model's chat template, by the control strings in
+// it (forms.c lists them). Without any of them, all forms that cannot be mistaken for prose are
+// accepted.
 //
 // A text that only looks like a call is content: nothing is shown as a call before its name is
 // known and its arguments have begun. From there on a fault is an error, and the arguments

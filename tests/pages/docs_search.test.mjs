@@ -30,6 +30,10 @@ for (const [question, url] of questions) {
   });
 }
 
+test('a word with a typing error finds its section', () => {
+  assert.equal(index.search('saltt')[0].url, 'guide/sessions.html#tenants-salt');
+});
+
 test('words without a subject find nothing', () => {
   assert.deepEqual(index.search('how do I use it'), []);
 });
