@@ -8,7 +8,10 @@ import { fileIsMissing } from './split_files.js';
 
 /** The bytes of one request: each request costs a round trip, and on some hosts money. */
 const RANGE_BYTES = 4 << 20;
-/** The unit in which an answer is read. The same memory is used again and again: hosts count what a collector leaves lying. */
+/**
+ * The unit in which an answer is read. The same memory is reused, because hosts also count memory that the garbage
+ * collector has not freed yet.
+ */
 const READ_BYTES = 1 << 18;
 
 /** A model that the caller's function reads. */

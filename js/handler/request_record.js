@@ -1,5 +1,5 @@
-// js/handler/request_record.js — the log record of a request: its route, status, duration, tokens and error, by
-// OpenTelemetry's names where it has some.
+// js/handler/request_record.js — the log record of a request: its route, status, duration, tokens and error. Names
+// are OpenTelemetry's where it defines them.
 
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
 /** @typedef {import('../openai.js').RequestRecord} Fields */

@@ -1,5 +1,5 @@
-// js/worker/chat_template.js — conversations become prompts by the model's own template or by the one of the
-// option chatTemplate. The engine renders it (src/template/), with limits on time and memory.
+// js/worker/chat_template.js — turns conversations into prompts with the model's own template or with the option
+// chatTemplate. The engine renders the template (src/template/), with limits on time and memory.
 
 import { WickError } from '../base/errors.js';
 
