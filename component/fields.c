@@ -1,4 +1,4 @@
-// component/fields.c — the fields of a request's body, checked by tables and given to the engine.
+// component/fields.c — the fields of a request's body, checked by tables and passed to the engine.
 #include "fields.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ static const field *find(const field *table, document_text name) {
   return NULL;
 }
 
-// The field of another server's name; NULL: it is not one.
+// The field that has this name on another server; NULL if none has.
 static const char *own_name(document_text name) {
 #define OTHER_NAME(other, own) \
   if (text_is(name, other)) return own;

@@ -70,7 +70,7 @@ static inline double workload_ttft_ms(const workload_item *item) {
 static inline double workload_total_ms(const workload_item *item) {
   return (double)(item->done_us - item->arrival_us) / 1e3;
 }
-// All requested tokens have arrived.
+// Whether all requested tokens have arrived.
 static inline bool workload_is_finished(const workload_item *item) {
   return item->finish == WICK_FINISH_LENGTH && item->tokens == item->tokens_out;
 }

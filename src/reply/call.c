@@ -15,7 +15,7 @@ static void send_call(reply_parser *p, reply_event_kind kind) {
   if (!p->is_silent) p->sink(p->sink_context, &event);
 }
 
-// Whether a call without a mark begins as in the model's form, letter by letter.
+// Whether a call without a mark begins like the model's form, letter by letter.
 static bool is_as_written(const reply_parser *p) {
   char text[REPLY_BEGINNING_BYTES];
   const size_t size = reply_call_beginning(p->form, p->name.bytes, p->name.size_bytes, text);
@@ -174,7 +174,7 @@ bool call_is_certain(const reply_parser *p) {
          (p->phase == PHASE_TAIL || (p->format.own >> (p->form - REPLY_FORMS) & 1) != 0);
 }
 
-// None of the forms holds: the text is what it was before. The byte that showed it is read again.
+// No form matches: the text counts as what it was before. The byte that showed it is read again.
 static void give_up(reply_parser *p) {
   p->at--;
   p->is_dry = p->begun = p->is_silent = false;

@@ -1,6 +1,5 @@
 // The engine's exports with JavaScript's types, over a fake instance: which function is
-// called with which numbers, what is in memory meanwhile, what is freed, and that every block is
-// freed.
+// called with which numbers, what memory contains during the call, and that every block is freed.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -19,7 +18,7 @@ const ERROR = 2048;
 const ENGINE = 77;
 const STAGING_BYTES = 262144;
 
-/** Exports that write down their calls. The functions of `acts` do and return more. */
+/** Exports that record their calls. The functions of `acts` also act and return values. */
 function instanceOf() {
   let memory = new WebAssembly.Memory({ initial: 20, maximum: 40 });
   const view = () => new DataView(memory.buffer);
@@ -787,7 +786,7 @@ describe('an engine', () => {
       code: 'NO_SHARED_MEMORY',
       message,
     });
-    // without helpers nothing is shared
+    // without helpers no memory is shared
     const alone = { ...config, threads: 1 };
     await assert.rejects(NativeEngine.create(shared, alone), { code: 'NOMEM', message });
   });

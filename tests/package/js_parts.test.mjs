@@ -1,5 +1,5 @@
-// Parts of the package directly, from their sources: names and numbers that an engine would give
-// only in places that are hard to reach.
+// Tests parts of the package directly from their sources: names and numbers that an engine returns
+// only in situations that are hard to reach.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -573,7 +573,7 @@ describe('memory', () => {
     const adapters = /** @type {any} */ ({ pass: () => 1 });
     const byText = requestWords(request, passed, adapters);
     const byTokens = requestWords({ ...request, prompt: [1, 2, 3] }, passed, adapters);
-    // a variable of the template named tools is not one
+    // a template variable named tools is not a tool
     const chat = { json: '{"tools":[{"name":"a"}]}', nowS: 1 };
     const without = requestWords({ ...request, conversation: chat }, passed, adapters);
     assert.equal(heap.readText(without[layout.REQUEST_TOOL_CHOICE], 6), '"none"');
@@ -681,7 +681,7 @@ describe('chat', () => {
       },
     });
     const messages = [{ role: 'user', content: 'Hi' }];
-    // nothing ever comes: what was requested is all
+    // nothing arrives: the requests are all there is
     new ChatCompletions(link, 'm').create({ messages, seed: 7, ...body }).catch(() => {});
     return asked[0];
   }
@@ -768,7 +768,7 @@ describe('chat', () => {
       { type: 'text', text: 'b' },
     ];
     const given = [{ role: 'user', content: parts, name: 'n' }, { role: 'assistant' }];
-    // the engine joins parts, and knows that no content is none
+    // the engine joins parts, and treats missing content as none
     assert.deepEqual(messagesOf(given), given);
     assert.throws(() => messagesOf([]), { code: 'ARG', message: /at least one message/ });
     assert.throws(() => messagesOf('a'), /at least one message/);
@@ -902,7 +902,7 @@ describe('storage full', () => {
     }
   });
 
-  /** A browser's storage whose files take no more. @param {import('node:test').TestContext} t @param {object} file */
+  /** A browser's storage whose files are full. @param {import('node:test').TestContext} t @param {object} file */
   function pretendStorage(t, file) {
     /** @type {string[]} */
     const removed = [];

@@ -1,4 +1,4 @@
-// Sessions, forks, saved state, the prefix cache and many requests at once, through the npm package
+// Sessions, forks, saved state, the prefix cache and parallel requests of the npm package,
 // under Node.
 
 import assert from 'node:assert/strict';
@@ -132,7 +132,7 @@ describe('the types of keys and values', () => {
       assert.equal((await read(fork.prompt('', greedy))).text, cold.text, `${kType} ${vType}`);
       await engine.close();
     }
-    // as many keys as values: keys of q8 and q4 take half a bit more, a finer type more than that
+    // there are as many keys as values: keys of q8 and q4 take half a bit more, finer types even more
     const sizeOf = (/** @type {string} */ pair) => pageBytes.get(pair) ?? 0;
     const values = sizeOf('f32 f16') / 6;
     const bits = (/** @type {string} */ type) => (type.startsWith('q') ? 0.5 : 0);
@@ -305,7 +305,7 @@ describe('sessions', () => {
     assert.equal(pages.length, Math.floor(tokens / 16));
     const { map = '' } = await engine.kvStats({ map: true });
     assert.ok(pages.every((place) => 'cs'.includes(map[place])));
-    // a conversation that continues has them, and its own
+    // a conversation that continues has them in addition to its own
     const answer = { role: 'assistant', content: String(choices[0].message.content) };
     const more = await engine.findPages([first, answer]);
     assert.deepEqual(more.pages.slice(0, pages.length), pages);
@@ -512,7 +512,7 @@ describe('saved sessions', () => {
     await assert.rejects(engine.loadState(join(folder, 'absent')), hasCode('NOT_FOUND'));
     await assert.rejects(engine.saveState(join(folder, 'absent', 'x')), hasCode('NOT_FOUND'));
     await assert.rejects(engine.loadState(/** @type {any} */ (7)), hasCode('ARG'));
-    // nothing of all that is left, and the engine continues
+    // nothing of it is left, and the engine continues
     const { sessions, sequences } = await engine.kvStats();
     assert.deepEqual({ sessions, sequences }, { sessions: 1, sequences: 1 });
     assert.ok((await engine.loadState(bytes)).session);

@@ -46,7 +46,7 @@ function usesMoreBits(layer, layers) {
   return layer < eighth || layer >= 7 * eighth || (layer - eighth) % 3 === 2;
 }
 
-/** If all layers take more than this, fewer are built and reused. */
+/** If all layers take more bytes than this, fewer layers are built and reused. */
 const LAYERS_BYTES = 256 << 20;
 
 /**
