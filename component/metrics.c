@@ -136,7 +136,7 @@ static void put_tokens(const wick_stats *stats, buffer *out) {
   put_value(out, "wick_rows_total", "", stats->rows);
 }
 
-// A number of the engine's state, which it tells as JSON; 0: not there.
+// A number from the engine's state (JSON); 0 if it is absent.
 typedef struct pages_state {
   body read;
   buffer source;

@@ -1,4 +1,4 @@
-// examples/chat/running_answers.js — answers that are being written: they begin, are shown and stored while they come, and end.
+// examples/chat/running_answers.js — starts answers, shows and stores them while they are generated, and ends them.
 
 import { makeRenderer } from './message.js';
 import { makeThinker } from './reasoning.js';
@@ -20,7 +20,7 @@ const KEEP_MS = 200;
 export const turnOf = (message, about) => toTurn(message, about.id, RECORD_VERSION);
 
 /**
- * Renders an answer and stores it, while it comes.
+ * Renders and stores an answer while it is generated.
  * @param {Message} message
  * @param {HTMLElement} body
  * @param {Conversation} about

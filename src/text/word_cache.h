@@ -1,5 +1,5 @@
-// text/word_cache.h — words of a text that were encoded before: their ids are copied from where
-// they stand among the text's own ids. Ordinary text repeats most of its words. Internal to text/.
+// text/word_cache.h — words of a text that were encoded before: their ids are copied from their
+// first place among the text's ids. Ordinary text repeats most of its words. Internal to text/.
 #ifndef WICK_TEXT_WORD_CACHE_H
 #define WICK_TEXT_WORD_CACHE_H
 

@@ -1,4 +1,5 @@
-// The page's side of the engine directly, from its sources, over a fake connection and worker: the messages to them for each call of the interface, and the results of their answers.
+// The page's side of the engine, tested from its sources over a fake connection and worker: the messages that each call
+// of the interface sends, and the results of their answers.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -26,7 +27,7 @@ const u32 = 2 ** 32 - 1;
 const folder = mkdtempSync(join(tmpdir(), 'wick-page-'));
 after(() => rmSync(folder, { recursive: true }));
 
-/** A connection that writes down what it is asked, and gives what the test says. */
+/** A connection that records its calls and answers as the test says. */
 class Connection {
   /** @type {any[]} */
   asked = [];
@@ -978,7 +979,7 @@ describe('createEngine', () => {
     pathToFileURL(join(root, `dist/wasm/wick-${build}.wasm`)).href;
   const [single, threaded] = ['single', 'threads'].map((kind) => wasm(`${detectSimd()}-${kind}`));
 
-  /** A worker of the web that answers `init` as the test says. */
+  /** A web worker that answers `init` as the test says. */
   class PretendedWorker {
     /** @type {any[]} */
     posted = [];

@@ -27,7 +27,7 @@ const turns = async (count = 8) => {
 };
 const { STEP_IDLE, STEP_PROGRESS, STEP_WAIT_BYTES } = layout;
 
-/** An engine that writes down what it is asked, and does what `acts` says. */
+/** An engine that records its calls and acts as `acts` says. */
 function engineOf() {
   /** @type {any[]} */
   const log = [];
