@@ -1,4 +1,4 @@
-// component/choice.c — one completion of a request on its way.
+// component/choice.c — one completion of a running request.
 #include "choice.h"
 
 #include <stdio.h>

@@ -33,7 +33,7 @@ bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint3
   return true;
 }
 
-// The field of the body that has the prompt, and the one that limits the answer.
+// The field of the body with the prompt, and the field that limits the answer.
 static const char *text_field(const answer *of) {
   if (of->kind == ANSWER_RESPONSE) return "input";
   return of->kind == ANSWER_CHAT ? "messages" : "prompt";

@@ -195,7 +195,7 @@ static bool send_piece(abi_handle stream, buffer *out) {
   return true;
 }
 
-// Checks now and then whether the client is still connected, while there is nothing to send.
+// While there is nothing to send, checks now and then whether the client is still connected.
 static bool is_there(abi_handle stream, uint64_t *looked_us) {
   const uint64_t now_us = platform_now_us();
   abi_permit permit;

@@ -56,7 +56,7 @@ static channel_range range_of(const channel_source *from, uint32_t dim) {
 // The upper half of the smallest float from `value` on that has no other bits.
 static uint32_t half_above(float value) { return (bits_of_f32(value) + 0xffffu) >> 16; }
 
-// How the codes of a type lie around the offset of their channel: from 0, the offset the smallest
+// Where the codes of a type lie: above the offset of their channel, which is then the smallest
 // value, or on both sides of it.
 typedef struct code_range {
   int32_t least, most;

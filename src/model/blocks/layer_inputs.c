@@ -159,7 +159,7 @@ static void scale_inputs(void *context, uint32_t first, uint32_t last, uint32_t 
   }
 }
 
-// streams += norm(normed), but the first
+// streams += norm(normed), except the first
 static void add_to_streams(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const end_job *job = context;
   const model_pass *pass = job->pass;
