@@ -100,7 +100,7 @@ function takeAssistant(content, at, list) {
   }
 }
 
-/** Results come before the text that goes with them, as the assistant's calls need them first. */
+/** Results come before the text of the same message, because they must follow the assistant's calls. */
 function takeUser(
   /** @type {unknown} */ content,
   /** @type {string} */ at,

@@ -131,7 +131,7 @@ enum { KEYWORD_COUNT = sizeof KEYWORDS / sizeof KEYWORDS[0], TARGET_STEPS_MAX = 
 
 static const keyword *find_entry(const schema_compiler *c, document_text name) {
   for (size_t i = 0; i < KEYWORD_COUNT; i++) {
-    // keywords of later drafts count in decoding, where fewer texts do no harm
+    // keywords of later drafts apply in decoding, where allowing fewer texts does no harm
     if (text_is(name, KEYWORDS[i].name)) {
       return c->any && KEYWORDS[i].since > c->dialect ? NULL : &KEYWORDS[i];
     }
@@ -221,8 +221,8 @@ bool schema_is_true(const schema_compiler *c, uint32_t node) {
   return true;
 }
 
-// Up to draft 7 keywords next to "$ref" are ignored. Decoding heeds it even so, as some validators
-// do.
+// Up to draft 7 keywords next to "$ref" are ignored. Decoding applies them anyway, as some
+// validators do.
 static bool is_overridden(const schema_compiler *c, uint32_t schema, const keyword *keyword) {
   return c->any && c->dialect <= 7 && keyword != KEYWORDS &&
          document_find(&c->document, schema, "$ref") != 0;

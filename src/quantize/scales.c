@@ -1,5 +1,5 @@
-// quantize/scales.c — the search: the scale that the largest value requires is varied by up to a
-// step of its code in tenths; the codes of each are fitted by linear least squares.
+// quantize/scales.c — the search: it varies the scale that the largest value requires by up to one
+// step of its code, in tenths, and fits the codes of each scale by linear least squares.
 #include "quantize/scales.h"
 
 enum { TENTHS = 10 };

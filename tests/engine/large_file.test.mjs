@@ -1,5 +1,5 @@
-// Files of more than 4 GiB whose weights need less memory: each host reads them where they are, and
-// nothing between them.
+// Files of more than 4 GiB whose weights need less memory: each host reads only the weights, and
+// not the bytes between them.
 
 import assert from 'node:assert/strict';
 import {

@@ -1,5 +1,6 @@
-// A conversation's context above the usual one in the chat page: what sizes there are and what they cost, and that the choice is the
-// conversation's. By the package's own engine and the built-in model, whose file says that it was trained for more.
+// A conversation's context above the usual one in the chat page: which sizes it offers and what they cost, and that each
+// conversation keeps its choice. With the package's own engine and the built-in model, whose file says that it was
+// trained for more.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
