@@ -51,7 +51,7 @@ static void take_name(server *of, const wick_engine *engine) {
   snprintf(of->model, sizeof of->model, "%.*s", (int)name.size_bytes, name.bytes);
 }
 
-// Reads the beginning of a file for the name, but nothing of a URL.
+// Reads the beginning of a file for the name, but does not request a URL.
 static bool have_name(server *of, refusal *refused) {
   take_name(of, of->engine);
   if (of->model[0] != '\0') return true;

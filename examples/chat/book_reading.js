@@ -208,7 +208,7 @@ export class BookReading {
     return isStored;
   }
 
-  /** Nothing of it is wanted any more, such as with its engine. */
+  /** Called when its results are no longer needed, such as when its engine closes. */
   close() {
     this.#isPaused = true;
     this.#controller.abort();

@@ -1,4 +1,4 @@
-// examples/chat/conversation.js — the conversation that is open: what is said in it, and the answers that are being
+// examples/chat/conversation.js — the open conversation: its messages, and the answers that are being
 // written. A new branch is read only from the message where it leaves an older one: the engine's prefix
 // cache has the rest.
 

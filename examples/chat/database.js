@@ -97,7 +97,7 @@ export async function openDatabase(name) {
         return await runOnce(connection, mode, durability, work);
       } catch (error) {
         if (!isConnectionLost(error)) throw error;
-        // nothing of the transaction was stored
+        // the transaction stored nothing
         if ((await held.current()) === connection) held.forget();
         connection.close();
         return runOnce(await held.open(), mode, durability, work);

@@ -86,7 +86,7 @@ export class Store {
     }));
   }
 
-  // ---- what is said ----
+  // ---- messages ----
 
   /**
    * Stores a question. A message in a conversation that another tab has deleted restores it.

@@ -1,5 +1,5 @@
 // grammar/grammar.h — constraints on text: compiled, and matched byte by
-// byte. This room knows tokens (text/) and nothing of models, requests or logits.
+// byte. This room depends on tokens (text/), but not on models, requests or logits.
 //
 // Begin reading at program.h (the compiled form), machine.h (how it runs), mask.h (tokens).
 #ifndef WICK_GRAMMAR_GRAMMAR_H

@@ -73,7 +73,7 @@ static uint32_t node_for(const schema_case *value) {
   return value->parts == NULL ? 1 : term_node(value->parts->term);
 }
 
-// ---- what is said of one member ----
+// ---- the keywords about one member ----
 
 typedef struct term_list {
   schema_term terms[TERMS_MAX];

@@ -29,7 +29,7 @@ enum {
   WANTED_MAX = 4,          // of what some item, or some undeclared member, has to be
 };
 
-// A node of the document and what is said of it.
+// A node of the document, and what a value must be to it.
 typedef enum term_kind { TERM_SCHEMA, TERM_NOT, TERM_CONST, TERM_NOT_CONST } term_kind;
 typedef uint32_t schema_term;
 static inline schema_term term_of(term_kind kind, uint32_t node) {

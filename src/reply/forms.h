@@ -24,7 +24,7 @@ enum {
   FORM_RECIPIENT = 16,  // the name "all" begins content
   FORM_LINES = 32,      // values are on separate lines
   FORM_KNOWN = 64,      // only where the template has its trait: prose could have the mark
-  // How they are written, for who writes one:
+  // How to write one:
   FORM_LIST = 128,       // calls as a list
   FORM_MANY = 256,       // several calls between the marks
   FORM_MAY_CLOSE = 512,  // `close` is left out by some models

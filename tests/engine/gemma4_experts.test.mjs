@@ -120,7 +120,7 @@ describe('gemma4 with experts', { skip: shared.skip }, () => {
     assert.deepEqual(part, whole.subarray(0, (whole.length / tokens.length) * 19));
   });
 
-  /** @type {[string, RegExp][]} a tensor that is missing, and what is said */
+  /** @type {[string, RegExp][]} a missing tensor, and the error */
   const needed = [
     ['blk.0.ffn_gate_inp.scale', /'blk\.0\.ffn_gate_inp\.scale' is missing/],
     ['blk.0.ffn_gate_up_exps.weight', /'blk\.0\.ffn_gate_exps\.weight' is missing/],

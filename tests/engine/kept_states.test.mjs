@@ -1,5 +1,5 @@
 // Chats, sessions and prefix caches that earlier releases saved (tests/package/kept/statesN, made by tools/keep_states.mjs) are
-// opened by this one, and continue as they did there: nothing of them is read again.
+// opened by this one, and continue as they did there, without reading their tokens again.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

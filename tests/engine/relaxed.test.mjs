@@ -1,5 +1,5 @@
 // Relaxed SIMD where an engine computes it wrongly, as V8 11 (Node 20 with its flag) does, and where
-// there is none: plain SIMD instead, or a message, and never a wrong text.
+// there is none: they use plain SIMD or report an error, and never write a wrong text.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

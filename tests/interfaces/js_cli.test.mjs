@@ -75,7 +75,7 @@ async function wick(args, input = '') {
 /** Exit codes: a file, memory, and a fault of this program. */
 const [FILE, MEMORY, INTERNAL] = [3, 4, 5];
 
-/** The options of a run where nothing is said of them. */
+/** The default options of a run. */
 const usual = { temperature: 0, topK: 0, topP: 1, minP: 0, stop: [], onToken: 'undefined' };
 
 describe('run with threads', () => {

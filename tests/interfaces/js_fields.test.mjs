@@ -1,4 +1,4 @@
-// The fields of a request's body, one by one: what they accept, and what is said of the rest.
+// The fields of a request's body, one by one: the values that they accept, and the errors for others.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

@@ -1,4 +1,4 @@
-// Clients of OpenAI's interface that know nothing of Wick, unchanged, over the network: OpenAI's for Python, LangChain's
+// Unchanged clients of OpenAI's interface, which do not know Wick, over the network: OpenAI's for Python, LangChain's
 // classes, the AI SDK with its provider for OpenAI, and curl. (OpenAI's client for Node: handler_http.test.mjs.)
 
 import assert from 'node:assert/strict';

@@ -271,7 +271,7 @@ describe('chat_template_kwargs', () => {
     const both = { reasoning_effort: /** @type {const} */ ('low'), max_tokens: 1 };
     const own = { ...both, chat_template_kwargs: { reasoning_effort: 'of three words' } };
     const { usage } = await engine.chat.completions.create({ messages, ...own });
-    // a word of the template's own says nothing of what is on
+    // a word of the template does not show whether reasoning is on
     const words = await engine.tokenize(' of three words<assistant>');
     assert.equal(usage.prompt_tokens, words.length);
   });

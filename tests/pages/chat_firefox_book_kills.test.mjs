@@ -45,7 +45,7 @@ const look = `
   one('#open-books').click();
   await until('shelf', () => one('#books-dialog[open]') && one('#book-file'));
   const isRead = () => button('Ask: foxes.txt');
-  /** It goes on by itself where Firefox has had the time to store that it was wanted: some seconds. */
+  /** Reading continues automatically if Firefox had some seconds to store that it was requested. */
   const goOn = async () => {
     await until('drawn', () => isRead() || button('Pause: foxes.txt') || button('Continue: foxes.txt'));
     button('Continue: foxes.txt')?.click();

@@ -1,4 +1,4 @@
-// Any model in the chat page: what people type to name one, what is said of it before its weights come, and the hub's
+// Any model in the chat page: the names that people type, the facts that the page shows before it downloads weights, and the hub's
 // search. In Chromium against a fake hub.
 
 import assert from 'node:assert/strict';

@@ -22,7 +22,7 @@ after(() => server.close());
 /** @param {string} [name] */
 const at = (name = '') => `${server.url}some/path/${name}`;
 
-/** Begins each script: nothing of a page's own is needed. */
+/** Begins each script, which does not depend on the page. */
 const begin = `
   const until = async (what, condition) => {
     for (const end = Date.now() + 200e3; Date.now() < end; ) {

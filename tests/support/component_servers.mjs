@@ -114,7 +114,7 @@ async function freePort() {
 /**
  * `jco serve`. It takes no port 0, and another program may take a port that was free.
  * @param {string} component with its model
- * @param {string} folder for what jco makes of it
+ * @param {string} folder for jco's output
  * @returns {Promise<Started>}
  */
 export async function startJco(component, folder) {

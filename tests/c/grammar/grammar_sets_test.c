@@ -40,7 +40,7 @@ static bool holds(const dfa *set, const char *text) {
 typedef __int128 exact;
 enum { PLACES = 9 };
 
-// A JSON number times 10^PLACES; false for what is none, or has more places.
+// A JSON number times 10^PLACES; false for other texts, or with more places.
 static bool read_exact(const char *text, exact *out) {
   const bool is_negative = *text == '-';
   const char *at = text + is_negative;

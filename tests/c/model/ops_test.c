@@ -170,7 +170,7 @@ TEST(an_engine_counts_its_ops_and_says_the_same) {
   const uint64_t gate_up = 2ull * info.hidden * info.ffn;
   CHECK_EQ_UINT(decode[OP_GATE_UP].macs, gate_up * info.layers * (ANSWER - 1));
   CHECK_EQ_UINT(decode[OP_GATE_UP].bytes, 4 * gate_up * info.layers * (ANSWER - 1));
-  // in the last layer only the one token whose logits are wanted continues
+  // in the last layer only the one token whose logits are needed continues
   CHECK_EQ_UINT(prefill[OP_GATE_UP].macs, gate_up * ((info.layers - 1) * PROMPT + 1));
   const uint64_t positions = PROMPT * (PROMPT + 1) / 2;
   CHECK_EQ_UINT(prefill[OP_ATTENTION].macs,

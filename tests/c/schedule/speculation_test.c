@@ -259,7 +259,7 @@ TEST(numbers_of_rows_have_limits) {
   CHECK(speculation_cost_us(&costs, SPECULATION_ROWS_MAX) > 0);
 }
 
-// Not of itself: a few passes of many rows that were slow say nothing of one row.
+// A few slow passes of many rows prove nothing about one row.
 TEST(rows_seldom_measured_leave_the_measure_alone) {
   begin(0.5f);
   pass_takes(SPECULATION_ROWS_MAX, 20000, 4);
