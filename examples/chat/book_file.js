@@ -1,5 +1,5 @@
-// examples/chat/book_file.js — a book as one file: its text and, where it was read, a state with a signature. Nothing of a file is
-// believed: sizes are checked before anything is read, and a state counts only where this user's key has signed it with its text.
+// examples/chat/book_file.js — a book as one file: its text and, where it was read, a state with a signature. No part of a file is
+// trusted: sizes are checked before anything is read, and a state counts only where this user's key has signed it with its text.
 //
 //   16 bytes   "WICKBOOK", version u32, bytes of the head u32, little-endian
 //   head       JSON: Head

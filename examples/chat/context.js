@@ -204,7 +204,7 @@ export async function leaveOut(engine, before, start) {
   const old = messagesOf(before);
   start.isStart = true;
   const later = before.slice(before.indexOf(start));
-  if (before.indexOf(start) < 0 || hasBook()) return; // nothing of what was read stays; a book stays anyway
+  if (before.indexOf(start) < 0 || hasBook()) return; // the engine's pages are dropped; a book stays anyway
   const session = await engine.createSession();
   try {
     // found in the prefix cache: its last token is all that is read

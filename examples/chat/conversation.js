@@ -493,7 +493,7 @@ function announce(isNext) {
   log.dispatchEvent(new CustomEvent('conversation', { detail: open.about }));
 }
 
-/** The open conversation is in the list: something was said in it, or typed. */
+/** Whether the open conversation is in the list: it has messages or a draft. */
 const isListed = () => open.tree.children.length > 0 || promptField.value.trim() !== '';
 
 /**
@@ -571,7 +571,7 @@ export function openNew(known, isInstead = false) {
   log.dataset.conversation = open.about.id;
 }
 
-/** Opens what the address names, else what was said last. @param {string} [taken] over from an earlier page */
+/** Opens the conversation of the address, or the latest one. @param {string} [taken] over from an earlier page */
 export async function restore(taken) {
   const asked = location.hash.slice(1);
   const isFirst = true;

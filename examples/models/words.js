@@ -238,7 +238,7 @@ class Answer {
     return wordGrammar([...this.#known.values(), ...this.#told, ...wordsIn(this.kept)]);
   }
 
-  /** Whether what was said by the grammar is better than a refusal. @param {string} text */
+  /** Whether the answer by the grammar is better than a refusal. @param {string} text */
   isBetter(text) {
     if (firstInvented(text, this.#known, this.#told) || TWICE.test(text)) return false;
     const isWithin = /\S$/.test(this.kept) && !/[.!?]["”’)*_`]*$/u.test(this.kept);

@@ -1,5 +1,5 @@
 // js/models/check_model.js — checks whether a kept model is the requested one, and whether its server still has it.
-// Nothing of the store changes by it.
+// The store does not change.
 
 import { argumentError, throwIfAborted, WickError, wordsOf } from '../base/errors.js';
 import { validatorOf } from '../bytes/http_answer.js';

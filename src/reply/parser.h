@@ -79,7 +79,7 @@ struct reply_parser {
   // text
   reply_place place;
   bool is_reasoning, trims;   // white space at the beginning is left out
-  bool is_fresh;              // nothing was said since the beginning, a thought or a call
+  bool is_fresh;              // no text since the beginning, a thought or a call
   bool is_prose;              // anything but a call at the beginning is text
   bool is_limited, is_exact;  // of reply_parser_limit; white space of the content stays
   bool has_bare;              // there are calls without a mark

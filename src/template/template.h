@@ -62,7 +62,7 @@ typedef struct template_input {
 // Renders. Empty members of messages are removed, and what the template refuses is written in
 // another form: several system messages, ids of calls, the effort (messages.h). OpenAI's tool calls
 // have their arguments as JSON text: a template gets them as objects, unless it fails with objects
-// or prints them as Python does, then as texts. Nothing of that happens with keeps_arguments.
+// or prints them as Python does, then as texts. keeps_arguments prevents that.
 // WICK_E_ARG: the template raised an exception, with its message. WICK_E_FORMAT: an error in it, or
 // `variables` are not JSON. WICK_E_UNSUPPORTED: a filter or test that is not known. WICK_E_FULL:
 // over a limit. WICK_E_OVERFLOW, WICK_E_NODATA (the time is not known), WICK_E_NOMEM.

@@ -83,7 +83,7 @@ bool pattern_find_word(const pretokenize_stage *stage, const stage_text *in, tex
 // Letters in mixed case. Those beyond ASCII are both capital and small.
 typedef struct cased_letters {
   size_t small_end;     // [^a-z]*[^A-Z]+ : where it ends, or where it begins when it is empty
-  size_t capitals_end;  // [^a-z]+[^A-Z]* also, when the other is none
+  size_t capitals_end;  // [^a-z]+[^A-Z]* also, when the other does not match
 } cased_letters;
 
 static cased_letters match_cased_letters(const uint8_t *text, size_t at, size_t end, int letters) {

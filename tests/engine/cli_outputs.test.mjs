@@ -327,7 +327,7 @@ describe('inspect of made-up files', () => {
       '24.0 GB',
       '12000.0 TB',
     ])
-      assert.ok(sums.includes(text), `${text} is none of ${sums}`);
+      assert.ok(sums.includes(text), `${text} is not in ${sums}`);
   });
 
   test('types are listed in numeric order, each with all of its tensors', async () => {

@@ -49,7 +49,7 @@ async function isWithin(file, features) {
  */
 async function hasRelaxed(file) {
   const { stdout } = await run('llvm-objdump-19', ['-d', built(file)]);
-  assert.ok(stdout.length > 0, `llvm-objdump says nothing of ${file}`);
+  assert.ok(stdout.length > 0, `llvm-objdump printed nothing about ${file}`);
   return /: fd (8[0-9a-f]|9[0-3]) 02/.test(stdout.toString());
 }
 

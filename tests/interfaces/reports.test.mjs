@@ -206,7 +206,7 @@ test('answers and results without content are empty', async () => {
 const story = [{ role: 'user', content: 'Tell me a story about a fox.' }];
 
 // vllm-project/vllm#3574, SharpAI/SwiftLM#126, mzau/mlx-knife#68
-test('a stop string that begins and ends anywhere within tokens: nothing of it is streamed', async () => {
+test('a stop string that begins and ends anywhere within tokens is not streamed', async () => {
   const { content } = (await chat(story, { max_tokens: 24 })).choices[0].message;
   for (let at = 1; at + 5 < content.length; at += 4) {
     const stop = content.slice(at, at + 5);

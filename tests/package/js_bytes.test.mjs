@@ -176,7 +176,7 @@ describe('HTTP', () => {
     const cases = [
       [{ ETag: '"a"' }, { ETag: '"b"' }, true],
       [{ ETag: '"a"' }, { ETag: '"a"' }, false],
-      [{ ETag: 'W/"a"' }, { ETag: 'W/"b"' }, false], // weak tags say nothing of bytes
+      [{ ETag: 'W/"a"' }, { ETag: 'W/"b"' }, false], // weak tags do not identify bytes
       [{ 'Last-Modified': 'x' }, { 'Last-Modified': 'y' }, true],
       [{ ETag: 'W/"a"', 'Last-Modified': 'x' }, { ETag: 'W/"a"', 'Last-Modified': 'y' }, true],
       [{}, { ETag: '"b"' }, false],

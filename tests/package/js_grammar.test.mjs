@@ -694,8 +694,8 @@ test('GBNF names tokens by their ids and texts, and all but one', async (t) => {
   const others = await tokensOf(`root ::= !<[${id}]>{40}`);
   assert.equal(others.length, 40);
   assert.ok(!others.includes(id), name);
-  await assert.rejects(tokensOf('root ::= <nothing of this name>'), {
+  await assert.rejects(tokensOf('root ::= <no such name>'), {
     code: 'ARG',
-    message: /no single token is <nothing of this name>/,
+    message: /no single token is <no such name>/,
   });
 });

@@ -38,7 +38,7 @@ function checkGrowth(t, sizes) {
   }
 }
 
-test('soak: an engine in Node keeps nothing of its requests', { skip }, async (t) => {
+test('soak: an engine in Node frees everything of its requests', { skip }, async (t) => {
   const script = join(root, 'tests/support/many_requests.mjs');
   const args = [script, dist, modelPath, ...counts.map(String)];
   const { stdout, stderr } = await run(process.execPath, args);
@@ -52,7 +52,7 @@ test('soak: an engine in Node keeps nothing of its requests', { skip }, async (t
   assert.ok(uncollectedKb < 56_000, `${uncollectedKb} KB before the collections`);
 });
 
-test('soak: an engine in Chromium keeps nothing of its requests', {
+test('soak: an engine in Chromium frees everything of its requests', {
   skip: skip || locate('chromium').skip,
 }, async (t) => {
   const models = resolve(root, 'examples/models');

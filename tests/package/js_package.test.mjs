@@ -179,7 +179,7 @@ describe('files', () => {
 });
 
 describe('the edge bundle', () => {
-  test('asks nothing of other files, and makes no code of text', () => {
+  test('requests no other files, and generates no code from text', () => {
     const source = read('edge.js');
     assert.doesNotMatch(source, /import\.meta|\bimport\s*\(|\brequire\(|from\s*"/);
     assert.doesNotMatch(source, /new Worker|\beval\b|new Function|WebAssembly\.compile/);

@@ -942,7 +942,7 @@ describe('storage full', () => {
     assert.deepEqual([aborted, removed], [2, ['new']]);
   });
 
-  test('in a worker: half of a state is none', async (t) => {
+  test('in a worker half of a state is not opened', async (t) => {
     let closed = 0;
     const room = [4, 3, 0];
     const removed = pretendStorage(t, {

@@ -385,7 +385,7 @@ describe('sessions', () => {
     }
     const count = (await session.tokens()).length;
     // all but the token that was sampled last, which no pass need have read
-    assert.ok(count >= prompt + pieces - 1, 'what was said until then stays');
+    assert.ok(count >= prompt + pieces - 1, 'the text until then stays');
     const child = await session.fork();
     assert.equal((await read(child.prompt(' and', greedy))).completionTokens, 24);
     assert.equal((await session.tokens()).length, count);
@@ -512,7 +512,7 @@ describe('saved sessions', () => {
     await assert.rejects(engine.loadState(join(folder, 'absent')), hasCode('NOT_FOUND'));
     await assert.rejects(engine.saveState(join(folder, 'absent', 'x')), hasCode('NOT_FOUND'));
     await assert.rejects(engine.loadState(/** @type {any} */ (7)), hasCode('ARG'));
-    // nothing of it is left, and the engine continues
+    // no part of it is left, and the engine continues
     const { sessions, sequences } = await engine.kvStats();
     assert.deepEqual({ sessions, sequences }, { sessions: 1, sequences: 1 });
     assert.ok((await engine.loadState(bytes)).session);

@@ -149,7 +149,7 @@ describe('whether tabs can share', () => {
     assert.equal(await canShareIn({ BroadcastChannel: undefined }), false);
   });
 
-  test('interfaces that refuse are none', async () => {
+  test('interfaces that refuse count as missing', async () => {
     const refusing = () => {
       throw new DOMException('blocked', 'SecurityError');
     };

@@ -172,7 +172,7 @@ test('a sentence is shown when it is complete, and an invented word removes only
   assert.deepEqual(pieces, ['Hello!', ' I am here.', ' I do not know that.']);
 });
 
-test('a copy that the grammar puts right is said; a known word that replaced another is not', async () => {
+test('a copy that the grammar corrects is reported; a known word that replaced another is not', async () => {
   const right = await hear('The word is zorb.', {
     question: 'zorble',
     again: 'The word is zorble.',

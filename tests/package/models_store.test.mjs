@@ -98,7 +98,7 @@ describe('records', () => {
     assert.notEqual(records.idOf(url), records.idOf(`${url}x`));
   });
 
-  test('of other forms and versions are none', () => {
+  test('of other forms and versions are ignored', () => {
     const record = made();
     assert.equal(records.checkRecord(record), record);
     assert.deepEqual(records.parseRecord(JSON.stringify(record)), record);
@@ -253,7 +253,7 @@ describe('a model that is opened', () => {
       refused,
     );
     assert.deepEqual([other.connected(), other.backend.disk.records.size], [1, 0]);
-    assert.equal(other.backend.disk.chunks.size, 0, 'nothing of another file stays');
+    assert.equal(other.backend.disk.chunks.size, 0, 'no chunk of another file stays');
     const part = await openWith({ sha256: 'b' }, { sums: [], sha256: null });
     await assert.rejects(
       part.open.complete(() => false),

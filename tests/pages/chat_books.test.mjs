@@ -201,7 +201,7 @@ test('a document is read once; questions, their variants and the next visit read
   );
 });
 
-test('Forget and words in a talk about a book read nothing of the book again', {
+test('Forget and words in a conversation about a book do not read the book again', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t));
@@ -391,7 +391,7 @@ const canBeFull = `const { put } = IDBObjectStore.prototype;
     return put.call(this, value, ...rest);
   };`;
 
-test('a full disk is said, nothing is lost, and nothing is read again when there is room', {
+test('a full disk is reported, nothing is lost, and nothing is read again when there is room', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t), canBeFull);
@@ -427,7 +427,7 @@ test('a full disk is said, nothing is lost, and nothing is read again when there
   assert.ok(least >= tokens, `${least} of ${tokens}`); // none of it was read again
 });
 
-test('too little room is said before anything is read', { skip: skip || !isFull }, async (t) => {
+test('too little room is reported before anything is read', { skip: skip || !isFull }, async (t) => {
   const script = 'StorageManager.prototype.estimate = async () => ({ usage: 9e6, quota: 9.1e6 });';
   const page = await openPage(await newContext(t), script);
   await openShelf(page);

@@ -227,7 +227,7 @@ test('a full disk is reported; input stays, and is stored when there is room', {
   assert.equal(await page.inputValue('#prompt'), 'a draft, too');
 });
 
-test('where there is no room for the rest of a model nothing of it is fetched again, unless the user says so', {
+test('without room for the rest of a model the page fetches none of it again, unless the user says so', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);

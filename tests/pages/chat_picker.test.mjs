@@ -274,7 +274,7 @@ describe('in the page', { skip }, () => {
     await page.locator('#found .bad', { hasText: 'Repository not found' }).waitFor();
     await page.fill('#model-url', 'https://[');
     await page.locator('#found .bad', { hasText: 'An address looks like https://' }).waitFor();
-    await page.click('#load-model'); // it stays, and is said
+    await page.click('#load-model'); // it stays, with a message
     await page.locator('#found .bad', { hasText: 'not an address' }).waitFor();
     await page.fill('#model-url', 'words of nothing');
     await page.getByText('No GGUF model on the hub matches.').waitFor();

@@ -47,6 +47,8 @@ test('words to replace are found, in any case and form', () => {
     ['when all bytes are there', 'is there'],
     ['a file that is not there', 'is there'],
     ['keys that are none', 'that is none'],
+    ['nothing of it is lost', 'nothing of'],
+    ['a full disk is said', 'what is said'],
     ['what came before is kept', 'what comes'],
     ['all but for the last', 'but for'],
     ['the same text in any company', 'in any company'],

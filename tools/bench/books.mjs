@@ -26,7 +26,7 @@ const question = [17, 170, 71];
 
 const settings = {
   ...{ file: modelFile(options.model), contextSize: tokens + 64, ...(threads && { threads }) },
-  prefixCache: false, // nothing of one run helps another
+  prefixCache: false, // no run profits from another
 };
 const engine = await createEngine(settings);
 const book = Array.from({ length: tokens }, (_, index) => 100 + ((index * 7919) % 5000));

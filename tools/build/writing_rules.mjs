@@ -78,6 +78,16 @@ export const wordRules = [
     instead: 'invalid, unknown, is not a',
   },
   {
+    name: 'nothing of',
+    pattern: /\bnothing of (?:a|an|the|its?|them|this|that|their|another|other|what|any|our|your)\b/i,
+    instead: 'no part of, no …',
+  },
+  {
+    name: 'what is said',
+    pattern: /\b(?:what|disk|room|reason) is said\b/i,
+    instead: 'the message, is reported',
+  },
+  {
     name: 'what comes',
     pattern: /\bwhat (?:goes|went|stays|stayed|comes|came|there is)\b(?! wrong\b)/i,
     instead: 'the noun',

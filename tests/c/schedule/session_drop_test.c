@@ -238,7 +238,7 @@ TEST(a_drop_within_a_page_copies_it_to_one_of_an_idle_session_or_changes_nothing
   fixture_file file = fixture_make(&SHAPE);
   wick_engine *engine = open_engine(&file, PAGES_MIN);
   REQUIRE(engine != NULL);
-  // the token that was said last has a place in the pages, too
+  // the token that was sampled last has a place in the pages, too
   const uint32_t idle = read_session(engine, 47, 1), session = read_session(engine, 47, 2);
   CHECK_EQ_UINT(kv_pool_pages_available(engine->kv), 0);
   wick_request wanted = make_drop(session, 3, 8);
