@@ -958,7 +958,7 @@ describe('synth', { concurrency: 2 }, () => {
 
 // ---- logits ----
 
-test('logits are those of the same tokens anywhere, with F32 keys and values', {
+test('the same tokens have the same logits anywhere, with F32 keys and values', {
   skip: shared.skip,
 }, async () => {
   const text = 'Once upon a time there was a girl.';

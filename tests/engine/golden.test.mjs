@@ -138,7 +138,7 @@ for (const host of hosts) {
   const skip = shared.skip || host.skip;
 
   describe(`golden, ${host.name}`, { concurrency, skip }, () => {
-    test('stories260K tells the published story', async () => {
+    test('stories260K writes the published story', async () => {
       const args = ['run', join(stories, 'stories260K-f32.gguf'), '-p', '', '--kv', 'f32'];
       const { code, stdout, stderr } = await wick(host, [...args, '-n', '256']);
       assert.equal(code, 0, stderr);
@@ -161,7 +161,7 @@ for (const host of hosts) {
       });
     }
 
-    test('a model in three files gives the result of the whole one', async () => {
+    test('a model in three files gives the same result as in one file', async () => {
       const { files, same_case_as: whole } = manifest.split;
       const { model, cases } = findModel(whole);
       for (const one of cases) {

@@ -913,7 +913,7 @@ describe('append, measure, the context', () => {
     await assert.rejects(refused.prompt('never'), named('OperationError'));
   });
 
-  test('measureContextUsage is the growth by a prompt', async (t) => {
+  test('measureContextUsage returns the growth by a prompt', async (t) => {
     const { engine, session } = await open(t, {
       initialPrompts: [{ role: 'system', content: system }],
     });
@@ -978,7 +978,7 @@ describe('append, measure, the context', () => {
 });
 
 describe('clone, abort, destroy', () => {
-  test('a clone diverges, and shares what was read', async (t) => {
+  test('a clone diverges, and shares the tokens that were read', async (t) => {
     const { engine, session } = await open(t, {
       initialPrompts: [{ role: 'system', content: system }],
     });

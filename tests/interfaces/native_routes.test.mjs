@@ -231,7 +231,7 @@ describe('the shape of llama.cpp’s server', () => {
     }
   });
 
-  test('a model without tokens for it fills in nothing', async () => {
+  test('a model without infill tokens refuses to fill in', async () => {
     const response = await post('/infill', { input_prefix: 'a', input_suffix: 'b' });
     assert.equal(response.status, 501);
     assert.equal((await response.json()).error.type, 'not_implemented_error');

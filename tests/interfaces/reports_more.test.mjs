@@ -364,7 +364,7 @@ test('dimensions are applied or refused, and inputs over the context are refused
 // ---- Anthropic's interface ----
 
 // router-for-me/CLIProxyAPI#679: system and tools were not counted
-test('tokens that are counted before are those of the answer', async () => {
+test('tokens counted in advance are those of the answer', async () => {
   const input_schema = { type: 'object', properties: { city: { type: 'string' } } };
   const asked = {
     messages: [hello],

@@ -1104,7 +1104,7 @@ describe('HTTP, one connection after another', () => {
     await assert.rejects(soon(t, piecesOf(await source.open(0, 0))), { code: 'CHANGED' });
   });
 
-  test('a changed file is not a reason to try again', async (t) => {
+  test('a changed file is not retried', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { source, asked, retries } = server([
       () => broken(7, { ETag: '"a"' }),

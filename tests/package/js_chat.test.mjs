@@ -187,7 +187,7 @@ function modelFile() {
 }
 
 describe('forks and edits', () => {
-  test('a fork diverges, and has read what its parent had', async (t) => {
+  test('a fork diverges, and has the tokens of its parent', async (t) => {
     const { engine, chat } = await openChat(t, { system });
     await turn(chat, 'My name is Ada.');
     const other = await chat.fork();

@@ -80,7 +80,7 @@ describe('completions of one prompt', () => {
     assert.deepEqual(unhandled, []);
   });
 
-  test('one whose reader stopped ends when it is cancelled', async (t) => {
+  test('a request whose reader stopped ends when it is cancelled', async (t) => {
     const engine = await openEngine(t);
     const controller = new AbortController();
     const slow = engine.generate(prompt, {

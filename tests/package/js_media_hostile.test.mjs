@@ -245,7 +245,7 @@ describe('recordings', { skip }, () => {
 });
 
 describe('requests', { skip }, () => {
-  test('a text like a marker is a text, and images may be in any message', async (t) => {
+  test('a text that resembles a marker stays text, and any message may have images', async (t) => {
     const engine = await open(t, 'gemma3');
     const part = known('gemma3', 'sq');
     const words = '<__media__> <image> <start_of_image> <media-00000000> <|vision_start|>';

@@ -296,7 +296,7 @@ describe('chat_template_kwargs', () => {
     assert.deepEqual(await replyTo(false, { thinking_budget_tokens: 0 }), [undefined, content]);
   });
 
-  test('a template without reasoning is left alone by all of them', async (t) => {
+  test('none of the options changes a template without reasoning', async (t) => {
     const engine = await open(t, turns);
     const told = { regex: undefined, max_tokens: 24 };
     const { choices, usage } = await complete(engine, told);

@@ -223,7 +223,7 @@ describe('more requests than the engine takes', () => {
     assert.deepEqual(names().slice(-3), ['high 65', 'usual', 'low']);
   });
 
-  test('one that has waited for 512 passes goes before those that came later', () => {
+  test('a request that has waited for 512 passes runs before later ones', () => {
     const { add, engine, end, names, submitted } = tableOf();
     engine.passes = 10;
     add('low', -100);

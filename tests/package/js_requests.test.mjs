@@ -318,7 +318,7 @@ describe('a reader of pieces', () => {
     assert.deepEqual(connection.log, ['forget 0']);
   });
 
-  test('tells after 32 pieces that they were read', async () => {
+  test('acknowledges every 32 pieces', async () => {
     const { connection, reader } = open();
     reader.start();
     reader.start();

@@ -239,7 +239,7 @@ describe('unread streams', () => {
     assert.equal(kv.pages.free, kv.pages.all);
   });
 
-  test('is freed when nobody has it any more', async (t) => {
+  test('an unread stream is freed when no code holds it any more', async (t) => {
     setFlagsFromString('--expose-gc');
     /** @type {() => void} */
     const collect = runInNewContext('gc');

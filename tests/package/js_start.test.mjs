@@ -85,7 +85,7 @@ function start(option) {
 describe('in a page', () => {
   const module = { type: 'module' };
 
-  test('its own file, a file of the origin, a worker, a function that makes one', (t) => {
+  test('the worker can be its own file, a file of the origin, a Worker, or a function that makes one', (t) => {
     inPage(t);
     for (const [option, url] of [
       [undefined, ownWorker],
@@ -451,7 +451,7 @@ describe('the connection', () => {
       for (const port of one.worker.last.helpers ?? []) port.close();
   });
 
-  test('an engine that has ended is not begun', async () => {
+  test('a closed connection does not start an engine', async () => {
     const { connection, worker, init } = connect();
     await connection.close();
     worker.did.length = 0;
@@ -507,7 +507,7 @@ describe('the connection', () => {
     await connection.close();
   });
 
-  test('messages that cannot be sent are refused, and nothing waits for them', async () => {
+  test('messages that cannot be sent are refused, and no call waits for them', async () => {
     const { worker, connection } = await ready();
     const error = {
       code: 'ARG',

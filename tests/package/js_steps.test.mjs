@@ -222,7 +222,7 @@ describe('the start', () => {
     assert.equal(phases.at(-1), 'ready');
   });
 
-  test('a draft has the model’s context and what memory is left', async (t) => {
+  test('a draft model gets the model’s context and the memory that is left', async (t) => {
     for (const [memoryLimit, own] of [
       [0, 0],
       [100, 30],

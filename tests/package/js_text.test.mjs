@@ -30,7 +30,7 @@ async function join_(pieces) {
 }
 
 describe('text', () => {
-  test('stories260K tells the published text, alone and with a helper', {
+  test('stories260K writes the published text, with and without a helper', {
     skip: shared.skip,
   }, async (t) => {
     const stories = join(shared.path, 'vectors/stories260K');

@@ -428,7 +428,7 @@ describe('where there is no room', () => {
     await store.get(url);
   });
 
-  test('the models that were not used for the longest time go, where the page allows it', async (t) => {
+  test('the least recently used models are removed if the page allows it', async (t) => {
     const disk = new MemoryDisk();
     const { store, url } = await begin(t, { disk, evict: true });
     const half = pretendedModel(2 * CHUNK_BYTES, 3);

@@ -220,7 +220,7 @@ describe('a model by its name', () => {
     return { hub: { endpoint: hub.url }, state: hub.state };
   }
 
-  test('is found on the hub, and kept', async (t) => {
+  test('a model is found on the hub and stored', async (t) => {
     const { hub, state } = await beginHub(t);
     const name = 'maker/tiny:Q8_0';
     await assert.rejects(createEngine({ model: name, hub, cache: 'only' }), hasCode('NOT_FOUND'));
@@ -247,7 +247,7 @@ describe('a model by its name', () => {
     assert.equal(await store.has('hf:maker/tiny/tiny-Q8_0.gguf'), false);
   });
 
-  test('that is wrong is refused', async () => {
+  test('a wrong model option is refused', async () => {
     const any = (/** @type {object} */ options) => createEngine(/** @type {any} */ (options));
     for (const [options, code] of /** @type {[object, string][]} */ ([
       [{ model: 7 }, 'ARG'],

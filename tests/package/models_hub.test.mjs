@@ -121,7 +121,7 @@ test('names are distinguished from addresses', () => {
 });
 
 describe('a model of a hub', () => {
-  test('by its file: from the current commit, with its SHA-256', async (t) => {
+  test('the model is named by its file from the current commit, with its SHA-256', async (t) => {
     const { store, how, url, state } = await begin(t);
     const entry = await store.get('hf:maker/tiny/more/tiny-Q8_0.gguf', how);
     const { name, size, sha256, isWhole } = entry;

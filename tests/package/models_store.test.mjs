@@ -73,7 +73,7 @@ describe('records', () => {
     ...more,
   });
 
-  test('begin with the known values', () => {
+  test('a new record has the known values', () => {
     const before = Date.now();
     const { stamp, createdMs, usedMs, ...empty } = made();
     assert.deepEqual(empty, {
@@ -634,7 +634,7 @@ for (const [kind, prepare] of kinds) {
       assert.deepEqual(await store.list(), []);
     });
 
-    test('an import that is aborted leaves nothing', async (t) => {
+    test('an aborted import leaves nothing', async (t) => {
       const store = prepare(t)();
       const stop = new AbortController();
       const importing = store.import(new File([model], 'a.gguf'), {

@@ -280,7 +280,7 @@ test('where nothing can be stored the page says so and works', { skip }, async (
   await page.getByText('They are lost when you close the page.').waitFor();
 });
 
-test('where the storage never answers the page says so in half a minute, and works', {
+test('if the storage never answers, the page reports it in half a minute and works', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);

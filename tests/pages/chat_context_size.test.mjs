@@ -35,7 +35,7 @@ describe('sizes', () => {
     assert.deepEqual(fitting(model, 15e6), [true, true, false, false]);
     assert.deepEqual(fitting({ ...model, now: 8192 }, 1), [true, true, false, false]);
   });
-  test('memory of 64-bit addresses counts where the device is known to have as much', () => {
+  test('memory with 64-bit addresses counts if the device is known to have as much', () => {
     const memory = { limitBytes: 4.2e9, mostBytes: 16e9 };
     assert.equal(reachableBytes(memory, undefined), 4.2e9);
     assert.equal(reachableBytes(memory, 9e9), 9e9);

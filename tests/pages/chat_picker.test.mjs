@@ -287,7 +287,7 @@ describe('in the page', { skip }, () => {
     }
   });
 
-  test('a model of the list is judged before it is loaded, with a speed that is measured then', async (t) => {
+  test('a model of the list is rated before it is loaded, with a measured speed', async (t) => {
     const page = await openPage(t, { viewport: { width: 1000, height: 900 } });
     await page.click('#choose-model');
     await page.check('[value="smollm2-360m"]');

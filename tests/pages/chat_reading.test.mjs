@@ -47,7 +47,7 @@ test('reasoning is folded, with its time, and kept with the answer', {
   );
 });
 
-test('the line of what is being done: reading, then writing with a speed when there is one', {
+test('the activity line shows reading, then writing with its speed', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);

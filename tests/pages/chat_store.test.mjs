@@ -295,7 +295,7 @@ test('the conversation of an earlier page is taken over once, with its branches'
   for (const store of stores) await store.close();
 });
 
-test('anything but a conversation is refused', () => {
+test('input other than a conversation is refused', () => {
   const message = { id: 'a', parent: '', role: 'user', content: 'text' };
   for (const turns of [
     undefined,

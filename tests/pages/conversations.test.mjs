@@ -454,7 +454,7 @@ test('Firefox keeps everything, too', { skip: locate('firefox').skip }, async (t
   });
 });
 
-test('nor does WebKitGTK', { skip: locate('webkitDriver').skip }, async (t) => {
+test('WebKitGTK keeps everything, too', { skip: locate('webkitDriver').skip }, async (t) => {
   const page = await launchWebKit();
   t.after(() => page.close());
   await forgetsNothing(async (script) => {
