@@ -40,7 +40,7 @@ for (const host of [plainHosts[0], relaxedHosts[0], ...smallHosts, ...extraHosts
   const quantised = join(stories, 'stories260K-q8_0.gguf');
 
   describe(host.name, { skip: shared.skip || host.skip }, () => {
-    test('a model in a file tells the published story', async () => {
+    test('a model in a file writes the published story', async () => {
       const story = await text(host, ['run', float, '-p', '', '-n', '100', '--kv', 'f32']);
       const published = readFileSync(join(stories, 'greedy-256.txt'), 'utf8');
       assert.ok(story.length > 200 && published.startsWith(story), story);

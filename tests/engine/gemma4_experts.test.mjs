@@ -113,7 +113,7 @@ describe('gemma4 with experts', { skip: shared.skip }, () => {
     });
   }
 
-  test('the same bits for a beginning alone, and with two threads', async () => {
+  test('a prefix has the same logits as in the whole text, and with two threads', async () => {
     const path = write(withExperts());
     const whole = await computeLogits(native, path, tokens);
     const part = await computeLogits(native, path, tokens.slice(0, 19), ['--threads', '2']);

@@ -722,7 +722,7 @@ describe('a counter of messages', () => {
     return { counter: new MessageCounter(/** @type {any} */ ({ countTokens }), tools), asked };
   }
 
-  test('unchanged, then those of one role as one, then their text, whose words are not marks', async () => {
+  test('messages are counted unchanged, then joined by role, then as plain text, which contains no control tokens', async () => {
     const { signal } = new AbortController();
     const tools = [{ type: 'function', function: { name: 'f' } }];
     const messages = [user('a'), user('b')];

@@ -53,7 +53,7 @@ async function openOther(t, options) {
 // ---- streams ----
 
 // ollama/ollama#4357, sgl-project/sglang#3912
-test('the reason of an end is null until the end, and never an empty string', async () => {
+test('finish_reason is null until the end, and never an empty string', async () => {
   const streamed = { stream: true, temperature: 0, max_tokens: 4 };
   for (const events of [
     await chat(streamed),

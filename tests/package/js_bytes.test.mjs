@@ -424,7 +424,7 @@ describe('HTTP, ranges that cannot be trusted', () => {
     assert.deepEqual(ranges, [undefined, 5000, 904, 2404, 3904, 4904]);
   });
 
-  test('a part of the rest is continued at once, as no connection broke', async () => {
+  test('after a part of the rest the next request follows immediately, because no connection broke', async () => {
     const parts = (/** @type {number | undefined} */ range = 0) => {
       const end = Math.min(20, range + 5);
       const headers = { 'Content-Range': `bytes ${range}-${end - 1}/20`, 'Content-Length': '5' };

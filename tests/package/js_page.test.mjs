@@ -1079,7 +1079,7 @@ describe('createEngine', () => {
     }
   });
 
-  test('threads: as many as are wanted, as there may be, as the module and the worker have', async (t) => {
+  test('the option, the host, the module and the worker limit the number of threads', async (t) => {
     if (!hasSharedMemory()) return t.skip('no shared memory');
     const most = Math.max(8, 2 * availableParallelism());
     const warn = t.mock.method(console, 'warn', () => {});

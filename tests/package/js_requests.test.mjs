@@ -444,7 +444,7 @@ describe('a generation', () => {
     assert.equal(timingsOf(any({ ...done, cachedTokens: 30 })).prefillTokensPerSecond, 0);
   });
 
-  test('that is left is cancelled, at any time', async () => {
+  test('a generation that its reader leaves is cancelled, at any time', async () => {
     const connection = new Connection();
     const generation = new Generation(readerOf(any(connection), any({}), {}));
     const texts = generation[Symbol.asyncIterator]();

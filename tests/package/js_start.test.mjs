@@ -208,7 +208,7 @@ describe('in a page', () => {
     assert.equal(listening(), 0);
   });
 
-  test('a policy that tells later; nobody listens when the worker has spoken or failed', async (t) => {
+  test('a policy may report a violation later; the listener is removed when the worker answers or fails', async (t) => {
     const { document, listening } = inPage(t);
     const violated = (/** @type {string} */ effectiveDirective) =>
       document.dispatchEvent(
@@ -291,7 +291,7 @@ describe('in Node', () => {
     assert.throws(() => start('w.mjs'), { code: 'ARG', message: /not w\.mjs$/ });
   });
 
-  test('where there are none', (t) => {
+  test('a host without workers is an error', (t) => {
     withThreads(t, null);
     const message =
       "workers: not available on this host. Import createEngine from 'wick-llm/edge', which computes in the calling thread";

@@ -177,7 +177,7 @@ describe('the start', () => {
     assert.deepEqual(helper.sent, [{ module: 'module', memory: 'memory', extras: 'extras' }]);
   });
 
-  test('a failure: reported by its code, or as a crash', async (t) => {
+  test('a failure is reported by its code, or as a crash', async (t) => {
     for (const [error, message] of /** @type {[any, any][]} */ ([
       [
         new WickError('NOMEM', 'none'),
@@ -192,7 +192,7 @@ describe('the start', () => {
     }
   });
 
-  test('an engine that was closed meanwhile begins nothing', async (t) => {
+  test('a worker that was closed during the start does nothing more', async (t) => {
     const { worker, posted, log } = startWorker(t);
     worker.receive({ type: 'close' });
     worker.receive({ type: 'close' });

@@ -201,7 +201,7 @@ describe('states in a browser', () => {
     assert.equal(canWriteHere(), false);
   });
 
-  test('without room: the old one stays, a part is removed', async (t) => {
+  test('if the storage is full, the old file stays, and a partial one is removed', async (t) => {
     const copied = origin({ quota: 4 });
     browse(t, { root: copied.root });
     const fullError = { code: 'STORAGE_FULL', message: 'a: cannot be kept, storage is full' };

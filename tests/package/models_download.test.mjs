@@ -169,7 +169,7 @@ describe('a download', () => {
     await assertHolds(store, url, newer);
   });
 
-  test('from a server without ranges ends well, too', async (t) => {
+  test('a download from a server without ranges completes, too', async (t) => {
     const { store, url, state } = await begin(t);
     state.fault = (start) => ({ whole: true, ...(start === 0 && { cut: CHUNK_BYTES + 5 }) });
     await assert.rejects(store.get(url, { retries: 0 }), hasCode('NETWORK'));
@@ -178,7 +178,7 @@ describe('a download', () => {
     await assertHolds(store, url);
   });
 
-  test('of unknown length ends with the file', async (t) => {
+  test('a download of unknown length ends with the file', async (t) => {
     for (const size of [SIZE, 2 * CHUNK_BYTES]) {
       const bytes = model.subarray(0, size);
       const { store, url, state } = await begin(t, { bytes });
@@ -275,7 +275,7 @@ describe('a download', () => {
     assert.equal(state.headers[0].authorization, 'Bearer a');
   });
 
-  test('by several connections fetches each chunk once', async (t) => {
+  test('a download over several connections fetches each chunk once', async (t) => {
     const bytes = pretendedModel(12 * CHUNK_BYTES + 77);
     const { store, url, state, disk } = await begin(t, { bytes });
     await store.get(url, { connections: 3, sha256: sha256Of(bytes) });

@@ -85,7 +85,7 @@ describe('in Node', () => {
     }
   });
 
-  test('nothing is kept by default, and with cache: false', async (t) => {
+  test('no model is stored by default or with cache: false', async (t) => {
     const { url, state } = await begin(t);
     for (const options of [{}, { cache: false }]) {
       await assertSpeaks(await openEngine(t, { url, ...options }));

@@ -187,7 +187,7 @@ describe('a store in a folder', () => {
     assert.equal((await models.import(given, { name: 'mine' })).name, 'mine');
   });
 
-  test('is not opened with options that are wrong', async () => {
+  test('wrong options are refused', async () => {
     for (const wrong of [{ folder: '' }, { folder: 5 }, { evict: 'no' }, { foldr: 'x' }, null, 5]) {
       await assert.rejects(openModels(/** @type {any} */ (wrong)), { code: 'ARG' });
     }

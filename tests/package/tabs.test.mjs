@@ -454,7 +454,7 @@ test('foreign messages are ignored', { skip: skip || !isFull }, async (t) => {
   assert.deepEqual(roles, ['leader', 'follower']);
 });
 
-test('without tabs an engine is its own, and a wrong name is refused', async (t) => {
+test('outside of pages an engine is not shared, and a wrong name is refused', async (t) => {
   const engine = await openEngine(t, { file: modelPath, shared: 'node' });
   assert.equal((await engine.info()).sharing, 'none');
   await assert.rejects(openEngine(t, { file: modelPath, shared: '' }), hasCode('ARG'));

@@ -199,7 +199,7 @@ test('another text with its own digest does not match the signature; nor does a 
   assert.match(found.why, /not signed by any of your keys/);
 });
 
-test('a key that is invalid, or not its own pair, is refused; the one before still proves', async () => {
+test('a key that is invalid, or not a pair, is refused; the previous key still works', async () => {
   const bytes = await written();
   const key = JSON.parse(await exportKey());
   for (const broken of [

@@ -322,7 +322,7 @@ test('if the store of models never answers, the page says why and continues with
   await page.locator('#kept-room', { hasText: `${why}.` }).waitFor();
 });
 
-test('31 turns and a long paste in a small context end in no error', {
+test('31 turns and a long paste in a small context cause no error', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);

@@ -106,7 +106,7 @@ test('Back to a deleted conversation says so, and it can be restored', {
   await page.getByRole('link', { name: 'About foxes' }).waitFor();
 });
 
-test('so does an address of a conversation that was deleted, or is not here', {
+test('an address of a conversation that was deleted, or is unknown here, says so', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options });

@@ -115,7 +115,7 @@ const give = (page, how, bytes) =>
     [how, bytes.toString('base64')],
   );
 
-test('a question about an image, which is kept, exported, and there without a network', {
+test('a question about an image is stored, exported, and available without a network', {
   skip,
 }, async (t) => {
   const page = await openPage(t);

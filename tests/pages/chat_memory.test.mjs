@@ -176,7 +176,7 @@ test('a question that is asked before the rest is read again: the rest is read a
   ]);
 });
 
-test('it is undone at once, and from its line after a reload', {
+test('dropping turns is undone immediately, or from its line after a reload', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { script: keepNotices });
@@ -253,7 +253,7 @@ test('the only question: its title is removed, too, and the next one starts over
   await page.getByText('Nothing was found.').waitFor();
 });
 
-test('a question without an answer; what was said after it stays', {
+test('a question without an answer can be dropped, and later messages stay', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);

@@ -230,7 +230,7 @@ test('a text becomes a block that it cannot end; anything but text is refused', 
   assert.equal(await textOf(new Blob(['x'.repeat(1e6 + 1)])), undefined);
 });
 
-test('a text that is dropped goes into the message and is asked about; no file of another kind is', {
+test('a dropped text goes into the message and is asked about; other kinds of files are not', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
