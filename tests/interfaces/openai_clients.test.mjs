@@ -216,7 +216,7 @@ describe('curl', { skip: curl.skip }, () => {
     assert.match(refused.stderr, /400/);
   });
 
-  test('that is ended within a stream ends its request', async () => {
+  test('a client that ends within a stream ends its request', async () => {
     const { code } = await ask({ ...greedy, max_tokens: 900, stream: true }, ['--max-time', '0.2']);
     assert.ok(code === 28 || code === 0, `${code}`);
     await atRest();

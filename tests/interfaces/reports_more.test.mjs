@@ -98,7 +98,7 @@ test('tokens are counted once in a stream of a completion, at its end', async ()
 });
 
 // ogx-ai/ogx#5309, Sophomoresty/gemini-web2api#57, lemonade-sdk/lemonade#3607, BerriAI/litellm#28899
-test('the events of a response are numbered, have their places, and none is left out', async () => {
+test('the events of a response are numbered, have indices, and are complete', async () => {
   const asked = { input: story.content, stream: true, temperature: 0, max_output_tokens: 16 };
   const events = await ask('/v1/responses', asked);
   const names = events.map((/** @type {any} */ one) => one.type.replace(/^response\./, ''));

@@ -161,7 +161,7 @@ describe('settings of the wrong kind', () => {
 });
 
 describe('more than there is', () => {
-  test('threads for which there are no processors are not started', async (t) => {
+  test('no more threads start than there are processors', async (t) => {
     const found = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
     t.after(() => {
       if (found) Object.defineProperty(globalThis, 'navigator', found);

@@ -1219,7 +1219,7 @@ describe('createEngine', () => {
   });
 });
 
-test('a helper of a stream tells each chunk with what the completion is so far, and the whole at the end', async () => {
+test('the helper of a stream reports each chunk with the completion so far, and the whole completion at the end', async () => {
   const head = { id: 'c', created: 1, model: 'm' };
   const chunk = (/** @type {any} */ delta, finish_reason = null) => ({
     ...{ ...head, object: 'chat.completion.chunk' },

@@ -831,7 +831,7 @@ describe('listeners of a signal', () => {
     onAbort(undefined, action)();
   });
 
-  test('an engine for a caller that gave up is closed, and no listener remains', async () => {
+  test('an engine whose caller gave up is closed, and no listener remains', async () => {
     const one = heard();
     /** @type {number[]} */
     const undone = [];
@@ -955,7 +955,7 @@ describe('storage full', () => {
     assert.deepEqual([closed, removed, room], [1, ['new'], []]);
   });
 
-  test('for pages that gave way: refused, in part or with an error', () => {
+  test('storage for evicted pages may be refused, in part or with an error', () => {
     let answer = () => 10;
     const file = new SwapFile({ read: () => answer(), write: () => answer(), close() {} });
     assert.ok(file.open(1, 10));

@@ -335,7 +335,7 @@ describe('a reader of pieces', () => {
     assert.deepEqual(connection.log, ['read 32 of 0', 'read 32 of 0']);
   });
 
-  test('cancelled once, and the received part is dropped', async () => {
+  test('a request is cancelled once, and the received part is dropped', async () => {
     const { connection, reader } = open();
     reader.start();
     connection.give(0, ['a'], { prefill: { done: 3, total: 9 } });
@@ -620,7 +620,7 @@ describe('beam search', () => {
     return state / 2147483647;
   };
 
-  test('finds what its definition finds, and closes every session', async () => {
+  test('beam search finds the same texts as its definition, and closes every session', async () => {
     for (let round = 0; round < 40; round++) {
       const engine = new MarkovEngine(3 + (round % 5), random);
       const options = {

@@ -346,7 +346,7 @@ describe('a draft model', () => {
     });
   }
 
-  test('one that cannot be used is refused', async (t) => {
+  test('an unusable draft model is refused', async (t) => {
     const other = join(temporaryFolder(), 'tiny.gguf');
     await synthesize('tiny', 'q8_0', other);
     await assert.rejects(openEngine(t, { draft: { file: other } }), hasCode('MISMATCH'));

@@ -213,7 +213,7 @@ describe('required', { skip: shared.skip }, () => {
     }
   });
 
-  test('a name: this tool, once, and no other', async (t) => {
+  test('a name forces this tool, once, and no other', async (t) => {
     const engine = await open(t, families.qwen);
     const logit_bias = await closingBias(engine);
     for (const name of ['ping', 'weather']) {

@@ -362,7 +362,7 @@ describe('the information about a download of another origin', () => {
 });
 
 describe('callers that need the same model', () => {
-  test('in one page share a download', async (t) => {
+  test('two loads in one page share a download', async (t) => {
     const { store, url, state } = await begin(t);
     const entries = await Promise.all([store.get(url), store.get(url), store.get(url)]);
     assert.equal(new Set(entries.map(({ fingerprint }) => fingerprint)).size, 1);

@@ -241,7 +241,7 @@ test('the saved state is restored if the page has kept it', {
   assert.ok(all > cached && cached >= read - 16, `${cached} of ${all}, ${read} before`);
 });
 
-test('an engine that is closed is handed over while its tab stays', {
+test('an engine that is closed is handed over, although its tab stays open', {
   skip: skip || !isFull,
 }, async (t) => {
   const newTab = await newBrowser(t);

@@ -247,7 +247,7 @@ test('a longer saved state is not replaced by a shorter one, and is deleted with
   assert.equal(await store.readingOf('b', 'f'), undefined);
 });
 
-test('of what is stored only what was judged is removed, and it is read at one moment', async () => {
+test('only the reading that was examined is removed, and the store is read in one transaction', async () => {
   await store.addBook(book, text);
   const { key, size, pieces, ...facts } = reading;
   await store.keepReading({ ...facts, tokens: 5 }, state);

@@ -427,7 +427,9 @@ test('a full disk is reported, nothing is lost, and nothing is read again when t
   assert.ok(least >= tokens, `${least} of ${tokens}`); // none of it was read again
 });
 
-test('too little room is reported before anything is read', { skip: skip || !isFull }, async (t) => {
+test('too little room is reported before anything is read', {
+  skip: skip || !isFull,
+}, async (t) => {
   const script = 'StorageManager.prototype.estimate = async () => ({ usage: 9e6, quota: 9.1e6 });';
   const page = await openPage(await newContext(t), script);
   await openShelf(page);

@@ -218,7 +218,7 @@ test('only the system prompt of the open conversation is shown', { skip }, async
   assert.equal(await page.isHidden('#told'), true);
 });
 
-test('a text becomes a block that it cannot end; anything but text is refused', async () => {
+test('a text becomes a block that it cannot end; other content is refused', async () => {
   assert.equal(asBlock('a.py', 'print(1)'), 'a.py:\n```py\nprint(1)\n```');
   assert.equal(asBlock('notes', 'x\n```\ny\n'), 'notes:\n````\nx\n```\ny\n````');
   const many = asBlock('many', '```` '.repeat(200_000)); // more than a call has room for arguments

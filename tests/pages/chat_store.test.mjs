@@ -91,7 +91,7 @@ for (const [kind, open] of Object.entries({
       await store.close();
     });
 
-    test('permanent deletion removes the turns; a conversation that gets a question comes back', async () => {
+    test('permanent deletion removes the turns; a deleted conversation that gets a question returns', async () => {
       const store = new Store(await open());
       const [about, other] = [newConversation(), newConversation()];
       const first = turnOf(about);

@@ -206,7 +206,7 @@ test('the guide can be opened as an example folder', { skip: skipChromium }, asy
   await firstHit(page, 'words', /Troubleshooting/);
 });
 
-test('by meaning; only new or changed notes are embedded again; without a network', {
+test('search by meaning works offline, and only new or changed notes are embedded again', {
   skip,
 }, async (t) => {
   const context = await openContext(t, /ERR_INTERNET_DISCONNECTED/);

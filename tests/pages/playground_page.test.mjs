@@ -196,7 +196,7 @@ test('a run is stopped, and its results stay', { skip: skip || !isFull }, async 
   assert.match(await page.locator('#output').innerText(), /^\[\s*-?\d/);
 });
 
-test('a model that cannot be loaded is reported, and the one before continues', {
+test('a model that cannot be loaded is reported, and the previous one continues', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);

@@ -179,7 +179,7 @@ test('a second visit continues with the conversation, and reads only the new par
   );
 });
 
-test('each conversation has a separate state, and goes with it', { skip }, async (t) => {
+test('each conversation has a separate state, which is removed with it', { skip }, async (t) => {
   const profile = await newContext(t);
   await visit(profile, async (page) => {
     await ask(page, 'What is Wick?');

@@ -167,7 +167,7 @@ test('the share of a sample has an interval for the share of all', () => {
   assert.ok(intervalOf(1, 20)[0] < 0.85 && intervalOf(1, 20)[1] > 0.9999);
 });
 
-test('a process is overdue by its own processor time or by waiting, and what it prints ends it', async () => {
+test('a process is overdue because of its processor time or of waiting, and its output can end it', async () => {
   const of = (/** @type {string} */ script, cpuMs = 1000, idleMs = 60_000) =>
     runUntilFailure('bash', ['-c', script], { cwd: root, env: {}, limits: { cpuMs, idleMs } });
   assert.equal((await of('while :; do :; done')).status, 'overdue');
