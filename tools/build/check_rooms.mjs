@@ -77,7 +77,8 @@ function faultOfSystemHeader(file, header) {
 
 /** @param {string} file @param {string} header @returns {string | undefined} */
 function faultOfOwnHeader(file, header) {
-  if (file.startsWith('include/')) return `"${header}": public headers must not include headers of src/`;
+  if (file.startsWith('include/'))
+    return `"${header}": public headers must not include headers of src/`;
   if (header === 'wick.h') return undefined;
   const isFound = ['src', dirname(file)].some((at) => existsSync(join(root, at, header)));
   if (!isFound) return `"${header}" is not a path from src/`;

@@ -79,7 +79,8 @@ export const wordRules = [
   },
   {
     name: 'nothing of',
-    pattern: /\bnothing of (?:a|an|the|its?|them|this|that|their|another|other|what|any|our|your)\b/i,
+    pattern:
+      /\bnothing of (?:a|an|the|its?|them|this|that|their|another|other|what|any|our|your)\b/i,
     instead: 'no part of, no …',
   },
   {
