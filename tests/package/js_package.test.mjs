@@ -320,8 +320,6 @@ describe('documentation', () => {
       for (const [index, [, , shown]] of blocks.entries()) {
         if (shown !== undefined) assert.equal(outputs[index], shown);
       }
-      if (name === 'docs/js-api.md')
-        assert.match(printed, /TimeoutError\n[\s\S]*true IO .*no-such-file/);
     });
   }
 
