@@ -46,9 +46,9 @@ wick_status template_create(memory_gate *memory, const char *source, size_t size
 void template_destroy(chat_template *template);  // NULL is fine
 
 // The variables that a template may read, as one JSON object: `variables` are the conversation's
-// (messages, tools, ...), so texts in them are content, except for the role of a message where it is a
-// usual one. `own` are as if the template had written them (bos_token, ...); `variables` go before
-// them.
+// (messages, tools, ...), so texts in them are content, except for the role of a message where it
+// is a usual one. `own` are as if the template had written them (bos_token, ...); `variables` go
+// before them.
 typedef struct template_input {
   const char *variables;
   size_t variables_bytes;

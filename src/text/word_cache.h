@@ -25,8 +25,8 @@ typedef struct word_cache {
 bool word_cache_begin(word_cache *cache, memory_gate *memory, size_t size_bytes);
 void word_cache_free(word_cache *cache, memory_gate *memory);
 
-// A place for a word: it holds the word, or another one that gives way. NULL: not worth storing. The
-// text must stay where it is until the next begin.
+// A place for a word: it holds the word, or another one that gives way. NULL: not worth storing.
+// The text must stay where it is until the next begin.
 cached_word *word_cache_place(const word_cache *cache, const uint8_t *text, size_t size_bytes);
 // Puts the ids of the word if the place holds it.
 bool word_cache_put(const word_cache *cache, const cached_word *place, const uint8_t *text,
