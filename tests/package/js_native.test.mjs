@@ -762,7 +762,7 @@ describe('an engine', () => {
     assert.deepEqual([...made.blocks.values()], [999]);
     made.full(true);
     const waste = NativeEngine.create(module, config, { wasteBytes: 1 });
-    await assert.rejects(waste, { code: 'NOMEM', message: /^no room for 1 bytes beside \d+ of/ });
+    await assert.rejects(waste, { code: 'NOMEM', message: /^no room for 1 bytes in addition to \d+ of/ });
     made.full(false);
     const native = await NativeEngine.create(module, config);
     made.acts.engine_set_draft = () => made.fails(13, 'another vocabulary');
