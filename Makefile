@@ -21,7 +21,7 @@ MEDIA_CLI_SRC := $(filter-out src/cli/media_options.c,$(wildcard src/cli/media*.
 CLI_SRC := $(filter-out src/cli/commands_usual.c $(MEDIA_CLI_SRC),$(wildcard src/cli/*.c)) $(wildcard src/lab/synth*.c)
 LAB_SRC := $(filter-out src/lab/synth%,$(wildcard src/lab/*.c))
 POSIX_SRC := src/platform/posix.c src/platform/pthreads.c
-# Of hosts whose C library has it: WASI and Emscripten
+# Entropy from the C library, on hosts that have it: WASI and Emscripten
 ENTROPY_SRC := src/platform/getentropy.c
 # Required by the specification but not by inference: linked into unit tests and fuzzers alone.
 REFERENCE_SRC := $(wildcard src/reference/*.c)

@@ -29,7 +29,7 @@ typedef struct abi_result {  // of a handle or a list; also an option and a vari
   };
 } abi_result;
 
-// Room for a result whose error is wasi:http's error-code, which nobody looks at.
+// Room for a result whose error is wasi:http's error-code, which is not read.
 typedef struct abi_error_room {
   uint64_t words[6];
 } abi_error_room;

@@ -149,7 +149,7 @@ static double per_second(uint32_t count, double ms) {
   return count > 0 && ms > 0 ? count * 1000.0 / ms : 0;
 }
 
-// A field of the engine's own.
+// A field that only Wick has.
 static void put_timings(json_writer *json, const answer *to, const choice *from) {
   if (to->kind != ANSWER_CHAT) return;
   json_open(json, "timings", '{');

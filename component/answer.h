@@ -81,7 +81,7 @@ void answer_put_headers(const answer *told, header_sink sink, void *context);
 // Adds a comment line to a stream whose engine has been silent since its head: clients and proxies
 // give up after a minute.
 void answer_keep_alive(answer *to, uint64_t now_us, uint32_t silence_ms);
-// Of a stream: what begins it, a piece, the end of a choice, and what ends the stream.
+// The parts of a stream: its start, a piece, the end of a choice, and its end.
 void answer_begin_stream(const server *of, answer *to);
 void answer_put_delta(const server *of, answer *to, choice *from, const delta *piece);
 void answer_put_logprobs(const server *of, answer *to, choice *from);  // of tokens without a text

@@ -1,4 +1,4 @@
-// component/buffer.c — bytes that grow at their end.
+// component/buffer.c — an array of bytes that grows at its end.
 #include "buffer.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-// component/choice.c — one completion of a request on its way.
+// component/choice.c — one completion of a running request.
 #include "choice.h"
 
 #include <stdio.h>
@@ -145,7 +145,7 @@ static void add_chat(details *to, wick_engine *engine, const wick_event *event,
   json_close(&json, '{');
 }
 
-// Of a UTF-8 text in UTF-16; invalid bytes count one each.
+// The UTF-16 length of a UTF-8 text; invalid bytes count one each.
 static uint32_t units_of(wick_text text) {
   uint32_t units = 0;
   for (size_t i = 0; i < text.size_bytes; i++) {

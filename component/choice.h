@@ -20,7 +20,7 @@ typedef struct details {
 
 typedef struct choice {
   uint32_t request;         // the engine's number
-  bool is_open;             // its last event has not come
+  bool is_open;             // its last event has not arrived
   bool has_called;          // a tool, and no call has broken
   bool has_parts;           // the reply to a conversation, in parts; else all is content
   const wick_event *parts;  // the first of those whose TOKEN or DONE event is still to come
@@ -32,25 +32,25 @@ typedef struct choice {
   // The prompt before it: the logprobs of its tokens come from a request that is made to write
   // them. The prompt's logprobs are with the first of its choices.
   details echo;
-  uint32_t echo_request, echo_left;  // the engine's number; tokens that have not come
+  uint32_t echo_request, echo_left;  // the engine's number; tokens that have not arrived
   bool is_echo_open;
   // of its end
   const char *finish;  // "stop", "length"; NULL: not ended
   uint32_t stop;       // 1 + the number of the stop string that ended it; 0: none did
   uint32_t tokens_prompt, tokens_cached;
-  uint32_t tokens_out;  // before the end: that have come
+  uint32_t tokens_out;  // before the end: that have arrived
   double queue_ms, prefill_ms, decode_ms, ttft_ms;
 } choice;
 
 typedef void (*delta_sink)(void *context, choice *from, const delta *piece);
 
-// Gives the parts of the text of a TOKEN or DONE event.
+// Emits the parts of the text of a TOKEN or DONE event.
 void choice_read(choice *from, const wick_event *event, delta_sink sink, void *context);
 // Adds a piece to what a whole answer keeps; a delta_sink without a context.
 void choice_keep(void *nothing, choice *from, const delta *piece);
 void choice_free(choice *from);
 
-// Adds a token's logprobs, as chat completions have them or as completions have them.
+// Adds a token's logprobs, in the format of chat completions or of completions.
 // [alternatives] of the event are reported.
 void details_add(details *to, wick_engine *engine, const wick_event *event, uint32_t alternatives,
                  bool is_chat);

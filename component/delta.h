@@ -1,4 +1,4 @@
-// component/delta.h — a part of a reply: an event of the engine, or JSON as OpenAI has it.
+// component/delta.h — a part of a reply: an event of the engine, or JSON in OpenAI's format.
 #ifndef WICK_COMPONENT_DELTA_H
 #define WICK_COMPONENT_DELTA_H
 
@@ -7,7 +7,7 @@
 
 enum { CALL_ID_BYTES = 48 };
 
-// Texts are valid during the call that gets it.
+// Texts are valid during the call that receives it.
 typedef struct delta {
   wick_text content, reasoning;  // bytes NULL: none
   bool is_call;

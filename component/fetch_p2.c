@@ -83,7 +83,7 @@ static abi_handle make_options(uint32_t timeout_ms) {
   return options;
 }
 
-// The response, once it has come; 0: there is none.
+// Waits for the response; 0 if there is none.
 static abi_handle await_response(abi_handle request, abi_handle options) {
   abi_error_room sent;
   uint64_t got[8];  // option<result<result<handle, error-code>>>
@@ -139,7 +139,7 @@ bool fetch_get(const fetch_url *url, const char *range, void *bytes, size_t size
                size_t *count, fetch_answer *out) {
   abi_handle request;
   *count = 0;
-  // a request that cannot be made is sent as it is, for the host to refuse
+  // a request that cannot be made is sent unchanged, for the host to refuse
   make_request(url, range, &request);
   const abi_handle response = await_response(request, make_options(url->timeout_ms));
   if (response == 0) return false;

@@ -1,5 +1,5 @@
 // component/fetch_p3.c — outgoing HTTP of WASI 0.3. The task that reads waits in waitable-set.wait,
-// and nothing else runs in the instance meanwhile. wit/p3.wit has the types of what is imported.
+// and nothing else runs in the instance meanwhile. The types of the imports are in wit/p3.wit.
 #include "fetch.h"
 
 #include <string.h>
@@ -90,7 +90,7 @@ static int32_t await(abi_handle waitable) {
 static abi_handle readable_of(int64_t ends) { return (abi_handle)(uint32_t)ends; }
 static abi_handle writable_of(int64_t ends) { return (abi_handle)(uint32_t)((uint64_t)ends >> 32); }
 
-// A host without one of them keeps its own.
+// A host that does not support one of the timeouts uses its default.
 static abi_handle make_options(uint32_t timeout_ms) {
   abi_error_room ignored;
   const int64_t ns = (int64_t)timeout_ms * 1000000;
@@ -101,7 +101,7 @@ static abi_handle make_options(uint32_t timeout_ms) {
   return options;
 }
 
-// The host reports on the sending in *transmitted.
+// *transmitted: the future with the result of sending the request.
 static abi_handle make_request(const fetch_url *url, const char *range, abi_handle trailers,
                                abi_handle *transmitted) {
   abi_error_room ignored;
@@ -117,7 +117,7 @@ static abi_handle make_request(const fetch_url *url, const char *range, abi_hand
   return made.first;
 }
 
-// The response, once it has come; 0: there is none.
+// Waits for the response; 0 if there is none.
 static abi_handle await_response(const fetch_url *url, const char *range, abi_handle *transmitted) {
   abi_error_room got;
   const int64_t ends = sent_trailers_create();

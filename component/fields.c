@@ -1,4 +1,4 @@
-// component/fields.c — the fields of a request's body, checked by tables and given to the engine.
+// component/fields.c — the fields of a request's body, checked by tables and passed to the engine.
 #include "fields.h"
 
 #include <math.h>
@@ -36,7 +36,7 @@ static const field *find(const field *table, document_text name) {
   return NULL;
 }
 
-// The field of another server's name; NULL: it is not one.
+// The field that has this name on another server; NULL if none has.
 static const char *own_name(document_text name) {
 #define OTHER_NAME(other, own) \
   if (text_is(name, other)) return own;
@@ -195,7 +195,7 @@ bool fields_take_texts(body *read, uint32_t node, const char *param, document_te
   return true;
 }
 
-// As the engine takes lists of texts: pointers, and a parallel array of sizes.
+// A list of texts in the engine's form: pointers, and a parallel array of sizes.
 static bool take_list(body *read, const char *name, const char *const **bytes, const size_t **sizes,
                       uint32_t *count, refusal *refused) {
   const uint32_t node = body_find(read, BODY_ROOT, name);
@@ -353,7 +353,7 @@ static bool check_choices(const body *read, uint32_t list, const char *name, ref
   return true;
 }
 
-// A way to say what a text may be: a field, or a member of vLLM's structured_outputs.
+// A way to constrain a text: a field, or a member of vLLM's structured_outputs.
 typedef struct text_form {
   const char *name;
   bool is_structured;

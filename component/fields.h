@@ -37,11 +37,11 @@ typedef struct field_tables {
 } field_tables;
 // Are all members of `object` fields of the tables, with values that are right?
 bool fields_check(const body *read, uint32_t object, const field_tables *tables, refusal *refused);
-// The same, but members that are in no table are right.
+// The same, but members that no table lists are accepted.
 bool fields_check_known(const body *read, uint32_t object, const field_tables *tables,
                         refusal *refused);
 
-// Of FIELD_TOKENS, as the engine takes it: 0 for no limit.
+// A value of FIELD_TOKENS as the engine takes it: 0 for no limit.
 uint32_t fields_tokens(const body *read, uint32_t node);
 // The fields grammar, regex, choices and json_schema, and those that vLLM has for the same. One of
 // them at most, and none where `out` is a grammar.
@@ -61,8 +61,8 @@ typedef struct wanted {
   bool limits_reasoning;
   bool is_streamed, includes_usage;
 } wanted;
-// Of fields that fields_check has seen. Without a seed there is a random one. `tenant` NULL: the
-// request's own salt alone.
+// Takes the fields that fields_check accepted. Without a seed a random one is drawn. `tenant` NULL:
+// the request's own salt alone.
 bool fields_take(body *read, const char *tenant, wanted *out, refusal *refused);
 // The field `lora` of llama.cpp's server: there are no adapters here, so it may choose none.
 bool fields_check_adapters(const body *read, refusal *refused);

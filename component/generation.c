@@ -33,7 +33,7 @@ bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint3
   return true;
 }
 
-// The field of the body that has the prompt, and the one that limits the answer.
+// The field of the body with the prompt, and the field that limits the answer.
 static const char *text_field(const answer *of) {
   if (of->kind == ANSWER_RESPONSE) return "input";
   return of->kind == ANSWER_CHAT ? "messages" : "prompt";
@@ -166,7 +166,7 @@ static void take_echo(const server *of, answer *to, choice *from, const wick_eve
   to->choices_open--;
   if (from->echo_left > 0) {
     refuse(&refused, 400, "context_length_exceeded", "prompt",
-           "prompt does not fit in the context: %u tokens are left over", from->echo_left);
+           "prompt does not fit in the context: %u tokens too many", from->echo_left);
     fail(to, &refused);
   } else if (to->choices_open == 0) {
     answer_put_whole(of, to);

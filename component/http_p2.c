@@ -66,7 +66,7 @@ abi_handle timer_create(int64_t ns);
 // Waits until one of them is ready; a list of those that are.
 ABI_IMPORT(POLL, "poll") void poll_any(const abi_handle *all, size_t count, abi_list *out);
 ABI_IMPORT(POLL, "[resource-drop]pollable") void pollable_drop(abi_handle pollable);
-// Of the bytes that have arrived, possibly none.
+// Takes bytes that have arrived, possibly none.
 ABI_IMPORT(STREAMS, "[method]input-stream.read")
 void input_take(abi_handle stream, int64_t size_bytes, abi_result *out);
 ABI_IMPORT(STREAMS, "[resource-drop]input-stream") void input_drop(abi_handle stream);
@@ -195,7 +195,7 @@ static bool send_piece(abi_handle stream, buffer *out) {
   return true;
 }
 
-// Checks now and then whether the client is still connected, while there is nothing to send.
+// While there is nothing to send, checks now and then whether the client is still connected.
 static bool is_there(abi_handle stream, uint64_t *looked_us) {
   const uint64_t now_us = platform_now_us();
   abi_permit permit;

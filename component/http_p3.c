@@ -104,7 +104,7 @@ typedef struct task {
   uint64_t looked_us;  // when it last did
   bool has_failed;     // after the head was sent, so the status does not show it
   bool is_closing, trailers_wait, failed_waits;  // for the host to take them
-  bool is_discarding;                            // the body is read for nobody
+  bool is_discarding;                            // the body is read and discarded
   uint32_t discarded_bytes;
   buffer sending;  // the part of `told` that is being written
   size_t sent_bytes;

@@ -64,7 +64,7 @@ static void take_word(char out[HTTP_VALUE_BYTES], abi_list values) {
   for (char *at = out; *at != '\0'; at++) *at = (char)tolower((unsigned char)*at);
 }
 
-// As it is, terminated.
+// Copies the value unchanged and terminates it.
 static void take_text(buffer *out, abi_list values) {
   const abi_list *first = values.items;
   if (values.count > 0 && first->count > 0) buffer_put(out, first->items, first->count);

@@ -12,9 +12,9 @@ void http_take_path(http_request *out, const abi_result *path);      // an optio
 // fields.get of either version.
 typedef void (*header_getter)(abi_handle fields, const char *name, size_t name_bytes,
                               abi_list *values);
-// Of several values of a header the first one.
+// Takes the first value of each header.
 void http_take_headers(http_request *out, abi_handle fields, header_getter get);
-// Of an answer to an outgoing request.
+// The same for an answer to an outgoing request.
 void http_take_answer(fetch_answer *out, abi_handle fields, header_getter get);
 void http_free(http_request *taken);
 

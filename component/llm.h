@@ -57,11 +57,11 @@ typedef struct llm_result {
   };
 } llm_result;
 
-_Static_assert(sizeof(llm_error) == 40 && sizeof(llm_result) == 48, "as the canonical ABI has it");
+_Static_assert(sizeof(llm_error) == 40 && sizeof(llm_result) == 48, "as in the canonical ABI");
 
 // It points into `from`.
 void llm_put_error(llm_error *out, const wick_error *from);
-// Of the calls that answer at once: valid until the next one.
+// The result of a synchronous call: valid until the next one.
 llm_result *llm_give_error(const wick_error *from);
 // WICK_E_NOMEM, with the error "Out of memory for WHAT".
 wick_status llm_lack_memory(const char *what, wick_error *error);

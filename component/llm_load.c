@@ -1,4 +1,4 @@
-// component/llm_load.c — `load` of wick:llm: a model of a stream of bytes.
+// component/llm_load.c — `load` of wick:llm: loads a model from a stream of bytes.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -29,7 +29,7 @@ typedef struct loading {
   uint8_t piece[PIECE_BYTES];
 } loading;
 
-// The caller has the result, or has dropped its future.
+// The caller has received the result or dropped its future.
 static int32_t close_task(loading *mine, int32_t status) {
   const bool is_taken = (status & STATE_MASK) == STATE_COMPLETED;
   if (!is_taken && !mine->result.is_error) model_drop(mine->result.handle);

@@ -99,7 +99,7 @@ int32_t model_load_media_event(int32_t event, abi_handle waitable, int32_t code)
 
 // ---- conversations ----
 
-// A refusal in the engine's words.
+// A refusal with the engine's message.
 static wick_status refuse_status(const refusal *refused, wick_error *error) {
   static const struct {
     const char *code;
@@ -125,8 +125,8 @@ static bool copy_terminated(abi_list conversation, buffer *out, wick_error *erro
   return !out->has_failed;
 }
 
-// A text that the conversation does not have. If it has the text in an escaped form, it is refused
-// later for a marker too many.
+// A marker that the conversation does not contain. If the conversation contains it in an escaped
+// form, it is refused later because of the additional marker.
 static void make_marker(const buffer *json, media_set *set) {
   for (uint32_t number = 0;; number++) {
     snprintf(set->marker, sizeof set->marker, "<media-%u>", (unsigned)number);

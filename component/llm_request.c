@@ -22,7 +22,7 @@ struct llm_asked {
   } options;
 };
 
-_Static_assert(sizeof(llm_asked) == 80, "as the canonical ABI has it");
+_Static_assert(sizeof(llm_asked) == 80, "as in the canonical ABI");
 
 static void free_asked(llm_asked *what) {
   llm_free(what->text);
@@ -41,7 +41,7 @@ static void set_sampling(const llm_asked *what, wick_sampling *sampling) {
   sampling->seed = what->options.seed;
 }
 
-// Sets what a prompt and a conversation have in common, but for the stop strings.
+// Sets what a prompt and a conversation have in common, except for the stop strings.
 static void set_common(const llm_asked *what, uint32_t session, wick_request *request) {
   wick_request_default(request);
   set_sampling(what, &request->sampling);

@@ -91,7 +91,7 @@ llm_result *llm_model_render(llm_model *model, char *conversation, uint32_t size
   llm_free((abi_list){conversation, size_bytes});
   if (status != WICK_OK) return llm_give_error(&error);
   llm_result *result = llm_give_result();
-  result->list = (abi_list){.items = (void *)(uintptr_t)text.text.bytes,  // nobody writes to it
+  result->list = (abi_list){.items = (void *)(uintptr_t)text.text.bytes,  // it is only read
                             .count = (uint32_t)text.text.size_bytes};
   return result;
 }

@@ -1,4 +1,4 @@
-// component/llm_wasi.c — in place of WASI, so that the component of wick:llm imports nothing: it
+// component/llm_wasi.c — replaces WASI, so that the component of wick:llm imports nothing: it
 // reads no file, prints nothing, and its clock does not advance (the engine works by units).
 #include <stdint.h>
 

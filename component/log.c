@@ -1,5 +1,5 @@
 // component/log.c — lines of JSON on stderr: one for each request that ended, and one for each time
-// that the model was loaded or failed to. Names are OpenTelemetry's where it has some.
+// that the model was loaded or failed to. Names are OpenTelemetry's where it defines them.
 #include <stdio.h>
 #include <time.h>
 

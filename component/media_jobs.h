@@ -17,7 +17,7 @@ bool media_take(server *of, const body *read, uint32_t messages, answer *to, ref
 // Puts an answer with media into the line. Its body stays until its route begins again.
 void media_wait(server *of, answer *to);
 // A unit of work for the first that waits; *ready is an answer whose route is to begin again, or
-// NULL. False: nobody waits.
+// NULL. False: no request waits.
 bool media_step(server *of, answer **ready);
 // The answer no longer needs them. One without media is fine.
 void media_leave(server *of, answer *to);

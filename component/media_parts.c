@@ -52,7 +52,7 @@ static bool is_medium(const body *read, uint32_t part) {
   return is_type(read, part, "image_url") || is_type(read, part, "input_audio");
 }
 
-// Of {"url": ...}, or the URL itself.
+// The URL of a part, which is {"url": ...} or the URL itself.
 static uint32_t url_of(const body *read, uint32_t part) {
   const uint32_t image = body_find(read, part, "image_url");
   return is_string(read, image) ? image : body_find(read, image, "url");
@@ -168,7 +168,7 @@ static bool add_image(wick_engine *engine, const buffer *file, const char *at, u
   wick_error error;
   if (!ppm_parse((const uint8_t *)file->bytes, file->size_bytes, &width, &height, &first)) {
     return refuse(refused, 400, "unsupported_value", at,
-                  "%s: this host decodes PPM images alone (P6, 8 bits)", at);
+                  "%s: this host decodes only PPM images (P6, 8 bits)", at);
   }
   const uint64_t wanted = (uint64_t)width * height * 3;
   const size_t found = first < file->size_bytes ? file->size_bytes - first : 0;
@@ -188,7 +188,7 @@ static bool add_audio(wick_engine *engine, const buffer *file, const char *at, u
   const char *why = wav_parse((const uint8_t *)file->bytes, file->size_bytes, &wav);
   if (why != NULL) {
     return refuse(refused, 400, "unsupported_value", at,
-                  "%s: this host decodes WAV recordings of 16 kHz alone: %s", at, why);
+                  "%s: this host decodes only WAV recordings of 16 kHz: %s", at, why);
   }
   float *samples = calloc((size_t)wav.count + 1, sizeof *samples);
   if (samples == NULL) {
@@ -301,7 +301,7 @@ static void put_text_content(json_writer *json, buffer *out, const body *read, u
   buffer_free(&text);
 }
 
-// The last part, which templates ignore, is why the engine leaves the list as it is.
+// The last part, which templates ignore, is why the engine leaves the list unchanged.
 static void put_list_content(json_writer *json, const body *read, uint32_t content,
                              const char *marker) {
   json_open(json, "content", '[');

@@ -18,7 +18,7 @@ typedef struct media_set {
 void media_set_free(wick_engine *engine, media_set *set);  // zeros are fine
 // The first medium that is not encoded; `count` of them: none.
 uint32_t media_set_next(const wick_engine *engine, const media_set *set);
-// Of an array of parts: is each a text, an image or a recording? `name` is the field's.
+// Checks that each part of an array is a text, an image or a recording. `name` is the field's.
 bool media_check_parts(const body *read, uint32_t content, const char *name, refusal *refused);
 // Whether checked messages have an image or a recording.
 bool media_is_in(const body *read, uint32_t messages);

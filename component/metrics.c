@@ -1,6 +1,6 @@
 // component/metrics.c — /metrics: counts of answers and of the engine, in Prometheus' text format
-// 0.0.4, by the names that createHandler has. A host may run several instances, and /metrics is
-// answered by one of them, so each sample has the instance's name as a label.
+// 0.0.4, with the same names as in createHandler. A host may run several instances, and one of them
+// answers /metrics, so each sample has the instance's name as a label.
 #include <stdio.h>
 #include <string.h>
 
@@ -136,7 +136,7 @@ static void put_tokens(const wick_stats *stats, buffer *out) {
   put_value(out, "wick_rows_total", "", stats->rows);
 }
 
-// A number of the engine's state, which it tells as JSON; 0: not there.
+// A number from the engine's state (JSON); 0 if it is absent.
 typedef struct pages_state {
   body read;
   buffer source;

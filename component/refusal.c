@@ -1,4 +1,4 @@
-// component/refusal.c — refusals: of bodies, and of errors of the engine.
+// component/refusal.c — refuses bodies, and turns the engine's errors into refusals.
 #include "refusal.h"
 
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-// component/response_events.c — the events of a streamed answer of /v1/responses, made of the
-// pieces of a chat completion.
+// component/response_events.c — the events of a streamed answer of /v1/responses, made from
+// the pieces of a chat completion.
 #include <stdio.h>
 #include <string.h>
 
@@ -160,7 +160,7 @@ static void write_call(answer *to, const delta *piece) {
   end_event(&json, to);
 }
 
-// ---- the way of a response ----
+// ---- the course of a response ----
 
 void response_begin_stream(answer *to) {
   answer_give(to, "text/event-stream; charset=utf-8");

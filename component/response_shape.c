@@ -6,7 +6,7 @@
 
 #include "response.h"
 
-// ---- what is the same from the first event to the last ----
+// ---- members that stay the same in all events ----
 
 // A member of the body as written there, or `other`.
 static void put_own(json_writer *json, buffer *out, const body *read, const char *name,
@@ -192,7 +192,7 @@ const char *response_status(const answer *of) {
   return of->choices[0].finish[0] == 'l' ? "incomplete" : "completed";
 }
 
-// ---- of a whole completion ----
+// ---- the object of a whole completion ----
 
 static void add_text(answer *to, item_kind kind, const buffer *text, const char *status) {
   response_item *item = response_add_item(to, kind, status);

@@ -134,8 +134,8 @@ static void report_ignored(const body *read, answer *to) {
   if (to->ignored.size_bytes > 0) buffer_put(&to->ignored, "", 1);
 }
 
-// Reasoning is given as it is, so nobody needs it encrypted. Tools of other types are left out, so
-// there is nothing of their calls.
+// Reasoning is given unchanged, so clients do not need it encrypted. Tools of other types are left
+// out, so the text contains no part of their calls.
 static bool check_include(const body *read, bool *has_logprobs, refusal *refused) {
   const uint32_t list = body_find(read, BODY_ROOT, "include");
   bool is_known = list == 0 || body_node(read, list)->kind == JSON_ARRAY;
@@ -191,7 +191,7 @@ static bool is_other(const field *table, document_text name) {
   return true;
 }
 
-// The members of an object that a table has, but for its type.
+// The members of an object that a table has, except its type.
 static void put_members(chat_body *to, const char *name, uint32_t object, const field *known) {
   json_open(&to->json, name, '{');
   for (uint32_t node = body_node(to->read, object)->first; node != 0;

@@ -51,7 +51,7 @@ static void take_name(server *of, const wick_engine *engine) {
   snprintf(of->model, sizeof of->model, "%.*s", (int)name.size_bytes, name.bytes);
 }
 
-// Of a file the beginning is read, of a URL nothing.
+// Reads the beginning of a file for the name, but does not request a URL.
 static bool have_name(server *of, refusal *refused) {
   take_name(of, of->engine);
   if (of->model[0] != '\0') return true;
@@ -64,7 +64,7 @@ static bool have_name(server *of, refusal *refused) {
   return true;
 }
 
-// Of a model that is loaded, whose templates have names.
+// Requires a loaded model, whose templates have names.
 static bool set_template(server *of, refusal *refused) {
   const char *chosen = of->settings.chat_template;
   wick_error error;
@@ -434,7 +434,7 @@ static asked_body *hold_body(const server *of, http_request *request, refusal *r
   return held;
 }
 
-// A request counts when its body has arrived: connections that send nothing keep nobody out.
+// A request counts when its body has arrived: connections that send nothing block no other client.
 static bool count_request(server *of, answer *to, refusal *refused) {
   const uint32_t limit = of->settings.queue_limit;
   if (of->generations >= limit) {

@@ -74,7 +74,7 @@ bool rerank_begin(server *of, body *read, answer *to, refusal *refused);
 
 // ---- vectors (embedding_jobs.c) ----
 
-// A unit of work for the first that waits. False: nobody waits.
+// A unit of work for the first that waits. False: no request waits.
 bool embeddings_step(server *of);
 // The client has gone or has received everything. An answer that waits for no vectors is fine.
 void embeddings_leave(server *of, answer *to);

@@ -16,7 +16,7 @@ typedef struct tenant {
 } tenant;
 
 typedef struct tenants {
-  tenant *list;  // [count]; none: everybody may ask
+  tenant *list;  // [count]; none: anyone may send requests
   uint32_t count;
 } tenants;
 

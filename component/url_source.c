@@ -71,7 +71,7 @@ typedef struct told_range {
   uint64_t first, size_bytes, total_bytes;
 } told_range;
 
-// Of "bytes 0-99/1000".
+// Parses "bytes 0-99/1000".
 static bool read_content_range(const char *text, told_range *out) {
   uint64_t last = 0;
   const int found =
@@ -88,7 +88,7 @@ static bool is_same_file(url_source *from, const fetch_answer *told, uint64_t to
   return from->total_bytes == total_bytes && strcmp(from->etag, told->etag) == 0;
 }
 
-// Of an answer that has come whole or not: what was read, SIZE_MAX with the problem, or 0 at the
+// The result of a complete or partial answer: what was read, SIZE_MAX with the problem, or 0 at the
 // end of the file. *is_short: it broke off.
 static size_t take(url_source *from, const fetch_answer *told, uint64_t offset, size_t count,
                    size_t size, bool *is_short) {

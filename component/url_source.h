@@ -7,7 +7,7 @@
 // The code of a refusal that a later request may be spared.
 #define MODEL_SERVER "model_server"
 
-// Is the variable's URL one that can be read, with the other variables of reading it?
+// Checks the variable's URL and the other variables for reading it.
 bool url_check(const char *name, const char *url, refusal *refused);
 // The model's name: the last part of the path, without .gguf.
 void url_name(const char *url, char *out, size_t size_bytes);

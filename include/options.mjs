@@ -1,6 +1,6 @@
-// include/options.mjs — the options of a request, once for all hosts. `make layout` makes of it src/base/options.h,
-// js/base/option_table.js and the marked parts of include/wick.h and js/index.d.ts; `make check-quick` fails when one
-// of them is of another table than this one. docs/extending.md says how a sampler is added.
+// include/options.mjs — the options of a request, once for all hosts. `make layout` generates src/base/options.h,
+// js/base/option_table.js and the marked parts of include/wick.h and js/index.d.ts from it; `make check-quick` fails if
+// one of them is out of date. docs/extending.md describes how to add a sampler.
 
 /** The greatest number where none is given: a float's, with room for rounding. */
 export const FLOAT_MAX = 3.4e38;
@@ -145,7 +145,7 @@ export const sampling = {
     values: [[0, 'off']],
     about: 'use Mirostat 1 or 2',
     source: 'Basu et al. 2021',
-    more: 'Of the other samplers only the temperature is applied then.',
+    more: 'It replaces the other samplers except the temperature.',
   },
   mirostat_tau: {
     ...{ type: 'f32', cli: '--mirostat-ent', value: 'T', min: 0, off: 5 },
@@ -192,7 +192,7 @@ export const flags = {
   healing: {
     cli: '--healing',
     about: 'let the prompt end inside of a word or token',
-    more: 'Its last token is sampled again with what follows. Of prompts that are strings, without a grammar.',
+    more: 'Its last token is sampled again together with the text. Only for string prompts without a grammar.',
   },
   print_special: { about: 'include control tokens in the text' },
   logprobs_after: {
@@ -302,7 +302,7 @@ export const fields = {
     ...{ max_completion_tokens: 'tokens', logprobs: 'boolean', chat_template_kwargs: 'object' },
     ...{ parallel_tool_calls: 'boolean', parseSpecial: 'boolean' },
   },
-  // not passed to the engine as they are
+  // not passed to the engine unchanged
   chat_idle: {
     ...{ enable_thinking: 'boolean', store: 'ignored', metadata: 'ignored' },
     ...{ service_tier: 'ignored', prediction: 'ignored', safety_identifier: 'ignored' },

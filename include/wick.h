@@ -317,7 +317,7 @@ typedef struct wick_config {
 // NULL; returns NULL if this processor or build does not have them. A static string.
 WICK_API const char *wick_kernels_name(const char *wanted);
 
-// All of it 0.
+// Sets all members to 0.
 WICK_API void wick_config_default(wick_config *config);
 
 // Creates an engine without a model. It allocates little: the large segments are allocated when the
@@ -620,7 +620,7 @@ typedef struct wick_chat {
   uint64_t reserved[2];
 } wick_chat;
 
-// All of it 0.
+// Sets all members to 0.
 WICK_API void wick_chat_default(wick_chat *chat);
 
 // Replaces the model's template. `source` is Jinja text or a name (letters, digits, _ and - only):
@@ -669,17 +669,18 @@ typedef enum wick_media_kind { WICK_MEDIA_IMAGE = 0, WICK_MEDIA_AUDIO = 1 } wick
 
 enum { WICK_MEDIA_RATE = 16000 };  // samples a second
 
-// Loads the encoders of an mmproj file, once an engine, after the model's directory is ready. File
-// 0 of the reader is that file. A file whose weights the budget has no room for is refused before
-// they are read. WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_UNSUPPORTED, WICK_E_TRUNCATED,
+// Loads the encoders of an mmproj file, once per engine, after the model's directory is ready. File
+// 0 of the reader is that file. A file whose weights exceed the budget is refused before they are
+// read. WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_UNSUPPORTED, WICK_E_TRUNCATED,
 // WICK_E_NODATA (missing tensors, or no model yet), WICK_E_NOMEM, WICK_E_IO, WICK_E_BUSY (there are
 // encoders already), WICK_E_ARG (a piece without bytes).
 WICK_API wick_status wick_media_load_from(wick_engine *engine, const wick_reader *reader,
                                           wick_error *error);
-// The same of a file in memory; the bytes may be freed afterwards.
+// The same for a file in memory; the bytes may be freed afterwards.
 WICK_API wick_status wick_media_load_bytes(wick_engine *engine, const void *bytes,
                                            size_t size_bytes, wick_error *error);
-// The same of a file; of libwick.a alone. WICK_E_IO names a file that cannot be opened.
+// The same for a path; only the C library has this function. WICK_E_IO names a file that cannot be
+// opened.
 WICK_API wick_status wick_media_load_file(wick_engine *engine, const char *path, wick_error *error);
 // Memory of encoders, in addition to wick_plan.
 typedef struct wick_media_memory {
@@ -690,8 +691,8 @@ typedef struct wick_media_memory {
   uint64_t total_bytes;
   uint64_t reserved[4];
 } wick_media_memory;
-// Known when the directory of the mmproj file is read, before its weights. With directory_only that
-// is all that is loaded; then the model may be the mmproj file itself. WICK_E_NODATA without one.
+// Known when the directory of the mmproj file is read, before its weights. With directory_only
+// nothing else is loaded, and the model may be the mmproj file itself. WICK_E_NODATA without one.
 WICK_API wick_status wick_media_get_memory(const wick_engine *engine, wick_media_memory *memory,
                                            wick_error *error);
 // Whether such input can be encoded.
@@ -719,7 +720,7 @@ WICK_API wick_status wick_media_plan_audio(wick_engine *engine, uint64_t samples
                                            wick_media_info *info, wick_error *error);
 // Takes an image, rgb[height][width][3], or a recording of WICK_MEDIA_RATE mono samples from -1 to
 // 1. It is resized, or its spectra are computed; encoding is left to wick_media_step. Content that
-// is held already, also one that was removed and is still cached, has the number that it had.
+// is already stored, or was removed but is still cached, keeps its number.
 // Errors as above; WICK_E_NONFINITE (samples).
 WICK_API wick_status wick_media_add_image(wick_engine *engine, const uint8_t *rgb, uint32_t width,
                                           uint32_t height, uint32_t *media, wick_error *error);
@@ -733,25 +734,24 @@ WICK_API wick_status wick_media_get_info(const wick_engine *engine, uint32_t med
 // WICK_E_NONFINITE (the weights give no numbers), WICK_E_NOMEM, after which it may be repeated.
 WICK_API wick_status wick_media_step(wick_engine *engine, uint32_t media, uint64_t budget_us,
                                      bool *is_ready, wick_error *error);
-// The caller of wick_media_add_* no longer needs it. Requests and sessions keep its rows; the
-// engine keeps those that were used last, of wick_config.media_bytes_max. Unknown number:
-// WICK_E_ARG.
+// Releases an item of wick_media_add_*. Requests and sessions keep its rows; the engine caches the
+// most recently used ones, up to wick_config.media_bytes_max. Unknown number: WICK_E_ARG.
 WICK_API wick_status wick_media_remove(wick_engine *engine, uint32_t media);
 
-// A prompt with images and recordings where its texts have a marker.
+// A prompt with images and recordings in place of the markers in its texts.
 typedef struct wick_media_prompt {
   const wick_chat *chat;  // a conversation with the marker in contents; NULL: `text`
   const char *text;       // control tokens in it are tokens
   size_t text_bytes;
-  const char *marker;  // a text that is nowhere else, such as a random number
+  const char *marker;  // a text that occurs nowhere else, such as a random number
   size_t marker_bytes;
   const uint32_t *media;  // [media_count] in the order of the markers
   uint32_t media_count;
   uint64_t reserved[4];
 } wick_media_prompt;
-// *tokens [*count] is valid until the next call, as wick_request.tokens, when all is encoded. Each
-// text between two images is tokenised alone. WICK_E_ARG also if the rendered text has another
-// number of markers; else as wick_chat_tokenize.
+// *tokens [*count] is valid until the next call, as wick_request.tokens, once everything is
+// encoded. Each text between two images is tokenised separately. WICK_E_ARG also if the rendered
+// text has a different number of markers; otherwise as wick_chat_tokenize.
 WICK_API wick_status wick_media_tokenize(wick_engine *engine, const wick_media_prompt *prompt,
                                          const int32_t **tokens, size_t *count, wick_error *error);
 
@@ -779,7 +779,7 @@ typedef struct wick_bias {
   float bias;  // added to the logit; -100 and less, also -inf, forbids the token
 } wick_bias;
 
-// Of a window of last tokens: the whole context, at most WICK_PENALTY_LAST_MAX tokens.
+// A window of last tokens that covers the whole context, at most WICK_PENALTY_LAST_MAX tokens.
 #define WICK_LAST_CONTEXT UINT32_MAX
 
 // From logits to a token: bias, grammar, the samplers in their order, softmax, seeded choice. The
@@ -820,8 +820,8 @@ typedef struct wick_sampling {
   uint32_t dry_allowed_length;  // allow repetitions of dry_allowed_length tokens; default 2
   uint32_t dry_penalty_last;    // apply DRY to the last dry_penalty_last tokens; default
                                 // WICK_LAST_CONTEXT, 0: off
-  uint32_t mirostat;            // use Mirostat 1 or 2 (Basu et al. 2021); default 0: off. Of the
-                                // other samplers only the temperature is applied then
+  uint32_t mirostat;            // use Mirostat 1 or 2 (Basu et al. 2021); default 0: off. It
+                                // replaces the other samplers except the temperature
   float mirostat_tau;           // set Mirostat's surprise in bits; default 5
   float mirostat_eta;           // set Mirostat's learning rate; default 0.1
   float adaptive_target;        // prefer tokens of about probability adaptive_target by adaptive-p;
@@ -842,8 +842,8 @@ typedef struct wick_sampling {
   const char *const *dry_sequence_breakers;
   const size_t *dry_breaker_bytes;
   uint32_t dry_breaker_count;
-  // They are of the distribution that the samplers leave and the token is drawn from. Else of the
-  // model's own, before bias, grammar and samplers.
+  // Report logprobs of the distribution after the samplers, from which the token is drawn.
+  // Otherwise of the model's distribution, before bias, grammar and samplers.
   bool logprobs_after;
 } wick_sampling;
 
@@ -851,7 +851,7 @@ typedef struct wick_sampling {
 
 typedef enum wick_grammar_kind {
   WICK_GRAMMAR_NONE = 0,
-  WICK_GRAMMAR_GBNF = 1,         // as llama.cpp has it, from its rule "root"
+  WICK_GRAMMAR_GBNF = 1,         // as in llama.cpp, from its rule "root"
   WICK_GRAMMAR_JSON_SCHEMA = 2,  // drafts 4, 6, 7, 2019-09, 2020-12
   WICK_GRAMMAR_REGEX = 3,        // ECMA-262 with the flag u; the whole text matches
   WICK_GRAMMAR_CHOICE = 4        // a JSON array of texts
@@ -861,10 +861,9 @@ typedef struct wick_grammar {
   wick_grammar_kind kind;
   const char *text;
   size_t text_bytes;
-  // Every way to write what the grammar means: white space, escapes and numbers as JSON has them,
-  // members that a schema neither declares nor forbids; a regular expression is searched in the
-  // text. Else one way, which takes the fewest tokens: to check texts this is set, to write them
-  // not.
+  // Accept every spelling: JSON's white space, escapes and numbers, and members that a schema
+  // neither declares nor forbids; a regular expression is searched in the text. Otherwise there is
+  // one spelling, which takes the fewest tokens. Set this to check texts, not to generate them.
   bool any_spelling;
   // Free text before: the constraint applies after each occurrence of this text. None:
   // from the beginning.
@@ -873,30 +872,30 @@ typedef struct wick_grammar {
   // This text follows the constraint, and then free text again. None: nothing follows.
   const char *marker;
   size_t marker_bytes;
-  // How the text begins in the prompt already: the grammar holds for this and what follows. A
-  // request with a JSON schema that needs another white space for it allows any spelling. Copied.
-  // WICK_E_ARG, with the byte: no text begins so.
+  // The beginning of the text, at the end of the prompt: it and the generated text match the
+  // grammar together. If a JSON schema's usual spelling does not match it, the request allows any
+  // spelling. Copied. WICK_E_ARG, with the byte: no text of the grammar begins like this.
   const char *begun;
   size_t begun_bytes;
   uint64_t reserved[4];
 } wick_grammar;
 
 // A limit of reasoning. When a reply has spent this many tokens on it, the mark that ends reasoning
-// follows as if it had been sampled, and the answer comes. The marks are those of the engine's chat
+// follows as if it had been sampled, and then the answer. The marks are those of the engine's chat
 // template; nothing is limited in a text without them.
 typedef struct wick_reasoning {
   uint32_t tokens_max;
-  // How the reply begins, which may have opened the reasoning, or all of the prompt. The engine
-  // sets it for a conversation.
+  // The prefix of the reply, or the whole prompt: it may have opened the reasoning. The engine sets
+  // it for a conversation.
   const char *ending;
   size_t ending_bytes;
   uint64_t reserved[4];
 } wick_reasoning;
 
 // A conversation that a request replies to. The reply arrives in parts, as events from
-// WICK_EVENT_CONTENT on. How models write calls of tools and reasoning is learnt from the control
-// strings in the source of the chat template. A template without any gets all forms that cannot be
-// mistaken for prose.
+// WICK_EVENT_CONTENT on. The format of tool calls and reasoning is detected from the
+// control strings in the source of the chat template. Without any, all formats that cannot be
+// mistaken for prose are accepted.
 typedef struct wick_conversation {
   wick_chat chat;  // if it has "tools", the reply may call them
   // OpenAI's, as JSON: "auto", "none", "required", or {"function": {"name"}}. NULL: the members
@@ -913,16 +912,16 @@ typedef struct wick_conversation {
 // A standalone grammar, to check texts with.
 typedef struct wick_constraint wick_constraint;
 
-// `engine` gives its vocabulary and its memory; NULL: there is none, and no token can be named.
-// WICK_E_ARG (the grammar is broken; the message names the place), WICK_E_UNSUPPORTED (it cannot be
-// honoured; the message names what), WICK_E_FULL (it is too large), WICK_E_NOMEM. With an engine
+// `engine` provides the vocabulary and the memory; NULL: the grammar cannot name tokens.
+// WICK_E_ARG (the grammar is broken; the message names the place), WICK_E_UNSUPPORTED (the
+// message names what is not supported), WICK_E_FULL (it is too large), WICK_E_NOMEM. With an engine
 // also as wick_tokenizer_status, and the constraint is destroyed before the engine.
 WICK_API wick_status wick_constraint_create(wick_engine *engine, const wick_grammar *grammar,
                                             wick_constraint **out, wick_error *error);
 WICK_API void wick_constraint_destroy(wick_constraint *constraint);
-// `texts` is a JSON array. Writes a JSON array: is each text a complete one? With an engine, texts
-// are taken as their tokens, and an item may be an array of token ids instead, control tokens among
-// them. WICK_E_ARG if it is not such an array, WICK_E_NOMEM.
+// `texts` is a JSON array. Writes a JSON array: whether each text is complete. With an engine,
+// texts are taken as their tokens, and an item may be an array of token ids instead, control tokens
+// among them. WICK_E_ARG if it is not such an array, WICK_E_NOMEM.
 WICK_API wick_status wick_constraint_check(wick_constraint *constraint, const char *texts,
                                            size_t text_bytes, wick_text_sink sink, void *context,
                                            wick_error *error);
@@ -936,12 +935,12 @@ typedef struct wick_request {
   size_t token_count;
 
   int32_t priority;  // higher ones go first; WICK_PRIORITY_MIN to _MAX, 0 is usual
-  // Passes that it has waited for in a queue of the host. They count as waited for here: of
-  // requests that have waited for long, the one that has waited longest goes first.
+  // Passes that the request has already waited for in a queue of the host. They count as if it had
+  // waited here: of the requests over the limit, the longest waiting one goes first.
   uint32_t passes_waited;
-  uint32_t completions;  // of one prompt, which is read once; 0: 1. Their ids follow each other and
-                         // their seeds, too
-  // The prompt, a text, may end inside of what the tokenizer would make one token: its last token
+  uint32_t completions;  // of one prompt, which is read once; 0: 1. Their ids and seeds are
+                         // consecutive
+  // The prompt, a text, may end inside of a token of the final text: its last token
   // (or up to 4, of which whole characters are) is taken back, and what is sampled begins with its
   // bytes: the first token does, if it was one. They are not returned again; the tokens that have
   // them count. WICK_E_ARG with a grammar.
@@ -949,8 +948,8 @@ typedef struct wick_request {
   bool no_speculation;     // never proposes what may follow
   bool always_speculates;  // proposes whether that pays or not, for tests and measurements
   uint32_t session;        // the text follows what this session holds, which keeps all; 0: none
-  // Whose it is: what one tenant had read is not found by another. None: those without a name. A
-  // session has its own.
+  // The tenant: no other tenant finds the cached text. None: the tenant without a name. A session
+  // has a separate salt.
   const char *salt;
   size_t salt_bytes;
   uint32_t max_tokens;  // 0: until the context is full
@@ -974,7 +973,7 @@ typedef struct wick_request {
   bool print_special;  // control tokens as text
 
   // For experiments: before a token is drawn the request waits for the host (WICK_EVENT_LOGITS,
-  // wick_request_logits). It has no proposals, and is not asked about certain tokens of a grammar.
+  // wick_request_logits). It has no proposals, and does not wait for forced tokens of a grammar.
   bool asks_host;
 
   // Adapters, each at most once; their order does not matter. On a session whose tokens were read
@@ -983,8 +982,8 @@ typedef struct wick_request {
   const wick_adapter_use *adapters;
   uint32_t adapter_count;  // at most WICK_ADAPTERS_MAX
 
-  // Measurements: these tokens come out, whatever the logits say (what random weights say repeats
-  // itself). NULL: none. Ids as in `tokens`.
+  // For measurements: these tokens are generated regardless of the logits (random weights repeat
+  // themselves). NULL: none. Ids as in `tokens`.
   const int32_t *forced;
   size_t forced_count;
 
@@ -1020,11 +1019,11 @@ WICK_API wick_status wick_request_submit(wick_engine *engine, const wick_request
 // to compile it; the request may also be refused, which submit reports. Call it until then, between
 // other work, and submit at once. Without it, submit compiles the whole grammar.
 WICK_API bool wick_request_prepare(wick_engine *engine, const wick_request *request);
-// A paused one keeps its place and, while nobody else needs them, its pages, but takes part in
-// nothing (a reader that does not keep up). Unknown id: WICK_E_ARG.
+// A paused request (its reader does not keep up) keeps its place and, while no other request needs
+// them, its pages, but does not run. Unknown id: WICK_E_ARG.
 WICK_API wick_status wick_request_pause(wick_engine *engine, uint32_t id, bool is_paused);
 // The next step ends it with finish reason WICK_FINISH_ABORT. When it shares a pass with others, it
-// ends after that pass, whose tokens still come. Unknown id: WICK_E_ARG.
+// ends after that pass, whose tokens still arrive. Unknown id: WICK_E_ARG.
 WICK_API wick_status wick_request_cancel(wick_engine *engine, uint32_t id);
 
 typedef struct wick_logits {
@@ -1043,7 +1042,7 @@ WICK_API wick_status wick_request_go_on(wick_engine *engine, uint32_t id);
 
 // From now on `draft`, an engine with a smaller model of the same vocabulary, proposes what may
 // follow in requests of `engine`; their texts stay the same. Both are loaded; the draft takes no
-// requests any more, and is destroyed after `engine`. Once an engine. WICK_E_NODATA (one is not
+// requests any more, and is destroyed after `engine`. Once per engine. WICK_E_NODATA (one is not
 // loaded), WICK_E_MISMATCH (another vocabulary), WICK_E_BUSY (there is one already, or requests run
 // on the draft), WICK_E_NOMEM.
 WICK_API wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *draft,
@@ -1053,10 +1052,11 @@ WICK_API wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *dra
 
 // A request on a session (wick_request.session) reads its prompt after what the session holds, and
 // leaves prompt and answer in it (an end token is left out); one that ends before it has read its
-// prompt leaves the session as it was. Errors: WICK_E_SEQ, WICK_E_BUSY while a request is on it,
+// prompt leaves the session unchanged. Errors: WICK_E_SEQ, WICK_E_BUSY while a request is on it,
 // WICK_E_NOMEM, WICK_E_NODATA before the directory is ready.
 WICK_API wick_status wick_session_create(wick_engine *engine, uint32_t *session, wick_error *error);
-// Of the tenant of this name (wick_request.salt), as its forks are, and what is saved of it.
+// The session, its forks and its saved states belong to the tenant of this name
+// (wick_request.salt).
 WICK_API wick_status wick_session_create_salted(wick_engine *engine, const char *salt,
                                                 size_t salt_bytes, uint32_t *session,
                                                 wick_error *error);
@@ -1164,7 +1164,7 @@ typedef struct wick_embed_request {
   uint64_t reserved[8];
 } wick_embed_request;
 
-// All of it 0.
+// Sets all members to 0.
 WICK_API void wick_embed_default(wick_embed_request *request);
 
 // Starts a job: tokenizes the texts and copies them. wick_embed_step processes it alongside
@@ -1187,7 +1187,7 @@ typedef struct wick_vectors {
   uint32_t tokens;       // of the text
   uint64_t reserved[4];
 } wick_vectors;
-// Of text `index`, once all is done. False before, and for other numbers.
+// The result of text `index`, once the job is done. False before, and for an unknown index.
 WICK_API bool wick_embed_get(const wick_engine *engine, uint32_t index, wick_vectors *vectors);
 // Frees the job, done or not. Does nothing without a job.
 WICK_API void wick_embed_end(wick_engine *engine);

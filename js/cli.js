@@ -164,7 +164,7 @@ async function awaitHelpers(engine, threads) {
     found = (await engine.info()).threads;
   }
   if (found >= threads) return;
-  throw new Exit(EXIT_USAGE, `--threads ${threads}: only ${found} can be had here`);
+  throw new Exit(EXIT_USAGE, `--threads ${threads}: the limit here is ${found}`);
 }
 
 /** @param {number} value a float32 @returns {number} the one with the fewest digits that reads back */

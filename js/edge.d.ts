@@ -15,7 +15,7 @@ export type ReadRange = (
   length: number,
 ) => Promise<Uint8Array | ArrayBuffer | { arrayBuffer(): Promise<ArrayBuffer> } | null>;
 
-/** Where the model is: one of bytes, range, stream, url, file and blob. */
+/** The source of the model: one of bytes, range, stream, url, file and blob. */
 export interface EdgeModel
   extends Pick<
     EngineOptions,
@@ -35,7 +35,7 @@ export interface EdgeModel
   /** A function that reads the file in pieces of 4 MiB. */
   range?: ReadRange;
   /**
-   * The mmproj file that comes with a model of images or audio, given as the model is. It is in JavaScript's memory until
+   * The mmproj file of a model for images or audio, from the same kinds of source as the model. It is in JavaScript's memory until
    * its encoders are loaded. Messages may then have images and recordings (`info().media`).
    */
   mmproj?: string | URL | Blob | Uint8Array | ArrayBuffer | ReadRange;

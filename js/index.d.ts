@@ -53,7 +53,7 @@ export interface WorkerLike {
   terminate(): unknown;
 }
 
-/** One of a model's sources, and no other. */
+/** Exactly one source of a model. */
 export type OneSource = {
   [Name in keyof ModelSource]-?: Required<Pick<ModelSource, Name>> & {
     [Other in Exclude<keyof ModelSource, Name>]?: undefined;
@@ -97,7 +97,7 @@ export interface EngineSettings {
   /**
    * Whether a model that has an address is stored for the next visit (`wick-llm/models` is the store). True by
    * default for `model`, and in pages unless `fetch` or `directoryOnly` is given; otherwise false. 'only' sends no
-   * request: a model that is not stored is NOT_FOUND.
+   * request: a model that is not stored rejects with NOT_FOUND.
    */
   cache?: boolean | 'only';
   /** The hub of `model`; https://huggingface.co without a token by default. */
@@ -109,7 +109,7 @@ export interface EngineSettings {
   /**
    * Threads that compute, 1 to 64. By default half of the processors, at most 8, or 1 if memory cannot be shared;
    * the first passes then measure whether all, half or one of them are fastest (`info().threadsUsed`). A given number
-   * is used as it is, up to twice the number of processors (8 on fewer than four); for more a warning is logged.
+   * is used unchanged, up to twice the number of processors (8 on fewer than four); for more a warning is logged.
    * `info().threads` counts the threads that have started.
    */
   threads?: number;
@@ -160,11 +160,11 @@ export interface EngineSettings {
   draft?: Omit<ModelSource, 'bytes' | 'stream'>;
   /**
    * The mmproj file that comes with a model of images or audio: an address (in Node also a path), a name on a hub, a Blob or
-   * bytes; true: the one in the repository of `model`. It is kept and deleted together with that. Messages may then have images and recordings (`info().media`). Its encoders are a further module of WebAssembly.
+   * bytes; true: the one in the repository of `model`. It is kept and deleted together with that. Messages may then have images and recordings (`info().media`). Its encoders are in a separate WebAssembly module.
    */
   mmproj?: true | string | URL | Blob | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
   /**
-   * Decodes an image in place of the host, for hosts without `createImageBitmap` (Node): for example by sharp or pngjs.
+   * Decodes an image in place of the host, for hosts without `createImageBitmap` (Node): for example with sharp or pngjs.
    * PPM images are read everywhere.
    */
   decodeImage?: DecodeImage | null;
@@ -315,7 +315,7 @@ export interface SamplerOptions {
   dryAllowedLength?: number;
   /** Apply DRY to the last `dryPenaltyLast` tokens; default -1: the context, 0: off. */
   dryPenaltyLast?: number;
-  /** Use Mirostat 1 or 2; default 0: off. Of the other samplers only the temperature is applied then. */
+  /** Use Mirostat 1 or 2; default 0: off. It replaces the other samplers except the temperature. */
   mirostat?: 0 | 1 | 2;
   /** Set Mirostat's surprise in bits; default 5. */
   mirostatTau?: number;
@@ -380,8 +380,8 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   /** Continue after an end token. */
   ignoreEnd?: boolean;
   /**
-   * Let the prompt end inside of a word or token. Its last token is sampled again with what follows. Of prompts that
-   * are strings, without a grammar.
+   * Let the prompt end inside of a word or token. Its last token is sampled again together with the text. Only for
+   * string prompts without a grammar.
    */
   healing?: boolean;
   /** Include control tokens in the text. */
@@ -520,7 +520,7 @@ export interface Session {
   drop(first: number, last: number): Promise<void>;
   /** The ids of all tokens. */
   tokens(): Promise<number[]>;
-  /** The state as bytes. With a name or `to`, it is also kept there. */
+  /** The state as bytes. With a name or `to`, it is also stored there. */
   save(to?: string | SaveOptions): Promise<Uint8Array<ArrayBuffer>>;
   /** Frees the pages. Closing twice is allowed, and so is closing after the engine. */
   close(): Promise<void>;
@@ -559,7 +559,7 @@ export interface Beam {
 export interface EngineStats {
   /** Requests by their state and how they ended. */
   requests: {
-    /** Requests that have started. */
+    /** Requests that are running. */
     running: number;
     /** Requests in the queue. */
     waiting: number;
@@ -880,7 +880,7 @@ export interface ChatCompletionRequest {
   /** As in GenerateOptions. */
   logitsHook?: LogitsHook | null;
   /**
-   * True: control tokens such as `<|im_end|>` in messages are read as such. False, the default: they are text, so
+   * True: control tokens such as `<|im_end|>` in messages keep their meaning. False, the default: they are text, so
    * untrusted input cannot end or begin a message.
    */
   parseSpecial?: boolean | null;
@@ -1081,7 +1081,7 @@ export interface ChatCompletions {
     body: ChatCompletionRequest,
     options?: ChatCallOptions,
   ): Promise<ChatCompletion | ChatStream>;
-  /** Reads automatically and emits events, like openai-node's helper of this name. */
+  /** Reads the stream automatically and emits events, like openai-node's helper of this name. */
   stream(
     body: Omit<ChatCompletionRequest, 'stream'> & { stream?: true },
     options?: ChatCallOptions,
@@ -1131,7 +1131,7 @@ export interface ChatReplyResult {
 
 /**
  * A turn's reply. It starts when it is read, once, in one of these ways. When it ends, it is added to the
- * history; a reply that is left or aborted stays as far as it was written. After an error, or an empty reply,
+ * history; an abandoned or aborted reply keeps the part that was written. After an error, or an empty reply,
  * the history is unchanged.
  */
 export interface ChatReply extends AsyncIterable<string> {
@@ -1161,7 +1161,7 @@ export interface Chat {
    * dropped.
    */
   edit(index: number, content?: string): void;
-  /** The same conversation once more, which shares all pages. */
+  /** A copy of the conversation, which shares all pages. */
   fork(): Promise<Chat>;
   /** Number of tokens of the conversation and of a next message. */
   countTokens(content?: string | ChatMessage | ChatMessage[]): Promise<number>;
@@ -1210,7 +1210,7 @@ export interface EngineInfo {
     ends: number[];
     addsBos: boolean;
     addsEos: boolean;
-    /** Tokens around the parts of a text whose middle is to be written; missing if the vocabulary has none. */
+    /** Fill-in-the-middle tokens; missing if the vocabulary has none. */
     infill?: Record<
       'prefix' | 'suffix' | 'middle' | 'repository' | 'separator',
       SpecialToken | null
@@ -1264,7 +1264,7 @@ export interface EngineInfo {
     prepareBytes: number;
     /** While the largest input that the context has room for is encoded. */
     encodeBytes: number;
-    /** Rows of images and recordings that are kept, at most. */
+    /** Limit on the cached rows of images and recordings. */
     cacheBytes: number;
     totalBytes: number;
   } | null;
@@ -1283,13 +1283,13 @@ export interface EngineInfo {
      * that needs more than 4 GiB gets such a memory.
      */
     mostBytes: number;
-    /** Made since the engine was created: decoding makes none. */
+    /** Allocations since the engine was created; decoding makes none. */
     allocations: number;
   };
 }
 
 export interface MediaCost {
-  /** Of the prompt: its rows and the tokens around them. */
+  /** Tokens in the prompt: its rows and the tokens around them. */
   tokens: number;
   /** Rows that are computed from it. */
   rows: number;
@@ -1303,7 +1303,7 @@ export interface MediaCost {
 
 export interface OpMetrics {
   count: number;
-  /** Of these, those that were timed: every prefill, one pass of decoding in four. */
+  /** How many of these were timed: every prefill, and one decoding pass in four. */
   timed: number;
   /** The timed ones together. */
   time_us: number;
@@ -1320,10 +1320,10 @@ export interface OpMetrics {
   bytes: number;
   /** Multiply-adds of products. */
   macs: number;
-  /** Null when the clock saw no time pass. */
+  /** Null if the measured time is 0. */
   gb_per_s: number | null;
   gmac_per_s: number | null;
-  /** Of the time of its kind of pass. */
+  /** Share of the time of all passes of its kind. */
   share: number;
 }
 
@@ -1678,7 +1678,7 @@ export interface Engine {
   /** A text that continues from call to call. Its requests, forks and saved states have its `salt`. */
   createSession(options?: { signal?: AbortSignal | null; salt?: string | null }): Promise<Session>;
   /**
-   * The prefix cache as bytes, for an engine with the same model. With `to`, it is also kept there: a path
+   * The prefix cache as bytes, for an engine with the same model. With `to`, it is also stored there: a path
    * (Node, Deno) or a name in the origin private file system.
    */
   saveState(to?: string): Promise<Uint8Array<ArrayBuffer>>;
@@ -1708,7 +1708,7 @@ export interface Engine {
     prompt: string | ArrayLike<number>,
     options?: GenerateOptions & { n?: number },
   ): Generation[];
-  /** The likeliest continuations that a beam search finds, the best first. */
+  /** The most likely continuations that a beam search finds, the best first. */
   beamSearch(prompt: string | ArrayLike<number>, options?: BeamSearchOptions): Promise<Beam[]>;
   /** `n` (4) sampled continuations, the one with the highest mean logprob first. */
   bestOf(

@@ -1,10 +1,10 @@
-// js/isolate-worker.js — `wick-llm/isolate-worker`: a service worker that does nothing but isolate pages. Only pages, frames and
+// js/isolate-worker.js — `wick-llm/isolate-worker`: a service worker that only isolates pages. Only pages, frames and
 // workers need the headers, so other requests, such as a model's download, do not go through it.
 
 import { isolated } from './isolate/isolation_headers.js';
 
 const needed = ['document', 'frame', 'iframe', 'worker', 'sharedworker'];
-/** As much of the ServiceWorkerGlobalScope as is used. */
+/** The used part of ServiceWorkerGlobalScope. */
 const scope = /** @type {any} */ (globalThis);
 
 /** `isolate-worker.js?credentialless`: files of other origins load without a header, and without cookies. */

@@ -34,7 +34,7 @@ export interface ModelEntry {
   version: number;
 }
 
-/** How far a download into the store is. */
+/** The progress of a download into the store. */
 export interface KeepProgress {
   /** Bytes that are stored. */
   loaded: number;
@@ -66,7 +66,7 @@ export interface GetOptions {
   hub?: HubOptions;
   headers?: import('./index.js').HeaderFields;
   fetch?: typeof globalThis.fetch;
-  /** How often in a row a broken download is resumed; 5 by default. */
+  /** The number of consecutive attempts to resume a broken download; 5 by default. */
   retries?: number;
   /** A connection without a byte for this many milliseconds counts as broken; 30000 by default, 0: never. */
   stallMs?: number;
@@ -91,7 +91,7 @@ export interface CheckOptions {
 }
 
 export interface ModelCheck {
-  /** `newer`: the server has another version. `unknown`: it could not be asked, or does not say. */
+  /** `newer`: the server has another version. `unknown`: the server could not be reached, or does not report it. */
   state: 'same' | 'newer' | 'unknown';
   /** Why it is unknown. */
   reason?: string;
@@ -118,14 +118,14 @@ export interface StorageEstimate {
 export interface MissingRoom {
   missingBytes: number;
   freeBytes: number | undefined;
-  /** Models that could be removed, the one that was not used for the longest time first. */
+  /** Models that could be removed, the longest unused one first. */
   candidates: ModelEntry[];
 }
 
 export interface ModelEvents {
   /** A chunk was stored, in this page or another one. */
   progress: CustomEvent<ModelEntry>;
-  /** A model is whole. */
+  /** A model is complete. */
   kept: CustomEvent<ModelEntry>;
   removed: CustomEvent<ModelEntry>;
   /** `verify` has found damaged chunks. */

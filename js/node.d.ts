@@ -17,7 +17,7 @@ export function nodeListener(
 ): (incoming: IncomingMessage, outgoing: ServerResponse, next?: () => void) => Promise<void>;
 
 /**
- * A plugin of Fastify: `app.register(fastifyPlugin, { handle })`, with a `prefix` where the application has one. It
+ * A plugin of Fastify: `app.register(fastifyPlugin, { handle })`, with a `prefix` if the application has one. It
  * reads bodies itself: `bodyBytesMax` of createHandler is their limit.
  */
 export function fastifyPlugin(fastify: object, options: { handle: Handle }): Promise<void>;

@@ -3,7 +3,7 @@
 type AdapterUse = import('./index.js').AdapterUse;
 type Engine = import('./index.js').Engine;
 
-/** A request that ended, by OpenTelemetry's names where it has some. Durations are in seconds. */
+/** A finished request, with OpenTelemetry's names where they exist. Durations are in seconds. */
 export interface RequestRecord {
   /** When it ended, as ISO 8601. */
   time: string;
@@ -22,7 +22,7 @@ export interface RequestRecord {
   'gen_ai.operation.name'?: string;
   'gen_ai.response.model'?: string;
   'gen_ai.response.id'?: string;
-  /** Missing where the client left before the end. */
+  /** Missing if the client left before the end. */
   'gen_ai.usage.input_tokens'?: number;
   'gen_ai.usage.output_tokens'?: number;
   'gen_ai.usage.cache_read.input_tokens'?: number;
@@ -35,7 +35,7 @@ export interface RequestRecord {
 export interface HandlerOptions {
   /**
    * The keys that clients may send as `Authorization: Bearer KEY`. Each key is a tenant: requests with
-   * different keys share no prefix of a prompt. Without keys everybody may ask, as one tenant.
+   * different keys share no prefix of a prompt. Without keys anyone may send requests, as one tenant.
    */
   keys?: string | string[];
   /**
@@ -47,7 +47,7 @@ export interface HandlerOptions {
   queueLimit?: number;
   /** Bytes of a request's body, 1 MiB by default; more are refused with 413. */
   bodyBytesMax?: number;
-  /** Milliseconds that a body has to arrive, 60,000 by default; a slower one is refused with 408. */
+  /** Time limit for a body in milliseconds, 60,000 by default; a slower one is refused with 408. */
   bodyTimeout?: number;
   /**
    * Items of a field that is a list, such as the texts of `input` and `documents`, and `messages`: 2,048 by default.

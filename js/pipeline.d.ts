@@ -12,7 +12,7 @@ export type ProgressInfo =
       status: 'progress';
       name: string;
       file: string;
-      /** Of 100. */
+      /** Percent, 0 to 100. */
       progress: number;
       loaded: number;
       total: number;
@@ -57,7 +57,7 @@ export class TextStreamer {
 
 export class InterruptableStoppingCriteria {
   readonly interrupted: boolean;
-  /** The text ends with the piece that comes next. */
+  /** The text ends with the next piece. */
   interrupt(): void;
   reset(): void;
 }
@@ -65,9 +65,9 @@ export class InterruptableStoppingCriteria {
 export interface GenerationOptions {
   /** 256 by default. */
   max_new_tokens?: number;
-  /** Of prompt and text together. */
+  /** The limit of prompt and text together. */
   max_length?: number;
-  /** False by default: the likeliest token is taken always. */
+  /** False by default: decoding is greedy. */
   do_sample?: boolean;
   /** The following need `do_sample`; 1, 50 and 1 by default. */
   temperature?: number;
@@ -80,7 +80,7 @@ export interface GenerationOptions {
   stop_strings?: string | string[];
   streamer?: TextStreamer;
   stopping_criteria?: InterruptableStoppingCriteria | InterruptableStoppingCriteria[];
-  /** Of a text: false gives what follows it. True by default. */
+  /** For a text: false returns only the continuation. True by default. */
   return_full_text?: boolean;
   add_special_tokens?: boolean;
   /** For chats: the tools of the model, and variables of the template. */
@@ -100,7 +100,7 @@ export interface ExtractionOptions {
 }
 
 export interface ClassificationOptions {
-  /** 1 by default; null gives all. */
+  /** 1 by default; null returns all. */
   top_k?: number | null;
   signal?: AbortSignal | null;
 }
@@ -112,7 +112,7 @@ export interface RecognitionOptions
   chunk_length_s?: number;
   /** `transcribe` by default. */
   task?: 'transcribe' | 'translate';
-  /** Of the speech, such as `French`. */
+  /** The language of the speech, such as `French`. */
   language?: string;
   /** The instructions, in place of `task` and `language`: some models need certain words. */
   prompt?: string;
@@ -140,7 +140,7 @@ export function cos_sim(a: ArrayLike<number>, b: ArrayLike<number>): number;
 interface Pipeline {
   readonly task: string;
   readonly engine: Engine;
-  /** As transformers.js's, but each gives a promise. */
+  /** As transformers.js's, but each returns a promise. */
   readonly tokenizer: {
     encode(text: string): Promise<number[]>;
     decode(tokens: ArrayLike<number>, options?: { skip_special_tokens?: boolean }): Promise<string>;

@@ -49,7 +49,7 @@ export interface Tool {
   name: string;
   description: string;
   inputSchema: object;
-  /** Without it, and with the type `tool-call` among expectedOutputs, prompt() gives the calls to the page. */
+  /** Without it, and with the type `tool-call` among expectedOutputs, prompt() returns the calls to the page. */
   // biome-ignore lint/suspicious/noExplicitAny: what the schema describes, which types do not know
   execute?: (input: any) => Promise<string> | string;
 }
@@ -64,7 +64,7 @@ export interface CoreOptions {
   expectedOutputs?: Expected[];
   tools?: Tool[];
   samplingMode?: SamplingMode;
-  /** These two need `extensions`, and do not go with samplingMode. Without it they have no effect, as in pages. */
+  /** These two need `extensions`, and cannot be combined with samplingMode. Without it they have no effect, as in pages. */
   topK?: number;
   temperature?: number;
   thinking?: Thinking;
@@ -77,7 +77,7 @@ export interface CreateOptions extends CoreOptions {
 }
 
 export interface PromptOptions {
-  /** A JSON schema or a RegExp: the answer always is of it. */
+  /** A JSON schema or a RegExp: the answer always matches it. */
   responseConstraint?: Record<string, unknown> | RegExp;
   omitResponseConstraintInput?: boolean;
   thinking?: Thinking;

@@ -8,7 +8,7 @@ LIBRARY_VERSION = $(shell sed -n 's/^\#define WICK_VERSION_M[AI][A-Z]* //p;s/^\#
   include/wick.h | paste -sd.)
 NATIVE_SYSTEM := $(shell uname -s)-$(shell uname -m)
 
-# ---- objects: those of the programs and the modules, what reads files, Emscripten's platform ----
+# ---- objects: those of the programs and modules, the file reader, Emscripten's platform ----
 LIBRARY_SRC := library/load_file.c
 $(foreach kind,single threads,$(eval $(call objects,emscripten-$(kind),$(EMCC),\
   $(RELEASE) $(if $(filter threads,$(kind)),$(EMSCRIPTEN_THREADS_FLAGS),-DWICK_THREADS=0),\
@@ -16,8 +16,8 @@ $(foreach kind,single threads,$(eval $(call objects,emscripten-$(kind),$(EMCC),\
   $(if $(filter threads,$(kind)),src/platform/pthreads.c))))
 -include $(foreach config,native wasi wasi-relaxed,$(LIBRARY_SRC:%.c=build/obj/$(config)/%.d))
 
-# An archive's objects. The heap and the copies of web/ belong to the WASI builds, the copies to
-# Emscripten's, too: what the C library has lowers the processor's clock.
+# An archive's objects. The WASI builds use the heap and the memory copies of web/, Emscripten's only
+# the copies, because the copies of its C library lower the processor's clock.
 engine_objects = $(patsubst %.c,build/obj/$(1)/%.o,$(ENGINE_SRC) $(MEDIA_SRC))
 library_native := $(filter-out build/obj/native/src/cli/% build/obj/native/src/lab/%,$(objects_native)) $(call levels,native) \
   $(LIBRARY_SRC:%.c=build/obj/native/%.o)
@@ -48,9 +48,9 @@ $(LIBRARY)/lib/libwick.so: $(LIBRARY)/lib/libwick.a tools/build/shared_library.m
 SHARED := $(LIBRARY)/lib/libwick.so
 endif
 
-# ---- what tells compilers of them: wick.pc, wick-VARIANT.pc and CMake's files ----
-# $(call library_pc,NAME,FOLDER OF THE ARCHIVE,COMPILER FLAGS,LINK FLAGS[,LIBRARY]): by default -lwick, which would take
-# the shared library before the archive
+# ---- metadata for compilers: wick.pc, wick-VARIANT.pc and CMake's files ----
+# $(call library_pc,NAME,FOLDER OF THE ARCHIVE,COMPILER FLAGS,LINK FLAGS[,LIBRARY]): the default, -lwick, would
+# prefer the shared library to the archive
 define library_pc
 $(LIBRARY)/lib/pkgconfig/$(1).pc: library/wick.pc.in library/library.mk flags.mk include/wick.h
 	@mkdir -p $$(@D)

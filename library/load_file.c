@@ -1,5 +1,5 @@
-// library/load_file.c — wick_load_file and wick_media_load_file, which alone of the engine's
-// functions read files. They are in the archives of the C library, not in the web's modules.
+// library/load_file.c — wick_load_file and wick_media_load_file, the only functions of the
+// engine that read files. They are in the archives of the C library, not in the web's modules.
 #if !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L  // fseeko
 #endif
@@ -31,7 +31,7 @@ static bool open_file(model_files *files, uint32_t file) {
   files->has_opened = split_name(files->first, file, files->name, sizeof files->name) &&
                       (files->stream = fopen(files->name, "rb")) != NULL;
   files->file = file;
-  // pieces are large, and go where they belong at once
+  // pieces are large and are placed immediately
   if (files->has_opened) setvbuf(files->stream, NULL, _IONBF, 0);
   return files->has_opened;
 }
@@ -53,7 +53,7 @@ static wick_status load_by(wick_engine *engine, const char *path, load_from load
   void *piece = malloc(PIECE_BYTES);
   wick_status status;
   if (files == NULL || piece == NULL) {
-    status = fail_with(error, WICK_E_NOMEM, WICK_NO_OFFSET, "no memory to read a file by");
+    status = fail_with(error, WICK_E_NOMEM, WICK_NO_OFFSET, "out of memory for reading a file");
   } else {
     files->first = path;
     const wick_reader reader = {files, read_files, piece, PIECE_BYTES};

@@ -244,7 +244,7 @@ async function runTests(phases) {
   const outcomes = new Map();
   /** @type {string[]} */
   const unsteady = [];
-  process.setMaxListeners(0); // each run listens to what nobody catches
+  process.setMaxListeners(0); // each run listens for uncaught errors
   for (const phase of phases) await runPhase(phase, report, outcomes);
   for (const phase of phases) unsteady.push(...(await runAgain(phase, report, outcomes)));
   await report.end();

@@ -418,7 +418,7 @@ END
 # ---- npm and PyPI -------------------------------------------------------------------------------
 
 npm_root() {
-  # packages that somebody has just added are kept as long as they are what package.json requires
+  # packages that were just added are kept as long as they are what package.json requires
   [ -d node_modules ] && npm ls >/dev/null 2>&1 && return 0
   say "installing the npm packages of package-lock.json into node_modules/"
   run npm again npm ci

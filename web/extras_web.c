@@ -1,5 +1,5 @@
 // web/extras_web.c — the module of extras (base/extras.h) as JavaScript sees it
-// (js/wasm/module_part.js): whether a model waits for it, and that it has come.
+// (js/wasm/module_part.js): whether a model waits for it, and that it has arrived.
 #include <stdint.h>
 
 #include "base/extras.h"

@@ -1,6 +1,6 @@
 // web/layout.mjs — the memory layout that C and JavaScript of a browser build share: records, their fields, and
-// numbers with a name. `make layout` makes web/layout.h and js/wasm/layout.js of it; `make check-quick` fails when
-// those are of another list than this one.
+// numbers with a name. `make layout` generates web/layout.h and js/wasm/layout.js from it; `make check-quick` fails if
+// they are out of date.
 
 import { engine, engineFlags, sampling } from '../include/options.mjs';
 

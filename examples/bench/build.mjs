@@ -1,5 +1,5 @@
-// examples/bench/build.mjs — builds the page in build/bench-page: a folder that any static
-// server can serve as it is (with COOP and COEP for threads).
+// examples/bench/build.mjs — builds the page in build/bench-page, a folder for any static
+// server. Threads need the headers COOP and COEP.
 
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';

@@ -1,5 +1,5 @@
-// examples/bench/import.js — a result that was saved or linked to, read again. It may come from anybody: whatever is shown of it
-// is a number, or a text of limited length.
+// examples/bench/import.js — reads a result that was saved or linked to. It may come from anyone, so the page shows only
+// numbers and texts of limited length from it.
 
 const RUNS_MAX = 400;
 const SAMPLES_MAX = 1000;

@@ -20,7 +20,7 @@ class LivePlot {
   #steps;
   /** x and y of each line. @type {Map<string, [number, number][]>} */
   #lines = new Map();
-  /** Of the lines that are drawn. */
+  /** The names of the drawn lines. */
   #names = '';
   /** @type {UPlot | undefined} */
   #plot;

@@ -1,5 +1,5 @@
-// OpenAI's interface in Bun, with the engine in the thread of the server (wick-llm/edge), as a host without workers
-// has it.
+// OpenAI's interface in Bun, with the engine in the thread of the server (wick-llm/edge), as on hosts without
+// workers.
 //
 //   bun examples/bun/serve.mjs [model.gguf] [port]
 

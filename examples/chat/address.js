@@ -1,5 +1,5 @@
-// examples/chat/address.js — the address has the conversation that is open, so a reload, a restored tab and the next start
-// come back to it, and the browser's Back and Forward lead from one to the other.
+// examples/chat/address.js — keeps the open conversation in the address, so that a reload, a restored tab and the next start
+// return to it, and the browser's Back and Forward switch between conversations.
 
 import { showNotice } from './notice.js';
 import { titleOf } from './records.js';
@@ -14,7 +14,7 @@ export function showAddress({ id, book }, isEmpty, isNext = false) {
   try {
     history[how]({ isEmpty, ...(book && { book }) }, '', `#${id}`);
   } catch {
-    // browsers refuse more than some hundreds of them in half a minute
+    // browsers refuse more than a few hundred entries in half a minute
   }
 }
 

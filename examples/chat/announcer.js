@@ -1,10 +1,10 @@
-// examples/chat/announcer.js — an answer is announced while it comes, for who does not see it: by whole sentences, politely, not more
-// often than they can be heard.
+// examples/chat/announcer.js — announces an answer to screen readers while it is generated: in whole sentences, politely, and not
+// more often than a listener can follow.
 
 import { byId } from './dom.js';
 
 const PAUSE_MS = 1000;
-/** Older ones were heard long ago. */
+/** Older sentences were heard long ago. */
 const LINES_MAX = 8;
 /** Until the last end of a sentence. */
 const SENTENCES = /^[\s\S]*(?:[.!?…:]["”')\]]*\s|[\n。！？])/u;

@@ -1,4 +1,4 @@
-// examples/chat/answer_request.js — a question to the model and its answer: the request, the text as it is
+// examples/chat/answer_request.js — a question to the model and its answer: the request, the text while it is
 // written, and how it was made.
 
 import { contentOf } from './attachments.js';

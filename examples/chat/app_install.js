@@ -1,5 +1,5 @@
-// examples/chat/app_install.js — the page as an installed application: the button that installs it, and what the system
-// hands to it: a shared text, files that are opened with it, its shortcut.
+// examples/chat/app_install.js — the page as an installed application: the button that installs it, and the data that the system
+// passes to it (a shared text, files that are opened with it, its shortcut).
 
 import { byId } from './dom.js';
 

@@ -20,7 +20,7 @@ const BOOK_LETTERS_MIN = 6000;
 const TELL_MS = 1000;
 
 /**
- * Tells how far a file is read that takes a while.
+ * Reports how far a slow file has been read.
  * @param {string} name
  * @param {(words: string) => void} say
  */

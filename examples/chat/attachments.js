@@ -1,5 +1,5 @@
-// examples/chat/attachments.js — images and recordings of messages: those of the message field, and how a model is given them. They
-// are shown, stored and recorded by media.js, which is loaded with the first one.
+// examples/chat/attachments.js — images and recordings of messages: those in the message field, and the parts that a model gets.
+// media.js, which is loaded with the first one, shows, stores and records them.
 
 import { byId } from './dom.js';
 import { readValue } from './local_storage.js';
@@ -38,10 +38,10 @@ export function useReadable(kinds = []) {
 /** @param {Medium['kind']} kind */
 export const isReadable = (kind) => readable.includes(kind);
 
-/** The first attached one that the model does not read. */
+/** The first attached medium that the model does not read. */
 export const unreadMedium = () => attached.find(({ kind }) => !isReadable(kind));
 
-/** The question of a message that has none. */
+/** The question for a message without text. */
 export function questionOfMedia() {
   if (attached.length === 0) return '';
   if (attached.every(({ kind }) => kind === 'audio')) return 'Transcribe this recording.';
@@ -90,6 +90,6 @@ export function showMedia(body, media = []) {
   );
 }
 
-/** Images were attached to conversations of this browser. */
+/** The key that is set once images were attached to a conversation in this browser. */
 export const USED = 'wick-chat-media';
 export const wasUsed = () => readValue(USED) !== undefined;

@@ -1,5 +1,5 @@
 // examples/chat/book.js — the book that the open conversation is about: what the model is given of it, and the session that has read
-// it. Opening, reading and the shelf are loaded when they are wanted.
+// it. Opening, reading and the shelf are loaded at their first use.
 
 import { byId } from './dom.js';
 import { readValue } from './local_storage.js';

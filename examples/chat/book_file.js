@@ -1,5 +1,5 @@
-// examples/chat/book_file.js — a book as one file: its text and, where it was read, a state with a signature. Nothing of a file is
-// believed: sizes are checked before anything is read, and a state counts only where this user's key has signed it with its text.
+// examples/chat/book_file.js — a book as one file: its text and, where it was read, a state with a signature. No part of a file is
+// trusted: sizes are checked before anything is read, and a state counts only where this user's key has signed it with its text.
 //
 //   16 bytes   "WICKBOOK", version u32, bytes of the head u32, little-endian
 //   head       JSON: Head
@@ -15,7 +15,7 @@ import { isOwn, sign } from './book_key.js';
 /** `sha256` is of the digests of its pieces; empty: the page that wrote it could not compute any. @typedef {{bytes: number, sha256: string}} Part */
 /** @typedef {{title: string, created: number, text: Part, state?: Part & {fingerprint: string, model: string, kvType: 'q8' | 'q4',
  *   tokens: number, total: number, ms: number}}} Head */
-/** The usable parts of a file. `why`: nothing of its state. @typedef {{title: string, text: string,
+/** The usable parts of a file. `why`: the reason that its state is not usable. @typedef {{title: string, text: string,
  * created: number,   state?: NonNullable<Head['state']>, bytes?: Uint8Array<ArrayBuffer>, why:
  * string}} Found */
 
@@ -156,7 +156,7 @@ function jsonOf(bytes) {
 /**
  * @param {Blob} file
  * @returns {Promise<Found>}
- * @throws {Error} where nothing of it can be used
+ * @throws {Error} if no part of it can be used
  */
 export async function readBookFile(file) {
   if (!(await isBook(file))) throw damaged();

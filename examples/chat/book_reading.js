@@ -82,13 +82,13 @@ export async function lackOfRoom(size) {
 export class BookReading {
   /** @type {Progress} */
   progress;
-  /** Of its time, what earlier readings took. */
+  /** The time that earlier readings took. */
   msBefore = 0;
   #controller = new AbortController();
   #isPaused = false;
   /** The books to resume after a reload. */
   #key = '';
-  /** Of the last storing. */
+  /** The time of the last save. */
   #storedAt = 0;
   #storingMs = 0;
   /** The session whose state was too large for the storage. @type {Session | undefined} */
@@ -199,7 +199,7 @@ export class BookReading {
     return isStored;
   }
 
-  /** Nothing of it is wanted any more, such as with its engine. */
+  /** Called when its results are no longer needed, such as when its engine closes. */
   close() {
     this.#isPaused = true;
     this.#controller.abort();

@@ -1,4 +1,4 @@
-// examples/chat/book_rows.js — a book on the shelf: what is known of it, in words, and what can be done with it.
+// examples/chat/book_rows.js — a book on the shelf: its description, and the actions that are available.
 
 import { formatBytes, formatDuration, make, makeButton } from './dom.js';
 

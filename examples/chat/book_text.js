@@ -6,9 +6,9 @@ import { asBlock } from './blocks.js';
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').ChatMessage} ChatMessage */
 
-/** Of the context, kept free for questions and answers: this, or a quarter. */
+/** The part of the context that is kept free for questions and answers: this, or a quarter. */
 const TALK_TOKENS = 1024;
-/** A part is cut shorter so often until it fits. */
+/** How many times a part is shortened until it fits. */
 const CUTS_MAX = 40;
 export const PARTS_MAX = 200;
 

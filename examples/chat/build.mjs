@@ -1,5 +1,5 @@
 // examples/chat/build.mjs — builds the page in build/chat: a folder that any static server
-// can serve as it is.
+// can serve unchanged.
 
 import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

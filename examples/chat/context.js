@@ -204,7 +204,7 @@ export async function leaveOut(engine, before, start) {
   const old = messagesOf(before);
   start.isStart = true;
   const later = before.slice(before.indexOf(start));
-  if (before.indexOf(start) < 0 || hasBook()) return; // nothing of what was read stays; a book stays anyway
+  if (before.indexOf(start) < 0 || hasBook()) return; // the engine's pages are dropped; a book stays anyway
   const session = await engine.createSession();
   try {
     // found in the prefix cache: its last token is all that is read
@@ -220,7 +220,7 @@ export async function leaveOut(engine, before, start) {
   }
 }
 
-/** Of a conversation that is no longer open, or an engine that is gone. */
+/** Forgets the session of a conversation that is no longer open, or of an engine that is gone. */
 export async function forgetSession() {
   const before = kept;
   kept = undefined;

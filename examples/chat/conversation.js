@@ -1,4 +1,4 @@
-// examples/chat/conversation.js — the conversation that is open: what is said in it, and the answers that are being
+// examples/chat/conversation.js — the open conversation: its messages, and the answers that are being
 // written. A new branch is read only from the message where it leaves an older one: the engine's prefix
 // cache has the rest.
 
@@ -63,7 +63,7 @@ const VARIANTS = 3;
 const UNFINISHED = 'the answer is incomplete';
 const REGENERATE = 'regenerate branching';
 
-/** Of another version's text. */
+/** Letters shown of another version's text. */
 const FORK_LETTERS_MAX = 90;
 
 /** @type {Engine | undefined} */
@@ -323,7 +323,7 @@ async function answer(asked, question, { count = 1, continued } = {}) {
   setBusy(true);
   const release = keepAwake();
   keepInView();
-  /** Of the book. @type {import('wick-llm').Session[]} */
+  /** Forks of the book's session. @type {import('wick-llm').Session[]} */
   let forks = [];
   try {
     const { signal } = running;
@@ -494,7 +494,7 @@ function announce(isNext) {
   log.dispatchEvent(new CustomEvent('conversation', { detail: open.about }));
 }
 
-/** The open conversation is in the list: something was said in it, or typed. */
+/** Whether the open conversation is in the list: it has messages or a draft. */
 const isListed = () => open.tree.children.length > 0 || promptField.value.trim() !== '';
 
 /**
@@ -572,7 +572,7 @@ export function openNew(known, isInstead = false) {
   log.dataset.conversation = open.about.id;
 }
 
-/** Opens what the address names, else what was said last. @param {string} [taken] over from an earlier page */
+/** Opens the conversation of the address, or the latest one. @param {string} [taken] over from an earlier page */
 export async function restore(taken) {
   const asked = location.hash.slice(1);
   const isFirst = true;

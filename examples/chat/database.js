@@ -3,7 +3,7 @@
 
 import { Connection } from './open_in_time.js';
 
-/** Of the database's stores and indices. Records have their own versions (records.js). */
+/** The version of the database's stores and indices. Records have their own versions (records.js). */
 const SCHEMA_VERSION = 1;
 
 /** @typedef {'conversations' | 'turns' | 'drafts'} StoreName */
@@ -97,7 +97,7 @@ export async function openDatabase(name) {
         return await runOnce(connection, mode, durability, work);
       } catch (error) {
         if (!isConnectionLost(error)) throw error;
-        // nothing of the transaction was stored
+        // the transaction stored nothing
         if ((await held.current()) === connection) held.forget();
         connection.close();
         return runOnce(await held.open(), mode, durability, work);

@@ -189,7 +189,7 @@ export function pause(url) {
   downloads.get(url)?.control?.abort();
 }
 
-/** Nobody continues it; the store has the received chunks. @param {string} url */
+/** It is not continued; the store has the received chunks. @param {string} url */
 export async function giveUp(url) {
   const one = downloads.get(url);
   pause(url);

@@ -157,7 +157,7 @@ async function followUp() {
   );
 }
 
-/** Nothing that was begun is wanted any more; its pages go back. */
+/** Discards all drafts and frees their pages. */
 function drop() {
   clearTimeout(pausing);
   turn++;

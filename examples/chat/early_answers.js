@@ -158,7 +158,7 @@ let draft;
 let followUps = [];
 /** One change at a time. */
 let changing = Promise.resolve();
-/** Counts what is given up, so that nothing begins which was wanted before. */
+/** Counts cancelled drafts, so that none that was requested before begins. */
 let era = 0;
 
 /** @param {() => Promise<void>} change */

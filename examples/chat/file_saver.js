@@ -1,4 +1,4 @@
-// examples/chat/file_saver.js — gives the user a file: as a download, or by the system's share sheet where there are none.
+// examples/chat/file_saver.js — gives the user a file: as a download, or with the system's share sheet if there are no downloads.
 
 import { showNotice } from './notice.js';
 

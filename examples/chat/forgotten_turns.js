@@ -1,5 +1,5 @@
 // examples/chat/forgotten_turns.js — a question and its answers are forgotten: the model no longer sees
-// them, and later text is read again without them, after all requests that somebody waits for. They
+// them, and later text is read again without them, after all requests that a user waits for. They
 // can be brought back, until they are forgotten for good. Loaded when it is first requested.
 
 import { messagesOf } from './answer_request.js';

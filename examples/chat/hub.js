@@ -49,7 +49,7 @@ export function hubAddress() {
   }
 }
 
-/** @param {string} path @returns {string} as it is, where its escapes are broken */
+/** @param {string} path @returns {string} unchanged, where its escapes are broken */
 export function decoded(path) {
   try {
     return decodeURIComponent(path);

@@ -1,7 +1,7 @@
-// examples/chat/lazy_modules.js — code that is loaded when it is first wanted.
+// examples/chat/lazy_modules.js — loads code at its first use.
 
 /**
- * A library that comes when it is first wanted.
+ * A library that is loaded at its first use.
  * @template T
  * @param {() => Promise<T>} bring
  */

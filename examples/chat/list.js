@@ -31,7 +31,7 @@ let all = [];
 let drafts = new Map();
 /** Whose actions are shown. */
 let unfolded = '';
-/** Of the last drawing. */
+/** The number of the last drawing. */
 let round = 0;
 
 // ---- opening and closing ----

@@ -148,7 +148,7 @@ const untilAborted = (signal) =>
   });
 
 /**
- * Downloads a model into the store. It continues when nobody waits for it any more.
+ * Downloads a model into the store. It continues when no caller waits any more.
  * @param {Parameters<typeof download>[0]} wanted
  * @param {AbortSignal} signal
  */
@@ -253,7 +253,7 @@ async function dropBad(wish, error) {
 // ---- its context ----
 
 /**
- * A context above the usual one costs its own keys and values; room for forks and the prefix cache stays as it is.
+ * A context above the usual one costs its own keys and values; room for forks and the prefix cache stays unchanged.
  * @param {number | undefined} context in tokens
  * @param {any} options
  * @returns {Promise<Engine>} with the usual context where the model cannot have this one
@@ -293,7 +293,7 @@ async function createWith(context, { mmproj, ...options }, source) {
   }
 }
 
-/** The open conversation needs another context than the model has. */
+/** The open conversation needs a context size that differs from the model's. */
 export async function followContext() {
   const isOther = () => engine && loaded && !loading && contextOfLoaded !== contextWanted();
   if (!isOther()) return;
@@ -477,7 +477,7 @@ export async function choose(wish) {
     conversation.nameModel(modelOf(loaded));
 }
 
-/** Nobody waits for it any more. The stored part of a download stays. */
+/** No caller waits for it any more. The stored part of a download stays. */
 export function cancelLoading() {
   const url =
     wished && 'url' in wished.source ? new URL(wished.source.url, document.baseURI).href : '';

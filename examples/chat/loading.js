@@ -1,4 +1,4 @@
-// examples/chat/loading.js — loading a model: progress, cancelling, and errors in words.
+// examples/chat/loading.js — loading a model: progress, cancelling, and error messages.
 
 import { byId, formatBytes, formatDuration } from './dom.js';
 import { keepInView } from './message.js';

@@ -14,7 +14,7 @@ export { followSetting, tidy } from './media_store.js';
 /** @typedef {import('./attachments.js').Medium} Medium */
 /** @typedef {import('wick-llm').Engine} Engine */
 
-/** Of one message. */
+/** The limit of one message. */
 const MEDIA_MAX = 10;
 const RECORDING_MS_MAX = 5 * 60 * 1000;
 

@@ -1,4 +1,4 @@
-// examples/chat/model_header.js — reads a model's header, and nothing of its weights; and the memory and storage of this machine.
+// examples/chat/model_header.js — reads a model's header without its weights, and the memory and storage of this machine.
 // Loaded with the lists of models and the settings.
 
 import { createEngine } from 'wick-llm';

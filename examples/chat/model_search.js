@@ -1,4 +1,4 @@
-// examples/chat/model_search.js — finds what somebody types to name a model: the hub is searched, a repository lists its files, a
+// examples/chat/model_search.js — finds the model that a user names: the hub is searched, a repository lists its files, a
 // file's header is read and judged. Loaded when something is typed or chosen.
 
 import * as conversation from './conversation.js';

@@ -1,6 +1,6 @@
-// examples/chat/models.js — the models that the page offers: the one that comes with it, those of its server, and those of
-// good_models.json, whose `bytes` are those of their weights (tools/build/model_bytes.mjs).
-// Their hashes are learnt from the hub at the first download.
+// examples/chat/models.js — the models that the page offers: the built-in one, those of its server, and those of
+// good_models.json, whose `bytes` count their weights (tools/build/model_bytes.mjs).
+// The first download gets their hashes from the hub.
 
 import good from './good_models.json' with { type: 'json' };
 

@@ -10,7 +10,7 @@ const OPEN_MS = 30_000;
  * @param {string} name
  * @param {number} version
  * @param {import('idb').OpenDBCallbacks<any>} callbacks
- * @returns {Promise<import('idb').IDBPDatabase<any>>} as `openDB` of idb, but it rejects when nothing has come for half a minute
+ * @returns {Promise<import('idb').IDBPDatabase<any>>} as `openDB` of idb, but it rejects when nothing has arrived for half a minute
  */
 async function openInTime(name, version, callbacks) {
   const opening = openDB(name, version, callbacks);

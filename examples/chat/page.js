@@ -209,7 +209,7 @@ byId('log').addEventListener(
   () => void wantModel().then(followContext).catch(tell),
 );
 
-// a download that nobody waited for any more
+// a download without a waiting caller
 onDownload((one) => {
   if (one.done || one.isPaused || one.isWanted || findDownload(one.url)) return;
   const wish = wishOf({ name: one.name, url: one.url, mmproj: one.mmproj });

@@ -41,7 +41,7 @@ function takePasted(event) {
   }
   if (copied.length <= PASTED_LETTERS_MAX || !into.matches('#prompt, .edit textarea')) return;
   event.preventDefault();
-  const text = copied.replaceAll(/\r\n?/g, '\n'); // as the field has it: the caret is placed by its length
+  const text = copied.replaceAll(/\r\n?/g, '\n'); // as in the field: the caret is placed by its length
   const file = new File([text], 'Pasted text.txt', { type: 'text/plain' });
   if (file.size > TEXT_BYTES_MAX) {
     showNotice('The pasted text is too long for a message: the limit is 1 MB.');

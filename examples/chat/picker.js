@@ -123,7 +123,7 @@ function readWish() {
   return model && wishFor(model);
 }
 
-/** A file of the user's: no file is refused by its name, so what is not a model is said here. @param {File[]} files */
+/** A file of the user's: no file is refused because of its name, so other files are reported here. @param {File[]} files */
 async function takeOwn(files) {
   if (await isModel(files[0])) {
     take();

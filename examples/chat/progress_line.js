@@ -53,7 +53,7 @@ export class Live {
       this.#show(readingInWords(done, total, performance.now() - this.#began));
   }
 
-  /** A piece of the answer has come: a token, or a few that belong together. @param {boolean} isThinking */
+  /** A piece of the answer has arrived: a token, or a few that belong together. @param {boolean} isThinking */
   write(isThinking) {
     const now = performance.now();
     this.#firstAt ||= now;

@@ -3,7 +3,7 @@
 
 import { roundsFrom } from './tool_calls.js';
 
-/** Of the records' shape. Records of a higher version are left alone: a newer page has written them. */
+/** The version of the records' shape. Records of a higher version are left alone: a newer page has written them. */
 export const RECORD_VERSION = 1;
 
 /**

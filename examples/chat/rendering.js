@@ -43,7 +43,7 @@ const allowed = {
   ALLOW_DATA_ATTR: false,
 };
 
-/** Of code: its language, and that it is a formula. */
+/** Classes of code: its language, or a formula. */
 const CODE_CLASS = /^(language-[\w+#.-]{1,20}|math (inline|block))$/;
 
 DOMPurify.addHook('uponSanitizeAttribute', (node, data) => {

@@ -1,4 +1,4 @@
-// examples/chat/running_answers.js — answers that are being written: they begin, are shown and stored while they come, and end.
+// examples/chat/running_answers.js — starts answers, shows and stores them while they are generated, and ends them.
 
 import { makeRenderer } from './message.js';
 import { makeThinker } from './reasoning.js';
@@ -13,14 +13,14 @@ import { keeper } from './write_queue.js';
 /** @typedef {import('./answer_request.js').Ending} Ending */
 /** @typedef {import('./tree.js').Message} Message */
 
-/** An answer under way is stored at most so often. */
+/** The shortest time between saves of a running answer. */
 const KEEP_MS = 200;
 
 /** @param {Message} message @param {Conversation} about @returns {Turn} */
 export const turnOf = (message, about) => toTurn(message, about.id, RECORD_VERSION);
 
 /**
- * Renders an answer and stores it, while it comes.
+ * Renders and stores an answer while it is generated.
  * @param {Message} message
  * @param {HTMLElement} body
  * @param {Conversation} about

@@ -1,4 +1,4 @@
-// examples/chat/search.js — finds conversations by what was said in them, by their titles and by drafts. MiniSearch
+// examples/chat/search.js — finds conversations by their messages, titles and drafts. MiniSearch
 // has the index, which is made at the first search, and again when something has changed.
 
 import MiniSearch from 'minisearch';

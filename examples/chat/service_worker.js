@@ -75,7 +75,7 @@ scope.addEventListener('install', (/** @type {any} */ event) => {
   event.waitUntil(keep());
 });
 scope.addEventListener('activate', (/** @type {any} */ event) => {
-  // Nobody waits for the claim: Firefox answers it when all workers of the page have started, and a worker that
+  // The claim is not awaited: Firefox answers it when all workers of the page have started, and a worker that
   // starts meanwhile waits for this worker to be activated.
   event.waitUntil(forgetOthers().then(() => void scope.clients.claim()));
 });

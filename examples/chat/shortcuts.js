@@ -1,4 +1,4 @@
-// examples/chat/shortcuts.js — the list of keys, which opens with one of them.
+// examples/chat/shortcuts.js — the list of keyboard shortcuts, which a shortcut opens.
 
 import { byId, make } from './dom.js';
 

@@ -14,7 +14,7 @@ import { isForgotten, saidUntil, shownAfter } from './tree.js';
 
 const log = byId('log');
 
-/** Of the messages that are shown. @type {Map<Message, HTMLElement>} */
+/** The elements of the shown messages. @type {Map<Message, HTMLElement>} */
 export const articles = new Map();
 
 /** Draws a message's buttons. @type {(message: Message, article: HTMLElement) => void} */

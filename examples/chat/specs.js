@@ -9,7 +9,7 @@ import { decoded, parseUrl } from './hub.js';
  */
 
 const REPOSITORY = /^(?:hf:)?([\w.-]+\/[\w.-]+?)(?:@([\w.-]+))?(?:\/(.+\.gguf)|:([\w.-]+))?\/?$/i;
-/** Of a page of the hub: repository, what kind of page, revision, path. */
+/** The path of a hub's page: repository, kind of page, revision, path. */
 const PAGE = /^\/([\w.-]+\/[\w.-]+)(?:\/(tree|blob|resolve|raw)\/([^/]+)(?:\/(.*))?)?\/?$/;
 
 /** Other addresses than those of the web. */

@@ -11,7 +11,7 @@ import { erased, RECORD_VERSION, wholeFromList } from './records.js';
 /** @typedef {import('./records.js').Whole} Whole */
 /** @typedef {import('./tabs.js').News} News */
 
-/** Of the page before there were several conversations. */
+/** The key of a page version with a single conversation. */
 const FORMER = 'wick-chat-conversation';
 const KEPT_AFTER_DELETION_MS = 30 * 24 * 60 * 60 * 1000;
 
@@ -86,7 +86,7 @@ export class Store {
     }));
   }
 
-  // ---- what is said ----
+  // ---- messages ----
 
   /**
    * Stores a question. A message in a conversation that another tab has deleted restores it.
@@ -127,7 +127,7 @@ export class Store {
     if (parent) await rows.put('turns', { ...parent, shown: turn.id });
   }
 
-  /** @param {Turn} turn an answer, as far as it has come; `shown` stays what it was @param {boolean} [isEnd] */
+  /** @param {Turn} turn an answer, as far as it has arrived; `shown` stays what it was @param {boolean} [isEnd] */
   async keepAnswer(turn, isEnd = false) {
     await this.#database.run(
       'readwrite',

@@ -67,7 +67,7 @@ const channel = globalThis.BroadcastChannel ? new BroadcastChannel('wick-chat-ne
 /** @type {((news: News) => void)[]} */
 const listeners = [];
 
-/** Of what only this tab can know. @param {News} news */
+/** Reports news that only this tab can know. @param {News} news */
 export function tellHere(news) {
   for (const listener of listeners) listener(news);
 }

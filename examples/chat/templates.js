@@ -110,7 +110,7 @@ export function showTemplate(template, choose) {
   const isPlain = template === plain;
   line.textContent = isPlain
     ? 'This model has no chat template: it continues your text. '
-    : `This model has no chat template of its own: it uses ${template.name}. `;
+    : `This model has no chat template: it uses ${template.name}. `;
   const button = makeButton('Choose a template', () => {
     choice.value = template.id;
     sourceField.value = template.id === 'own' ? template.source : '';

@@ -110,7 +110,7 @@ export function showCalls(body, rounds = []) {
   body.before(list);
 }
 
-/** Of an answer that was continued several times. */
+/** The limit of an answer that was continued several times. */
 const KEPT_MAX = 100;
 
 /** @param {unknown} list of unknown origin @returns {Round[] | undefined} */

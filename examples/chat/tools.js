@@ -1,5 +1,5 @@
-// examples/chat/tools.js — the tools of a conversation that allows them: a clock and a calculator. They read nothing
-// of the user's and change nothing.
+// examples/chat/tools.js — the tools of a conversation that allows them: a clock and a calculator. They read no data
+// of the user and change nothing.
 
 /** @typedef {{description: string, schema: object, run: (argument: any) => unknown}} Tool */
 

@@ -111,7 +111,7 @@ export function toTurn({ children, parent, ...said }, conversation, version) {
   return { ...said, version, conversation, parent: idOf(parent) };
 }
 
-/** @param {Place} place @returns {Message[]} all that is said after it, on every branch; parents come first */
+/** @param {Place} place @returns {Message[]} all messages after it, on every branch; parents come first */
 export function allAfter(place) {
   /** @type {Message[]} */
   const all = [...place.children];

@@ -1,5 +1,5 @@
-// examples/chat/words.js — the words of an answer: for each the model tells what else it could have written there, and how
-// probable that was. Choosing one continues from there in a separate version. Loaded when it is first requested.
+// examples/chat/words.js — the words of an answer: for each, the model shows what else it could have written there, with
+// the probability. Choosing one continues from there in a separate version. Loaded when it is first requested.
 
 import { messagesOf } from './answer_request.js';
 import { forkBook } from './book.js';

@@ -73,14 +73,14 @@ export class Keeper {
     this.#run();
   }
 
-  /** @returns {Promise<void>} that settles when nothing waits, but for room */
+  /** @returns {Promise<void>} that settles when nothing waits, except for room */
   async untilIdle() {
     if (this.#queue.length > 0 && !this.#later)
       await new Promise((settle) => this.#idle.add(() => settle(0)));
   }
 
   async #run() {
-    if (this.#later) for (const { settle } of this.#queue) settle(); // nobody waits for room
+    if (this.#later) for (const { settle } of this.#queue) settle(); // no write waits for room
     if (this.#isWriting || this.#later || !this.#store) return;
     this.#isWriting = true;
     let hasFailed = false;

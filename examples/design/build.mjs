@@ -105,7 +105,7 @@ export function buildDesign(folder, place) {
     text: scaleRows('text', 'Nothing you type leaves this machine.'),
     space: scaleRows('space', '|'),
     radius: scaleRows('radius', ''),
-    motion: scaleRows('motion', 'the fade of actions; none where the system asks for less motion'),
+    motion: scaleRows('motion', 'the fade of actions; none where the system requests less motion'),
     icons: iconRows(),
   };
   const components = read('components.html');

@@ -47,7 +47,7 @@ const languages = {
 /** @typedef {import('./render.mjs').Rendered} Rendered */
 /** @typedef {Map<string, Rendered>} Documents by their paths in the repository */
 
-/** @param {string} path of a file that is shown as it is @returns {Rendered} */
+/** @param {string} path of a file that is shown unchanged @returns {Rendered} */
 function renderSource(path) {
   const language = languages[path.split('.').at(-1) ?? ''];
   const html = `<h1>${escaped(path)}</h1>\n${codeBlock(readText(path), language)}`;
@@ -119,8 +119,8 @@ export function excerptOf(markdown) {
   return `${plain.slice(0, EXCERPT_MAX).replace(/\s+\S*$/, '')} …`;
 }
 
-/** @param {Documents} documents @returns {string} the index of all sections */
-function searchIndex(documents) {
+/** @param {Documents} documents @returns {MiniSearch} the index of all sections */
+export function searchIndex(documents) {
   const index = new MiniSearch(searchOptions);
   let id = 0;
   for (const [path, { title: page, sections }] of documents) {
@@ -130,7 +130,7 @@ function searchIndex(documents) {
       index.add({ id: id++, title, page, text, url: `${pageOf(path)}#${hash}`, excerpt, rank });
     }
   }
-  return JSON.stringify(index);
+  return index;
 }
 
 /** @param {Documents} documents @returns {import('./template.mjs').List} */
@@ -161,7 +161,7 @@ export async function buildDocs(folder = site, place = undefined) {
     if (broken.length > 0) throw new Error(`${path} links to what is not there: ${broken}`);
     write(pageOf(path), pageHtml({ title, page: pageOf(path), html, list, links }));
   }
-  write('search.json', searchIndex(documents));
+  write('search.json', JSON.stringify(searchIndex(documents)));
   for (const path of pictures) {
     mkdirSync(dirname(resolve(folder, pictureOf(path))), { recursive: true });
     copyFileSync(join(root, path), resolve(folder, pictureOf(path)));

@@ -70,6 +70,7 @@ const ranks = { Guide: 2, Reference: 1.5, Explanation: 1, 'Lab notes': 0.6 };
 
 /** @param {string} path in the repository @returns {number} how much its sections count in the search */
 export function rankOf(path) {
+  if (path === 'CHANGELOG.md') return 0.5; // a long page that mentions nearly every word
   const [name = ''] = groups().find(([, paths]) => paths.includes(path)) ?? [];
   return ranks[name] ?? 0.5;
 }

@@ -1,5 +1,5 @@
 // examples/fork/build.mjs — builds the page in build/fork-page: a folder that any static server
-// can serve as it is. Nothing is bundled: the page finds the package by its import map.
+// can serve unchanged. Nothing is bundled: the page finds the package by its import map.
 
 import { createHash } from 'node:crypto';
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -24,7 +24,7 @@ const LAST_RUN = /(?<!\S)\S+$/u;
 const TWICE = new RegExp(`(?<!${LETTER})(${LETTER}+) \\1(?!${LETTER})`, 'iu');
 const LINES_MAX = 20000;
 const LETTERS_MAX = 40;
-/** Of what is said by the grammar. */
+/** The limit of a text that the grammar generates. */
 const TOKENS_MAX = 512;
 
 /** @param {string} word @returns {string} as it is looked up */
@@ -72,14 +72,14 @@ function firstInvented(text, known, told) {
   return undefined;
 }
 
-/** @param {string} word @returns {string[]} as it is, small, with a capital, and in capitals */
+/** @param {string} word @returns {string[]} unchanged, small, with a capital, and in capitals */
 const formsOf = (word) => {
   const small = word.toLowerCase();
   const [first = ''] = small;
   return [word, small, first.toUpperCase() + small.slice(first.length), word.toUpperCase()];
 };
 
-/** Of marks that the text and the conversation lack, the usual ones. Letters, and what looks like them, are in no range. */
+/** The usual marks, in addition to those of the text and the conversation. The ranges contain no letters or lookalikes. */
 const MARKS = String.raw`\x00-&(-@[-${'`'}{-\x7f\xa0-\xa9\xab-\xb4\xb6-\xb9\xbb-\xbf\xd7\xf7\u2010-\u2018\u201a-\u206f\u20a0-\u20bf\u2190-\u23ff\u2600-\u27bf\ufe0f\U0001F300-\U0001FAFF`;
 
 /** By its next letter; '' is where a word ends. @typedef {Map<string, Tree>} Tree */
@@ -238,7 +238,7 @@ class Answer {
     return wordGrammar([...this.#known.values(), ...this.#told, ...wordsIn(this.kept)]);
   }
 
-  /** Whether what was said by the grammar is better than a refusal. @param {string} text */
+  /** Whether the answer by the grammar is better than a refusal. @param {string} text */
   isBetter(text) {
     if (firstInvented(text, this.#known, this.#told) || TWICE.test(text)) return false;
     const isWithin = /\S$/.test(this.kept) && !/[.!?]["”’)*_`]*$/u.test(this.kept);

@@ -1,4 +1,4 @@
-// examples/notes/build.mjs — builds the page in build/notes-page: a folder that any static server can serve as it is.
+// examples/notes/build.mjs — builds the page in build/notes-page: a folder that any static server can serve unchanged.
 
 import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -17,7 +17,7 @@ const files = [
   ...packageFiles(['models.js', 'tasks.js'], ['-extras']),
 ];
 
-/** The pages of the guide, a folder of notes that everybody has: their texts by their paths. */
+/** The pages of the guide, a folder of notes that is always available: their texts by their paths. */
 function guideNotes() {
   const guide = resolve(root, 'docs/guide');
   const names = readdirSync(guide).filter((name) => name.endsWith('.md'));

@@ -1,4 +1,4 @@
-// examples/notes/embedders.js — embedders that the page offers, and what they want before a question and before a passage.
+// examples/notes/embedders.js — embedders that the page offers, and the prefixes they expect for questions and passages.
 
 /** @typedef {{passage: string, query: string}} Prefixes */
 

@@ -7,7 +7,7 @@ import { readSetting, readSizes, writeSetting } from './database.js';
 /** `id` is what its notes are kept under, and what is shown: the name, with a number where there are several. @typedef {{id: string, name: string, handle?: any}} Folder */
 
 const FOLDERS_MAX = 200;
-/** Of the paths of the smaller of two lists. */
+/** The share of common paths in the smaller of two lists. */
 const SHARE_MIN = 0.5;
 /** This many paths in common are not a coincidence, as a lone README.md would be. */
 const PATHS_SURE = 3;

@@ -1,5 +1,5 @@
-// examples/notes/reading.js — the notes of a folder are read: those alone whose size or date are
-// others than the last time. Files that are not text are left out, and reported.
+// examples/notes/reading.js — reads the notes of a folder whose size or date has changed since the
+// last time. Files that are not text are left out and reported.
 
 import { deleteNotes, readNotes, writeNote } from './database.js';
 import { passagesOf, titleOf } from './passages.js';

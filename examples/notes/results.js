@@ -5,7 +5,7 @@ import { byId } from '../chat/dom.js';
 /** @typedef {import('./searching.js').Hit} Hit */
 /** @typedef {import('./database.js').Note} Note */
 
-/** Of a note that is shown whole, around the passage that was found. */
+/** The passages shown of a whole note, around the one that was found. */
 const SHOWN_PASSAGES = 60;
 
 /** @param {string} tag @param {string} className @param {string} text */

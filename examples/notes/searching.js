@@ -8,7 +8,7 @@ import { firstWords } from '../shared/query.js';
 /** @typedef {{note: Note, index: number, score: number, words: string[]}} Hit `index`: of the passage */
 
 const HITS_MAX = 20;
-/** Of one note, so that a long one does not fill the list. */
+/** The most hits of one note, so that a long note does not fill the list. */
 const HITS_NOTE_MAX = 3;
 
 /** @param {Hit[]} sorted @returns {Hit[]} */

@@ -1,4 +1,4 @@
-// examples/playground/build.mjs — builds the page in build/playground-page: a folder that any static server can serve as it is.
+// examples/playground/build.mjs — builds the page in build/playground-page: a folder that any static server can serve unchanged.
 
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';

@@ -78,7 +78,7 @@ function checkSoon() {
   waiting = setTimeout(() => check().catch(() => {}), CHECK_MS);
 }
 
-/** @returns {Promise<boolean>} whether the rule can be obeyed */
+/** @returns {Promise<boolean>} whether the rule is supported */
 async function check() {
   clearTimeout(waiting);
   const engine = choice.engine();

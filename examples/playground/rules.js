@@ -8,7 +8,7 @@
 /** @param {string} rule @returns {string[]} a choice a line */
 const linesOf = (rule) => rule.split('\n').filter((line) => line.trim() !== '');
 
-/** Of engine.generate. @type {Record<Kind, (rule: string) => import('wick-llm').GrammarOptions>} */
+/** Options of engine.generate. @type {Record<Kind, (rule: string) => import('wick-llm').GrammarOptions>} */
 export const generateOptions = {
   schema: (rule) => ({ jsonSchema: rule }),
   grammar: (rule) => ({ grammar: rule }),
@@ -16,7 +16,7 @@ export const generateOptions = {
   choices: (rule) => ({ choices: linesOf(rule) }),
 };
 
-/** Of engine.chat.completions.create. @type {Record<Kind, (rule: string) => any>} */
+/** Fields of engine.chat.completions.create. @type {Record<Kind, (rule: string) => any>} */
 export const chatFields = {
   schema: (rule) => {
     const schema = JSON.parse(rule);

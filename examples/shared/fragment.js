@@ -1,7 +1,7 @@
 // examples/shared/fragment.js — the state of a page as the fragment of its address: JSON, compressed, in base64url. A fragment is
 // not sent to any server.
 
-/** A link may come from anybody, so its size is limited. */
+/** A link may come from anyone, so its size is limited. */
 const BYTES_MAX = 1 << 20;
 
 /** @param {Uint8Array<ArrayBuffer>} bytes @param {'compress' | 'decompress'} way @returns {Promise<Uint8Array<ArrayBuffer>>} */

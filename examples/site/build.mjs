@@ -42,7 +42,7 @@ function writeHeaders(folder) {
     '.htaccess',
     `<IfModule mod_headers.c>\n${lines}</IfModule>\nAddType application/wasm .wasm\n`,
   );
-  // GitHub Pages serves all files as they are
+  // GitHub Pages serves all files unchanged
   write('.nojekyll', '');
 }
 

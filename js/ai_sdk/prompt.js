@@ -19,7 +19,7 @@ export const unsupported = (feature, details) =>
     ? { type: 'unsupported', feature }
     : { type: 'unsupported', feature, details };
 
-/** @param {unknown} value @returns {string} text as it is, anything else as JSON */
+/** @param {unknown} value @returns {string} text unchanged, anything else as JSON */
 export const textOfJson = (value) =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 
@@ -129,8 +129,8 @@ function messagesOf(message) {
 }
 
 /**
- * A last message of the assistant is how the reply begins; where the reply has a schema, which the SDK reads alone, it is
- * a message before it.
+ * If the last message is the assistant's, the reply continues it. With a schema it stays a separate message, because the SDK
+ * parses only the reply.
  * @param {CallOptions} options
  * @returns {ChatMessage[]}
  */
@@ -172,7 +172,7 @@ function toolsOf({ tools = [], toolChoice }, warnings) {
   };
 }
 
-/** Next to tools the model calls one, or writes what the schema allows. @param {CallOptions} options @returns {Partial<Request>} */
+/** With tools the model either calls one or writes text that matches the schema. @param {CallOptions} options @returns {Partial<Request>} */
 function formatOf({ responseFormat }) {
   if (responseFormat?.type !== 'json') return {};
   const { schema, name = 'answer' } = responseFormat;

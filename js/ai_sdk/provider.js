@@ -15,7 +15,7 @@ const MODEL_ID = 'model';
 function checkEngine(made) {
   const engine = /** @type {Engine | undefined} */ (made);
   if (engine?.chat?.completions) return engine;
-  throw new WickError('ARG', 'createWick needs an engine, or a function that gives one');
+  throw new WickError('ARG', 'createWick needs an engine, or a function that returns one');
 }
 
 /** @param {EngineSource} source @returns {() => Promise<Engine>} calls a function once, unless it fails */

@@ -4,8 +4,8 @@
 import { subjects } from './option_table.js';
 
 /**
- * Adds the option's name to the engine's message, which has the name in C or none. The message keeps both names, because
- * chat.completions uses those of C. Example: "top_p is 2" becomes "top_p is 2 (option topP)".
+ * Adds the option's name to the engine's message. A name in C stays in the message, because chat.completions uses
+ * the same names. Example: "top_p is 2" becomes "top_p is 2 (option topP)".
  * @param {string} message
  * @param {number} number of the error's subject
  * @returns {string}

@@ -58,7 +58,7 @@ function nearestOf(name, known) {
 }
 
 /**
- * Returns `options`. Throws if they are not an object, or have another name than these. undefined counts as left out.
+ * Returns `options`. Throws if they are not an object, or have a name that is not listed. undefined counts as left out.
  * @template {object} T
  * @param {T} options
  * @param {(keyof T & string)[]} names

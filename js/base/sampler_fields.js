@@ -1,4 +1,4 @@
-// js/base/sampler_fields.js — checks of samplers, and the options of a request by the fields that mean the same.
+// js/base/sampler_fields.js — checks samplers, and maps the fields of a request to the options with the same meaning.
 
 import { requestFlags, requestNumbers, samplerLetters, samplingNumbers } from './option_table.js';
 

@@ -1,13 +1,13 @@
-// js/base/take_turn.js — lets others have their turn: what has arrived is handled first.
+// js/base/take_turn.js — lets waiting events run first: messages and requests that have arrived.
 
-/** How long to wait where only others' reading or the end of their requests can help. */
+/** How long to wait where only another request's reader or its end can help. */
 const PAUSE_MS = 5;
 
-/** @returns {Promise<unknown>} settles after what has arrived, in the context of the caller's request */
+/** @returns {Promise<unknown>} settles after the events that have arrived, in the context of the caller's request */
 export function takeTurn() {
   if (typeof setImmediate === 'function') return new Promise((settle) => setImmediate(settle));
   const { scheduler } = /** @type {any} */ (globalThis);
-  // workerd has it; a channel would belong to the request that made it
+  // workerd has scheduler.wait; a channel would belong to the request that made it
   if (typeof scheduler?.wait === 'function') return scheduler.wait(0);
   if (typeof MessageChannel !== 'function') return pause(0);
   const { port1, port2 } = new MessageChannel();

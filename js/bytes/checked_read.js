@@ -5,7 +5,7 @@ import { WickError } from '../base/errors.js';
 /** @typedef {import('./model_sources.js').ByteStream} ByteStream */
 
 /**
- * The next bytes of a stream, which must follow those before: a model is never made of bytes at other positions.
+ * The next bytes of a stream, which must follow those before: a model never gets bytes of other positions.
  * @param {ByteStream} stream
  * @returns {Promise<Uint8Array | null>}
  */

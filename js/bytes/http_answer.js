@@ -81,6 +81,6 @@ export function httpError(url, response) {
   if (waitMs <= RETRY_AFTER_MS_MAX) return new BusyServer(message, cause, waitMs);
   const seconds = Math.ceil(waitMs / 1000);
   const limit = RETRY_AFTER_MS_MAX / 1000;
-  const words = `${message}: it asks for a pause of ${seconds} s (limit ${limit} s). Try again later`;
+  const words = `${message}: it requests a pause of ${seconds} s (limit ${limit} s). Try again later`;
   return new WickError('HTTP', words, { ...cause, retryAfterSeconds: seconds });
 }

@@ -19,7 +19,7 @@ const BACKOFF_MS = [250, 500, 1000, 2000, 4000];
 const BACKOFF_MS_MAX = 8000;
 /** The last bytes that were delivered. A range that cannot be checked by its headers begins with them. */
 const TAIL_BYTES = 4096;
-/** Of an answer that is not a model, its beginning is in the error. */
+/** How much of an answer that is not a model is quoted in the error. */
 const REFUSAL_BYTES = 40;
 /** How long the title of a web page may take. It only improves the text of an error. */
 const TITLE_MS = 30_000;
@@ -121,11 +121,11 @@ class HttpStream {
   #comparesTail = false;
   /** 'once': the next request has no range, 'always': the server's ranges are unusable. @type {'once' | 'always' | undefined} */
   #withoutRange;
-  /** Of the current request: whether it has a range, was answered, and brought bytes that were new. */
+  /** The current request: whether it has a range, was answered, and brought new bytes. */
   #request = { isRange: false, isAnswered: false, hasBrought: false };
   /** The response is a part. `end` is known if its headers could be read. @type {{end: number | undefined} | undefined} */
   #part;
-  /** All of a part has come, and whether more follows is requested. */
+  /** All of a part has arrived, and whether more follows is requested. */
   #asksForMore = false;
 
   /**

@@ -8,7 +8,10 @@ import { fileIsMissing } from './split_files.js';
 
 /** The bytes of one request: each request costs a round trip, and on some hosts money. */
 const RANGE_BYTES = 4 << 20;
-/** The unit in which an answer is read. The same memory is used again and again: hosts count what a collector leaves lying. */
+/**
+ * The unit in which an answer is read. The same memory is reused, because hosts also count memory that the garbage
+ * collector has not freed yet.
+ */
 const READ_BYTES = 1 << 18;
 
 /** A model that the caller's function reads. */
@@ -34,7 +37,7 @@ class RangeStream {
   size = undefined;
   position;
   #range;
-  /** Of the range that is being read. @type {ReadableStreamBYOBReader | undefined} */
+  /** The reader of the current range. @type {ReadableStreamBYOBReader | undefined} */
   #reader;
   /** Bytes that it gave. */
   #given = 0;
@@ -56,7 +59,10 @@ class RangeStream {
       if (this.#given > RANGE_BYTES) {
         this.cancel();
         const words = `range gave ${this.#given} bytes where ${RANGE_BYTES} were asked for`;
-        throw new WickError('ARG', `${words}: it must give those from the offset on, and no more`);
+        throw new WickError(
+          'ARG',
+          `${words}: it must return the bytes from the offset on, and no more`,
+        );
       }
       this.position += bytes.byteLength;
       return bytes.byteLength > 0 ? bytes : null;
@@ -70,7 +76,7 @@ class RangeStream {
     if (found instanceof ArrayBuffer) return new Uint8Array(found);
     if (found instanceof Uint8Array) return found;
     if (typeof found?.arrayBuffer !== 'function') {
-      throw new WickError('ARG', 'range must give bytes, or what has them as arrayBuffer()');
+      throw new WickError('ARG', 'range must return bytes, or an object with arrayBuffer()');
     }
     return this.#guard(async () => {
       const { ok, status, body } = /** @type {Response} */ (found);

@@ -5,7 +5,7 @@ import { WickError } from '../base/errors.js';
 const SPLIT_NAME = /-(\d{5})-of-(\d{5})(\.gguf)/i;
 
 /**
- * The names of all files of a split model, from the name of any one of them. For other models that name alone.
+ * The names of all files of a split model, from the name of any one of them. Other models have only that name.
  * @param {string} name a path or an address
  * @returns {string[]}
  */
@@ -23,8 +23,8 @@ export function splitNames(name) {
 export function fileIsMissing(file, files) {
   return new WickError(
     'ARG',
-    `The model is split: its file ${file + 1} is wanted, ${files} given. Name all of them, or one ` +
-      'whose name ends in -00001-of-00003.gguf or the like',
+    `The model is split: its file ${file + 1} is needed, ${files} given. Name all of them, or one ` +
+      'whose name ends in -00001-of-00003.gguf or similar',
   );
 }
 

@@ -1,4 +1,4 @@
-// js/chat/chat_reply.js — one turn's answer: read as text or as chunks, and put together to a message.
+// js/chat/chat_reply.js — the answer of one turn: read as text or as chunks, and assembled into a message.
 
 import { WickError } from '../index.js';
 
@@ -12,7 +12,7 @@ export class ChatReply {
   #end;
   #isTaken = false;
   #isOver = false;
-  /** Of the turn, when it was started. @type {Promise<AsyncIterator<Chunk>> | undefined} */
+  /** The chunks of the turn, once it has started. @type {Promise<AsyncIterator<Chunk>> | undefined} */
   #chunks;
   #parts = new MessageParts();
   /** @type {Result | undefined} */

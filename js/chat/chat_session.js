@@ -51,7 +51,7 @@ export class Chat {
     const said = messagesOf(content);
     const { signal, timeout, ...fields } = checkFields('send', options, [...own, 'salt']);
     if (said.length === 0 && this.#messages.length === 0) {
-      throw argumentError('send needs something to say: the conversation is empty');
+      throw argumentError('send needs a message: the conversation is empty');
     }
     /** @type {ChatMessage[]} */
     let messages = [];

@@ -1,5 +1,5 @@
-// js/chat/parse_completion.js — chat.completions.parse: an answer that is JSON of a schema, parsed and validated. The
-// schema is a Standard Schema that tells its JSON schema (standardschema.dev), or what OpenAI's helpers make.
+// js/chat/parse_completion.js — chat.completions.parse: parses and validates an answer that is JSON of a schema. The
+// schema is a Standard Schema that provides its JSON schema (standardschema.dev), or what OpenAI's helpers make.
 
 import { WickError } from '../index.js';
 
@@ -26,7 +26,7 @@ function readingOf(schema) {
   if (!jsonSchema) {
     throw new WickError(
       'ARG',
-      `The schema of ${vendor} does not tell its JSON schema: give a response_format`,
+      `The schema of ${vendor} does not provide a JSON schema: pass a response_format`,
     );
   }
   return {

@@ -1,5 +1,5 @@
-// js/cli/chat_command.js — `wick chat MODEL` at a terminal: lines with a history, Ctrl-C stops an answer. With --threads it also
-// answers lines of a pipe.
+// js/cli/chat_command.js — `wick chat MODEL` at a terminal, with a history of lines; Ctrl-C stops an answer.
+// With --threads it also answers lines from a pipe.
 
 import process from 'node:process';
 import { createInterface } from 'node:readline';
@@ -50,7 +50,7 @@ async function answer(chat, question, signal) {
 class Talk {
   #newChat;
   #lines;
-  /** Of the answer that is being written. @type {AbortController | undefined} */
+  /** The controller of the running answer. @type {AbortController | undefined} */
   #running;
 
   /** @param {() => Promise<Chat>} newChat */

@@ -26,7 +26,7 @@ function hubOf() {
 /** @param {number} bytes */
 const megabytes = (bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
 
-/** Shows at a terminal how far a download is. @param {string} model */
+/** Shows the progress of a download on a terminal. @param {string} model */
 function progressOf(model) {
   let isShown = false;
   return {

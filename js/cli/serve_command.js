@@ -38,10 +38,10 @@ ${optionLines}
 `;
 
 const NO_LOG = '--no-log';
-/** Of a template of the model; another --chat-template is a file. */
+/** The name of one of the model's templates; any other --chat-template is a file. */
 const TEMPLATE_NAME = /^[\w-]+$/;
 const PORT = 8080;
-/** Of requests with images and recordings. */
+/** The body limit with images and recordings. */
 const MEDIA_BODY_BYTES = 32 << 20;
 const HOST = '127.0.0.1';
 const PORT_MAX = 65_535;

@@ -10,7 +10,7 @@ form { display: flex; gap: 0.5rem; flex-wrap: wrap; }
 textarea { flex: 1 0 100%; font: inherit; box-sizing: border-box; }
 #state { color: #777; margin-left: auto; }`;
 
-// No template strings in it: it is in one.
+// The script contains no template strings, because it is one itself.
 const script = `
 const byId = (id) => document.getElementById(id);
 const messages = [];

@@ -36,7 +36,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  */
 
 /**
- * The input of a request: a prompt, or a conversation that the worker renders. `prefix` is how the reply begins.
+ * The input of a request: a prompt, or a conversation that the worker renders. `prefix` is the beginning of the reply.
  * `media` are its images and recordings, whose places in the texts have `marker`.
  * @typedef {{media?: import('../wasm/media_table.js').Medium[] | undefined, marker?: string | undefined}} InputMedia
  * @typedef {({prompt: string | number[]} | {messages: PlainMessage[],
@@ -88,7 +88,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  */
 
 /**
- * Messages from the engine's worker. `ask` asks the page for bytes of a stream that only the page has. `log` is text
+ * Messages from the engine's worker. `ask` requests bytes of a stream that only the page has. `log` is text
  * for the page's console, where the worker has none.
  * @typedef {{type: 'ready', info: object} |
  *   {type: 'failed', error: PlainError} |

@@ -187,7 +187,7 @@ function isElsewhere(url) {
   return here !== undefined && url.protocol.startsWith('http') && url.origin !== here;
 }
 
-/** @param {URL} url on another origin, such as a CDN, that lets everybody read it */
+/** @param {URL} url on another origin, such as a CDN, that lets any page read it */
 function startByBlob(url) {
   const address = JSON.stringify(url.href);
   // Chromium starts no module of a frame without an origin (sandboxed)

@@ -28,9 +28,9 @@ const LOOK_MS = 5;
 /** A loader that is silent for 3 s is gone, or its source has stalled. */
 const SILENT_LOOKS_MAX = 3000 / LOOK_MS;
 
-/** A model on its way into an engine. The loader is the call that reads its bytes. */
+/** A model that is being loaded. The loader is the call that reads its bytes. */
 class Loading {
-  /** The calls that took the loading over. */
+  /** The calls that took over the load. */
   loaders = 0;
   /** Pieces that came. */
   pieces = 0;
@@ -75,7 +75,7 @@ class Loading {
         const directoryOnly = options.directoryOnly === true;
         await loadMedia(native, encoders, mmproj, { ...host, directoryOnly });
       };
-      // a source that gives nothing must not keep who leaves
+      // a silent source must not delay a caller that leaves
       await unlessAborted(read(), signal, () => {});
     } catch (error) {
       if (own === this.loaders) throw error;
@@ -100,8 +100,8 @@ class Opener {
   }
 
   /**
-   * Every request waits by its own timer. When nothing is heard of the one that loads, for example because its
-   * client has left and the host has ended it, another continues where it stopped.
+   * Every request waits by its own timer. If the loading request is silent, for example because its client has left and the
+   * host has ended it, another one continues where it stopped.
    * @param {EdgeModel} model
    * @returns {Promise<Engine>}
    */
@@ -151,7 +151,7 @@ class Opener {
     }
   }
 
-  /** @param {EdgeOptions} options @returns {Promise<Loading | undefined>} none if another call was faster */
+  /** @param {EdgeOptions} options @returns {Promise<Loading | undefined>} undefined if another call was faster */
   async #create(options) {
     this.#isCreating = true;
     const mmproj = new HeldFile();
@@ -191,7 +191,7 @@ class Opener {
   }
 }
 
-/** A module that requests what is not here. @param {unknown} error */
+/** Detects a module with unknown imports. @param {unknown} error */
 function foreignOf(error) {
   if (!(error instanceof WebAssembly.LinkError)) return error;
   return new WickError('WASM', `wasm is the engine of another version: ${error.message}`, error);

@@ -1,7 +1,7 @@
 // js/edge/edge_connection.js — the connection that the page's classes expect (as js/connection/engine_connection.js), where
 // the engine is in their own thread. Nothing runs in the background: the reader of an answer computes until it has
 // something, in its own turns of the event loop. Output for others waits until they read. So no promise is shared
-// between requests, and a reader that goes away leaves nobody waiting.
+// between requests, and a reader that goes away leaves no other reader waiting.
 
 import { unlessAborted } from '../base/abort_signals.js';
 import { refusalOf, throwIfAborted, toPlainError, WickError } from '../base/errors.js';
@@ -101,7 +101,7 @@ export class EdgeConnection {
     this.check();
     const ids = waiters.map(() => ++this.#lastId);
     for (const id of ids) this.#mail.set(id, []);
-    /** Of encoding, which another reader may do. @param {unknown} error */
+    /** Reports a failure of encoding, which another reader may do. @param {unknown} error */
     const fail = (error) => {
       const plain = toPlainError(refusalOf(error));
       for (const id of ids) this.#mail.get(id)?.push({ ...emptyOutput(id), error: plain });
@@ -128,7 +128,7 @@ export class EdgeConnection {
     };
   }
 
-  /** The next step frees its memory: perhaps nobody else will make one. @param {number} id */
+  /** The next step frees its memory: perhaps no other reader will make one. @param {number} id */
   #cancel(id) {
     if (!this.#mail.delete(id) || this.#end) return;
     this.#served.cancel(id);

@@ -6,7 +6,7 @@ import { takeTurn } from '../base/take_turn.js';
 
 /** If the clock advances, others wait no longer than this plus one unit of work. */
 const TURN_MS_MAX = 8;
-/** Where it does not: products of weights and tokens, some 10 to 30 ms of work. */
+/** If it does not: products of weights and tokens, 10 to 30 ms of work. */
 const TURN_PRODUCTS_MAX = 100e6;
 export class Turns {
   /** Units of one token that may follow each other without a turn. */

@@ -13,7 +13,7 @@ export class Choice {
   /** Bytes of the text that was sent, and of the tokens. */
   #textBytes = 0;
   #tokenBytes = 0;
-  /** Tokens that are in no chunk yet. @type {TokenDetail[]} */
+  /** Tokens that no chunk contains yet. @type {TokenDetail[]} */
   tokens = [];
 
   /** @param {Generation} generation @param {Echo} [echo] before its text */

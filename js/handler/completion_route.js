@@ -30,7 +30,7 @@ import { randomName } from './random_name.js';
 
 /** OpenAI's default. */
 const MAX_TOKENS = 16;
-/** Of all prompts of a request together. */
+/** The limit of all prompts of a request together. */
 const CHOICES_MAX = 16;
 
 /** @type {Record<string, import('./fields.js').Check>} */
@@ -65,7 +65,7 @@ function promptsOf(prompt) {
   throw invalidField('prompt', message);
 }
 
-/** Of `max_tokens: 0`: the choice is the echo alone. @type {any} */
+/** The generation for `max_tokens: 0`: the choice has only the echo. @type {any} */
 const nothing = {
   [Symbol.asyncIterator]: async function* () {},
   result: { finishReason: 'length' },

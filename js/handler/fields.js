@@ -74,7 +74,7 @@ function streamOptions(value, name) {
 export const ignored = () => {};
 
 /**
- * For fields of missing features: only values that request nothing are accepted.
+ * For fields of missing features: only neutral values are accepted.
  * @param {(value: any) => boolean} [isIdle]
  * @returns {Check}
  */

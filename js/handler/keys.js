@@ -36,14 +36,14 @@ const tenantOf = async (key) => ({
 export class Keys {
   #tenants;
 
-  /** @param {string[]} keys none: everybody may ask */
+  /** @param {string[]} keys none: anyone may send requests */
   constructor(keys) {
     this.#tenants = keys.length > 0 ? Promise.all(keys.map(tenantOf)) : undefined;
   }
 
   /**
    * @param {Headers} headers of a request
-   * @returns {Promise<string | undefined>} the salt of the key's requests; nothing where there are no keys
+   * @returns {Promise<string | undefined>} the salt of the key's requests; nothing without keys
    */
   async saltFor(headers) {
     if (!this.#tenants) return undefined;

@@ -1,4 +1,4 @@
-// js/handle./message_list.js — the items of a request's input as messages: reasoning, text and calls of one turn become one.
+// js/handle./message_list.js — joins the items of a request's input into messages: reasoning, text and calls of one turn become one message.
 
 /** @typedef {{type: 'text', text: string} | {type: 'image_url', image_url: {url: string}}} Part */
 
@@ -12,7 +12,7 @@
 export class MessageList {
   /** @type {Message[]} */
   #messages = [];
-  /** Of the turn that is being read, until its message or call. */
+  /** The reasoning of the turn that is being read, until its message or call. */
   #reasoning = '';
 
   get messages() {
@@ -52,7 +52,7 @@ export class MessageList {
     this.#messages.push({ role: 'tool', tool_call_id: id, content });
   }
 
-  /** Reasoning belongs to its own turn, even if that was cut off before it said anything. */
+  /** Reasoning belongs to its own turn, even if that was cut off before any text. */
   #endTurn() {
     if (this.#reasoning === '') return;
     if (this.#last?.tool_calls) this.#reasonTo(this.#last);

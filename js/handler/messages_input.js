@@ -1,5 +1,5 @@
-// js/handler/messages_input.js — the conversation of a request to /v1/messages, Anthropic's shape, as messages of a chat
-// completion (https://docs.anthropic.com/en/api/messages).
+// js/handler/messages_input.js — maps the conversation of a request to /v1/messages (Anthropic's format) to messages of a
+// chat completion (https://docs.anthropic.com/en/api/messages).
 
 import { checkDataUrl } from './chat_route.js';
 import { checkFields, isObject, isText, must, object, pickFields } from './fields.js';
@@ -16,7 +16,7 @@ function unsupported(block, at) {
   return new HttpError(400, 'unsupported_value', message, { param: at });
 }
 
-/** The fields of each type of a block that must be there. @type {Record<string, Record<string, import('./fields.js').Check>>} */
+/** The required fields of each type of block. @type {Record<string, Record<string, import('./fields.js').Check>>} */
 const blockFields = {
   text: { text: string },
   image: { source: object },
@@ -100,7 +100,7 @@ function takeAssistant(content, at, list) {
   }
 }
 
-/** Results come before the text that goes with them, as the assistant's calls need them first. */
+/** Results come before the text of the same message, because they must follow the assistant's calls. */
 function takeUser(
   /** @type {unknown} */ content,
   /** @type {string} */ at,

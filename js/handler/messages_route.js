@@ -103,7 +103,7 @@ function checkTools(tools, name) {
   }
 }
 
-/** The choices of tools, as chat completions have them. @type {Record<string, (name: string) => unknown>} */
+/** The choices of tools, as in chat completions. @type {Record<string, (name: string) => unknown>} */
 const choices = {
   auto: () => 'auto',
   any: () => 'required',
@@ -122,7 +122,7 @@ function checkChoice(value, name) {
   }
 }
 
-/** @param {any} tool @returns {object} as chat completions have it */
+/** @param {any} tool @returns {object} as in chat completions */
 const chatToolOf = ({ name, description, input_schema: parameters }) => ({
   type: 'function',
   function: pickFields({ name, description, parameters }, { name, description, parameters }),

@@ -1,5 +1,5 @@
-// js/handler/request_record.js — the log record of a request: its route, status, duration, tokens and error, by
-// OpenTelemetry's names where it has some.
+// js/handler/request_record.js — the log record of a request: its route, status, duration, tokens and error. Names
+// are OpenTelemetry's where it defines them.
 
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
 /** @typedef {import('../openai.js').RequestRecord} Fields */
@@ -21,7 +21,7 @@ const seconds = (/** @type {number} */ ms) => Math.round(ms * 1000) / 1e6;
 /** @param {any} chunk @returns {boolean} the one that `include_usage` adds */
 const isUsage = (chunk) => Array.isArray(chunk.choices) && chunk.choices.length === 0;
 
-/** Of the shape of llama.cpp's server, one answer or several. @param {any} value */
+/** The usage of answers in the format of llama.cpp's server, one or several. @param {any} value */
 function usageOfNative(value) {
   const ended = [value].flat().filter((one) => one.tokens_predicted !== undefined);
   if (ended.length === 0) return undefined;
@@ -45,7 +45,7 @@ export class RequestRecord {
   #error;
   /** Its answer is a stream, which ends after the handler has returned. */
   isStreamed = false;
-  /** All of the answer was read. */
+  /** The whole answer was read. */
   isWhole = false;
 
   /** @param {any} value an answer, a chunk or an event of it */

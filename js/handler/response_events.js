@@ -38,9 +38,9 @@ export class ResponseEvents {
   #output = [];
   /** The text or the arguments of the open item, which is the last one of the output. */
   #text = '';
-  /** Of the open item's tokens. @type {object[]} */
+  /** The logprobs of the open item's tokens. @type {object[]} */
   #logprobs = [];
-  /** Of tokens whose text has not come yet. @type {object[]} */
+  /** The logprobs of tokens whose text has not arrived yet. @type {object[]} */
   #pending = [];
   #isOpen = false;
   /** The number of the open call in the chat completion. */

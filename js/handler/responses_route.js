@@ -124,13 +124,13 @@ function checkTools(tools, name) {
   }
 }
 
-/** @param {any} choice @returns {unknown} as chat completions have it */
+/** @param {any} choice @returns {unknown} as in chat completions */
 const chatChoiceOf = (choice) =>
   choice?.type === 'function' && isText(choice.name)
     ? { type: 'function', function: { name: choice.name } }
     : choice;
 
-/** @param {any} tool of responses @returns {object} as chat completions have it */
+/** @param {any} tool of responses @returns {object} as in chat completions */
 const chatToolOf = (tool) => ({ type: tool.type, function: pickFields(tool, toolFields) });
 
 /**
@@ -146,7 +146,7 @@ export function reportIgnored(tools, headers, isKnown = isFunction) {
   if (ignored.length > 0) headers.set('X-Wick-Ignored', ignored.join(', '));
 }
 
-/** @param {any} format of responses @returns {object | undefined} as chat completions have it */
+/** @param {any} format of responses @returns {object | undefined} as in chat completions */
 function chatFormatOf(format) {
   if (!format || format.type === 'text') return undefined;
   const { type, ...own } = format;

@@ -29,7 +29,7 @@ import { hasOpfs, OpfsBackend } from './opfs_backend.js';
  * @property {(id: string, index: number, size: number) => Promise<Uint8Array<ArrayBuffer> | undefined>} readChunk
  *   undefined: none with this size is stored
  * @property {(id: string, index: number, bytes: Uint8Array<ArrayBuffer>) => Promise<void>} writeChunk
- * @property {(id: string) => Promise<void>} settle nobody writes chunks of it for now
+ * @property {(id: string) => Promise<void>} settle no writer stores chunks of it for now
  * @property {(record: ModelRecord) => Promise<boolean>} hasChunks whether those of a whole model are stored, by their sizes
  * @property {(id: string, path: string) => Promise<void>} [adopt] takes a file of the disk for the model's chunks
  * @property {(id: string) => Promise<void>} remove

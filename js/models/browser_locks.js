@@ -5,7 +5,7 @@ import { WickError } from '../base/errors.js';
 
 /** Frames without an origin have the objects, and may not use them. @param {unknown} cause */
 export const noStorage = (cause) =>
-  new WickError('NO_STORAGE', `storage: the browser keeps nothing for this page: ${cause}`, cause);
+  new WickError('NO_STORAGE', `storage: the browser stores nothing for this page: ${cause}`, cause);
 
 /** A browser that has not opened its storage by then may never do so; a slow disk has. */
 const OPEN_MS = 30_000;

@@ -1,5 +1,5 @@
 // js/models/check_model.js — checks whether a kept model is the requested one, and whether its server still has it.
-// Nothing of the store changes by it.
+// The store does not change.
 
 import { argumentError, throwIfAborted, WickError, wordsOf } from '../base/errors.js';
 import { validatorOf } from '../bytes/http_answer.js';
@@ -75,7 +75,7 @@ export async function compareWithServer(record, options) {
       ? await askHub(record, name, options)
       : url && (await askServer(record, url, options));
     if (state && state !== 'unknown') return { state };
-    const reason = state ? 'the server does not tell its version' : 'no address of it is known';
+    const reason = state ? 'the server does not report a version' : 'no address of it is known';
     return { state: 'unknown', reason };
   } catch (error) {
     if (options.signal?.aborted) throw error;

@@ -29,7 +29,7 @@ import { checksum, Sha256 } from './sha256.js';
  * @property {(missingBytes: number, isRefused: boolean) => Promise<boolean>} makeRoom whether another try may succeed;
  *   throws if there is no room
  * @property {(record: ModelRecord) => void} onStored
- * @property {() => void} onNews bytes have come
+ * @property {() => void} onNews bytes have arrived
  * @property {() => Promise<void>} [checkLease] throws if another tab has taken over
  * @property {number} connections
  */
@@ -44,7 +44,7 @@ export function checkModel(bytes) {
   refuseOthers(bytes);
   const start = String.fromCharCode(...bytes.subarray(0, MAGIC.length));
   if (start !== MAGIC)
-    throw new WickError('NOT_GGUF', 'This is not a GGUF file: it begins otherwise');
+    throw new WickError('NOT_GGUF', 'This is not a GGUF file: it does not begin with GGUF');
 }
 
 export class Download {
@@ -98,7 +98,7 @@ export class Download {
     }
   }
 
-  /** Chunks that have come whole are stored before `run` ends: with the last of them the model is whole. */
+  /** Chunks that have arrived whole are stored before `run` ends: with the last of them the model is whole. */
   stop() {
     this.#isStopped = true;
     for (const stream of this.#streams) stream.cancel();
@@ -117,7 +117,7 @@ export class Download {
 
   /**
    * @param {number} position
-   * @returns {Uint8Array<ArrayBuffer> | undefined} those bytes from there on that have come and are not stored yet
+   * @returns {Uint8Array<ArrayBuffer> | undefined} those bytes from there on that have arrived and are not stored yet
    */
   bytesAt(position) {
     const index = Math.floor(position / CHUNK_BYTES);

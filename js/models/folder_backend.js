@@ -101,7 +101,7 @@ export class FolderBackend {
     return this.#fs.open(this.#at(id, DATA), constants.O_RDWR | constants.O_CREAT);
   }
 
-  /** @param {string} id of a model that nobody writes to for now */
+  /** @param {string} id of a model without a writer for now */
   async settle(id) {
     const file = this.#open.get(id);
     this.#open.delete(id);
@@ -124,7 +124,7 @@ export class FolderBackend {
     });
   }
 
-  /** The record goes first: a model that is removed in part is none. The lock stays its holder's. @param {string} id */
+  /** The record goes first: a partly removed model does not count. The lock stays its holder's. @param {string} id */
   async remove(id) {
     await this.settle(id);
     await this.#fs.rm(this.#at(id, RECORD), { force: true });

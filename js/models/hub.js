@@ -122,13 +122,13 @@ function chooseFiles(files, { owner, repo, path, type }) {
   if (!chosen) {
     const wanted = path ?? `a GGUF file of type ${type ?? TYPE}`;
     const there = models.map((one) => one.path).slice(0, 20);
-    const message = `${owner}/${repo} has not ${wanted}; it has ${there.join(', ') || 'no GGUF file'}`;
+    const message = `${owner}/${repo} has no ${wanted}; it has ${there.join(', ') || 'no GGUF file'}`;
     throw new WickError('NOT_FOUND', message, { files: there });
   }
   return splitNames(chosen.path).map((part) => {
     const found = files.find((one) => one.path === part);
     if (found) return found;
-    throw new WickError('NOT_FOUND', `${owner}/${repo} has not ${part}, a file of a split model`);
+    throw new WickError('NOT_FOUND', `${owner}/${repo} has no ${part}, a file of a split model`);
   });
 }
 
@@ -148,7 +148,7 @@ function modelsAmong(files) {
   return main.length > 0 ? main : models;
 }
 
-/** Of a repository whose type is not given, best first: small, and good for their size. */
+/** The preferred types if none is given, best first: small, and good for their size. */
 const PREFERRED = [TYPE, 'Q4_K_S', 'Q4_K_XL', 'Q4_0', 'Q5_K_M', 'Q8_0', 'Q6_K', 'Q4_1', 'IQ4_XS'];
 const LARGE = /(^|[-_./])(BF16|F16|F32)([-_./]|$)/i;
 

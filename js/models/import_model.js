@@ -1,4 +1,4 @@
-// js/models/import_model.js — takes a file that the user has into the store.
+// js/models/import_model.js — imports a file of the user into the store.
 
 import { bytesOfBlob } from '../base/blob_bytes.js';
 import { throwIfAborted, WickError } from '../base/errors.js';
@@ -18,7 +18,7 @@ const turn = () => new Promise((settle) => setTimeout(settle));
 
 /**
  * @param {Backend} backend
- * @param {Blob | string} from a path where there are folders
+ * @param {Blob | string} from a path on hosts with folders
  * @param {import('../models.js').ImportOptions & {makeRoom: (id: string, size: number) => Promise<unknown>}} options
  * @returns {Promise<ModelRecord>}
  */

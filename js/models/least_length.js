@@ -43,7 +43,7 @@ const BLOCKS = {
 /** Bytes of the values of metadata, by their type; strings and arrays have none. */
 const VALUE_BYTES = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
 const [U32, STRING, ARRAY] = [4, 8, 9];
-/** Of a directory that the engine accepts (src/format/gguf.h). */
+/** Limits of a directory that the engine accepts (src/format/gguf.h). */
 const COUNT_MAX = 65536;
 const DIRECTORY_BYTES_MAX = 512 << 20;
 const DIMS_MAX = 4;

@@ -21,10 +21,7 @@ const PIECE_BYTES = 1 << 20;
 
 /** For a file of which only the size was known. @param {ModelRecord} record */
 const otherSize = ({ urls, size }) =>
-  new WickError(
-    'CORRUPT',
-    `${urls[0]} is another file than was asked for: it has not ${size} bytes`,
-  );
+  new WickError('CORRUPT', `${urls[0]} is not the requested file: its size is not ${size} bytes`);
 
 /**
  * @typedef {object} OpenOptions
@@ -33,7 +30,7 @@ const otherSize = ({ urls, size }) =>
  * @property {import('./download.js').DownloadOptions['makeRoom']} makeRoom
  * @property {(record: ModelRecord) => void} onStored
  * @property {(record: ModelRecord) => void} onWhole
- * @property {() => void} onArrived bytes have come that are not stored yet
+ * @property {() => void} onArrived bytes have arrived that are not stored yet
  * @property {() => void} [onAsk] the tab that downloads is asked for a sign of life
  * @property {() => void} [onWaiting] another tab downloads and does not answer
  */
@@ -160,7 +157,7 @@ export class OpenModel {
     this.record = (await this.#backend.readRecord(this.#id)) ?? this.record;
   }
 
-  /** @param {() => boolean} isLeft nobody waits any more @returns {Promise<void>} when the model is whole */
+  /** @param {() => boolean} isLeft no caller waits any more @returns {Promise<void>} when the model is whole */
   async complete(isLeft) {
     while (!this.isWhole && !isLeft()) await this.advance();
   }

@@ -59,7 +59,7 @@ export class ModelStore extends EventTarget {
   #evict;
   /** @type {Map<string, OpenModel>} */
   #open = new Map();
-  /** Of models that nobody reads any more. @type {Set<Promise<void>>} */
+  /** The closing of models without readers. @type {Set<Promise<void>>} */
   #ending = new Set();
   /** @type {BroadcastChannel | undefined} */
   #channel;
@@ -357,7 +357,7 @@ export class ModelStore extends EventTarget {
     if (model.record?.fingerprint) await this.#mergeTwin(model.record);
   }
 
-  /** Of two models with the same content one stays, with the addresses of both. @param {ModelRecord} own */
+  /** Merges two models with the same content into one, with the addresses of both. @param {ModelRecord} own */
   async #mergeTwin(own) {
     const isTwin = (/** @type {ModelRecord} */ { id, fingerprint }) =>
       id !== own.id && fingerprint === own.fingerprint;
@@ -487,7 +487,7 @@ export class ModelStore extends EventTarget {
     return entryOf(record);
   }
 
-  /** Imports that ended before their end: nobody can continue them. */
+  /** Imports that ended before their end: they cannot be continued. */
   async #removeBroken() {
     for (const { id, urls, fingerprint, sums } of await this.#records()) {
       if (fingerprint !== null || urls.length > 0 || sums.length > 0) continue;
@@ -569,7 +569,7 @@ export class ModelStore extends EventTarget {
     this.#channel?.postMessage({ type, detail });
   }
 
-  /** Other tabs hear how much has come, though not of each piece. @param {string} id @param {() => OpenModel['progress']} progress */
+  /** Other tabs hear how much has arrived, though not of each piece. @param {string} id @param {() => OpenModel['progress']} progress */
   #arrivals(id, progress) {
     let told = -ARRIVED_MS;
     return () => {

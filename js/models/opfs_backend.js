@@ -1,5 +1,5 @@
 // js/models/opfs_backend.js — models in the origin private file system: a folder for each, with its record and a file for
-// each chunk. A chunk is written by a copy that takes its place when it is complete, so no chunk is ever there in part.
+// each chunk. A chunk is written by a copy that takes its place when it is complete, so no chunk is ever incomplete.
 
 import { readReplaced, storageError, wholeArray } from '../storage/browser_files.js';
 import {
@@ -119,7 +119,7 @@ export class OpfsBackend {
     return (await this.describe(record)) !== undefined;
   }
 
-  /** The record goes first: a model that is removed in part is none. @param {string} id */
+  /** The record goes first: a partly removed model does not count. @param {string} id */
   async remove(id) {
     const root = await this.#root();
     const folder = await this.#folder(id).catch(() => undefined);

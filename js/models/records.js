@@ -5,7 +5,7 @@ import { WickError } from '../base/errors.js';
 import { randomName } from '../base/random.js';
 import { hashText } from './sha256.js';
 
-/** Of the format of records and chunks. A record of another version counts as none. */
+/** The version of the format of records and chunks. A record of another version is ignored. */
 export const VERSION = 1;
 /** Every chunk but a file's last one has this size. */
 export const CHUNK_BYTES = 4 << 20;

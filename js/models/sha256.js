@@ -1,5 +1,5 @@
-// js/models/sha256.js — SHA-256 (FIPS 180-4) of bytes that come in pieces. Web Crypto takes only whole messages, and its
-// state cannot be kept over a reload.
+// js/models/sha256.js — SHA-256 (FIPS 180-4) of bytes that arrive in pieces. Web Crypto takes only whole messages, and its
+// state cannot be kept across a reload.
 
 /** @param {number} bits of a square or cube root's fraction @param {(prime: number) => number} root @param {number} count */
 function fractions(bits, root, count) {

@@ -65,7 +65,7 @@ export async function openKept({ part, ...options }) {
   if (isOnly) {
     for (const { id, url } of files) {
       if (await store.has(id ?? url)) continue; // an imported file has no address
-      throw new WickError('NOT_FOUND', `${url} is not kept, and cache: 'only' asks no server`);
+      throw new WickError('NOT_FOUND', `${url} is not stored, and cache: 'only' sends no request`);
     }
   }
   const description = /** @type {const} */ ({
@@ -211,7 +211,7 @@ class KeptStream {
   #source;
   /** Continues without the store. @type {ByteStream | undefined} */
   #plain;
-  /** Of all bytes before `position`, where they come without the store. @type {Sha256 | undefined} */
+  /** The hash of all bytes before `position`, if they arrive without the store. @type {Sha256 | undefined} */
   #sha;
   #isCancelled = false;
   /** @type {Uint8Array | null | undefined} */
@@ -279,7 +279,7 @@ class KeptStream {
     return bytes;
   }
 
-  /** The last bytes are not given if the file is another one than the store or the hub has recorded. */
+  /** The last bytes are withheld if the file is not the one that the store or the hub has recorded. */
   #checkSum() {
     const found = this.#sha?.hex();
     this.#sha = undefined;

@@ -1,4 +1,4 @@
-// js/node/answer.js — answers a request of node:http by a function from Request to Response. A slow client slows its own
+// js/node/answer.js — answers a request of node:http with a function from Request to Response. A slow client slows its own
 // answer down. The request's signal aborts when the client disconnects.
 
 /** @typedef {import('node:http').IncomingMessage & {body?: unknown}} IncomingMessage a framework may have read its body */
@@ -40,7 +40,7 @@ function bodyOf(incoming, outgoing) {
 /**
  * A body that a framework has read already, such as express.json(), as text or bytes again.
  * @param {IncomingMessage} incoming
- * @returns {string | Uint8Array | undefined} undefined: nobody has read it
+ * @returns {string | Uint8Array | undefined} undefined: it was not read
  */
 function readBodyOf({ readableDidRead, body }) {
   if (!readableDidRead || body === undefined) return undefined;
@@ -97,7 +97,7 @@ async function send(body, outgoing) {
 }
 
 /**
- * Never rejects: where the answer breaks off, so does the connection.
+ * Never rejects: if the answer breaks off, the connection is closed.
  * @param {IncomingMessage} incoming
  * @param {ServerResponse} outgoing
  * @param {Handle} handle
@@ -117,7 +117,7 @@ export function signalOf(outgoing) {
   outgoing.once('close', () => {
     if (!outgoing.writableFinished) controller.abort();
   });
-  if (outgoing.destroyed) controller.abort(); // it left before a framework came to this
+  if (outgoing.destroyed) controller.abort(); // the client left before the framework called this
   return controller.signal;
 }
 

@@ -1,5 +1,5 @@
 // js/page/caching_source.js — the bytes of a model with an address: from its stored part, and from its
-// server, whose bytes are kept as they come.
+// server, whose bytes are stored as they arrive.
 
 import { argumentError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
@@ -17,7 +17,7 @@ export function cacheOf({ cache }) {
 }
 
 /**
- * A model by its name: where it is turns out when it is loaded.
+ * A model by its name: its address is known once it is loaded.
  * @param {EngineOptions} options
  * @returns {ModelLocation}
  */

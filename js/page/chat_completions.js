@@ -141,7 +141,7 @@ function toolsOf(body) {
 }
 
 /**
- * A last message of the assistant with `prefix: true` is how the reply begins.
+ * A last message of the assistant with `prefix: true` is continued by the reply.
  * @param {PlainMessage[]} messages
  * @returns {{messages: PlainMessage[], prefix: string | undefined}}
  */
@@ -171,7 +171,7 @@ function checkContent(content, index) {
 const textOf = (content) =>
   Array.isArray(content) ? content.map(({ text }) => text).join('\n') : (content ?? '');
 
-/** The engine chooses what the template knows. @param {string | null | undefined} effort */
+/** The engine chooses the value that the template supports. @param {string | null | undefined} effort */
 const effortOf = (effort) =>
   (effort ?? undefined) === undefined ? {} : { reasoning_effort: effort };
 
@@ -240,7 +240,7 @@ export class ChatCompletions {
     if (hasSession) settings.session = Session.numberOf(session, this.#connection);
     if (hasSession && ((n ?? 1) !== 1 || body.salt)) {
       throw argumentError(
-        'n and salt do not go with a session: it has one answer, and its own salt',
+        'session: cannot be combined with n and salt, because it has one answer and its own salt',
       );
     }
     const parseSpecial = body.parseSpecial ?? false;
@@ -382,7 +382,7 @@ async function choiceOf(reader, index, body) {
 /** @param {Piece} piece @returns {Delta[]} */
 const deltasOf = ({ text, deltas }) => deltas ?? [{ content: text }];
 
-/** The parts of a reply put together. */
+/** Joins the parts of a reply. */
 class Reply {
   content = '';
   reasoning = '';
@@ -526,7 +526,7 @@ export class ChatStream {
   }
 }
 
-/** @param {PieceReader[]} readers no more than these: a stream that nobody has is cancelled */
+/** @param {PieceReader[]} readers only these: an abandoned stream is cancelled */
 function abortsReaders(readers) {
   const controller = new AbortController();
   const { signal } = controller;
@@ -545,7 +545,7 @@ async function* merged(readers) {
   /** @param {number} index */
   const nextOf = (index) => {
     const next = readers[index].next().then((piece) => ({ index, piece }));
-    next.catch(() => {}); // nobody waits for it after the stream was left
+    next.catch(() => {}); // no reader waits for it after the stream was abandoned
     return next;
   };
   const waiting = new Map(readers.map((_, index) => [index, nextOf(index)]));

@@ -1,4 +1,4 @@
-// js/page/embeddings.js — texts to vectors, documents to scores, and OpenAI's embeddings.
+// js/page/embeddings.js — turns texts into vectors and documents into scores, and answers OpenAI's embeddings.
 
 import { argumentError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';

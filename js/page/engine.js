@@ -179,7 +179,7 @@ export class Engine {
   }
 
   /**
-   * Of a text, or of the prompt that a conversation becomes.
+   * Counts the tokens of a text, or of the prompt of a conversation.
    * @param {string | import('../index.js').ChatMessage[]} text
    * @param {any} [options] TokenizeOptions, or CountOptions of a conversation
    * @returns {Promise<number>}

@@ -1,4 +1,4 @@
-// js/page/engine_modules.js — which WebAssembly an engine runs: a build of the package for this host, or what the caller gives.
+// js/page/engine_modules.js — chooses the WebAssembly of an engine: a build of the package for this host, or the caller's.
 // A build is four modules. The worker loads the one of grammars when a request needs it, the one of extras when a model
 // does, and the one of media with an mmproj file. A model that needs more than 4 GiB has one module, with 64-bit addresses, for any number of threads.
 
@@ -47,7 +47,7 @@ const wideUrls = {
   relaxed: () => new URL('./wasm/wick-relaxed-wide.wasm', import.meta.url),
 };
 
-/** Compiled modules of the package, which further engines use again. */
+/** Compiled modules of the package, which later engines reuse. */
 const compiled = /** @type {Map<string, Promise<WebAssembly.Module>>} */ (new Map());
 
 /** @param {string} build */
@@ -82,7 +82,7 @@ const inFolder = (folder, build) => ({
 const partAddress = (wasm, name) =>
   wholeAddress(String(wasm).replace(/\.wasm(?=$|[?#])/, `-${name}.wasm`));
 
-/** @param {EngineOptions['wasm']} wasm @returns {string | undefined} '' where the host has no memory of 64-bit addresses */
+/** @param {EngineOptions['wasm']} wasm @returns {string | undefined} '' if the host has no 64-bit memory */
 function wideOf(wasm) {
   if (!isAddress(wasm)) return undefined;
   // builds of one and of several threads have one
@@ -91,7 +91,7 @@ function wideOf(wasm) {
 }
 
 /**
- * A further module: the caller's if given, else the one next to the first.
+ * A secondary module: the caller's if given, else the one next to the first.
  * @param {EngineOptions['wasm']} wasm
  * @param {EngineOptions['wasm']} given
  * @param {string} name

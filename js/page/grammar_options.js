@@ -1,5 +1,5 @@
-// js/page/grammar_options.js — the options that say what a text may be, as the engine's grammar. The engine compiles it,
-// and refuses by name what it cannot honour.
+// js/page/grammar_options.js — maps the options that constrain a text to the engine's grammar. The engine compiles it, and
+// refuses unsupported features by name.
 
 import { argumentError, WickError } from '../base/errors.js';
 import {
@@ -112,7 +112,7 @@ const formats = {
     return {};
   },
   json_object(format) {
-    // the schema is llama.cpp's way to request one
+    // llama.cpp's way to request a schema
     checkMembers('response_format', format, ['type', 'schema']);
     checkObject('response_format.schema', format.schema);
     return { jsonSchema: format.schema ?? { type: 'object' } };

@@ -14,7 +14,7 @@ import { MEDIA_RATE as RATE } from './media_parts.js';
 
 /** The engine's limit. */
 const PIXELS_MAX = 2 ** 28;
-/** Of a file. It is as in src/media/formats.h. */
+/** The limit of a file, as in src/media/formats.h. */
 const FILE_BYTES_MAX = 2 ** 28 - 1;
 
 /** @param {MediaPart} part @param {Decoders} decoders @returns {Promise<Medium>} */
@@ -102,7 +102,7 @@ async function decodeImage(blob, { decodeImage: decode }) {
   if (typeof createImageBitmap !== 'function') {
     throw new WickError(
       'UNSUPPORTED',
-      'this host decodes PPM images alone: give createEngine decodeImage, or pixels as {width, height, data}',
+      'this host decodes only PPM images: pass createEngine decodeImage, or pixels as {width, height, data}',
     );
   }
   /** @type {ImageBitmap} */
@@ -141,11 +141,11 @@ const DRAWN_SIDE_MAX = 32_767;
 /** @param {any} image @returns {Pixels} on white, where it is transparent */
 function drawn(image) {
   const [width, height] = sizeOf(image);
-  if (!(width > 0 && height > 0)) throw argumentError('image: it has no pixels');
+  if (!(width > 0 && height > 0)) throw argumentError('image: has no pixels');
   checkPixels(width, height);
   if (Math.max(width, height) > DRAWN_SIDE_MAX) {
     throw argumentError(
-      `image: ${width} x ${height} pixels, browsers draw ${DRAWN_SIDE_MAX} a side`,
+      `image: ${width} x ${height} pixels, browsers draw at most ${DRAWN_SIDE_MAX} a side`,
     );
   }
   const canvas =
@@ -155,7 +155,8 @@ function drawn(image) {
   const context = /** @type {CanvasRenderingContext2D | null} */ (
     canvas.getContext('2d', { willReadFrequently: true, alpha: false })
   );
-  if (!context) throw new WickError('NOMEM', `canvas: no room for ${width} x ${height} pixels`);
+  if (!context)
+    throw new WickError('NOMEM', `canvas: not enough memory for ${width} x ${height} pixels`);
   context.fillStyle = '#fff';
   context.fillRect(0, 0, width, height);
   context.drawImage(image, 0, 0);
@@ -172,7 +173,7 @@ function pixelsOf(pixels) {
   checkPixels(width, height);
   const { BYTES_PER_ELEMENT: size = 1 } = /** @type {any} */ (data);
   if (size !== 1) {
-    throw argumentError('data: must have bytes, which values of 16 bits and floats are not');
+    throw argumentError('data: must have 8-bit values, not 16-bit values or floats');
   }
   const bytes = data.length / count;
   if (bytes !== 3 && bytes !== 4) {
@@ -203,7 +204,7 @@ function ppmOf(bytes) {
     ' '.repeat(one.length),
   );
   const found = /^P6\s+(\d+)\s+(\d+)\s+(\d+)\s/.exec(text);
-  if (found?.[3] !== '255') throw new WickError('UNSUPPORTED', 'PPM image: not one of 8 bits');
+  if (found?.[3] !== '255') throw new WickError('UNSUPPORTED', 'PPM image: must have 8 bits');
   const [width, height] = [Number(found[1]), Number(found[2])];
   const size = width * height * 3;
   const data = bytes.subarray(found[0].length, found[0].length + size);
@@ -256,7 +257,7 @@ async function decodeSound(bytes) {
   if (!Context) {
     throw new WickError(
       'UNSUPPORTED',
-      'this host decodes WAV recordings alone: give samples as {samples, sampleRate}',
+      'this host decodes only WAV recordings: pass samples as {samples, sampleRate}',
     );
   }
   try {

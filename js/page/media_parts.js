@@ -10,7 +10,7 @@ import { loadTasks } from './later.js';
 /** @typedef {{decodeImage?: import('../index.js').DecodeImage | null | undefined}} Decoders */
 /** A part that is not text: where it is in the prompt, and its content. @typedef {{kind: 'image' | 'audio', place: string, from: unknown}} MediaPart */
 
-/** Of decoded recordings, in Hz. */
+/** The sample rate of decoded recordings, in Hz. */
 export const MEDIA_RATE = 16000;
 
 /** The content of a part of each type. @type {Record<string, (part: any) => unknown>} */
@@ -88,7 +88,7 @@ export function mediaPromptOf(prompt) {
   return { text, marker, parts };
 }
 
-/** A text that nobody else writes. */
+/** A text that occurs nowhere else. */
 const markerOf = () => `<media-${randomName()}>`;
 
 /** @param {MediaPart[]} parts @param {Decoders} decoders @returns {Promise<Medium[]>} */

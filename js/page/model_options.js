@@ -130,7 +130,7 @@ function bodyOf({ ok, status, url, body, bodyUsed }) {
 function checkStream(stream) {
   if (stream instanceof Response) return checkStream(bodyOf(stream));
   const given = /** @type {any} */ (stream);
-  if (given.locked) throw argumentError('stream is locked: somebody else reads it');
+  if (given.locked) throw argumentError('stream is locked by another reader');
   const isStream = typeof given.getReader === 'function';
   if (isStream || typeof given[Symbol.asyncIterator] === 'function') return stream;
   throw argumentError('stream must be a ReadableStream or an async iterable of bytes');

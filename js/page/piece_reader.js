@@ -1,5 +1,5 @@
 // js/page/piece_reader.js — reads the pieces of one request. The request starts with the first read, and is cancelled
-// when nobody reads any more.
+// when no reader is left.
 
 import { onAbort } from '../base/abort_signals.js';
 import { abortError, checkSignal, fromPlainError, throwIfAborted } from '../base/errors.js';
@@ -143,7 +143,7 @@ export class PieceReader {
     this.#wake?.();
   }
 
-  /** @param {object} holder when it is collected as garbage, nobody can read */
+  /** @param {object} holder when it is garbage-collected, there is no reader */
   heldBy(holder) {
     this.#unwatch();
     if (!this.isOver) this.#holder = new WeakRef(holder);
@@ -226,7 +226,7 @@ export class PieceReader {
     this.#unacknowledged = 0;
   }
 
-  /** Cancels the request, because nobody reads on. */
+  /** Cancels the request, because no reader is left. */
   cancel() {
     if (!this.isOver) this.abort(abortError());
   }

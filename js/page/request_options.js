@@ -88,7 +88,7 @@ function tokensMaxOf(count) {
 export function saltOf(salt) {
   if (salt === undefined || salt === null) return '';
   if (typeof salt !== 'string') throw argumentError('salt must be a string');
-  if (salt === '') throw argumentError("salt must not be empty: '' would be everybody's");
+  if (salt === '') throw argumentError("salt must not be empty: '' would not separate tenants");
   if (/\p{Surrogate}/u.test(salt)) throw argumentError('salt must be well-formed text');
   return salt;
 }

@@ -59,7 +59,7 @@ async function runAll(tools, calls, { signal, throwErrors }) {
     return { role: 'tool', tool_call_id: call.id, name: call.function.name, content };
   });
   const all = Promise.all(results);
-  all.catch(() => {}); // nobody may wait for them any more
+  all.catch(() => {}); // the caller may have stopped waiting
   throwIfAborted(signal); // a tool may have aborted
   return unlessAborted(all, signal, () => {});
 }

@@ -1,9 +1,9 @@
-// js/pipeline/generation_options.js — the options of transformers.js's generation as those of the engine.
+// js/pipeline/generation_options.js — maps transformers.js's generation options to the engine's.
 
 import { WickError } from '../index.js';
 
 const MAX_NEW_TOKENS = 256;
-/** The defaults of transformers where it samples. */
+/** The defaults of transformers when it samples. */
 const sampled = { temperature: 1, top_k: 50, top_p: 1 };
 
 /** Options that are read here or by the text-generation pipeline. */
@@ -13,7 +13,7 @@ const known = [
   ...['stopping_criteria', 'return_full_text', 'add_special_tokens', 'tools', 'chat_template'],
   ...['tokenizer_encode_kwargs', 'return_dict_in_generate', 'use_cache', 'seed', 'signal'],
 ];
-/** Values that request nothing, of options that are not supported. @type {Record<string, unknown>} */
+/** Neutral values of options that are not supported. @type {Record<string, unknown>} */
 const idle = {
   num_beams: 1,
   no_repeat_ngram_size: 0,
@@ -57,7 +57,7 @@ export async function settingsOf(options, countPrompt) {
     typical_p: options.typical_p ?? null,
     max_tokens: options.max_new_tokens ?? left,
     repeat_penalty: options.repetition_penalty ?? null,
-    repeat_last_n: -1, // transformers looks back at all of it
+    repeat_last_n: -1, // transformers penalizes the whole text
     stop: options.stop_strings ?? null,
     n: options.num_return_sequences ?? 1,
     seed: options.seed ?? null,

@@ -36,7 +36,10 @@ function withImages(chat, images) {
     Array.isArray(message.content) ? { ...message, content: message.content.map(partOf) } : message,
   );
   if (left.length === 0) return /** @type {ChatMessage[]} */ (filled);
-  throw new WickError('ARG', `images: ${left.length} of ${images.length} have no part in the chat`);
+  throw new WickError(
+    'ARG',
+    `images: ${left.length} of ${images.length} have no placeholder in the chat`,
+  );
 }
 
 /** @param {Engine} engine */
@@ -142,7 +145,7 @@ export function speechRecognition(engine) {
     };
     if (!Array.isArray(input)) return transcribe(input);
     if (rest.streamer && input.length > 1) {
-      throw new WickError('ARG', 'streamer: shows one text, but the call has several');
+      throw new WickError('ARG', 'streamer: can show only one text, but the call has several');
     }
     const made = [];
     for (const one of input) made.push(await transcribe(one));

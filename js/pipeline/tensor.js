@@ -38,7 +38,7 @@ export class Tensor {
 }
 
 /**
- * Vectors of texts; of tokens, where a text has several. Shorter texts are filled with zeros.
+ * Vectors of texts, or of their tokens. Shorter texts are padded with zeros.
  * @param {Float32Array[]} rows one for each text
  * @param {number[]} counts tokens of each text; empty: one vector for each text
  * @returns {Tensor} [texts, width] or [texts, tokens, width]

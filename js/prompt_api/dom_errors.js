@@ -1,4 +1,4 @@
-// js/prompt_api/dom_errors.js — the engine's errors as those that the Prompt API promises.
+// js/prompt_api/dom_errors.js — maps the engine's errors to those of the Prompt API.
 
 /** @param {string} name @param {string} message @param {unknown} [cause] */
 export function domError(name, message, cause) {
@@ -16,7 +16,7 @@ class OwnQuotaExceededError extends DOMException {
   }
 }
 
-/** @param {number} requested tokens @param {number} quota those that there are */
+/** @param {number} requested tokens @param {number} quota the existing ones */
 export function quotaError(requested, quota) {
   const Class = /** @type {any} */ (globalThis).QuotaExceededError ?? OwnQuotaExceededError;
   const words = `The input has ${requested} tokens, and the context has room for ${quota}`;
@@ -33,7 +33,7 @@ const names = {
   CHANGED: 'NetworkError',
 };
 
-/** @param {any} error @returns {unknown} a DOMException for an error of the engine, anything else as it is */
+/** @param {any} error @returns {unknown} a DOMException for an error of the engine, anything else unchanged */
 export function fromEngine(error) {
   if (error?.name !== 'WickError') return error;
   return domError(names[error.code] ?? 'OperationError', error.message, error);

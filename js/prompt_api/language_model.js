@@ -12,7 +12,7 @@ import * as parts from './tool_parts.js';
 /** @typedef {import('../prompt-api.js').ModelSource} Source */
 /** @typedef {ReturnType<Conversation['answer']>} Answer */
 
-/** Only this file has it, so that nobody else constructs sessions. */
+/** Only this file has it, so no other code constructs sessions. */
 const key = Symbol('LanguageModel');
 const destroyed = () => domError('AbortError', 'The session was destroyed');
 
@@ -31,7 +31,7 @@ function joined(signal) {
 /** The sampling settings of a session's answers. @type {(session: Session) => Conversation['options']['sampling']} */
 let samplingOf;
 
-/** Of now: a canvas may change while the prompt waits. @param {Conversation} to @param {import('../index.js').ChatMessage[]} said */
+/** Copies media now: a canvas may change while the prompt waits. @param {Conversation} to @param {import('../index.js').ChatMessage[]} said */
 function takenNow(to, said) {
   const taken = takeMedia(to.engine, said);
   taken.catch(() => {}); // the prompt may be given up before
@@ -217,7 +217,7 @@ class Session extends EventTarget {
       try {
         return await unlessAborted(forked, own);
       } catch (error) {
-        forked.then((late) => late.close()).catch(() => {}); // nobody gets it
+        forked.then((late) => late.close()).catch(() => {}); // no caller receives it
         throw error;
       }
     });

@@ -136,7 +136,7 @@ function mmprojNames(model, mmproj) {
 async function isKept({ url, model, mmproj, cache, fetch, file, blob, bytes }) {
   if (file ?? blob ?? bytes) return true;
   const names = [model ?? url ?? [], mmprojNames(model, mmproj)].flat();
-  // as createEngine has it
+  // as in createEngine
   const isUsed = cache ?? (model !== undefined || (globalThis.document !== undefined && !fetch));
   if (!isUsed || names.length === 0) return false;
   try {

@@ -31,14 +31,14 @@ async function openFolder(name, folder = FOLDER) {
   if (typeof storage?.getDirectory !== 'function') {
     throw new WickError(
       'NO_STORAGE',
-      `${name}: cannot be kept, this browser has no files for pages`,
+      `${name}: cannot be kept, this browser does not let pages write files`,
     );
   }
   const root = await storage.getDirectory();
   return root.getDirectoryHandle(folder, { create: true });
 }
 
-/** A file is opened so often, each time because another tab has replaced it meanwhile. */
+/** How many times a file is reopened if another tab has replaced it meanwhile. */
 const LOOKS_MAX = 20;
 
 /**
@@ -106,7 +106,7 @@ async function writeCopy(file, bytes) {
 /** Workers have this synchronous interface instead. @param {any} file @param {Uint8Array} bytes */
 async function writeInPlace(file, bytes) {
   if (typeof file.createSyncAccessHandle !== 'function') {
-    throw new WickError('NO_STORAGE', 'storage: this browser has no writable files for pages');
+    throw new WickError('NO_STORAGE', 'storage: this browser does not let pages write files');
   }
   const access = await file.createSyncAccessHandle();
   try {

@@ -1,6 +1,6 @@
 // js/tabs/tab_thread.js — one engine for all tabs of an origin. A Web Lock elects the leader, the tab that has the
 // engine. Each other tab sends it the messages of js/connection/messages.js over a separate BroadcastChannel. An
-// EngineConnection uses a TabThread like a worker. When the leader goes, the next tab in the queue for the lock loads
+// EngineConnection uses a TabThread like a worker. When the leader is closed, the next tab in the queue for the lock loads
 // the model, and every tab sends it its open calls. Every script of the origin can write to these channels, so messages
 // of another form are ignored.
 
@@ -14,8 +14,8 @@ import { Hub, leaderGone, sessionOf } from './shared_engine.js';
 /** @typedef {import('../connection/start_worker.js').Thread} Thread */
 
 /**
- * An open call, or an open completion of a request. `received` pieces have come and `acknowledged` of them were read.
- * `repeated` pieces come a second time, because another leader has started the request again.
+ * An open call, or an open completion of a request. `received` pieces have arrived and `acknowledged` of them were read.
+ * `repeated` pieces arrive a second time, because another leader has restarted the request.
  * @typedef {{message: ToWorker, received: number, acknowledged: number, repeated: number}} Open
  */
 
@@ -170,7 +170,7 @@ export class TabThread {
     this.#onMessage({ type: 'progress', progress: { loaded: 0, phase: 'waiting', ...unknown } });
   }
 
-  /** One tab at a time: the others hear of the new leader and follow it. */
+  /** One tab at a time: the others learn of the new leader and follow it. */
   async #takeOver() {
     await navigator.locks.request(
       `${this.#name} takes over`,
@@ -329,7 +329,7 @@ export class TabThread {
     else this.#channel.postMessage({ message });
   }
 
-  // ---- what a EngineConnection calls ----
+  // ---- calls of an EngineConnection ----
 
   /** Messages that a lost leader has not answered are sent to the next one. @param {any} message */
   post(message) {

@@ -80,7 +80,7 @@ export class MediaTable {
     );
   }
 
-  /** @param {Float32Array} samples @returns {number} its number, which it has also when it comes again */
+  /** @param {Float32Array} samples @returns {number} its number, which is the same if it is added again */
   addAudio(samples) {
     return this.#engine.pass((passed) => {
       const { buffer, byteOffset, byteLength } = samples;

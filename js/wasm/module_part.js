@@ -15,7 +15,7 @@ export class ModulePart {
   /**
    * @param {import('./wasm_module.js').Exports} exports of the first module
    * @param {WebAssembly.Module | (() => Promise<WebAssembly.Module>) | null | undefined} source the further one, or what loads it;
-   *   none: nobody has it
+   *   none: not available
    * @param {'grammar' | 'extras' | 'media'} name
    */
   constructor(exports, source, name) {

@@ -480,7 +480,7 @@ export class NativeEngine {
     this.#exports.request_cancel(this.#engine, id);
   }
 
-  /** @param {number} id @param {boolean} isPaused paused requests take part in no step */
+  /** @param {number} id @param {boolean} isPaused paused requests take no part in steps */
   pause(id, isPaused) {
     this.#exports.request_pause(this.#engine, id, Number(isPaused));
   }
@@ -647,7 +647,7 @@ function valuesOf(kind, value, passed) {
 
 /** @param {Heap} heap @param {number} sizeBytes */
 function noRoom(heap, sizeBytes) {
-  const text = `no room for ${sizeBytes} bytes beside ${heap.sizeBytes} of linear memory`;
+  const text = `no room for ${sizeBytes} bytes in addition to ${heap.sizeBytes} of linear memory`;
   return new WickError('NOMEM', text);
 }
 

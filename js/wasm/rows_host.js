@@ -15,7 +15,7 @@ export function rowsHost(rows, heap) {
         heap().write(address, bytes);
         return bytes.length;
       } catch {
-        return -1; // the engine says which row
+        return -1; // the engine requests the row
       }
     },
   };

@@ -167,7 +167,7 @@ export function instantiate(module, memory, host) {
 }
 
 /**
- * The data that a helper gets from the engine's worker: `module`, which may be another one than at its start; `extras`, if the model needs them, and `media` with an mmproj file.
+ * The data that a helper gets from the engine's worker: `module`, which may differ from the one at its start; `extras`, if the model needs them, and `media` with an mmproj file.
  * @typedef {{memory: WebAssembly.Memory, module?: WebAssembly.Module, extras: WebAssembly.Module | undefined, media?: WebAssembly.Module | undefined}} HelperStart
  */
 

@@ -17,7 +17,7 @@ import { storageError, writeFile } from '../storage/browser_files.js';
  *   embedder: import('./embedder.js').Embedder, media: import('./media_desk.js').MediaDesk}} Parts
  */
 
-/** Of a conversation: its images are not encoded. @param {Parts} parts @param {Conversation} input @returns {Int32Array} */
+/** The prompt of a conversation, without encoding its images. @param {Parts} parts @param {Conversation} input @returns {Int32Array} */
 function promptOf({ chat, media }, input) {
   if (!input.media?.length) return chat().prompt(input);
   const numbers = media.add(input.media);

@@ -1,5 +1,5 @@
-// js/worker/chat_template.js — conversations become prompts by the model's own template or by the one of the
-// option chatTemplate. The engine renders it (src/template/), with limits on time and memory.
+// js/worker/chat_template.js — turns conversations into prompts with the model's own template or with the option
+// chatTemplate. The engine renders the template (src/template/), with limits on time and memory.
 
 import { WickError } from '../base/errors.js';
 
@@ -86,7 +86,7 @@ function asTexts(message, marker) {
 }
 
 /**
- * The last part, which templates ignore, is why the engine leaves the list as it is.
+ * The last part, which templates ignore, is why the engine leaves the list unchanged.
  * @param {PlainMessage} message
  * @returns {PlainMessage}
  */
@@ -102,7 +102,7 @@ function localSeconds() {
   return Math.floor(now.getTime() / 1000) - now.getTimezoneOffset() * 60;
 }
 
-/** @param {unknown} error @returns {unknown} one of the engine about the template, as the page has it */
+/** @param {unknown} error @returns {unknown} one of the engine about the template, as in the page */
 export function inTemplateWords(error) {
   if (!(error instanceof WickError) || error.code === 'NOMEM') return error;
   if (/** @type {any} */ (error.cause)?.subject !== 'template') return error;

@@ -1,7 +1,6 @@
-// js/worker/embedder.js — texts become vectors, a step at a time alongside requests. The engine
-// embeds the texts of one call at a time. Each caller works at its own call, and at the first of
-// the line when nobody else does: where requests have separate contexts, a caller whose client
-// has left works no more.
+// js/worker/embedder.js — embeds texts, a step at a time alongside requests. The engine embeds the
+// texts of one call at a time. Each caller drives its own call, and the first call of the queue if
+// no other caller does: on hosts with a context per request, a caller whose client has left stops.
 
 import { WickError } from '../base/errors.js';
 import { STEP_IDLE, STEP_PROGRESS, STEP_WAIT_BYTES } from '../wasm/layout.js';
@@ -14,7 +13,7 @@ import { STEP_IDLE, STEP_PROGRESS, STEP_WAIT_BYTES } from '../wasm/layout.js';
 const BYTES_MS = 5;
 
 /**
- * A call in the line. `steps` are those that were done for it. When it is over, it has vectors or a failure.
+ * A call in the queue. `steps` are those that were done for it. When it is over, it has vectors or a failure.
  * @typedef {{request: NativeEmbed, steps: number, isBegun: boolean, vectors: Embedded[] | undefined,
  *   failure: {error: unknown} | undefined}} Job
  */
@@ -26,7 +25,7 @@ const BYTES_MS = 5;
  * @property {() => boolean} isClosed the engine is gone
  */
 
-/** @param {() => void} begin FULL can only mean a text that is too long */
+/** @param {() => void} begin FULL can only mean that a text is too long */
 function inWords(begin) {
   try {
     begin();
@@ -39,7 +38,7 @@ function inWords(begin) {
 export class Embedder {
   #native;
   #host;
-  /** Calls in the order of their coming. @type {Job[]} */
+  /** Calls in the order of arrival. @type {Job[]} */
   #line = [];
 
   /** @param {NativeEngine} native @param {Host} host */
@@ -53,7 +52,7 @@ export class Embedder {
     /** @type {Job} */
     const job = { request, steps: 0, isBegun: false, vectors: undefined, failure: undefined };
     this.#line.push(job);
-    /** The first of the line as it was at the last look. */
+    /** The first call of the queue at the last look. */
     let [seen, steps] = [job, 0];
     while (!job.vectors && !job.failure) {
       if (this.#host.isClosed()) throw new WickError('CLOSED', 'engine: closed');

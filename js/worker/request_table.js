@@ -139,7 +139,7 @@ export class RequestTable {
     return count;
   }
 
-  /** Nobody overtakes another on a session. @param {NativeRequest} request */
+  /** Requests on a session do not overtake each other. @param {NativeRequest} request */
   #mustHold(request) {
     if (this.#native.lacks(request) || !this.#native.prepareGrammar(request)) return true;
     const { session } = request;
@@ -175,7 +175,7 @@ export class RequestTable {
     release(undefined);
   }
 
-  /** Nobody overtakes another on a session. @param {Entry[]} entries that are held */
+  /** Requests on a session do not overtake each other. @param {Entry[]} entries that are held */
   #isPrepared(entries) {
     const [{ request }] = entries;
     for (const earlier of this.#held) {
@@ -309,7 +309,7 @@ export class RequestTable {
     return this.#waiting.find(id);
   }
 
-  /** @returns {boolean} whether a step would bring a result that somebody reads */
+  /** @returns {boolean} whether a step would bring a result for a reader */
   canStep() {
     if (this.#refused.length > 0) return true;
     for (const { isResting, isAsking, isCancelled } of this.#submitted.values()) {

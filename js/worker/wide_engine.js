@@ -1,4 +1,5 @@
-// js/worker/wide_engine.js — models that need more than 4 GiB: the engine starts again with the module of 64-bit addresses.
+// js/worker/wide_engine.js — restarts the engine for models that need more than 4 GiB, with the module of
+// 64-bit addresses.
 
 import { WickError } from '../base/errors.js';
 import { compileModule } from '../wasm/wasm_module.js';
@@ -6,9 +7,9 @@ import { isWide } from '../wasm/wide_calls.js';
 
 /** @typedef {import('../connection/messages.js').InitMessage} InitMessage */
 
-/** The most bytes of a memory of 32-bit addresses. */
+/** The largest memory with 32-bit addresses, in bytes. */
 const NARROW_BYTES = 2 ** 32;
-/** The most bytes that hosts grant of 64-bit addresses. */
+/** The largest memory with 64-bit addresses that hosts grant, in bytes. */
 export const WIDE_BYTES = 2 ** 34;
 
 /** @param {WickError} error @returns {number[] | undefined} of a plan: what it needs, the limit, tokens of context */

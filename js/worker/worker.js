@@ -32,7 +32,7 @@ function listenInNode() {
   const log = (/** @type {string} */ text) => port.postMessage({ type: 'log', text });
   worker = new EngineWorker((message) => port.postMessage(message), log);
   port.on('message', receive);
-  // Messages that have come are received synchronously: the first event costs Node 24 some 30 ms.
+  // Messages that have arrived are received synchronously: the first event costs Node 24 some 30 ms.
   for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) {
     receive(next.message);
   }

@@ -163,7 +163,7 @@ reply_format engine_reply_format(wick_engine *engine) {
   return of->format;
 }
 
-// ---- variables of the engine's own ----
+// ---- variables of the engine ----
 
 static void write_token(json_writer *json, const tokenizer *tokenizer, const char *key,
                         int32_t token) {

@@ -209,7 +209,7 @@ static wick_status check_request(const wick_engine *engine, const wick_embed_req
   return WICK_OK;
 }
 
-// Of the vectors that are kept.
+// Chooses the width of the returned vectors.
 static wick_status choose_width(const wick_engine *engine, const wick_embed_request *request,
                                 wick_pooling pooling, uint32_t *width, wick_error *error) {
   const loaded_model *model = engine->model;

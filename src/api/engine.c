@@ -104,7 +104,7 @@ static wick_status check_threads(const wick_engine *engine, wick_error *error) {
   return status_about(WICK_E_UNSUPPORTED, error, WICK_SUBJECT_THREADS, wanted, started);
 }
 
-// Copies the name, which is of the list of those that are built in.
+// Copies the name of one of the built-in kernels.
 static void keep_pre_tokenizer(wick_engine *engine) {
   const char *name = engine->config.pre_tokenizer;
   if (name == NULL) return;
@@ -243,7 +243,7 @@ static wick_status create_kv(wick_engine *engine, wick_error *error) {
 }
 
 // Checks known answers of the kernels that the model uses. Vectors (norms, biases) are not
-// matrices: nothing is multiplied by them.
+// factors of products.
 static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
   kernel_needs needs = {.k_type = kv_key_type(engine->config.k_type),
                         .v_type = kv_value_type(engine->config.v_type),
@@ -335,8 +335,7 @@ static wick_status read_tokenizer(wick_engine *engine, wick_error *error) {
                    "the file has no tokenizer (the key 'tokenizer.ggml.model' is missing)");
 }
 
-// A directory that is opened alone is only looked at. The reason that the model would not run is
-// reported; it is not an error.
+// If only the directory is read, a model that would not run is reported, without an error.
 static wick_status look_at_directory(wick_engine *engine, wick_error *error) {
   wick_status status = read_tokenizer(engine, &engine->tokenizer_error);
   if (status == WICK_E_NOMEM) return engine_repeat_error(&engine->tokenizer_error, error);

@@ -35,7 +35,7 @@ static bool is_among(gguf_string text, const char *words) {
   return false;
 }
 
-// Text that is missing, or is none, is refused by those who read it.
+// Functions that read the text refuse it if it is missing or not text.
 static bool has_unusual_text(const gguf_directory *directory, const char *key, const char *usual,
                              gguf_string *text) {
   wick_error ignored;

@@ -98,7 +98,7 @@ static void write_token(json_writer *json, const char *key, const gguf_directory
   json_close(json, '{');
 }
 
-// Of vocabularies that can mark the middle of a text.
+// The infill tokens, if the vocabulary has them.
 static void write_infill(json_writer *json, const gguf_directory *directory,
                          const tokenizer *vocabulary) {
   static const char *const NAMES[] = {"prefix", "suffix", "middle", "repository", "separator"};

@@ -155,7 +155,7 @@ wick_status engine_tokenize_prefix(wick_engine *engine, const wick_chat *chat, i
 bool engine_begins_with_bos(const wick_engine *engine);
 // Frees the memory of conversations.
 void engine_free_chat(wick_engine *engine);
-// Of the template that was rendered last, or of the one for conversations without tools.
+// The format of the template rendered last, or of the one for conversations without tools.
 reply_format engine_reply_format(wick_engine *engine);
 
 #endif

@@ -1,4 +1,5 @@
-// api/kinds.c — files that go with a model, given as one. Only models that need extras come here.
+// api/kinds.c — refuses files that belong to a model but are not models. Only models with
+// extras call this.
 #include "api/insides.h"
 
 wick_status engine_refuse_kind(const gguf_directory *directory, wick_error *error) {

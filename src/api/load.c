@@ -1,4 +1,4 @@
-// api/load.c — loads a model into an engine, as wick.h offers it.
+// api/load.c — loads a model into an engine (the functions of wick.h).
 #include "api/insides.h"
 
 void wick_load_next_range(const wick_engine *engine, uint32_t *file, uint64_t *offset_bytes,

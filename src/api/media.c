@@ -1,5 +1,5 @@
 // api/media.c — images and audio, as wick.h offers them: the encoders of an mmproj file, and the
-// items that they encode. Builds without src/media are without it.
+// items that they encode. Builds without src/media do not include this file.
 #include <string.h>
 
 #include "api/media_items.h"
@@ -67,7 +67,7 @@ static uint64_t cache_bytes_of(const wick_engine *engine) {
   return given == 0 ? (uint64_t)MEDIA_BYTES_USUAL : given;
 }
 
-// An mmproj file that is looked at alone fits any model.
+// An mmproj file that is inspected without a model is not compared with one.
 static wick_status read_text(const wick_engine *engine, media_items *items, wick_error *error) {
   if (engine->model != NULL) return media_text_read(engine_directory(engine), &items->text, error);
   items->text = (media_text){0};
@@ -314,7 +314,7 @@ static wick_status check_batch(const wick_engine *engine, const media_item *item
   return status;
 }
 
-// The item of a content, with its plan and tokens, that is in no list; NULL after a failure.
+// A new item for a content, with its plan and tokens, not yet in the list. NULL after a failure.
 static media_item *plan_item(wick_engine *engine, const content *from, uint64_t key,
                              wick_status *status, wick_error *error) {
   media_model *encoder;
@@ -380,7 +380,7 @@ wick_status wick_media_get_info(const wick_engine *engine, uint32_t media, wick_
 
 // ---- adding ----
 
-// The caller's samples may go before they are encoded.
+// The caller may free its samples before they are encoded.
 static wick_status keep_samples(wick_engine *engine, media_item *item, const content *from,
                                 wick_error *error) {
   const size_t count = (size_t)from->samples;
@@ -390,8 +390,8 @@ static wick_status keep_samples(wick_engine *engine, media_item *item, const con
   return WICK_OK;
 }
 
-// An image that is enlarged is resized when it is encoded: many small ones, which a context may
-// have no room for, take no more memory than the caller's.
+// An image that is enlarged is resized only when it is encoded. Until then many small images, which
+// may exceed the context, take no more memory than the caller's.
 static wick_status begin_rows(wick_engine *engine, media_item *item, uint32_t width,
                               uint32_t height, wick_error *error) {
   const uint64_t size_bytes = (uint64_t)width * height * 3;

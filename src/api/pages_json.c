@@ -1,4 +1,4 @@
-// api/pages_json.c — the KV pages and who holds them, as JSON.
+// api/pages_json.c — the KV pages and their users, as JSON.
 #include "api/insides.h"
 
 // 'c': only the prefix cache holds it.

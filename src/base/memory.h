@@ -31,7 +31,7 @@ typedef struct memory_gate {
 void memory_init(memory_gate *memory, uint64_t budget_bytes, void *(*host_alloc)(size_t),
                  void (*host_free)(void *, size_t));
 
-// From now on, before the first block, memory comes from `host`, if it gives any. NULL does
+// Call before the first block: memory then comes from `host`, if it gives any. NULL does
 // nothing.
 void memory_use_host(memory_gate *memory, const wick_host *host);
 

@@ -25,7 +25,7 @@ bool utf8_is_valid(const char *bytes, size_t size_bytes);
 // Writes 1 to 4 bytes and returns how many; 0 for surrogates and values above U+10FFFF.
 size_t utf8_encode(uint32_t code_point, uint8_t out[4]);
 
-// The value of a hexadecimal digit of either case; 16 for what is none.
+// The value of a hexadecimal digit of either case; 16 for other bytes.
 uint32_t text_hex_value(uint8_t c);
 
 #endif

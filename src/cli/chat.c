@@ -1,4 +1,4 @@
-// cli/chat.c — a conversation by the model's chat template: each line of standard input is a
+// cli/chat.c — a conversation with the model's chat template: each line of standard input is a
 // question. Input and answers are plain text: control tokens in them have no effect.
 #include <errno.h>
 #include <stdlib.h>
@@ -93,7 +93,7 @@ static bool show_part(void *context, wick_engine *engine, const wick_event *even
   return output_flush(OUTPUT_LOG) && output_flush(OUTPUT_TEXT);
 }
 
-// Lets the model answer what the conversation holds, and adds the answer to it.
+// Lets the model answer the conversation, and adds the answer to it.
 static exit_code answer(conversation *talk) {
   byte_list json = {0};
   const wick_reasoning reasoning = {.tokens_max = talk->options->reasoning_budget};
@@ -220,7 +220,7 @@ exit_code command_chat(int argc, char **argv) {
   count += settings_list(&given.model, SETTINGS_ALL | SETTINGS_PREDICTOR | SETTINGS_TABLES,
                          options + count);
   const args_spec spec = {"wick chat MODEL [-p TEXT] [options]",
-                          "A conversation by the model's chat template.", options, count, 1};
+                          "Chats with the model's chat template.", options, count, 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;

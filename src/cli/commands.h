@@ -12,7 +12,7 @@
 // The function, the name, the description.
 #define COMMANDS_USUAL(X)                                         \
   X(command_run, "run", "continue a prompt")                      \
-  X(command_chat, "chat", "chat by the model's chat template")    \
+  X(command_chat, "chat", "chat with the model's chat template")  \
   X(command_embed, "embed", "turn texts into vectors")            \
   X(command_rerank, "rerank", "rank documents by a query")        \
   X(command_tokenize, "tokenize", "turn text into token ids")     \

@@ -79,14 +79,14 @@ exit_code command_constrain(int argc, char **argv) {
       args_string("--grammar", &given.grammar, "FILE", "use this GBNF grammar"),
       args_string("--regex", &given.regex, "TEXT", "use this regular expression"),
       args_string("--choices", &given.choices, "FILE", "use the texts of this JSON array"),
-      args_string("--model", &given.model, "MODEL", "check texts by this model's tokens"),
+      args_string("--model", &given.model, "MODEL", "check texts as tokens of this model"),
       args_string("--check", &given.texts, "FILE", "check the texts of this JSON array"),
       args_flag("--one-spelling", &given.one_spelling,
                 "accept only the spelling that decoding writes"),
   };
   const args_spec spec = {
       "wick constrain (--json-schema FILE | --grammar FILE | --regex TEXT) --check FILE [options]",
-      "Prints a JSON array: is each text a complete one? A grammar that is refused: exit status 2.",
+      "Prints a JSON array: whether each text is complete. Exits with 2 if the grammar is refused.",
       options, sizeof options / sizeof options[0], 0};
   const char *none[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, none);

@@ -41,8 +41,8 @@ exit_code command_detokenize(int argc, char **argv) {
       settings_pre_tokenizer(&pre_tokenizer),
   };
   const args_spec spec = {"wick detokenize MODEL --tokens 1,2,3 [--special]",
-                          "Prints the text and no newline after it. An id that is not in the "
-                          "vocabulary: exit 2.",
+                          "Prints the text without a newline. Exits with 2 if an id is not in "
+                          "the vocabulary.",
                           options, sizeof options / sizeof options[0], 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);

@@ -235,7 +235,7 @@ exit_code command_embed(int argc, char **argv) {
   };
   const args_spec spec = {
       "wick embed MODEL [-p TEXT ... | -f FILE] [options]",
-      "Prints a JSON array with an object a text: its tokens and its "
+      "Prints a JSON array with an object per text: its tokens and its "
       "embedding, embeddings or scores.",
       options, 11 + settings_list(&given.model, SETTINGS_ALL | SETTINGS_TABLES, options + 11), 1};
   const char *model[ARGS_POSITIONALS_MAX];

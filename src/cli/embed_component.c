@@ -52,7 +52,7 @@ static size_t format_u32(uint8_t out[NUMBER_BYTES], uint32_t value) {
   return size;
 }
 
-// As a signed number of 32 bits with the same bits, always of five bytes.
+// As a signed 32-bit number with the same bits, always five bytes long.
 static void format_i32(uint8_t out[NUMBER_BYTES], uint32_t value) {
   const uint64_t wide = (uint64_t)(int64_t)(int32_t)value;
   for (uint32_t i = 0; i < NUMBER_BYTES; i++) out[i] = (uint8_t)((wide >> (7 * i)) & 127) | 128;
@@ -61,8 +61,7 @@ static void format_i32(uint8_t out[NUMBER_BYTES], uint32_t value) {
 
 // ---- sections ----
 
-// The next section: its number, its content, and in *whole all of it. Nothing is taken of one that
-// is cut.
+// The next section: its number, its content, and in *whole all of it. A truncated one is not taken.
 static bool take_section(span *from, uint8_t *id, span *content, span *whole) {
   uint32_t size;
   *whole = *from;
@@ -102,7 +101,7 @@ static bool find_module(embed_job *job) {
   return false;
 }
 
-// ---- what is written ----
+// ---- output ----
 
 static bool put(embed_job *job, const void *bytes, size_t size) {
   return output_file_write(&job->out, bytes, size);
@@ -118,7 +117,7 @@ static uint32_t size_of_u32(uint32_t value) {
   return (uint32_t)format_u32(bytes, value);
 }
 
-// A section is written twice: first it is measured, then there is a place for it.
+// A section is written twice: first to measure it, then into its place.
 typedef struct section {
   uint8_t id;
   span kept;        // the rest of its content, after its first number
@@ -167,7 +166,7 @@ static bool change(const embed_job *job, uint8_t id, span content, section *out)
   return true;
 }
 
-// Is there a place for the model's address, and is it still empty?
+// Whether the place for the model's address exists and is still empty.
 static bool has_room(span data) {
   static const uint8_t EMPTY[2 * sizeof(uint32_t)];
   const uint8_t *mark = find_mark(data);
@@ -177,7 +176,7 @@ static bool has_room(span data) {
   return memcmp(mark + sizeof MARK, EMPTY, sizeof EMPTY) == 0;
 }
 
-// Reads the memory's size. False: the module is none of make edge's.
+// Reads the memory's size. False: the module was not built by make edge.
 static bool read_memory(embed_job *job) {
   span rest = {job->module.bytes + PREAMBLE_BYTES, job->module.size - PREAMBLE_BYTES};
   span content, whole;
@@ -267,7 +266,7 @@ static bool put_component(embed_job *job) {
   const uint8_t *end = job->source.bytes + job->source.size;
   const uint8_t *behind = job->module.bytes + job->module.size;
   const uint8_t id = SECTION_CORE_MODULE;
-  // the section's number and size stand before its content
+  // the section's number and size precede its content
   const size_t before =
       (size_t)(job->module.bytes - job->source.bytes) - 1 - size_of_u32((uint32_t)job->module.size);
   return put(job, job->source.bytes, before) && put(job, &id, 1) &&
@@ -323,7 +322,7 @@ static exit_code embed(embed_job *job) {
   exit_code code = read_component(job);
   if (code == EXIT_DONE) code = open_model(job);
   if (code == EXIT_DONE && !put_component(job) && job->out.failed_errno == 0) {
-    report("cannot read %s: it is shorter than it was", job->model);
+    report("cannot read %s: it has become shorter", job->model);
     code = EXIT_FILE;
   }
   if (job->file != NULL) fclose(job->file);

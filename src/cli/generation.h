@@ -5,7 +5,7 @@
 #include "cli/args.h"
 #include "cli/command.h"
 
-// Of tokens of reasoning: there is no limit.
+// No limit on the tokens of reasoning.
 #define GENERATION_UNLIMITED UINT32_MAX
 
 typedef struct generation {
@@ -24,7 +24,7 @@ exit_code generation_run(wick_engine *engine, const wick_request *request,
 // The same, but takes events after every unit of work: for measurements.
 exit_code generation_run_stepwise(wick_engine *engine, const wick_request *request,
                                   generation_on_token on_token, void *context, generation *done);
-// The same for a request that is submitted, and what to report if that failed.
+// The same for a request that was submitted; reports a failed submission.
 exit_code generation_follow(wick_engine *engine, uint32_t request, generation_on_token on_token,
                             void *context, generation *done);
 exit_code generation_report_refusal(const wick_error *error);

@@ -273,7 +273,7 @@ exit_code command_inspect(int argc, char **argv) {
       args_string("--mmproj", &mmproj, "FILE", "plan the encoders of this file, too")};
   const args_spec spec = {
       "wick inspect MODEL [--json] [options]",
-      "The context, the KV type and the place of tables are the plan's. MODEL may be an mmproj "
+      "The context, the KV type and the place of tables set the plan. MODEL may be an mmproj "
       "file.",
       options,
       2 + settings_list(&settings,

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-// As seconds since 1970, were the local time the world's.
+// Seconds since 1970, as if the local time were UTC.
 int64_t local_time_now_s(void);
 
 #endif

@@ -90,7 +90,7 @@ exit_code command_logits(int argc, char **argv) {
   args_option options[8 + MEDIA_OPTIONS_MAX] = {
       args_token_list("--tokens", &given.tokens, "1,2,3",
                       "feed token ids unchanged, adding nothing"),
-      args_string("--out", &given.path, "FILE", "where to; -: standard output"),
+      args_string("--out", &given.path, "FILE", "write to FILE (-: standard output)"),
       adapter_files_option(&given.adapters),
   };
   size_t count = 3 + media_parts_list(&given.media, options + 3);

@@ -9,7 +9,7 @@
 enum { NAME_COLUMN_BYTES = 15 };
 
 static void print_commands_elsewhere(output_stream out) {
-  output_format(out, "\n%s has further ones:", FULL_PROGRAM);
+  output_format(out, "\n%s has more commands:", FULL_PROGRAM);
   for (const command *one = COMMANDS; one->name != NULL; one++) {
     if (one->run == NULL) output_format(out, " %s", one->name);
   }
@@ -44,9 +44,9 @@ static exit_code refuse_command(const char *name) {
   nearest meant = nearest_begin(name, strlen(name));
   for (const command *one = COMMANDS; one->name != NULL; one++) nearest_offer(&meant, one->name);
   if (meant.name != NULL) {
-    report("there is no command '%s'; did you mean '%s'?", name, meant.name);
+    report("unknown command '%s'; did you mean '%s'?", name, meant.name);
   } else {
-    report("there is no command '%s' ('%s help' lists them)", name, PROGRAM_NAME);
+    report("unknown command '%s' ('%s help' lists them)", name, PROGRAM_NAME);
   }
   return EXIT_USAGE;
 }

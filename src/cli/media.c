@@ -21,7 +21,7 @@ static void put_tokens(json_writer *json, const media_prompt *prompt, const prom
   json_close(json, '[');
 }
 
-// Positions of time, column and line for each row, and the fourth one.
+// The time, column and line positions of each row, and its fourth position.
 static void put_positions(json_writer *json, const media_chunk *part, uint32_t first) {
   json_open(json, "pos_txy", '[');
   for (uint32_t i = 0; i < part->rows; i++) {
@@ -37,7 +37,7 @@ static void put_positions(json_writer *json, const media_chunk *part, uint32_t f
   json_close(json, '[');
 }
 
-// The rows depend on the encoder and the pixels of the image alone.
+// The rows depend only on the encoder and the pixels of the image.
 static void put_key(json_writer *json, const media_input *input, const media_item *item) {
   static const char DIGITS[] = "0123456789abcdef";
   char text[16];
@@ -178,9 +178,9 @@ static exit_code run(const media_command *command, media_input *input) {
 exit_code command_media(int argc, char **argv) {
   media_command command = {.files = {.threads = 1}};
   args_option options[7 + MEDIA_LIMITS_MAX] = {
-      args_string("--mmproj", &command.files.mmproj, "FILE", "the file of the encoder"),
+      args_string("--mmproj", &command.files.mmproj, "FILE", "load the encoder from FILE"),
       args_string("--parts", &command.parts_path, "FILE",
-                  "the prompt: a JSON array of {\"text\"}, {\"image\"} and {\"audio\"}"),
+                  "read the prompt, a JSON array of {\"text\"}, {\"image\"} and {\"audio\"}"),
       args_string("--out", &command.out, "FILE",
                   "write the rows of all images and recordings, float32"),
       args_string("--inputs", &command.inputs_out, "FILE",

@@ -8,7 +8,7 @@
 #include "format/gguf.h"
 #include "media/media.h"
 
-// A GGUF file whose tensors are read where they are needed.
+// A GGUF file whose tensors are read when they are needed.
 typedef struct gguf_file {
   const char *path;
   int fd;
@@ -36,17 +36,17 @@ typedef struct media_parts {
 
 // Reads the JSON array of parts and the files that it names.
 exit_code media_parts_read(memory_gate *memory, const char *path, media_parts *out);
-// The files of options: images, then recordings, then a text.
+// Parts from the files of options: images, then recordings, then a text.
 exit_code media_parts_make(const args_strings *images, const args_strings *audio, const char *text,
                            size_t text_bytes, media_parts *out);
 void media_parts_free(media_parts *parts);
 
-// Reports a file that is too large. A file that cannot be opened is left to the reading.
+// Reports a file that is too large. A file that cannot be opened is reported when it is read.
 exit_code media_check_size(const char *path);
-// The pixels of a PPM file (P6); of a raw one, RGB, if the part has a width and a height.
+// Reads the pixels of a PPM file (P6), or raw RGB if the part has a width and a height.
 exit_code media_image_read(const char *path, media_part *part);
-// The samples of a WAV file of 16 kHz; of another file, of floats, `repeat` times over, unless that
-// is 0.
+// Reads the samples of a WAV file at 16 kHz, or raw floats. The samples are repeated `repeat` times
+// if that is not 0.
 exit_code media_audio_read(const char *path, uint32_t repeat, media_part *part);
 
 #endif

@@ -1,4 +1,4 @@
-// cli/media_files.c — see media.h: GGUF files.
+// cli/media_files.c — reads the GGUF files of media.h.
 #if !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L  // pread
 #endif

@@ -1,4 +1,4 @@
-// cli/media_image.c — see media.h: images, as PPM files and raw.
+// cli/media_image.c — reads the images of media.h: PPM files and raw pixels.
 #include <stdlib.h>
 #include <string.h>
 

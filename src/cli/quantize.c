@@ -157,7 +157,7 @@ exit_code command_quantize(int argc, char **argv) {
   job.settings.on_tensor = tell_tensor;
   job.settings.context = &job;
   if (job.settings.mix == NULL) {
-    report("there is no type '%s' ('wick quantize --help' lists them)", given[2]);
+    report("unknown type '%s' ('wick quantize --help' lists them)", given[2]);
     return EXIT_USAGE;
   }
   return run(&job);

@@ -34,9 +34,9 @@ static exit_code read_names(sampling_options *given) {
     const size_t size = strcspn(at, ";");
     const char letter = sampler_letter(at, size);
     if (letter == 0 || count == WICK_SAMPLERS_MAX) {
-      report(letter == 0 ? "--samplers: there is no sampler '%.*s'"
-                         : "--samplers: '%.*s' is one too many",
-             (int)size, at);
+      report(
+          letter == 0 ? "--samplers: unknown sampler '%.*s'" : "--samplers: '%.*s' is one too many",
+          (int)size, at);
       return EXIT_USAGE;
     }
     given->samplers[count++] = letter;

@@ -68,7 +68,7 @@ static const char *choose_kernels(void) {
 }
 
 static exit_code refuse_threads(uint32_t wanted, uint32_t found) {
-  report("--threads %u: only %u can be had here", (unsigned)wanted, (unsigned)found);
+  report("--threads %u: the limit here is %u", (unsigned)wanted, (unsigned)found);
   return EXIT_USAGE;
 }
 

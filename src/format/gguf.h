@@ -82,7 +82,7 @@ wick_status gguf_directory_feed(gguf_directory *directory, const void *bytes, si
 bool gguf_directory_is_complete(const gguf_directory *directory);
 // The file has ended. WICK_OK when complete, else WICK_E_TRUNCATED naming what was being read.
 wick_status gguf_directory_finish(const gguf_directory *directory, wick_error *error);
-// The least length of the file by what has been read so far. The number grows while it is read.
+// The least length of the file known so far. The number grows while the file is read.
 uint64_t gguf_directory_needs(const gguf_directory *directory);
 
 // The functions below need a complete directory. Strings, values and tensors live as long as it

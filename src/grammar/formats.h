@@ -6,7 +6,7 @@
 #include "grammar/document.h"
 
 typedef enum format_kind {
-  FORMAT_UNKNOWN,  // means nothing, as the standard has it
+  FORMAT_UNKNOWN,  // means nothing, as in the standard
   FORMAT_TEXTS,    // *texts
   FORMAT_REFUSED,  // of the standard, and not held here
   FORMAT_INT32,    // numbers; of OpenAPI

@@ -9,8 +9,8 @@
 // The name of a rule in messages.
 typedef struct gbnf_names gbnf_names;
 
-// Builds the rules; `tokens` may be NULL: grammars that name tokens are refused then. Answers the
-// rule "root", 0 after a failure: WICK_E_ARG with the line and the place, WICK_E_FULL.
+// Builds the rules; `tokens` may be NULL: then grammars that name tokens are refused. Returns the
+// rule "root", or 0 after a failure: WICK_E_ARG with the line and the place, WICK_E_FULL.
 uint32_t gbnf_build(program_builder *builder, const tokenizer *tokens, const uint8_t *text,
                     size_t size_bytes, gbnf_names **names);
 // A program_namer; the context is a gbnf_names.

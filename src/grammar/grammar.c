@@ -1,4 +1,4 @@
-// grammar/grammar.c — from a caller's wish to a machine, and matching by bytes.
+// grammar/grammar.c — compiles a caller's constraint to a machine, and matches bytes.
 #include "grammar/grammar.h"
 
 #include <string.h>

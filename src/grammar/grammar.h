@@ -1,5 +1,5 @@
 // grammar/grammar.h — constraints on text: compiled, and matched byte by
-// byte. This room knows tokens (text/) and nothing of models, requests or logits.
+// byte. This room depends on tokens (text/), but not on models, requests or logits.
 //
 // Begin reading at program.h (the compiled form), machine.h (how it runs), mask.h (tokens).
 #ifndef WICK_GRAMMAR_GRAMMAR_H
@@ -21,26 +21,26 @@ typedef struct grammar {
   machine *machine;
 } grammar;
 
-// Compiles; `tokens` may be NULL (then no token can be named). WICK_E_ARG (broken, with the place),
-// WICK_E_UNSUPPORTED (cannot be honoured; named), WICK_E_FULL (too large), WICK_E_NOMEM.
+// Compiles a grammar. `tokens` NULL: it cannot name tokens. WICK_E_ARG (broken, with the position),
+// WICK_E_UNSUPPORTED (by name), WICK_E_FULL (too large), WICK_E_NOMEM.
 wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const wick_grammar *wanted,
                            grammar **out, wick_error *error);
-// The same with working memory of the caller's, which may be in slices: WICK_E_BUSY after a slice,
-// and the next call continues. Afterwards, work_end.
+// The same with the caller's working memory, in slices: returns WICK_E_BUSY after a slice, and the
+// next call continues. Call work_end afterwards.
 wick_status grammar_run(grammar_work *work, const tokenizer *tokens, const wick_grammar *wanted,
                         grammar **out, wick_error *error);
-// Builds the rules of what is wanted, and answers the one of a whole text; 0 after a failure.
+// Builds the rules of a grammar. Returns the rule of a whole text; 0 after a failure.
 uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
                        const wick_grammar *wanted, gbnf_names **names);
 // The reply of a chat model that may call tools, in the form of the engine's chat template. The
 // text is a JSON object of `tools`, `tool_choice` ("auto", "required", or {"function": {"name"}}),
-// `parallel_tool_calls`, as OpenAI has them, `ending`, the part of the prompt after the messages,
+// `parallel_tool_calls` in OpenAI's format, `ending`, the part of the prompt after the messages,
 // `has_begun`: its end is content, and `content`: {"kind", "text"}, a grammar of the content after
-// the reasoning. "auto": free until a call begins, or the content; else nothing but calls after the
+// the reasoning. "auto": free until a call or the content begins; otherwise only calls follow the
 // reasoning. Text that begins as a call has arguments of its schema, or WICK_E_UNSUPPORTED names
-// what cannot be. print_special belongs to it, but for plain <think>.
+// what cannot be. print_special belongs to it, except for plain <think>.
 #define GRAMMAR_REPLY ((wick_grammar_kind)5)
-// Room reply has it (hold.c), which knows how models write calls.
+// Defined in the room reply (hold.c), which has the formats of calls.
 uint32_t grammar_build_reply(program_builder *builder, const tokenizer *tokens,
                              const wick_grammar *wanted, gbnf_names **names);
 void grammar_destroy(grammar *grammar);
@@ -52,24 +52,24 @@ typedef struct grammar_matcher {
 } grammar_matcher;
 
 void matcher_begin(grammar *grammar, grammar_matcher *matcher);
-// After the text so far. WICK_E_ARG: no text begins so; there is no place then.
+// Begins after a prefix. WICK_E_ARG: the prefix does not match; then there is no matcher.
 wick_status matcher_begin_behind(grammar *grammar, const wick_grammar *wanted,
                                  grammar_matcher *matcher, wick_error *error);
 void matcher_copy(const grammar_matcher *from, grammar_matcher *to);
 void matcher_end(grammar_matcher *matcher);
-// False when the text cannot continue so; the place is then unchanged.
+// False if the text cannot continue with these bytes; then the place is unchanged.
 bool matcher_take_bytes(grammar_matcher *matcher, const uint8_t *bytes, size_t count);
-// The same of a token: its bytes, or what the grammar says of the token itself.
+// The same for a token: its bytes, or the token itself if the grammar names it.
 bool matcher_take_token(grammar_matcher *matcher, const tokenizer *tokens, int32_t token,
                         uint8_t *scratch);
-// The bytes that follow because nothing else may: up to `capacity`. Returns their number. The place
-// stays.
+// Writes the bytes that must follow, up to `capacity`. Returns their number. The place is
+// unchanged.
 size_t matcher_only_bytes(grammar_matcher *matcher, uint8_t *bytes, size_t capacity);
-// The text may end here.
+// Whether the text may end here.
 bool matcher_accepts(const grammar_matcher *matcher);
-// It may continue.
+// Whether it may continue.
 bool matcher_continues(const grammar_matcher *matcher);
-// It may do both, and ends unless the model itself continues it with what the grammar allows.
+// Whether it may do both; then it ends unless the model continues it as the grammar allows.
 bool matcher_ends_turn(const grammar_matcher *matcher);
 
 #endif

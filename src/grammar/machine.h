@@ -38,7 +38,7 @@ void machine_mark_end(machine_mark *mark);
 // machine has (machine_is_full tells). Numbers without a mark are valid until the next collection,
 // which only machine_make_room does.
 uint32_t machine_step(machine *machine, uint32_t state, uint8_t byte);
-// The configuration after the token alone as edges of tokens have it, united with `bytes`, the one
+// The configuration after the token alone as in edges of tokens, united with `bytes`, the one
 // after its bytes (MACHINE_DEAD: none).
 uint32_t machine_step_token(machine *machine, uint32_t state, uint32_t token, uint32_t bytes);
 // Makes room so that a mask or a token can be computed; marks are renumbered. False: there is none.

@@ -7,19 +7,19 @@
 enum {
   WALK_SHORT = 512,  // nodes of a walk that is not kept
   SLOTS_MAX = 256,
-  ROOMS_MAX = 64,  // how often one mask may fill the machine
+  ROOMS_MAX = 64,  // how many times one mask may fill the machine
 };
 
 typedef struct mask_walk {
   const grammar_matcher *matcher;
   uint32_t *mask;
-  uint32_t seen, rooms;  // nodes; how often there was none
+  uint32_t seen, rooms;  // nodes; how many times there was none
 } mask_walk;
 
 typedef struct mask_slot {
   uint32_t state, generation;  // state MACHINE_DEAD: free
   uint64_t used;
-  bool is_cut;  // the machine has no room for what could follow
+  bool is_cut;  // the machine has no room for the continuations
 } mask_slot;
 
 struct mask_cache {
@@ -72,7 +72,7 @@ static bool make_room(mask_walk *walk, uint32_t *states, uint32_t count) {
   return true;
 }
 
-// A step from the last of `states`. The machine is full after it where there is no room at all.
+// A step from the last of `states`. If there is no room at all, the machine is full after it.
 static uint32_t step(mask_walk *walk, uint32_t *states, uint32_t count, uint8_t byte) {
   machine *machine = walk->matcher->grammar->machine;
   const uint32_t next = machine_step(machine, states[count - 1], byte);

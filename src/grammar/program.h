@@ -19,10 +19,10 @@ typedef enum grammar_edge_kind {
   EDGE_NOT_TOKEN,  // any token but `value`
   // Members of an object in any order, each once. The places of those that came lie on the stack of
   // places to return to, in the order of their numbers.
-  EDGE_MEMBER,   // a call of rule `value`, unless the member that `to` adds has come
-  EDGE_ADD,      // the member whose place is `value` has come
+  EDGE_MEMBER,   // a call of rule `value`, unless the member that `to` adds has arrived
+  EDGE_ADD,      // the member whose place is `value` has arrived
   EDGE_SEEN,     // of a member's place: it is one; `low`: it is required
-  EDGE_MEMBERS,  // as many required members as `value` have come; the stack is without them
+  EDGE_MEMBERS,  // `value` required members have arrived; pops them from the stack
 } grammar_edge_kind;
 
 typedef struct grammar_edge {
@@ -99,7 +99,7 @@ void program_end(program_builder *builder, uint32_t from);
 uint32_t program_member_place(program_builder *builder, bool is_required);
 void program_member(program_builder *builder, uint32_t from, uint32_t rule, uint32_t member,
                     uint32_t to);
-// The end of such an object: as many members that are required have come.
+// The end of such an object: `required` required members have arrived.
 void program_members(program_builder *builder, uint32_t from, uint32_t required, uint32_t to);
 void program_token(program_builder *builder, uint32_t from, uint32_t token, bool is_not,
                    uint32_t to);

@@ -1,5 +1,5 @@
-// grammar/said.h — the types that a schema says plainly, without a look at what its keywords mean
-// together: what a reader of marked parameters goes by.
+// grammar/said.h — the types that a schema states explicitly, ignoring combinations of keywords:
+// readers of marked parameters use them.
 #ifndef WICK_GRAMMAR_SAID_H
 #define WICK_GRAMMAR_SAID_H
 
@@ -20,7 +20,7 @@ enum {
 uint32_t said_member(const json_document *document, uint32_t root, uint32_t schema,
                      document_text member);
 uint32_t said_types_of(const json_document *document, uint32_t root, uint32_t schema);
-// Of a member of `root`.
+// The types of a member of `root`.
 uint32_t said_types(const json_document *document, uint32_t root, document_text member);
 
 #endif

@@ -20,7 +20,7 @@ typedef enum argument_style {
   ARGUMENT_JSON,    // {"name": value}
   ARGUMENT_PYTHON,  // name=value) with Python's words; texts, lists and dicts are JSON's
   ARGUMENT_MARKED,  // {name:value}, with texts between two marks
-  ARGUMENT_PARAMS   // marks around names and values: texts as they are, other values as JSON
+  ARGUMENT_PARAMS   // marks around names and values: texts unchanged, other values as JSON
 } argument_style;
 
 // Patterns: SCHEMA_GAP means a line break, a space, or nothing, SCHEMA_NAME for the name of

@@ -103,7 +103,7 @@ static const dfa *texts_of_set(schema_compiler *c, uint32_t set) {
   return texts;
 }
 
-// Texts that nobody takes for JSON, nor for Python's words.
+// Texts that cannot be mistaken for JSON, nor for Python's words.
 static const dfa *texts_unlike_json(schema_compiler *c) {
   static const char PATTERN[] = "^[^\\s\\-0-9tfnTFN\\{\\[\"][^]*$|^$";
   return regex_compile(c->work, (const uint8_t *)PATTERN, sizeof PATTERN - 1, true);

@@ -131,7 +131,7 @@ enum { KEYWORD_COUNT = sizeof KEYWORDS / sizeof KEYWORDS[0], TARGET_STEPS_MAX = 
 
 static const keyword *find_entry(const schema_compiler *c, document_text name) {
   for (size_t i = 0; i < KEYWORD_COUNT; i++) {
-    // keywords of later drafts count in decoding, where fewer texts do no harm
+    // keywords of later drafts apply in decoding, where allowing fewer texts does no harm
     if (text_is(name, KEYWORDS[i].name)) {
       return c->any && KEYWORDS[i].since > c->dialect ? NULL : &KEYWORDS[i];
     }
@@ -221,8 +221,8 @@ bool schema_is_true(const schema_compiler *c, uint32_t node) {
   return true;
 }
 
-// Up to draft 7 keywords next to "$ref" are ignored. Decoding heeds it even so, as some validators
-// do.
+// Up to draft 7 keywords next to "$ref" are ignored. Decoding applies them anyway, as some
+// validators do.
 static bool is_overridden(const schema_compiler *c, uint32_t schema, const keyword *keyword) {
   return c->any && c->dialect <= 7 && keyword != KEYWORDS &&
          document_find(&c->document, schema, "$ref") != 0;
@@ -241,7 +241,7 @@ static uint32_t find_target(schema_compiler *c, uint32_t node) {
 
 uint32_t schema_target(schema_compiler *c, term_kind kind, uint32_t node) {
   if (kind > TERM_NOT || node_of(c, node)->kind != JSON_OBJECT) return node;
-  // references in a circle say nothing: any of them will do
+  // circular references have no effect: any of them can be taken
   for (uint32_t i = 0; i < TARGET_STEPS_MAX && work_is_ok(c->work); i++) {
     if (c->targets[node] == 0) c->targets[node] = find_target(c, node);
     if (c->targets[node] == node) break;

@@ -73,7 +73,7 @@ static uint32_t node_for(const schema_case *value) {
   return value->parts == NULL ? 1 : term_node(value->parts->term);
 }
 
-// ---- what is said of one member ----
+// ---- the keywords about one member ----
 
 typedef struct term_list {
   schema_term terms[TERMS_MAX];
@@ -209,13 +209,13 @@ typedef struct object_plan {
   } members;
   work_sets names;    // of `members`, by two hashes of 64 bits
   uint32_t declared;  // of `members`, by "properties"
-  // Names that nobody declares, by the patterns that they match.
+  // Undeclared names, by the patterns that they match.
   struct {
     name_group *items;
     uint32_t count, capacity;
   } groups;
   bool is_impossible;  // a member that is required cannot be
-  // Rules of members that nobody declares, by what the case says of some member; 0: none.
+  // Rules of undeclared members, by what the case says of some member; 0: none.
   uint32_t others[1 << WANTED_MAX];
   uint32_t all;  // the last of them: they have to be all that is said
 } object_plan;
@@ -454,7 +454,7 @@ static bool add_to_row(schema_compiler *c, const member_grid *grid, uint32_t fro
 }
 
 // Adds the members after the declared ones, by what those that came say of some member.
-// Members that nobody declared may have one name, so they count as one.
+// Undeclared members may have one name, so they count as one.
 static void end_object(schema_compiler *c, const object_plan *plan, const member_grid *grid,
                        const uint32_t *row, uint32_t to) {
   const uint32_t least = plan->value->members_least;

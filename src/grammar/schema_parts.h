@@ -26,10 +26,10 @@ enum {
   CASES_MAX = 1024,        // of a set of terms
   CHOICE_DEPTH_MAX = 100,  // with those of values whose emptiness is being found
   PATTERNS_MAX = 31,       // that speak about the names of one object
-  WANTED_MAX = 4,          // of what some item, or some member that nobody declared, has to be
+  WANTED_MAX = 4,          // of what some item, or some undeclared member, has to be
 };
 
-// A node of the document and what is said of it.
+// A node of the document, and what a value must be to it.
 typedef enum term_kind { TERM_SCHEMA, TERM_NOT, TERM_CONST, TERM_NOT_CONST } term_kind;
 typedef uint32_t schema_term;
 static inline schema_term term_of(term_kind kind, uint32_t node) {
@@ -53,7 +53,7 @@ typedef struct case_part {
 } case_part;
 
 // Constraints on one member (by name), of one item (by index), of a number of items (of those from
-// an index on), or of some member that nobody declares (of those with a name in a set).
+// an index on), or of some undeclared member (of those with a name in a set).
 typedef struct case_member {
   document_text name;
   uint32_t index, least, most;
@@ -131,8 +131,8 @@ typedef struct schema_compiler {
     uint32_t count, capacity;
   } set_rules;
   uint32_t space, comma, colon;  // rules
-  // Of an argument of a call: its form, the set of the object, whether that is being built, and the
-  // rule of a gap.
+  // For an argument of a call: its form, the set of the object, whether that is being built, and
+  // the rule of a gap.
   const argument_form *form;
   uint32_t outermost;
   bool is_call;  // the object of a call's arguments, whose members may come in any order
@@ -158,7 +158,7 @@ void schema_find_dialect(schema_compiler *c);
 uint32_t schema_set(schema_compiler *c, schema_term *terms, uint32_t count);
 // All cases of a set that are not obviously empty.
 bool schema_expand(schema_compiler *c, uint32_t set, case_list *out);
-// Of terms; all types where they cannot be expanded.
+// The types of terms; all types if they cannot be expanded.
 uint32_t schema_types_of_terms(schema_compiler *c, schema_term *terms, uint32_t count);
 // True only when nothing can satisfy the set.
 bool schema_set_is_empty(schema_compiler *c, uint32_t set, uint32_t depth);
@@ -211,7 +211,7 @@ bool schema_build_array(schema_compiler *c, const schema_case *value, uint32_t f
 uint32_t argument_member_rule(schema_compiler *c, document_text name, uint32_t set);
 // The name of a member of an inner object. Returns the place after it.
 uint32_t argument_inner_name(schema_compiler *c, uint32_t from, document_text name);
-// Texts as they are, without the mark that ends them.
+// Texts unchanged, without the mark that ends them.
 const dfa *argument_texts(schema_compiler *c, const dfa *texts);
 static inline argument_style argument_style_of(const schema_compiler *c) {
   return c->form == NULL ? ARGUMENT_JSON : c->form->style;

@@ -23,7 +23,7 @@ static void copy_text(char **to, const char **text, size_t size_bytes) {
   *to += size_bytes;
 }
 
-// The caller's texts into memory of the constraint's own.
+// Copies the caller's texts into memory of the constraint.
 static bool copy_texts(memory_gate *memory, const wick_grammar *wanted, constraint *made) {
   size_t size_bytes;
   made->wanted = *wanted;
@@ -188,7 +188,7 @@ static bool is_slow(const grammar_shelf *shelf, const wick_grammar *wanted) {
 }
 
 // The job of a grammar, which begins if nothing else has its place; NULL: it waits. A compilation
-// that nobody has continued for long is dropped.
+// that has not been continued for long is dropped.
 static shelf_job **find_job(grammar_shelf *shelf, memory_gate *memory, const wick_grammar *wanted) {
   enum { GIVEN_UP = 200 };
   shelf_job **jobs[2] = {&shelf->quick, &shelf->slow};

@@ -6,7 +6,7 @@
 #include "grammar/mask.h"
 
 enum {
-  SHELF_IDLE_MAX = 2,  // grammars that nobody uses and that are kept
+  SHELF_IDLE_MAX = 2,  // unused grammars that are kept
   SHELF_REFUSED_MAX = 32,
   SHELF_SLICE_STEPS = 60000,  // a few milliseconds
   SHELF_QUICK_SLICES = 20,    // of a grammar, before it waits for others that take as long
@@ -53,7 +53,7 @@ bool shelf_prepare(grammar_shelf *shelf, memory_gate *memory, const tokenizer *t
 wick_status shelf_take(grammar_shelf *shelf, memory_gate *memory, const tokenizer *tokens,
                        const wick_grammar *wanted, constraint **out, wick_error *error);
 void shelf_give_back(grammar_shelf *shelf, memory_gate *memory, constraint *constraint);
-// Nobody uses any of them.
+// None of them may be in use.
 void shelf_clear(grammar_shelf *shelf, memory_gate *memory);
 
 #endif

@@ -12,10 +12,10 @@
 
 enum {
   TRIE_PLAIN_CHARACTERS_MAX = 12,  // of a token in `plain`
-  TRIE_BYTES_MAX = 255,            // longer tokens are in no trie: no constraint takes them
+  TRIE_BYTES_MAX = 255,            // longer tokens are not stored: no constraint accepts them
 };
 
-// Nodes in the order of a walk that goes down first; the root is none.
+// Nodes in the order of a depth-first walk, without the root.
 typedef struct trie {
   uint8_t *bytes;    // [node_count] that leads to a node
   uint8_t *depths;   // [node_count] from 1

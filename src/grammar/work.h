@@ -1,10 +1,10 @@
 // grammar/work.h — the working memory of a compilation: freed as a whole, limited in bytes and in
-// steps, with the first failure kept. After a failure calls answer NULL or 0 and change nothing
-// that matters, so that callers may check once at their end.
+// steps, with the first failure kept. After a failure calls return NULL or 0 without relevant
+// changes, so callers may check once at the end.
 //
 // A compilation may be done in slices. A pause is a failure (WICK_E_BUSY) that work_resume takes
-// back. The set of texts that was being made continues first. Then the compilation begins again: it
-// finds the sets that it has made already (work_memo) and, of a schema, the rules (work_keep).
+// back. The interrupted set of texts continues first. Then the compilation starts again: it finds
+// the finished sets (work_memo) and, of a schema, the rules (work_keep).
 #ifndef WICK_GRAMMAR_WORK_H
 #define WICK_GRAMMAR_WORK_H
 
@@ -65,13 +65,13 @@ void work_resume(grammar_work *work);
 static inline bool work_is_paused(const grammar_work *work) { return work->status == WICK_E_BUSY; }
 // Between two parts of lasting work: true after a failure, which the end of the slice is.
 bool work_pause(grammar_work *work);
-// Between two parts of a compilation. If the slice is nearly over, it ends, and what has been
-// allocated lasts: true, as after a failure.
+// Between two parts of a compilation. If the slice is nearly over, it ends, and allocated memory
+// lasts: true, as after a failure.
 bool work_keep(grammar_work *work);
 // All allocated memory lasts from here on, and so does all that follows in this slice.
 void work_settle(grammar_work *work);
-// The entry of a key, which is made when there is none; NULL after a failure. `kind` tells keys of
-// one function from those of others. The value must depend on nothing but the key.
+// The entry of a key, which is made when there is none; NULL after a failure. `kind` distinguishes
+// the keys of different functions. The value must depend on nothing but the key.
 work_memo *work_remember(grammar_work *work, uint32_t kind, const void *key, size_t size_bytes);
 
 // Zeroed, aligned to 8 bytes; NULL after a failure, which this may be (WICK_E_NOMEM, WICK_E_FULL).
@@ -79,7 +79,7 @@ void *work_alloc(grammar_work *work, size_t count, size_t item_bytes);
 // A larger copy of `old`, whose further items are not zeroed; the old one stays valid.
 void *work_grow(grammar_work *work, const void *old, size_t count, size_t new_count,
                 size_t item_bytes);
-// Counts steps; false when there were too many, or after another failure.
+// Counts steps; false if there were too many, or after another failure.
 bool work_step(grammar_work *work, uint32_t steps);
 // Before the next part of lasting work: a step. False: a failure, or the end of the slice.
 bool work_advance(grammar_work *work);
@@ -101,7 +101,7 @@ typedef struct work_u32_list {
   uint32_t count, capacity;
 } work_u32_list;
 
-// Gives lists of numbers an id; equal lists have the same one.
+// Assigns ids to lists of numbers; equal lists have the same id.
 typedef struct work_sets {
   struct {
     uint32_t first, count;

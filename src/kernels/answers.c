@@ -401,7 +401,7 @@ static void delta_run(const kernel_table *kernels, float *out) {
   kernels->delta(&delta);
 }
 
-// Of the channels, the first is left out.
+// The first channel is left out.
 enum { STATES = 8, FIRST = 1 };
 
 // A channel of Mamba's, and a head of Mamba 2's, are columns.

@@ -6,10 +6,10 @@
 
 #ifdef WICK_SIMD128
 
-// HEADS: of a call at most. PAIRS: pairs of dims of a block.
+// HEADS: the limit of a call. PAIRS: pairs of dims in a block.
 enum { HEADS = 16, PAIRS = BLOCK / 2 };
 
-// Some blocks of a page. stride: from one to the next.
+// Some blocks of a page. stride: bytes from one block to the next.
 typedef struct page_piece {
   const uint8_t *blocks;
   size_t stride;
@@ -154,12 +154,12 @@ static __attribute__((noinline)) void c4_scores(const page_piece *piece,
 
 // ---- Pages ----
 
-// Factors of `heads` heads and what the offsets of each page have added so far, of piece `first`.
+// Factors of `heads` heads for the piece at `first`, and the sums of each page's offsets so far.
 typedef struct channel_queries {
   const uint8_t *rows;
   size_t row_bytes;
   float bases[KERNEL_STEP_PAGES][HEADS];
-  uint32_t heads, dims, first;  // dims: of whole blocks
+  uint32_t heads, dims, first;  // dims: rounded up to whole blocks
 } channel_queries;
 
 static const kv_channel_query *query_of(const channel_queries *queries, uint32_t head) {

@@ -288,7 +288,7 @@ static v128_t bend(v128_t scores, float cap, const kernel_bias *bias, uint32_t p
   return wasm_f32x4_add(scores, wasm_f32x4_mul(wasm_f32x4_splat(bias->slope), back));
 }
 
-// Of the heads from `head` on. Most models need none of it.
+// Bends the scores of the heads from `head` on. Most models do not need it.
 static __attribute__((noinline)) void bend_scores(const kernel_attention *state, uint32_t head,
                                                   uint32_t heads, const kernel_page *pages,
                                                   uint32_t count, float *scores) {

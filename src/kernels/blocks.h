@@ -35,7 +35,7 @@ typedef struct block_part {
 } block_part;
 
 // Reads part `part` (0..7; 0 when blocks have 32 columns) of row `row` from a record. Fields that
-// the kind does not have stay as they are.
+// the kind does not have stay unchanged.
 typedef void block_part_load(const uint8_t *record, uint32_t row, uint32_t part, block_part *out);
 
 typedef struct block_type {

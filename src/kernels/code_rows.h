@@ -1,4 +1,4 @@
-// kernels/code_rows.h — rows of codes as pages have them (kv_pages.h) times pairs of 16-bit
+// kernels/code_rows.h — rows of codes as in pages (kv_pages.h) times pairs of 16-bit
 // factors, in 128-bit vectors: what attention over codes of both kinds shares.
 //
 // A 16-bit lane of a row holds two codes: both = 256 * high + low, where `high` is signed and `low`

@@ -16,7 +16,7 @@ static float sum_of_values(const float *x, uint32_t n) {
   return sum_of_parts(parts);
 }
 
-// Of (x - mean)^2.
+// The sum of (x - mean)^2.
 static float sum_of_squares_about(const float *x, uint32_t n, float mean) {
   float parts[16] = {0};
   for (uint32_t i = 0; i < n; i++) parts[i % 16] += (x[i] - mean) * (x[i] - mean);

@@ -1,4 +1,4 @@
-// kernels/exp.h — e^x and what is made of it for one float, as the SIMD kernels compute it.
+// kernels/exp.h — e^x and functions based on it for one float, as the SIMD kernels compute them.
 //
 // x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite, ln 2 in two parts), e^r by a polynomial of
 // degree 6 (minimax coefficients of Cephes' expf), scaled by 2^n. Relative error below 3e-7 for

@@ -11,7 +11,7 @@
 
 typedef uint8_t twos_part[2][32];  // [vector][8 rows][4 columns]
 
-// Of Q2_0 with 2 parts, of TQ2_0 with 8.
+// A record of Q2_0 has 2 parts, one of TQ2_0 has 8.
 typedef struct twos_record {
   uint8_t scales[16];
   twos_part codes[];

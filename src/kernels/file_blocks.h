@@ -1,4 +1,4 @@
-// kernels/file_blocks.h — types whose records keep the blocks of the file as they are: those of 8
+// kernels/file_blocks.h — types whose records keep the blocks of the file unchanged: those of 8
 // rows, one after the other. Products unpack a part of a row at a time into codes and scales
 // (block_part_load), in the scalar reference and for the tiles of tile.h alike. A single token goes
 // through a tile, too. It suits types whose codes must be looked up row by row anyway.

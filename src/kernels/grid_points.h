@@ -1,5 +1,5 @@
-// kernels/grid_points.h — the points of the grids of IQ1, IQ2 and IQ3, which the program holds as
-// bits (grids_tables.h): in this form they are a third as long when gzipped.
+// kernels/grid_points.h — the points of the grids of IQ1, IQ2 and IQ3, which the program contains
+// as bits (grids_tables.h): in this form they are a third as long when gzipped.
 #ifndef WICK_KERNELS_GRID_POINTS_H
 #define WICK_KERNELS_GRID_POINTS_H
 

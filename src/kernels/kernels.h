@@ -135,7 +135,7 @@ typedef struct kernel_kv_ops {
   void (*k_copy)(void *to, const void *from, uint32_t slots, uint32_t head_dim);
   void (*v_copy)(void *to, const void *from, uint32_t slots, uint32_t head_dim);
   // Turns queries [heads][head_dim] in place into what attention over keys of this type takes
-  // (factors of 16 bits for types of codes); NULL: they stay as they are.
+  // (factors of 16 bits for types of codes); NULL: they stay unchanged.
   void (*queries_make)(float *q, uint32_t heads, uint32_t head_dim);
   // Types that encode whole pages of keys: makes codes of the slots [first, last) of an F16 page of
   // K; others count for nothing. NULL: rows are written by k_write. If this is not NULL, k_write
@@ -146,7 +146,7 @@ typedef struct kernel_kv_ops {
   // aligned, which attention over pages of codes takes in addition to the queries.
   void (*factors_make)(const float *q, uint32_t heads, uint32_t head_dim, void *factors);
   // Turns what attention over values of this type gives [heads][head_dim] back in place; NULL: it
-  // stays as it is.
+  // stays unchanged.
   void (*values_end)(float *values, uint32_t heads, uint32_t head_dim);
 } kernel_kv_ops;
 

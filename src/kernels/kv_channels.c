@@ -56,7 +56,7 @@ static channel_range range_of(const channel_source *from, uint32_t dim) {
 // The upper half of the smallest float from `value` on that has no other bits.
 static uint32_t half_above(float value) { return (bits_of_f32(value) + 0xffffu) >> 16; }
 
-// How the codes of a type lie around the offset of their channel: from 0, the offset the smallest
+// Where the codes of a type lie: above the offset of their channel, which is then the smallest
 // value, or on both sides of it.
 typedef struct code_range {
   int32_t least, most;
@@ -107,7 +107,7 @@ static int32_t code_of(float above, float inverse, code_range codes) {
   return (int32_t)(scaled < 0 ? scaled - 0.5f : scaled + 0.5f);
 }
 
-// The parts of a block that both types have, codes as C8 has them.
+// The parts of a block that both types have, codes as in C8.
 typedef struct channel_block {
   int16_t *offsets;
   uint8_t *scales;
@@ -250,8 +250,8 @@ void kv_rotate(float *row, uint32_t head_dim) {
 
 size_t kv_r4_bytes(uint32_t head_dim) { return kv_q4_bytes(head_dim); }
 
-// Blocks of 32 values do not cross the ends of rotated blocks but for the last ones, so pieces are
-// whole blocks of both.
+// Blocks of 32 values do not cross the ends of rotated blocks except for the last ones, so pieces
+// are whole blocks of both.
 uint32_t kv_r4_v_write(void *page, uint32_t slot, const float *row, uint32_t head_dim) {
   float x[KV_ROTATED_MOST];
   uint32_t bad = 0;

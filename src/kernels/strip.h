@@ -660,7 +660,7 @@ SIMD_INLINE void tile_part_scales(const strip_type *type, const strip_scales *sc
   }
 }
 
-// 4 rows x 4 columns of codes in bytes, column group k, as tile_part.wide has them.
+// 4 rows x 4 columns of codes in bytes, column group k, as in tile_part.wide.
 SIMD_INLINE void tile_part_widen(v128_t codes, uint32_t k, uint32_t half, bool is_signed,
                                  tile_part *out) {
   for (uint32_t odd = 0; odd < 2; odd++) {

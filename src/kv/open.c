@@ -10,8 +10,7 @@ bool kv_pool_has_open(const kv_pool *pool) { return pool->layout.open_bytes != 0
 
 uint64_t kv_open_seq_bytes(const kv_layout *layout) { return 2 * (uint64_t)layout->open_bytes; }
 
-// Pages that a pass of `rows` tokens fills and does not end in, at most, and one more for how rows
-// are numbered.
+// The most pages that a pass of `rows` tokens fills completely, plus one for the numbering of rows.
 static size_t pass_pages(uint32_t rows) { return rows / KERNEL_PAGE_TOKENS + 1; }
 
 uint64_t kv_open_pass_bytes(const kernel_table *kernels, uint32_t kv_heads, uint32_t head_dim,
@@ -115,7 +114,7 @@ void kv_open_cut(const kv_pool *pool, kv_seq *seq, uint32_t tokens) {
     seq->open_pages[0] = entry->page;
     seq->open_newest = 0;
   }
-  // later slots may become others
+  // later slots may change
   const uint32_t slots = tokens - entry->position;
   if (slots < seq->marked_slots) seq->marked_slots = slots;
 }
@@ -127,7 +126,7 @@ void kv_open_rows(kv_pool *pool, kv_seq_id id, uint32_t first, uint32_t last) {
   const kv_entry *begin = kv_table_find(seq->table, seq->entry_count, first);
   const kv_entry *end = kv_table_find(seq->table, seq->entry_count, last);
   if (kv_open_find(pool, seq, end->page) != NULL) return;
-  // the page that was open before keeps its buffer
+  // the previously open page keeps its buffer
   uint32_t taken = 1 - seq->open_newest;
   if (begin != end && kv_entry_begin(begin) < first && seq->open_pages[taken] == begin->page) {
     taken = 1 - taken;

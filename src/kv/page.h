@@ -24,7 +24,7 @@ typedef int32_t kv_page_id;
 typedef uint32_t kv_seq_id;
 enum { KV_SEQ_NONE = 0, KV_PAGE_NONE = -1 };
 
-// Of a group without layers, pages count positions and hold nothing.
+// The pages of a group without layers only count positions.
 typedef struct kv_shape {
   uint32_t layers;  // of the group; 0: kv_heads and head_dim are 0, too
   uint32_t kv_heads;
@@ -89,7 +89,7 @@ void kv_page_data_init(kv_page_data *data, const kv_layout *layout, void *bytes)
 void *kv_page_data_k(const kv_page_data *data, uint32_t layer, uint32_t head);
 void *kv_page_data_v(const kv_page_data *data, uint32_t layer, uint32_t head);
 
-// Copies the rows of slots [0, slots) of all layers; the others stay as they are. Codes of keys
+// Copies the rows of slots [0, slots) of all layers; the others stay unchanged. Codes of keys
 // that belong to a whole page are copied whole.
 void kv_data_copy(const kv_page_data *to, const kv_page_data *from, uint32_t slots);
 // Keys of a page that was never full are zeros in records.

@@ -132,8 +132,8 @@ wick_status kv_seq_fork(kv_pool *pool, kv_seq_id seq, kv_seq_id *child, wick_err
 // allocates nothing and writes into private pages only.
 wick_status kv_seq_prepare_write(kv_pool *pool, kv_seq_id seq, uint32_t position, uint32_t tokens,
                                  kv_shortage *shortage, wick_error *error);
-// Makes sure of all that the call above takes, and takes nothing: until pages are taken otherwise,
-// that call does not fail. The same errors.
+// Reserves what the call above takes, without taking it: until other calls take pages, that call
+// does not fail. The same errors.
 wick_status kv_seq_ensure_write(kv_pool *pool, kv_seq_id seq, uint32_t position, uint32_t tokens,
                                 kv_shortage *shortage, wick_error *error);
 // Room in the block table for `tokens` in all: reserving their pages later allocates no memory for
@@ -148,7 +148,7 @@ wick_status kv_seq_tokens_set(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wic
 // frees the pages that become empty. WICK_E_RANGE past the stored count, or where the window
 // has already slid.
 wick_status kv_seq_truncate(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
-// Whether the call above can end it there.
+// Whether the call above can cut it there.
 bool kv_seq_can_truncate(const kv_pool *pool, kv_seq_id seq, uint32_t tokens);
 // Where a page that was encoded cannot be opened again (kv/open.h) the call ends the sequence where
 // that page begins: returns this position, or `tokens`.

@@ -25,7 +25,7 @@ typedef uint64_t prefix_hash_t;
 
 // h = basis; for each value: h = (h ^ value) * prime, modulo 2^64. FNV-1a folds bytes; this folds
 // 32-bit values: parent and salt (low halves first), then the tokens. The result is mixed
-// (hash_mix_u64), so that nobody can compute a collision. The parent of a root is 0.
+// (hash_mix_u64), so collisions cannot be constructed. The parent of a root is 0.
 prefix_hash_t page_hash(prefix_hash_t parent, uint64_t salt, const int32_t *tokens, uint32_t count);
 typedef prefix_hash_t page_hash_function(prefix_hash_t parent, uint64_t salt, const int32_t *tokens,
                                          uint32_t count);
@@ -90,21 +90,21 @@ typedef struct prefix_config {
 } prefix_config;
 
 // config NULL: 100 entries of 16 tokens. The cache becomes the pool's holder; the pool must outlive
-// it. It allocates as entries come. WICK_E_ARG, WICK_E_NOMEM.
+// it. It allocates as entries are added. WICK_E_ARG, WICK_E_NOMEM.
 wick_status prefix_cache_init(memory_gate *memory, kv_pool *pool, const prefix_config *config,
                               prefix_cache **out, wick_error *error);
 void prefix_cache_destroy(prefix_cache *cache);  // NULL is fine
 
 // ---- What an engine needs ----
 
-// Gives an empty sequence (no tokens, no pages) the longest cached prefix of the tokens, in whole
-// pages and at most count - 1 tokens: the last token must be computed for its logits.
+// Attaches the longest cached prefix of the tokens to an empty sequence (no tokens, no pages), in
+// whole pages and at most count - 1 tokens: the last token must be computed for its logits.
 // *tokens_hit: how many tokens it has now. Counts one hit or one miss. WICK_E_SEQ, WICK_E_BUSY (not
 // empty), WICK_E_NOMEM.
 wick_status prefix_attach(prefix_cache *cache, kv_seq_id seq, cache_salt salt,
                           const int32_t *tokens, uint32_t count, uint32_t *tokens_hit,
                           wick_error *error);
-// Enters the whole pages of a sequence whose stored tokens are tokens[0, count), as idle entries.
+// Adds the whole pages of a sequence whose stored tokens are tokens[0, count), as idle entries.
 // Entries that exist become the most recently used. Stops at a page that was shifted or fell out of
 // a window, and when the cache is full. *tokens_known (may be NULL): how many tokens are now
 // cached. WICK_E_SEQ, WICK_E_RANGE (more than is stored), WICK_E_NOMEM (entries made so far stay).
@@ -120,13 +120,13 @@ wick_status prefix_reserve(prefix_cache *cache, uint32_t entries, wick_error *er
 // The last entry of the longest cached prefix in whole pages, up to all `count` tokens;
 // PREFIX_NONE when there is none. Changes neither counters nor the order of use.
 prefix_id prefix_peek(prefix_cache *cache, cache_salt salt, const int32_t *tokens, uint32_t count);
-// Enters a page of tokens after `parent` (PREFIX_NONE: a root), with one user. Evicts an idle
+// Adds a page of tokens after `parent` (PREFIX_NONE: a root), with one user. Evicts an idle
 // leaf when entries_max is reached; WICK_E_FULL when there is none. *existed: the entry existed
 // and only became the most recently used. WICK_E_RANGE: parent or page is not in use. WICK_E_NOMEM.
 wick_status prefix_insert(prefix_cache *cache, prefix_id parent, cache_salt salt,
                           const int32_t *tokens, kv_page_id page, prefix_id *id, bool *existed,
                           wick_error *error);
-// Unknown entries are WICK_E_RANGE. Releasing what has no user is WICK_E_ARG.
+// Unknown entries are WICK_E_RANGE. Releasing an entry without users is WICK_E_ARG.
 wick_status prefix_retain(prefix_cache *cache, prefix_id id);
 wick_status prefix_release(prefix_cache *cache, prefix_id id);
 // Evicts the least recently used idle leaf (ties: the one inserted first); false without one.

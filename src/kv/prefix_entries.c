@@ -303,7 +303,7 @@ static uint32_t count_reclaimable(void *context) {
 }
 
 // A sequence may have dropped a page, or slid past it, and still have pages after it. The entries
-// of these pages are evicted only where nothing else frees a page.
+// of these pages are evicted only if nothing else frees a page.
 static void reclaim(void *context, uint32_t pages) {
   prefix_cache *cache = context;
   uint32_t freed = 0;

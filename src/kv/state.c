@@ -469,7 +469,7 @@ static wick_status check_end(state_reader *reader, wick_error *error) {
   const uint64_t wanted = reader->checksum;
   uint64_t found;
   if (!get(reader, &found, sizeof found)) return fail_reading(error);
-  return found == wanted ? WICK_OK : fail_corrupt(error, "its checksum is another");
+  return found == wanted ? WICK_OK : fail_corrupt(error, "its checksum differs");
 }
 
 // ---- Reading a sequence ----
@@ -725,7 +725,7 @@ wick_status state_load_cache(state_reader *reader, prefix_cache *cache, uint32_t
                              wick_error *error) {
   if (reader->kind != STATE_CACHE || cache->pool != reader->pool ||
       cache->config.page_tokens != KERNEL_PAGE_TOKENS) {
-    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "the saved state is not of such a cache");
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "the saved state is not of a prefix cache");
   }
   cache_reading r = {.reader = reader, .cache = cache, .left_bytes = reader->payload_bytes};
   wick_status status = WICK_OK;

@@ -14,8 +14,8 @@
 // In the record of a sequence, rows after the stored ones are zero. Token ids are not checked: the
 // caller compares them with the vocabulary.
 //
-// The record of a sequence may be packed: its K and V types are others than the pool's, coarser
-// ones as a rule, and its pages are laid out for these. They become the pool's when it is read. Its
+// The record of a sequence may be packed: its K and V types differ from the pool's (usually
+// coarser), and its pages are laid out for them. Reading converts them to the pool's types. Its
 // salt is that of the pool's own types, so it is read where the types are those of the pool that
 // wrote it.
 //
@@ -89,7 +89,7 @@ wick_status state_load_seq(state_reader *reader, int32_t *tokens, kv_seq_id *seq
 // A full page of the pool from the bytes of one in the record of a cache, which 0.1.0 may have
 // written (kv_layout_former). WICK_E_NOMEM, WICK_E_CORRUPT.
 wick_status state_page_put(kv_pool *pool, kv_page_id page, const void *bytes, bool is_former);
-// Enters the entries that the cache does not have, as idle ones. A full cache or pool ends this
+// Adds the entries that the cache does not have, as idle ones. A full cache or pool ends this
 // without an error. *entries: how many were entered.
 wick_status state_load_cache(state_reader *reader, prefix_cache *cache, uint32_t *entries,
                              wick_error *error);

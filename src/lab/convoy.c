@@ -298,10 +298,12 @@ exit_code lab_convoy(int argc, char **argv) {
   enum { RATE_MAX = 100000 };
   convoy_job job = {.common = serve_options_default(), .group_texts = {"10x2048/512", "100x32/64"}};
   args_option options[3 + SERVE_OPTIONS_MAX] = {
-      args_string("--long", &job.group_texts[KIND_LONG], "COUNTxIN/OUT", "default: 10x2048/512"),
-      args_string("--short", &job.group_texts[KIND_SHORT], "COUNTxIN/OUT", "default: 100x32/64"),
+      args_string("--long", &job.group_texts[KIND_LONG], "COUNTxIN/OUT",
+                  "run COUNT long requests of IN and OUT tokens (default 10x2048/512)"),
+      args_string("--short", &job.group_texts[KIND_SHORT], "COUNTxIN/OUT",
+                  "run COUNT short requests of IN and OUT tokens (default 100x32/64)"),
       args_f32("--rate", &job.rate, "R", 0, RATE_MAX,
-               "arrivals of short ones a second, Poisson; 0: all at once (default)"),
+               "start R short requests per second, Poisson (default 0: all at once)"),
   };
   const args_spec spec = {
       "wick-lab convoy MODEL [options]",

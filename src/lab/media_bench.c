@@ -171,8 +171,8 @@ exit_code lab_media(int argc, char **argv) {
   const args_option options[] = {
       args_u32("--width", &bench.width, "N", 1, IMAGE_SIDE_MAX, "pixels (default: 512)"),
       args_u32("--height", &bench.height, "N", 1, IMAGE_SIDE_MAX, "pixels (default: 512)"),
-      args_u32("--seconds", &bench.seconds, "N", 1, SOUND_SECONDS_MAX, "of noise, not an image"),
-      args_u32("--threads", &bench.threads, "N", 1, WICK_THREADS_MAX, "threads (default: 1)"),
+      args_u32("--seconds", &bench.seconds, "N", 1, SOUND_SECONDS_MAX, "encode N seconds of noise"),
+      args_u32("--threads", &bench.threads, "N", 1, WICK_THREADS_MAX, "use N threads (default 1)"),
       args_u32("--runs", &bench.runs, "N", 1, 1000, "take the best of N (default: 3)"),
   };
   const args_spec spec = {

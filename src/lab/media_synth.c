@@ -118,7 +118,7 @@ static bool write_bytes(void *context, const void *bytes, size_t size_bytes) {
   return output_file_write(&job->file, bytes, size_bytes);
 }
 
-// ---- tensors: each function declares a tensor, and writes it in a second pass ----
+// ---- Tensors: each function declares a tensor and, in a second pass, writes it ----
 
 static bool has(const mmproj_job *job, uint32_t flag) { return (job->shape->flags & flag) != 0; }
 
@@ -301,7 +301,7 @@ exit_code lab_mmproj(int argc, char **argv) {
     if (strcmp(SHAPES[i].name, given[0]) == 0) job.shape = &SHAPES[i];
   }
   if (mix == NULL || job.shape == NULL) {
-    report("there is no %s '%s' ('wick-lab mmproj --help')", mix == NULL ? "type" : "shape",
+    report("unknown %s '%s' ('wick-lab mmproj --help')", mix == NULL ? "type" : "shape",
            mix == NULL ? given[1] : given[0]);
     return EXIT_USAGE;
   }

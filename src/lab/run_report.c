@@ -23,12 +23,13 @@ serve_options serve_options_default(void) {
 
 size_t serve_options_list(serve_options *options, args_option *list) {
   enum { TOKENS_MAX = 1000000000 };
-  list[0] = args_u64("--seed", &options->seed, "S", "of arrivals and prompts (default: 1)");
+  list[0] = args_u64("--seed", &options->seed, "S", "seed arrivals and prompts (default 1)");
   list[1] = args_u32("--kv-tokens", &options->kv_tokens, "N", 1, TOKENS_MAX,
                      "reserve KV pages for N tokens of all requests (default: 4 contexts)");
-  list[2] = args_choice("--format", &options->format, "md|json", format_names, "default: md");
+  list[2] = args_choice("--format", &options->format, "md|json", format_names,
+                        "print Markdown or JSON (default md)");
   list[3] = args_choice("--clock", &options->clock, "wall|cpu", clock_names,
-                        "cpu: time is what this program computes (default: wall)");
+                        "measure wall time or cpu time (default wall)");
   return 4 + settings_list(&options->model, SETTINGS_ALL, list + 4);
 }
 
@@ -52,7 +53,7 @@ exit_code bench_host_open(const serve_options *options, bench_host *host) {
   wick_config config;
   *host = (bench_host){.options = options, .timestamp_s = (uint64_t)time(NULL)};
   if (options->clock == SERVE_CPU && options->model.threads > 1) {
-    report("--clock cpu counts one thread: it cannot be had with --threads %u",
+    report("--clock cpu counts one thread: it cannot be combined with --threads %u",
            (unsigned)options->model.threads);
     return EXIT_USAGE;
   }

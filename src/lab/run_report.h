@@ -48,7 +48,7 @@ typedef struct bench_samples {
 } bench_samples;
 
 enum { BENCH_EVERY_KIND = WORKLOAD_CLASSES_MAX };
-// Of the items of one class, or of all.
+// The samples of one class's items, or of all items.
 exit_code bench_samples_make(const bench_host *host, const serve_run *run, const workload *workload,
                              uint32_t kind, bench_samples *out);
 void bench_samples_free(bench_samples *samples);

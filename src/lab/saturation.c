@@ -64,8 +64,7 @@ static exit_code run_both(const saturation_job *job, const bench_host *host,
   exit_code code = measure(job, host, &out->alone);
   if (code != EXIT_DONE) return code;
   if (!(out->alone.tok_s > 0)) {
-    report("no request of %s has ended in a time that the clock tells: there is no load to make",
-           job->class.name);
+    report("no request of %s took a measurable time, so no load can be chosen", job->class.name);
     return EXIT_INTERNAL;
   }
   // how many requests a second the engine ended alone, times the share
@@ -177,10 +176,10 @@ static exit_code saturate(const saturation_job *job) {
 exit_code lab_saturation(int argc, char **argv) {
   saturation_job job = {.common = serve_options_default(), .group_text = "100x32/64"};
   args_option options[2 + SERVE_OPTIONS_MAX] = {
-      args_string("--short", &job.group_text, "COUNTxIN/OUT", "default: 100x32/64"),
+      args_string("--short", &job.group_text, "COUNTxIN/OUT",
+                  "run COUNT requests of IN and OUT tokens (default 100x32/64)"),
       args_flag("--adaptive", &job.is_adaptive,
-                "ends when their speed is steady, at the latest "
-                "with the count"),
+                "end when their speed is steady, at the latest after COUNT"),
   };
   const args_spec spec = {"wick-lab saturation MODEL [options]",
                           "Random tokens, greedy, no prefix cache, no speculation.", options,

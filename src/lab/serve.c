@@ -199,15 +199,15 @@ exit_code lab_serve(int argc, char **argv) {
                    .mix_text = "chat:0.7,short:0.2,long:0.1"};
   args_option options[5 + SERVE_OPTIONS_MAX] = {
       args_f32("--rate", &job.rate, "R", 0, RATE_MAX,
-               "arrivals a second, Poisson; 0: all at once (default: 1)"),
+               "start R requests per second, Poisson (default 1, 0: all at once)"),
       args_u32("--requests", &job.requests, "N", 0, WORKLOAD_REQUESTS_MAX,
-               "default: 100; 0: until their speed is steady"),
+               "serve N requests (default 100, 0: until their speed is steady)"),
       args_string("--mix", &job.mix_text, "CLASS:SHARE,...",
-                  "chat (256 tokens in, 128 out), short (32, 64), long (2048, 512) or IN/OUT"),
+                  "mix chat (256 tokens in, 128 out), short (32, 64), long (2048, 512) or IN/OUT"),
       args_f32("--ttft", &job.ttft_ms_max, "MS", 0, MS_MAX,
-               "served well: first token within (default: 1000)"),
+               "set the limit of the first token of a request served well (default 1000)"),
       args_f32("--itl", &job.itl_ms_max, "MS", 0, MS_MAX,
-               "served well: mean gap between tokens within (default: 100)"),
+               "set the limit of the mean gap of a request served well (default 100)"),
   };
   const args_spec spec = {
       "wick-lab serve MODEL [options]",

@@ -270,7 +270,7 @@ exit_code serve_run_all(wick_engine *engine, serve_run *run) {
   if (!allocate(&loop)) {
     report("out of memory for the measurements");
   } else if (!serve_clock_start(&loop.clock, run->clock)) {
-    report("--clock cpu: this host does not tell the processor time of a thread");
+    report("--clock cpu: this host does not report a thread's processor time");
     code = EXIT_USAGE;
   } else {
     code = run_loop(&loop);

@@ -126,10 +126,10 @@ static bool find_names(synth_job *job, const char *shape, const char *mix) {
   job->shape = synth_find_shape(shape);
   job->mix = synth_find_mix(mix);
   if (job->shape == NULL) {
-    report("there is no shape '%s' ('%s synth --help' lists them)", shape, PROGRAM_NAME);
+    report("unknown shape '%s' ('%s synth --help' lists them)", shape, PROGRAM_NAME);
   }
   if (job->mix == NULL) {
-    report("there is no type '%s' ('%s synth --help' lists them)", mix, PROGRAM_NAME);
+    report("unknown type '%s' ('%s synth --help' lists them)", mix, PROGRAM_NAME);
   }
   return job->shape != NULL && job->mix != NULL;
 }
@@ -151,7 +151,7 @@ exit_code command_synth(int argc, char **argv) {
               PROGRAM_NAME);
   list_names(names, sizeof names);
   const args_option options[] = {
-      args_u64("--seed", &job.seed, "S", "of the weights (default: 1); the same gives the same"),
+      args_u64("--seed", &job.seed, "S", "seed the weights (default 1)"),
   };
   const args_spec spec = {usage, names, options, sizeof options / sizeof options[0], 3};
   const char *given[ARGS_POSITIONALS_MAX];

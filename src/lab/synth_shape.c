@@ -69,7 +69,7 @@ static const synth_shape shapes[] = {
      64, 128, NULL, &GPT_OSS},
 };
 
-// A mix of one type but for what matrix_type() says
+// A mix of one type except for what matrix_type() says
 #define PLAIN(name, type, file_type) {name, type, type, file_type, false, false}
 
 static const synth_mix mixes[] = {

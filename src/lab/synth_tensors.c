@@ -68,7 +68,7 @@ enum {
   FEEDS_ANY = FEEDS_DENSE | FEEDS_EXPERTS
 };
 
-// A layer has those between the embedding and the final norm whose flag its shape has, whose
+// A layer has the tensors between the embedding and the final norm whose flag its shape has, whose
 // `without` it has not, and whose mixers and feed-forward are its own.
 typedef struct part_facts {
   const char *name;

@@ -23,8 +23,8 @@ typedef struct synth_filler {
 } synth_filler;
 
 void synth_filler_init(synth_filler *filler, ggml_type type, float deviation, uint64_t seed);
-// Writes `blocks` blocks of F32, F16, BF16, Q8_0, Q4_0, Q5_0, Q4_K, Q6_K, Q1_0 or MXFP4; mean about
-// 0.
+// Writes `blocks` blocks of F32, F16, BF16, Q8_0, Q4_0, Q5_0, Q4_K, Q6_K, Q1_0 or MXFP4; the
+// mean is about 0.
 void synth_fill(synth_filler *filler, uint8_t *out, size_t blocks);
 // Uniform in [-1, 1).
 float synth_random_f32(synth_random *random);

@@ -24,7 +24,7 @@ typedef struct workload_mix {
 typedef struct workload_item {
   uint32_t kind;  // index of its class
   uint32_t tokens_in, tokens_out;
-  uint64_t arrival_us;  // at most WORKLOAD_ARRIVAL_US_MAX: it never comes
+  uint64_t arrival_us;  // at WORKLOAD_ARRIVAL_US_MAX or later it never arrives
   // measured:
   uint32_t request;     // the engine's id
   uint64_t read_us;     // a first part of its prompt has been read
@@ -60,7 +60,7 @@ exit_code workload_draw(const workload_mix *mix, size_t count, double rate, uint
 // The same for one class `kind`.
 exit_code workload_repeat(const workload_class *class, uint32_t kind, size_t count, double rate,
                           uint64_t seed, workload *out);
-// Merges both in the order of arrival, `a` before `b` at the same time. Both stay as they are.
+// Merges both in the order of arrival, `a` before `b` at the same time. Both stay unchanged.
 exit_code workload_merge(const workload *a, const workload *b, workload *out);
 void workload_free(workload *workload);
 
@@ -70,11 +70,11 @@ static inline double workload_ttft_ms(const workload_item *item) {
 static inline double workload_total_ms(const workload_item *item) {
   return (double)(item->done_us - item->arrival_us) / 1e3;
 }
-// All tokens that were asked for have come.
+// Whether all requested tokens have arrived.
 static inline bool workload_is_finished(const workload_item *item) {
   return item->finish == WICK_FINISH_LENGTH && item->tokens == item->tokens_out;
 }
-// Of the gaps between its tokens; 0 when there are none.
+// The mean of the gaps between its tokens; 0 if there are none.
 double workload_gap_ms_mean(const workload_item *item);
 
 #endif

@@ -161,7 +161,7 @@ static wick_status count_tensors(loader *loader) {
   return WICK_OK;
 }
 
-// ---- what is wanted ----
+// ---- wanted tensors ----
 
 static wick_status list_wanted(loader *loader, load_file *file) {
   const size_t count = gguf_tensor_count(file->directory);

@@ -1,4 +1,4 @@
-// load/load.h — the streaming loader. It names the bytes that it needs, takes the bytes that are
+// load/load.h — the streaming loader. It requests the bytes that it needs, takes the bytes that are
 // fed, places each tensor's bytes in kernel layout as they arrive, and reports complete tensors.
 #ifndef WICK_LOAD_H
 #define WICK_LOAD_H
@@ -42,8 +42,8 @@ void loader_destroy(loader *loader);  // also destroys the directories
 
 // The next bytes wanted: file index, offset, length (0: nothing more is wanted). In file order
 // while the directory is unknown (1 MiB steps from 0; 64 KiB in later files of a split model), then
-// the wanted tensors' ranges joined to pieces of up to 8 MiB. Asking again without feeding gives
-// the same answer.
+// the wanted tensors' ranges joined to pieces of up to 8 MiB. A second call without feeding returns
+// the same range.
 void loader_next_range(const loader *loader, uint32_t *file, uint64_t *offset_bytes,
                        uint64_t *length_bytes);
 // The first such range at or after a place, for hosts with several requests at once: each request

@@ -78,7 +78,7 @@ static bool ask_directory(const loader *loader, uint32_t from_file, uint64_t fro
   return false;
 }
 
-// The first byte at or after `from` that is wanted and has not come, or UINT64_MAX; *number says
+// The first byte at or after `from` that is wanted and has not arrived, or UINT64_MAX; *number says
 // which of the file's wanted tensors holds it.
 static uint64_t find_missing(const load_file *file, uint64_t from, uint32_t *number) {
   for (;;) {

@@ -186,7 +186,7 @@ static wick_status reserve_carries(loader *loader, wick_error *error) {
   load_carry *moved =
       memory_resize(loader->memory, loader->carries, capacity * sizeof *loader->carries);
   if (moved == NULL) {
-    return memory_fail(loader->memory, error, "blocks that have come in part");
+    return memory_fail(loader->memory, error, "partly loaded blocks");
   }
   loader->carries = moved;
   loader->carry_capacity = capacity;

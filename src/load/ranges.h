@@ -21,11 +21,12 @@ typedef struct load_ranges {
   size_t count, capacity;
 } load_ranges;
 
-// Makes sure that ranges_add(first, end) will succeed. WICK_E_NOMEM, or WICK_E_FULL when there
-// would be LOAD_RANGES_MAX + 1 ranges. The list stays the same.
+// Reserves memory so that ranges_add(first, end) will succeed. WICK_E_NOMEM, or WICK_E_FULL when
+// there would be LOAD_RANGES_MAX + 1 ranges. The list stays the same.
 wick_status ranges_reserve(load_ranges *ranges, memory_gate *memory, uint64_t first, uint64_t end,
                            wick_error *error);
-// Adds [first, end), parts of which may be in the list. ranges_reserve() of the same comes before.
+// Adds [first, end), parts of which may be in the list. Requires ranges_reserve() of the same
+// range.
 void ranges_add(load_ranges *ranges, uint64_t first, uint64_t end);
 
 // The first byte at or after `from` that has not arrived.

@@ -44,7 +44,7 @@ struct loader {
   uint32_t tensor_count;        // of all files, once is_ready
   uint32_t tensors_left;        // wanted and not done
   uint64_t *tensor_left_bytes;  // bytes of each tensor still to come, or LOAD_UNWANTED
-  load_carry *carries;          // in no order
+  load_carry *carries;          // unordered
   size_t carry_count, carry_capacity;
   uint64_t wanted_bytes;  // of tensors
   uint64_t placed_bytes;  // with directories

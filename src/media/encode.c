@@ -10,7 +10,7 @@
 
 // ---- cost ----
 
-// Of a conformer: attention, two feed-forwards, the convolution block.
+// Counts a conformer: attention, two feed-forwards, the convolution block.
 static uint64_t conformer_macs(const media_model *model, uint64_t rows) {
   const audio_weights *sound = model->sound;
   const uint64_t width = model->width, ffn = sound->layers[0].ffn[0].width;

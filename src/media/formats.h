@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Of a file that is read; larger ones are refused before that.
+// The limit of a file; larger files are refused before they are read.
 enum { MEDIA_FILE_BYTES_MAX = (1 << 28) - 1 };
 
-// Of a PPM file (P6) with levels up to 255: its size and where its pixels begin, which may be
-// beyond the end of the file. False: it is another file.
+// Reads the size of a PPM file (P6) with levels up to 255, and where its pixels begin, which may be
+// beyond the end of the file. False: it is not such a file.
 bool ppm_parse(const uint8_t *bytes, size_t size_bytes, uint32_t *width, uint32_t *height,
                size_t *offset_bytes);
 

@@ -8,7 +8,7 @@ enum { SIDE_MAX = 1 << 13, SIDE_MIN = 32 };
 
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-// Of a planned input, while it is encoded by a number of threads.
+// The memory of a planned input while it is encoded by a number of threads.
 static uint64_t bytes_of(const media_model *model, const media_plan *plan, uint32_t threads) {
   uint64_t encode = 0;
   for (uint32_t i = 0; i < plan->count; i++) {

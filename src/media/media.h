@@ -18,12 +18,13 @@
 
 typedef struct media_model media_model;
 
-// The text model that the rows are for.
+// The text model that takes the rows.
 typedef struct media_text {
   uint32_t width;            // of an embedding
   uint32_t deepstack_count;  // layers that add a part of a row; a row is (1 + count) * width
   bool has_axes;             // positions are of rows and columns (M-RoPE)
-  // Gemma 3, and Gemma 4 but for E2B and E4B: rows of an image see each other in both directions.
+  // Gemma 3, and Gemma 4 except for E2B and E4B: rows of an image see each other in both
+  // directions.
   bool sees_both_ways;
 } media_text;
 
@@ -50,7 +51,7 @@ typedef struct media_options {
 
 typedef enum media_kind { MEDIA_IMAGES, MEDIA_AUDIO } media_kind;
 
-// Which encoders a file has; WICK_E_FORMAT if it has none.
+// Reports the encoders of a file; WICK_E_FORMAT if it has none.
 wick_status media_find_encoders(const gguf_directory *directory, bool *has_images, bool *has_audio,
                                 wick_error *error);
 
@@ -70,7 +71,7 @@ typedef struct media_memory {
   uint64_t prepare_bytes, encode_bytes;
 } media_memory;
 // The memory that an encoder will take, from the directory alone; inputs have at most rows_max
-// rows. A text model of width 0 is one that the rows fit. Errors as media_open.
+// rows. A text model of width 0 fits any rows. Errors as media_open.
 wick_status media_measure(memory_gate *memory, const kernel_table *kernels,
                           const gguf_directory *directory, media_kind kind, const media_text *text,
                           const media_options *options, uint32_t rows_max, uint32_t threads,
@@ -181,10 +182,10 @@ wick_status media_encode_begin(const media_model *model, const media_plan *plan,
                                const media_prepared *prepared, uint32_t chunk, thread_pool *threads,
                                uint32_t thread_count, float *rows, media_encoding **out,
                                wick_error *error);
-// Computes a part of a layer, or of what is before or after the layers, of a few milliseconds on
-// one core. *is_done: the rows are complete. The result is the same to the last bit for any number
-// of threads. WICK_E_NONFINITE when the weights give no numbers.
+// Computes a part of a layer, or of the steps before or after the layers, which takes a few
+// milliseconds on one core. *is_done: the rows are complete. The result is the same to the last bit
+// for any number of threads. WICK_E_NONFINITE if the results are not finite.
 wick_status media_encode_step(media_encoding *encoding, bool *is_done, wick_error *error);
-void media_encode_end(media_encoding *encoding);  // NULL is fine; cancels what is not done
+void media_encode_end(media_encoding *encoding);  // NULL is allowed; cancels unfinished work
 
 #endif

@@ -45,7 +45,7 @@ static void add_place(chunk_list *list, const char *before, const char *between,
   (void)add_chunk(list, &chunk);
 }
 
-// Of a picture in pixels.
+// The rows of a picture with this size in pixels.
 static uint32_t rows_of(const media_model *model, uint32_t width, uint32_t height) {
   const uint32_t patch = model->layout.patch, merge = encode_patches_a_side(model);
   const uint32_t across = ceil_div_u32(width / patch, merge);

@@ -357,7 +357,7 @@ static bool read_rest(weight_reader *reader) {
                            &model->projector);
 }
 
-// A projector without its optional matrix leaves the patches as they are.
+// A projector without its optional matrix leaves the patches unchanged.
 static void settle_merge(media_model *model) {
   for (uint32_t i = 0; i < model->projector.count; i++) {
     const media_bound_step *bound = &model->projector.steps[i];

@@ -124,7 +124,7 @@ typedef struct weight_reader {
 
 // ---- metadata (metadata.c): NAME is clip.MODALITY.NAME, or begins with clip ----
 
-// Always false. A name that begins with "tensor " is left as it is.
+// Always false. A name that begins with "tensor " is left unchanged.
 bool metadata_fail_key(const weight_reader *reader, wick_status status, const char *name,
                        const char *why);
 bool metadata_has(const weight_reader *reader, const char *name);
@@ -156,7 +156,7 @@ const gguf_tensor *weights_find(const weight_reader *reader, const char *prefix,
 // The tensor PREFIX + NAME as `count` floats. Absent: WICK_E_NODATA, or NULL if optional.
 bool weights_floats(weight_reader *reader, const char *prefix, const char *name, uint64_t count,
                     bool is_optional, float **out);
-// The same into memory of the caller; it must be there.
+// The same into memory of the caller; the tensor is required.
 bool weights_read(weight_reader *reader, const char *prefix, const char *name, uint64_t count,
                   float *out);
 // NAME.weight, and NAME.bias if the file has it, of `count` values.

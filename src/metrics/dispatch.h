@@ -74,7 +74,7 @@ double dispatch_gpu_ratio(const dispatch_metrics *dispatch);
 double dispatch_latency_us_mean(const dispatch_metrics *dispatch, op_lane lane);
 uint64_t dispatch_latency_us_min(const dispatch_metrics *dispatch, op_lane lane);
 uint64_t dispatch_latency_us_max(const dispatch_metrics *dispatch, op_lane lane);
-// Of a sample (n - 1); 0 for fewer than two values.
+// The standard deviation of a sample (n - 1); 0 for fewer than two values.
 double dispatch_latency_us_stddev(const dispatch_metrics *dispatch, op_lane lane);
 double dispatch_latency_cv_pct(const dispatch_metrics *dispatch, op_lane lane);
 // Percentile by nearest rank, from the buckets: within 6.25 % of a value that occurred; above 67 s

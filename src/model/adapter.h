@@ -111,8 +111,8 @@ bool adapter_marks_are_same(const adapter_marks *a, const adapter_marks *b);
 // The set of loaded adapters that they mean. WICK_E_MISMATCH names one that is not loaded.
 wick_status adapter_set_of_marks(const adapter_list *list, const adapter_marks *marks,
                                  adapter_set *set, wick_error *error);
-// Of the pages that a tenant reads under adapters: no name's salt is the same. Without adapters the
-// tenant's own.
+// The salt of pages that a tenant reads under adapters; no tenant's salt equals it. Without
+// adapters the tenant's own.
 cache_salt adapter_salt(cache_salt tenant, const adapter_marks *marks);
 
 #endif

@@ -6,13 +6,13 @@
 _Static_assert((int)ADAPTER_TARGETS_MAX == (int)PRODUCT_MATRICES_MAX,
                "room for A x of each target");
 
-// Rows of the product that lie side by side and chose the same.
+// Adjacent rows of the product that chose the same adapters.
 typedef struct row_run {
   const adapter_set *set;
   uint32_t first, count;
 } row_run;
 
-// The next run with adapters from row *at on. False: there is none.
+// Finds the next run with adapters, from row *at on. False: there is none.
 static bool next_run(const model_product *product, uint32_t *at, row_run *run) {
   const adapter_set *const *sets = product->adapters;
   while (*at < product->tokens && sets[*at] == NULL) ++*at;
@@ -48,8 +48,8 @@ static void multiply_low(const model_product *product, const row_run *run,
   }
 }
 
-// Walks over groups of rows of A, those of all runs, adapters and targets, and multiplies those of
-// [first, last). Returns how many there are, as far as it went.
+// Walks over groups of rows of A, for all runs, adapters and targets, and multiplies the groups
+// [first, last). Returns the number of groups that it visited.
 static uint32_t walk(const model_product *product, uint32_t first, uint32_t last, bool multiplies) {
   uint32_t base = 0, at = 0;
   row_run run;

@@ -48,7 +48,7 @@ void bind_table(model_binder *binder, const char *name, uint32_t rows, uint32_t 
 // Floats [rows, cols] of a file, turned over: out[col * rows + row] (filters of a convolution).
 void bind_turned(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                  binding_need need, float **out);
-// Rows of a tensor as the file has them; 0: it is absent.
+// Rows of a tensor as in the file; 0: it is absent.
 uint32_t binder_rows(const model_binder *binder, const char *name);
 // Whether the file has the tensor: fused or separate.
 bool binder_has(const model_binder *binder, const char *name);

@@ -1,10 +1,10 @@
-// model/block.h — the parts of a layer: a mixer, in which tokens look at others before them, and
-// a feed-forward, in which they do not. A block brings its tensors (bind), its scratch (reserve),
-// its code (run) and what it keeps of a sequence (pages or a recurrent state).
+// model/block.h — the parts of a layer: a mixer, in which tokens attend to earlier ones, and a
+// feed-forward, in which they do not. A block brings its tensors (bind), its scratch (reserve), its
+// code (run) and what it keeps of a sequence (pages or a recurrent state).
 //
 //   hidden [tokens, hidden] -> mixer -> hidden -> feed-forward -> hidden
 //
-// Each block adds to `hidden` on its own: its norm and its residual are its own.
+// Each block has its own norm and residual, and adds its output to `hidden`.
 #ifndef WICK_MODEL_BLOCK_H
 #define WICK_MODEL_BLOCK_H
 

@@ -68,7 +68,7 @@ static void take_buffers(const loaded_model *model, forward_pass *forward) {
   take_logits(model, forward, logits_rows);
 }
 
-// The most that any block takes, and the products of the logits.
+// The largest need of any block and of the logits' products.
 static void reserve_blocks(const loaded_model *model, scratch_arena *arena) {
   const uint64_t begin = arena_mark(arena);
   for (uint32_t i = 0; i < model->config.layers; i++) {
@@ -255,7 +255,7 @@ uint32_t forward_row_stride(const forward_pass *forward) { return forward->pass.
 
 uint32_t forward_next_layer(const forward_pass *forward) { return forward->pass.layer; }
 
-// Whether all layers are done and rows are still where their inputs are.
+// Whether all layers are done and the rows are still in the order of their inputs.
 static bool keeps_all(const model_pass *pass) {
   return pass->keeps_rows && pass->layer == pass->model->config.layers;
 }

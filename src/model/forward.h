@@ -1,5 +1,5 @@
 // model/forward.h — one forward pass over a batch of (token, position, sequence), in parts between
-// which it can be left: begin, layer by layer, then the logits that are wanted.
+// which it can be left: begin, layer by layer, then the logits that are needed.
 #ifndef WICK_MODEL_FORWARD_H
 #define WICK_MODEL_FORWARD_H
 

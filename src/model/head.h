@@ -1,6 +1,6 @@
-// model/head.h — the part after the last layer of an embedder or a reranker: how the vectors of
-// a text's tokens become one, and the layers that this goes through then. Names and meanings are
-// those of llama.cpp's files.
+// model/head.h — the part after the last layer of an embedder or a reranker: combines the vectors
+// of a text's tokens into one, and applies the remaining layers to it. Names and meanings are those
+// of llama.cpp's files.
 #ifndef WICK_MODEL_HEAD_H
 #define WICK_MODEL_HEAD_H
 
@@ -38,7 +38,7 @@ void head_read(model_keys *keys, model_head *head);
 void head_bind(model_binder *binder, model_head *head);
 // The bytes that head_run takes from the arena.
 void head_reserve(const model_head *head, uint32_t hidden, scratch_arena *arena);
-// Numbers that head_run gives of a vector; of scores 0 when the model gives none.
+// The numbers that head_run returns for a vector; for scores 0 if the model has none.
 uint32_t head_width(const model_head *head, uint32_t hidden, bool is_score);
 // out [head_width] of vector [hidden].
 void head_run(const model_head *head, model_pass *pass, const float *vector, bool is_score,

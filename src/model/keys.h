@@ -1,5 +1,5 @@
 // model/keys.h — hyper-parameters by name, from a GGUF's metadata ("ARCHITECTURE.name"; the GGUF
-// specification's "LLM" section). The first failure stays; reading continues with fallbacks.
+// specification's "LLM" section). The first failure is kept; reading continues with fallbacks.
 #ifndef WICK_MODEL_KEYS_H
 #define WICK_MODEL_KEYS_H
 
@@ -23,7 +23,7 @@ uint32_t keys_count(model_keys *keys, const char *name, uint32_t least, uint32_t
                     uint32_t fallback);
 // The same, or 0 when it is absent.
 uint32_t keys_count_or_none(model_keys *keys, const char *name, uint32_t most);
-// Of one layer: item `layer` of an array that has one for each of `layers`, or the number that
+// A layer's count: item `layer` of an array that has one for each of `layers`, or the number that
 // serves all. Absent: `fallback`.
 uint32_t keys_count_of_layer(model_keys *keys, const char *name, uint32_t layer, uint32_t layers,
                              uint32_t most, uint32_t fallback);
@@ -33,7 +33,7 @@ double keys_number(model_keys *keys, const char *name, double fallback);
 double keys_number_or_none(model_keys *keys, const char *name);
 // True or false. Absent: `fallback`.
 bool keys_flag(model_keys *keys, const char *name, bool fallback);
-// *text is unchanged and the answer false when it is absent.
+// Returns false, and leaves *text unchanged, if it is absent.
 bool keys_text(model_keys *keys, const char *name, gguf_string *text);
 // Whether it exists and is an array.
 bool keys_is_list(const model_keys *keys, const char *name);

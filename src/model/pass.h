@@ -88,7 +88,7 @@ void pass_set_aside(model_pass *pass, const float *rows);
 // A product over the rows of `x`, whose activations come from the arena: release them with
 // arena_release.
 model_product pass_product(model_pass *pass, const float *x, uint32_t x_stride, uint32_t cols);
-// In the last layer only rows whose logits are wanted continue after the mixer has looked at other
+// In the last layer only rows whose logits are needed continue after the mixer has looked at other
 // rows: moves those of `hidden`, `aside`, `streams` and of `rows` [count, width] together and
 // lowers count. Elsewhere it does nothing. False when no row continues.
 bool pass_keep_wanted(model_pass *pass, float *rows, uint32_t stride, uint32_t width);

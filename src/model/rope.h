@@ -1,5 +1,5 @@
-// model/rope.h — rotary positions (RoFormer, Su et al. 2021): pairs of a head's values are turned
-// by position * frequency.
+// model/rope.h — rotary positions (RoFormer, Su et al. 2021): pairs of a head's values are
+// rotated by position * frequency.
 #ifndef WICK_MODEL_ROPE_H
 #define WICK_MODEL_ROPE_H
 

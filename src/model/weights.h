@@ -99,8 +99,8 @@ typedef struct model_tensors {
 } model_tensors;
 
 // Reads the hyper-parameters, lets the family plan its layers, checks every tensor's shape and
-// type, and sums what the weights will take; allocates the lists, not the weights. with_predictor:
-// uses a layer that predicts further tokens where the file has one.
+// type, and sums the size of the weights; allocates the lists, not the weights. with_predictor:
+// uses a layer that predicts further tokens, if the file has one.
 // WICK_E_UNSUPPORTED for an architecture or a feature that this build does not run, by name;
 // WICK_E_FORMAT for keys that are missing, wrong, or out of range; WICK_E_SHAPE; WICK_E_NOMEM.
 wick_status model_create(memory_gate *memory, const kernel_table *kernels,

@@ -1,5 +1,5 @@
 // model/whole_attention.h — attention of encoders: a token looks at all tokens of its text, later
-// ones too (Devlin et al. 2018), so a text is in a pass as a whole. Keys and values lie in scratch,
+// ones too (Devlin et al. 2018), so a pass contains whole texts. Keys and values lie in scratch,
 // in pages of the kernels, which live as long as the layer.
 #ifndef WICK_MODEL_WHOLE_ATTENTION_H
 #define WICK_MODEL_WHOLE_ATTENTION_H
@@ -16,7 +16,7 @@ uint32_t whole_attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32
 
 // out[t] = softmax(q K^T * scale + slope * -|distance|) V over the text of t, or over window / 2
 // tokens to each side. Turns q and k in place. `pages` [whole_attention_bytes]; attention->pool is
-// not used. The inputs of a text stand side by side, their positions count from 0, and their
+// not used. The inputs of a text are adjacent, their positions count from 0, and their
 // sequence is the number of the text in the pass. WICK_E_NONFINITE when a key or value is not
 // finite; `model_layer` is named then.
 wick_status whole_attention_run(const paged_attention *attention, uint8_t *pages,

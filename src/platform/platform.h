@@ -1,5 +1,5 @@
-// platform/platform.h — all that the engine needs from a host. There is one implementation a host:
-// src/platform/posix.c (native), wasi/platform_wasi.c, web/platform_web.c,
+// platform/platform.h — everything that the engine needs from a host. Each host has one
+// implementation: src/platform/posix.c (native), wasi/platform_wasi.c, web/platform_web.c,
 // emscripten/platform_emscripten.c. No other file in src/ names a host.
 #ifndef WICK_PLATFORM_H
 #define WICK_PLATFORM_H
@@ -14,8 +14,8 @@
 void *platform_alloc(size_t size_bytes);
 void platform_free(void *block, size_t size_bytes);
 
-// The most that the host can still give, in bytes: physical memory, or the rest of the address
-// space. 0: unknown.
+// How many bytes the host can still provide: physical memory, or the rest of the address space. 0:
+// unknown.
 uint64_t platform_memory_bytes_max(void);
 
 // Monotonic, from an arbitrary start. Cost: a system call or a call into JavaScript.

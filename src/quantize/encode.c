@@ -136,7 +136,7 @@ static float error_of_codes(const float *values, const uint8_t codes[BLOCK], qua
   return error;
 }
 
-// Of the sub-scales and sub-minima next to the line those with the least error, and their codes:
+// Chooses the sub-scales and sub-minima near the line with the least error, and their codes:
 // rounding each to 6 bits independently is not the best, because one makes up for the other.
 static void encode_on_grid(const float *values, const six_grid *grid, uint8_t *scale, uint8_t *min,
                            uint8_t codes[BLOCK]) {

@@ -10,7 +10,7 @@
 
 // Writes `count` values, a multiple of the type's block, to `out` (type_row_bytes). The type is one
 // of F32, F16, BF16, Q8_0, Q4_0, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K. Values are finite and at most
-// QUANTIZE_VALUE_MAX in magnitude, but for F32 and BF16.
+// QUANTIZE_VALUE_MAX in magnitude, except for F32 and BF16.
 void quantize_encode(ggml_type type, const float *values, size_t count, uint8_t *out);
 
 #define QUANTIZE_VALUE_MAX 65504.0f  // the largest half float: scales are half floats

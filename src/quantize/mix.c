@@ -153,7 +153,7 @@ static wick_status read_optional(const gguf_directory *directory, gguf_string ar
                                  const char *key, uint32_t *out, wick_error *error) {
   char name[GGUF_QUOTE_BYTES + 64];
   const size_t prefix = (size_t)architecture.size_bytes, rest = strlen(key);
-  if (prefix + rest + 1 > sizeof name) return WICK_OK;  // no architecture that anybody knows
+  if (prefix + rest + 1 > sizeof name) return WICK_OK;  // an unknown architecture
   memcpy(name, architecture.bytes, prefix);
   memcpy(name + prefix, key, rest + 1);
   const wick_status status = gguf_get_u32(directory, name, out, error);

@@ -26,7 +26,7 @@ typedef struct quantize_settings {
   uint32_t threads;      // 1 to WICK_THREADS_MAX; the file is the same with any number
   bool takes_quantised;  // tensors that are quantised already lose precision twice; else refused
   gguf_write write;
-  void (*on_tensor)(void *context, const quantize_report *report);  // NULL: nobody asks
+  void (*on_tensor)(void *context, const quantize_report *report);  // NULL: not requested
   void *context;                                                    // of both
 } quantize_settings;
 

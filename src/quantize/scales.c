@@ -1,5 +1,5 @@
-// quantize/scales.c — the search: the scale that the largest value requires is varied by up to a
-// step of its code in tenths; the codes of each are fitted by linear least squares.
+// quantize/scales.c — the search: it varies the scale that the largest value requires by up to one
+// step of its code, in tenths, and fits the codes of each scale by linear least squares.
 #include "quantize/scales.h"
 
 enum { TENTHS = 10 };
@@ -53,7 +53,7 @@ static quantize_line fit_line(const line_fit *fit, float values, float count, bo
   return line;
 }
 
-// Squared error of a line, but for sum(value^2).
+// Squared error of a line, except for sum(value^2).
 static float error_of(const quantize_line *line, const line_fit *fit, float values, float count) {
   return line->scale * line->scale * fit->squares +
          2 * line->scale * (line->min * fit->codes - fit->dots) +

@@ -25,7 +25,7 @@ typedef struct quantize_line {
   float scale, min;  // value = scale * code + min
 } quantize_line;
 
-// Of codes 0 to `top`. With `is_below_zero` the minimum is at most 0, as the K types hold it.
+// The line for codes 0 to `top`. With `is_below_zero` the minimum is at most 0, as in the K types.
 quantize_line quantize_scale_and_min(const float *values, uint32_t count, int32_t top,
                                      bool is_below_zero);
 

@@ -1,5 +1,5 @@
 // reference/dispatch_record.h — records dispatches by lane. The engine records by op and merges the
-// histograms of its ops into lanes when somebody reads them (metrics/ops.h).
+// histograms of its ops into lanes when they are read (metrics/ops.h).
 #ifndef WICK_REFERENCE_DISPATCH_RECORD_H
 #define WICK_REFERENCE_DISPATCH_RECORD_H
 

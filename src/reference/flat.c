@@ -7,7 +7,7 @@
 
 size_t align_floats(size_t count) { return align_size(count, CACHE_LINE_FLOATS); }
 
-// Of a layer in floats, of a side and of `appended` in bytes.
+// The stride of a layer in floats, and the sizes of a side and of `appended` in bytes.
 static bool sizes(uint32_t layers, uint32_t dim, uint32_t capacity, size_t *stride, size_t *bytes,
                   size_t *appended_bytes) {
   size_t count;

@@ -27,7 +27,7 @@ typedef struct scratch_plan_sizes {
 
 // QK_K values share a scale of the codes.
 void scratch_plan(const scratch_dims *dims, scratch_plan_sizes *scratch);
-// Of the layout with expanded values and 32-value codes, but the feed-forward's true size.
+// The size of the layout with expanded values and 32-value codes, but the feed-forward's true size.
 uint64_t scratch_expanded_bytes(const scratch_dims *dims, uint32_t ffn);
 
 #endif

@@ -15,7 +15,7 @@ static void send_call(reply_parser *p, reply_event_kind kind) {
   if (!p->is_silent) p->sink(p->sink_context, &event);
 }
 
-// Whether a call without a mark begins as the model's form has it, letter by letter.
+// Whether a call without a mark begins like the model's form, letter by letter.
 static bool is_as_written(const reply_parser *p) {
   char text[REPLY_BEGINNING_BYTES];
   const size_t size = reply_call_beginning(p->form, p->name.bytes, p->name.size_bytes, text);
@@ -37,7 +37,7 @@ static bool begins_with_name(const reply_parser *p) {
          memcmp(at, p->name.bytes, p->name.size_bytes) == 0 && at[p->name.size_bytes] == '"';
 }
 
-// Of a call without a mark: whether it is one, and no answer that is an object.
+// Whether an object without a mark is a call and not an answer.
 static bool is_told_apart(const reply_parser *p) {
   if ((p->form->flags & FORM_WHOLE) != 0) return true;
   if (p->form->arguments != ARGUMENTS_CALLS || p->is_listed) return true;
@@ -174,7 +174,7 @@ bool call_is_certain(const reply_parser *p) {
          (p->phase == PHASE_TAIL || (p->format.own >> (p->form - REPLY_FORMS) & 1) != 0);
 }
 
-// None of the forms holds: the text is what it was before. The byte that showed it is read again.
+// No form matches: the text counts as what it was before. The byte that showed it is read again.
 static void give_up(reply_parser *p) {
   p->at--;
   p->is_dry = p->begun = p->is_silent = false;
@@ -332,7 +332,7 @@ void call_step(reply_parser *p, uint8_t byte) {
   if (step == STEP_DONE || step == STEP_BEFORE) end_phase(p);
   if (step != STEP_FAIL) return;
   if (!p->is_dry && (p->begun || (p->phase == PHASE_ARGUMENTS && p->is_listed))) {
-    parser_fail(p, WICK_E_FORMAT, "the arguments are not what their form promises");
+    parser_fail(p, WICK_E_FORMAT, "the arguments do not match their form");
     return;
   }
   if (p->phase == PHASE_CLOSE) p->tried_next = 0;

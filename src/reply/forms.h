@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// How the arguments stand.
+// Where the arguments are.
 typedef enum reply_arguments {
   ARGUMENTS_JSON,     // an object, after the name
   ARGUMENTS_CALLS,    // whole calls as JSON: an object with name and arguments, or a list of them
@@ -24,7 +24,7 @@ enum {
   FORM_RECIPIENT = 16,  // the name "all" begins content
   FORM_LINES = 32,      // values are on separate lines
   FORM_KNOWN = 64,      // only where the template has its trait: prose could have the mark
-  // How they are written, for who writes one:
+  // How to write one:
   FORM_LIST = 128,       // calls as a list
   FORM_MANY = 256,       // several calls between the marks
   FORM_MAY_CLOSE = 512,  // `close` is left out by some models
@@ -39,7 +39,7 @@ enum {
 #define PATTERN_ARGUMENTS "\4"  // of `call`
 #define PATTERN_GAP "\5"        // a space, a line break, or nothing
 #define PATTERN_INDEX "\6"      // digits
-// The tool of Command R's own, by which it says that it answers: no call.
+// Command R's built-in tool that announces an answer: not a call.
 #define FORM_ANSWER_TOOL "directly-answer"
 
 // Marks of parameters: before and after a key, before and after a value, after the last parameter.
@@ -79,7 +79,7 @@ typedef struct reply_thought {
 } reply_thought;
 extern const reply_thought REPLY_THOUGHTS[];
 
-// Marks that enclose content and say nothing more: they are left out.
+// Marks that only enclose content: they are left out.
 typedef struct reply_wrapper {
   const char *trait, *mark;
 } reply_wrapper;

@@ -47,7 +47,7 @@ static bool put_calls(hold *h, uint32_t from, uint32_t to) {
       at = hold_text(h, at, HEADERS[k][1]);
       program_skip(h->builder, at, body);
       program_skip(h->builder, hold_text(h, at, " <|constrain|>json"), body);
-      program_skip(h->builder, hold_text(h, at, " json"), body);  // as the template has it
+      program_skip(h->builder, hold_text(h, at, " json"), body);  // as in the template
     }
     const uint32_t start = hold_text(h, body, "<|message|>");
     program_call(h->builder, start, arguments, to);

@@ -112,7 +112,7 @@ static void enter_behind_mark(reply_parser *p, bool is_reasoning) {
   parser_enter_text(p, is_reasoning);
 }
 
-// Gives what is certain, but for white space at its end, where a mark may follow.
+// Returns the certain text, except for white space at its end, where a mark may follow.
 static void give_certain(reply_parser *p, size_t end) {
   for (; p->certain < end; p->certain++) {
     const bool is_open = p->tools == NULL && !p->is_reasoning && !p->is_fresh;
@@ -152,7 +152,7 @@ static bool is_bare_place(const reply_parser *p, uint8_t byte) {
          p->content.pending == 0 && p->tools != NULL;
 }
 
-// Whether the reply may be a call as a whole, in a form that its model does not have.
+// Whether the whole reply may be a call, in a format of another model.
 static bool is_whole_place(const reply_parser *p, uint8_t byte) {
   return (byte == '{' || byte == '`') && p->is_fresh && p->calls == 0 && !p->is_prose &&
          !p->is_reasoning && !p->is_limited && !p->has_bare && p->content.pending == 0 &&

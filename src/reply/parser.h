@@ -39,7 +39,7 @@ typedef enum reply_phase { PHASE_HEAD, PHASE_ARGUMENTS, PHASE_TAIL, PHASE_CLOSE 
 typedef struct calls_state {
   uint8_t state, member;
   bool is_list, is_inner, has_items;
-  bool has_arguments, is_text;  // the arguments have come; they are a string
+  bool has_arguments, is_text;  // the arguments have arrived; they are a string
   size_t from, to;              // their place, from base
   json_scan scan;
   json_unescape string;
@@ -79,7 +79,7 @@ struct reply_parser {
   // text
   reply_place place;
   bool is_reasoning, trims;   // white space at the beginning is left out
-  bool is_fresh;              // nothing was said since the beginning, a thought or a call
+  bool is_fresh;              // no text since the beginning, a thought or a call
   bool is_prose;              // anything but a call at the beginning is text
   bool is_limited, is_exact;  // of reply_parser_limit; white space of the content stays
   bool has_bare;              // there are calls without a mark

@@ -1,9 +1,9 @@
 // reply/reply.h — reads what a chat model writes: its content, its reasoning, and its calls of
 // tools with names and arguments, piece by piece while it is written.
 //
-// How a model writes these is learnt from the source of its chat template, by the control strings
-// that it contains (forms.c lists them). A template without any of them gets all forms that cannot
-// be mistaken for prose.
+// The formats are detected from the source of the model's chat template, by the control strings in
+// it (forms.c lists them). Without any of them, all forms that cannot be mistaken for prose are
+// accepted.
 //
 // A text that only looks like a call is content: nothing is shown as a call before its name is
 // known and its arguments have begun. From there on a fault is an error, and the arguments
@@ -67,7 +67,7 @@ const char *reply_format_close(const reply_format *format, bool is_final);
 // added (grammar.h).
 void reply_grammar_begin(json_writer *json, const reply_format *format);
 
-// The tools of a request, as OpenAI has them: an array of {type, function: {name, parameters}}.
+// The tools of a request in OpenAI's format: an array of {type, function: {name, parameters}}.
 // WICK_E_ARG when it is not such JSON, WICK_E_FULL over a limit, WICK_E_NOMEM.
 typedef struct reply_tools reply_tools;
 wick_status reply_tools_create(memory_gate *memory, const char *json, size_t size_bytes,

@@ -1,5 +1,5 @@
-// reply/scan.h — JSON (RFC 8259) that comes byte by byte: whether it still is some, and the texts
-// of its strings.
+// reply/scan.h — JSON (RFC 8259) that arrives byte by byte: whether it is still valid, and the
+// texts of its strings.
 #ifndef WICK_REPLY_SCAN_H
 #define WICK_REPLY_SCAN_H
 
@@ -28,7 +28,7 @@ typedef struct json_scan {
 void scan_begin(json_scan *scan);
 // STEP_BEFORE only after a number.
 reply_step scan_step(json_scan *scan, uint8_t byte);
-// Whether a text is one JSON value, white space around it included. `first` is its first byte.
+// Whether a text is one JSON value, with white space around it. `first` is its first byte.
 bool scan_holds(const uint8_t *text, size_t size_bytes, uint8_t *first);
 
 // The text of a string, from the byte after its first quotation mark on.

@@ -10,7 +10,7 @@
 // Whether a tool's name begins so.
 bool tools_begin(const reply_tools *tools, const char *text, size_t size_bytes);
 bool tools_have(const reply_tools *tools, const char *name, size_t name_bytes);
-// The schema of a parameter, or of a member of `schema`; key NULL: of its items. 0: none is said.
+// The schema of a parameter, or of a member of `schema`; key NULL: of its items. 0: it has none.
 uint32_t tools_member(const reply_tools *tools, const char *name, size_t name_bytes,
                       uint32_t schema, const uint8_t *key, size_t key_bytes);
 // The types that it says, SAID_* as bits.

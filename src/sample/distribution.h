@@ -22,7 +22,7 @@ void truncate_top_n_sigma(candidates *kept, float max, double n);
 // XTC, exclude top choices (P. E. Weidmann 2024): of the candidates with a probability of at least
 // `threshold` only the least stays; of equal ones that of the highest id.
 void truncate_xtc(candidates *kept, float max, double threshold);
-// Dynamic temperature, as llama.cpp has it: low + (high - low) * (entropy / log count)^exponent.
+// Dynamic temperature, as in llama.cpp: low + (high - low) * (entropy / log count)^exponent.
 // Two candidates at least. 0: greedy.
 double dynamic_temperature(candidates *kept, float max, double low, double high, double exponent);
 
@@ -47,8 +47,8 @@ typedef struct adaptive_state {
 } adaptive_state;
 
 void adaptive_begin(adaptive_state *state, double target, double decay);
-// Of weights with this sum makes those to draw from, and returns their sum; keys [count] receives
-// the old ones.
+// Replaces weights with this sum by those to draw from, and returns their sum; keys [count]
+// receives the old ones.
 double adaptive_weigh(const adaptive_state *state, candidates *kept, double total, float *keys);
 // A token of this probability, before, was drawn.
 void adaptive_learn(adaptive_state *state, double probability);

@@ -35,7 +35,7 @@ typedef struct logit_set {
   uint32_t count;
 } logit_set;
 
-// Of this token; NULL: it has none. Cost: O(log count).
+// The value of this token; NULL: none. Cost: O(log count).
 float *logit_set_find(const logit_set *set, int32_t token);
 
 // The token's slot, made if there is none; `slots` [slot_count, a power of two] has room.

@@ -88,8 +88,8 @@ wick_status stop_matcher_create(memory_gate *memory, const char *const *strings,
                                 wick_error *error);
 void stop_matcher_destroy(stop_matcher *matcher);
 // Feeds bytes; out (size_bytes + WICK_STOP_BYTES_MAX) receives what can be shown now. Returns
-// true when a stop string is complete; *stop_index is its number. Nothing of it, and nothing after
-// it, is shown. The matcher is then as after create.
+// true when a stop string is complete; *stop_index is its number. Neither it nor the text after
+// it is shown. The matcher is then as after create.
 bool stop_matcher_feed(stop_matcher *matcher, const char *bytes, size_t size_bytes, char *out,
                        size_t *out_bytes, uint32_t *stop_index);
 // Whether one of the strings is this text; *stop_index is its number.

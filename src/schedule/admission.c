@@ -258,7 +258,7 @@ static wick_status reserve_start(scheduler *scheduler, const request *request, k
   return store_prepare(store, sequence, is_enough ? reading : needed, error);
 }
 
-// When nothing new follows, the last token is read again, because its logits are wanted.
+// When nothing new follows, the last token is read again, because its logits are needed.
 static bool is_all_read(const request *request, uint32_t stored) {
   return stored == request->tokens_count && request->tokens_max != 0;
 }

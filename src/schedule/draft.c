@@ -96,7 +96,7 @@ static void confirm(drafter *drafter, draft_text *text, const int32_t *tokens, u
   }
   if (text->proposed_count != 0) text->read = text->count + right;
   text->proposed_count = 0;
-  // The newest token is always read again, because its logits are wanted.
+  // The newest token is always read again, because its logits are needed.
   if (text->read >= count) text->read = count - 1;
   text->read = store_truncate(drafter->parts.store, text->sequence, text->read);
 }

@@ -12,7 +12,7 @@
 
 typedef struct drafter drafter;
 
-// The parts that it uses. All of it outlives the drafter, and nobody else uses it.
+// The parts that it uses. All of it outlives the drafter, and nothing else uses it.
 typedef struct drafter_parts {
   memory_gate *memory;
   const loaded_model *model;  // complete

@@ -195,7 +195,7 @@ static wick_status begin_pass(embedding *job, wick_error *error) {
 
 // ---- Pooling ----
 
-// out [width] = what the head makes of a vector, cut and of length 1 where that is wanted.
+// out [width] = the head's output for a vector, cut and normalised if the request says so.
 static wick_status write_vector(embedding *job, const float *vector, float *out,
                                 wick_error *error) {
   forward_head(job->parts.forward, vector, is_score(job), job->row);

@@ -1,6 +1,6 @@
 // schedule/healing.h — token healing (Lundberg 2023, guidance): the end of a prompt is sampled
-// again with what follows, so that a prompt that ends inside of a word continues as the whole word
-// would.
+// again together with the answer. So a prompt that ends inside a word continues like a prompt with
+// the whole word.
 #ifndef WICK_SCHEDULE_HEALING_H
 #define WICK_SCHEDULE_HEALING_H
 
@@ -14,9 +14,8 @@ typedef struct healing {
   size_t text_bytes;
 } healing;
 
-// The number of last tokens that are taken back: the fewest whose bytes are whole characters. None
-// where that takes more than the maxima above or all of `tokens` [count], and after a control
-// token.
+// The number of last tokens that are removed: the fewest whose bytes are whole characters. 0 if
+// that is more than the maxima above or all of `tokens` [count], and after a control token.
 healing healing_find(const tokenizer *tokenizer, const int32_t *tokens, uint32_t count,
                      uint8_t *scratch);
 

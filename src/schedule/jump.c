@@ -11,7 +11,7 @@ enum {
 };
 
 typedef struct jump_text {
-  // Of the newest token, then those that follow it.
+  // The bytes of the newest token, then those that follow it.
   uint8_t bytes[NEWEST_BYTES_MAX + JUMP_BYTES_MAX];
   size_t newest_bytes, size_bytes;
   int32_t ids[IDS_MAX];

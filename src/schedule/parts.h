@@ -1,4 +1,5 @@
-// schedule/parts.h — the reply to a conversation: its parts become events while it is written.
+// schedule/parts.h — the reply to a conversation: its parts become events while the reply is
+// written.
 #ifndef WICK_SCHEDULE_PARTS_H
 #define WICK_SCHEDULE_PARTS_H
 
@@ -25,7 +26,7 @@ typedef struct request request;
 wick_status parts_create(memory_gate *memory, const reply_wish *wish, reply_parts **out,
                          wick_error *error);
 void parts_destroy(memory_gate *memory, reply_parts *parts);  // NULL is fine
-// Writes events of what the next bytes of request->shown bring; `finish`: WICK_FINISH_NONE, or how
+// Writes events for the next bytes of request->shown; `finish`: WICK_FINISH_NONE, or how
 // the reply ends with them. A call whose text breaks becomes content, as a model may write
 // anything. A call that the limit of tokens has cut stays one. WICK_E_NOMEM: text was held back
 // that has no room, else nothing is allocated.

@@ -181,7 +181,7 @@ static void reserve_rows(scheduler *scheduler, const request *alone) {
   }
 }
 
-// Of the requests in prefill that are not in the pass yet: the first in order, or the one with the
+// The next request in prefill that is not in the pass yet: the first in order, or the one with the
 // least left to read.
 static request *next_prefill(const scheduler *scheduler, const request *alone, bool is_shortest) {
   request *best = NULL;

@@ -8,20 +8,20 @@
 #include "schedule/speculation.h"
 
 enum {
-  // The number of requests that it follows; more never decode with proposals at a time.
+  // The number of requests that the predictor follows; no more can decode with proposals at a time.
   PREDICT_TEXTS = SPECULATION_REQUESTS_MAX,
   PREDICT_ROWS = 32,           // of a pass
   PREDICT_TOKENS_MAX = 8192,   // of the window
-  PREDICT_USES_BETWEEN = 256,  // after this time without reads a request loses its place
+  PREDICT_USES_BETWEEN = 256,  // after this many uses without a read a request loses its slot
 };
 _Static_assert(PREDICT_ROWS > SPECULATION_ROWS_MAX, "one pass of proposals is read as a whole");
 static const float COST_WEIGHT = 0.2f;
 
-// The sequence holds the positions [base, next) of the request's text, as 0, 1, 2 and so on: turned
-// by their distance alone, queries and keys are the same. `waiting` rows follow, to be read
-// together with the tokens after them.
+// The sequence holds the positions [base, next) of the request's text, counted from 0: rotary
+// embeddings depend only on distances. `waiting` rows follow, which will be read together with the
+// tokens after them.
 typedef struct predict_text {
-  uint32_t request;  // 0: the place is free
+  uint32_t request;  // 0: the slot is free
   uint32_t base, next, waiting;
   kv_seq_id sequence;
   float *rows;  // [PREDICT_ROWS] of row_stride
@@ -30,7 +30,7 @@ typedef struct predict_text {
 
 struct predictor {
   predictor_parts parts;
-  loaded_model model;  // the one layer, with the embeddings and the output of the whole
+  loaded_model model;  // one layer, with the embeddings and the output of the whole model
   seq_store *store;
   forward_pass *forward;
   float *rows;
@@ -62,7 +62,7 @@ static uint32_t tokens_max(const predictor_parts *parts) {
   return parts->context_tokens < PREDICT_TOKENS_MAX ? parts->context_tokens : PREDICT_TOKENS_MAX;
 }
 
-// Each text may have a page that is not full, in addition to one context of them all.
+// All texts share one context, and each may have one partly filled page in addition.
 static store_config store_of(const predictor_parts *parts) {
   const model_group *group = &parts->model->predictor_group;
   const uint32_t pages = ceil_div_u32(tokens_max(parts), KERNEL_PAGE_TOKENS) + PREDICT_TEXTS;
@@ -170,7 +170,7 @@ void predictor_forget(predictor *predictor, uint32_t request) {
   empty(predictor, text);
 }
 
-// The place of the request, or a free or long unused one. NULL: none.
+// The slot of the request, or one that is free or unused for long. NULL: none.
 static predict_text *take_text(predictor *predictor, uint32_t request) {
   predict_text *text = find_text(predictor, request);
   for (uint32_t i = 0; text == NULL && i < PREDICT_TEXTS; i++) {
@@ -196,8 +196,8 @@ static bool prepare(predictor *predictor, predict_text *text, uint32_t tokens) {
   return store_prepare(predictor->store, text->sequence, tokens, NULL) == WICK_OK;
 }
 
-// Reads `count` rows together with the tokens after them. with_logits: of the last one. False when
-// values are not finite; then nothing is in the pages.
+// Reads `count` rows together with the tokens after them. with_logits: compute those of the last
+// row. False if values are not finite; then the pages are empty.
 static bool read_rows(predictor *predictor, predict_text *text, const float *rows,
                       const int32_t *tokens, uint32_t count, bool with_logits) {
   const uint32_t first = store_tokens(predictor->store, text->sequence);

@@ -5,8 +5,8 @@
 //
 // Its keys and values are in separate pages, of no more than one context in all. They begin where
 // a request began to be read: after a cached beginning, on a session or in a fork it has not seen
-// the text before. Proposals are then worse, and never a reason to give another text. So nothing of
-// it is saved, cached, forked or swapped.
+// the text before. Proposals are then worse, but they never change the text. So these pages are not
+// saved, cached, forked or swapped.
 #ifndef WICK_SCHEDULE_PREDICT_H
 #define WICK_SCHEDULE_PREDICT_H
 

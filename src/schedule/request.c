@@ -212,7 +212,7 @@ static wick_status heal_prompt(memory_gate *memory, const tokenizer *tokenizer,
   return WICK_OK;
 }
 
-// Of the tokens that may come, the shorter ones cannot: a model that has seen whole words gives
+// Shorter tokens than the longest possible one are dropped: a model that has seen whole words uses
 // their beginnings for other words.
 static void drop_shorter(const request *request, uint32_t *bits, uint32_t vocab) {
   const uint8_t *piece;

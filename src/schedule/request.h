@@ -29,11 +29,11 @@ typedef struct request {
   uint32_t id;
   request_phase phase;
   int32_t priority;
-  uint64_t pass_submitted;  // passes begun before it came, to the host's queue if it has one
+  uint64_t pass_submitted;  // passes begun before it arrived (in the host's queue if it has one)
   bool is_cancelled;
-  bool is_paused;      // keeps its pages and takes part in no pass
+  bool is_paused;      // keeps its pages and takes no part in passes
   bool was_preempted;  // has lost its pages at least once
-  bool runs_alone;  // after a failed pass each request runs alone, which shows whose fault it was
+  bool runs_alone;     // after a failed pass each request runs alone, which shows which one failed
   struct request *
       original;  // one of several completions: waits until this one has read the prompt; NULL: none
   session *session;  // NULL: none
@@ -65,8 +65,8 @@ typedef struct request {
   grammar_matcher matcher;  // where the text is in it
   thought *thought;         // NULL: reasoning has no limit
   reply_parts *parts;       // of the reply to a conversation, or NULL
-  // Tokens that nobody has a choice of (schedule/jump.h): [jump_next, jump_count) are to come. They
-  // wait for rows of logits where their logprobs are wanted.
+  // Forced tokens (schedule/jump.h): [jump_next, jump_count) will follow. They
+  // wait for rows of logits if their logprobs are requested.
   int32_t jump[JUMP_TOKENS_MAX];
   uint32_t jump_next, jump_count;
   uint32_t jump_unread;  // tokens that no pass has read because of a jump
@@ -80,7 +80,7 @@ typedef struct request {
   void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
   void *on_logits_context;
   float *logits;   // [vocab]: the row that the host is asked about; NULL: it is not asked
-  bool is_asking;  // takes part in no pass until it has its answer
+  bool is_asking;  // takes no part in passes until it has its answer
   bool is_answered;
   uint64_t submitted_us, started_us, first_token_us;
 } request;
@@ -102,11 +102,11 @@ size_t request_text_bytes_max(const tokenizer *tokenizer);
 static inline bool request_is_prefill(const request *request) {
   return request->fed < request->prompt_count || request->tokens_count - request->fed > 1;
 }
-// Whether it keeps its pages and takes part in no pass.
+// Whether it keeps its pages and takes no part in passes.
 static inline bool request_rests(const request *request) {
   return request->is_paused || request->is_asking;
 }
-// Tokens that its pages hold at its end. The last sampled token is not read any more.
+// The tokens in its pages at its end. The last sampled token is not read.
 static inline uint32_t request_tokens_in_the_end(const request *request) {
   return request->prompt_count + (request->tokens_max == 0 ? 0 : request->tokens_max - 1);
 }
@@ -116,7 +116,7 @@ static inline bool request_drops(const request *request) { return request->drop_
 // request->shown. Returns WICK_FINISH_NONE when the request continues.
 wick_finish request_take_token(request *request, const tokenizer *tokenizer, int32_t token,
                                size_t *shown_bytes);
-// Before a token is sampled: *is_complete tells that the text is one of the request's grammar and
+// Before a token is sampled: *is_complete means that the text matches the request's grammar and
 // none can follow, so that the request ends. WICK_E_UNSUPPORTED: the text is not complete, and the
 // vocabulary has nothing that the grammar allows.
 wick_status request_check_grammar(request *request, bool *is_complete, wick_error *error);

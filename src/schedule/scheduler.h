@@ -62,8 +62,8 @@ enum {
   SCHEDULER_PASSES_WAITED_MAX = WICK_PASSES_WAITED_MAX
 };
 
-// Another user of the store's pages (texts that are embedded). When a request could not continue
-// otherwise, the guest gives its pages up, and later starts again. False: it had none.
+// Another user of the store's pages (texts that are embedded). If a request could not continue
+// otherwise, the guest gives its pages up and later starts again. False: it had none.
 typedef struct page_guest {
   void *context;
   bool (*give_pages)(void *context);  // NULL: there is no guest
@@ -85,8 +85,8 @@ wick_status scheduler_cancel(scheduler *scheduler, uint32_t id);
 // From now on a smaller model proposes; NULL: none. The drafter must outlive the scheduler, or be
 // removed by NULL.
 void scheduler_set_drafter(scheduler *scheduler, drafter *drafter);
-// A paused request keeps its place in the order and takes part in no pass. It keeps its pages until
-// somebody else needs them. WICK_E_ARG: unknown.
+// A paused request keeps its place in the order and takes no part in passes. It keeps its pages
+// until another request needs them. WICK_E_ARG: unknown.
 wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused);
 // The request that waits for the host's answer. WICK_E_ARG: it does not.
 wick_status scheduler_find_asking(const scheduler *scheduler, uint32_t id, request **out);

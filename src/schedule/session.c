@@ -224,8 +224,8 @@ wick_status session_drop_read(session_table *table, session *session, uint32_t f
 
 // ---- Pages ----
 
-// Of the sessions with pages that could be read again, the one that has been without a request for
-// the longest time; NULL: none.
+// Among the sessions with pages that could be read again, the one that has been without a request
+// for the longest time; NULL: none.
 static session *longest_idle(const session_table *table) {
   session *found = NULL;
   for (uint32_t i = 0; i < table->count; i++) {

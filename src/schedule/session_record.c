@@ -25,7 +25,7 @@ static uint64_t marks_bytes(const adapter_marks *marks, uint32_t version) {
   return version == RECORD_VERSION ? 0 : sizeof(uint64_t) + marks->count * sizeof *marks->of;
 }
 
-// Of a span's head and rows, which follow each other in memory.
+// The size of a span's head and rows, which follow each other in memory.
 static size_t span_bytes(const media_span *span) {
   return sizeof span->is + (size_t)media_rows_bytes(&span->is);
 }

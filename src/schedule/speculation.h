@@ -1,13 +1,13 @@
 // schedule/speculation.h — speculative decoding: proposed tokens are checked in one pass with the
 // newest token (Leviathan, Kalman and Matias 2023). Proposals come from the text (prompt lookup,
 // Saxena 2023: what followed the same tokens earlier) or from a smaller model (schedule/draft.h).
-// Each row is sampled as if it had come alone. The next row counts only if its token is the one
-// that was sampled. So the text and the draws of the sampler are those of plain decoding, greedy or
-// not; proposals change the time alone.
+// Each row is sampled as if it were alone. The next row counts only if its token is the
+// sampled one. So the text and the draws of the sampler are those of plain decoding, greedy or not;
+// proposals change only the time.
 //
 // Speculation pays where many proposals are accepted and a row costs less in a larger pass than
 // alone. Both are measured while requests run. A proposal of the text is compared with the sampled
-// token even when it was not in the pass, so learning how far to trust it costs nothing. Trust
+// token even when it was not in the pass, so learning how far to trust it costs no time. Trust
 // depends on how many tokens before it agree, and on whether other places with the same tokens
 // continue in the same way. Example: in a list of records the names get proposals and the values do
 // not. Proposals of a smaller model cost time. If they do not pay, it rests and is tried again

@@ -17,7 +17,7 @@ typedef struct thought_close {
 } thought_close;
 
 typedef struct thought {
-  reply_parser *parser;  // of what is said
+  reply_parser *parser;  // of the output
   uint32_t left;         // tokens
   uint32_t late;         // tokens after the limit, while a character is half written
   bool was_closed;       // once by the limit

@@ -52,7 +52,7 @@ bool cached_evict_state(seq_store *store) {
 
 // ---- Pages of side pools ----
 
-// Whether the cache alone has it, so that it can be given up.
+// Whether only the cache has the page, so it can be evicted.
 static bool is_idle(const side_pool *side, prefix_id id) {
   const kv_page_id page = page_of(side, id);
   return page != KV_PAGE_NONE && kv_pool_page(side->pool, page)->ref_count == 1;
@@ -65,8 +65,9 @@ uint32_t cached_reclaimable(void *context) {
   return count;
 }
 
-// Of entries used at the same time, a window's oldest tokens go first: texts continue after their
-// ends. Without a window the last ones go: nothing is found after a page that is missing.
+// Among entries used at the same time, a window's oldest tokens are evicted first: texts continue
+// after their ends. Without a window the last ones go: nothing is found after a page that is
+// missing.
 static bool goes_before(const side_pool *side, const prefix_entry *a, const prefix_entry *b) {
   if (a->last_access_tick != b->last_access_tick) return a->last_access_tick < b->last_access_tick;
   const bool is_shorter = a->token_count < b->token_count;
@@ -106,7 +107,7 @@ static uint32_t tokens_of(const seq_store *store, prefix_id id) {
   return id == PREFIX_NONE ? 0 : entry_of(store, id)->token_count;
 }
 
-// Whether all pages exist that the token after the entry sees.
+// Whether all pages that the token after the entry sees exist.
 static bool has_pages(const side_pool *side, prefix_id id) {
   const seq_store *store = side->store;
   const uint32_t first = window_first(kv_pool_shape(side->pool), tokens_of(store, id));
@@ -214,7 +215,7 @@ void cached_reserve(seq_store *store, uint32_t entries) {
   if (places != 0 && has_more(store)) grow_entries(store, places - 1);
 }
 
-// Whether the entry may have a state: others give theirs up for it.
+// Whether the entry may have a state, for which others are evicted.
 static bool make_state_room(seq_store *store) {
   if (store->entry_slot_count >= store->config.checkpoints_max) cached_evict_state(store);
   return store->entry_slot_count < store->config.checkpoints_max;

@@ -1,10 +1,10 @@
-// store/slots.c — memory for recurrent states: slots of one size, counted references, and what
-// gives way when one more is needed.
+// store/slots.c — memory for recurrent states: slots of one size, reference counts, and eviction
+// when another slot is needed.
 #include <string.h>
 
 #include "store/store_types.h"
 
-// One more slot, free. False without memory.
+// Adds a free slot. False if there is no memory.
 static bool add_slot(seq_store *store) {
   if (store->slot_count == store->slot_capacity) {
     const uint32_t capacity = store->slot_capacity == 0 ? 8 : store->slot_capacity * 2;
@@ -43,7 +43,7 @@ void slot_release(seq_store *store, slot_id *slot) {
   *slot = SLOT_NONE;
 }
 
-// A mark of a sequence, its oldest; else a rolling one. False when no sequence has one.
+// Evicts the oldest mark of a sequence, else a rolling one. False if no sequence has one.
 static bool evict_mark(seq_store *store) {
   for (uint32_t i = 0; i < store->seq_count; i++) {
     store_seq *seq = &store->seqs[i];
@@ -61,12 +61,12 @@ static bool evict_mark(seq_store *store) {
   return false;
 }
 
-// One checkpoint: the prefix cache's, then a sequence's. False when none is kept.
+// Evicts one checkpoint: of the prefix cache, then of a sequence. False if there is none.
 static bool evict_checkpoint(seq_store *store) {
   return cached_evict_state(store) || evict_mark(store);
 }
 
-// A pass that is being put together does without the state within its rows.
+// A pass that is being assembled gives up the state within its rows.
 static bool evict_mid(seq_store *store) {
   for (uint32_t i = 0; i < store->seq_count; i++) {
     if (store->seqs[i].mid == SLOT_NONE) continue;
@@ -77,7 +77,7 @@ static bool evict_mid(seq_store *store) {
   return false;
 }
 
-// Checkpoints go until a slot is free: a shared slot's reference alone frees nothing.
+// Evicts checkpoints until a slot is free: dropping a reference to a shared slot frees nothing.
 static void evict_until_free(seq_store *store) {
   while (store->slots_free == 0 && (evict_checkpoint(store) || evict_mid(store))) continue;
 }

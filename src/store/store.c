@@ -58,7 +58,7 @@ bool store_must_settle(const seq_store *store) {
          (store->config.group_count != 0 && kv_pool_has_open(store->groups[0]));
 }
 
-// ---- The list next to the pool's ----
+// ---- The list of states, parallel to the pool's list ----
 
 store_seq *store_find(const seq_store *store, kv_seq_id id) {
   uint32_t low = 0, high = store->seq_count;
@@ -114,7 +114,7 @@ void store_remove_seq(seq_store *store, kv_seq_id id) {
   store->seq_count--;
 }
 
-// ---- Making and ending ----
+// ---- Creating and freeing ----
 
 wick_status store_new(seq_store *store, kv_seq_id *id, wick_error *error) {
   wick_status status = pools_new(store, id, error);
@@ -158,8 +158,8 @@ uint32_t store_tokens(const seq_store *store, kv_seq_id id) {
   return kv_seq_tokens(store->pool, id);
 }
 
-// The last position, at most `tokens`, of which a state is kept and the windows' pages exist;
-// its slot, SLOT_NONE at 0.
+// The last position up to `tokens` that has a stored state and all pages of the windows, with its
+// slot (SLOT_NONE at 0).
 static state_mark find_mark(const seq_store *store, const store_seq *seq, uint32_t tokens) {
   const state_mark now = {seq->position, seq->now};
   if (seq->position <= tokens && pools_can_cut(store, seq->id, seq->position)) return now;
@@ -197,7 +197,7 @@ uint32_t store_truncate(seq_store *store, kv_seq_id id, uint32_t tokens) {
 }
 
 void store_mark(seq_store *store, kv_seq_id id) {
-  // a second reading would give other values
+  // reading the tokens again would give different values
   if (!store_is_plain(store, id)) kv_open_mark(store->pool, id);
   store_seq *seq = store_find(store, id);
   if (seq == NULL || seq->now == SLOT_NONE) return;
@@ -239,7 +239,7 @@ void store_expect(seq_store *store, uint32_t sequences) { store->expected = sequ
 
 wick_status store_prepare(seq_store *store, kv_seq_id id, uint32_t tokens, wick_error *error) {
   const store_seq *seq = store_find(store, id);
-  // each writes the state after its last token to another slot than the one before its first
+  // a sequence writes its new state to a different slot, so the old state is kept
   const uint32_t slots = seq == NULL ? 0 : store->expected + (seq->now == SLOT_NONE ? 1 : 0);
   if (slots != 0 && !slot_reserve(store, slots)) {
     return memory_fail(store->memory, error, "a recurrent state");
@@ -247,8 +247,8 @@ wick_status store_prepare(seq_store *store, kv_seq_id id, uint32_t tokens, wick_
   return pools_prepare(store, id, tokens, error);
 }
 
-// Rows before which the state is worth keeping: where proposals begin, else the last whole page
-// that the rows pass. 0: none within.
+// The number of rows after which to keep the state: where proposals begin, else at the end of the
+// last whole page. 0: keep none.
 static uint32_t choose_mid(const store_seq *seq, uint32_t rows, uint32_t certain) {
   if (certain < rows) return certain;
   const uint32_t end = seq->position + rows;
@@ -286,7 +286,8 @@ void store_commit(seq_store *store, kv_seq_id id, uint32_t rows) {
   if (seq->committed == seq->rows) store_settle(store, id);
 }
 
-// A whole page's end that was passed: the sequence can go back to it, and the prefix cache keep it.
+// Keeps the state at the end of a whole page: the sequence can return to it, and the prefix cache
+// can store it.
 static void roll(seq_store *store, store_seq *seq, uint32_t position, slot_id slot) {
   if (position == 0 || position % KERNEL_PAGE_TOKENS != 0) return;
   slot_retain(store, slot);
@@ -306,7 +307,7 @@ static void advance(seq_store *store, store_seq *seq, uint32_t rows, slot_id *sl
   roll_state(store, seq);
 }
 
-// Tokens of a full page whose rejected ones cannot be replaced are read again.
+// If rejected tokens of a full page cannot be replaced, the page's tokens are read again.
 static void settle_pages(seq_store *store, kv_seq_id id) {
   const uint32_t tokens = store_tokens(store, id), end = pools_cut(store, id, tokens);
   if (end != tokens) pools_truncate(store, id, end);
@@ -366,13 +367,13 @@ void store_reserve(seq_store *store, kv_seq_id id, uint32_t tokens, uint32_t ent
   store_reserve_tables(store, id, tokens, NULL);
   if (store->prefix != NULL) prefix_reserve(store->prefix, entries, NULL);
   if (store->prefix != NULL) cached_reserve(store, entries);
-  // for each sequence in a pass the states before it, within it and after it, the last whole
-  // page's, and that of its prompt's last whole page, which the prefix cache keeps
+  // for each sequence in a pass: the states before, within and after the pass, at the last whole
+  // page, and at the prompt's last whole page, which the prefix cache keeps
   if (store_is_recurrent(store)) slot_reserve_spare(store, 5 * store->expected);
 }
 
 void store_reserve_states(seq_store *store) {
-  // for each the states within a pass and after it, and another one for the last whole page
+  // for each sequence: the states within and after a pass, and at the last whole page
   if (store_is_recurrent(store)) slot_reserve_spare(store, 3 * store->expected);
 }
 

@@ -1,5 +1,5 @@
 // store/store_types.h — private types of the store's files (store.c sequences, pools.c pages of the
-// groups, slots.c states, cached.c the prefix cache, record.c saving); nobody else includes it.
+// groups, slots.c states, cached.c the prefix cache, record.c saving); no other file includes it.
 #ifndef WICK_STORE_STORE_TYPES_H
 #define WICK_STORE_STORE_TYPES_H
 
@@ -96,7 +96,7 @@ wick_status pools_check(const seq_store *store, wick_error *error);
 
 // A slot with one reference: a free one, a new one, or that of the checkpoint that is missed least;
 // in the end that of a position within the rows of a pass that has not begun. SLOT_NONE when there
-// is none. Its bytes are what they are.
+// is none. Its bytes are not changed.
 slot_id slot_take(seq_store *store);
 // Only a free one, or a new one within the number of checkpoints.
 slot_id slot_take_spare(seq_store *store);

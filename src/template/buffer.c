@@ -18,7 +18,7 @@ static bool reserve(jinja_run *run, jinja_buffer *buffer, size_t added_bytes) {
   if (needed <= buffer->capacity) return true;
   uint32_t capacity = 2 * buffer->capacity;
   if (capacity < needed) capacity = needed + BUFFER_BYTES_FIRST;
-  // bytes and marks stand in one piece
+  // bytes and marks are in one block
   char *bytes = jinja_arena_take(run->arena, 2 * (size_t)capacity);
   if (bytes == NULL) {
     jinja_fail_memory(run);
@@ -201,7 +201,7 @@ enum { REPR_DEPTH_MAX = 100 };
 void jinja_write_repr(jinja_run *run, jinja_buffer *buffer, jinja_value value) {
   if (!jinja_step(run, 1)) return;
   if (run->depth >= REPR_DEPTH_MAX) {
-    jinja_fail(run, WICK_E_FULL, "too much is nested");
+    jinja_fail(run, WICK_E_FULL, "nested too deeply");
     return;
   }
   run->depth++;

@@ -222,7 +222,7 @@ static jinja_value apply_filter(jinja_run *run, const jinja_node *node, jinja_va
 jinja_value jinja_evaluate_filters(jinja_run *run, uint32_t node, jinja_value input) {
   if (node == 0) return input;
   const jinja_node *filter = node_at(run, node);
-  if (run->depth >= DEPTH_MAX) return jinja_fail(run, WICK_E_FULL, "too much is nested");
+  if (run->depth >= DEPTH_MAX) return jinja_fail(run, WICK_E_FULL, "nested too deeply");
   run->depth++;
   const jinja_value inner = jinja_evaluate_filters(run, filter->a, input);
   run->depth--;
@@ -324,7 +324,7 @@ static jinja_value evaluate_node(jinja_run *run, const jinja_node *node) {
 
 jinja_value jinja_evaluate(jinja_run *run, uint32_t node) {
   if (!jinja_step(run, 1)) return JINJA_NOTHING;
-  if (run->depth >= DEPTH_MAX) return jinja_fail(run, WICK_E_FULL, "too much is nested");
+  if (run->depth >= DEPTH_MAX) return jinja_fail(run, WICK_E_FULL, "nested too deeply");
   const jinja_node *at = node_at(run, node);
   run->depth++;
   run->line = at->line;

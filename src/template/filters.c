@@ -1,5 +1,5 @@
 // template/filters.c — filters of texts, numbers and single values. Source: the documentation of
-// Jinja 3.1, "List of Builtin Filters"; tojson and from_json as transformers and others have them.
+// Jinja 3.1, "List of Builtin Filters"; tojson and from_json as in transformers and others.
 #include "template/filters.h"
 
 #include <string.h>

@@ -278,7 +278,7 @@ static jinja_value filter_map(jinja_run *run, jinja_value input, const jinja_arg
   const jinja_value *path = has_filter ? NULL : jinja_argument(arguments, 0, "attribute");
   const jinja_value *otherwise = has_filter ? NULL : jinja_argument(arguments, 1, "default");
   const jinja_string *name = has_filter ? jinja_string_argument(run, arguments, 0, "filter") : NULL;
-  if (!has_filter && path == NULL) return jinja_fail(run, WICK_E_FORMAT, "map by nothing");
+  if (!has_filter && path == NULL) return jinja_fail(run, WICK_E_FORMAT, "map without a filter");
   const jinja_arguments rest = rest_of(arguments, 1);
   for (uint32_t i = 0; items != NULL && i < items->count && run->status == WICK_OK; i++) {
     jinja_value item = has_filter ? jinja_filter(run, name, items->items[i], &rest)

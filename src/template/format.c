@@ -144,7 +144,7 @@ static void put_percent(jinja_run *run, jinja_buffer *buffer, const percent_spec
     return;
   }
   if (!jinja_is_one_of(spec->kind, "diufFx")) {
-    jinja_fail(run, WICK_E_UNSUPPORTED, "a %% format of a kind that is not known");
+    jinja_fail(run, WICK_E_UNSUPPORTED, "an unknown %% format");
     return;
   }
   char text[DECIMAL_FIXED_BYTES + 1];
@@ -185,10 +185,10 @@ jinja_value jinja_format_percent(jinja_run *run, const jinja_string *format, jin
     const percent_spec spec = read_spec(format, &at);
     if (!is_named && values.kind == JINJA_TUPLE) {
       if (used >= values.list->count)
-        return jinja_fail(run, WICK_E_FORMAT, "a format lacks values");
+        return jinja_fail(run, WICK_E_FORMAT, "a format needs more values");
       value = values.list->items[used++];
     } else if (!is_named && used++ > 0) {
-      return jinja_fail(run, WICK_E_FORMAT, "a format lacks values");
+      return jinja_fail(run, WICK_E_FORMAT, "a format needs more values");
     }
     if (run->status == WICK_OK) put_percent(run, &buffer, &spec, value);
   }

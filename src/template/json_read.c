@@ -75,7 +75,7 @@ static bool read_escape(json_input *input, char *out, uint32_t *size_bytes) {
   return true;
 }
 
-// One character that is not escaped: valid UTF-8 as it is.
+// One character that is not escaped: valid UTF-8 unchanged.
 static void copy_character(json_input *input, char *out, uint32_t *size_bytes) {
   uint32_t code;
   const int bytes =
@@ -217,7 +217,7 @@ static bool take_word(json_input *input, const char *word) {
 
 static jinja_value read_value(json_input *input, uint32_t depth) {
   if (!jinja_step(input->run, 1)) return JINJA_NOTHING;
-  if (depth > JSON_DEPTH_MAX) return fail(input, "too much is nested");
+  if (depth > JSON_DEPTH_MAX) return fail(input, "nested too deeply");
   skip_space(input);
   if (take(input, '"')) return read_string(input);
   if (take(input, '{')) return read_dict(input, depth);

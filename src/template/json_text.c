@@ -134,7 +134,7 @@ static void write_at(jinja_run *run, jinja_buffer *buffer, jinja_value value,
   char text[DECIMAL_BYTES];
   if (!jinja_step(run, 1)) return;
   if (depth > JSON_DEPTH_MAX) {
-    jinja_fail(run, WICK_E_FULL, "too much is nested");
+    jinja_fail(run, WICK_E_FULL, "nested too deeply");
     return;
   }
   switch (value.kind) {

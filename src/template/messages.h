@@ -26,7 +26,7 @@ typedef enum turns_form {
 } turns_form;
 enum { TURNS_FORMS = TURNS_SPLIT_NULL_CONTENT + 1 };
 
-// The parts that are written in another form than they were given.
+// The parts that are rendered in a form that differs from the input.
 typedef struct messages_form {
   system_form system;
   turns_form turns;
@@ -69,7 +69,7 @@ bool messages_has_id(jinja_run *run, jinja_value call, jinja_value result);
 void messages_remove(jinja_run *run, jinja_dict *dict, const char *name);  // if it exists
 // A message, or nothing if the run has failed.
 jinja_value messages_make(jinja_run *run, const char *role, jinja_value text);
-// Of the variables: the words of OpenAI for how much a model should reason become the template's.
+// Maps OpenAI's values of reasoning effort in the variables to those of the template.
 void effort_prepare(jinja_run *run, const messages_form *form, messages *out);
 void systems_prepare(jinja_run *run, const messages_form *form, messages *out);
 void turns_prepare(jinja_run *run, const messages_form *form, messages *out);

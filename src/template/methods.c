@@ -337,7 +337,7 @@ static jinja_value join(jinja_run *run, const jinja_string *self,
   jinja_buffer buffer = {0};
   for (uint32_t i = 0; i < items->count && jinja_step(run, 1); i++) {
     if (items->items[i].kind != JINJA_STRING) {
-      return jinja_fail(run, WICK_E_FORMAT, "join is given something that is not a text");
+      return jinja_fail(run, WICK_E_FORMAT, "join of an item that is not a text");
     }
     if (i > 0) jinja_write_string(run, &buffer, self);
     jinja_write_string(run, &buffer, items->items[i].string);
@@ -452,7 +452,7 @@ static jinja_value pop_item(jinja_run *run, jinja_list *list, const jinja_argume
 static jinja_value insert_item(jinja_run *run, jinja_list *list, const jinja_arguments *arguments) {
   int64_t at = jinja_int_argument(run, arguments, 0, "index", 0);
   const jinja_value *item = jinja_argument(arguments, 1, "object");
-  if (item == NULL) return jinja_fail(run, WICK_E_FORMAT, "insert of nothing");
+  if (item == NULL) return jinja_fail(run, WICK_E_FORMAT, "insert without an item");
   if (at < 0) at = at < -(int64_t)list->count ? 0 : at + list->count;
   if (at > list->count) at = list->count;
   jinja_add_item(run, list, *item);
@@ -498,7 +498,7 @@ static jinja_value call_of_list(jinja_run *run, jinja_list *list, method_id id,
   switch (id) {
     case METHOD_APPEND: {
       const jinja_value *item = jinja_argument(arguments, 0, "object");
-      if (item == NULL) return jinja_fail(run, WICK_E_FORMAT, "append of nothing");
+      if (item == NULL) return jinja_fail(run, WICK_E_FORMAT, "append without an item");
       jinja_add_item(run, list, *item);
       return jinja_none();
     }
@@ -571,7 +571,7 @@ static jinja_value look_up(jinja_run *run, jinja_dict *dict, method_id id,
                            const jinja_arguments *arguments) {
   const jinja_value *key = jinja_argument(arguments, 0, "key");
   const jinja_value *otherwise = jinja_argument(arguments, 1, "default");
-  if (key == NULL) return jinja_fail(run, WICK_E_FORMAT, "a dict is asked for nothing");
+  if (key == NULL) return jinja_fail(run, WICK_E_FORMAT, "a dict method without a key");
   if (!jinja_check_key(run, *key)) return JINJA_NOTHING;
   jinja_entry *entry = jinja_look_up(run, dict, *key);
   if (entry != NULL) {
@@ -608,7 +608,7 @@ static jinja_value call_of_dict(jinja_run *run, jinja_dict *dict, method_id id,
 static jinja_value call_of_loop(jinja_run *run, jinja_loop *loop, method_id id,
                                 const jinja_arguments *arguments) {
   if (id == METHOD_CYCLE) {
-    if (arguments->plain_count == 0) return jinja_fail(run, WICK_E_FORMAT, "cycle of nothing");
+    if (arguments->plain_count == 0) return jinja_fail(run, WICK_E_FORMAT, "cycle without values");
     return arguments->plain[loop->index0 % arguments->plain_count];
   }
   jinja_list *given = jinja_new_list(run, 0);

@@ -1,5 +1,5 @@
 // template/node.h — a template as a compact tree: nodes of 20 bytes in one array, which name each
-// other by index. Node 0 is none. Lists of nodes stand in `links`: a count and then the indices.
+// other by index. 0 means no node. Lists of nodes stand in `links`: a count and then the indices.
 #ifndef WICK_TEMPLATE_NODE_H
 #define WICK_TEMPLATE_NODE_H
 
@@ -45,7 +45,7 @@ typedef enum jinja_node_kind {
   NODE_CONTINUE
 } jinja_node_kind;
 
-// Of NODE_FOR.c
+// Parts of NODE_FOR.c
 enum { FOR_BODY, FOR_ELSE, FOR_CONDITION, FOR_IS_RECURSIVE, FOR_PARTS };
 
 // Arguments in links: counts of plain and of named ones, the nodes of *args and **kwargs or 0, then

@@ -303,7 +303,7 @@ static bool is_equal(jinja_run *run, jinja_value a, jinja_value b) {
 bool jinja_equal(jinja_run *run, jinja_value a, jinja_value b) {
   if (!jinja_step(run, 1)) return false;
   if (run->depth >= COMPARE_DEPTH_MAX * 2) {
-    jinja_fail(run, WICK_E_FULL, "too much is nested");
+    jinja_fail(run, WICK_E_FULL, "nested too deeply");
     return false;
   }
   run->depth++;

@@ -193,7 +193,7 @@ static uint32_t parse_statement(jinja_parser *parser) {
   } else if (jinja_take_name(parser, "continue")) {
     node = parse_loop_control(parser, NODE_CONTINUE);
   } else {
-    jinja_parse_fail(parser, "a block of a kind that is not known");
+    jinja_parse_fail(parser, "an unknown tag");
   }
   want_tag_end(parser);
   return node;

@@ -49,7 +49,7 @@ bool jinja_take_name(jinja_parser *parser, const char *name);
 void jinja_want_operator(jinja_parser *parser, uint32_t op, const char *problem);
 // The id of the name that must stand here.
 uint32_t jinja_want_name(jinja_parser *parser);
-// False when too much is nested. Every call is followed by jinja_leave.
+// False when nested too deeply. Every call is followed by jinja_leave.
 bool jinja_enter(jinja_parser *parser);
 void jinja_leave(jinja_parser *parser);
 

@@ -89,11 +89,11 @@ jinja_value jinja_fail_undefined(jinja_run *run, jinja_value value);
 // Counts steps; false when the run has failed or there were too many.
 bool jinja_step(jinja_run *run, uint64_t steps);
 bool jinja_step_bytes(jinja_run *run, uint64_t bytes);
-// Of a key: a text's bytes.
+// Counts the steps of a key: a text's bytes.
 bool jinja_step_key(jinja_run *run, jinja_value key);
 // The entry, or NULL; the key's steps are counted.
 jinja_entry *jinja_look_up(jinja_run *run, const jinja_dict *dict, jinja_value key);
-// Of reading or writing a number with a fraction; very large and very small ones take long.
+// Counts the steps of reading or writing a float; very large and very small ones are slow.
 bool jinja_step_float(jinja_run *run, double value);
 // NULL after a failure.
 void *jinja_take(jinja_run *run, size_t size_bytes);

@@ -1,4 +1,4 @@
-// template/statements.c — runs statements, with scopes as Jinja has them: what a loop, a macro or a
+// template/statements.c — runs statements, with scopes as in Jinja: what a loop, a macro or a
 // with sets, it forgets; what an if sets stays.
 #include "template/run.h"
 
@@ -360,7 +360,7 @@ static jinja_flow execute_node(jinja_run *run, uint32_t index, const jinja_node 
 jinja_flow jinja_execute(jinja_run *run, uint32_t node) {
   if (node == 0 || !jinja_step(run, 1)) return FLOW_GOES_ON;
   if (run->depth >= STATEMENT_DEPTH_MAX) {
-    jinja_fail(run, WICK_E_FULL, "too much is nested");
+    jinja_fail(run, WICK_E_FULL, "nested too deeply");
     return FLOW_GOES_ON;
   }
   run->depth++;

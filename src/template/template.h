@@ -46,9 +46,9 @@ wick_status template_create(memory_gate *memory, const char *source, size_t size
 void template_destroy(chat_template *template);  // NULL is fine
 
 // The variables that a template may read, as one JSON object: `variables` are the conversation's
-// (messages, tools, ...), so texts in them are content, but for the role of a message where it is a
-// usual one. `own` are as if the template had written them (bos_token, ...); `variables` go before
-// them.
+// (messages, tools, ...), so texts in them are content, except for the role of a message where it
+// is a usual one. `own` are as if the template had written them (bos_token, ...); `variables` go
+// before them.
 typedef struct template_input {
   const char *variables;
   size_t variables_bytes;
@@ -62,7 +62,7 @@ typedef struct template_input {
 // Renders. Empty members of messages are removed, and what the template refuses is written in
 // another form: several system messages, ids of calls, the effort (messages.h). OpenAI's tool calls
 // have their arguments as JSON text: a template gets them as objects, unless it fails with objects
-// or prints them as Python does, then as texts. Nothing of that happens with keeps_arguments.
+// or prints them as Python does, then as texts. keeps_arguments prevents that.
 // WICK_E_ARG: the template raised an exception, with its message. WICK_E_FORMAT: an error in it, or
 // `variables` are not JSON. WICK_E_UNSUPPORTED: a filter or test that is not known. WICK_E_FULL:
 // over a limit. WICK_E_OVERFLOW, WICK_E_NODATA (the time is not known), WICK_E_NOMEM.

@@ -114,7 +114,7 @@ static bool compares(jinja_run *run, test_id id, jinja_value value, jinja_value 
 static bool test_with(jinja_run *run, test_id id, jinja_value value,
                       const jinja_arguments *arguments) {
   if (arguments->plain_count == 0) {
-    jinja_fail(run, WICK_E_FORMAT, "a test lacks what it compares with");
+    jinja_fail(run, WICK_E_FORMAT, "a test needs an argument");
     return false;
   }
   const jinja_value other = arguments->plain[0];

@@ -29,8 +29,8 @@ static jinja_value *first_of(jinja_value schema, const char *name) {
                                                                            : NULL;
 }
 
-// The type of a schema that does not say it, as far as its other members do. Templates take another
-// word than a type of JSON Schema for a list of types, letter by letter.
+// The type of a schema without "type", inferred from its other members. Templates read any word
+// that is not a type of JSON Schema as a list of types, letter by letter.
 static jinja_value find_type(jinja_run *run, jinja_value schema) {
   static const char *const choices[] = {"anyOf", "oneOf", "allOf"};
   for (uint32_t i = 0; i < sizeof choices / sizeof *choices; i++) {
@@ -46,7 +46,7 @@ static jinja_value find_type(jinja_run *run, jinja_value schema) {
   return jinja_text_value(run, type);
 }
 
-// Of a list of types the first that is not null.
+// Takes the first type of a list that is not null.
 static void fill_type(tools_walk *walk, jinja_value schema) {
   jinja_value *type = need(walk, schema, "type", find_type(walk->run, schema));
   if (type == NULL || type->kind != JINJA_LIST) return;

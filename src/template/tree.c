@@ -161,7 +161,7 @@ uint32_t jinja_want_name(jinja_parser *parser) {
 }
 
 bool jinja_enter(jinja_parser *parser) {
-  if (++parser->depth > DEPTH_MAX) jinja_parse_fail(parser, "too much is nested");
+  if (++parser->depth > DEPTH_MAX) jinja_parse_fail(parser, "nested too deeply");
   return parser->status == WICK_OK;
 }
 

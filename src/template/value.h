@@ -41,7 +41,7 @@ typedef struct jinja_string {
   const uint8_t *marks;  // [size_bytes]; NULL: all bytes have `mark`
   uint32_t size_bytes;
   jinja_buffer *owner;  // it is the beginning of this buffer, which may continue after it; or NULL
-  bool *is_used;        // set when a part of it is written to any text; NULL: nobody asks
+  bool *is_used;        // set when a part of it is written to any text; NULL: not requested
   uint8_t mark;
   bool is_arguments;  // of a tool call of the conversation, as JSON text
   bool is_markup;     // of `safe` or `escape`: what is added to it by + is escaped (MarkupSafe)
@@ -147,7 +147,7 @@ static inline bool jinja_is_number(jinja_value value) {
 static inline bool jinja_is_int(jinja_value value) {
   return value.kind == JINJA_INT || value.kind == JINJA_BOOL;
 }
-// Of a number.
+// The value of a number.
 double jinja_real_of(jinja_value value);
 static inline int64_t jinja_int_of(jinja_value value) {  // of a bool or an int
   return value.kind == JINJA_BOOL ? (int64_t)value.truth : value.integer;

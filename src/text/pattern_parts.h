@@ -16,7 +16,7 @@ size_t pattern_skip_digits(const uint8_t *text, size_t at, size_t end, unsigned 
 size_t pattern_skip_any_of(const uint8_t *text, size_t at, size_t end, const char *set);
 // 's|'t|'re|'ve|'m|'ll|'d: bytes of the one that begins at `at`, or 0.
 size_t pattern_match_contraction(const uint8_t *text, size_t at, size_t end, bool ignore_case);
-// \s+(?!\S)|\s+ : white space but for the last one when something follows it.
+// \s+(?!\S)|\s+ : white space except for the last one when something follows it.
 size_t pattern_match_spaces(const uint8_t *text, size_t at, size_t end);
 // \s*[\r\n]+ : white space up to its last newline.
 size_t pattern_match_newlines(const uint8_t *text, size_t at, size_t end);

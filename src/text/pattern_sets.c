@@ -101,7 +101,7 @@ bool pattern_is_han(unicode_char c) {
 }
 
 // [一-鿿㐀-䶿豈-﫿぀-ゟ゠-ヿ･-ﾟ⼀-⿟เ-๿຀-໿ក-៿က-႟ꩠ-ꩿꧠ-꧿가-힯ᄀ-ᇿ]
-// The third range begins at U+8C48, not at U+F900 that looks the same.
+// The third range begins at U+8C48, not at U+F900, which looks the same.
 bool pattern_is_asian_of_afmoe(unicode_char c) {
   static const code_range RANGES[] = {{0xe40, 0xeff},   {0x1000, 0x109f}, {0x1100, 0x11ff},
                                       {0x1780, 0x17ff}, {0x2f00, 0x2fdf}, {0x3040, 0x30ff},

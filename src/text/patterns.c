@@ -45,7 +45,7 @@ static size_t match_halved_spaces(const stage_text *in) {
   return ends[taken - 1];
 }
 
-// The end of what llama3, qwen2 and gpt-4o have in common, after words of letters:
+// The common end of llama3, qwen2 and gpt-4o, after words of letters:
 // \p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[tail]*|\s*[\r\n]+|\s+(?!\S)|\s+
 static size_t match_rest(const pretokenize_stage *stage, const stage_text *in) {
   const uint8_t *text = in->bytes;
@@ -83,7 +83,7 @@ bool pattern_find_word(const pretokenize_stage *stage, const stage_text *in, tex
 // Letters in mixed case. Those beyond ASCII are both capital and small.
 typedef struct cased_letters {
   size_t small_end;     // [^a-z]*[^A-Z]+ : where it ends, or where it begins when it is empty
-  size_t capitals_end;  // [^a-z]+[^A-Z]* also, when the other is none
+  size_t capitals_end;  // [^a-z]+[^A-Z]* also, when the other does not match
 } cased_letters;
 
 static cased_letters match_cased_letters(const uint8_t *text, size_t at, size_t end, int letters) {
@@ -133,7 +133,7 @@ bool pattern_find_cased_word(const pretokenize_stage *stage, const stage_text *i
 }
 
 // [^\r\n\p{L}\p{N}]?[letters]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?| and so on. Patterns with \p{Lu},
-// \p{Ll} and similar ones are of this kind, because the reference takes all of these for \p{L}.
+// \p{Ll} and similar ones are of this kind, because the reference treats all of these as \p{L}.
 bool pattern_find_ended_word(const pretokenize_stage *stage, const stage_text *in,
                              text_span *match) {
   size_t after = pattern_match_led_letters(in->bytes, in->at, in->end, stage->letters);

@@ -157,7 +157,7 @@ static wick_status read_token_key(const tokenizer *tokenizer, const gguf_directo
   return status;
 }
 
-// Of each role but the ends, the first token of the vocabulary counts; a key goes before a name.
+// For each role except the ends, the first token of the vocabulary counts; a key precedes a name.
 static wick_status read_named(tokenizer *tokenizer, const gguf_directory *directory,
                               wick_error *error) {
   bool is_taken[ROLE_SHOWN + 1] = {false};

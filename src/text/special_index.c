@@ -50,7 +50,7 @@ static void sort_by_text(const tokenizer *tokenizer, uint32_t *ranks, size_t cou
 
 // ---- the automaton ----
 
-// The child of a node by a byte, or 0, which is nobody's child.
+// The child of a node by a byte, or 0: none.
 static uint32_t find_child(const special_table *table, uint32_t node, uint8_t byte) {
   uint32_t low = table->nodes[node].children, high = table->nodes[node + 1].children;
   while (low < high) {

@@ -65,7 +65,7 @@ static void count_specials(const vocabulary_lists *lists, uint64_t *count, uint6
   }
 }
 
-// Of the texts of all tokens, where they are kept without escapes.
+// The bytes of the texts of all tokens, if they are kept without escapes.
 static uint64_t text_bytes(const vocabulary_lists *lists) {
   const uint8_t *cursor = lists->tokens->data;
   for (uint64_t id = 0; lists->has_escapes && id < lists->tokens->count; id++) {

@@ -83,7 +83,7 @@ wick_status tokenizer_encode(const tokenizer *tokenizer, const char *text, size_
 
 // The same for a rendered conversation: `spans` [span_count] cover the text and tell what of it is
 // content. There control tokens, and user-defined ones that are guarded, are text whatever the
-// flags; a token that begins or ends in content is none, too.
+// flags; a token that begins or ends in content is not special either.
 wick_status tokenizer_encode_spans(const tokenizer *tokenizer, const char *text, size_t size_bytes,
                                    const wick_span *spans, size_t span_count, uint32_t flags,
                                    int32_t *tokens, size_t capacity, size_t *count,

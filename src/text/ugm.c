@@ -12,7 +12,7 @@ static const float UNKNOWN_PENALTY = 10;
 
 // ---- scores ----
 
-// A score that can be added up: neither infinite nor no number at all.
+// A finite score, which can be added up.
 static bool is_usable(float score) { return score - score == 0; }
 
 static float score_of(const tokenizer *tokenizer, int32_t id) {

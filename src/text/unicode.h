@@ -1,5 +1,5 @@
 // text/unicode.h — classes of code points (Unicode 15.1, the version of the reference tokenizers),
-// and UTF-8. Knows nothing of tokens.
+// and UTF-8. It does not depend on tokens.
 #ifndef WICK_TEXT_UNICODE_H
 #define WICK_TEXT_UNICODE_H
 

@@ -79,7 +79,7 @@ typedef struct merge_rule {
   int32_t joined;
 } merge_rule;
 
-// A special text, as it is looked for; several tokens may have the same.
+// A special text that is searched for; several tokens may have the same.
 typedef struct special_token {
   uint32_t rank;     // of the token in special_table.ids; SPECIAL_NONE: it is not looked for
   uint32_t shorter;  // the longest other one that it begins with; SPECIAL_NONE
@@ -218,7 +218,7 @@ static inline token_kind vocabulary_kind(const tokenizer *tokenizer, int32_t id)
   return (token_kind)(tokenizer->flags[id] & TOKEN_KIND_MASK);
 }
 
-// Of text. Merges of some vocabularies lead to a control token.
+// Adds a token of text. Merges of some vocabularies lead to a control token.
 static inline void sink_put(token_sink *sink, int32_t token) {
   if (sink->bars != NULL && token >= 0 && vocabulary_kind(sink->bars, token) == TOKEN_CONTROL) {
     sink_put_bytes(sink, token);

@@ -1,4 +1,4 @@
-// text/word_cache.c — one place for each hash.
+// text/word_cache.c — a table with one slot for each hash.
 #include "text/word_cache.h"
 
 #include <string.h>

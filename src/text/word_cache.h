@@ -1,5 +1,5 @@
-// text/word_cache.h — words of a text that were encoded before: their ids are copied from where
-// they stand among the text's own ids. Ordinary text repeats most of its words. Internal to text/.
+// text/word_cache.h — words of a text that were encoded before: their ids are copied from their
+// first place among the text's ids. Ordinary text repeats most of its words. Internal to text/.
 #ifndef WICK_TEXT_WORD_CACHE_H
 #define WICK_TEXT_WORD_CACHE_H
 
@@ -21,12 +21,12 @@ typedef struct word_cache {
 } word_cache;
 
 // Begins with a piece of text; words of pieces before it are forgotten. Takes memory when the piece
-// is long enough to be worth it; false when that is refused.
+// is long enough to be worth storing; false if that is refused.
 bool word_cache_begin(word_cache *cache, memory_gate *memory, size_t size_bytes);
 void word_cache_free(word_cache *cache, memory_gate *memory);
 
-// A place for a word: it holds the word, or another one that gives way. NULL: not worth it. The
-// text must stay where it is until the next begin.
+// A place for a word: it holds the word, or another one that gives way. NULL: not worth storing.
+// The text must stay where it is until the next begin.
 cached_word *word_cache_place(const word_cache *cache, const uint8_t *text, size_t size_bytes);
 // Puts the ids of the word if the place holds it.
 bool word_cache_put(const word_cache *cache, const cached_word *place, const uint8_t *text,

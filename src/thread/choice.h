@@ -36,7 +36,7 @@ typedef struct thread_choice {
 uint32_t thread_choice_next(thread_choice *choice, uint32_t threads, uint32_t tokens,
                             uint64_t now_us);
 // Reports the time of that layer, which ended at `now_us`. Each call follows one of
-// thread_choice_next. The caller leaves out a layer that is unlike the others.
+// thread_choice_next. The caller leaves out a layer that differs from the others.
 void thread_choice_took(thread_choice *choice, uint64_t time_us, uint64_t now_us);
 // The choice for passes of this many tokens; `threads` while the first trial runs.
 uint32_t thread_choice_now(const thread_choice *choice, uint32_t threads, uint32_t tokens);

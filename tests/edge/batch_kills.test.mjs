@@ -130,11 +130,11 @@ async function untilSomeMoment(job, folder) {
 }
 
 describe('a batch job', { skip }, () => {
-  test('killed at random moments, it embeds each text once', async () => {
+  test('a job killed at random moments embeds each text once', async () => {
     for (let runs = soakCount(20); runs > 0; runs--) await killOften(6);
   });
 
-  test('another job, and a second run, are refused', async () => {
+  test('a second run and a different job are refused', async () => {
     const folder = join(temporaryFolder(), 'vectors');
     const file = writeTexts('texts.txt');
     const first = startJob(file, folder);
@@ -147,7 +147,7 @@ describe('a batch job', { skip }, () => {
     assert.match(other.output, /it has another job \(sha256 is /);
   });
 
-  test('a line that is not UTF-8 has a row of NaN, and a batch may have no text', async () => {
+  test('a line that is not UTF-8 gets a row of NaN, and a batch without texts is accepted', async () => {
     const folder = join(temporaryFolder(), 'vectors');
     const file = join(temporaryFolder(), 'texts.txt');
     const bytes = [`\xff\xfe\r\n${'\n'.repeat(31)}`, 'fox\r\nhen'];
@@ -166,7 +166,7 @@ describe('a batch job', { skip }, () => {
     await engine.close();
   });
 
-  test('a server that embeds nothing, and servers of two models, end the job at its start', async () => {
+  test('a server without embeddings, or servers with two models, end the job at its start', async () => {
     const file = writeTexts('texts.txt');
     const run = (/** @type {string[]} */ ...more) =>
       runJob(file, join(temporaryFolder(), 'vectors'), more);

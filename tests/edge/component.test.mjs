@@ -175,7 +175,7 @@ for (const [name, start] of Object.entries(servers)) {
     /** @param {string} path @param {unknown} body @param {RequestInit} [init] */
     const post = (path, body, init) => ask(server.origin, path, body, init);
 
-    test('answers equal those of Node, whole and streamed', async () => {
+    test('answers are the same as in Node, whole and streamed', async () => {
       for (const [path, body] of bodies) {
         const response = await post(path, body);
         const theirs = constant(await (await reference(path, body)).json());
@@ -191,7 +191,7 @@ for (const [name, start] of Object.entries(servers)) {
       }
     });
 
-    test('refusals are those of Node', async () => {
+    test('refusals are the same as in Node', async () => {
       for (const [path, body, status, param, code] of wrongBodies) {
         // two mistakes: which of them is reported differs
         if (typeof body === 'string' && body.includes('"messages": [], ')) continue;
@@ -206,7 +206,7 @@ for (const [name, start] of Object.entries(servers)) {
       }
     });
 
-    test('the beginning of a reply is refused', async () => {
+    test('a prefix of the reply is refused', async () => {
       const begun = { role: 'assistant', content: 'Once', prefix: true };
       const messages = [{ role: 'user', content: 'Hi' }, begun];
       const ask = (/** @type {object[]} */ list) =>
@@ -218,7 +218,7 @@ for (const [name, start] of Object.entries(servers)) {
       assert.equal((await ask([messages[0], { ...begun, prefix: false }])).status, 200);
     });
 
-    test('models, health, methods, media types and sizes', async () => {
+    test('models, health, methods, media types and sizes are handled as documented', async () => {
       const get = async (/** @type {string} */ path, init = {}) =>
         fetch(`${server.origin}${path}`, init);
       assert.deepEqual(await (await get('/health')).json(), { status: 'ok' });
@@ -255,7 +255,7 @@ describe('p3 in wasmtime: requests share the instance', { skip }, () => {
     return Number(new RegExp(`^${name}\\{wick_instance="\\w+"\\} (\\S+)$`, 'm').exec(page)?.[1]);
   };
 
-  test('its batch and its prefix cache', async () => {
+  test('requests share a batch and the prefix cache', async () => {
     const body = { messages, temperature: 0, max_tokens: 1000, stream: true };
     const readers = [];
     for (let client = 0; client < 6; client++) {
@@ -275,7 +275,7 @@ describe('p3 in wasmtime: requests share the instance', { skip }, () => {
     }, 'a prompt whose beginning is cached');
   });
 
-  test('nothing of their texts', async () => {
+  test('the log contains no text of requests', async () => {
     const bodies = Array.from({ length: 12 }, (_, seed) => ({
       ...{ prompt: `Story ${seed % 5}`, seed, max_tokens: 40, stream: seed % 2 === 0 },
     }));

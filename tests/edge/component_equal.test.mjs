@@ -79,16 +79,18 @@ async function compare(requests, { model = modelPath, opening, status, chatTempl
 }
 
 describe('components and createHandler', { skip }, () => {
-  test('responses, refusals, methods, media types, sizes', () => compare(plainRequests));
+  test('responses, refusals, methods, media types and sizes are the same', () =>
+    compare(plainRequests));
 
-  test('keys, origins, limits, a name', () => compare(guardedRequests, { opening: guarded }));
+  test('keys, origins, limits and the model name behave the same', () =>
+    compare(guardedRequests, { opening: guarded }));
 
-  test('metrics that are closed, and any origin', () =>
+  test('private metrics and any origin behave the same', () =>
     compare(closedMetricsRequests, { opening: closedMetrics }));
 
-  test('the prompt before each choice', () => compare(echoRequests));
+  test('echo repeats the prompt before each choice', () => compare(echoRequests));
 
-  test('requests of real clients, for a model that knows tools', async () => {
+  test('requests of real clients give the same answers with a model that supports tools', async () => {
     const model = join(temporaryFolder(), 'tools.gguf');
     writeTemplates(modelPath, { '': toolTemplate }, model);
     const whole = { stream: false, stream_options: undefined };
@@ -98,7 +100,7 @@ describe('components and createHandler', { skip }, () => {
     await compare(asked, { model, status: 200 });
   });
 
-  test('templates with names, and a vector that is not finite', async () => {
+  test('named templates and vectors that are not finite behave the same', async () => {
     const folder = temporaryFolder();
     const [named, poisoned] = ['named.gguf', 'poisoned.gguf'].map((name) => join(folder, name));
     const tool = '{% if false %}<tool_call>{% endif %}{{ tools[0].function.name }}<|im_end|>';
@@ -126,7 +128,7 @@ describe('components and createHandler', { skip }, () => {
   });
 
   for (const name of ['bert-cls.gguf', 'bert-rank.gguf', 'qwen3-rank.gguf']) {
-    test(`vectors and rankings of ${name}`, { skip: shared.skip }, () =>
+    test(`vectors and rankings of ${name} are the same`, { skip: shared.skip }, () =>
       compare(embeddingRequests, { model: embedder(name) }),
     );
   }
@@ -154,7 +156,7 @@ describe('a component under load', { skip }, () => {
     logit_bias: { 0: -100, 2: -100 },
   };
 
-  test('a full queue is 429 with Retry-After', async (t) => {
+  test('a full queue answers 429 with Retry-After', async (t) => {
     const server = await startWasmtime('p3', { args: envOf({ WICK_QUEUE_LIMIT: '2' }) });
     t.after(() => server.close());
     const leaves = new AbortController();
@@ -242,7 +244,7 @@ describe('a component under load', { skip }, () => {
     });
   }
 
-  test('keys share no prefix', async (t) => {
+  test('different keys do not share prefixes', async (t) => {
     const server = await startWasmtime('p3', { args: envOf({ WICK_KEYS: 'one,two' }) });
     t.after(() => server.close());
     /** @param {string} key @param {string} [salt] @returns {Promise<number>} tokens of the cache */
@@ -261,7 +263,7 @@ describe('a component under load', { skip }, () => {
     assert.equal(await cachedBy('two', 'a'), 0);
   });
 
-  test('vectors of requests at once are those of each alone', async (t) => {
+  test('concurrent embedding requests get the vectors of separate ones', async (t) => {
     const server = await startWasmtime('p3');
     t.after(() => server.close());
     const embed = async (/** @type {string} */ input) => {
@@ -290,7 +292,7 @@ describe('a component under load', { skip }, () => {
     [{ WICK_KV_TOKENS: '-1' }, 'WICK_KV_TOKENS'],
     [{ WICK_CHAT_TEMPLATE: '' }, 'WICK_CHAT_TEMPLATE'],
   ]) {
-    test(`a wrong setting answers nobody: ${JSON.stringify(env)}`, async (t) => {
+    test(`a wrong setting stops the component: ${JSON.stringify(env)}`, async (t) => {
       const server = await startWasmtime('p2', { args: envOf(/** @type {any} */ (env)) });
       t.after(() => server.close());
       for (const path of ['/v1/models', '/health', '/metrics']) {

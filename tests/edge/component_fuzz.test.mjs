@@ -1,5 +1,5 @@
 // Random requests to a component: bodies that are near to right ones, bytes, requests that break off, clients that leave
-// or read slowly. Every answer is of OpenAI's shape, nothing is left over, and what is right is still answered.
+// or read slowly. Every answer has OpenAI's format, nothing leaks, and valid requests are still answered.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -142,7 +142,7 @@ const deeds = [
 
 for (const name of ['p2', 'p3']) {
   describe(`random requests to ${name}`, { skip }, () => {
-    test('each is answered or ends, and none harms another', async (t) => {
+    test('each request is answered or ended without affecting others', async (t) => {
       const args = ['--env', 'WICK_QUEUE_LIMIT=12', '--env', 'WICK_CONTEXT_TOKENS=256'];
       const server = await startWasmtime(name, { args });
       t.after(() => server.close());

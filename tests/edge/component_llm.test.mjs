@@ -62,7 +62,7 @@ describe('wick:llm', { skip }, () => {
     });
   }
 
-  test('requests side by side, vectors, sessions, conversations and errors', async () => {
+  test('concurrent requests, vectors, sessions, conversations and errors work', async () => {
     const told = JSON.parse(ask('tests/support/llm_guest.js', `${folder}/all.wasm`));
     const text = native(prompt, 40);
     assert.ok(told.pieces > 10, 'the file came in pieces');
@@ -81,7 +81,7 @@ describe('wick:llm', { skip }, () => {
     await checkChats(told.chats);
     assert.equal(told.left.first, told.text.pieces[0]);
     assert.equal(told.left.ending.val.tag, 'aborted');
-    assert.equal(told.after, text, 'the model goes on after a stream that was dropped');
+    assert.equal(told.after, text, 'the model continues after a dropped stream');
     checkErrors(told.errors);
     assert.equal(told.dropped.ended.val.tag, 'aborted');
     assert.equal(
@@ -104,7 +104,7 @@ function askAboutMedia(id, head) {
   return JSON.parse(ask('tests/support/llm_media_guest.js', `${folder}/media.wasm`, input));
 }
 
-test('wick:llm: a stream that is dropped while its image is encoded ends that', mediaSkip, () => {
+test('wick:llm stops encoding an image when its stream is dropped', mediaSkip, () => {
   const image = messagePartOf({ image: 'images/mid.640x360.rgb', width: 320, height: 180 });
   const told = askAboutMedia('gemma4', { leaving: bodyAbout(image) });
   assert.equal(told.left.val.tag, 'aborted');
@@ -113,7 +113,7 @@ test('wick:llm: a stream that is dropped while its image is encoded ends that', 
   assert.ok(told.text.length > 0);
 });
 
-test('wick:llm: images in conversations', mediaSkip, async () => {
+test('wick:llm accepts images in conversations', mediaSkip, async () => {
   const { model, mmproj } = typeOf('gemma3');
   const known = messagePartOf(partOf('gemma3', 'sq'));
   const bodies = {
@@ -178,7 +178,7 @@ function checkSessions({ first, counts, texts, refused, stateBytes }) {
   assert.equal(counts[0], 3 + 12); // prompt and answer
   assert.equal(new Set(counts).size, 1);
   assert.ok(texts[0].length > 0);
-  assert.equal(new Set(texts).size, 1, 'a fork and a restored session go on as the session does');
+  assert.equal(new Set(texts).size, 1, 'a fork and a restored session continue like the session');
   assert.equal(refused.tag, 'corrupt');
   assert.ok(stateBytes > 1000);
 }

@@ -70,7 +70,7 @@ for (const component of ['p2', 'p3']) {
     });
     after(() => server.close());
 
-    test('a question about an image, whole and streamed', async () => {
+    test('a question about an image is answered, whole and streamed', async () => {
       const body = bodyAbout(messagePartOf(partOf('gemma3', 'sq')));
       const theirs = await wanted('gemma3', body);
       const mine = await asked(server.origin, body);
@@ -82,7 +82,7 @@ for (const component of ['p2', 'p3']) {
       assert.deepEqual([text, isWhole], [theirs.choices[0].message.content, true]);
     });
 
-    test('what this host cannot decode is refused by name', async () => {
+    test('formats that this host cannot decode are refused by name', async () => {
       for (const [part, code, words] of refusedParts) {
         const { status, body } = await asked(server.origin, bodyAbout(part));
         assert.deepEqual([status, body.error.code], [400, code], body.error.message);
@@ -97,7 +97,7 @@ for (const component of ['p2', 'p3']) {
 }
 
 describe('wick-p3 with other files and settings', { skip: missing }, () => {
-  test('a recording; one of another rate or format is refused', async (t) => {
+  test('a recording is read; another rate or format is refused', async (t) => {
     const server = await start('p3', 'qwen3a');
     t.after(() => server.close());
     const part = partOf('qwen3a', 'a2');
@@ -116,7 +116,7 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
       assert.match(told.error.message, words);
     }
     for (const [bytes, words] of /** @type {[Buffer, RegExp][]} */ ([
-      [wavOf(new Uint8Array(8000), 8000), /WAV recordings of 16 kHz alone: its rate/],
+      [wavOf(new Uint8Array(8000), 8000), /only WAV recordings of 16 kHz: its rate/],
       [Buffer.from('ID3 mp3'), /alone: not a WAV file/],
     ])) {
       const data = bytes.toString('base64');
@@ -127,7 +127,7 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
     }
   });
 
-  test('bodies of an outsider are refused by name, and the next one is answered', async (t) => {
+  test('malicious bodies are refused by name, and the next request is answered', async (t) => {
     const server = await start('p3', 'idefics3', {
       ...{ WICK_CHAT_TEMPLATE: lists, WICK_CONTEXT_TOKENS: '256' },
     });
@@ -143,7 +143,7 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
       [url('data:image/ppm,P6'), 'invalid_value', /data URL must be in base64/],
       [url('data:image/ppm;base64,UDY*'), 'invalid_value', /the data is not base64/],
       [url('data:image/ppm;base64,UDYgM'), 'invalid_value', /the data is not base64/],
-      [url('data:image/ppm;base64,'), 'unsupported_value', /decodes PPM images alone/],
+      [url('data:image/ppm;base64,'), 'unsupported_value', /decodes only PPM images/],
       [ppm('P6 0 0 255\n'), 'invalid_value', /image/],
       [ppm('P6 999999999 999999999 255\n'), 'invalid_value', /PPM image has 0 of/],
       [ppm('P6 1 1 65535\n......'), 'unsupported_value', /8 bits/],
@@ -199,7 +199,7 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
     assert.equal(text.status, 200);
   });
 
-  test('limits, a template of lists, and other requests meanwhile', async (t) => {
+  test('limits, list templates and concurrent requests work with images', async (t) => {
     const server = await start('p3', 'idefics3', {
       ...{ WICK_CHAT_TEMPLATE: lists, WICK_MAX_TILES: '1', WICK_CONTEXT_TOKENS: '64' },
     });
@@ -222,7 +222,7 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
     assert.deepEqual([status, told.error.code], [400, 'context_length_exceeded']);
   });
 
-  test('an mmproj file at a URL; a wrong one is a reason of 503', async (t) => {
+  test('an mmproj file loads from a URL; a wrong one causes a 503', async (t) => {
     const { mmproj, model } = typeOf('gemma3');
     const files = createServer((request, response) => {
       const bytes = readFileSync(request.url === '/mmproj.gguf' ? mmproj : model);

@@ -79,7 +79,7 @@ for (const name of names) {
       assert.equal(models.asked.any, 0);
     });
 
-    test('an instance that is kept loads the model once and says so', async (t) => {
+    test('a reused instance loads the model once and logs it', async (t) => {
       const server = await startWithUrl(t, name, ['--no-logging-prefix']);
       for (let round = 0; round < 2; round++) {
         const answer = await (await ask(server.origin, COMPLETIONS, prompt)).json();
@@ -104,7 +104,7 @@ for (const name of names) {
       assert.notEqual(lines[0]['service.instance.id'], lines[1]['service.instance.id']);
     });
 
-    test('a model that does not load is an error on stderr', async (t) => {
+    test('a failed model load is logged on stderr', async (t) => {
       const model = `${temporaryFolder()}/missing.gguf`;
       const server = await startWasmtime(name, { model, flags: kept });
       t.after(() => server.close());
@@ -116,7 +116,7 @@ for (const name of names) {
       if (name === 'p3') assert.equal((await fetch(`${server.origin}/health`)).status, 503);
     });
 
-    test('each request is a line of JSON with its tokens, and metrics count the same', async (t) => {
+    test('each request is logged as a JSON line whose token counts match the metrics', async (t) => {
       const server = await startWasmtime(name, { flags: kept });
       t.after(() => server.close());
       const usages = [];
@@ -189,7 +189,7 @@ for (const name of names) {
       );
     });
 
-    test('a client that leaves is in the log with the tokens that it was sent', async (t) => {
+    test('a disconnected client is logged with the tokens that it received', async (t) => {
       const server = await startWasmtime(name, { flags: kept });
       t.after(() => server.close());
       const leaves = new AbortController();
@@ -205,7 +205,7 @@ for (const name of names) {
       assert.ok(line['gen_ai.usage.output_tokens'] > 0);
     });
 
-    test('bodies that do not arrive are given up, and keep nobody out', async (t) => {
+    test('bodies that do not arrive time out and do not block other clients', async (t) => {
       const args = ['--env', 'WICK_BODY_TIMEOUT_MS=700', '--env', 'WICK_KEYS=one'];
       const server = await startWasmtime(name, {
         args,

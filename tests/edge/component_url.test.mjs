@@ -1,4 +1,4 @@
-// A component reads its model from a URL by ranges, of a server that is well and of one that is not.
+// A component reads its model from a URL by ranges, from a working and from a failing server.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -129,7 +129,7 @@ async function startModelServer(t, answer) {
 
 for (const name of ['p2', 'p3']) {
   describe(`a model at a URL, ${name}`, { skip }, () => {
-    test('loads where the server is well; where it is not, the next request asks again', async (t) => {
+    test('loading succeeds when the server works; after a failure the next request retries', async (t) => {
       let mode = modes.well;
       const url = await startModelServer(t, (...request) => mode(...request));
       const env = ['--env', `WICK_MODEL_URL=${url}`];
@@ -169,7 +169,7 @@ for (const name of ['p2', 'p3']) {
       assert.equal(again.status, name === 'p3' ? 200 : 503);
     });
 
-    test('a server that hangs holds an instance for no longer than is set', async (t) => {
+    test('a hanging server blocks an instance no longer than the timeout', async (t) => {
       let mode = modes.well;
       const url = await startModelServer(t, (...request) => mode(...request));
       const component = built(`edge/wick-${name}.wasm`);

@@ -32,7 +32,7 @@ describe('manifests', { skip }, () => {
     }
   });
 
-  test('all are valid by their schemas', async () => {
+  test('all manifests match their schemas', async () => {
     const { code, stdout, stderr } = await validate(...manifests);
     assert.equal(code, 0, stdout + stderr);
     assert.equal(stdout.toString().match(/: valid \(/g)?.length, Object.keys(of).length);
@@ -51,7 +51,7 @@ describe('manifests', { skip }, () => {
     [manifests[1], '/v1alpha1', '/v1alpha9', /Couldn't find schema/],
     [manifests[2], 'containerConcurrency: 16', 'concurrency: 16', /'concurrency' was unexpected/],
   ]) {
-    test(`a manifest with ${wrong} is wrong`, async () => {
+    test(`a manifest with ${wrong} is rejected`, async () => {
       const text = readFileSync(resolve(root, `${path}`), 'utf8');
       assert.ok(text.includes(`${right}`));
       const changed = join(temporaryFolder(), 'changed.yaml');

@@ -1,5 +1,5 @@
-// An engine in the calling thread (wick-llm/edge): it says what an engine with a worker says, whatever its bytes come
-// from and whoever reads; it computes only while somebody reads; and it keeps to the memory of an isolate.
+// An engine in the calling thread (wick-llm/edge): it gives the answers of an engine with a worker, for any source and any
+// reader, computes only while there is a reader, and stays within the memory of an isolate.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -109,7 +109,7 @@ describe('it says what an engine with a worker says', () => {
     });
   }
 
-  test('many at once, each as alone', async (t) => {
+  test('concurrent requests get the same answers as separate ones', async (t) => {
     const engine = await openEdge(t);
     const ask = (/** @type {number} */ seed) =>
       engine.generate(`Story ${seed % 5}`, { seed, maxTokens: 30, ignoreEnd: true }).text();
@@ -120,7 +120,7 @@ describe('it says what an engine with a worker says', () => {
     assert.ok((await engine.stats()).requests.runningMax >= 10);
   });
 
-  test('sessions, tokens, templates, reports and saved states', async (t) => {
+  test('sessions, tokens, templates, reports and saved states work', async (t) => {
     const [edge, worker] = [await openEdge(t), await openEngine(t)];
     const tell = async (/** @type {import('../../js/index.js').Engine} */ engine) => {
       const session = await engine.createSession();
@@ -189,7 +189,7 @@ describe('the bytes of the model', () => {
     ['an address by a binding', async () => ({ url: url(), fetch: (u, init) => fetch(u, init) })],
     ['a file', async () => ({ file: modelPath })],
   ])) {
-    test(`from ${name}`, async () => {
+    test(`a model loads from ${name}`, async () => {
       assert.equal(await fingerprintOf(await source()), await fingerprintOf({ bytes }));
     });
   }
@@ -246,7 +246,7 @@ describe('the bytes of the model', () => {
     );
   });
 
-  test('sources that fail say so', async () => {
+  test('failing sources are reported', async () => {
     for (const [source, code, words] of /** @type {[any, string, RegExp][]} */ ([
       [{}, 'ARG', /one of bytes, range, .*: none was given/],
       [{ bytes, url: 'x' }, 'ARG', /bytes and url were given/],
@@ -283,7 +283,7 @@ describe('a source on its own', () => {
     }
   }
 
-  test('is one file, which can be opened again, and at any place', async () => {
+  test('a source is one file that can be reopened at any offset', async () => {
     const given = Uint8Array.from({ length: 10 }, (_, i) => i);
     const range = async (/** @type {number} */ offset, /** @type {number} */ length) =>
       given.slice(offset, offset + length);
@@ -403,7 +403,7 @@ describe('a source on its own', () => {
 describe('the plan of the memory', () => {
   const kept = (1 << 20) + (1 << 18) + (19 << 20);
 
-  test('is as requested, within the memory of an isolate', () => {
+  test('the configuration is applied within the memory of an isolate', () => {
     const limit = (/** @type {any} */ options, held = 0) => memoryLimitOf(options, held);
     assert.equal(limit({}), 0);
     assert.equal(limit({ isolateBytes: null, memoryLimit: 7 }), 7);
@@ -429,7 +429,7 @@ describe('the plan of the memory', () => {
     }
   });
 
-  test('a refusal for memory names the isolate, where there is a limit of it', () => {
+  test('a refusal for lack of memory names the isolate if it has a limit', () => {
     const full = new OwnError('NOMEM', 'too large', 5);
     const told = /** @type {any} */ (inWords(full, 100, 4));
     const words = `too large (of isolateBytes 100, JavaScript and the module keep ${kept + 4})`;
@@ -441,7 +441,7 @@ describe('the plan of the memory', () => {
   });
 });
 
-describe('a connection over an engine that is made up', () => {
+describe('a connection over a fake engine', () => {
   /** @param {any} [more] functions of the engine */
   function connect(more = {}) {
     /** @type {any[]} */
@@ -489,7 +489,7 @@ describe('a connection over an engine that is made up', () => {
     return { connection, events, told, generate };
   }
 
-  test('pieces are acknowledged for their request: one that is not read rests, and continues', async () => {
+  test('pieces are acknowledged per request: an unread one pauses, then continues', async () => {
     const { events, told, generate } = connect();
     generate(1);
     const { outputs, running } = generate(1);
@@ -505,7 +505,7 @@ describe('a connection over an engine that is made up', () => {
     ]);
   });
 
-  test('data for others waits until they read; nothing is kept for readers that have gone', async () => {
+  test('data waits for its reader and is dropped when the reader leaves', async () => {
     const { connection, events, told, generate } = connect();
     const [one, two] = [generate(1), generate(1)];
     events.push(
@@ -539,7 +539,7 @@ describe('a connection over an engine that is made up', () => {
     assert.equal(connection.isEnded, true);
   });
 
-  test('until its first piece a prompt is read layer by layer, then by whole passes', async () => {
+  test('a prompt is read layer by layer until its first piece, then in whole passes', async () => {
     for (const [shape, pass] of /** @type {[any, number][]} */ ([
       [{ layers: 2, parameters: 8 }, 3],
       [{ parameters: 8 }, 1],
@@ -581,7 +581,7 @@ describe('a connection over an engine that is made up', () => {
     await assert.rejects(call, { name: 'WickError', code: 'ARG' });
   });
 
-  test('a refusal is each completion’s, in the engine’s words', () => {
+  test('a refusal reaches each completion with the engine’s message', () => {
     const detokenize = () => {
       throw new TypeError('settings are wrong');
     };
@@ -595,7 +595,7 @@ describe('a connection over an engine that is made up', () => {
       ],
     );
     assert.equal(running.length, 2);
-    assert.equal(connection.isEnded, false, 'it goes on');
+    assert.equal(connection.isEnded, false, 'it continues');
   });
 });
 
@@ -609,7 +609,7 @@ const foreignModule = (name = 'memory', imports = []) =>
   );
 
 describe('options', () => {
-  test('those of workers and unknown ones are refused by name', async () => {
+  test('worker options and unknown options are refused by name', async () => {
     for (const name of ['threads', 'worker', 'shared', 'swap', 'eager', 'draft', 'onLead']) {
       const options = /** @type {any} */ ({ wasm, bytes, [name]: 1 });
       await assert.rejects(
@@ -644,7 +644,7 @@ describe('options', () => {
     await assert.rejects(createEngine({ wasm: other, bytes }), wanted);
   });
 
-  test('progress is reported, a template is taken, a limit of the queue is kept', async (t) => {
+  test('progress is reported, and the template and the queue limit are applied', async (t) => {
     const phases = /** @type {string[]} */ ([]);
     const engine = await openEdge(t, {
       ...{ bytes, queueLimit: 2, chatTemplate: '{{ messages[0].content }}!' },
@@ -680,7 +680,7 @@ describe('memory', () => {
     );
   });
 
-  test('the engine gets what JavaScript and the held bytes leave', async () => {
+  test('the engine gets the memory that JavaScript and the model bytes do not use', async () => {
     const limitOf = async (/** @type {Partial<EdgeOptions>} */ options) => {
       const engine = await createEngine({ wasm, ...options });
       const { memory } = await engine.info();
@@ -695,7 +695,7 @@ describe('memory', () => {
     assert.equal(await limitOf({ range, isolateBytes: 128e6, memoryLimit: 120e6 }), all);
   });
 
-  test('closing frees it, and ends pending calls', async (t) => {
+  test('closing frees the engine and ends pending calls', async (t) => {
     const engine = await openEdge(t);
     const reading = engine.generate('Once', { ...greedy, maxTokens: 1000 })[Symbol.asyncIterator]();
     await reading.next();
@@ -720,7 +720,7 @@ describe('the reader computes', () => {
     await texts.return();
   });
 
-  test('a request that is left frees its pages at once', async (t) => {
+  test('an abandoned request frees its pages immediately', async (t) => {
     const engine = await openEdge(t, { bytes, prefixCache: false });
     const controller = new AbortController();
     const { signal } = controller;
@@ -736,7 +736,7 @@ describe('the reader computes', () => {
     }, 'its end');
   });
 
-  test('one who reads leaves the others their turns', async (t) => {
+  test('one reader does not starve the others', async (t) => {
     const engine = await openEdge(t);
     let turns = 0;
     const timer = setInterval(() => turns++, 5);
@@ -747,7 +747,7 @@ describe('the reader computes', () => {
     assert.ok(turns >= Math.min(4, ms / 40), `${turns} turns in ${ms} ms`);
   });
 
-  test('turns are due by work where the clock stands still', async () => {
+  test('turns are counted by work if the clock does not advance', async () => {
     const turns = new Turns({ parameters: 40e6, layers: 4 });
     turns.count(9);
     assert.equal(new Turns(null).isDue, false);
@@ -758,7 +758,7 @@ describe('the reader computes', () => {
     assert.equal(turns.isDue, false);
   });
 
-  test('a turn is taken by what the host has', async (t) => {
+  test('a turn uses the scheduling function that the host has', async (t) => {
     const host = /** @type {any} */ (globalThis);
     for (const name of ['setImmediate', 'scheduler', 'MessageChannel']) {
       const found = Object.getOwnPropertyDescriptor(host, name);
@@ -780,7 +780,7 @@ describe('the reader computes', () => {
     await takeTurn();
   });
 
-  test('a trap ends the engine, with words', async () => {
+  test('a trap ends the engine with a message', async () => {
     const native = await NativeEngine.create(wasm, configOf({ file: modelPath }, 1));
     native.feed(0, 0, bytes);
     const connection = new EdgeConnection(native, {
@@ -866,7 +866,7 @@ describe('images and recordings', { skip }, () => {
     });
   }
 
-  test('what it cannot decode is refused by name, unless a function decodes it', async (t) => {
+  test('undecodable formats are refused by name, unless a function decodes them', async (t) => {
     const decodeImage = async () => ({ width: 1, height: 1, data: new Uint8Array(3) });
     const options = { ...optionsOf('gemma3'), chatTemplate: texts };
     const [plain, able] = [
@@ -883,7 +883,7 @@ describe('images and recordings', { skip }, () => {
     assert.equal(response.status, 200);
   });
 
-  test('other streams continue while an image is encoded, and one who leaves frees it', async (t) => {
+  test('other streams continue while an image is encoded, and a reader that leaves frees it', async (t) => {
     const engine = await openEdge(t, { ...optionsOf('idefics3'), chatTemplate: texts });
     const [part] = bodyAbout(messagePartOf(partOf('idefics3', 'wide'))).messages[0].content;
     /** @param {any} prompt */
@@ -905,7 +905,7 @@ describe('images and recordings', { skip }, () => {
     assert.equal(await ask(content).text(), alone);
   });
 
-  test('the file is read by ranges, by a second loader where the first one has stopped', async () => {
+  test('the file is read by ranges, and a second loader continues where the first one stopped', async () => {
     const { bytes: model, mmproj, ...options } = optionsOf('gemma3');
     const open = openOnce({ ...options, wasm, extrasWasm, chatTemplate: texts });
     /** @type {number[]} */
@@ -945,7 +945,7 @@ describe('images and recordings', { skip }, () => {
 });
 
 describe('one engine for all requests of an isolate', () => {
-  test('is loaded once, and again after its end', async () => {
+  test('the engine is loaded once, and again after it has ended', async () => {
     let reads = 0;
     const range = async (/** @type {number} */ offset, /** @type {number} */ length) => {
       reads++;
@@ -963,7 +963,7 @@ describe('one engine for all requests of an isolate', () => {
     await next.close();
   });
 
-  test('when the request that loads it leaves or is ended, another continues', async () => {
+  test('when the loading request ends, another one continues the load', async () => {
     for (const isTold of [true, false]) {
       const open = openOnce({ wasm });
       const controller = new AbortController();
@@ -997,7 +997,7 @@ describe('one engine for all requests of an isolate', () => {
     }
   });
 
-  test('when the request that makes it is ended, another makes it', async (t) => {
+  test('when the request that creates the engine ends, another one creates it', async (t) => {
     const { openOnce: openHere } = await import('../../js/edge/create_edge_engine.js');
     const { create } = NativeEngine;
     t.after(() => Object.assign(NativeEngine, { create }));

@@ -83,7 +83,7 @@ for (const [name, { skip, queueLimit, hearsAtOnce, start }] of Object.entries(ex
     /** @param {string} path @param {unknown} body @param {RequestInit} [init] */
     const post = (path, body, init) => ask(server.origin, path, body, init);
 
-    test('a chat completion, whole and streamed, is that of Node', async () => {
+    test('a chat completion is the same as in Node, whole and streamed', async () => {
       for (const body of [
         { messages, temperature: 0, max_tokens: 60 },
         { messages, seed: 5, max_tokens: 30, n: 2, logprobs: true, top_logprobs: 1 },
@@ -101,7 +101,7 @@ for (const [name, { skip, queueLimit, hearsAtOnce, start }] of Object.entries(ex
       assert.equal(text, (await reference(CHAT, body)).choices[0].message.content);
     });
 
-    test('completions and embeddings are those of Node', async () => {
+    test('completions and embeddings are the same as in Node', async () => {
       for (const [path, body] of /** @type {[string, object][]} */ ([
         ['/v1/completions', { prompt: ['Once', 'The'], seed: 2, max_tokens: 20 }],
         ['/v1/embeddings', { input: ['a fox', 'a hen'] }],
@@ -112,7 +112,7 @@ for (const [name, { skip, queueLimit, hearsAtOnce, start }] of Object.entries(ex
       }
     });
 
-    test('many clients at once get each its own answer', async () => {
+    test('concurrent clients each get their own answer', async () => {
       const bodies = Array.from({ length: 12 }, (_, seed) => ({
         ...{ prompt: `Story ${seed}`, seed, max_tokens: 40, stream: seed % 2 === 0 },
       }));
@@ -149,7 +149,7 @@ for (const [name, { skip, queueLimit, hearsAtOnce, start }] of Object.entries(ex
       }
     });
 
-    test('nonsense is refused, and a full queue with 429', async () => {
+    test('invalid requests are refused, and a full queue answers 429', async () => {
       for (const [body, status] of /** @type {[unknown, number][]} */ ([
         ['{"messages":', 400],
         ['\xff', 400],
@@ -233,7 +233,7 @@ describe('workerd', { skip: workerd.skip }, () => {
     assert.ok(used > 90e6 && used <= 128e6, `${used}`);
   });
 
-  test('a model in the program, opened in the global scope', async (t) => {
+  test('a model bundled in the program opens in the global scope', async (t) => {
     const source = `import { createEngine } from 'wick-llm/edge';
       import { createHandler } from 'wick-llm/openai';
       import wasm from 'engine.wasm';
@@ -261,7 +261,7 @@ describe('workerd', { skip: workerd.skip }, () => {
     assert.deepEqual(await Promise.all(answers), [wanted, wanted, wanted]);
   });
 
-  test('an image as a data URL, with the encoders of an mmproj file', {
+  test('an image in a data URL is read with an mmproj file', {
     skip: noVectors,
   }, async (t) => {
     const source = `import { createEngine } from 'wick-llm/edge';
@@ -314,7 +314,7 @@ describe('workerd', { skip: workerd.skip }, () => {
     assert.equal(/** @type {any} */ (await response.json()).error.code, code);
   });
 
-  test('wick-llm itself says what to import there', async (t) => {
+  test('wick-llm names the module to import there', async (t) => {
     const worker = `import { createEngine } from 'wick-llm';
       const told = (error) => new Response(error.code + ': ' + error.message);
       export default {
@@ -330,7 +330,7 @@ describe('workerd', { skip: workerd.skip }, () => {
     );
   });
 
-  test('soak: clients that leave, nonsense, full queues: none is lost, none gets another’s text', async (t) => {
+  test('soak: despite disconnects, invalid requests and full queues, every client gets its own text', async (t) => {
     const server = await workerd.start();
     t.after(() => server.close());
     const random = numbers(soakSeed);

@@ -1,4 +1,4 @@
-// wick embed-component, without `make edge`: small components made here, byte by byte, and what becomes of them
+// wick embed-component, without `make edge`: small components made here, byte by byte, and what happens to them
 // read by WebAssembly itself.
 
 import assert from 'node:assert/strict';
@@ -87,7 +87,7 @@ async function embed(component, model) {
   return { code, stderr: stderr.toString() };
 }
 
-/** Of a size, beginning as a GGUF file. @param {number} size */
+/** A file of this size that begins like a GGUF file. @param {number} size */
 const modelOf = (size) =>
   Buffer.from(Uint8Array.from({ length: size }, (_, i) => 'GGUF'.charCodeAt(i) || (i * 37) % 251));
 
@@ -109,7 +109,7 @@ async function assertEmbedded({ pages, model, ...rest }) {
   const wanted = Buffer.from(place);
   wanted.writeUInt32LE(pages * PAGE_BYTES, 6 + MARK.length);
   wanted.writeUInt32LE(model.length, 6 + MARK.length + 4);
-  assert.deepEqual(Buffer.from(buffer, MARK_AT, place.length), wanted, 'its place is told');
+  assert.deepEqual(Buffer.from(buffer, MARK_AT, place.length), wanted, 'its place is reported');
   assert.equal(Buffer.from(buffer, 0, 5).toString(), 'first', 'other data stay');
   for (const section of rest.more ?? []) assert.ok(made.includes(section));
 }

@@ -56,7 +56,7 @@ describe('modules by emcc', { skip: missing() || relaxedNode.skip }, () => {
       }
     });
 
-    test(`${build} answers what clang's does`, async () => {
+    test(`${build} gives the answers of clang's build`, async () => {
       const threads = build.endsWith('threads') ? '2' : '1';
       const script = join(root, 'tests/support/build_answers.mjs');
       const [wanted, found] = await Promise.all(
@@ -78,7 +78,7 @@ describe('modules by emcc', { skip: missing() || relaxedNode.skip }, () => {
     });
   }
 
-  test('they are not the same bytes', () => {
+  test('the two builds have different bytes', () => {
     const [one, other] = [clang, emcc].map((dist) =>
       readFileSync(join(dist, 'wasm/wick-simd128-single.wasm')),
     );

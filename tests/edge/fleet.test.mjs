@@ -89,7 +89,7 @@ function describeFleet(kind) {
     };
   }
 
-  test('a session goes where its prefix is, by a header or by what its body names', async () => {
+  test('a session is routed to its prefix, by a header or by its body', async () => {
     const places = await placesOf();
     assert.deepEqual([...new Set(places)].sort(), ['i1', 'i2']);
     assert.deepEqual(await placesOf(), places);
@@ -116,7 +116,7 @@ function describeFleet(kind) {
     for (const response of salted) await response.text();
   });
 
-  test('one that is drained ends what it has, and gets its sessions back', async () => {
+  test('a drained instance finishes its requests and gets its sessions back', async () => {
     const places = await placesOf();
     const session = sessions[places.indexOf('i1')];
     const stream = await openStream(session);
@@ -130,7 +130,7 @@ function describeFleet(kind) {
     assert.deepEqual(await placesOf(), places);
   });
 
-  test('one that is killed: its streams end in an error, its sessions go elsewhere', async () => {
+  test('when an instance is killed, its streams end with an error and its sessions move', async () => {
     const places = await placesOf();
     const [here, there] = ['i1', 'i2'].map((name) => sessions[places.indexOf(name)]);
     const client = new OpenAI({
@@ -162,7 +162,7 @@ function describeFleet(kind) {
     await kept.leave();
   });
 
-  test('one that stands still: its streams end in an error, and so does what is asked then', async (t) => {
+  test('when an instance hangs, its streams and new requests end with an error', async (t) => {
     const { pid } = fleet.instances[1];
     const stream = await openStream(sessions[0]);
     assert.equal(stream.place, 'i2');

@@ -56,7 +56,7 @@ const copy = join(folder, 'stranger.cc');
 
 describe('names in the archives', { skip }, () => {
   for (const archive of archives) {
-    test(`${archive}: those of wick.h, the others begin with wick__`, async () => {
+    test(`${archive} exports the names of wick.h; all others begin with wick__`, async () => {
       assert.ok(declared.length > 80, declared.join(' '));
       const file = join(await install(), 'lib', archive);
       const args = ['--extern-only', '--defined-only', '--just-symbol-name', '--quiet', file];
@@ -76,7 +76,7 @@ describe('names in the archives', { skip }, () => {
   }
 });
 
-test('libwick.a needs nothing of a compiler’s own library, which zig cc does not have', {
+test('libwick.a does not need the compiler runtime, which zig cc lacks', {
   skip,
 }, async () => {
   const args = ['--undefined-only', '--just-symbol-name', join(await install(), 'lib/libwick.a')];
@@ -94,7 +94,7 @@ describe('a stranger builds natively', { skip }, () => {
   ];
 
   for (const [compiler, standard, source] of compilers) {
-    test(`${compiler}, ${standard}, by pkg-config`, async () => {
+    test(`${compiler} builds with ${standard} and pkg-config`, async () => {
       const program = join(folder, `stranger-${compiler}`);
       const flags = await pkgConfig('wick');
       await succeed(compiler, [`-std=${standard}`, ...warnings, source, ...flags, '-o', program]);
@@ -103,7 +103,7 @@ describe('a stranger builds natively', { skip }, () => {
     });
   }
 
-  test('with five lines of CMake', async () => {
+  test('five lines of CMake build a program', async () => {
     const lines = [
       'cmake_minimum_required(VERSION 3.20)',
       'project(stranger C CXX)',
@@ -164,7 +164,7 @@ describe('a stranger builds natively', { skip }, () => {
     assert.equal(stderr, `WICK_E_IO: cannot open ${gone}\n`);
   });
 
-  test('the example answers as the command line does', async () => {
+  test('the example gives the answers of the command line', async () => {
     const build = await cmake(exampleFolder, 'example', []);
     assert.equal(await succeed(join(build, 'chat'), [model, ...questions]), await wantedChat());
   });
@@ -176,7 +176,7 @@ describe('the shared library', { skip: process.platform === 'linux' ? skip : 'no
   const dynamic = async (/** @type {string} */ name) =>
     succeed('llvm-nm-19', ['--dynamic', '--defined-only', join(await install(), 'lib', name)]);
 
-  test('has the names of wick.h and no others, with their version', async () => {
+  test('the shared library exports exactly the versioned names of wick.h', async () => {
     const names = (await dynamic('libwick.so'))
       .trim()
       .split('\n')
@@ -238,7 +238,7 @@ describe('the shared library', { skip: process.platform === 'linux' ? skip : 'no
     }
   });
 
-  test('Python calls it by ctypes', async () => {
+  test('Python calls the library through ctypes', async () => {
     const args = [join(root, 'examples/bindings/wick.py'), join(await install(), 'lib/libwick.so')];
     const said = await succeed('python3', [...args, tiny, prompt, '24']);
     assert.equal(said.trimEnd(), await continued(native));
@@ -247,7 +247,7 @@ describe('the shared library', { skip: process.platform === 'linux' ? skip : 'no
     assert.match(stderr, /WickError: cannot open .*gone\.gguf/);
   });
 
-  test('Rust calls it without a crate', { skip: rust.skip }, async () => {
+  test('Rust calls the library without a crate', { skip: rust.skip }, async () => {
     const [lib, program] = [join(await install(), 'lib'), join(folder, 'from-rust')];
     const source = join(root, 'examples/bindings/wick.rs');
     const args = ['--edition', '2021', '-D', 'warnings', '-A', 'dead_code', source];

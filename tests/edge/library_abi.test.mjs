@@ -21,14 +21,14 @@ function changed(from, to) {
   return code.replace(from, to);
 }
 
-test('a library is named after the numbers that break others', () => {
+test('the library name changes with the version numbers that break programs', () => {
   const of = (/** @type {string} */ major, /** @type {string} */ minor) =>
     abiOf(`#define WICK_VERSION_MAJOR ${major}\n#define WICK_VERSION_MINOR ${minor}\n`);
   assert.deepEqual([of('0', '7'), of('1', '7')], ['0.7', '1']);
 });
 
 describe('changes of wick.h', { skip }, () => {
-  test('since libwick.so has its name no program breaks', () => {
+  test('no program has broken since libwick.so got its current name', () => {
     const kept = readFileSync(join(root, `library/abi/${abiOf(header)}.h`), 'utf8');
     assert.equal(breaksOf(kept, header), '');
   });
@@ -42,7 +42,7 @@ describe('changes of wick.h', { skip }, () => {
     ],
     ['a further status', 'WICK_STATUS_COUNT = 19', 'WICK_E_MORE = 19,\n  WICK_STATUS_COUNT = 20'],
   ])
-    test(`${what} breaks none`, () => {
+    test(`${what} breaks no program`, () => {
       assert.equal(breaksOf(header, changed(from, to)), '');
     });
 

@@ -82,7 +82,7 @@ for (const variant of ['simd128-single', 'simd128-threads', 'relaxed-single', 'r
       assert.equal(said, await wantedChat());
     });
 
-    test('and in a page', { skip: chromium.skip }, async () => {
+    test('the example answers in a page', { skip: chromium.skip }, async () => {
       assert.equal(await shownBy(await build()), await wantedChat());
     });
   });

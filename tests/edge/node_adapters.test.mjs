@@ -139,7 +139,7 @@ for (const [name, base, start] of servers) {
     });
     after(() => server.close());
 
-    test('answers equal those of the handler, whole and streamed', async () => {
+    test('answers are the same as those of the handler, whole and streamed', async () => {
       const response = await ask(origin, CHAT, greedy);
       const whole = await response.json();
       assert.equal(response.status, 200, JSON.stringify(whole));
@@ -164,7 +164,7 @@ for (const [name, base, start] of servers) {
       assert.equal(larger.status, 413);
     });
 
-    test('clients that leave before and within an answer end their requests', async () => {
+    test('clients that leave before or during an answer end their requests', async () => {
       const before = records.length;
       for (const stream of [true, false]) {
         const leaves = new AbortController();
@@ -185,7 +185,7 @@ for (const [name, base, start] of servers) {
       assert.deepEqual(errors, ['client_gone', 'client_gone']);
     });
 
-    test('clients that leave within their own request harm nobody', async () => {
+    test('clients that leave while sending a request do not affect others', async () => {
       const { hostname, port } = new URL(origin);
       for (let client = 0; client < 5; client++) {
         const socket = connect(Number(port), hostname);
@@ -216,7 +216,7 @@ test('Express and Fastify keep requests without a route of the handler', {
   assert.deepEqual(await echoed.json(), { a: 1 });
 });
 
-test('a handler that fails ends its connection alone; anything that is not a handler is refused', async (t) => {
+test('a failing handler ends only its connection; anything else than a handler is refused', async (t) => {
   const handle = async (/** @type {Request} */ request) => {
     if (request.url.endsWith('/bad')) throw new Error('a fault');
     return new Response('good');

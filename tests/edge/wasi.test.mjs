@@ -40,13 +40,13 @@ for (const host of [plainHosts[0], relaxedHosts[0], ...smallHosts, ...extraHosts
   const quantised = join(stories, 'stories260K-q8_0.gguf');
 
   describe(host.name, { skip: shared.skip || host.skip }, () => {
-    test('a model in a file tells the published story', async () => {
+    test('a model in a file writes the published story', async () => {
       const story = await text(host, ['run', float, '-p', '', '-n', '100', '--kv', 'f32']);
       const published = readFileSync(join(stories, 'greedy-256.txt'), 'utf8');
       assert.ok(story.length > 200 && published.startsWith(story), story);
     });
 
-    test('a pipe can feed it, with the same text as every runtime of the module', async () => {
+    test('a model from a pipe gives the same text in every runtime', async () => {
       const args = ['run', '-', ...prompt, '-n', '60'];
       const story = await text(host, args, { input: readFileSync(quantised) });
       const wanted = said.get(host.program) ?? story;
@@ -55,7 +55,7 @@ for (const host of [plainHosts[0], relaxedHosts[0], ...smallHosts, ...extraHosts
       assert.match(story, /^, there was a little girl/);
     });
 
-    test('decoding allocates nothing, and the plan is kept', async () => {
+    test('decoding allocates nothing, and memory stays within the plan', async () => {
       const args = ['run', float, ...prompt, '-n', '40', '--stats'];
       const { stderr } = await wick(host, args, { folders: [temporary] });
       const [line] = /^\{"load_ms.*$/m.exec(stderr) ?? []; // Deno may add its own warnings
@@ -66,7 +66,9 @@ for (const host of [plainHosts[0], relaxedHosts[0], ...smallHosts, ...extraHosts
       assert.ok(stats.memory_bytes_peak <= 1.1 * stats.memory_bytes_planned);
     });
 
-    test('keys and values of one type each', { skip: !host.program.includes('full') }, async () => {
+    test('keys and values may have different types', {
+      skip: !host.program.includes('full'),
+    }, async () => {
       const shown = await text(host, ['inspect', float, '--json', '--kv', 'q8:f16']);
       const { k_type, v_type } = JSON.parse(shown).info;
       assert.deepEqual([k_type, v_type], ['q8', 'f16']);
@@ -74,7 +76,7 @@ for (const host of [plainHosts[0], relaxedHosts[0], ...smallHosts, ...extraHosts
       assert.ok(said.length > 8);
     });
 
-    test('exit codes and messages come through', async () => {
+    test('exit codes and messages are passed on', async () => {
       const { code, stderr, stdout } = await wick(host, [
         'run',
         float,
@@ -83,7 +85,7 @@ for (const host of [plainHosts[0], relaxedHosts[0], ...smallHosts, ...extraHosts
         ...prompt,
       ]);
       assert.equal(code, 2);
-      assert.match(stderr, /--threads 2: only 1 can be had here/);
+      assert.match(stderr, /--threads 2: the limit here is 1/);
       assert.equal(stdout.length, 0);
       const missing = await wick(host, ['run', join(root, 'none.gguf'), ...prompt]);
       assert.equal(missing.code, 3);
@@ -95,14 +97,14 @@ for (const host of [plainHosts[0], relaxedHosts[0], ...smallHosts, ...extraHosts
 describe('the output of a module', { skip: shared.skip }, () => {
   const host = plainHosts[0];
 
-  test('a synthetic model is the same as the native one, to the byte', async () => {
+  test('a synthetic model is byte-identical to the native one', async () => {
     const [here, there] = [join(temporary, 'native.gguf'), join(temporary, 'wasi.gguf')];
     await text(native, ['synth', 'tiny', 'q4_k_m', here]);
     await text(host, ['synth', 'tiny', 'q4_k_m', there]);
     assert.ok(readFileSync(here).equals(readFileSync(there)));
   });
 
-  test('tokens and tables are the same', async () => {
+  test('tokens and tables are the same as natively', async () => {
     const model = join(shared.path, 'vectors/vocab/ggml-vocab-llama-bpe.gguf');
     for (const args of [
       ['tokenize', model, '-p', 'Hello, wörld! 你好'],
@@ -144,7 +146,7 @@ describe('the relaxed module, where there is no relaxed SIMD', () => {
   };
   for (const [name, { args, words }] of Object.entries(runtimes)) {
     const { path, skip } = locate(name);
-    test(`${name} refuses it`, { skip }, async () => {
+    test(`${name} refuses the model`, { skip }, async () => {
       const { code, stdout, stderr } = await run(path, [...args, module, 'run', '-', ...prompt]);
       assert.notEqual(code, 0);
       assert.match(`${stdout}${stderr}`, words);

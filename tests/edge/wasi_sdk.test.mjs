@@ -12,7 +12,7 @@ import { run, runWasi } from '../support/process.mjs';
 
 const sdk = process.env.WASI_SDK_PATH ?? resolve(root, '.toolchain/wasi-sdk');
 
-test('make builds the command line for WASI with it, which says the same', async (t) => {
+test('make builds the WASI command line with the SDK, with the same output', async (t) => {
   if (!process.env.WASI_SDK_PATH) t.diagnostic('the layout is made of clang-19 and wasi-libc');
   const folder = temporaryFolder();
   for (const name of readdirSync(root)) {

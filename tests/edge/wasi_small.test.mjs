@@ -1,5 +1,5 @@
-// The small WASI program: it says of every reference file what wick-full.wasm says, or refuses it by name before weights are
-// read; so it does with KV types, adapters and commands that only wick-full.wasm has.
+// The small WASI program: it gives the results of wick-full.wasm for every reference file, or refuses it by name before
+// weights are read. The same holds for KV types, adapters and commands that only wick-full.wasm has.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -84,7 +84,7 @@ describe('models', { skip: shared.skip }, () => {
     });
   }
 
-  test('vocabularies that it knows are read of models that it does not run', async () => {
+  test('supported vocabularies are read from models that it cannot run', async () => {
     const file = join(vectors, 'reference/models/qwen35.gguf');
     const words = ['tokenize', file, '-p', 'Hello, wörld! 你好'];
     const here = await said(small, words);
@@ -94,7 +94,7 @@ describe('models', { skip: shared.skip }, () => {
     await assertRefused(['tokenize', bert, '-p', 'a'], 3, /the tokenizer 'bert' \(tokenizer\.gg/);
   });
 
-  test('an unknown architecture is not said to be known elsewhere', async () => {
+  test('an unknown architecture is not reported as supported elsewhere', async () => {
     const bytes = readFileSync(llama);
     const at = bytes.indexOf('llama', bytes.indexOf('general.architecture'));
     const file = join(temporary, 'other.gguf');
@@ -131,7 +131,7 @@ describe('models', { skip: shared.skip }, () => {
 describe('adapters', { skip: shared.skip }, () => {
   const adapter = join(vectors, 'reference-more/lora/llama.qv.gguf');
 
-  test('of usual types they change the text as in wick-full.wasm', async () => {
+  test('adapters of usual types change the text as in wick-full.wasm', async () => {
     const args = ['run', llama, '--lora', adapter, ...prompt];
     const here = await said(small, args);
     assert.equal(here.code, 0, here.words);
@@ -139,7 +139,7 @@ describe('adapters', { skip: shared.skip }, () => {
     assert.notDeepEqual(here.text, (await said(small, ['run', llama, ...prompt])).text);
   });
 
-  test('of another type they are refused', async () => {
+  test('adapters of other types are refused', async () => {
     const IQ4_NL = 20;
     const pieces = readPieces(adapter);
     const [[name, { entry }]] = pieces.tensors;
@@ -158,7 +158,7 @@ describe('settings', { skip: shared.skip }, () => {
   }
 });
 
-test('texts of any size go through its heap', { skip: shared.skip }, async () => {
+test('texts of any size fit through the heap', { skip: shared.skip }, async () => {
   const vocabulary = join(vectors, 'vocab/ggml-vocab-llama-bpe.gguf');
   for (const megabytes of [0.1, 3]) {
     const text = Buffer.alloc(megabytes * 1e6, 'Once upon a time there was a fox.\n');
@@ -172,7 +172,7 @@ test('texts of any size go through its heap', { skip: shared.skip }, async () =>
 describe('commands', () => {
   const further = ['inspect', 'logits', 'bench', 'perplexity', 'quantize', 'embed-component'];
 
-  test('further ones are refused, and their help', async () => {
+  test('other commands are refused, and so is their help', async () => {
     for (const name of [...further, 'constrain', 'media', 'synth']) {
       const words = new RegExp(`^wick: the command '${name}' is in wick-full\\.wasm$`);
       await assertRefused([name, 'x'], 2, words);
@@ -187,7 +187,7 @@ describe('commands', () => {
     const usual = ['run', 'chat', 'embed', 'rerank', 'tokenize', 'detokenize', 'template'];
     assert.deepEqual(listed, usual);
     const others = [...further, 'constrain', 'media', 'synth'].join(' ');
-    assert.ok(text.includes(`\nwick-full.wasm has further ones: ${others}.\n`), text);
+    assert.ok(text.includes(`\nwick-full.wasm has more commands: ${others}.\n`), text);
     const whole = (await said(full, ['--help'])).text;
     const all = [...whole.matchAll(/^ {2}([a-z-]+) +\w/gm)].map(([, name]) => name);
     assert.deepEqual(all, [...usual, ...others.split(' ')]);
@@ -197,7 +197,7 @@ describe('commands', () => {
     }
   });
 
-  test('the program with relaxed SIMD names its own', { skip: relaxed.skip }, async () => {
+  test('the program with relaxed SIMD names its full version', { skip: relaxed.skip }, async () => {
     const { words } = await said(relaxed, ['bench', 'x']);
     assert.equal(words, "wick: the command 'bench' is in wick-full-relaxed.wasm");
   });

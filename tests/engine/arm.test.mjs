@@ -71,7 +71,7 @@ function bytesOf({ code, stdout, stderr }) {
   return stdout;
 }
 
-/** Of x86, each computed once. @type {Map<string, Promise<Buffer>>} */
+/** Results of x86, each computed once. @type {Map<string, Promise<Buffer>>} */
 const wanted = new Map();
 const x86 = openPool('node24');
 after(x86.close);

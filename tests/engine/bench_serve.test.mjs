@@ -1,5 +1,5 @@
-// `wick-lab serve`, `convoy` and `saturation`: the shape and the arithmetic of what it tells,
-// of small runs on the built-in model. Nothing is asserted about time.
+// `wick-lab serve`, `convoy` and `saturation`: the format and the arithmetic of their output, for small runs on the
+// built-in model. Nothing is asserted about time.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -60,7 +60,7 @@ describe('requests that arrive on their own', () => {
     assert.equal(load.rows, prompts + tokens - 8);
   });
 
-  test('shares lie within bounds, moments follow each other', async () => {
+  test('shares are within bounds, and times increase', async () => {
     const { load, requests } = await first;
     assert.ok(load.kv_fragmentation_pct >= 0 && load.kv_waste_pct >= load.kv_fragmentation_pct);
     assert.ok(load.kv_waste_pct < 100 && load.pages_max > 0 && load.queue_max <= 8);
@@ -69,7 +69,7 @@ describe('requests that arrive on their own', () => {
     }
   });
 
-  test('the same seed draws the same classes and arrivals, another one others', async () => {
+  test('a seed determines the classes and arrivals', async () => {
     const drawn = (/** @type {any} */ { requests }) =>
       requests.map((/** @type {any} */ row) => [row.class, row.arrival_ms]);
     const before = drawn(await first);
@@ -90,14 +90,14 @@ describe('requests that arrive on their own', () => {
       assert.deepEqual([requests[at].class, requests[at].arrival_ms], [kind, arrival_ms]);
   });
 
-  test('limits that nobody meets, and limits that all meet', async () => {
+  test('limits can be missed by all requests or met by all', async () => {
     const none = await measure(...options, '--ttft', '0');
     assert.equal(none.overall.served_well, 0);
     const all = await measure(...options, '--ttft', '1e7', '--itl', '1e7');
     assert.equal(all.overall.served_well, 8);
   });
 
-  test('a pool too small for all at once: some wait or give way, none is lost', async () => {
+  test('with a pool that is too small for all requests, some wait or are preempted and none is lost', async () => {
     const { load, overall } = await measure(
       ...['serve', '--requests', '6', '--rate', '0', '--mix', '20/20', '--kv-tokens', '64'],
     );
@@ -105,7 +105,7 @@ describe('requests that arrive on their own', () => {
     assert.ok(load.pages_max <= 4 && load.queue_max === 6);
   });
 
-  test('tables name the classes; what cannot be measured is refused', async () => {
+  test('tables name the classes; invalid measurements are refused', async () => {
     const { stdout } = await bench(...options);
     assert.match(stdout.toString(), /\n\| 20\/4 \| \d+ \| \d+ \| [\d.]+ \| [\d.]+ \/ - \/ - \|/);
     for (const [mix, message] of [
@@ -149,12 +149,12 @@ describe('requests that arrive on their own', () => {
     );
   });
 
-  test('the help says what each option takes', async () => {
+  test('the help documents the values of each option', async () => {
     const { stdout } = await bench('serve', '--help');
-    assert.match(stdout.toString(), /^ {2}--clock wall\|cpu +cpu: time is what this program/m);
+    assert.match(stdout.toString(), /^ {2}--clock wall\|cpu +measure wall time or cpu time/m);
   });
 
-  test('a request that can never have its pages says so', async () => {
+  test('a request that can never get its pages is reported', async () => {
     const { code, stderr } = await bench('serve', '--mix', '40/4', '--kv-tokens', '16');
     assert.equal(code, 4);
     assert.match(stderr, /^wick-lab: request: .*pages.* \(\w+\)/m);
@@ -172,7 +172,7 @@ describe('the convoy', () => {
   /** @type {Promise<any>} */
   const first = measure(...options);
 
-  test('short requests arrive as they do alone, after the long ones', async () => {
+  test('short requests arrive after the long ones, as they do alone', async () => {
     const { kind, config, baseline, convoy } = await first;
     assert.equal(kind, 'convoy');
     assert.deepEqual([config.long.requests, config.short.requests], [2, 6]);
@@ -207,7 +207,7 @@ describe('the convoy', () => {
     assert.equal(verdict.passed, reasons.length === 0);
   });
 
-  test('the table says the same; a verdict is not a failure of the command', async () => {
+  test('the table matches the JSON, and a failed verdict is not a failed command', async () => {
     const { code, stdout } = await bench(...options);
     assert.equal(code, 0);
     assert.match(
@@ -278,7 +278,7 @@ test('memory that runs out in any allocation of the measurements is reported', a
   }
 });
 
-test('percentiles are those of the samples, where each per mille counts', async () => {
+test('percentiles match the samples to the per mille', async () => {
   const { classes, result } = await measure(
     ...['serve', '--requests', '40', '--mix', '2/41', '--rate', '0', '--clock', 'cpu'],
   );

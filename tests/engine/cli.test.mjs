@@ -55,7 +55,7 @@ async function assertRefused(args, code, says, options) {
 }
 
 describe('the command line itself', () => {
-  test('without a command it shows its commands and exits 2', async () => {
+  test('without a command wick lists its commands and exits with 2', async () => {
     const { code, stdout, stderr } = await cli([]);
     assert.equal(code, 2);
     assert.equal(stdout.length, 0);
@@ -72,7 +72,7 @@ describe('the command line itself', () => {
     assert.equal(await text(['help', 'run']), await text(['run', '--help']));
   });
 
-  test('wick-lab has the commands of the laboratory and names itself; wick bench has none of them', async () => {
+  test('wick-lab has its own commands and names itself; wick bench has none of them', async () => {
     const of = async (/** @type {string[]} */ ...args) => await wick(lab, args);
     const help = (await of('help')).stdout.toString();
     assert.match(help, /usage: wick-lab COMMAND/);
@@ -83,13 +83,13 @@ describe('the command line itself', () => {
       assert.equal(code, 0);
       assert.ok(stdout.toString().startsWith(`usage: wick-lab ${name} `), name);
     }
-    assert.match((await of('run', 'x')).stderr, /^wick-lab: there is no command 'run'/);
+    assert.match((await of('run', 'x')).stderr, /^wick-lab: unknown command 'run'/);
     assert.match((await of('--version')).stdout.toString(), /^wick-lab \d/);
     for (const option of ['--serve', '--convoy', '--saturation'])
       assert.match((await cli(['bench', 'x', option])).stderr, /^wick: unknown option '--/);
   });
 
-  test('its version is the package’s', async () => {
+  test('wick has the version of the package', async () => {
     const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
     assert.equal(await text(['--version']), `wick ${version}\n`);
   });
@@ -140,7 +140,7 @@ describe('the command line itself', () => {
       /--tokens takes numbers separated by commas or spaces, not 'two'/,
     ],
     ['a token left out', ['logits', 'x', '--tokens', '1,,2'], /--tokens takes .* not ',2'/],
-    ['a comma behind the last', ['logits', 'x', '--tokens', '1, 2, '], /--tokens takes .* not ''/],
+    ['a comma after the last', ['logits', 'x', '--tokens', '1, 2, '], /--tokens takes .* not ''/],
     ['no output', ['logits', 'x', '--tokens', '1'], /--out is missing/],
     ['two prompts', ['run', 'x', '-p', 'a', '-f', 'b'], /with -p or -f, not both/],
     ['model and prompt from one pipe', ['run', '-'], /already: give the text with -p or -f$/m],
@@ -160,13 +160,13 @@ describe('the command line itself', () => {
     test(`${what}: exit 2`, () => assertRefused(args, 2, says));
   }
 
-  test('options may stand anywhere, long ones with =, behind -- there are none', async () => {
+  test('options may come anywhere, long ones with =, and none after --', async () => {
     await assertRefused(['run', '--temp=0.5', '-n', '3', '--', '--odd', '--names'], 2, /'--names'/);
     await assertRefused(['run', '-n', '3', '--temp=0.5', '-p', 'a', '--', '--odd'], 3, /--odd/);
   });
 });
 
-test('in a terminal it reports what it waits for, and ends its last line', async () => {
+test('on a terminal wick reports what it waits for and ends its last line', async () => {
   const typed = 'Once\n\x04'; // Ctrl-D
   const model = join(root, 'examples/models/wick-2.6m-q8_0.gguf');
   const terminal = 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)';
@@ -220,11 +220,11 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
   const prompt = ['-p', 'Once upon a time'];
   const story = ', there was a little girl named Lily.';
 
-  test('prints the continuation alone', async () => {
+  test('run prints only the continuation', async () => {
     assert.equal(await text(['run', stories, ...prompt, '-n', '11', '--kv', 'f32']), story);
   });
 
-  test('the model may come through a pipe, the prompt from a file or standard input', async () => {
+  test('the model is read from a pipe, the prompt from a file or standard input', async () => {
     const file = join(temporary, 'prompt.txt');
     writeFileSync(file, prompt[1]);
     const wanted = await text(['run', stories, ...prompt, '-n', '20']);
@@ -243,21 +243,21 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
     await assertRefused(['run', '-', ...prompt], 3, /standard input: .*TRUNCATED/, { input: cut });
   });
 
-  test('a seed makes a random choice repeatable, another one changes it', async () => {
+  test('a seed makes sampling repeatable, and another seed changes it', async () => {
     const args = ['run', stories, ...prompt, '-n', '40', '--temp', '1.5', '--seed'];
     const first = await text([...args, '7']);
     assert.equal(await text([...args, '7']), first);
     assert.notEqual(await text([...args, '8']), first);
   });
 
-  test('without a seed runs differ, greedy ones do not', async () => {
+  test('runs without a seed differ, unless they are greedy', async () => {
     const hot = ['run', stories, ...prompt, '-n', '60', '--temp', '2'];
     assert.notEqual(await text(hot), await text(hot));
     const greedy = ['run', stories, ...prompt, '-n', '60'];
     assert.equal(await text(greedy), await text([...greedy, '--temp', '0', '--seed', '5']));
   });
 
-  test('ends before a stop string', async () => {
+  test('run ends before a stop string', async () => {
     const args = ['run', stories, ...prompt, '-n', '60', '--stats', '--stop', 'xyz'];
     const { stdout, stderr } = await cli([...args, '--stop', ' girl named']);
     assert.equal(stdout.toString(), ', there was a little');
@@ -314,7 +314,7 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
     }
   });
 
-  test('keeps to the context, and refuses what does not fit', async () => {
+  test('run stays within the context and refuses longer prompts', async () => {
     const { stderr } = await cli(['run', stories, ...prompt, '--ctx', '64', '--stats']);
     const stats = JSON.parse(stderr);
     assert.equal(stats.finish_reason, 'length');
@@ -324,7 +324,7 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
     await assertRefused(['run', stories, ...prompt, '--ctx', '513'], 2, /513.*512/);
   });
 
-  test('every KV type runs, another is refused', async () => {
+  test('every KV type runs, and an unknown one is refused', async () => {
     for (const type of ['f32', 'f16', 'q8', 'q4']) {
       const found = await text(['run', stories, ...prompt, '-n', '8', '--kv', type]);
       assert.ok(found.length > 8, type);
@@ -363,7 +363,7 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
     assert.equal(stdout.toString(), await text(args));
   });
 
-  test('ends quietly when nobody reads any more', async () => {
+  test('run ends quietly when its output is closed', async () => {
     const child = spawn(program, ['run', stories, ...prompt, '--ctx', '512']);
     let complaint = '';
     child.stderr.on('data', (bytes) => (complaint += bytes));
@@ -383,7 +383,7 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
 });
 
 describe('logits', { skip: shared.skip }, () => {
-  test('a file and standard output get the same, [tokens, vocab] floats', async () => {
+  test('a file and standard output get the same [tokens, vocab] floats', async () => {
     const out = join(temporary, 'logits.f32');
     await text(['logits', stories, '--tokens', '1,403,407', '--out', out]);
     const { code, stdout } = await cli(['logits', stories, '--tokens', '1 403 407', '--out', '-']);
@@ -428,7 +428,7 @@ describe('perplexity', { skip: shared.skip }, () => {
     assert.equal(readFileSync(saved, 'utf8'), 'earlier logits');
   });
 
-  test('a reference that is not finite, or too short, ends in words', async () => {
+  test('a reference that is too short or not finite is reported', async () => {
     const reference = join(temporary, 'reference.f32');
     await text(['perplexity', stories, '--save', reference], { input });
     const logits = readFileSync(reference);
@@ -520,7 +520,7 @@ describe('tokenize and detokenize', { skip: shared.skip }, () => {
   const spm = join(vectors, 'vocab/ggml-vocab-llama-spm.gguf');
   const hello = 'Hello, wörld! 你好 🙂\n';
 
-  test('a vocabulary without tensors will do, in both directions', async () => {
+  test('a vocabulary without tensors suffices to tokenize and detokenize', async () => {
     for (const model of [vocabulary, spm]) {
       const ids = await text(['tokenize', model, '-p', hello]);
       assert.match(ids, /^\d+( \d+)*\n$/);
@@ -542,7 +542,7 @@ describe('tokenize and detokenize', { skip: shared.skip }, () => {
     assert.equal(await text([...args, '--special']), '<|im_end|>');
   });
 
-  test('an empty text has no tokens but those that are added', async () => {
+  test('an empty text has only the added tokens', async () => {
     assert.equal(await text(['tokenize', vocabulary, '-p', '']), '\n');
     assert.equal(await text(['tokenize', spm, '-p', '']), '1\n');
     assert.equal(await text(['detokenize', vocabulary, '--tokens', '']), '');
@@ -560,7 +560,7 @@ describe('tokenize and detokenize', { skip: shared.skip }, () => {
     }
   });
 
-  test('ids out of the vocabulary: exit 2', async () => {
+  test('ids outside the vocabulary exit with 2', async () => {
     const args = ['detokenize', vocabulary, '--tokens'];
     await assertRefused([...args, '2147483647'], 2, /token 2147483647 is not in the vocabulary/);
     await assertRefused([...args, '-2147483648'], 2, /token -2147483648/);
@@ -636,7 +636,7 @@ describe('inspect', { concurrency: 2, skip: shared.skip }, () => {
     }
   });
 
-  test('says why a model does not run', async () => {
+  test('inspect says why a model does not run', async () => {
     const unknown = join(temporary, 'unknown.gguf');
     const weights = { type: /** @type {const} */ ('F32'), dims: [1], values: new Float32Array(1) };
     const metadata = { 'general.architecture': 'unheard-of' };
@@ -647,7 +647,7 @@ describe('inspect', { concurrency: 2, skip: shared.skip }, () => {
     assert.equal(info.error.status, 'WICK_E_UNSUPPORTED');
   });
 
-  test('every unusual file is shown as valid JSON or refused, never more', async () => {
+  test('every unusual file is shown as valid JSON or refused', async () => {
     const files = readdirSync(join(reference, 'corrupt'));
     assert.ok(files.length > 100);
     let shown = 0;
@@ -671,7 +671,7 @@ describe('synth', { concurrency: 2 }, () => {
     return createHash('sha256').update(stdout).digest('hex');
   }
 
-  test('the same seed gives the same file, another one another', async () => {
+  test('the seed determines the file', async () => {
     const first = await digest(['tiny', 'q4_k_m']);
     assert.equal(await digest(['tiny', 'q4_k_m', '--seed', '1']), first);
     assert.notEqual(await digest(['tiny', 'q4_k_m', '--seed', '2']), first);
@@ -689,7 +689,7 @@ describe('synth', { concurrency: 2 }, () => {
     });
   }
 
-  test('its vocabulary takes any text and gives it back', async () => {
+  test('its vocabulary encodes and decodes any text', async () => {
     const model = join(temporary, 'vocabulary.gguf');
     await text(['synth', 'tiny', 'q8_0', model]);
     const any = 'the Quick brown\tfox — 123, ñandú 漢字 🦊\n';
@@ -714,7 +714,7 @@ describe('synth', { concurrency: 2 }, () => {
     }
   });
 
-  // Tensors by type. Qwen2.5-0.5B: as the published files have them; the others by the rules of
+  // Tensors by type. Qwen2.5-0.5B: as in the published files; the others by the rules of
   // llama-quant.cpp (rows of 576, SmolLM2-135M's, have no K-quants).
   const counts = [
     ['qwen2.5-0.5b', 'q4_k_m', { F32: 121, Q5_0: 132, Q8_0: 13, Q4_K: 12, Q6_K: 12 }],
@@ -733,7 +733,7 @@ describe('synth', { concurrency: 2 }, () => {
     'llama3.2-1b': [0, 1, 4, 7, 10, 13, 14, 15],
   };
   for (const [shape, type, wanted] of counts) {
-    test(`types are those that llama-quantize takes: ${shape}, ${type}`, async () => {
+    test(`types are those that llama-quantize chooses: ${shape}, ${type}`, async () => {
       const pipe = `"${program}" synth ${shape} ${type} - | "${program}" inspect - --json`;
       const { code, stdout, stderr } = await run('/bin/sh', ['-c', pipe]);
       assert.equal(code, 0, stderr);
@@ -801,7 +801,7 @@ describe('bench', () => {
     );
   });
 
-  test('what cannot be measured is refused', async () => {
+  test('invalid measurements are refused', async () => {
     await assertRefused(['bench', model, '--threads', '1,0'], 2, /from 1 to 64, not 0/);
     await assertRefused(['bench', model, '--threads', '1,,2'], 2, /--threads takes .* not ',2'/);
     await assertRefused(['bench', model, '--threads', '1,'], 2, /--threads takes .* not ''/);
@@ -848,7 +848,7 @@ describe('conversations', () => {
     assert.match(second.message, /a template's variables are not a JSON object/);
   });
 
-  test('template says what is wrong with another one', async () => {
+  test('template reports errors of another template', async () => {
     const file = join(temporary, 'wrong.jinja');
     writeFileSync(file, 'a\n{% for %}');
     const args = ['template', builtIn, '-p', conversation, '--template', file];
@@ -857,7 +857,7 @@ describe('conversations', () => {
     await assertRefused(args, 2, /line 1: no system/);
   });
 
-  test('chat answers each line, and knows what was said', async () => {
+  test('chat answers each line and remembers earlier lines', async () => {
     const args = ['chat', builtIn, '-n', '12', '--system', 'Be kind.'];
     const both = await text(args, { input: 'Tell me a story.\n\nWhy?\n' });
     const [first] = (await text([...args, '-p', 'Tell me a story.'])).split('\n');

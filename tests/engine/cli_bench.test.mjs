@@ -135,7 +135,7 @@ describe('bench', () => {
     return shown;
   }
 
-  test('the tables say what the JSON says', async () => {
+  test('the tables match the JSON', async () => {
     const inspected = await wick(native, ['inspect', model, '--json']);
     const { info } = JSON.parse(inspected.stdout.toString());
     const architecture = 'llama';
@@ -183,7 +183,7 @@ describe('bench', () => {
     assert.ok(one.memory_bytes_peak > one.weights_bytes && one.weights_bytes > 1e6);
   });
 
-  test('a token has the time since the one before it', async () => {
+  test('the time of a token is measured from the previous token', async () => {
     const { text } = await bench(even, model, '-p', '8', '-n', '1', '-r', '3', '--format', 'json');
     const [one] = JSON.parse(text).runs;
     assertSame(one.decode_tok_s.median, 1000 / one.itl_ms.p50, 'tokens a second');
@@ -225,7 +225,7 @@ describe('bench', () => {
     assert.equal(text.split('| prefill | count').length, 3);
   });
 
-  test('more tokens than the context holds are refused, not measured in part', async () => {
+  test('more tokens than the context can hold are refused', async () => {
     const few = ['-p', '60', '-r', '1', '--ctx', '64'];
     const { code, stderr } = await wick(native, ['bench', builtIn, ...few, '-n', '5']);
     assert.equal(code, 2);
@@ -345,7 +345,7 @@ describe('wick-lab serve', () => {
     );
   }
 
-  test('the table says what the JSON says, and that follows from the requests', async () => {
+  test('the table matches the JSON, which follows from the requests', async () => {
     const options = ['serve', '--requests', '21', '--rate', '50', '--mix', '20/6:3,8/5:1,5/1:1'];
     const limits = ['--ttft', '90', '--itl', '26', '--seed', '5'];
     const { text, json } = await both(uneven, builtIn, ...options, ...limits);
@@ -383,7 +383,7 @@ describe('wick-lab serve', () => {
     assert.ok(load.running_max <= 21 && load.running_max > 1);
   });
 
-  test('a run that takes next to no time has its rates, too', async () => {
+  test('a run that takes almost no time has rates, too', async () => {
     const quick = { ...shim, SHIM_CLOCK_STEP_US: '1' };
     const options = ['serve', '--requests', '2', '--mix', '4/2', '--rate', '0'];
     const { text, json } = await both(quick, builtIn, ...options);
@@ -411,7 +411,7 @@ describe('wick-lab serve', () => {
     assertSame(verdict.load_rate_per_s, alone.throughput_tok_s / 4, 'load');
   });
 
-  test('a clock that stands still gives rates of 0, and no load to make', async () => {
+  test('a stopped clock gives rates of 0', async () => {
     const still = { ...shim, SHIM_CLOCK_STEP_US: '0' };
     const { text, json } = await both(still, builtIn, 'serve', '--mix', '1/2', '--rate', '0');
     assert.equal(text, table(json, 'wall time'));
@@ -425,7 +425,7 @@ describe('wick-lab serve', () => {
     assert.deepEqual([code, stdout.length], [5, 0]);
     assert.equal(
       stderr,
-      'wick-lab: no request of 4/2 has ended in a time that the clock tells: there is no load to make\n',
+      'wick-lab: no request of 4/2 took a measurable time, so no load can be chosen\n',
     );
     const plain = await bench(still, builtIn, '-p', '2', '-n', '2', '-r', '1', '--metrics');
     assert.match(
@@ -455,7 +455,7 @@ describe('wick-lab serve', () => {
     assert.match(two.text, / kernels, 2 threads, context 4096, seed 1, wall time\n/);
   });
 
-  test('without options: the classes, rate and limits that the help tells', async () => {
+  test('without options the classes, rate and limits are those in the help', async () => {
     const options = ['serve', '--requests', '1', '--clock', 'cpu', '--format', 'json'];
     const { workload } = JSON.parse((await bench(even, builtIn, ...options)).text);
     assert.deepEqual(
@@ -471,7 +471,7 @@ describe('wick-lab serve', () => {
     );
   });
 
-  test('arrivals are a Poisson process, classes come by their shares', async () => {
+  test('arrivals are a Poisson process, and classes follow their shares', async () => {
     const options = ['serve', '--requests', '500', '--mix', '2/1:2,1/1:1,3/1:1', '--rate', '40'];
     const { text } = await bench(even, builtIn, ...options, '--clock', 'cpu', '--format', 'json');
     const { requests } = JSON.parse(text);
@@ -524,7 +524,7 @@ describe('wick-lab serve', () => {
     }
   });
 
-  test('invalid mixes, and the largest valid one', async () => {
+  test('invalid mixes are refused, and the largest valid one runs', async () => {
     const eight = Array.from({ length: 8 }, (_, i) => `${i + 1}/1`);
     const env = { ...even };
     const options = ['serve', '--requests', '1', '--rate', '0', '--format', 'json'];
@@ -576,7 +576,7 @@ describe('wick-lab serve', () => {
 
 // ---- short requests alongside long ones ----
 
-test('wick-lab convoy: the tables say what the JSON says, and that follows from the requests', async () => {
+test('wick-lab convoy: the tables match the JSON, which follows from the requests', async () => {
   const options = ['convoy', '--long', '2x70/5', '--short', '9x4/3', '--rate', '30'];
   const { text, json } = await both(uneven, builtIn, ...options, '--ctx', '128');
   const { environment, config, baseline, convoy, verdict } = json;
@@ -651,7 +651,7 @@ test('wick-lab convoy: the tables say what the JSON says, and that follows from 
   );
 });
 
-test('wick-lab convoy: short ones may come at once, and groups are counts of classes', async () => {
+test('wick-lab convoy: short requests may arrive together, and groups are counts of classes', async () => {
   const options = ['convoy', '--long', '1x20/2', '--short', '2x4/2'];
   const { text } = await bench(even, builtIn, ...options);
   assert.match(text, /\nConvoy of 1 x 20\/2, 2 x 4\/2 at once: (passed|failed by [A-Z_ 0-9]+)\n/);
@@ -687,7 +687,7 @@ test('wick-lab convoy: short ones may come at once, and groups are counts of cla
 
 // ---- one by one, alone and under load ----
 
-test('wick-lab saturation: the table says what the JSON says, and that follows from the requests', async () => {
+test('wick-lab saturation: the table matches the JSON, which follows from the requests', async () => {
   const { text, json } = await both(uneven, builtIn, 'saturation', '--short', '7x4/3');
   const { environment, config, alone, loaded, verdict } = json;
   assert.deepEqual(config, {
@@ -741,7 +741,7 @@ test('wick-lab saturation --adaptive ends when the speed is steady', async () =>
   assertSame(alone.result.cv_at_stop, cv, 'variation');
 });
 
-test('requests that are too long for the context, and clocks that are no clock of threads', async () => {
+test('requests that are too long for the context and unknown clocks are refused', async () => {
   for (const [options, told] of [
     [
       ['saturation', '--short', '1x4090/7'],
@@ -749,7 +749,7 @@ test('requests that are too long for the context, and clocks that are no clock o
     ],
     [
       ['serve', '--clock', 'cpu', '--threads', '2'],
-      '--clock cpu counts one thread: it cannot be had with --threads 2',
+      '--clock cpu counts one thread: it cannot be combined with --threads 2',
     ],
   ]) {
     const [command, ...rest] = options;

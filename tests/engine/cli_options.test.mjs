@@ -146,7 +146,7 @@ async function written(options) {
   return stdout.toString();
 }
 
-test('options of samplers that go together, and that do not', { concurrency: 2 }, async () => {
+test('compatible sampler options are accepted, others refused', { concurrency: 2 }, async () => {
   const names = ['--samplers', 'top_k'];
   const letters = ['--sampling-seq', 'k'];
   const both = '--samplers and --sampling-seq cannot be used together';
@@ -182,7 +182,9 @@ test('options of samplers that go together, and that do not', { concurrency: 2 }
   assert.equal(await breakers('zzz'), without);
 });
 
-test('samplers have a name and a letter, and others are refused', { concurrency: 2 }, async () => {
+test('samplers have a name and a letter; unknown ones are refused', {
+  concurrency: 2,
+}, async () => {
   /** Each with what shows that it has an effect. @type {[string, string, string[]][]} */
   const samplers = [
     ['penalties', 'e', ['--repeat-penalty', '3']],
@@ -206,7 +208,7 @@ test('samplers have a name and a letter, and others are refused', { concurrency:
   }
   for (const wrong of ['top_q', 'top', 'top_k_', 'k', '']) {
     const list = ['--samplers', `top_k;${wrong};xtc`];
-    await assertUsage(list, `--samplers: there is no sampler '${wrong}'`);
+    await assertUsage(list, `--samplers: unknown sampler '${wrong}'`);
   }
   assert.notEqual(await written([...warm, '--samplers', 'xtc;'.repeat(16)]), '');
   await assertUsage(['--samplers', 'xtc;'.repeat(17)], "--samplers: 'xtc' is one too many");
@@ -237,7 +239,7 @@ describe('every option documents its value', { concurrency: 2 }, () => {
   }
 });
 
-test('the ends of a range belong to it', async () => {
+test('ranges include their ends', async () => {
   const accepted = [
     ...[
       ['-n', '1'],
@@ -343,14 +345,14 @@ describe('constrain', () => {
     assert.deepEqual(await complete('--json-schema', schema, '--one-spelling'), ['{"a": 1}']);
   });
 
-  test('by a model’s tokens', { skip: shared.skip }, async () => {
+  test('texts are checked by a model’s tokens', { skip: shared.skip }, async () => {
     const path = join(shared.path, 'vectors/stories260K/stories260K-f32.gguf');
     const any = ['{"a": 1}', '{"a":1}', '{ "\\u0061" : 1.0 }'];
     assert.deepEqual(await complete('--json-schema', schema, '--model', path), any);
     assert.deepEqual(await complete('--regex', '^ ?[0-9]+$', '--model', path), ['12', '1']);
   });
 
-  test('a grammar alone is compiled, and refused with its place', async () => {
+  test('a grammar alone is compiled, or refused with the position', async () => {
     const fine = await cli(['constrain', '--regex', 'a']);
     assert.deepEqual([fine.code, fine.stdout.length, fine.stderr], [0, 0, '']);
     const wrong = await cli(['constrain', '--regex', '(a', '--check', check]);
@@ -367,7 +369,7 @@ describe('constrain', () => {
     assert.deepEqual([unknown.code, /uniqueItems/.test(unknown.stderr)], [2, true]);
   });
 
-  test('one grammar, and texts that are an array of texts', async () => {
+  test('constrain takes one grammar and an array of texts', async () => {
     const needed = 'wick: one of --json-schema, --grammar, --regex and --choices is needed\n';
     for (const args of [
       [],
@@ -393,7 +395,7 @@ describe('constrain', () => {
     assert.equal(text.code, 3);
   });
 
-  test('no texts are an empty array, many are many', async () => {
+  test('constrain takes an empty array and one with many texts', async () => {
     const empty = await cli(['constrain', '--regex', 'a', '--check', file('none.json', [])]);
     assert.equal(empty.stdout.toString(), '[]\n');
     const list = Array.from({ length: 2000 }, (_, i) => 'a'.repeat(i % 5));
@@ -411,7 +413,7 @@ describe('constrain', () => {
   });
 });
 
-test('a file that is written may be standard output, and failures tell which step failed', async () => {
+test('output may go to standard output, and errors name the step that failed', async () => {
   const made = await cli(['synth', 'tiny', 'q8_0', '-', '--seed', '3']);
   assert.equal(made.code, 0, made.stderr);
   const path = join(temporary, 'three.gguf');
@@ -442,7 +444,7 @@ describe('run with a grammar', () => {
     return stdout.toString();
   };
 
-  test('the text is one of it, at temperature 2, too', async () => {
+  test('the text matches the grammar, even at temperature 2', async () => {
     const schema = join(temporary, 'record.json');
     const gbnf = join(temporary, 'word.gbnf');
     writeFileSync(gbnf, 'root ::= ("ab" | "é"){2,6} "."\n');
@@ -468,7 +470,7 @@ describe('run with a grammar', () => {
     assert.equal(seen.size, 3);
   });
 
-  test('one that is refused is reported with its place: exit status 2', async () => {
+  test('an invalid grammar is reported with its position and exits with 2', async () => {
     for (const [args, told] of /** @type {[string[], RegExp][]} */ ([
       [['--regex', '(a'], /^wick: the grammar: .* \(WICK_E_ARG/],
       [['--regex', '(a)\\1'], /^wick: the grammar: .* \(WICK_E_UNSUPPORTED/],
@@ -500,7 +502,7 @@ describe('adapters', { skip: shared.skip }, () => {
       ...given.flatMap((file) => ['--lora', file]),
     ]);
 
-  test('a number after the last colon is the scale, anything else is of the path', async () => {
+  test('a number after the last colon is the scale, anything else is part of the path', async () => {
     const strange = join(temporary, 'a:b.gguf');
     writeFileSync(strange, readFileSync(adapter));
     const [none, usual, one, half, two, nothing, named, scaled] = await Promise.all([
@@ -535,7 +537,7 @@ describe('adapters', { skip: shared.skip }, () => {
     }
   });
 
-  test('one that cannot be read is reported by its path: exit status 3', async () => {
+  test('an unreadable adapter is reported with its path and exits with 3', async () => {
     for (const file of [absent, `${absent}:0.5`, `${absent}:half`, `${absent}:`]) {
       const { code, stdout, stderr } = await logits(file);
       const path = file.replace(':0.5', '');

@@ -148,7 +148,7 @@ async function assertTables(args, name, input) {
 }
 
 describe('inspect', { skip: shared.skip }, () => {
-  test('the tables say what the JSON says', async () => {
+  test('the tables match the JSON', async () => {
     const reference = join(vectors, 'reference');
     for (const [file, ...options] of [
       [stories, '--ctx', '100', '--kv', 'q8:f32'],
@@ -281,7 +281,7 @@ describe('inspect of made-up files', () => {
     return { bytes, all: Buffer.concat([...head, ...pairs, ...entries]) };
   }
 
-  test('every kind of value, long names, sums of every size', async () => {
+  test('every kind of value, long names and sums of every size are shown', async () => {
     const { bytes, all } = directory();
     const data = Math.ceil(all.length / 32) * 32;
     const input = Buffer.concat([all, Buffer.alloc(data - all.length + 64)]);
@@ -327,10 +327,10 @@ describe('inspect of made-up files', () => {
       '24.0 GB',
       '12000.0 TB',
     ])
-      assert.ok(sums.includes(text), `${text} is none of ${sums}`);
+      assert.ok(sums.includes(text), `${text} is not in ${sums}`);
   });
 
-  test('types come in the order of their numbers, each with all of its tensors', async () => {
+  test('types are listed in numeric order, each with all of its tensors', async () => {
     const weights = (
       /** @type {string} */ name,
       /** @type {'F32' | 'F16'} */ type,
@@ -883,7 +883,7 @@ describe('synth', { concurrency: 2 }, () => {
     assert.ok(ratio > 0.7 && ratio < 1.4, `${ratio}`);
   });
 
-  test('the files of the first seed are those that were always made', async () => {
+  test('the files of the first seed have not changed', async () => {
     /** @type {Record<string, string>} */
     const digests = {
       f32: '17b3ec72d653689e',
@@ -910,7 +910,7 @@ describe('synth', { concurrency: 2 }, () => {
   });
 
   // a strip of 1 MiB has 58,254 blocks of Q4_0, whose last 4 bytes are half of a random number
-  test('weights of several strips are those that were always made', async () => {
+  test('weights of several strips have not changed', async () => {
     const bytes = await bytesOf(['synth', '100mb', 'q4_0', '-']);
     assert.equal(createHash('sha256').update(bytes).digest('hex').slice(0, 16), 'b93419e0ede85133');
   });
@@ -936,7 +936,7 @@ describe('synth', { concurrency: 2 }, () => {
     assert.ok(between > 1 && found[0] === 1 && found[31] === 32);
   });
 
-  test('the help names every shape and type; others are no names', async () => {
+  test('the help lists every shape and type; other names are refused', async () => {
     const help = await textOf(['synth', '--help']);
     const shown = `shapes: ${Object.keys(shapes).join(' ')}\ntypes:  ${Object.keys(fileTypes).join(' ')}\n`;
     assert.ok(help.endsWith(shown), help);
@@ -944,13 +944,13 @@ describe('synth', { concurrency: 2 }, () => {
     assert.equal(both.code, 2);
     assert.equal(
       both.stderr,
-      "wick: there is no shape 'tin' ('wick synth --help' lists them)\n" +
-        "wick: there is no type 'q4' ('wick synth --help' lists them)\n",
+      "wick: unknown shape 'tin' ('wick synth --help' lists them)\n" +
+        "wick: unknown type 'q4' ('wick synth --help' lists them)\n",
     );
     await assertRefused(
       ['synth', 'tin', 'f32', at('none.gguf')],
       2,
-      "there is no shape 'tin' ('wick synth --help' lists them)",
+      "unknown shape 'tin' ('wick synth --help' lists them)",
     );
     assert.ok(!existsSync(at('none.gguf')));
   });
@@ -958,7 +958,7 @@ describe('synth', { concurrency: 2 }, () => {
 
 // ---- logits ----
 
-test('logits are those of the same tokens anywhere, with F32 keys and values', {
+test('the same tokens have the same logits anywhere, with F32 keys and values', {
   skip: shared.skip,
 }, async () => {
   const text = 'Once upon a time there was a girl.';
@@ -1002,7 +1002,7 @@ describe('embed and rerank', { skip: shared.skip }, () => {
   const texts = ['a hen', '', 'b c', 'the fox and the hen'];
   const given = texts.flatMap((one) => ['-p', one]);
 
-  test('a vector a text, as JSON and as floats', async () => {
+  test('each text has one vector, as JSON and as floats', async () => {
     const json = await jsonOf(['embed', bert, ...given]);
     assert.equal(json.length, texts.length);
     const ids = await Promise.all(texts.map((one) => textOf(['tokenize', bert, '-p', one])));
@@ -1019,7 +1019,7 @@ describe('embed and rerank', { skip: shared.skip }, () => {
     assert.deepEqual(floatsOf(readFileSync(at('vectors.f32'))), floats);
   });
 
-  test('a vector a token without pooling; numbers that are left out and divided', async () => {
+  test('without pooling each token has a vector; dimensions can be cut and normalized', async () => {
     const [whole] = await jsonOf(['embed', bert, '-p', 'a hen']);
     const [every] = await jsonOf(['embed', bert, '-p', 'a hen', '--pooling', 'none']);
     assert.deepEqual(Object.keys(every), ['tokens', 'embeddings']);
@@ -1167,7 +1167,7 @@ describe('quantize', () => {
     writeFileSync(source, weightsFile({ 'general.architecture': 'llama' }, tensors));
   });
 
-  test('every tensor and the sums are reported', async () => {
+  test('every tensor and the totals are reported', async () => {
     for (const type of ['q8_0', 'f32']) {
       const out = at(`told-${type}.gguf`);
       const told = await wick(native, ['quantize', source, out, type]);
@@ -1198,7 +1198,7 @@ describe('quantize', () => {
     }
   });
 
-  test('the help lists every type, and every one is taken', async () => {
+  test('the help lists every type, and every type is accepted', async () => {
     const help = await textOf(['quantize', '--help']);
     const names = /\ntypes: ([a-z0-9_ ]+)\n$/.exec(help)?.[1].split(' ') ?? [];
     for (const name of [
@@ -1221,7 +1221,7 @@ describe('quantize', () => {
     }
   });
 
-  test('an output that takes nothing, and one that cannot be made', async () => {
+  test('an output that is full or cannot be created is reported', async () => {
     const nowhere = await wick(native, ['quantize', source, at('no/where'), 'q8_0']);
     assert.equal(nowhere.code, 3);
     assert.match(nowhere.stderr, /wick: cannot create .*no\/where: [^\n]*\n$/);
@@ -1264,7 +1264,7 @@ test('a template knows the local time, on any day and in any zone', async () => 
   }
 });
 
-test('a chat knows it, too', async () => {
+test('a chat knows the local time, too', async () => {
   const template = at('chat.jinja');
   writeFileSync(template, "{{ messages[0].content }} {{ strftime_now('%d %B %Y %H:%M') }}");
   const env = { LD_PRELOAD: shim, SHIM_TIME_S: '1709251199', TZ: 'UTC0' };
@@ -1349,7 +1349,7 @@ describe('streams', () => {
     assert.match(refused.stderr, /^wick: cannot open .*none\.gguf: No such file or directory\n$/);
   });
 
-  test('a text of any length, up to 256 MiB', async () => {
+  test('a text may have any length up to 256 MiB', async () => {
     // as large as the first buffer, and one byte more
     for (const size of [65_535, 65_536, 65_537, 131_072, 200_001]) {
       const input = 'x y '.repeat(size / 4 + 1).slice(0, size);

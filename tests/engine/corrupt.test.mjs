@@ -37,7 +37,7 @@ describe('the table of refusals', () => {
     }
   });
 
-  test('agrees with the reference set', { skip: shared.skip }, () => {
+  test('the set matches the reference set', { skip: shared.skip }, () => {
     const text = readFileSync(join(folder, 'manifest.json'), 'utf8');
     /** @type {{corrupt: {file: string, bytes: number, expect: string}[]}} */
     const manifest = JSON.parse(text.replace(/:\s*NaN\b/g, ':null')); // JSON knows no NaN
@@ -54,7 +54,7 @@ describe('the table of refusals', () => {
     }
   });
 
-  test('is what the command line says', { skip: shared.skip }, async () => {
+  test('the command line reports the expected error', { skip: shared.skip }, async () => {
     for (const { file, stage, status, named, offset } of rows) {
       const path = join(folder, 'corrupt', file);
       const result = await wick(native, ['run', path, '-p', 'a', '-n', '2', '--temp', '0']);

@@ -25,7 +25,7 @@ const refusedArchitectures = [];
 const running = all.filter(({ arch }) => !refusedArchitectures.includes(arch));
 const refused = all.filter(({ arch }) => refusedArchitectures.includes(arch));
 
-// Of vectors, of normalised ones, and of scores; see the manifest's "tolerances".
+// Tolerances of vectors, of normalised ones, and of scores; see the manifest's "tolerances".
 const tolerances = { vectors: 1e-4, normalised: 1e-5, scores: 1e-4 };
 
 /** @param {Uint8Array} bytes */
@@ -65,7 +65,7 @@ function readGolden(one, name) {
 for (const host of hosts) {
   describe(`embeddings, ${host.name}`, { concurrency: 2, skip: shared.skip || host.skip }, () => {
     for (const { id, model, cases, pooling } of running) {
-      test(`${id}: vectors of tokens, of texts, scores`, async () => {
+      test(`${id}: vectors of tokens and texts, and scores, match`, async () => {
         for (const one of cases) {
           const tokens = ['--tokens', one.tokens.join(',')];
           const each = await embed(host, model, [...tokens, '--pooling', 'none']);
@@ -96,7 +96,7 @@ for (const host of hosts) {
   });
 }
 
-test('what of the embedders runs, and what is refused', { skip: shared.skip }, (t) => {
+test('the lists of supported and refused embedders are complete', { skip: shared.skip }, (t) => {
   const names = new Set(running.map(({ arch }) => arch));
   t.diagnostic(`${running.length} of ${all.length} models run: ${[...names].sort().join(', ')}`);
   for (const { id } of refused) t.diagnostic(`refused: ${id}`);

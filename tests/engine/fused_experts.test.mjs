@@ -1,4 +1,4 @@
-// Experts whose gate and up are one tensor, as newer files may have them: the same bits as with two.
+// Experts with gate and up in one tensor, as in newer files, give the same bits as with two tensors.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';

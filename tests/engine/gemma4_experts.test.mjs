@@ -113,14 +113,14 @@ describe('gemma4 with experts', { skip: shared.skip }, () => {
     });
   }
 
-  test('the same bits for a beginning alone, and with two threads', async () => {
+  test('a prefix has the same logits as in the whole text, and with two threads', async () => {
     const path = write(withExperts());
     const whole = await computeLogits(native, path, tokens);
     const part = await computeLogits(native, path, tokens.slice(0, 19), ['--threads', '2']);
     assert.deepEqual(part, whole.subarray(0, (whole.length / tokens.length) * 19));
   });
 
-  /** @type {[string, RegExp][]} a tensor that is missing, and what is said */
+  /** @type {[string, RegExp][]} a missing tensor, and the error */
   const needed = [
     ['blk.0.ffn_gate_inp.scale', /'blk\.0\.ffn_gate_inp\.scale' is missing/],
     ['blk.0.ffn_gate_up_exps.weight', /'blk\.0\.ffn_gate_exps\.weight' is missing/],

@@ -138,7 +138,7 @@ for (const host of hosts) {
   const skip = shared.skip || host.skip;
 
   describe(`golden, ${host.name}`, { concurrency, skip }, () => {
-    test('stories260K tells the published story', async () => {
+    test('stories260K writes the published story', async () => {
       const args = ['run', join(stories, 'stories260K-f32.gguf'), '-p', '', '--kv', 'f32'];
       const { code, stdout, stderr } = await wick(host, [...args, '-n', '256']);
       assert.equal(code, 0, stderr);
@@ -161,7 +161,7 @@ for (const host of hosts) {
       });
     }
 
-    test('a model in three files gives the result of the whole one', async () => {
+    test('a model in three files gives the same result as in one file', async () => {
       const { files, same_case_as: whole } = manifest.split;
       const { model, cases } = findModel(whole);
       for (const one of cases) {
@@ -184,7 +184,7 @@ for (const host of hosts) {
 
   describe(`golden of quantised models, ${host.name}`, { concurrency, skip }, () => {
     for (const { id, model, cases } of quantisedModels) {
-      test(`${id}: as near to the exact logits as llama.cpp`, async () => {
+      test(`${id}: logits are as close to the exact ones as those of llama.cpp`, async () => {
         for (const one of cases.filter((/** @type {any} */ c) => c.golden !== 'greedy')) {
           const found = await computeLogits(host, model, one.tokens);
           const { rmse } = deviation(found, readLogits(one));
@@ -250,7 +250,7 @@ describe('the same bits, native', { concurrency, skip: shared.skip }, () => {
   }
 });
 
-test('what of the references runs, and what is refused', { skip: shared.skip }, (t) => {
+test('the lists of supported and refused references are complete', { skip: shared.skip }, (t) => {
   const all = new Set(floatModels.map(({ arch }) => arch));
   const counts = `${runningModels.length} of ${floatModels.length} models`;
   t.diagnostic(`${architectures.size} of ${all.size} architectures run, ${counts}`);

@@ -19,7 +19,7 @@ function enumOf(prefix) {
   return names.map((name) => name.slice(prefix.length));
 }
 
-test("JavaScript's subjects are those of the header", () => {
+test('JavaScript and the header have the same subjects', () => {
   const names = enumOf('SUBJECT_').map((name) => name.toLowerCase());
   assert.ok(names.length > 20);
   assert.deepEqual(

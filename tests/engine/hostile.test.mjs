@@ -17,7 +17,7 @@ const timeoutMs = 120_000;
 
 for (const host of [native, ...plainHosts]) {
   describe(`hostile files, ${host.name}`, { skip: shared.skip || host.skip }, () => {
-    test('are all there', () => assert.equal(files.length, 4));
+    test('all hostile files exist', () => assert.equal(files.length, 4));
 
     for (const file of files) {
       test(`${file} is tokenised and answers`, async () => {

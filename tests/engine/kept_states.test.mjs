@@ -1,5 +1,5 @@
 // Chats, sessions and prefix caches that earlier releases saved (tests/package/kept/statesN, made by tools/keep_states.mjs) are
-// opened by this one, and continue as they did there: nothing of them is read again.
+// opened by this one, and continue as they did there, without reading their tokens again.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -19,7 +19,7 @@ for (const name of folders) {
   const file = resolve(root, model);
 
   describe(`${name}, saved by ${facts.version}`, () => {
-    test('belongs to the model that is here', () => {
+    test('the kept states belong to the current model', () => {
       const sha256 = createHash('sha256').update(readFileSync(file)).digest('hex');
       assert.equal(
         sha256,
@@ -79,4 +79,4 @@ for (const name of folders) {
   });
 }
 
-test('there are kept files', () => assert.ok(folders.length > 0));
+test('kept files exist', () => assert.ok(folders.length > 0));

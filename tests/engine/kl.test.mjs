@@ -94,7 +94,7 @@ A fork copies a conversation at once. Both share the same pages until one of the
   ]);
   before(async () => assert.ok((await measure.begin(model)) > 200));
 
-  test('F32 differs from itself by nothing', async () => {
+  test('F32 does not differ from itself', async () => {
     assert.equal(await measure.divergence(model, 'f32'), 0);
   });
   for (const [type, most] of KV_LIMITS) {

@@ -1,5 +1,5 @@
-// Files of more than 4 GiB whose weights need less memory: each host reads them where they are, and
-// nothing between them.
+// Files of more than 4 GiB whose weights need less memory: each host reads only the weights, and
+// not the bytes between them.
 
 import assert from 'node:assert/strict';
 import {
@@ -87,7 +87,7 @@ describe('a file of more than 4 GiB', () => {
 
   describe('in Chromium', { skip: locate('chromium').skip }, () => {
     const page = openPackagePage(folder);
-    test('an address', async () => {
+    test('a page loads the model from an address', async () => {
       const found = await page.evaluate(
         async ({ prompt, maxTokens }) => {
           const { createEngine } = await import(/** @type {any} */ ('/wick-llm/index.js'));

@@ -219,7 +219,7 @@ describe('threads, formats and limits', { skip: shared.skip }, () => {
     assert.match(stderr.toString(), /takes at least \d+ tokens, limit is \d+/);
   });
 
-  test('an overview alone has no break of a row in front', async () => {
+  test('a single overview is not preceded by a row break', async () => {
     const textBefore = async (/** @type {string} */ limit) => {
       const { chunks } = await one([image], '--max-tiles', limit);
       const last = chunks.findLastIndex((/** @type {any} */ { type }) => type === 'image');
@@ -231,7 +231,7 @@ describe('threads, formats and limits', { skip: shared.skip }, () => {
     assert.ok(!alone.includes(lineBreak));
   });
 
-  test('cost is known before encoding', async () => {
+  test('the cost is known before encoding', async () => {
     const costOf = async (/** @type {string[]} */ ...options) => {
       const { code, stdout, stderr } = await plain([image], '--cost', ...options);
       assert.equal(code, 0, stderr);
@@ -308,7 +308,7 @@ describe('threads, formats and limits', { skip: shared.skip }, () => {
     }
   });
 
-  test('inspect plans the memory of the encoders, of a model with its mmproj file and of that alone', async () => {
+  test('inspect plans the memory of the encoders, with a model or with the mmproj file alone', async () => {
     const [model, mmproj] = [type.text_model, type.mmproj].map((name) => join(folder, name));
     /** @param {string[]} args */
     const inspect = async (...args) => {

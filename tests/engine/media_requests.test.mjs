@@ -187,7 +187,7 @@ describe('questions about images and recordings', { concurrency: 2, skip }, () =
   });
 });
 
-describe('what is refused', { concurrency: 2, skip }, () => {
+describe('refusals', { concurrency: 2, skip }, () => {
   const [type] = manifest.types;
   const [, part] = type?.cases[0].parts ?? [];
   const model = join(folder, type?.text_model ?? '');
@@ -278,7 +278,7 @@ describe('what is refused', { concurrency: 2, skip }, () => {
     });
   }
 
-  test('logits of tokens and parts at once, or of parts without mmproj', async () => {
+  test('logits with both tokens and parts, or parts without mmproj, are refused', async () => {
     for (const args of [
       ['--tokens', '1', '--parts', 'a.json', ...mmproj],
       ['--parts', 'a.json'],
@@ -318,7 +318,7 @@ describe('memory', { concurrency: 2, skip }, () => {
     ];
   }
 
-  test('every command frees what it took, whether it ends well or not', async () => {
+  test('every command frees its memory, whether it succeeds or fails', async () => {
     const counted = join(temporary, 'blocks');
     const env = { LD_PRELOAD: shim, SHIM_BLOCK_COUNT: counted };
     // the C library caches the time zone
@@ -379,7 +379,7 @@ describe('WASI programs', { skip }, () => {
     ['qwen3a', 'a2'],
     ['lfm2a', 'a2'],
   ]) {
-    test(`${id}: run and chat say what the native program says`, async () => {
+    test(`${id}: run and chat give the answers of the native program`, async () => {
       const type = manifest.types.find((/** @type {any} */ one) => one.id === id);
       const { parts } = type.cases.find((/** @type {any} */ one) => one.id === name);
       const part = parts.find((/** @type {Part} */ one) => !isText(one));

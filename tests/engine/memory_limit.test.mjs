@@ -98,7 +98,7 @@ describe('in Node', () => {
     });
   }
 
-  test('weights that fit are refused where keys and values do not', async (t) => {
+  test('weights that fit are refused if keys and values do not', async (t) => {
     const { watched, error } = await open(t, longContext, { contextSize: 290_000 });
     assert.ok(hasCode('NOMEM')(error), String(error));
     const [needed] = numbersOf(error.message);
@@ -108,13 +108,13 @@ describe('in Node', () => {
     assert.equal(shorter.watched.wantsWeights, true, String(shorter.error));
   });
 
-  test('just below, its weights are requested', async (t) => {
+  test('just below the limit the weights are requested', async (t) => {
     const { watched, error } = await open(t, largest);
     assert.equal(watched.wantsWeights, true, String(error));
     assert.notEqual(error.code, 'NOMEM');
   });
 
-  test('memoryLimit counts to the byte, and never more than the host can give', async (t) => {
+  test('memoryLimit is exact to the byte and never exceeds what the host can provide', async (t) => {
     const small = claimModel({ layers: 2 });
     const refused = await open(t, small, { memoryLimit: 1_000_000 });
     const [needed, limit] = numbersOf(refused.error.message);
@@ -127,7 +127,7 @@ describe('in Node', () => {
     assert.ok(numbersOf(beyond.error.message)[1] < 4 * GiB);
   });
 
-  test('info() says the limit', async (t) => {
+  test('info() reports the limit', async (t) => {
     const file = resolve(root, 'examples/models/wick-2.6m-q4_0.gguf');
     const { memory } = await (await openEngine(t, { file, threads: 1 })).info();
     assert.ok(memory.limitBytes < 4 * GiB && memory.limitBytes > 4 * GiB - 2e6);
@@ -172,7 +172,7 @@ test('natively', () => {
   assert.match(runOn(command, claimModel({ layers: 1 })), /ends/);
 });
 
-test('wick inspect says the limit', () => {
+test('wick inspect shows the limit', () => {
   const { stdout } = spawnSync(built('native/wick'), ['inspect', '-'], { input: tooLarge.bytes });
   assert.match(stdout.toString(), /limit here +[\d.]+ [KMG]?i?B/);
 });

@@ -1,4 +1,4 @@
-// Public bug reports about keys of GGUF files that abort other loaders: each file either runs or is refused in words.
+// Public bug reports about keys of GGUF files that abort other loaders: each file either runs or is refused with a message.
 // tests/outside/README.md lists them.
 
 import assert from 'node:assert/strict';

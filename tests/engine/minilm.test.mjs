@@ -80,13 +80,13 @@ describe('all-MiniLM-L6-v2', { skip: weights.skip }, () => {
   }
 });
 
-test('files that are no safetensors are refused', () => {
+test('files other than safetensors are refused', () => {
   const whole = Buffer.from('{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}');
   const head = Buffer.alloc(8);
   head.writeBigUInt64LE(BigInt(whole.length));
   const file = Buffer.concat([head, whole, Buffer.alloc(4)]);
   assert.deepEqual(readSafetensors(file).get('a')?.shape, [1]);
-  assert.throws(() => readSafetensors(file.subarray(0, file.length - 1)), /a ends behind the file/);
+  assert.throws(() => readSafetensors(file.subarray(0, file.length - 1)), /a ends after the file/);
   assert.throws(() => readSafetensors(file.subarray(0, 20)), /a header of 54 bytes in 20/);
   assert.throws(() => readSafetensors(new Uint8Array(3)), /a header of 0 bytes in 3/);
 });

@@ -328,7 +328,7 @@ const outOfBounds = [
 
 describe('keys of model files', { concurrency: 2, skip: shared.skip }, () => {
   for (const [id, name, usual, other] of defaults) {
-    test(`${id}: without ${name} its default counts`, async () => {
+    test(`${id}: without ${name} the default applies`, async () => {
       const without = await logitsOf(id, name, undefined);
       assert.deepEqual(await logitsOf(id, name, usual), without);
       assert.notDeepEqual(await logitsOf(id, name, other), without);
@@ -343,12 +343,12 @@ describe('keys of model files', { concurrency: 2, skip: shared.skip }, () => {
     });
   }
   for (const [id, name] of needed) {
-    test(`${id}: ${name} is needed`, async () => {
+    test(`${id}: ${name} is required`, async () => {
       const path = name.replaceAll('.', '\\.');
       await assertRefused(id, name, undefined, new RegExp(`'[a-z0-9_-]+\\.${path}' is missing`));
     });
   }
   for (const [id, name, value, says] of outOfBounds) {
-    test(`${id}: ${name} out of bounds`, () => assertRefused(id, name, value, says));
+    test(`${id}: ${name} out of bounds is refused`, () => assertRefused(id, name, value, says));
   }
 });

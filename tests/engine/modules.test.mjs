@@ -49,7 +49,7 @@ async function isWithin(file, features) {
  */
 async function hasRelaxed(file) {
   const { stdout } = await run('llvm-objdump-19', ['-d', built(file)]);
-  assert.ok(stdout.length > 0, `llvm-objdump says nothing of ${file}`);
+  assert.ok(stdout.length > 0, `llvm-objdump printed nothing about ${file}`);
   return /: fd (8[0-9a-f]|9[0-3]) 02/.test(stdout.toString());
 }
 
@@ -63,7 +63,7 @@ async function describeModule(file) {
   return JSON.parse(stdout.toString() || assert.fail(stderr));
 }
 
-test('a module needs just the features that its name says', { skip: noWasmOpt }, async () => {
+test('a module needs only the features in its name', { skip: noWasmOpt }, async () => {
   for (const file of [...web, ...wasi]) {
     const threads = file.includes('threads');
     assert.equal(await isWithin(file, everywhere), !threads, file);
@@ -89,11 +89,11 @@ test('a web module imports its memory and a few functions', {
       `${file} imports ${imports}`,
     );
     assert.ok(imports.length <= 11, `${file} imports ${imports}`);
-    assert.ok(exports.includes('__stack_pointer'), `helpers of ${file} need stacks of their own`);
+    assert.ok(exports.includes('__stack_pointer'), `helpers of ${file} need separate stacks`);
   }
 });
 
-test('a further module imports from the first one of its build alone', {
+test('a secondary module imports only from the first one of its build', {
   skip: relaxedNode.skip,
 }, async () => {
   for (const [index, file] of [...grammar, ...extras].entries()) {
@@ -115,7 +115,7 @@ test('a further module imports from the first one of its build alone', {
   }
 });
 
-test('a WASI module imports preview 1 alone', { skip: relaxedNode.skip }, async () => {
+test('a WASI module imports only preview 1', { skip: relaxedNode.skip }, async () => {
   for (const file of wasi) {
     const { imports, exports } = await describeModule(file);
     assert.ok(imports.length > 0);
@@ -194,7 +194,7 @@ test('code for tests and wick-lab is linked into no shipped program', async () =
 describe('the lists of flags.mk', () => {
   const make = (/** @type {string[]} */ ...args) => run('make', ['-n', ...args], { cwd: root });
 
-  test('a source has one level of optimization, and each name a source', async () => {
+  test('each source has one optimization level, and each listed name has a source', async () => {
     for (const [list, fault] of [
       [
         'SHORT_SOURCES=src/kv/write src/kv/page',
@@ -210,7 +210,7 @@ describe('the lists of flags.mk', () => {
     }
   });
 
-  test('extras have no call that src/api/extras.c does not guard, and its tables name the others', async () => {
+  test('src/api/extras.c guards every call into the extras', async () => {
     const stamp = 'build/obj/wasi/extras.ok';
     const { stdout } = await make('-W', 'tools/build/check_extras.mjs', stamp);
     const [, nm, line] = /^NM=(\S+) \S+ (.*)$/m.exec(stdout.toString()) ?? assert.fail('no check');

@@ -1,4 +1,4 @@
-// A weight of each reference model that is not a number: the pass that meets it ends in words, at the first block that can tell.
+// A weight of each reference model that is not a number: the pass that reads it ends with an error, in the first block that can detect it.
 
 import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';

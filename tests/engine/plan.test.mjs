@@ -28,7 +28,7 @@ describe('the plan of Qwen2.5-0.5B’s shape', () => {
     tensors = JSON.parse(stdout.toString()).tensors;
   });
 
-  test('bounds, and the peak of a run with a helper', async (t) => {
+  test('the plan bounds the peak of a run with a helper', async (t) => {
     const engine = await openEngine(t, { ...options, threads: 2 });
     const loaded = await engine.info();
     const { plan } = loaded;
@@ -57,7 +57,7 @@ describe('the plan of Qwen2.5-0.5B’s shape', () => {
     assert.ok(memory.linearBytes <= 1.1 * planned, `linear memory ${memory.linearBytes}`);
   });
 
-  test('a budget just below the plan is refused before the weights come', async (t) => {
+  test('a budget just below the plan is refused before the weights arrive', async (t) => {
     const directory = await openEngine(t, { ...options, directoryOnly: true });
     const total = (await directory.info()).plan?.totalBytes ?? 0;
     await directory.close();

@@ -146,7 +146,7 @@ describe('compared with llama.cpp', { skip: noLlama, concurrency: 2 }, () => {
     const all = Object.entries(fileTypes);
     const types = shape === 'plain' ? all : all.filter(([type]) => type.endsWith('_m'));
     for (const [type, id] of types) {
-      test(`${shape}, ${type}: the same types, and no larger an error of any type`, async () => {
+      test(`${shape}, ${type}: types are the same, and no error is larger`, async () => {
         if (!existsSync(source)) writeFileSync(source, make());
         const [ours, theirs] = [`${source}.${type}.ours`, `${source}.${type}.theirs`];
         await quantize([source, ours, type, '--quiet']);
@@ -183,7 +183,7 @@ describe('the file', { concurrency: 2 }, () => {
   const source = at('source.gguf');
   const makeSource = () => existsSync(source) || writeFileSync(source, llama(256));
 
-  test('threads, pipes and hosts do not change it', async () => {
+  test('threads, pipes and hosts do not change the file', async () => {
     makeSource();
     await quantize([source, at('one.gguf'), 'q4_k_m']);
     const bytes = readFileSync(at('one.gguf'));
@@ -200,7 +200,7 @@ describe('the file', { concurrency: 2 }, () => {
     }
   });
 
-  test('metadata goes over, but for the type', async () => {
+  test('metadata is copied except for the type', async () => {
     makeSource();
     await quantize([source, at('metadata.gguf'), 'q6_k']);
     const { stdout } = await wick(native, ['inspect', at('metadata.gguf'), '--json']);
@@ -220,7 +220,7 @@ describe('the file', { concurrency: 2 }, () => {
     assert.equal((await quantize([source, at('told.gguf'), 'q4_0', '--quiet'])).stderr, '');
   });
 
-  test('a model that was written so answers', async () => {
+  test('a quantized model answers', async () => {
     const model = at('tiny-f16.gguf');
     await wick(native, ['synth', 'tiny', 'f16', model]);
     for (const { type } of [{ type: 'q8_0' }, { type: 'q5_k_m' }, { type: 'bf16' }]) {
@@ -253,12 +253,12 @@ describe('refused', () => {
     assert.equal(result.stderr.trim().split('\n').length, 1);
   }
 
-  test('a type that nobody knows, and no type', async () => {
-    await assertRefused([source, at('x'), 'q9'], 2, /there is no type 'q9'/);
+  test('an unknown or missing type is refused', async () => {
+    await assertRefused([source, at('x'), 'q9'], 2, /unknown type 'q9'/);
     await assertRefused([source, at('x')], 2, /TYPE is missing/);
   });
 
-  test('a file as its own copy, also by another name', async () => {
+  test('a file cannot overwrite itself, even under another name', async () => {
     const bytes = readFileSync(source);
     symlinkSync(source, at('link.gguf'));
     await assertRefused([source, source, 'q8_0'], 2, /is IN and OUT/);
@@ -266,13 +266,13 @@ describe('refused', () => {
     assert.deepEqual(readFileSync(source), bytes);
   });
 
-  test('no file, and one that is not a model', async () => {
+  test('a missing file and a file that is not a model are refused', async () => {
     await assertRefused([at('nowhere'), at('x'), 'q8_0'], 3, /cannot open .*nowhere/);
     writeFileSync(at('text'), 'this is a text and no model');
     await assertRefused([at('text'), at('x'), 'q8_0'], 3, /GGUF/);
   });
 
-  test('a weight that is not finite or too large, by its place', async () => {
+  test('a weight that is not finite or too large is refused with its position', async () => {
     for (const value of [Number.NaN, Number.POSITIVE_INFINITY]) {
       writeFileSync(at('wild.gguf'), file(value));
       const says = /value 40 of tensor 'blk\.0\.ffn_up\.weight' is not finite/;
@@ -281,7 +281,7 @@ describe('refused', () => {
     assert.ok(!readdirSync(folder).includes('x'), 'nothing half written stays');
   });
 
-  test('a file that was cut, wherever', async () => {
+  test('a file cut off anywhere is refused', async () => {
     const bytes = file(0.5);
     for (const length of [3, 40, bytes.length - 130, bytes.length - 1]) {
       writeFileSync(at('cut.gguf'), bytes.subarray(0, length));
@@ -290,7 +290,7 @@ describe('refused', () => {
     }
   });
 
-  test('an already quantised file, unless it is requested', async () => {
+  test('an already quantized file is refused unless allowed', async () => {
     await quantize([source, at('q8.gguf'), 'q8_0']);
     const args = [at('q8.gguf'), at('again.gguf'), 'q4_0'];
     await assertRefused(args, 3, /'blk\.0\.ffn_up\.weight' is quantised already \(Q8_0\)/);
@@ -298,7 +298,7 @@ describe('refused', () => {
     assert.equal((await tensorsOf(at('again.gguf'))).get('blk.0.ffn_up.weight')?.type, 'Q4_0');
   });
 
-  test('a part of a split model', async () => {
+  test('a part of a split model is refused', async () => {
     writeFileSync(at('part.gguf'), file(0.5, { 'split.count': 3 }));
     await assertRefused([at('part.gguf'), at('x'), 'q8_0'], 3, /split into 3 files/);
   });

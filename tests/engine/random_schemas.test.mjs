@@ -1,5 +1,5 @@
-// Random JSON schemas: what is not valid by ajv is never accepted, what is valid is accepted in some order of its
-// members, and what a model with random weights generates is valid.
+// Random JSON schemas: a value that ajv rejects is never accepted, a value that ajv accepts is accepted in some order of
+// its members, and a model with random weights generates valid values.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -114,7 +114,7 @@ function instancesFor(random, of) {
 }
 
 /**
- * The verdicts on texts; what the schema is refused as otherwise.
+ * The verdicts on the texts, or the error if the schema is refused.
  * @param {any} of @param {string[]} texts @param {number} index
  * @returns {Promise<boolean[] | string>}
  */
@@ -223,7 +223,7 @@ function breakSchema(random, of) {
   return key;
 }
 
-/** Draft 4's bounds and lists of items are held in each draft. @param {any} of @returns {boolean} */
+/** Draft 4's bounds and lists of items are enforced in each draft. @param {any} of @returns {boolean} */
 const hasOlderForm = (of) =>
   schemasWithin(of).some(
     (one) =>
@@ -231,12 +231,12 @@ const hasOlderForm = (of) =>
       Array.isArray(one.items),
   );
 
-/** Duplicates in a list say nothing new, an empty enum that no value fits. @param {any} error */
+/** Duplicates in a list have no effect; an empty enum matches no value. @param {any} error */
 const isRepetition = (error) =>
   error.keyword === 'uniqueItems' ||
   (error.instancePath.endsWith('/enum') && error.keyword === 'minItems');
 
-test('a keyword whose value is of a wrong type is refused by its place', async (t) => {
+test('a keyword with a value of a wrong type is refused with its path', async (t) => {
   const count = soakCount(8000);
   const drafts = [
     { ajv: new Ajv2020({ strict: false, logger: false, allErrors: true }), $schema: undefined },

@@ -1,5 +1,5 @@
 // Relaxed SIMD where an engine computes it wrongly, as V8 11 (Node 20 with its flag) does, and where
-// there is none: plain SIMD instead, or a message, and never a wrong text.
+// there is none: they use plain SIMD or report an error, and never write a wrong text.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -25,7 +25,7 @@ async function tell(flags, script) {
 }
 
 describe(`Node with ${flag}`, { skip: noFlag }, () => {
-  test('the package gives the same text as without', async () => {
+  test('the package gives the same text as without relaxed SIMD', async () => {
     const script = `
       const { createEngine } = await import(${JSON.stringify(pathToFileURL(dist('index.js')).href)});
       const engine = await createEngine({ file: ${JSON.stringify(model)}, threads: 1 });
@@ -41,7 +41,7 @@ describe(`Node with ${flag}`, { skip: noFlag }, () => {
     assert.equal(relaxed.kernels, 'simd128');
   });
 
-  test("the package's command gives the same text as without", async () => {
+  test("the package's command gives the same text as without relaxed SIMD", async () => {
     const args = [dist('cli.js'), 'run', model, '-p', 'Once', '-n', '40', '--temp', '0'];
     const plain = await run(process.execPath, args);
     const relaxed = await run(process.execPath, [flag, ...args]);
@@ -52,7 +52,7 @@ describe(`Node with ${flag}`, { skip: noFlag }, () => {
 });
 
 describe(`the relaxed WASI module in Node with ${flag}`, { skip: noFlag }, () => {
-  test('refuses the model and names the dot', async () => {
+  test('the relaxed module refuses the model and names the dot product', async () => {
     const runner = join(root, 'tests/support/run_wasi.mjs');
     const folders = JSON.stringify({ '/models': join(root, 'examples/models') });
     const args = ['run', '/models/wick-2.6m-q8_0.gguf', '-p', 'Once', '-n', '20'];
@@ -92,11 +92,11 @@ describe('features.js', () => {
   }
   const { Module } = WebAssembly;
 
-  test('takes relaxed SIMD where dots are right', async () => {
+  test('relaxed SIMD is used if dot products are right', async () => {
     assert.equal(await detect(right), 'relaxed');
   });
 
-  test('falls back where they are wrong, or become so', async () => {
+  test('the engine falls back if dot products are or become wrong', async () => {
     assert.equal(await detect((n, x, y) => 8 * x * y * Math.min(n, 1)), 'simd128');
     let calls = 0;
     assert.equal(await detect((...n) => right(...n) + (++calls < 150 ? 0 : 4)), 'simd128');
@@ -106,7 +106,7 @@ describe('features.js', () => {
 });
 
 describe('examples/wasi/run.mjs', { skip: hasRelaxedSimd(process.execPath) }, () => {
-  test('says what the relaxed module needs', async () => {
+  test('the error says what the relaxed module needs', async () => {
     const example = join(root, 'examples/wasi/run.mjs');
     const args = [example, built('wasi/wick-relaxed.wasm'), model, 'Once'];
     const { code, stdout, stderr } = await run(process.execPath, ['--no-warnings', ...args]);

@@ -35,7 +35,7 @@ const shape = {
   ...{ ...e2b, layers: 3, hidden: 64, ffn: 128, heads: 2, headDim: 32, windowHeadDim: 32 },
   ...{ vocab: 4096, context: 512, window: 64 },
 };
-/** Of the table in Q8_0. */
+/** The bytes of the table in Q8_0. */
 const TABLE_BYTES = (shape.vocab * shape.layers * shape.perLayer * 34) / 32;
 /** Links to all files that this process has open, where the system has such a folder. */
 const OPEN_FILES = '/proc/self/fd';
@@ -49,14 +49,16 @@ before(() => writeGemma4(path, shape));
 const models = {
   'per-layer embeddings of Gemma 4': 'reference/models/gemma4-ple.gguf',
   'per-layer embeddings of Gemma 3n': 'reference-more/models/gemma3n.gguf',
-  'an output of its own': 'reference/models/llama-256-Q4_K_M.gguf',
+  'a separate output': 'reference/models/llama-256-Q4_K_M.gguf',
   'files of a split model': 'reference/split/llama-small-F16-00001-of-00003.gguf',
 };
 
 describe('the command line', () => {
   const hosts = [native, ...plainHosts, ...relaxedHosts];
   for (const host of hosts) {
-    test(`says the same with tables outside: ${host.name}`, { skip: host.skip }, async (t) => {
+    test(`the text is the same with tables in the file: ${host.name}`, {
+      skip: host.skip,
+    }, async (t) => {
       const shared = locate('shared');
       const files = shared.skip
         ? []
@@ -77,7 +79,7 @@ describe('the command line', () => {
     });
   }
 
-  test('inspect shows what is outside', async () => {
+  test('inspect shows which tables stay in the file', async () => {
     const args = ['inspect', path, '--json'];
     const plan = async (/** @type {string[]} */ more) => {
       const { stdout } = await wick(native, [...args, ...more]);
@@ -104,7 +106,7 @@ describe('the command line', () => {
     assert.match(refused.stderr, /keeping tables outside is not in this program; wick-full\.wasm/);
   });
 
-  test('a file that has lost its end is reported by tensor and place', async () => {
+  test('a truncated file is reported with its tensor and position', async () => {
     const cut = join(folder, 'cut.gguf');
     copyFileSync(path, cut);
     truncateSync(cut, 2_000_000);
@@ -157,7 +159,7 @@ describe('the package in Node', () => {
   /** @param {import('../../js/index.js').Engine} engine */
   const say = (engine) => engine.generate(PROMPT, request).text();
 
-  test('says the same where only the layers fit', async (t) => {
+  test('the text is the same if only the layers fit', async (t) => {
     const inside = await openEngine(t, { file: path, tables: 'inside' });
     const wanted = await say(inside);
     const { plan, memory } = await inside.info();
@@ -214,7 +216,7 @@ describe('the package in Node', () => {
     assert.equal(await moved?.prompt('abe', more).text(), wanted);
   });
 
-  test('what cannot be read while it runs is refused by name, or lies inside', async (t) => {
+  test('sources that cannot be read while the model runs are refused, or tables stay in memory', async (t) => {
     const { readFileSync } = await import('node:fs');
     const bytes = readFileSync(path);
     const refused = isError('UNSUPPORTED', /tables: 'outside' needs a model that can be read/);
@@ -225,7 +227,7 @@ describe('the package in Node', () => {
     await assert.rejects(createEngine({ bytes, tables: wrong }), isError('ARG', /tables must be/));
   });
 
-  test('a file that is cut while it runs ends a request in a typed error', async (t) => {
+  test('a file truncated during a run ends the request with a typed error', async (t) => {
     const file = join(folder, 'shortened.gguf');
     copyFileSync(path, file);
     const { atime, mtime } = statSync(file);
@@ -244,7 +246,7 @@ describe('the package in Node', () => {
     assert.equal(await say(engine), wanted);
   });
 
-  test('a file that is written to is refused, one that takes its name changes nothing', async (t) => {
+  test('a modified file is refused; a file that replaces it by name changes nothing', async (t) => {
     const file = join(folder, 'changed.gguf');
     copyFileSync(path, file);
     const engine = await openEngine(t, { file, tables: 'outside' });
@@ -256,7 +258,7 @@ describe('the package in Node', () => {
     await assert.rejects(say(engine), isError('IO', /reading failed at byte \d+ of file 1/));
   });
 
-  test('tables of files that are small compared with the limit stay inside, and a plan alone says so, too', async (t) => {
+  test('tables of small files stay in memory, and a plan alone shows it', async (t) => {
     const { size } = statSync(path);
     for (const directoryOnly of [false, true]) {
       const small = { file: path, directoryOnly, memoryLimit: 8 * size };
@@ -287,7 +289,10 @@ describe("the model's file", { skip: existsSync(OPEN_FILES) ? false : `no ${OPEN
   /** @type {Record<string, {options: object, times: number}>} */
   const cases = {
     'a small file': { options: {}, times: 0 },
-    'one that fits, though it is large beside the limit': { options: { memoryLimit: 1 }, times: 0 },
+    'one that fits, though it is large compared with the limit': {
+      options: { memoryLimit: 1 },
+      times: 0,
+    },
     'a plan alone': { options: { tables: 'outside', directoryOnly: true }, times: 0 },
     'tables outside': { options: { tables: 'outside' }, times: 1 },
   };
@@ -305,7 +310,7 @@ describe("the model's file", { skip: existsSync(OPEN_FILES) ? false : `no ${OPEN
     });
   }
 
-  test('is closed where loading fails', async () => {
+  test('the file is closed if loading fails', async () => {
     const memoryLimit = 400_000;
     await assert.rejects(createEngine({ file: path, threads: 1, memoryLimit }), hasCode('NOMEM'));
     await isOpen(0);
@@ -315,7 +320,7 @@ describe("the model's file", { skip: existsSync(OPEN_FILES) ? false : `no ${OPEN
 describe('the package in Chromium', () => {
   const page = openPackagePage(folder);
 
-  test('says the same of a Blob and of a kept model, where only the layers fit', async () => {
+  test('a Blob and a kept model give the same text if only the layers fit', async () => {
     const found = await page.evaluate(
       async ({ prompt, request, tableBytes }) => {
         const entry = '/wick-llm/index.js';

@@ -74,7 +74,7 @@ async function renderInPython(batches) {
   return texts.map((text) => (typeof text === 'string' ? text : null));
 }
 
-test('the record is what jinja2 says', { skip: python.skip }, async () => {
+test('the record matches the output of jinja2', { skip: python.skip }, async () => {
   /** @type {typeof record} */
   const texts = {};
   for (const [name, snippets] of Object.entries(groups)) {
@@ -86,7 +86,7 @@ test('the record is what jinja2 says', { skip: python.skip }, async () => {
   assert.deepEqual(texts, JSON.parse(readFileSync(recordPath, 'utf8')));
 });
 
-describe('as jinja2 has it', () => {
+describe('as in jinja2', () => {
   for (const [name, snippets] of Object.entries(groups)) {
     test(name, async () => {
       assert.equal(record[name].length, snippets.length);

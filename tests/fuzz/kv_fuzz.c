@@ -3,7 +3,7 @@
 // and 4: KV types; bit 5: a window), a byte that says which allocation fails (0: none), then for
 // operations any number of {operation, sequence, argument, argument}, for states what run_state
 // says. Asserted after each operation: every invariant of the pool and of the cache, and the rows
-// against a naive model; after a refused state: the pool is as it was. Nothing leaks.
+// against a naive model; after a refused state: the pool is unchanged. Nothing leaks.
 #include <stdlib.h>
 #include <string.h>
 

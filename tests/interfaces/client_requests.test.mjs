@@ -22,7 +22,7 @@ const post = (path, body) =>
   });
 
 const shared = locate('shared');
-/** Of models that people choose, and one that knows neither system messages nor tools. */
+/** Templates of popular models, and one that supports neither system messages nor tools. */
 const real = [
   ...['Qwen3.5-4B', 'meta-llama-Llama-3.1-8B-Instruct', 'google-gemma-2-2b-it'],
   ...['mistralai-Mistral-Nemo-Instruct-2407', 'openai-gpt-oss-120b', 'Apertus-8B-Instruct'],

@@ -1,4 +1,4 @@
-// OpenAI's interface over an engine (wick-llm/openai): requests as the Fetch standard has them go in, answers
+// OpenAI's interface over an engine (wick-llm/openai): requests as in the Fetch standard go in, answers
 // come out. tests/interfaces/handler_http.test.mjs has the network.
 
 import assert from 'node:assert/strict';
@@ -112,7 +112,7 @@ describe('errors of the engine', () => {
     return { generate: fail, rerank: fail, info: async () => ({}) };
   };
 
-  test('have the statuses that the document says', async () => {
+  test('errors have the documented statuses', async () => {
     assert.equal(documented.length, 15);
     const told = /** @type {any[]} */ ([]);
     for (const { code, status, retry, name } of documented) {
@@ -135,7 +135,7 @@ describe('errors of the engine', () => {
     assert.deepEqual(told, severe);
   });
 
-  test('of other codes and of other libraries keep their message to themselves', async () => {
+  test('errors with other codes or from other libraries do not expose their message', async () => {
     const codes = ['CORRUPT', 'INTERNAL', 'toString'];
     const errors = codes.map((code) => Object.assign(new Error('it'), { name: 'WickError', code }));
     for (const error of [...errors, new TypeError('it'), 'it', null]) {
@@ -150,7 +150,7 @@ describe('errors of the engine', () => {
 });
 
 describe('chat completions', () => {
-  test('say what the engine says, whole and streamed', async (t) => {
+  test('chats give the answers of the engine, whole and streamed', async (t) => {
     const engine = await openEngine(t);
     const handle = createHandler(engine);
     /** @type {any} */
@@ -219,7 +219,7 @@ describe('chat completions', () => {
 });
 
 describe('completions', () => {
-  test('say what generate says, for each prompt and choice', async (t) => {
+  test('completions give the answers of generate, for each prompt and choice', async (t) => {
     const engine = await openEngine(t);
     const handle = createHandler(engine);
     const prompts = ['Once upon a time', 'Hello'];
@@ -304,7 +304,7 @@ describe('echo', () => {
     return found;
   }
 
-  test('as lm-evaluation-harness asks: token ids, logprobs: 1, max_tokens: 1', async (t) => {
+  test('requests of lm-evaluation-harness work: token ids, logprobs: 1, max_tokens: 1', async (t) => {
     const { engine, ask } = await open(t);
     const ids = await engine.tokenize(prompt);
     const { choices, usage } = await ask({ prompt: [ids], max_tokens: 1, logprobs: 1, seed: 1234 });
@@ -323,7 +323,7 @@ describe('echo', () => {
     assert.ok(text.endsWith(whole[0].text));
   });
 
-  test('of a text, without tokens of its own, and for several prompts and choices', async (t) => {
+  test('a text is scored without sampled tokens, for several prompts and choices', async (t) => {
     const { engine, ask } = await open(t);
     const ids = await engine.tokenize(prompt);
     const own = await engine.tokenize(prompt, { addSpecial: false });
@@ -358,7 +358,7 @@ describe('echo', () => {
   });
 });
 
-test('a vector that is not finite names its text', async (t) => {
+test('the error about a vector that is not finite names its text', async (t) => {
   const folder = temporaryFolder();
   const file = join(folder, 'poisoned.gguf');
   const engine = await openEngine(t);
@@ -379,7 +379,7 @@ describe('templates with names', () => {
   const file = join(folder, 'templates.gguf');
   before(() => writeTemplates(modelPath, { '': plain, tool_use: tool, rag }, file));
 
-  test('with tools, that for tools is used; a name chooses another', async (t) => {
+  test('the tool template is used with tools; a name chooses another one', async (t) => {
     for (const [chatTemplate, without, withTools] of [
       [undefined, 'plain hi', 'weather<|im_end|>'],
       ['default', 'plain hi', 'plain hi'],
@@ -429,7 +429,7 @@ describe('templates with names', () => {
   });
 });
 
-test('a seed of -1 is a random one for every choice', async (t) => {
+test('a seed of -1 means a random seed for every choice', async (t) => {
   const handle = createHandler(await openEngine(t));
   const body = { prompt: 'Once', max_tokens: 30, temperature: 2, logprobs: 1, n: 2, seed: -1 };
   const texts = new Set();
@@ -441,7 +441,7 @@ test('a seed of -1 is a random one for every choice', async (t) => {
 });
 
 describe('refusals', () => {
-  test('each names the field and has its status; none reaches the engine', async (t) => {
+  test('each refusal names the field and has its status, and does not reach the engine', async (t) => {
     const engine = await openEngine(t);
     const handle = createHandler(engine);
     for (const [path, body, status, param, code] of wrongBodies) {
@@ -456,7 +456,7 @@ describe('refusals', () => {
     assert.match(page, /^wick_http_generations 0$/m);
   });
 
-  test('bodies: their size, type, encoding and bytes', async (t) => {
+  test('bodies are checked: size, type, encoding and bytes', async (t) => {
     const handle = createHandler(await openEngine(t), { bodyBytesMax: 1000 });
     const large = JSON.stringify({ messages: [{ role: 'user', content: 'a'.repeat(1000) }] });
     await assertRefused(await handle(post(CHAT, large)), 413, { code: 'body_too_large' });
@@ -499,7 +499,7 @@ describe('refusals', () => {
     await assertRefused(await handle(raw), 400, { code: 'invalid_json' });
   });
 
-  test('a full queue of the handler or the engine is 429 with Retry-After', async (t) => {
+  test('a full queue of the handler or the engine answers 429 with Retry-After', async (t) => {
     const { engine, release } = await openHeldEngine(t, { queueLimit: 2 });
     const handle = createHandler(engine, { queueLimit: 3 });
     const running = [1, 2].map(() => handle(post(CHAT, greedy)));
@@ -563,7 +563,7 @@ describe('keys', () => {
     assert.equal(await cached('key-two', { salt: 'a' }), 0);
   });
 
-  test('health is open; metrics are the operator’s', async (t) => {
+  test('health is public, metrics need the operator’s key', async (t) => {
     const engine = await openEngine(t);
     const open = createHandler(engine);
     const page = await get(open, '/metrics');
@@ -582,7 +582,7 @@ describe('keys', () => {
 });
 
 describe('models and origins', () => {
-  test('the list has the one model, by its name', async (t) => {
+  test('the list has the one model under its name', async (t) => {
     const engine = await openEngine(t);
     const handle = createHandler(engine);
     const { data, object } = await jsonOf(await get(handle, '/v1/models'));
@@ -593,7 +593,7 @@ describe('models and origins', () => {
     await assertRefused(await get(handle, '/v1/models/gpt'), 404, { code: 'model_not_found' });
   });
 
-  test('pages of other origins read answers only where they may', async (t) => {
+  test('pages of other origins read answers only if they are allowed', async (t) => {
     const engine = await openEngine(t);
     const origin = 'https://page.test';
     const allowed = 'Access-Control-Allow-Origin';
@@ -690,7 +690,7 @@ describe('slow readers, and readers that leave', () => {
   });
 });
 
-test('a template that refuses the conversation is a refusal in words', async (t) => {
+test('a refusal by the template is reported with its message', async (t) => {
   const engine = await openEngine(t, {
     file: modelPath,
     chatTemplate: '{{ raise_exception("no") }}',
@@ -709,7 +709,7 @@ describe('records of requests', () => {
     return { records, handle };
   }
 
-  test('each has the tokens that its client counted, whole and streamed', async (t) => {
+  test('each record has the tokens that the client counted, whole and streamed', async (t) => {
     const { records, handle } = await open(t);
     for (const [path, body] of /** @type {[string, any][]} */ ([
       [CHAT, { ...greedy, n: 2 }],
@@ -748,7 +748,7 @@ describe('records of requests', () => {
     assert.equal(records.at(-1)['gen_ai.usage.output_tokens'], 24);
   });
 
-  test('refusals, health, clients that leave', async (t) => {
+  test('refusals, health requests and disconnects are recorded', async (t) => {
     const { records, handle } = await open(t);
     await handle(post(CHAT, { messages: 1 }));
     await get(handle, '/health');

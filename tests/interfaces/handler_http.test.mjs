@@ -102,7 +102,7 @@ describe('OpenAI’s client for Node', () => {
     assert.equal((await client.models.retrieve(names[0])).id, names[0]);
   });
 
-  test('errors are those of its classes', async () => {
+  test('errors have the classes of the client', async () => {
     const stranger = new OpenAI({ baseURL: server.baseURL, apiKey: 'wrong', maxRetries: 0 });
     await assert.rejects(stranger.chat.completions.create(greedy), OpenAI.AuthenticationError);
     await assert.rejects(
@@ -157,7 +157,7 @@ describe('connections', () => {
     assert.equal((await response.json()).error.code, 'body_too_large');
   });
 
-  test('input that is not HTTP, and requests that no Request can represent', async () => {
+  test('input that is not HTTP and unrepresentable requests are refused', async () => {
     for (const text of ['nonsense\r\n\r\n', 'TRACE / HTTP/1.1\r\nHost: a\r\n\r\n']) {
       const socket = connect(Number(new URL(server.origin).port), '127.0.0.1');
       socket.end(text);
@@ -168,7 +168,7 @@ describe('connections', () => {
     assert.equal((await fetch(`${server.origin}/health`)).status, 200);
   });
 
-  test('a client that reads slowly gets all of a long answer, and nothing piles up', async (t) => {
+  test('a slow client gets the whole answer, and nothing accumulates', async (t) => {
     /** @type {Error[]} */
     const warnings = [];
     const note = (/** @type {Error} */ warning) => warnings.push(warning);
@@ -200,7 +200,7 @@ describe('connections', () => {
     assert.deepEqual(warnings, []);
   });
 
-  test('HEAD has the headers alone', async () => {
+  test('HEAD answers with the headers only', async () => {
     const response = await fetch(`${server.origin}/health`, { method: 'HEAD' });
     assert.deepEqual([response.status, await response.text()], [200, '']);
   });
@@ -215,7 +215,7 @@ function randomOf(seed) {
   };
 }
 
-test('many at once, leaving at random: none is lost, and each has its own text', async () => {
+test('concurrent requests with random disconnects each get their own text', async () => {
   const engine = await createEngine({ file: modelPath, threads: 1 });
   const questions = ['fox', 'boat', 'dog', 'moon', 'tree'].map((one) => `Tell me of a ${one}.`);
   /** @type {string[]} */
@@ -274,7 +274,7 @@ test('many at once, leaving at random: none is lost, and each has its own text',
   assert.doesNotMatch(page, /status="(500|503|429)"/);
 });
 
-test('more than the queue holds are refused, and the others are answered', async () => {
+test('requests beyond the queue limit are refused, the others are answered', async () => {
   const statuses = await Promise.all(
     Array.from({ length: 48 }, async () => {
       const response = await fetch(`${server.baseURL}/chat/completions`, {
@@ -322,7 +322,7 @@ describe('the command', () => {
     }
   });
 
-  test('a template of a file, and a draft model, which changes no answer', async (t) => {
+  test('a template file and a draft model are used; the draft does not change answers', async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'wick-serve-'));
     t.after(() => rmSync(folder, { recursive: true }));
     const template = join(folder, 'chat.jinja');
@@ -383,7 +383,7 @@ describe('the command', () => {
     assert.equal(new Set(found).size, 3);
   });
 
-  test('a signal ends it, also while it answers', async () => {
+  test('a signal stops the server, even during an answer', async () => {
     const own = await startServer(['--name', 'fox']);
     const open = new OpenAI({ baseURL: own.baseURL, apiKey: 'none', maxRetries: 0 });
     const { data } = await open.models.list();

@@ -132,7 +132,7 @@ describe('bundled by esbuild', () => {
   ];
 
   for (const splitting of [true, false]) {
-    test(splitting ? 'what is loaded later stays a file apart' : 'one file has all', async (t) => {
+    test(splitting ? 'later parts are separate files' : 'one file has all', async (t) => {
       const outdir = join(temporaryFolder(), String(splitting));
       await build({
         ...{ bundle: true, format: 'esm', platform: 'node', splitting, outdir, logLevel: 'error' },

@@ -173,7 +173,7 @@ describe('text', () => {
     assert.equal(chosen.text, 'so be it');
   });
 
-  test('a last message of the assistant is how the reply begins', async (t) => {
+  test('the reply continues a last message of the assistant', async (t) => {
     const { wick } = await open(t);
     const whole = await generateText({ ...greedy, model: wick(), prompt: 'What is Wick?' });
     const begin = whole.text.split(' ').slice(0, 3).join(' ');
@@ -198,7 +198,7 @@ describe('text', () => {
     assert.deepEqual(blocks, ['reasoning-start', 'reasoning-end', 'text-start', 'text-end']);
   });
 
-  test('reasoning: none and an effort are variables of the template', async (t) => {
+  test('reasoning settings become variables of the template', async (t) => {
     const template = '{{ enable_thinking }} {{ reasoning_effort }}<assistant>';
     const { wick } = await open(t, template);
     const model = wick();
@@ -251,7 +251,7 @@ describe('a request on its own', () => {
   const read = (/** @type {any} */ options) => requestOf({ prompt: [user('a')], ...options });
   const messagesOf = (/** @type {any[]} */ ...prompt) => read({ prompt }).body.messages;
 
-  test('settings that are not given are the engine’s, and zeros are given', () => {
+  test('missing settings are the engine’s defaults, and zeros are passed', () => {
     const messages = [{ role: 'user', content: 'a' }];
     assert.deepEqual(read({}), { body: { messages, ...usual }, warnings: [] });
     const zeros = {
@@ -320,7 +320,7 @@ describe('a request on its own', () => {
     }
   });
 
-  test('an answer with reasoning, calls and results is a message and those of its results', () => {
+  test('an answer with reasoning, calls and results becomes a message and its result messages', () => {
     const result = (/** @type {any} */ output) => ({
       type: 'tool-result',
       toolCallId: '1',
@@ -400,7 +400,7 @@ describe('a request on its own', () => {
     assert.equal(prefixOf([user('a'), said('b')], { responseFormat: { type: 'json' } }), undefined);
   });
 
-  test('tools and formats, and what of them is not supported', () => {
+  test('tools and formats are passed on, and unsupported ones warned about', () => {
     const inputSchema = { type: 'object' };
     const f = { type: 'function', name: 'f', inputSchema };
     const made = { type: 'function', function: { name: 'f', parameters: inputSchema } };
@@ -576,7 +576,7 @@ describe('parts of a stream on their own', () => {
     }
   });
 
-  test('an error comes before the end, which says so', () => {
+  test('an error precedes the end, whose reason is the error', () => {
     const maker = new PartMaker(false);
     maker.partsOf(/** @type {any} */ (chunk({ content: 'a' })));
     const error = new Error('why');
@@ -592,7 +592,7 @@ describe('parts of a stream on their own', () => {
     ]);
   });
 
-  test('reasons and usages', () => {
+  test('finish reasons and usage are mapped', () => {
     assert.deepEqual(
       ['stop', 'length', 'tool_calls', 'x', undefined].map((raw) => finishOf(raw).unified),
       ['stop', 'length', 'tool-calls', 'other', 'other'],
@@ -609,7 +609,7 @@ describe('parts of a stream on their own', () => {
 describe('objects', () => {
   const schema = z.object({ name: z.enum(['Ada', 'Tom']), age: z.number().int().min(0).max(99) });
 
-  test('Output.object and generateObject: valid whatever the model is', async (t) => {
+  test('Output.object and generateObject are valid with any model', async (t) => {
     const { wick } = await open(t);
     const ask = { ...greedy, model: wick(), prompt: 'Ada is 36 years old. Who is it?' };
     const { output } = await generateText({ ...ask, output: Output.object({ schema }) });
@@ -628,7 +628,7 @@ describe('objects', () => {
     assert.ok(['a', 'b'].includes(choice));
   });
 
-  test('streamed, in parts that grow', async (t) => {
+  test('objects are streamed in growing parts', async (t) => {
     const { wick } = await open(t);
     const ask = { ...greedy, model: wick(), prompt: 'Ada is 36 years old. Who is it?' };
     const result = streamText({ ...ask, output: Output.object({ schema }) });
@@ -638,7 +638,7 @@ describe('objects', () => {
     schema.parse(await result.output);
   });
 
-  test('a schema that cannot be honoured is an error', async (t) => {
+  test('an unsupported schema is an error', async (t) => {
     const { wick } = await open(t);
     const odd = z.object({ a: z.string().regex(/(?<=b)c/) });
     const ask = { ...greedy, model: wick(), prompt: 'x', output: Output.object({ schema: odd }) };
@@ -757,7 +757,9 @@ describe('tools', () => {
 });
 
 describe('vectors and rankings', () => {
-  test('embed and embedMany: the engine’s vectors and tokens', { skip: shared.skip }, async (t) => {
+  test('embed and embedMany return the engine’s vectors and tokens', {
+    skip: shared.skip,
+  }, async (t) => {
     const engine = await openEngine(t, { file: join(models, 'bert-cls.gguf') });
     const model = createWick(engine).embeddingModel();
     const { embedding, usage } = await embed({ model, value: 'a fox' });
@@ -776,7 +778,7 @@ describe('vectors and rankings', () => {
     assert.deepEqual((await model.doEmbed({ values: [] })).embeddings, []);
   });
 
-  test('rerank: texts and objects', { skip: shared.skip }, async (t) => {
+  test('rerank takes texts and objects', { skip: shared.skip }, async (t) => {
     const engine = await openEngine(t, { file: join(models, 'bert-rank.gguf') });
     const model = createWick(engine).rerankingModel();
     const documents = ['a hen', 'a fox', 'the sea'];
@@ -852,7 +854,7 @@ describe('failures', () => {
     assert.ok(parts.some(({ type }) => type === 'error'));
   });
 
-  test('an engine is made once, at the first request; a failure is tried again', async (t) => {
+  test('the engine is created once, at the first request, and again after a failure', async (t) => {
     const engine = await openEngine(t);
     let calls = 0;
     const wick = createWick(() => {
@@ -898,7 +900,7 @@ const textOf = ({ parts }) =>
   parts.map((/** @type {any} */ part) => (part.type === 'text' ? part.text : '')).join('');
 
 describe('useChat without a server', () => {
-  test('turns, and an answer once more', async (t) => {
+  test('useChat runs turns and regenerates an answer', async (t) => {
     const { engine, wick } = await open(t);
     const system = 'You are Wick, a small and friendly assistant.';
     const model = wick();
@@ -918,7 +920,7 @@ describe('useChat without a server', () => {
     assert.equal(textOf(chat.messages[3]), last?.content);
   });
 
-  test('stop keeps the received part; an error is the chat’s', async (t) => {
+  test('stop keeps the received part; an error becomes the chat’s error', async (t) => {
     const { wick } = await open(t);
     const transport = new WickChatTransport({ model: wick(), providerOptions: endless });
     const chat = new TestChat({ transport });
@@ -940,7 +942,7 @@ describe('useChat without a server', () => {
     assert.equal(await transport.reconnectToStream({}), null);
   });
 
-  test('a tool that the page runs: its result goes back to the model', async (t) => {
+  test('the result of a tool that the page runs is sent to the model', async (t) => {
     const { wick } = await open(t, turns);
     const model = wick();
     const texts = [call, 'Yes.'];

@@ -75,11 +75,11 @@ async function wick(args, input = '') {
 /** Exit codes: a file, memory, and a fault of this program. */
 const [FILE, MEMORY, INTERNAL] = [3, 4, 5];
 
-/** The options of a run where nothing is said of them. */
+/** The default options of a run. */
 const usual = { temperature: 0, topK: 0, topP: 1, minP: 0, stop: [], onToken: 'undefined' };
 
 describe('run with threads', () => {
-  test('every option by its name, and the last of those that are given twice', async () => {
+  test('every option is read by its name, and the last of duplicates counts', async () => {
     /** @type {[string, string, string, unknown][]} option, value, name, what it becomes */
     const options = [
       ['-n', '7', 'maxTokens', 7],
@@ -174,7 +174,7 @@ describe('run with threads', () => {
     });
   });
 
-  test('a file that is full ends it with a sentence and the code of files', async (t) => {
+  test('a full file ends the command with a message and the exit code of files', async (t) => {
     if (!existsSync('/dev/full')) return t.skip('this system has no /dev/full');
     const full = openSync('/dev/full', 'w');
     t.after(() => closeSync(full));
@@ -187,7 +187,7 @@ describe('run with threads', () => {
     assert.match(stderr, /^wick: cannot write to standard output: .*\n$/);
   });
 
-  test('the text comes from a file or from standard input, the model as well', async () => {
+  test('the text and the model may come from a file or standard input', async () => {
     const plain = (/** @type {any} */ source, /** @type {string} */ prompt) => [
       ['engine', { ...source, threads: 2 }],
       ['generate', prompt, usual],
@@ -217,7 +217,7 @@ describe('run with threads', () => {
     assert.deepEqual([missing.code, missing.told], [3, []]);
   });
 
-  test('the model is named once; errors have their codes', async () => {
+  test('the model is named once; errors have exit codes', async () => {
     const usage = ' (usage: wick run MODEL [-p TEXT | -f FILE] [options])\n';
     const codes = /** @type {Record<string, number>} */ ({
       ...{ ARG: 2, PROMPT_TOO_LONG: 2, NOMEM: MEMORY, PAGES: MEMORY, IO: 3, NOT_GGUF: 3 },
@@ -264,7 +264,7 @@ describe('serve', () => {
     ]);
   });
 
-  test('what is refused before anything is loaded', async () => {
+  test('invalid options are refused before anything is loaded', async () => {
     const range = 'must be a whole number from';
     const most = 2 ** 31;
     /** @type {[string[], string][]} */

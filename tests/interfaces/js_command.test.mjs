@@ -24,7 +24,7 @@ test('-h, --help and help list the commands', async () => {
   assert.deepEqual(told, [told[0], told[0], told[0]]);
 });
 
-test('no line of a bundle is long: Node prints the one of an error that nobody catches', () => {
+test('bundles have no long lines, as Node prints the line of an uncaught error', () => {
   for (const name of ['index.js', 'worker.js']) {
     const lines = readFileSync(join(dist, name), 'utf8').split('\n');
     assert.ok(Math.max(...lines.map((line) => line.length)) < 5000, name);
@@ -34,7 +34,7 @@ test('no line of a bundle is long: Node prints the one of an error that nobody c
 describe('a chat at a terminal', () => {
   const gguf = 'GGUF is a file format for language models.';
 
-  test('a line is answered, and the arrow brings it back', async (t) => {
+  test('a line is answered, and the up arrow recalls it', async (t) => {
     const terminal = openTerminal(t, [process.execPath, cli, 'chat', model], { TERM: 'xterm' });
     await terminal.until('> ');
     terminal.type('What is GGUF?\r');
@@ -116,7 +116,7 @@ describe('a model by its name', () => {
     assert.equal(hub.state.starts.filter((start) => start === 0).length, 1, 'downloads');
   });
 
-  test('that the hub does not have ends with the code of files, and a path is not a name', async (t) => {
+  test('an unknown model name ends with the exit code of files, and a path is not a name', async (t) => {
     const hub = await startHub({ 'owner/wick': { 'wick-Q8_0.gguf': readFileSync(model) } });
     t.after(() => hub.close());
     const env = { HF_ENDPOINT: hub.url, XDG_CACHE_HOME: temporaryFolder() };

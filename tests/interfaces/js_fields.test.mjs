@@ -1,4 +1,4 @@
-// The fields of a request's body, one by one: what they accept, and what is said of the rest.
+// The fields of a request's body, one by one: the values that they accept, and the errors for others.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -62,7 +62,7 @@ describe('fields', () => {
     });
   }
 
-  test('other servers’ names are checked as ours, and get them', () => {
+  test('other servers’ field names are renamed and checked like ours', () => {
     const fields = withAliases(commonFields);
     for (const [alias, own] of Object.entries(fieldAliases)) {
       const row = table.find(([name]) => name === own);
@@ -101,7 +101,7 @@ describe('fields', () => {
     }
   });
 
-  test('long values are cut, undefined is said', () => {
+  test('long values in errors are shortened, and undefined is named', () => {
     const long = 'x'.repeat(100);
     const cut = `n must be ${wholes} 1, not "${'x'.repeat(59)}…`;
     assert.throws(() => checkFields({ n: long }, commonFields), { message: cut });
@@ -112,7 +112,7 @@ describe('fields', () => {
     assert.throws(() => checkFields({ n: undefined }, commonFields), { message: said });
   });
 
-  test('what is within stream_options has the field’s name before it', () => {
+  test('members of stream_options are reported with the field’s name', () => {
     const good = { include_usage: true, include_obfuscation: false };
     checkFields({ stream_options: good }, commonFields);
     /** @type {[unknown, string, string][]} */
@@ -128,7 +128,7 @@ describe('fields', () => {
     }
   });
 
-  test('fields that every object has are unknown', () => {
+  test('members that every object inherits are unknown fields', () => {
     for (const name of ['toString', '__proto__', 'constructor']) {
       const body = JSON.parse(`{"${name}": 1}`);
       assert.throws(() => checkFields(body, commonFields), { code: 'unknown_parameter' });
@@ -137,7 +137,7 @@ describe('fields', () => {
     assert.deepEqual(pickFields({ n: 2, seed: null, model: 'a' }, commonFields), { n: 2 });
   });
 
-  test('what is needed, and what needs another', () => {
+  test('required fields, and fields that need another, are checked', () => {
     for (const body of [{}, { prompt: null }]) {
       const error = { status: 400, code: 'missing_required_parameter', param: 'prompt' };
       assert.throws(() => checkTogether(body, 'prompt'), error);
@@ -149,7 +149,7 @@ describe('fields', () => {
   });
 });
 
-test('lora: places of adapters with their scales, and nothing else', () => {
+test('lora takes adapter ids with scales and nothing else', () => {
   for (const list of [[], [{ id: 0 }], [{ id: 2, scale: -0.5 }, { id: 0 }]]) lora(list, 'lora');
   const wrong = [
     null,
@@ -167,7 +167,7 @@ test('lora: places of adapters with their scales, and nothing else', () => {
   assert.throws(() => lora({ id: 0 }, 'lora'), { param: 'lora' });
 });
 
-test('lora: each place is the name of an adapter, with the scale that is given, or 1', async () => {
+test('lora: each id is mapped to an adapter, with its scale or 1', async () => {
   let asked = 0;
   const list = async () => {
     asked++;

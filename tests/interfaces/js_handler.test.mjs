@@ -1,4 +1,4 @@
-// The handler of OpenAI's interface directly, from its sources, over an engine that is made up: what the engine is
+// The handler of OpenAI's interface directly, from its sources, over a fake engine: what the engine is
 // asked, and every byte of the answers.
 
 import assert from 'node:assert/strict';
@@ -130,7 +130,7 @@ function headless({ id, created, system_fingerprint, ...body }, object, model) {
 const sha256 = (/** @type {string} */ text) => createHash('sha256').update(text).digest('hex');
 
 describe('completions', () => {
-  test('each choice of each prompt, and their usage together', async () => {
+  test('each prompt has its choices, and the usage is their sum', async () => {
     const { engine, asked } = engineOf([
       new Speech().say('a').say('b').end('length', [7, 2, 3]),
       new Speech().end('stop', [7, 4, 1]),
@@ -170,7 +170,7 @@ describe('completions', () => {
     ]);
   });
 
-  test('every field by the name of its option', async () => {
+  test('every field is passed on as its option', async () => {
     const { engine, asked } = engineOf([new Speech().end('stop', [1, 0, 0])]);
     /** @type {[string, unknown, string][]} */
     const fields = [
@@ -335,7 +335,7 @@ describe('completions', () => {
     );
   });
 
-  test('pieces are streamed as they come, and the usage at the end if it is wanted', async () => {
+  test('pieces are streamed as they arrive, and the usage at the end on request', async () => {
     for (const options of [undefined, { include_usage: false }, { include_usage: true }]) {
       const speeches = [new Speech(), new Speech()];
       const { engine } = engineOf(speeches);
@@ -381,7 +381,7 @@ describe('completions', () => {
     Object.assign(new Error('n is too many'), { name: 'WickError', code: 'RANGE' });
   const refusal = { message: 'n is too many', type: 'invalid_request_error', param: 'n' };
 
-  test('one that fails ends the others: with a status before the first piece, with an event after it', async () => {
+  test('a failing choice ends the others: with a status before the first piece, with an event after it', async () => {
     for (const stream of [false, true]) {
       const speeches = [new Speech(), new Speech()];
       speeches[1].fail(full());
@@ -409,7 +409,7 @@ describe('completions', () => {
 
   const metricsOf = (/** @type {any} */ handle) => handle(bare('/metrics'));
 
-  test('a stream is read when its reader reads, and left when it leaves', async () => {
+  test('a stream is read as its reader reads, and cancelled when the reader leaves', async () => {
     const speech = new Speech().say('a').say('b').say('c');
     const { engine } = engineOf([speech]);
     const handle = createHandler(engine);
@@ -493,7 +493,7 @@ describe('chats', () => {
     return { handle: createHandler(engine, { model: 'fox' }), asked };
   };
 
-  test('every field is passed on, and the answer with the model’s name', async () => {
+  test('every field is passed on, and the answer has the model’s name', async () => {
     const { handle, asked } = chatting(() => ({ id: 1, model: 'file' }));
     const call = { id: 'c', function: { name: 'get', arguments: '{}' } };
     const given = {
@@ -736,7 +736,7 @@ describe('chats', () => {
 });
 
 describe('embeddings and rankings', () => {
-  test('what the engine is asked, and its answers', async () => {
+  test('the engine gets the request, and its answer is returned', async () => {
     /** @type {any[]} */
     const asked = [];
     const { engine } = engineOf([], {
@@ -924,7 +924,7 @@ describe('routes', () => {
     assert.equal((await createHandler(health.engine)(bare('/health'))).status, 503);
   });
 
-  test('the model has the name that is given, its own, or that of its architecture', async () => {
+  test('the model’s name is the given one, the file’s, or the architecture’s', async () => {
     for (const [info, model, id] of /** @type {[any, string | undefined, string][]} */ ([
       [{ name: 'é/b', architecture: 'x' }, undefined, 'é/b'],
       [{ name: null, architecture: 'x' }, undefined, 'x'],
@@ -958,7 +958,7 @@ describe('routes', () => {
     }
   });
 
-  test('keys: who may ask for what, and with which salt', async () => {
+  test('a key decides the routes and the salt of a request', async () => {
     const speeches = Array.from({ length: 4 }, () => new Speech().end('stop', [1, 0, 0]));
     const create = async (/** @type {any} */ wanted) => {
       asked.push(['chat', wanted]);
@@ -1119,7 +1119,7 @@ describe('slow clients', () => {
       ...any({ duplex: 'half' }),
     });
 
-  test('bodies that do not arrive keep nobody out, and are given up', async (t) => {
+  test('bodies that do not arrive time out and do not block others', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { engine } = engineOf([new Speech().say('a').end('stop', [1, 0, 1])]);
     const handle = createHandler(engine, { queueLimit: 1, bodyTimeout: 900 });
@@ -1156,7 +1156,7 @@ describe('slow clients', () => {
     assert.equal((await handle(new Request(post(CHAT, {}), { body: text }))).status, 200);
   });
 
-  test('a stream has its head before the first token, and comments while it waits', async (t) => {
+  test('a stream sends headers before the first token, and comments while it waits', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const speech = new Speech();
     const { engine } = engineOf([speech]);
@@ -1240,7 +1240,7 @@ describe('bodies', () => {
     assert.deepEqual((await ask(handlerOf(), usual)).slice(0, 2), [413, 'body_too_large']);
   });
 
-  test('that are not JSON, no UTF-8, no object, or do not end', async () => {
+  test('bodies that are not JSON, UTF-8 or an object, or do not end, are refused', async () => {
     const handle = handlerOf();
     const wrong = async (/** @type {any} */ sent) => {
       const [status, code, message] = await ask(handle, sent);
@@ -1265,7 +1265,7 @@ describe('bodies', () => {
     assert.equal(isCancelled, true);
   });
 
-  test('a body that stays open is left when its client is gone', async () => {
+  test('an open body is abandoned when its client is gone', async () => {
     for (const isGoneBefore of [true, false]) {
       let isCancelled = false;
       const open = new ReadableStream({
@@ -1287,14 +1287,14 @@ describe('bodies', () => {
     }
   });
 
-  test('names of answers: 28 of 36 characters, none twice', () => {
+  test('ids of answers have 28 of 36 characters and are unique', () => {
     const names = Array.from({ length: 400 }, randomName);
     assert.ok(names.every((name) => /^[a-z\d]{28}$/.test(name)));
     assert.equal(new Set(names).size, 400);
     assert.equal(new Set(names.join('')).size, 36);
   });
 
-  test('so many requests at once, no more', async () => {
+  test('concurrent requests are limited', async () => {
     const speeches = Array.from({ length: 4 }, () => new Speech());
     const handle = createHandler(engineOf(speeches).engine, { queueLimit: 2 });
     const send = () => handle(post(COMPLETIONS, { prompt: 'x' }));
@@ -1320,7 +1320,7 @@ describe('bodies', () => {
 });
 
 describe('errors of the engine', () => {
-  test('are reported to the server’s owner if they are the server’s', async () => {
+  test('internal errors are reported to the owner of the server', async () => {
     /** @type {[string, string, number, boolean][]} name, code, status, whether it is reported */
     const cases = [
       ['WickError', 'NOMEM', 503, true],
@@ -1340,7 +1340,7 @@ describe('errors of the engine', () => {
     }
   });
 
-  test('name the field of their option, or of their first word, or of the text', async () => {
+  test('errors name the field of their option, their first word or the text', async () => {
     /** @type {[string, string, any, string, string | null][]} path, code, cause, message, param */
     const cases = [
       [COMPLETIONS, 'ARG', { option: 'maxTokens' }, 'it is', 'max_tokens'],

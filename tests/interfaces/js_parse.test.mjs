@@ -13,7 +13,7 @@ const ask = { messages, temperature: 0, max_tokens: 60 };
 const Person = z.object({ name: z.enum(['Ada', 'Tom']), age: z.number().int().min(0).max(99) });
 
 describe('parse', () => {
-  test('a schema of zod: the value is validated and typed', async (t) => {
+  test('a zod schema validates and types the value', async (t) => {
     const { completions } = (await openEngine(t)).chat;
     const { choices } = await completions.parse({
       ...ask,
@@ -85,7 +85,7 @@ describe('parse', () => {
 });
 
 describe('stream', () => {
-  test('chunks, events and the whole completion, as create gives it', async (t) => {
+  test('stream emits chunks and events, and the completion equals that of create', async (t) => {
     const { completions } = (await openEngine(t)).chat;
     const body = { ...ask, n: 2, logprobs: true, top_logprobs: 1, seed: 5, temperature: 1 };
     const whole = await completions.create(body);
@@ -180,7 +180,7 @@ describe('stream', () => {
     );
     assert.deepEqual(events, ['error', 'end', 'abort', 'end', 'abort', 'end', 'abort', 'end']);
     await waitUntil(async () => (await engine.stats()).requests.aborted === 3, 'all are aborted');
-    // nobody waits: no error is left over
+    // no caller waits: no error is left over
     completions.stream(/** @type {any} */ ({ messages, maxtokens: 1 }));
     await new Promise((settle) => setTimeout(settle, 20));
   });

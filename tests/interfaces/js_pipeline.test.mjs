@@ -44,7 +44,7 @@ describe('text-generation', () => {
     assert.deepEqual([both.length, both[1][0].generated_text.length], [2, 2]);
   });
 
-  test('a text: with what it continues, or without', async (t) => {
+  test('a text is returned with or without its prompt', async (t) => {
     const { engine, generator } = await open(t);
     const wanted = { temperature: 0, maxTokens: 12, penaltyLast: -1 };
     const text = await engine.generate('Once upon a time', wanted).text();
@@ -124,7 +124,7 @@ describe('text-generation', () => {
     assert.throws(() => new TextStreamer(generator.tokenizer, tokens), hasCode('UNSUPPORTED'));
   });
 
-  test('an interrupt ends a text, and keeps what there is; an abort rejects', async (t) => {
+  test('an interrupt ends a text and keeps the written part; an abort rejects', async (t) => {
     const { engine, generator } = await open(t);
     const stopping_criteria = new InterruptableStoppingCriteria();
     let pieces = 0;
@@ -434,7 +434,7 @@ describe('options of a generation', () => {
     ...{ repeat_last_n: -1, stop: null, n: 1, seed: null },
   };
 
-  test('nothing and null are transformers’ defaults', async () => {
+  test('missing options and null have the defaults of transformers', async () => {
     assert.deepEqual(await settings({}), usual);
     const names = [
       'max_new_tokens',
@@ -462,7 +462,7 @@ describe('options of a generation', () => {
     });
   });
 
-  test('each by its name here', async () => {
+  test('options are passed under the engine’s names', async () => {
     const given = {
       ...{ min_p: 0.1, typical_p: 0.9, max_new_tokens: 3, max_length: 99, repetition_penalty: 1.2 },
       ...{ stop_strings: ['x'], num_return_sequences: 2, seed: 5 },
@@ -473,7 +473,7 @@ describe('options of a generation', () => {
     });
   });
 
-  test('max_length is with the prompt, and leaves one token at least', async () => {
+  test('max_length includes the prompt and leaves at least one token', async () => {
     for (const [length, tokens, left] of [
       [10, 7, 3],
       [8, 7, 1],
@@ -487,7 +487,7 @@ describe('options of a generation', () => {
     assert.equal((await settingsOf({}, uncounted)).max_tokens, 256);
   });
 
-  test('options that are not supported may ask for nothing', async () => {
+  test('unsupported options may have neutral values', async () => {
     const idle = {
       ...{
         num_beams: 1,
@@ -552,7 +552,7 @@ describe('feature-extraction', { skip: shared.skip }, () => {
     assert.throws(() => cos_sim([1], [1, 2]), hasCode('ARG'));
   });
 
-  test('without pooling: a vector for each token, filled with zeros', async (t) => {
+  test('without pooling each token has a vector, padded with zeros', async (t) => {
     const engine = await openEngine(t, { file: join(models, 'bert-cls.gguf') });
     const extractor = await pipeline('feature-extraction', engine);
     const { hidden = 0 } = (await engine.info()).shape ?? {};
@@ -578,7 +578,7 @@ describe('feature-extraction', { skip: shared.skip }, () => {
     assert.deepEqual(hen.flat(), Array.from(rows));
   });
 
-  test('what is refused', async (t) => {
+  test('invalid inputs are refused', async (t) => {
     const engine = await openEngine(t, { file: join(models, 'bert-cls.gguf') });
     const extractor = await pipeline('feature-extraction', engine);
     const refused = /** @type {any[]} */ ([
@@ -642,7 +642,7 @@ describe('text-classification', { skip: shared.skip }, () => {
 });
 
 describe('pipeline', () => {
-  test('loads a model by its path or address, tells of it, and lets it go', async () => {
+  test('pipeline loads a model from a path or address, reports progress and disposes of it', async () => {
     for (const model of [modelPath, pathToFileURL(modelPath), pathToFileURL(modelPath).href]) {
       /** @type {any[]} */
       const told = [];

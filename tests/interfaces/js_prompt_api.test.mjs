@@ -58,7 +58,7 @@ async function collect(stream) {
 }
 
 describe('availability', () => {
-  test('what the model can, before it is loaded, while it loads, and after', async (t) => {
+  test('availability is right before, during and after loading', async (t) => {
     /** @type {(nothing?: undefined) => void} */
     let go = () => {};
     const gate = new Promise((settle) => {
@@ -83,7 +83,7 @@ describe('availability', () => {
     assert.equal(await LanguageModel.availability({ expectedInputs: text }), 'available');
   });
 
-  test('a model that is kept needs no download', async (t) => {
+  test('a stored model needs no download', async (t) => {
     const caches = mkdtempSync(join(tmpdir(), 'wick-prompt-api-'));
     const { XDG_CACHE_HOME } = process.env;
     process.env.XDG_CACHE_HOME = caches;
@@ -120,7 +120,7 @@ describe('availability', () => {
     assert.equal(await LanguageModel.availability(), 'available');
   });
 
-  test('options that are none', async (t) => {
+  test('invalid options are refused', async (t) => {
     const LanguageModel = defineLanguageModel(await openEngine(t));
     /** @type {[any, string][]} */
     const wrong = [
@@ -151,7 +151,7 @@ describe('availability', () => {
   });
 });
 
-describe('tools that are none', () => {
+describe('invalid tools are refused', () => {
   const inputSchema = { type: 'object' };
   const good = { name: 'x', description: 'y', inputSchema };
   const circular = /** @type {any} */ ({ type: 'object' });
@@ -179,7 +179,7 @@ describe('tools that are none', () => {
     ['an error of the page', { ...good, inputSchema: { ...inputSchema, toJSON: thrown } }, /mine/],
   ];
 
-  test('are refused, each for itself and next to others', async (t) => {
+  test('invalid options are refused, alone and together with others', async (t) => {
     const LanguageModel = defineLanguageModel(await openEngine(t));
     const expectedOutputs = [{ type: /** @type {const} */ ('tool-call') }];
     for (const [what, tool, expected] of wrong) {
@@ -197,7 +197,7 @@ describe('tools that are none', () => {
 });
 
 describe('create', () => {
-  test('monitor: from 0 to 1, always forward, for all that wait', async (t) => {
+  test('monitor reports progress from 0 to 1, never backwards, to all that wait', async (t) => {
     const bytes = readFileSync(modelPath);
     const server = createServer((_, response) => {
       response.setHeader('Content-Length', bytes.length);
@@ -302,7 +302,7 @@ describe('create', () => {
     assert.ok(texts.size > 1);
   });
 
-  test('sampling: what extensions have', async (t) => {
+  test('sampling: extensions have topK and temperature', async (t) => {
     const engine = await openEngine(t);
     const LanguageModel = defineLanguageModel(engine, { extensions: true });
     const { maxTopK, maxTemperature, defaultTopK } = await LanguageModel.params();
@@ -333,7 +333,7 @@ describe('create', () => {
 });
 
 describe('prompt', () => {
-  test('says what chat completions say, and continues', async (t) => {
+  test('prompt gives the answers of chat completions and continues the session', async (t) => {
     const { engine, session } = await open(t, {
       initialPrompts: [{ role: 'system', content: system }],
     });
@@ -374,7 +374,7 @@ describe('prompt', () => {
     );
   });
 
-  test('prompts that are none', async (t) => {
+  test('invalid prompts are refused', async (t) => {
     const { session } = await open(t);
     const of = (/** @type {any} */ content) => [{ role: 'user', content }];
     /** @type {[any, string][]} */
@@ -409,7 +409,7 @@ describe('prompt', () => {
     }
   });
 
-  test('prefix: the answer begins so, and the history has both', async (t) => {
+  test('prefix: the answer continues the prefix, and the history has both', async (t) => {
     const { engine, session } = await open(t);
     const asked = { role: /** @type {const} */ ('user'), content: 'What is Wick?' };
     const whole = await answerOf(engine, [asked]);
@@ -423,7 +423,7 @@ describe('prompt', () => {
     await assert.rejects(session.append([asked, prefix]), named('SyntaxError'));
   });
 
-  test('prefix and responseConstraint: both together are one text of it', async (t) => {
+  test('prefix and responseConstraint: prefix and answer together match', async (t) => {
     const { session } = await open(t);
     const responseConstraint = {
       type: 'object',
@@ -493,7 +493,7 @@ describe('prompt', () => {
     assert.equal(await session.measureContextUsage('x', silent), plain);
   });
 
-  test('an answer that cannot be whole is a SyntaxError', async (t) => {
+  test('an answer that cannot be completed rejects with a SyntaxError', async (t) => {
     const { session } = await open(t, {}, { contextSize: 64 });
     const long = { responseConstraint: /[a-z]{500}/ };
     await assert.rejects(session.prompt('x', long), named('SyntaxError'));
@@ -649,7 +649,7 @@ describe('tools', () => {
     assert.deepEqual([failed.callId, failed.callID], [callId, callId]);
   });
 
-  test('calls and results of the page: what JSON cannot hold is a DataError', async (t) => {
+  test('calls and results of the page: values that JSON cannot hold reject with a DataError', async (t) => {
     const { LanguageModel } = await scripted(t, ['a', 'a', 'a']);
     const session = await LanguageModel.create({
       tools: [described],
@@ -722,7 +722,7 @@ describe('a counter of messages', () => {
     return { counter: new MessageCounter(/** @type {any} */ ({ countTokens }), tools), asked };
   }
 
-  test('unchanged, then those of one role as one, then their text, whose words are not marks', async () => {
+  test('messages are counted unchanged, then joined by role, then as plain text, which contains no control tokens', async () => {
     const { signal } = new AbortController();
     const tools = [{ type: 'function', function: { name: 'f' } }];
     const messages = [user('a'), user('b')];
@@ -786,7 +786,7 @@ describe('a counter of messages', () => {
       ...[user('a\n\nb\n\nc'), { role: 'assistant', content: 'm\n\nm' }, call, model, call, call],
       ...[tool('x'), tool('y'), user('d'), model, begun],
     ]);
-    assert.deepEqual(list, before, 'what was given is as it was');
+    assert.deepEqual(list, before, 'the input is unchanged');
   });
 });
 
@@ -818,7 +818,7 @@ describe('operations', () => {
     stop.abort(new Error('c goes'));
     await assert.rejects(c, /c goes/);
     await turn();
-    assert.deepEqual([told, operations.count], [[], 3], 'those behind it wait for those before');
+    assert.deepEqual([told, operations.count], [[], 3], 'later prompts wait for earlier ones');
     ends.a();
     assert.equal(await a, 'a');
     await turn();
@@ -832,7 +832,7 @@ describe('operations', () => {
     assert.equal(operations.count, 0);
   });
 
-  test('a signal of the caller and the end of all reach what runs; no listener stays', async () => {
+  test('the caller’s signal and destroy reach the running prompt; no listener stays', async () => {
     const operations = new Operations();
     /** @type {any} */
     let own;
@@ -887,7 +887,7 @@ describe('append, measure, the context', () => {
     assert.ok(read < 40, `${read} tokens were read`);
   });
 
-  test('a template that wants users and assistants in turn gets their messages together', async (t) => {
+  test('messages of one role are merged if the template requires alternating roles', async (t) => {
     const chatTemplate =
       "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system') }}{% endif %}" +
       "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('in turn') }}{% endif %}" +
@@ -913,7 +913,7 @@ describe('append, measure, the context', () => {
     await assert.rejects(refused.prompt('never'), named('OperationError'));
   });
 
-  test('measureContextUsage is the growth by a prompt', async (t) => {
+  test('measureContextUsage returns the growth by a prompt', async (t) => {
     const { engine, session } = await open(t, {
       initialPrompts: [{ role: 'system', content: system }],
     });
@@ -945,7 +945,7 @@ describe('append, measure, the context', () => {
     await assert.rejects(session.measureContextUsage('x'), isAbort);
   });
 
-  test('overflow: the oldest turns go, initialPrompts stay, and an event tells', async (t) => {
+  test('overflow: the oldest turns are dropped, initialPrompts stay, and an event is fired', async (t) => {
     const initialPrompts = [{ role: /** @type {const} */ ('system'), content: system }];
     const { session, LanguageModel } = await open(t, { initialPrompts }, { contextSize: 160 });
     /** @type {string[]} */
@@ -978,7 +978,7 @@ describe('append, measure, the context', () => {
 });
 
 describe('clone, abort, destroy', () => {
-  test('a clone diverges, and shares what was read', async (t) => {
+  test('a clone diverges, and shares the tokens that were read', async (t) => {
     const { engine, session } = await open(t, {
       initialPrompts: [{ role: 'system', content: system }],
     });
@@ -1040,7 +1040,7 @@ describe('clone, abort, destroy', () => {
     assert.equal(await count(60), few);
   });
 
-  test('prompts of a session wait for each other; an abort takes its own away', async (t) => {
+  test('prompts of a session run in order; an abort removes only its own', async (t) => {
     const { session } = await open(t);
     const stop = new AbortController();
     const queued = new AbortController();
@@ -1119,7 +1119,7 @@ describe('clone, abort, destroy', () => {
 });
 
 describe('installLanguageModel', () => {
-  test('only where there is none, or where it is asked to', async (t) => {
+  test('LanguageModel is installed only if it is missing or on request', async (t) => {
     const scope = /** @type {any} */ (globalThis);
     t.after(() => {
       for (const name of Object.keys(prompts)) delete scope[name];
@@ -1152,7 +1152,7 @@ describe('a backend of Google’s polyfill', () => {
     return { engine, Backend, backend };
   }
 
-  test('answers a conversation, whole and in pieces, and reads only the new part', async (t) => {
+  test('the backend answers a conversation, whole and in pieces, and reads only the new part', async (t) => {
     const { engine, backend } = await begin(t, { systemInstruction: system });
     assert.equal(backend.modelName, 'mine');
     const schema = { type: 'STRING', minLength: 3, maxLength: 12, nullable: false };
@@ -1183,7 +1183,7 @@ describe('a backend of Google’s polyfill', () => {
     assert.ok((await engine.stats()).tokens.cached > cached + 20, 'the first turn is read again');
   });
 
-  test('a system prompt among the contents is not said twice; nothing has no tokens', async (t) => {
+  test('a system prompt among the contents is used once; an empty text has no tokens', async (t) => {
     const { engine, backend } = await begin(t, { systemInstruction: system });
     const both = [content(system, 'system'), content('Hello')];
     const messages = [

@@ -39,7 +39,7 @@ const task = {
 };
 
 /**
- * The routes by which the harness asks a server for tokens, as vLLM has them, before those of createHandler.
+ * The routes by which the harness asks a server for tokens, as in vLLM, before those of createHandler.
  * @param {import('../../js/index.js').Engine} engine @returns {(request: Request) => Promise<Response>}
  */
 function withTokens(engine) {

@@ -1,4 +1,4 @@
-// POST /v1/messages (wick-llm/openai): asked by Anthropic's client over an engine, and over one that is made up for calls
+// POST /v1/messages (wick-llm/openai): asked by Anthropic's client over an engine, and over a fake one for calls
 // of tools, reasoning and failures.
 
 import assert from 'node:assert/strict';
@@ -110,7 +110,7 @@ describe('Anthropic’s client', () => {
     assert.equal(calls, 0);
   });
 
-  test('a last message of the assistant is continued', async () => {
+  test('the reply continues a last message of the assistant', async () => {
     const begun = { role: /** @type {const} */ ('assistant'), content: 'Once upon' };
     const message = await server.client.messages.create({ ...ask, messages: [...messages, begun] });
     const chat = await engine.chat.completions.create({
@@ -137,7 +137,7 @@ describe('Anthropic’s client', () => {
     await waitUntil(async () => (await engine.stats()).requests.running === 0, 'its end');
   });
 
-  test('a key is that of Anthropic’s header', async () => {
+  test('the key is read from Anthropic’s header', async () => {
     const closed = serverOf(engine, { keys: ['sesame'] });
     assert.ok(await closed.clientOf('sesame').messages.create(ask));
     await assert.rejects(
@@ -151,7 +151,7 @@ describe('Anthropic’s client', () => {
     );
   });
 
-  test('what is wrong or not there is refused by name', async () => {
+  test('invalid or missing fields are refused by name', async () => {
     const image = { type: 'image', source: { type: 'url', url: 'https://a.test/b.png' } };
     const result = { type: 'tool_result', tool_use_id: 'a' };
     /** @param {...object} content */
@@ -322,7 +322,7 @@ describe('calls of tools', () => {
     ]);
   });
 
-  test('a choice of tools is that of chat completions', async () => {
+  test('tool choices match those of chat completions', async () => {
     const { asked, engineOf } = madeUp();
     const { client } = serverOf(engineOf(message, deltas, 'tool_calls'));
     for (const [choice, chosen] of [

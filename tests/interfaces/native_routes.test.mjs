@@ -1,4 +1,4 @@
-// POST /completion and /infill in the shape of llama.cpp's server, and fields of other servers that change an answer
+// POST /completion and /infill as in llama.cpp's server, and fields of other servers that change an answer
 // (wick-llm/openai).
 
 import assert from 'node:assert/strict';
@@ -143,7 +143,7 @@ describe('the shape of llama.cpp’s server', () => {
     assert.equal(told['generation_settings/n_predict'], 8);
   });
 
-  test('fields of other servers do the same in all routes', async () => {
+  test('fields of other servers work in all routes', async () => {
     const { content } = await ask({ ...brief, json_schema: { const: 'fox' } });
     assert.equal(content, '"fox"');
     const completion = { prompt, temperature: 0, n_predict: 8 };
@@ -185,7 +185,7 @@ describe('the shape of llama.cpp’s server', () => {
     assert.equal(goes.usage.completion_tokens, 300);
   });
 
-  test('vLLM’s way to continue the last message', async () => {
+  test('the last message is continued as in vLLM', async () => {
     const begun = { role: 'assistant', content: 'Once upon' };
     const messages = [{ role: 'user', content: 'Tell me a story.' }, begun];
     const body = { messages, temperature: 0, max_tokens: 9 };
@@ -210,7 +210,7 @@ describe('the shape of llama.cpp’s server', () => {
     }
   });
 
-  test('what is wrong is refused by name', async () => {
+  test('invalid fields are refused by name', async () => {
     for (const [body, param] of /** @type {[object, string][]} */ ([
       [{}, 'prompt'],
       [{ prompt: 5 }, 'prompt'],
@@ -231,7 +231,7 @@ describe('the shape of llama.cpp’s server', () => {
     }
   });
 
-  test('a model without tokens for it fills in nothing', async () => {
+  test('a model without infill tokens refuses to fill in', async () => {
     const response = await post('/infill', { input_prefix: 'a', input_suffix: 'b' });
     assert.equal(response.status, 501);
     assert.equal((await response.json()).error.type, 'not_implemented_error');

@@ -1,4 +1,4 @@
-// Clients of OpenAI's interface that know nothing of Wick, unchanged, over the network: OpenAI's for Python, LangChain's
+// Unchanged clients of OpenAI's interface, which do not know Wick, over the network: OpenAI's for Python, LangChain's
 // classes, the AI SDK with its provider for OpenAI, and curl. (OpenAI's client for Node: handler_http.test.mjs.)
 
 import assert from 'node:assert/strict';
@@ -216,7 +216,7 @@ describe('curl', { skip: curl.skip }, () => {
     assert.match(refused.stderr, /400/);
   });
 
-  test('that is ended within a stream ends its request', async () => {
+  test('a client that ends within a stream ends its request', async () => {
     const { code } = await ask({ ...greedy, max_tokens: 900, stream: true }, ['--max-time', '0.2']);
     assert.ok(code === 28 || code === 0, `${code}`);
     await atRest();

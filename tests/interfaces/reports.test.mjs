@@ -140,7 +140,7 @@ test('a choice of tools that is not available is the client’s error', async ()
 
 // vllm-project/vllm#6862, charmbracelet/crush#279, NousResearch/hermes-agent#20154, datarobot-oss/datarobot-genai#264:
 // orders of turns that Mistral's templates refuse
-test('turns out of order', { skip: shared.skip }, async () => {
+test('turns in an unusual order are accepted', { skip: shared.skip }, async () => {
   const call = { id: 'call_1', type: 'function', function: { name: 'f', arguments: '{}' } };
   const called = { role: 'assistant', content: null, tool_calls: [call] };
   const result = { role: 'tool', tool_call_id: 'call_1', content: 'a.c' };
@@ -206,7 +206,7 @@ test('answers and results without content are empty', async () => {
 const story = [{ role: 'user', content: 'Tell me a story about a fox.' }];
 
 // vllm-project/vllm#3574, SharpAI/SwiftLM#126, mzau/mlx-knife#68
-test('a stop string that begins and ends anywhere within tokens: nothing of it is streamed', async () => {
+test('a stop string that begins and ends anywhere within tokens is not streamed', async () => {
   const { content } = (await chat(story, { max_tokens: 24 })).choices[0].message;
   for (let at = 1; at + 5 < content.length; at += 4) {
     const stop = content.slice(at, at + 5);
@@ -336,7 +336,7 @@ test('a token with a bias of -100 is never sampled', async () => {
 });
 
 // ngxson/wllama#261, ggml-org/llama.cpp#14223
-test('chats and vectors at once are as alone', async () => {
+test('concurrent chats and embeddings give the results of separate ones', async () => {
   const asked = [
     () => chat([hello], { max_tokens: 12 }).then(({ choices }) => choices[0].message.content),
     () => chat(story, { max_tokens: 20 }).then(({ choices }) => choices[0].message.content),
@@ -442,7 +442,7 @@ test('templates with {% generation %}, and with a token that the model lacks', a
 });
 
 // ggml-org/llama.cpp#11402
-test('a conversation that the template refuses in every form is 400 with its words', async () => {
+test('a conversation that the template always refuses answers 400 with the template’s message', async () => {
   const template =
     "{{ raise_exception('roles must alternate') if messages|length > 1 }}{{ messages[0].content }}";
   await withTemplate(template, async (run) => {

@@ -70,7 +70,7 @@ test('temperature 0 gives one answer, whatever the seed and the other requests',
 });
 
 // togethercomputer/together-py#214
-test('several choices of a seed differ, and come again with it', async () => {
+test('choices of one seed differ, and the seed repeats them', async () => {
   const texts = async () =>
     (await chat({ ...warm, n: 3, seed: 5 })).choices.map(
       (/** @type {any} */ one) => one.message.content,
@@ -103,7 +103,7 @@ test('penalties count what was generated, and not the prompt', async () => {
 });
 
 // ggml-org/llama.cpp#4047, mistralai/mistral-inference#122
-test('as many tokens as requested, from one on', async () => {
+test('an answer has the requested number of tokens, even one', async () => {
   for (const max_tokens of [1, 2, 3]) {
     const { usage, choices } = await chat({ max_tokens, temperature: 0 });
     assert.equal(usage.completion_tokens, max_tokens);
@@ -246,7 +246,7 @@ test('a prompt is left when its client is gone', async () => {
 });
 
 // mlc-ai/web-llm#858
-test('a stream that is left in the middle does not hold the next request', async () => {
+test('a stream abandoned halfway does not block the next request', async () => {
   for (let i = 0; i < 4; i++) {
     const answer = await handle(post(CHAT, { messages: [story], max_tokens: 500, stream: true }));
     const reader = answer.body?.getReader();
@@ -330,7 +330,7 @@ test('parallel_tool_calls without tools, and null', async () => {
 });
 
 // ollama/ollama#15457, ollama/ollama#7881, ogx-ai/ogx#4430, BerriAI/litellm#37792
-test('several streamed calls have numbers, ids and arguments of their own', async () => {
+test('each of several streamed calls has its index, id and arguments', async () => {
   const tools = [tool('f', fixed({ a: 1 })), tool('g', fixed({ b: [2] }))];
   const logit_bias = { 0: -100, 2: -100 }; // no end of the turn
   const more = { ...warm, tools, tool_choice: 'required', stream: true, logit_bias };

@@ -53,7 +53,7 @@ async function openOther(t, options) {
 // ---- streams ----
 
 // ollama/ollama#4357, sgl-project/sglang#3912
-test('the reason of an end is null until the end, and never an empty string', async () => {
+test('finish_reason is null until the end, and never an empty string', async () => {
   const streamed = { stream: true, temperature: 0, max_tokens: 4 };
   for (const events of [
     await chat(streamed),
@@ -98,7 +98,7 @@ test('tokens are counted once in a stream of a completion, at its end', async ()
 });
 
 // ogx-ai/ogx#5309, Sophomoresty/gemini-web2api#57, lemonade-sdk/lemonade#3607, BerriAI/litellm#28899
-test('the events of a response are numbered, have their places, and none is left out', async () => {
+test('the events of a response are numbered, have indices, and are complete', async () => {
   const asked = { input: story.content, stream: true, temperature: 0, max_output_tokens: 16 };
   const events = await ask('/v1/responses', asked);
   const names = events.map((/** @type {any} */ one) => one.type.replace(/^response\./, ''));
@@ -136,7 +136,7 @@ test('max_completion_tokens limits a chat, also next to max_tokens', async () =>
 });
 
 // JustVugg/colibri#260: clients send the limit of another model
-test('a limit beyond the context is no error', async () => {
+test('a limit beyond the context is not an error', async () => {
   const stop = [' ', '.'];
   for (const max_tokens of [32_000, 4_294_967_295]) {
     assert.equal((await chat({ max_tokens, stop })).choices[0].finish_reason, 'stop');
@@ -145,7 +145,7 @@ test('a limit beyond the context is no error', async () => {
 });
 
 // RooCodeInc/Roo-Code#10149, alondmnt/joplin-plugin-jarvis#84
-test('a negative limit is refused with its value, but for -1, which is none', async () => {
+test('a negative limit is refused with its value, except -1, which means no limit', async () => {
   const { error } = await chat({ max_tokens: -24 }, 400);
   assert.equal(error.param, 'max_tokens');
   assert.match(error.message, /-24/);
@@ -213,7 +213,7 @@ test('a reference may lead into a list of schemas', async () => {
 });
 
 // ggml-org/llama.cpp#8073, abetlen/llama-cpp-python#1048
-test('definitions that refer to each other are obeyed, also an enum among them', async () => {
+test('definitions that refer to each other are enforced, including enums', async () => {
   const found = await parsedOf({
     $defs: {
       Color: { enum: ['red', 'green'] },
@@ -346,7 +346,7 @@ test('a ranking is sorted by score, cut to top_n, and says which text each is', 
 });
 
 // kekzl/imp#890
-test('dimensions of a vector are obeyed or refused, and inputs over the context are', async () => {
+test('dimensions are applied or refused, and inputs over the context are refused', async () => {
   const [{ embedding }] = (await ask('/v1/embeddings', { input: 'a hen' })).data;
   const [short] = (await ask('/v1/embeddings', { input: 'a hen', dimensions: 8 })).data;
   assert.equal(short.embedding.length, 8);
@@ -364,7 +364,7 @@ test('dimensions of a vector are obeyed or refused, and inputs over the context 
 // ---- Anthropic's interface ----
 
 // router-for-me/CLIProxyAPI#679: system and tools were not counted
-test('tokens that are counted before are those of the answer', async () => {
+test('tokens counted in advance are those of the answer', async () => {
   const input_schema = { type: 'object', properties: { city: { type: 'string' } } };
   const asked = {
     messages: [hello],

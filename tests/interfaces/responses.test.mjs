@@ -1,4 +1,4 @@
-// POST /v1/responses (wick-llm/openai): asked by OpenAI's client over an engine, and over one that is made up for calls
+// POST /v1/responses (wick-llm/openai): asked by OpenAI's client over an engine, and over a fake one for calls
 // of tools, reasoning and failures.
 
 import assert from 'node:assert/strict';
@@ -183,7 +183,7 @@ describe('OpenAI’s client', () => {
     await waitUntil(async () => (await engine.stats()).requests.running === 0, 'its end');
   });
 
-  test('what is wrong or not there is refused by name', async () => {
+  test('invalid or missing fields are refused by name', async () => {
     const tool = { type: 'function', name: 'f', parameters: {} };
     const tools = [tool];
     for (const [body, param, code] of /** @type {[object, string, string][]} */ ([
@@ -376,7 +376,7 @@ describe('calls of tools', () => {
     assert.deepEqual(asked[1].stream_options, { include_usage: true });
   });
 
-  test('and their results come back as messages', async () => {
+  test('results of calls are read as messages', async () => {
     const { asked, engineOf } = madeUp();
     const { client } = serverOf(engineOf({ role: 'assistant', content: 'Dry.' }, [], 'stop'));
     const response = await client.responses.create({
@@ -405,7 +405,7 @@ describe('calls of tools', () => {
     ]);
   });
 
-  test('a call that breaks off is not complete', async () => {
+  test('a call that is cut off is incomplete', async () => {
     const { engineOf } = madeUp();
     const { post } = serverOf(engineOf(message, deltas.slice(0, 6), 'length'));
     const events = await eventsOf(await post({ input: 'a', stream: true }));
@@ -415,7 +415,7 @@ describe('calls of tools', () => {
     assert.deepEqual([status, args], ['incomplete', '{"at":']);
   });
 
-  test('an answer without a word has a message', async () => {
+  test('an empty answer has a message', async () => {
     const { engineOf } = madeUp();
     const { client } = serverOf(engineOf({ role: 'assistant', content: '' }, [], 'stop'));
     const body = { model: 'any', input: 'a' };

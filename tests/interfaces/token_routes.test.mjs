@@ -119,7 +119,7 @@ describe('routes that count and render', () => {
     }
   });
 
-  test('what is wrong is refused by name', async () => {
+  test('invalid fields are refused by name', async () => {
     for (const [path, body, param] of /** @type {[string, object, string][]} */ ([
       ['/tokenize', {}, 'content'],
       ['/tokenize', { content: 5 }, 'content'],

@@ -1,6 +1,6 @@
-// tests/library/stranger.c — a program of somebody who has the installed files alone, in C17 and in
-// C++20: stranger MODEL.gguf THREADS TOKENS PROMPT [file]. It prints what follows the prompt. The
-// model is loaded from memory, with "file" from its files.
+// tests/library/stranger.c — a program for which only the installed files are available, in C17 and
+// in C++20: stranger MODEL.gguf THREADS TOKENS PROMPT [file]. It prints the text that follows
+// the prompt. The model is loaded from memory, or from its files if "file" is given.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

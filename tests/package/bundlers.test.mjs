@@ -28,7 +28,7 @@ function markOfWorker() {
     .map((name) => readFileSync(join(dist, name), 'latin1'));
   const texts = [...worker.matchAll(/"([A-Za-z ]{16,})"/g)].map(([, text]) => text);
   const found = texts.find((text) => !others.some((other) => other.includes(text)));
-  if (!found) throw new Error('the worker has no text of its own');
+  if (!found) throw new Error('the worker has no text');
   return found;
 }
 

@@ -26,7 +26,7 @@ const htmlWith = (
 const folder = temporaryFolder();
 /** The pages that the server was asked for. @type {string[]} */
 let asked = [];
-/** Of `isolate`, as pages report them. @type {string[]} */
+/** Values of `isolate`, as pages report them. @type {string[]} */
 let answers = [];
 const server = await serve({
   root: { '/': folder, '/wick-llm/': dist, '/models/': modelFolder },

@@ -60,7 +60,7 @@ describe('adapters in Node', { skip: shared.skip }, () => {
     }
   }
 
-  test('requests with and without adapters run together and say what they say alone', async (t) => {
+  test('requests with and without adapters run together with unchanged results', async (t) => {
     const engine = await openEngine(t, { file: model });
     await engine.adapters.add({ file: usual }, { name: 'usual' });
     await engine.adapters.add({ bytes: readFileSync(other) }, { name: 'other' });
@@ -116,7 +116,7 @@ describe('adapters in Node', { skip: shared.skip }, () => {
     assert.deepEqual(await engine.adapters.list(), []);
   });
 
-  test('a refusal leaves nothing behind', async (t) => {
+  test('a refusal leaves no adapter', async (t) => {
     const engine = await openEngine(t, { file: model });
     const bytes = readFileSync(usual);
     /** @param {any} source @param {any} options @param {string} code */

@@ -13,7 +13,7 @@ import { pretend } from '../support/pretend.mjs';
 const any = (/** @type {unknown} */ value) => /** @type {any} */ (value);
 
 describe('the samplers', () => {
-  test('their ranges in words', () => {
+  test('ranges are described in words', () => {
     assert.equal(rangeWords({ min: 0 }), 'a number of at least 0');
     assert.equal(rangeWords({ min: -1, max: 5, whole: true }), 'a whole number from -1 to 5');
     assert.equal(rangeWords(samplingNumbers.repeatPenalty), 'a number above 0');

@@ -32,7 +32,7 @@ function assertRecord(text, named) {
   assert.deepEqual(others, {});
 }
 
-test('generate: begun and what follows are one text', async (t) => {
+test('generate: the prefix and the continuation match the grammar together', async (t) => {
   const engine = await openEngine(t);
   for (const [seed, begun] of [
     '{',
@@ -74,7 +74,7 @@ test('a prefix may end inside a character', async (t) => {
   await assert.rejects(engine.generate('a', { regex: 'é', begun }).text(), refused(0));
 });
 
-test('a prefix that does not match is refused by its byte, and wrong types by name', async (t) => {
+test('a prefix that does not match is refused with the byte, wrong types by name', async (t) => {
   const engine = await openEngine(t);
   const text = (/** @type {any} */ options) => engine.generate('a', { ...wild, ...options }).text();
   await assert.rejects(text({ jsonSchema: record, begun: '{"city": "Rome' }), refused(10));
@@ -134,7 +134,7 @@ describe('chat completions: a prefix next to response_format', () => {
     });
   }
 
-  test('parse reads the whole', async (t) => {
+  test('parse reads the prefix and the continuation', async (t) => {
     const engine = await openEngine(t);
     const Weather = zod.object({ city: zod.enum(['Oslo', 'Lima']) });
     for (const content of ['{"city": ', [{ type: 'text', text: '{"city"' }]]) {

@@ -1,5 +1,5 @@
 // Options directly, from their sources: each default, each bound (the last value that is taken and the first
-// that is refused), and what becomes of every form that may be given.
+// that is refused), and what happens to every form that may be given.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -293,7 +293,7 @@ describe('of an engine', () => {
     const from = sourceOf({ url: 'http://a/b' });
     const kept = (/** @type {any} */ options, given = from) =>
       keptSource(options, given, { onRetry: () => {}, onWaiting: () => {} });
-    assert.equal(await kept({}), from, 'a host that is no page keeps nothing by itself');
+    assert.equal(await kept({}), from, 'a host without pages stores nothing by default');
     assert.equal(await kept({ cache: false }), from);
     for (const other of [sourceOf({ file: 'a' }), sourceOf({ url: ['http://a/b', 'blob:c'] })]) {
       assert.equal(await kept({ cache: true }, other), other, 'no server has it');

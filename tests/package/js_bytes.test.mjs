@@ -1,4 +1,4 @@
-// Sources of a model's bytes directly, from their sources: HTTP over a fetch that is made up, in a page and out of
+// Sources of a model's bytes directly, from their sources: HTTP over a fake fetch, in a page and out of
 // one, blobs, files of the disk and streams.
 
 import assert from 'node:assert/strict';
@@ -123,7 +123,7 @@ describe('HTTP', () => {
     });
   });
 
-  test('broken off: taken up where it broke, with a part or with the whole file', async (t) => {
+  test('a broken download resumes where it stopped, from a part or the whole file', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     for (const [second, seeks] of /** @type {const} */ ([
       [() => part(7), true],
@@ -141,7 +141,7 @@ describe('HTTP', () => {
     }
   });
 
-  test('broken off too often, and the waits between', async (t) => {
+  test('a download that breaks too often fails, with delays between tries', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const breaking = (/** @type {any} */ from) =>
       from === undefined
@@ -170,13 +170,13 @@ describe('HTTP', () => {
     assert.deepEqual(retries, [1, 2, 3]);
   });
 
-  test('another file in between: by its tag, its date, its size', async (t) => {
+  test('a changed file is detected by its tag, date or size', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     /** @type {[any, any, boolean][]} */
     const cases = [
       [{ ETag: '"a"' }, { ETag: '"b"' }, true],
       [{ ETag: '"a"' }, { ETag: '"a"' }, false],
-      [{ ETag: 'W/"a"' }, { ETag: 'W/"b"' }, false], // weak tags say nothing of bytes
+      [{ ETag: 'W/"a"' }, { ETag: 'W/"b"' }, false], // weak tags do not identify bytes
       [{ 'Last-Modified': 'x' }, { 'Last-Modified': 'y' }, true],
       [{ ETag: 'W/"a"', 'Last-Modified': 'x' }, { ETag: 'W/"a"', 'Last-Modified': 'y' }, true],
       [{}, { ETag: '"b"' }, false],
@@ -299,7 +299,7 @@ describe('HTTP', () => {
     const { source, asked } = server([() => new Response('', { status: 429, headers })]);
     await assert.rejects(source.open(0, 0), (/** @type {any} */ { code, message, cause }) => {
       assert.equal(code, 'HTTP');
-      const words = 'it asks for a pause of 121 s (limit 120 s). Try again later';
+      const words = 'it requests a pause of 121 s (limit 120 s). Try again later';
       assert.equal(message, `${url} answered 429: ${words}`);
       assert.equal(cause.retryAfterSeconds, 121);
       return true;
@@ -336,7 +336,7 @@ describe('HTTP', () => {
     assert.deepEqual([signals.length, signals[1].aborted], [2, true]);
   });
 
-  test('nobody there: at once, with Node’s reason', async () => {
+  test('an unreachable server fails immediately, with Node’s reason', async () => {
     const none = server([
       () =>
         Promise.reject(new TypeError('fetch failed', { cause: new Error('refused by 1.2.3.4') })),
@@ -424,7 +424,7 @@ describe('HTTP, ranges that cannot be trusted', () => {
     assert.deepEqual(ranges, [undefined, 5000, 904, 2404, 3904, 4904]);
   });
 
-  test('a part of the rest is continued at once, as no connection broke', async () => {
+  test('after a part of the rest the next request follows immediately, because no connection broke', async () => {
     const parts = (/** @type {number | undefined} */ range = 0) => {
       const end = Math.min(20, range + 5);
       const headers = { 'Content-Range': `bytes ${range}-${end - 1}/20`, 'Content-Length': '5' };
@@ -454,7 +454,7 @@ describe('HTTP, ranges that cannot be trusted', () => {
     });
   });
 
-  test('bytes that come twice and differ are another file', async () => {
+  test('repeated bytes that differ mean a different file', async () => {
     const other = file.replace('0', 'x');
     assert.equal((await read([first, () => answer(other)])).text, 'CHANGED');
   });
@@ -540,7 +540,7 @@ describe('HTTP in a page', () => {
 describe('blobs, files and streams', () => {
   const bytes = Uint8Array.from({ length: (1 << 20) + 5 }, (_, i) => i % 251);
 
-  test('a blob comes in pieces of a megabyte, from any offset', async () => {
+  test('a blob arrives in pieces of a megabyte, from any offset', async () => {
     const source = new BlobSource([new Blob([bytes]), new Blob(['x'])]);
     assert.deepEqual([source.files, source.canSeek], [2, true]);
     const stream = await source.open(0, 0);
@@ -816,7 +816,7 @@ describe('chunks of the origin private file system', () => {
     await assert.rejects(made.source.open(1, 0), any({ code: 'ARG' }));
   });
 
-  test('that are left are closed, also those that are open later', async () => {
+  test('abandoned streams are closed, even those that open later', async () => {
     /** @type {(() => void)[]} */
     const answers = [];
     const made = pretendFolder(
@@ -940,7 +940,7 @@ describe('HTTP, one connection after another', () => {
     assert.equal(left.seen.isCancelled, true);
   });
 
-  test('what a second answer repeats is skipped, in pieces of any size', async (t) => {
+  test('bytes that a second answer repeats are skipped, in pieces of any size', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     for (const size of [1, 3, 7, 8, 20]) {
       const pieces = file.match(new RegExp(`.{1,${size}}`, 'g')) ?? [];
@@ -1104,7 +1104,7 @@ describe('HTTP, one connection after another', () => {
     await assert.rejects(soon(t, piecesOf(await source.open(0, 0))), { code: 'CHANGED' });
   });
 
-  test('a changed file is not a reason to try again', async (t) => {
+  test('a changed file is not retried', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const { source, asked, retries } = server([
       () => broken(7, { ETag: '"a"' }),
@@ -1413,11 +1413,11 @@ describe('bytes that only the page can read', () => {
     assert.deepEqual([stream.position, asked.splice(0)], [8, [ask(4, 'read', [40])]]);
     stream.cancel();
     assert.deepEqual(asked, [ask(5, 'cancel', [40])]);
-    bytes.refuse(5, new Error('gone')); // nobody waits for it
+    bytes.refuse(5, new Error('gone')); // it is not awaited
     await settled();
   });
 
-  test('what the page refuses is refused', async () => {
+  test('a refusal by the page is passed on', async () => {
     const { bytes, source } = posts();
     const opening = source.open(0, 0);
     bytes.refuse(1, new Error('no file'));

@@ -98,8 +98,8 @@ describe('streams that are left', () => {
   });
 });
 
-describe('what cannot be passed on', () => {
-  test('is said by type, and nobody waits for it', async (t) => {
+describe('values that cannot be sent', () => {
+  test('a misuse is reported by type and blocks no caller', async (t) => {
     const engine = await openEngine(t);
     const create = (/** @type {object} */ body) =>
       engine.chat.completions.create(/** @type {any} */ ({ messages: question, ...body }));
@@ -111,7 +111,7 @@ describe('what cannot be passed on', () => {
     await assertAtRest(engine);
   });
 
-  test('numbers that are no token ids are not taken for others', async (t) => {
+  test('numbers that are not token ids are refused', async (t) => {
     const engine = await openEngine(t);
     for (const token of [2 ** 32 + 5, 2 ** 31, -(2 ** 31) - 1]) {
       await assert.rejects(async () => engine.detokenize([token]), hasCode('ARG'));
@@ -156,7 +156,7 @@ describe('what cannot be passed on', () => {
 });
 
 describe('one signal for everything', () => {
-  test('nothing of a call that has ended listens to it', async (t) => {
+  test('a call that has ended leaves no listener', async (t) => {
     const engine = await openEngine(t);
     const { signal } = new AbortController();
     let listeners = 0;

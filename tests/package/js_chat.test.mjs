@@ -55,7 +55,7 @@ async function answerOf(engine, messages) {
 }
 
 describe('turns', () => {
-  test('each says what chat.completions says, and reads only the new part', async (t) => {
+  test('each turn gives the answer of chat.completions and reads only the new part', async (t) => {
     const { engine, chat } = await openChat(t, { system });
     /** @type {ChatMessage[]} */
     const messages = [{ role: 'system', content: system }];
@@ -68,7 +68,7 @@ describe('turns', () => {
       assert.equal(usage.promptTokens, expected.tokens);
       assert.deepEqual(message, { role: 'assistant', content: text });
       assert.equal(finishReason, 'stop');
-      // all of the turn before: its prompt and, but for its end, its answer
+      // all of the turn before: its prompt and, except for its end, its answer
       assert.ok(usage.cachedTokens >= before, `${usage.cachedTokens} of ${before}`);
       assert.ok(before > 0 || usage.cachedTokens === 0);
       before = usage.promptTokens + usage.completionTokens - 1;
@@ -87,7 +87,7 @@ describe('turns', () => {
     assert.deepEqual(chat.history[1], { role: 'assistant', content: text });
   });
 
-  test('fields of a turn go before those of the chat', async (t) => {
+  test('fields of a turn override those of the chat', async (t) => {
     const { chat } = await openChat(t);
     const short = await turn(chat, 'Tell me a story.', { max_tokens: 3 });
     assert.equal(short.finishReason, 'length');
@@ -187,7 +187,7 @@ function modelFile() {
 }
 
 describe('forks and edits', () => {
-  test('a fork diverges, and has read what its parent had', async (t) => {
+  test('a fork diverges, and has the tokens of its parent', async (t) => {
     const { engine, chat } = await openChat(t, { system });
     await turn(chat, 'My name is Ada.');
     const other = await chat.fork();
@@ -327,7 +327,7 @@ describe('turns that do not end well', () => {
     }
   });
 
-  test('one turn at a time', async (t) => {
+  test('a chat runs one turn at a time', async (t) => {
     const { chat } = await openChat(t);
     const first = chat.send('Tell me a story.')[Symbol.asyncIterator]();
     const started = first.next();
@@ -356,7 +356,7 @@ describe('turns that do not end well', () => {
     assert.throws(() => chat.edit(0), hasCode('SEQ'));
   });
 
-  test('close in the moment in which a turn begins ends it, too', async (t) => {
+  test('close at the start of a turn ends the turn, too', async (t) => {
     const { engine, chat } = await openChat(t, endless);
     const text = chat.send('Tell me a story.').text();
     await chat.close();
@@ -384,7 +384,7 @@ describe('turns that do not end well', () => {
   });
 });
 
-describe('what is saved', () => {
+describe('saved chats', () => {
   test('a restored chat has the text that it had read', async (t) => {
     const { engine, chat } = await openChat(t, { system });
     await turn(chat, 'My name is Ada.');

@@ -28,7 +28,7 @@ async function readChoices(chunks) {
 }
 
 describe('completions of one prompt', () => {
-  test('they say what each says alone, and the prompt is read once', async (t) => {
+  test('completions equal separate ones, and the prompt is read once', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     const alone = [];
     for (let i = 0; i < 4; i++) {
@@ -57,7 +57,7 @@ describe('completions of one prompt', () => {
     assert.equal(stats.requests.running, 0);
   });
 
-  test('leaving a stream of choices leaves nothing behind', async (t) => {
+  test('leaving a stream of choices frees everything', async (t) => {
     const engine = await openEngine(t);
     /** @type {unknown[]} */
     const unhandled = [];
@@ -80,7 +80,7 @@ describe('completions of one prompt', () => {
     assert.deepEqual(unhandled, []);
   });
 
-  test('one whose reader stopped ends when it is cancelled', async (t) => {
+  test('a request whose reader stopped ends when it is cancelled', async (t) => {
     const engine = await openEngine(t);
     const controller = new AbortController();
     const slow = engine.generate(prompt, {
@@ -145,7 +145,7 @@ describe('best-of', () => {
 });
 
 describe('beam search', () => {
-  test('one beam is greedy; more find what is at least as likely', async (t) => {
+  test('one beam is greedy; more beams find a text that is at least as likely', async (t) => {
     const engine = await openEngine(t);
     const [one] = await engine.beamSearch(prompt, { width: 1, maxTokens: 12 });
     assert.equal(one.text, await engine.generate(prompt, { ...greedy, maxTokens: 12 }).text());
@@ -176,7 +176,7 @@ describe('beam search', () => {
     assert.equal((await engine.kvStats()).sessions, 0);
   });
 
-  test('beams of a grammar are its texts, with probabilities among what may come', async (t) => {
+  test('beams follow the grammar, with probabilities among the allowed tokens', async (t) => {
     const engine = await openEngine(t);
     const two = await engine.beamSearch(prompt, { width: 4, choices: ['a', 'b'], maxTokens: 4 });
     assert.deepEqual(two.map(({ text }) => text).sort(), ['a', 'b']);

@@ -132,7 +132,7 @@ test('helpers end when a page is left, and stay when it may be shown again', asy
   }
 });
 
-test('what a worker with a small stack would not receive is refused', async () => {
+test('messages too deep for the small stack of a worker are refused', async () => {
   const { connection, worker, ready } = connect();
   worker.say({ type: 'ready', info: {} });
   await ready;
@@ -257,7 +257,7 @@ describe('the end of a worker', () => {
     );
   });
 
-  test('a crash that the worker tells of', async () => {
+  test('a crash that the worker reports ends the engine', async () => {
     const { worker, ready } = connect();
     worker.say({ type: 'crashed', message: 'unreachable' });
     await assert.rejects(ready, { code: 'WORKER_CRASHED', message: /unreachable/ });
@@ -335,7 +335,7 @@ describe('calls and requests', () => {
     await connection.close();
   });
 
-  test('outputs go to their own completion; one that was cancelled hears nothing', async () => {
+  test('outputs reach their own completion; a cancelled one gets nothing', async () => {
     const { worker, ready, connection } = connect();
     worker.say({ type: 'ready', info: {} });
     await ready;

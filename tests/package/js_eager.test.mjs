@@ -1,5 +1,5 @@
-// eager: an engine that answers while its weights are still arriving says the same, to the letter and
-// the last bit of a logarithm, and hears of a download that fails.
+// eager: an engine that answers while its weights are still arriving gives the same text and bit-identical logprobs, and
+// reports a failed download.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -38,7 +38,7 @@ const listsOf = (vectors) =>
   vectors.map((vector) => Array.from(vector, (value) => Math.fround(value)));
 
 describe('embeddings in Node', { skip: shared.skip }, () => {
-  test('vectors are those of the command line, in any company', async (t) => {
+  test('vectors are those of the command line, alone and with concurrent requests', async (t) => {
     const engine = await openEngine(t, { file: bert });
     const wanted = listsOf(await vectorsOf(texts));
     assert.deepEqual(listsOf(await engine.embed(texts)), wanted);
@@ -113,7 +113,7 @@ describe('embeddings in Node', { skip: shared.skip }, () => {
     await assert.rejects(engine.rerank('a', ['b']), hasCode('UNSUPPORTED'));
   });
 
-  test('what is refused, by code and name', async (t) => {
+  test('invalid input is refused by code and name', async (t) => {
     const engine = await openEngine(t, { file: bert });
     /** @type {[any, any, string, RegExp][]} */
     const wrong = [

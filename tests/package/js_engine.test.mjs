@@ -35,7 +35,7 @@ const folder = temporaryFolder();
 const question = /** @type {const} */ ([{ role: 'user', content: 'What is Wick?' }]);
 const greedy = { temperature: 0 };
 
-/** Big enough that an answer takes longer than anybody would wait. */
+/** Big enough that an answer takes longer than a test would wait. */
 const slowModel = join(folder, 'slow.gguf');
 await synthesize('100mb', 'q8_0', slowModel);
 
@@ -134,7 +134,7 @@ describe('ways to a model', () => {
     await assert.rejects(createEngine({ stream: createReadStream(paths[0]) }), hasCode('ARG'));
   });
 
-  test('what is wrong with the options is said', async () => {
+  test('errors say what is wrong with the options', async () => {
     const wrong = /** @type {any[]} */ ([
       undefined,
       {},
@@ -152,7 +152,7 @@ describe('ways to a model', () => {
     await assert.rejects(createEngine({ file: modelPath, contextSize: 1e6 }), hasCode('ARG'));
   });
 
-  test('what is wrong with the file is said, with its place', async () => {
+  test('errors say what is wrong with the file, and where', async () => {
     const bytes = readFileSync(modelPath);
     const cut = new Blob([bytes.subarray(0, 1_000_000)]);
     await assert.rejects(createEngine({ blob: cut }), hasCode('TRUNCATED'));
@@ -185,7 +185,7 @@ describe('ways to a model', () => {
     assert.ok(read < 4e6, `${read} bytes were read`);
   });
 
-  test('the directory alone: looks and tokenizes without the weights', async (t) => {
+  test('directoryOnly inspects and tokenizes without the weights', async (t) => {
     const engine = await openEngine(t, { file: modelPath, directoryOnly: true });
     const { metadata, tensors } = await engine.inspect();
     assert.ok(metadata.some(({ key }) => key === 'general.architecture'));
@@ -209,7 +209,7 @@ describe('ways to a model', () => {
 });
 
 describe('stopping', () => {
-  test('abort while loading: at once, and everything is gone', async () => {
+  test('an abort while loading ends it immediately and frees everything', async () => {
     const controller = new AbortController();
     const [begun, again] = [new AbortController(), new AbortController()];
     let pulls = 0;
@@ -238,7 +238,7 @@ describe('stopping', () => {
     await assert.rejects(createEngine({ file: modelPath, signal: aborted }), isAbort);
   });
 
-  test('abort while prefilling, decoding and queued; the engine works on', async (t) => {
+  test('aborts while prefilling, decoding and queued leave the engine working', async (t) => {
     const engine = await openEngine(t, { file: slowModel, contextSize: 2048 });
     const long = await engine.tokenize('lorem ipsum '.repeat(800));
     for (const [during, ids] of /** @type {const} */ ([
@@ -273,7 +273,7 @@ describe('stopping', () => {
       }, 'the engine to let go');
       const { requests, rows } = await engine.stats();
       assert.equal(requests.running + requests.waiting, 0);
-      assert.ok(rows - before.rows < 1900, `${during}: went on for ${rows - before.rows} tokens`);
+      assert.ok(rows - before.rows < 1900, `${during}: continued for ${rows - before.rows} tokens`);
     }
     await assertSpeaks(engine);
     await assert.rejects(engine.generate('x', { signal: AbortSignal.abort() }).text(), isAbort);
@@ -291,7 +291,7 @@ describe('stopping', () => {
     await engine.generate('Hello', { maxTokens: 20, ignoreEnd: true }).text();
     const { requests } = await engine.stats();
     assert.equal(requests.aborted, 1);
-    assert.equal(requests.running, 0, 'the cancelled request went on');
+    assert.equal(requests.running, 0, 'the cancelled request continued');
   });
 
   test('a chat stream ends by its controller and by a signal', async (t) => {

@@ -134,7 +134,7 @@ function copyBuild(folder, parts) {
 
 const needing = join(sets[0], 'models/qwen35.gguf');
 
-test('a model that needs it fetches it once, another never, saved state when it comes', async (t) => {
+test('a model fetches the extras once if it needs them; saved state fetches them on demand', async (t) => {
   /** @type {string[]} */
   const fetched = [];
   const onRequest = (/** @type {string} */ path) => void fetched.push(path);
@@ -177,7 +177,9 @@ test('an adapter of a rarer type fetches it', { skip: shared.skip }, async (t) =
   }
 });
 
-test('where it is missing such a model is refused by name', { skip: shared.skip }, async (t) => {
+test('without the extras module such a model is refused by name', {
+  skip: shared.skip,
+}, async (t) => {
   const folder = join(temporaryFolder(), 'own');
   const wasm = copyBuild(folder, ['']);
   await assert.rejects(createEngine({ file: needing, wasm, threads: 1 }), hasCode('WASM'));
@@ -194,7 +196,9 @@ test('where it is missing such a model is refused by name', { skip: shared.skip 
   rmSync(join(folder, 'a-extras.wasm'));
 });
 
-test('at the edge it is given, or the model is refused', { skip: shared.skip }, async () => {
+test('at the edge the extras module is passed, or the model is refused', {
+  skip: shared.skip,
+}, async () => {
   const [wasm, extrasWasm] = [moduleOf('simd128-single'), moduleOf('simd128-single-extras')];
   const bytes = new Uint8Array(readFileSync(needing));
   const engine = await createEdgeEngine({ wasm, extrasWasm, bytes });

@@ -1,5 +1,5 @@
-// Loading that is given up, or fails as nobody foresaw: what the caller gave (a fetch, a stream) is let go
-// at once, whatever state it is in, and the process can end.
+// Loading that is given up, or fails in unforeseen ways: what the caller gave (a fetch, a stream) is released immediately
+// in any state, and the process can end.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

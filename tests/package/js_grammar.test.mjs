@@ -132,7 +132,7 @@ for (const [name, file] of [
   ['the built-in model', modelPath],
 ]) {
   describe(`of ${name}`, () => {
-    test('JSON is of its schema', async (t) => {
+    test('JSON matches its schema', async (t) => {
       const engine = await openEngine(t, { file, contextSize: 512 });
       const logitBias = await closingBias(engine);
       let stopped = 0;
@@ -145,7 +145,7 @@ for (const [name, file] of [
           assert.ok(isValid(JSON.parse(text)), `${JSON.stringify(schema)}: ${text}`);
         }
       }
-      assert.ok(stopped >= schemas.length * 3, `${stopped} ended by themselves`);
+      assert.ok(stopped >= schemas.length * 3, `${stopped} ended without a limit`);
     });
 
     test('text matches its regular expression, and is one of its choices', async (t) => {
@@ -248,7 +248,7 @@ const named =
     `${name}: ${text}`;
 
 const skip = shared.skip || python.skip;
-test('schemas of the world: what is generated is valid', { skip }, async (t) => {
+test('generated texts of real-world schemas are valid', { skip }, async (t) => {
   /** @type {any[]} */
   const all = JSON.parse(
     readFileSync(join(shared.path, 'vectors/structure/schema/real.json'), 'utf8'),
@@ -449,7 +449,7 @@ describe('extract', () => {
     assert.equal(read, await tokens(`Count.\n{"const":1}\n\n${text}`));
   });
 
-  test('what is wrong is refused by its name', async (t) => {
+  test('invalid arguments are refused by name', async (t) => {
     const engine = await openEngine(t, { file: randomModel });
     const wide = { type: 'array', items: { type: 'integer' }, minItems: 9 };
     /** @type {any} */
@@ -552,7 +552,7 @@ describe('chat completions', () => {
   });
 });
 
-test('options that cannot be honoured are typed errors that name what', async (t) => {
+test('unsupported options reject with typed errors that name them', async (t) => {
   const engine = await openEngine(t);
   /** @type {any} */
   const circular = { type: 'array' };
@@ -694,8 +694,8 @@ test('GBNF names tokens by their ids and texts, and all but one', async (t) => {
   const others = await tokensOf(`root ::= !<[${id}]>{40}`);
   assert.equal(others.length, 40);
   assert.ok(!others.includes(id), name);
-  await assert.rejects(tokensOf('root ::= <nothing of this name>'), {
+  await assert.rejects(tokensOf('root ::= <no such name>'), {
     code: 'ARG',
-    message: /no single token is <nothing of this name>/,
+    message: /no single token is <no such name>/,
   });
 });

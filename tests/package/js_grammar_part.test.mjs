@@ -1,4 +1,4 @@
-// The second module of a build: loaded for the first request that needs it, by nobody else; what becomes of requests where
+// The second module of a build: loaded for the first request that needs it, by no other; what happens to requests where
 // it is missing, broken or another build's.
 
 import assert from 'node:assert/strict';
@@ -29,7 +29,7 @@ async function assertHolds(engine) {
   assert.match(await engine.generate('Is it?', yesOrNo).text(), /^(yes|no)$/);
 }
 
-/** Of a grammar that takes longer to compile than a step may. @param {any} engine */
+/** Checks a grammar that takes longer to compile than a step may. @param {any} engine */
 async function assertSlices(engine) {
   const regex = '(a|b)*a(a|b){14}';
   const options = { regex, temperature: 0, maxTokens: 4 };
@@ -63,7 +63,7 @@ test('it is fetched once, by the first request with a grammar', async (t) => {
   assert.equal(fetched.length, 2);
 });
 
-test('where it is missing a request is refused, others run, and a later one finds it', async (t) => {
+test('without the module a request is refused, others run, and a later one finds it', async (t) => {
   const own = join(folder, 'own');
   mkdirSync(own);
   const wasm = pathToFileURL(join(own, 'a.wasm'));
@@ -113,7 +113,7 @@ test('an engine that is closed while it loads ends its requests', async (t) => {
   await gone;
 });
 
-test('at the edge it is given, or a request is refused by name', async () => {
+test('at the edge the grammar module is passed, or the request is refused by name', async () => {
   const [wasm, bytes] = [moduleOf('simd128-single'), new Uint8Array(readFileSync(modelPath))];
   const grammarWasm = moduleOf('simd128-single-grammar');
   const engine = await createEdgeEngine({ wasm, grammarWasm, bytes });

@@ -33,7 +33,7 @@ function pageFor(origin) {
     `$1
   globalThis.found = await engine.generate('Once', ${JSON.stringify(ask)}).text();`,
   );
-  // WebKitGTK tells nobody of a module whose top-level await failed
+  // WebKitGTK does not report a module whose top-level await failed
   const watch = `<script>
     const refuse = (error) => { globalThis.found = 'refused'; throw error; };
     const real = globalThis.fetch;

@@ -1,4 +1,4 @@
-// A long-lived engine: what a process and a renderer keep grows with no number of requests. It is
+// A long-lived engine: the memory of a process or a renderer does not grow with the number of requests. It is
 // measured after collections that free the growth of V8's young generations; docs/requests.md
 // describes them. make soak asks 20,000 times.
 
@@ -38,7 +38,7 @@ function checkGrowth(t, sizes) {
   }
 }
 
-test('soak: an engine in Node keeps nothing of its requests', { skip }, async (t) => {
+test('soak: an engine in Node frees everything of its requests', { skip }, async (t) => {
   const script = join(root, 'tests/support/many_requests.mjs');
   const args = [script, dist, modelPath, ...counts.map(String)];
   const { stdout, stderr } = await run(process.execPath, args);
@@ -52,7 +52,7 @@ test('soak: an engine in Node keeps nothing of its requests', { skip }, async (t
   assert.ok(uncollectedKb < 56_000, `${uncollectedKb} KB before the collections`);
 });
 
-test('soak: an engine in Chromium keeps nothing of its requests', {
+test('soak: an engine in Chromium frees everything of its requests', {
   skip: skip || locate('chromium').skip,
 }, async (t) => {
   const models = resolve(root, 'examples/models');

@@ -186,7 +186,7 @@ for (const [host, open] of /** @type {[string, (t: any) => Promise<Engine>][]} *
   });
 }
 
-test('an engine that tabs share has none', () => {
+test('a shared engine does not support hooks', () => {
   const connection = new EngineConnection(() => {});
   const thread = { post() {}, keepAlive() {}, terminate: async () => {} };
   connection.share(

@@ -208,7 +208,7 @@ describe('conversations', { skip: shared.skip }, () => {
     }
   });
 
-  test('unreadable input is refused by its place', async (t) => {
+  test('unreadable input is refused, and the error says where it is', async (t) => {
     const engine = await open(t, first, { chatTemplate: texts });
     /** @type {[any, string, RegExp][]} */
     const cases = [

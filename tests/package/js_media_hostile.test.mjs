@@ -1,5 +1,5 @@
-// Images and recordings of an outsider: contents of wrong kinds, rates and lengths, texts that look like media, many images,
-// engines that are closed meanwhile. Each is refused by its place, or read, and the engine answers the next question.
+// Images and recordings from an attacker: contents of wrong kinds, rates and lengths, texts that look like media, many images,
+// engines that are closed meanwhile. Each is refused with its position, or read, and the engine answers the next question.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -76,7 +76,7 @@ function wavPart({
 const floats = (...values) => Buffer.from(Float32Array.from(values).buffer);
 
 describe('images', { skip }, () => {
-  test('contents of wrong kinds are refused by their place', async (t) => {
+  test('contents of wrong kinds are refused with their position', async (t) => {
     const engine = await open(t, 'gemma3');
     const wanted = await ask(engine, known('gemma3', 'sq'), 'What?');
     const pixels = (/** @type {any} */ data) => ({
@@ -92,7 +92,7 @@ describe('images', { skip }, () => {
       [{ type: 'image', image: { width: NaN, height: 9, data: [] } }, 'ARG', /image: must be/],
       [file('P6 0 9 255\n'), 'ARG', /image: must be/],
       [file(`P6 ${'9'.repeat(400)} 9 255\nx`), 'ARG', /PPM image: 1 of Infinity bytes/],
-      [file('P6 -1 9 255\n'), 'UNSUPPORTED', /PPM image: not one of 8 bits/],
+      [file('P6 -1 9 255\n'), 'UNSUPPORTED', /PPM image: must have 8 bits/],
       [file(`P6 #${'x'.repeat(600)}\n1 1 255\nabc`), 'UNSUPPORTED', /PPM image/],
       [file('<svg xmlns="http://www.w3.org/2000/svg"/>'), 'UNSUPPORTED', /PPM images alone/],
       [file(''), 'UNSUPPORTED', /PPM images alone/],
@@ -108,7 +108,7 @@ describe('images', { skip }, () => {
     assert.equal(await ask(engine, known('gemma3', 'sq'), 'What?'), wanted);
   });
 
-  test('a decoder of the host that fails or returns nonsense is refused by its place', async (t) => {
+  test('a failing or wrong decoder of the host is reported with the position of the part', async (t) => {
     /** @type {any} */
     let decoded;
     const decodeImage = async () => (decoded instanceof Error ? Promise.reject(decoded) : decoded);
@@ -174,7 +174,7 @@ describe('images', { skip }, () => {
 describe('recordings', { skip }, () => {
   const about = (/** @type {any} */ engine, /** @type {any} */ part) => ask(engine, part, 'What?');
 
-  test('wrong rates, lengths and values are refused by their place', async (t) => {
+  test('wrong rates, lengths and values are refused with their position', async (t) => {
     const engine = await open(t, 'qwen3a');
     const wanted = await about(engine, known('qwen3a', 'a2'));
     const samples = new Float32Array(8);
@@ -199,7 +199,7 @@ describe('recordings', { skip }, () => {
         'ARG',
         /14401 seconds/,
       ],
-      [given(new Blob(['ID3'])), 'UNSUPPORTED', /WAV recordings alone/],
+      [given(new Blob(['ID3'])), 'UNSUPPORTED', /only WAV recordings/],
     ];
     for (const [part, code, words] of cases) {
       await assert.rejects(about(engine, part), (/** @type {any} */ error) => {
@@ -245,7 +245,7 @@ describe('recordings', { skip }, () => {
 });
 
 describe('requests', { skip }, () => {
-  test('a text like a marker is a text, and images may be in any message', async (t) => {
+  test('a text that resembles a marker stays text, and any message may have images', async (t) => {
     const engine = await open(t, 'gemma3');
     const part = known('gemma3', 'sq');
     const words = '<__media__> <image> <start_of_image> <media-00000000> <|vision_start|>';

@@ -53,7 +53,7 @@ const sound = () => ({
   sampleRate: 16000,
 });
 
-/** @returns {Blob} the samples as they are: 32-bit floats */
+/** @returns {Blob} the samples unchanged: 32-bit floats */
 function wav() {
   const { samples } = sound();
   const head = new DataView(new ArrayBuffer(44));
@@ -202,7 +202,7 @@ describe('the Prompt API', { skip: shared.skip }, () => {
     assert.equal(await session.prompt('Say it.', short), await other.prompt('Say it.', short));
   });
 
-  test('what is refused', async (t) => {
+  test('invalid inputs are refused', async (t) => {
     const LanguageModel = defineLanguageModel(await openEngine(t, any(options())));
     const session = await LanguageModel.create(exact);
     const text = await LanguageModel.create();
@@ -355,7 +355,7 @@ describe('pipelines', { skip: shared.skip }, () => {
   });
 });
 
-test('a recording is cut where it is quiet, and nothing of it is lost', () => {
+test('a recording is cut in quiet places, and all samples are kept', () => {
   const samples = new Float32Array(16000 * 5).fill(0.5);
   samples.fill(0, 16000 * 2 - 5000, 16000 * 2 - 4000);
   const pieces = cutSamples(samples, 2);

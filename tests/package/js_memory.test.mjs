@@ -103,7 +103,7 @@ test('the allocator: blocks are aligned, do not overlap, are kept, and join when
   assert.equal(memory.buffer.byteLength, grown);
 });
 
-test('the allocator: a big block grows the memory by what is missing, a bigger one is refused', async () => {
+test('the allocator grows the memory by the missing bytes for a big block, and refuses a bigger one', async () => {
   const { memory, exports } = await startInstance({ helpers: 1 });
   const before = memory.buffer.byteLength;
   const free = before - exports.__heap_base.value - 131072;

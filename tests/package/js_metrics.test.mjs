@@ -11,7 +11,7 @@ const products = /** @type {const} */ (['qkv', 'attn_output', 'gate_up', 'down',
 const speak = (engine, maxTokens = 16) =>
   engine.generate('A lamp', { temperature: 0, maxTokens, ignoreEnd: true }).text();
 
-test('off: an error in words', async (t) => {
+test('metrics that are off reject with an error', async (t) => {
   const engine = await openEngine(t);
   await assert.rejects(engine.metrics(), hasCode('NODATA'));
 });

@@ -1,6 +1,5 @@
-// The engine's exports with JavaScript's types, over an instance that is made up: which function is
-// called with which numbers, what is in memory meanwhile, what is freed, and that every block is
-// freed.
+// The engine's exports with JavaScript's types, over a fake instance: which function is
+// called with which numbers, what memory contains during the call, and that every block is freed.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -19,7 +18,7 @@ const ERROR = 2048;
 const ENGINE = 77;
 const STAGING_BYTES = 262144;
 
-/** Exports that write down their calls. The functions of `acts` do and return more. */
+/** Exports that record their calls. The functions of `acts` also act and return values. */
 function instanceOf() {
   let memory = new WebAssembly.Memory({ initial: 20, maximum: 40 });
   const view = () => new DataView(memory.buffer);
@@ -166,7 +165,7 @@ describe('loading', () => {
     full(true);
     assert.throws(() => native.feed(0, 0, bytes), {
       code: 'NOMEM',
-      message: `no room for ${STAGING_BYTES} bytes beside ${20 * 65536} of linear memory`,
+      message: `no room for ${STAGING_BYTES} bytes in addition to ${20 * 65536} of linear memory`,
     });
     full(false);
     acts.load_feed = () => fails(16, 'of no kind');
@@ -764,7 +763,10 @@ describe('an engine', () => {
     assert.deepEqual([...made.blocks.values()], [999]);
     made.full(true);
     const waste = NativeEngine.create(module, config, { wasteBytes: 1 });
-    await assert.rejects(waste, { code: 'NOMEM', message: /^no room for 1 bytes beside \d+ of/ });
+    await assert.rejects(waste, {
+      code: 'NOMEM',
+      message: /^no room for 1 bytes in addition to \d+ of/,
+    });
     made.full(false);
     const native = await NativeEngine.create(module, config);
     made.acts.engine_set_draft = () => made.fails(13, 'another vocabulary');
@@ -788,7 +790,7 @@ describe('an engine', () => {
       code: 'NO_SHARED_MEMORY',
       message,
     });
-    // without helpers nothing is shared
+    // without helpers no memory is shared
     const alone = { ...config, threads: 1 };
     await assert.rejects(NativeEngine.create(shared, alone), { code: 'NOMEM', message });
   });

@@ -1,4 +1,4 @@
-// Models by address over a network that misbehaves: every fault is either overcome or said in words.
+// Models by address over a network that misbehaves: every fault is either overcome or reported.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -317,7 +317,7 @@ describe('overcome', () => {
   });
 });
 
-describe('said in words', () => {
+describe('reported', () => {
   /**
    * @param {Promise<unknown>} promise
    * @param {string} code

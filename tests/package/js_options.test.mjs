@@ -1,5 +1,5 @@
-// The npm package under Node: options of the wrong kind, of unknown names, and of more than there is are
-// each refused in words, and the engine works on.
+// The npm package under Node: options of the wrong kind, with unknown names, or over the limits are refused with a message,
+// and the engine continues.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ import {
 const question = /** @type {const} */ ([{ role: 'user', content: 'What is Wick?' }]);
 
 describe('settings of the wrong kind', () => {
-  test('a folder, a callback and a signal that are none: typed errors', async () => {
+  test('an invalid folder, callback or signal is a typed error', async () => {
     await assert.rejects(createEngine({ file: root }), hasCode('IO'));
     const onProgress = /** @type {any} */ (5);
     await assert.rejects(createEngine({ file: 'a', onProgress }), hasCode('ARG'));
@@ -76,7 +76,7 @@ describe('settings of the wrong kind', () => {
     }
   });
 
-  test('a request with them is refused at once, and the engine works on', async (t) => {
+  test('a request with invalid options is refused immediately, and the engine continues', async (t) => {
     const engine = await openEngine(t);
     const wrong = [null, 5, { signal: {} }, { signal: 'x' }, { onToken: 5 }, { onPrefill: 'x' }];
     for (const options of [...wrong, { logitBias: 5 }]) {
@@ -161,7 +161,7 @@ describe('settings of the wrong kind', () => {
 });
 
 describe('more than there is', () => {
-  test('threads for which there are no processors are not started', async (t) => {
+  test('no more threads start than there are processors', async (t) => {
     const found = Object.getOwnPropertyDescriptor(globalThis, 'navigator');
     t.after(() => {
       if (found) Object.defineProperty(globalThis, 'navigator', found);
@@ -250,7 +250,7 @@ describe('more than there is', () => {
   });
 });
 
-describe('names that are no options', () => {
+describe('unknown option names', () => {
   /** @param {string} message */
   const says = (message) => (/** @type {any} */ error) => {
     assert.equal(error.message, message);
@@ -296,7 +296,7 @@ describe('names that are no options', () => {
     await assertSpeaks(engine);
   });
 
-  test('one that is undefined is left out; options that are none are refused', async (t) => {
+  test('an undefined option is left out; invalid options are refused', async (t) => {
     const engine = await openEngine(t);
     const left = /** @type {any} */ ({ temprature: undefined });
     assert.deepEqual(await engine.tokenize('a', left), await engine.tokenize('a'));

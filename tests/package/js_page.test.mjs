@@ -1,5 +1,5 @@
-// The page's side of the engine directly, from its sources, over a connection and a worker that are
-// made up: the messages to them for each call of the interface, and the results of their answers.
+// The page's side of the engine, tested from its sources over a fake connection and worker: the messages that each call
+// of the interface sends, and the results of their answers.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -27,7 +27,7 @@ const u32 = 2 ** 32 - 1;
 const folder = mkdtempSync(join(tmpdir(), 'wick-page-'));
 after(() => rmSync(folder, { recursive: true }));
 
-/** A connection that writes down what it is asked, and gives what the test says. */
+/** A connection that records its calls and answers as the test says. */
 class Connection {
   /** @type {any[]} */
   asked = [];
@@ -159,7 +159,7 @@ describe('embeddings', () => {
     assert.deepEqual(asked, []);
   });
 
-  test('rankings: the best first, the earlier of equals first, so many as are wanted', async () => {
+  test('rankings list the best first, the earlier of equals first, up to topN', async () => {
     const score = (/** @type {number} */ value) => ({
       vector: Float32Array.of(value, 9),
       tokens: 5,
@@ -644,7 +644,7 @@ describe('adapters', () => {
     assert.deepEqual(taken.asked, [['addAdapter', ['b']]], 'one of that name stays');
   });
 
-  test('an abort while the engine takes the name gives it back', async () => {
+  test('an abort while an adapter is added frees its name', async () => {
     const stop = new AbortController();
     const connection = new Connection();
     const { asked } = connection;
@@ -664,7 +664,7 @@ describe('adapters', () => {
     assert.deepEqual(asked, [['removeAdapter', ['c']]]);
   });
 
-  test('invalid ones are refused before any request', async () => {
+  test('invalid adapters are refused before any request', async () => {
     const { adapters, asked } = adaptersWith();
     const bytes = Uint8Array.of(1);
     for (const options of [undefined, {}, { name: '' }, { name: 5 }, { name: 'a', scale: 1 }]) {
@@ -867,7 +867,7 @@ describe('where the model is', () => {
     assert.deepEqual(
       files.map(({ name }) => name),
       ['b', 'a', 'c'],
-    ); // the caller's array is as it was
+    ); // the caller's array is unchanged
     t.after(() => delete any(globalThis).Worker);
     any(globalThis).Worker = function Worker() {};
     const blobs = [new Blob(['x']), new Blob(['y'])];
@@ -908,7 +908,7 @@ describe('where the model is', () => {
       [{ file: 5 }, `file ${kinds}`],
       [{ file: ['a', new Blob([])] }, `file ${kinds}`],
       [{ blob: 'a' }, 'blob must be a Blob or a File, or an array of them'],
-      [{ stream: locked }, 'stream is locked: somebody else reads it'],
+      [{ stream: locked }, 'stream is locked by another reader'],
       [{ stream: [1] }, 'stream must be a ReadableStream or an async iterable of bytes'],
       [{ url: 'm' }, 'url: m is not an address'],
       [
@@ -979,7 +979,7 @@ describe('createEngine', () => {
     pathToFileURL(join(root, `dist/wasm/wick-${build}.wasm`)).href;
   const [single, threaded] = ['single', 'threads'].map((kind) => wasm(`${detectSimd()}-${kind}`));
 
-  /** A worker of the web that answers `init` as the test says. */
+  /** A web worker that answers `init` as the test says. */
   class PretendedWorker {
     /** @type {any[]} */
     posted = [];
@@ -1039,7 +1039,7 @@ describe('createEngine', () => {
     };
   }
 
-  test('what is sent to the worker', async () => {
+  test('options are sent to the worker', async () => {
     const module = await WebAssembly.compile(readFileSync(new URL(single)));
     const grammar = single.replace(/\.wasm$/, '-grammar.wasm');
     const extras = single.replace(/\.wasm$/, '-extras.wasm');
@@ -1079,7 +1079,7 @@ describe('createEngine', () => {
     }
   });
 
-  test('threads: as many as are wanted, as there may be, as the module and the worker have', async (t) => {
+  test('the option, the host, the module and the worker limit the number of threads', async (t) => {
     if (!hasSharedMemory()) return t.skip('no shared memory');
     const most = Math.max(8, 2 * availableParallelism());
     const warn = t.mock.method(console, 'warn', () => {});
@@ -1190,7 +1190,7 @@ describe('createEngine', () => {
     await engine.close();
   });
 
-  test('what is refused before a worker is started', async () => {
+  test('invalid options are refused before a worker starts', async () => {
     /** @type {[any, string | RegExp][]} */
     const wrong = [
       [null, 'createEngine needs an object of options'],
@@ -1219,7 +1219,7 @@ describe('createEngine', () => {
   });
 });
 
-test('a helper of a stream tells each chunk with what the completion is so far, and the whole at the end', async () => {
+test('the helper of a stream reports each chunk with the completion so far, and the whole completion at the end', async () => {
   const head = { id: 'c', created: 1, model: 'm' };
   const chunk = (/** @type {any} */ delta, finish_reason = null) => ({
     ...{ ...head, object: 'chat.completion.chunk' },

@@ -1,5 +1,5 @@
-// Parts of the package directly, from their sources: names and numbers that an engine would give
-// only in places that are hard to reach.
+// Tests parts of the package directly from their sources: names and numbers that an engine returns
+// only in situations that are hard to reach.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -225,12 +225,12 @@ describe('names', () => {
     assert.equal(nameOfFile(['a', 'b'], 1), 'b');
     assert.throws(() => nameOfFile(['a', 'b'], 2), {
       code: 'ARG',
-      message: /its file 3 is wanted, 2 given/,
+      message: /its file 3 is needed, 2 given/,
     });
-    assert.match(fileIsMissing(0, 0).message, /its file 1 is wanted, 0 given/);
+    assert.match(fileIsMissing(0, 0).message, /its file 1 is needed, 0 given/);
   });
 
-  test('of options that are none, with the nearest', () => {
+  test('unknown options are reported with the nearest name', () => {
     const known = /** @type {any[]} */ (['temperature', 'maxTokens', 'topP']);
     const check = (/** @type {any} */ options) => () => checkNames(options, known, ['n']);
     assert.equal(check({ topP: 1, n: 2, other: undefined })().topP, 1);
@@ -573,7 +573,7 @@ describe('memory', () => {
     const adapters = /** @type {any} */ ({ pass: () => 1 });
     const byText = requestWords(request, passed, adapters);
     const byTokens = requestWords({ ...request, prompt: [1, 2, 3] }, passed, adapters);
-    // a variable of the template named tools is not one
+    // a template variable named tools is not a tool
     const chat = { json: '{"tools":[{"name":"a"}]}', nowS: 1 };
     const without = requestWords({ ...request, conversation: chat }, passed, adapters);
     assert.equal(heap.readText(without[layout.REQUEST_TOOL_CHOICE], 6), '"none"');
@@ -681,7 +681,7 @@ describe('chat', () => {
       },
     });
     const messages = [{ role: 'user', content: 'Hi' }];
-    // nothing ever comes: what was requested is all
+    // nothing arrives: the requests are all there is
     new ChatCompletions(link, 'm').create({ messages, seed: 7, ...body }).catch(() => {});
     return asked[0];
   }
@@ -768,7 +768,7 @@ describe('chat', () => {
       { type: 'text', text: 'b' },
     ];
     const given = [{ role: 'user', content: parts, name: 'n' }, { role: 'assistant' }];
-    // the engine joins parts, and knows that no content is none
+    // the engine joins parts, and treats missing content as none
     assert.deepEqual(messagesOf(given), given);
     assert.throws(() => messagesOf([]), { code: 'ARG', message: /at least one message/ });
     assert.throws(() => messagesOf('a'), /at least one message/);
@@ -831,7 +831,7 @@ describe('listeners of a signal', () => {
     onAbort(undefined, action)();
   });
 
-  test('an engine for a caller that gave up is closed, and no listener remains', async () => {
+  test('an engine whose caller gave up is closed, and no listener remains', async () => {
     const one = heard();
     /** @type {number[]} */
     const undone = [];
@@ -902,7 +902,7 @@ describe('storage full', () => {
     }
   });
 
-  /** A browser's storage whose files take no more. @param {import('node:test').TestContext} t @param {object} file */
+  /** A browser's storage whose files are full. @param {import('node:test').TestContext} t @param {object} file */
   function pretendStorage(t, file) {
     /** @type {string[]} */
     const removed = [];
@@ -942,7 +942,7 @@ describe('storage full', () => {
     assert.deepEqual([aborted, removed], [2, ['new']]);
   });
 
-  test('in a worker: half of a state is none', async (t) => {
+  test('in a worker half of a state is not opened', async (t) => {
     let closed = 0;
     const room = [4, 3, 0];
     const removed = pretendStorage(t, {
@@ -955,7 +955,7 @@ describe('storage full', () => {
     assert.deepEqual([closed, removed, room], [1, ['new'], []]);
   });
 
-  test('for pages that gave way: refused, in part or with an error', () => {
+  test('storage for evicted pages may be refused, in part or with an error', () => {
     let answer = () => 10;
     const file = new SwapFile({ read: () => answer(), write: () => answer(), close() {} });
     assert.ok(file.open(1, 10));

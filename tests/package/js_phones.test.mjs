@@ -1,5 +1,5 @@
-// The package in Chromium with the limits of phones: handles that cannot be sent to a worker, and shared memory of which
-// there is little, and which pages that were left do not free.
+// The package in Chromium with the limits of phones: handles that cannot be sent to a worker, and little shared memory,
+// which closed pages do not free.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -299,7 +299,7 @@ describe('the package on phones', { skip }, () => {
     });
     let visit = 0;
     let lost = 0;
-    /** Of the pages that were left. Each gets 10 seconds to end its helpers, because the machine may be busy. */
+    /** The memory of closed pages, which get 10 seconds to end their helpers, because the machine may be busy. */
     const taken = async () => {
       let bytes = 0;
       for (let i = 0; i < 200; i++) {

@@ -86,7 +86,7 @@ describe('a limit of reasoning', () => {
     }
   });
 
-  test('it is the same streamed, of several choices, and in any company', async (t) => {
+  test('the result is the same streamed, with several choices and with concurrent requests', async (t) => {
     const engine = await open(t, plain);
     const limits = [0, 2, 5, 9];
     const alone = [];
@@ -163,7 +163,7 @@ describe('a limit of reasoning', () => {
     }
   });
 
-  test('a session, generate and the handler know it', async (t) => {
+  test('a session, generate and the handler support the limit', async (t) => {
     const engine = await open(t, plain);
     const chat = await engine.createChat(
       /** @type {any} */ ({ ...wild, regex: thoughtful, thinking_budget_tokens: 3 }),
@@ -196,7 +196,7 @@ describe('a limit of reasoning', () => {
     assert.notEqual(message.content, '');
   });
 
-  test('the command line knows it', async () => {
+  test('the command line supports the limit', async () => {
     const path = join(temporaryFolder(), 'thought.gbnf');
     writeFileSync(path, 'root ::= [a-z ]* "</think>" [0-9] [0-9]\n');
     const common = ['--temp', '2', '--seed', '3', '-n', '40', '--grammar', path];
@@ -214,7 +214,7 @@ describe('a limit of reasoning', () => {
     assert.equal((await run('--reasoning-budget', '-1')).code, 2);
   });
 
-  test('what is wrong is refused by its name', async (t) => {
+  test('invalid values are refused by name', async (t) => {
     const engine = await open(t, plain);
     for (const wrong of [-2, 0.5, '5', true]) {
       await assert.rejects(complete(engine, { thinking_budget_tokens: wrong }), (error) => {
@@ -271,7 +271,7 @@ describe('chat_template_kwargs', () => {
     const both = { reasoning_effort: /** @type {const} */ ('low'), max_tokens: 1 };
     const own = { ...both, chat_template_kwargs: { reasoning_effort: 'of three words' } };
     const { usage } = await engine.chat.completions.create({ messages, ...own });
-    // a word of the template's own says nothing of what is on
+    // a word of the template does not show whether reasoning is on
     const words = await engine.tokenize(' of three words<assistant>');
     assert.equal(usage.prompt_tokens, words.length);
   });
@@ -296,7 +296,7 @@ describe('chat_template_kwargs', () => {
     assert.deepEqual(await replyTo(false, { thinking_budget_tokens: 0 }), [undefined, content]);
   });
 
-  test('a template without reasoning is left alone by all of them', async (t) => {
+  test('none of the options changes a template without reasoning', async (t) => {
     const engine = await open(t, turns);
     const told = { regex: undefined, max_tokens: 24 };
     const { choices, usage } = await complete(engine, told);

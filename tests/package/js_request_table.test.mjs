@@ -1,5 +1,5 @@
-// The worker's table of requests over an engine that is no more than a list: who is submitted and when, who
-// rests, what is cancelled, and the messages to the page.
+// The worker's table of requests over a fake engine that is only a list: which requests are submitted, paused and
+// cancelled, and the messages to the page.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -223,7 +223,7 @@ describe('more requests than the engine takes', () => {
     assert.deepEqual(names().slice(-3), ['high 65', 'usual', 'low']);
   });
 
-  test('one that has waited for 512 passes goes before those that came later', () => {
+  test('a request that has waited for 512 passes runs before later ones', () => {
     const { add, engine, end, names, submitted } = tableOf();
     engine.passes = 10;
     add('low', -100);

@@ -1,5 +1,5 @@
 // The page's handling of one request, directly, from its sources: settings, readers of pieces,
-// best-of and beam search, over connections and engines that are made up.
+// best-of and beam search, over fake connections and engines.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -47,7 +47,7 @@ describe('settings', () => {
     forced: [],
   };
 
-  test('what the text may be is one of four options, as the engine takes it', () => {
+  test('the constraint of a text is one of four options in the engine’s form', () => {
     const grammarOf = (/** @type {unknown} */ options) => settingsOf(any(options)).grammar;
     const schema = { type: 'object', properties: { b: {}, a: true } };
     for (const [options, kind, text] of /** @type {[object, number, string][]} */ ([
@@ -124,7 +124,7 @@ describe('settings', () => {
     });
   }
 
-  test('logprobs of 0 ask for the chosen tokens', () => {
+  test('logprobs of 0 request only the chosen tokens', () => {
     const { logprob, logprobs } = settingsOf({ logprobs: 0 });
     assert.deepEqual([logprob, logprobs], [true, 0]);
     assert.equal(settingsOf({ logprobs: 3 }).logprob, true);
@@ -318,7 +318,7 @@ describe('a reader of pieces', () => {
     assert.deepEqual(connection.log, ['forget 0']);
   });
 
-  test('tells after 32 pieces that they were read', async () => {
+  test('acknowledges every 32 pieces', async () => {
     const { connection, reader } = open();
     reader.start();
     reader.start();
@@ -335,7 +335,7 @@ describe('a reader of pieces', () => {
     assert.deepEqual(connection.log, ['read 32 of 0', 'read 32 of 0']);
   });
 
-  test('cancelled once, and the received part is dropped', async () => {
+  test('a request is cancelled once, and the received part is dropped', async () => {
     const { connection, reader } = open();
     reader.start();
     connection.give(0, ['a'], { prefill: { done: 3, total: 9 } });
@@ -444,7 +444,7 @@ describe('a generation', () => {
     assert.equal(timingsOf(any({ ...done, cachedTokens: 30 })).prefillTokensPerSecond, 0);
   });
 
-  test('that is left is cancelled, at any time', async () => {
+  test('a generation that its reader leaves is cancelled, at any time', async () => {
     const connection = new Connection();
     const generation = new Generation(readerOf(any(connection), any({}), {}));
     const texts = generation[Symbol.asyncIterator]();
@@ -620,7 +620,7 @@ describe('beam search', () => {
     return state / 2147483647;
   };
 
-  test('finds what its definition finds, and closes every session', async () => {
+  test('beam search finds the same texts as its definition, and closes every session', async () => {
     for (let round = 0; round < 40; round++) {
       const engine = new MarkovEngine(3 + (round % 5), random);
       const options = {
@@ -1006,7 +1006,7 @@ describe('chat completions', () => {
     assert.deepEqual(connection.log.toSorted(), ['cancel 0', 'cancel 2', 'forget 1']);
   });
 
-  test('what is refused', async () => {
+  test('invalid fields are refused', async () => {
     const { connection, completions } = open();
     const wrong = [
       null,

@@ -146,7 +146,7 @@ describe('runTools', () => {
     assert.equal((await run(t, [call('A'), 'Done.'], { tools, maxRounds: 2 })).rounds, 2);
   });
 
-  test('a signal ends the waiting for a tool, and the reply', async (t) => {
+  test('a signal aborts the wait for a tool, and the reply', async (t) => {
     const controller = new AbortController();
     const { signal } = controller;
     const tools = weather((_, { signal: given }) => {
@@ -167,7 +167,7 @@ describe('runTools', () => {
     assert.equal(message.role, 'assistant');
   });
 
-  test('what is wrong is refused by its name', async (t) => {
+  test('invalid arguments are refused by name', async (t) => {
     const tools = weather(() => 1);
     /** @type {[any, RegExp][]} */
     const wrong = [

@@ -98,7 +98,7 @@ const definitions = {
     leave: (logits) =>
       divide(logits, 0.2 + 1.6 * (entropyOf(logits) / Math.log(logits.size)) ** 1.5),
   },
-  'DRY, and min-p behind it': {
+  'DRY, and min-p after it': {
     options: {
       samplers: ['top_k', 'dry', 'min_p'],
       ...{
@@ -280,7 +280,7 @@ test('the command line has the samplers by the names of llama.cpp', async () => 
   assert.equal(await text('--sampling-seq', 'tk', '--top-k', '3'), named);
   assert.equal(await text('--sampling-seq', 't', '--top-k', '3'), plain);
   for (const [options, message] of /** @type {[string[], RegExp][]} */ ([
-    [['--samplers', 'top_k;top_q'], /--samplers: there is no sampler 'top_q'/],
+    [['--samplers', 'top_k;top_q'], /--samplers: unknown sampler 'top_q'/],
     [['--samplers', 'top_k', '--sampling-seq', 'k'], /cannot be used together/],
     [['--sampling-seq', 'kz'], /samplers: letter 1 is not one of/],
     [['--samplers', 'xtc;'.repeat(17)], /'xtc' is one too many/],

@@ -1,4 +1,4 @@
-// Many at once, from JavaScript: priorities, pages that run out, readers that do not keep up, proposals that
+// Concurrent requests from JavaScript: priorities, pages that run out, readers that do not keep up, proposals that
 // change nothing, a queue with a limit, and the figures about all that.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
@@ -159,7 +159,7 @@ describe('priorities and pages', () => {
     }
   });
 
-  test('in Chromium, too: the file lies in the origin private file system', {
+  test('Chromium swaps to a file in the origin private file system', {
     skip: locate('chromium').skip || !isFull,
   }, async (t) => {
     const server = await serve({
@@ -201,7 +201,7 @@ describe('priorities and pages', () => {
 });
 
 describe('readers', () => {
-  test('one that does not read on rests, and holds nobody up', async (t) => {
+  test('a reader that stops pauses its request and does not delay others', async (t) => {
     const engine = await openEngine(t);
     const slow = engine.generate(prompt, { temperature: 0, maxTokens: 600, ignoreEnd: true });
     const reading = slow[Symbol.asyncIterator]();
@@ -221,7 +221,7 @@ describe('readers', () => {
   });
 });
 
-describe('what nobody reads', () => {
+describe('unread streams', () => {
   const long = { temperature: 0, ignoreEnd: true, maxTokens: 600 };
   const isOver = async (/** @type {import('../../js/index.js').Engine} */ engine) => {
     const { requests, kv } = await engine.stats();
@@ -239,7 +239,7 @@ describe('what nobody reads', () => {
     assert.equal(kv.pages.free, kv.pages.all);
   });
 
-  test('is freed when nobody has it any more', async (t) => {
+  test('an unread stream is freed when no code holds it any more', async (t) => {
     setFlagsFromString('--expose-gc');
     /** @type {() => void} */
     const collect = runInNewContext('gc');
@@ -346,7 +346,7 @@ describe('a draft model', () => {
     });
   }
 
-  test('one that cannot be used is refused', async (t) => {
+  test('an unusable draft model is refused', async (t) => {
     const other = join(temporaryFolder(), 'tiny.gguf');
     await synthesize('tiny', 'q8_0', other);
     await assert.rejects(openEngine(t, { draft: { file: other } }), hasCode('MISMATCH'));
@@ -420,7 +420,7 @@ describe('more requests than the engine takes', () => {
 });
 
 describe('a queue with a limit', () => {
-  test('one too many is refused at once, by name, and room is room again', async (t) => {
+  test('a request over the limit is refused immediately, and accepted once there is room', async (t) => {
     const { engine, release } = await openHeldEngine(t, { queueLimit: 3 });
     const two = engine.generateMany(prompt, { n: 2, ...greedy }).map((one) => one.text());
     const many = engine.generateMany(prompt, { n: 2, ...greedy });
@@ -434,7 +434,7 @@ describe('a queue with a limit', () => {
     await assert.rejects(openEngine(t, { queueLimit: 0 }), hasCode('ARG'));
   });
 
-  test('those that wait in the worker are counted as waiting', async (t) => {
+  test('requests that wait in the worker count as waiting', async (t) => {
     const { engine, release } = await openHeldEngine(t);
     const asked = Array.from({ length: 100 }, () =>
       engine.generate(prompt, { maxTokens: 1 }).text(),

@@ -1,4 +1,4 @@
-// Sessions, forks, saved state, the prefix cache and many requests at once, through the npm package
+// Sessions, forks, saved state, the prefix cache and parallel requests of the npm package,
 // under Node.
 
 import assert from 'node:assert/strict';
@@ -132,7 +132,7 @@ describe('the types of keys and values', () => {
       assert.equal((await read(fork.prompt('', greedy))).text, cold.text, `${kType} ${vType}`);
       await engine.close();
     }
-    // as many keys as values: keys of q8 and q4 take half a bit more, a finer type more than that
+    // there are as many keys as values: keys of q8 and q4 take half a bit more, finer types even more
     const sizeOf = (/** @type {string} */ pair) => pageBytes.get(pair) ?? 0;
     const values = sizeOf('f32 f16') / 6;
     const bits = (/** @type {string} */ type) => (type.startsWith('q') ? 0.5 : 0);
@@ -175,7 +175,7 @@ describe('the types of keys and values', () => {
 });
 
 describe('requests side by side', () => {
-  test('each gives the same text as alone, in any company', async (t) => {
+  test('each session gives the text that it gives alone', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     const prompts = ['Once upon a time', 'Hello', story, 'The capital of', story.slice(5)];
     const wanted = [];
@@ -186,10 +186,10 @@ describe('requests side by side', () => {
     assert.deepEqual(found, wanted);
   });
 
-  test('none waits for the end of another', async (t) => {
+  test('no request waits for the end of another', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     const wanted = await engine.generate('Hello', greedy).text();
-    // More than is buffered before a request rests: it cannot end while nobody reads it.
+    // More than is buffered before a request rests: it cannot end without a reader.
     const long = engine.generate('Once upon a time', { ...greedy, maxTokens: 400 });
     const pieces = long[Symbol.asyncIterator]();
     await pieces.next();
@@ -260,7 +260,7 @@ describe('sessions', () => {
   });
 
   for (const kvType of /** @type {const} */ (['f32', 'f16', 'q8', 'q4'])) {
-    test(`forks share pages and go their own ways (${kvType})`, async (t) => {
+    test(`forks share pages and diverge (${kvType})`, async (t) => {
       const engine = await openEngine(t, { kvType, prefixCache: false });
       const trunk = await engine.createSession();
       await trunk.append(story);
@@ -292,7 +292,7 @@ describe('sessions', () => {
     });
   }
 
-  test('findPages tells which pages of the map the cache has of a conversation', async (t) => {
+  test('findPages reports which pages of a conversation are cached', async (t) => {
     const engine = await openEngine(t);
     const first = { role: 'user', content: `Tell me a story. ${story}` };
     const unread = await engine.findPages([first]);
@@ -305,14 +305,14 @@ describe('sessions', () => {
     assert.equal(pages.length, Math.floor(tokens / 16));
     const { map = '' } = await engine.kvStats({ map: true });
     assert.ok(pages.every((place) => 'cs'.includes(map[place])));
-    // a conversation that continues has them, and its own
+    // a conversation that continues has them in addition to its own
     const answer = { role: 'assistant', content: String(choices[0].message.content) };
     const more = await engine.findPages([first, answer]);
     assert.deepEqual(more.pages.slice(0, pages.length), pages);
     assert.ok(more.pages.length > pages.length);
     const before = await engine.kvStats();
     await engine.findPages([{ role: 'user', content: 'Nobody has asked this.' }]);
-    assert.deepEqual((await engine.kvStats()).prefix, before.prefix, 'it is no lookup');
+    assert.deepEqual((await engine.kvStats()).prefix, before.prefix, 'it is not a lookup');
   });
 
   test('truncate and drop', async (t) => {
@@ -385,7 +385,7 @@ describe('sessions', () => {
     }
     const count = (await session.tokens()).length;
     // all but the token that was sampled last, which no pass need have read
-    assert.ok(count >= prompt + pieces - 1, 'what was said until then stays');
+    assert.ok(count >= prompt + pieces - 1, 'the text until then stays');
     const child = await session.fork();
     assert.equal((await read(child.prompt(' and', greedy))).completionTokens, 24);
     assert.equal((await session.tokens()).length, count);
@@ -512,7 +512,7 @@ describe('saved sessions', () => {
     await assert.rejects(engine.loadState(join(folder, 'absent')), hasCode('NOT_FOUND'));
     await assert.rejects(engine.saveState(join(folder, 'absent', 'x')), hasCode('NOT_FOUND'));
     await assert.rejects(engine.loadState(/** @type {any} */ (7)), hasCode('ARG'));
-    // nothing of all that is left, and the engine continues
+    // no part of it is left, and the engine continues
     const { sessions, sequences } = await engine.kvStats();
     assert.deepEqual({ sessions, sequences }, { sessions: 1, sequences: 1 });
     assert.ok((await engine.loadState(bytes)).session);

@@ -35,7 +35,7 @@ async function open(shared) {
   return { engine, led };
 }
 
-test('one engine for all of a name, and the next leads when the first is closed', async () => {
+test('tabs share an engine by name, and the next one leads when the first is closed', async () => {
   const [first, second] = [await open('one'), await open('one')];
   const other = await open('two');
   const alone = await createEngine({ file: modelPath, threads: 1 });
@@ -47,7 +47,7 @@ test('one engine for all of a name, and the next leads when the first is closed'
   const wanted = await alone.generate('Once', options).text();
   assert.equal(await second.engine.generate('Once', options).text(), wanted);
   const leaders = () => [first, second, other].map(({ led }) => led.count);
-  assert.deepEqual(leaders(), [0, 0, 0], 'it tells of a tab that takes over');
+  assert.deepEqual(leaders(), [0, 0, 0], 'it reports a tab that takes over');
   await first.engine.close();
   assert.equal(await second.engine.generate('Once', options).text(), wanted);
   assert.equal((await second.engine.info()).sharing, 'leader');

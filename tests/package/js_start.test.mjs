@@ -1,4 +1,4 @@
-// How the engine's workers are started and ended, with hosts that are made up: pages of one and of another origin, pages
+// How the engine's workers are started and ended, with fake hosts: pages of one and of another origin, pages
 // with a policy, Node; and what the connection does before, between and after its messages.
 
 import assert from 'node:assert/strict';
@@ -85,7 +85,7 @@ function start(option) {
 describe('in a page', () => {
   const module = { type: 'module' };
 
-  test('its own file, a file of the origin, a worker, a function that makes one', (t) => {
+  test('the worker can be its own file, a file of the origin, a Worker, or a function that makes one', (t) => {
     inPage(t);
     for (const [option, url] of [
       [undefined, ownWorker],
@@ -208,7 +208,7 @@ describe('in a page', () => {
     assert.equal(listening(), 0);
   });
 
-  test('a policy that tells later; nobody listens when the worker has spoken or failed', async (t) => {
+  test('a policy may report a violation later; the listener is removed when the worker answers or fails', async (t) => {
     const { document, listening } = inPage(t);
     const violated = (/** @type {string} */ effectiveDirective) =>
       document.dispatchEvent(
@@ -291,7 +291,7 @@ describe('in Node', () => {
     assert.throws(() => start('w.mjs'), { code: 'ARG', message: /not w\.mjs$/ });
   });
 
-  test('where there are none', (t) => {
+  test('a host without workers is an error', (t) => {
     withThreads(t, null);
     const message =
       "workers: not available on this host. Import createEngine from 'wick-llm/edge', which computes in the calling thread";
@@ -451,7 +451,7 @@ describe('the connection', () => {
       for (const port of one.worker.last.helpers ?? []) port.close();
   });
 
-  test('an engine that has ended is not begun', async () => {
+  test('a closed connection does not start an engine', async () => {
     const { connection, worker, init } = connect();
     await connection.close();
     worker.did.length = 0;
@@ -492,7 +492,7 @@ describe('the connection', () => {
     const other = assert.rejects(connection.call('info', [], signal), { message: 'within' });
     abort.abort(new Error('within'));
     await other;
-    worker.say({ type: 'result', id: worker.last.id, value: 6 }); // nobody waits
+    worker.say({ type: 'result', id: worker.last.id, value: 6 }); // no caller waits
     assert.deepEqual(worker.did, [
       'ref',
       'call',
@@ -507,7 +507,7 @@ describe('the connection', () => {
     await connection.close();
   });
 
-  test('messages that cannot be sent are refused, and nothing waits for them', async () => {
+  test('messages that cannot be sent are refused, and no call waits for them', async () => {
     const { worker, connection } = await ready();
     const error = {
       code: 'ARG',
@@ -515,7 +515,7 @@ describe('the connection', () => {
     };
     await assert.rejects(connection.call('info', ['no']), error);
     assert.equal(worker.did.at(-1), 'unref');
-    const waiter = { onOutput() {}, fail: () => assert.fail('it is told twice') };
+    const waiter = { onOutput() {}, fail: () => assert.fail('it is reported twice') };
     assert.throws(() => connection.generate(any({ input: 'no' }), [waiter, waiter]), error);
     assert.equal(worker.did.at(-1), 'unref');
     await connection.close();

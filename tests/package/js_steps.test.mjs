@@ -1,4 +1,4 @@
-// The engine's worker over an engine that is made up and a clock that the test sets: the messages that it posts, the
+// The engine's worker over a fake engine and a clock that the test sets: the messages that it posts, the
 // steps that it takes and when, and what it asks of the engine.
 
 import assert from 'node:assert/strict';
@@ -27,7 +27,7 @@ const turns = async (count = 8) => {
 };
 const { STEP_IDLE, STEP_PROGRESS, STEP_WAIT_BYTES } = layout;
 
-/** An engine that writes down what it is asked, and does what `acts` says. */
+/** An engine that records its calls and acts as `acts` says. */
 function engineOf() {
   /** @type {any[]} */
   const log = [];
@@ -177,7 +177,7 @@ describe('the start', () => {
     assert.deepEqual(helper.sent, [{ module: 'module', memory: 'memory', extras: 'extras' }]);
   });
 
-  test('a failure: reported by its code, or as a crash', async (t) => {
+  test('a failure is reported by its code, or as a crash', async (t) => {
     for (const [error, message] of /** @type {[any, any][]} */ ([
       [
         new WickError('NOMEM', 'none'),
@@ -192,7 +192,7 @@ describe('the start', () => {
     }
   });
 
-  test('an engine that was closed meanwhile begins nothing', async (t) => {
+  test('a worker that was closed during the start does nothing more', async (t) => {
     const { worker, posted, log } = startWorker(t);
     worker.receive({ type: 'close' });
     worker.receive({ type: 'close' });
@@ -222,7 +222,7 @@ describe('the start', () => {
     assert.equal(phases.at(-1), 'ready');
   });
 
-  test('a draft has the model’s context and what memory is left', async (t) => {
+  test('a draft model gets the model’s context and the memory that is left', async (t) => {
     for (const [memoryLimit, own] of [
       [0, 0],
       [100, 30],
@@ -280,7 +280,7 @@ describe('requests', () => {
 
   test('without mail steps follow each other for 15 ms; where a message waits, each has its turn', async (t) => {
     for (const [count, perTurn] of /** @type {[number | undefined, number][]} */ ([
-      [2, 4], // all that was sent has come: 16 ms
+      [2, 4], // all that was sent has arrived: 16 ms
       [3, 1],
       [undefined, 1],
     ])) {
@@ -317,7 +317,7 @@ describe('requests', () => {
     worker.receive({ type: 'ack', id: 77, count: 5 });
   });
 
-  test('what is submitted, and a refusal for each completion', async (t) => {
+  test('requests are submitted, and each completion gets a refusal', async (t) => {
     const { worker, posted, acts, calls } = await ready(t);
     worker.receive(
       generate(4, { completions: 2, settings: { ...settings(), session: undefined } }),
@@ -352,7 +352,7 @@ describe('requests', () => {
     assert.equal(limited.of('error')[0].error.code, 'QUEUE_FULL');
   });
 
-  test('conversations reach the engine as they are', async (t) => {
+  test('conversations reach the engine unchanged', async (t) => {
     const { worker, calls } = await ready(t, { chatTemplate: 'chatml' });
     const ask = (/** @type {any} */ input) => {
       const messages = [{ role: 'user' }];
@@ -550,7 +550,7 @@ describe('calls', () => {
 });
 
 describe('embeddings', () => {
-  test('one call after another, a turn between steps, the end told', async () => {
+  test('calls run one after another between steps, and their end is reported', async () => {
     const { native, log, acts } = engineOf();
     let isClosed = false;
     const takeTurn = async () => void log.push(['turn']);

@@ -192,7 +192,7 @@ describe('states in a browser', () => {
 
   test('writers', (t) => {
     browse(t, { handle: undefined });
-    assert.equal(canWriteHere(), true); // nobody: the error is reported here
+    assert.equal(canWriteHere(), true); // no caller: the error is reported here
     any(globalThis).FileSystemFileHandle = class {
       createWritable() {}
     };
@@ -201,7 +201,7 @@ describe('states in a browser', () => {
     assert.equal(canWriteHere(), false);
   });
 
-  test('without room: the old one stays, a part is removed', async (t) => {
+  test('if the storage is full, the old file stays, and a partial one is removed', async (t) => {
     const copied = origin({ quota: 4 });
     browse(t, { root: copied.root });
     const fullError = { code: 'STORAGE_FULL', message: 'a: cannot be kept, storage is full' };
@@ -224,7 +224,7 @@ describe('states in a browser', () => {
     assert.equal(any(placed.folders.get('wick-llm')).size, 0);
   });
 
-  test('that are not there, not allowed, or not named', async (t) => {
+  test('missing, forbidden and unnamed files are refused', async (t) => {
     const { root } = origin();
     browse(t, { root });
     const none = { code: 'NOT_FOUND', message: 'Saved state not found: a' };
@@ -255,14 +255,14 @@ describe('states in a browser', () => {
       keepBytes('a', bytes, async () => {}),
       {
         code: 'NO_STORAGE',
-        message: 'storage: this browser has no writable files for pages',
+        message: 'storage: this browser does not let pages write files',
       },
     );
     assert.equal(any(closed.folders.get('wick-llm')).size, 0);
     any(globalThis.navigator).storage = {};
     const noFiles = {
       code: 'NO_STORAGE',
-      message: 'a: cannot be kept, this browser has no files for pages',
+      message: 'a: cannot be kept, this browser does not let pages write files',
     };
     await assert.rejects(
       keepBytes('a', bytes, async () => {}),

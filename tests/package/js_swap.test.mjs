@@ -82,6 +82,6 @@ test('a record takes the first gap that is large enough, also one of just its si
   swap.drop(4);
   assert.equal(place(6, 21), 60, 'too large for the first gap');
   assert.equal(place(7, 20), 10, 'of just its size');
-  assert.equal(place(8, 19), 81, 'of just what is left');
-  assert.equal(place(9, 1), 150, 'behind the last');
+  assert.equal(place(8, 19), 81, 'of exactly the remaining size');
+  assert.equal(place(9, 1), 150, 'after the last');
 });

@@ -149,7 +149,7 @@ describe('whether tabs can share', () => {
     assert.equal(await canShareIn({ BroadcastChannel: undefined }), false);
   });
 
-  test('interfaces that refuse are none', async () => {
+  test('interfaces that refuse count as missing', async () => {
     const refusing = () => {
       throw new DOMException('blocked', 'SecurityError');
     };
@@ -159,7 +159,7 @@ describe('whether tabs can share', () => {
   });
 });
 
-describe('who leads', () => {
+describe('the leader', () => {
   test('the first tab loads the model, the others use its engine', async (t) => {
     const { open } = openTabs(t);
     const first = open();
@@ -218,7 +218,7 @@ describe('who leads', () => {
     await connection.close();
   });
 
-  test('what cannot be sent is refused at once, before and after the model is there', async (t) => {
+  test('unsendable values are refused immediately, before and after the model has loaded', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];
     const settings = { stop: [() => {}] };
@@ -324,7 +324,7 @@ describe('requests of tabs', () => {
   });
 });
 
-describe('what the engine says of a request', () => {
+describe('events of a request', () => {
   test('an error, of a request or of a piece, ends it there: who goes then cancels nothing', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];
@@ -348,7 +348,7 @@ describe('what the engine says of a request', () => {
   });
 });
 
-describe('what others of the origin write', () => {
+describe('foreign messages', () => {
   test('into the channel of a tab is passed by, unless it is a leader’s message', async (t) => {
     const { open, name } = openTabs(t);
     const heard = /** @type {string[]} */ ([]);
@@ -369,7 +369,7 @@ describe('what others of the origin write', () => {
     const tab = open();
     await tab.ready;
     globalThis.BroadcastChannel = usual;
-    assert.equal(heard.length, 2, 'each tab has a channel of its own');
+    assert.equal(heard.length, 2, 'each tab has a separate channel');
     const other = openTabs(t).open();
     await other.ready;
     const answer = tab.connection.call('tokenize', ['text']);

@@ -30,7 +30,7 @@ async function join_(pieces) {
 }
 
 describe('text', () => {
-  test('stories260K tells the published text, alone and with a helper', {
+  test('stories260K writes the published text, with and without a helper', {
     skip: shared.skip,
   }, async (t) => {
     const stories = join(shared.path, 'vectors/stories260K');
@@ -68,7 +68,7 @@ describe('text', () => {
     const engine = await openEngine(t, { file: modelPath, threads: 2 });
     await waitUntil(async () => (await engine.info()).threads === 2, 'the helper');
     await engine.generate('Once', { ...greedy, maxTokens: 20 }).text();
-    // The host's compiler and collector may continue for a while; who spins does so all the time.
+    // The host's compiler and collector may continue for a while; a spinning thread never stops.
     let usedUs = Number.POSITIVE_INFINITY;
     for (let i = 0; i < 8 && usedUs >= 200_000; i++) {
       const before = process.cpuUsage();
@@ -96,7 +96,7 @@ describe('text', () => {
     }
   });
 
-  test('streams pieces and tells in the end how it went', async (t) => {
+  test('generate streams pieces and ends with a result', async (t) => {
     const engine = await openEngine(t);
     /** @type {{done: number, total: number}[]} */
     const prefills = [];
@@ -119,7 +119,7 @@ describe('text', () => {
     await assert.rejects(join_(generation), hasCode('ARG'));
   });
 
-  test('tells of one that was aborted or left, and nothing of one that failed', async (t) => {
+  test('the result covers aborted and abandoned texts, but not failed ones', async (t) => {
     const engine = await openEngine(t);
     // long enough that its end never comes with the first pieces, on a machine however busy
     const maxTokens = 1000;
@@ -236,7 +236,7 @@ describe('text', () => {
     await full.text();
     const { finishReason, usage } = resultOf(full);
     assert.equal(finishReason, 'length');
-    // the last token needs no place any more
+    // the last token takes no slot
     assert.equal(usage.promptTokens + usage.completionTokens, 33);
     const over = engine.generate('word '.repeat(100));
     await assert.rejects(over.text(), (error) => {
@@ -275,7 +275,7 @@ describe('chat', () => {
     );
     for (const { token, logprob, top_logprobs } of details) {
       assert.equal(top_logprobs.length, 3);
-      assert.equal(top_logprobs[0].token, token); // greedy takes the likeliest
+      assert.equal(top_logprobs[0].token, token); // greedy sampling takes the most likely token
       assert.ok(logprob <= 0 && logprob >= top_logprobs[1].logprob);
     }
     assert.ok(answer.timings.ttftMs > 0);
@@ -445,7 +445,7 @@ describe('chat', () => {
     await assertSpeaks(engine);
   });
 
-  test('a model without a template says so', { skip: shared.skip }, async (t) => {
+  test('a model without a template is reported', { skip: shared.skip }, async (t) => {
     const file = join(shared.path, 'vectors/stories260K/stories260K-q8_0.gguf');
     const engine = await openEngine(t, { file });
     const refused = engine.chat.completions.create({ messages: [...question] });

@@ -213,7 +213,7 @@ describe('required', { skip: shared.skip }, () => {
     }
   });
 
-  test('a name: this tool, once, and no other', async (t) => {
+  test('a name forces this tool, once, and no other', async (t) => {
     const engine = await open(t, families.qwen);
     const logit_bias = await closingBias(engine);
     for (const name of ['ping', 'weather']) {
@@ -430,7 +430,7 @@ describe('a form of the content next to tools', { skip: shared.skip }, () => {
     const formed = await engine.chat.completions.create({ ...wanted, response_format });
     for (const choice of formed.choices) {
       choice.message.content = prefix + choice.message.content;
-      checkAnswer(choice, 'behind a prefix');
+      checkAnswer(choice, 'after a prefix');
     }
     assert.ok(formed.choices.some(({ finish_reason }) => finish_reason === 'stop'));
     const called = await engine.chat.completions.create({ ...body, tool_choice: 'required' });

@@ -104,7 +104,7 @@ function plainOf({ role, refusal, ...message }) {
 const oslo = { type: 'function', function: { name: 'weather', arguments: '{"city": "Oslo"}' } };
 const lima = { type: 'function', function: { name: 'weather', arguments: '{"city": "Lima"}' } };
 
-describe('what the model writes', () => {
+describe('calls that the model writes', () => {
   /** The name, the template, the text, the message, the reason. @type {any[][]} */
   const cases = [
     ['one call', plain, call('Oslo'), { content: '', tool_calls: [oslo] }, 'tool_calls'],
@@ -134,7 +134,7 @@ describe('what the model writes', () => {
       ...[{ content: '<tool_call>{"name": "weather", "arguments": {"city": "Os' }, 'stop'],
     ],
     [
-      ...['a call behind which another breaks', plain],
+      ...['a call before one that breaks', plain],
       `${call('Oslo')}<tool_call>{"name": "weather", "arguments": {]`,
       { content: '<tool_call>{"name": "weather", "arguments": {]', tool_calls: [oslo] },
       'stop',
@@ -268,7 +268,7 @@ describe('the messages that the model gets', () => {
     assert.deepEqual(plainOf(split.message), { content: 'Cold.', reasoning_content: 'Hm.' });
   });
 
-  test('what is wrong is refused by its name', async (t) => {
+  test('invalid fields are refused by name', async (t) => {
     const engine = await open(t, plain);
     for (const more of [
       { tool_choice: 'sometimes' },

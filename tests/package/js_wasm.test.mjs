@@ -125,7 +125,7 @@ describe('events', () => {
   });
 });
 
-test('rows of a table are written where the module wants them; it hears how many bytes came', () => {
+test('rows of a table are written to the given address, and the byte count is returned', () => {
   const memory = new Uint8Array(8);
   const heap = /** @type {any} */ ({
     write: (/** @type {number} */ at, /** @type {Uint8Array} */ bytes) => memory.set(bytes, at),

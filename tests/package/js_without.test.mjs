@@ -1,5 +1,4 @@
-// An engine in restricted hosts: without shared memory, without room to keep anything, and without
-// anybody who closes it by hand.
+// An engine in restricted hosts: without shared memory, without storage, and closed automatically.
 
 import assert from 'node:assert/strict';
 import { promises, readdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -135,7 +134,7 @@ describe('storage full', () => {
     assert.ok((await engine.loadState(kept)).session);
   });
 
-  test('pages that find no room in the file are read again', async (t) => {
+  test('pages that do not fit in the file are computed again', async (t) => {
     const folder = temporaryFolder();
     // every write of the worker's fails
     const full = `const from = process.getBuiltinModule, fs = from('node:fs');

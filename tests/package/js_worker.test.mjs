@@ -41,7 +41,7 @@ function startWorker({ isEager = false, sent, file = modelPath, wide } = {}) {
 
 describe('messages of the worker', () => {
   for (const isEager of [false, true]) {
-    test(`it is ready once, ${isEager ? 'before' : 'when'} the weights are there`, async () => {
+    test(`it is ready once, ${isEager ? 'before' : 'when'} the weights have arrived`, async () => {
       const { worker, of, posted } = startWorker({ isEager });
       await waitUntil(() => of('ready').length > 0, 'readiness');
       assert.equal(of('ready')[0].info.architecture, 'llama');

@@ -94,7 +94,7 @@ test('known words, digits and marks pass unchanged', async () => {
   }
 });
 
-test('words of the conversation pass, as they are and in other cases', async () => {
+test('words of the conversation pass, in any case', async () => {
   const long = 'z'.repeat(3000);
   const many = Array.from(
     { length: 10_000 },
@@ -135,7 +135,7 @@ test('contents in parts are read as the model reads them, and an answer without 
   assert.deepEqual([next.shown, next.asked[0].messages], ['I do not know that.', whole]);
 });
 
-test('an invented word is not said, however it is dressed', async () => {
+test('an invented word is not shown, however it is formatted', async () => {
   for (const said of [
     'The zorble is here.',
     'ZORBLE',
@@ -172,7 +172,7 @@ test('a sentence is shown when it is complete, and an invented word removes only
   assert.deepEqual(pieces, ['Hello!', ' I am here.', ' I do not know that.']);
 });
 
-test('a copy that the grammar puts right is said; a known word that replaced another is not', async () => {
+test('a copy that the grammar corrects is reported; a known word that replaced another is not', async () => {
   const right = await hear('The word is zorb.', {
     question: 'zorble',
     again: 'The word is zorble.',
@@ -331,7 +331,7 @@ test('the model itself', async (t) => {
       .message.content;
 
   await t.test(
-    'a grammar of ten thousand words, and of long ones, is compiled and held to',
+    'a grammar of ten thousand words, and of long ones, is compiled and enforced',
     async () => {
       const many = Array.from(
         { length: 10_000 },

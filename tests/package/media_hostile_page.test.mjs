@@ -1,4 +1,4 @@
-// Image files of an outsider in Chromium: what its decoders make of rotated, animated, deep, cut, huge and very long ones. Each
+// Image files from an attacker in Chromium: what its decoders make of rotated, animated, deep, cut, huge and very long ones. Each
 // is read or refused by a code, and the engine answers the next question.
 
 import assert from 'node:assert/strict';
@@ -89,7 +89,7 @@ const script = `
   const { choices } = await engine.chat.completions.create({ messages: [{ role: 'user', content }], max_tokens: 4 });
   return { found, text: choices[0].message.content };`;
 
-test('image files of an outsider', { skip: skip || chromium.skip }, async (t) => {
+test('image files from an attacker', { skip: skip || chromium.skip }, async (t) => {
   const folder = join(temporaryFolder(), 'page');
   mkdirSync(folder);
   const { model, mmproj } = typeOf('gemma3');

@@ -1,5 +1,5 @@
 // Images and recordings of the Prompt API in Chromium: every class of value that a browser has for them gives the answer of the
-// same pixels or samples, and what cannot be decoded is refused as the web platform tests have it.
+// same pixels or samples, and what cannot be decoded is refused as in the web platform tests.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';

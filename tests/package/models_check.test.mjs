@@ -1,5 +1,5 @@
-// A model that is kept, compared with its server: the same version, another one, a server that cannot be asked or does not
-// tell. Nothing that is kept changes.
+// A model that is kept, compared with its server: the same version, another one, a server that cannot be reached or does
+// not report it. Stored models do not change.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -66,13 +66,13 @@ describe('a server', () => {
     await assertKept(store, url);
   });
 
-  test('does not tell its version', async (t) => {
+  test('the state is unknown if the server does not report a version', async (t) => {
     const { store, url } = await begin(t);
     const silent = /** @type {typeof fetch} */ (async () => new Response('G', { status: 200 }));
     const found = await store.check(url, { fetch: silent });
     assert.deepEqual(
       [found.state, found.reason],
-      ['unknown', 'the server does not tell its version'],
+      ['unknown', 'the server does not report a version'],
     );
     const wrong = /** @type {typeof fetch} */ (
       async () => new Response('G', { headers: { 'Content-Length': 'many', ETag: 'W/"weak"' } })
@@ -99,7 +99,7 @@ describe('a server', () => {
     }
   });
 
-  test('what is not kept, and an abort', async (t) => {
+  test('models that are not stored are unknown, and an abort rejects', async (t) => {
     const { store, url } = await begin(t);
     await assert.rejects(store.check('http://127.0.0.1:9/none.gguf'), { code: 'NOT_FOUND' });
     const stop = new AbortController();
@@ -128,7 +128,7 @@ describe('a server', () => {
   });
 });
 
-test('a hub tells by the SHA-256 of its listing', async (t) => {
+test('a hub’s version is the SHA-256 of its listing', async (t) => {
   const hub = await startHub({ 'maker/tiny': { 'tiny-Q8_0.gguf': model } });
   t.after(() => hub.close());
   const store = new ModelStore(new MemoryBackend(new MemoryDisk()));

@@ -98,7 +98,7 @@ describe('a download', () => {
     await assertHolds(again, url);
   });
 
-  test('is not begun when all is there', async (t) => {
+  test('a download of a complete model does not start', async (t) => {
     const { store, url, state, open } = await begin(t);
     const first = await store.get(url);
     const second = await open().get(url);
@@ -169,7 +169,7 @@ describe('a download', () => {
     await assertHolds(store, url, newer);
   });
 
-  test('from a server without ranges ends well, too', async (t) => {
+  test('a download from a server without ranges completes, too', async (t) => {
     const { store, url, state } = await begin(t);
     state.fault = (start) => ({ whole: true, ...(start === 0 && { cut: CHUNK_BYTES + 5 }) });
     await assert.rejects(store.get(url, { retries: 0 }), hasCode('NETWORK'));
@@ -178,7 +178,7 @@ describe('a download', () => {
     await assertHolds(store, url);
   });
 
-  test('of unknown length ends with the file', async (t) => {
+  test('a download of unknown length ends with the file', async (t) => {
     for (const size of [SIZE, 2 * CHUNK_BYTES]) {
       const bytes = model.subarray(0, size);
       const { store, url, state } = await begin(t, { bytes });
@@ -275,7 +275,7 @@ describe('a download', () => {
     assert.equal(state.headers[0].authorization, 'Bearer a');
   });
 
-  test('by several connections fetches each chunk once', async (t) => {
+  test('a download over several connections fetches each chunk once', async (t) => {
     const bytes = pretendedModel(12 * CHUNK_BYTES + 77);
     const { store, url, state, disk } = await begin(t, { bytes });
     await store.get(url, { connections: 3, sha256: sha256Of(bytes) });
@@ -345,7 +345,7 @@ describe('the information about a download of another origin', () => {
 
   for (const [what, length] of Object.entries({
     'of a compressed body': '1000000',
-    'that is none': 'x',
+    'that is not a number': 'x',
     'that no file has': '99999999999999999999',
     'of nothing': '0',
   }))
@@ -362,7 +362,7 @@ describe('the information about a download of another origin', () => {
 });
 
 describe('callers that need the same model', () => {
-  test('in one page share a download', async (t) => {
+  test('two loads in one page share a download', async (t) => {
     const { store, url, state } = await begin(t);
     const entries = await Promise.all([store.get(url), store.get(url), store.get(url)]);
     assert.equal(new Set(entries.map(({ fingerprint }) => fingerprint)).size, 1);
@@ -428,7 +428,7 @@ describe('where there is no room', () => {
     await store.get(url);
   });
 
-  test('the models that were not used for the longest time go, where the page allows it', async (t) => {
+  test('the least recently used models are removed if the page allows it', async (t) => {
     const disk = new MemoryDisk();
     const { store, url } = await begin(t, { disk, evict: true });
     const half = pretendedModel(2 * CHUNK_BYTES, 3);

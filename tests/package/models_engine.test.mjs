@@ -1,4 +1,4 @@
-// createEngine and the store of models: what it loads is kept as it comes, and taken from there the next time.
+// createEngine and the store of models: a model is stored as it arrives, and read from the store the next time.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -85,7 +85,7 @@ describe('in Node', () => {
     }
   });
 
-  test('nothing is kept by default, and with cache: false', async (t) => {
+  test('no model is stored by default or with cache: false', async (t) => {
     const { url, state } = await begin(t);
     for (const options of [{}, { cache: false }]) {
       await assertSpeaks(await openEngine(t, { url, ...options }));
@@ -220,7 +220,7 @@ describe('a model by its name', () => {
     return { hub: { endpoint: hub.url }, state: hub.state };
   }
 
-  test('is found on the hub, and kept', async (t) => {
+  test('a model is found on the hub and stored', async (t) => {
     const { hub, state } = await beginHub(t);
     const name = 'maker/tiny:Q8_0';
     await assert.rejects(createEngine({ model: name, hub, cache: 'only' }), hasCode('NOT_FOUND'));
@@ -247,7 +247,7 @@ describe('a model by its name', () => {
     assert.equal(await store.has('hf:maker/tiny/tiny-Q8_0.gguf'), false);
   });
 
-  test('that is wrong is refused', async () => {
+  test('a wrong model option is refused', async () => {
     const any = (/** @type {object} */ options) => createEngine(/** @type {any} */ (options));
     for (const [options, code] of /** @type {[object, string][]} */ ([
       [{ model: 7 }, 'ARG'],

@@ -84,7 +84,7 @@ test(`${FAULTS} faults of the network`, async (t) => {
         const known = ['NETWORK', 'HTTP', 'NOT_GGUF', 'TRUNCATED', 'CORRUPT', 'CHANGED'];
         assert.ok(known.includes(code), String(error));
         if (code === 'CHANGED') assert.ok(isDamaged, 'a file is called changed that was not');
-        const isDropped = code === 'CORRUPT' || code === 'CHANGED'; // nobody knows which byte was wrong
+        const isDropped = code === 'CORRUPT' || code === 'CHANGED'; // the wrong byte is unknown
         if (isDropped) disk.written.length = 0;
         assert.equal(await store.has(url), false);
       }

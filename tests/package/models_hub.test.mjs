@@ -1,4 +1,4 @@
-// Names of models on a hub, against one that is made up (tests/support/fake_hub.mjs).
+// Names of models on a hub, against a fake one (tests/support/fake_hub.mjs).
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -121,7 +121,7 @@ test('names are distinguished from addresses', () => {
 });
 
 describe('a model of a hub', () => {
-  test('by its file: from the current commit, with its SHA-256', async (t) => {
+  test('the model is named by its file from the current commit, with its SHA-256', async (t) => {
     const { store, how, url, state } = await begin(t);
     const entry = await store.get('hf:maker/tiny/more/tiny-Q8_0.gguf', how);
     const { name, size, sha256, isWhole } = entry;
@@ -131,7 +131,7 @@ describe('a model of a hub', () => {
     assert.deepEqual(entry.urls, [address, 'hf:maker/tiny/more/tiny-Q8_0.gguf']);
   });
 
-  test('of another SHA-256 than the hub tells is refused before a byte of it is fetched', async (t) => {
+  test('a model whose SHA-256 differs from the hub’s is refused before it is fetched', async (t) => {
     const { store, how, state } = await begin(t);
     const name = 'hf:maker/tiny/more/tiny-Q8_0.gguf';
     const own = sha256Of(large);

@@ -77,10 +77,10 @@ describe('options of get', () => {
     assert.equal((await store.get(url, { sha256: sha256.toUpperCase() })).sha256, sha256);
   });
 
-  test('with another size than the file has end the download', async (t) => {
+  test('with a wrong size end the download', async (t) => {
     const { store, url, state } = await begin(t);
     const wrong = store.get(url, { size: model.length + 1 });
-    await assert.rejects(wrong, { code: 'CORRUPT', message: /it has not 8388708 bytes/ });
+    await assert.rejects(wrong, { code: 'CORRUPT', message: /its size is not 8388708 bytes/ });
     assert.equal(state.starts.length, 1);
     assert.deepEqual(await store.list(), []);
     assert.equal((await store.get(url, { size: model.length })).isWhole, true);
@@ -118,7 +118,7 @@ test('a wrong size in a hub’s listing does not cause an endless download', asy
 });
 
 describe('names', () => {
-  test('of a hub that are none are refused, and none leads out of its repository', async (t) => {
+  test('invalid file names of a hub are refused, and none leads out of its repository', async (t) => {
     const { store, state } = await begin(t);
     for (const name of [
       ...['hf:', 'hf:a', 'hf://a/b/c.gguf', 'hf:a/b\n/c.gguf', 'hf:ü/ß/ö.gguf', ' hf:a/b'],
@@ -187,7 +187,7 @@ describe('a store in a folder', () => {
     assert.equal((await models.import(given, { name: 'mine' })).name, 'mine');
   });
 
-  test('is not opened with options that are wrong', async () => {
+  test('wrong options are refused', async () => {
     for (const wrong of [{ folder: '' }, { folder: 5 }, { evict: 'no' }, { foldr: 'x' }, null, 5]) {
       await assert.rejects(openModels(/** @type {any} */ (wrong)), { code: 'ARG' });
     }

@@ -171,7 +171,7 @@ test('Chromium keeps models in IndexedDB where a page cannot write files', {
 }, async (t) => {
   const browser = await launchChromium();
   t.after(() => browser.close());
-  // as Safari has it before 26
+  // as in Safari before 26
   const script = 'delete FileSystemFileHandle.prototype.createWritable';
   const prepare = (/** @type {any} */ page) => page.addInitScript(script);
   await keepsModels(visitsIn(await browser.newContext(), prepare), 'indexeddb');
@@ -179,7 +179,7 @@ test('Chromium keeps models in IndexedDB where a page cannot write files', {
 
 /** An engine has a model of an address, or by its name, without the store. */
 const withoutStore = `
-  const ask = async (work) => work().then(() => 'it went on', ({ code, message }) => code + ': ' + message);
+  const ask = async (work) => work().then(() => 'it continued', ({ code, message }) => code + ': ' + message);
   const { openModels } = await import('/wick-llm/models.js');
   const { createEngine } = await import('/wick-llm/index.js');
   const hub = { endpoint: location.origin };
@@ -397,7 +397,7 @@ test('a download resumes after Chromium has crashed', {
   );
   const closed = new Promise((settle) => first.browser.once('close', settle));
   const session = await first.browser.newCDPSession(first.page);
-  session.send('Browser.crash').catch(() => {}); // nobody answers any more
+  session.send('Browser.crash').catch(() => {}); // no tab answers any more
   await closed;
 
   const second = await open();

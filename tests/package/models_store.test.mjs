@@ -73,7 +73,7 @@ describe('records', () => {
     ...more,
   });
 
-  test('begin with the known values', () => {
+  test('a new record has the known values', () => {
     const before = Date.now();
     const { stamp, createdMs, usedMs, ...empty } = made();
     assert.deepEqual(empty, {
@@ -98,7 +98,7 @@ describe('records', () => {
     assert.notEqual(records.idOf(url), records.idOf(`${url}x`));
   });
 
-  test('of other forms and versions are none', () => {
+  test('of other forms and versions are ignored', () => {
     const record = made();
     assert.equal(records.checkRecord(record), record);
     assert.deepEqual(records.parseRecord(JSON.stringify(record)), record);
@@ -253,7 +253,7 @@ describe('a model that is opened', () => {
       refused,
     );
     assert.deepEqual([other.connected(), other.backend.disk.records.size], [1, 0]);
-    assert.equal(other.backend.disk.chunks.size, 0, 'nothing of another file stays');
+    assert.equal(other.backend.disk.chunks.size, 0, 'no chunk of another file stays');
     const part = await openWith({ sha256: 'b' }, { sums: [], sha256: null });
     await assert.rejects(
       part.open.complete(() => false),
@@ -476,7 +476,7 @@ describe('the source of a model that is kept', () => {
       assert.deepEqual(
         warned.splice(0),
         [`wick-llm: the model is not kept: ${error}`],
-        'it is told once',
+        'it is reported once',
       );
       source.close();
     }
@@ -634,7 +634,7 @@ for (const [kind, prepare] of kinds) {
       assert.deepEqual(await store.list(), []);
     });
 
-    test('an import that is aborted leaves nothing', async (t) => {
+    test('an aborted import leaves nothing', async (t) => {
       const store = prepare(t)();
       const stop = new AbortController();
       const importing = store.import(new File([model], 'a.gguf'), {
@@ -739,7 +739,7 @@ describe('a folder', () => {
     }
   });
 
-  test('what version 1 kept is opened', async (t) => {
+  test('models that version 1 stored are opened', async (t) => {
     const folder = newFolder(t);
     cpSync(join(root, 'tests/package/kept/version1'), folder, { recursive: true });
     const store = await openModels({ folder });

@@ -1,6 +1,5 @@
-// Tabs that share an engine: one download for all of them, texts as each has them alone, and what
-// becomes of everybody when the tab that has the engine is closed. In Chromium; in Firefox the same
-// shorter.
+// Tabs that share an engine: one download for all of them, the texts that each gives alone, and a
+// leader that is closed. In Chromium, and a shorter version in Firefox.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -15,7 +14,7 @@ const { skip } = locate('chromium');
 const model = '/dist/models/wick-2.6m-q4_0.gguf';
 const modelPath = resolve(root, 'examples/models/wick-2.6m-q4_0.gguf');
 const story = { temperature: 0, maxTokens: 40, ignoreEnd: true };
-/** More than a reader may leave unread: what nobody reads is under way until somebody does. */
+/** More than a reader may leave unread: an unread request stays under way until it is read. */
 // Far from done when the next call of a test comes.
 const long = { temperature: 1, seed: 7, maxTokens: 1900, ignoreEnd: true, speculation: false };
 
@@ -156,7 +155,7 @@ test('another name, or another model, is another engine', { skip: skip || !isFul
   }
 });
 
-test('a tab that is closed leaves nothing behind', { skip: skip || !isFull }, async (t) => {
+test('a closed tab leaves no requests and sessions', { skip: skip || !isFull }, async (t) => {
   const newTab = await newBrowser(t);
   const [first, second] = [await newTab(), await newTab()];
   await first.evaluate(open, { model, shared: 'closed' });
@@ -237,12 +236,12 @@ test('the saved state is restored if the page has kept it', {
   const states = await second.evaluate('Promise.all(led)');
   assert.equal(states.length, 1);
   assert.ok(states[0].entries > 0);
-  // all of the first turn but for its last, incomplete page
+  // all of the first turn except for its last, incomplete page
   const [all, cached] = await second.evaluate('turn()');
   assert.ok(all > cached && cached >= read - 16, `${cached} of ${all}, ${read} before`);
 });
 
-test('an engine that is closed is handed over while its tab stays', {
+test('an engine that is closed is handed over, although its tab stays open', {
   skip: skip || !isFull,
 }, async (t) => {
   const newTab = await newBrowser(t);
@@ -278,7 +277,7 @@ test('a leader that is closed while it loads the model is followed by the next',
   assert.equal(await opening, 'leader');
 });
 
-test('an engine that crashes has crashed for all, and is begun again', {
+test('an engine that crashes fails for all tabs and starts again', {
   skip: skip || !isFull,
 }, async (t) => {
   const newTab = await newBrowser(t);
@@ -386,7 +385,7 @@ async function talkNonsense(names) {
         }))
         .flatMap((message) => [message, { ...message, id: 1 }]),
     ]);
-  // these pass for calls: whoever asks so is refused, and nobody else notices
+  // these pass for calls: whoever asks so is refused, and other tabs are not affected
   const args = [undefined, null, 'x', 1e99, {}, [null], new Uint8Array(8)];
   const methods = ['tokenize', 'detokenize', 'applyTemplate', 'saveState', 'loadState', 'nothing'];
   const calls = methods.flatMap((method) =>
@@ -418,7 +417,7 @@ async function talkNonsense(names) {
   }
 }
 
-test('messages that are none of ours are passed by', { skip: skip || !isFull }, async (t) => {
+test('foreign messages are ignored', { skip: skip || !isFull }, async (t) => {
   const newTab = await newBrowser(t);
   const tabs = [await newTab(), await newTab()];
   for (const tab of tabs) {
@@ -455,13 +454,13 @@ test('messages that are none of ours are passed by', { skip: skip || !isFull }, 
   assert.deepEqual(roles, ['leader', 'follower']);
 });
 
-test('without tabs an engine is its own, and a wrong name is refused', async (t) => {
+test('outside of pages an engine is not shared, and a wrong name is refused', async (t) => {
   const engine = await openEngine(t, { file: modelPath, shared: 'node' });
   assert.equal((await engine.info()).sharing, 'none');
   await assert.rejects(openEngine(t, { file: modelPath, shared: '' }), hasCode('ARG'));
 });
 
-test('a page that may keep nothing, and so may not lock, has a separate engine', {
+test('a page without storage and locks has a separate engine', {
   skip: skip || !isFull,
 }, async (t) => {
   const tab = await (await newBrowser(t))();

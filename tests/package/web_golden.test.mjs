@@ -93,7 +93,7 @@ describe('golden, Chromium', { skip: shared.skip || chromium.skip }, () => {
   const page = openPackagePage(stories);
 
   for (const build of builds) {
-    test(`stories260K tells the published story: ${build}`, async () => {
+    test(`stories260K writes the published story: ${build}`, async () => {
       const threads = build.endsWith('threads') ? 2 : 1;
       const { text, kernels, running } = await page.evaluate(tellStory, { build, threads });
       assert.ok(kernels.startsWith(build.split('-')[0]), kernels);

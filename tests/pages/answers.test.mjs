@@ -1,4 +1,4 @@
-// The demo page over an engine of the test's own, whose output and timing the test controls:
+// The demo page over a fake engine, whose output and timing the test controls:
 // hostile answers, answers that take their time, answers that fail.
 
 import assert from 'node:assert/strict';
@@ -27,7 +27,7 @@ const script = `
   Object.assign(globalThis, { asked: [], loaded: [] });
   globalThis.say = (content) => happen({ content });
   globalThis.end = () => happen({ isEnd: true });
-  globalThis.fail = (code) => happen({ error: new WickError(code, 'The test wants it so') });
+  globalThis.fail = (code) => happen({ error: new WickError(code, 'The test requires it') });
   async function* answer() {
     for (;;) {
       while (events.length === 0) await new Promise((settle) => { wake = settle; });
@@ -107,7 +107,7 @@ async function answerWith(page, text) {
 /** @param {Page} page */
 const focused = (page) => page.evaluate('document.activeElement.id');
 
-test('an answer runs nothing, loads nothing, and takes the place of nothing', {
+test('an answer cannot run code, load files or cover the page', {
   skip,
 }, async (t) => {
   const page = await openPage(t);

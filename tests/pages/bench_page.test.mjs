@@ -117,7 +117,7 @@ test('a stop keeps the measured results', { skip: skip || !isFull }, async () =>
   await close();
 });
 
-test('a model that does not exist is said in words', { skip: skip || !isFull }, async () => {
+test('a missing model is reported', { skip: skip || !isFull }, async () => {
   const { page, problems, close } = await openPage();
   await page.selectOption('#model', 'url');
   await run(page, { ...small, url: `${server.url}nothing.gguf` });
@@ -127,7 +127,7 @@ test('a model that does not exist is said in words', { skip: skip || !isFull }, 
   await close();
 });
 
-test('no model, or several, is reported in words before anything is recorded', {
+test('no model, or several, is reported before anything is recorded', {
   skip: skip || !isFull,
 }, async () => {
   const { page, problems, close } = await openPage();

@@ -1,5 +1,5 @@
 // The chat page for everyone: axe-core finds nothing against WCAG 2.1 A and AA in any state of the page, by day and by
-// night, on a desktop and on a phone. In Chromium, over an engine of the test's own.
+// night, on a desktop and on a phone. In Chromium, over a fake engine.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -42,7 +42,7 @@ const opened = {
     await lastAnswer(page).locator('.open-menu').click();
     await lastAnswer(page).locator('.menu').waitFor();
   },
-  'a question that is worded anew': async (page) => {
+  'a reworded question': async (page) => {
     await lastAnswer(page).locator('.open-menu').click();
     await page.locator('.message.user').getByRole('button', { name: 'Edit' }).first().click();
     await page.locator('.edit textarea').waitFor();

@@ -1,4 +1,4 @@
-// Files of books as strangers could write them: wrong sizes, texts and states that differ from the signed ones, invalid keys. Over
+// Files of books as an attacker could write them: wrong sizes, texts and states that differ from the signed ones, invalid keys. Over
 // fake-indexeddb.
 
 import assert from 'node:assert/strict';
@@ -56,7 +56,7 @@ function proofOf({ buffer }) {
   return { at, end: at + 8 + view.getUint32(at, true) };
 }
 
-test('what was written is read, with its state where the key is here', async () => {
+test('a written book is read back, with its state if the key is available', async () => {
   const bytes = await written();
   assert.equal(await isBook(new Blob([bytes])), true);
   const found = await read(bytes);
@@ -69,7 +69,7 @@ test('what was written is read, with its state where the key is here', async () 
   assert.match((await readBookFile(plain)).why, /none of it has been read yet/);
 });
 
-test('a byte that is another anywhere is seen: it is refused, or nothing but its text is used', async () => {
+test('any changed byte is detected: the file is refused, or only its text is used', async () => {
   const bytes = await written();
   const proof = proofOf(bytes);
   for (let at = 0; at < bytes.length; at += at < 1200 ? 7 : 211) {
@@ -81,7 +81,7 @@ test('a byte that is another anywhere is seen: it is refused, or nothing but its
     });
     if (!found) continue;
     assert.equal(found.text, text);
-    if (at >= proof.at && at < proof.end && found.bytes) continue; // base64 has bits that count for nothing
+    if (at >= proof.at && at < proof.end && found.bytes) continue; // base64 has unused bits
     assert.equal(found.bytes, undefined, `byte ${at}`);
     assert.notEqual(found.why, '');
   }
@@ -94,7 +94,7 @@ test('one that is cut anywhere, or longer, is refused', async () => {
   await assert.rejects(read(new Uint8Array([...bytes, 0])), damage);
 });
 
-test('sizes and facts that lie are refused before anything of that size is made', async () => {
+test('false sizes are refused before memory is allocated for them', async () => {
   const bytes = await written();
   /** @type {((head: any) => unknown)[]} */
   const lies = [
@@ -169,7 +169,7 @@ test('sizes and facts that lie are refused before anything of that size is made'
     new DataView(changed.buffer).setUint32(at, word, true);
     await assert.rejects(read(changed), damage);
   }
-  // facts that are well-formed, and not what was signed
+  // well-formed facts that were not signed
   for (const change of [
     (/** @type {any} */ head) => {
       head.state.fingerprint = 'another';
@@ -199,7 +199,7 @@ test('another text with its own digest does not match the signature; nor does a 
   assert.match(found.why, /not signed by any of your keys/);
 });
 
-test('a key that is invalid, or not its own pair, is refused; the one before still proves', async () => {
+test('a key that is invalid, or not a pair, is refused; the previous key still works', async () => {
   const bytes = await written();
   const key = JSON.parse(await exportKey());
   for (const broken of [
@@ -247,7 +247,7 @@ test('a longer saved state is not replaced by a shorter one, and is deleted with
   assert.equal(await store.readingOf('b', 'f'), undefined);
 });
 
-test('of what is stored only what was judged is removed, and it is read at one moment', async () => {
+test('only the reading that was examined is removed, and the store is read in one transaction', async () => {
   await store.addBook(book, text);
   const { key, size, pieces, ...facts } = reading;
   await store.keepReading({ ...facts, tokens: 5 }, state);

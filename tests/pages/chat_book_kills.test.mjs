@@ -119,6 +119,6 @@ test('killed while a book is read: its text is kept, and no stored part is read 
     await page.locator('#books li').waitFor({ state: 'detached' });
     text = '';
   }
-  assert.ok(within > 0, 'some were killed behind a part that was stored');
-  t.diagnostic(`${rounds} kills, ${within} behind a part that was stored, ${books} books`);
+  assert.ok(within > 0, 'some were killed after a stored part');
+  t.diagnostic(`${rounds} kills, ${within} after a stored part, ${books} books`);
 });

@@ -22,7 +22,7 @@ import { takePicture } from '../support/pictures.mjs';
 
 const site = resolve(root, 'build/chat-books');
 const { skip } = locate('chromium');
-/** Of one step in Chromium. */
+/** The limit of one step in Chromium. */
 const ACTION_MS = 100_000;
 /** @type {Awaited<ReturnType<typeof serve>>} */
 let server;
@@ -201,7 +201,7 @@ test('a document is read once; questions, their variants and the next visit read
   );
 });
 
-test('Forget and words in a talk about a book read nothing of the book again', {
+test('Forget and words in a conversation about a book do not read the book again', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t));
@@ -397,7 +397,7 @@ const canBeFull = `const { put } = IDBObjectStore.prototype;
     return put.call(this, value, ...rest);
   };`;
 
-test('a full disk is said, nothing is lost, and nothing is read again when there is room', {
+test('a full disk is reported, nothing is lost, and nothing is read again when there is room', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t), canBeFull);
@@ -433,7 +433,9 @@ test('a full disk is said, nothing is lost, and nothing is read again when there
   assert.ok(least >= tokens, `${least} of ${tokens}`); // none of it was read again
 });
 
-test('too little room is said before anything is read', { skip: skip || !isFull }, async (t) => {
+test('too little room is reported before anything is read', {
+  skip: skip || !isFull,
+}, async (t) => {
   const script = 'StorageManager.prototype.estimate = async () => ({ usage: 9e6, quota: 9.1e6 });';
   const page = await openPage(await newContext(t), script);
   await openShelf(page);
@@ -585,7 +587,7 @@ test('a book from elsewhere is read again, unless a key of this user proves it',
   const told = await ask(other, 'Why?');
   assert.ok(told.cached >= tokens, JSON.stringify({ told, tokens }));
 
-  // keys and values that somebody has changed, with the signature of what they were
+  // keys and values that were changed, with the signature of what they were
   const forged = Buffer.from(book);
   forged[forged.length - 100] ^= 1;
   await openShelf(other);

@@ -1,4 +1,4 @@
-// PDFs and tools of the chat page in Firefox and WebKitGTK, over an engine of the test's own, which is put in the place of the
+// PDFs and tools of the chat page in Firefox and WebKitGTK, over a fake engine, which is put in the place of the
 // package's files. Books in these browsers: tests/pages/chat_books.test.mjs.
 
 import assert from 'node:assert/strict';

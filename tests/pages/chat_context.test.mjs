@@ -1,6 +1,6 @@
-// The chat page's models, storage and context: the engine that answers is not given up for one that is not ready, the
-// model comes back with its conversation, a full disk is said and nothing is lost, and the context never ends in
-// an error. In Chromium.
+// The chat page's models, storage and context, in Chromium: the engine that answers stays until the next one is ready, the
+// model is loaded again with its conversation, the page reports a full disk and loses nothing, and a full context
+// never leads to an error.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -58,7 +58,7 @@ const held = `globalThis.holdLoading = (options) => {
   if (!String(options.url).includes('other.gguf')) return;
   return new Promise((settle, fail) => {
     globalThis.release = settle;
-    globalThis.refuse = () => fail(new Error('This is no model'));
+    globalThis.refuse = () => fail(new Error('This is not a model'));
   });
 };`;
 
@@ -166,7 +166,7 @@ test('the browser is asked to keep what is stored once there is something to los
   assert.equal(await page.evaluate('asks'), 1);
 });
 
-/** Writes until there is no room. */
+/** Writes until the storage is full. */
 const fillUp = `async () => {
   const db = await new Promise((settle, fail) => {
     const opening = indexedDB.open('filler');
@@ -197,7 +197,7 @@ test('a full disk is reported; input stays, and is stored when there is room', {
   const script = 'delete Navigator.prototype.serviceWorker';
   const { origin } = new URL(siteUrl());
   const devtools = await context.newCDPSession(context.pages()[0]);
-  // before the first write: Chromium allots space in advance
+  // before the first write: Chromium allocates space in advance
   await devtools.send('Storage.overrideQuotaForOrigin', { origin, quotaSize: 1e6 });
   const page = await openStub(context, siteUrl(), { script });
   if (await page.isHidden('#conversation-list')) await page.click('#open-list');
@@ -236,7 +236,7 @@ test('a full disk is reported; input stays, and is stored when there is room', {
   assert.equal(await page.inputValue('#prompt'), 'a draft, too');
 });
 
-test('where there is no room for the rest of a model nothing of it is fetched again, unless the user says so', {
+test('without room for the rest of a model the page fetches none of it again, unless the user says so', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -266,7 +266,7 @@ test('where there is no room for the rest of a model nothing of it is fetched ag
 
 test('little room is reported before there is none', { skip: skip || !isFull }, async (t) => {
   const { open } = await newContext(t);
-  // Chromium does not tell pages of a quota that DevTools have set
+  // Chromium does not tell pages about a quota set in DevTools
   const script = `StorageManager.prototype.estimate = async () => ({ usage: 9e6, quota: 10e6 });`;
   const page = await open({ script });
   await talk(page, 'A question', 'An answer.');
@@ -289,7 +289,7 @@ test('where nothing can be stored the page says so and works', { skip }, async (
   await page.getByText('They are lost when you close the page.').waitFor();
 });
 
-test('where the storage never answers the page says so in half a minute, and works', {
+test('if the storage never answers, the page reports it in half a minute and works', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -331,7 +331,7 @@ test('if the store of models never answers, the page says why and continues with
   await page.locator('#kept-room', { hasText: `${why}.` }).waitFor();
 });
 
-test('31 turns and a long paste in a small context end in no error', {
+test('31 turns and a long paste in a small context cause no error', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -413,7 +413,7 @@ test('of a conversation of 1,000 turns it is soon found how many must go', {
   // 70 % of the context, 448 tokens, are full then
   await page.locator('#make-room', { hasText: 'Leave out the oldest 778 messages' }).waitFor();
   const counts = Number(await page.evaluate('counts'));
-  assert.ok(counts < 60, `${counts} countings`);
+  assert.ok(counts < 60, `counted ${counts} times`);
 });
 
 test('the oldest turns are folded into a summary, which is sent, shown, kept and forgotten with them', {

@@ -1,5 +1,6 @@
-// A conversation's context above the usual one in the chat page: what sizes there are and what they cost, and that the choice is the
-// conversation's. By the package's own engine and the built-in model, whose file says that it was trained for more.
+// A conversation's context above the usual one in the chat page: which sizes it offers and what they cost, and that each
+// conversation keeps its choice. With the package's own engine and the built-in model, whose file says that it was
+// trained for more.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -34,7 +35,7 @@ describe('sizes', () => {
     assert.deepEqual(fitting(model, 15e6), [true, true, false, false]);
     assert.deepEqual(fitting({ ...model, now: 8192 }, 1), [true, true, false, false]);
   });
-  test('memory of 64-bit addresses counts where the device is known to have as much', () => {
+  test('memory with 64-bit addresses counts if the device is known to have as much', () => {
     const memory = { limitBytes: 4.2e9, mostBytes: 16e9 };
     assert.equal(reachableBytes(memory, undefined), 4.2e9);
     assert.equal(reachableBytes(memory, 9e9), 9e9);
@@ -121,7 +122,7 @@ test('a size is chosen with its cost visible, kept with the conversation, and th
   await untilContext(page, 4096);
 });
 
-test('conversations have contexts of their own; a model that cannot have one says so', {
+test('each conversation has its context size; if a model does not support it, the page says so', {
   skip,
 }, async (t) => {
   const page = await open(t);

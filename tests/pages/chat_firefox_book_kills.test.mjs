@@ -45,7 +45,7 @@ const look = `
   one('#open-books').click();
   await until('shelf', () => one('#books-dialog[open]') && one('#book-file'));
   const isRead = () => button('Ask: foxes.txt');
-  /** It goes on by itself where Firefox has had the time to store that it was wanted: some seconds. */
+  /** Reading continues automatically if Firefox had some seconds to store that it was requested. */
   const goOn = async () => {
     await until('drawn', () => isRead() || button('Pause: foxes.txt') || button('Continue: foxes.txt'));
     button('Continue: foxes.txt')?.click();
@@ -98,6 +98,6 @@ test('Firefox is killed while a book is read: its text is kept, and no stored pa
     if (round < rounds) await killFirefox(firefox, profile);
     else assert.equal(before, left.total, what);
   }
-  assert.ok(within > 0, 'some were killed behind a part that was stored');
-  t.diagnostic(`${rounds} kills, ${within} behind a part that was stored`);
+  assert.ok(within > 0, 'some were killed after a stored part');
+  t.diagnostic(`${rounds} kills, ${within} after a stored part`);
 });

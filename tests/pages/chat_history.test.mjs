@@ -1,5 +1,5 @@
 // The browser's history leads through the chat page's conversations: Back and Forward, in any haste, to what was deleted and
-// to what never was, and nothing that is typed meanwhile is lost. In Chromium, over an engine of the test's own.
+// to what never was, and nothing that is typed meanwhile is lost. In Chromium, over a fake engine.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -106,7 +106,7 @@ test('Back to a deleted conversation says so, and it can be restored', {
   await page.getByRole('link', { name: 'About foxes' }).waitFor();
 });
 
-test('so does an address of a conversation that was deleted, or is not here', {
+test('an address of a conversation that was deleted, or is unknown here, says so', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options });
@@ -175,7 +175,7 @@ test('words that are typed while a conversation opens stay, after its draft', {
   await untilAbout(other, 'foxes');
   await other.fill('#prompt', 'An old draft');
   await untilKept(page, ({ drafts }) => drafts.length === 2);
-  await other.close(); // its draft is nobody's now
+  await other.close(); // its draft belongs to no tab now
   await page.evaluate('asking = 0; hold = Promise.withResolvers(); 0');
   await page.getByRole('link', { name: 'About foxes' }).click();
   await untilTrue(page, 'asking > 0');
@@ -211,7 +211,7 @@ test('Back while the page starts is not an error', { skip: skip || !isFull }, as
   assert.equal(await page.isVisible('#problem'), false);
 });
 
-test('a visitor sees that the page is starting before its scripts have come', {
+test('a visitor sees that the page is starting before its scripts have arrived', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { options });

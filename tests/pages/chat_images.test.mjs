@@ -18,7 +18,7 @@ import { pngOf } from '../support/png.mjs';
 
 const shared = locate('shared');
 const folder = join(shared.path, 'vectors', 'vision');
-/** A microphone that beeps, which nobody is asked about. */
+/** A microphone that beeps, which needs no permission prompt. */
 const launch = () =>
   launchOwnChromium(['--use-fake-device-for-media-stream', '--use-fake-ui-for-media-stream']);
 const { skip: noChromium, browser, url } = useChat('chat-images', { launch });
@@ -115,7 +115,7 @@ const give = (page, how, bytes) =>
     [how, bytes.toString('base64')],
   );
 
-test('a question about an image, which is kept, exported, and there without a network', {
+test('a question about an image is stored, exported, and available without a network', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -191,7 +191,7 @@ test('a question about an image, which is kept, exported, and there without a ne
   await untilTrue(other, shows);
 });
 
-test('a model of the hub comes with the encoders in its repository, and both are there without a network', {
+test('a model of the hub is stored with the encoders of its repository, for use without a network', {
   skip,
 }, async (t) => {
   const read = (/** @type {string} */ path) => readFileSync(join(folder, path));

@@ -1,5 +1,5 @@
 // The chat page as an installed application: what browsers ask of a page before they install it, the button, and what the
-// system hands to the page. In Chromium, over an engine of the test's own.
+// system hands to the page. In Chromium, over a fake engine.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -72,7 +72,7 @@ test('Install is in the settings where the browser offers it, and asks once', {
   const install = page.getByRole('button', { name: 'Install' });
   await page.click('#open-settings');
   assert.equal(await install.count(), 0);
-  assert.equal(await page.evaluate(offer), false, 'the browser asks by itself');
+  assert.equal(await page.evaluate(offer), false, 'the browser asks on its own');
   await install.waitFor();
   await takePicture(page, 'chat-install');
   await install.click();
@@ -148,5 +148,5 @@ test('the window has the colours that the user chose', { skip }, async (t) => {
     await untilTrue(page, `${colour} === '${wanted}'`); // it is kept first, then shown
   }
   await page.emulateMedia({ colorScheme: 'dark' });
-  assert.equal(await page.evaluate(colour), '#faf9f7', 'the user wants light');
+  assert.equal(await page.evaluate(colour), '#faf9f7', 'the user chose light');
 });

@@ -1,5 +1,5 @@
 // The chat page holds what the built-in model answers to known words: by the package's own engine and the built-in model, whose
-// answer the test replaces where it needs an invented word. Without the list the page answers as it is.
+// answer the test replaces where it needs an invented word. Without the list answers are unchanged.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -72,7 +72,7 @@ test('a made-up word that the user has typed is copied', { skip }, async (t) => 
 });
 
 for (const [name, reply] of /** @type {[string, any][]} */ ([
-  ['is not there', { status: 404, body: 'none' }],
+  ['is missing', { status: 404, body: 'none' }],
   ['is a page instead', { status: 200, body: '<!doctype html><title>none</title>' }],
   ['is not all of it', { status: 200, body: '1435 words\na\nabort\n' }],
 ]))

@@ -1,4 +1,4 @@
-// The chat page's memory: a question and its answer are forgotten and come back, over an engine of the test's own; words of an
+// The chat page's memory: a question and its answer are forgotten and come back, over a fake engine; words of an
 // answer, and the tree over the map of pages, by the package's own engine and the built-in model.
 
 import assert from 'node:assert/strict';
@@ -130,7 +130,7 @@ const afterStates = `new Promise((settle, fail) => {
   };
 })`;
 
-test('forgotten messages are no longer sent to the model; the rest is read again behind everything else', {
+test('forgotten messages are no longer sent to the model; the rest is read again after everything else', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
@@ -171,7 +171,7 @@ test('a question that is asked before the rest is read again: the rest is read a
   ]);
 });
 
-test('it is undone at once, and from its line after a reload', {
+test('dropping turns is undone immediately, or from its line after a reload', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -248,7 +248,7 @@ test('the only question: its title is removed, too, and the next one starts over
   await page.getByText('Nothing was found.').waitFor();
 });
 
-test('a question without an answer; what was said after it stays', {
+test('a question without an answer can be dropped, and later messages stay', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -288,7 +288,7 @@ test('calls of tools and several versions go with their question', {
   await untilShown(page, ['How much?', 'Zwei.', 'Next', 'Yes.']);
 });
 
-test('for good: nothing of it is kept, and it is in no file', {
+test('a permanently forgotten turn is neither kept nor exported', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);

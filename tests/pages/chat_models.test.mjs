@@ -81,7 +81,7 @@ const storedBytes = (page) =>
     return usedBytes;
   });
 
-test('while a model downloads the one before answers; paused, it resumes after a reload, and fetches nothing twice', {
+test('while a model downloads the previous one answers; a paused download resumes after a reload, and fetches nothing twice', {
   skip,
 }, async (t) => {
   const { open } = await newContext(t);

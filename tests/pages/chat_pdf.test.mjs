@@ -1,5 +1,5 @@
 // PDFs in the chat page: their text is put into the message with its pages named, and what cannot be read says why. The
-// library comes with the first one. In Chromium, over an engine of the test's own.
+// library comes with the first one. In Chromium, over a fake engine.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,4 +1,4 @@
-// Any model in the chat page: what people type to name one, what is said of it before its weights come, and the hub's
+// Any model in the chat page: the names that people type, the facts that the page shows before it downloads weights, and the hub's
 // search. In Chromium against a fake hub.
 
 import assert from 'node:assert/strict';
@@ -25,7 +25,7 @@ const site = resolve(root, 'build/chat-picker');
 const hub = 'https://huggingface.co';
 const wick = resolve(root, 'build/native/wick');
 
-describe('what names a model', () => {
+describe('names of models', () => {
   const file = `${hub}/o/r/resolve/main/m.gguf`;
   /** @type {[string, object][]} */
   const cases = [
@@ -130,7 +130,7 @@ describe('the description of a model', () => {
     assert.equal(expectSpeed(6e8, []), undefined);
   });
 
-  test('quantisation: the types that matter, the most of it first', () => {
+  test('quantisation: the main types are listed, the largest share first', () => {
     const mixed = { Q6_K: { bytes: 30 }, Q4_K: { bytes: 68 }, F32: { bytes: 2 } };
     assert.equal(quantisationOf(mixed), 'Q4_K 68 %, Q6_K 30 %');
     assert.equal(quantisationOf({}), '');
@@ -172,12 +172,12 @@ test('files of good models are named as their repositories, and encoders have th
     const path = join(temporaryFolder(), 'mmproj.gguf');
     const { code, stderr } = await run(built('native/wick-lab'), ['mmproj', id, 'q8_0', path]);
     assert.equal(code, 0, stderr);
-    const shown = Number(/by (\d+) MB more/.exec(use)?.[1]);
+    const shown = Number(/\((\d+) MB more\)/.exec(use)?.[1]);
     assert.ok(Math.abs(statSync(path).size / 1e6 - shown) < 1, `${statSync(path).size}, ${use}`);
   }
 });
 
-test('sizes of good models that are no dense transformers are those of what wick synth writes', async () => {
+test('sizes of good models that are not dense transformers match those of wick synth', async () => {
   const others = goodModels.filter(({ id }) => 'synth' in shapes[id]);
   assert.deepEqual(
     others.map((one) => one.id),
@@ -274,7 +274,7 @@ describe('in the page', { skip }, () => {
     await page.locator('#found .bad', { hasText: 'Repository not found' }).waitFor();
     await page.fill('#model-url', 'https://[');
     await page.locator('#found .bad', { hasText: 'An address looks like https://' }).waitFor();
-    await page.click('#load-model'); // it stays, and is said
+    await page.click('#load-model'); // it stays, with a message
     await page.locator('#found .bad', { hasText: 'not an address' }).waitFor();
     await page.fill('#model-url', 'words of nothing');
     await page.getByText('No GGUF model on the hub matches.').waitFor();
@@ -287,7 +287,7 @@ describe('in the page', { skip }, () => {
     }
   });
 
-  test('a model of the list is judged before it is loaded, with a speed that is measured then', async (t) => {
+  test('a model of the list is rated before it is loaded, with a measured speed', async (t) => {
     const page = await openPage(t, { viewport: { width: 1000, height: 900 } });
     await page.click('#choose-model');
     await page.check('[value="smollm2-360m"]');
@@ -311,7 +311,7 @@ describe('in the page', { skip }, () => {
     await page.locator('#model-name', { hasText: 'SmolLM2 135M' }).waitFor();
   });
 
-  test('a mirror of the hub: an invalid one is refused in words, a valid one is kept and used for everything', async (t) => {
+  test('a mirror of the hub: an invalid one is refused with a reason, a valid one is kept and used for everything', async (t) => {
     const context = await browser.newContext({ serviceWorkers: 'block' });
     t.after(() => context.close());
     context.setDefaultTimeout(PATIENCE_MS);

@@ -47,7 +47,7 @@ test('reasoning is folded, with its time, and kept with the answer', {
   );
 });
 
-test('the line of what is being done: reading, then writing with a speed when there is one', {
+test('the activity line shows reading, then writing with its speed', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);
@@ -218,7 +218,7 @@ test('only the system prompt of the open conversation is shown', { skip }, async
   assert.equal(await page.isHidden('#told'), true);
 });
 
-test('a text becomes a block that it cannot end; anything but text is refused', async () => {
+test('a text becomes a block that it cannot end; other content is refused', async () => {
   assert.equal(asBlock('a.py', 'print(1)'), 'a.py:\n```py\nprint(1)\n```');
   assert.equal(asBlock('notes', 'x\n```\ny\n'), 'notes:\n````\nx\n```\ny\n````');
   const many = asBlock('many', '```` '.repeat(200_000)); // more than a call has room for arguments
@@ -230,7 +230,7 @@ test('a text becomes a block that it cannot end; anything but text is refused', 
   assert.equal(await textOf(new Blob(['x'.repeat(1e6 + 1)])), undefined);
 });
 
-test('a text that is dropped goes into the message and is asked about; no file of another kind is', {
+test('a dropped text goes into the message and is asked about; other kinds of files are not', {
   skip,
 }, async (t) => {
   const page = await openPage(t);

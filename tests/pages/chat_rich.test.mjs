@@ -1,4 +1,4 @@
-// Answers with code, formulas, tables and pictures in the chat page: code that is loaded on demand, how it looks, and that nothing
+// Answers with code, formulas, tables and pictures in the chat page: code that is loaded on demand, how it looks, and that no part
 // of an answer loads or runs. In Chromium, over an engine whose output the test controls.
 
 import assert from 'node:assert/strict';
@@ -119,7 +119,7 @@ test('while an answer is written, an unfinished block has no colours yet, the ot
   await body.locator('pre').nth(1).locator('.hljs-string').waitFor();
 });
 
-test('nothing of an answer loads, runs or looks like the page', { skip }, async (t) => {
+test('no part of an answer loads, runs or looks like the page', { skip }, async (t) => {
   const page = await openPage(t, { expected: /^Executing inline event handler/ }); // said, and blocked, while it is sanitised
   /** @type {string[]} */
   const asked = [];

@@ -91,7 +91,7 @@ for (const [kind, open] of Object.entries({
       await store.close();
     });
 
-    test('permanent deletion removes the turns; a conversation that gets a question comes back', async () => {
+    test('permanent deletion removes the turns; a deleted conversation that gets a question returns', async () => {
       const store = new Store(await open());
       const [about, other] = [newConversation(), newConversation()];
       const first = turnOf(about);
@@ -137,7 +137,7 @@ for (const [kind, open] of Object.entries({
       await store.close();
     });
 
-    test('a transaction that fails leaves all as it was', async () => {
+    test('a failed transaction changes nothing', async () => {
       const database = await open();
       const store = new Store(database);
       const about = newConversation();
@@ -295,7 +295,7 @@ test('the conversation of an earlier page is taken over once, with its branches'
   for (const store of stores) await store.close();
 });
 
-test('anything but a conversation is refused', () => {
+test('input other than a conversation is refused', () => {
   const message = { id: 'a', parent: '', role: 'user', content: 'text' };
   for (const turns of [
     undefined,

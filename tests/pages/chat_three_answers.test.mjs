@@ -114,7 +114,7 @@ const ahead = [
     one('#new-chat').click();
     type('Tell me a story about a fox.');
     await untilBegun('Tell me a story about a fox.');
-    await until('pages of its own', async () => {
+    await until('separate pages', async () => {
       const { sessions, pages } = await engine.kvStats();
       return sessions > 0 && pages.cached < pages.all - pages.free;
     });
@@ -129,7 +129,7 @@ const ahead = [
     {},
   ],
   [
-    'the switch gives back what has begun',
+    'the switch frees the early answers',
     `${aheadHelpers}
     one('#new-chat').click();
     type('What is Wick?');
@@ -189,7 +189,7 @@ const remembered = `
   return { name: one('#model-name').textContent };`;
 
 testInBoth(
-  'turns that are left out are dropped, what stays is not read again; a template is chosen',
+  'turns that are left out are dropped, the rest is not read again; a template is chosen',
   async (visit) => {
     const dropped = { isMuch: true, isKept: true, isProblem: false };
     await runPasses(visit, url(), [['the oldest turns', dropping, dropped]]);

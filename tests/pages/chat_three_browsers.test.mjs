@@ -1,4 +1,4 @@
-// The promises of the chat page, in Firefox and WebKitGTK, over an engine of the test's own:
+// The promises of the chat page, in Firefox and WebKitGTK, over a fake engine:
 // nothing is lost, versions, the list, a context that fills, models that come, what an answer can
 // have, a full disk. The same in Chromium, each at length: tests/pages/conversations.test.mjs and
 // tests/chat_*.test.mjs. A full disk is forced in Firefox by a preference, in WebKitGTK by a
@@ -152,7 +152,7 @@ const passes = [
     { isSame: true, isFirst: true, isEmpty: true },
   ],
   [
-    'what is dropped: a text is asked about, another file is refused in words, a link is not opened',
+    'dropped items: a text is asked about, another file is refused with a reason, a link is not opened',
     `one('#new-chat').click();
     const drop = (name, ...parts) => {
       const dataTransfer = new DataTransfer();
@@ -180,7 +180,7 @@ const passes = [
     },
   ],
   [
-    'what is pasted: a long text is there at once, where the caret is; one that is too long is told',
+    'pasted items: a long text appears immediately at the caret; one that is too long is reported',
     `one('#new-chat').click();
     const field = one('#prompt');
     const line = 'word '.repeat(16) + '\\n';
@@ -240,7 +240,7 @@ const passes = [
     { isOffered: true },
   ],
   [
-    'a model is judged, comes in the background, is paused, goes on and answers; the one before answers meanwhile',
+    'a model is rated, downloads in the background, pauses, resumes and answers; the previous one answers meanwhile',
     `one('#new-chat').click();
     let release;
     globalThis.holdDownload = (url, { signal, onProgress }) => new Promise((settle, fail) => {
@@ -269,7 +269,7 @@ const passes = [
     },
   ],
   [
-    'JSON out and in again; another file is refused in words',
+    'JSON is exported and imported; another file is refused with a reason',
     `one('#new-chat').click();
     await talk('Say it', 'The first.');
     one('.regenerate').click();
@@ -352,7 +352,7 @@ const passes = [
     },
   ],
   [
-    'the model of the last visit is there',
+    'the model of the last visit is loaded',
     `return { name: one('#model-name').textContent, loaded: loaded.length };`,
     { name: 'second.gguf', loaded: 1 },
   ],
@@ -373,7 +373,7 @@ const passes = [
     { hash: true },
   ],
   [
-    'both are there at the next visit, and the answer continues',
+    'both are stored at the next visit, and the answer continues',
     `await until('shown', () => one('.continue'));
     const [question, begun] = shown();
     const draft = one('#prompt').value;
@@ -514,7 +514,7 @@ async function resizeInside(page, width, height) {
   }
 }
 
-/** Of two tabs: each asks, in turn; then both show all of it. */
+/** Two tabs ask alternately; then both show everything. */
 const turns = {
   first: `one('#new-chat').click();
     await talk('Here', 'First.');

@@ -1,4 +1,4 @@
-// The browser's history, a tab that is duplicated and the page's start in Firefox and WebKitGTK, over an engine of the test's own. The
+// The browser's history, a tab that is duplicated and the page's start in Firefox and WebKitGTK, over a fake engine. The
 // same in Chromium, at length: tests/pages/chat_history.test.mjs.
 
 import assert from 'node:assert/strict';

@@ -1,6 +1,6 @@
-// Models of the chat page in Firefox and WebKitGTK, over the package's own engine and store: the hub's search, models of the list, a
-// file that is imported, the list of what is kept. The same in Chromium, at length: tests/pages/chat_models.test.mjs,
-// tests/pages/chat_picker.test.mjs.
+// Models of the chat page in Firefox and WebKitGTK, over the package's own engine and store: the hub's search,
+// models of the list, an imported file, the list of stored models. More tests of these in Chromium:
+// tests/pages/chat_models.test.mjs, tests/pages/chat_picker.test.mjs.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';

@@ -22,7 +22,7 @@ after(() => server.close());
 /** @param {string} [name] */
 const at = (name = '') => `${server.url}some/path/${name}`;
 
-/** Begins each script: nothing of a page's own is needed. */
+/** Begins each script, which does not depend on the page. */
 const begin = `
   const until = async (what, condition) => {
     for (const end = Date.now() + 200e3; Date.now() < end; ) {
@@ -94,7 +94,7 @@ const searching = `${begin}
   const says = (text) => until(text, () => one('#search-state').textContent.includes(text));
   type('saltt'); // with a fault
   const { href } = await until('found', () => all('#results a').find((one) => one.textContent.includes('Tenants: salt')));
-  type('a '.repeat(3000));
+  type('model '.repeat(3000));
   await says('12 sections');
   type('zebrafish');
   await says('Nothing found');

@@ -39,7 +39,7 @@ describe('the calculator', () => {
   const wrong = ['', '1 +', '(1', '1)', '2 3', 'x', '1/0', '9^999', 'alert(1)', '1..2', '1 + $'];
   for (const text of wrong)
     test(`not ${JSON.stringify(text)}`, () => assert.throws(() => calculate(text), Error));
-  test('what is too deep is refused, and does not overflow', () => {
+  test('an expression that is too deep is refused and does not overflow the stack', () => {
     for (const deep of ['('.repeat(1e5), '-'.repeat(1e5), '2^'.repeat(1e5)])
       assert.throws(() => calculate(deep), /too deep/);
   });
@@ -232,7 +232,7 @@ test('malicious calls are shown as text and reported, do no harm, and are kept a
     const [name, json] = hostile[index];
     const isRight = /3 \* 5|4 \* 5/.test(json);
     assert.match(result, isRight ? /^(15|20)$/ : /^Error: /, `${name} ${json.slice(0, 60)}`);
-    assert.ok(result.length < 1000, `${name}: the model is told ${result.length} letters`);
+    assert.ok(result.length < 1000, `${name}: the model gets ${result.length} letters`);
   }
   const check = async () => {
     const found = await page.evaluate(() => ({

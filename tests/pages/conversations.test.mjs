@@ -1,5 +1,5 @@
 // The chat page forgets nothing: the list of conversations, drafts, answers that were cut off, and what other tabs do.
-// In Chromium, over an engine of the test's own; in Firefox and WebKitGTK once, with the package's.
+// In Chromium, over a fake engine; in Firefox and WebKitGTK once, with the package's.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -443,7 +443,7 @@ async function forgetsNothing(visit) {
   assert.equal(value, 'half a question');
 }
 
-test('Firefox forgets nothing, either', { skip: locate('firefox').skip }, async (t) => {
+test('Firefox keeps everything, too', { skip: locate('firefox').skip }, async (t) => {
   const firefox = await launchFirefox();
   t.after(() => firefox.close());
   await forgetsNothing(async (script) => {
@@ -456,7 +456,7 @@ test('Firefox forgets nothing, either', { skip: locate('firefox').skip }, async 
   });
 });
 
-test('nor does WebKitGTK', { skip: locate('webkitDriver').skip }, async (t) => {
+test('WebKitGTK keeps everything, too', { skip: locate('webkitDriver').skip }, async (t) => {
   const page = await launchWebKit();
   t.after(() => page.close());
   await forgetsNothing(async (script) => {

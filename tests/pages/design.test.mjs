@@ -16,7 +16,7 @@ const filesWith = (extension) =>
 
 const { light, dark, system, scales } = readTokens();
 
-test('the contrast of WCAG 2.2: examples of its own', () => {
+test('the contrast function matches the examples of WCAG 2.2', () => {
   assert.equal(contrast('#000000', '#ffffff'), 21);
   assert.equal(contrast('#777777', '#ffffff').toFixed(2), '4.48');
 });
@@ -29,7 +29,7 @@ test('text has a contrast of at least 4.5, light and dark', () => {
     }
 });
 
-test('the dark of the system is the dark that one chooses, and has each colour of the light', () => {
+test('the system’s dark theme equals the chosen one and has every colour of the light one', () => {
   assert.deepEqual(system, dark);
   assert.deepEqual(Object.keys(dark), Object.keys(light));
 });

@@ -206,7 +206,7 @@ test('the guide can be opened as an example folder', { skip: skipChromium }, asy
   await firstHit(page, 'words', /Troubleshooting/);
 });
 
-test('by meaning; only new or changed notes are embedded again; without a network', {
+test('search by meaning works offline, and only new or changed notes are embedded again', {
   skip,
 }, async (t) => {
   const context = await openContext(t, /ERR_INTERNET_DISCONNECTED/);
@@ -279,7 +279,7 @@ test('by meaning; only new or changed notes are embedded again; without a networ
   await page.locator('#meaning li').first().waitFor();
 });
 
-test('thousands of notes and one of 5 MB: a pause, a reload, and on from there', {
+test('an index of thousands of notes and one of 5 MB resumes after a pause and a reload', {
   skip: skip || !isFull,
 }, async (t) => {
   const context = await openContext(t);

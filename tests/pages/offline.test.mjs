@@ -111,7 +111,7 @@ test('a page stays until all of a newer one is kept', { skip: skip || !isFull },
   await page.reload();
   await untilTrue(page, 'globalThis.isNew');
   await waitUntilReady(page);
-  await waitUntil(() => missed.length > 0, 'a file that is not there');
+  await waitUntil(() => missed.length > 0, 'a missing file');
   await untilTrue(page, 'navigator.serviceWorker.ready.then(({ installing }) => !installing)');
   await server.close();
   await page.reload();

@@ -188,7 +188,7 @@ test('the developer panel shows the pages as they are while it answers', {
   await waitUntilReady(page);
   /** @param {string} kind */
   const count = (kind) => page.locator(`#kv-pages .${kind}`).count();
-  assert.equal(await page.locator('#kv-facts > *').count(), 0, 'closed, it asks for nothing');
+  assert.equal(await page.locator('#kv-facts > *').count(), 0, 'closed, it requests nothing');
   await openDeveloper(page);
   await page.locator('[data-fact="Prefix cache"]').waitFor();
   assert.equal(await count('kv-page'), 0, 'pages are made when they are needed');
@@ -213,7 +213,7 @@ test('the developer panel shows the pages as they are while it answers', {
         .then(() => false), // it has ended on its own
     ]);
   }
-  assert.ok(wasSeen, 'the answer under way has pages of its own');
+  assert.ok(wasSeen, 'the running answer has separate pages');
   await clickStop(page);
   await page.locator('#send:visible').waitFor();
   await page.locator('#kv-pages .private').first().waitFor({ state: 'detached' });
@@ -300,7 +300,7 @@ test('a file that is not a model is refused with a reason, and the model before 
 }, async () => {
   const { page, close } = await openPage();
   await waitUntilReady(page);
-  const letter = Buffer.from('Dear reader, this is no model at all.');
+  const letter = Buffer.from('Dear reader, this is not a model at all.');
   for (const before of ['Wick 4.2M', 'mine.gguf']) {
     if (before === 'mine.gguf') {
       await loadFile(page, before, readFileSync(modelFile));
@@ -317,7 +317,7 @@ test('a file that is not a model is refused with a reason, and the model before 
   await close();
 });
 
-test('a broken address is reported in words, can be tried again, and our own model answers', {
+test('a broken address is reported and can be tried again, and the built-in model answers', {
   skip: chromium.skip || !isFull,
 }, async () => {
   let requests = 0;

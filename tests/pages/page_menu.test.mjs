@@ -86,7 +86,7 @@ test('each row opens what it names, and the panel goes when it is closed', { ski
   await panel.waitFor();
 });
 
-test('what the menu of an answer holds is introduced once, also after a reload', {
+test('the menu of an answer is introduced once, also after a reload', {
   skip,
 }, async (t) => {
   const page = await open(t);

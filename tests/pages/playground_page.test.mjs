@@ -105,7 +105,7 @@ test('a grammar, an expression and choices', { skip }, async (t) => {
   assert.ok(['glad', 'angry', 'neither'].includes(await run(page)));
 });
 
-/** Rules that cannot be obeyed: the kind, the rule, where its mark is, and what is said. @type {[string, string, string | null, RegExp][]} */
+/** Unsupported rules: the kind, the rule, the position of its mark, and the message. @type {[string, string, string | null, RegExp][]} */
 const broken = [
   ['schema', '{\n  "type": "object",\n  "required": 7\n}', '7', /Line 3, column 15: .*required/],
   ['schema', '{ "properties": { "a": { "type": "nothing" } } }', '"nothing"', /type/],
@@ -206,7 +206,7 @@ test('a run is stopped, and its results stay', { skip: skip || !isFull }, async 
   assert.match(await page.locator('#output').innerText(), /^\[\s*-?\d/);
 });
 
-test('a model that cannot be loaded is reported, and the one before continues', {
+test('a model that cannot be loaded is reported, and the previous one continues', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t);

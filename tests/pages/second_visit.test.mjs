@@ -1,5 +1,5 @@
-// A second visit to the chat page: the conversation is shown, and its beginning is not read again, though
-// the browser was closed meanwhile. Data that is damaged, or of another model, is refused by name, and
+// A second visit to the chat page: the conversation is shown, and its beginning is not read again, although
+// the browser was closed. Data that is damaged or belongs to another model is refused with its name, and
 // the page continues.
 
 import assert from 'node:assert/strict';
@@ -24,7 +24,7 @@ const { skip } = locate('chromium');
 const answered = '.message.assistant footer';
 const PAGE_TOKENS = 16;
 
-/** Not the one of tests/pages/page.test.mjs, which may be running. */
+/** Differs from the port of tests/pages/page.test.mjs, which may be running. */
 const site = resolve(root, 'build/chat-visits');
 
 /** Some hundred tokens. */
@@ -101,7 +101,7 @@ async function visit(profile, use, { address = server.url, script = '' } = {}) {
 const fact = (page, name) => page.locator(`[data-fact="${name}"]`).innerText();
 
 /**
- * Asks, and waits until what was read is kept.
+ * Asks, and waits until the session is saved.
  * @param {Page} page
  * @param {string} text
  */
@@ -170,7 +170,7 @@ test('a second visit continues with the conversation, and reads only the new par
     await page.click('#new-chat');
     return ask(page, 'What is a page?');
   });
-  // a new conversation under the same system prompt: its question alone is read
+  // a new conversation under the same system prompt: only its question is read
   const question = third.tokens - third.kept;
   assert.ok(third.kept > 20 * PAGE_TOKENS && question <= 2 * PAGE_TOKENS, `${question} read`);
   t.diagnostic(
@@ -179,7 +179,7 @@ test('a second visit continues with the conversation, and reads only the new par
   );
 });
 
-test('each conversation has a separate state, and goes with it', { skip }, async (t) => {
+test('each conversation has a separate state, which is removed with it', { skip }, async (t) => {
   const profile = await newContext(t);
   await visit(profile, async (page) => {
     await ask(page, 'What is Wick?');
@@ -283,7 +283,7 @@ test('nothing is remembered if the user opted out', { skip }, async (t) => {
 
 // ---- the other browsers: a page of the same profile, driven by scripts ----
 
-/** Runs in the page: opens the panel, asks, and tells what the panel says when all is done. */
+/** Runs in the page: opens the panel, asks, and returns the panel's text at the end. */
 const askScript = `
   const until = async (condition) => {
     for (;;) {

@@ -226,7 +226,7 @@ test('the documentation: read in both colours and on a phone, searched, and its 
   assert.match(await found.locator('p').innerText(), /^In a shared prefix cache cachedTokens/);
   await found.locator('a').click();
   await page.waitForURL(/\/some\/path\/docs\/guide\/sessions\.html#tenants-salt$/);
-  await page.fill('#search', 'a '.repeat(3000));
+  await page.fill('#search', 'model '.repeat(3000));
   await page.locator('#search-state:text("12 sections")').waitFor();
   await page.fill('#search', 'speculative decoding');
   await page.locator('#results li', { hasText: 'Many requests at once' }).first().waitFor();

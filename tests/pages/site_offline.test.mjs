@@ -58,7 +58,7 @@ async function visitOnce(t, place, isReady) {
 const isOn = (/** @type {string} */ id) =>
   `document.getElementById('${id}').getAttribute('aria-disabled') === 'false'`;
 
-test('playground: a record, and a rule that wants the part of grammars', { skip }, async (t) => {
+test('playground: a record, and a rule that needs the grammar module', { skip }, async (t) => {
   const page = await visitOnce(t, 'playground/', isOn('run'));
   await page.click('#run');
   await page.locator('#state:text("Done"), #problem:not([hidden])').waitFor();

@@ -136,7 +136,7 @@ test('an edited question is a branch, and the arrows lead back', { skip }, async
   const field = page.getByLabel('Your edited message');
   assert.equal(await field.inputValue(), 'What is Wick?');
   await page.keyboard.press('Escape');
-  assert.deepEqual(await shown(page), before, 'Escape leaves all as it was');
+  assert.deepEqual(await shown(page), before, 'Escape leaves all unchanged');
   await page.keyboard.press('Enter');
   await field.fill('What is a fork?');
   await page.keyboard.press('Enter');

@@ -172,7 +172,7 @@ describe('turns', () => {
     assert.deepEqual(samples, { wick: [1, 1], one: [1, 1] });
   });
 
-  test('a side that never answers is left behind', async () => {
+  test('a side that never answers is skipped', async () => {
     /** @type {Record<string, string>} */
     const failures = {};
     await doEach(['wick', 'one'], failures, (name) =>
@@ -266,7 +266,7 @@ describe('the document', () => {
     assert.match(picture, /<polyline class="curve" points="60\.0,216\.0 520\.0,30\.0"/);
   });
 
-  test('axes have round marks, and names of points do not lie upon each other', () => {
+  test('axes have round ticks, and labels of points do not overlap', () => {
     assert.deepEqual(roundMarks(8192), [2000, 4000, 6000, 8000]);
     assert.deepEqual(roundMarks(0.45), [0.1, 0.2, 0.3, 0.4]);
     for (const most of [1, 2, 3, 7, 9.9, 25, 81, 105, 767]) {
@@ -281,13 +281,13 @@ describe('the document', () => {
 const bench = (/** @type {string[]} */ ...options) =>
   run(process.execPath, [resolve(root, 'tools/bench/peers.mjs'), ...options]);
 
-test('a peer that nobody knows is named', async () => {
+test('an unknown peer is named', async () => {
   const { code, stderr } = await bench('--peers', 'ollama');
   assert.equal(code, 1);
   assert.match(stderr, /no peer is called 'ollama'/);
 });
 
-test('a browser that nobody knows is named', { skip: locate('chromium').skip }, async () => {
+test('an unknown browser is named', { skip: locate('chromium').skip }, async () => {
   const program = resolve(root, 'tools/bench/browsers.mjs');
   const { code, stderr } = await run(process.execPath, [program, '--hosts', 'chromium,mosaic']);
   assert.equal(code, 1);

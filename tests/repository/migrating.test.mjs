@@ -53,7 +53,7 @@ async function answerOf(question, more = {}) {
 }
 
 describe('programs', () => {
-  test('there is one for each engine', () => {
+  test('each engine has an example', () => {
     const names = sections.filter(({ lines }) => lines.length > 0).map(({ name }) => name);
     const engines = ['web-llm', 'wllama', 'transformers.js', 'node-llama-cpp', 'the AI SDK'];
     assert.deepEqual(
@@ -86,7 +86,7 @@ describe('programs', () => {
 });
 
 describe('names', () => {
-  test('wllama’s are in its package', () => {
+  test('options of wllama exist in its package', () => {
     const source = join(root, 'node_modules/@wllama/wllama/src');
     const code = readdirSync(source, { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))

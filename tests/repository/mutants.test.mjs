@@ -1,4 +1,4 @@
-// The tools that say what the tests see: which faults make mutants makes, and how V8's counts become lines
+// The tools that measure what tests detect: which faults make mutants makes, and how V8's counts become lines
 // and branches.
 
 import assert from 'node:assert/strict';
@@ -159,7 +159,7 @@ test('a test may see a fault of a line that it runs, and of one of which nothing
   assert.equal(new Reach(folder).mayRun('a_test', 'src/a.c', 4), true);
 });
 
-test('a share of a sample says where that of all is', () => {
+test('the share of a sample has an interval for the share of all', () => {
   // Newcombe 1998, Statistics in Medicine 17, table I, method 3
   const [from, to] = intervalOf(81 / 263, 263).map((end) => end.toFixed(4));
   assert.deepEqual([from, to], ['0.2553', '0.3662']);
@@ -167,7 +167,7 @@ test('a share of a sample says where that of all is', () => {
   assert.ok(intervalOf(1, 20)[0] < 0.85 && intervalOf(1, 20)[1] > 0.9999);
 });
 
-test('a process is overdue by its own processor time or by waiting, and what it prints ends it', async () => {
+test('a process is overdue because of its processor time or of waiting, and its output can end it', async () => {
   const of = (/** @type {string} */ script, cpuMs = 1000, idleMs = 60_000) =>
     runUntilFailure('bash', ['-c', script], { cwd: root, env: {}, limits: { cpuMs, idleMs } });
   assert.equal((await of('while :; do :; done')).status, 'overdue');
@@ -182,7 +182,7 @@ test('a process is overdue by its own processor time or by waiting, and what it 
   assert.equal((await of(some)).skipped, 1);
 });
 
-test('a test has not waited while nobody looked', async () => {
+test('a suspended machine does not count as waiting', async () => {
   const limits = { cpuMs: 1000, idleMs: 600 };
   const ended = runUntilFailure('bash', ['-c', 'sleep 0.2'], { cwd: root, env: {}, limits });
   await new Promise((done) => setTimeout(() => setImmediate(done), 50));
@@ -208,7 +208,7 @@ test('every source and every test of the rooms exists, and each source is in a r
     const own = Object.values(rooms[file.endsWith('.c') ? 'c' : 'js']).some(({ sources }) =>
       sources.some((source) => file.startsWith(source)),
     );
-    assert.ok(own, `${file} is in no room of tools/mutants/rooms.json`);
+    assert.ok(own, `${file} is missing in tools/mutants/rooms.json`);
   }
   const units = new Set(
     readdirSync(join(root, 'tests/c'), { recursive: true, encoding: 'utf8' }).map((file) =>
@@ -231,7 +231,7 @@ test('every source and every test of the rooms exists, and each source is in a r
   }
 });
 
-test('what is listed has a reason and is in its file; one whose source has changed is known no more', () => {
+test('listed mutants have a reason and exist in their file; a changed source invalidates them', () => {
   /** @type {{file: string, behind?: string, before: string, after: string, reason: string}[]} */
   const listed = JSON.parse(readFileSync(join(root, 'tools/mutants/equivalent.json'), 'utf8'));
   for (const { file, behind, before, after, reason } of listed) {
@@ -272,7 +272,7 @@ test('V8’s counts within a range that was not run are reported', () => {
   ]);
 });
 
-test('the titles that rooms choose tests by are those of tests', () => {
+test('rooms choose tests by existing titles', () => {
   const rooms = readFileSync(join(root, 'tools/mutants/rooms.json'), 'utf8');
   for (const [, file, pattern] of rooms.matchAll(/"(tests\/\S+\.mjs) \^(?:\()?([^"]*?)\)?\$?"/g)) {
     const text = readFileSync(join(root, file), 'utf8');

@@ -114,7 +114,7 @@ describe("the package's README", () => {
     assert.ok(told.stdout.toString().split('\n').length > 8, 'it streams');
   });
 
-  test('its tasks are ten, and those that are calls work', async (t) => {
+  test('it lists ten tasks, and the calls work', async (t) => {
     const rows = [...text.matchAll(/^\| \[[\w ]+\]\((\S+)\) \| `(.*)` \|$/gm)];
     assert.equal(rows.length, 10);
     const engine = await openEngine(t, { file: model, contextSize: 256 });

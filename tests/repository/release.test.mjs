@@ -1,4 +1,4 @@
-// make release in copies of the repository: one as it is, others with a fault each that it has to name. And the source maps
+// make release in copies of the repository: one unchanged, others with a fault each that it has to name. And the source maps
 // of what is shipped.
 
 import assert from 'node:assert/strict';
@@ -131,7 +131,7 @@ describe('make release', () => {
     }
   });
 
-  test('a clone that others would not have is refused, with all faults at once', () => {
+  test('a clone with unpublished changes is refused, and all faults are listed', () => {
     const { copy, git } = clone;
     const { version } = JSON.parse(readFileSync(join(copy, 'package.json'), 'utf8'));
     git('tag', '-f', `v${version}`);
@@ -191,7 +191,8 @@ describe('make release', () => {
     const packs = ['wick-llm', 'wick-llm-demo-model'].map((name) => {
       const staged = join(folder, 'staged', name);
       cpSync(join(releases, name), staged, { recursive: true });
-      if (name === 'wick-llm') writeFileSync(join(staged, 'dist/worker.js'), 'this is no program');
+      if (name === 'wick-llm')
+        writeFileSync(join(staged, 'dist/worker.js'), 'this is not a program');
       return { staged, ...packPackage(staged, join(folder, 'staged')) };
     });
     const [fault, ...others] = tryPacks(join(folder, 'staged'), packs);

@@ -1,4 +1,4 @@
-// The runner of the tests: what it runs and when, its report, and which failures it forgives.
+// The runner of the tests: what it runs and when, its report, and which failures it retries.
 
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { root } from '../support/locate.mjs';
 import { run } from '../support/process.mjs';
 
 const RUNNER = join(root, 'tools/run_tests.mjs');
-/** The environment of a separate run, as CI has it. */
+/** The environment of a separate run, as in CI. */
 const CLEAN = { CI: 'true', NODE_TEST_CONTEXT: undefined, WICK_TEST_LEVEL: undefined };
 const OK = "import { test } from 'node:test'; test('fine', () => {});";
 const BAD = "import { test } from 'node:test'; test('bad', () => { throw new Error('always'); });";
@@ -198,7 +198,7 @@ describe('the plan', () => {
   });
 });
 
-test('what has changed since the last full run', async (t) => {
+test('changes since the last full run are listed', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'wick-changed-'));
   t.after(() => rm(folder, { recursive: true }));
   const git = async (/** @type {string[]} */ ...args) => {

@@ -1,4 +1,4 @@
-// tools/setup.sh, where it must not do anything: a clone that is not whole.
+// tools/setup.sh does nothing in an incomplete clone.
 
 import assert from 'node:assert/strict';
 import {

@@ -85,7 +85,7 @@ describe('the page on the seed systems', () => {
     assert.ok(files.length > 150, `${files.length} files`);
   });
 
-  test('every part is held by a case or a test', () => {
+  test('every part is covered by a case or a test', () => {
     for (const line of parts) {
       const held = cells(line)[3];
       assert.ok(namedIds(held).length > 0 || held.includes('`tests/'), line);

@@ -7,9 +7,11 @@ import {
   errorsOf,
   helpOf,
   isVerbPhrase,
+  literalsOf,
   namelessSentences,
   namesSubject,
   proseOf,
+  titlesOf,
   wordRules,
 } from '../../tools/build/writing_rules.mjs';
 
@@ -45,7 +47,20 @@ test('words to replace are found, in any case and form', () => {
     ['when all bytes are there', 'is there'],
     ['a file that is not there', 'is there'],
     ['keys that are none', 'that is none'],
+    ['nothing of it is lost', 'nothing of'],
+    ['a full disk is said', 'what is said'],
     ['what came before is kept', 'what comes'],
+    ['all but for the last', 'but for'],
+    ['the same text in any company', 'in any company'],
+    ['the text stays as it is', 'as it is'],
+    ['a grammar as llama.cpp has it', 'as X has it'],
+    ['equal to the bit', 'to the bit'],
+    ['what becomes of requests', 'becomes of'],
+    ['the answer has come', 'has come'],
+    ['bytes from another place than requested', 'another than'],
+    ['it takes part in no pass', 'in no'],
+    ['Supported are tools', 'predicate first'],
+    ['an invalid mirror is refused in words', 'in words'],
   ];
   for (const [text, rule] of bad) {
     assert.ok(broken(text).includes(rule), text);
@@ -68,6 +83,8 @@ test('sentences without a named subject are found, questions and clauses are not
   assert.equal(namelessSentences('Whoever reads it. Those of models too.').length, 2);
   assert.equal(namelessSentences('who waits is called').length, 1);
   assert.equal(namelessSentences('what waits is called').length, 1);
+  assert.equal(namelessSentences('Of the last drawing.').length, 1);
+  assert.deepEqual(namelessSentences('Of these, two remain.'), []);
   assert.deepEqual(
     namelessSentences('What is Wick? Those files are read, as told what to do.'),
     [],
@@ -80,6 +97,20 @@ test('prose is without code, headings and addresses; a paragraph is one text', (
   assert.deepEqual(proseOf(text), [
     { line: 3, text: 'One code two [three].' },
     { line: 9, text: 'item more' },
+  ]);
+});
+
+test('strings of three words are found in JavaScript, with their line', () => {
+  const source = `say('one two');\nsay(\`no room for \${size} bytes\`);\n`;
+  assert.deepEqual(literalsOf(source), [{ line: 2, text: 'no room for VALUE bytes' }]);
+});
+
+test('titles of tests and groups are found', () => {
+  const source = `describe('chats', () => {\n  test(\`\${name}: runs\`, () => test.skip("ends"));\n});`;
+  assert.deepEqual(titlesOf(source), [
+    { line: 1, text: 'chats' },
+    { line: 2, text: 'VALUE: runs' },
+    { line: 2, text: 'ends' },
   ]);
 });
 

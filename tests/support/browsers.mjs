@@ -25,7 +25,7 @@ const quiet = [
 ];
 
 /**
- * Of several such switches the last one counts, so that playwright's are repeated. Suggestions of the address bar are a page of
+ * Only the last of several such switches counts, so playwright's are repeated. Suggestions of the address bar are a page of
  * Chromium's own in each new window, headless or not: as much work for the processor as a page of a test.
  */
 const disabledFeatures = [
@@ -139,7 +139,7 @@ export class WebKitPage {
     this.driver = driver;
     this.base = base;
     this.session = '';
-    // it is in a separate process group, which nobody ends for a process that was interrupted
+    // it is in a separate process group, which is not ended for an interrupted process
     this.onExit = () => this.kill();
     process.once('exit', this.onExit);
   }
@@ -201,7 +201,7 @@ export class WebKitPage {
 const WEBKIT_TRIES = 3;
 
 /**
- * Between the moment that a port was free and the driver's using it somebody else may take it, so a
+ * Between the moment that a port was free and the driver's using it another process may take it, so a
  * start that fails is tried again.
  * @param {{scriptTimeoutMs?: number}} [options]
  * @returns {Promise<WebKitPage>}

@@ -34,7 +34,7 @@ function take(lock) {
   }
 }
 
-/** Of processes that need a page at once, one builds it. @param {string} name @param {string} folder */
+/** One of several processes that need a page builds it. @param {string} name @param {string} folder */
 async function buildOnce(name, folder) {
   const lock = `${folder}.building`;
   await waitUntil(() => existsSync(folder) || take(lock), `${folder} is built`);

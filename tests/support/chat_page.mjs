@@ -1,5 +1,5 @@
 // The set-up and end of the chat page's tests: the page built in a separate folder, a server, a
-// Chromium, and a page over an engine of the test's own in which nothing goes wrong unseen.
+// Chromium, and a page over a fake engine in which nothing goes wrong unseen.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';

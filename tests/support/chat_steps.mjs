@@ -20,7 +20,7 @@ export const prelude = `${keepNotices}
   });
   const { put } = IDBObjectStore.prototype;
   IDBObjectStore.prototype.put = function (...row) {
-    if (isFull) throw new DOMException('The test wants it so', 'QuotaExceededError');
+    if (isFull) throw new DOMException('The test requires it', 'QuotaExceededError');
     return put.apply(this, row);
   };
   if (!new URLSearchParams(location.search).has('ahead'))

@@ -1,11 +1,12 @@
-// The chat page over an engine of the test's own, whose output and timing the test controls.
+// The chat page over a fake engine, whose output and timing the test controls.
 
 import assert from 'node:assert/strict';
 import { PATIENCE_MS } from './browsers.mjs';
 import { keepNotices } from './chat_steps.mjs';
 
 /**
- * Instead of the package. For the test: `say`, `call`, `end` and `fail` make answers, `asked`, `bodies`, `counts` and `loaded` tell what the page wanted.
+ * Instead of the package. For the test: `say`, `call`, `end` and `fail` make answers, `asked`, `bodies`, `counts` and
+ * `loaded` tell what the page wanted.
  * With `summary` what is not streamed has that answer at once. With `answersByItself` answers are words that come one by one,
  * after the calls of `callsByItself` if tools are given. A token is a word.
  */
@@ -23,7 +24,7 @@ export const stubEngine = `
   globalThis.call = (name, json, id = 'c1', index = 0) => happen({ tool_calls:
     [{ index, id, type: 'function', function: { name, arguments: json } }] });
   globalThis.end = (reason = 'stop') => happen({ reason });
-  globalThis.fail = (code) => happen({ error: new WickError(code, 'The test wants it so') });
+  globalThis.fail = (code) => happen({ error: new WickError(code, 'The test requires it') });
   const countWords = (text) => text.split(/\\s+/).filter(Boolean).length;
   const count = (input) => typeof input === 'string' ? countWords(input)
     : input.reduce((sum, { content }) => sum + countWords(content), 0);

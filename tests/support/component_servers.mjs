@@ -101,7 +101,7 @@ async function runWell(program, args) {
   if (code !== 0) throw new Error(`${program} ${args[0]}: ${stderr}`);
 }
 
-/** @returns {Promise<number>} a port that nobody listens on now */
+/** @returns {Promise<number>} a port without a listener now */
 async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -114,7 +114,7 @@ async function freePort() {
 /**
  * `jco serve`. It takes no port 0, and another program may take a port that was free.
  * @param {string} component with its model
- * @param {string} folder for what jco makes of it
+ * @param {string} folder for jco's output
  * @returns {Promise<Started>}
  */
 export async function startJco(component, folder) {

@@ -1,4 +1,4 @@
-// A script of the page itself (tests/pages/csp.test.mjs puts it there): it hears what the page's policy forbids, and
+// A script of the page itself (tests/pages/csp.test.mjs puts it there): it records violations of the page's policy, and
 // tries what it should forbid. A browser's debugger may do more than the page, so it only calls these.
 
 /** As `directive address`. @type {string[]} */

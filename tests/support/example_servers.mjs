@@ -179,7 +179,7 @@ export function residentOf(pid) {
   return { nowKb: of('VmRSS'), peakKb: of('VmHWM'), ownKb: of('RssAnon') };
 }
 
-/** @param {string} origin @param {string} path @param {unknown} body a text is sent as it is @param {RequestInit} [init] */
+/** @param {string} origin @param {string} path @param {unknown} body a text is sent unchanged @param {RequestInit} [init] */
 export const ask = (origin, path, body, init) =>
   fetch(`${origin}${path}`, {
     method: 'POST',

@@ -15,7 +15,7 @@ import { modelPath, waitUntil } from './package.mjs';
 /** @typedef {'workerd' | 'node' | 'wasmtime'} Kind */
 /** @typedef {'hash' | 'roundrobin'} Routing */
 
-/** @returns {Promise<number>} a port that nobody listens at */
+/** @returns {Promise<number>} a port without a listener */
 async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -100,7 +100,7 @@ export function keyValue({ keys }, name) {
   const type = bytes.readUInt32LE(at);
   if (type === types.u32) return bytes.readUInt32LE(at + 4);
   if (type === types.f32) return bytes.readFloatLE(at + 4);
-  if (type !== types.array) throw new Error(`${name} is no number`);
+  if (type !== types.array) throw new Error(`${name} is not a number`);
   return Array.from(bytes.subarray(at + 16), (byte) => byte !== 0);
 }
 

@@ -382,7 +382,7 @@ const reported = [
   ['/v1/completions', { prompt: 'a', max_tokens: 3, logit_bias: { 1: 100 }, stop: '<|im_start|>' }],
 ];
 
-/** Of servers without options. @type {Asked[]} */
+/** Requests to servers without options. @type {Asked[]} */
 export const plainRequests = [
   ...echoRequests,
   ...posts([...texts, ...chats, ...completions]),
@@ -428,7 +428,7 @@ export const plainRequests = [
   { method: 'POST', path: CHAT, body: `{"messages":"${' '.repeat(1 << 20)}"}` },
 ];
 
-/** Of a model that embeds texts, and of one that ranks them. */
+/** Requests to a model that embeds texts, and to one that ranks them. */
 export const embeddingRequests = [
   ...posts(embeddings),
   ...posts([['/v1/embeddings', { input: Array(2048).fill('a'), dimensions: 2 }]]),
@@ -459,7 +459,7 @@ const preflight = {
   'access-control-request-headers': 'authorization,content-type,x-stainless-os',
 };
 
-/** Of servers with keys and origins. @type {Asked[]} */
+/** Requests to servers with keys and origins. @type {Asked[]} */
 export const guardedRequests = [
   ...[
     '',
@@ -513,7 +513,7 @@ export const closedMetrics = {
   options: { keys: 'one', cors: '*' },
   env: { WICK_KEYS: 'one', WICK_CORS: '*' },
 };
-/** Of servers with keys whose metrics have none, and any origin. @type {Asked[]} */
+/** Requests to servers with keys, but none for metrics, and any origin. @type {Asked[]} */
 export const closedMetricsRequests = [
   ...['Bearer one', ''].map((value) => ({ path: '/metrics', ...withKey(value) })),
   { path: '/health', headers: { origin: 'https://a.test' } },

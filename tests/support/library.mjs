@@ -6,7 +6,7 @@ import { temporaryFolder } from './cli.mjs';
 import { built, ci, root } from './locate.mjs';
 import { run } from './process.mjs';
 
-/** Of `make install`, once a process. @type {Promise<string> | undefined} */
+/** The result of `make install`, once per process. @type {Promise<string> | undefined} */
 let installing;
 const folder = temporaryFolder();
 

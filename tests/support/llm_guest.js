@@ -1,4 +1,4 @@
-// A guest that asks all that wick:llm has, and tells what it saw as JSON (tests/edge/component_llm.test.mjs).
+// A guest that calls everything in wick:llm, and prints the results as JSON (tests/edge/component_llm.test.mjs).
 // @ts-nocheck what a component imports has no types here
 
 import stdin from 'wasi:cli/stdin@0.3.0';

@@ -1,4 +1,4 @@
-// A guest that asks wick:llm about images, and tells what it saw as JSON (tests/edge/component_llm.test.mjs). Its input is
+// A guest that asks wick:llm about images, and prints the results as JSON (tests/edge/component_llm.test.mjs). Its input is
 // a line of JSON with the model's bytes, a template and bodies, or one of a reply to leave, and then both files.
 // @ts-nocheck what a component imports has no types here
 

@@ -1,4 +1,4 @@
-// A fake engine whose chat completions are given, for routes that are made of them.
+// A fake engine with fixed chat completions, for routes that are built on them.
 
 /** The calls to a fake engine, and a chat completion of it. */
 export function madeUp() {

@@ -79,7 +79,7 @@ export const refusedParts = [
   [
     { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } },
     'unsupported_value',
-    /^messages\[0\]\.content\[0\]: this host decodes PPM images alone/,
+    /^messages\[0\]\.content\[0\]: this host decodes only PPM images/,
   ],
   [
     { type: 'image_url', image_url: { url: 'https://example.org/fox.png' } },

@@ -11,7 +11,7 @@ export class MemoryDisk {
   records = new Map();
   /** @type {Map<string, Uint8Array<ArrayBuffer>>} */
   chunks = new Map();
-  /** Of each lock what its holder is given. @type {Map<string, AbortController>} */
+  /** The controller that the holder of each lock gets. @type {Map<string, AbortController>} */
   locks = new Map();
   /** The names of the chunks that were written, in order. @type {string[]} */
   written = [];
@@ -39,7 +39,7 @@ export class MemoryBackend {
   /** @returns {Promise<void>} */
   async #write() {
     if (this.writesLeft-- > 0) return;
-    await new Promise(() => {}); // nobody hears of a process that has ended
+    await new Promise(() => {}); // a process that has ended is not reported
   }
 
   async ids() {

@@ -24,7 +24,7 @@ export const sha256Of = (bytes) => createHash('sha256').update(bytes).digest('he
  *   unknown?: boolean, damaged?: boolean}} Fault
  */
 
-/** A byte comes so often of an answer that is held, so that nobody takes it for a broken one. */
+/** The interval of bytes of a held answer, so that it is not mistaken for a broken one. */
 const HELD_MS = 100;
 
 /**

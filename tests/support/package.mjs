@@ -41,7 +41,7 @@ export const modelPath = join(modelFolder, 'wick-2.6m-q8_0.gguf');
 /** @typedef {import('../../js/index.js').EngineSettings & import('../../js/index.js').ModelSource} EngineOptions */
 
 /**
- * An engine that is closed when the test ends, whatever becomes of it.
+ * An engine that is closed when the test ends, whatever happens.
  * @param {import('node:test').TestContext} t
  * @param {EngineOptions} [options] the built-in model by default, on one thread
  */

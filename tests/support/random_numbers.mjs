@@ -1,4 +1,4 @@
-// Random choices that a seed repeats, for tests that make their cases up.
+// Random choices that a seed reproduces, for tests that generate their cases.
 
 /**
  * @param {number} seed

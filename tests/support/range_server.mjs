@@ -1,11 +1,11 @@
-// A server of one file by ranges, which counts what was requested of it.
+// A server that sends ranges of one file and counts the requests.
 
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 
 /** @param {Buffer} file @param {string} path of its URL */
 export async function serveRanges(file, path) {
-  /** How often the first bytes were requested, and anything. */
+  /** How often the first bytes were requested, and how many requests there were. */
   const asked = { first: 0, any: 0 };
   const server = createServer(({ headers }, response) => {
     const [, first, last] = /^bytes=(\d+)-(\d+)$/.exec(headers.range ?? '') ?? [];

@@ -92,7 +92,7 @@ export function runFirst(site, script) {
   writeFileSync(resolve(site, 'first.js'), `{ ${script} }`);
 }
 
-/** Over an engine of the test's own. @param {string} name @param {string} [script] before the engine's */
+/** Tests over a fake engine. @param {string} name @param {string} [script] before the engine's */
 export const useStub = (name, script = '') =>
   useSite(name, (site) => {
     runFirst(site, prelude);

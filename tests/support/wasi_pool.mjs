@@ -1,5 +1,5 @@
 // Runs many calls of WASI modules in one process of a runtime: each module is compiled once, each call is an instance in
-// a thread. This file is what tests import, the process, and its threads:
+// a thread. Tests import this file, and it is also the code of the process and of its threads:
 //
 //   const pool = openPool('node24');
 //   after(pool.close);

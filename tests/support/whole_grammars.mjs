@@ -1,5 +1,5 @@
-// Imported by tests whose models write what a grammar forces: the grammar is of all that they write, calls and reasoning
-// among it. Users' constraints apply to the content alone.
+// Imported by tests whose models write what a grammar forces: the grammar applies to all of the output, including calls
+// and reasoning. Users' constraints apply only to the content.
 
 import { Worker } from 'node:worker_threads';
 

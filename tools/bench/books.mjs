@@ -26,7 +26,7 @@ const question = [17, 170, 71];
 
 const settings = {
   ...{ file: modelFile(options.model), contextSize: tokens + 64, ...(threads && { threads }) },
-  prefixCache: false, // nothing of one run helps another
+  prefixCache: false, // no run profits from another
 };
 const engine = await createEngine(settings);
 const book = Array.from({ length: tokens }, (_, index) => 100 + ((index * 7919) % 5000));
@@ -79,7 +79,7 @@ const perThousand = (/** @type {Uint8Array} */ bytes) => (bytes.length / tokens 
 const { threads: used } = await engine.info();
 console.log(`${options.model}, ${tokens} tokens, ${used} threads, median of ${options.runs} runs`);
 console.log(
-  `read anew: ${median(anew).toFixed(0)} ms to the first word; f16 ${perThousand(whole)} MB per 1,000 tokens`,
+  `read again: ${median(anew).toFixed(0)} ms to the first word; f16 ${perThousand(whole)} MB per 1,000 tokens`,
 );
 for (const [index, kind] of kinds.entries()) {
   const ms = median(opened[index]);

@@ -154,7 +154,7 @@ for (const [name, words, best] of rows) {
 }
 
 console.log(
-  '\n| a request for one token behind four | best, ms | median | processor time |\n|---|---|---|---|',
+  '\n| a request for one token after four | best, ms | median | processor time |\n|---|---|---|---|',
 );
 const p2 = await snapshotOf('p2', resolve(root, 'build/bench'), model);
 const p3 = await snapshotOf('p3', resolve(root, 'build/bench'), model);

@@ -1,9 +1,9 @@
-// How long a first piece of text takes in addition to what the engine needs (ttftMs), how long a
-// request of one token takes just after another was aborted, and how fast a streamed text comes:
-// medians in this Node and in Chromium.
+// Measures how long the first piece of text takes in addition to the engine's own time (ttftMs), how
+// long a request of one token takes just after another was aborted, and how fast a streamed text
+// arrives: medians in this Node and in Chromium.
 //
 //   node tools/bench/latency.mjs [DIST] [THREADS] [HOSTS]    HOSTS: node,chromium (both by default)
-//   two DISTs are compared by running this alternately
+//   to compare two DISTs, run this alternately
 
 import { resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -54,7 +54,7 @@ async function measureInChromium() {
 const measures = { node: measureInNode, chromium: measureInChromium };
 for (const host of hosts.split(',')) {
   const { firstPieceMs, afterAbortMs, tokensPerSecond } = await measures[host]();
-  console.log(`${host}: first piece behind its token: ${firstPieceMs.toFixed(2)} ms`);
+  console.log(`${host}: first piece after its token: ${firstPieceMs.toFixed(2)} ms`);
   console.log(`${host}: one token after an abort: ${afterAbortMs.toFixed(2)} ms`);
   console.log(`${host}: streamed: ${tokensPerSecond.toFixed(2)} tokens/s`);
 }

@@ -52,7 +52,7 @@ const given = {
 /** @typedef {typeof given} Given @typedef {{placedMs: number, readyMs: number, firstTokenMs: number}} Visit */
 
 /**
- * Runs code in a page that nobody else has used.
+ * Runs code in an unused page.
  * @template T
  * @param {(given: Given) => Promise<T>} code
  * @returns {Promise<T>}

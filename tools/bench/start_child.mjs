@@ -18,7 +18,7 @@ const begun = now();
 const wasm = /** @type {any} */ (WebAssembly);
 /** @type {Mark[]} */
 const seen = [];
-/** Of the engine's calls. @type {Record<string, number>} */
+/** The times of the engine's calls. @type {Record<string, number>} */
 const tookMs = {};
 
 /** @param {any} owner @param {string} name of a function that gives a promise @param {string} label */

@@ -38,7 +38,7 @@ const file = join(folder, 'model.gguf');
 /** @typedef {{prefill: number[], decode: number[], loadMs: number, linearBytes: number, outsideBytes: number}} Side */
 
 /**
- * Also run in a page, so it uses nothing of this module. The sources are tried by turns, each with
+ * It also runs in a page, so it uses no other part of this module. The sources are tried by turns, each with
  * its own engine.
  * @param {typeof createEngine} create
  * @param {Record<string, object>} sources options of createEngine

@@ -51,7 +51,7 @@ export async function doEach(names, failures, step) {
  * @param {Record<string, string>} failures reasons by side: added to
  * @param {{rounds: number, hasTimeFor: (round: number, roundMs: number) => boolean,
  *   measure: (name: string, round: number) => Promise<T>}} how
- * @returns {Promise<Record<string, T[]>>} of the sides that failed in no round
+ * @returns {Promise<Record<string, T[]>>} of the sides that did not fail in any round
  */
 export async function takeTurns(names, failures, { rounds, hasTimeFor, measure }) {
   /** @type {Record<string, T[]>} */

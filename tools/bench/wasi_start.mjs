@@ -1,4 +1,4 @@
-// Measures how soon wasmtime's command line has the first token of the built-in model, from modules that it has
+// Measures the time to the first token of the built-in model on wasmtime's command line, with modules that were
 // compiled before (wasmtime compile).
 //   node tools/bench/wasi_start.mjs [--runs 21]
 

@@ -1,4 +1,4 @@
-// A model that needs more than 4 GiB, in Node 24 and Chromium: whether its logits are the native build's to the bit, how long it
+// A model that needs more than 4 GiB, in Node 24 and Chromium: whether its logits are bit-identical to the native build's, how long it
 // loads, and the time of a token.
 //   node tools/bench/wide.mjs [--shape qwen3-8b] [--type q4_k_m] [--folder /tmp] [--hosts node,chromium]
 //     [--simd simd128,relaxed] [--threads 2] [--tokens 6] [--model FILE]

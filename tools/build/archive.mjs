@@ -1,5 +1,5 @@
 // Makes libwick.a of compiled objects, with names that cannot meet a user's: what the objects define
-// and wick.h does not is called wick__NAME in the archive. The objects stay as they are, so an
+// and wick.h does not is called wick__NAME in the archive. The objects stay unchanged, so an
 // archive has the very code that ships in programs and modules.
 //
 //   node tools/build/archive.mjs ARCHIVE OBJECT...

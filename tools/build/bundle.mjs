@@ -41,7 +41,7 @@ const common = {
   logLevel: 'warning',
 };
 
-/** Bytes. Node prints the whole line of an error that nobody catches. */
+/** Bytes. Node prints the whole line of an uncaught error. */
 const lineLimits = [1000, 1050, 1100, 1150, 1200, 1250, 1300];
 
 /** Addresses of files, and those that bundlers of pages find: Vite needs `import.meta.url` in one line. */
@@ -77,12 +77,12 @@ const entries = [
 ];
 /** Files that `wick-llm` loads at first use, made of its own rooms; `chat.js` belongs to no room. */
 const later = ['models.js', 'sources.js', 'tabs.js', 'tasks.js'];
-/** Files of the package that others import as they are. */
+/** Files of the package that others import unchanged. */
 const apart = ['index.js', 'chat.js', ...later];
 
 /** @type {import('esbuild').Plugin} */
 const importsApart = {
-  name: 'files of the package stay apart',
+  name: 'files of the package stay separate',
   setup(within) {
     within.onResolve({ filter: /^\.\.\/\w+\.js$/ }, ({ path, resolveDir }) => {
       const name = path.slice('../'.length);

@@ -11,7 +11,7 @@ const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 
 /** Functions that tests alone call, and why they are where they are. @type {Record<string, string>} */
 const forTests = {
-  gguf_writer_file_bytes: 'what a writer has promised, beside what it wrote',
+  gguf_writer_file_bytes: 'what a writer has promised, next to what it wrote',
   loader_tensor_is_done: 'how far a loader is, tensor by tensor',
   reply_parser_steps: 'the work of a parser, which is bounded',
   store_check: 'whether all books of a store agree',

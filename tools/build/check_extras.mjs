@@ -1,4 +1,4 @@
-// Checks at the link of the small WASI program that nothing of EXTRAS_SOURCES (flags.mk), and nothing of WASI_MEDIA_SRC
+// Checks when the small WASI program is linked that no part of EXTRAS_SOURCES (flags.mk), and no part of WASI_MEDIA_SRC
 // (Makefile), can be called unless src/api/extras.c or src/cli/media_options.c lets it: a call of what is left out would trap. Every
 // symbol of extras that other objects use belongs to one of the gates below, and the tables of extras.c name just the families,
 // types and tokenizers that are not extras.
@@ -158,7 +158,8 @@ for (const file of readdirSync(resolve(root, folder)).filter((name) => name.ends
   for (const [, symbol, name] of read(`${folder}/${file}`).matchAll(
     /model_family (FAMILY_\w+) = \{\s*\.name = "([^"]+)"/g,
   )) {
-    if (inExtras.has(symbol) === outside.has(symbol)) faults.push(`${symbol} is in no object`);
+    if (inExtras.has(symbol) === outside.has(symbol))
+      faults.push(`${symbol} must be in exactly one of the modules`);
     if (withExtraLayers[name] && inExtras.has(symbol))
       faults.push(`tools/build/check_extras.mjs: '${name}' is in EXTRAS_SOURCES`);
     families.set(name, inExtras.has(symbol) || name in withExtraLayers);

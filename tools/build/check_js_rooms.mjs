@@ -31,7 +31,7 @@ const rooms = {
 /** Rooms that use the package as its users do: they may import `wick-llm` and `wick-llm/models`. */
 const users = ['chat', 'ai_sdk', 'prompt_api', 'pipeline'];
 const usersImport = ['js/index.js', 'js/models.js'];
-/** Files that lie in no room, and the rooms that they may import from. @type {Record<string, string[]>} */
+/** Files outside the rooms, and the rooms that they may import from. @type {Record<string, string[]>} */
 const entries = {
   'js/index.js': ['base', 'page'],
   'js/index.d.ts': [],
@@ -78,7 +78,7 @@ const typeLibraries = /** @type {Record<string, string[]>} */ ({
 });
 /** The modules that the page loads at first use. */
 const loadedLater = ['js/chat.js', 'js/models.js', 'js/sources.js', 'js/tabs.js', 'js/tasks.js'];
-/** Rooms whose code nobody else's bundle may hold. */
+/** Rooms whose code no other bundle may contain. */
 const libraries = /** @type {Record<string, string[]>} */ ({ worker: ['@huggingface/jinja'] });
 
 /**
@@ -91,7 +91,7 @@ function faultOf(file, target, isType) {
   const [, room, inside] = file.split('/');
   const own = inside === undefined ? undefined : room;
   if (own !== undefined && !rooms[own]) return `js/${own} is not a room of docs/architecture.md`;
-  if (own === undefined && !entries[file]) return `${file} lies in no room`;
+  if (own === undefined && !entries[file]) return `${file} does not belong to a room`;
   if (!target.startsWith('.')) {
     const runsInNode = own === 'cli' || file === 'js/cli.js';
     const isNode = target.startsWith('node:') && (isType || runsInNode);

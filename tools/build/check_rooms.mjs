@@ -72,12 +72,13 @@ function faultOfSystemHeader(file, header) {
   if (!isEngine || engineHeaders.includes(header.replace(/\.h$/, ''))) return undefined;
   if (file.startsWith('src/kernels/') && kernelHeaders.some((h) => header.startsWith(h)))
     return undefined;
-  return `<${header}> is not there in the web build`;
+  return `<${header}> does not exist in the web build`;
 }
 
 /** @param {string} file @param {string} header @returns {string | undefined} */
 function faultOfOwnHeader(file, header) {
-  if (file.startsWith('include/')) return `"${header}": what is public includes nothing of src/`;
+  if (file.startsWith('include/'))
+    return `"${header}": public headers must not include headers of src/`;
   if (header === 'wick.h') return undefined;
   const isFound = ['src', dirname(file)].some((at) => existsSync(join(root, at, header)));
   if (!isFound) return `"${header}" is not a path from src/`;
@@ -91,7 +92,7 @@ function faultOfRoom(room, header) {
   const [target] = header.split('/');
   if (!rooms.includes(room)) return `src/${room} is not a room of docs/architecture.md`;
   if (target === 'reference' && room !== 'reference') return 'room reference is for tests alone';
-  if (rooms.indexOf(target) > rooms.indexOf(room)) return `room ${target} lies below room ${room}`;
+  if (rooms.indexOf(target) > rooms.indexOf(room)) return `room ${target} is below room ${room}`;
   return undefined;
 }
 

@@ -1,6 +1,6 @@
 // Checks that no file of the repository has an address of a package registry (lock files included) or an absolute path of a
 // machine, that every C or JavaScript source has a first line that says what the file is for, and that text follows the rules
-// of writing_rules.mjs: documents, comments, errors and help.
+// of writing_rules.mjs: documents, comments, errors, help, titles of tests, and strings in JavaScript.
 //   node tools/build/check_text.mjs --counts     how often each rule is broken, by folder
 
 import { execFileSync } from 'node:child_process';
@@ -12,9 +12,11 @@ import {
   errorsOf,
   helpOf,
   isVerbPhrase,
+  literalsOf,
   namelessSentences,
   namesSubject,
   proseOf,
+  titlesOf,
   wordRules,
 } from './writing_rules.mjs';
 
@@ -50,14 +52,18 @@ function faultsOf(file, lines) {
 /** Files whose errors have to name their subject. On the command line `wick: ` is printed before a message. */
 const withSubjects = /^js\/(?!cli|page\/request_options)|^js\/cli\/model_names\.js/;
 
-/** @param {string} file @param {string} text @returns {Record<'texts' | 'messages' | 'help', Found[]>} its texts for readers */
+/** @param {string} file @param {string} text @returns {Record<'texts' | 'strings' | 'messages' | 'help', Found[]>} its texts for readers */
 function readableOf(file, text) {
-  if (file.endsWith('.md')) return { texts: proseOf(text), messages: [], help: [] };
+  if (file.endsWith('.md')) return { texts: proseOf(text), strings: [], messages: [], help: [] };
   const isScript = /^(?:js|examples)\/.*\.m?js$/.test(file);
   const messages = isScript ? errorsOf(text) : [];
   const help = isScript ? helpOf(text) : [];
   const literals = /\.[ch]$/.test(file) && !file.startsWith('tests/') ? sentencesOf(text) : [];
-  return { texts: [...commentsOf(file, text), ...literals, ...messages, ...help], messages, help };
+  const isRuleFile = /writing(?:_rules|\.test)\.mjs$/.test(file);
+  const strings = /\.m?js$/.test(file) && !isRuleFile ? literalsOf(text) : [];
+  const titles = /^tests\/.*\.mjs$/.test(file) ? titlesOf(text) : [];
+  const texts = [...commentsOf(file, text), ...literals, ...titles, ...messages, ...help];
+  return { texts, strings, messages, help };
 }
 
 /**
@@ -66,21 +72,23 @@ function readableOf(file, text) {
  * @returns {{rule: string, line: number, fault: string, isEnforced: boolean}[]} where the text breaks a rule
  */
 function writingFaultsOf(file, text) {
-  const { texts, messages, help } = readableOf(file, text);
+  const { texts, strings, messages, help } = readableOf(file, text);
   const isEnforced = true;
   return [
-    ...texts.flatMap(({ line, text: words }) => [
-      ...wordRules
+    ...[...texts, ...strings].flatMap(({ line, text: words }) =>
+      wordRules
         .filter(({ pattern }) => pattern.test(words))
         .map(({ name, instead }) => ({
           ...{ rule: name, line, isEnforced },
           fault: `"${name}": write ${instead}`,
         })),
-      ...namelessSentences(words).map((sentence) => ({
+    ),
+    ...texts.flatMap(({ line, text: words }) =>
+      namelessSentences(words).map((sentence) => ({
         ...{ rule: 'subject', line, isEnforced },
         fault: `a sentence without a named subject: ${sentence.slice(0, 40)}`,
       })),
-    ]),
+    ),
     ...messages
       .filter((one) => !namesSubject(one.text))
       .map(({ line }) => ({

@@ -20,7 +20,7 @@ const measuredAs = { 'bonsai-1.7b': 'qwen3-1.7b' };
 /** Models whose measured speed gives the computed one of another model of the same type. @type {Record<string, string>} */
 const yardsticks = { Q8_0: 'smollm2-135m', Q4_0: 'qwen3-0.6b' };
 
-/** Decode on one thread by model and type, as docs/benchmarks.md has it. @returns {Map<string, number>} */
+/** Decode on one thread by model and type, from docs/benchmarks.md. @returns {Map<string, number>} */
 function measuredSpeeds() {
   const text = read('docs/benchmarks.md');
   /** @type {Map<string, number>} */

@@ -20,7 +20,7 @@ export function checkQuotes(document, read) {
     for (const line of code.split('\n')) {
       if (line.trim() === '' || line.trim() === '...') continue;
       const at = lines.indexOf(line, next);
-      if (at < 0) return [`quotes of ${path} a line that is not there: ${line}`];
+      if (at < 0) return [`quotes a line that ${path} does not contain: ${line}`];
       next = at + 1;
     }
     return [];

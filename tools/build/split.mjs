@@ -85,7 +85,7 @@ function wasmSplit(args) {
 function namesOf(objects) {
   for (const { sources } of parts) {
     const lost = sources.filter((source) => !objects.some((file) => file.endsWith(`/${source}.o`)));
-    if (lost.length > 0) throw new Error(`the module has nothing of ${lost.join(' ')}`);
+    if (lost.length > 0) throw new Error(`the module contains no part of ${lost.join(' ')}`);
   }
   return objects.map((file, index) => {
     const part = parts.find(({ sources }) =>

@@ -78,9 +78,69 @@ export const wordRules = [
     instead: 'invalid, unknown, is not a',
   },
   {
+    name: 'nothing of',
+    pattern:
+      /\bnothing of (?:a|an|the|its?|them|this|that|their|another|other|what|any|our|your)\b/i,
+    instead: 'no part of, no …',
+  },
+  {
+    name: 'what is said',
+    pattern: /\b(?:what|disk|room|reason) is said\b/i,
+    instead: 'the message, is reported',
+  },
+  {
     name: 'what comes',
     pattern: /\bwhat (?:goes|went|stays|stayed|comes|came|there is)\b(?! wrong\b)/i,
     instead: 'the noun',
+  },
+  { name: 'but for', pattern: /\bbut for (?:its|the|what|one|plain)\b/i, instead: 'except for' },
+  {
+    name: 'in any company',
+    pattern: /\bin any company\b/i,
+    instead: 'next to other requests, in any batch',
+  },
+  {
+    name: 'as it is',
+    pattern: /\bas (?:it|they) (?:is|are|was|were)(?=[.,;:)]|$)/i,
+    instead: 'unchanged',
+  },
+  {
+    name: 'as X has it',
+    pattern: /(?<!soon )\bas (?:the |a )?[\w.']+(?: [\w']+){0,2} (?:has|have) (?:it|them)\b/i,
+    instead: 'as in X',
+  },
+  { name: 'to the bit', pattern: /\bto the bit\b/i, instead: 'bit-identical' },
+  {
+    name: 'becomes of',
+    pattern: /\bbecomes? of (?:it|them|every\w*|requests|a|the)\b/i,
+    instead: 'what happens to',
+  },
+  {
+    name: 'has come',
+    pattern:
+      /\b(?:has|have|had) (?:not |already |just |now )?come\b(?! (?:back|from|to|first|as|by)\b)/i,
+    instead: 'has arrived',
+  },
+  {
+    name: 'another than',
+    pattern: /\banother \w+ than\b/i,
+    instead: 'a different one from, not the',
+  },
+  {
+    name: 'in no',
+    pattern: /\b(?:(?:is|are|lies?) in|takes? part in) no \w+\b/i,
+    instead: 'is not in any',
+  },
+  {
+    name: 'predicate first',
+    pattern:
+      /(?:^|[.!?:] )(?:Supported|New|Missing|Refused|Listed|Allowed|Needed) (?:are|is|were|was)\b/,
+    instead: 'the subject first',
+  },
+  {
+    name: 'in words',
+    pattern: /\b(?:refused|said|reported|ends?|errors?|told) in words\b/i,
+    instead: 'with a message',
   },
   {
     name: 'is there',
@@ -91,7 +151,7 @@ export const wordRules = [
 ];
 
 const subjects =
-  /(?:(?:^|[.!?:] )(?:What|Who|Whoever|Whatever|Those (?:are|is|of|that|who|which|with)|The others|One that|Some of them)|^(?:who|whoever|what))\b[^.!?]*/g;
+  /(?:(?:^|[.!?:] )(?:What|Who|Whoever|Whatever|Those (?:are|is|of|that|who|which|with)|The others|One that|Some of them)|^(?:who|whoever|what|Of (?!course\b|`?code`?,|\w+(?: \w+){0,3},)))\b[^.!?]*/g;
 
 /** @param {string} text of a paragraph @returns {string[]} sentences that begin with a subject that names nothing */
 export const namelessSentences = (text) =>
@@ -125,12 +185,30 @@ const errors = new RegExp(
   'g',
 );
 
+/** @param {string} text a source in JavaScript @returns {{line: number, text: string}[]} its strings of three words or more */
+export const literalsOf = (text) =>
+  [...text.matchAll(/(['"`])((?:(?!\1)[^\\\n]|\\.)*)\1/g)]
+    .map(({ 2: words, index }) => ({
+      line: text.slice(0, index).split('\n').length,
+      text: words.replaceAll(/\$\{[^}]*\}/g, 'VALUE'),
+    }))
+    .filter((one) => /[a-z] [a-z]+ [a-z]/.test(one.text));
+
 /** @param {string} text a source in JavaScript @returns {{line: number, text: string}[]} the messages of its errors */
 export const errorsOf = (text) =>
   [...text.matchAll(errors)].map(({ 1: message, index }) => ({
     line: text.slice(0, index).split('\n').length,
     text: message.slice(1, -1).replaceAll(/\$\{[^}]*\}/g, 'VALUE'),
   }));
+
+/** @param {string} text a test in JavaScript @returns {{line: number, text: string}[]} the titles of its tests and groups */
+export const titlesOf = (text) =>
+  [...text.matchAll(/\b(?:test|it|describe)(?:\.\w+)?\(\s*(['"`])((?:(?!\1)[^\\]|\\.)*)\1/g)].map(
+    ({ 2: title, index }) => ({
+      line: text.slice(0, index).split('\n').length,
+      text: title.replaceAll(/\$\{[^}]*\}/g, 'VALUE'),
+    }),
+  );
 
 /** How messages begin that name an option, a field or an address: `topK must be …`, `VALUE answered 404`, `unknown tool VALUE`. */
 const named =

@@ -1,7 +1,7 @@
 // Makes a component of a guest in JavaScript, Python or Rust and composes it with the engine's (docs/components.md, "A
 // typed interface"). A guest in Rust is the library of the Cargo.toml next to it:
 //   node tools/component/guest.mjs GUEST.js|GUEST.py|GUEST.rs GUEST.wit ENGINE.wasm OUT.wasm
-// The outer component imports what the guest does, but for wick:llm, which it takes of the engine inside.
+// The outer component imports what the guest does, except for wick:llm, which it takes of the engine inside.
 //
 // componentize-qjs 0.4.5 starts a guest at build time with stubs for what it imports, and stubs of async functions are
 // refused by the wasmtime inside of it (wasmtime's pull request 13821). So the guest is made with plain functions, and
@@ -136,7 +136,7 @@ function filled(component, inner) {
 
 // ---- the composition ----
 
-/** @param {string} text of the imports @returns {string} with the functions of the engine as they are */
+/** @param {string} text of the imports @returns {string} with the functions of the engine unchanged */
 function asyncTyped(text) {
   // `(export (;N;) "name" (func (type T)))` names the type of a function in the same instance type
   return text.replace(/\(type[^\n]*\n\s*\(instance\n[\s\S]*?\n {4}\)\n {2}\)/g, (type) => {
@@ -193,7 +193,7 @@ async function importsOf(component) {
   return [asyncTyped(await print(component.subarray(0, end))), end];
 }
 
-/** @param {Uint8Array} component @returns {Promise<Uint8Array>} with the engine's functions as they are, inside too */
+/** @param {Uint8Array} component @returns {Promise<Uint8Array>} with the engine's functions unchanged, inside too */
 async function typed(component) {
   const [imports, end] = await importsOf(component);
   if (!imports.includes(`(import "${ENGINE}"`)) return component;

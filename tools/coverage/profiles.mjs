@@ -12,7 +12,7 @@ const llvm = process.env.LLVM ?? '19';
 /**
  * Runs a test; its counts go into a separate file.
  * @param {string} name
- * @param {string[]} words which parts of it, all where there are none
+ * @param {string[]} words the parts to report; all if it is empty
  * @param {string} folder of the counts, and of its temporary files
  */
 export const runCounted = (name, words, folder) =>

@@ -55,7 +55,7 @@ export function ranOf(functions, size) {
   return ran;
 }
 
-/** Of each source: its lines, and the beginnings of its branches, and whether they were run. */
+/** For each source: its lines and the beginnings of its branches, and whether they were run. */
 export class SourceCoverage {
   /** @type {Map<string, {lines: Map<number, boolean>, branches: Map<string, boolean>}>} */
   files = new Map();

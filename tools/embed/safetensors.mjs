@@ -22,7 +22,7 @@ export function readSafetensors(file) {
     if (name === '__metadata__') continue;
     const [from, to] = place;
     if (!(from >= 0 && from <= to && to <= data.byteLength)) {
-      throw new Error(`safetensors: ${name} ends behind the file`);
+      throw new Error(`safetensors: ${name} ends after the file`);
     }
     tensors.set(name, { type: dtype, shape, bytes: data.subarray(from, to) });
   }

@@ -1,4 +1,4 @@
-// Defines mutants: one small change of a source, such as somebody may make by mistake.
+// Defines mutants: one small change of a source, such as a programmer may make by mistake.
 
 import { tokensOf } from './tokens.mjs';
 
@@ -209,7 +209,7 @@ function ofReturn(site, i) {
   const { start, end } = site.tokens[i];
   const stop = site.tokens[last].end;
   const found = [];
-  // the last statement of a function is none that is left early
+  // the last statement of a function is not an early return
   const isEarly = begins === 'if' || site.text(last + 1) !== '}';
   if (isEarly) found.push({ start, end: stop, text: ';', operator: 'early return' });
   const value = site.source.slice(end, stop - 1).trim();

@@ -49,7 +49,7 @@ export class Reach {
       if (known.stamp === stampOf(test)) this.#tests.set(test, known);
   }
 
-  /** @param {string[]} tests as rooms.json has them @param {number} jobs side by side */
+  /** @param {string[]} tests as in rooms.json @param {number} jobs side by side */
   async measure(tests, jobs) {
     const left = [...new Set(tests)].filter((test) => !isOfNode(test) && !this.#tests.has(test));
     mkdirSync(this.#folder, { recursive: true });

@@ -1,8 +1,7 @@
-// make mutants: makes small faults in the engine and the package, one at a time, and looks whether the tests
-// that are mapped to the room (rooms.json) see them. A C test that does not run a mutant's line (reach.mjs) takes none
-// of its time. SEED chooses, C and JS say how many, ROOM restricts to a
-// room and AT to places (a folder, a file, a line of one: AT='src/cli/ src/base/math.c:20-24'), JOBS are tried
-// side by side, RESUME=1 continues a run that was ended.
+// make mutants: makes small faults in the engine and the package, one at a time, and checks whether the tests
+// of the room (rooms.json) detect them. C tests that do not reach a mutant's line (reach.mjs) are skipped. SEED chooses
+// the mutants, C and JS are their numbers, ROOM restricts them to a room and AT to places (a folder, a file, lines of a
+// file: AT='src/cli/ src/base/math.c:20-24'), JOBS mutants are tried in parallel, RESUME=1 continues an earlier run.
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -21,8 +20,8 @@ import { printReport } from './report.mjs';
 import { BUDGET_MS, hashOf, Place, root, tryTests } from './trial.mjs';
 
 /**
- * A source is in the first room that names its beginning. `own` has the tests of single sources of it, which come before
- * the room's, so that there is time for them.
+ * A source belongs to the first room with a prefix of its path. `own` lists tests of single sources, which run before
+ * those of the room, so that the time suffices for them.
  * @typedef {{sources: string[], tests: string[], own?: Record<string, string[]>}} Room
  */
 /** @typedef {import('./operators.mjs').Mutation} Mutation */
@@ -38,7 +37,7 @@ import { BUDGET_MS, hashOf, Place, root, tryTests } from './trial.mjs';
  * @property {string} before
  * @property {string} after
  * @property {'killed' | 'timeout' | 'survived' | 'listed' | 'same' | 'uncompilable'} outcome `listed`: survived, and
- *   equivalent.json says why; `same`: the compiler makes the same of it; both of the last are redrawn
+ *   equivalent.json says why; `same`: compiles to the same code; the last two are redrawn
  * @property {string} by the test that failed, or a reason
  * @property {number} ms
  */
@@ -46,7 +45,7 @@ import { BUDGET_MS, hashOf, Place, root, tryTests } from './trial.mjs';
 /** @type {{c: Record<string, Room>, js: Record<string, Room>}} */
 const rooms = JSON.parse(readFileSync(new URL('./rooms.json', import.meta.url), 'utf8'));
 /**
- * `behind`: the line in front, where the reason does not hold for other lines that read the same.
+ * `behind`: the line before it, if the reason does not hold for other lines with the same text.
  * @type {{file: string, behind?: string, before: string, after: string, reason: string}[]}
  */
 const listed = JSON.parse(readFileSync(new URL('./equivalent.json', import.meta.url), 'utf8'));
@@ -137,7 +136,7 @@ function drawn(language) {
     const room = Object.entries(rooms[language]).find(([, { sources }]) =>
       sources.some((source) => file.startsWith(source)),
     )?.[0];
-    if (!room) throw new Error(`${file} is in no room of tools/mutants/rooms.json`);
+    if (!room) throw new Error(`${file} is missing in tools/mutants/rooms.json`);
     if (only && room !== only) continue;
     const source = readFileSync(join(root, file), 'utf8');
     for (const mutation of mutationsOf(source, language)) {

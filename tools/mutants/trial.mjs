@@ -1,5 +1,5 @@
-// One worker's place to try mutants in: a copy of the sources and tests below build/mutants/, with links to
-// the unchanged files. A mutant is built there and its room's tests run until one of them fails.
+// The directory in which a worker tries mutants: a copy of the sources and tests below build/mutants/, with links
+// to the unchanged files. A mutant is built there and its room's tests run until one of them fails.
 
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -31,14 +31,14 @@ const sanitizers = {
 };
 
 /**
- * The time of a test and all that it started: `cpuMs` of processor time, and `idleMs` in which
- * nothing of it had work to do. Other work of the machine makes neither longer.
+ * The time of a test and its child processes: `cpuMs` of processor time, and `idleMs` without any
+ * work to do. Other load on the machine lengthens neither.
  * @typedef {{cpuMs: number, idleMs: number}} Times
  */
 /** @typedef {Times & {status: 'passed' | 'failed' | 'overdue', skipped?: number}} Ended `skipped` tests, which see nothing */
 /** The native programs, and the variable with the objects of each. */
 const PROGRAMS = { wick: 'MUTANTS_WICK_OBJECTS', 'wick-lab': 'MUTANTS_WICK_LAB_OBJECTS' };
-/** A test waits for other work of the machine for less than this multiple of its processor time. */
+/** A test may wait for other load on the machine for less than this multiple of its processor time. */
 const WAIT_TIMES = 30;
 const LOOK_MS = 500;
 /** Less than this share of the time on a processor is a timer that polls. */
@@ -215,7 +215,7 @@ export const limitsOf = ({ cpuMs, idleMs }) => ({
 });
 
 /**
- * Runs tests until one does not pass, or their processor time is used up.
+ * Runs tests until one fails or their processor time is used up.
  * @param {Pick<Place, 'runTest'>} place
  * @param {string[]} tests in their order
  * @param {(test: string) => Times} usual times of a test without a mutant
@@ -227,7 +227,7 @@ export async function tryTests(place, tests, usual, object) {
   for (const test of tests) {
     if (leftMs <= 0) return { outcome: 'survived', by: `no time for ${test}` };
     let ended = await place.runTest(test, limitsOf(usual(test)), object);
-    // once more: a test that was overdue through other work is none that sees the mutant
+    // once more: a test that was overdue because of other load does not detect the mutant
     if (ended.status === 'overdue')
       ended = await place.runTest(test, limitsOf(usual(test)), object);
     if (ended.status === 'failed') return { outcome: 'killed', by: test };
@@ -252,7 +252,7 @@ export class Place {
   }
 
   #copyTree() {
-    // a command that runs in examples/ says its path without links
+    // a command that runs in examples/ prints its path without links
     const copied = ['js', 'component', 'tests', 'tools', 'examples', 'package.json'];
     const options = { recursive: true, preserveTimestamps: true };
     mkdirSync(join(this.tree, 'build/native'), { recursive: true });

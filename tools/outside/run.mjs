@@ -198,8 +198,8 @@ writeFileSync(
   document,
   `# Suites of other projects
 
-\`make outside\` runs these suites (of PyPI's jsonschema 4.23.0 and jsonschemabench ba103c73) natively and writes this table.
-A case is an instance of a schema; it is refused when Wick names a keyword of the schema that it does not support, or that deciding it takes more positions than it has. Optional
+\`make outside\` runs these suites (from PyPI's jsonschema 4.23.0 and jsonschemabench ba103c73) natively and writes this table.
+A case is an instance of a schema; it is refused when Wick does not support a keyword of the schema, or when deciding it exceeds the limit on positions. Optional
 parts of the JSON-Schema-Test-Suite (\`format\` and others) are not run. Cases that differ on purpose: Wick asserts formats, which from draft
 2019-09 on are annotations; the vocabularies of a metaschema that is not the draft's own are not loaded; and an integer of draft 4 may be
 written as \`12345.0\`. MaskBench as a whole is run with \`--maskbench FOLDER\` (\`tools/outside/run.mjs\`). The public reports that were rebuilt
@@ -209,8 +209,8 @@ as tests are in \`tests/outside/README.md\`.
 |---|---:|---:|---:|---:|---:|---:|---:|
 ${rows.join('\n')}
 
-When the suites were first run (2026-11-28, MaskBench on 2026-11-27), refused were 63, 69, 99, 149, 173 and 94 cases and 370 schemas of
-MaskBench, and wrong 0, 0, 0, 1, 15, 0 and 9 (with those on purpose; the sample had 1,886 cases).
+When the suites were first run (2026-11-28, MaskBench on 2026-11-27), 63, 69, 99, 149, 173 and 94 cases and 370 schemas of
+MaskBench were refused, and 0, 0, 0, 1, 15, 0 and 9 were wrong (with those on purpose; the sample had 1,886 cases).
 `,
 );
 console.log(rows.join('\n'));

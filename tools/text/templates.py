@@ -17,7 +17,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment, SandboxedEnvironment
 
 
 class Generation(Extension):
-    """{% generation %}: its text, as it is."""
+    """{% generation %}: its text, unchanged."""
 
     tags = {"generation"}
 

@@ -44,7 +44,7 @@ static double length_of(const float *row, uint32_t n) {
   return __builtin_sqrt(squares);
 }
 
-// Makes a row as long as another one. One of zeros stays as it is.
+// Makes a row as long as another one. One of zeros stays unchanged.
 static void set_length(const model_pass *pass, float *row, const float *as) {
   const uint32_t hidden = pass->model->config.hidden;
   const double length = length_of(row, hidden);

@@ -231,7 +231,7 @@ typedef struct head_job {
   const attention_buffers *buffers;
 } head_job;
 
-// Of the queries or the keys of a token.
+// Normalizes the queries or the keys of a token.
 static void norm_heads(const head_job *job, float *row, const float *weight, const float *bias,
                        uint32_t heads) {
   const uint32_t dim = job->attention->is.head_dim;

@@ -25,7 +25,7 @@ static void add_strips(const kernel_table *kernels, const kernel_matrix *whole, 
   }
 }
 
-// Of all choices of a token.
+// Adds an adapter to all choices of a token.
 static void add_use(const adapters_job *job, const struct adapter_use *use, uint32_t token) {
   const expert_product *product = job->product;
   const kernel_table *kernels = job->pass->kernels;

@@ -214,8 +214,8 @@ static void multiply_heads(const latent_job *job, model_pass *pass, op_kind op,
   arena_release(&pass->arena, begin);
 }
 
-// Of each head of each token `floats` values. A dim of 0: rows of a head are contiguous; else a
-// token's row has its heads `dim` floats apart.
+// Copies `floats` values of each head of each token. A dim of 0: rows of a head are contiguous;
+// else a token's row has its heads `dim` floats apart.
 typedef struct copy_job {
   latent_rows from, to;
   uint32_t from_dim, to_dim, floats;
@@ -361,7 +361,7 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
 
 // ---- Planning ----
 
-// Of the pages: the kernels take multiples of 4.
+// The dim of the pages: the kernels take multiples of 4.
 static uint32_t page_dim(const latent_settings *is) {
   uint32_t dim = is->key_dim > is->value_dim ? is->key_dim : is->value_dim;
   if (is->is_absorbed) dim = is->kv_rank + is->rotated_dim;

@@ -1,9 +1,9 @@
-// model/blocks/laurel.h — learned augmented residuals (LAuReL: Menghani et al. 2024) as Gemma 3n
-// has them: a map of low rank runs in parallel with a mixer, and the residual is the mean of both:
+// model/blocks/laurel.h — learned augmented residuals (LAuReL: Menghani et al. 2024) as in
+// Gemma 3n: a map of low rank runs in parallel with a mixer, and the residual is the mean of both:
 //
 //   x = norm(hidden); hidden = (hidden + x + norm(r(l(x)))) * LAUREL_SCALE
 //
-// to which the mixer, which reads x, adds LAUREL_SCALE times its own.
+// The mixer, which reads x, adds LAUREL_SCALE times its result.
 #ifndef WICK_MODEL_BLOCKS_LAUREL_H
 #define WICK_MODEL_BLOCKS_LAUREL_H
 
@@ -11,7 +11,7 @@
 
 #define LAUREL_SCALE 0.70710678f  // 1 / sqrt(2)
 
-// Before the mixer, for which it sets x aside (pass_set_aside). Tensors: attn_norm [hidden],
+// Runs before the mixer and sets x aside for it (pass_set_aside). Tensors: attn_norm [hidden],
 // laurel_l [rank, hidden], laurel_r [hidden, rank], laurel_post_norm [hidden].
 model_block *laurel_make(model_plan *plan, uint32_t rank);
 

@@ -134,7 +134,7 @@ typedef struct end_job {
   float *gates;  // [tokens, dim]
 } end_job;
 
-// gate = gelu(gate) * inputs. In the last layer rows are those whose logits are wanted.
+// gate = gelu(gate) * inputs. In the last layer rows are those whose logits are needed.
 static void gate_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const end_job *job = context;
   const model_pass *pass = job->pass;
@@ -159,7 +159,7 @@ static void scale_inputs(void *context, uint32_t first, uint32_t last, uint32_t 
   }
 }
 
-// streams += norm(normed), but the first
+// streams += norm(normed), except the first
 static void add_to_streams(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const end_job *job = context;
   const model_pass *pass = job->pass;

@@ -1,12 +1,12 @@
 // model/blocks/predictor.h — the first block of a layer that predicts the token after the next
 // (multi-token prediction: DeepSeek-AI 2024, Qwen team 2025). Row t has the embedding of the token
-// after position t, and what the layers before made of position t, after the model's last norm:
+// after position t, and the output of the layers below at position t, after the model's last norm:
 //
 //   hidden[t] = W [enorm(embedding of token t + 1), hnorm(trunk[t])]
 //
-// The blocks of a usual layer follow, then a norm and the model's output. llama.cpp computes it so
-// for Qwen3.5 (src/models/qwen35.cpp; that the trunk's rows come from after the last norm: its
-// pull request 24025), vLLM, too (qwen3_next_mtp.py).
+// The blocks of a usual layer follow, then a norm and the model's output. llama.cpp computes this
+// for Qwen3.5 (src/models/qwen35.cpp; its pull request 24025 takes the trunk's rows after the last
+// norm), and so does vLLM (qwen3_next_mtp.py).
 #ifndef WICK_MODEL_BLOCKS_PREDICTOR_H
 #define WICK_MODEL_BLOCKS_PREDICTOR_H
 
@@ -14,7 +14,7 @@
 
 // Tensors: nextn.enorm, nextn.hnorm [hidden], nextn.eh_proj [hidden, 2 hidden].
 model_block *predictor_make(model_plan *plan);
-// Binds the model's predictor, whose layer it has. Nothing waits for it but the end of loading.
+// Binds the model's predictor, which is a separate layer. Only the end of loading waits for it.
 void predictor_bind(model_binder *binder);
 
 #endif

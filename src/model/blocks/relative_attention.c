@@ -185,7 +185,7 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
 
 // ---- Planning ----
 
-// Of the buckets of one side the first half are for one distance each. The remaining buckets widen
+// The first half of one side's buckets are for one distance each. The remaining buckets widen
 // up to DISTANCE_MAX.
 static void fill_buckets(relative_block *is) {
   const uint32_t side = is->buckets / 2, exact = side / 2;

@@ -1,4 +1,4 @@
-// model/blocks/side_by_side.h — blocks of which none reads what another adds, and whose sum is
+// model/blocks/side_by_side.h — parallel blocks that do not read each other's output; their sum is
 // normalised before it is added (Gemma 4's feed-forward and experts):
 //
 //   hidden += norm(a(hidden) + b(hidden) + ...)

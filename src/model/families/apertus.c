@@ -5,7 +5,7 @@
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
-// Of one layer: an item of an array, or the number that serves all. 0 and a failure when it is
+// A layer's number: an item of an array, or one number for all layers. 0 and a failure if it is
 // absent or not a number.
 static double read_of_layer(model_plan *plan, const char *key, uint32_t layer) {
   model_keys *keys = plan->keys;

@@ -34,7 +34,7 @@ static attention_settings read_sandwich(model_plan *plan, dense_settings *dense,
   return attention;
 }
 
-// Of each `pattern` layers the last one sees everything.
+// The last of each `pattern` layers sees everything.
 static void plan_alternating(model_plan *plan, const attention_settings *whole,
                              const attention_settings *windowed, const dense_settings *dense,
                              uint32_t pattern) {

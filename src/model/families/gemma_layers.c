@@ -36,7 +36,7 @@ const model_block *gemma_layers_source(const gemma_layers *gemma, uint32_t layer
   }
   keys->status =
       fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "attention.shared_kv_layers"),
-                "layer %u has no layer of its shape to read keys and values of "
+                "layer %u cannot share an earlier layer's keys and values "
                 "('%s.attention.shared_kv_layers')",
                 layer, keys->architecture);
   return NULL;

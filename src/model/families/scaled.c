@@ -5,7 +5,7 @@
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
-// Of the model; returns that of residuals.
+// Reads the model's scales; returns that of residuals.
 static float read_scales(model_plan *plan) {
   model_keys *keys = plan->keys;
   model_config *config = &plan->model->config;

@@ -1,4 +1,4 @@
-// Statistics of benchmarks: sorting, empty and broken input, stop
+// Statistics of benchmarks: sorting, empty and invalid input, stop
 // rule, saturation. The specified cases are in conformance_bench_test.c.
 #include <math.h>
 #include <stdio.h>

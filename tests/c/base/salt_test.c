@@ -1,4 +1,4 @@
-// Salts: two tenants of an engine have nothing of each other's in the prefix cache, and what one
+// Salts: two tenants of an engine share no entries of the prefix cache, and what one
 // sees of his own request is the same whatever the other has read.
 #include "base/salt.h"
 #include "fixture_model.h"

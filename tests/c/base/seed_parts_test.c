@@ -82,7 +82,7 @@ static void close_cache(void) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-// An entry with one user, on a page that nobody else has.
+// An entry with one user, on a page without another user.
 static prefix_id insert(prefix_id parent, int32_t token) {
   kv_page_id page = KV_PAGE_NONE;
   prefix_id id = PREFIX_NONE;

@@ -242,7 +242,7 @@ static void check_empty(float amax, bool is_empty) {
   CHECK((found[5] == 0) == is_empty);
 }
 
-// Alternating signs of one magnitude come back as they are.
+// Alternating signs of one magnitude come back unchanged.
 static void check_extremes(float q8_value, float q4_value) {
   float a[BLOCK], b[BLOCK], found[BLOCK];
   for (int i = 0; i < BLOCK; i++) {

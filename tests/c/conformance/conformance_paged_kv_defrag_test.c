@@ -247,7 +247,7 @@ TEST(pk_28_the_largest_free_region) {
   CHECK_NEAR(kv_frag_stats(c->pool).fragmentation_ratio, 0, 0);
   const kv_seq_id second = pool_new_seq(c, 32), third = pool_new_seq(c, 16);
   pool_free_seq(c, first);
-  CHECK_EQ_UINT(kv_frag_stats(c->pool).holes, 0);  // free pages before the used ones are none
+  CHECK_EQ_UINT(kv_frag_stats(c->pool).holes, 0);  // free pages before the used ones do not count
   CHECK_EQ_UINT(kv_frag_stats(c->pool).largest_free_region, 96);
   pool_free_seq(c, second);
   CHECK_EQ_INT(pool_page(c, third, 0)->id, 3);

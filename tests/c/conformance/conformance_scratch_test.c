@@ -339,7 +339,7 @@ static const float *decode(decode_case *c, bool wants_logits) {
   return forward_logits(c->forward, 0);
 }
 
-// The reset of this engine is none: a step on poisoned buffers gives what it gave before.
+// The reset of this engine does nothing: a step on poisoned buffers gives what it gave before.
 static void check_again(decode_case *c, uint32_t position, const float *wanted) {
   CHECK_EQ_INT(kv_seq_truncate(c->kv, c->seq, position, NULL), WICK_OK);
   poison_scratch(c);

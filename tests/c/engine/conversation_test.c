@@ -211,7 +211,7 @@ TEST(a_broken_call_is_content) {
   check_reply(engine, &with, TEXT, 0,
               "c:an0:geta:{\"a\": b0:c: <tool_call>{\"name\": \"get\", \"arguments\": {\"a\": "
               "?}}</tool_call> <think>");
-  // at the end of the turn a call that is not whole is none; one that the limit cuts stays
+  // at the end of the turn an incomplete call counts as text; a call that the limit cuts stays
   static const char CUT[] = "</think><tool_call>{\"name\": \"get\", \"arguments\": {\"a\": 1";
   const heard out = reply(engine, &with, CUT, 0);
   CHECK_EQ_INT(out.status, WICK_E_TRUNCATED);

@@ -10,7 +10,7 @@ enum {
   OUT_TOKENS = 40,
   TOP = 4,
   CONTEXT_TOKENS = 96,
-  SHORT_TOKENS = 128  // pages for one and a half of them
+  SHORT_TOKENS = 128  // enough pages for one and a half of them
 };
 
 static const fixture_shape SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 2, 256, false, 0};

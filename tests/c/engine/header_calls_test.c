@@ -66,7 +66,7 @@ static uint32_t take(wick_engine *engine, paper *text) {
   return tokens;
 }
 
-// Until `wanted` tokens have come or nothing can continue. Returns how many came.
+// Runs until `wanted` tokens have arrived or nothing can continue. Returns their number.
 static uint32_t run(wick_engine *engine, uint32_t wanted, paper *text) {
   uint32_t tokens = 0;
   for (int steps = 0; steps < STEPS_MAX && tokens < wanted; steps++) {

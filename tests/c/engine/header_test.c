@@ -1,4 +1,4 @@
-// A whole chat through include/wick.h alone: nothing of src/ is included
+// A whole chat with only include/wick.h: no header of src/ is included
 // here.
 #include <stdio.h>
 #include <stdlib.h>

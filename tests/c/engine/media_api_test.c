@@ -167,7 +167,7 @@ static void check_greedy(const vectors *v, uint32_t node, const media_result *re
   CHECK_EQ_UINT(result->said_count, vectors_node(v, greedy)->count);
 }
 
-// Of an earlier case.
+// The result of an earlier case.
 static bool is_encoded(wick_engine *engine, const question *asked) {
   wick_media_info info = {.is_ready = true};
   for (uint32_t i = 0; i < asked->count && info.is_ready; i++) {

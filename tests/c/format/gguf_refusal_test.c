@@ -6,7 +6,7 @@
 
 // ---- refusals ----
 
-// A file to be refused: what makes it, and what is said of it.
+// A file to be refused: the function that writes it, and the error.
 typedef struct refusal {
   const char *name;
   void (*make)(memory_file *file);

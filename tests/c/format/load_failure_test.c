@@ -340,7 +340,7 @@ TEST(data_can_be_fed_again_after_memory_was_short) {
     error = (wick_error){0};
     CHECK_EQ_INT(feed(loader, 0, &file, middle, middle + 7), WICK_E_NOMEM);
     CHECK_EQ_INT(error.status, WICK_E_NOMEM);
-    CHECK(strstr(error.message, k == 1 ? "the list of loaded ranges" : "have come in part") !=
+    CHECK(strstr(error.message, k == 1 ? "the list of loaded ranges" : "partly loaded blocks") !=
           NULL);
   }
   memory.fail_at_call = 0;

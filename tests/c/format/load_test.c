@@ -115,7 +115,7 @@ TEST(pieces_of_many_rows_cut_none) {
   file_free(&file);
 }
 
-// Bytes that nobody needs do not count as gaps.
+// Unneeded bytes do not count as gaps.
 TEST(unwanted_bytes_may_come_in_any_pieces) {
   memory_file file =
       sample_make(&(sample_spec){.tensors = BIG_TENSORS, .tensor_count = 6, .seed = 3});

@@ -50,7 +50,7 @@ static void file_number(memory_file *file, const char *architecture, const char 
   file_u32(file, value);
 }
 
-// Of each layer these projections, `skipped` layers without attention.
+// These projections of each layer, `skipped` layers without attention.
 static const char *const PARTS[] = {"attn_v", "attn_k", "attn_output", "ffn_down", "ffn_up"};
 enum { PART_COUNT = 5 };
 

@@ -109,7 +109,7 @@ TEST(a_schema_and_its_opposite_leave_nothing) {
   }
 }
 
-// References in a circle end nothing and say nothing.
+// Circular references neither end nor constrain anything.
 TEST(references_in_a_circle_say_nothing) {
   grammar_rig rig;
   begin_source(

@@ -337,7 +337,7 @@ TEST(masks_are_as_long_as_they_are_wanted) {
   close_rig(&rig);
 }
 
-// However large a vocabulary is, kept masks take no more than their limit, but for four of them.
+// However large a vocabulary is, kept masks take no more than their limit, except for four of them.
 TEST(masks_take_no_more_memory_than_their_limit) {
   static const uint32_t WORDS[] = {1, 100, 1000, 4096, 8192, 100000};
   for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++) {
@@ -386,7 +386,7 @@ TEST(masks_without_memory_are_a_status_and_leak_nothing) {
 
 // ---- figures ----
 
-// Of the processor where the host tells it, so that other programs do not count.
+// Processor time if the host reports it, so that other programs do not count.
 static double now_us(void) {
 #ifdef __wasi__
   return (double)platform_now_us();

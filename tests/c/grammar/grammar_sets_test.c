@@ -40,7 +40,7 @@ static bool holds(const dfa *set, const char *text) {
 typedef __int128 exact;
 enum { PLACES = 9 };
 
-// A JSON number times 10^PLACES; false for what is none, or has more places.
+// A JSON number times 10^PLACES; false for other texts, or with more places.
 static bool read_exact(const char *text, exact *out) {
   const bool is_negative = *text == '-';
   const char *at = text + is_negative;
@@ -115,7 +115,7 @@ static void check_number(const dfa *set, const char *text, bool wanted, const ch
   if (!CHECK(holds(set, text) == wanted)) printf("# %s, %s: %d\n", what, text, wanted);
 }
 
-// Texts that are not numbers of JSON are in no set of numbers.
+// No set of numbers contains a text that is not a JSON number.
 static void check_broken(const dfa *set, const char *what) {
   static const char *const BROKEN[] = {"",      "-",  "00", "01",  "-01", "1.", ".5", "-.5",
                                        "1.2.3", "+1", "1-", "--1", "1e1", " 1", "1 ", "0x1"};

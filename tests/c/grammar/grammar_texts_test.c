@@ -676,7 +676,7 @@ TEST(what_is_wanted_twice_is_wanted_once) {
   }
 }
 
-// Formats of numbers hold numbers alone, and say nothing of texts.
+// Formats of numbers apply only to numbers, not to texts.
 TEST(formats_of_numbers) {
   static const struct {
     const char *schema, *fits[6], *fits_not[6];

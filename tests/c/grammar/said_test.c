@@ -9,7 +9,7 @@
 
 enum { SCHEMA_BYTES_MAX = 4096 };
 
-// Of the member "m" of a schema whose "$defs" hold what references name.
+// The types of the member "m" of a schema with "$defs" for its references.
 static uint32_t types_in(const char *schema) {
   static const char DEFS[] =
       "\"$defs\":{\"s\":{\"type\":\"string\"},\"deep\":{\"in\":{\"type\":\"array\"}},"

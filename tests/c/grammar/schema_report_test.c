@@ -67,7 +67,7 @@ TEST(identifiers_are_read_in_schemas_only) {
        "\"const\":1}},\"$ref\":\"a:/x\"}",
        {"1"},
        {"null", "2"}},
-      // up to draft 7 an identifier next to "$ref" is none
+      // up to draft 7 an identifier next to "$ref" is ignored
       {"{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"$id\":\"a:/base/"
        "\",\"definitions\":{"
        "\"n\":{\"$id\":\"a:/base/n\",\"const\":1},\"m\":{\"$id\":\"a:/other/"

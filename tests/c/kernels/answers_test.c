@@ -52,7 +52,7 @@ TEST(a_type_costs_well_under_a_millisecond) {
 
 // ---- wrong kernels ----
 
-static kernel_table wrong;  // the best table, but for what a test replaces
+static kernel_table wrong;  // the best table, except for what a test replaces
 
 // The last row of the last token is off by a thousandth of the largest.
 static void matmul_wrong(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
@@ -67,7 +67,7 @@ static void matmul_wrong(const kernel_matrix *matrix, uint32_t row_first, uint32
   y[y_stride * (tokens - 1) + row_last - 1] += 1e-3f * most;
 }
 
-// Right for few tokens.
+// Correct for few tokens only.
 static void matmul_wrong_for_many(const kernel_matrix *matrix, uint32_t row_first,
                                   uint32_t row_last, const void *act, size_t act_stride_bytes,
                                   uint32_t tokens, float *y, size_t y_stride) {
@@ -76,7 +76,7 @@ static void matmul_wrong_for_many(const kernel_matrix *matrix, uint32_t row_firs
   if (tokens > 32) y[row_first] = NAN;
 }
 
-// One value is another one, however the form lays it out.
+// One value is wrong, in any layout of the form.
 static void act_make_wrong(kernel_act_form form, const float *x, uint32_t cols, void *act) {
   float changed[256];
   memcpy(changed, x, cols * sizeof *x);
@@ -338,7 +338,7 @@ static wick_engine *engine_with(const kernel_table *kernels, const fixture_file 
   return engine;
 }
 
-// The first step tells, with or without requests; each later call answers the same.
+// The first step reports the fault, with or without requests; later calls return the same status.
 static void check_refused(wick_engine *engine, const char *what) {
   const int32_t tokens[] = {1, 2, 3};
   const wick_request request = fixture_request(tokens, 3, 200);

@@ -18,7 +18,7 @@ static uint64_t memory_bound(uint32_t threads, uint32_t tokens, uint32_t layer) 
   return 400 + 40 * threads - (threads > 1 ? 200 : 0);
 }
 
-// A quota of one processor: others wait for their turn. Every fifth layer somebody else runs.
+// A quota of one processor: others wait for their turn. Every fifth layer another process runs.
 static uint64_t one_processor(uint32_t threads, uint32_t tokens, uint32_t layer) {
   const uint64_t fair_us = 100 * tokens + 60 * (threads - 1);
   return layer % 5 == 0 ? 20 * fair_us : fair_us;

@@ -44,7 +44,7 @@ static void check_seen(const char *words) {
   if (!CHECK(strstr(error.message, words) != NULL)) printf("#   %s: %s\n", words, error.message);
 }
 
-// With `field` as it should not be; then as it was.
+// Checks with a wrong value in `field`, then restores it.
 #define CHECK_BROKEN(field, value, words)               \
   do {                                                  \
     const __typeof__(field) was = (field);              \
@@ -380,7 +380,7 @@ TEST(records_whose_sizes_disagree_are_refused) {
   close_pool();
 }
 
-// One for each page of a sequence, as a record has them after the tokens.
+// One for each page of a sequence, as in a record after the tokens.
 typedef struct record_entry {
   uint32_t position;
   int32_t delta;

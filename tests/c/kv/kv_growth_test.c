@@ -37,7 +37,7 @@ typedef struct situation {
   uint32_t made, made_max, keep, free, held;  // pages
 } situation;
 
-// The pages that are neither free nor held are somebody's.
+// The pages that are neither free nor held belong to a sequence.
 static void open_situation(const situation *at, keeper *keeper) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   *keeper = (struct keeper){0};
@@ -81,7 +81,7 @@ static void check_reserve(const situation *at, uint32_t wanted) {
   is_right &= kv_pool_pages(keeper.pool) == at->made + (fits ? growth : 0);
   is_right &= keeper.asked == (fits ? missing - growth : 0);
   is_right &= kv_pool_pages_free(keeper.pool) == at->free + (fits ? missing : 0);
-  // nobody is asked, and no memory, where there are pages already
+  // neither the cache nor memory is asked if free pages exist
   is_right &= (keeper.counted == 0) == (wanted <= at->free);
   is_right &= (memory.calls == calls) == (!fits || growth == 0);
   is_right &= fits || (shortage.pages_needed == wanted && shortage.pages_available == available);
@@ -91,7 +91,7 @@ static void check_reserve(const situation *at, uint32_t wanted) {
            kv_pool_pages(keeper.pool), keeper.asked);
   }
   close_situation(&keeper);
-  open_situation(at, &keeper);  // the same without requesting what is held
+  open_situation(at, &keeper);  // the same without requesting held pages
   const uint32_t most = over(less(wanted, available), at->free);
   growth = less(most, over(at->keep, at->made));
   if (growth < over(most, at->held)) growth = over(most, at->held);

@@ -262,7 +262,7 @@ TEST(states_of_another_kind_are_refused) {
   CHECK_EQ_INT(state_save_seq(pool, 1, seq, TOKENS, NULL, &sink, &error), WICK_OK);
   CHECK_EQ_INT(begin(pool, &reader, &error), WICK_OK);
   check_said(state_load_cache(&reader, cache, &entries, &error), &error, WICK_E_ARG,
-             "the saved state is not of such a cache");
+             "the saved state is not of a prefix cache");
   check_cut(pool, NULL, kept.at);
   CHECK_EQ_UINT(pool->seq_count, 1);
   kept = (record){.size_bytes = 0};

@@ -85,7 +85,7 @@ static void turn(float *head, int32_t position) {
   }
 }
 
-// The positions from the flat cache's count on, as the plain sequence has them.
+// The positions from the flat cache's count on, as in the plain sequence.
 static void copy_rows(twins *t) {
   const uint32_t count = kv_seq_tokens(t->plain.pool, t->rebuilt);
   for (uint32_t at = kv_flat_count(&t->flat); at < count; at++) {
@@ -339,7 +339,7 @@ TEST(the_comparison_sees_keys_that_stay_as_they_are) {
   wick_engine_destroy(engine);
 }
 
-// A fork that drops leaves the other side's logits as they are, to the last bit.
+// A fork that drops leaves the other side's logits unchanged, to the last bit.
 TEST(a_drop_in_a_fork_leaves_the_other_alone) {
   wick_engine *engine = rig_load();
   REQUIRE(engine != NULL);

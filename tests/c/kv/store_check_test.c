@@ -1,6 +1,6 @@
-// The store's own check, which the laws of the scheduler lean on, sees
-// each way in which pages, states and their counts can disagree. And a store that has no slot to
-// spare does without the state within a pass.
+// The store's own check, which the tests of the scheduler's laws use, detects
+// each way in which pages, states and their counts can disagree. A store without a free slot
+// works without the state within a pass.
 #include "store/store.h"
 
 #include <string.h>
@@ -102,7 +102,7 @@ TEST(a_pass_without_a_slot_to_spare_has_no_state_within_it) {
   store_states states = store_states_of(store, rig.seq, 0);
   CHECK(states.mid != NULL && states.mid_rows > 0);
   store_settle(store, rig.seq);
-  // all slots but those that a pass needs are taken by others
+  // others hold all slots except those that a pass needs
   rig.memory.fail_from_call = rig.memory.calls + 1;
   enum { TAKEN_MAX = 64 };
   slot_id taken[TAKEN_MAX];

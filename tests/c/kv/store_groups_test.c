@@ -1,5 +1,5 @@
 // The store over several groups of layers: windows free pages, cuts end where every group can
-// end, and a call that fails leaves all groups as they were.
+// end, and a call that fails leaves all groups unchanged.
 #include <stdlib.h>
 
 #include "base/hash.h"

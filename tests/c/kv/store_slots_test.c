@@ -464,7 +464,7 @@ TEST(a_sequence_has_the_state_of_its_tokens_whatever_was_done) {
 
 enum { FORK_ROUNDS = 4001, FORK_TOKENS = 1000 };
 
-// Of Qwen3.5-0.8B: 18 layers of 16 heads of 128 x 128, and 3 rows of 6,144 channels each.
+// The state of Qwen3.5-0.8B: 18 layers of 16 heads of 128 x 128, and 3 rows of 6,144 channels each.
 static const uint64_t QWEN35_STATE_BYTES = 18 * 4 * (16 * 128 * 128 + 3 * 6144);
 
 static void open_forks(rig *r, uint64_t state_bytes, uint32_t layers) {

@@ -249,7 +249,7 @@ TEST(pieces_of_any_size_give_the_same_adapter) {
       CHECK(info.is_complete);
       if (i == 0) first = info;
       CHECK_EQ_UINT(info.fingerprint, first.fingerprint);
-      // bytes after the end belong to nobody
+      // bytes after the end do not belong to the file
       CHECK_EQ_INT(wick_adapter_feed(engine, use.adapter, 0, "x", 1, NULL), WICK_OK);
       CHECK_EQ_INT(wick_adapter_end(engine, use.adapter, 5, NULL), WICK_OK);
       rig_ask(engine, &talk, 5, &use, 1, true);

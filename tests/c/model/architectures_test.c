@@ -226,7 +226,7 @@ static void write_number(uint8_t *at, gguf_value_type type, uint64_t *state) {
   memcpy(at, &number, value_bytes(type));
 }
 
-// Changes a value or its type, in place. False: this entry stays as it is.
+// Changes a value or its type, in place. False: this entry stays unchanged.
 static bool change_value(uint8_t *file, const gguf_value *value, uint64_t *state) {
   const size_t key_bytes = (size_t)value->key.size_bytes;
   uint8_t *type = file + value->offset_bytes + 8 + key_bytes, *data = type + 4;

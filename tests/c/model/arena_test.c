@@ -67,5 +67,5 @@ TEST(what_is_given_back_is_taken_again_and_the_most_is_known) {
   arena_release(&arena, mark);
   CHECK_EQ_UINT(arena.used_bytes, 0);
   CHECK_EQ_UINT(arena.peak_bytes, peak);
-  arena_begin(&arena, room, 0);  // nothing of the room is held back any more
+  arena_begin(&arena, room, 0);  // no part of the room is reserved any more
 }

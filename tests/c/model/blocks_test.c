@@ -41,7 +41,7 @@ static void watch(model_block *block) {
 }
 
 // Full batches take all that is reserved, and no more. In the last layer's feed-forward are rows
-// whose logits are wanted alone.
+// whose logits are needed alone.
 static void check_scratch(const loaded_model *model, uint32_t batch_tokens, uint32_t threads) {
   for (uint32_t i = 0; i < watched_count; i++) {
     scratch_arena arena = {model->kernels, batch_tokens, threads, NULL, 64, 64};

@@ -783,7 +783,7 @@ TEST(texts_and_requests_wait_for_each_others_pages) {
   }
 }
 
-// A text that no number of ended requests makes room for is refused in words.
+// A text that does not fit even after all requests have ended is refused with a message.
 TEST(a_text_over_all_pages_is_refused) {
   fixture_file file = make_file(false, 0);
   wick_embed_text texts[TEXTS];

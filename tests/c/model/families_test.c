@@ -132,7 +132,7 @@ static uint32_t windows_with(const memory_file *file, uint32_t window, uint32_t 
   return count;
 }
 
-// Of the file's window counts whether it has one: what it is, is fixed.
+// Only the existence of the file's window counts: its size is fixed.
 TEST(smallthinker_has_its_window_or_none) {
   if (check_shared("vectors/reference-more/models/smallthinker.gguf") == NULL) {
     SKIP("no shared folder");

@@ -1,4 +1,4 @@
-// Rows whose logits are wanted: whichever they are, they have the bits that they have when all are
+// Rows whose logits are needed: whichever they are, they have the bits that they have when all are
 // wanted. In the last layer the other rows do not continue, so that its time says nothing about
 // threads.
 #include "kv_rig.h"

@@ -14,7 +14,7 @@ enum { PROMPT = 5, NEW_TOKENS = 4, PASSES = NEW_TOKENS - 1, MEMORY_BYTES_MAX = 2
 
 static const char *const FOLDERS[] = {"vectors/reference/models", "vectors/reference-more/models"};
 
-// Of one token that is decoded; bytes of floats count as floats.
+// The values of one decoded token; bytes of floats count as floats.
 typedef struct token_work {
   uint64_t macs;        // of products
   uint64_t silu, conv;  // floats

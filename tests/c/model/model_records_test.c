@@ -167,7 +167,7 @@ static void tell_file(const memory_file *file) {
   wick_engine_destroy(engine);
 }
 
-// Up to the bits, of kernels that do not have the same ones everywhere.
+// Except for the bits of kernels that round differently on other hosts.
 static size_t told_bytes(const char *line, size_t size_bytes) {
   static const char *const MARKS[] = {", logit bits ", ", vector bits "};
   char text[4096];

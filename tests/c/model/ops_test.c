@@ -29,7 +29,7 @@ TEST(each_op_takes_from_the_end_of_the_one_before) {
   ops_lap(&ops, OP_QKV, 6000, 900);
   clock_us += 70;
   ops_lap(&ops, OP_DOWN, 0, 0);
-  clock_us += 5000;  // a rest that nobody measures
+  clock_us += 5000;  // an unmeasured rest
   ops_resume(&ops);
   clock_us += 10;
   ops_lap(&ops, OP_QKV, 6000, 900);
@@ -170,7 +170,7 @@ TEST(an_engine_counts_its_ops_and_says_the_same) {
   const uint64_t gate_up = 2ull * info.hidden * info.ffn;
   CHECK_EQ_UINT(decode[OP_GATE_UP].macs, gate_up * info.layers * (ANSWER - 1));
   CHECK_EQ_UINT(decode[OP_GATE_UP].bytes, 4 * gate_up * info.layers * (ANSWER - 1));
-  // in the last layer only the one token whose logits are wanted continues
+  // in the last layer only the one token whose logits are needed continues
   CHECK_EQ_UINT(prefill[OP_GATE_UP].macs, gate_up * ((info.layers - 1) * PROMPT + 1));
   const uint64_t positions = PROMPT * (PROMPT + 1) / 2;
   CHECK_EQ_UINT(prefill[OP_ATTENTION].macs,

@@ -49,7 +49,7 @@ static void fill_text(int32_t *tokens, uint32_t count, uint64_t seed) {
 
 // ---- What it computes, said again in double ----
 
-// Of a model, and the most that any has.
+// The layers of a model, and the most that any has.
 typedef struct numbers {
   int hidden, ffn, heads, kv_heads, dim, turned, layer, vocab;
   double theta, epsilon;
@@ -123,7 +123,7 @@ static const float *layer_floats(const statement *is, const char *name) {
   return fixture_floats(is->file, whole, NULL);
 }
 
-// Of one head, over the positions that were read, this one included.
+// The output of one head over the positions read so far, including this one.
 static void attend_head(const statement *is, const double *q, const double *gate, int kv_head,
                         double *out) {
   const int dim = is->of->dim;
@@ -270,7 +270,7 @@ static void check_proposals(wick_engine *engine, const fixture_file *file, const
     if (k + 1 == most) check_logits(predictor, of, logits);
     say(&is, row, proposed[k], row, logits);
   }
-  // it has no row after the last one, and nothing of another request
+  // it has no row after the last one, and no row of another request
   CHECK_EQ_UINT(predictor_propose(predictor, 7, tokens, count + 1, 1, proposed), 0);
   CHECK_EQ_UINT(predictor_propose(predictor, 8, tokens, count + 1, 1, proposed), 0);
   predictor_destroy(predictor);
@@ -650,7 +650,7 @@ TEST(memory_is_taken_only_where_it_is_used) {
   free(less.bytes);
 }
 
-// A family whose layer is not used: none of its tensors takes memory, whether it was wanted or not.
+// A family whose layer is not used: its tensors take no memory, whether it was requested or not.
 TEST(a_layer_of_another_family_takes_no_memory) {
   if (check_shared("") == NULL) SKIP("no shared folder");
   memory_file bytes = shared_read("vectors/reference-more/models", "glm4moe-mtp.gguf");
@@ -705,7 +705,7 @@ TEST(proposing_allocates_nothing) {
   free(file.bytes);
 }
 
-// Some failures are none: what is only reserved early is taken later.
+// Some failures have no effect: memory that is only reserved early is allocated later.
 TEST(allocations_that_fail_leave_nothing) {
   fixture_file file = make_file();
   uint32_t failed = 0, asked = 0;

@@ -14,7 +14,7 @@ typedef struct content_case {
 static const char TOOLS_MEMBER[] = "\"tools\":", CHOICE_MEMBER[] = ",\"tool_choice\":",
                   KIND_MEMBER[] = "\"kind\":";
 
-// `wanted` has the members of the object of GRAMMAR_REPLY but for the ending.
+// `wanted` has the members of the object of GRAMMAR_REPLY except for the ending.
 static grammar *open_wanted(reply_rig *rig, const char *template_text, const char *ending,
                             const char *wanted) {
   const char *tools = strstr(wanted, TOOLS_MEMBER), *kind = strstr(wanted, KIND_MEMBER);
@@ -131,7 +131,7 @@ TEST(content_that_is_wanted_stands_beside_calls) {
   "{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"a\\\":{\\\"type\\\":\\\"string\\\"}," \
   "\\\"name\\\":{\\\"type\\\":\\\"string\\\"}},\\\"required\\\":[\\\"a\\\"]}"
   CHECK_CONTENTS("\"parameters\": dictionary", "", CONTENT(2, NAMED) TOOLS_OF("\"auto\""), BARE);
-  // and so is one that is as long as the call's, but for its white space
+  // and so is one that is as long as the call's, except for its white space
   static const content_case SPACED[] = {
       {"{ \"name\":\"weather\", \"parameters\": {}}", true,
        "{ \"name\":\"weather\", \"parameters\": {}}"},

@@ -208,8 +208,9 @@ static void tell_indented(const char *lines) {
 TEST(every_form_is_in_the_documentation) {
   tell(
       "# Formats of tool calls\n\n"
-      "How a model writes calls is detected from its chat template, by the text in brackets, which "
-      "only templates\nof the format contain. Each format is read, and with `tools` the calls are "
+      "The format of a model's calls is detected from its chat template, by the text in brackets, "
+      "which only templates\nof the format contain. Each format is parsed, and with `tools` the "
+      "calls are "
       "constrained to it. The examples\ncall `weather` with the city Oslo. "
       "`tests/c/reply/hold_forms_test.c` writes this page from the table in\n"
       "`src/reply/forms.c` and checks every example.\n");
@@ -611,7 +612,7 @@ TEST(a_recipient_that_is_the_reader_is_no_tool) {
   held_close(&h);
 }
 
-// Of two tools each call names the one whose arguments follow.
+// With two tools, each call names the one whose arguments follow.
 TEST(calls_of_two_tools_have_the_arguments_of_their_own) {
   static const char TOOLS[] =
       "[{\"function\":{\"name\":\"weather\",\"parameters\":{\"type\":\"object\",\"properties\":{"

@@ -293,7 +293,7 @@ TEST(marked_parameters_are_held_to_their_types) {
   CHECK_REPLIES("<tool_call> <parameter=", "", TOOLS, CASES);
 }
 
-// Of a text and another type the reader takes for JSON what the schema says is of that type.
+// If a schema allows a text and another type, the reader parses values of that type as JSON.
 TEST(marked_parameters_of_two_types_are_texts_or_json) {
 #define TWO(name, type, value) \
   "\"" name "\":{\"type\":[\"string\",\"" type "\"],\"enum\":[\"x\"," value "]},"

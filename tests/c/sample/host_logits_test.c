@@ -88,7 +88,7 @@ static void leave(said *of, wick_logits *logits) {
   (void)logits;
 }
 
-// Answers all that wait, until nobody does.
+// Answers all waiting requests.
 static void run(change *changes) {
   for (bool has_answered = true; has_answered;) {
     fixture_run(engine, take_event, together);

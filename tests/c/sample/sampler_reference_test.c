@@ -17,7 +17,7 @@ static candidates kept = {ids, work, weights, buckets, 0};
 
 static const float *order_logits;
 
-// By falling logit, then by rising id.
+// By decreasing logit, then by increasing id.
 static int compare_ids(const void *a, const void *b) {
   const int32_t i = *(const int32_t *)a;
   const int32_t j = *(const int32_t *)b;

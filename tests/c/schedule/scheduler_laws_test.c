@@ -1,5 +1,5 @@
-// The laws of the scheduler over long runs of random traffic: nothing is lost, nobody starves, the
-// order is kept, everything can be repeated.
+// The laws of the scheduler over long runs of random traffic: nothing is lost, no request starves,
+// the order is kept, everything can be repeated.
 #include "scheduler_traffic.h"
 
 #ifdef __wasm__
@@ -270,8 +270,8 @@ static bool has_waited_long(const request *request) {
   return sim.forward.passes - request->pass_submitted >= SCHEDULER_PASSES_WAITED_MAX;
 }
 
-// Nobody starts before one that came earlier and has its priority, or before one that waited and
-// has a higher one.
+// No request starts before one that came earlier and has its priority, or before one that waited
+// and has a higher one.
 static void check_order(void *context) {
   sim_check_pass(context);
   for (const request *a = sim.scheduler->first; a != NULL; a = a->next) {
@@ -347,7 +347,7 @@ static bool has_started(uint32_t id) {
   return found != NULL && found->started_us != 0;
 }
 
-// Of four that may run, two have waited for long in a queue of the host.
+// Four requests may run; two of them have waited for long in a queue of the host.
 TEST(what_was_waited_for_in_a_queue_of_the_host_counts) {
   REQUIRE(simulation_open(&sim, &ORDERED));
   traffic t = {.random = 13};

@@ -186,7 +186,7 @@ TEST(what_stays_after_a_drop_is_the_same_in_company) {
   check_company((play){.first = 10, .last = 37}, PAGES_MIN);
 }
 
-// The token over a full context is not read before the drop, in any company.
+// The token over a full context is not read before the drop, whatever other requests run.
 TEST(of_a_full_context_too) {
   check_company((play){.is_full = true, .first = 3, .last = 40}, PAGES_MIN);
   check_company((play){.is_full = true, .first = 33, .last = 47}, PAGES_MIN + 2);
@@ -238,7 +238,7 @@ TEST(a_drop_within_a_page_copies_it_to_one_of_an_idle_session_or_changes_nothing
   fixture_file file = fixture_make(&SHAPE);
   wick_engine *engine = open_engine(&file, PAGES_MIN);
   REQUIRE(engine != NULL);
-  // the token that was said last has a place in the pages, too
+  // the token that was sampled last has a place in the pages, too
   const uint32_t idle = read_session(engine, 47, 1), session = read_session(engine, 47, 2);
   CHECK_EQ_UINT(kv_pool_pages_available(engine->kv), 0);
   wick_request wanted = make_drop(session, 3, 8);
@@ -285,7 +285,7 @@ TEST(pages_that_were_dropped_are_given_back_by_the_prefix_cache) {
   run(engine, alone);
   CHECK_EQ_INT(alone[DROPPING].finish, WICK_FINISH_LENGTH);
   CHECK_EQ_UINT(kv_pool_pages_available(pool), DROPPED_PAGES);
-  // not while somebody uses the entry of the last page
+  // not while the entry of the last page is in use
   CHECK_EQ_INT(prefix_retain(cache, last), WICK_OK);
   CHECK_EQ_UINT(kv_pool_pages_available(pool), 0);
   CHECK_EQ_INT(prefix_release(cache, last), WICK_OK);

@@ -194,8 +194,8 @@ TEST(behind_a_change_what_was_followed_goes_on) {
   for (uint32_t i = 5; i < 360; i += 12) passage[i] = 1000 + (int32_t)i;
   text.passes = 0;
   write_tokens(passage, 360);
-  // Of 30 changes: one pass that ends with it, one to the next; three plain ones and two of few
-  // rows would be 150.
+  // The cost of 30 changes: one pass that ends with it, one to the next; three plain ones and two
+  // of few rows would be 150.
   CHECK(text.passes < 100);
 }
 
@@ -259,7 +259,7 @@ TEST(numbers_of_rows_have_limits) {
   CHECK(speculation_cost_us(&costs, SPECULATION_ROWS_MAX) > 0);
 }
 
-// Not of itself: a few passes of many rows that were slow say nothing of one row.
+// A few slow passes of many rows prove nothing about one row.
 TEST(rows_seldom_measured_leave_the_measure_alone) {
   begin(0.5f);
   pass_takes(SPECULATION_ROWS_MAX, 20000, 4);

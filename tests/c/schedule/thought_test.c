@@ -1,5 +1,5 @@
 // Requests with a limit of reasoning: where the mark comes that ends it,
-// that the text is the same in any company, and that decoding allocates nothing.
+// that the text is the same next to other requests, and that decoding allocates nothing.
 #include <stdio.h>
 
 #include "fixture_model.h"
@@ -83,7 +83,7 @@ TEST(reasoning_ends_at_its_limit) {
   }
 }
 
-// ---- in any company ----
+// ---- next to other requests ----
 
 // Prompts that none begins like another, and limits from 0 on.
 static wick_request request_at(uint32_t which, const wick_reasoning *reasoning) {

@@ -20,7 +20,7 @@ typedef struct rig_adapter {
   bool has_alpha, has_invocation;
   float alpha;
   uint64_t seed;
-  bool rounds;  // F32 values are those that the same file has in Q8_0
+  bool rounds;  // F32 values are rounded to those of the same file in Q8_0
   bool is_cut;  // after its directory
   rig_tensor tensors[RIG_TENSORS_MAX];
   uint32_t count;
@@ -124,7 +124,7 @@ static inline fixture_file rig_write(const rig_adapter *rig) {
   return file;
 }
 
-// Of FIXTURE_DEFAULT: attention of layer 0, the feed-forward of layers 1 and 2.
+// Changes of FIXTURE_DEFAULT: attention of layer 0, the feed-forward of layers 1 and 2.
 static inline rig_adapter rig_usual(uint64_t seed, ggml_type type, uint64_t rank) {
   rig_adapter rig = rig_begin(seed);
   rig_pair(&rig, "blk.0.attn_q.weight", type, 64, 64, rank);
@@ -137,7 +137,7 @@ static inline rig_adapter rig_usual(uint64_t seed, ggml_type type, uint64_t rank
   return rig;
 }
 
-// Loads the file that is freed then. 0 after a failure.
+// Writes, loads and frees the file. 0 after a failure.
 static inline uint32_t rig_add(wick_engine *engine, const rig_adapter *rig) {
   fixture_file file = rig_write(rig);
   uint32_t id = 0;
@@ -158,11 +158,11 @@ static inline wick_engine *rig_engine(const wick_config *config, const fixture_f
   return engine;
 }
 
-// ---- Asking ----
+// ---- Requests ----
 
 enum { RIG_PROMPT = 37, RIG_ANSWER = 20, RIG_ASKED_MAX = 16 };
 
-// A request, and all that came of it.
+// A request and its result.
 typedef struct rig_asked {
   uint32_t id, cached, count, finish;
   wick_status status;
@@ -198,7 +198,7 @@ static inline void rig_take(void *context, const wick_event *event, const uint8_
   }
 }
 
-// Submits one more request, whose prompt is of this seed.
+// Submits another request, whose prompt depends on the seed.
 static inline rig_asked *rig_ask(wick_engine *engine, rig_talk *talk, uint64_t seed,
                                  const wick_adapter_use *uses, uint32_t count, bool has_logits) {
   rig_asked *asked = &talk->asked[talk->count++];

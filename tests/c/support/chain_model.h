@@ -118,7 +118,7 @@ struct forward_pass {
   seq_store *store;
   kv_pool *kv;                     // of the store: the one with all positions
   uint32_t group_count;            // of the store
-  void (*on_pass)(void *context);  // before the pass; NULL: nobody
+  void (*on_pass)(void *context);  // before the pass; NULL: none
   void *context;
   bool is_small;  // the model that proposes: its passes are cheap, one place in four it is wrong
   model_input inputs[SIM_BATCH_MAX];

@@ -26,7 +26,7 @@ typedef struct fixture_experts {
   const char *architecture;  // "llama" or "qwen2moe"
   uint32_t count, used;
   uint32_t shared_ffn;   // qwen2moe: of the shared expert
-  bool is_apart;         // a tensor each, as older files have them
+  bool is_apart;         // a tensor each, as in older files
   const char *poisoned;  // the tensor of the shape's poison
 } fixture_experts;
 
@@ -74,7 +74,7 @@ static const fixture_hybrid FIXTURE_GEMMA3N = {
 
 enum { FIXTURE_VOCAB = 262, FIXTURE_END = 257 };
 
-// Of hybrids: no width is a multiple of 8.
+// Hybrids: no width is a multiple of 8.
 static const fixture_shape FIXTURE_ODD = {GGML_TYPE_F32, 36, 44, 3, 1, 3, 2048, false, 0};
 static const fixture_shape FIXTURE_DEFAULT = {GGML_TYPE_F32, 64, 96, 4, 2, 3, 256, false, 0};
 

@@ -1,4 +1,4 @@
-// The fixture model on pools of the test's own: sequences of a pool are read
+// The fixture model on separate pools: sequences of a pool are read
 // through the very forward pass of the engine, and what is done to the pool between is the test's.
 #ifndef WICK_TESTS_KV_RIG_H
 #define WICK_TESTS_KV_RIG_H

@@ -1,4 +1,4 @@
-// Tensors put together in memory.
+// Collects loaded tensors in memory.
 #include "load_sink.h"
 
 #include <stdlib.h>

@@ -16,7 +16,7 @@ static inline uint64_t random_below(uint64_t *state, uint64_t bound) {
   return random_u64(state) % bound;
 }
 
-// ---- make soak: the runs of hundreds, of which a test does a twentieth otherwise ----
+// ---- make soak: hundreds of runs, of which a normal test does a twentieth ----
 
 static inline bool soak_is_on(void) {
   const char *soak = getenv("WICK_SOAK");

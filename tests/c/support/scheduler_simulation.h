@@ -47,7 +47,7 @@ typedef struct simulated {
   wick_sampling sampling;
   uint32_t tokens_max;  // 0: the context
   int32_t tokens[SIM_CONTEXT_MAX + 1];
-  uint32_t count;  // that have come
+  uint32_t count;  // that have arrived
   char stop[3];    // a stop string of up to two letters; empty: none
   char text[SIM_CONTEXT_MAX + 1];
   uint32_t text_bytes;  // shown so far

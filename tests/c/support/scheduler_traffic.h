@@ -34,7 +34,7 @@ enum {
   SHARED_PREFIXES = 6,
   SESSION_TOKENS_MAX = 60,
   SESSION_REQUEST_TOKENS = 30,
-  SESSION_DROPS_MAX = 2,  // each may leave a page that is not full, which nobody can take
+  SESSION_DROPS_MAX = 2,  // each may leave a page that is not full, which no other can take
   SESSIONS = 2
 };
 

@@ -1,4 +1,4 @@
-// One function for each group of keywords, and no sets of texts anywhere.
+// One function for each group of keywords. Unlike the engine, it builds no sets of texts.
 #include "schema_judge.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static const json_node *child(const judge *j, uint32_t node) {
   return document_node(j->values, node);
 }
 
-// A keyword's node, where the draft knows it; 0: none.
+// A keyword's node if the draft has the keyword, or 0.
 static uint32_t find(const judge *j, uint32_t schema, const char *name) {
   static const struct {
     const char *name;
@@ -236,7 +236,7 @@ static bool holds_array(const judge *j, uint32_t schema, const json_node *value,
 
 // ---- schemas for the same value ----
 
-// How many schemas of a list hold, and how many there are.
+// How many schemas of a list accept the value, and how many there are.
 static uint32_t count_holding(const judge *j, uint32_t list, const json_node *value,
                               uint64_t *seen) {
   uint32_t count = 0;
@@ -271,7 +271,7 @@ static bool holds_in_place(const judge *j, uint32_t schema, const json_node *val
   return part == 0 || holds(j, part, value, seen);
 }
 
-// Members and items that no keyword of the schema, or of one in its place, has looked at.
+// Members and items that no keyword of the schema, or of a schema in the same place, has evaluated.
 static bool holds_rest(const judge *j, uint32_t schema, const json_node *value, uint64_t *seen) {
   const bool is_object = value->kind == JSON_OBJECT;
   const uint32_t rest = find(j, schema, is_object ? "unevaluatedProperties" : "unevaluatedItems");

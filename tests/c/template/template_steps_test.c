@@ -16,7 +16,7 @@ enum {
 
 static memory_gate memory;
 
-// Of a look, and then of a loop that takes ROUND_STEPS a round.
+// The steps of one operation, and of a loop that takes ROUND_STEPS per round.
 static bool has_steps(const char *look, uint32_t rounds) {
   static const char FORM[] =
       "{%% set p = 'a' * 6400 %%}{%% set s = '%s' * 32768 %%}{%% set t = s[:-1] ~ 'b' %%}"

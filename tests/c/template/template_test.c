@@ -101,7 +101,7 @@ TEST(renders_the_language) {
        "[1, None, True, 1.5, \"it's\", {'a': (1,)}]"},
       {"{{ 'h\xc3\xa9llo'[1:-1] }} {{ 'h\xc3\xa9llo'[::-1] }} {{ [1, 2, 3][-1] }}",
        "\xc3\xa9ll oll\xc3\xa9h 3"},
-      // separators that are not texts are the usual ones
+      // separators that are not strings are replaced by the defaults
       {"{{ {'a': [1, 2]}|tojson(separators=[';', '=']) }} {{ {'a': [1, 2]}|tojson(separators=[7, "
        "'=']) }} "
        "{{ {'a': [1, 2], 'b': 3}|tojson(separators=[';', none]) }} {{ [1, "
@@ -174,12 +174,12 @@ TEST(sources_have_ends_of_lines_and_characters_of_one_kind) {
     uint32_t last = 0;
     for (uint32_t count = (uint32_t)random_below(&state, 12); count > 0; count--) {
       const uint32_t part = (uint32_t)random_below(&state, sizeof PARTS / sizeof *PARTS);
-      if (last == 3 && part == 1) continue;  // it would be one end of a line
+      if (last == 3 && part == 1) continue;  // it would count as one line ending
       strcat(source, PARTS[part][0]);
       strcat(wanted, PARTS[part][1]);
       last = part;
     }
-    const size_t size = strlen(wanted);  // one end of a line is none of the text
+    const size_t size = strlen(wanted);  // one line ending is not part of the text
     if (size > 0 && wanted[size - 1] == '\n') wanted[size - 1] = '\0';
     check_text(source, "{}", wanted);
   }
@@ -224,7 +224,7 @@ TEST(formats_cut_texts_by_characters) {
              "1000");
 }
 
-// An extension of GNU's strftime: no leading zeros. Letters that nobody knows are nothing.
+// An extension of GNU's strftime: no leading zeros. Unknown letters produce nothing.
 TEST(times_without_zeros) {
   begin();
   now_s = 1767413106;  // 2026-01-03 04:05:06, a Saturday
@@ -456,7 +456,7 @@ TEST(macros_take_their_arguments) {
   }
 }
 
-// Each argument by its place and by its name.
+// Each argument is passed by position and by name.
 TEST(arguments_have_places_and_names) {
   static const char *const CASES[][3] = {
       {"d|tojson(true, 1, [';', '='], true)",
@@ -605,7 +605,7 @@ TEST(json_that_is_no_value_is_refused_at_its_byte) {
              "[][[], {}, []]{}");
 }
 
-// Templates that would run for ever or take all memory. Each has a typed error at once.
+// Templates that would run forever or take all memory. Each fails quickly with a typed error.
 TEST(hostile_templates_end) {
   static const struct {
     const char *source;
@@ -651,7 +651,7 @@ TEST(hostile_templates_end) {
   }
 }
 
-// Each look at a whole text counts its bytes, so that no template makes it wait by a loop of them.
+// Each operation on a whole text counts its bytes, so a loop of them reaches the limit in time.
 TEST(texts_that_are_read_again_and_again_count) {
   static const char *const LOOKS[] = {
       "s.splitlines()", "s.find('b')", "s.split('b')",    "s.replace('b', 'c')", "'b' in s",

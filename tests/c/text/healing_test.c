@@ -231,7 +231,7 @@ TEST(what_does_not_go_with_healing_is_refused) {
     CHECK_EQ_INT(wick_request_submit(engine, &wanted, &id, &error), WICK_E_ARG);
     CHECK(strstr(error.message, TOLD[i]) != NULL);
   }
-  // one token alone stays as it is
+  // one token alone stays unchanged
   const wick_request single = request_of("a");
   wick_request plain = single;
   plain.healing = false;

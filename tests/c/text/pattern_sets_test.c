@@ -1,5 +1,5 @@
 // The sets of characters of pre-tokenizers, for each code point,
-// against the classes of the tokenizers' own patterns as their files have them.
+// against the classes of the tokenizers' own patterns as in their files.
 #include <stdio.h>
 #include <string.h>
 

@@ -185,7 +185,7 @@ TEST(names_make_kinds_and_ends) {
   }
 }
 
-// Of each role but the ends one token: a key goes before names, and an earlier name before a later
+// One token for each role except the ends: a key precedes names, and an earlier name a later
 // one.
 TEST(a_role_has_one_token) {
   static const char *const TOKENS[] = {"<unk>",          "a",     "<EOT>", "<|fim_pad|>", "[PAD]",

@@ -29,7 +29,7 @@ static bool is_wanted(const tokenizer *tokenizer, int32_t id, bool controls) {
          special_is(vocabulary_kind(tokenizer, id), controls);
 }
 
-// Of tokens with the same text the last one is looked for.
+// The last of several tokens with the same text is found.
 static bool is_last(const tokenizer *tokenizer, int32_t id, bool controls) {
   const gguf_string text = vocabulary_text(tokenizer, id);
   for (int32_t other = id + 1; (uint32_t)other < tokenizer_vocab(tokenizer); other++) {

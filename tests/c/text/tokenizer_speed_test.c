@@ -76,7 +76,7 @@ static bool open_vocabulary(vocabulary_fixture *fixture, const char *name) {
   return CHECK_EQ_INT(fixture->status, WICK_OK);
 }
 
-// Of the processor where the host tells it, so that other programs do not count.
+// Processor time if the host reports it, so that other programs do not count.
 static double now_seconds(void) {
 #ifdef __wasi__
   return (double)platform_now_us() / 1e6;

@@ -1,4 +1,4 @@
-// Laws of the tokenizers on vocabularies of the test's own: merging and
+// Laws of the tokenizers on vocabularies made by the tests: merging and
 // special tokens against slow and plain versions, round trips, streams. Sizes, memory, bad files
 // and hostile texts are tokenizer_limits_test.c's, what llama.cpp answers is
 // tokenizer_vectors_test.c's.

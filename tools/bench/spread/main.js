@@ -76,7 +76,7 @@ function setUp(helper, method, argument, transferred = []) {
 const SAMPLE_MS = 25;
 const ROUNDS_MIN = 5;
 
-/** Of an undisturbed machine: other processes only add to times. @param {number[]} values */
+/** The time of an undisturbed machine: other processes only add to times. @param {number[]} values */
 const quartile = (values) => values.sort((a, b) => a - b)[values.length >> 2];
 
 /**

@@ -1,5 +1,5 @@
-// Decisions and calculations of tools/bench/spread.mjs: matrices of a shape, shares of helpers, times of
-// more workers than there are cores.
+// Decisions and calculations of tools/bench/spread.mjs: matrices of a shape, shares of helpers, and times
+// with more workers than the machine has cores.
 
 /**
  * @typedef {import('./instance.js').Matrix} Matrix
@@ -46,7 +46,7 @@ function usesMoreBits(layer, layers) {
   return layer < eighth || layer >= 7 * eighth || (layer - eighth) % 3 === 2;
 }
 
-/** Fewer layers are reused where all would be more than this. */
+/** If all layers take more bytes than this, fewer layers are built and reused. */
 const LAYERS_BYTES = 256 << 20;
 
 /**
@@ -90,7 +90,7 @@ export function planMatrices({ hidden, ffn, heads, kvHeads, headDim, layers, voc
 const LEAST_SAVING = 0.05;
 
 /**
- * The share of each of `helpers` with which they and main end together, 0 where an exchange is not worth it.
+ * The share of each helper with which helpers and main finish together; 0 if an exchange costs more than it saves.
  * @param {number} us time of the product on one thread
  * @param {number} exchangeUs time of an exchange without work
  * @param {number} helpers
@@ -127,7 +127,7 @@ export function passTime(kinds, restUs, helpers, exchangeUs) {
   return kinds.reduce((sum, kind) => sum + kind.count * timeOf(kind), restUs);
 }
 
-/** Straight lines between measured points, and the first and last one beyond them. @param {[number, number][]} points */
+/** Interpolates linearly between measured points, and is constant beyond the first and the last. @param {[number, number][]} points */
 export function interpolate(points) {
   return (/** @type {number} */ x) => {
     const next = Math.min(
