@@ -38,8 +38,8 @@ export const CONCURRENCY = {
   browser: Math.min(8, 3 * availableParallelism()),
   alone: 1,
 };
-/** Ends a file that hangs, so that the report names it: next to others a file takes up to five times its time alone. */
-const FILE_TIMEOUT_MS = 30 * 60_000;
+/** Ends a file that hangs, so that the report names it: next to others a file takes up to eight times its time alone. */
+const FILE_TIMEOUT_MS = 45 * 60_000;
 const UNSTEADY_FILES_MAX = 8;
 const SLOWEST_FILES = 20;
 const DURATIONS = path.join(root, 'build/test/durations.json');
