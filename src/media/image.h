@@ -49,7 +49,8 @@ wick_status image_fit_begin(memory_gate *memory, uint32_t width, uint32_t height
 wick_status image_fit_feed(image_fitting *fitting, const uint8_t *rgb, size_t stride_bytes,
                            uint32_t rows, wick_error *error);
 uint32_t image_fit_rows_left(const image_fitting *fitting);
-// Of a picture without rows left, whole rows of about so many multiply-adds. WICK_E_NOMEM.
+// Computes whole rows of the picture, of about macs_max multiply-adds, after its last row has been
+// fed. WICK_E_NOMEM.
 wick_status image_fit_step(image_fitting *fitting, uint64_t macs_max, bool *is_done,
                            wick_error *error);
 void image_fit_end(image_fitting *fitting);  // NULL is fine; cancels what is not done

@@ -136,7 +136,7 @@ wick_status media_begin_image(const media_model *model, const media_plan *plan, 
                               wick_error *error);
 wick_status media_feed_image(const media_model *model, media_prepared *prepared, const uint8_t *rgb,
                              size_t stride_bytes, uint32_t rows, wick_error *error);
-// A slice of some milliseconds of what is left after the last row.
+// Resizes for some milliseconds after the last row has been fed.
 wick_status media_resize(const media_model *model, const media_plan *plan, media_prepared *prepared,
                          bool *is_done, wick_error *error);
 // All of that. WICK_E_NOMEM.

@@ -103,7 +103,7 @@ const opened = {
   },
 };
 
-/** Of an answer: while it is written, and how it can end. @type {Walk} */
+/** An answer while it is written, and its endings. @type {Walk} */
 const written = {
   'an answer that begins': (page) => ask(page, 'A question'),
   'an answer that is being written': async (page) => {
@@ -138,7 +138,7 @@ const written = {
   'a new conversation': (page) => page.click('#new-chat'),
 };
 
-/** Of a conversation that is changed. @type {Walk} */
+/** Changes of a conversation. @type {Walk} */
 const changed = {
   'variants side by side': async (page) => {
     await chooseRow(lastAnswer(page), '.compare');

@@ -1,4 +1,4 @@
-// A whole conversation by keyboard alone, and the page as a screen reader has it: names, and their order. In Chromium, over an
+// A whole conversation by keyboard alone, and the names of controls in the order in which a screen reader reads them. In Chromium, over an
 // engine whose output the test controls.
 
 import assert from 'node:assert/strict';

@@ -205,7 +205,9 @@ test('the libraries are files of the page, which it keeps for when there is no n
   }
 });
 
-test('an answer that is a number with a dot is shown, and is no list', { skip }, async (t) => {
+test('an answer that is a number with a dot is shown as text, not as a list', {
+  skip,
+}, async (t) => {
   const page = await openPage(t);
   const body = await talk(page, 'Test 123', '123.');
   assert.equal(await body.innerText(), '123.');
