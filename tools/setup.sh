@@ -615,7 +615,7 @@ part_core() {
     once wasm-tools "wasi-libc $WASI_LIBC binaryen $BINARYEN" unpack_wasm_tools
     [ -x "$chain/bin/wasm-split" ] || wrap_binaryen wasm-split # unpacked before it was used
   fi
-  [ -d node_modules ] || rm -f "$chain/stamps/npm"
+  [ -e node_modules/.package-lock.json ] || rm -f "$chain/stamps/npm"
   once npm "$(hash_of package.json package-lock.json)" npm_root
 }
 

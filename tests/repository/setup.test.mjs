@@ -1,4 +1,4 @@
-// tools/setup.sh does nothing in an incomplete clone.
+// tools/setup.sh does nothing in an incomplete clone, and installs packages that have been removed.
 
 import assert from 'node:assert/strict';
 import {
@@ -24,15 +24,25 @@ function writeProgram(path, line) {
   writeFileSync(join(folder, path), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
 }
 
+for (const part of ['tools', '.toolchain/stamps', 'sdk/bin', 'sdk/share/wasi-sysroot', 'bin'])
+  mkdirSync(join(folder, part), { recursive: true });
+// compilers are installed already, and nothing is fetched
+writeProgram('sdk/bin/clang', 'echo 99.0');
+writeFileSync(join(folder, 'package.json'), '{}');
+copyFileSync(join(root, 'tools/setup.sh'), join(folder, 'tools/setup.sh'));
+
+/** @param {string} part */
+const setUp = (part) =>
+  run('bash', [join(folder, 'tools/setup.sh'), part], {
+    cwd: folder,
+    env: {
+      WASI_SDK_PATH: join(folder, 'sdk'),
+      PATH: `${join(folder, 'bin')}${delimiter}${process.env.PATH}`,
+    },
+  });
+
 test('a clone without package-lock.json fails before it touches what clones may share', async () => {
-  for (const part of ['tools', '.toolchain/stamps', 'sdk/bin', 'sdk/share/wasi-sysroot', 'bin']) {
-    mkdirSync(join(folder, part), { recursive: true });
-  }
-  // compilers are installed already, and nothing is fetched
-  writeProgram('sdk/bin/clang', 'echo 99.0');
   writeProgram('bin/npm', 'exit 1');
-  writeFileSync(join(folder, 'package.json'), '{}');
-  copyFileSync(join(root, 'tools/setup.sh'), join(folder, 'tools/setup.sh'));
   const stamps = [
     'npm',
     'edge-npm',
@@ -49,18 +59,27 @@ test('a clone without package-lock.json fails before it touches what clones may 
   for (const stamp of stamps) writeFileSync(stamp, 'made by another clone\n');
   const parts = ['core', 'edge', 'bundlers', 'text', 'clients', 'lm-eval', 'embed', 'smollm2'];
   for (const part of [...parts, 'models', 'bench']) {
-    const { code, stderr } = await run('bash', [join(folder, 'tools/setup.sh'), part], {
-      cwd: folder,
-      env: {
-        WASI_SDK_PATH: join(folder, 'sdk'),
-        PATH: `${join(folder, 'bin')}${delimiter}${process.env.PATH}`,
-      },
-    });
+    const { code, stderr } = await setUp(part);
     assert.equal(code, 1, stderr);
     for (const stamp of stamps) {
       assert.ok(existsSync(stamp), `${part} removed ${stamp}`);
       assert.equal(readFileSync(stamp, 'utf8'), 'made by another clone\n');
     }
     assert.match(stderr, /^setup: \S+ is missing: is this a whole clone\?\n$/);
+  }
+});
+
+test('npm packages are installed again only if their folder is empty', async () => {
+  writeFileSync(join(folder, 'package-lock.json'), '{}');
+  writeProgram(
+    'bin/npm',
+    '[ $1 = ci ] && mkdir -p node_modules && echo >node_modules/.package-lock.json && echo $1 >>calls',
+  );
+  const calls = () => readFileSync(join(folder, 'calls'), 'utf8');
+  for (const expected of ['ci\n', 'ci\n', 'ci\nci\n']) {
+    if (expected !== 'ci\n') rmSync(join(folder, 'node_modules/.package-lock.json'));
+    const { code, stderr } = await setUp('core');
+    assert.equal(code, 0, stderr);
+    assert.equal(calls(), expected);
   }
 });
