@@ -71,7 +71,7 @@ SHORT_SOURCES := $(call in,src/api,engine events) \
   $(call in,src/grammar,said) \
   $(call in,src/kernels,fewbits floats_scalar iq4 kv_channels lowbits nibbles) \
   $(call in,src/kv,write) \
-  $(call in,src/media,encode project qformer sound) \
+  $(call in,src/media,encode project qformer resample sound) \
   $(call in,src/model,adapter_product forward paged_attention pass rope segments) \
   $(call in,src/model/blocks,altup attention delta_net dense experts none short_conv ssm) \
   $(call in,src/sample,penalty rng sampler truncate) \
