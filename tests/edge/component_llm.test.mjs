@@ -154,7 +154,7 @@ test('wick:llm accepts images in conversations', mediaSkip, async () => {
   );
   const words = [
     /^conversation: prompt: images and recordings have/,
-    /decodes PPM/,
+    /decodes only PPM/,
     /must have a url/,
     /mmproj/,
   ];

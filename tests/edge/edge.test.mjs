@@ -252,7 +252,7 @@ describe('the bytes of the model', () => {
       [{ bytes, url: 'x' }, 'ARG', /bytes and url were given/],
       [{ bytes: 'x' }, 'ARG', /bytes must be a Uint8Array or an ArrayBuffer, not the string "x"/],
       [{ bytes: bytes.subarray(0, 5000) }, 'TRUNCATED', /the file ends in/],
-      [{ range: async () => undefined }, 'ARG', /range must give bytes/],
+      [{ range: async () => undefined }, 'ARG', /range must return bytes/],
       [
         { range: async () => bytes.slice(0, 5e6).buffer.slice(0), batchSize: 'x' },
         'ARG',
@@ -334,7 +334,7 @@ describe('a source on its own', () => {
     await assert.rejects(long.read(), { code: 'ARG', message: words });
     for (const nothing of [undefined, null, 5, {}, 'x']) {
       const none = await new RangeSource(/** @type {any} */ (async () => nothing)).open(0, 0);
-      await assert.rejects(none.read(), { code: 'ARG', message: /^range must give bytes/ });
+      await assert.rejects(none.read(), { code: 'ARG', message: /^range must return bytes/ });
     }
     const failing = new RangeSource(() => {
       throw new Error('gone');

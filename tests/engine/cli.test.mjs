@@ -153,7 +153,7 @@ describe('the command line itself', () => {
           /standard input is the model already: give the text with -p or -f$/m,
         ]),
     ),
-    ['an unknown shape', ['synth', 'gpt-5', 'q8_0', 'x'], /no shape 'gpt-5'/],
+    ['an unknown shape', ['synth', 'gpt-5', 'q8_0', 'x'], /unknown shape 'gpt-5'/],
     ['an unknown type', ['synth', 'tiny', 'q9', 'x'], /no type 'q9'/],
   ];
   for (const [what, args, says] of mistakes) {

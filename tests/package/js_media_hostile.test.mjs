@@ -86,16 +86,16 @@ describe('images', { skip }, () => {
     const file = (/** @type {string} */ text) => ({ type: 'image', image: new Blob([text]) });
     /** @type {[any, string, RegExp][]} */
     const cases = [
-      [pixels(new Uint16Array(6)), 'ARG', /data: must have bytes/],
-      [pixels(new Float32Array(8)), 'ARG', /data: must have bytes/],
+      [pixels(new Uint16Array(6)), 'ARG', /data: must have 8-bit values/],
+      [pixels(new Float32Array(8)), 'ARG', /data: must have 8-bit values/],
       [{ type: 'image', image: { width: 0, height: 9, data: [] } }, 'ARG', /image: must be/],
       [{ type: 'image', image: { width: NaN, height: 9, data: [] } }, 'ARG', /image: must be/],
       [file('P6 0 9 255\n'), 'ARG', /image: must be/],
       [file(`P6 ${'9'.repeat(400)} 9 255\nx`), 'ARG', /PPM image: 1 of Infinity bytes/],
       [file('P6 -1 9 255\n'), 'UNSUPPORTED', /PPM image: must have 8 bits/],
       [file(`P6 #${'x'.repeat(600)}\n1 1 255\nabc`), 'UNSUPPORTED', /PPM image/],
-      [file('<svg xmlns="http://www.w3.org/2000/svg"/>'), 'UNSUPPORTED', /PPM images alone/],
-      [file(''), 'UNSUPPORTED', /PPM images alone/],
+      [file('<svg xmlns="http://www.w3.org/2000/svg"/>'), 'UNSUPPORTED', /only PPM images/],
+      [file(''), 'UNSUPPORTED', /only PPM images/],
     ];
     for (const [part, code, words] of cases) {
       await assert.rejects(ask(engine, 'What?', part), (/** @type {any} */ error) => {

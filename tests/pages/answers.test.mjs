@@ -159,21 +159,21 @@ test('code keeps its button, which copies it', { skip: skip || !isFull }, async 
   await body.locator('.copy-code', { hasText: /^Copy$/ }).waitFor();
 });
 
-test('input during an answer stays; the focus moves from Send to Stop and back', {
+test('input during an answer stays; the focus moves from Send and Stop to the message field', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
   await page.fill('#prompt', 'First');
   await page.click('#send');
   await page.locator('#stop:visible').waitFor();
-  assert.equal(await focused(page), 'stop');
+  assert.equal(await focused(page), 'prompt');
   await page.fill('#prompt', 'Second');
   await page.keyboard.press('Enter');
   assert.equal(await page.inputValue('#prompt'), 'Second');
   await page.focus('#stop');
   await page.evaluate("say('Yes.'); end()");
   await page.locator('#send:visible').waitFor();
-  assert.equal(await focused(page), 'send');
+  assert.equal(await focused(page), 'prompt');
   await page.keyboard.press('Enter');
   await untilTrue(page, 'asked.length === 2');
   assert.deepEqual(await page.evaluate('asked'), ['First', 'Second']);

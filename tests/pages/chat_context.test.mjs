@@ -72,7 +72,7 @@ test('the old engine answers until the new one is ready, and a bad file does not
   await talk(page, 'While it loads', 'I am here.');
   await page.evaluate('refuse()');
   await page
-    .locator('#problem-text', { hasText: /no model.* Wick 4\.2M is still loaded\.$/ })
+    .locator('#problem-text', { hasText: /not a model.* Wick 4\.2M is still loaded\.$/ })
     .waitFor();
   await talk(page, 'And now?', 'Still here.');
   assert.deepEqual(await page.evaluate('closedEngines'), []);

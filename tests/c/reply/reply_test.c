@@ -617,8 +617,7 @@ TEST(says_where_a_call_broke) {
   CHECK_EQ_INT(rig.status, WICK_E_FORMAT);
   CHECK_EQ_UINT(rig.error.offset_bytes, strlen(text) - 1);
   CHECK_EQ_STR(rig.error.message,
-               "the reply's call 0 (get), byte 41: the arguments are not what "
-               "their form promises");
+               "the reply's call 0 (get), byte 41: the arguments do not match their form");
   CHECK_EQ_UINT(rig.error.numbers[0], 0);
   rig_close(&rig);
 }
