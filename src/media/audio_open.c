@@ -199,10 +199,12 @@ static bool read_conformer_convolution(weight_reader *reader, const char *prefix
       !weights_linear(reader, prefix, "conv_pw1", width, &both, false, &layer->conv_in)) {
     return false;
   }
-  sound->conv_channels = both / 2;
-  if (taps == NULL || taps->dims[0] == 0 || taps->dims[0] > 255 || both % 2 != 0) {
+  const bool is_first = layer == sound->layers;
+  if (taps == NULL || taps->dims[0] == 0 || taps->dims[0] > 255 || both % 2 != 0 ||
+      (!is_first && (taps->dims[0] != sound->conv_taps || both / 2 != sound->conv_channels))) {
     return metadata_fail_key(reader, WICK_E_SHAPE, "tensor conv_dw.weight", "is missing or wrong");
   }
+  sound->conv_channels = both / 2;
   sound->conv_taps = (uint32_t)taps->dims[0];
   return weights_floats(reader, prefix, "conv_dw.weight",
                         (uint64_t)sound->conv_taps * sound->conv_channels, false, &layer->taps) &&
