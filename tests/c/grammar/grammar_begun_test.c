@@ -129,7 +129,7 @@ TEST(content_begins_behind_the_reasoning_of_the_prompt) {
       {"</think>ye", "ye"},
       {"</think>\n\r \tye", "ye"},
       {"Hm, yes.</think> yester", "yester"},
-      {"</think></think>ye", "ye"},
+      {"</think></think>ye", NULL},
       {"</think>yes", "yes"},
       {"yes</think>no", NULL},
       {"</think>\vye", NULL},

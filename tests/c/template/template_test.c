@@ -369,7 +369,7 @@ TEST(errors_name_the_line_and_the_reason) {
   check_refused("a\n{% if %}", WICK_E_FORMAT, "line 2: an expression is missing");
   check_refused("{{ 1", WICK_E_FORMAT, "does not end");
   check_refused("{% for x in y %}", WICK_E_FORMAT, "does not end");
-  check_refused("{% include 'x' %}", WICK_E_FORMAT, "not known");
+  check_refused("{% include 'x' %}", WICK_E_FORMAT, "an unknown tag");
   static const char *const NO_EXPONENTS[] = {"{{ 1d5 }}", "{{ 1D5 }}", "{{ 1.5f2 }}",
                                              "{{ 1e }}",  "{{ 1e+ }}", "{{ 1E-x }}"};
   for (size_t i = 0; i < sizeof NO_EXPONENTS / sizeof *NO_EXPONENTS; i++) {
