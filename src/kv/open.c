@@ -81,10 +81,16 @@ static bool is_marked(const kv_seq *seq, const kv_entry *entry, uint32_t tokens)
   return entry->page == seq->marked_page && tokens - entry->position <= seq->marked_slots;
 }
 
+// Whether the entry ends at `tokens` for good. If tokens after it were dropped, but none before it,
+// its codes are those of a page that had other tokens, too.
+static bool ends_whole(const kv_entry *entry, uint32_t tokens) {
+  return tokens == kv_entry_end(entry) && (entry->last == KERNEL_PAGE_TOKENS || entry->delta != 0);
+}
+
 bool kv_open_can_end(const kv_pool *pool, const kv_seq *seq, uint32_t tokens) {
   if (tokens == 0 || !kv_pool_has_open(pool)) return true;
   const kv_entry *entry = kv_table_find(seq->table, seq->entry_count, tokens - 1);
-  if (entry == NULL || entry->page < 0 || tokens == kv_entry_end(entry)) return true;
+  if (entry == NULL || entry->page < 0 || ends_whole(entry, tokens)) return true;
   return kv_open_find(pool, seq, entry->page) != NULL || is_marked(seq, entry, tokens);
 }
 
@@ -108,8 +114,7 @@ void kv_open_cut(const kv_pool *pool, kv_seq *seq, uint32_t tokens) {
   if (tokens == 0 || seq->open == NULL || seq->marked_page < 0) return;
   const kv_entry *entry = kv_table_find(seq->table, seq->entry_count, tokens - 1);
   if (entry->page != seq->marked_page) return;
-  const bool is_whole = tokens - entry->position == entry->last;
-  if (!is_whole && kv_open_find(pool, seq, entry->page) == NULL) {
+  if (!ends_whole(entry, tokens) && kv_open_find(pool, seq, entry->page) == NULL) {
     memcpy(seq->open, seq->marked, pool->layout.open_bytes);
     seq->open_pages[0] = entry->page;
     seq->open_newest = 0;
@@ -191,9 +196,10 @@ void kv_open_row_encode(const kv_pool *pool, const kv_open_row *row, uint32_t la
   encode_layer(pool, entry_of(pool, row), layer, keys);
 }
 
-void kv_open_encode(const kv_pool *pool, const kv_seq *seq, const kv_entry *entry) {
+void kv_open_encode(const kv_pool *pool, const kv_seq *seq, const kv_entry *entry,
+                    kv_page_id page) {
   const kv_layout *layout = &pool->layout;
-  const uint8_t *keys = kv_open_find(pool, seq, entry->page);
+  const uint8_t *keys = kv_open_find(pool, seq, page);
   if (keys == NULL || entry->first >= entry->last) return;
   for (uint32_t layer = 0; layer < layout->shape.layers; layer++) {
     encode_layer(pool, entry, layer, keys);

@@ -64,8 +64,8 @@ uint8_t *kv_open_find(const kv_pool *pool, const kv_seq *seq, kv_page_id page);
 bool kv_open_can_end(const kv_pool *pool, const kv_seq *seq, uint32_t tokens);
 // The table now ends at `tokens`: a page whose keys were marked is open again.
 void kv_open_cut(const kv_pool *pool, kv_seq *seq, uint32_t tokens);
-// Encodes the slots of an open page that will never be full.
-void kv_open_encode(const kv_pool *pool, const kv_seq *seq, const kv_entry *entry);
+// Encodes the slots of an entry that will never be full; `page`, which is open, has their keys.
+void kv_open_encode(const kv_pool *pool, const kv_seq *seq, const kv_entry *entry, kv_page_id page);
 
 kv_seq *kv_seq_find(const kv_pool *pool, kv_seq_id id);
 wick_status kv_seq_unknown(kv_seq_id id, wick_error *error);

@@ -109,10 +109,11 @@ uint32_t kv_row_write(kv_pool *pool, kv_seq_id id, uint32_t layer, uint32_t posi
 
 // ---- Dropping a range of the middle ----
 
-// Splits an entry with both ends of the range inside. The second entry has a copy of the page,
+// Splits an entry with both ends of the range inside. The first entry gets a copy of the page,
 // since no table names a page twice. Entry and page were reserved.
 //
-// Where the page is open it continues as the second one; the first will never be full.
+// Where the page is open it continues as the second one. The first will never be full: its keys are
+// encoded in the copy, since others may have the page.
 static void split_entry(kv_pool *pool, kv_seq *seq, uint32_t index, uint32_t at) {
   kv_entry *entry = &seq->table[index];
   memmove(entry + 1, entry, (seq->entry_count - index) * sizeof *entry);
@@ -121,12 +122,11 @@ static void split_entry(kv_pool *pool, kv_seq *seq, uint32_t index, uint32_t at)
   entry[0].last = slot;
   entry[1].first = slot;
   if (entry->page < 0) return;
-  if (kv_entry_begin(&entry[1]) < seq->token_count && kv_entry_end(&entry[1]) > seq->token_count) {
-    kv_open_encode(pool, seq, &entry[0]);
-  }
   kv_page_retain(pool, entry->page);
-  copy_page(pool, &entry[1]);
-  kv_open_move(seq, entry[0].page, entry[1].page);
+  copy_page(pool, &entry[0]);
+  if (kv_entry_begin(&entry[1]) < seq->token_count && kv_entry_end(&entry[1]) > seq->token_count) {
+    kv_open_encode(pool, seq, &entry[0], entry[1].page);
+  }
 }
 
 static void drop_range(kv_pool *pool, kv_seq *seq, uint32_t first, uint32_t last) {

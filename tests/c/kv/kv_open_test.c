@@ -130,3 +130,49 @@ TEST(a_mark_is_as_long_as_what_was_not_written_over) {
   end(other);
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
+
+static const uint8_t *layer_keys(const kv_pool *pool, kv_seq_id seq, uint32_t entry) {
+  return kv_page_k(pool, kv_seq_find(pool, seq)->table[entry].page, 0, 0);
+}
+
+// A range within an open page is dropped: what is encoded early are the keys of this sequence
+// alone, even if others have the page, which is full for them.
+TEST(dropping_from_a_page_leaves_the_codes_of_others) {
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  kv_seq_id seq, child;
+  kv_pool *pool = begin(&seq);
+  REQUIRE(pool != NULL);
+  const size_t page_bytes = pool->layout.k_head_bytes + pool->layout.v_head_bytes;
+  uint8_t wanted[LAYERS * HEADS * DIM * 128];
+  REQUIRE(LAYERS * HEADS * page_bytes <= sizeof wanted);
+  write_pass(pool, seq, 10, 0);
+  write_pass(pool, seq, 10, 10);
+  CHECK_EQ_INT(kv_seq_fork(pool, seq, &child, &error), WICK_OK);
+  memcpy(wanted, layer_keys(pool, child, 0), LAYERS * HEADS * page_bytes);
+  CHECK_EQ_INT(kv_seq_truncate(pool, seq, 10, &error), WICK_OK);
+  CHECK_EQ_INT(kv_seq_shift(pool, seq, 3, 6, NULL, &error), WICK_OK);
+  CHECK_EQ_MEM(layer_keys(pool, child, 0), wanted, LAYERS * HEADS * page_bytes);
+  write_pass(pool, seq, 12, 100);
+  CHECK_EQ_MEM(layer_keys(pool, child, 0), wanted, LAYERS * HEADS * page_bytes);
+  CHECK(memcmp(layer_keys(pool, seq, 0), wanted, pool->layout.k_head_bytes) != 0);
+  end(pool);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+}
+
+// Tokens were dropped and the sequence then ends before them: the page in which they began is
+// encoded again with what follows, as if it had never had them.
+TEST(a_page_that_ended_early_is_read_again) {
+  memory_init(&memory, 0, platform_alloc, platform_free);
+  kv_seq_id seq;
+  kv_pool *pool = begin(&seq);
+  REQUIRE(pool != NULL);
+  write_pass(pool, seq, 20, 0);
+  write_pass(pool, seq, 40, 20);
+  CHECK_EQ_INT(kv_seq_shift(pool, seq, 10, 20, NULL, &error), WICK_OK);
+  CHECK_EQ_UINT(kv_seq_cut(pool, seq, 10), 0);
+  CHECK_EQ_UINT(kv_seq_cut(pool, seq, 22), 22);  // tokens before it were dropped
+  CHECK_EQ_INT(kv_seq_truncate(pool, seq, 10, &error), WICK_OK);
+  CHECK_EQ_UINT(kv_seq_tokens(pool, seq), 0);
+  end(pool);
+  CHECK_EQ_UINT(memory.blocks_now, 0);
+}
