@@ -86,8 +86,7 @@ static uint32_t units_of(const channel_source *from, uint32_t head_dim, code_ran
 
 // The largest multiple of `unit` up to `anchor` whose lowest bit is `bit`.
 static int16_t offset_below(float anchor, float unit, uint32_t bit) {
-  if (unit == 0) return 0;
-  const float multiple = anchor / unit;
+  const float multiple = unit == 0 ? 0 : anchor / unit;
   int32_t whole = (int32_t)multiple;
   whole -= (float)whole > multiple;
   return (int16_t)(whole - (int32_t)(((uint32_t)whole ^ bit) & 1u));

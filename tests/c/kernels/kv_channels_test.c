@@ -105,6 +105,19 @@ TEST(pages_of_zeros_and_of_one_value_are_exact) {
   }
 }
 
+// All offsets are 0, and their lowest bits have the unit of the scales nevertheless.
+TEST(keys_around_zero_and_from_zero_on_keep_their_scales) {
+  for (uint32_t i = 0; i < 2; i++) {
+    make_page(i ? KERNEL_KV_C8 : KERNEL_KV_C4, 36, 0, TOKENS);
+    for (uint32_t j = 0; j < TOKENS * 36; j++) {
+      const float key = (float)(j / 36) / (TOKENS - 1);
+      page.keys[j / 36][j % 36] = i ? 2 * key - 1 : key;
+    }
+    encode();
+    check_page(1, 0);
+  }
+}
+
 TEST(a_rotation_keeps_lengths_and_is_its_own_inverse) {
   for (uint32_t dims = 4; dims <= DIM_MAX; dims += 4) {
     float row[DIM_MAX], rotated[DIM_MAX];
@@ -118,5 +131,91 @@ TEST(a_rotation_keeps_lengths_and_is_its_own_inverse) {
     CHECK(fabsf(rotated[0] - row[0]) > 1e-6f);
     kv_rotate(rotated, dims);
     for (uint32_t d = 0; d < dims; d++) CHECK_NEAR((double)rotated[d], (double)row[d], 1e-5);
+  }
+}
+
+// ---- Keys of extreme sizes ----
+
+enum { EXTREMES = 10 };
+
+// A channel of each kind: zeros of both signs, the largest halves and the smallest ones, alone or
+// next to usual keys, in one slot or in all.
+static float extreme_key(uint32_t kind, uint32_t slot) {
+  const float usual = random_normal();
+  const bool is_odd = random_u32_below(2);
+  switch (kind) {
+    case 0: return is_odd ? -0.0f : 0.0f;
+    case 1: return 65504;
+    case 2: return is_odd ? -65504 : 65504;
+    case 3: return slot == 5 ? -65504 : usual;
+    case 4: return 0x1p-24f;
+    case 5: return is_odd ? -0x1p-24f : 0x3p-24f;
+    case 6: return slot == 5 ? 65504 : -65504;
+    case 7: return -65504 + (float)slot * 32;
+    case 8: return usual * 0x1p-14f;
+    default: return usual;
+  }
+}
+
+static void check_extremes(kernel_kv_type type, uint32_t dims, uint32_t first, uint32_t kinds) {
+  make_page(type, dims, first, TOKENS);
+  for (uint32_t i = 0; i < TOKENS * dims; i++) {
+    const uint32_t d = i % dims, kind = (kinds >> d % 3 * 4 & 15) % EXTREMES;
+    page.keys[i / dims][d] = extreme_key(kind, i / dims);
+  }
+  encode();
+  float widest = 0, most = 0;
+  for (uint32_t d = 0; d < dims; d++) {
+    widest = fmaxf(widest, span_of(d));
+    for (uint32_t t = first; t < TOKENS; t++) most = fmaxf(most, fabsf(page.keys[t][d]));
+  }
+  check_page(widest, most / 32766 * 1.01f);
+}
+
+TEST(keys_of_any_size_are_decoded_within_half_a_step) {
+  for (uint32_t kinds = 0; kinds < 16 * 16 * 16; kinds += 1 + random_u32_below(7)) {
+    const kernel_kv_type type = kinds % 2 ? KERNEL_KV_C8 : KERNEL_KV_C4;
+    check_extremes(type, 4 * (1 + kinds % 40), kinds % 5 == 0 ? 9 : 0, kinds);
+  }
+}
+
+// The scores of one page: each kernel has the scalar one's bits, whatever queries are.
+static void check_scores(kernel_kv_type type, uint32_t dims, float size) {
+  enum { HEADS = 3 };
+  const kernel_table *list[VARIANTS_MAX];
+  const size_t count = variants(list);
+  static _Alignas(64) float q[HEADS * DIM_MAX], wanted[HEADS * DIM_MAX], values[TOKENS * DIM_MAX];
+  static _Alignas(64) uint8_t factors[HEADS * (64 + 4 * DIM_MAX + 64)];
+  random_floats(q, (size_t)HEADS * dims, size);
+  q[1] = -0.0f;
+  random_floats(values, (size_t)TOKENS * dims, 1.0f);
+  const kernel_page pages[] = {{.k = page.page, .v = (const uint8_t *)values, .last = TOKENS}};
+  REQUIRE(HEADS * kv_factor_bytes(dims) <= sizeof factors);
+  for (size_t i = 0; i < count; i++) {
+    static _Alignas(64) float acc[HEADS * DIM_MAX];
+    float max[HEADS], sum[HEADS];
+    const kernel_attention state = {.group = HEADS,
+                                    .head_dim = dims,
+                                    .q = q,
+                                    .acc = acc,
+                                    .max = max,
+                                    .sum = sum,
+                                    .factors = factors};
+    list[i]->kv[type].factors_make(q, HEADS, dims, factors);
+    list[i]->attention_begin(&state);
+    list[i]->attention_step[type][KERNEL_KV_F32](&state, pages, 1);
+    if (i == 0) memcpy(wanted, acc, sizeof wanted);
+    if (is_exact(list[i])) CHECK_EQ_MEM(acc, wanted, (size_t)HEADS * dims * sizeof *acc);
+    for (uint32_t h = 0; h < HEADS; h++) CHECK(sum[h] >= 1 && sum[h] <= 16);
+  }
+}
+
+TEST(scores_of_extreme_keys_and_queries_are_those_of_the_scalar_kernel) {
+  static const float SIZES[] = {0, 1e-38f, 1e-20f, 1, 1e4f, 1e20f};
+  for (uint32_t i = 0; i < 120; i++) {
+    const kernel_kv_type type = i % 2 ? KERNEL_KV_C8 : KERNEL_KV_C4;
+    const uint32_t dims = 4 * (1 + i * 7 % 40);
+    check_extremes(type, dims, 0, i * 2654435761u >> 12);
+    check_scores(type, dims, SIZES[i % 6]);
   }
 }
