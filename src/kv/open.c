@@ -109,6 +109,14 @@ void kv_open_mark(kv_pool *pool, kv_seq_id id) {
   seq->marked_slots = seq->token_count - entry->position;
 }
 
+void kv_open_keep_last(const kv_pool *pool, kv_seq_id id) {
+  kv_seq *seq = kv_seq_find(pool, id);
+  const kv_entry *last = kv_table_find(seq->table, seq->entry_count, seq->token_count);
+  for (uint32_t i = 0; i < 2; i++) {
+    if (last == NULL || seq->open_pages[i] != last->page) seq->open_pages[i] = KV_PAGE_NONE;
+  }
+}
+
 void kv_open_cut(const kv_pool *pool, kv_seq *seq, uint32_t tokens) {
   kv_open_forget(pool, seq);
   if (tokens == 0 || seq->open == NULL || seq->marked_page < 0) return;
