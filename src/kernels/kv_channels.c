@@ -99,10 +99,10 @@ static uint8_t scale_of(float width, float unit, float levels) {
   return (uint8_t)(up > KV_SCALE_MOST ? KV_SCALE_MOST : up);
 }
 
+// Offsets are at most their anchors, so no code is below the least.
 static int32_t code_of(float above, float inverse, code_range codes) {
   const float scaled = above * inverse;
   if (scaled >= (float)codes.most) return codes.most;
-  if (scaled <= (float)codes.least) return codes.least;
   return (int32_t)(scaled < 0 ? scaled - 0.5f : scaled + 0.5f);
 }
 

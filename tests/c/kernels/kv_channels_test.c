@@ -105,6 +105,19 @@ TEST(pages_of_zeros_and_of_one_value_are_exact) {
   }
 }
 
+// Saved states have whole pages: nothing that a page had before stays in its padding.
+TEST(a_page_depends_on_its_keys_alone) {
+  static uint8_t first[sizeof page.page];
+  for (uint32_t i = 0; i < 2; i++) {
+    const kernel_kv_type type = i ? KERNEL_KV_C8 : KERNEL_KV_C4;
+    check_random(type, 36, 0, 11, 0);
+    memcpy(first, page.page, sizeof first);
+    memset(page.page, 0, sizeof page.page);
+    page.ops->k_encode(page.page, page.open, 0, 11, 36);
+    CHECK_EQ_MEM(page.page, first, page.ops->k_bytes(36));
+  }
+}
+
 // All offsets are 0, and their lowest bits have the unit of the scales nevertheless.
 TEST(keys_around_zero_and_from_zero_on_keep_their_scales) {
   for (uint32_t i = 0; i < 2; i++) {
@@ -134,6 +147,34 @@ TEST(a_rotation_keeps_lengths_and_is_its_own_inverse) {
   }
 }
 
+enum { VALUE_DIMS_MAX = 1100 };
+
+// Rows longer than a rotation are rotated in pieces, in writing as in reading.
+TEST(rotated_values_are_read_as_they_were_written) {
+  static const uint32_t DIMS[] = {4, 32, 36, 64, 80, 160, 512, 576, VALUE_DIMS_MAX};
+  static _Alignas(64) uint8_t values[TOKENS * VALUE_DIMS_MAX];
+  static float row[VALUE_DIMS_MAX], back[VALUE_DIMS_MAX];
+  const kernel_kv_ops *ops = &kernels_by_name("scalar")->kv[KERNEL_KV_R4];
+  for (uint32_t i = 0; i < sizeof DIMS / sizeof *DIMS; i++) {
+    const uint32_t dims = DIMS[i];
+    REQUIRE(ops->v_bytes(dims) <= sizeof values);
+    double length = 0, error = 0;
+    random_floats(row, dims, 1.0f);
+    CHECK_EQ_UINT(ops->v_write(values, 3, row, dims), 0);
+    ops->v_read(values, 3, back, dims);
+    for (uint32_t d = 0; d < dims; d++) {
+      length += (double)row[d] * (double)row[d];
+      error += (double)(row[d] - back[d]) * (double)(row[d] - back[d]);
+    }
+    CHECK(error < 0.03 * length);
+    row[1] = NAN;
+    row[dims - 1] = -INFINITY;
+    CHECK_EQ_UINT(ops->v_write(values, 3, row, dims), 2);
+    ops->v_read(values, 3, back, dims);
+    for (uint32_t d = 0; d < dims; d++) CHECK(isfinite(back[d]));
+  }
+}
+
 // ---- Keys of extreme sizes ----
 
 enum { EXTREMES = 10 };
@@ -144,16 +185,26 @@ static float extreme_key(uint32_t kind, uint32_t slot) {
   const float usual = random_normal();
   const bool is_odd = random_u32_below(2);
   switch (kind) {
-    case 0: return is_odd ? -0.0f : 0.0f;
-    case 1: return 65504;
-    case 2: return is_odd ? -65504 : 65504;
-    case 3: return slot == 5 ? -65504 : usual;
-    case 4: return 0x1p-24f;
-    case 5: return is_odd ? -0x1p-24f : 0x3p-24f;
-    case 6: return slot == 5 ? 65504 : -65504;
-    case 7: return -65504 + (float)slot * 32;
-    case 8: return usual * 0x1p-14f;
-    default: return usual;
+    case 0:
+      return is_odd ? -0.0f : 0.0f;
+    case 1:
+      return 65504;
+    case 2:
+      return is_odd ? -65504 : 65504;
+    case 3:
+      return slot == 5 ? -65504 : usual;
+    case 4:
+      return 0x1p-24f;
+    case 5:
+      return is_odd ? -0x1p-24f : 0x3p-24f;
+    case 6:
+      return slot == 5 ? 65504 : -65504;
+    case 7:
+      return -65504 + (float)slot * 32;
+    case 8:
+      return usual * 0x1p-14f;
+    default:
+      return usual;
   }
 }
 

@@ -204,21 +204,22 @@ TEST(answers_do_not_depend_on_the_way_of_the_pages_keys_q4) { check_keys(WICK_KV
 // ---- Sessions that lost tokens ----
 
 // A session reads, drops some of the tokens, is cut within a page before its last one and replies.
-static void reply_after_cut(engines *e, wick_kv_type type, uint32_t batch_tokens, answer *reply) {
+static void reply_after_cut(engines *e, wick_kv_type type, uint32_t batch_tokens, uint32_t count,
+                            answer *reply) {
   wick_config config;
   wick_config_default(&config);
   config.k_type = config.v_type = type;
   config.batch_tokens = batch_tokens;
   wick_engine *engine = NULL;
   uint32_t session = 0;
-  int32_t tokens[100];
+  int32_t tokens[TOKENS_MAX];
   answer none;
   e->random = 5;
-  fill(e, tokens, 100);
+  fill(e, tokens, count);
   CHECK_EQ_INT(wick_engine_create(&config, &engine, NULL), WICK_OK);
   CHECK_EQ_INT(fixture_load(engine, &e->file, 0, NULL), WICK_OK);
   CHECK_EQ_INT(wick_session_create(engine, &session, NULL), WICK_OK);
-  submit(engine, session, tokens, 100, 1, &none);
+  submit(engine, session, tokens, count, 1, &none);
   run(engine, &none, 1);
   wick_request drop = fixture_request(NULL, 0, 0);
   drop.session = session, drop.prefill_only = true, drop.drop_first = 5, drop.drop_last = 9;
@@ -232,10 +233,11 @@ static void reply_after_cut(engines *e, wick_kv_type type, uint32_t batch_tokens
 
 TEST(a_session_that_lost_tokens_is_cut_alike_however_it_was_read) {
   engines e = {.file = fixture_make(&SHAPE)};
-  for (wick_kv_type type = 0; type < WICK_KV_TYPE_COUNT; type++) {
+  for (uint32_t i = 0; i < 2 * WICK_KV_TYPE_COUNT; i++) {
     answer replies[2];
-    reply_after_cut(&e, type, 128, &replies[0]);
-    reply_after_cut(&e, type, 1, &replies[1]);
+    const uint32_t count = i % 2 ? 100 : 111;  // 111: and one that follows fill a page
+    reply_after_cut(&e, i / 2, 128, count, &replies[0]);
+    reply_after_cut(&e, i / 2, 1, count, &replies[1]);
     CHECK_EQ_UINT(replies[0].count, REPLY);
     CHECK_EQ_MEM(&replies[1], &replies[0], sizeof *replies);
   }
