@@ -122,13 +122,13 @@ void kv_open_cut(const kv_pool *pool, kv_seq *seq, uint32_t tokens) {
   if (tokens == 0 || seq->open == NULL || seq->marked_page < 0) return;
   const kv_entry *entry = kv_table_find(seq->table, seq->entry_count, tokens - 1);
   if (entry->page != seq->marked_page) return;
-  if (!ends_whole(entry, tokens) && kv_open_find(pool, seq, entry->page) == NULL) {
+  const uint32_t slots = tokens - entry->position;
+  if (slots <= seq->marked_slots && kv_open_find(pool, seq, entry->page) == NULL) {
     memcpy(seq->open, seq->marked, pool->layout.open_bytes);
     seq->open_pages[0] = entry->page;
     seq->open_newest = 0;
   }
   // later slots may change
-  const uint32_t slots = tokens - entry->position;
   if (slots < seq->marked_slots) seq->marked_slots = slots;
 }
 
@@ -208,7 +208,7 @@ void kv_open_encode(const kv_pool *pool, const kv_seq *seq, const kv_entry *entr
                     kv_page_id page) {
   const kv_layout *layout = &pool->layout;
   const uint8_t *keys = kv_open_find(pool, seq, page);
-  if (keys == NULL || entry->first >= entry->last) return;
+  if (keys == NULL) return;
   for (uint32_t layer = 0; layer < layout->shape.layers; layer++) {
     encode_layer(pool, entry, layer, keys);
     keys += layout->shape.kv_heads * layout->open_head_bytes;
