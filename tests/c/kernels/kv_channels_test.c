@@ -118,6 +118,17 @@ TEST(a_page_depends_on_its_keys_alone) {
   }
 }
 
+// The unit of these scales was rounded down, and the scale would be 127 and a little more: products
+// with factors of queries fit 16 bits up to KV_SCALE_MOST alone.
+TEST(scales_are_at_most_what_fits) {
+  make_page(KERNEL_KV_C4, 4, 0, TOKENS);
+  memset(page.keys, 0, sizeof page.keys);
+  for (uint32_t t = 0; t < TOKENS; t++) page.keys[t][0] = t == 0 ? 0x1.1acp+13f : -0x1.804p-1f;
+  encode();
+  const kv_c4_block *block = (const kv_c4_block *)(const void *)page.page;
+  CHECK_EQ_UINT(block->scales[0], KV_SCALE_MOST);
+}
+
 // All offsets are 0, and their lowest bits have the unit of the scales nevertheless.
 TEST(keys_around_zero_and_from_zero_on_keep_their_scales) {
   for (uint32_t i = 0; i < 2; i++) {
