@@ -117,7 +117,7 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
     }
     for (const [bytes, words] of /** @type {[Buffer, RegExp][]} */ ([
       [wavOf(new Uint8Array(8000), 8000), /only WAV recordings of 16 kHz: its rate/],
-      [Buffer.from('ID3 mp3'), /alone: not a WAV file/],
+      [Buffer.from('ID3 mp3'), /16 kHz: not a WAV file/],
     ])) {
       const data = bytes.toString('base64');
       const other = { type: 'input_audio', input_audio: { data, format: 'mp3' } };
