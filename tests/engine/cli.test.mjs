@@ -96,11 +96,11 @@ describe('the command line itself', () => {
 
   /** @type {[string, string[], RegExp][]} */
   const mistakes = [
-    ['an unknown command', ['sing'], /no command 'sing' \('wick help' lists them\)/],
-    ['a mistyped command', ['ispnect'], /no command 'ispnect'; did you mean 'inspect'\?/],
-    ['a short command with letters swapped', ['caht'], /no command 'caht'; did you mean 'chat'\?/],
+    ['an unknown command', ['sing'], /unknown command 'sing' \('wick help' lists them\)/],
+    ['a mistyped command', ['ispnect'], /unknown command 'ispnect'; did you mean 'inspect'\?/],
+    ['a short command with letters swapped', ['caht'], /unknown command 'caht'; did you mean 'chat'\?/],
     ['detokenize without ids', ['detokenize', 'x.gguf'], /--tokens is missing \(usage: wick det/],
-    ['help for an unknown command', ['help', 'sing'], /no command 'sing'/],
+    ['help for an unknown command', ['help', 'sing'], /unknown command 'sing'/],
     ['rerank without documents', ['rerank', 'x.gguf', '--query', 'a'], /--document is missing/],
     [
       'an unknown option',
@@ -154,7 +154,7 @@ describe('the command line itself', () => {
         ]),
     ),
     ['an unknown shape', ['synth', 'gpt-5', 'q8_0', 'x'], /unknown shape 'gpt-5'/],
-    ['an unknown type', ['synth', 'tiny', 'q9', 'x'], /no type 'q9'/],
+    ['an unknown type', ['synth', 'tiny', 'q9', 'x'], /unknown type 'q9'/],
   ];
   for (const [what, args, says] of mistakes) {
     test(`${what}: exit 2`, () => assertRefused(args, 2, says));
