@@ -98,7 +98,11 @@ describe('the command line itself', () => {
   const mistakes = [
     ['an unknown command', ['sing'], /unknown command 'sing' \('wick help' lists them\)/],
     ['a mistyped command', ['ispnect'], /unknown command 'ispnect'; did you mean 'inspect'\?/],
-    ['a short command with letters swapped', ['caht'], /unknown command 'caht'; did you mean 'chat'\?/],
+    [
+      'a short command with letters swapped',
+      ['caht'],
+      /unknown command 'caht'; did you mean 'chat'\?/,
+    ],
     ['detokenize without ids', ['detokenize', 'x.gguf'], /--tokens is missing \(usage: wick det/],
     ['help for an unknown command', ['help', 'sing'], /unknown command 'sing'/],
     ['rerank without documents', ['rerank', 'x.gguf', '--query', 'a'], /--document is missing/],
