@@ -212,8 +212,8 @@ wick_status web_adapter_remove(wick_engine *engine, uint32_t adapter) {
   return wick_adapter_remove(engine, adapter, &last_error);
 }
 
-// Describes the adapter at an index of the list, from 0 on; numbers: the places WEB_ADAPTER_*, id
-// 0: there are no more. Returns its alpha.
+// Describes the adapter at an index of the list, from 0 on; numbers: the places WEB_ADAPTER_*, with
+// id 0 after the last adapter. Returns its alpha.
 WEB_EXPORT("adapter_get") float web_adapter_get(const wick_engine *engine, uint32_t index) {
   wick_adapter_info info = {0};
   wick_adapter_get(engine, index, &info);

@@ -199,7 +199,7 @@ export class BookReading {
     return isStored;
   }
 
-  /** Called when its results are no longer needed, such as when its engine closes. */
+  /** Stops the reading, for example because its engine closes. */
   close() {
     this.#isPaused = true;
     this.#controller.abort();

@@ -220,7 +220,7 @@ export async function leaveOut(engine, before, start) {
   }
 }
 
-/** Forgets the session of a conversation that is no longer open, or of an engine that is gone. */
+/** Forgets the kept session after its conversation or its engine was closed. */
 export async function forgetSession() {
   const before = kept;
   kept = undefined;

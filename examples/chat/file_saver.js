@@ -1,4 +1,4 @@
-// examples/chat/file_saver.js — gives the user a file: as a download, or with the system's share sheet if there are no downloads.
+// examples/chat/file_saver.js — saves a file for the user: as a download, or through the system's share sheet on hosts without downloads.
 
 import { showNotice } from './notice.js';
 

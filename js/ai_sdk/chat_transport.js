@@ -1,5 +1,5 @@
 // js/ai_sdk/chat_transport.js — a ChatTransport for the AI SDK's useChat: sends its messages to an engine in the page, and
-// returns the answer as the chunks of a UI message stream. There is no server.
+// returns the answer as the chunks of a UI message stream, without a server.
 
 import { WickError } from '../index.js';
 

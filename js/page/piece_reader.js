@@ -143,7 +143,7 @@ export class PieceReader {
     this.#wake?.();
   }
 
-  /** @param {object} holder when it is garbage-collected, there is no reader */
+  /** @param {object} holder the reader's owner: its garbage collection cancels the request */
   heldBy(holder) {
     this.#unwatch();
     if (!this.isOver) this.#holder = new WeakRef(holder);

@@ -52,7 +52,7 @@ typedef struct grammar_matcher {
 } grammar_matcher;
 
 void matcher_begin(grammar *grammar, grammar_matcher *matcher);
-// Begins after a prefix. WICK_E_ARG: the prefix does not match; then there is no matcher.
+// Begins after a prefix. WICK_E_ARG if the prefix does not match: the matcher is not usable then.
 wick_status matcher_begin_behind(grammar *grammar, const wick_grammar *wanted,
                                  grammar_matcher *matcher, wick_error *error);
 void matcher_copy(const grammar_matcher *from, grammar_matcher *to);

@@ -72,7 +72,7 @@ static bool make_room(mask_walk *walk, uint32_t *states, uint32_t count) {
   return true;
 }
 
-// A step from the last of `states`. If there is no room at all, the machine is full after it.
+// Steps from the last of `states` over a byte. The machine stays full if no room can be made.
 static uint32_t step(mask_walk *walk, uint32_t *states, uint32_t count, uint8_t byte) {
   machine *machine = walk->matcher->grammar->machine;
   const uint32_t next = machine_step(machine, states[count - 1], byte);

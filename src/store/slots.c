@@ -4,7 +4,7 @@
 
 #include "store/store_types.h"
 
-// Adds a free slot. False if there is no memory.
+// Adds a free slot. Returns false if memory runs out.
 static bool add_slot(seq_store *store) {
   if (store->slot_count == store->slot_capacity) {
     const uint32_t capacity = store->slot_capacity == 0 ? 8 : store->slot_capacity * 2;

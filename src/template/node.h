@@ -1,5 +1,5 @@
 // template/node.h — a template as a compact tree: nodes of 20 bytes in one array, which name each
-// other by index. 0 means no node. Lists of nodes stand in `links`: a count and then the indices.
+// other by index. 0 means no node. Lists of nodes are in `links`: a count and then the indices.
 #ifndef WICK_TEMPLATE_NODE_H
 #define WICK_TEMPLATE_NODE_H
 

@@ -21,7 +21,7 @@ const marks = [
   ...['<|vision_start|>', '<|vision_end|>', '<|image_pad|>', '<|image>', '<image|>'],
 ];
 
-/** GPT-2's stand-ins of bytes. */
+/** The characters that GPT-2's vocabulary writes for bytes. */
 function byteTokens() {
   let other = 256;
   return Array.from({ length: 256 }, (_, byte) => {

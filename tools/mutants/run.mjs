@@ -45,7 +45,7 @@ import { BUDGET_MS, hashOf, Place, root, tryTests } from './trial.mjs';
 /** @type {{c: Record<string, Room>, js: Record<string, Room>}} */
 const rooms = JSON.parse(readFileSync(new URL('./rooms.json', import.meta.url), 'utf8'));
 /**
- * `behind`: the line before it, if the reason does not hold for other lines with the same text.
+ * `behind`: the line before it, if the reason does not apply to other lines with the same text.
  * @type {{file: string, behind?: string, before: string, after: string, reason: string}[]}
  */
 const listed = JSON.parse(readFileSync(new URL('./equivalent.json', import.meta.url), 'utf8'));
