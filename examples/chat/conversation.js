@@ -11,7 +11,7 @@ import { bookReady, hasBook, keepFork } from './book.js';
 import { forgetSession, hideContextNote, isOffered, sessionFor, takeOffer } from './context.js';
 import { hasRoom, readAll, updateGauge, watchRoom } from './context_overflow.js';
 import { note, showAnswering } from './developer.js';
-import { byId, makeButton, makeSureButton } from './dom.js';
+import { byId, hasTouchScreen, makeButton, makeSureButton } from './dom.js';
 import { takeEarly } from './draft_answers.js';
 import { keepDraft, setPrompt, takeDraft, takeUpDrafts, watchPrompt } from './drafts.js';
 import { introduce } from './introductions.js';
@@ -281,7 +281,7 @@ function setBusy(isBusy) {
   const hadFocus = document.activeElement === hidden;
   shown.hidden = false;
   // else the focus is lost; on a touch screen the field would open the keyboard
-  if (hadFocus) (matchMedia('(pointer: coarse)').matches ? shown : promptField).focus();
+  if (hadFocus) (hasTouchScreen() ? shown : promptField).focus();
   hidden.hidden = true;
   showAnswering(isBusy);
   log.setAttribute('aria-busy', String(isBusy));

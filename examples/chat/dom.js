@@ -25,6 +25,9 @@ export function make(tag, known = {}, ...children) {
   return element;
 }
 
+/** Whether a focused field opens a keyboard on the screen. */
+export const hasTouchScreen = () => matchMedia('(pointer: coarse)').matches;
+
 /** Safari ends a composition before the Enter that confirms it, and reports that Enter with this code. */
 const COMPOSING_KEY_CODE = 229;
 
@@ -39,8 +42,7 @@ export const isEnter = ({ key, isComposing, keyCode }) =>
  * Whether Enter sends a message. A touch keyboard has no Shift+Enter, so Enter begins a new line on touch screens.
  * @param {KeyboardEvent} event
  */
-export const isSending = (event) =>
-  isEnter(event) && !event.shiftKey && !matchMedia('(pointer: coarse)').matches;
+export const isSending = (event) => isEnter(event) && !event.shiftKey && !hasTouchScreen();
 
 /**
  * @param {string} text

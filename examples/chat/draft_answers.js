@@ -7,7 +7,7 @@ import { attachedMedia, untilHeld } from './attachments.js';
 import { bookReady } from './book.js';
 import { sessionFor } from './context.js';
 import { note } from './developer.js';
-import { byId, make, makeButton } from './dom.js';
+import { byId, hasTouchScreen, make, makeButton } from './dom.js';
 import { asSent } from './drafts.js';
 import { keepInView } from './message.js';
 import { untilTakenUp } from './saved_visits.js';
@@ -59,7 +59,7 @@ async function watchPower() {
   const battery = await getBattery?.call(navigator).catch(() => undefined);
   const read = () => {
     if (battery) power = battery.charging ? '' : 'on battery';
-    else power = matchMedia('(pointer: coarse)').matches ? 'this device may be on battery' : '';
+    else power = hasTouchScreen() ? 'this device may be on battery' : '';
     update();
   };
   battery?.addEventListener('chargingchange', read);

@@ -6,7 +6,7 @@ import { takeOpened, takeShared } from './app_install.js';
 import { questionOfMedia } from './attachments.js';
 import { startBooks } from './book.js';
 import * as conversation from './conversation.js';
-import { byId, isSending, makeButton } from './dom.js';
+import { byId, hasTouchScreen, isSending, makeButton } from './dom.js';
 import { findDownload, onDownload, takeUpDownloads } from './downloads.js';
 import { startAhead, update as updateAhead } from './draft_answers.js';
 import { asSent, writePrompt } from './drafts.js';
@@ -269,7 +269,7 @@ startPageMenu();
 startViewport();
 startList({ ...conversation, tell });
 // a keyboard is at hand; on a touch screen the focus would open one
-if (!matchMedia('(pointer: coarse)').matches && document.activeElement === document.body)
+if (!hasTouchScreen() && document.activeElement === document.body)
   promptField.focus({ preventScroll: true });
 const { problem, taken } = await openStore();
 await conversation.restore(taken);

@@ -1,7 +1,7 @@
 // examples/chat/viewport.js — a screen keyboard. That of iOS covers a page instead of resizing it, so the page is made as
 // high as what is visible of it. With every keyboard the end of what was visible of the conversation stays visible.
 
-import { byId } from './dom.js';
+import { byId, hasTouchScreen } from './dom.js';
 
 function fit() {
   const view = window.visualViewport;
@@ -31,5 +31,5 @@ function keepEnd() {
 export function startViewport() {
   window.visualViewport?.addEventListener('resize', fit);
   byId('log').tabIndex = 0; // so that keys scroll it: not every browser lets them otherwise
-  if (matchMedia('(pointer: coarse)').matches) keepEnd();
+  if (hasTouchScreen()) keepEnd();
 }
