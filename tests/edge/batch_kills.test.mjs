@@ -39,7 +39,13 @@ let engineServer;
 /** Texts of requests, in their order. @type {string[]} */
 let requested = [];
 /** In front of the engine: notes the texts. */
-const proxy = createServer(async (incoming, outgoing) => {
+const proxy = createServer((incoming, outgoing) => {
+  pass(incoming, outgoing).catch(() => outgoing.destroy()); // a killed job ends its request anywhere
+});
+let origin = '';
+
+/** @param {import('node:http').IncomingMessage} incoming @param {import('node:http').ServerResponse} outgoing */
+async function pass(incoming, outgoing) {
   let body = '';
   for await (const piece of incoming) body += piece;
   if (body !== '') requested.push(...JSON.parse(body).input);
@@ -47,8 +53,7 @@ const proxy = createServer(async (incoming, outgoing) => {
   const init = incoming.method === 'POST' ? { method: 'POST', headers, body } : {};
   const answer = await fetch(`${engineServer.origin}${incoming.url}`, init);
   outgoing.writeHead(answer.status, headers).end(await answer.text());
-});
-let origin = '';
+}
 
 before(async () => {
   if (skip) return;
