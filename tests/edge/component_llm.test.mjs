@@ -105,12 +105,18 @@ function askAboutMedia(id, head) {
 }
 
 test('wick:llm stops encoding an image when its stream is dropped', mediaSkip, () => {
-  const image = messagePartOf({ image: 'images/mid.640x360.rgb', width: 320, height: 180 });
-  const told = askAboutMedia('gemma4', { leaving: bodyAbout(image) });
-  assert.equal(told.left.val.tag, 'aborted');
-  assert.equal(told.whole.ending.tag, 'ok');
-  assert.ok(told.leftMs < told.wholeMs / 2, `${told.leftMs} ms of ${told.wholeMs}`);
-  assert.ok(told.text.length > 0);
+  const bodies = [180, 179, 178, 177, 176].map((height) =>
+    bodyAbout(messagePartOf({ image: 'images/mid.640x360.rgb', width: 320, height })),
+  );
+  const { left, text } = askAboutMedia('gemma4', { leaving: bodies });
+  for (const { left: ending, whole } of left) {
+    assert.deepEqual([ending.val.tag, whole.tag], ['aborted', 'ok']);
+  }
+  // the quickest of each kind were interrupted least by other processes
+  const leftMs = Math.min(...left.map((one) => one.leftMs));
+  const wholeMs = Math.min(...left.map((one) => one.wholeMs));
+  assert.ok(leftMs < wholeMs / 2, `${leftMs} ms of ${wholeMs}`);
+  assert.ok(text.length > 0);
 });
 
 test('wick:llm accepts images in conversations', mediaSkip, async () => {

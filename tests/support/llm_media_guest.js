@@ -1,5 +1,5 @@
 // A guest that asks wick:llm about images, and prints the results as JSON (tests/edge/component_llm.test.mjs). Its input is
-// a line of JSON with the model's bytes, a template and bodies, or one of a reply to leave, and then both files.
+// a line of JSON with the model's bytes, a template and bodies, or bodies of replies to leave, and then both files.
 // @ts-nocheck what a component imports has no types here
 
 import stdin from 'wasi:cli/stdin@0.3.0';
@@ -32,14 +32,14 @@ async function replyOf(model, body) {
   return { text, ending: await ending.read() };
 }
 
-/** A reply whose stream is dropped while its image is encoded, then a whole one. @param {any} model @param {object} body */
+/** A reply whose stream is dropped while its image is encoded, then a complete one. @param {any} model @param {object} body */
 async function leave(model, body) {
   const begin = performance.now();
   const [stream, ending] = model.chat(JSON.stringify(body), options);
   await stream.return();
   const left = await ending.read();
   const middle = performance.now();
-  const whole = await replyOf(model, body);
+  const { ending: whole } = await replyOf(model, body);
   return { left, whole, leftMs: middle - begin, wholeMs: performance.now() - middle };
 }
 
@@ -75,7 +75,9 @@ export async function ask() {
   model.setTemplate(template);
   if (leaving) {
     await model.loadMedia(pieces(mmproj)).read();
-    return JSON.stringify({ ...(await leave(model, leaving)), text: await textOf(model) });
+    const left = [];
+    for (const body of leaving) left.push(await leave(model, body));
+    return JSON.stringify({ left, text: await textOf(model) });
   }
   const without = await replyOf(model, bodies.known);
   const broken = await model.loadMedia(pieces(mmproj.slice(0, 4000))).read();
