@@ -6,8 +6,7 @@
 
 #ifdef WICK_SIMD128
 
-// HEADS: the limit of a call. PAIRS: pairs of dims in a block.
-enum { HEADS = 16, PAIRS = BLOCK / 2 };
+enum { PAIRS = BLOCK / 2 };  // pairs of dims in a block
 
 // Some blocks of a page. stride: bytes from one block to the next.
 typedef struct page_piece {
@@ -34,32 +33,48 @@ static kv_channel_units units_of(const void *page) {
   return (kv_channel_units){f32_of_bits(bits & 0xffff0000u), f32_of_bits(bits << 16)};
 }
 
-// factors = `coarse` ones of the query times the scales of a piece. Returns the sum of the query
-// times its offsets.
-static float page_factors(const page_piece *piece, const int16_t *query, const int16_t *coarse,
-                          int16_t *factors) {
-  v128_t sums[2] = {wasm_f32x4_splat(0), wasm_f32x4_splat(0)};
+// Factors of a query for a piece: for offsets, and those for scales.
+typedef struct query_piece {
+  const int16_t *fine, *coarse;
+} query_piece;
+
+// For each head: factors = the coarse ones of its query times the scales of a piece, and
+// bases += its query times the offsets of the piece.
+SIMD_INLINE void piece_factors(const page_piece *piece, const query_piece *queries,
+                               int16_t factors[FEW][KV_CHANNELS], float *bases, uint32_t heads) {
+  v128_t sums[FEW][2];
+  query_piece from[FEW];
+  for (uint32_t h = 0; h < heads; h++) {
+    from[h] = queries[h];
+    sums[h][0] = sums[h][1] = wasm_f32x4_splat(0);
+  }
+  int16_t *to = factors[0];
   const uint8_t *block = piece->blocks, *end = block + piece->count * piece->stride;
 #pragma nounroll
   for (; block < end; block += piece->stride) {
-    SIMD_OPAQUE(query);
-    SIMD_OPAQUE(coarse);
-    SIMD_OPAQUE(factors);
 #pragma unroll
     for (uint32_t d = 0; d < BLOCK; d += 8) {
       const v128_t offsets = wasm_v128_load(block + d * sizeof(int16_t));
-      const v128_t pairs = wasm_i32x4_dot_i16x8(offsets, wasm_v128_load(query + d));
       const v128_t scales = wasm_u16x8_load8x8(block + BLOCK * sizeof(int16_t) + d);
-      sums[d / 8 % 2] = wasm_f32x4_add(sums[d / 8 % 2], wasm_f32x4_convert_i32x4(pairs));
-      wasm_v128_store(factors + d, wasm_i16x8_mul(scales, wasm_v128_load(coarse + d)));
+      for (uint32_t h = 0; h < heads; h++) {
+        const v128_t pairs = wasm_i32x4_dot_i16x8(offsets, wasm_v128_load(from[h].fine + d));
+        v128_t *sum = &sums[h][d / 8 % 2];
+        *sum = wasm_f32x4_add(*sum, wasm_f32x4_convert_i32x4(pairs));
+        wasm_v128_store(to + h * KV_CHANNELS + d,
+                        wasm_i16x8_mul(scales, wasm_v128_load(from[h].coarse + d)));
+      }
     }
-    query += BLOCK;
-    coarse += BLOCK;
-    factors += BLOCK;
+    for (uint32_t h = 0; h < heads; h++) {
+      from[h].fine += BLOCK;
+      from[h].coarse += BLOCK;
+    }
+    to += BLOCK;
   }
-  v128_t sum = wasm_f32x4_add(sums[0], sums[1]);
-  sum = wasm_f32x4_add(sum, wasm_i64x2_shuffle(sum, sum, 1, 0));
-  return wasm_f32x4_extract_lane(sum, 0) + wasm_f32x4_extract_lane(sum, 1);
+  for (uint32_t h = 0; h < heads; h++) {
+    v128_t sum = wasm_f32x4_add(sums[h][0], sums[h][1]);
+    sum = wasm_f32x4_add(sum, wasm_i64x2_shuffle(sum, sum, 1, 0));
+    bases[h] += wasm_f32x4_extract_lane(sum, 0) + wasm_f32x4_extract_lane(sum, 1);
+  }
 }
 
 // ---- Scores ----
@@ -74,10 +89,8 @@ SIMD_INLINE void pairs_add(const uint8_t *codes, bool is_c8, const int16_t *cons
     SIMD_OPAQUE(x[h]);
   }
   SIMD_OPAQUE(codes);
-  uint32_t zero = 0;
 #pragma unroll
   for (uint32_t u = 0; u < ROWS; u++) {
-    if (u > 0 && rows_never(&zero)) break;
     const uint8_t *row = codes + (is_c8 ? 32 : 16) * u;
     const v128_t low = is_c8 ? wasm_i16x8_load8x8(row) : wasm_u16x8_load8x8(row);
     const v128_t high = is_c8 ? wasm_i16x8_load8x8(row + 8) : wasm_u16x8_shr(low, 4);
@@ -154,57 +167,66 @@ static __attribute__((noinline)) void c4_scores(const page_piece *piece,
 
 // ---- Pages ----
 
-// Factors of `heads` heads for the piece at `first`, and the sums of each page's offsets so far.
-typedef struct channel_queries {
-  const uint8_t *rows;
-  size_t row_bytes;
-  float bases[KERNEL_STEP_PAGES][HEADS];
-  uint32_t heads, dims, first;  // dims: rounded up to whole blocks
-} channel_queries;
+// Some heads' queries: their factors for one piece, and what factors of 1 are worth.
+typedef struct few_queries {
+  query_piece of[FEW];
+  kv_channel_units units[FEW];
+  float bases[KERNEL_STEP_PAGES][FEW];  // sums of each page's offsets so far
+  uint32_t count;
+} few_queries;
 
-static const kv_channel_query *query_of(const channel_queries *queries, uint32_t head) {
-  return (const kv_channel_query *)(const void *)(queries->rows + head * queries->row_bytes);
+SIMD_INLINE void add_factors(const page_piece *piece, const few_queries *queries,
+                             int16_t factors[FEW][KV_CHANNELS], float *bases) {
+  if (queries->count == 1) {
+    piece_factors(piece, queries->of, factors, bases, 1);
+  } else if (queries->count == 2) {
+    piece_factors(piece, queries->of, factors, bases, 2);
+  } else if (queries->count == 3) {
+    piece_factors(piece, queries->of, factors, bases, 3);
+  } else {
+    piece_factors(piece, queries->of, factors, bases, 4);
+  }
 }
 
 // Scores of page `n` of a step, which begins at `page`, over one piece of it.
-static void add_piece(channel_queries *queries, const void *page, uint32_t n,
-                      const page_piece *piece, float *scores, reading_ahead *ahead) {
-  const kv_channel_units units = units_of(page);
-  const uint32_t first = queries->first, dims = queries->dims;
-  const bool is_last = first + piece->count * BLOCK == dims;
-  for (uint32_t h = 0; h < queries->heads; h += FEW) {
-    const uint32_t few = few_of(queries->heads, h);
-    int16_t factors[FEW][KV_CHANNELS];
-    score_ends ends;
-    for (uint32_t i = 0; i < few; i++) {
-      const kv_channel_query *query = query_of(queries, h + i);
-      float *base = &queries->bases[n][h + i];
-      const int16_t *from = query->factors + first;
-      *base += page_factors(piece, from, from + dims, factors[i]);
-      ends.units[i] = is_last ? query->units.scale * units.scale : 1.0f;
-      ends.bases[i] = is_last ? *base * (query->units.offset * units.offset) : 0.0f;
+static void add_piece(few_queries *queries, const void *page, uint32_t n, const page_piece *piece,
+                      bool is_first, bool is_last, float *scores, reading_ahead *ahead) {
+  int16_t factors[FEW][KV_CHANNELS];
+  score_ends ends = {{1.0f, 1.0f, 1.0f, 1.0f}, {0}};
+  float *bases = queries->bases[n];
+  add_factors(piece, queries, factors, bases);
+  if (is_last) {
+    const kv_channel_units units = units_of(page);
+    for (uint32_t i = 0; i < FEW; i++) {
+      ends.units[i] = queries->units[i].scale * units.scale;
+      ends.bases[i] = bases[i] * (queries->units[i].offset * units.offset);
     }
-    (piece->is_c8 ? c8_scores : c4_scores)(piece, factors, &ends, first == 0,
-                                           scores + (size_t)h * STEP, few, ahead);
   }
+  (piece->is_c8 ? c8_scores : c4_scores)(piece, factors, &ends, is_first, scores, queries->count,
+                                         ahead);
 }
 
 void channels_scores_simd(const uint8_t *factors, uint32_t dims, uint32_t heads,
                           const kernel_page *pages, uint32_t count, kernel_kv_type type,
                           float *scores, reading_ahead *ahead) {
   const bool is_c8 = type == KERNEL_KV_C8;
-  const size_t stride = is_c8 ? sizeof(kv_c8_block) : sizeof(kv_c4_block);
-  channel_queries queries = {.rows = factors,
-                             .row_bytes = kv_factor_bytes(dims),
-                             .heads = heads,
-                             .dims = kv_blocks(dims) * BLOCK};
-  for (; queries.first < queries.dims; queries.first += KV_CHANNELS) {
-    const uint32_t some = queries.dims - queries.first;
-    page_piece piece = {.stride = stride, .is_c8 = is_c8};
-    piece.count = (some < KV_CHANNELS ? some : KV_CHANNELS) / BLOCK;
-    for (uint32_t n = 0; n < count; n++) {
-      piece.blocks = pages[n].k + queries.first / BLOCK * stride;
-      add_piece(&queries, pages[n].k, n, &piece, scores + (size_t)n * TOKENS, ahead);
+  const uint32_t all = kv_blocks(dims) * BLOCK;
+  page_piece piece = {.stride = is_c8 ? sizeof(kv_c8_block) : sizeof(kv_c4_block), .is_c8 = is_c8};
+  for (uint32_t h = 0; h < heads; h += FEW, scores += FEW * STEP) {
+    few_queries queries = {.count = few_of(heads, h)};
+    for (uint32_t first = 0; first < all; first += KV_CHANNELS) {
+      const uint8_t *row = factors + h * kv_factor_bytes(dims);
+      for (uint32_t i = 0; i < queries.count; i++, row += kv_factor_bytes(dims)) {
+        const kv_channel_query *query = (const kv_channel_query *)(const void *)row;
+        queries.of[i] = (query_piece){query->factors + first, query->factors + first + all};
+        queries.units[i] = query->units;
+      }
+      piece.count = (all - first < KV_CHANNELS ? all - first : KV_CHANNELS) / BLOCK;
+      for (uint32_t n = 0; n < count; n++) {
+        piece.blocks = pages[n].k + first / BLOCK * piece.stride;
+        add_piece(&queries, pages[n].k, n, &piece, first == 0, first + KV_CHANNELS >= all,
+                  scores + (size_t)n * TOKENS, ahead);
+      }
     }
   }
 }

@@ -238,8 +238,12 @@ SIMD_INLINE void strip_values(const step_blocks *blocks, uint32_t d, bool is_who
   sums_begin(&rows, factors.bias, heads);
 #pragma nounroll
   for (uint32_t n = 0; n < blocks->count; n++) {
-    rows_add(blocks->of[n]->codes + d * TOKENS, factors.of, &rows, heads);
-    for (uint32_t h = 0; h < heads; h++) factors.of[h] += TOKENS;
+    const uint8_t *codes = blocks->of[n]->codes + d * TOKENS;
+#pragma nounroll
+    for (uint32_t row = 0; row < TOKENS / ROW_FACTORS; row += ROWS, codes += ROWS * ROW_BYTES) {
+      rows_add(codes, factors.of, &rows, heads);
+      for (uint32_t h = 0; h < heads; h++) factors.of[h] += ROWS * ROW_FACTORS;
+    }
   }
   v128_t sums[FEW][2];
   sums_end(&rows, sums, heads);
