@@ -172,9 +172,13 @@ test('natively', () => {
   assert.match(runOn(command, claimModel({ layers: 1 })), /ends/);
 });
 
-test('wick inspect shows the limit', () => {
-  const { stdout } = spawnSync(built('native/wick'), ['inspect', '-'], { input: tooLarge.bytes });
-  assert.match(stdout.toString(), /limit here +[\d.]+ [KMG]?i?B/);
+test('wick inspect shows the limit, and what WebAssembly needs', () => {
+  const inspect = (/** @type {{bytes: Buffer}} */ { bytes }) =>
+    spawnSync(built('native/wick'), ['inspect', '-'], { input: bytes }).stdout.toString();
+  assert.match(inspect(tooLarge), /limit here +[\d.]+ [KMG]?i?B/);
+  assert.match(inspect(tooLarge), /in WebAssembly +needs 64-bit addresses/);
+  assert.match(inspect(huge), /in WebAssembly +too large, at most 16 GiB fit/);
+  assert.doesNotMatch(inspect(largest), /in WebAssembly/);
 });
 
 test('in Chromium', { skip: locate('chromium').skip }, async (t) => {
