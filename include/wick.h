@@ -1264,6 +1264,31 @@ typedef struct wick_logprob {
 // Alternative `index` below top_count, the most probable first.
 WICK_API wick_logprob wick_event_top(const wick_event *event, uint32_t index);
 
+// ---- Dialogs: conversations that the library keeps ----
+
+// The messages of a conversation, and a session with their tokens. Only the C library has dialogs;
+// a program with several conversations at a time submits wick_conversations.
+typedef struct wick_dialog wick_dialog;
+
+// Receives the reply in pieces, in order: content (WICK_EVENT_CONTENT), or reasoning
+// (WICK_EVENT_REASONING), which later questions leave out. False: the reply ends here.
+typedef bool (*wick_reply_sink)(void *context, wick_event_kind kind, const char *text,
+                                size_t text_bytes);
+
+// `system` is the first message; NULL: there is none. Errors as wick_session_create.
+WICK_API wick_status wick_dialog_create(wick_engine *engine, const char *system, wick_dialog **out,
+                                        wick_error *error);
+// Before the engine is destroyed; NULL does nothing.
+WICK_API void wick_dialog_destroy(wick_dialog *dialog);
+// Adds a question, runs the engine until the reply is complete, and adds the reply. `settings` are
+// those of a request without a prompt (sampling, limits, stops, grammar, reasoning); NULL:
+// wick_request_default. `sink` may be NULL. Errors as wick_request_submit, and those that end a
+// request; WICK_E_BUSY while the engine has other requests; WICK_E_NODATA while the model is
+// loading. After an error the dialog is as before the question.
+WICK_API wick_status wick_dialog_ask(wick_dialog *dialog, const char *question,
+                                     const wick_request *settings, wick_reply_sink sink,
+                                     void *context, wick_error *error);
+
 // ---- Figures ----
 
 enum { WICK_STATS_ROWS_MAX = 16 };

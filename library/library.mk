@@ -9,7 +9,7 @@ LIBRARY_VERSION = $(shell sed -n 's/^\#define WICK_VERSION_M[AI][A-Z]* //p;s/^\#
 NATIVE_SYSTEM := $(shell uname -s)-$(shell uname -m)
 
 # ---- objects: those of the programs and modules, the file reader, Emscripten's platform ----
-LIBRARY_SRC := library/load_file.c
+LIBRARY_SRC := library/load_file.c library/dialog.c
 $(foreach kind,single threads,$(eval $(call objects,emscripten-$(kind),$(EMCC),\
   $(RELEASE) $(if $(filter threads,$(kind)),$(EMSCRIPTEN_THREADS_FLAGS),-DWICK_THREADS=0),\
   emscripten/platform_emscripten.c $(ENTROPY_SRC) $(LIBRARY_SRC) \

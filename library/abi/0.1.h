@@ -370,6 +370,17 @@ WICK_API wick_status wick_media_load_from(wick_engine *engine, const wick_reader
                                           wick_error *error);
 WICK_API wick_status wick_media_load_bytes(wick_engine *engine, const void *bytes,
                                            size_t size_bytes, wick_error *error);
+WICK_API wick_status wick_media_load_file(wick_engine *engine, const char *path, wick_error *error);
+typedef struct wick_media_memory {
+  uint64_t weights_bytes;
+  uint64_t prepare_bytes;
+  uint64_t encode_bytes;
+  uint64_t cache_bytes;
+  uint64_t total_bytes;
+  uint64_t reserved[4];
+} wick_media_memory;
+WICK_API wick_status wick_media_get_memory(const wick_engine *engine, wick_media_memory *memory,
+                                           wick_error *error);
 WICK_API bool wick_media_has(const wick_engine *engine, wick_media_kind kind);
 typedef struct wick_media_info {
   wick_media_kind kind;
@@ -686,6 +697,15 @@ typedef struct wick_logprob {
   float logprob;
 } wick_logprob;
 WICK_API wick_logprob wick_event_top(const wick_event *event, uint32_t index);
+typedef struct wick_dialog wick_dialog;
+typedef bool (*wick_reply_sink)(void *context, wick_event_kind kind, const char *text,
+                                size_t text_bytes);
+WICK_API wick_status wick_dialog_create(wick_engine *engine, const char *system, wick_dialog **out,
+                                        wick_error *error);
+WICK_API void wick_dialog_destroy(wick_dialog *dialog);
+WICK_API wick_status wick_dialog_ask(wick_dialog *dialog, const char *question,
+                                     const wick_request *settings, wick_reply_sink sink,
+                                     void *context, wick_error *error);
 enum { WICK_STATS_ROWS_MAX = 16 };
 typedef struct wick_stats {
   uint32_t running, waiting, paused;

@@ -103,6 +103,14 @@ describe('a stranger builds natively', { skip }, () => {
     });
   }
 
+  test('a dialog keeps the conversation', async () => {
+    const program = join(folder, 'dialog');
+    const source = join(root, 'tests/library/dialog.c');
+    const flags = await pkgConfig('wick');
+    await succeed('gcc', ['-std=c17', ...warnings, source, ...flags, '-o', program]);
+    assert.equal(await succeed(program, [model]), 'ok\n');
+  });
+
   test('five lines of CMake build a program', async () => {
     const lines = [
       'cmake_minimum_required(VERSION 3.20)',
