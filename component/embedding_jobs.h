@@ -16,6 +16,7 @@ struct embedding {
   bool is_base64;  // of embeddings
   uint32_t top_n;  // of a ranking
   bool gives_documents, gives_raw_scores;
+  bool is_list;  // the ranking has the shape of text-embeddings-inference
 };
 
 // Puts an answer into the line; the job, of malloc, is its own from then on. If the engine refuses

@@ -1,6 +1,7 @@
-// component/embedding_route.c — POST /v1/embeddings in OpenAI's shape, and POST /v1/rerank in
-// Jina's and Cohere's.
+// component/embedding_route.c — POST /v1/embeddings in OpenAI's shape, and POST /v1/rerank in those
+// of Jina and Cohere (documents) and of text-embeddings-inference (texts).
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/json.h"
 #include "base/math.h"
@@ -16,6 +17,7 @@ static const field fields_rerank[] = {
     {"model", FIELD_TEXT, 0, 0, NULL},           {"user", FIELD_IGNORED, 0, 0, NULL},
     {"query", FIELD_TEXT, 0, 0, NULL},           {"documents", FIELD_IGNORED, 0, 0, NULL},
     {"top_n", FIELD_WHOLE, 1, UINT32_MAX, NULL}, {"return_documents", FIELD_BOOLEAN, 0, 0, NULL},
+    {"texts", FIELD_IGNORED, 0, 0, NULL},        {"return_text", FIELD_BOOLEAN, 0, 0, NULL},
     {"raw_scores", FIELD_BOOLEAN, 0, 0, NULL},   {NULL, FIELD_IGNORED, 0, 0, NULL}};
 
 static bool is_missing(const body *read, const char *name, refusal *refused) {
@@ -65,10 +67,10 @@ static uint32_t text_of_document(const body *read, uint32_t node) {
   return body_node(read, node)->kind == JSON_OBJECT ? body_find(read, node, "text") : node;
 }
 
-static bool take_documents(body *read, embedding *job, refusal *refused) {
-  const json_node *list = body_node(read, body_find(read, BODY_ROOT, "documents"));
+static bool take_documents(body *read, embedding *job, const char *name, refusal *refused) {
+  const json_node *list = body_node(read, body_find(read, BODY_ROOT, name));
   if (list->kind != JSON_ARRAY || list->count == 0) {
-    return refuse_value(refused, "documents", "an array of strings");
+    return refuse_value(refused, name, "an array of strings");
   }
   const wick_text query = body_text(read, body_find(read, BODY_ROOT, "query"));
   wick_embed_text *texts = texts_of(read, job, list->count, refused);
@@ -76,7 +78,7 @@ static bool take_documents(body *read, embedding *job, refusal *refused) {
   for (uint32_t item = list->first; item != 0; item = body_node(read, item)->next) {
     const uint32_t text = text_of_document(read, item);
     if (body_node(read, text)->kind != JSON_STRING) {
-      return refuse_value(refused, "documents", "an array of strings");
+      return refuse_value(refused, name, "an array of strings");
     }
     const wick_text document = body_text(read, text);
     *texts++ = (wick_embed_text){.text = query.bytes,
@@ -177,12 +179,13 @@ static int compare_ranks(const void *left, const void *right) {
 static void put_rank(json_writer *json, const embedding *job, const ranked *one) {
   json_open(json, NULL, '{');
   json_u64(json, "index", one->index);
-  json_f32(json, "relevance_score", job->gives_raw_scores ? one->score : one->probability);
+  const float score = job->gives_raw_scores ? one->score : one->probability;
+  json_f32(json, job->is_list ? "score" : "relevance_score", score);
   if (job->gives_documents) {
     const wick_embed_text *pair = &job->request.texts[one->index];
-    json_open(json, "document", '{');
+    if (!job->is_list) json_open(json, "document", '{');
     json_string(json, "text", pair->document, pair->document_bytes);
-    json_close(json, '{');
+    if (!job->is_list) json_close(json, '{');
   }
   json_close(json, '{');
 }
@@ -207,15 +210,19 @@ static void put_ranking(const server *of, answer *to) {
   qsort(ranks, count, sizeof *ranks, compare_ranks);
   json_writer json;
   json_begin(&json, buffer_put, &to->out);
-  json_open(&json, NULL, '{');
-  json_text(&json, "model", of->model);
-  json_text(&json, "object", "list");
-  json_open(&json, "results", '[');
+  if (!job->is_list) {
+    json_open(&json, NULL, '{');
+    json_text(&json, "model", of->model);
+    json_text(&json, "object", "list");
+  }
+  json_open(&json, job->is_list ? NULL : "results", '[');
   for (uint32_t i = 0; i < count && i < job->top_n; i++) put_rank(&json, job, &ranks[i]);
   json_close(&json, '[');
   to->tokens_embedded = tokens;
-  put_usage(&json, tokens);
-  json_close(&json, '{');
+  if (!job->is_list) {
+    put_usage(&json, tokens);
+    json_close(&json, '{');
+  }
   free(ranks);
 }
 
@@ -242,15 +249,29 @@ static bool take_embedding(body *read, embedding *job, refusal *refused) {
   return true;
 }
 
+// The field of the documents; NULL: they are in two fields, or missing.
+static const char *name_of_documents(const body *read, refusal *refused) {
+  if (body_find(read, BODY_ROOT, "texts") == 0) {
+    return is_missing(read, "documents", refused) ? NULL : "documents";
+  }
+  if (body_find(read, BODY_ROOT, "documents") == 0) return "texts";
+  refuse(refused, 400, "invalid_value", "texts",
+         "texts and documents are the same field: send one");
+  return NULL;
+}
+
 static bool take_ranking(body *read, embedding *job, refusal *refused) {
   const field_tables tables = {fields_rerank, NULL, ""};
-  if (!fields_check(read, BODY_ROOT, &tables, refused) || is_missing(read, "query", refused) ||
-      is_missing(read, "documents", refused) || !take_documents(read, job, refused)) {
+  if (!fields_check(read, BODY_ROOT, &tables, refused) || is_missing(read, "query", refused)) {
     return false;
   }
+  const char *name = name_of_documents(read, refused);
+  if (name == NULL || !take_documents(read, job, name, refused)) return false;
   const uint32_t top = body_find(read, BODY_ROOT, "top_n");
   job->top_n = top == 0 ? UINT32_MAX : (uint32_t)body_number(read, top);
-  job->gives_documents = body_is_true(read, body_find(read, BODY_ROOT, "return_documents"));
+  job->is_list = strcmp(name, "texts") == 0;
+  const char *shows = job->is_list ? "return_text" : "return_documents";
+  job->gives_documents = body_is_true(read, body_find(read, BODY_ROOT, shows));
   job->gives_raw_scores = body_is_true(read, body_find(read, BODY_ROOT, "raw_scores"));
   job->request.pooling = WICK_POOLING_RANK;
   job->param = "documents";

@@ -1,4 +1,5 @@
-// js/handler/embedding_route.js — POST /v1/embeddings in OpenAI's shape, and POST /v1/rerank in Jina's and Cohere's.
+// js/handler/embedding_route.js — POST /v1/embeddings in OpenAI's shape, and POST /v1/rerank in those of Jina and Cohere
+// (documents) and of text-embeddings-inference (texts).
 
 import {
   boolean,
@@ -10,6 +11,7 @@ import {
   text,
   whole,
 } from './fields.js';
+import { invalidField } from './http_errors.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
 
@@ -37,22 +39,32 @@ export async function answerEmbedding(engine, body, { signal, model }) {
   return engine.embeddings.create({ ...request, model }, { signal });
 }
 
+const documents = must(
+  (value) =>
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((one) => isText(one) || isText(one?.text)),
+  'an array of strings',
+);
+
 /** @type {Record<string, import('./fields.js').Check>} */
 const rankFields = {
   ...idleFields,
-  query: text,
-  documents: must(
-    (value) =>
-      Array.isArray(value) &&
-      value.length > 0 &&
-      value.every((one) => isText(one) || isText(one?.text)),
-    'an array of strings',
-  ),
-  top_n: whole(1),
-  return_documents: boolean,
-  raw_scores: boolean, // as of text-embeddings-inference
+  ...{ query: text, documents, top_n: whole(1), return_documents: boolean },
+  // text-embeddings-inference's
+  ...{ texts: documents, return_text: boolean, raw_scores: boolean },
 };
 export const rerankFields = new Set(Object.keys(rankFields));
+
+/** @param {Record<string, any>} body that was checked @returns {string[]} its documents */
+function documentsOf(body) {
+  const { texts, documents: own } = body;
+  if (texts && own) {
+    throw invalidField('texts', 'texts and documents are the same field: send one');
+  }
+  if (!texts) checkTogether(body, 'documents');
+  return (texts ?? own).map((/** @type {any} */ one) => (isText(one) ? one : one.text));
+}
 
 /**
  * @param {Engine} engine
@@ -62,19 +74,27 @@ export const rerankFields = new Set(Object.keys(rankFields));
 export async function answerRerank(engine, body, { signal, model }) {
   checkFields(body, rankFields);
   checkTogether(body, 'query');
-  checkTogether(body, 'documents');
-  /** @type {string[]} */
-  const documents = body.documents.map((/** @type {any} */ one) => (isText(one) ? one : one.text));
-  const options = { topN: body.top_n ?? documents.length, signal };
-  const { results, tokens } = await engine.rerank(body.query, documents, options);
+  const given = documentsOf(body);
+  const options = { topN: body.top_n ?? given.length, signal };
+  const { results, tokens } = await engine.rerank(body.query, given, options);
+  const usage = { prompt_tokens: tokens, total_tokens: tokens };
+  const scored = results.map(({ index, score, probability }) => ({
+    ...{ index, text: given[index] },
+    score: body.raw_scores ? score : probability,
+  }));
+  if (body.texts) {
+    const list = scored.map(({ text: own, ...one }) =>
+      body.return_text ? { ...one, text: own } : one,
+    );
+    return Object.assign(list, { usage }); // for the record: JSON has no members of an array
+  }
   return {
     model,
     object: 'list',
-    results: results.map(({ index, score, probability }) => ({
-      index,
-      relevance_score: body.raw_scores ? score : probability,
-      ...(body.return_documents && { document: { text: documents[index] } }),
+    results: scored.map(({ index, score, text: own }) => ({
+      ...{ index, relevance_score: score },
+      ...(body.return_documents && { document: { text: own } }),
     })),
-    usage: { prompt_tokens: tokens, total_tokens: tokens },
+    usage,
   };
 }

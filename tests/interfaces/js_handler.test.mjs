@@ -794,6 +794,18 @@ describe('embeddings and rankings', () => {
       [3.5, -1],
     );
     asked.pop();
+    // in the shape of text-embeddings-inference
+    const texts = { query: 'q', texts: ['a', 'b'], top_n: 2 };
+    assert.deepEqual(await (await handle(post(RERANK, texts))).json(), [
+      { index: 1, score: 0.75 },
+      { index: 0, score: 0.25 },
+    ]);
+    const shown = { ...texts, return_text: true, raw_scores: true };
+    assert.deepEqual(await (await handle(post(RERANK, shown))).json(), [
+      { index: 1, score: 3.5, text: 'b' },
+      { index: 0, score: -1, text: 'a' },
+    ]);
+    assert.deepEqual(asked.splice(-2), Array(2).fill(['q', ['a', 'b'], { topN: 2 }, true]));
     const plain = { ...question, return_documents: false, top_n: null, raw_scores: false };
     assert.deepEqual(await (await handle(post(RERANK, plain))).json(), answer);
     const list = 'documents must be an array of strings, not';
