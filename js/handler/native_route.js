@@ -6,7 +6,7 @@ import { optionNumbers } from '../base/sampler_fields.js';
 import { adaptersOf, lora } from './adapter_fields.js';
 import { LOGPROBS_MAX } from './chat_route.js';
 import { Choice, merged } from './choice.js';
-import { areTokens, optionsOf } from './completion_route.js';
+import { optionsOf } from './completion_route.js';
 import {
   boolean,
   checkBody,
@@ -23,13 +23,11 @@ import {
   whole,
   withAliases,
 } from './fields.js';
-import { HttpError, invalidField } from './http_errors.js';
+import { bias, biasesOf, infillPrompt, promptsOf, tokensOf } from './native_input.js';
 
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('../index.js').TokenDetail} TokenDetail */
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
-
-const PROMPTS_MAX = 16;
 
 const { stream_options, n, ...shared } = commonFields;
 
@@ -37,7 +35,7 @@ const { stream_options, n, ...shared } = commonFields;
 const ofBoth = {
   ...shared,
   ...idleFields,
-  ...{ lora, n_probs: whole(0, LOGPROBS_MAX), return_tokens: boolean },
+  ...{ lora, n_probs: whole(0, LOGPROBS_MAX), return_tokens: boolean, logit_bias: bias },
   response_fields: must(
     (value) => Array.isArray(value) && value.every(isText),
     'an array of strings',
@@ -61,67 +59,6 @@ const infillFields = withAliases({
 });
 export const infillNames = new Set(Object.keys(infillFields));
 
-// ---- prompts ----
-
-/** @param {any} one @returns {boolean} whether it is texts and token ids of one prompt */
-const isMixed = (one) =>
-  Array.isArray(one) &&
-  one.some((part) => typeof part === 'number') &&
-  one.every((part) => isText(part) || Number.isSafeInteger(part));
-
-/** @param {any} prompt @returns {any[]} the prompts: texts, token ids, or both */
-function promptsOf(prompt) {
-  const isOne = (/** @type {any} */ one) => isText(one) || areTokens(one) || isMixed(one);
-  if (isOne(prompt)) return [prompt];
-  if (!Array.isArray(prompt) || prompt.length === 0 || !prompt.every(isOne)) {
-    const message =
-      'prompt must be a string, an array of token ids and strings, or an array of these';
-    throw invalidField('prompt', message);
-  }
-  if (prompt.length <= PROMPTS_MAX) return prompt;
-  throw invalidField('prompt', `A request has at most ${PROMPTS_MAX} prompts`);
-}
-
-/** @param {Engine} engine @param {(string | number)[]} parts @param {AbortSignal} signal @returns {Promise<number[]>} */
-async function tokensOf(engine, parts, signal) {
-  const lists = parts.map(async (part, index) =>
-    isText(part)
-      ? await engine.tokenize(/** @type {string} */ (part), { addSpecial: index === 0, signal })
-      : [Number(part)],
-  );
-  return (await Promise.all(lists)).flat();
-}
-
-/**
- * The prompt for the middle of a text: the beginning and the end between the model's tokens for them.
- * @param {Engine} engine @param {Record<string, any>} body @param {AbortSignal} signal
- * @returns {Promise<number[]>}
- */
-async function infillPrompt(engine, body, signal) {
-  const { tokenizer } = await engine.info();
-  const { prefix, suffix, middle, repository, separator } = tokenizer?.infill ?? {};
-  if (!prefix || !suffix || !middle) {
-    const message = 'infill: the model has no tokens for a prefix, a suffix and a middle';
-    throw new HttpError(501, 'nodata', message);
-  }
-  const plain = async (/** @type {string} */ content) =>
-    engine.tokenize(content, { addSpecial: false, parseSpecial: false, signal });
-  const bos = tokenizer?.addsBos && tokenizer.bos ? [tokenizer.bos.id] : [];
-  const before = `${body.input_prefix ?? ''}${body.prompt ?? ''}`;
-  const extra = [];
-  for (const { filename = 'file', text: content } of body.input_extra ?? []) {
-    if (separator) extra.push(separator.id, ...(await plain(`${filename}\n${content}\n`)));
-    else extra.push(...(await plain(`${content}\n\n`)));
-  }
-  const files = separator && extra.length > 0 ? [separator.id, ...(await plain('file\n'))] : [];
-  const head = repository && files.length > 0 ? [repository.id, ...(await plain('project\n'))] : [];
-  const ends = [prefix.id, ...(await plain(before)), suffix.id];
-  return [
-    ...[...bos, ...head, ...extra, ...files, ...ends],
-    ...[...(await plain(body.input_suffix ?? '')), middle.id],
-  ];
-}
-
 // ---- answers ----
 
 /** @param {number} count @param {number} ms */
@@ -141,8 +78,12 @@ function timingsOf({ usage, timings }) {
   };
 }
 
-/** @param {Record<string, any>} body that was checked @returns {object} the settings in force */
-function settingsOf(body) {
+/**
+ * @param {Record<string, any>} body that was checked
+ * @param {[token: number, bias: number][]} biases of this request
+ * @returns {object} the settings in force
+ */
+function settingsOf(body, biases) {
   const numbers = Object.values(optionNumbers).map(({ field, byDefault }) => [
     ...[field, body[field] ?? byDefault],
   ]);
@@ -153,6 +94,7 @@ function settingsOf(body) {
     ...{ seed: body.seed ?? -1, n_predict: most, max_tokens: most, n_probs: body.n_probs ?? 0 },
     ...{ stop: [body.stop ?? []].flat(), ignore_eos: body.ignore_eos ?? false },
     ...{ stream: body.stream ?? false, post_sampling_probs: body.post_sampling_probs ?? false },
+    logit_bias: biases.map(([token, number]) => ({ token, bias: number })), // JSON has null for -Infinity
   };
 }
 
@@ -173,6 +115,10 @@ function stopOf({ finishReason, stop }) {
   return { stop_type: kind, stopping_word: stop ?? '' };
 }
 
+/** @param {import('../index.js').GenerationResult} result @param {Record<string, any>} body @returns {boolean} by the context */
+const isTruncated = ({ finishReason, usage }, { max_tokens: most = -1 }) =>
+  finishReason === 'length' && (most < 0 || usage.completionTokens < most);
+
 /** @param {Record<string, any>} shape @param {string[] | null | undefined} names of members, with / for those within */
 function picked(shape, names) {
   if (!names?.length) return shape;
@@ -186,14 +132,23 @@ function picked(shape, names) {
 class NativeCompletion {
   #body;
   #model;
+  #settings;
   #probabilities;
+  /** The choices whose streams had a line break. @type {Set<number>} */
+  #linesBroken = new Set();
 
-  /** @param {Choice[]} choices @param {string[]} prompts their texts @param {Record<string, any>} body @param {string} model */
-  constructor(choices, prompts, body, model) {
+  /**
+   * @param {Choice[]} choices
+   * @param {string[]} prompts their texts
+   * @param {Record<string, any>} body
+   * @param {{model: string, biases: [token: number, bias: number][]}} told of each choice
+   */
+  constructor(choices, prompts, body, { model, biases }) {
     this.choices = choices;
     this.prompts = prompts;
     this.#body = body;
     this.#model = model;
+    this.#settings = settingsOf(body, biases);
     this.#probabilities = probabilitiesOf(body);
   }
 
@@ -213,6 +168,7 @@ class NativeCompletion {
 
   /** @param {number} index @param {string} content @returns {object} of a stream */
   pieceOf(index, content) {
+    if (content.includes('\n')) this.#linesBroken.add(index);
     const tokens = this.#take(index, content, false);
     const ids = tokens.map(({ token }) => token);
     return { index, content, tokens: ids, stop: false, id_slot: -1, ...this.#detailsOf(tokens) };
@@ -230,9 +186,10 @@ class NativeCompletion {
       ...{ id_slot: -1, stop: true, model: this.#model },
       tokens_predicted: found.usage.completionTokens,
       tokens_evaluated: found.usage.promptTokens,
-      generation_settings: settingsOf(this.#body),
+      generation_settings: this.#settings,
       prompt: this.prompts[index],
-      ...{ has_new_line: content.includes('\n'), truncated: false, ...stopOf(found) },
+      has_new_line: content.includes('\n') || this.#linesBroken.has(index),
+      ...{ truncated: isTruncated(found, this.#body), ...stopOf(found) },
       ...{ tokens_cached: found.usage.cachedTokens, timings: timingsOf(found) },
       ...(isStreamed && tokens.length === 0 ? {} : this.#detailsOf(tokens)),
     };
@@ -267,6 +224,12 @@ async function* chunksOf(completion) {
   }
 }
 
+/** @param {Engine} engine @returns {Promise<[token: number, bias: number][]>} how llama.cpp's server shows ignore_eos */
+async function bannedEnds(engine) {
+  const { tokenizer } = await engine.info();
+  return (tokenizer?.ends ?? []).map((token) => [token, Number.NEGATIVE_INFINITY]);
+}
+
 /**
  * @param {Engine} engine
  * @param {any[]} prompts
@@ -279,18 +242,20 @@ async function complete(engine, prompts, body, asked) {
   options.adapters = await adaptersOf(engine, body.lora, adapters);
   options.seed = body.seed ?? undefined;
   if (body.n_probs) options.logprobs = body.n_probs;
-  const whole = prompts.map((one) => (isMixed(one) ? tokensOf(engine, one, signal) : one));
-  const given = await Promise.all(whole);
-  const texts = given.map((one) =>
-    isText(one) ? one : engine.detokenize(one, { special: true, signal }),
+  options.logitBias = await biasesOf(engine, body.logit_bias, signal);
+  const given = await Promise.all(prompts.map((one) => tokensOf(engine, one, signal)));
+  const shown = await Promise.all(
+    given.map((tokens) => engine.detokenize(tokens, { special: true, signal })),
   );
-  const shown = await Promise.all(texts);
-  const choices = given.map((prompt) => {
+  const biases = [...(options.logitBias ?? [])];
+  if (body.ignore_eos) biases.push(...(await bannedEnds(engine)));
+  const choices = given.map((tokens, index) => {
     const onToken = (/** @type {TokenDetail} */ token) => void choice.tokens.push(token);
+    const prompt = tokens.length > 0 ? tokens : prompts[index]; // the engine refuses an empty one
     const choice = new Choice(engine.generate(prompt, { ...options, onToken }));
     return choice;
   });
-  const completion = new NativeCompletion(choices, shown, body, model);
+  const completion = new NativeCompletion(choices, shown, body, { model, biases });
   if (!body.stream) return collect(completion);
   const chunks = chunksOf(completion);
   const next = () => chunks.next();

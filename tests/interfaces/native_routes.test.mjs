@@ -112,6 +112,75 @@ describe('the shape of llama.cpp’s server', () => {
     }
   });
 
+  test('prompts in the object that may have media next to the text', async () => {
+    const { content } = await ask(brief);
+    const wrapped = { prompt_string: prompt };
+    assert.equal((await ask({ ...brief, prompt: wrapped })).content, content);
+    const ids = await engine.tokenize(prompt);
+    const list = await ask({
+      ...brief,
+      prompt: [ids, { ...wrapped, multimodal_data: [] }],
+    });
+    assert.deepEqual(
+      list.map((/** @type {any} */ one) => one.content),
+      [content, content],
+    );
+    for (const multimodal_data of [['aGk='], 'aGk=']) {
+      const { error } = await ask({ ...brief, prompt: { ...wrapped, multimodal_data } });
+      assert.equal(error.code, 'unsupported_parameter');
+      assert.equal(error.param, 'prompt.multimodal_data');
+    }
+  });
+
+  test('logit biases of token ids and of texts, in all forms of llama.cpp’s server', async () => {
+    const { content } = await ask(brief);
+    const word = ` ${content.trim().split(' ')[0]}`;
+    const ids = await engine.tokenize(word, { addSpecial: false });
+    const banned = ids.map((id) => ({ token: id, bias: null }));
+    for (const logit_bias of [
+      [[word, false]],
+      { [word]: false },
+      ids.map((id) => [id, false]),
+      Object.fromEntries(ids.map((id) => [id, false])),
+    ]) {
+      const told = await ask({ ...brief, logit_bias });
+      assert.ok(!told.content.startsWith(word), JSON.stringify(logit_bias));
+      assert.deepEqual(told.generation_settings.logit_bias, banned);
+    }
+    const twice = await ask({ ...brief, logit_bias: [...ids, ...ids].map((id) => [id, -40]) });
+    assert.deepEqual(
+      twice.generation_settings.logit_bias,
+      ids.map((id) => ({ token: id, bias: -80 })),
+    );
+    for (const logit_bias of [
+      ...[5, [5], [[5]], [[5, true]], [[-1, 1]], [[0.5, 1]], { a: 'b' }],
+      Array(1025).fill(['a', 1]),
+    ]) {
+      const { error } = await ask({ ...brief, logit_bias });
+      assert.equal(error?.param, 'logit_bias', JSON.stringify(logit_bias).slice(0, 40));
+    }
+  });
+
+  test('ignored ends are shown as forbidden', async () => {
+    const { ends = [] } = (await engine.info()).tokenizer ?? {};
+    const [told, plain] = await Promise.all(
+      [{ ...brief, ignore_eos: true }, brief].map((body) => ask(body)),
+    );
+    assert.deepEqual(
+      told.generation_settings.logit_bias,
+      ends.map((token) => ({ token, bias: null })),
+    );
+    assert.deepEqual(plain.generation_settings.logit_bias, []);
+  });
+
+  test('line breaks of a stream are noticed', async () => {
+    const body = { prompt, grammar: 'root ::= "a\\nb"', stream: true };
+    const events = await eventsOf(await post('/completion', body));
+    assert.equal(events.at(-1).has_new_line, true);
+    const other = { prompt, grammar: 'root ::= "ab"', stream: true };
+    assert.equal((await eventsOf(await post('/completion', other))).at(-1).has_new_line, false);
+  });
+
   test('probabilities of tokens, before and after the samplers', async () => {
     const told = await ask({ ...brief, n_probs: 3, return_tokens: true });
     const list = told.completion_probabilities;
@@ -236,6 +305,26 @@ describe('the shape of llama.cpp’s server', () => {
     assert.equal(response.status, 501);
     assert.equal((await response.json()).error.type, 'not_implemented_error');
   });
+});
+
+test('the prompt is shown with the token before it, and an answer that fills the context is truncated', async () => {
+  const file = join(temporaryFolder(), 'begins.gguf');
+  const begins = { 'tokenizer.ggml.bos_token_id': 1, 'tokenizer.ggml.add_bos_token': true };
+  writeNumbers(modelPath, begins, file);
+  const engine = await createEngine({ file, threads: 1, contextSize: 32 });
+  try {
+    const post = askOf(engine);
+    const ask = async (/** @type {object} */ body) => (await post('/completion', body)).json();
+    const tokens = await engine.tokenize(prompt);
+    const told = await ask({ prompt, ignore_eos: true });
+    assert.equal(told.prompt, await engine.detokenize(tokens, { special: true }));
+    assert.equal(told.truncated, true);
+    for (const n_predict of [4, told.tokens_predicted]) {
+      assert.equal((await ask({ prompt, n_predict, ignore_eos: true })).truncated, false);
+    }
+  } finally {
+    await engine.close();
+  }
 });
 
 test('the middle of a text, after its files', async () => {

@@ -1,6 +1,6 @@
 // The pieces that GGUF files are made of, as bytes, for tests that write such files.
 
-export const types = { u32: 4, f32: 6, string: 8, array: 9 };
+export const types = { u32: 4, f32: 6, bool: 7, string: 8, array: 9 };
 
 /** @param {number | bigint} value */
 export function u64(value) {

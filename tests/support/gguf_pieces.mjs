@@ -118,13 +118,15 @@ export function writeTemplates(from, templates, to) {
 }
 
 /**
- * A model with further keys that are numbers, such as `tokenizer.ggml.fim_pre_token_id`.
- * @param {string} from @param {Record<string, number>} numbers @param {string} to
+ * A model with further keys that are numbers or flags, such as `tokenizer.ggml.fim_pre_token_id`.
+ * @param {string} from @param {Record<string, number | boolean>} values @param {string} to
  */
-export function writeNumbers(from, numbers, to) {
+export function writeNumbers(from, values, to) {
   const pieces = readPieces(from);
-  for (const [key, value] of Object.entries(numbers)) {
-    pieces.keys.set(key, pair(key, types.u32, u32(value)));
+  for (const [key, value] of Object.entries(values)) {
+    const isFlag = typeof value === 'boolean';
+    const bytes = isFlag ? Buffer.from([Number(value)]) : u32(value);
+    pieces.keys.set(key, pair(key, isFlag ? types.bool : types.u32, bytes));
   }
   writeFileSync(to, writePieces(pieces));
 }
