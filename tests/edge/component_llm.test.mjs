@@ -113,8 +113,8 @@ test('wick:llm stops encoding an image when its stream is dropped', mediaSkip, (
     assert.deepEqual([ending.val.tag, whole.tag], ['aborted', 'ok']);
   }
   // the quickest of each kind were interrupted least by other processes
-  const leftMs = Math.min(...left.map((one) => one.leftMs));
-  const wholeMs = Math.min(...left.map((one) => one.wholeMs));
+  const leftMs = Math.min(...left.map((/** @type {any} */ one) => one.leftMs));
+  const wholeMs = Math.min(...left.map((/** @type {any} */ one) => one.wholeMs));
   assert.ok(leftMs < wholeMs / 2, `${leftMs} ms of ${wholeMs}`);
   assert.ok(text.length > 0);
 });
