@@ -248,6 +248,15 @@ const find = (query) =>
     (error) => void page.tell(error),
   );
 
+/** Rows that look as before stay: a click on one that is replaced while the button is down is lost. @param {HTMLElement[]} items */
+function place(items) {
+  const before = /** @type {HTMLElement[]} */ ([...list.children]);
+  const rows = items.map((item) => before.find((row) => row.isEqualNode(item)) ?? item);
+  for (const row of before) if (!rows.includes(row)) row.remove();
+  for (const [index, row] of rows.entries())
+    if (list.children[index] !== row) list.insertBefore(row, list.children[index]);
+}
+
 async function refresh() {
   const own = ++round;
   const { conversations, drafts: kept } = await keeper.store.overview();
@@ -268,9 +277,10 @@ async function refresh() {
   if (list.querySelector('input')) return; // a title is being typed
   const focused = document.activeElement?.closest('li')?.dataset.id;
   const isLink = document.activeElement instanceof HTMLAnchorElement;
-  list.replaceChildren(...items);
+  place(items);
   const item = focused && list.querySelector(`[data-id="${focused}"]`);
-  if (item) /** @type {HTMLElement | null} */ (item.querySelector(isLink ? 'a' : '.more'))?.focus();
+  if (item && !item.contains(document.activeElement))
+    /** @type {HTMLElement | null} */ (item.querySelector(isLink ? 'a' : '.more'))?.focus();
   byId('list-note').textContent = noteFor(there.length, found?.length);
   drawDeleted();
 }

@@ -146,6 +146,25 @@ test('on a phone the list is a drawer, which Escape closes', {
   await page.locator('#conversation-list').waitFor({ state: 'hidden' });
 });
 
+test('a click in the list counts although the list is drawn while the button is down', {
+  skip,
+}, async (t) => {
+  const { open } = await newContext(t, { viewport: { width: 390, height: 780 } });
+  const page = await open();
+  await talk(page, 'First', 'An answer.');
+  await page.click('#new-chat');
+  await talk(page, 'Second', 'An answer.');
+  await page.click('#open-list');
+  await untilListed(page, ['Second', 'First']);
+  await page.getByRole('link', { name: 'First' }).hover();
+  await page.mouse.down();
+  await page.locator('#search').dispatchEvent('input');
+  await page.waitForTimeout(300); // it is drawn
+  await page.mouse.up();
+  await page.locator('#conversation-list').waitFor({ state: 'hidden' });
+  await page.locator('.message.user', { hasText: 'First' }).waitFor();
+});
+
 test('a conversation is exported as JSON and Markdown, and imported next to the first', {
   skip,
 }, async (t) => {
