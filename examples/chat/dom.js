@@ -108,6 +108,12 @@ export function formatBytes(bytes) {
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 }
 
+/** As exact as an estimate. @param {number} bytes */
+export function roundBytes(bytes) {
+  if (bytes < 1e6) return `${Math.round(bytes / 1e3)} kB`;
+  return bytes < 1e9 ? `${Math.round(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
+}
+
 /** @param {number} seconds */
 export function formatDuration(seconds) {
   if (seconds < 60) return `${Math.ceil(seconds)} s`;

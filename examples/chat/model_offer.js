@@ -1,14 +1,38 @@
 // examples/chat/model_offer.js — after the page's own little model has said that it does not know, a larger one is offered
-// once, with its size. One of the page's own server is loaded at once; what the hub has is judged first.
+// once, with its costs. One of the page's own server is loaded at once; what the hub has is judged first.
 
-import { byId } from './dom.js';
+import { byId, formatDuration, roundBytes } from './dom.js';
 import { keepValue, readValue } from './local_storage.js';
+import { expectSpeed, roughly } from './model_verdict.js';
 import { isServed, largerModel } from './models.js';
 import { showNotice } from './notice.js';
 import { wishFor } from './requested_model.js';
+import { speedsHere } from './speeds.js';
 import { knowsNothing } from './unknown_answers.js';
 
 const OFFERED = 'wick-chat-offered';
+/** Smaller files measure the round trip instead of the line. */
+const MEASURED_BYTES = 100_000;
+
+/** @returns {number} the bytes per second at which files of this page came over the network; 0: none did */
+function downloadRate() {
+  const entries = performance.getEntriesByType('resource');
+  const rates = /** @type {PerformanceResourceTiming[]} */ (entries)
+    .filter((one) => one.transferSize > MEASURED_BYTES)
+    .map((one) => (one.transferSize * 1000) / Math.max(1, one.responseEnd - one.responseStart));
+  return Math.max(0, ...rates);
+}
+
+/** @param {import('./models.js').ModelChoice} model @returns {string} its size, and what else is known of its costs here */
+function costsOf({ bytes, needBytes }) {
+  const rate = downloadRate();
+  const speed = expectSpeed(bytes, speedsHere());
+  const costs = [`${roundBytes(bytes)} to download`];
+  if (rate > 0) costs[0] += ` (about ${formatDuration(bytes / rate)})`;
+  if (needBytes) costs.push(`${roundBytes(needBytes)} of memory`);
+  if (speed) costs.push(`about ${roughly(speed.tokensPerSecond)} tokens/s on this machine`);
+  return costs.join(', ');
+}
 
 function openChoice() {
   byId('choose-model').click();
@@ -23,12 +47,11 @@ function openChoice() {
 export function offerLarger(answer, load) {
   if (!knowsNothing(answer) || readValue(OFFERED)) return;
   keepValue(OFFERED, 'yes');
-  const size = largerModel.note.split(':')[0];
   const [take, label] = isServed(largerModel)
     ? [() => load(wishFor(largerModel)), 'Load it']
     : [openChoice, 'Choose a model'];
   showNotice(
-    `The built-in model is a tiny demo that knows little. ${largerModel.name} (${size}) knows more.`,
+    `The built-in model is a tiny demo that knows little. ${largerModel.name} knows more: ${costsOf(largerModel)}.`,
     take,
     label,
   );

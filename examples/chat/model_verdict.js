@@ -1,6 +1,8 @@
 // examples/chat/model_verdict.js — describes a model before its weights are downloaded: its kind, its needs, how
 // fast it may be here, and whether it is worth the download.
 
+import { roundBytes } from './dom.js';
+
 /**
  * @typedef {{architecture: string | null, name: string | null, parameters?: number, types: Record<string, {bytes: number}>,
  *   contextTrained?: number, contextTokens?: number, needBytes?: number, fileBytes?: number, activeBytes?: number,
@@ -24,14 +26,8 @@ const READING_PER_SECOND = 6;
 /** Speeds of models that are much smaller tell little. */
 const LIKE = 8;
 
-/** @param {number} bytes */
-function sized(bytes) {
-  if (bytes < 1e6) return `${Math.round(bytes / 1e3)} kB`;
-  return bytes < 1e9 ? `${Math.round(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
-}
-
 /** @param {number} value @returns {string} as exact as it is known: one digit */
-const roughly = (value) => String(Number(value.toPrecision(1)));
+export const roughly = (value) => String(Number(value.toPrecision(1)));
 
 /** @param {Facts['types']} types @returns {string} the most of it first */
 export function quantisationOf(types) {
@@ -68,15 +64,18 @@ function speedInWords(speed) {
     : `${words}, as measured on this machine`;
 }
 
-const PHONE_WORDS = `phones close a page that takes more than ${sized(PHONE_BYTES.safe)} to ${sized(PHONE_BYTES.most)}`;
+const PHONE_WORDS = `phones close a page that takes more than ${roundBytes(PHONE_BYTES.safe)} to ${roundBytes(PHONE_BYTES.most)}`;
 
 /** @param {Facts} facts @param {Device} device @returns {[Verdict['fits'], string]} */
 function memoryVerdict({ error, needBytes }, { limitBytes, isPhone, memoryGb }) {
   if (error) return ['no', `It does not run here: ${error.replace(/\.?$/, '.')}`];
   if (needBytes === undefined) return ['tight', 'How much memory it needs is unknown.'];
-  const need = sized(needBytes);
+  const need = roundBytes(needBytes);
   if (needBytes > limitBytes)
-    return ['no', `It does not fit: it needs ${need}, and a page can have ${sized(limitBytes)}.`];
+    return [
+      'no',
+      `It does not fit: it needs ${need}, and a page can have ${roundBytes(limitBytes)}.`,
+    ];
   if (isPhone && needBytes > PHONE_BYTES.most)
     return ['no', `It does not fit: it needs ${need}, and ${PHONE_WORDS}.`];
   if (isPhone && needBytes > PHONE_BYTES.safe)
@@ -105,7 +104,7 @@ export function judge(facts, device, measured) {
   }
   if (fits !== 'no' && fileBytes && device.freeBytes !== undefined && fileBytes > device.freeBytes)
     words.push(
-      `There is not enough storage to save its ${sized(fileBytes)}: ${sized(device.freeBytes)} is free.`,
+      `There is not enough storage to save its ${roundBytes(fileBytes)}: ${roundBytes(device.freeBytes)} is free.`,
     );
   if (!facts.hasTemplate && fits !== 'no')
     words.push(
@@ -123,7 +122,7 @@ export function judge(facts, device, measured) {
         .join(', '),
     ],
     ['Quantisation', quantisationOf(facts.types) || 'unknown'],
-    ['Download', fileBytes ? sized(fileBytes) : 'unknown'],
+    ['Download', fileBytes ? roundBytes(fileBytes) : 'unknown'],
     [
       'Context',
       contextTrained ? `${contextTokens} tokens here, trained for ${contextTrained}` : 'unknown',
@@ -132,7 +131,7 @@ export function judge(facts, device, measured) {
       'Memory',
       facts.needBytes === undefined
         ? 'unknown'
-        : `${sized(facts.needBytes)} of ${memoryOf(device)}`,
+        : `${roundBytes(facts.needBytes)} of ${memoryOf(device)}`,
     ],
     ['Speed', speedInWords(speed)],
   ];
@@ -142,8 +141,8 @@ export function judge(facts, device, measured) {
 /** @param {Device} device */
 function memoryOf({ limitBytes, isPhone, memoryGb }) {
   if (isPhone)
-    return `the ${sized(PHONE_BYTES.safe)} to ${sized(PHONE_BYTES.most)} that a phone gives a page`;
-  const limit = `${sized(limitBytes)} that a page can have`;
+    return `the ${roundBytes(PHONE_BYTES.safe)} to ${roundBytes(PHONE_BYTES.most)} that a phone gives a page`;
+  const limit = `${roundBytes(limitBytes)} that a page can have`;
   return memoryGb === undefined
     ? limit
     : `${limit}; the device has ${memoryGb} GB${memoryGb >= 8 ? ' or more' : ''}`;

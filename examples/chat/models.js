@@ -2,20 +2,18 @@
 // good_models.json, whose `bytes` count their weights (tools/build/model_bytes.mjs).
 // The first download gets their hashes from the hub.
 
+import { roundBytes } from './dom.js';
 import good from './good_models.json' with { type: 'json' };
 
 /**
- * `mmproj`: its repository has its encoders, too. `bytes` is about the file's size, `temperature` the one that the model's makers advise.
- * @typedef {{id: string, name: string, note: string, url: string, bytes: number, temperature?: number, isBuiltIn?: boolean,
- *   mmproj?: true}} ModelChoice
+ * `mmproj`: its repository has its encoders, too. `bytes` is about the file's size, `needBytes` the memory that it takes with the usual context,
+ * `temperature` the one that the model's makers advise.
+ * @typedef {{id: string, name: string, note: string, url: string, bytes: number, needBytes?: number, temperature?: number,
+ *   isBuiltIn?: boolean, mmproj?: true}} ModelChoice
  */
-/** `url` is relative to the page. @typedef {Pick<ModelChoice, 'id' | 'name' | 'url' | 'bytes' | 'temperature'> & {use: string}} ServedModel */
+/** `url` is relative to the page. @typedef {Pick<ModelChoice, 'id' | 'name' | 'url' | 'bytes' | 'needBytes' | 'temperature'> & {use: string}} ServedModel */
 
 const hub = 'https://huggingface.co';
-
-/** @param {number} bytes */
-const roundly = (bytes) =>
-  bytes < 1e9 ? `${Math.round(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 
 /** The models of the page's own server, filled in by build.mjs. @type {ServedModel[]} */
 // @ts-expect-error not known before
@@ -24,16 +22,16 @@ const listed = globalThis.SERVED_MODELS ?? [];
 /** @type {ModelChoice[]} */
 const served = listed.map(({ use, url, ...model }) => ({
   ...model,
-  note: `${roundly(model.bytes)}: ${use}`,
+  note: `${roundBytes(model.bytes)}: ${use}`,
   url: new URL(url, globalThis.location?.href).href,
 }));
 
 /** @type {ModelChoice[]} */
-const ofHub = good.map(({ id, name, use, repo, file, type, bytes, temperature, mmproj }) => {
+const ofHub = good.map(({ id, name, use, repo, file, type, mmproj, ...known }) => {
   const url = `${hub}/${repo}/resolve/main/${file}`;
-  const note = `${roundly(bytes)}: ${use}`;
+  const note = `${roundBytes(known.bytes)}: ${use}`;
   const encoders = mmproj && { mmproj: /** @type {const} */ (true) };
-  return { id, name: `${name}, ${type}`, note, url, bytes, temperature, ...encoders };
+  return { id, name: `${name}, ${type}`, note, url, ...known, ...encoders };
 });
 
 /** @type {ModelChoice[]} */

@@ -15,6 +15,7 @@ const installed = [
     name: 'SmolLM2 135M Instruct, Q4_1',
     use: 'from this server; simple questions in English',
     temperature: 0.2,
+    needBytes: 199_900_000,
     file: 'smollm2-135m-instruct-q4_1.gguf',
   },
 ];

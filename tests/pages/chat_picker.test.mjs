@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import goodModels from '../../examples/chat/good_models.json' with { type: 'json' };
 import { expectSpeed, judge, quantisationOf } from '../../examples/chat/model_verdict.js';
-import { models } from '../../examples/chat/models.js';
+import { largerModel, models } from '../../examples/chat/models.js';
 import { specOf } from '../../examples/chat/specs.js';
 import { bytesOfShape, shapes } from '../../tools/build/model_bytes.mjs';
 import { serve } from '../../tools/serve.mjs';
@@ -190,6 +190,16 @@ test('sizes of good models that are not dense transformers match those of wick s
     for await (const part of command.stdout) written += part.length;
     assert.equal(written, bytes, synth);
   }
+});
+
+test('the memory of the model that is offered first is that of its plan', async () => {
+  const path = join(temporaryFolder(), 'offered.gguf');
+  const made = await run(wick, ['synth', 'smollm2-360m', 'q8_0', path]);
+  assert.equal(made.code, 0, made.stderr);
+  const { stdout } = await run(wick, ['inspect', path, '--json']);
+  const { total_bytes: totalBytes } = JSON.parse(String(stdout)).info.plan;
+  const { needBytes = 0 } = largerModel;
+  assert.ok(Math.abs(totalBytes - needBytes) < totalBytes / 100, `${totalBytes}`);
 });
 
 describe('in the page', { skip }, () => {

@@ -51,7 +51,7 @@ test('the demo answers with the built-in model, and after one click with SmolLM2
   await page.goto(server.origin);
   await page.waitForSelector('#send:not([disabled])');
   assert.match(await ask(page, 'Who was king of Portugal in 1703?'), /know/);
-  await page.getByText(`${NAME} (98 MB) knows more.`).waitFor();
+  await page.getByText(`${NAME} knows more: 98 MB to download`).waitFor();
   await takePicture(page, 'demo-offer');
   await page.getByRole('button', { name: 'Load it' }).click();
   const isReady = () => page.locator('#model-name', { hasText: NAME }).waitFor();
