@@ -6,7 +6,7 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSy
 import { dirname, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { bundlePage, copyPackages } from '../shared/bundle.mjs';
+import { bundlePage, copyPackages, preloadsOf } from '../shared/bundle.mjs';
 import { addLinks } from '../shared/pages.mjs';
 import { writeIcons } from './icons.mjs';
 
@@ -14,7 +14,7 @@ const here = dirname(fileURLToPath(import.meta.url));
 const root = resolve(here, '../..');
 export const site = resolve(root, 'build/chat');
 
-const copied = ['index.html', 'icon.svg', 'manifest.webmanifest', 'first_paint.js'];
+const copied = ['icon.svg', 'manifest.webmanifest', 'first_paint.js'];
 
 /**
  * Files of the package that a page needs without a network.
@@ -39,6 +39,7 @@ export const modelFiles = ['index.js', 'wick-4.2m-q8_0.gguf'].map(
 
 /** Files of the page in addition to its bundles and icons, which it needs without a network, too. */
 const files = [
+  'index.html',
   ...copied,
   ...packageFiles(['models.js', 'tasks.js'], ['-grammar', '-extras', '-media']),
   'wick-llm-demo-model/wick-4.2m-q8_0.gguf',
@@ -90,14 +91,17 @@ export async function buildChat(folder = site, place = undefined, servedModels =
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   for (const name of copied) copyFileSync(resolve(here, name), resolve(folder, name));
-  const html = readFileSync(resolve(here, 'index.html'), 'utf8');
-  writeFileSync(resolve(folder, 'index.html'), addLinks(html, place));
   await writeIcons(folder);
   copyPackages(folder);
   const entries = ['page.js', 'style.css'].map((name) => resolve(here, name));
-  await bundlePage(entries, folder, {
+  const built = await bundlePage(entries, folder, {
     'globalThis.SERVED_MODELS': JSON.stringify(servedModels),
   });
+  const html = readFileSync(resolve(here, 'index.html'), 'utf8').replace(
+    '<!-- preloads -->',
+    preloadsOf(built, folder),
+  );
+  writeFileSync(resolve(folder, 'index.html'), addLinks(html, place));
   await addServiceWorker(folder);
 }
 

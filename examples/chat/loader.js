@@ -35,6 +35,9 @@ import { askToPersist, makeRoom, offerRoom } from './storage_quota.js';
 /** @typedef {import('./templates.js').Template} Template */
 /** @typedef {import('./requested_model.js').Wish} Wish */
 
+/** The page's files are kept for later visits when the first answer has begun. */
+const KEEP_MS = 1000;
+
 /** @type {Engine | undefined} */
 let engine;
 /** @type {AbortController | undefined} */
@@ -303,6 +306,15 @@ export async function followContext() {
 
 // ---- loading ----
 
+/** Settles when a conversation is open, which a new engine waits for. @type {Promise<unknown>} */
+let opened = Promise.resolve();
+
+/** Loads the page's own model while the page opens its store. @param {Promise<unknown>} opening of the conversation */
+export function loadMeanwhile(opening) {
+  opened = opening.catch(() => {}); // the page reports it
+  return load(builtIn);
+}
+
 /**
  * @param {Wish} wish
  * @param {Failure} [failed] of what was wished before this one
@@ -350,6 +362,7 @@ export async function load(wish, failed) {
       if (loading !== own) return void made.close();
     }
     if (isNew || 'file' in wish.source) await sayWord(made, own.signal);
+    await opened;
     if (loading !== own) return void made.close();
     await conversation.untilAnswered();
     if (loading !== own) return void made.close();
@@ -445,7 +458,7 @@ async function begin(made, wish, template) {
   byId('model-name').textContent = wish.name;
   setReady(true, wish.isBuiltIn);
   useStates(made);
-  keepPage();
+  setTimeout(keepPage, KEEP_MS);
   learnBytes(made).catch(() => {}); // its speed is not measured then
   await showFacts();
   if ('file' in wish.source) takeInLater(wish.source, keepName);

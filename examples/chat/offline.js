@@ -1,9 +1,6 @@
 // examples/chat/offline.js — use without a network: a service worker keeps its files. Models are
 // in the store (kept_models.js).
 
-/** Caches in which earlier pages kept models. */
-const FORMER = 'wick-chat-model';
-
 /**
  * Once the page works: it does not compete with the model for the network.
  * @param {string | URL} [worker] the service worker's address
@@ -18,10 +15,4 @@ export async function keepPage(worker = 'service_worker.js') {
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') update();
   });
-}
-
-/** Caches of earlier pages are deleted: the store has models in another form, and twice is too much. */
-export async function removeFormer() {
-  const names = (await globalThis.caches?.keys().catch(() => [])) ?? [];
-  for (const name of names) if (name.startsWith(FORMER)) await caches.delete(name);
 }

@@ -6,7 +6,7 @@ import { takeOpened, takeShared } from './app_install.js';
 import { questionOfMedia } from './attachments.js';
 import { startBooks } from './book.js';
 import * as conversation from './conversation.js';
-import { byId, hasTouchScreen, isSending, makeButton } from './dom.js';
+import { byId, hasTouchScreen, isSending, make, makeButton } from './dom.js';
 import { findDownload, onDownload, takeUpDownloads } from './downloads.js';
 import { startAhead, update as updateAhead } from './draft_answers.js';
 import { asSent, writePrompt } from './drafts.js';
@@ -24,6 +24,7 @@ import {
   inWords,
   leaveInBackground,
   load,
+  loadMeanwhile,
   sentence,
   showFacts,
 } from './loader.js';
@@ -32,12 +33,11 @@ import { prepareMarkdown } from './markdown.js';
 import { keepInView } from './message.js';
 import { nameOfUrl } from './models.js';
 import { hideNotice, showNotice } from './notice.js';
-import { removeFormer } from './offline.js';
 import { followSetting, openStore } from './open_store.js';
 import { startPageMenu } from './page_menu.js';
 import { startPicker, takeFiles } from './picker.js';
 import { builtIn, isSame, keyOf, lastModel, wishOf } from './requested_model.js';
-import { forget, removeFormerState } from './saved_visits.js';
+import { forget } from './saved_visits.js';
 import { settings } from './settings.js';
 import { askToPersist, checkRoom } from './storage_quota.js';
 import { knowsTools } from './tools.js';
@@ -51,8 +51,6 @@ byId('hide-loading').addEventListener('click', leaveInBackground);
 // ---- talking ----
 
 const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
-
-const SUGGESTIONS_MAX = 6;
 
 /** @param {string} text */
 async function send(text) {
@@ -137,7 +135,7 @@ byId('log').addEventListener('engine', prepareMarkdown, { once: true });
 
 /** Questions that the built-in model can answer, without a system prompt. */
 const known =
-  /** @type {{label: string, prompt: string, system?: string, follows?: string[]}[]} */ (
+  /** @type {{label: string, group?: string, prompt: string, system?: string, follows?: string[]}[]} */ (
     suggestions
   ).filter(({ system }) => !system);
 
@@ -147,10 +145,16 @@ const followingFrom = (said) =>
     .filter(({ follows = [] }) => follows.some((word) => said.toLowerCase().includes(word)))
     .map(({ prompt }) => prompt);
 
-for (const { label, prompt } of known.slice(0, SUGGESTIONS_MAX)) {
-  const button = makeButton(label, () => send(prompt));
-  button.title = prompt;
-  byId('suggestions').append(button);
+for (const name of new Set(known.flatMap(({ group }) => group ?? []))) {
+  const buttons = known
+    .filter(({ group }) => group === name)
+    .map(({ label, prompt }) =>
+      Object.assign(
+        makeButton(label, () => send(prompt)),
+        { title: prompt },
+      ),
+    );
+  byId('suggestions').append(make('section', {}, make('h3', {}, name), ...buttons));
 }
 
 byId('settings-dialog').addEventListener('close', () => {
@@ -238,7 +242,7 @@ async function loadFirst() {
   const wouldDie = dead && named && isSame(dead, named);
   if (dead && !wouldDie) clearLoadMark(); // else it is not loaded at the next start either
   const first = named && !wouldDie && (await isHere(named)) ? named : builtIn;
-  await load(first);
+  await (first === builtIn && early ? early : load(first));
   if (dead) tellDeath(dead);
   if (wouldDie) return undefined;
   if (asked && named && named !== first) return load(named);
@@ -246,6 +250,14 @@ async function loadFirst() {
   if (named && named !== first) offer(named);
   return undefined;
 }
+
+/** A conversation is open. */
+const opening = openStore().then(async (found) => {
+  await conversation.restore(found.taken);
+  return found;
+});
+/** On a first visit nothing else can be wanted. */
+const early = lastModel() || location.search ? undefined : loadMeanwhile(opening);
 
 startAhead(conversation.state, {
   say: send,
@@ -271,8 +283,7 @@ startList({ ...conversation, tell });
 // a keyboard is at hand; on a touch screen the focus would open one
 if (!hasTouchScreen() && document.activeElement === document.body)
   promptField.focus({ preventScroll: true });
-const { problem, taken } = await openStore();
-await conversation.restore(taken);
+const { problem } = await opening;
 const follow = () => conversation.followAddress(location.hash.slice(1)).catch(tell);
 addEventListener('hashchange', follow);
 follow(); // Back may have been pressed while the page was starting
@@ -283,5 +294,3 @@ if (problem)
   );
 await loadFirst();
 takeOpened(takeFiles);
-removeFormer();
-removeFormerState();

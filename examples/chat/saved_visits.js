@@ -158,14 +158,3 @@ export async function forget() {
 listenToAll(({ kind, conversation: id }) => {
   if (kind === 'gone') removeState(id).catch(() => {});
 });
-
-/** The one state that pages had before there was one for each conversation. */
-export async function removeFormerState() {
-  try {
-    const root = await navigator.storage.getDirectory();
-    const folder = await root.getDirectoryHandle('wick-llm');
-    await folder.removeEntry('chat-page');
-  } catch {
-    // there was none
-  }
-}

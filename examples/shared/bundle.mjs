@@ -1,8 +1,8 @@
 // examples/shared/bundle.mjs — bundles the scripts and styles of an example page. The package stays
 // next to them, unbundled.
 
-import { cpSync } from 'node:fs';
-import { basename, dirname, resolve } from 'node:path';
+import { cpSync, readdirSync, readFileSync } from 'node:fs';
+import { basename, dirname, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, buildSync } from 'esbuild';
 
@@ -40,6 +40,39 @@ const besidePackage = {
 };
 
 /**
+ * Modules that are loaded later import all that the page's script imports. So that is one file: without this, each set of modules
+ * that share a part of it would make a file of that part.
+ * @param {string} script of the page
+ * @returns {import('esbuild').Plugin}
+ */
+function oneFile(script) {
+  const folder = dirname(script);
+  const textOf = (/** @type {string} */ name) => readFileSync(resolve(folder, name), 'utf8');
+  const codeOf = (/** @type {string} */ name) => textOf(name).replaceAll(/\/\*[\s\S]*?\*\//g, '');
+  const imports = codeOf(basename(script)).match(/(?<= from )'\.\/.+?\.js'/g) ?? [];
+  const scripts = readdirSync(folder).filter((name) => name.endsWith('.js'));
+  const later = new Set(
+    scripts.flatMap((name) => codeOf(name).match(/(?<=import\('\.\/).+?(?='\))/g) ?? []),
+  );
+  const all = imports.map((one) => `import ${one};`).join('');
+  return {
+    name: 'one file',
+    setup(own) {
+      own.onResolve({ filter: /^\.\// }, ({ path, importer, resolveDir }) =>
+        dirname(importer) === folder
+          ? { path: resolve(resolveDir, path), sideEffects: true }
+          : undefined,
+      );
+      own.onLoad({ filter: /\.js$/ }, ({ path }) =>
+        dirname(path) === folder && later.has(basename(path))
+          ? { contents: all + textOf(basename(path)) }
+          : undefined,
+      );
+    },
+  };
+}
+
+/**
  * @param {string[]} entryPoints a script and a stylesheet
  * @param {string} outdir the page's folder
  * @param {Record<string, string>} [define]
@@ -50,6 +83,7 @@ export const bundlePage = (entryPoints, outdir, define = {}) =>
     entryPoints,
     outdir,
     bundle: true,
+    metafile: true,
     splitting: true, // code that is needed later (import()) is a separate file
     chunkNames: '[name]-[hash]',
     minify: true,
@@ -57,5 +91,24 @@ export const bundlePage = (entryPoints, outdir, define = {}) =>
     target: ['es2022'],
     legalComments: 'none',
     logLevel: 'warning',
-    plugins: [besidePackage],
+    plugins: [besidePackage, oneFile(entryPoints[0])],
   });
+
+/**
+ * Scripts that a page's script imports before it runs: a page that names them does not wait for one to learn of the next.
+ * @param {import('esbuild').BuildResult<{metafile: true}>} built by bundlePage
+ * @param {string} folder of the page
+ * @returns {string} elements of its head
+ */
+export function preloadsOf({ metafile: { outputs } }, folder) {
+  const nameOf = (/** @type {string} */ path) => relative(folder, resolve(path));
+  const entry = Object.keys(outputs).find((path) => nameOf(path) === 'page.js') ?? '';
+  const paths = new Set([entry]);
+  for (const path of paths)
+    for (const one of outputs[path].imports)
+      if (one.kind === 'import-statement' && !one.external) paths.add(one.path);
+  const ofPackage = ['wick-llm/index.js', 'wick-llm/tabs.js'];
+  return [...[...paths].slice(1).map(nameOf), ...ofPackage]
+    .map((name) => `<link rel="modulepreload" href="${name}">`)
+    .join('\n  ');
+}

@@ -170,6 +170,8 @@ test('the built-in model has suggestions that follow from what was said, else no
 }, async (t) => {
   const page = await open(t);
   const chips = page.locator('.follow-ups button');
+  assert.equal(await page.locator('#suggestions h3').count(), 3);
+  assert.equal(await page.locator('#suggestions button').count(), 6);
   await askReal(page, 'Tell me a story about a fox.');
   await chips.first().waitFor();
   assert.match(await chips.first().innerText(), /story/);
