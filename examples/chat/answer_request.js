@@ -6,10 +6,9 @@ import { withBook } from './book.js';
 import { note } from './developer.js';
 import { introduce } from './introductions.js';
 import { inKnownWords } from './known_words.js';
-import { settings } from './settings.js';
+import { settings, toolsOfPrompt } from './settings.js';
 import { keepSpeed } from './speeds.js';
 import { messagesOfRounds, withCalls } from './tool_calls.js';
-import { toolsTold } from './tools.js';
 import { isForgotten, saidUntil } from './tree.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
@@ -132,7 +131,7 @@ export function bodyFor({ question, count, continued, suits }) {
     max_tokens: settings.maxTokens,
     ...(stops.length > 0 && { stop: stops }),
     // an answer that has begun continues without them
-    ...(settings.tools && count === 1 && !continued?.content && { tools: toolsTold }),
+    ...(count === 1 && !continued?.content && toolsOfPrompt()),
     ...(settings.seed !== undefined && { seed: settings.seed + Math.max(0, others) }),
   };
 }

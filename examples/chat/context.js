@@ -8,8 +8,7 @@ import { bookSession, hasBook } from './book.js';
 import { note } from './developer.js';
 import { byId } from './dom.js';
 import { introduce } from './introductions.js';
-import { settings } from './settings.js';
-import { toolsTold } from './tools.js';
+import { toolsOfPrompt } from './settings.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').Session} Session */
@@ -33,14 +32,12 @@ const meter = /** @type {HTMLMeterElement} */ (byId('gauge'));
 /** @param {number} size @returns {number} */
 const answerRoom = (size) => Math.min(ANSWER_TOKENS, Math.floor(size / 8));
 
-const told = () => (settings.tools ? { tools: toolsTold } : {});
-
 /** @param {Engine} engine @param {Message[]} path */
 async function count(engine, path) {
   const messages = messagesOf(path);
   if (!messages.some(({ content }) => Array.isArray(content)))
-    return engine.countTokens(messages, told());
-  return (await loadMedia()).countMessages(engine, messages, told());
+    return engine.countTokens(messages, toolsOfPrompt());
+  return (await loadMedia()).countMessages(engine, messages, toolsOfPrompt());
 }
 
 /**
@@ -172,7 +169,7 @@ export function sessionFor(engine, path) {
 }
 
 /** The tokens of a prompt with the tools that the model is given. @param {Engine} engine @param {ChatMessage[]} messages */
-const tokensOf = (engine, messages) => engine.tokenize(messages, told());
+const tokensOf = (engine, messages) => engine.tokenize(messages, toolsOfPrompt());
 
 /**
  * Drops from a session what its conversation no longer has.
@@ -208,7 +205,12 @@ export async function leaveOut(engine, before, start) {
   const session = await engine.createSession();
   try {
     // found in the prefix cache: its last token is all that is read
-    await engine.chat.completions.create({ messages: old, ...told(), session, max_tokens: 1 });
+    await engine.chat.completions.create({
+      messages: old,
+      ...toolsOfPrompt(),
+      session,
+      max_tokens: 1,
+    });
     const tokens = await tokensOf(engine, old);
     await session.truncate(Math.min(tokens.length, (await session.tokens()).length));
     const rest = await dropMiddle(session, await tokensOf(engine, messagesOf(later)));

@@ -393,7 +393,7 @@ function showAnswers(question, answers, places) {
       () => turnTo(question, one.id),
       'choose branching',
     );
-    addFooter(places[index].holder, one.facts ?? '', [button]);
+    addFooter(places[index].holder, splitFacts(one.facts ?? '').notes, [button]);
   }
 }
 

@@ -127,8 +127,7 @@ async function begin(own, text) {
 /** @param {string[]} questions */
 function showChips(questions) {
   chips.replaceChildren(...questions.map((text) => makeButton(text, () => say(text))));
-  log.append(chips);
-  keepInView();
+  keepInView(() => log.append(chips));
 }
 
 /** Questions that could come next, and the beginnings of their answers. */

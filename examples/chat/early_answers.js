@@ -198,7 +198,8 @@ export function beginFollowUps(engine, bodies, base) {
       if (own !== era) return session.close();
       followUps.push(new Attempt(engine, /** @type {Body} */ (body), session, 'followUp', base));
     }
-    note('Follow-ups', `${followUps.length} answers started`);
+    const { length } = followUps;
+    note('Follow-ups', length === 1 ? '1 answer started' : `${length} answers started`);
   });
 }
 

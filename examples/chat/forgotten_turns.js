@@ -13,9 +13,8 @@ import { removeState } from './kv_states.js';
 import { showNotice } from './notice.js';
 import { titleOf } from './records.js';
 import { keepState } from './saved_visits.js';
-import { settings } from './settings.js';
+import { toolsOfPrompt } from './settings.js';
 import { articles } from './shown_branch.js';
-import { toolsTold } from './tools.js';
 import { allAfter, find, isForgotten, saidUntil, shownAfter } from './tree.js';
 import { keeper } from './write_queue.js';
 
@@ -40,8 +39,7 @@ async function readAgain(about) {
   const messages = messagesOf(path);
   if (!engine || !messages.some(({ role }) => role === 'user')) return note('Forgotten', '');
   note('Forgotten', 'the rest is being read');
-  const tools = settings.tools ? { tools: toolsTold } : {};
-  const body = { messages, ...tools, max_tokens: 1, temperature: 0, priority: PRIORITY };
+  const body = { messages, ...toolsOfPrompt(), max_tokens: 1, temperature: 0, priority: PRIORITY };
   const session = await forkBook(engine, path); // the rest goes after the book, which is not read again
   const asking = engine.chat.completions.create({ ...body, session, signal: own.signal });
   const { usage } = await asking.catch((error) => {

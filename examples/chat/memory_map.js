@@ -7,8 +7,7 @@ import { messagesOf } from './answer_request.js';
 import { goTo, state } from './conversation.js';
 import { byId, formatBytes, make } from './dom.js';
 import { begunAhead } from './draft_answers.js';
-import { settings } from './settings.js';
-import { toolsTold } from './tools.js';
+import { toolsOfPrompt } from './settings.js';
 import { allAfter, isForgotten, saidUntil, shownAfter } from './tree.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
@@ -49,8 +48,6 @@ const [picture, legend, list] = ['pages', 'legend', 'tree'].map((name) => find(`
 document.body.append(dialog);
 
 // ---- what is held ----
-
-const toolsOfPrompt = () => (settings.tools ? { tools: toolsTold } : {});
 
 /**
  * @param {Engine} engine @param {Message[]} messages @param {number} pageTokens of a page

@@ -3,6 +3,7 @@
 import { CONTEXT_USUAL } from './context_sizes.js';
 import { byId } from './dom.js';
 import { keepJson, readJson } from './local_storage.js';
+import { toolsTold } from './tools.js';
 
 /**
  * @typedef {{system: string, temperature: number | undefined, topK: number, topP: number, minP: number,
@@ -78,6 +79,9 @@ export function contextWanted() {
   const wanted = Math.floor(settings.context ?? 0);
   return wanted > CONTEXT_USUAL ? Math.min(wanted, CONTEXT_MAX) : undefined;
 }
+
+/** The tools that a prompt of this conversation names. @returns {{tools?: typeof toolsTold}} */
+export const toolsOfPrompt = () => (settings.tools ? { tools: toolsTold } : {});
 
 const store = () => keepJson(key, settings);
 
