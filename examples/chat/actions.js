@@ -40,7 +40,7 @@ function rowOf({ name, hint, action, className }) {
 }
 
 /**
- * A button, and the menu that it opens below the other buttons. Escape closes it.
+ * A button, and the menu that it opens below the other buttons. A choice and Escape close it.
  * @param {Item[]} items
  * @param {string} [details] figures, which are shown below the items
  * @returns {HTMLElement[]}
@@ -55,6 +55,11 @@ export function makeMenu(items, details = '') {
     if (isOpen) menu.scrollIntoView({ block: 'nearest' });
   };
   show(false);
+  menu.addEventListener('click', ({ target }) => {
+    if (!(target instanceof Element) || !target.closest('button')) return;
+    open.focus(); // a row that is hidden has no focus
+    show(false);
+  });
   menu.addEventListener('keydown', (event) => {
     if (event.key !== 'Escape') return;
     event.stopPropagation();

@@ -110,9 +110,9 @@ export async function showGauge(engine, path, draft) {
   byId('gauge-text').textContent = `${tokens} of ${contextSize} tokens`;
   const isRoomy = tokens < contextSize * FILL_SHOWN;
   box.classList.toggle('roomy', isRoomy);
-  if (!isRoomy && path.length > 2) introduce('forget');
-  box.classList.remove('unused');
   const isEarly = tokens > contextSize * FILL_OFFER && path.length > 2;
+  if (!isRoomy && !isEarly && path.length > 2) introduce('forget'); // else the page offers to make room
+  box.classList.remove('unused');
   return isEarly ? findOffer(engine, path, contextSize, true) : undefined;
 }
 

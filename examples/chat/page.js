@@ -290,7 +290,7 @@ follow(); // Back may have been pressed while the page was starting
 takeShared(conversation.openNew, writePrompt);
 if (problem)
   showProblem(
-    `This browser cannot save conversations. They are lost when you close the page: ${sentence(problem)}`,
+    `This browser cannot save conversations: ${sentence(problem)} They are lost when you close the page.`,
   );
 await loadFirst();
 takeOpened(takeFiles);

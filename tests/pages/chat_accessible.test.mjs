@@ -53,7 +53,7 @@ const opened = {
     await page.locator('.words-text span').first().waitFor();
   },
   'the shelf of books': async (page) => {
-    await lastAnswer(page).locator('.open-words').click(); // closes them
+    await chooseRow(lastAnswer(page), '.open-words'); // closes them
     await chooseInMenu(page, '#open-books');
     await page.locator('#books-dialog summary', { hasText: 'Your key' }).click();
     await page.locator('#book-file').setInputFiles({
