@@ -24,7 +24,9 @@ function keepEnd() {
   new ResizeObserver(() => {
     const lost = height - log.clientHeight;
     height = log.clientHeight;
-    if (byId('welcome').hidden) log.scrollBy({ top: lost, behavior: 'instant' });
+    // a box that grows where it was scrolled to the end stays there without help
+    const isAtEnd = lost < 0 && log.scrollHeight - log.scrollTop - log.clientHeight < 2;
+    if (byId('welcome').hidden && !isAtEnd) log.scrollBy({ top: lost, behavior: 'instant' });
   }).observe(log);
 }
 

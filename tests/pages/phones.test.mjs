@@ -420,6 +420,17 @@ for (const [width, height, keyboard] of [
   });
 }
 
+test('the end of an answer stays in sight when the line below it goes', { skip }, async (t) => {
+  const page = await openPage(t, { options: phone });
+  for (const turn of [1, 2, 3, 4, 5, 6]) await talk(page, `Question ${turn}`, `Answer ${turn}.`);
+  for (const isHidden of [false, true]) {
+    await page.evaluate(`live.textContent = 'Writing'; live.hidden = ${isHidden};`);
+    await page.waitForTimeout(300); // it is laid out
+  }
+  const hidden = await page.evaluate('log.scrollHeight - log.scrollTop - log.clientHeight');
+  assert.ok(Number(hidden) < 2, `${hidden} px are hidden`);
+});
+
 test('no field makes iOS zoom in, and pulling down reloads nothing', { skip }, async (t) => {
   const page = await openPage(t, { options: phone });
   const { small, adjust, overscroll } = await page.evaluate(() => {
