@@ -1,5 +1,5 @@
 // examples/chat/orphaned_drafts.js — stores what tabs have typed, or forgotten, that are gone. Loaded where the journal has
-// entries at the start. It imports nothing: code shared with the page would be a separate file.
+// entries at the start.
 
 /** @typedef {import('./store.js').Store} Store */
 

@@ -1,5 +1,4 @@
-// examples/chat/store_move.js — moves data to another store when the user changes whether conversations are kept. It imports
-// nothing: code shared with the page would be a separate file.
+// examples/chat/store_move.js — moves data to another store when the user changes whether conversations are kept.
 
 /** @typedef {import('./store.js').Store} Store */
 
