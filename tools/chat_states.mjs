@@ -45,6 +45,9 @@ const holds = 'globalThis.holdLoading = () => new Promise(() => {});';
 const loads = `globalThis.holdLoading = ({ onProgress }) => new Promise(() => {
   onProgress({ loaded: 1.2e6, total: 4.5e6, bytesPerSecond: 2e6, secondsLeft: 1.7, phase: 'loading' });
 });`;
+const fails = `globalThis.holdLoading = async () => {
+  throw new Error("The engine's worker could not be started");
+};`;
 const noStorage = `for (const name of ['localStorage', 'indexedDB', 'caches'])
   Object.defineProperty(globalThis, name, { get: () => { throw new DOMException('denied', 'SecurityError'); } });`;
 
@@ -106,6 +109,13 @@ const states = {
   },
   menu: { show: (page) => page.click('#open-more') },
   settings: { isReal: true, show: (page) => page.click('#open-settings') },
+  'settings-end': {
+    isReal: true,
+    async show(page) {
+      await page.click('#open-settings');
+      await page.locator('#facts').scrollIntoViewIfNeeded();
+    },
+  },
   models: { show: (page) => page.click('#choose-model') },
   keyboard: { show: (page) => chooseInMenu(page, '#open-shortcuts') },
   books: {
@@ -176,6 +186,10 @@ const states = {
     },
   },
   'no-storage': { script: noStorage },
+  'no-model': {
+    ...{ isReady: false, script: fails },
+    show: (page) => page.locator('#problem:not([hidden])').waitFor(),
+  },
   edit: {
     async show(page) {
       await talk(page, 'What is a fox?', 'A small animal with a bushy tail.');

@@ -116,6 +116,7 @@ function goBack(wish, failure, wasBefore) {
   }
   byId('model-name').textContent = 'No model';
   byId('facts').textContent = '';
+  byId('suggestions').hidden = true;
   const candidates = wasBefore ? [builtIn] : [loaded, builtIn];
   const back = candidates.find((one) => one && !isSame(one, wish));
   const { reason, again } = failure;

@@ -286,7 +286,7 @@ test('where nothing can be stored the page says so and works', { skip }, async (
   await page.click('#new-chat');
   await page.getByRole('link', { name: 'A question' }).click();
   await page.locator('.body', { hasText: 'An answer.' }).waitFor();
-  await page.getByText('They are lost when you close the page.').waitFor();
+  await page.getByText('They are lost when you close the page.', { exact: true }).waitFor();
 });
 
 test('if the storage never answers, the page reports it in half a minute and works', {

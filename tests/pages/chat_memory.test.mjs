@@ -79,6 +79,7 @@ test('the words after the 4,000th can be read, and the page says that they canno
   await talk(page, 'Much', `${'word '.repeat(4000)}and the end`);
   await chooseRow(lastAnswer(page), '.open-words');
   await page.locator('.words .hint').waitFor();
+  assert.equal(await lastAnswer(page).locator('.menu').isVisible(), false);
   assert.match(
     await page.locator('.words').innerText(),
     /and the end\s+Only the first 4,000 words/,

@@ -567,6 +567,7 @@ test('without any model a message stays in its field, and the page says what to 
     script: "globalThis.holdLoading = () => { throw new Error('not here'); };",
   });
   await untilShown(page, 'could not be loaded: not here');
+  assert.equal(await page.isVisible('#suggestions'), false);
   await page.fill('#prompt', 'Hello');
   await page.press('#prompt', 'Enter');
   await untilShown(page, 'No model is loaded.');

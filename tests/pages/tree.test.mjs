@@ -189,6 +189,7 @@ for (const [name, options] of Object.entries({
     await page.getByText(/ in use, 2 forks, /).waitFor();
     const { all, read } = await lastPrompt(page);
     assert.ok(read < all && read <= PAGE_TOKENS, `${read} of ${all} were read`);
+    assert.equal(await page.locator('.variant footer').first().innerText(), 'Use this answer');
     const variants = await page.locator('.variant .body').allInnerTexts();
     assert.equal(new Set(variants).size, 3, 'they differ');
     await takePicture(page, `tree-${name}-variants`);
