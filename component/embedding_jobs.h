@@ -1,5 +1,4 @@
-// component/embedding_jobs.h — requests for vectors by a waiting answer, and how it
-// tells them.
+// component/embedding_jobs.h — requests for vectors by a waiting answer, and how it writes them.
 #ifndef WICK_COMPONENT_EMBEDDING_JOBS_H
 #define WICK_COMPONENT_EMBEDDING_JOBS_H
 

@@ -1,5 +1,5 @@
-// component/llm.h — the typed interface wick:llm (wit/llm.wit) over the engine. A call that works
-// for long is a task. Each turn of a task answers what to wait for, as in http_p3.c; one that has
+// component/llm.h — the typed interface wick:llm (wit/llm.wit) over the engine. A call that takes
+// long is a task. Each turn of a task returns what to wait for, as in http_p3.c; a task that has
 // nothing to send lets its model work for all of them and yields. Nothing is imported from the
 // host: llm_wasi.c replaces WASI.
 #ifndef WICK_COMPONENT_LLM_H
@@ -31,7 +31,7 @@ typedef struct llm_session {
 
 void llm_model_leave(llm_model *model);
 
-// ---- values as they lie in memory ----
+// ---- values as they are in memory ----
 
 typedef struct llm_error {  // the variant `error`
   uint8_t code;             // wick_status, less 1
@@ -137,9 +137,9 @@ typedef struct llm_started {
   llm_asked *asked;  // to be submitted when the media are encoded; NULL: it is submitted
 } llm_started;
 
-// Submits what waited for its media, and frees it.
+// Submits the conversation that waited for its media, and frees it.
 wick_status llm_request_submit(llm_started *started, wick_error *error);
-// Frees it without that.
+// Frees it without submitting it.
 void llm_request_drop(llm_started *started);
 
 // The task of a request: returns its stream and its future.

@@ -284,7 +284,7 @@ static void put_text_part(json_writer *json, wick_text text) {
   json_close(json, '{');
 }
 
-// Between two texts alone is a line break.
+// Only between two texts is there a line break.
 static void put_text_content(json_writer *json, buffer *out, const body *read, uint32_t content,
                              const char *marker) {
   buffer text = {0};

@@ -28,7 +28,7 @@ struct response {
 
 // ---- the object (response_shape.c) ----
 
-// Begins an answer with what a checked body says of itself. False: no memory.
+// Begins an answer with the members of a checked body that it repeats. False: no memory.
 bool response_make(const server *of, answer *to, const body *read, refusal *refused);
 void response_free(answer *to);
 // NULL: no memory, which the answer's body remembers.

@@ -4,7 +4,7 @@
 
 #include "refusal.h"
 
-// The code of a refusal that a later request may be spared.
+// The code of a refusal that may not recur for a later request.
 #define MODEL_SERVER "model_server"
 
 // Checks the variable's URL and the other variables for reading it.

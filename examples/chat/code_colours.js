@@ -1,4 +1,5 @@
-// examples/chat/code_colours.js — code in colours, by highlight.js. It comes when the first block of code does (rich_text.js).
+// examples/chat/code_colours.js — code in colours, by highlight.js, which is loaded with the first block of code
+// (rich_text.js).
 
 import highlighter from 'highlight.js/lib/common';
 

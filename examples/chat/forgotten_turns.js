@@ -42,7 +42,7 @@ async function readAgain(about) {
   note('Forgotten', 'the rest is being read');
   const tools = settings.tools ? { tools: toolsTold } : {};
   const body = { messages, ...tools, max_tokens: 1, temperature: 0, priority: PRIORITY };
-  const session = await forkBook(engine, path); // the rest goes after the book, which is not read again
+  const session = await forkBook(engine, path); // the rest follows the book, which is not read again
   const asking = engine.chat.completions.create({ ...body, session, signal: own.signal });
   const { usage } = await asking.catch((error) => {
     session?.close().catch(() => {}); // with the engine
@@ -56,7 +56,7 @@ async function readAgain(about) {
   if (isStill && !hasBook()) keepState(engine, about.id, messages);
 }
 
-/** A title that was made of what is forgotten is made of the rest. @param {Conversation} about @param {string} gone @param {string} left */
+/** A title that was made from forgotten text is made from the rest. @param {Conversation} about @param {string} gone @param {string} left */
 function retitle(about, gone, left) {
   const title = titleOf(left);
   if (about.title !== titleOf(gone) || title === about.title) return;
@@ -79,7 +79,7 @@ async function change(about, question) {
   });
 }
 
-/** Summaries have what is forgotten. @param {Message} question */
+/** Summaries contain the forgotten text. @param {Message} question */
 function dropFolds(question) {
   for (const one of allAfter(question)) {
     if (one.fold === undefined) continue;

@@ -1,5 +1,5 @@
-// examples/chat/model_offer.js — after the page's own little model has said that it does not know, a larger one is offered
-// once, with its size. One of the page's own server is loaded at once; what the hub has is judged first.
+// examples/chat/model_offer.js — offers a larger model once, with its size, after the page's own small model has said that it
+// does not know. A model of the page's own server is loaded at once; one on the hub is judged first.
 
 import { byId } from './dom.js';
 import { keepValue, readValue } from './local_storage.js';

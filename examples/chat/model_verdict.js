@@ -1,5 +1,5 @@
-// examples/chat/model_verdict.js — describes a model before its weights are downloaded: its kind, its needs, how
-// fast it may be here, and whether it is worth the download.
+// examples/chat/model_verdict.js — describes a model before its weights are downloaded: its kind, its needs, its likely speed
+// here, and whether it is worth the download.
 
 /**
  * @typedef {{architecture: string | null, name: string | null, parameters?: number, types: Record<string, {bytes: number}>,
@@ -13,7 +13,7 @@
 /** Measured here: the bytes of a model's weights and its tokens per second. @typedef {{bytes: number, tokensPerSecond: number}} Measured */
 /** @typedef {{fits: 'yes' | 'tight' | 'no', verdict: string, facts: [name: string, text: string][]}} Verdict */
 
-/** More of a device's memory than this leaves too little for all else. */
+/** More of a device's memory than this leaves too little for everything else. */
 export const MEMORY_SHARE_MAX = 0.6;
 /** Phones end a page that has more than this, without an error: 1.4 to 3 GB, by model and by what else runs. */
 export const PHONE_BYTES = { safe: 1.4e9, most: 3e9 };
@@ -21,7 +21,7 @@ export const PHONE_BYTES = { safe: 1.4e9, most: 3e9 };
 const UNKNOWN_BYTES = 2 ** 32;
 /** The approximate speed of a reader. */
 const READING_PER_SECOND = 6;
-/** Speeds of models that are much smaller tell little. */
+/** Speeds of much smaller models say little. */
 const LIKE = 8;
 
 /** @param {number} bytes */
@@ -30,7 +30,7 @@ function sized(bytes) {
   return bytes < 1e9 ? `${Math.round(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;
 }
 
-/** @param {number} value @returns {string} as exact as it is known: one digit */
+/** @param {number} value @returns {string} as precise as it is known: one digit */
 const roughly = (value) => String(Number(value.toPrecision(1)));
 
 /** @param {Facts['types']} types @returns {string} the most of it first */

@@ -1,5 +1,5 @@
-// examples/chat/orphaned_drafts.js — stores what tabs have typed, or forgotten, that are gone. Loaded where the journal has
-// entries at the start. It imports nothing: code shared with the page would be a separate file.
+// examples/chat/orphaned_drafts.js — stores text that was typed, or turns that were forgotten, in tabs that are gone. Loaded if
+// the journal has entries at the start. It imports nothing: code shared with the page would be a separate file.
 
 /** @typedef {import('./store.js').Store} Store */
 

@@ -192,7 +192,7 @@ export function useModelChoice({ key, offers, begin, onEngine, options = {} }) {
     byId('model-problem').hidden = false;
   }
 
-  /** Selects what is loaded, unless the user has selected something already. @param {Choice} choice */
+  /** Selects the loaded model, unless the user has selected something already. @param {Choice} choice */
   function showChosen({ source }) {
     const index = all.findIndex((offer) => String(offer.source.url) === source.url);
     if (index >= 0 && !isTouched) select.value = String(index);

@@ -24,7 +24,7 @@ function distanceOf(from, to) {
 /** The letters and digits of a name: max_tokens and maxTokens have the same. @param {string} name */
 const bare = (name) => name.toLowerCase().replace(/[^a-z\d]/g, '');
 
-/** Names that other engines have, and those of the same here; the first that is known is meant. @type {Record<string, string>} */
+/** Names in other engines, with our names for the same; the first known one is meant. @type {Record<string, string>} */
 const elsewhere = {
   nctx: 'contextSize',
   maxseqlen: 'contextSize',

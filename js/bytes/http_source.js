@@ -32,7 +32,7 @@ const TITLE_MS = 30_000;
  * @property {number} stallMs a connection that brings no byte for this long counts as broken; 0: never
  * @property {(attempt: number, waitMs: number) => void} [onRetry]
  * @property {typeof globalThis.fetch} [fetch]
- * @property {KnownVersion} [known] the version of the file that must come; another one is refused (CHANGED). Such a
+ * @property {KnownVersion} [known] the required version of the file; another one is refused (CHANGED). Such a
  *   stream begins at its offset, and is resumed there, also when the server has sent the bytes before it once
  */
 
@@ -111,7 +111,7 @@ class HttpStream {
   validator;
   #isCompressed = false;
   #hasBytes = false;
-  /** Bytes of this version came before, in this stream or an earlier one. */
+  /** Bytes of this version arrived before, in this stream or an earlier one. */
   #isKnown;
   /** 1 when the last byte is requested again: a server may refuse a range that begins after the last byte. */
   #overlap = 0;
@@ -202,7 +202,7 @@ class HttpStream {
     this.#tail.set(fresh, kept);
   }
 
-  /** Whether more is to be asked for after the end of a response. The server may have sent less than the rest. */
+  /** Whether more is to be requested after the end of a response. The server may have sent less than the rest. */
   #continues() {
     const { hasBrought } = this.#request;
     const isMissing = this.size !== undefined && this.position < this.size;
@@ -274,7 +274,7 @@ class HttpStream {
     try {
       return await withTimeout(asked, stallMs, this.#cancelled.signal);
     } catch (error) {
-      // a response that comes too late would keep its connection open
+      // a response that arrives too late would keep its connection open
       asked.then((response) => response.body?.cancel()).catch(() => {});
       const isAgain = error instanceof Interrupted || this.#hasBytes;
       if (isAgain) throw new Interrupted(wordsOf(error), error);
@@ -312,7 +312,7 @@ class HttpStream {
       this.#checkValidator(response);
       this.size = this.#sizeOf(response, part);
     } catch (error) {
-      // a proxy's text with status 200 is not a new version: what is stored stays
+      // a proxy's text with status 200 is not a new version: the stored part stays
       throw (isPart ? undefined : refusalOf(this.#url, await startOfText(response))) ?? error;
     }
     return true;
@@ -477,7 +477,7 @@ class NoSuchRange extends WickError {
 async function withTimeout(promise, limitMs, cancelled) {
   let stop = () => {};
   const ended = new Promise((_, fail) => {
-    const message = `no byte came for ${limitMs / 1000} s`;
+    const message = `no byte arrived for ${limitMs / 1000} s`;
     const timer = limitMs && setTimeout(() => fail(new Interrupted(message)), limitMs);
     const unlisten = onAbort(cancelled, () => fail(new Interrupted('it was cancelled')));
     stop = () => {

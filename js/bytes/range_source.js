@@ -58,7 +58,7 @@ class RangeStream {
       this.#given += bytes.byteLength;
       if (this.#given > RANGE_BYTES) {
         this.cancel();
-        const words = `range gave ${this.#given} bytes where ${RANGE_BYTES} were asked for`;
+        const words = `range gave ${this.#given} bytes where ${RANGE_BYTES} were requested`;
         throw new WickError(
           'ARG',
           `${words}: it must return the bytes from the offset on, and no more`,

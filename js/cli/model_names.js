@@ -69,7 +69,8 @@ export async function keptFile(model, home) {
 
 /**
  * @param {string} model a path, a name, or - for standard input
- * @returns {{source: Record<string, any>, ready: () => void}} the source for createEngine; `ready` ends what is shown of it
+ * @returns {{source: Record<string, any>, ready: () => void}} the source for createEngine; `ready` ends the progress that is
+ * shown
  */
 export function sourceOf(model) {
   if (model === '-') return { source: { stream: process.stdin }, ready() {} };

@@ -135,7 +135,7 @@ export class EdgeConnection {
     this.#step(1);
   }
 
-  /** @param {number} id @param {Waiter} waiter @returns {Promise<void>} when output was handed over, or none comes */
+  /** @param {number} id @param {Waiter} waiter @returns {Promise<void>} when output was handed over, or no more will come */
   async #drive(id, waiter) {
     for (;;) {
       this.check();

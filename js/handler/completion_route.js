@@ -84,7 +84,7 @@ function choicesOf(engine, prompt, options, { n, seed, echo }) {
   if (options.logprobs === undefined) {
     return engine.generateMany(prompt, { ...options, seed, n }).map((one) => new Choice(one, echo));
   }
-  // generateMany does not tell whose token it is, so each choice is a request
+  // generateMany does not report which choice a token belongs to, so each choice is a request
   return Array.from({ length: n }, (_, index) => {
     const onToken = (/** @type {TokenDetail} */ token) => void choice.tokens.push(token);
     const own = seed === undefined || seed === -1 ? undefined : seed + index; // -1: a random one

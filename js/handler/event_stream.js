@@ -7,7 +7,7 @@ import { errorBodyOf, httpErrorOf } from './http_errors.js';
 
 /**
  * @typedef {object} Chunks
- * @property {number} leading number of chunks that come before any of the engine's
+ * @property {number} leading number of chunks that precede those of the engine
  * @property {() => Promise<IteratorResult<object, unknown>>} next
  * @property {() => void} leave cancels the request; a pending `next` settles
  * @property {boolean} [isBare] nothing follows the last one

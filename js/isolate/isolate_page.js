@@ -5,11 +5,11 @@
  * the worker may be gone.
  */
 const RELOADED = 'wick-llm isolate';
-/** A page that the worker does not control so long after a reload can be reloaded again. */
+/** If the worker does not control the page this long after a reload, it can be reloaded again. */
 const RELOAD_MS_MIN = 60_000;
 
 /**
- * Registering another file for the same pages would replace a site's own service worker, and that one this in turn.
+ * Registering another file for the same pages would replace a site's own service worker, which in turn would replace this one.
  * @param {ServiceWorkerContainer} serviceWorker
  * @param {URL} address of the worker that isolates; its search may have changed
  * @returns {Promise<boolean>} whether another service worker has this page

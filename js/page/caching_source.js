@@ -53,7 +53,7 @@ export function mmprojSource(options) {
 
 /**
  * In pages models are kept, unless the caller fetches them or needs no weights; models with a name
- * are kept everywhere. A store that cannot be used keeps no model from being loaded.
+ * are kept everywhere. A store that cannot be used does not prevent a model from being loaded.
  * @param {EngineOptions} options
  * @param {ModelLocation} from
  * @param {{onRetry: (attempt: number, waitMs: number) => void, onWaiting: () => void}} reports

@@ -22,7 +22,7 @@ import { isRefused, isTooLarge, isWanted, WIDE_BYTES, widened, withReason } from
 /** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
 /** @typedef {import('../wasm/wasm_module.js').HelperStart} HelperStart */
 
-/** How long a step may take. Messages that come meanwhile (a cancel, the next request) wait for its end. */
+/** How long a step may take. Messages that arrive meanwhile (a cancel, the next request) wait for its end. */
 const STEP_BUDGET_US = 1000;
 /** The same while a request has no first piece yet. */
 const FIRST_STEP_BUDGET_US = 250;
@@ -353,8 +353,8 @@ export class EngineWorker {
   }
 
   /**
-   * The engine's first step checks the kernels, which takes some milliseconds. It comes while bytes are awaited from a
-   * server, or when the engine is ready, so that no request waits for it.
+   * The engine's first step checks the kernels, which takes some milliseconds. It runs while bytes are awaited from a server,
+   * or when the engine is ready, so that no request waits for it.
    */
   #stepEarly() {
     if (this.#hasSteppedEarly) return;

@@ -39,7 +39,7 @@ typedef struct engine_chat {
   int32_t *tokens;
 } engine_chat;
 
-// Images and recordings (media.c), which some builds are without.
+// Images and recordings (media.c), which some builds lack.
 typedef struct engine_media {
   void (*close)(wick_engine *engine);
   // Finds the rows of a prompt by their tokens.
@@ -92,8 +92,8 @@ typedef struct engine_hooks {
 wick_status engine_create(const wick_config *config, const engine_hooks *hooks, wick_engine **out,
                           wick_error *error);
 
-// Called when the directory of the model is complete: makes all that follows from it. `context`:
-// the engine.
+// Called when the directory of the model is complete: creates everything that depends on it.
+// `context`: the engine.
 wick_status engine_take_directory(void *context, wick_error *error);
 const gguf_directory *engine_directory(const wick_engine *engine);  // NULL until it is ready
 // Whether the model runs without a tensor of its file.
@@ -102,15 +102,15 @@ bool engine_tensor_is_unread(const wick_engine *engine, uint32_t index);
 // (base/extras.h). Bytes that are fed then are not kept.
 bool engine_is_held(const wick_engine *engine);
 bool engine_types_are_held(const loader *loader);  // of an adapter's tensors
-// Where that code is left out for good: what needs it is refused as WICK_E_UNSUPPORTED.
+// In builds that never load this code: refuses models that need it with WICK_E_UNSUPPORTED.
 wick_status engine_refuse_config(const wick_config *config, wick_error *error);
 wick_status engine_refuse_tokenizer(const gguf_directory *directory, wick_error *error);
 wick_status engine_refuse_kind(const gguf_directory *directory, wick_error *error);  // kinds.c
 wick_status engine_refuse_model(const loader *loader, wick_error *error);
 wick_status engine_refuse_types(const loader *loader, wick_error *error);  // of tensors
-// Reports an error that was kept.
+// Reports a stored error.
 wick_status engine_repeat_error(const wick_error *from, wick_error *error);
-// The error that loading has ended with.
+// The error that ended the loading.
 wick_status engine_refuse_again(const wick_engine *engine, wick_error *error);
 // Tokens of a pass at most: an encoder's holds a text of any length.
 uint32_t engine_batch_tokens(const wick_engine *engine);
@@ -124,13 +124,13 @@ store_config engine_store_config(const wick_engine *engine);
 wick_status engine_no_model(const wick_engine *engine, wick_error *error);
 // The start of each step: sets load_error when kernels compute wrongly.
 void engine_check_kernels(wick_engine *engine);
-// The pooling that the model's file means.
+// The pooling that the model's file specifies.
 wick_pooling engine_pooling(const wick_engine *engine);
 // Frees all adapters; no request uses one any more.
 void engine_free_adapters(wick_engine *engine);
 // The bytes that all adapters hold.
 uint64_t engine_adapter_bytes(const wick_engine *engine);
-// A plan with `more_bytes` added to it is over what the engine may take: WICK_E_NOMEM.
+// WICK_E_NOMEM if the plan and `more_bytes` together exceed the engine's memory limit.
 wick_status engine_check_budget(const wick_engine *engine, const char *what, uint64_t more_bytes,
                                 wick_error *error);
 // The model's tensors, over all its files.

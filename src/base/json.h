@@ -33,7 +33,7 @@ void json_bool(json_writer *writer, const char *key, bool value);
 void json_f32(json_writer *writer, const char *key, float value);
 void json_f64(json_writer *writer, const char *key, double value);
 
-// A sink for JSON that is written twice: at first `bytes` is NULL and the JSON is measured, then
+// A sink for JSON that is written twice: first `bytes` is NULL and the JSON is only measured, then
 // there is memory of that size.
 typedef struct json_room {
   char *bytes;

@@ -161,8 +161,8 @@ static exit_code learn_marker(media_chat *chat, wick_engine *engine, media_kind 
   return marker[0] == '\0' ? code : take_marker(chat, engine, &probes[2], marker, is_found);
 }
 
-// The tokens of a conversation whose first question is another one: the question's begin where
-// they differ.
+// The tokens of a conversation with a different first question: the question's tokens begin where
+// the two differ.
 static exit_code learn_place(media_chat *chat, wick_engine *engine, const char *system) {
   wick_error error;
   const int32_t *tokens = NULL;

@@ -1,4 +1,4 @@
-// grammar/mask.c — walks the tries with a machine. The last mask is kept, and those whose walk was
+// grammar/mask.c — walks the tries with a machine. Keeps the last mask, and those whose walk was
 // long.
 #include "grammar/mask.h"
 

@@ -197,10 +197,10 @@ static const dfa *with_signs(grammar_work *work, const dfa *plus, const dfa *min
   if (plus == NULL || minus == NULL) return NULL;
   nfa nfa;
   nfa_begin(&nfa, work);
-  const uint32_t start = nfa_state(&nfa), end = nfa_state(&nfa), behind = nfa_state(&nfa);
-  nfa_range(&nfa, start, '-', '-', behind);
+  const uint32_t start = nfa_state(&nfa), end = nfa_state(&nfa), after = nfa_state(&nfa);
+  nfa_range(&nfa, start, '-', '-', after);
   nfa_copy(&nfa, plus, start, end);
-  nfa_copy(&nfa, minus, behind, end);
+  nfa_copy(&nfa, minus, after, end);
   return dfa_of_nfa(&nfa, start, end);
 }
 

@@ -1,5 +1,5 @@
 // grammar/prefixes.c — alternatives that begin alike share their beginning, so that a list of
-// thousands of words is few places at once, as a trie is.
+// thousands of words is at few places at once, like a trie.
 #include "grammar/program.h"
 
 struct prefix_sharer {

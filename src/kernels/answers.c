@@ -19,7 +19,7 @@ enum { WEIGHT_BYTES_MAX = ROWS_PADDED * 256, ACT_BYTES_MAX = COLS_MAX * 4 };
 // Keys of codes meet queries of 16 bits, and probabilities have 16 bits, too.
 #define TOLERANCE_CODES 1e-3f
 
-// Every case begins here: made-up numbers.
+// The made-up numbers of every case begin with this state.
 enum { STATE_FIRST = 1 };
 
 static uint32_t draw(uint32_t *state) {

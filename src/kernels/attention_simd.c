@@ -1,6 +1,6 @@
 // kernels/attention_simd.c — attention over the pages of a step in 128-bit vectors. Lanes are
-// tokens for the scores and dims for the values. The heads of a group share what was loaded and
-// converted. Sums are added in the order of attention.c.
+// tokens for the scores and dims for the values. The heads of a group share loaded and converted
+// values. Sums are added in the order of attention.c.
 #include "base/checked.h"
 #include "base/memory.h"
 #include "kernels/exp_simd.h"
@@ -288,7 +288,7 @@ static v128_t bend(v128_t scores, float cap, const kernel_bias *bias, uint32_t p
   return wasm_f32x4_add(scores, wasm_f32x4_mul(wasm_f32x4_splat(bias->slope), back));
 }
 
-// Bends the scores of the heads from `head` on. Most models do not need it.
+// Caps and biases the scores of the heads from `head` on. Most models do not need it.
 static __attribute__((noinline)) void bend_scores(const kernel_attention *state, uint32_t head,
                                                   uint32_t heads, const kernel_page *pages,
                                                   uint32_t count, float *scores) {

@@ -149,7 +149,7 @@ void attention_begin(const kernel_attention *state);
 void attention_merge(const kernel_attention *state, const kernel_attention *part);
 void attention_end(const kernel_attention *state, float *out);
 
-// How far a call is with reading ahead: `step_bytes` of each place at a time.
+// The progress of a call's reading ahead: `step_bytes` of each place at a time.
 typedef struct reading_ahead {
   const kernel_ahead *places;
   uint32_t done_bytes, step_bytes;

@@ -22,8 +22,8 @@
 
 enum { KERNEL_ROW_GROUP = 8, KERNEL_PAGE_TOKENS = 16 };
 
-// A form of activations. Products of a type want their activations in one form. It is made once for
-// each row of activations and shared by all products that want it (q, k, v of a layer).
+// A form of activations. Products of a type need their activations in one form. It is made once for
+// each row of activations and shared by all products that need it (q, k, v of a layer).
 typedef enum kernel_act_form {
   KERNEL_ACT_F32 = 0,  // plain floats
   KERNEL_ACT_Q8 = 1,   // per 32 values: int8 codes with scale and sums (see act.h)

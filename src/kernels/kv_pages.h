@@ -4,7 +4,7 @@
 //   F16  the same, but within each 8 values value i is at 2 (i % 4) + i / 4, so that 32-bit lane
 //        i has i in its low half and i + 4 in its high half, which a shift and a mask turn into
 //        floats; the last 4 dims of a V row whose dims are not a multiple of 8 are in their order
-//   Q8   per 32 dims {f32 scale [16 tokens], u8 code [512]}. Codes lie in strips of rows of 16
+//   Q8 per 32 dims {f32 scale [16 tokens], u8 code [512]}. Codes are in strips of rows of 16
 //        bytes, a row two codes for each of 8 columns, so that one instruction sums the products of
 //        both (attention_codes_simd.c):
 //        K [2 strips of 8 tokens][16 pairs of dims] rows of 8 tokens, 2 dims

@@ -65,7 +65,7 @@ void conv_simd128(const kernel_conv *conv, uint32_t channel_first, uint32_t chan
 
 // ---- gated delta rule ----
 
-// COLUMNS: whose sums lie on the stack. STRIP: vectors whose sums stay in registers while rows of
+// COLUMNS: whose sums are on the stack. STRIP: vectors whose sums stay in registers while rows of
 // the state pass; NEXT_STRIP: where there are the sums of the next token, too.
 enum { DELTA_COLUMNS = 256, DELTA_STRIP = 4, DELTA_NEXT_STRIP = 2 };
 

@@ -134,8 +134,8 @@ SIMD_INLINE bool simd_never(uint32_t *zero) {
 // Keeps values that were stored in memory: the compiler may not carry them in registers past this.
 #define SIMD_FORGET() __asm__ volatile("" ::: "memory")
 
-// Masks that inner loops use. V8 rebuilds a constant in every iteration (three instructions); what
-// was loaded from memory it keeps in a register.
+// Masks that inner loops use. V8 rebuilds a constant in every iteration (three instructions);
+// values that were loaded from memory stay in a register.
 typedef struct simd_masks {
   uint8_t low_4[16];   // 0x0f in every byte
   uint8_t low_6[16];   // 0x3f

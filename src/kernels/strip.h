@@ -485,7 +485,7 @@ SIMD_INLINE void strip_part(const strip_type *type, int32_t offset, const uint8_
 // The operands of a call: `parts` parts of `groups` groups of 8 rows with `tokens` tokens. A group
 // begins group_stride_bytes after the one before, a token's activations act_stride words after the
 // one before. sums is [group][slot][8 rows], a slot for each token. Tokens are taken in pairs, so
-// an odd number of tokens has one slot more.
+// an odd number of tokens has one more slot.
 typedef struct strip_job {
   const uint8_t *record;
   size_t group_stride_bytes;

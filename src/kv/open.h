@@ -1,15 +1,15 @@
 // kv/open.h — keys of pages that are not full yet, where the keys' type encodes whole pages.
 //
 // Such a page is open until its last slot is written. A buffer of the sequence has its keys in F16.
-// They become codes once, when the page is full; values are written into the page as always. Tokens
-// see the keys in their page as F16, even if the same pass fills it, and those of pages before as
-// codes. So what a token sees depends on positions alone.
+// They are encoded once, when the page is full; values are written into the page as always. Tokens
+// see the keys in their own page as F16, even if the same pass fills it, and the keys of earlier
+// pages as codes, so what a token sees depends only on positions.
 //
 // A sequence has buffers for two pages: the one that was open when a pass began, whose rows must
-// survive when the pass fails or its proposals are rejected, and the pass's last. Pages between are
-// filled by the pass itself, and their F16 keys are needed only until it is over: the pass has
-// them (kv_open_pass). A sequence can therefore end within a full page only as
-// long as that page's buffer exists, else where the page begins.
+// survive when the pass fails or its proposals are rejected, and the pass's last. Pages in between
+// are filled by the pass itself, and their F16 keys are needed only until it is over: the pass has
+// them (kv_open_pass). A sequence can therefore end within a full page only as long as that page's
+// buffer exists, else where the page begins.
 #ifndef WICK_KV_OPEN_H
 #define WICK_KV_OPEN_H
 

@@ -111,9 +111,10 @@ typedef struct kv_slots {
   uint32_t first, last;
 } kv_slots;
 
-// Copies rows into a page of other types, by way of floats, those before slots.first too. If the
-// type of `to` encodes pages, `to.open` has F16 keys afterwards, of which the slots are encoded.
-// row: head_dim floats of scratch. Returns how many values were not finite or did not fit the type.
+// Copies rows, including those before slots.first, into a page of other types, by way of floats. If
+// the type of `to` encodes pages, `to.open` has F16 keys afterwards, of which the slots are
+// encoded. row: head_dim floats of scratch. Returns how many values were not finite or did not fit
+// the type.
 uint32_t kv_data_convert(const kv_page_view *to, const kv_page_view *from, kv_slots slots,
                          float *row);
 

@@ -61,7 +61,7 @@ uint32_t kv_pool_pages(const kv_pool *pool);
 uint32_t kv_pool_pages_free(const kv_pool *pool);
 // Free pages, idle ones of the prefix cache, and those that the pool may still grow by.
 uint32_t kv_pool_pages_available(const kv_pool *pool);
-// NULL for an id out of range. For pictures of the pool.
+// NULL for an id out of range. For diagrams of the pool.
 const kv_page *kv_pool_page(const kv_pool *pool, kv_page_id page);
 // Bytes of a page in use [page_bytes].
 uint8_t *kv_page_bytes(const kv_pool *pool, kv_page_id page);
@@ -90,7 +90,7 @@ typedef struct kv_frag {
 kv_frag kv_frag_stats(const kv_pool *pool);
 // Checks every invariant. WICK_E_CORRUPT names the first broken one. O(pages + entries).
 wick_status kv_pool_check(const kv_pool *pool, wick_error *error);
-// Whether both have the same sequences with as many tokens, and the same next id.
+// Whether both have the same sequences with the same numbers of tokens, and the same next id.
 bool kv_pools_agree(const kv_pool *a, const kv_pool *b);
 
 // ---- The holder of pages outside of block tables: the prefix cache (kv/prefix.h) ----
@@ -118,13 +118,13 @@ wick_status kv_seq_new(kv_pool *pool, uint32_t tokens, kv_seq_id *seq, kv_shorta
                        wick_error *error);
 // Releases its pages; an unknown id is WICK_E_SEQ and changes nothing.
 wick_status kv_seq_free(kv_pool *pool, kv_seq_id seq, wick_error *error);
-// Sequences get ids from `next` on, where that is later than those that they would get: pools whose
-// sequences go together keep the same ids. Returns the next id.
+// Raises the next id of a sequence to `next` if it is lower, so that pools with corresponding
+// sequences have the same ids. Returns the next id.
 kv_seq_id kv_pool_skip_ids(kv_pool *pool, kv_seq_id next);
 bool kv_seq_exists(const kv_pool *pool, kv_seq_id seq);
 uint32_t kv_seq_tokens(const kv_pool *pool, kv_seq_id seq);    // 0: or unknown
 uint32_t kv_seq_capacity(const kv_pool *pool, kv_seq_id seq);  // tokens reserved
-// A sequence with the same tokens that shares every page. O(pages); copies no keys or values but
+// A sequence with the same tokens that shares every page. O(pages); copies no keys or values except
 // those of open pages.
 wick_status kv_seq_fork(kv_pool *pool, kv_seq_id seq, kv_seq_id *child, wick_error *error);
 // Call before a pass writes the positions [position, position + tokens); `position` is at most the
@@ -136,8 +136,8 @@ wick_status kv_seq_prepare_write(kv_pool *pool, kv_seq_id seq, uint32_t position
 // does not fail. The same errors.
 wick_status kv_seq_ensure_write(kv_pool *pool, kv_seq_id seq, uint32_t position, uint32_t tokens,
                                 kv_shortage *shortage, wick_error *error);
-// Room in the block table for `tokens` in all: reserving their pages later allocates no memory for
-// it. WICK_E_SEQ, WICK_E_NOMEM.
+// Makes room in the block table for `tokens` in total: reserving their pages later allocates no
+// memory for it. WICK_E_SEQ, WICK_E_NOMEM.
 wick_status kv_seq_reserve_table(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
 // `tokens` positions were written (kv_row_write): counts them as stored. WICK_E_RANGE past
 // the reserved ones.
@@ -168,7 +168,7 @@ void kv_seq_slide(kv_pool *pool, kv_seq_id seq, uint32_t back);
 uint32_t kv_seq_pages(const kv_pool *pool, kv_seq_id seq);
 // Gives an empty sequence `pages` whole pages that are stored and fell out of the window.
 // WICK_E_SEQ, WICK_E_BUSY (not empty), WICK_E_NOMEM.
-wick_status kv_seq_begin_behind(kv_pool *pool, kv_seq_id seq, uint32_t pages, wick_error *error);
+wick_status kv_seq_begin_after(kv_pool *pool, kv_seq_id seq, uint32_t pages, wick_error *error);
 // Puts a whole page in the place of one of these, and shares it.
 void kv_seq_put_page(kv_pool *pool, kv_seq_id seq, uint32_t index, kv_page_id page);
 

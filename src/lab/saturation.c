@@ -87,7 +87,7 @@ static void pass_free(saturation_pass *pass) {
 
 static double change_pct(double from, double to) { return from > 0 ? (to - from) / from * 100 : 0; }
 
-// ---- Telling ----
+// ---- Reporting ----
 
 static void write_pass(json_writer *json, const char *key, const saturation_job *job,
                        const saturation_pass *pass) {

@@ -105,7 +105,7 @@ static void take_audio(media_encoding *encoding) {
   encoding->relative = arena_take_floats(&encoding->arena, relative);
 }
 
-// Without memory the arena measures.
+// An arena without memory only measures.
 static void take_buffers(media_encoding *encoding) {
   const media_model *model = encoding->model;
   scratch_arena *arena = &encoding->arena;

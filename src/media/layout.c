@@ -292,7 +292,7 @@ static void plan_slices(const layout_settings *settings, image_size in, image_la
       frame_of(settings, (image_size){size.width * grid.width, size.height * grid.height}, true));
 }
 
-// ---- all of them ----
+// ---- all layouts ----
 
 static bool is_frame_sane(const image_frame *frame) {
   return frame->width != 0 && frame->height != 0 &&

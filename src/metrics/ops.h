@@ -57,7 +57,7 @@ typedef struct op_records {
 } op_records;
 
 void ops_init(op_records *ops, op_lane lane, uint64_t (*now_us)(void), uint32_t timer_grain_us);
-// Forgets what was recorded.
+// Forgets the records.
 void ops_reset(op_records *ops);
 
 // The functions below do nothing when the first argument is NULL: metrics are off.

@@ -15,7 +15,7 @@ typedef struct scratch_arena {
   const kernel_table *kernels;
   uint32_t batch_tokens;  // rows of a pass at most
   uint32_t threads;       // that may run at most
-  uint8_t *base;          // NULL: sizes alone are wanted
+  uint8_t *base;          // NULL: only sizes are measured
   uint64_t used_bytes, peak_bytes;
 } scratch_arena;
 

@@ -174,7 +174,7 @@ bool call_is_certain(const reply_parser *p) {
          (p->phase == PHASE_TAIL || (p->format.own >> (p->form - REPLY_FORMS) & 1) != 0);
 }
 
-// No form matches: the text counts as what it was before. The byte that showed it is read again.
+// No form matches: the text is again what it was before. The byte that showed it is read again.
 static void give_up(reply_parser *p) {
   p->at--;
   p->is_dry = p->begun = p->is_silent = false;

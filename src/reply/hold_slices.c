@@ -1,5 +1,5 @@
 // reply/hold_slices.c — builds the grammar of calls in slices: first the rules of arguments, which
-// take nearly all the time and last beyond a pause, then all that is around them at once.
+// take nearly all the time and outlive a pause, then everything around them at once.
 #include "reply/hold.h"
 
 static const reply_form CHANNEL_FORM = {.open = "", .arguments = ARGUMENTS_JSON};

@@ -1,5 +1,5 @@
 // reply/params.c — marked parameters, for example <parameter=KEY>VALUE</parameter>. The tool's
-// schema says which JSON a value is.
+// schema determines which JSON a value is.
 #include <string.h>
 
 #include "reply/parser.h"
@@ -87,7 +87,7 @@ static void put_string(reply_parser *p, value_text text) {
   parser_put_text(p, "\"");
 }
 
-// An attribute says more than the schema: string="true", string="false", type="TYPE".
+// An attribute overrides the schema: string="true", string="false", type="TYPE".
 static bool says(const reply_text *attributes, const char *wanted) {
   const size_t count = strlen(wanted);
   for (size_t at = 0; at + count <= attributes->size_bytes; at++) {

@@ -219,7 +219,7 @@ static int32_t first_of_value(const float *logits, float value) {
   return token;
 }
 
-// Draws by the weights of s->kept, whose sum is `total`; the place of what was drawn.
+// Draws by the weights of s->kept, whose sum is `total`; the place of the drawn one.
 static uint32_t draw(sampler *s, double total) {
   const candidates *kept = &s->kept;
   const double point = rng_uniform(&s->rng) * total;

@@ -38,7 +38,7 @@ struct embedding {
 
 static void free_sequences(embedding *job);
 
-// Its texts begin again from their first tokens.
+// Its texts are read again from their first tokens.
 static bool give_pages(void *context) {
   embedding *job = context;
   if (job->part_count == 0 && job->fed == 0) return false;
@@ -285,8 +285,8 @@ static wick_status begin_or_wait(embedding *job, wick_step_result *result, wick_
   return WICK_OK;
 }
 
-// A layer of the pass. Values that are not finite are reported with the text: of several in a pass
-// each is read again alone.
+// A layer of the pass. Values that are not finite are reported with the text: if the pass has
+// several, each is read again alone.
 static wick_status run_layer(embedding *job, wick_error *error) {
   wick_error reason;
   const wick_status status = forward_layer(job->parts.forward, &reason);

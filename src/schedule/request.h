@@ -40,7 +40,8 @@ typedef struct request {
   adapter_set adapters;
   cache_salt salt;   // of its session's tenant or its own, and its adapters
   media_list media;  // of the prompt
-  int32_t *tokens;   // [tokens_count of prompt_count + tokens_max]: the prompt and what was sampled
+  int32_t
+      *tokens;  // [tokens_count of prompt_count + tokens_max]: the prompt and the sampled tokens
   uint32_t prompt_count, tokens_count, tokens_max;  // tokens_max: of the sampled ones
   uint32_t queue_tokens;                            // that it had when it began to wait
   bool has_read_prompt;                             // to the end, even if its pages are gone

@@ -57,7 +57,7 @@ enum {
   // The most records that an empty event buffer must hold: those, and those of a completion that
   // begins in the same unit.
   SCHEDULER_RECORDS_MAX = SCHEDULER_RECORDS_PER_UNIT + SCHEDULER_RECORDS_PER_ROW,
-  // A request that has waited for this many passes goes before all later ones, whatever their
+  // A request that has waited for this many passes runs before all later ones, whatever their
   // priority. This bounds waiting, except for the time that the running requests take.
   SCHEDULER_PASSES_WAITED_MAX = WICK_PASSES_WAITED_MAX
 };

@@ -143,7 +143,7 @@ static wick_status attach_pages(const side_pool *side, kv_seq_id seq, prefix_id 
   const seq_store *store = side->store;
   const uint32_t count = tokens_of(store, id);
   const uint32_t first = window_first(kv_pool_shape(side->pool), count);
-  const wick_status status = kv_seq_begin_behind(side->pool, seq, count / KERNEL_PAGE_TOKENS, NULL);
+  const wick_status status = kv_seq_begin_after(side->pool, seq, count / KERNEL_PAGE_TOKENS, NULL);
   if (status != WICK_OK) return status;
   for (; tokens_of(store, id) > first; id = entry_of(store, id)->parent) {
     const uint32_t index = tokens_of(store, id) / KERNEL_PAGE_TOKENS - 1;
@@ -162,7 +162,7 @@ uint32_t store_attach(seq_store *store, kv_seq_id seq_id, cache_salt salt, const
   }
   const prefix_id id = find_usable(store, salt, tokens, count - 1);
   const uint32_t usable = tokens_of(store, id);
-  // one token more than the hit: the last of what is requested is never part of it
+  // one more token than the hit: the last requested token is never part of it
   wick_status status = prefix_attach(store->prefix, seq_id, salt, tokens, usable + 1, &hit, NULL);
   if (status != WICK_OK || hit == 0) return 0;
   for (uint32_t i = 0; i < store->side_count && status == WICK_OK; i++) {

@@ -56,7 +56,7 @@ uint64_t store_open_bytes(const kernel_table *kernels, const store_config *confi
   return bytes;
 }
 
-// ---- Life ----
+// ---- Lifetime ----
 
 static wick_status make_pool(const seq_store *store, const kernel_table *kernels,
                              const kv_shape *shape, kv_pool **pool, wick_error *error) {

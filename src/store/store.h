@@ -145,11 +145,11 @@ wick_status store_grow_for(seq_store *store, const store_room *room, wick_error 
 bool store_has_room(const seq_store *store, const store_room *room);
 // Pages and states freed since creation: a change may let a waiting request start.
 uint64_t store_freed(const seq_store *store);
-// Reserves the block tables for `tokens` tokens in all. WICK_E_NOMEM.
+// Reserves the block tables for `tokens` tokens in total. WICK_E_NOMEM.
 wick_status store_reserve_tables(seq_store *store, kv_seq_id seq, uint32_t tokens,
                                  wick_error *error);
-// Reserves memory so that reading up to `tokens` in all, and adding `entries` entries to the prefix
-// cache, allocates nothing.
+// Reserves memory so that reading up to `tokens` in total, and adding `entries` entries to the
+// prefix cache, allocates nothing.
 void store_reserve(seq_store *store, kv_seq_id seq, uint32_t tokens, uint32_t entries);
 // Called after store_remember, which keeps states for the prefix cache: reserves new ones for the
 // sequences expected in a pass, so that decoding allocates nothing.

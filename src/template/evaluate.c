@@ -239,7 +239,7 @@ static jinja_value evaluate_test(jinja_run *run, const jinja_node *node) {
   return jinja_bool(jinja_test(run, run->program->names[node->c], input, &arguments));
 }
 
-// ---- the rest ----
+// ---- all expressions ----
 
 static jinja_value evaluate_item(jinja_run *run, const jinja_node *node) {
   const jinja_value object = jinja_evaluate(run, node->a);

@@ -1,5 +1,5 @@
 // template/expressions.c — the parser of expressions. Source: the documentation of Jinja 3.1,
-// "Expressions"; the operators bind as there.
+// "Expressions"; operators have the same precedence.
 #include <string.h>
 
 #include "base/decimal.h"
@@ -368,7 +368,7 @@ uint32_t jinja_parse_filters(jinja_parser *parser, uint32_t input) {
   return input;
 }
 
-// True for what may be the argument of a test that has no brackets.
+// True if the token may begin the argument of a test without brackets.
 static bool begins_test_argument(const jinja_parser *parser) {
   switch (parser->token.kind) {
     case TOKEN_STRING:
@@ -480,7 +480,8 @@ static uint32_t parse_concat(jinja_parser *parser, uint32_t node) {
 
 static uint32_t parse_binary(jinja_parser *parser, int level) {
   uint32_t node = parse_unary(parser, true);
-  // `found` only falls in this loop: what binds more tightly on the right is read by a deeper call
+  // `found` only falls in this loop: an operator on the right that binds more tightly is read by a
+  // deeper call
   for (int found = level_of(parser); parser->status == WICK_OK && found >= level;
        found = level_of(parser)) {
     if (found == LEVEL_CONCAT) {

@@ -1,5 +1,5 @@
 // template/filters_lists.c — filters of lists and dicts. Source: the documentation of Jinja 3.1,
-// "List of Builtin Filters". If Jinja gives a generator, these give a list.
+// "List of Builtin Filters". These return a list even if Jinja returns a generator.
 #include "template/filters.h"
 
 // ---- attributes and order ----

@@ -1,5 +1,5 @@
-// template/json_text.c — values as JSON, as Python's json.dumps writes them, which is what
-// transformers gives to templates as `tojson`.
+// template/json_text.c — values as JSON, in the form of Python's json.dumps, which transformers
+// provides to templates as `tojson`.
 #include <string.h>
 
 #include "base/decimal.h"

@@ -1,5 +1,5 @@
-// template/messages.c — members of messages: what means nothing is removed, names and forms that
-// templates do not know are replaced.
+// template/messages.c — members of messages: removes those without meaning, and replaces names and
+// forms that templates do not know.
 #include "template/messages.h"
 
 #include <string.h>
@@ -244,9 +244,9 @@ static void prepare_ids(jinja_run *run, const messages_form *form, messages *out
   }
 }
 
-// ---- what a template leaves out ----
+// ---- text that a template leaves out ----
 
-// True when the text is written; a text that is empty is not missed.
+// True when the text was rendered, or is empty.
 static void follow(jinja_run *run, jinja_value holder, const char *name, messages *out) {
   jinja_value *value = messages_member(holder, name);
   if (value == NULL || value->kind != JINJA_STRING || value->string->size_bytes == 0) return;
@@ -280,7 +280,7 @@ static void follow_parts(jinja_run *run, messages *out) {
   }
 }
 
-// ---- all ----
+// ---- the whole conversation ----
 
 void messages_prepare(jinja_run *run, const messages_form *form, messages *out) {
   *out = (messages){0};

@@ -52,7 +52,7 @@ enum { FOR_BODY, FOR_ELSE, FOR_CONDITION, FOR_IS_RECURSIVE, FOR_PARTS };
 // the plain ones, then names and values in turn.
 enum { ARGUMENTS_PLAIN, ARGUMENTS_NAMED, ARGUMENTS_LIST, ARGUMENTS_DICT, ARGUMENTS_FIRST };
 
-// Operators, of one or two characters as they are written.
+// Operators, of one or two characters as in the source.
 #define JINJA_OP(first, second) ((uint32_t)(first) | (uint32_t)(second) << 8)
 enum {
   OP_EQUAL = JINJA_OP('=', '='),

@@ -319,7 +319,7 @@ describe('HTTP', () => {
     const { source } = server([silent], { stallMs: 1500, retries: 0 });
     const opened = assert.rejects(source.open(0, 0), {
       code: 'NETWORK',
-      message: /broke off after 0 bytes: .*no byte came for 1.5 s/,
+      message: /broke off after 0 bytes: .*no byte arrived for 1.5 s/,
     });
     await settle();
     t.mock.timers.tick(1500);
@@ -388,7 +388,7 @@ describe('HTTP, ranges that cannot be trusted', () => {
 
   test('a range without Content-Range is compared with the bytes before it', async () => {
     const from = (/** @type {number} */ at) => () => rest({}, file.slice(at));
-    // here the range would begin with all bytes that came
+    // here the range would begin with all received bytes
     assert.deepEqual(await read([first, from(9), whole]), {
       text: file,
       ranges: [undefined, 7, undefined],

@@ -1,5 +1,5 @@
 // The connection to the engine's worker, with a worker that does what the test says: bytes that only the page can
-// read, the end of workers, messages that come late.
+// read, the end of workers, messages that arrive late.
 
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';

@@ -224,7 +224,7 @@ describe('overcome', () => {
     const silent = await listen(t, () => {});
     await assert.rejects(createEngine({ url: silent.url, stallMs: 500, retries: 1 }), {
       code: 'NETWORK',
-      message: /taken up 1 times.*no byte came for 0\.5 s/,
+      message: /taken up 1 times.*no byte arrived for 0\.5 s/,
     });
     assert.equal(silent.asked.length, 2);
   });

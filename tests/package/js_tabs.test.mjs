@@ -393,7 +393,7 @@ describe('foreign messages', () => {
     leader.worker().say({ type: 'result', id, value: 'right' });
     assert.equal(await answer, 'right');
     assert.equal(tab.connection.isEnded, false);
-    assert.deepEqual(other.worker().got('call'), [], 'an engine of another name hears nothing');
+    assert.deepEqual(other.worker().got('call'), [], 'an engine of another name is not notified');
   });
 });
 

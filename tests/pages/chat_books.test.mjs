@@ -300,9 +300,9 @@ test('a reading is paused, and continues after a reload and in another tab witho
   assert.ok(Number(await next.evaluate('leastBar')) >= 512);
 });
 
-test('a pause that comes as a step ends keeps the step', { skip: skip || !isFull }, async (t) => {
+test('a pause at the end of a step keeps the step', { skip: skip || !isFull }, async (t) => {
   const context = await newContext(t);
-  // the page is blocked until the second step has ended, and hears of it after the pause
+  // the page is blocked until the second step has ended, and is notified of it after the pause
   await context.route('**/late', async (route) => {
     await sleep(12_000);
     await route.fulfill({ body: '' });

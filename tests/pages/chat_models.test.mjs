@@ -45,7 +45,7 @@ async function newContext(t) {
   };
 }
 
-/** Two chunks and a megabyte of it come, until `state.holdAt` is Infinity. @param {import('node:test').TestContext} t */
+/** Two chunks and a megabyte of it arrive, until `state.holdAt` is Infinity. @param {import('node:test').TestContext} t */
 async function slowModel(t) {
   const model = await serveModel(large);
   t.after(() => model.close());

@@ -47,7 +47,7 @@ for (const [kind, open] of Object.entries({
   memory: async () => openMemory(),
 })) {
   describe(`over ${kind}`, () => {
-    test('a question takes the place of its draft, and an answer is stored while it comes', async () => {
+    test('a question takes the place of its draft, and an answer is stored while it is generated', async () => {
       /** @type {object[]} */
       const news = [];
       const store = new Store(await open(), (one) => news.push(one));

@@ -1,5 +1,4 @@
-// make soak: the runs of hundreds, of which a test does a twentieth otherwise (tests/c/support/random.h has the same
-// for C).
+// make soak: runs hundreds of cases, of which a test otherwise runs a twentieth (tests/c/support/random.h has the same for C).
 
 export const isSoak = process.env.WICK_SOAK === '1';
 

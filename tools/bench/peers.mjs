@@ -337,7 +337,7 @@ const sections = {
 
 /** @param {Row[]} rows @param {ReturnType<typeof describeEnvironment>} environment @param {Bench} bench */
 function writeDocument(rows, environment, { browser, versions, variant }) {
-  // llama.cpp last: what its kernels were for follows
+  // llama.cpp last: the processor for which its kernels were built follows
   const last = (/** @type {string} */ peer) => Number(peer === 'llama.cpp');
   const peers = Object.entries(versions)
     .sort(([a], [b]) => last(a) - last(b))

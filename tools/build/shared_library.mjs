@@ -1,4 +1,4 @@
-// Makes libwick.so of libwick.a: its objects unchanged, of whose names it exports those of wick.h, with a version.
+// Makes libwick.so of libwick.a: it has the same objects, and exports the names of wick.h, with a version.
 //
 //   node tools/build/shared_library.mjs FOLDER/libwick.so ARCHIVE VERSION LINK_FLAG...
 //

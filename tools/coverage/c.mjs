@@ -1,5 +1,5 @@
-// The half of make coverage that is about C: runs the C tests of build/test/coverage/ and adds up, by
-// room, which lines and branches they ran (clang's source-based coverage).
+// The C half of make coverage: runs the C tests of build/test/coverage/ and adds up, by room, which
+// lines and branches they ran (clang's source-based coverage).
 
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';

@@ -5,7 +5,7 @@ import { tokensOf } from './tokens.mjs';
 /** @typedef {import('./tokens.mjs').Token} Token */
 /**
  * @typedef {object} Mutation
- * @property {number} start of what is replaced
+ * @property {number} start of the replaced text
  * @property {number} end
  * @property {string} text the replacement
  * @property {string} operator
@@ -79,7 +79,7 @@ class Site {
     return this.tokens[i]?.text ?? '';
   }
 
-  /** @param {number} i @returns {boolean} spaces on both sides: the format tells `a * b` from `a *b` */
+  /** @param {number} i @returns {boolean} spaces on both sides: the format distinguishes `a * b` from `a *b` */
   isBinary(i) {
     const { start, end } = this.tokens[i];
     return /\s/.test(this.source[start - 1] ?? '') && /\s/.test(this.source[end] ?? '');
@@ -224,8 +224,8 @@ function ofReturn(site, i) {
 
 /**
  * An expression statement deleted. C's own free() is left out: only commands call it, whose processes end soon, so that
- * no behaviour depends on it (the engine calls memory_free, and tests count its blocks). So is SIMD_OPAQUE, which says
- * nothing but what the optimiser may not know.
+ * no behaviour depends on it (the engine calls memory_free, and tests count its blocks). So is SIMD_OPAQUE, which only hides
+ * facts from the optimiser.
  * @param {Site} site @param {number} i @returns {Mutation[]}
  */
 function ofStatement(site, i) {
@@ -311,11 +311,11 @@ export function mutate(source, { start, end, text }) {
 }
 
 /**
- * The lines that a mutation changes, with single spaces: what people read, and how a listed mutant is known again
- * wherever its lines have moved to.
+ * The lines that a mutation changes, with single spaces: people read them, and a listed mutant is recognized by them wherever
+ * its lines have moved.
  * @param {string} source
  * @param {Mutation} mutation
- * @returns {{line: number, behind: string, before: string, after: string}} `behind`: the line in front of them
+ * @returns {{line: number, above: string, before: string, after: string}} `above`: the line in front of them
  */
 export function describeMutation(source, mutation) {
   const from = source.lastIndexOf('\n', mutation.start - 1) + 1;
@@ -325,7 +325,7 @@ export function describeMutation(source, mutation) {
   const lines = source.slice(0, mutation.start).split('\n');
   return {
     line: lines.length,
-    behind: plain(lines.at(-2) ?? ''),
+    above: plain(lines.at(-2) ?? ''),
     before: plain(source.slice(from, to)),
     after: plain(
       source.slice(from, mutation.start) + mutation.text + source.slice(mutation.end, to),

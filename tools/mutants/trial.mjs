@@ -424,7 +424,7 @@ export class Place {
     }
   }
 
-  /** Takes a mutant back. @param {string} file */
+  /** Reverts a mutant. @param {string} file */
   restore(file) {
     if (file.endsWith('.js')) cpSync(join(root, file), join(this.tree, file));
     else if (file.startsWith('component/')) this.#restoreComponent(file);

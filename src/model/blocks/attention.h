@@ -13,7 +13,7 @@ enum { ATTENTION_ROPE_NONE = MODEL_ROPES_MAX };
 typedef enum attention_qk_norms {
   ATTENTION_NO_NORMS = 0,
   ATTENTION_HEAD_NORMS,      // of each head, [head_dim]
-  ATTENTION_NORMS_BEHIND,    // the same after the rotation
+  ATTENTION_NORMS_AFTER,     // the same after the rotation
   ATTENTION_ROW_NORMS,       // of all heads together, [heads * head_dim]
   ATTENTION_NORMS_OF_HEADS,  // of each head with its own weights, [heads, head_dim]; optional
 } attention_qk_norms;

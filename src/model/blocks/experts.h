@@ -42,7 +42,7 @@ typedef struct experts_settings {
   // divided by sqrt(hidden) (Gemma 4).
   bool norms_routes;
   experts_gating gating;
-  bool is_normalised;    // the weights of a token's experts are made to sum 1
+  bool is_normalised;    // the weights of a token's experts are made to sum to 1
   float scale;           // of the weights
   float residual_scale;  // of what the block adds
 } experts_settings;

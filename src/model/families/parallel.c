@@ -1,4 +1,4 @@
-// model/families/parallel.c — decoders whose attention and feed-forward stand side by side: Falcon
+// model/families/parallel.c — decoders whose attention and feed-forward run in parallel: Falcon
 // (Almazrouei et al. 2023), GPT-NeoX and Pythia (Black et al. 2022), Command R and R7B (Cohere
 // 2024), and StableLM 2 12B (Bellagente et al. 2024). Some files of them have the two one after the
 // other.

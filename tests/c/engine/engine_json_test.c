@@ -192,8 +192,8 @@ TEST(the_directory_is_told_item_by_item) {
 
 // ---- while it works ----
 
-static void pass_over(void *context, const wick_event *event, const uint8_t *behind) {
-  (void)context, (void)event, (void)behind;
+static void pass_over(void *context, const wick_event *event, const uint8_t *after) {
+  (void)context, (void)event, (void)after;
 }
 
 static void run_request(wick_engine *engine, const wick_request *request) {

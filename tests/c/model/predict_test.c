@@ -317,9 +317,9 @@ typedef struct talk {
   uint32_t count;
 } talk;
 
-static void take_event(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_event(void *context, const wick_event *event, const uint8_t *payload) {
   talk *talk = context;
-  (void)behind;
+  (void)payload;
   for (uint32_t i = 0; i < talk->count; i++) {
     said *said = &talk->asked[i];
     if (said->id != event->request) continue;
@@ -516,8 +516,8 @@ typedef struct tries {
   uint64_t us;
 } tries;
 
-static void count_token(void *context, const wick_event *event, const uint8_t *behind) {
-  (void)behind;
+static void count_token(void *context, const wick_event *event, const uint8_t *payload) {
+  (void)payload;
   ((tries *)context)->tokens += event->kind == WICK_EVENT_TOKEN;
 }
 

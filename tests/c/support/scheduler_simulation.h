@@ -256,7 +256,7 @@ static bool sim_is_stopped(const simulated *of, const int32_t *tokens, uint32_t 
   return true;
 }
 
-// Fills `out` and returns how many tokens come; *finish: how it ends.
+// Fills `out` and returns how many tokens arrive; *finish: how it ends.
 static uint32_t simulation_expect(simulation *sim, const simulated *wanted, int32_t *out,
                                   wick_finish *finish) {
   static chain_state states[2 * SIM_CONTEXT_MAX + 2];
