@@ -9,7 +9,7 @@
 #include "server.h"
 
 static const field fields_chat[] = {FIELDS_CHAT_USED(PLAIN_FIELD)
-                                        FIELDS_CHAT_IDLE(PLAIN_FIELD)  // checked by kind alone
+                                        FIELDS_CHAT_IDLE(PLAIN_FIELD)  // only their kind is checked
                                     {"messages", FIELD_IGNORED, 0, 0, NULL},
                                     {"top_logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
                                     {"n_probs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},

@@ -11,8 +11,8 @@ typedef struct call {
   buffer name, arguments;
 } call;
 
-// The logprobs of tokens as items of JSON arrays. Of chat completions `tokens` alone is used, whose
-// items are objects.
+// The logprobs of tokens as items of JSON arrays. Chat completions use only `tokens`, whose items
+// are objects.
 typedef struct details {
   buffer tokens, logprobs, tops, offsets;
   uint32_t text_units;  // of UTF-16, of all tokens: OpenAI's text_offset

@@ -24,7 +24,7 @@ typedef struct field {
   const char *name;
   field_kind kind;
   double min, max;   // of numbers
-  const char *idle;  // JSON that requests nothing, of several with '|' between; NULL: null alone
+  const char *idle;  // JSON that requests nothing, of several with '|' between; NULL: only null
 } field;
 
 // A row of the tables of fields in base/options.h.
@@ -62,7 +62,7 @@ typedef struct wanted {
   bool is_streamed, includes_usage;
 } wanted;
 // Takes the fields that fields_check accepted. Without a seed a random one is drawn. `tenant` NULL:
-// the request's own salt alone.
+// only the request's own salt.
 bool fields_take(body *read, const char *tenant, wanted *out, refusal *refused);
 // The field `lora` of llama.cpp's server: there are no adapters here, so it may choose none.
 bool fields_check_adapters(const body *read, refusal *refused);

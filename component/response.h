@@ -46,7 +46,7 @@ const char *response_status(const answer *of);
 // The body of an answer whose text was not taken by pieces.
 void response_put_whole(answer *to);
 
-// ---- events (response_events.c): with `stream`, else the items alone ----
+// ---- events (response_events.c): with `stream`, else only the items ----
 
 void response_begin_stream(answer *to);
 void response_take_delta(answer *to, choice *from, const delta *piece);

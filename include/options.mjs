@@ -280,7 +280,7 @@ export const samplers = {
 };
 
 /**
- * Fields over HTTP that both servers check by kind alone, by the routes that have them: `text`, `boolean`, `object`,
+ * Fields over HTTP of which both servers check only the kind, by the routes that have them: `text`, `boolean`, `object`,
  * `tokens` (a limit, -1 is none), `schema` (a JSON schema or its text), `ignored`; or, for a missing feature, the JSON values
  * that request nothing, separated by |.
  * @type {Record<string, Record<string, string>>}

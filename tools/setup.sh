@@ -75,7 +75,7 @@ run() {
   die "failed: $* (whole output in ${log#"$root"/})"
 }
 
-# again COMMAND...: repeats a command that the network made fail, after a pause
+# again COMMAND...: repeats a command that failed because of the network, after a pause
 again() {
   local try
   for try in 1 2 3; do

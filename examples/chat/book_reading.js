@@ -61,7 +61,7 @@ async function alone(name, work, how) {
 
 // ---- the size of its state ----
 
-/** @param {Engine} engine @param {number} tokens @param {Kind} kind @returns {Promise<number>} bytes, of a model with attention alone */
+/** @param {Engine} engine @param {number} tokens @param {Kind} kind @returns {Promise<number>} bytes, for a model with attention only */
 export async function sizeOf(engine, tokens, kind) {
   const { pageBytes, pageTokens } = await engine.kvStats();
   return (tokens * pageBytes * SHARES[kind]) / pageTokens;

@@ -461,7 +461,7 @@ function keepName(kept) {
   conversation.nameModel(modelOf(kept), isOpen);
 }
 
-/** Encoders alone are those of the model that is loaded. @param {File} mmproj */
+/** Encoders without a model belong to the model that is loaded. @param {File} mmproj */
 export async function addEncoders(mmproj) {
   if (!loaded || loaded.isBuiltIn)
     return showNotice(`${mmproj.name} contains only encoders: choose it together with its model.`);

@@ -1,5 +1,5 @@
 // js/bytes/http_source.js — models over HTTP. It copes with a missing length, a compressed body, redirects, a server that
-// ignores Range or answers another one, headers that a page may not read, a connection that breaks, and a web page in
+// ignores Range or returns a different range, headers that a page may not read, a connection that breaks, and a web page in
 // place of the file.
 
 import { onAbort } from '../base/abort_signals.js';
@@ -21,7 +21,7 @@ const BACKOFF_MS_MAX = 8000;
 const TAIL_BYTES = 4096;
 /** How much of an answer that is not a model is quoted in the error. */
 const REFUSAL_BYTES = 40;
-/** How long the title of a web page may take. It only improves the text of an error. */
+/** The time limit for reading the title of a web page, which only improves the text of an error. */
 const TITLE_MS = 30_000;
 
 /**
@@ -29,7 +29,7 @@ const TITLE_MS = 30_000;
  * @property {string[]} urls absolute
  * @property {Record<string, string>} headers
  * @property {number} retries how often in a row a broken download is resumed
- * @property {number} stallMs a connection that brings no byte for this long counts as broken; 0: never
+ * @property {number} stallMs a connection that delivers no byte for this long counts as broken; 0: never
  * @property {(attempt: number, waitMs: number) => void} [onRetry]
  * @property {typeof globalThis.fetch} [fetch]
  * @property {KnownVersion} [known] the required version of the file; another one is refused (CHANGED). Such a
@@ -121,7 +121,7 @@ class HttpStream {
   #comparesTail = false;
   /** 'once': the next request has no range, 'always': the server's ranges are unusable. @type {'once' | 'always' | undefined} */
   #withoutRange;
-  /** The current request: whether it has a range, was answered, and brought new bytes. */
+  /** The current request: whether it has a range, was answered, and delivered new bytes. */
   #request = { isRange: false, isAnswered: false, hasBrought: false };
   /** The response is a part. `end` is known if its headers could be read. @type {{end: number | undefined} | undefined} */
   #part;
@@ -130,7 +130,7 @@ class HttpStream {
 
   /**
    * @param {string} url
-   * @param {number} position the offset of the first byte that is wanted
+   * @param {number} position the offset of the first requested byte
    * @param {Required<Omit<HttpOptions, 'urls' | 'known'>> & {known: KnownVersion | null, onCancel: () => void}} options
    */
   constructor(url, position, options) {
@@ -395,7 +395,7 @@ class HttpStream {
         this.#hangUp();
         if (waitMs === undefined) throw this.#wordsFor(error);
         this.#withoutRange ??= this.#asksWithoutRange(error);
-        if (isUnusable) continue; // it is asked again, with another range or none
+        if (isUnusable) continue; // the request is repeated, with another range or none
         this.#attempts++;
         this.#options.onRetry(this.#attempts, waitMs);
         await sleep(waitMs, this.#cancelled.signal);
@@ -449,7 +449,7 @@ class Interrupted extends Error {
   }
 }
 
-/** The answer to a range that may hold other bytes. `remedy`: the request is repeated without a range, or with the tail. */
+/** The answer to a range that may contain other bytes. `remedy`: the request is repeated without a range, or with the tail. */
 class UnusableRange extends Error {
   /** @param {string} message @param {'whole' | 'compare'} [remedy] */
   constructor(message, remedy = 'whole') {

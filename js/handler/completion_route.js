@@ -182,7 +182,7 @@ async function* chunksOf(completion, wantsUsage) {
  * @param {Record<string, any>} body that was checked
  * @param {Record<string, import('./fields.js').Check>} known its fields
  * @param {import('./create_handler.js').Asked} asked
- * @param {number} [maxTokens] where the body has no limit; undefined: none
+ * @param {number} [maxTokens] used if the body has no limit; undefined: none
  * @returns {Record<string, any>} options of engine.generate
  */
 export function optionsOf(body, known, { signal, salt }, maxTokens) {

@@ -78,7 +78,7 @@ class EventSource {
     this.#reader = reader;
   }
 
-  /** Reads what precedes the engine's first chunk, and that chunk if it arrives soon: a refusal becomes an HTTP status. */
+  /** Reads the chunks before the engine's first one, and that one if it arrives soon, so that a refusal becomes an HTTP status. */
   async begin() {
     const { leading, isNamed } = this.#chunks;
     for (let count = 0; count < leading; count++) {

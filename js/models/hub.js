@@ -105,7 +105,7 @@ async function listFiles(base, first, ask) {
     const next = /<([^>]+)>\s*;\s*rel="?next"?/.exec(response.headers.get('Link') ?? '')?.[1];
     if (next === undefined) return files;
     url = new URL(next, url).href;
-    // the token is for this host alone
+    // the token is only for this host
     if (new URL(url).origin !== new URL(base).origin) break;
   }
   throw new WickError('HTTP', `${first}: listing of files has too many pages`);

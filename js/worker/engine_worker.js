@@ -277,7 +277,7 @@ export class EngineWorker {
     const least = tables === 'auto' ? Math.min(memoryLimit || SMALL_BYTES, SMALL_BYTES) / 2 : 0;
     if (this.#rows && this.#rows.size > least) return this.#rows;
     this.#closeRows();
-    if (tables === 'auto' || directoryOnly) return undefined; // a plan alone needs none
+    if (tables === 'auto' || directoryOnly) return undefined; // a memory plan needs none
     throw new WickError(
       'UNSUPPORTED',
       "tables: 'outside' needs a model that can be read while it runs: a file, a Blob in a browser, or one that is kept",

@@ -23,7 +23,7 @@ void json_open(json_writer *writer, const char *key, char bracket);
 void json_close(json_writer *writer, char bracket);
 void json_string(json_writer *writer, const char *key, const char *bytes, size_t size_bytes);
 void json_text(json_writer *writer, const char *key, const char *text);  // NULL gives null
-// The key alone: what is written into the sink next is the value, one that is complete.
+// Only the key: the text that is written into the sink next is its complete value.
 void json_member(json_writer *writer, const char *key);
 void json_u64(json_writer *writer, const char *key, uint64_t value);
 void json_i64(json_writer *writer, const char *key, int64_t value);

@@ -159,7 +159,7 @@ SIMD_INLINE bool flavor_is_wide(block_kind kind, simd_flavor flavor) {
 }
 
 // sum + codes * x, where codes are bytes and x is a token's word in every lane. Signed codes are
-// for QUADS and SIGNED alone.
+// only for QUADS and SIGNED.
 SIMD_INLINE v128_t simd_dot_bytes(v128_t sum, v128_t codes, v128_t x, bool is_signed,
                                   simd_flavor flavor) {
   if (!is_signed || flavor == SIMD_SIGNED) return simd_dot(sum, x, codes, flavor);

@@ -22,7 +22,7 @@ SIMD_INLINE void part_super(const uint8_t *record, strip_super *super) {
   (void)super;
 }
 
-// Fields that a kind does not have are not used.
+// Fields that a kind lacks are not used.
 SIMD_INLINE void part_scales(const uint8_t *record, uint32_t part, const strip_super *super,
                              strip_scales *scales) {
   (void)part;
@@ -256,7 +256,8 @@ static void run_tokens(const tile_job *job, uint32_t token, uint32_t tokens) {
     const bool is_even = i < range;  // all streams have a group left
     const uint32_t row = job->row_first + i * KERNEL_ROW_GROUP, stride = range * KERNEL_ROW_GROUP;
     const uint8_t *record = job_record(job, row);
-    // A single token needs pairs of groups: a last one is its own neighbour.
+    // A single token needs pairs of groups, so a last group without a partner is paired with
+    // itself.
     strip.groups = is_even ? STREAMS : is_single ? 2 : 1;
     strip.group_stride_bytes = is_even ? (size_t)(job_record(job, row + stride) - record) : 0;
     run_parts(job, &strip, record, &act);

@@ -30,7 +30,7 @@ void kv_open_mark(kv_pool *pool, kv_seq_id seq);
 void kv_open_keep_last(const kv_pool *pool, kv_seq_id seq);
 
 // The positions [first, last] of a sequence are about to be written: its last page gets a buffer.
-// To be called before each layer; calls after the first change nothing.
+// Called before each layer; calls after the first change nothing.
 void kv_open_rows(kv_pool *pool, kv_seq_id seq, uint32_t first, uint32_t last);
 
 // A row of a pass: row `index` of the pass is the token at `position` of a sequence.
@@ -39,8 +39,8 @@ typedef struct kv_open_row {
   uint32_t position, index;
 } kv_open_row;
 
-// Keys of pages between, of the layer at hand and of the one before it in its group: models in
-// which layers share keys read those of one of the last two.
+// Keys of pages in between, of the current layer and of the one before it in its group: in models
+// whose layers share keys, a layer reads those of one of the last two.
 typedef struct kv_open_pass {
   uint8_t *keys;  // [kv_open_pass_bytes]
   uint32_t rows;  // that these bytes are for

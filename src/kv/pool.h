@@ -104,8 +104,8 @@ void kv_pool_set_holder(kv_pool *pool, const kv_holder *holder);  // NULL: none
 // Adds a reference of the holder to a page in use. The first one seals the page.
 void kv_page_hold(kv_pool *pool, kv_page_id page);
 void kv_page_unhold(kv_pool *pool, kv_page_id page);
-// Takes a page for the holder alone (for reading a saved cache), with its hold. Evicts and grows
-// as kv_seq_extend does.
+// Takes a page only for the holder (for reading a saved cache), with its hold. Evicts and grows as
+// kv_seq_extend does.
 wick_status kv_page_take_held(kv_pool *pool, kv_page_id *page, kv_shortage *shortage,
                               wick_error *error);
 

@@ -38,7 +38,7 @@ double serve_run_tokens_per_s(const serve_run *run);  // of all output; 0 withou
 // The share of slots without a token in the pages in use, over the passes: ends of last pages, and
 // room reserved for prompts that are being read.
 double serve_run_waste_pct(const serve_run *run);
-// The same for pages with at least one token: ends of last pages alone.
+// The same for pages with at least one token: only ends of last pages.
 double serve_run_fragmentation_pct(const serve_run *run);
 
 #endif

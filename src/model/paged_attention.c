@@ -470,7 +470,7 @@ static kernel_attention state_at(const attention_tile *tile, uint32_t heads, flo
                             .sum = max + arena_line_floats(heads)};
 }
 
-// A score without a value adds to the sum of probabilities alone.
+// A score without a value only adds to the sum of probabilities.
 static void add_sinks(const attention_tile *tile, const kernel_attention *state, uint32_t kv) {
   const float *sinks = tile->attention->sinks + (size_t)(tile->kv_first + kv) * tile->group;
   for (uint32_t h = 0; h < tile->group; h++) state->sum[h] += exp_f32(sinks[h] - state->max[h]);

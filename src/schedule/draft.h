@@ -37,7 +37,7 @@ void drafter_forget(drafter *drafter, uint32_t request);
 // How often it could not continue: no pages, no memory, the end of its context, or values that are
 // not finite. The request then decodes without its proposals.
 uint64_t drafter_failures(const drafter *drafter);
-// How long a proposal took lately, in us; 0: not measured.
+// The recent time of a proposal, in us; 0: not measured.
 float drafter_token_us(const drafter *drafter);
 
 #endif

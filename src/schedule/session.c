@@ -1,4 +1,4 @@
-// schedule/session.c — the list of sessions, and what a session can do.
+// schedule/session.c — the list of sessions, and the operations on a session.
 #include "schedule/session.h"
 
 #include <string.h>

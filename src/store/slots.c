@@ -13,7 +13,8 @@ static bool add_slot(seq_store *store) {
     store->slots = slots;
     store->slot_capacity = capacity;
   }
-  // Blocks do not write the gaps between their parts, and saved states have it, too.
+  // Cleared, because blocks do not write the gaps between their parts, which are also in saved
+  // states.
   uint8_t *bytes = memory_alloc_wide(store->memory, store->config.state_bytes);
   if (bytes == NULL) return false;
   memset(bytes, 0, (size_t)store->config.state_bytes);

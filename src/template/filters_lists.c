@@ -68,8 +68,8 @@ static jinja_value sort_items(jinja_run *run, const jinja_list *items, jinja_val
   return jinja_list_value(sorted);
 }
 
-// As Jinja: the list of keys of "a,b". One key alone needs no list: sort_items compares it as
-// Python compares such a list.
+// As Jinja: the list of keys of "a,b". A single key needs no list: sort_items compares it as Python
+// compares such a list.
 static jinja_value sort_keys(jinja_run *run, jinja_value item, const jinja_value *path,
                              bool is_case_sensitive) {
   const jinja_string *paths = path != NULL && path->kind == JINJA_STRING ? path->string : NULL;

@@ -1,6 +1,6 @@
-// template/format.c — texts with places for values: `'%s' % x` and `'{}'.format(x)`. Source:
-// Python's documentation, "printf-style String Formatting" and "Format String Syntax"; of the
-// latter names, numbers and !s !r, without widths.
+// template/format.c — format strings: `'%s' % x` and `'{}'.format(x)`. Source: Python's
+// documentation, "printf-style String Formatting" and "Format String Syntax"; of the latter only
+// names, numbers, !s and !r, without widths.
 #include <string.h>
 
 #include "base/decimal.h"

@@ -71,7 +71,7 @@ const publicTypes = [
   'js/pipeline.js',
   'js/isolate.js',
 ];
-/** Packages whose types alone a room or an entry may name. */
+/** Packages of which a room or an entry may name only the types. */
 const typeLibraries = /** @type {Record<string, string[]>} */ ({
   ai_sdk: ['@ai-sdk/provider'],
   'js/ai-sdk.d.ts': ['@ai-sdk/provider'],

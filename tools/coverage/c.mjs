@@ -6,7 +6,7 @@ import { join, relative, resolve } from 'node:path';
 import { root } from '../mutants/trial.mjs';
 import { exportCounts, programs, runCounted } from './profiles.mjs';
 
-/** @typedef {{lines: [number, number], branches: [number, number]}} Counts covered, and of how many */
+/** @typedef {{lines: [number, number], branches: [number, number]}} Counts covered lines, and all lines */
 
 const profiles = join(root, 'build/coverage/c');
 

@@ -110,8 +110,8 @@ class Site {
 }
 
 /**
- * `if (used > most) most = used;`, the last of conditions, too: of equal numbers it makes no difference whether one takes
- * the other's place.
+ * `if (used > most) most = used;`, also as the last of several conditions: if the numbers are equal, it makes no difference
+ * whether one replaces the other.
  * @param {Site} site @param {number} i @returns {boolean}
  */
 function isOfMost(site, i) {
@@ -155,22 +155,21 @@ function calledWith(site, i) {
   return '';
 }
 
-/** @param {Site} site @param {number} i @returns {boolean} how many items a list that grows begins with: a choice */
+/** @param {Site} site @param {number} i @returns {boolean} the initial capacity of a growing list: a choice */
 function isFirstRoom(site, i) {
   const lineStart = site.source.lastIndexOf('\n', site.tokens[i].start) + 1;
   return /capacity == 0 \? $/.test(site.source.slice(lineStart, site.tokens[i].start));
 }
 
-/** @param {Site} site @param {number} i @returns {boolean} how many times as large a list that grows becomes: a choice */
+/** @param {Site} site @param {number} i @returns {boolean} the factor by which a list grows: a choice */
 function isGrowth(site, i) {
   const lineStart = site.source.lastIndexOf('\n', site.tokens[i].start) + 1;
   return /capacity == 0 \? .* : /.test(site.source.slice(lineStart, site.tokens[i].start));
 }
 
 /**
- * One more is not a fault among the arguments of an allocation, which takes a little more memory,
- * of a count of steps, which a limit ends a little earlier, or where a list grows, which then does
- * so less often.
+ * One more is not a fault in the arguments of an allocation, which only takes a little more memory, in a count of steps, which
+ * only ends a little earlier at its limit, or in the growth of a list, which is then less frequent.
  * @param {Site} site @param {number} i @returns {Mutation[]}
  */
 function ofNumber(site, i) {
@@ -251,8 +250,8 @@ function ofStatement(site, i) {
 }
 
 /**
- * Whether a function of two arguments gives the same either way: the smaller and the larger of two, and vectors' sums,
- * products and comparisons of equality.
+ * Whether a function of two arguments is symmetric: the smaller and the larger of two, and vectors' sums, products and
+ * comparisons of equality.
  * @param {string} name
  */
 const isCommutative = (name) =>
@@ -272,7 +271,7 @@ function ofArguments(site, i) {
 }
 
 /**
- * Where functions are: nothing outside of them is changed in C (tables, types, prototypes).
+ * The ranges of functions: in C nothing outside of them is changed (tables, types, prototypes).
  * @param {Site} site
  * @returns {(i: number) => boolean}
  */

@@ -117,8 +117,8 @@ const isAt = (file, line) =>
   });
 
 /**
- * All mutants of a language in the order in which they are drawn: a line first, then one of its changes, so that a
- * line of many signs counts no more than others. Then the lines' others, should the lines not suffice.
+ * All mutants of a language in the order in which they are drawn. First a line is drawn, then one of its changes, so that a
+ * line with many signs does not count more than others. If there are too few lines, their other changes follow.
  * @param {'c' | 'js'} language
  * @returns {Mutant[]}
  */
@@ -209,8 +209,8 @@ class Baseline {
   /**
    * As many as a mutant has time for.
    * @param {string[]} tests
-   * @param {(test: string) => number} chance that a test sees a mutant
-   * @returns {string[]} those that see the most in their time, and these first
+   * @param {(test: string) => number} chance that a test detects a mutant
+   * @returns {string[]} those that detect the most mutants in their time, and these first
    */
   ordered(tests, chance) {
     const cost = (/** @type {string} */ test) => 150 + this.of(test).cpuMs + this.of(test).idleMs;
@@ -218,7 +218,7 @@ class Baseline {
     return this.#withinBudget(best);
   }
 
-  /** @param {string[]} tests those that see the most first @returns {string[]} one that is too long is passed over */
+  /** @param {string[]} tests those that detect the most first @returns {string[]} one that is too long is passed over */
   #withinBudget(tests) {
     let leftMs = BUDGET_MS;
     return tests.filter((test) => {
@@ -239,7 +239,7 @@ class Baseline {
   }
 }
 
-/** How often each test has seen mutants of a source and of its room: the order of the next ones' tests. */
+/** How often each test has detected mutants of a source and of its room, which orders the tests of the next ones. */
 class Chances {
   #path = join(folder, 'kills.json');
   /** @type {Map<string, number>} of earlier runs, too: their results make the next ones shorter */
