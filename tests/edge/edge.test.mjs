@@ -76,7 +76,7 @@ const post = (path, body, init) =>
     ...init,
   });
 
-describe('it says what an engine with a worker says', () => {
+describe('it gives the answers of an engine with a worker', () => {
   /** @param {string} text an answer @returns {string} without what differs from answer to answer */
   const constant = (text) =>
     text

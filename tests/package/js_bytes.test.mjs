@@ -259,7 +259,7 @@ describe('HTTP', () => {
     );
   });
 
-  test('a busy server is asked again, after the time that it says', async (t) => {
+  test('a busy server is asked again, after the pause that it requests', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const settle = () => new Promise((done) => setImmediate(() => setImmediate(done)));
     const now = 'Sat, 28 Nov 2026 10:00:00 GMT';
@@ -520,7 +520,7 @@ describe('HTTP in a page', () => {
     assert.deepEqual(probed, []); // its own server lets it read
   });
 
-  test('If-Range is sent to its own server alone', async (t) => {
+  test('If-Range is sent only to its own server', async (t) => {
     for (const [origin, wanted] of [
       ['http://models.example', '"a"'],
       ['http://page.example', null],
@@ -675,7 +675,7 @@ describe('blobs, files and streams', () => {
     assert.equal(openRows(any({ kind: 'page' })), undefined);
   });
 
-  test('a stream: once, from the beginning, bytes alone', async () => {
+  test('a stream: once, from the beginning, only bytes', async () => {
     const given = async function* () {
       yield Uint8Array.of(1, 2);
       yield Buffer.from([3]);
@@ -1288,7 +1288,7 @@ describe('the loader', () => {
     }
   });
 
-  test('three streams at most are open: the one that was used longest ago is left', async () => {
+  test('at most three streams are open: the least recently used one is closed', async () => {
     const order = [0, 1, 2, 0, 3, 4, 0, 2];
     const at = [0, 0, 0, 0, 0];
     const ranges = order.map((file) => {

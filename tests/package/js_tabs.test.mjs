@@ -325,7 +325,7 @@ describe('requests of tabs', () => {
 });
 
 describe('events of a request', () => {
-  test('an error, of a request or of a piece, ends it there: who goes then cancels nothing', async (t) => {
+  test('an error, of a request or of a piece, ends it there: a reader that leaves then cancels nothing', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];
     await Promise.all([leader.ready, tab.ready]);

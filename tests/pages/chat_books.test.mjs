@@ -447,7 +447,7 @@ test('too little room is reported before anything is read', {
   await untilRead(page, 'large.txt');
 });
 
-test('a state that is damaged, or not of its text, goes: the book is read again', {
+test('a state that is damaged, or not of its text, is removed: the book is read again', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t));

@@ -220,7 +220,7 @@ test('a reload right after the click loses nothing, even before the code is load
   );
 });
 
-test('where the code of it cannot be had, nothing is forgotten, then or later', {
+test('if its code cannot be loaded, nothing is forgotten, then or later', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { expected: /ERR_FAILED/ });

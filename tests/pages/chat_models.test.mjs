@@ -124,7 +124,7 @@ test('a download that was not paused continues after a reload, and its model ans
   assertContinued(state.starts, state.starts[1]);
 });
 
-test('in the background a download leaves the page alone, and says when it is here', {
+test('a background download does not change the page, and reports when it is complete', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);

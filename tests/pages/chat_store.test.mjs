@@ -81,7 +81,7 @@ for (const [kind, open] of Object.entries({
       await store.close();
     });
 
-    test('a conversation of drafts alone ends with its last letter', async () => {
+    test('a conversation with only drafts ends with its last letter', async () => {
       const store = new Store(await open());
       const about = newConversation();
       await store.keepDraft(about, draftOf(about, 'x'));

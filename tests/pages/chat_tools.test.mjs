@@ -150,7 +150,7 @@ test('a conversation has tools if the user enables them; each call is shown, kep
   assert.equal(again.tools.length, 2, 'the setting is the conversation’s');
 });
 
-test('where the model does not know how to call tools, the switch says so', { skip }, async (t) => {
+test('if the model does not know how to call tools, the switch says so', { skip }, async (t) => {
   for (const [script, isTold] of /** @type {[string, boolean][]} */ ([
     ['', true],
     [`globalThis.engineOptions = ${JSON.stringify({ chatTemplate: toolTemplate })};`, false],
@@ -283,7 +283,7 @@ test('a page that closes after a call continues with its result', {
   assert.equal((await cards(page)).length, 1);
 });
 
-test('a model that calls forever answers without tools in the end; Stop keeps what was called', {
+test('a model that calls forever answers without tools in the end; Stop keeps the calls', {
   skip,
 }, async (t) => {
   const page = await openPage(t);
