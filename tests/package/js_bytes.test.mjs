@@ -569,7 +569,7 @@ describe('blobs, files and streams', () => {
     const large = join(folder, 'large');
     writeFileSync(small, bytes);
     writeFileSync(large, bytes);
-    truncateSync(large, (16 << 20) + 1); // a byte more than what is read at once
+    truncateSync(large, (16 << 20) + 1); // a byte more than one read takes
     const source = createSource({ kind: 'path', paths: [small, large] }, () => {});
     const stream = await source.open(0, 7);
     assert.deepEqual([stream.position, stream.size], [7, bytes.length]);
@@ -1263,7 +1263,7 @@ describe('the loader', () => {
       [
         ...['open 0 0', `feed 0 0+${far}`],
         ...['open 0 250', 'cancel 0', `feed 0 250+${far}`],
-        `feed 0 ${250 + far}+${far}`, // 50 bytes before what is wanted
+        `feed 0 ${250 + far}+${far}`, // 50 bytes before the requested ones
         ...[`open 0 ${401 + 3 * far}`, 'cancel 0', `feed 0 ${401 + 3 * far}+${far}`],
         ...['open 0 5', 'cancel 0', `feed 0 5+${far}`, 'cancel 0'],
       ],

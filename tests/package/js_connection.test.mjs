@@ -76,7 +76,7 @@ function connect({ source, isWeb = true, threads = 1 } = {}) {
 
 const turn = () => new Promise((settle) => setTimeout(settle, 1));
 
-/** A source that notes what is asked of it. */
+/** A source that records the requests to it. */
 function notingSource() {
   /** @type {any[]} */
   const notes = [];

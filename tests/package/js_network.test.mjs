@@ -42,7 +42,7 @@ async function listen(t, handler) {
 const startOf = (request) => Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0);
 
 /**
- * Answers what is requested, up to `limit` bytes, and then cuts the connection.
+ * Answers requests, up to `limit` bytes, and then cuts the connection.
  * @param {Request} request
  * @param {Response} response
  * @param {{limit?: number, headers?: Record<string, string>}} [options]

@@ -1,5 +1,5 @@
-// The store of models (js/models) over memory and over folders: what is kept, imports, checks, upkeep, and a process
-// that ends before any of its writes.
+// The store of models (js/models) over memory and over folders: kept models, imports, checks, upkeep, and a process that ends
+// before any of its writes.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';

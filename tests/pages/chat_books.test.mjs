@@ -1,6 +1,6 @@
-// Read-once books in the chat page, with the package's own engine and the built-in model: a document is read once, every question is
-// a fork of what was read, and nothing that goes wrong loses a text or lets a state in that the user has not read. In Chromium, with a
-// pass through Firefox and WebKitGTK.
+// Read-once books in the chat page, with the package's own engine and the built-in model: a document is read once, every
+// question is a fork of the session that has read it, and no failure loses a text or accepts a state that the user has not
+// read. In Chromium, with a pass through Firefox and WebKitGTK.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';

@@ -97,7 +97,7 @@ async function threeTurns(page) {
   await talk(page, 'Third', 'Three.');
 }
 
-/** Runs in the page: what was kept of conversations for the next visit cannot be written until `releaseStates`. */
+/** Runs in the page: states of conversations for the next visit cannot be written until `releaseStates`. */
 const holdStates = `new Promise((settle, fail) => {
   const opening = indexedDB.open('wick-chat-states', 1);
   opening.onupgradeneeded = () => {
@@ -604,7 +604,7 @@ const wholePass = `
 /** @param {{alternatives: number, lines: string[], gone: string, back: string}} found */
 function assertPassed({ alternatives, lines, gone, back }) {
   assert.equal(alternatives, 8);
-  assert.ok(lines.length >= 2); // and what was begun before Enter
+  assert.ok(lines.length >= 2); // and answers that were begun before Enter
   assert.match(lines.join(), /pages?/);
   assert.deepEqual([gone, back], [line, 'What is Wick?']);
 }

@@ -1,6 +1,6 @@
 // The chat page's models: downloads that continue in the background, pause and are taken up after a reload without a byte
-// that is stored being fetched again; a dropped file that is kept for the next visit; the list of what is kept. In
-// Chromium, over the package's own engine and store.
+// that is stored being fetched again; a dropped file that is kept for the next visit; the list of kept models. In Chromium,
+// over the package's own engine and store.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';

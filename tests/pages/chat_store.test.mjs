@@ -253,12 +253,12 @@ test('a write that replaces a waiting one comes after all waiting ones', async (
   const write = (/** @type {string} */ text) => async () => void written.push(text);
   keeper.replace('draft', write('t'));
   keeper.add(write('the draft of a tab that is gone, in the same record'));
-  keeper.replace('draft', write('that draft, and what was typed'));
+  keeper.replace('draft', write('that draft, and the typed text'));
   keeper.use(/** @type {any} */ ({}));
   await keeper.untilIdle();
   assert.deepEqual(written, [
     'the draft of a tab that is gone, in the same record',
-    'that draft, and what was typed',
+    'that draft, and the typed text',
   ]);
 });
 

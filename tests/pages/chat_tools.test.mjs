@@ -1,6 +1,5 @@
 // Tools in the chat page: what they are, that a conversation has them only if the user chooses,
-// that each call is seen, and what is kept of it. In Chromium, over an engine whose output the test
-// controls.
+// that each call is shown, and which part of it is kept. In Chromium, over an engine whose output the test controls.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';

@@ -61,6 +61,7 @@ test('words to replace are found, in any case and form', () => {
     ['it takes part in no pass', 'in no'],
     ['Supported are tools', 'predicate first'],
     ['an invalid mirror is refused in words', 'in words'],
+    ['the cache has what was read before', 'what is read'],
     ['templates want an id', 'wants, wishes'],
     ['the stacks lie between them', 'stands, lies, hangs'],
     ['jobs that come meanwhile', 'comes'],

@@ -148,6 +148,12 @@ export const wordRules = [
     instead: 'with a message',
   },
   {
+    name: 'what is read',
+    pattern:
+      /(?<![:.] )(?<!^)\bwhat (?:is|was|were) (?:typed|kept|stored|read|held|saved|sampled|begun|drawn|listed|cached|wanted|asked|requested|needed)\b/,
+    instead: 'the noun: the stored part, sampled tokens',
+  },
+  {
     name: 'comes',
     pattern:
       /\b(?:tokens|bytes|pieces|parts|chunks|messages|requests|events|jobs) (?:that )?(?:come|came)\b(?! (?:from|before|after|first|last|with|back)\b)|\bas (?:it|they) comes?\b/i,

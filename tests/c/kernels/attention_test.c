@@ -563,7 +563,7 @@ TEST(queries_are_turned_back_after_a_page_over_the_end_of_a_chunk) {
 
 // ---- Steps ----
 
-// Calls of a step's kernel that were made: each says what is read after it.
+// Calls of a step's kernel that were made: each names the memory that is read after it.
 static struct {
   kernel_attention_step real;
   uint32_t count, most;  // most: pages of a step

@@ -428,7 +428,7 @@ TEST(completions_share_their_adapters) {
   free(model.bytes);
 }
 
-// ---- What was read under which adapters ----
+// ---- Tokens read under adapters ----
 
 static uint32_t ask_cached(wick_engine *engine, uint32_t id, float scale) {
   rig_talk talk = {.count = 0};

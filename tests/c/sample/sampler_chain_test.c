@@ -824,7 +824,7 @@ TEST(xtc_drops_the_top_as_often_as_it_shall) {
   sampler_close(s);
 }
 
-// The mean surprise, in bits, and the mean probability among the first `count`, of what is drawn
+// The mean surprise, in bits, and the mean probability among the first `count`, of tokens drawn
 // from a Zipf distribution.
 static void measure(const wick_sampling *config, int count, double *bits, double *probability) {
   const int vocab = 1000, turns = 3000;

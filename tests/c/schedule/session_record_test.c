@@ -129,7 +129,7 @@ static void check_refused(record *r, wick_status status, const char *words) {
   CHECK_EQ_UINT(engine->memory.blocks_now, blocks);
 }
 
-// ---- What was saved ----
+// ---- Saved data ----
 
 TEST(a_saved_session_goes_on_in_another_engine) {
   REQUIRE(open_saved());

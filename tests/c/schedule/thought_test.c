@@ -178,8 +178,8 @@ TEST(completions_have_a_limit_each) {
   }
 }
 
-// A session's pages hold the mark as they hold what was sampled: what follows is the same whether
-// the session continued, was forked, or was saved and loaded.
+// A session's pages hold the mark like sampled tokens: the following text is the same whether the
+// session continued, was forked, or was saved and loaded.
 TEST(a_session_holds_the_mark) {
   wick_engine *engine = open_engine(0, NULL);
   wick_error error = {0};

@@ -419,8 +419,8 @@ static void sim_drop(simulation *sim, simulated_session *held, uint32_t first, u
   sim->dropped += last - first;
 }
 
-// The session holds what was read and said. A request that was aborted before any output has kept
-// its prompt or not, by whether all of that had been read; dropped is all or nothing.
+// The session holds the read and the generated tokens. A request that was aborted before any output
+// has kept its prompt or not, by whether all of that had been read; dropped is all or nothing.
 static void sim_end_session(simulation *sim, const simulated *gone, bool is_cut) {
   simulated_session *held = sim_session(sim, gone->session);
   session *found = NULL;
