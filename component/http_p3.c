@@ -98,7 +98,7 @@ enum { PIECE_BYTES = 16384 };
 typedef struct task {
   http_request asked;
   answer reply;
-  bool has_begun, has_head;  // the engine knows of it; the head was sent
+  bool has_begun, has_head;  // it was passed to the engine; the head was sent
   bool is_reading, is_writing, is_gone;
   bool is_looking;     // writes nothing, which ends when the client takes it or has left
   uint64_t looked_us;  // when it last did

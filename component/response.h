@@ -31,7 +31,7 @@ struct response {
 // Begins an answer with the members of a checked body that it repeats. False: no memory.
 bool response_make(const server *of, answer *to, const body *read, refusal *refused);
 void response_free(answer *to);
-// NULL: no memory, which the answer's body remembers.
+// NULL: no memory, which the answer's body reports.
 response_item *response_add_item(answer *to, item_kind kind, const char *status);
 void response_put_item(json_writer *json, buffer *out, const response_item *item);
 // A part of an item's content, with all of its text or with none.

@@ -295,7 +295,7 @@ unpack_emscripten() {
 wrap_emscripten() {
   local home=emscripten/usr/share/emscripten
   ln -sfn ../nodejs "$chain/$home/node_modules"
-  # not "module", which a folder around this one says
+  # not "module", as a folder around this one declares
   echo '{"type": "commonjs"}' >"$chain/$home/package.json"
   cat >"$chain/$home/.emscripten" <<CONFIG
 import shutil
@@ -353,7 +353,8 @@ WRAPPER
   chmod +x "$chain/arm/$1"
 }
 
-# The compiler has no package for WebAssembly in Debian's release before; it runs with the C library that it was made for.
+# The previous Debian release has no package of the compiler for WebAssembly; it runs with the C
+# library that it was made for.
 unpack_rust() {
   local deb debs=$chain/debs tree=$chain/rust lib=usr/lib/x86_64-linux-gnu
   [ "$arch" = x86_64 ] || die "the Rust compiler is unpacked for x86_64 only, this is $arch"

@@ -207,7 +207,7 @@ function rename(body, from, to, value) {
 }
 
 /**
- * Checks the fields of a body; those with other servers' names get ours.
+ * Checks the fields of a body, and renames those with other servers' names.
  * @param {Record<string, any>} body
  * @param {Record<string, Check>} fields of withAliases
  */

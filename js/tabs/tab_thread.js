@@ -219,7 +219,7 @@ export class TabThread {
     await hub.start(this.#load);
   }
 
-  /** A tab that was frozen knows after the answer of the locks whether it leads. @param {Hub} hub @param {string} client */
+  /** Only after the answer of the locks does a tab that was frozen know whether it leads. @param {Hub} hub @param {string} client */
   async #greet(hub, client) {
     await navigator.locks.query?.();
     if (this.#hub === hub) this.#admit(hub, client);

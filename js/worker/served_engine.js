@@ -1,5 +1,5 @@
 // js/worker/served_engine.js — the calls that reach an engine, in a worker or in the caller's own thread: requests, whose
-// conversations become prompts here, and calls. It knows neither messages nor turns of the event loop.
+// conversations become prompts here, and calls. It depends neither on messages nor on turns of the event loop.
 
 import { callNamed, usesSession } from '../connection/calls.js';
 import { STEP_WAIT_BYTES, TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from '../wasm/layout.js';

@@ -127,7 +127,7 @@ static wick_status choose_template(wick_engine *engine, const char *json, size_t
   return status;
 }
 
-// Chooses and compiles the template of a conversation, and lets the tokenizer know it.
+// Chooses and compiles the template of a conversation, and passes it to the tokenizer.
 static wick_status need_template(wick_engine *engine, const wick_chat *wanted, wick_error *error) {
   engine_chat *chat = &engine->chat;
   engine_template *chosen;

@@ -1,5 +1,5 @@
-// api/embed.c — texts become vectors or scores, as wick.h offers it: their tokens, and the job that
-// reads them.
+// api/embed.c — the functions of wick.h for vectors and scores of texts: their tokens, and the job
+// that reads them.
 #include <string.h>
 
 #include "api/insides.h"

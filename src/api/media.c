@@ -1,5 +1,5 @@
-// api/media.c — images and audio, as wick.h offers them: the encoders of an mmproj file, and the
-// items that they encode. Builds without src/media do not include this file.
+// api/media.c — the functions of wick.h for images and audio: the encoders of an mmproj file, and
+// the items that they encode. Builds without src/media do not include this file.
 #include <string.h>
 
 #include "api/media_items.h"

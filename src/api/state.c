@@ -1,4 +1,4 @@
-// api/state.c — sessions and saved state, as wick.h offers them.
+// api/state.c — the functions of wick.h for sessions and saved state.
 #include <string.h>
 
 #include "api/insides.h"

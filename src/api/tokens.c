@@ -1,4 +1,4 @@
-// api/tokens.c — text to tokens and back, as wick.h offers it.
+// api/tokens.c — the functions of wick.h for tokens: text to tokens and back.
 #include "api/insides.h"
 #include "base/checked.h"
 

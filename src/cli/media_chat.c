@@ -108,7 +108,7 @@ static void find_marker(const char *plain, const char *without, const char *with
   const char *end = without == NULL ? NULL : strstr(without, PROBE);
   const char *of_plain = plain == NULL ? NULL : strstr(plain, PROBE);
   if (end == NULL || with == NULL) return;
-  // a template that knows no lists may write their JSON
+  // a template that does not support lists may write their JSON
   if (of_plain != NULL && strcmp(of_plain, end) != 0) return;
   const size_t end_bytes = strlen(end), with_bytes = strlen(with);
   if (with_bytes < end_bytes || strcmp(with + (with_bytes - end_bytes), end) != 0) return;

@@ -246,8 +246,8 @@ SIMD_INLINE void strip_dots_sub(const strip_type *type, int32_t offset, const ui
 // ---- products of bytes in 16-bit lanes (LONG) ----
 // A sum has two vectors: rows 0 and 1, rows 2 and 3, 4 columns each. Codes without a sign are added
 // in 16-bit lanes: 8 products with codes of 5 bits fit, and 4 with codes of 6. Signed codes are
-// added in pairs, in 32-bit lanes. Where the compiler knew that codes have no sign it would widen
-// them in another way; it does not know the masks that codes are taken with.
+// added in pairs, in 32-bit lanes. If the compiler knew that codes have no sign, it would widen
+// them in another way; the masks for extracting codes are hidden from it.
 
 typedef struct long_sum {
   v128_t rows[2];

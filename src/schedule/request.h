@@ -88,9 +88,9 @@ typedef struct request {
 
 // Copies the host's parameters and tokenises the prompt. `session` is the session that `wanted`
 // names, or NULL. `context_tokens` limits prompt and answer together; a longer prompt is
-// WICK_E_FULL with both numbers. `media`: spans among wanted->tokens, or NULL. Other errors as
-// wick_request_submit says. `shelf` has the grammars; `wish` knows the marks of reasoning, which
-// a limit needs, and has the parts of a reply; NULL: neither.
+// WICK_E_FULL with both numbers. `media`: spans among wanted->tokens, or NULL. Other errors are
+// those of wick_request_submit. `shelf` has the grammars; `wish` knows the marks of reasoning,
+// which a limit needs, and has the parts of a reply; NULL: neither.
 wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_shelf *shelf,
                            const wick_request *wanted, const media_list *media,
                            const reply_wish *wish, session *session, uint32_t vocab,

@@ -1,6 +1,6 @@
 // store/store.h — the state of the tokens that a model's sequences have read: pages of keys and
 // values (kv/pool.h) of each group of its layers and, for models with recurrent layers, a state of
-// fixed size. This is all that the scheduler knows of a sequence.
+// fixed size. The scheduler sees nothing else of a sequence.
 //
 // Each group has a pool with a block table for each sequence; a sequence has the same id in all of
 // them. One pool keeps all positions: that of a group without a window or, if every group has one,

@@ -18,8 +18,8 @@ enum { SYSTEM_FORMS = SYSTEM_NONE + 1 };
 typedef enum turns_form {
   TURNS_AS_GIVEN,
   TURNS_NULL_CONTENT,  // a message with calls and no text has the content null
-  // Neighbours of one role are joined, and the roles alternate. For a template that knows no tools,
-  // calls are text of the assistant and results are the user's.
+  // Neighbours of one role are joined, and the roles alternate. For a template without tools, calls
+  // are text of the assistant and results are text of the user.
   TURNS_JOINED,
   TURNS_SPLIT,  // in addition, a message has one call or text, and is followed by the call's result
   TURNS_SPLIT_NULL_CONTENT

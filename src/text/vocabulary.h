@@ -96,8 +96,8 @@ typedef struct special_node {
 
 static const uint32_t SPECIAL_NONE = UINT32_MAX;
 
-// An automaton (Aho and Corasick 1975) that reads a text from its end to its beginning. So it knows
-// at each place the longest special text that begins there.
+// An automaton (Aho and Corasick 1975) that reads a text from its end to its beginning. So at each
+// place its state determines the longest special text that begins there.
 typedef struct special_table {
   uint32_t *ids;             // [count], rising
   uint32_t *order;           // [count] ranks, sorted by text, bytewise from the end

@@ -2,7 +2,7 @@
 
 export const isSoak = process.env.WICK_SOAK === '1';
 
-/** Where random tests begin: 0, or what make soak has printed. */
+/** The seed of random tests: 0, or the number that make soak has printed. */
 export const soakSeed = isSoak ? Number(process.env.WICK_SEED ?? 0) : 0;
 
 /** @param {number} full how many a soak does */

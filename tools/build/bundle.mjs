@@ -166,7 +166,7 @@ function copyAll(from, to, names) {
   }
 }
 
-/** The maps name their sources from where the package is moved to. */
+/** The maps name their sources relative to the package's final folder. */
 function moveSources() {
   for (const name of readdirSync(dist).filter((file) => file.endsWith('.js.map'))) {
     const map = JSON.parse(readFileSync(join(dist, name), 'utf8'));

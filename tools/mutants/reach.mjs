@@ -1,5 +1,5 @@
 // Which lines of the engine each C test runs (clang's source-based coverage), so that a mutant's time goes to the tests
-// that can see it. Tests of Node run everything, as far as this file knows.
+// that can see it. Tests of Node are assumed to run everything.
 
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';

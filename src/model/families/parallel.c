@@ -45,7 +45,7 @@ static void plan_command_r(model_plan *plan) {
   plan_dense_decoder(plan, &attention, &dense);
 }
 
-// Cohere2: as Command R; each fourth layer sees everything and knows no positions, the others see a
+// Cohere2: as Command R; each fourth layer sees everything and has no positions, the others see a
 // window.
 static void plan_cohere2(model_plan *plan) {
   model_config *config = &plan->model->config;
