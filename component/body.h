@@ -1,4 +1,4 @@
-// component/body.h — a request's body: a JSON object, read once, and the ways to request its
+// component/body.h — a request's body: a JSON object, read once, and the functions that read its
 // fields.
 #ifndef WICK_COMPONENT_BODY_H
 #define WICK_COMPONENT_BODY_H

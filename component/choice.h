@@ -29,7 +29,7 @@ typedef struct choice {
   call *calls;  // [call_count]
   uint32_t call_count, call_capacity;
   details details;
-  // The prompt before it: the logprobs of its tokens come from a request that is made to write
+  // The prompt before it: the logprobs of its tokens come from a separate request that generates
   // them. The prompt's logprobs are with the first of its choices.
   details echo;
   uint32_t echo_request, echo_left;  // the engine's number; tokens that have not arrived

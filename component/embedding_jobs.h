@@ -18,8 +18,8 @@ struct embedding {
   bool is_list;  // the ranking has the shape of text-embeddings-inference
 };
 
-// Puts an answer into the line; the job, of malloc, is its own from then on. If the engine refuses
-// at once, the error is returned before the call ends, unless another job waits.
+// Puts an answer into the line, which from then on owns the job (allocated with malloc). If the
+// engine refuses at once, the error is returned before the call ends, unless another job waits.
 void embedding_wait(server *of, answer *to, embedding *job);
 
 #endif

@@ -3,8 +3,8 @@
 // CanonicalABI.md, "callback"). A task that has nothing to send lets the engine work for all of
 // them and yields. wit/p3.wit has the types of the imports.
 //
-// The head is sent when the generation begins: wasmtime gives further requests to an instance when
-// those that it has have their heads. A later failure truncates the body.
+// The head is sent when the generation begins: wasmtime passes more requests to an instance once
+// the earlier ones have their heads. A later failure truncates the body.
 #include <stdlib.h>
 #include <string.h>
 

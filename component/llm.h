@@ -107,8 +107,8 @@ typedef struct llm_media {
 } llm_media;
 
 void llm_media_free(wick_engine *engine, llm_media *media);  // zeros are fine
-// Adds the media of a conversation to the engine and the set, which stays empty without any. A
-// prompt that they alone make too long is refused. After an error nothing is to be freed.
+// Adds the media of a conversation to the engine and the set, which stays empty without any. If the
+// media alone make the prompt too long, it is refused. After an error nothing is to be freed.
 wick_status llm_media_take(wick_engine *engine, abi_list conversation, llm_media *media,
                            wick_error *error);
 // Sets the tokens of the request to those of a conversation with media. `chat` gets it with their
@@ -146,9 +146,9 @@ void llm_request_drop(llm_started *started);
 int32_t llm_generation_begin(const llm_started *started, llm_returned *give);
 int32_t llm_generation_event(int32_t event, abi_handle waitable, int32_t code);
 
-// Works a little for all generations of the model and gives each its result.
+// Does a unit of work for all generations of the model and passes each its result.
 void llm_model_work(llm_model *model);
-// The request on a session ends; the session is closed with it. False: there is none.
+// Ends the request on a session and closes the session. False: there is none.
 bool llm_close_after_request(const llm_session *session);
 
 #endif

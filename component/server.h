@@ -1,5 +1,5 @@
-// component/server.h — OpenAI's interface over HTTP, whoever brings the requests: wasi:http 0.2
-// (http_p2.c) or 0.3 (http_p3.c). Requests share one engine, its batch and its prefix cache.
+// component/server.h — OpenAI's interface over HTTP. Requests arrive by wasi:http 0.2 (http_p2.c)
+// or 0.3 (http_p3.c). Requests share one engine, its batch and its prefix cache.
 #ifndef WICK_COMPONENT_SERVER_H
 #define WICK_COMPONENT_SERVER_H
 

@@ -1,6 +1,6 @@
 // examples/chat/draft_answers.js — answers before Enter: at a pause in typing the draft's answer is begun, and so are those of
-// questions that could follow. When, and whether at all: not on battery, and not where the user has switched it
-// off. The requests to the engine are in early_answers.js, which is loaded at the first pause.
+// questions that could follow. This file decides when that happens: never on battery, or when the user has switched it off. The
+// requests to the engine are in early_answers.js, which is loaded at the first pause.
 
 import { bodyFor } from './answer_request.js';
 import { attachedMedia, untilHeld } from './attachments.js';

@@ -17,7 +17,7 @@
 export const MEMORY_SHARE_MAX = 0.6;
 /** Phones end a page that has more than this, without an error: 1.4 to 3 GB, by model and by what else runs. */
 export const PHONE_BYTES = { safe: 1.4e9, most: 3e9 };
-/** More than this is uncertain on a device of which only the browser's limit is known. */
+/** More than this is uncertain on a device if only the browser's limit is known. */
 const UNKNOWN_BYTES = 2 ** 32;
 /** The approximate speed of a reader. */
 const READING_PER_SECOND = 6;

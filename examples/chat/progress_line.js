@@ -3,7 +3,7 @@
 
 import { byId } from './dom.js';
 
-/** Earlier, a speed would depend more on the clock than on the model. */
+/** Before this, a speed would depend more on the clock than on the model. */
 const MEASURED_MS = 700;
 const DRAWN_MS = 250;
 

@@ -19,9 +19,10 @@ export const RECORD_VERSION = 1;
 /** `writing`: an answer under way, or one whose tab ended. @typedef {'whole' | 'writing' | 'stopped' | 'length'} State */
 /**
  * `parent` is the turn before it, '' at the beginning. `shown` is the one that is shown after it. `writer` is the tab that
- * writes it. With `isStart` the model reads the conversation from here on; `fold` is a summary of the turns before. `forgotten` is when the user had this question and its
- * answers forgotten; 0: not. `fork` is the answer that this one has its beginning of, and where it leaves it. `reasoning` is
- * the model's reasoning before the answer, and `rounds` are the calls of tools before it.
+ * writes it. With `isStart` the model reads the conversation from here on; `fold` is a summary of the turns before. `forgotten`
+ * is when the user removed this question and its answers from what the model reads; 0: not. `fork` is the answer whose
+ * beginning this one has, and where the two differ. `reasoning` is the model's reasoning before the answer, and `rounds` are
+ * the calls of tools before it.
  * @typedef {{id: string, version: number, conversation: string, parent: string, role: 'user' | 'assistant',
  *   content: string, state: State, created: number, system?: string, facts?: string, writer?: string,
  *   shown?: string, isStart?: boolean, fold?: string, forgotten?: number, fork?: {of: string, at: number},

@@ -1,5 +1,6 @@
-// examples/chat/viewport.js — a screen keyboard. That of iOS covers a page instead of resizing it, so the page is made as high
-// as its visible part. With every keyboard the end of the visible part of the conversation stays visible.
+// examples/chat/viewport.js — adapts the page to a screen keyboard. The keyboard of iOS covers a page instead of resizing it,
+// so the page is made as high as its visible part. With every keyboard the end of the visible part of the conversation stays
+// visible.
 
 import { byId, hasTouchScreen } from './dom.js';
 

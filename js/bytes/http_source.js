@@ -125,7 +125,7 @@ class HttpStream {
   #request = { isRange: false, isAnswered: false, hasBrought: false };
   /** The response is a part. `end` is known if its headers could be read. @type {{end: number | undefined} | undefined} */
   #part;
-  /** All of a part has arrived, and whether more follows is requested. */
+  /** All of a part has arrived, and the next request shows whether more follows. */
   #asksForMore = false;
 
   /**

@@ -54,7 +54,7 @@ function readingOfFormat(format) {
   return { format, read: format.$parseRaw ?? parsed };
 }
 
-/** @param {any} body @returns {string} how the answer begins in the prompt already: a last message with `prefix` */
+/** @param {any} body @returns {string} the beginning of the answer that the prompt already has: that of a last message with `prefix` */
 function begunOf(body) {
   const { prefix, content } = body?.messages?.at?.(-1) ?? {};
   if (prefix !== true) return '';

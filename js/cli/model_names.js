@@ -17,7 +17,7 @@ export function isModelName(model) {
   return HUB_NAME.test(model) && (/^hf:/i.test(model) || model.includes(':'));
 }
 
-/** The hub that these variables name, as its own tools do. */
+/** The hub that these variables name, which the hub's own tools also read. */
 function hubOf() {
   const { HF_ENDPOINT: endpoint, HF_TOKEN: token } = process.env;
   return { ...(endpoint && { endpoint }), ...(token && { token }) };

@@ -13,9 +13,9 @@
  */
 
 /**
- * With `native`, its row is all there is of a call in JavaScript: the function of web/exports.c,
- * its parameters after the engine, and its result. Without, js/worker/answers.js has a function of
- * the call's name.
+ * With `native`, a call has no JavaScript except its row: the function of web/exports.c, its
+ * parameters after the engine, and its result. Without, js/worker/answers.js has a function of the
+ * call's name.
  * @typedef {{session?: SessionRule} &
  *   (import('../wasm/native_engine.js').NativeCall | {native?: undefined})} Call
  */

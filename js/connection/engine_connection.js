@@ -132,7 +132,7 @@ export class EngineConnection {
   }
 
   /**
-   * Uses an engine that tabs share, in place of own workers.
+   * Uses an engine that tabs share, instead of its own workers.
    * @param {(onMessage: (message: FromWorker) => void) => import('./start_worker.js').Thread} take
    * @param {(info: any) => void} onReadyAgain is called when another tab's engine has replaced a lost one
    * @returns {Promise<object>} settles when the model is loaded, with the engine's facts about it

@@ -219,7 +219,10 @@ export async function answerCompletion(engine, body, asked) {
   const [prompts, n] = [promptsOf(body.prompt), body.n ?? 1];
   if (prompts.length * n > CHOICES_MAX) {
     const param = prompts.length > 1 ? 'prompt' : 'n';
-    throw invalidField(param, `A request has at most ${CHOICES_MAX} choices of all its prompts`);
+    throw invalidField(
+      param,
+      `A request may have at most ${CHOICES_MAX} choices, summed over its prompts`,
+    );
   }
   const options = optionsOf(body, fields, asked, MAX_TOKENS);
   options.adapters = await adaptersOf(engine, body.lora, asked.adapters);

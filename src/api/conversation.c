@@ -139,7 +139,7 @@ static void write_grammar(const conversation *made, const wick_grammar *content,
 }
 
 // Returns the part of the content that is in the prompt: a beginning may close the reasoning first.
-// Content that speaks of reasoning is left out of how the reply begins.
+// Content that mentions reasoning is not part of the reply's beginning.
 static wick_text begin_content(reply_wish *wish, const wick_chat *chat) {
   const reply_thought *thought = &REPLY_THOUGHTS[wish->format.thought];
   const size_t close_bytes = strlen(thought->close);

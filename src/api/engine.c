@@ -33,7 +33,7 @@ static const kernel_table *kernels_named(const char *name) {
   if (name == NULL) return bound;
   if (strlen(name) + 1 == bytes && memcmp(name, bound->name, bytes) == 0) return bound;
 #ifdef WICK_ONE_KERNELS
-  return NULL;  // a module is shorter without tables that it never binds
+  return NULL;  // a module is smaller without tables that it never binds
 #else
   return kernels_by_name(name);
 #endif
@@ -258,8 +258,8 @@ static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
 }
 
 // The first step checks all kernels: the host compiles them then, and the model loads sooner.
-// Its compiler recompiles a function when it is called often, and could make mistakes then. So
-// the next steps check DOT_CHECKS * KERNEL_DOTS relaxed dots, and at last all kernels once more.
+// The host's compiler recompiles a function that is called often, and could make mistakes then. So
+// the next steps check DOT_CHECKS * KERNEL_DOTS relaxed dots, and finally all kernels once more.
 void engine_check_kernels(wick_engine *engine) {
   const kernel_table *kernels = engine->kernels;
   const uint32_t last = kernels->dots_are_right == NULL ? 0 : DOT_CHECKS;

@@ -120,7 +120,7 @@ static wick_status refuse(wick_error *error, uint64_t offset_bytes, const char *
                    extras_program());
 }
 
-// Refuses text of a key that the usual code does not know.
+// Refuses a key's text that the usual code does not support.
 static wick_status refuse_text(const gguf_directory *directory, const char *key, const char *usual,
                                const char *kind, wick_error *error) {
   gguf_string text;

@@ -1,4 +1,4 @@
-// api/insides.h — the parts of an engine, for this room and for tests that look inside.
+// api/insides.h — the parts of an engine, for this room and for tests that inspect them.
 #ifndef WICK_API_INSIDES_H
 #define WICK_API_INSIDES_H
 
@@ -27,7 +27,7 @@ typedef struct engine_template {
 // Conversations: their templates, and what the last call has made.
 typedef struct engine_chat {
   engine_template plain;
-  engine_template with_tools;      // the model's own for conversations with tools
+  engine_template with_tools;      // the model's template for conversations with tools
   engine_template *last;           // which one the last rendering used, or NULL
   const engine_template *guarded;  // whose source the tokenizer knows, or NULL
   char *given;                     // source of the only template, not chosen by tools, or NULL
@@ -99,7 +99,7 @@ const gguf_directory *engine_directory(const wick_engine *engine);  // NULL unti
 // Whether the model runs without a tensor of its file.
 bool engine_tensor_is_unread(const wick_engine *engine, uint32_t index);
 // Whether the model, whose directories are complete, waits for code that has not loaded yet
-// (base/extras.h). Bytes that are fed then are not kept.
+// (base/extras.h). Bytes that are fed meanwhile are not kept.
 bool engine_is_held(const wick_engine *engine);
 bool engine_types_are_held(const loader *loader);  // of an adapter's tensors
 // In builds that never load this code: refuses models that need it with WICK_E_UNSUPPORTED.
@@ -112,10 +112,10 @@ wick_status engine_refuse_types(const loader *loader, wick_error *error);  // of
 wick_status engine_repeat_error(const wick_error *from, wick_error *error);
 // The error that ended the loading.
 wick_status engine_refuse_again(const wick_engine *engine, wick_error *error);
-// Tokens of a pass at most: an encoder's holds a text of any length.
+// The most tokens of a pass; an encoder's pass holds a text of any length.
 uint32_t engine_batch_tokens(const wick_engine *engine);
-// The data that the store keeps for the engine's model.
-// Whether tables may have to stay outside: then engine_choose_tables (extras) is asked.
+// The data that the store keeps for the engine's model. Whether tables may have to stay outside:
+// then engine_choose_tables (extras) decides.
 bool engine_may_move_tables(const wick_engine *engine);
 // Keeps tables outside where the configuration or the limit requires it.
 wick_status engine_choose_tables(wick_engine *engine, wick_error *error);

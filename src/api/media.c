@@ -599,7 +599,8 @@ static wick_status prepare_more(wick_engine *engine, media_item *item, wick_erro
   return media_resize(encoder, &item->plan, &item->prepared, &item->is_prepared, error);
 }
 
-// Takes the rows of another item of the same content. An image in parts is known by its last row.
+// Takes the rows of another item of the same content. The content of an image in parts is known
+// after its last row.
 static void share_rows(wick_engine *engine, media_item *item) {
   media_item *held = find_key(engine, item->kind, item->key, item);
   if (item->done != 0 || item->encoding != NULL || held == NULL || !media_item_is_ready(held)) {

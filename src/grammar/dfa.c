@@ -304,7 +304,8 @@ static bool product_lives(const product *p, uint32_t a, uint32_t b) {
   return p->operation == DFA_OR ? a != GONE || b != GONE : a != GONE;
 }
 
-// The edges of both from `low` on: where the next one ends, and where both lead until there.
+// For the edges of both from `low` on: the end of the next one, and the states to which both lead
+// up to there.
 static uint32_t edge_at(const dfa *set, uint32_t state, uint32_t *at, uint32_t low, uint32_t *end) {
   if (state == GONE) return GONE;
   while (*at < set->first[state + 1] && set->edges[*at].high < low) (*at)++;

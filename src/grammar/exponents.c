@@ -4,8 +4,8 @@
 
 #include "grammar/work.h"
 
-// RIGHT_MAX: how far the point moves to the right, digit by digit; LEFT_MAX: to the left. FAR:
-// further than LEFT_MAX.
+// RIGHT_MAX: how many digits the point may move to the right; LEFT_MAX: to the left. FAR: more than
+// LEFT_MAX.
 enum { RIGHT_MAX = 22, LEFT_MAX = 12, FAR = LEFT_MAX + 1, BEYOND = RIGHT_MAX + 1, NONE = -1 };
 enum { ZEROS_BEYOND = 330 };  // zeros after which a set that does not end has no bounds
 // The largest exponents of a mantissa with one digit before the point, and with up to 209: doubles

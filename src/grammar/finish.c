@@ -9,7 +9,7 @@ typedef struct program_finisher program_finisher;
 struct program_finisher {
   program_builder *builder;
   uint32_t root;
-  uint32_t linked, dropped;  // numbers of places whose edges are linked, dropped
+  uint32_t linked, dropped;  // how many places have been linked and dropped
   // places from which an end can be reached
   uint32_t *from;                // [edges] the place of an edge
   uint32_t *next_to;             // [edges] the next edge that leads to the same place

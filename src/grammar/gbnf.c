@@ -30,7 +30,7 @@ struct gbnf_names {
   struct {
     rule_name *items;
     uint32_t count, capacity;
-  } names;                // of a rule that is written
+  } names;                // of the rule that is being written
   work_u32_list rules;    // [names] its rule
   work_u32_list name_of;  // [rules] its name + 1
   char name[64];          // for messages

@@ -62,14 +62,15 @@ bool matcher_take_bytes(grammar_matcher *matcher, const uint8_t *bytes, size_t c
 // The same for a token: its bytes, or the token itself if the grammar names it.
 bool matcher_take_token(grammar_matcher *matcher, const tokenizer *tokens, int32_t token,
                         uint8_t *scratch);
-// Writes the bytes that must follow, up to `capacity`. Returns their number. The place is
-// unchanged.
+// Writes the bytes that must follow, up to `capacity`, and returns their number. The place does not
+// change.
 size_t matcher_only_bytes(grammar_matcher *matcher, uint8_t *bytes, size_t capacity);
 // Whether the text may end here.
 bool matcher_accepts(const grammar_matcher *matcher);
 // Whether it may continue.
 bool matcher_continues(const grammar_matcher *matcher);
-// Whether it may do both; then it ends unless the model continues it as the grammar allows.
+// Whether the text may either end or continue; it ends unless the model continues it as the grammar
+// allows.
 bool matcher_ends_turn(const grammar_matcher *matcher);
 
 #endif

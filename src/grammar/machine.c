@@ -190,7 +190,7 @@ static void call_rule(machine *m, const grammar_edge *edge, uint32_t set) {
 
 // ---- members in any order ----
 
-// The edge of a member's place; NULL: it is another place.
+// The edge of a member's place; NULL if it is another kind of place.
 static const grammar_edge *member_at(const machine *m, uint32_t place) {
   const grammar_edge *edge = &m->program->edges[m->program->places[place].edges];
   return place != ACCEPT && edge->kind == EDGE_SEEN ? edge : NULL;
@@ -220,7 +220,7 @@ static uint32_t add_member(machine *m, uint32_t set, uint32_t member) {
   return all;
 }
 
-// The stack below the members, where `required` of them still have to be among these.
+// The stack below the members, when `required` of the members are still missing.
 static uint32_t drop_members(machine *m, uint32_t set, uint32_t required) {
   uint32_t all = MACHINE_DEAD;
   for (uint32_t i = 0; i < m->sets[set].count; i++) {

@@ -2,8 +2,8 @@
 // set of places to return to, which are of the same kind (a graph-structured stack, Tomita 1987).
 // Equal sets have one number, so what follows a byte is computed once and then looked up.
 //
-// All of it is in memory of a fixed size. When that is full, only the sets that the marks still
-// need are kept.
+// All of it is in memory of a fixed size. When it is full, only the sets that marks still need are
+// kept.
 #ifndef WICK_GRAMMAR_MACHINE_H
 #define WICK_GRAMMAR_MACHINE_H
 

@@ -71,8 +71,8 @@ static bool is_refusal(wick_status status) {
   return status == WICK_E_ARG || status == WICK_E_UNSUPPORTED || status == WICK_E_FULL;
 }
 
-// Puts a constraint in front of the list, with its grammar or why there is none. WICK_E_BUSY: the
-// slice has ended.
+// Compiles the grammar and puts the constraint at the head of the list; if the grammar was refused,
+// the constraint holds the error. WICK_E_BUSY: the slice has ended.
 static wick_status compile(grammar_shelf *shelf, grammar_work *work, const tokenizer *tokens,
                            constraint *made, wick_error *error) {
   wick_status status = make_ready(shelf, work->memory, tokens, error);
@@ -91,8 +91,8 @@ static wick_status compile(grammar_shelf *shelf, grammar_work *work, const token
   return WICK_OK;
 }
 
-// Destroys the least recently used idle one, of the refused ones or of the others, when there are
-// more than `most`. False: there are not.
+// If there are more than `most` idle constraints (refused ones, or the others), destroys the least
+// recently used of them. False if there are not.
 static bool drop_idle(grammar_shelf *shelf, memory_gate *memory, bool is_refused, uint32_t most) {
   constraint **oldest = NULL;
   uint32_t count = 0;
@@ -187,8 +187,8 @@ static bool is_slow(const grammar_shelf *shelf, const wick_grammar *wanted) {
   return false;
 }
 
-// The job of a grammar, which begins if nothing else has its place; NULL: it waits. A compilation
-// that has not been continued for a long time is dropped.
+// The job of a grammar, which is started if there is a free place; NULL if the grammar must wait. A
+// compilation that has not been continued for a long time is dropped.
 static shelf_job **find_job(grammar_shelf *shelf, memory_gate *memory, const wick_grammar *wanted) {
   enum { GIVEN_UP = 200 };
   shelf_job **jobs[2] = {&shelf->quick, &shelf->slow};

@@ -24,7 +24,7 @@ wick_status kv_open_begin(const kv_pool *pool, kv_seq *seq, wick_error *error) {
   seq->open_pages[0] = seq->open_pages[1] = seq->marked_page = KV_PAGE_NONE;
   if (!kv_pool_has_open(pool)) return WICK_OK;
   const uint64_t bytes = kv_open_seq_bytes(&pool->layout);
-  // zeros: slots that were never written are read and must be finite
+  // zeros, because slots that were never written are read and must be finite
   seq->open = bytes > SIZE_MAX ? NULL : memory_alloc_zeroed(pool->memory, (size_t)bytes);
   if (seq->open != NULL) return WICK_OK;
   memory_fail(pool->memory, error, "keys of an open page");

@@ -25,8 +25,8 @@ uint64_t kv_open_pass_bytes(const kernel_table *kernels, uint32_t kv_heads, uint
 // Keeps the F16 keys of the page that is open now, so that the sequence can end here again, as far
 // as memory allows. The next call forgets them.
 void kv_open_mark(kv_pool *pool, kv_seq_id seq);
-// Forgets the F16 keys of all pages but one that is not full and the kept ones: where the sequence
-// can end no longer depends on the passes that have read it.
+// Forgets the F16 keys of all pages except a page that is not full and the kept ones. After that,
+// the positions where the sequence can end no longer depend on the passes that have read it.
 void kv_open_keep_last(const kv_pool *pool, kv_seq_id seq);
 
 // The positions [first, last] of a sequence are about to be written: its last page gets a buffer.

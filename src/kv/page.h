@@ -113,8 +113,8 @@ typedef struct kv_slots {
 
 // Copies rows, including those before slots.first, into a page of other types, by way of floats. If
 // the type of `to` encodes pages, `to.open` has F16 keys afterwards, of which the slots are
-// encoded. row: head_dim floats of scratch. Returns how many values were not finite or did not fit
-// the type.
+// encoded. row: head_dim floats of scratch. Returns the number of values that were not finite or
+// did not fit the type.
 uint32_t kv_data_convert(const kv_page_view *to, const kv_page_view *from, kv_slots slots,
                          float *row);
 
@@ -125,7 +125,7 @@ typedef struct kv_page {
   kv_page_id id;
   uint32_t ref_count;    // block tables and prefix holds; 0: free
   uint32_t hold_count;   // of these the prefix cache's
-  uint32_t mark;         // scratch of walks that count
+  uint32_t mark;         // scratch of the functions that count
   uint16_t fill_tokens;  // rows ever written since it was taken
   bool is_sealed;
 } kv_page;

@@ -49,8 +49,9 @@ typedef struct kv_pool kv_pool;
 wick_status kv_pool_init(memory_gate *memory, const kernel_table *kernels, const kv_shape *shape,
                          uint32_t pages, uint32_t pages_max, kv_pool **out, wick_error *error);
 void kv_pool_destroy(kv_pool *pool);
-// Grows now as far as taking `pages` one after another would, so that taking them allocates
-// nothing. Too few pages are not an error here, only when they are taken. WICK_E_NOMEM.
+// Grows now as much as taking `pages` one after another would, so that taking them allocates
+// nothing. If there are too few pages, this is not an error here, only when they are taken.
+// WICK_E_NOMEM.
 wick_status kv_pool_grow_for(kv_pool *pool, uint32_t pages, wick_error *error);
 // When free pages run short, a pool of fewer pages than this grows; a larger one first evicts idle
 // pages of the prefix cache. 0, the default: it always evicts first.
@@ -112,8 +113,8 @@ wick_status kv_page_take_held(kv_pool *pool, kv_page_id *page, kv_shortage *shor
 // ---- Sequences ----
 
 // A sequence with room for `tokens` (0: none yet). Ids start at 1 and are never used again. When
-// free pages do not suffice, idle pages of the prefix cache are evicted and the pool grows. When
-// that does not suffice: WICK_E_PAGES (fills *shortage, which may be NULL). WICK_E_NOMEM.
+// there are too few free pages, idle pages of the prefix cache are evicted and the pool grows. If
+// that is not enough: WICK_E_PAGES (fills *shortage, which may be NULL). WICK_E_NOMEM.
 wick_status kv_seq_new(kv_pool *pool, uint32_t tokens, kv_seq_id *seq, kv_shortage *shortage,
                        wick_error *error);
 // Releases its pages; an unknown id is WICK_E_SEQ and changes nothing.
@@ -132,8 +133,8 @@ wick_status kv_seq_fork(kv_pool *pool, kv_seq_id seq, kv_seq_id *child, wick_err
 // allocates nothing and writes into private pages only.
 wick_status kv_seq_prepare_write(kv_pool *pool, kv_seq_id seq, uint32_t position, uint32_t tokens,
                                  kv_shortage *shortage, wick_error *error);
-// Reserves what the call above takes, without taking it: until other calls take pages, that call
-// does not fail. The same errors.
+// Reserves the pages that the call above takes, without taking them: until other calls take pages,
+// that call does not fail. The same errors.
 wick_status kv_seq_ensure_write(kv_pool *pool, kv_seq_id seq, uint32_t position, uint32_t tokens,
                                 kv_shortage *shortage, wick_error *error);
 // Makes room in the block table for `tokens` in total: reserving their pages later allocates no
@@ -161,8 +162,9 @@ wick_status kv_seq_shift(kv_pool *pool, kv_seq_id seq, uint32_t first, uint32_t 
 // Frees leading pages wholly before the last `keep` stored tokens; their entries stay, as
 // KV_PAGE_NONE.
 wick_status kv_seq_window(kv_pool *pool, kv_seq_id seq, uint32_t keep, wick_error *error);
-// The same with the pool's window, as the next position needs it and the `back` positions before
-// that, to which the sequence may yet be cut; without a window: nothing.
+// The same with the pool's window: keeps the pages that the next position needs, and those for the
+// `back` positions before it, to which the sequence may still be cut. Does nothing without a
+// window.
 void kv_seq_slide(kv_pool *pool, kv_seq_id seq, uint32_t back);
 // Pages that its table has; those that fell out of the window are not among them.
 uint32_t kv_seq_pages(const kv_pool *pool, kv_seq_id seq);

@@ -3,10 +3,10 @@
 // the long ones, which all arrive at the beginning.
 //
 // A short request is blocked while two things are true: the first token of its prompt has not been
-// read, and prompts of long requests wait or are read. The blocked time is at most what it waits
-// more than alone, since waiting for other short requests is not the fault of the long ones.
-// Fragmentation is counted over pages that hold tokens. Room reserved for the rest of a prompt will
-// be filled, and is reported separately (as Kwon et al. 2023 do).
+// read, and prompts of long requests wait or are read. The blocked time is at most its extra wait
+// compared with the run alone, since waiting for other short requests is not the fault of the long
+// ones. Fragmentation is counted over pages that hold tokens. Room reserved for the rest of a
+// prompt will be filled, and is reported separately (as Kwon et al. 2023 do).
 #include <stdlib.h>
 
 #include "lab/lab.h"

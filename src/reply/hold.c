@@ -108,8 +108,8 @@ static size_t last_in_ending(const hold *h, const char *wanted) {
   return parser_find_last((const char *)h->ending.bytes, h->ending.size_bytes, wanted);
 }
 
-// Reasoning up to its closing mark; the place after it. If nothing need come, the text may end
-// within.
+// Reads reasoning up to its closing mark, and returns the place after it. If nothing is required
+// after it, the text may end within the reasoning.
 static uint32_t put_thought(hold *h, uint32_t from, uint32_t end) {
   const char *close = h->thought->close;
   const uint32_t after = program_place(h->builder);
@@ -253,7 +253,7 @@ static uint32_t target_of(hold *h, const char *open, hold_marks *marks) {
 }
 
 // A text that begins the reply's first call: `before`, the name of `tool` if it is given, `after`.
-// In the form's own spelling there may be further spaces.
+// In the form's own spelling there may be more spaces.
 static void add_start(hold *h, hold_marks *marks, const reply_form *form, const char *before,
                       hold_tool *tool, const char *after, uint32_t spaces) {
   const document_text name = tool == NULL ? (document_text){0} : tool->name;
@@ -270,8 +270,8 @@ static void add_start(hold *h, hold_marks *marks, const reply_form *form, const 
   marks->starts[marks->start_count++] = (free_mark){bytes, size, to};
 }
 
-// Calls without a mark: what the model's own form begins with. Of a model whose form is not known,
-// an object may be an answer: one of a tool's name is a call.
+// Calls without a mark: the beginning of the model's own form. If the model's form is not known, an
+// object may be an answer; an object with a tool's name is a call.
 static void add_bare(hold *h, hold_marks *marks, const reply_form *form, bool is_own) {
   const bool is_json = form->arguments == ARGUMENTS_CALLS;
   reply_form one = *form;

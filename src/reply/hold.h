@@ -17,8 +17,8 @@ typedef struct hold_tool {
   document_text name;
   const uint8_t *schema;  // of its parameters, as JSON
   size_t schema_bytes;
-  // The rules of its arguments, by style, or by form where forms have their own: 0: not made yet,
-  // HOLD_NO_RULE: they cannot be written so, and need not be.
+  // The rules of its arguments, by style, or by form if forms have their own rules. 0: not made
+  // yet; HOLD_NO_RULE: they cannot be written so, and need not be.
   uint32_t rules[HOLD_RULES_MAX];
 } hold_tool;
 

@@ -76,7 +76,8 @@ uint32_t hold_put(hold *h, uint32_t from, const char *pattern, const reply_form 
                   const hold_tool *tool, uint32_t arguments) {
   for (; *pattern != '\0' && work_is_ok(h->builder->work); pattern++) {
     const bool names = *pattern == PATTERN_NAME[0] || *pattern == PATTERN_ID[0];
-    if (names && tool == NULL) continue;  // of no tool: heads and tails of whole lists name none
+    if (names && tool == NULL)
+      continue;  // of no tool: the beginnings and ends of whole lists contain no tool's name
     if (*pattern == PATTERN_NAME[0]) {
       from = put_bytes(h, from, tool->name.bytes, tool->name.size_bytes);
     } else if (*pattern == PATTERN_ID[0]) {

@@ -15,8 +15,8 @@ static bool ends_with(document_text text, const char *wanted) {
          memcmp(text.bytes + text.size_bytes - count, wanted, count) == 0;
 }
 
-// The text of a message that calls nothing. The next one begins after it; 'to': the reply may end
-// within.
+// The text of a message that calls no tool. The next message begins after it; at 'to' the reply may
+// end within the text.
 static void put_body(hold *h, uint32_t from, uint32_t again, uint32_t to) {
   const uint32_t after = program_place(h->builder), nowhere = program_place(h->builder);
   const free_mark marks[] = {{(const uint8_t *)"<|end|>", 7, after},

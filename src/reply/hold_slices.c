@@ -11,7 +11,7 @@ typedef struct hold_job {
   gbnf_names *names;
 } hold_job;
 
-// The form of a pair whose rule is needed; NULL: none.
+// The form whose rule is needed for this tool; NULL if none is.
 static const reply_form *form_of(const hold *h, uint32_t form) {
   if (hold_has_channels(h)) return form == 0 ? &CHANNEL_FORM : NULL;
   return hold_uses(h, form) ? &REPLY_FORMS[form] : NULL;

@@ -12,8 +12,8 @@ enum { MARK_BYTES_MAX = 48, MARKS_MAX = 80 };
 typedef struct reply_mark {
   const char *text;
   uint8_t role, size_bytes, matched;
-  uint8_t
-      shorter[MARK_BYTES_MAX];  // [n]: the longest own beginning that ends the first n + 1 bytes
+  uint8_t shorter[MARK_BYTES_MAX];  // [n]: the longest beginning of the string that also ends its
+                                    // first n + 1 bytes
 } reply_mark;
 
 typedef struct reply_marks {

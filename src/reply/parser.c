@@ -28,7 +28,7 @@ static void send(reply_parser *p, size_t count) {
   p->out_count -= count;
 }
 
-// How much of the collected text consists of whole characters.
+// The length of the collected text up to its last whole character.
 static size_t whole_characters(const reply_parser *p) {
   const uint8_t *bytes = (const uint8_t *)p->out;
   for (size_t back = 1; back <= 3 && back <= p->out_count; back++) {
@@ -300,8 +300,8 @@ static bool is_header(const uint8_t *text, size_t size_bytes) {
   return size_bytes == 0 || *text == '<' || memcmp(text, RECIPIENT, compared) == 0;
 }
 
-// The beginning of a mark, where the text ends within one. An ending that a text may have itself is
-// not a mark: a word, a closing bracket, and a single character of punctuation after a space.
+// The beginning of a mark, if the text ends within one. An ending that ordinary text may have is
+// not a mark: a word, a closing bracket, or a single punctuation character after a space.
 static size_t fragment_bytes(const reply_parser *p) {
   const size_t size = p->is_reasoning ? p->reasoning.pending : p->content.pending;
   const size_t from = p->count - size;
@@ -392,7 +392,7 @@ static void begin_with_recipient(reply_parser *p) {
   }
 }
 
-// Where the generation prompt leaves the model.
+// The state in which the generation prompt leaves the reply.
 static void begin_after(reply_parser *p, const char *prompt, size_t size_bytes) {
   const reply_thought *thought = &REPLY_THOUGHTS[p->format.thought];
   const size_t opened = parser_find_last(prompt, size_bytes, thought->open);

@@ -3,8 +3,7 @@
 //
 // All text goes through the queue `held`:
 //
-//     base            at            count
-//      | not yet given | to be read  |
+//     base at count | not yet given | to be read |
 //
 // Text that may be a mark, or the beginning of a call, stays between base and at. When it turns out
 // to be neither, it is returned as content. If several forms begin with one mark, the next form

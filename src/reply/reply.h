@@ -6,8 +6,8 @@
 // accepted.
 //
 // A text that only looks like a call is content: nothing is shown as a call before its name is
-// known and its arguments have begun. From there on a fault is an error, and the arguments
-// stay as they arrived: nothing is completed or invented.
+// known and its arguments have begun. After that, a fault is an error, and the arguments stay as
+// they arrived: nothing is completed or invented.
 #ifndef WICK_REPLY_H
 #define WICK_REPLY_H
 

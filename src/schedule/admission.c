@@ -2,10 +2,10 @@
 //
 // A request starts when there are pages for the tokens that it has to read. It takes further pages
 // one by one while it decodes. When pages run out, idle pages of the prefix cache go first
-// (kv/pool.h). Then the last running request in order is preempted: it gives its pages up and
-// waits. When it starts again, it gets its pages back from the host (swap.h) or reads its text
-// again. Reading again gives the same logits (the law of the kernels), so its text does not change.
-// A session keeps what it held before the request, unless the host keeps that, too, or no request
+// (kv/pool.h). Then the last running request in order is preempted: it loses its pages and waits.
+// When it starts again, it gets its pages back from the host (swap.h) or reads its text again.
+// Reading again gives the same logits (the law of the kernels), so its text does not change. A
+// session keeps what it held before the request, unless the host keeps that, too, or no request
 // could continue. The first request in order always continues, so all requests end.
 #include <string.h>
 
@@ -41,9 +41,9 @@ static void keep_outside(scheduler *scheduler, request *request, kv_seq_id seque
   scheduler->stats.swapped_out += request->swapped.bytes != 0;
 }
 
-// Preempts a request. Without a session all its pages go. A session keeps what it held before the
-// request, unless the host has a record of all. Pages that could not be read again with the same
-// values stay, too.
+// Preempts a request. Without a session it loses all its pages. A session keeps what it held before
+// the request, unless the host has a record of all. Pages that could not be read again with the
+// same values stay, too.
 static void leave_pages(scheduler *scheduler, request *request) {
   seq_store *store = scheduler->parts.store;
   const kv_seq_id sequence = request->sequence;

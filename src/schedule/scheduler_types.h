@@ -76,7 +76,7 @@ void pass_drop(scheduler *scheduler);
 
 // Whether it follows a request of the pass that begins. Then it needs all rows of the pass.
 bool predict_begin(const scheduler *scheduler);
-// It reads the rows that count of a finished pass that kept its rows.
+// Lets the predictor read the accepted rows of a finished pass.
 void predict_after(scheduler *scheduler);
 
 #endif

@@ -1,6 +1,5 @@
-// store/cached.c — the prefix cache: pages found again, and the parts of its entries in addition to
-// the page of the pool that keeps all positions: pages of other pools, and for recurrent models the
-// states at the ends of some of them.
+// store/cached.c — the prefix cache. An entry has the page of the pool that keeps all positions,
+// the pages of other pools, and, for recurrent models, sometimes the state at its end.
 #include <string.h>
 
 #include "store/store_types.h"
@@ -125,7 +124,7 @@ static bool is_usable(const seq_store *store, prefix_id id) {
   return true;
 }
 
-// The last entry of the longest cached beginning that a sequence can continue from.
+// The last entry of the longest cached prefix that a sequence can continue from.
 static prefix_id find_usable(const seq_store *store, cache_salt salt, const int32_t *tokens,
                              uint32_t count) {
   prefix_id id = prefix_peek(store->prefix, salt, tokens, count);
@@ -234,7 +233,7 @@ static void keep_state(seq_store *store, const store_seq *seq, cache_salt salt,
   store->entry_slot_count++;
 }
 
-// The pages that the sequence has of the entry and those before it, where they have none.
+// Gives the entry and the entries before it the sequence's pages where they have none.
 static void keep_pages(side_pool *side, kv_seq_id seq, prefix_id id) {
   seq_store *store = side->store;
   uint32_t count;

@@ -67,7 +67,7 @@ static bool evict_checkpoint(seq_store *store) {
   return cached_evict_state(store) || evict_mark(store);
 }
 
-// A pass that is being assembled gives up the state within its rows.
+// A pass that is being prepared loses the state within its rows.
 static bool evict_mid(seq_store *store) {
   for (uint32_t i = 0; i < store->seq_count; i++) {
     if (store->seqs[i].mid == SLOT_NONE) continue;

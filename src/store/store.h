@@ -1,6 +1,6 @@
 // store/store.h — the state of the tokens that a model's sequences have read: pages of keys and
 // values (kv/pool.h) of each group of its layers and, for models with recurrent layers, a state of
-// fixed size. The scheduler sees nothing else of a sequence.
+// fixed size. The scheduler uses nothing else of a sequence.
 //
 // Each group has a pool with a block table for each sequence; a sequence has the same id in all of
 // them. One pool keeps all positions: that of a group without a window or, if every group has one,
@@ -8,7 +8,7 @@
 // group with a sliding window frees pages while a sequence grows: those before the windows of the
 // next token and of the STORE_BACK_TOKENS tokens before it.
 //
-// Not every cut avoids reading tokens again: a recurrent state can only return to positions with a
+// After some cuts, tokens must be read again: a recurrent state can only return to positions with a
 // checkpoint, and a window's pages may have been freed. So calls that cut return the new end of the
 // sequence, which may be before the requested one. The tokens between are read again, with the same
 // bits.

@@ -14,7 +14,7 @@ typedef struct state_slot {
   uint32_t ref_count;
 } state_slot;
 
-// A position of a sequence of which the state is kept.
+// A position of a sequence whose state is kept.
 typedef struct state_mark {
   uint32_t position;
   slot_id slot;
@@ -33,8 +33,8 @@ typedef struct store_seq {
   uint32_t mark_count;
 } store_seq;
 
-// A pool in addition to the one that keeps all positions. Pages that the prefix cache's entries
-// have of it are held; without other users they are given up, the least recently used first.
+// A pool in addition to the one that keeps all positions. Entries of the prefix cache hold pages of
+// it; pages without other users are evicted, the least recently used first.
 typedef struct side_pool {
   seq_store *store;
   kv_pool *pool;
@@ -53,7 +53,7 @@ struct seq_store {
   uint32_t seq_count, seq_capacity;
   state_slot *slots;
   uint32_t slot_count, slot_capacity, slots_free;
-  uint32_t expected;     // sequences in a pass
+  uint32_t expected;     // sequences that a pass is expected to have
   uint64_t slots_freed;  // ever
   slot_id *entry_slots;  // [entry_capacity], by id of a prefix entry; SLOT_NONE: none; NULL: no
                          // state is kept
@@ -88,7 +88,7 @@ void pools_slide(seq_store *store, kv_seq_id id);
 uint32_t pools_cut(const seq_store *store, kv_seq_id id, uint32_t tokens);
 bool pools_can_cut(const seq_store *store, kv_seq_id id, uint32_t tokens);
 void pools_truncate(seq_store *store, kv_seq_id id, uint32_t tokens);
-// A new sequence that the first `count` pools have, and the others could not make.
+// Removes a new sequence from the first `count` pools, because the next one could not create it.
 void pools_unmake(seq_store *store, kv_seq_id id, uint32_t count);
 wick_status pools_check(const seq_store *store, wick_error *error);
 

@@ -24,8 +24,9 @@ void jinja_arena_init(jinja_arena *arena, memory_gate *memory, size_t limit_byte
 void jinja_arena_free(jinja_arena *arena);
 // 8-byte aligned, not zeroed; NULL over the limit, or when memory is refused. O(1).
 void *jinja_arena_take(jinja_arena *arena, size_t size_bytes);
-// Makes a piece longer and keeps its contents. The newest piece grows in place. The old room of any
-// other is lost until everything is freed. NULL as above; the old piece is unchanged then.
+// Makes a piece longer and keeps its contents. The newest piece grows in place. For any other
+// piece, the old memory stays in use until everything is freed. NULL as above; the old piece is
+// unchanged then.
 void *jinja_arena_extend(jinja_arena *arena, void *piece, size_t old_bytes, size_t new_bytes);
 
 #endif

@@ -97,7 +97,7 @@ static jinja_value evaluate_binary(jinja_run *run, const jinja_node *node) {
 
 // ---- calls ----
 
-// How many arguments there are when those of *args and **kwargs are counted, too.
+// The number of arguments, including those of *args and **kwargs.
 typedef struct spread {
   const jinja_list *items;  // of *args
   const jinja_dict *dict;   // of **kwargs

@@ -15,8 +15,8 @@ static uint32_t const_node(jinja_parser *parser, jinja_value value) {
                         (jinja_node){.kind = NODE_CONST, .a = jinja_add_constant(parser, value)});
 }
 
-// At most `digits_max` digits of a base; the number of bytes read, 0 when there are fewer than
-// `digits_min`.
+// Reads at most `digits_max` digits of a base. Returns the number of bytes read, 0 when there are
+// fewer than `digits_min`.
 static uint32_t read_code(const char *bytes, uint32_t size_bytes, uint32_t base,
                           uint32_t digits_min, uint32_t digits_max, uint32_t *code) {
   uint32_t read = 0;
@@ -29,7 +29,8 @@ static uint32_t read_code(const char *bytes, uint32_t size_bytes, uint32_t base,
 
 static const char ESCAPES[] = "n\nt\tr\rb\bf\fv\va\a\\\\''\"\"";
 
-// Writes the character of an escape, which begins after its backslash; returns the bytes read.
+// Writes the character of an escape that begins after the backslash; returns the number of bytes
+// read.
 static uint32_t read_escape(const char *bytes, uint32_t size_bytes, char *out, uint32_t *written) {
   const char c = bytes[0];
   for (size_t i = 0; i + 1 < sizeof ESCAPES; i += 2) {
@@ -480,8 +481,8 @@ static uint32_t parse_concat(jinja_parser *parser, uint32_t node) {
 
 static uint32_t parse_binary(jinja_parser *parser, int level) {
   uint32_t node = parse_unary(parser, true);
-  // `found` only falls in this loop: an operator on the right that binds more tightly is read by a
-  // deeper call
+  // `found` can only decrease in this loop: an operator on the right that binds more tightly is
+  // read by a deeper call
   for (int found = level_of(parser); parser->status == WICK_OK && found >= level;
        found = level_of(parser)) {
     if (found == LEVEL_CONCAT) {

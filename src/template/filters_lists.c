@@ -27,7 +27,7 @@ static jinja_value follow(jinja_run *run, jinja_value item, const jinja_value *p
   return item;
 }
 
-// The values that are compared: texts in lower case unless case counts.
+// The values to compare: texts in lower case unless the comparison is case-sensitive.
 static jinja_value sort_key(jinja_run *run, jinja_value item, const jinja_value *path,
                             bool is_case_sensitive) {
   const jinja_value key = follow(run, item, path);
@@ -35,8 +35,8 @@ static jinja_value sort_key(jinja_run *run, jinja_value item, const jinja_value 
   return jinja_change_case(run, key.string, CASE_LOWER);
 }
 
-// Sorts items by their keys and keeps the order of equal ones, which need none where `has_paths`:
-// runs that double are merged.
+// Sorts items by their keys and keeps the order of equal ones (a merge sort whose runs double in
+// length). With `has_paths`, equal items need no keys.
 static jinja_value sort_items(jinja_run *run, const jinja_list *items, jinja_value *keys,
                               bool has_paths, bool is_reversed) {
   const uint32_t count = items->count;

@@ -13,7 +13,7 @@ jinja_value jinja_fail_undefined(jinja_run *run, jinja_value value) {
                     value.string->bytes);
 }
 
-// The neighbour at a distance; undefined beyond both ends.
+// The item at a distance from the current one; undefined beyond both ends.
 static jinja_value neighbour(const jinja_loop *loop, uint32_t index) {
   return index < loop->items->count ? loop->items->items[index] : JINJA_NOTHING;
 }

@@ -90,7 +90,8 @@ static bool pass_comment(jinja_lexer *lexer) {
   return true;
 }
 
-// The place after a block that has only a word in it; 0: there is none. *sign: before its end.
+// The place after a block that contains only a word; 0 if there is none. *sign: the sign before its
+// end.
 static uint32_t after_word_block(const jinja_lexer *lexer, uint32_t at, const char *word,
                                  char *sign) {
   if (!is_at(lexer, at, "{%")) return 0;

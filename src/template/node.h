@@ -81,8 +81,8 @@ typedef struct jinja_program {
   uint32_t node_count, node_capacity, link_count, link_capacity;
   uint32_t constant_count, constant_capacity, name_count, name_capacity;
   jinja_dict *name_ids;
-  uint32_t body;       // the node of the whole
-  uint32_t name_loop;  // names that the language itself gives
+  uint32_t body;       // the node of the whole template
+  uint32_t name_loop;  // names that the language defines
   uint32_t name_caller, name_varargs, name_kwargs;
 } jinja_program;
 

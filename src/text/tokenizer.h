@@ -89,7 +89,7 @@ wick_status tokenizer_encode_spans(const tokenizer *tokenizer, const char *text,
                                    int32_t *tokens, size_t capacity, size_t *count,
                                    wick_error *error);
 // Guards user-defined tokens of the form <|name|>, and those that occur in a text, the source of a
-// chat template, and look like markup. Others that were guarded before are no longer.
+// chat template, and look like markup. Tokens guarded by an earlier call no longer are.
 // O(size_bytes).
 void tokenizer_guard(tokenizer *tokenizer, const char *text, size_t size_bytes);
 

@@ -107,7 +107,7 @@ typedef struct ugm_step {
   uint32_t length;
 } ugm_step;
 
-// The results for the last places: a token reaches no further.
+// The results for the last places, because no token is longer than that.
 typedef struct ugm_lattice {
   const tokenizer *tokenizer;
   const uint8_t *text;

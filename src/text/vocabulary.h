@@ -67,7 +67,8 @@ enum { INDEX_PROBES_MAX = 4096 };
 static const uint32_t INDEX_EMPTY = UINT32_MAX;
 
 // Two bits for each of 1 << (32 - shift) hashes of beginnings of tokens: whether a token begins
-// with it, and whether it is a token. Text that begins no token nearly always has neither bit.
+// with it, and whether it is a token. Text with which no token begins nearly always has neither
+// bit.
 typedef struct prefix_filter {
   uint8_t *bits;
   uint32_t shift;

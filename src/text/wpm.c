@@ -86,7 +86,8 @@ static bool is_dropped(uint32_t code, uint8_t kind) {
 wick_status wpm_encode(encode_state *state, const uint8_t *text, size_t size_bytes,
                        wick_error *error) {
   const tokenizer *tokenizer = state->tokenizer;
-  // A character of 2 bytes may have small letters of 3, one of 3 may be three of 3.
+  // A character of 2 bytes may have a lower-case form of 3 bytes, and one of 3 bytes may become
+  // three of 3 bytes.
   const wick_status status = encode_reserve(state, 3 * size_bytes + WORD_MARK_BYTES + 12, error);
   if (status != WICK_OK) return status;
   memcpy(state->copy, WORD_MARK, WORD_MARK_BYTES);

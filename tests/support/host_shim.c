@@ -68,7 +68,7 @@ void free(void *block) {
   __libc_free(block);
 }
 
-// How much of a call is done, or 0: none of it, for a reason in errno.
+// How many bytes of a call to read or write; 0: none, and errno has the reason.
 static size_t part_of(size_t size_bytes) {
   static unsigned long pieces;
   const unsigned long piece_bytes = setting("SHIM_PIECE_BYTES");

@@ -94,8 +94,8 @@ function findPeers() {
 }
 
 /**
- * Shares out the time that is left in a quick run. A task that has begun gets at least one round. No task
- * begins when one as long as the longest so far would not end in time.
+ * Divides the time that is left in a quick run. A task that has begun gets at least one round. No task begins if one as long as
+ * the longest so far would not end in time.
  */
 class Clock {
   #start = performance.now();

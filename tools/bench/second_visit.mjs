@@ -77,7 +77,7 @@ async function prepare({ url }) {
   await blob.stream().pipeTo(await file.createWritable());
 }
 
-/** Reads the file in a worker, in pieces of 1 MB, by both ways that there are. @param {Given} given_ */
+/** Reads the file in a worker, in pieces of 1 MB, in both possible ways. @param {Given} given_ */
 async function readFile({ size: expected }) {
   const code = `onmessage = async () => {
     const folder = await navigator.storage.getDirectory();

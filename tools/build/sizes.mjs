@@ -87,7 +87,7 @@ function tableSizes() {
 const digits = (/** @type {number} */ bytes) => bytes.toLocaleString('en');
 
 /**
- * @param {string} name of a row @param {number} bytes of it now @param {Map<string, number>} [table]
+ * @param {string} name of a row @param {number} bytes its size now @param {Map<string, number>} [table]
  * @returns {string | undefined} why it is too large
  */
 export function sizeFault(name, bytes, table = tableSizes()) {

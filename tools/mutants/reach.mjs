@@ -73,7 +73,8 @@ export class Reach {
   }
 
   /**
-   * Whether a test may see a fault of a line: it runs it, or nothing is known (of a table's line, of a test of Node).
+   * Whether a test may detect a fault in a line: it runs the line, or nothing is known (about a table's line, or a test of
+   * Node).
    * @param {string} test
    * @param {string} file
    * @param {number} line

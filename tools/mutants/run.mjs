@@ -348,7 +348,7 @@ async function tryAll(mutants, count, { places, baseline, known }) {
       const mutant = mutants[next++];
       underWay++;
       const old = known.get(mutant.id);
-      // one that has been listed since is asked again, and reported with its reason
+      // one that has been listed since then is tried again, and reported with its reason
       const isOld = old && old.outcome !== 'listed' && !reasonOf(old.file, { above: '', ...old });
       const result = isOld ? old : await tryMutant(place, mutant, baseline);
       underWay--;

@@ -104,7 +104,7 @@ function watchIdle(pid, take) {
     const { cpuMs, isReady } = workOf(pid);
     const atMs = performance.now();
     const passedMs = atMs - last.atMs;
-    // a late poll has missed what happened in between, possibly the end of the tree
+    // a late poll may have missed the end of the tree
     const isLate = passedMs > 2 * LOOK_MS;
     if (!isLate && !isReady && cpuMs - last.cpuMs < IDLE_SHARE * passedMs) idleMs += passedMs;
     last = { cpuMs, atMs };
