@@ -103,7 +103,7 @@ export function refuseOther(found, wanted, where) {
 }
 
 /**
- * Refuses a whole model that is not the wanted one. Its SHA-256 is computed where it is not known.
+ * Refuses a whole model that is not the wanted one. Its SHA-256 is computed if it is not known.
  * @param {ModelRecord} record
  * @param {import('../models.js').GetOptions} wanted
  * @param {import('./backends.js').Backend} backend

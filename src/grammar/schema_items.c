@@ -249,7 +249,7 @@ static void build_containing(schema_compiler *c, const array_plan *plan, uint32_
                     .all = (1u << plan->wanted_count) - 1,
                     .is_limited = is_limited};
   const uint64_t places = ((uint64_t)grid.rows + 1) * ((uint64_t)grid.columns + 1);
-  // an item goes from each of them in as many ways
+  // an item leads on from each state in as many ways as there are sets of terms
   if (places > GRID_MAX || places * (grid.all + 1) * (grid.all + 1) > GRID_MAX) {
     const schema_term term = plan->contains != 0 ? plan->contains : plan->wanted[0];
     schema_refuse(c, term_node(term), "contains with counts this large");

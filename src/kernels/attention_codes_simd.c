@@ -9,8 +9,8 @@
 
 enum { PIECE = 2 };  // blocks of K at a time
 
-// The factors of several heads, in pairs, and for each head what codes larger by KV_CODE_BIAS add
-// too much, negated.
+// The factors of several heads, in pairs, and for each head the negated excess that codes larger by
+// KV_CODE_BIAS add.
 typedef struct code_factors {
   const int16_t *of[FEW];
   const int32_t *bias[FEW];

@@ -121,7 +121,7 @@ SIMD_INLINE void simd_six_bits(const uint8_t bytes[3][16], v128_t codes[4]) {
   codes[3] = wasm_v128_or(wasm_v128_or(top, middle), bottom);
 }
 
-// The initial value of a dot: -offset * sum(x), which takes the offset off the codes. `step` 2 is
+// The initial value of a dot: -offset * sum(x), which removes the offset of the codes. `step` 2 is
 // for all 32 columns, 0 and 1 for the first and the second 16. PAIRS keeps dots in 16-bit lanes:
 // sums of 32 products with codes below 16 fit, and sums of 16 with codes below 32.
 SIMD_INLINE v128_t strip_dot_start(int32_t offset, const int32_t *x, uint32_t step,

@@ -137,7 +137,8 @@ static float error_of_codes(const float *values, const uint8_t codes[BLOCK], qua
 }
 
 // Chooses the sub-scales and sub-minima near the line with the least error, and their codes:
-// rounding each to 6 bits independently is not the best, because one makes up for the other.
+// rounding each to 6 bits independently is not the best, because the errors of one can offset those
+// of the other.
 static void encode_on_grid(const float *values, const six_grid *grid, uint8_t *scale, uint8_t *min,
                            uint8_t codes[BLOCK]) {
   const int32_t scale_near = quantize_nearest(inverse_of(grid->scale) * grid->line.scale);

@@ -111,7 +111,7 @@ bool store_has_window(const seq_store *store) {
 
 // ---- Sequences ----
 
-// Makes the next ids of all pools one.
+// Makes the next ids of all pools equal.
 static void align_ids(seq_store *store) {
   kv_seq_id next = 0;
   for (uint32_t i = 0; i < pool_count(store); i++) next = kv_pool_skip_ids(pool_at(store, i), next);

@@ -94,9 +94,9 @@ wick_status pools_check(const seq_store *store, wick_error *error);
 
 // ---- slots.c ----
 
-// A slot with one reference: a free one, a new one, or that of the checkpoint that costs least to
-// lose; in the end that of a position within the rows of a pass that has not begun. SLOT_NONE when
-// there is none. Its bytes are not changed.
+// Takes a slot, with one reference: a free one, a new one, that of the checkpoint that costs least
+// to lose, or, as a last resort, that of a position within the rows of a pass that has not begun.
+// SLOT_NONE when there is none. Its bytes are not changed.
 slot_id slot_take(seq_store *store);
 // Only a free one, or a new one within the number of checkpoints.
 slot_id slot_take_spare(seq_store *store);
@@ -115,8 +115,7 @@ static inline uint8_t *slot_bytes(const seq_store *store, slot_id slot) {
 
 // Frees the slot of the entry that was used least recently; false when none has one.
 bool cached_evict_state(seq_store *store);
-// Makes room in the list, so that keeping the states of this many more entries allocates nothing
-// for it.
+// Makes room in the list, so that keeping the states of this many more entries allocates nothing.
 void cached_reserve(seq_store *store, uint32_t entries);
 // The prefix cache has removed an entry.
 void cached_removed(void *context, prefix_id id);

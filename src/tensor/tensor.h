@@ -1,5 +1,5 @@
 // tensor/tensor.h — weights in memory: a type, a shape, and the kernels' layout, into which they
-// are repacked as they stream in; and what a layer has of them: query, key and value projections,
+// are repacked as they stream in; and the weights of a layer: query, key and value projections,
 // fused or separate, and a feed-forward with or without a gate. reference/views.h makes views of a
 // whole file.
 #ifndef WICK_TENSOR_TENSOR_H
