@@ -48,7 +48,7 @@ export function canonicalName({ owner, repo, revision, path, type }) {
 }
 
 /**
- * The files of a model, by the commit that its revision is at now.
+ * The files of a model, at the commit to which its revision now points.
  * @param {HubName} name
  * @param {HubOptions & {fetch?: typeof globalThis.fetch, signal?: AbortSignal | null}} options
  * @returns {Promise<{url: string, name: string, size: number, sha256: string | undefined, headers: Record<string, string>}[]>}

@@ -190,7 +190,7 @@ export class OpenModel {
     return bytes.slice(offset, offset + PIECE_BYTES);
   }
 
-  /** Bytes of two versions of a file are never given together. @param {ModelRecord | undefined} record */
+  /** Bytes of two versions of a file are never mixed. @param {ModelRecord | undefined} record */
   #checkStamp(record) {
     if (!record || this.#stamp === undefined || record.stamp === this.#stamp) return;
     throw new WickError('CHANGED', `${record.name} was changed while it was being downloaded`);

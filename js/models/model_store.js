@@ -487,7 +487,7 @@ export class ModelStore extends EventTarget {
     return entryOf(record);
   }
 
-  /** Imports that ended before their end: they cannot be continued. */
+  /** Imports that were not finished: they cannot be continued. */
   async #removeBroken() {
     for (const { id, urls, fingerprint, sums } of await this.#records()) {
       if (fingerprint !== null || urls.length > 0 || sums.length > 0) continue;

@@ -33,7 +33,7 @@ export function namedSource(options) {
 }
 
 /**
- * The mmproj file: the one of the model's repository on the hub (`true`), one that has a name there, or as a model is given.
+ * The mmproj file: that of the model's repository on the hub (`true`), a name there, or any other form that a model may have.
  * @param {EngineOptions} options with `mmproj`
  * @returns {ModelLocation}
  */

@@ -88,13 +88,14 @@ export const kvTypes = {
  * @property {string} [salt] prefixes are shared only between requests with the same salt; '' or left out: none
  * @property {number[]} [forced] these tokens are returned in place of sampled ones
  * @property {{kind: number, text: string, begun?: string | Uint8Array, isWhole?: boolean} | undefined} [grammar]
- *   wick_grammar; `begun`: how its text begins in the prompt already; `isWhole`: of the whole reply to a conversation, with its reasoning and calls
+ *   wick_grammar; `begun`: the beginning of its text that the prompt already has; `isWhole`: of the whole reply to a
+ *   conversation, with its reasoning and calls
  * @property {number} [completions] number of completions; the prompt is read once for all
  * @property {import('./adapter_table.js').AdapterUse[]} [adapters]
  */
 
 /**
- * A conversation: the JSON that its template looks at, the local time, how the reply begins, and OpenAI's tool_choice as
+ * A conversation: the JSON that its template reads, the local time, the beginning of the reply, and OpenAI's tool_choice as
  * JSON where there are tools that may be called.
  * @typedef {{json: string, nowS: number, parseSpecial?: boolean, prefix?: string | undefined}} NativeChat
  * @typedef {NativeChat & {toolChoice?: string | undefined, oneCall?: boolean}} NativeConversation

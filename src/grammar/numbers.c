@@ -53,7 +53,8 @@ static const dfa *magnitudes(grammar_work *work) {
 
 // ---- decimals ----
 
-// A number as its digits: whole of them before the point, no zero at the end of the others.
+// A number as its digits: `whole` of them are before the point, and the last of the others is not
+// zero.
 typedef struct decimal {
   char digits[2 * DIGITS_MAX + 2];  // at least one before the point, without zeros in front
   uint32_t count, whole;

@@ -46,7 +46,7 @@ typedef struct attention_settings {
   bool has_sinks;     // attn_sinks [heads]: scores of a token without a value (Xiao et al. 2023)
   bool is_gated;      // attn_q has a gate after each head's query: the output is multiplied by its
                       // sigmoid
-  uint32_t window;    // tokens that are looked back on, 0: all
+  uint32_t window;    // how many tokens back a token sees, 0: all
   float scale;        // of q k^T, 0: 1 / sqrt(head_dim)
   float score_cap;    // not 0: scores become cap * tanh(score / cap)
   float clamp;        // not 0: queries, keys and values stay within [-clamp, clamp]
