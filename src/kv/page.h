@@ -70,8 +70,8 @@ static inline kernel_kv_type kv_named_type(kernel_kv_type type) {
 // WICK_E_OVERFLOW.
 wick_status kv_layout_init(kv_layout *layout, const kernel_table *kernels, const kv_shape *shape,
                            wick_error *error);
-// The layout that 0.1.0 had for such pages: its types are those that configurations name. The same
-// errors.
+// The layout of such pages in version 0.1.0, whose types are those that a configuration names. The
+// same errors.
 wick_status kv_layout_former(kv_layout *former, const kv_layout *layout);
 // 0 when a type is not in this build or the size does not fit.
 size_t kv_bytes_of_page(const kernel_table *kernels, const kv_shape *shape);

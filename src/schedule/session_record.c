@@ -21,7 +21,7 @@ _Static_assert(sizeof(record_head) == 32, "no padding");
 
 bool session_is_record(const void *magic) { return memcmp(magic, MAGIC, SESSION_MAGIC_BYTES) == 0; }
 
-// Bytes that a record has of adapters.
+// The bytes of adapters in a record.
 static uint64_t marks_bytes(const adapter_marks *marks, uint32_t version) {
   return version == RECORD_VERSION ? 0 : sizeof(uint64_t) + marks->count * sizeof *marks->of;
 }
@@ -239,7 +239,7 @@ static wick_status check_tokens(session *session, uint32_t vocab, wick_error *er
   return next == media->count ? WICK_OK : is_damaged(error);
 }
 
-// For pages that reading the tokens again would not give.
+// For pages that could not be computed by reading the tokens again.
 static cache_salt salt_of_its_own(session_table *table, cache_salt tenant) {
   const uint64_t words[] = {tenant.low, tenant.high, ++table->packed_count};
   return salt_of((const char *)words, sizeof words);
