@@ -10,7 +10,7 @@ enum { URI_BYTES_MAX = 2048, LOOK_STEPS = 4 };
 typedef struct uri {
   char text[URI_BYTES_MAX];
   uint32_t size_bytes;
-  bool is_cut;  // it is longer, and no other's
+  bool is_cut;  // the URI is longer; it equals no other
 } uri;
 
 // ---- the place of a node ----

@@ -10,7 +10,7 @@ typedef struct serve_run {
   // These requests arrive at their times, however busy the engine is (an open loop).
   workload *open;
   // These requests arrive one by one, each when the one before it has ended. After the last one the
-  // run ends, and the rest of the others is cancelled. NULL: none.
+  // run ends, and all other requests are cancelled. NULL: none.
   workload *chain;
   // The run ends early once the speed of the finished requests is steady (bench_should_stop).
   bool is_adaptive;
