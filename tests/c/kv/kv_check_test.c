@@ -215,7 +215,7 @@ TEST(records_begin_with_what_they_hold) {
   prefix_cache *cache;
   kv_seq_id seq;
   int32_t tokens[TOKENS];
-  uint64_t told_bytes;
+  uint64_t recorded_bytes;
   for (int32_t i = 0; i < TOKENS; i++) tokens[i] = 100 + i;
   memory_init(&memory, 0, platform_alloc, platform_free);
   REQUIRE(kv_pool_init(&memory, kernels_bind(), &shape, 4, 8, &pool, &error) == WICK_OK);
@@ -231,8 +231,8 @@ TEST(records_begin_with_what_they_hold) {
   CHECK_EQ_UINT(of_sequence.pages, PAGES);
   CHECK_EQ_UINT(of_sequence.payload_bytes,
                 TOKENS * 4 + PAGES * (4 + 4 + 2 + 2 + 4 + pool->layout.page_bytes));
-  CHECK_EQ_INT(state_seq_bytes(pool, seq, NULL, &told_bytes, NULL), WICK_OK);
-  CHECK_EQ_UINT(told_bytes, kept.size_bytes);
+  CHECK_EQ_INT(state_seq_bytes(pool, seq, NULL, &recorded_bytes, NULL), WICK_OK);
+  CHECK_EQ_UINT(recorded_bytes, kept.size_bytes);
   CHECK_EQ_MEM(kept.bytes + sizeof of_sequence, tokens, sizeof tokens);
   CHECK_EQ_INT(prefix_store(cache, seq, tenant, tokens, TOKENS, NULL, NULL), WICK_OK);
   kept.size_bytes = 0;
