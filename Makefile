@@ -33,7 +33,7 @@ NATIVE_SRC := $(ENGINE_SRC) $(MEDIA_SRC) $(wildcard $(POSIX_SRC))
 WASI_SRC := $(ENGINE_SRC) $(ENTROPY_SRC) wasi/platform_wasi.c web/web_heap.c web/libc/string.c
 # Sources that the command line links there in addition to the engine
 WASI_PROGRAM_SRC := $(CLI_SRC) src/cli/commands_usual.c $(LAB_SRC) wasi/malloc.c
-# Sources that the small program there is without
+# Sources that the small program there lacks
 WASI_MEDIA_SRC := $(MEDIA_SRC) $(MEDIA_CLI_SRC)
 WEB_SRC := $(ENGINE_SRC) $(MEDIA_SRC) $(wildcard web/*.c web/libc/*.c)
 # Sources that are compiled once more for each of LEVELS (flags.mk)
@@ -449,11 +449,11 @@ check-quick: setup-dev
 layout: ## writes the files that are generated from web/layout.mjs and include/options.mjs
 	$(Q)$(NODE) tools/build/layout.mjs
 
-format: setup-dev ## rewrites the sources in the house's format
+format: setup-dev ## rewrites the sources in the repository's format
 	$(Q)$(if $(C_FILES),clang-format-$(LLVM) -i $(C_FILES))
 	$(Q)$(NPX)biome check --write .
 
-# ---- the rest ----
+# ---- other targets ----
 .PHONY: setup demo site release fleet bench-peers bench-browsers bench-curves bench-spread bench-wide bench-images sizes clean distclean help
 setup: setup-all ## installs all that building and testing needs (make does it automatically)
 

@@ -1,4 +1,4 @@
-// component/abi.c — memory for what a host gives.
+// component/abi.c — memory for data from the host.
 #include "abi.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-// component/abi.h — values as the component model's canonical ABI lays them in memory
+// component/abi.h — values as the component model's canonical ABI stores them in memory
 // (CanonicalABI.md of the component model: "Storing", "Flattening").
 #ifndef WICK_COMPONENT_ABI_H
 #define WICK_COMPONENT_ABI_H

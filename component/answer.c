@@ -15,29 +15,29 @@ void answer_give(answer *to, const char *content_type) {
 }
 
 // Fetch standard, "CORS protocol".
-static void put_cors(const answer *told, header_sink sink, void *context) {
-  if (told->varies) sink(context, "vary", "Origin");
-  if (told->origin.size_bytes == 0) return;
-  sink(context, "access-control-allow-origin", told->origin.bytes);
+static void put_cors(const answer *reply, header_sink sink, void *context) {
+  if (reply->varies) sink(context, "vary", "Origin");
+  if (reply->origin.size_bytes == 0) return;
+  sink(context, "access-control-allow-origin", reply->origin.bytes);
   sink(context, "access-control-expose-headers", "Retry-After, X-Request-Id, X-Wick-Ignored");
-  if (!told->is_preflight) return;
-  if (told->asked_headers.size_bytes > 1) {
-    sink(context, "access-control-allow-headers", told->asked_headers.bytes);
+  if (!reply->is_preflight) return;
+  if (reply->asked_headers.size_bytes > 1) {
+    sink(context, "access-control-allow-headers", reply->asked_headers.bytes);
   }
-  sink(context, "access-control-allow-methods", told->allow == NULL ? "" : told->allow);
+  sink(context, "access-control-allow-methods", reply->allow == NULL ? "" : reply->allow);
   sink(context, "access-control-max-age", "600");
 }
 
-void answer_put_headers(const answer *told, header_sink sink, void *context) {
-  if (told->content_type != NULL) sink(context, "content-type", told->content_type);
-  if (told->allow != NULL) sink(context, "allow", told->allow);
-  if (told->status == 429 || told->status == 503) sink(context, "retry-after", "1");
-  if (told->status == 401) sink(context, "www-authenticate", "Bearer");
-  if (told->is_streamed) sink(context, "cache-control", "no-cache");
-  if (told->is_streamed) sink(context, "x-accel-buffering", "no");  // nginx would hold tokens back
-  if (told->ignored.size_bytes > 1) sink(context, "x-wick-ignored", told->ignored.bytes);
-  sink(context, "x-request-id", told->request_id);
-  put_cors(told, sink, context);
+void answer_put_headers(const answer *reply, header_sink sink, void *context) {
+  if (reply->content_type != NULL) sink(context, "content-type", reply->content_type);
+  if (reply->allow != NULL) sink(context, "allow", reply->allow);
+  if (reply->status == 429 || reply->status == 503) sink(context, "retry-after", "1");
+  if (reply->status == 401) sink(context, "www-authenticate", "Bearer");
+  if (reply->is_streamed) sink(context, "cache-control", "no-cache");
+  if (reply->is_streamed) sink(context, "x-accel-buffering", "no");  // nginx would hold tokens back
+  if (reply->ignored.size_bytes > 1) sink(context, "x-wick-ignored", reply->ignored.bytes);
+  sink(context, "x-request-id", reply->request_id);
+  put_cors(reply, sink, context);
 }
 
 void answer_forget_body(answer *to) {
@@ -48,22 +48,22 @@ void answer_forget_body(answer *to) {
   to->asked = NULL;
 }
 
-void answer_refuse(answer *to, const refusal *told) {
+void answer_refuse(answer *to, const refusal *why) {
   buffer_clear(&to->out);
   buffer_clear(&to->ignored);
-  refusal_write(told, &to->out);
+  refusal_write(why, &to->out);
   answer_give(to, "application/json");
-  to->status = told->status;
-  to->refused = *told;
+  to->status = why->status;
+  to->refused = *why;
   to->is_streamed = false;
   to->is_done = true;
 }
 
 void answer_keep_alive(answer *to, uint64_t now_us, uint32_t silence_ms) {
-  if (!to->is_streamed || !to->has_head || to->is_told || to->is_done) return;
-  if (to->told_us == 0) to->told_us = now_us;
-  if (now_us - to->told_us < silence_ms * UINT64_C(1000)) return;
-  to->told_us = now_us;
+  if (!to->is_streamed || !to->has_head || to->has_events || to->is_done) return;
+  if (to->comment_us == 0) to->comment_us = now_us;
+  if (now_us - to->comment_us < silence_ms * UINT64_C(1000)) return;
+  to->comment_us = now_us;
   buffer_put_text(&to->out, ": waiting\n\n");
 }
 
@@ -117,7 +117,7 @@ static const char *finish_of(const choice *ended) {
   return ended->has_called && ended->finish[0] == 's' ? "tool_calls" : ended->finish;
 }
 
-// The reason of a choice's end; as vLLM's server the stop string, too.
+// The reason of a choice's end; and, as in vLLM's server, the stop string.
 static void put_finish(json_writer *json, answer *to, const choice *ended, const char *finish) {
   json_text(json, "finish_reason", finish);
   if (finish == NULL || ended->stop == 0) return;
@@ -240,7 +240,7 @@ void answer_put_logprobs(const server *of, answer *to, choice *from) {
 }
 
 void answer_put_end(const server *of, answer *to, choice *from) {
-  if (to->kind == ANSWER_RESPONSE) return;  // answer_end_stream tells it
+  if (to->kind == ANSWER_RESPONSE) return;  // answer_end_stream writes it
   json_writer json;
   const bool has_logprobs = to->has_logprobs;
   to->has_logprobs = false;

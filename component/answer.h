@@ -1,5 +1,5 @@
-// component/answer.h — the answer to a request: its head, its body as it comes, and the completions
-// that it waits for. How bodies look is OpenAI's.
+// component/answer.h — the answer to a request: its head, its body while it is written, and the
+// completions that it waits for. Bodies have OpenAI's format.
 #ifndef WICK_COMPONENT_ANSWER_H
 #define WICK_COMPONENT_ANSWER_H
 
@@ -50,12 +50,12 @@ typedef struct answer {
   bool is_generation;    // it is counted as one
   asked_body *asked;     // NULL: not needed any more
   embedding *embedding;  // NULL: it waits for no vectors
-  media_job *media;      // NULL: its messages have texts alone
+  media_job *media;      // NULL: its messages have only texts
   response *response;    // of ANSWER_RESPONSE
   bool is_streamed, includes_usage, has_logprobs;
-  bool is_told;           // of a stream: the engine has returned an event
-  uint64_t told_us;       // when the last comment line was added
-  bool tells_pieces;      // as they come, else all is kept until the end
+  bool has_events;        // of a stream: the engine has returned an event
+  uint64_t comment_us;    // when the last comment line was added
+  bool sends_pieces;      // as they arrive, else everything is kept until the end
   uint32_t alternatives;  // reported for each token
   buffer stops;           // the stop strings in JSON, each terminated
   choice *choices;        // [choice_count]; those of a prompt follow each other
@@ -64,7 +64,7 @@ typedef struct answer {
   int64_t created_s;
   // For the log and the metrics.
   char method[16];
-  uint64_t begun_us, first_us;  // when the first token came; 0: none did
+  uint64_t begun_us, first_us;  // when the first token arrived; 0: none did
   uint64_t tokens_embedded;     // that were read for vectors
   refusal refused;              // why it failed; status 0: it did not
 } answer;
@@ -72,12 +72,12 @@ typedef struct answer {
 // ---- bodies (answer.c) ----
 
 // Ends an answer whose head does not exist yet.
-void answer_refuse(answer *to, const refusal *told);
+void answer_refuse(answer *to, const refusal *why);
 void answer_give(answer *to, const char *content_type);  // status 200; `out` is its body
 void answer_forget_body(answer *to);
 // Its headers, one after the other.
 typedef void (*header_sink)(void *context, const char *name, const char *value);
-void answer_put_headers(const answer *told, header_sink sink, void *context);
+void answer_put_headers(const answer *reply, header_sink sink, void *context);
 // Adds a comment line to a stream whose engine has been silent since its head: clients and proxies
 // give up after a minute.
 void answer_keep_alive(answer *to, uint64_t now_us, uint32_t silence_ms);
@@ -98,9 +98,9 @@ bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint3
 // Queues a prompt for the next `asked->request.completions` choices from `first` on.
 bool generation_submit(const server *of, answer *to, uint32_t first, const wanted *asked,
                        refusal *refused);
-// All is submitted.
+// Everything is submitted.
 void generation_start(const server *of, answer *to);
-// Takes an event of one of its requests; false: it is of none of them. When the answer is done
+// Takes an event of one of its requests; false: it belongs to none of them. When the answer is done
 // with open choices, generation_cancel is called as soon as all events are taken.
 bool generation_take(const server *of, answer *to, const wick_event *event);
 void generation_cancel(const server *of, answer *to);

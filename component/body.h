@@ -1,4 +1,4 @@
-// component/body.h — a request's body: a JSON object, read once, and the ways to request its
+// component/body.h — a request's body: a JSON object, read once, and the functions that read its
 // fields.
 #ifndef WICK_COMPONENT_BODY_H
 #define WICK_COMPONENT_BODY_H
@@ -20,7 +20,7 @@ typedef struct body {
 // bytes [size_bytes], terminated, outlive the body. False: they are not a JSON object. body_end is
 // called in any case.
 bool body_read(body *read, const char *bytes, size_t size_bytes, refusal *refused);
-// Has no field of the body's more items than these? The items cost work that others wait for. A
+// Whether no field of the body has more items than these. Items cost work that others wait for. A
 // list of numbers is the tokens of one text.
 bool body_check_lists(const body *read, uint32_t items_max, refusal *refused);
 void body_end(body *read);
@@ -40,8 +40,8 @@ double body_number(const body *read, uint32_t node);
 wick_text body_text(const body *read, uint32_t node);  // of a string
 // A list of token ids: its first item is a number.
 bool body_are_tokens(const body *read, uint32_t node);
-// The ids of such a list, until body_end. A value that is not an id is refused in the words of the
-// field.
+// The ids of such a list, until body_end. A value that is not an id is refused with the field's
+// message.
 bool body_take_tokens(body *read, uint32_t list, const int32_t **tokens, size_t *token_count,
                       bool (*refuse_field)(refusal *), refusal *refused);
 // As written in the body.

@@ -1,5 +1,5 @@
-// component/chat_route.c — POST /v1/chat/completions: fields and messages, checked, and what the
-// engine is asked.
+// component/chat_route.c — POST /v1/chat/completions: checks fields and messages, and makes the
+// engine's request.
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -9,7 +9,7 @@
 #include "server.h"
 
 static const field fields_chat[] = {FIELDS_CHAT_USED(PLAIN_FIELD)
-                                        FIELDS_CHAT_IDLE(PLAIN_FIELD)  // checked by kind alone
+                                        FIELDS_CHAT_IDLE(PLAIN_FIELD)  // only their kind is checked
                                     {"messages", FIELD_IGNORED, 0, 0, NULL},
                                     {"top_logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
                                     {"n_probs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
@@ -90,7 +90,7 @@ static bool check_message(const body *read, uint32_t node, refusal *refused) {
   if (!check_calls(read, calls, name, refused)) return false;
   snprintf(name, sizeof name, "%s.content", at);
   if (content != 0) return check_content(read, content, name, refused);
-  // a reply of reasoning or calls alone comes back without content, as a result that is empty does
+  // a reply with only reasoning or calls is sent back without content, and so is an empty result
   const uint32_t role = body_find(read, node, "role");
   return body_is(read, role, "assistant") || body_is(read, role, "tool") ||
          refuse(refused, 400, "invalid_value", name, "%s is missing", name);
@@ -211,8 +211,8 @@ static bool check_thinking(const body *read, refusal *refused) {
          refuse_value(refused, "thinking", "an object with the type enabled or disabled");
 }
 
-// The switch under both names that templates have for it; members of chat_template_kwargs go
-// before it.
+// The switch under both names that templates have for it; members of chat_template_kwargs take
+// precedence.
 static void put_thinking(json_writer *json, const body *read, uint32_t more) {
   static const char *const NAMES[] = {"enable_thinking", "thinking"};
   const uint32_t given = body_find(read, BODY_ROOT, NAMES[0]);
@@ -229,7 +229,7 @@ static const media_set *media_of(const answer *to) {
   return to->media == NULL ? NULL : &to->media->set;
 }
 
-// The object that the template looks at. `media` NULL: messages have texts alone.
+// The object that the template reads. `media` NULL: messages have only texts.
 static void put_conversation(buffer *out, const body *read, uint32_t tools, const media_set *media,
                              media_form form) {
   json_writer json;
@@ -261,7 +261,7 @@ static void put_conversation(buffer *out, const body *read, uint32_t tools, cons
   json_close(&json, '{');
 }
 
-// ---- what the text may be ----
+// ---- constraints on the text ----
 
 static const field fields_text_format[] = {{"type", FIELD_IGNORED, 0, 0, NULL},
                                            {NULL, FIELD_IGNORED, 0, 0, NULL}};
@@ -344,7 +344,7 @@ static bool take_fields(body *read, const char *tenant, conversation *chat, refu
          refuse(refused, 400, "invalid_value", "top_logprobs", "top_logprobs needs logprobs: true");
 }
 
-// Writes the object that the template looks at.
+// Writes the object that the template reads.
 static bool take_json(const body *read, const media_set *media, media_form form, conversation *chat,
                       refusal *refused) {
   buffer_clear(&chat->json);

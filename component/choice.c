@@ -27,7 +27,7 @@ static void give_part(const wick_event *event, const wick_event *broken, choice 
   if (begins && piece.call_id[0] == '\0') {
     char made[RANDOM_NAME_BYTES];
     random_name(made);
-    // some templates want nine letters and digits
+    // some templates require nine letters and digits
     snprintf(piece.call_id, sizeof piece.call_id, "%.9s", made);
   }
   if (broken != NULL) piece.call_index = broken->call;

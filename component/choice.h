@@ -11,8 +11,8 @@ typedef struct call {
   buffer name, arguments;
 } call;
 
-// The logprobs of tokens as items of JSON arrays. Of chat completions `tokens` alone is used, whose
-// items are objects.
+// The logprobs of tokens as items of JSON arrays. Chat completions use only `tokens`, whose items
+// are objects.
 typedef struct details {
   buffer tokens, logprobs, tops, offsets;
   uint32_t text_units;  // of UTF-16, of all tokens: OpenAI's text_offset
@@ -29,7 +29,7 @@ typedef struct choice {
   call *calls;  // [call_count]
   uint32_t call_count, call_capacity;
   details details;
-  // The prompt before it: the logprobs of its tokens come from a request that is made to write
+  // The prompt before it: the logprobs of its tokens come from a separate request that generates
   // them. The prompt's logprobs are with the first of its choices.
   details echo;
   uint32_t echo_request, echo_left;  // the engine's number; tokens that have not arrived

@@ -6,14 +6,15 @@
 
 enum { MAX_TOKENS = 16 };  // OpenAI's default
 
-static const field fields_completion[] = {FIELDS_COMPLETION(PLAIN_FIELD)  // checked by kind alone
-                                          {"prompt", FIELD_IGNORED, 0, 0, NULL},
-                                          {"logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
-                                          {"n_probs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
-                                          {"best_of", FIELD_WHOLE, 1, UINT32_MAX, NULL},
-                                          {"lora", FIELD_IGNORED, 0, 0, NULL},
-                                          {"max_tokens", FIELD_TOKENS, 0, 0, "0"},
-                                          {NULL, FIELD_IGNORED, 0, 0, NULL}};
+static const field fields_completion[] = {
+    FIELDS_COMPLETION(PLAIN_FIELD)  // only their kind is checked
+    {"prompt", FIELD_IGNORED, 0, 0, NULL},
+    {"logprobs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
+    {"n_probs", FIELD_WHOLE, 0, WICK_LOGPROBS_MAX, NULL},
+    {"best_of", FIELD_WHOLE, 1, UINT32_MAX, NULL},
+    {"lora", FIELD_IGNORED, 0, 0, NULL},
+    {"max_tokens", FIELD_TOKENS, 0, 0, "0"},
+    {NULL, FIELD_IGNORED, 0, 0, NULL}};
 
 static bool is_prompt(const body *read, uint32_t node) {
   return body_node(read, node)->kind == JSON_STRING || body_are_tokens(read, node);
@@ -107,7 +108,8 @@ bool completion_begin(server *of, body *read, answer *to, refusal *refused) {
   const uint32_t prompts = is_one ? 1 : list->count, n = asked.request.completions;
   if (prompts > ANSWER_CHOICES_MAX || prompts * n > ANSWER_CHOICES_MAX) {
     return refuse(refused, 400, "invalid_value", prompts > 1 ? "prompt" : "n",
-                  "A request has at most %d choices of all its prompts", ANSWER_CHOICES_MAX);
+                  "A request may have at most %d choices, summed over its prompts",
+                  ANSWER_CHOICES_MAX);
   }
   if (!generation_prepare(to, ANSWER_TEXT, &asked, prompts * n, refused)) return false;
   uint32_t node = is_one ? prompt : list->first;

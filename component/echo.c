@@ -1,6 +1,6 @@
 // component/echo.c — `echo` of /v1/completions: the prompt's own text before each choice, and with
-// `logprobs` how probable the model finds each of its tokens. The engine reads the prompt's first
-// token and is made to write the others.
+// `logprobs` the probability of each of its tokens. The engine reads the prompt's first token and
+// is forced to generate the others.
 #include "echo.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 typedef struct prompt_tokens {
   int32_t *ids;  // [count] that the model reads
   size_t count;
-  size_t first;  // from which on they are the prompt's: a BOS is not
+  size_t first;  // where those of the prompt begin, after a BOS
 } prompt_tokens;
 
 static bool refuse_memory(refusal *refused) {

@@ -1,5 +1,4 @@
-// component/embedding_jobs.h — requests for vectors by a waiting answer, and how it
-// tells them.
+// component/embedding_jobs.h — requests for vectors by a waiting answer, and how it writes them.
 #ifndef WICK_COMPONENT_EMBEDDING_JOBS_H
 #define WICK_COMPONENT_EMBEDDING_JOBS_H
 
@@ -19,8 +18,8 @@ struct embedding {
   bool is_list;  // the ranking has the shape of text-embeddings-inference
 };
 
-// Puts an answer into the line; the job, of malloc, is its own from then on. If the engine refuses
-// at once, the error is returned before the call ends, unless another job waits.
+// Puts an answer into the line, which from then on owns the job (allocated with malloc). If the
+// engine refuses at once, the error is returned before the call ends, unless another job waits.
 void embedding_wait(server *of, answer *to, embedding *job);
 
 #endif

@@ -10,7 +10,7 @@
 #include "platform/platform.h"
 
 enum { FETCH_AUTHORITY_BYTES = 256, FETCH_PATH_BYTES = 4096, FETCH_VALUE_BYTES = 128 };
-enum { FETCH_BODY_TIMEOUTS = 12 };  // that a body may take, however slowly its bytes come
+enum { FETCH_BODY_TIMEOUTS = 12 };  // that a body may take, however slowly its bytes arrive
 
 typedef struct fetch_url {
   bool is_https;

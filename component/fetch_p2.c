@@ -1,4 +1,4 @@
-// component/fetch_p2.c — outgoing HTTP of WASI 0.2. wit/p2.wit has the types of what is imported.
+// component/fetch_p2.c — outgoing HTTP of WASI 0.2. wit/p2.wit has the types of the imports.
 #include "fetch.h"
 
 #include <stdlib.h>

@@ -24,7 +24,7 @@ typedef struct field {
   const char *name;
   field_kind kind;
   double min, max;   // of numbers
-  const char *idle;  // JSON that requests nothing, of several with '|' between; NULL: null alone
+  const char *idle;  // JSON that requests nothing, of several with '|' between; NULL: only null
 } field;
 
 // A row of the tables of fields in base/options.h.
@@ -35,7 +35,7 @@ typedef struct field_tables {
   const field *own, *shared;  // NULL: there is no second
   const char *prefix;         // of the fields' names in messages, "" or "messages[0]."
 } field_tables;
-// Are all members of `object` fields of the tables, with values that are right?
+// Are all members of `object` fields of the tables, with valid values?
 bool fields_check(const body *read, uint32_t object, const field_tables *tables, refusal *refused);
 // The same, but members that no table lists are accepted.
 bool fields_check_known(const body *read, uint32_t object, const field_tables *tables,
@@ -62,9 +62,9 @@ typedef struct wanted {
   bool is_streamed, includes_usage;
 } wanted;
 // Takes the fields that fields_check accepted. Without a seed a random one is drawn. `tenant` NULL:
-// the request's own salt alone.
+// only the request's own salt.
 bool fields_take(body *read, const char *tenant, wanted *out, refusal *refused);
-// The field `lora` of llama.cpp's server: there are no adapters here, so it may choose none.
+// The field `lora` of llama.cpp's server: there are no adapters here, so none may be chosen.
 bool fields_check_adapters(const body *read, refusal *refused);
 // A string, or an array of strings: *count of them. `param` names it.
 bool fields_take_texts(body *read, uint32_t node, const char *param, document_text **texts,

@@ -63,7 +63,7 @@ bool generation_submit(const server *of, answer *to, uint32_t first, const wante
 void generation_start(const server *of, answer *to) {
   to->status = 200;
   to->content_type = "application/json";
-  to->tells_pieces = to->is_streamed || (to->kind == ANSWER_RESPONSE && to->has_logprobs);
+  to->sends_pieces = to->is_streamed || (to->kind == ANSWER_RESPONSE && to->has_logprobs);
   if (to->is_streamed) answer_begin_stream(of, to);
   if (to->choices_open == 0) answer_put_whole(of, to);  // echoes alone
 }
@@ -82,19 +82,19 @@ void generation_cancel(const server *of, answer *to) {
 
 // The events that are being taken would not outlive a cancel, so the server cancels the rest.
 // An error ends a stream as its last event, and any other answer as its status.
-static void fail(answer *to, const refusal *told) {
+static void fail(answer *to, const refusal *failure) {
   if (!to->has_head) {
-    answer_refuse(to, told);
+    answer_refuse(to, failure);
     return;
   }
   to->is_done = true;
-  to->refused = *told;
+  to->refused = *failure;
   if (to->kind == ANSWER_RESPONSE) {
-    response_fail_stream(to, told->message);
+    response_fail_stream(to, failure->message);
     return;
   }
   buffer_put_text(&to->out, "data: ");
-  refusal_write(told, &to->out);
+  refusal_write(failure, &to->out);
   buffer_put_text(&to->out, "\n\n");
 }
 
@@ -122,13 +122,13 @@ static void end_choice(choice *ended, const wick_event *event) {
 }
 
 static bool fail_by(answer *to, const wick_event *event) {
-  refusal told = {0};
+  refusal failure = {0};
   wick_error error = {.status = (wick_status)event->status,
                       .subject = (wick_subject)event->subject};
   snprintf(error.message, sizeof error.message, "%.*s", (int)event->text_bytes,
            wick_event_text(event));
-  refuse_error(&told, &error, NULL, NULL);
-  fail(to, &told);
+  refuse_error(&failure, &error, NULL, NULL);
+  fail(to, &failure);
   return true;
 }
 
@@ -141,17 +141,17 @@ static void take_piece(const server *of, answer *to, choice *from, const wick_ev
     details_add(&from->details, of->engine, event, to->alternatives, to->kind != ANSWER_TEXT);
   }
   if (is_done) end_choice(from, event);
-  choice_read(from, event, to->tells_pieces ? stream_delta : choice_keep,
-              to->tells_pieces ? &stream : NULL);
-  if (to->tells_pieces) answer_put_logprobs(of, to, from);
+  choice_read(from, event, to->sends_pieces ? stream_delta : choice_keep,
+              to->sends_pieces ? &stream : NULL);
+  if (to->sends_pieces) answer_put_logprobs(of, to, from);
   if (is_done) to->choices_open--;
-  if (is_done && to->tells_pieces) answer_put_end(of, to, from);
+  if (is_done && to->sends_pieces) answer_put_end(of, to, from);
   if (to->out.has_failed || from->content.has_failed) {
-    refusal told = {0};
-    refuse(&told, 503, "nomem", NULL, "Out of memory for the answer");
-    fail(to, &told);
+    refusal failure = {0};
+    refuse(&failure, 503, "nomem", NULL, "Out of memory for the answer");
+    fail(to, &failure);
   } else if (to->choices_open == 0) {
-    (to->tells_pieces ? answer_end_stream : answer_put_whole)(of, to);
+    (to->sends_pieces ? answer_end_stream : answer_put_whole)(of, to);
   }
 }
 
@@ -179,7 +179,7 @@ bool generation_take(const server *of, answer *to, const wick_event *event) {
     const bool is_echo = from->is_echo_open && from->echo_request == event->request;
     if (!is_echo && (!from->is_open || from->request != event->request)) continue;
     if (to->is_done) return true;
-    if (event->kind != WICK_EVENT_PREFILL) to->is_told = true;
+    if (event->kind != WICK_EVENT_PREFILL) to->has_events = true;
     const bool is_done = event->kind == WICK_EVENT_DONE;
     if (is_done && event->finish == WICK_FINISH_ERROR) return fail_by(to, event);
     if (is_echo) {

@@ -169,12 +169,12 @@ static void add_header(void *fields, const char *name, const char *value) {
 }
 
 // Sends the head; the body's handle, and its stream in *stream.
-static abi_handle send_head(const answer *told, abi_handle outparam, abi_handle *stream) {
+static abi_handle send_head(const answer *reply, abi_handle outparam, abi_handle *stream) {
   abi_handle fields = fields_create();
-  answer_put_headers(told, add_header, &fields);
+  answer_put_headers(reply, add_header, &fields);
   const abi_handle response = response_create(fields);
   abi_result body, written;
-  response_set_status(response, told->status);
+  response_set_status(response, reply->status);
   response_body(response, &body);
   outparam_set(outparam, 0, response, 0, 0, 0, 0, 0, 0);
   outgoing_body_write(body.handle, &written);
@@ -209,32 +209,32 @@ static bool is_there(abi_handle stream, uint64_t *looked_us) {
 }
 
 // False: it failed after the head was sent, so the status does not show it.
-static bool send_body(answer *told, abi_handle stream) {
-  const uint16_t sent = told->status;
+static bool send_body(answer *reply, abi_handle stream) {
+  const uint16_t sent = reply->status;
   uint64_t looked_us = platform_now_us();
-  while (told->status == sent && send_piece(stream, &told->out) && !told->is_done &&
+  while (reply->status == sent && send_piece(stream, &reply->out) && !reply->is_done &&
          is_there(stream, &looked_us)) {
     server_step(&here);
   }
-  return told->status == sent;
+  return reply->status == sent;
 }
 
 void handle(abi_handle request, abi_handle outparam) {
   http_request asked;
-  answer told;
+  answer reply;
   server_open(&here);
   read_head(request, &asked);
-  const bool is_wanted = server_begin(&here, &asked, &told);
+  const bool is_wanted = server_begin(&here, &asked, &reply);
   if (is_wanted) {
     read_body(request, &asked);
-    server_take_body(&here, &asked, &told);
+    server_take_body(&here, &asked, &reply);
   }
   http_free(&asked);
-  while (told.status == 0) server_step(&here);
+  while (reply.status == 0) server_step(&here);
   abi_handle stream;
-  const abi_handle body = send_head(&told, outparam, &stream);
-  const bool is_whole = send_body(&told, stream);
-  server_end(&here, &told);
+  const abi_handle body = send_head(&reply, outparam, &stream);
+  const bool is_whole = send_body(&reply, stream);
+  server_end(&here, &reply);
   output_drop(stream);
   abi_error_room room;
   if (is_whole) outgoing_body_finish(body, 0, 0, &room);

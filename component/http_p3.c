@@ -1,10 +1,10 @@
 // component/http_p3.c — wasi:http 0.3: requests are tasks of one instance and share its engine, its
 // batch and its prefix cache. Each call returns what to wait for (the callback ABI of
 // CanonicalABI.md, "callback"). A task that has nothing to send lets the engine work for all of
-// them and yields. wit/p3.wit has the types of what is imported here.
+// them and yields. wit/p3.wit has the types of the imports.
 //
-// The head is sent when the generation begins: wasmtime gives further requests to an instance when
-// those that it has have their heads. A later failure truncates the body.
+// The head is sent when the generation begins: wasmtime passes more requests to an instance once
+// the earlier ones have their heads. A later failure truncates the body.
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +50,7 @@ ABI_IMPORT(HTTP, "[stream-cancel-read-1]" BODY) int32_t body_stream_cancel(abi_h
 ABI_IMPORT(HTTP, "[stream-drop-readable-1]" BODY) void body_stream_drop(abi_handle stream);
 ABI_IMPORT(HTTP, "[future-drop-readable-2]" BODY) void body_trailers_drop(abi_handle future);
 
-// The response and what became of it.
+// The response, and the result of sending it.
 ABI_IMPORT(HTTP, RESPONSE)
 void response_create(abi_handle fields, int32_t has_stream, abi_handle stream, abi_handle trailers,
                      abi_pair *out);
@@ -97,8 +97,8 @@ enum { PIECE_BYTES = 16384 };
 
 typedef struct task {
   http_request asked;
-  answer told;
-  bool has_begun, has_head;  // the engine knows of it; the head was sent
+  answer reply;
+  bool has_begun, has_head;  // it was passed to the engine; the head was sent
   bool is_reading, is_writing, is_gone;
   bool is_looking;     // writes nothing, which ends when the client takes it or has left
   uint64_t looked_us;  // when it last did
@@ -106,7 +106,7 @@ typedef struct task {
   bool is_closing, trailers_wait, failed_waits;  // for the host to take them
   bool is_discarding;                            // the body is read and discarded
   uint32_t discarded_bytes;
-  buffer sending;  // the part of `told` that is being written
+  buffer sending;  // the part of `reply` that is being written
   size_t sent_bytes;
   uint16_t status;  // that was sent
   bool is_timed;    // the timer of the body has begun
@@ -239,16 +239,16 @@ static void add_header(void *fields, const char *name, const char *value) {
 
 static void send_head(task *mine) {
   abi_handle fields = fields_create();
-  answer_put_headers(&mine->told, add_header, &fields);
+  answer_put_headers(&mine->reply, add_header, &fields);
   const abi_ends contents = stream_create(), trailers = trailers_create();
   abi_pair made;
   mine->writer = writable_of(contents);
   mine->trailers = writable_of(trailers);
   response_create(fields, 1, readable_of(contents), readable_of(trailers), &made);
-  response_set_status(made.first, mine->told.status);
+  response_set_status(made.first, mine->reply.status);
   transmitted_drop(made.second);
   handle_return(0, made.first, 0, 0, 0, 0, 0, 0);
-  mine->status = mine->told.status;
+  mine->status = mine->reply.status;
   mine->has_head = true;
 }
 
@@ -269,7 +269,7 @@ static void take_event(task *mine, int32_t event, abi_handle waitable, int32_t c
   if (event == EVENT_FUTURE_WRITE && waitable == mine->trailers) mine->trailers_wait = false;
 }
 
-// Looks now and then whether the client is still connected, while there is nothing to send.
+// Checks now and then whether the client is still connected, while there is nothing to send.
 static void look(task *mine) {
   int32_t event[2];
   if (mine->is_looking) {
@@ -299,9 +299,9 @@ static bool write_body(task *mine) {
   if (mine->is_writing) return false;
   if (mine->sent_bytes == mine->sending.size_bytes) {
     const buffer sent = mine->sending;
-    mine->sending = mine->told.out;
-    mine->told.out = sent;
-    buffer_clear(&mine->told.out);
+    mine->sending = mine->reply.out;
+    mine->reply.out = sent;
+    buffer_clear(&mine->reply.out);
     mine->sent_bytes = 0;
   }
   const size_t left = mine->sending.size_bytes - mine->sent_bytes;
@@ -317,7 +317,7 @@ static bool write_body(task *mine) {
 // ---- the end ----
 
 static void begin_closing(task *mine) {
-  server_end(&here, &mine->told);
+  server_end(&here, &mine->reply);
   end_looking(mine);
   set_join(mine->writer, 0);
   stream_drop(mine->writer);
@@ -350,13 +350,13 @@ static int32_t go_on(task *mine) {
   if (mine->is_closing) return close_task(mine);
   if (!mine->has_begun) {
     if (!read_body(mine)) return wait_for(mine);
-    server_take_body(&here, &mine->asked, &mine->told);
+    server_take_body(&here, &mine->asked, &mine->reply);
     http_free(&mine->asked);
     mine->has_begun = true;
   }
-  if (!mine->has_head && mine->told.status == 0) return work();
+  if (!mine->has_head && mine->reply.status == 0) return work();
   if (!mine->has_head) send_head(mine);
-  if (mine->told.status != mine->status) {
+  if (mine->reply.status != mine->status) {
     mine->has_failed = true;
     begin_closing(mine);
     return close_task(mine);
@@ -364,8 +364,8 @@ static int32_t go_on(task *mine) {
   if (!write_body(mine)) return wait_for(mine);
   if (mine->sent_bytes == mine->sending.size_bytes) look(mine);
   const bool has_more =
-      mine->sent_bytes < mine->sending.size_bytes || mine->told.out.size_bytes > 0;
-  if (mine->is_gone || (mine->told.is_done && !has_more)) {
+      mine->sent_bytes < mine->sending.size_bytes || mine->reply.out.size_bytes > 0;
+  if (mine->is_gone || (mine->reply.is_done && !has_more)) {
     begin_closing(mine);
     return close_task(mine);
   }
@@ -387,7 +387,7 @@ int32_t handle(abi_handle request) {
   mine->failed_waits = failed_write(mine->failed, &nothing) == STATUS_BLOCKED;
   if (mine->failed_waits) set_join(mine->failed, mine->set);
   context_set(mine);
-  mine->has_begun = !server_begin(&here, &mine->asked, &mine->told);
+  mine->has_begun = !server_begin(&here, &mine->asked, &mine->reply);
   mine->is_discarding = mine->has_begun;
   if (mine->has_begun) http_free(&mine->asked);
   return go_on(mine);

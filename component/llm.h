@@ -1,5 +1,5 @@
-// component/llm.h — the typed interface wick:llm (wit/llm.wit) over the engine. A call that works
-// for long is a task. Each turn of a task answers what to wait for, as in http_p3.c; one that has
+// component/llm.h — the typed interface wick:llm (wit/llm.wit) over the engine. A call that takes
+// long is a task. Each turn of a task returns what to wait for, as in http_p3.c; a task that has
 // nothing to send lets its model work for all of them and yields. Nothing is imported from the
 // host: llm_wasi.c replaces WASI.
 #ifndef WICK_COMPONENT_LLM_H
@@ -31,7 +31,7 @@ typedef struct llm_session {
 
 void llm_model_leave(llm_model *model);
 
-// ---- values as they lie in memory ----
+// ---- values as they are in memory ----
 
 typedef struct llm_error {  // the variant `error`
   uint8_t code;             // wick_status, less 1
@@ -107,8 +107,8 @@ typedef struct llm_media {
 } llm_media;
 
 void llm_media_free(wick_engine *engine, llm_media *media);  // zeros are fine
-// Adds the media of a conversation to the engine and the set, which stays empty without any. A
-// prompt that they alone make too long is refused. After an error nothing is to be freed.
+// Adds the media of a conversation to the engine and the set, which stays empty without any. If the
+// media alone make the prompt too long, it is refused. After an error nothing is to be freed.
 wick_status llm_media_take(wick_engine *engine, abi_list conversation, llm_media *media,
                            wick_error *error);
 // Sets the tokens of the request to those of a conversation with media. `chat` gets it with their
@@ -137,18 +137,18 @@ typedef struct llm_started {
   llm_asked *asked;  // to be submitted when the media are encoded; NULL: it is submitted
 } llm_started;
 
-// Submits what waited for its media, and frees it.
+// Submits the conversation that waited for its media, and frees it.
 wick_status llm_request_submit(llm_started *started, wick_error *error);
-// Frees it without that.
+// Frees it without submitting it.
 void llm_request_drop(llm_started *started);
 
 // The task of a request: returns its stream and its future.
 int32_t llm_generation_begin(const llm_started *started, llm_returned *give);
 int32_t llm_generation_event(int32_t event, abi_handle waitable, int32_t code);
 
-// Works a little for all generations of the model and gives each its result.
+// Does a unit of work for all generations of the model and passes each its result.
 void llm_model_work(llm_model *model);
-// The request on a session ends; the session is closed with it. False: there is none.
+// Ends the request on a session and closes the session. False: there is none.
 bool llm_close_after_request(const llm_session *session);
 
 #endif

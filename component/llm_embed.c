@@ -83,7 +83,7 @@ static wick_status begin(embedding *mine, wick_error *error) {
   return status;
 }
 
-// The vectors lie in the engine until the task ends.
+// The vectors are in the engine until the task ends.
 static int32_t give(embedding *mine) {
   const uint32_t count = mine->texts.count;
   abi_list *vectors = calloc(count, sizeof *vectors);

@@ -230,7 +230,7 @@ static int32_t close_task(llm_task *mine) {
   return CODE_EXIT;
 }
 
-// Looks by a write of nothing, whose event would not arrive between yields.
+// Checks with an empty write, whose event would not arrive between yields.
 static bool has_reader(const llm_task *mine) {
   int32_t status = text_write(mine->text, mine->sending.list, 0);
   if (status == STATUS_BLOCKED) {

@@ -4,7 +4,7 @@
 
 #include "llm.h"
 
-// The parameters of both: more than the canonical ABI passes one by one, so they lie in memory.
+// The parameters of both: more than the canonical ABI passes one by one, so they are in memory.
 struct llm_asked {
   void *self;     // a model or a session
   abi_list text;  // the prompt, or the conversation
@@ -131,11 +131,11 @@ static wick_status submit_chat(const llm_asked *what, llm_started *started, wick
 }
 
 static void return_error(llm_returned *give, const wick_error *error) {
-  llm_error told;
-  llm_put_error(&told, error);
-  give(1, told.code, (intptr_t)told.message.items, (intptr_t)told.message.count,
-       (intptr_t)told.setting.items, (intptr_t)told.setting.count, told.has_offset,
-       (int64_t)told.offset_bytes);
+  llm_error failure;
+  llm_put_error(&failure, error);
+  give(1, failure.code, (intptr_t)failure.message.items, (intptr_t)failure.message.count,
+       (intptr_t)failure.setting.items, (intptr_t)failure.setting.count, failure.has_offset,
+       (int64_t)failure.offset_bytes);
 }
 
 typedef wick_status submitter(const llm_asked *what, llm_started *started, wick_error *error);

@@ -27,11 +27,11 @@ llm_result *llm_give_result(void) {
 }
 
 llm_result *llm_give_error(const wick_error *from) {
-  static wick_error told;
-  told = *from;
+  static wick_error failure;
+  failure = *from;
   llm_result *result = llm_give_result();
   result->is_error = 1;
-  llm_put_error(&result->error, &told);
+  llm_put_error(&result->error, &failure);
   return result;
 }
 

@@ -284,7 +284,7 @@ static void put_text_part(json_writer *json, wick_text text) {
   json_close(json, '{');
 }
 
-// Between two texts alone is a line break.
+// Only between two texts is there a line break.
 static void put_text_content(json_writer *json, buffer *out, const body *read, uint32_t content,
                              const char *marker) {
   buffer text = {0};
@@ -301,7 +301,7 @@ static void put_text_content(json_writer *json, buffer *out, const body *read, u
   buffer_free(&text);
 }
 
-// The last part, which templates ignore, is why the engine leaves the list unchanged.
+// Templates ignore the last part; because of it the engine leaves the list unchanged.
 static void put_list_content(json_writer *json, const body *read, uint32_t content,
                              const char *marker) {
   json_open(json, "content", '[');

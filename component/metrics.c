@@ -22,14 +22,14 @@ static void observe(histogram *to, uint64_t us) {
   to->sum_us += us;
 }
 
-void server_count(server *of, const answer *told) {
+void server_count(server *of, const answer *reply) {
   for (uint32_t i = 0; i < SERVER_STATUSES; i++) {
-    if (statuses[i] == told->status) of->responses[told->route][i]++;
+    if (statuses[i] == reply->status) of->responses[reply->route][i]++;
   }
-  if (server_route_operation(told->route) == NULL || told->status != 200) return;
-  observe(&of->durations[told->route], platform_now_us() - told->begun_us);
-  if (told->first_us > 0) {
-    observe(&of->first_tokens[told->route], told->first_us - told->begun_us);
+  if (server_route_operation(reply->route) == NULL || reply->status != 200) return;
+  observe(&of->durations[reply->route], platform_now_us() - reply->begun_us);
+  if (reply->first_us > 0) {
+    observe(&of->first_tokens[reply->route], reply->first_us - reply->begun_us);
   }
 }
 

@@ -93,15 +93,15 @@ static const char *type_of(uint16_t status) {
   return status < 500 ? "invalid_request_error" : "server_error";
 }
 
-void refusal_write(const refusal *told, buffer *out) {
+void refusal_write(const refusal *failure, buffer *out) {
   json_writer json;
   json_begin(&json, buffer_put, out);
   json_open(&json, NULL, '{');
   json_open(&json, "error", '{');
-  json_text(&json, "message", told->message);
-  json_text(&json, "type", type_of(told->status));
-  json_text(&json, "param", told->param[0] == '\0' ? NULL : told->param);
-  json_text(&json, "code", told->code);
+  json_text(&json, "message", failure->message);
+  json_text(&json, "type", type_of(failure->status));
+  json_text(&json, "param", failure->param[0] == '\0' ? NULL : failure->param);
+  json_text(&json, "code", failure->code);
   json_close(&json, '{');
   json_close(&json, '{');
 }

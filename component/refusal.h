@@ -1,4 +1,5 @@
-// component/refusal.h — why a request is refused: a status of HTTP, and words in OpenAI's shape.
+// component/refusal.h — why a request is refused: a status of HTTP, and a message in OpenAI's
+// format.
 #ifndef WICK_COMPONENT_REFUSAL_H
 #define WICK_COMPONENT_REFUSAL_H
 
@@ -23,10 +24,10 @@ bool refuse(refusal *out, uint16_t status, const char *code, const char *param, 
 // For a wrong value of the field `param`.
 bool refuse_value(refusal *out, const char *param, const char *wanted);
 // For an error of the engine. `text` is the field that holds what is to be read, `format` the one
-// that says what the answer may be.
+// that constrains the answer.
 bool refuse_error(refusal *out, const wick_error *error, const char *text, const char *format);
 
 // {error: {message, type, param, code}}
-void refusal_write(const refusal *told, buffer *out);
+void refusal_write(const refusal *failure, buffer *out);
 
 #endif

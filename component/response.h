@@ -28,10 +28,10 @@ struct response {
 
 // ---- the object (response_shape.c) ----
 
-// Begins an answer with what a checked body says of itself. False: no memory.
+// Begins an answer with the members of a checked body that it repeats. False: no memory.
 bool response_make(const server *of, answer *to, const body *read, refusal *refused);
 void response_free(answer *to);
-// NULL: no memory, which the answer's body remembers.
+// NULL: no memory, which the answer's body reports.
 response_item *response_add_item(answer *to, item_kind kind, const char *status);
 void response_put_item(json_writer *json, buffer *out, const response_item *item);
 // A part of an item's content, with all of its text or with none.
@@ -46,7 +46,7 @@ const char *response_status(const answer *of);
 // The body of an answer whose text was not taken by pieces.
 void response_put_whole(answer *to);
 
-// ---- events (response_events.c): with `stream`, else the items alone ----
+// ---- events (response_events.c): with `stream`, else only the items ----
 
 void response_begin_stream(answer *to);
 void response_take_delta(answer *to, choice *from, const delta *piece);

@@ -22,7 +22,7 @@ static void end_event(json_writer *json, answer *to) {
   buffer_put_text(&to->out, "\n\n");
 }
 
-static void tell_response(answer *to, const char *type, const char *status, const char *problem) {
+static void emit_response(answer *to, const char *type, const char *status, const char *problem) {
   json_writer json;
   if (!to->is_streamed) return;
   begin_event(&json, to, type);
@@ -34,7 +34,7 @@ static response_item *last_item(answer *to) {
   return to->response->count == 0 ? NULL : &to->response->items[to->response->count - 1];
 }
 
-static void tell_item(answer *to, const char *type) {
+static void emit_item(answer *to, const char *type) {
   json_writer json;
   if (!to->is_streamed) return;
   begin_event(&json, to, type);
@@ -53,7 +53,7 @@ static void begin_of_item(json_writer *json, answer *to, const char *type) {
   if (last_item(to)->kind != ITEM_CALL) json_u64(json, "content_index", 0);
 }
 
-static void tell_part(answer *to, const char *type, bool has_text) {
+static void emit_part(answer *to, const char *type, bool has_text) {
   json_writer json;
   if (!to->is_streamed) return;
   begin_of_item(&json, to, type);
@@ -62,7 +62,7 @@ static void tell_part(answer *to, const char *type, bool has_text) {
 }
 
 // A piece of the open item's text, or with the key "text" all of it.
-static void tell_text(answer *to, const char *end, const char *key, wick_text text,
+static void emit_text(answer *to, const char *end, const char *key, wick_text text,
                       const buffer *logprobs) {
   const bool is_message = last_item(to)->kind == ITEM_MESSAGE;
   char type[64];
@@ -82,7 +82,7 @@ static void tell_text(answer *to, const char *end, const char *key, wick_text te
 
 static wick_text whole_of(const buffer *text) { return (wick_text){text->bytes, text->size_bytes}; }
 
-static void tell_call(answer *to) {
+static void emit_call(answer *to) {
   const response_item *item = last_item(to);
   json_writer json;
   if (!to->is_streamed) return;
@@ -101,12 +101,12 @@ static void close_item(answer *to, const char *status) {
   item->is_open = false;
   item->status = status;
   if (item->kind == ITEM_CALL) {
-    tell_call(to);
+    emit_call(to);
   } else {
-    tell_text(to, "done", "text", whole_of(&item->text), &item->logprobs);
-    tell_part(to, "response.content_part.done", true);
+    emit_text(to, "done", "text", whole_of(&item->text), &item->logprobs);
+    emit_part(to, "response.content_part.done", true);
   }
-  tell_item(to, "response.output_item.done");
+  emit_item(to, "response.output_item.done");
 }
 
 static response_item *open_item(answer *to, item_kind kind) {
@@ -122,8 +122,8 @@ static response_item *text_item(answer *to, item_kind kind) {
   if (item != NULL && item->is_open && item->kind == kind) return item;
   item = open_item(to, kind);
   if (item == NULL) return NULL;
-  tell_item(to, "response.output_item.added");
-  tell_part(to, "response.content_part.added", false);
+  emit_item(to, "response.output_item.added");
+  emit_part(to, "response.content_part.added", false);
   return item;
 }
 
@@ -135,7 +135,7 @@ static void write_text(answer *to, item_kind kind, wick_text text, const buffer 
     buffer_put_text(&item->logprobs, ",");
   }
   buffer_put(&item->logprobs, logprobs->bytes, logprobs->size_bytes);
-  tell_text(to, "delta", "delta", text, logprobs);
+  emit_text(to, "delta", "delta", text, logprobs);
 }
 
 static void write_call(answer *to, const delta *piece) {
@@ -148,7 +148,7 @@ static void write_call(answer *to, const delta *piece) {
     to->response->call_index = piece->call_index;
     snprintf(item->call, sizeof item->call, "%s", piece->call_id);
     buffer_put(&item->name, piece->call_name.bytes, piece->call_name.size_bytes);
-    tell_item(to, "response.output_item.added");
+    emit_item(to, "response.output_item.added");
   }
   const wick_text more = piece->call_arguments;
   if (more.size_bytes == 0) return;
@@ -164,8 +164,8 @@ static void write_call(answer *to, const delta *piece) {
 
 void response_begin_stream(answer *to) {
   answer_give(to, "text/event-stream; charset=utf-8");
-  tell_response(to, "response.created", "in_progress", NULL);
-  tell_response(to, "response.in_progress", "in_progress", NULL);
+  emit_response(to, "response.created", "in_progress", NULL);
+  emit_response(to, "response.in_progress", "in_progress", NULL);
 }
 
 void response_take_delta(answer *to, choice *from, const delta *piece) {
@@ -194,7 +194,7 @@ void response_end_stream(answer *to) {
   close_item(to, is_broken ? "incomplete" : status);
   char type[32];
   snprintf(type, sizeof type, "response.%s", status);
-  tell_response(to, type, status, NULL);
+  emit_response(to, type, status, NULL);
   if (to->is_streamed) return;
   json_writer json;
   json_begin(&json, buffer_put, &to->out);
@@ -203,5 +203,5 @@ void response_end_stream(answer *to) {
 }
 
 void response_fail_stream(answer *to, const char *problem) {
-  tell_response(to, "response.failed", "failed", problem);
+  emit_response(to, "response.failed", "failed", problem);
 }

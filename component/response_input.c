@@ -52,7 +52,7 @@ static void take_thoughts(conversation *to) {
   buffer_clear(&to->reasoning);
 }
 
-// Reasoning belongs to its own turn, even if that was cut off before it said anything.
+// Reasoning belongs to its own turn, even if that was cut off before any text.
 static void end_turn(conversation *to) {
   if (to->reasoning.size_bytes == 0) return;
   if (!is_assistant(to->role) || to->calls.size_bytes == 0) {
@@ -270,7 +270,7 @@ static void put_own_members(buffer *out, const body *read, uint32_t item) {
 }
 
 // Calls of other tools that the client runs, such as a shell, are calls of functions. Tools that
-// OpenAI's server runs have no call_id, and their items say nothing that a model can read.
+// OpenAI's server runs have no call_id, and their items contain nothing that a model can read.
 static void take_other_call(conversation *to, const body *read, uint32_t item, wick_text type) {
   const uint32_t id = body_find(read, item, "call_id");
   const wick_text name = {type.bytes, type.size_bytes - strlen("_call")};

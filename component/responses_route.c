@@ -134,8 +134,8 @@ static void report_ignored(const body *read, answer *to) {
   if (to->ignored.size_bytes > 0) buffer_put(&to->ignored, "", 1);
 }
 
-// Reasoning is given unchanged, so clients do not need it encrypted. Tools of other types are left
-// out, so the text contains no part of their calls.
+// Reasoning is returned in plain text, so clients do not need it encrypted. Tools of other types
+// are left out, so the text contains no part of their calls.
 static bool check_include(const body *read, bool *has_logprobs, refusal *refused) {
   const uint32_t list = body_find(read, BODY_ROOT, "include");
   bool is_known = list == 0 || body_node(read, list)->kind == JSON_ARRAY;

@@ -1,4 +1,4 @@
-// component/server.c — the routes, and what all of them share.
+// component/server.c — the routes, and their common parts.
 #include "server.h"
 
 #include <stdio.h>
@@ -346,12 +346,12 @@ static bool check_access(const server *of, const route *found, const http_reques
       !keys_check(&of->settings.keys, request->authorization.bytes, &to->tenant, refused)) {
     return false;
   }
-  // a model that failed to load is nothing that can answer, and others may try again
+  // without a model, nothing can be answered, and other servers may be tried
   if (found->give == give_health && of->failure.status != 0) *refused = of->failure;
   return refused->status == 0;
 }
 
-// Routes without a text do not load the model: a look at the server must not cost a download.
+// Routes without a text do not load the model: looking at the server must not cost a download.
 static bool have_what_it_needs(server *of, const route *found, refusal *refused) {
   if (found->give == give_models || found->give == give_model) return have_name(of, refused);
   return found->give != NULL || have_model(of, refused);

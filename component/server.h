@@ -1,5 +1,5 @@
-// component/server.h — OpenAI's interface over HTTP, whoever brings the requests: wasi:http 0.2
-// (http_p2.c) or 0.3 (http_p3.c). Requests share one engine, its batch and its prefix cache.
+// component/server.h — OpenAI's interface over HTTP. Requests arrive by wasi:http 0.2 (http_p2.c)
+// or 0.3 (http_p3.c). Requests share one engine, its batch and its prefix cache.
 #ifndef WICK_COMPONENT_SERVER_H
 #define WICK_COMPONENT_SERVER_H
 
@@ -52,8 +52,8 @@ void server_open(server *opened);
 // Before a snapshot of the instance: loads the model, and forgets the environment, which
 // server_open reads when the snapshot serves. Traps without a model, with its reason on stderr.
 void server_preload(server *opened);
-// Answers what needs the request's head alone. True: it is to be answered by its body, which is
-// read next, up to a byte more than the settings allow, and given to server_take_body.
+// Answers requests that need only their head. True: the answer needs the body, which is read next,
+// up to a byte more than the settings allow, and given to server_take_body.
 bool server_begin(server *of, const http_request *request, answer *to);
 // Answers, or begins to. Takes the request's body.
 void server_take_body(server *of, http_request *request, answer *to);
@@ -81,7 +81,7 @@ void embeddings_leave(server *of, answer *to);
 
 // ---- figures (metrics.c) ----
 
-void server_count(server *of, const answer *told);
+void server_count(server *of, const answer *reply);
 void server_put_metrics(const server *of, buffer *out);
 // "none" for paths without a route.
 const char *server_route_path(uint32_t route);
@@ -97,7 +97,8 @@ void log_model_failed(const server *of, const refusal *failure);
 
 // ---- the model (model_source.c) ----
 
-// Feeds the engine from what is embedded in the component, or from a file of a preopened directory.
+// Feeds the engine from the model that is embedded in the component, or from a file of a preopened
+// directory.
 bool model_load(wick_engine *engine, refusal *refused);
 // Loads the encoders of the mmproj file into an engine with a model, if there is one.
 bool mmproj_load(wick_engine *engine, refusal *refused);

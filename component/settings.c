@@ -144,7 +144,7 @@ const char *settings_next_unknown(char ***at, size_t *size_bytes) {
   return *next;
 }
 
-// ---- all ----
+// ---- all settings ----
 
 bool settings_have_origin(const char *origins, const char *origin) {
   const size_t size = strlen(origin);

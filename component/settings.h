@@ -9,7 +9,8 @@
 
 enum { SALT_BYTES = 33 };  // 32 digits, terminated
 
-// A key is kept as 128 bits of its SHA-256. Its requests' salt is of another hash of the key.
+// A key is kept as 128 bits of its SHA-256. The salt of its requests comes from another hash of the
+// key.
 typedef struct tenant {
   cache_salt digest;
   char salt[SALT_BYTES];

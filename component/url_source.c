@@ -67,12 +67,12 @@ static bool follow(url_source *from, const char *location) {
 
 // ---- ranges ----
 
-typedef struct told_range {
+typedef struct content_range {
   uint64_t first, size_bytes, total_bytes;
-} told_range;
+} content_range;
 
 // Parses "bytes 0-99/1000".
-static bool read_content_range(const char *text, told_range *out) {
+static bool read_content_range(const char *text, content_range *out) {
   uint64_t last = 0;
   const int found =
       sscanf(text, "bytes %" SCNu64 "-%" SCNu64 "/%" SCNu64, &out->first, &last, &out->total_bytes);
@@ -80,33 +80,33 @@ static bool read_content_range(const char *text, told_range *out) {
   return found == 3 && last >= out->first && last < out->total_bytes;
 }
 
-static bool is_same_file(url_source *from, const fetch_answer *told, uint64_t total_bytes) {
+static bool is_same_file(url_source *from, const fetch_answer *response, uint64_t total_bytes) {
   if (from->total_bytes == 0) {
     from->total_bytes = total_bytes;
-    snprintf(from->etag, sizeof from->etag, "%s", told->etag);
+    snprintf(from->etag, sizeof from->etag, "%s", response->etag);
   }
-  return from->total_bytes == total_bytes && strcmp(from->etag, told->etag) == 0;
+  return from->total_bytes == total_bytes && strcmp(from->etag, response->etag) == 0;
 }
 
-// The result of a complete or partial answer: what was read, SIZE_MAX with the problem, or 0 at the
-// end of the file. *is_short: it broke off.
-static size_t take(url_source *from, const fetch_answer *told, uint64_t offset, size_t count,
+// The result of a complete or partial answer: the number of bytes, SIZE_MAX with the problem, or 0
+// at the end of the file. *is_short: it broke off.
+static size_t take(url_source *from, const fetch_answer *response, uint64_t offset, size_t count,
                    size_t size, bool *is_short) {
-  told_range range;
-  if (told->status == 416) return 0;
-  if (told->status == 200 && offset == 0 && count < size) return count;  // all of a small file
-  if (told->status != 206) {
+  content_range range;
+  if (response->status == 416) return 0;
+  if (response->status == 200 && offset == 0 && count < size) return count;  // all of a small file
+  if (response->status != 206) {
     char problem[80];
     snprintf(problem, sizeof problem, "the server answered with status %u%s",
-             (unsigned)told->status, told->status == 200 ? ", without ranges" : "");
+             (unsigned)response->status, response->status == 200 ? ", without ranges" : "");
     return fail(from, problem);
   }
-  if (!read_content_range(told->content_range, &range) || range.first != offset ||
+  if (!read_content_range(response->content_range, &range) || range.first != offset ||
       range.size_bytes > size) {
     return fail(from, "the server returned a different range than requested");
   }
   *is_short = count < range.size_bytes;
-  if (*is_short || is_same_file(from, told, range.total_bytes)) return count;
+  if (*is_short || is_same_file(from, response, range.total_bytes)) return count;
   return fail(from, "the file changed while it was read");
 }
 
@@ -115,18 +115,18 @@ static size_t ask(url_source *from, const char *range, uint64_t offset, void *by
   uint32_t redirects = 0, tries = 0;
   const uint64_t begin_us = platform_now_us(), timeout_ms = from->url.timeout_ms;
   while (tries < TRIES_MAX) {
-    fetch_answer told;
+    fetch_answer response;
     size_t count = 0;
-    const bool has_come = fetch_get(&from->url, range, bytes, size, &count, &told);
-    if (has_come && is_redirect(told.status)) {
+    const bool has_come = fetch_get(&from->url, range, bytes, size, &count, &response);
+    if (has_come && is_redirect(response.status)) {
       if (++redirects > REDIRECTS_MAX) return fail(from, "the server redirects too many times");
-      if (!follow(from, told.location))
+      if (!follow(from, response.location))
         return fail(from, "redirect without a usable Location header");
       continue;
     }
     bool is_short = false;
-    if (has_come && told.status < 500) {
-      const size_t taken = take(from, &told, offset, count, size, &is_short);
+    if (has_come && response.status < 500) {
+      const size_t taken = take(from, &response, offset, count, size, &is_short);
       if (!is_short) return taken;
     }
     // a request that waits more than once would delay all others

@@ -4,7 +4,7 @@
 
 #include "refusal.h"
 
-// The code of a refusal that a later request may be spared.
+// The code of a refusal that may not recur for a later request.
 #define MODEL_SERVER "model_server"
 
 // Checks the variable's URL and the other variables for reading it.
@@ -15,8 +15,8 @@ typedef struct url_file {
   const char *name, *url;  // of the variable
   wick_status (*load)(wick_engine *engine, const wick_reader *reader, wick_error *error);
 } url_file;
-// Feeds the engine by HTTP with ranges, of a file that is not split. Redirects are followed. A
-// server that does not answer is tried three times. False: *refused says why.
+// Reads a file that is not split over HTTP, in ranges, and feeds it to the engine. Redirects are
+// followed. A server that does not answer is tried three times. False: *refused says why.
 bool url_load(wick_engine *engine, const url_file *file, refusal *refused);
 
 #endif

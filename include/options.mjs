@@ -2,7 +2,7 @@
 // js/base/option_table.js and the marked parts of include/wick.h and js/index.d.ts from it; `make check-quick` fails if
 // one of them is out of date. docs/extending.md describes how to add a sampler.
 
-/** The greatest number where none is given: a float's, with room for rounding. */
+/** The default maximum: that of a float, with room for rounding. */
 export const FLOAT_MAX = 3.4e38;
 /** The least float above 0. */
 export const ABOVE_0 = 1.4e-45;
@@ -14,18 +14,18 @@ const WINDOW_MAX = 2 ** 20;
  * An option that is a number. Its key is the name in C; the other names follow from it unless they are given.
  * @typedef {object} NumberOption
  * @property {'f32' | 'u32'} type a u32 of -1 is all bits set
- * @property {string} [js] as options of the package name it: by default min_p is minP
- * @property {string} [http] as requests over HTTP name it: by default the name in C
- * @property {string} [cli] as the commands name it: by default min_p is --min-p
+ * @property {string} [js] its name in the package's options: by default minP for min_p
+ * @property {string} [http] its name in requests over HTTP: by default the name in C
+ * @property {string} [cli] its name in the commands: by default --min-p for min_p
  * @property {string} value the name of its value in commands
  * @property {number} min
  * @property {number} [max] by default FLOAT_MAX
- * @property {number} off the default in C and of the commands: the sampler does nothing, or what it is without
- * @property {number} [byDefault] the default of the package and of servers, where it is another
+ * @property {number} off the default in C and in the commands; it switches the sampler off if a value can
+ * @property {number} [byDefault] the default of the package and of servers, if it differs
  * @property {[value: string | number, meaning: string][]} [values] values with a meaning
  * @property {string} about a verb phrase. {} is the option or its value, {name} another option.
  * @property {string} [more] a sentence for references
- * @property {string} [source] whose sampler it is
+ * @property {string} [source] the author of the sampler
  */
 
 /**
@@ -40,7 +40,7 @@ export const sampling = {
     more: 'Of equally likely tokens, greedy takes the one with the lowest id.',
   },
   top_k: {
-    // 0 and -1 switch it off: other servers have the one or the other
+    // 0 and -1 switch it off, because other servers use one or the other
     ...{ type: 'u32', value: 'K', min: -1, max: U32_MAX, off: 0, byDefault: 40 },
     values: [[0, 'all']],
     about: 'sample from the {} most likely tokens',
@@ -115,7 +115,7 @@ export const sampling = {
   dynatemp_exponent: {
     ...{ type: 'f32', cli: '--dynatemp-exp', value: 'E', min: 0, off: 1 },
     about: 'set the exponent of the entropy',
-    more: 'The entropy is relative to the most that it could be.',
+    more: 'The entropy is relative to its maximum.',
   },
   dry_multiplier: {
     ...{ type: 'f32', value: 'M', min: 0, off: 0 },
@@ -203,7 +203,7 @@ export const flags = {
 
 /**
  * Options of an engine that are whole numbers: members of wick_config. `min` and `max` are 0 and 2 ** 32 - 1 by
- * default; 0 is the default of the engine. The package has `byDefault` where that is another.
+ * default; 0 is the default of the engine. `byDefault` is the package's default if it differs.
  * @type {Record<string, {js: string, min?: number, max?: number, byDefault?: number, about: string}>}
  */
 export const engine = {
@@ -243,8 +243,8 @@ export const engine = {
 };
 
 /**
- * Options of an engine that are true or false: members of wick_config, false by default. `not` names the package's
- * option where that is the opposite, and true by default.
+ * Options of an engine that are true or false: members of wick_config, false by default. `not` names the package's option if
+ * that has the opposite meaning and is true by default.
  * @type {Record<string, {not?: string, about: string}>}
  */
 export const engineFlags = {
@@ -280,13 +280,14 @@ export const samplers = {
 };
 
 /**
- * Fields over HTTP that both servers check by kind alone, by the routes that have them: `text`, `boolean`, `object`,
- * `tokens` (a limit, -1 is none), `schema` (a JSON schema or its text), `ignored`; or of a missing feature, the values in JSON that request nothing, with |
- * between.
+ * Fields over HTTP of which both servers check only the kind, by the routes that have them: `text`, `boolean`, `object`,
+ * `tokens` (a limit, -1 is none), `schema` (a JSON schema or its text), `ignored`; or, for a missing feature, the JSON values
+ * that request nothing, separated by |.
  * @type {Record<string, Record<string, string>>}
  */
 export const fields = {
-  // From cache_prompt on, clients of llama.cpp's server, Ollama, LM Studio and Spring AI say how a server caches and reports.
+  // With the fields from cache_prompt on, clients of llama.cpp's server, Ollama, LM Studio and Spring AI choose how a server
+  // caches and reports.
   every: {
     ...{ model: 'text', user: 'ignored', cache_prompt: 'boolean', id_slot: 'ignored' },
     ...{ n_keep: 'ignored', timings_per_token: 'boolean', return_progress: 'boolean' },
@@ -314,7 +315,7 @@ export const fields = {
 };
 
 /**
- * Names of other servers for fields over HTTP: the field that means the same. A request has one of the two.
+ * Other servers' names for fields over HTTP, with the field of the same meaning. A request has only one of the two.
  * @type {Record<string, string>}
  */
 export const aliases = {
@@ -326,8 +327,8 @@ export const aliases = {
 };
 
 /**
- * Options of a server: a count is at least 1, a text is not empty, a flag is 0 or 1 in the environment. Of createHandler
- * by its name, of a component by its variable and its field of `settings`, of `wick serve` by its option.
+ * Options of a server: a count is at least 1, a text is not empty, a flag is 0 or 1 in the environment. createHandler uses the
+ * name, a component the variable or the field of `settings`, and `wick serve` the option.
  * @typedef {object} ServerOption
  * @property {'keys' | 'texts' | 'text' | 'count' | 'flag'} kind
  * @property {number} [byDefault] of a count or a flag
@@ -401,8 +402,8 @@ export const paths = {
 };
 
 /**
- * wick_subject in the order of its numbers, which stay: the name in C and, where they are not those of a number above,
- * the fields that it is about, the option of the package, and what wick_error.numbers hold.
+ * The members of wick_subject in the order of their numbers, which never change: the name in C and, where they are not those of
+ * a number above, the fields that it is about, the option of the package, and what wick_error.numbers hold.
  * @type {[name: string, fields?: string, option?: string, numbers?: string][]}
  */
 export const subjects = [

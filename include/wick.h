@@ -653,8 +653,8 @@ WICK_API wick_status wick_chat_tokenize(wick_engine *engine, const wick_chat *ch
 // ---- Images and audio: an mmproj file next to the model encodes them ----
 
 // An image or a recording becomes rows that take the place of tokens. Rows have tokens, too: ids
-// below WICK_TOKEN_NONE, hashes of the content and the encoder, which sessions hold and prompts
-// repeat. A build may be without encoders.
+// below WICK_TOKEN_NONE that are hashes of the content and the encoder. Sessions store them, and
+// prompts repeat them. A build may lack encoders.
 //
 //   wick_media_load_bytes(engine, mmproj, mmproj_bytes, &error);
 //   wick_media_add_image(engine, rgb, width, height, &image, &error);
@@ -731,7 +731,7 @@ WICK_API wick_status wick_media_get_info(const wick_engine *engine, uint32_t med
                                          wick_media_info *info, wick_error *error);
 // Encodes for about budget_us (0: one slice of some milliseconds), between steps of requests.
 // WICK_E_FULL (it exceeds the context, and nothing is encoded), WICK_E_ARG,
-// WICK_E_NONFINITE (the weights give no numbers), WICK_E_NOMEM, after which it may be repeated.
+// WICK_E_NONFINITE (the weights produce NaN), WICK_E_NOMEM, after which it may be repeated.
 WICK_API wick_status wick_media_step(wick_engine *engine, uint32_t media, uint64_t budget_us,
                                      bool *is_ready, wick_error *error);
 // Releases an item of wick_media_add_*. Requests and sessions keep its rows; the engine caches the
@@ -769,7 +769,7 @@ enum {
   WICK_PRIORITY_MIN = -100,
   WICK_PRIORITY_MAX = 100,
   WICK_COMPLETIONS_MAX = 16,  // of one prompt
-  // A request that has waited for this many passes goes before all later ones, whatever their
+  // A request that has waited for this many passes runs before all later ones, whatever their
   // priority.
   WICK_PASSES_WAITED_MAX = 512
 };
@@ -779,7 +779,7 @@ typedef struct wick_bias {
   float bias;  // added to the logit; -100 and less, also -inf, forbids the token
 } wick_bias;
 
-// A window of last tokens that covers the whole context, at most WICK_PENALTY_LAST_MAX tokens.
+// A window that covers the whole context, at most WICK_PENALTY_LAST_MAX tokens.
 #define WICK_LAST_CONTEXT UINT32_MAX
 
 // From logits to a token: bias, grammar, the samplers in their order, softmax, seeded choice. The
@@ -812,7 +812,7 @@ typedef struct wick_sampling {
   float dynatemp_range;         // vary the temperature by up to dynatemp_range with the entropy;
                                 // default 0: off
   float dynatemp_exponent;      // set the exponent of the entropy; default 1. The entropy is
-                                // relative to the most that it could be
+                                // relative to its maximum
   float dry_multiplier;         // set DRY's penalty of repetitions; default 0: off. A token that
                                 // would continue a repetition of n tokens loses dry_multiplier *
                                 // dry_base ** (n - dry_allowed_length)
@@ -837,17 +837,17 @@ typedef struct wick_sampling {
   uint32_t bias_count;
   uint32_t logprobs;  // alternatives to report; 0: none
   bool logprob;       // report the chosen token's, also without alternatives
-  // Texts over which no repetition of DRY reaches, of 1 to WICK_DRY_BREAKER_BYTES_MAX bytes; NULL:
-  // "\n", ":", "\"" and "*".
+  // Texts that end a repetition for DRY, of 1 to WICK_DRY_BREAKER_BYTES_MAX bytes; NULL: "\n", ":",
+  // "\"" and "*".
   const char *const *dry_sequence_breakers;
   const size_t *dry_breaker_bytes;
   uint32_t dry_breaker_count;
   // Report logprobs of the distribution after the samplers, from which the token is drawn.
-  // Otherwise of the model's distribution, before bias, grammar and samplers.
+  // Otherwise report those of the model's distribution, before bias, grammar and samplers.
   bool logprobs_after;
 } wick_sampling;
 
-// ---- Grammars: what a text may be ----
+// ---- Grammars: constraints on a text ----
 
 typedef enum wick_grammar_kind {
   WICK_GRAMMAR_NONE = 0,
@@ -909,7 +909,7 @@ typedef struct wick_conversation {
   uint64_t reserved[4];
 } wick_conversation;
 
-// A standalone grammar, to check texts with.
+// A standalone grammar for checking texts.
 typedef struct wick_constraint wick_constraint;
 
 // `engine` provides the vocabulary and the memory; NULL: the grammar cannot name tokens.
@@ -940,10 +940,10 @@ typedef struct wick_request {
   uint32_t passes_waited;
   uint32_t completions;  // of one prompt, which is read once; 0: 1. Their ids and seeds are
                          // consecutive
-  // The prompt, a text, may end inside of a token of the final text: its last token
-  // (or up to 4, of which whole characters are) is taken back, and what is sampled begins with its
-  // bytes: the first token does, if it was one. They are not returned again; the tokens that have
-  // them count. WICK_E_ARG with a grammar.
+  // The text of the prompt may end in the middle of a token of the final text. Its last token (or
+  // up to 4, so that they are whole characters) is removed, and the sampled text begins with the
+  // removed bytes; if one token was removed, the first sampled token begins with them. These bytes
+  // are not returned again, but their tokens count. WICK_E_ARG with a grammar.
   bool healing;
   bool no_speculation;     // never proposes what may follow
   bool always_speculates;  // proposes whether that pays or not, for tests and measurements
@@ -954,17 +954,17 @@ typedef struct wick_request {
   size_t salt_bytes;
   uint32_t max_tokens;  // 0: until the context is full
   bool prefill_only;    // the prompt is read, nothing is sampled (max_tokens is ignored)
-  // The tokens [first, last) of the session are dropped as soon as the others have seen them: all
-  // is read but the token that a full context has no place for. Without a prompt, and prefill_only;
-  // both 0: nothing is dropped.
+  // Drops the session's tokens [first, last) as soon as all other tokens have been read, except one
+  // for which a full context has no room. Requires prefill_only and no prompt; both 0: nothing is
+  // dropped.
   uint32_t drop_first, drop_last;
   wick_sampling sampling;
-  // The output is a text of this grammar, or the beginning of one where max_tokens, a stop
-  // string or the context end it earlier. Only tokens that the grammar allows are sampled, and end
-  // tokens where the text may end; where nothing can follow, the request ends as stopped. The first
-  // grammar of an engine takes time for the vocabulary (151,936 tokens: 40 ms). Copied; NULL: none.
+  // The output matches this grammar, or begins a match if max_tokens, a stop string or the context
+  // ends it early. Only tokens that the grammar allows are sampled, and end tokens only where the
+  // text may end. When nothing can follow, the request ends as stopped. The first grammar of an
+  // engine also prepares the vocabulary (151,936 tokens: 40 ms). Copied; NULL: none.
   const wick_grammar *grammar;
-  // If the grammar refuses the mark, none is written. Copied; NULL: reasoning has no limit.
+  // If the grammar refuses the mark, it is not written. Copied; NULL: reasoning has no limit.
   const wick_reasoning *reasoning;
   const char *const *stops;  // stop strings
   const size_t *stop_bytes;
@@ -973,12 +973,12 @@ typedef struct wick_request {
   bool print_special;  // control tokens as text
 
   // For experiments: before a token is drawn the request waits for the host (WICK_EVENT_LOGITS,
-  // wick_request_logits). It has no proposals, and does not wait for forced tokens of a grammar.
+  // wick_request_logits). It does not speculate, and does not wait for forced tokens of a grammar.
   bool asks_host;
 
-  // Adapters, each at most once; their order does not matter. On a session whose tokens were read
-  // under others, these tokens are read again; where tokens were dropped from its middle, that is
-  // WICK_E_MISMATCH. A request that drops tokens has the session's own. Copied; none: NULL.
+  // Adapters, each at most once; their order does not matter. A session's tokens that were read
+  // with other adapters are read again, but not if tokens were dropped from its middle: that is
+  // WICK_E_MISMATCH. A request that drops tokens uses the session's adapters. Copied; none: NULL.
   const wick_adapter_use *adapters;
   uint32_t adapter_count;  // at most WICK_ADAPTERS_MAX
 
@@ -993,10 +993,9 @@ typedef struct wick_request {
   void *on_logits_context;
 
   // The conversation that the request replies to, without a `text`; NULL: none. `tokens` are NULL,
-  // or its prompt if wick_media_tokenize made it. Text that begins as a call
-  // of a tool is constrained to the tool's schema; optional calls whose schemas are not supported
-  // are free. A session keeps the tokens that it has in common with the conversation and drops the
-  // others. Copied.
+  // or its prompt if wick_media_tokenize made it. Text that begins a tool call is constrained to
+  // the tool's schema; optional calls whose schemas are not supported are unconstrained. A session
+  // keeps the tokens that it has in common with the conversation and drops the others. Copied.
   const wick_conversation *conversation;
   uint64_t reserved[15];
 } wick_request;
@@ -1009,15 +1008,15 @@ WICK_API void wick_request_default(wick_request *request);
 // (empty prompt, id out of the vocabulary, a setting out of its range), WICK_E_SEQ and WICK_E_BUSY
 // (its session), WICK_E_FULL (prompt over the context, or the queue is full), WICK_E_NODATA
 // (directory not ready; an adapter is not complete), WICK_E_UNSUPPORTED (the model is an encoder),
-// WICK_E_MISMATCH (adapters and the session), WICK_E_NOMEM; of a grammar what
-// wick_constraint_create answers; of a conversation what wick_chat_tokenize answers, with the
-// subjects WICK_SUBJECT_TOOLS and WICK_SUBJECT_TOOL_CHOICE for its tools. May be submitted while
-// weights are still arriving.
+// WICK_E_MISMATCH (adapters and the session), WICK_E_NOMEM; for a grammar the errors of
+// wick_constraint_create; for a conversation those of wick_chat_tokenize, with the subjects
+// WICK_SUBJECT_TOOLS and WICK_SUBJECT_TOOL_CHOICE for its tools. May be submitted while weights are
+// still arriving.
 WICK_API wick_status wick_request_submit(wick_engine *engine, const wick_request *request,
                                          uint32_t *id, wick_error *error);
-// Compiles the grammar of a request for a few milliseconds. True: wick_request_submit does not have
-// to compile it; the request may also be refused, which submit reports. Call it until then, between
-// other work, and submit at once. Without it, submit compiles the whole grammar.
+// Compiles the grammar of a request for a few milliseconds. True: it is compiled, or the request
+// will be refused, which wick_request_submit reports. Call this between other work until it returns
+// true, then submit at once. Without it, submit compiles the whole grammar.
 WICK_API bool wick_request_prepare(wick_engine *engine, const wick_request *request);
 // A paused request (its reader does not keep up) keeps its place and, while no other request needs
 // them, its pages, but does not run. Unknown id: WICK_E_ARG.
@@ -1027,9 +1026,9 @@ WICK_API wick_status wick_request_pause(wick_engine *engine, uint32_t id, bool i
 WICK_API wick_status wick_request_cancel(wick_engine *engine, uint32_t id);
 
 typedef struct wick_logits {
-  float *values;  // [vocab] as the model gave them; the host may change them
+  float *values;  // [vocab] as the model computed them; the host may change them
   uint32_t vocab;
-  const int32_t *tokens;  // [token_count]: the prompt and what was drawn
+  const int32_t *tokens;  // [token_count]: the prompt and the sampled tokens
   uint32_t token_count;
   uint64_t reserved[4];
 } wick_logits;
@@ -1040,9 +1039,9 @@ WICK_API wick_status wick_request_logits(wick_engine *engine, uint32_t id, wick_
 // WICK_E_NONFINITE. WICK_E_ARG: it does not wait.
 WICK_API wick_status wick_request_go_on(wick_engine *engine, uint32_t id);
 
-// From now on `draft`, an engine with a smaller model of the same vocabulary, proposes what may
-// follow in requests of `engine`; their texts stay the same. Both are loaded; the draft takes no
-// requests any more, and is destroyed after `engine`. Once per engine. WICK_E_NODATA (one is not
+// Lets `draft`, an engine with a smaller model of the same vocabulary, propose tokens for requests
+// of `engine`; their texts stay the same. Both must be loaded. The draft accepts no more requests,
+// and must be destroyed after `engine`. Call this once per engine. WICK_E_NODATA (one is not
 // loaded), WICK_E_MISMATCH (another vocabulary), WICK_E_BUSY (there is one already, or requests run
 // on the draft), WICK_E_NOMEM.
 WICK_API wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *draft,
@@ -1050,10 +1049,10 @@ WICK_API wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *dra
 
 // ---- Sessions: a text that continues from request to request ----
 
-// A request on a session (wick_request.session) reads its prompt after what the session holds, and
-// leaves prompt and answer in it (an end token is left out); one that ends before it has read its
-// prompt leaves the session unchanged. Errors: WICK_E_SEQ, WICK_E_BUSY while a request is on it,
-// WICK_E_NOMEM, WICK_E_NODATA before the directory is ready.
+// A request on a session (wick_request.session) continues the session's text, and appends prompt
+// and answer to it (without an end token); one that ends before it has read its prompt leaves the
+// session unchanged. Errors: WICK_E_SEQ, WICK_E_BUSY while a request is on it, WICK_E_NOMEM,
+// WICK_E_NODATA before the directory is ready.
 WICK_API wick_status wick_session_create(wick_engine *engine, uint32_t *session, wick_error *error);
 // The session, its forks and its saved states belong to the tenant of this name
 // (wick_request.salt).
@@ -1331,9 +1330,9 @@ WICK_API void wick_pages_get_state(const wick_engine *engine, wick_pages_state *
 // {state_bytes, slots, free, cached} | null, sequences, forks, cow_copies, pages_allocated,
 // pages_freed, nonfinite_values, fragmentation: {...}, sessions, prefix: {...} | null, requests:
 // {running, waiting} and, with `has_map`, map: [texts of a letter a page: '.' free, 'p' private,
-// 's' shared, 'c' cached only]}. A group is layers whose keys and values have one shape and one
-// sliding window; page_bytes, pages and map are of the pool that keeps all positions. {} without
-// a model.
+// 's' shared, 'c' cached only]}. A group consists of layers whose keys and values have the same
+// shape and sliding window; page_bytes, pages and map are of the pool that keeps all positions. {}
+// without a model.
 WICK_API void wick_pages_json(wick_engine *engine, bool has_map, wick_text_sink sink,
                               void *context);
 // The cached KV pages of a prompt (without a salt), from its beginning, the last one first: [places

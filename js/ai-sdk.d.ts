@@ -27,7 +27,7 @@ export interface WickProvider extends ProviderV4 {
  */
 export function createWick(engine: EngineSource): WickProvider;
 
-/** The messages of useChat: the parts of them that are read. */
+/** The parts of useChat's messages that are read. */
 interface Message {
   id: string;
   role: 'system' | 'user' | 'assistant';

@@ -255,7 +255,7 @@ async function withKeptModel(found, command) {
   return found.with(at, { positional: await keptFile(model, home) });
 }
 
-/** @param {string} command @param {Argument[]} found @returns {Promise<number>} the exit code of options alone, which the WASI program checks */
+/** @param {string} command @param {Argument[]} found @returns {Promise<number>} the exit code of the options, which the WASI program checks */
 async function checkOptions(command, found) {
   const options = putTogether(
     withGuestPaths(

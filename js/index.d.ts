@@ -302,7 +302,7 @@ export interface SamplerOptions {
   xtcThreshold?: number;
   /** Vary the temperature by up to `dynatempRange` with the entropy; default 0: off. */
   dynatempRange?: number;
-  /** Set the exponent of the entropy; default 1. The entropy is relative to the most that it could be. */
+  /** Set the exponent of the entropy; default 1. The entropy is relative to its maximum. */
   dynatempExponent?: number;
   /**
    * Set DRY's penalty of repetitions; default 0: off. A token that would continue a repetition of n tokens loses
@@ -1172,7 +1172,7 @@ export interface Chat {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-// ---- the rest ----
+// ---- the engine ----
 
 export interface SpecialToken {
   id: number;

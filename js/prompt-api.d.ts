@@ -50,7 +50,7 @@ export interface Tool {
   description: string;
   inputSchema: object;
   /** Without it, and with the type `tool-call` among expectedOutputs, prompt() returns the calls to the page. */
-  // biome-ignore lint/suspicious/noExplicitAny: what the schema describes, which types do not know
+  // biome-ignore lint/suspicious/noExplicitAny: the type that the schema describes, which is unknown here
   execute?: (input: any) => Promise<string> | string;
 }
 

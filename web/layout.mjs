@@ -185,7 +185,7 @@ export const read = {
  */
 export const results = {
   // web_engine_counters: the allocator's; then threads that have started, that a pass of one token uses, and that a
-  // micro-batch uses; the budget with what the host refused taken off
+  // micro-batch uses; the budget, less what the host refused
   counter: [
     ...['budget_bytes', 'bytes_now', 'bytes_peak', 'calls', 'blocks_now'],
     ...['threads', 'threads_decode', 'threads_prefill', 'limit_bytes'],

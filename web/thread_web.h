@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-// The size of a helper's stack. The stacks lie between data and heap. That of helper i (from 0)
+// The size of a helper's stack. The stacks are between data and heap. That of helper i (from 0)
 // ends at web_data_end() + (i + 1) * WEB_HELPER_STACK_BYTES.
 enum { WEB_HELPER_STACK_BYTES = 131072 };
 

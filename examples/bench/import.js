@@ -78,7 +78,7 @@ function metricsOf(metrics) {
 
 /**
  * @param {any} saved the output of toJson (report.js)
- * @returns {{result: Result, environment: Environment}} throws with words where it is something else
+ * @returns {{result: Result, environment: Environment}} throws with the reason if it is something else
  */
 export function readReport(saved) {
   const runs = listOf(saved?.rows, 'rows', RUNS_MAX).map(runOf);

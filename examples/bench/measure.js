@@ -1,5 +1,5 @@
-// examples/bench/measure.js — the measurement. It makes and runs engines one after the other and reports
-// every figure as it comes. It does not know the page.
+// examples/bench/measure.js — the measurement. It makes and runs engines one after the other and reports every figure as soon
+// as it is measured. It does not depend on the page.
 
 import { createEngine } from 'wick-llm';
 import { modelUrl } from 'wick-llm-demo-model';
@@ -74,7 +74,7 @@ async function repeat(engine, prompt, tokens, listener, signal) {
  * @param {Plan} plan
  * @param {Listener} listener
  * @param {AbortSignal} signal
- * @param {Result} result filled as it goes, so that a stop keeps what was measured
+ * @param {Result} result filled during the run, so that a stop keeps the measurements so far
  */
 export async function measure(plan, listener, signal, result) {
   const total = plan.threads.length * plan.prompts.length * (plan.repetitions + 1);

@@ -108,7 +108,7 @@ class LivePlot {
     this.#draw();
   }
 
-  /** Draws at most once a frame: tokens may come faster. */
+  /** Draws at most once a frame: tokens may arrive faster. */
   #draw() {
     if (this.#isDue) return;
     this.#isDue = true;

@@ -19,7 +19,7 @@ export function showAddress({ id, book }, isEmpty, isNext = false) {
 }
 
 /**
- * Says why an address leads to no conversation.
+ * Explains why an address leads to no conversation.
  * @param {string} id
  * @param {Conversation | undefined} kept it was deleted
  * @param {(id: string) => unknown} openAgain

@@ -4,14 +4,14 @@
 import { byId } from './dom.js';
 
 const PAUSE_MS = 1000;
-/** Older sentences were heard long ago. */
+/** Older sentences were announced long ago. */
 const LINES_MAX = 8;
 /** Until the last end of a sentence. */
 const SENTENCES = /^[\s\S]*(?:[.!?…:]["”')\]]*\s|[\n。！？])/u;
 
 const announcer = byId('announcer');
 
-/** @param {string} text after what was said */
+/** @param {string} text after the announced text */
 function say(text) {
   if (text.trim() === '') return;
   announcer.append(`${text.replace(/[*_`#|]+/g, ' ').trim()} `);
@@ -25,7 +25,7 @@ export class Voice {
   #timer;
 
   constructor() {
-    announcer.textContent = 'The model answers:'; // in place of all that was said before
+    announcer.textContent = 'The model answers:'; // in place of everything that was announced before
   }
 
   /** @param {string} piece */

@@ -24,7 +24,7 @@ import { isForgotten, saidUntil } from './tree.js';
 /** The least temperature when the user requests another answer and has set none. */
 const VARIANT_TEMPERATURE = 0.8;
 
-/** How an invented word was kept out. */
+/** How an invented word was avoided. */
 const HELD = {
   again: 'an invented word was corrected',
   refused: 'instead of an invented word',
@@ -33,7 +33,7 @@ const HELD = {
 /** Between the facts of an answer. */
 const SEPARATOR = ' · ';
 
-/** Shorter answers tell little of how fast a model is. */
+/** Shorter answers say little about the speed of a model. */
 const MEASURED_MS_MIN = 20;
 
 /**
@@ -100,7 +100,7 @@ export function messagesOf(path, continued) {
   return withBook(/** @type {ChatMessage[]} */ (all));
 }
 
-/** The ends of an answer, where the model does not know its template's marks. @type {string[]} */
+/** The strings that end an answer, if the model does not know its template's marks. @type {string[]} */
 let stops = [];
 
 /** @param {string[]} some of the template that the user has chosen for the model */
@@ -184,7 +184,8 @@ function noteUsage({ prompt_tokens, prompt_tokens_details }) {
  * @param {Writer[]} writers one for each choice
  * @param {(Ending | undefined)[]} endings of each choice that has ended: filled in
  * @param {import('./progress_line.js').Live} live
- * @param {() => number} [bytesOf] weights that a token reads, asked when the answer ends: they are learnt meanwhile
+ * @param {() => number} [bytesOf] bytes of weights that a token reads, read when the answer ends, because they become known
+ * meanwhile
  */
 export async function write(chunks, writers, endings, live, bytesOf = () => 0) {
   for await (const { choices, usage, timings, isEarly, held, round } of chunks) {

@@ -1,5 +1,6 @@
-// examples/chat/attaching.js — texts and PDFs that are dropped on the page, or chosen: their text is put into the message, where it
-// is seen, counted, kept as a draft and sent with the question. Images and recordings are attached to it (attachments.js).
+// examples/chat/attaching.js — texts and PDFs that are dropped on the page, or chosen: their text is put into the message,
+// where it is visible, counted, kept as a draft and sent with the question. Images and recordings are attached to it
+// (attachments.js).
 
 import { isMediaFile, loadMedia } from './attachments.js';
 import { asBlock, textOf } from './blocks.js';
@@ -97,7 +98,7 @@ export async function attach(files) {
   if (refused.length > 0) showNotice(refused.join(' '));
   else if (books.length > 0) offerBooks(books);
   if (blocks.length === 0) return;
-  const before = field.value; // with what was typed meanwhile
+  const before = field.value; // with the text typed meanwhile
   writePrompt(`${before.trimEnd()}\n\n${blocks.join('\n\n')}`);
   field.setSelectionRange(before.trimEnd().length, before.trimEnd().length);
   field.scrollTop = 0;

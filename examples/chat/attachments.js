@@ -51,7 +51,7 @@ export function questionOfMedia() {
 /**
  * @param {string} text of a message
  * @param {Medium[] | undefined} media
- * @returns {any} its content for the model: what it cannot read is named
+ * @returns {any} its content for the model, which names the media that it cannot read
  */
 export function contentOf(text, media = []) {
   if (media.length === 0) return text;
@@ -69,7 +69,7 @@ export function contentOf(text, media = []) {
 export const textIn = (content) =>
   Array.isArray(content) ? content.map(({ text = '' }) => text).join('') : String(content ?? '');
 
-/** @param {{media?: Medium[]}[]} path @returns {Promise<void>} that settles when the bytes of all its media are here, as far as they are kept */
+/** @param {{media?: Medium[]}[]} path @returns {Promise<void>} that settles when the bytes of all its media are loaded, as far as they are kept */
 export async function untilHeld(path) {
   const missing = path.flatMap(({ media = [] }) => media).filter(({ id }) => !held.has(id));
   if (missing.length > 0) await (await loadMedia()).hold(missing);

@@ -1,4 +1,4 @@
-// examples/chat/blocks.js — a file's text as a block of Markdown that says which file it is.
+// examples/chat/blocks.js — a file's text as a block of Markdown with the file's name.
 
 export const TEXT_BYTES_MAX = 1e6;
 
@@ -9,11 +9,11 @@ export async function textOf(file) {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(await file.arrayBuffer());
     return text.includes('\0') ? undefined : text;
   } catch {
-    return undefined; // other bytes than UTF-8 has
+    return undefined; // bytes that are not UTF-8
   }
 }
 
-/** @param {string} name @param {string} text @returns {string} whose fence the text cannot end */
+/** @param {string} name @param {string} text @returns {string} with a fence that the text does not contain */
 export function asBlock(name, text) {
   let ticks = 3; // a text may have more runs than a call has room for arguments
   for (const { length } of text.match(/`{3,}/g) ?? []) ticks = Math.max(ticks, length + 1);

@@ -1,5 +1,5 @@
-// examples/chat/book.js — the book that the open conversation is about: what the model is given of it, and the session that has read
-// it. Opening, reading and the shelf are loaded at their first use.
+// examples/chat/book.js — the book that the open conversation is about: the text that the model gets, and the session that has
+// read it. Opening, reading and the shelf are loaded at their first use.
 
 import { byId } from './dom.js';
 import { readValue } from './local_storage.js';
@@ -62,7 +62,7 @@ export function bookSession(engine, path) {
   if (open?.engine !== engine) return undefined;
   const { base, forks = [] } = open;
   const fits = forks.filter((fork) => fork.path.every((id, index) => path[index]?.id === id));
-  // of two that have read as far the newer one: a turn may have been forgotten in between
+  // the newer one of two that have read equally far: a turn may have been forgotten in between
   return fits.reverse().sort((a, b) => b.path.length - a.path.length)[0]?.session ?? base;
 }
 

@@ -1,5 +1,6 @@
 // examples/chat/book_file.js — a book as one file: its text and, where it was read, a state with a signature. No part of a file is
-// trusted: sizes are checked before anything is read, and a state counts only where this user's key has signed it with its text.
+// trusted: sizes are checked before anything is read, and a state is only used if this user's key has signed it together with
+// its text.
 //
 //   16 bytes   "WICKBOOK", version u32, bytes of the head u32, little-endian
 //   head       JSON: Head
@@ -112,7 +113,7 @@ const isState = (state) =>
   state.ms >= 0 &&
   state.ms < DAY_MS;
 
-/** Reads on in a file, of which it knows where it is. */
+/** Reads a file piece by piece, and keeps the position. */
 class Reader {
   #at = 0;
 

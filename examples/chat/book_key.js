@@ -1,6 +1,6 @@
 // examples/chat/book_key.js — the user's key: it signs the books that are exported, and proves on another device that an imported book
-// was read by this user. Its owner can make the model say anything in a book, so it leaves the browser only as a file that the
-// user requests.
+// was read by this user. The owner of a key can make the model say anything in a book, so it leaves the browser only as a file
+// that the user requests.
 
 import { addKey, listKeys } from './book_store.js';
 import { newId } from './records.js';
@@ -11,7 +11,7 @@ import { newId } from './records.js';
 
 const FORMAT = 'wick-book-key';
 const SIGNATURE_LETTERS_MAX = 200;
-/** The first that the browser has. @type {Record<Key['algorithm'], {make: any, sign: any, curve: string, type: string}>} */
+/** The first key of this browser. @type {Record<Key['algorithm'], {make: any, sign: any, curve: string, type: string}>} */
 const algorithms = {
   Ed25519: { make: { name: 'Ed25519' }, sign: { name: 'Ed25519' }, curve: 'Ed25519', type: 'OKP' },
   ECDSA: {

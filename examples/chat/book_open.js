@@ -17,8 +17,7 @@ import { showNotice } from './notice.js';
 const useless = ['CORRUPT', 'FORMAT', 'TRUNCATED', 'MISMATCH'];
 
 /**
- * The part of a text that was read and its session, or nothing: read it again. A state that is of
- * no use is removed.
+ * The part of a text that was read and its session, or nothing: read it again. An unusable state is removed.
  * @param {Engine} engine @param {string} key of the reading @param {number[]} wanted the text's tokens
  * @returns {Promise<{reading: Reading, session: Session} | undefined>}
  */

@@ -1,5 +1,5 @@
-// examples/chat/book_reading.js — reads a book: in steps, and stores its progress from time to
-// time, so that reading resumes after a pause, a reload or a crash and reads no stored part twice.
+// examples/chat/book_reading.js — reads a book in steps and stores its progress from time to time, so that reading resumes
+// after a pause, a reload or a crash and no stored part is read twice.
 
 import { WickError } from 'wick-llm';
 import { READING } from './book.js';
@@ -15,7 +15,7 @@ import { makeRoom, offerRoom } from './storage_quota.js';
 /** @typedef {import('./book_store.js').Kind} Kind */
 
 const STEP_TOKENS = 512;
-/** The state is stored at this interval, and so that storing takes at most a tenth of the time. */
+/** The state is stored at this interval, or less often if storing would take more than a tenth of the time. */
 const STORED_MS = 10_000;
 const STORING_SHARE = 10;
 /** Bytes of these types relative to those of f16. */
@@ -59,15 +59,15 @@ async function alone(name, work, how) {
   });
 }
 
-// ---- how large it becomes ----
+// ---- the size of its state ----
 
-/** @param {Engine} engine @param {number} tokens @param {Kind} kind @returns {Promise<number>} bytes, of a model with attention alone */
+/** @param {Engine} engine @param {number} tokens @param {Kind} kind @returns {Promise<number>} bytes, for a model with attention only */
 export async function sizeOf(engine, tokens, kind) {
   const { pageBytes, pageTokens } = await engine.kvStats();
   return (tokens * pageBytes * SHARES[kind]) / pageTokens;
 }
 
-/** @param {number} size @returns {Promise<string>} empty: there is room, or the browser does not tell */
+/** @param {number} size @returns {Promise<string>} empty: there is room, or the browser does not report it */
 export async function lackOfRoom(size) {
   const found = await navigator.storage?.estimate?.().catch(() => undefined);
   const { usage = 0, quota = 0 } = found ?? {};
@@ -174,7 +174,7 @@ export class BookReading {
     }
   }
 
-  /** @param {number[]} wanted @returns {Promise<Session>} with what was stored of it */
+  /** @param {number[]} wanted @returns {Promise<Session>} with the stored part of it */
   async #begin(wanted) {
     const known = await loadReading(this.engine, this.#key, wanted);
     const { tokens: begun, ms, size: bytes } = known?.reading ?? { tokens: 0, ms: 0, size: 0 };
@@ -207,7 +207,7 @@ export class BookReading {
     this.#left = undefined;
   }
 
-  /** Some more of it. @param {Session} session @param {number[]} wanted */
+  /** Reads some more of it. @param {Session} session @param {number[]} wanted */
   async #step(session, wanted) {
     const { done, ms } = this.progress;
     const began = performance.now();
@@ -224,7 +224,7 @@ export class BookReading {
     } catch (error) {
       this.#now({ done, ms });
       if (/** @type {Error} */ (error).name !== 'AbortError') throw error;
-      // it has none of the step, or all of it, where the pause came as it ended
+      // it has none of the step, or all of it if the pause was requested at its end
       this.#now({ done: (await session.tokens()).length });
     }
   }

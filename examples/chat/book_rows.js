@@ -10,7 +10,7 @@ import { formatBytes, formatDuration, make, makeButton } from './dom.js';
  * @typedef {{own?: Reading, others: Reading[], reading?: BookReading, asked?: import('./book_shelf.js').Asked, model: string,
  *   actions: Actions}} Known */
 
-/** Sooner a speed would tell more of the clock than of the model. */
+/** Before this, a speed would depend more on the clock than on the model. */
 const MEASURED_MS = 700;
 const number = new Intl.NumberFormat('en');
 

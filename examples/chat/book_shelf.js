@@ -1,5 +1,5 @@
-// examples/chat/book_shelf.js — the shelf: which books there are, how far they were read for the model that answers, and what that saves. It is made
-// when it is first requested.
+// examples/chat/book_shelf.js — the shelf: the books, how far they were read for the model that
+// answers, and how much time that saves. It is made when it is first requested.
 
 export { sideBySide } from './book_answers.js';
 export { openBook } from './book_open.js';
@@ -135,7 +135,7 @@ let isDue = false;
 /** Settles when the last requested drawing is on the page. @type {Promise<void>} */
 let drawn = Promise.resolve();
 
-/** Soon, and once for all that happens at a time. */
+/** Soon, and only once for several changes at a time. */
 export function draw() {
   if (isDue) return;
   isDue = true;
@@ -145,7 +145,7 @@ export function draw() {
   }, DRAWN_MS);
 }
 
-/** One drawing at a time: an earlier one that reads slowly would show what has changed since. */
+/** One drawing at a time: an earlier one that reads slowly would show an outdated shelf. */
 function drawNow() {
   drawn = drawn.catch(() => {}).then(drawRows);
   return drawn;
@@ -192,7 +192,7 @@ function goneRow(book, kept) {
   return item;
 }
 
-// ---- what can be done with a book ----
+// ---- actions on a book ----
 
 /** @param {Book} book @param {Asked} question */
 function ask(book, question) {

@@ -1,6 +1,5 @@
-// examples/chat/book_store.js — books in IndexedDB: what is known of each, its text, and what
-// models have read of it. A state is stored in pieces, which are replaced together: the old one
-// stays until the new one is whole.
+// examples/chat/book_store.js — books in IndexedDB: facts about each, its text, and the states of models that have read it. A
+// state is stored in pieces, which are replaced together: the old one stays until the new one is complete.
 
 import { Connection } from './open_in_time.js';
 
@@ -40,7 +39,7 @@ const channel = globalThis.BroadcastChannel ? new BroadcastChannel(NAME) : undef
 const news = new EventTarget();
 channel?.addEventListener('message', () => news.dispatchEvent(new Event('change')));
 
-/** Tells this tab and the others that something was stored. */
+/** Notifies this tab and the others that something was stored. */
 function tell() {
   channel?.postMessage('change');
   news.dispatchEvent(new Event('change'));
@@ -151,7 +150,7 @@ export async function readState(key) {
   return done === bytes.length ? { reading, bytes } : { reading };
 }
 
-/** @param {string} key of what was read @param {Reading} [judged] it is of no use; what has taken its place stays */
+/** @param {string} key of the read part @param {Reading} [judged] it is unusable; a state that has replaced it stays */
 export async function removeReading(key, judged) {
   const transaction = (await open()).transaction(['readings', 'pieces'], 'readwrite');
   const readings = transaction.objectStore('readings');
@@ -164,7 +163,7 @@ export async function removeReading(key, judged) {
   tell();
 }
 
-/** @param {string[]} ids of books that go for good, with all that was read of them */
+/** @param {string[]} ids of books that are deleted permanently, with all of their states */
 export async function removeBooks(ids) {
   const names = ['books', 'texts', 'readings', 'pieces'];
   const transaction = (await open()).transaction(names, 'readwrite');
@@ -191,7 +190,7 @@ export async function removeOldBooks() {
 
 // ---- the user's keys (book_key.js) ----
 
-/** The first one signs; the others were replaced, and still prove. @returns {Promise<any[]>} the newest first */
+/** The first one signs; the others were replaced, but their signatures are still accepted. @returns {Promise<any[]>} the newest first */
 export const listKeys = async () =>
   (await (await open()).getAll('keys')).sort((a, b) => b.since - a.since);
 

@@ -1,5 +1,5 @@
-// examples/chat/book_text.js — a book as a model is given it: the messages that every question begins with, their tokens, and what
-// of a long text fits the model's context.
+// examples/chat/book_text.js — a book as a model reads it: the messages that every question begins with, their tokens, and the
+// part of a long text that fits the model's context.
 
 import { asBlock } from './blocks.js';
 
@@ -75,7 +75,7 @@ export async function partsOf(engine, title, text, most, countMax = PARTS_MAX) {
   return parts;
 }
 
-/** @param {string[]} parts of partsOf @param {string} text @returns {string} which says where they are not all of it */
+/** @param {string[]} parts of partsOf @param {string} text @returns {string} which says so if they are not all of it */
 export function partsInWords(parts, text) {
   const letters = parts.reduce((sum, { length }) => sum + length, 0);
   const share = Math.floor((100 * letters) / text.length);

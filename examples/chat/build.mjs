@@ -85,7 +85,7 @@ export async function addServiceWorker(folder, own = files) {
 /**
  * @param {string} [folder]
  * @param {string} [place] its folder in the site
- * @param {import('./models.js').ServedModel[]} [servedModels] that the page's own server has in addition to the built-in one
+ * @param {import('./models.js').ServedModel[]} [servedModels] of the page's own server, in addition to the built-in one
  */
 export async function buildChat(folder = site, place = undefined, servedModels = []) {
   rmSync(folder, { recursive: true, force: true });

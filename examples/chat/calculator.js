@@ -14,7 +14,7 @@ function tokensOf(text) {
  * Precedence: signs and powers, which bind to the right (-2^2 is -4), products, sums.
  * @param {string} text
  * @returns {number}
- * @throws {Error} where it is not an expression, or has no value
+ * @throws {Error} if it is not an expression, or has no value
  */
 export function calculate(text) {
   const tokens = tokensOf(text.replaceAll('**', '^'));

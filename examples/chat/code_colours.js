@@ -1,11 +1,12 @@
-// examples/chat/code_colours.js — code in colours, by highlight.js. It comes when the first block of code does (rich_text.js).
+// examples/chat/code_colours.js — code in colours, by highlight.js, which is loaded with the first block of code
+// (rich_text.js).
 
 import highlighter from 'highlight.js/lib/common';
 
 /**
  * @param {string} code
  * @param {string} language as it was named before the code
- * @returns {string | undefined} HTML that has the code and spans of classes `hljs-…` alone; nothing: the language is not known
+ * @returns {string | undefined} HTML that has only the code and spans of classes `hljs-…`; nothing: the language is not known
  */
 export function coloured(code, language) {
   if (!highlighter.getLanguage(language)) return undefined;

@@ -1,6 +1,6 @@
-// examples/chat/context.js — the model's context: how full it is, what of a conversation still fits, and the oldest
-// turns, which are left out when the user says so. Keys and values of the other turns are kept: they were
-// computed when the dropped turns were still in the context, and are not read again.
+// examples/chat/context.js — the model's context: how full it is, how much of a conversation still fits, and the oldest turns,
+// which are left out when the user chooses that. Keys and values of the other turns are kept: they were computed when the
+// dropped turns were still in the context, and are not read again.
 
 import { messagesOf, readPart } from './answer_request.js';
 import { attachedMedia, loadMedia } from './attachments.js';
@@ -42,7 +42,7 @@ async function count(engine, path) {
 
 /**
  * @param {Engine} engine
- * @param {Message[]} path its last message is what is asked now
+ * @param {Message[]} path its last message is the question
  * @param {number} size of the context
  * @param {boolean} isEarly before it is full, too
  * @returns {Promise<Offer | undefined>} nothing: there is nothing that could go
@@ -51,7 +51,7 @@ async function findOffer(engine, path, size, isEarly) {
   const read = readPart(path);
   const questions = read.filter(({ role }, index) => role === 'user' && index > 0);
   const most = Math.min(size * FILL_AFTER, size - answerRoom(size));
-  if (isEarly && questions.length > 1) questions.pop(); // something of the conversation stays
+  if (isEarly && questions.length > 1) questions.pop(); // some of the conversation stays
   const fits = async (/** @type {Message} */ start) => {
     const later = path.slice(path.indexOf(start) + 1);
     return (await count(engine, [{ ...start, isStart: true }, ...later])) <= most;
@@ -69,7 +69,7 @@ async function findOffer(engine, path, size, isEarly) {
 
 /**
  * @param {Engine} engine
- * @param {Message[]} path its last message is what is asked now
+ * @param {Message[]} path its last message is the question
  * @returns {Promise<Fit>}
  */
 export async function measure(engine, path) {
@@ -172,7 +172,7 @@ export function sessionFor(engine, path) {
 const tokensOf = (engine, messages) => engine.tokenize(messages, toolsOfPrompt());
 
 /**
- * Drops from a session what its conversation no longer has.
+ * Drops tokens from a session that its conversation no longer has.
  * @param {Session} session
  * @param {number[]} wanted its tokens then
  */

@@ -1,5 +1,5 @@
-// examples/chat/context_choice.js — the choice of the context size: from the usual one up to the trained
-// for, each with the memory that it costs here. Loaded with the settings.
+// examples/chat/context_choice.js — the choice of the context size: from the usual one up to the trained one, each with the
+// memory that it needs here. Loaded with the settings.
 
 import { CONTEXT_USUAL, reachableBytes, sizesOf } from './context_sizes.js';
 import { formatBytes } from './dom.js';

@@ -35,8 +35,8 @@ export function watchRoom(conversation) {
 }
 
 /**
- * Marks what the model reads first from now on. The beginnings of other answers hold pages of the
- * whole conversation, which the shorter one needs.
+ * Marks the message that the model reads first from now on. The beginnings of other answers use pages of the whole
+ * conversation, which the shorter one needs.
  * @param {Message} start @param {Message[]} path @param {string} [fold] a summary of the dropped turns
  */
 async function startAt(start, path, fold) {
@@ -54,12 +54,12 @@ async function startAt(start, path, fold) {
 
 /**
  * Whether there is room for the answer. If there is none, says so, and offers to make some.
- * @param {Message[]} path its last message is what is asked, or continued
- * @param {(isAlone: boolean, fold?: string) => unknown} again asks once more. `isAlone`: nothing else than the last question is read
+ * @param {Message[]} path its last message is the question, or the answer to continue
+ * @param {(isAlone: boolean, fold?: string) => unknown} again asks once more. `isAlone`: only the last question is read
  */
 export async function hasRoom(path, again) {
   const { engine } = now();
-  const fit = engine && (await measure(engine, path).catch(() => undefined)); // the engine tells why
+  const fit = engine && (await measure(engine, path).catch(() => undefined)); // the engine reports why
   hideContextNote();
   if (!fit || fit.fits) return true;
   const { offer } = fit;
@@ -109,7 +109,7 @@ export function readAll(start) {
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let gauging;
 
-/** Soon, and once for all letters that are typed at a stretch. */
+/** Soon, and only once for letters that are typed quickly. */
 export function updateGauge() {
   clearTimeout(gauging);
   gauging = setTimeout(async () => {

@@ -1,4 +1,4 @@
-// examples/chat/context_sizes.js — sizes of a context, and what each costs.
+// examples/chat/context_sizes.js — sizes of a context, and the cost of each.
 
 /** The context that the engine takes by default, if the model was trained for as much. */
 export const CONTEXT_USUAL = 4096;

@@ -74,13 +74,13 @@ let model;
 let temperature = 0.7;
 /** The open conversation. @type {{about: Conversation, tree: Place}} */
 let open = { about: newConversation(), tree: newTree() };
-/** The question whose answers stand side by side. @type {Message | undefined} */
+/** The question whose answers are side by side. @type {Message | undefined} */
 let compared;
 /** @type {AbortController | undefined} */
 let running;
-/** It is found out whether there is room for a question. */
+/** The check whether there is room for a question. */
 let isMeasuring = false;
-/** The question that there was no room for. */
+/** The question for which there was no room. */
 let offered = '';
 
 const log = byId('log');
@@ -484,7 +484,7 @@ const tell = (error) => log.dispatchEvent(new CustomEvent('problem', { detail: e
 
 // ---- which conversation is open ----
 
-/** Tells the page which conversation is open now. @param {boolean} [isNext] the browser's Back returns to what was open before */
+/** Notifies the page which conversation is open now. @param {boolean} [isNext] the browser's Back returns to what was open before */
 function announce(isNext) {
   hideContextNote();
   forgetSession();
@@ -499,8 +499,8 @@ const isListed = () => open.tree.children.length > 0 || promptField.value.trim()
 
 /**
  * @param {string} id
- * @param {{isStill?: () => boolean, isFirst?: boolean}} [how] `isStill`: whether it is still wanted when it has loaded. `isFirst`: what is typed now
- *   was typed for it
+ * @param {{isStill?: () => boolean, isFirst?: boolean}} [how] `isStill`: whether it is still requested when it has loaded.
+ * `isFirst`: the text typed now was typed for it
  * @returns {Promise<boolean>} whether it exists
  */
 export async function openConversation(id, { isStill = () => true, isFirst = false } = {}) {
@@ -556,9 +556,9 @@ export async function followAddress(id) {
 }
 
 /**
- * A conversation with nothing in it. It is kept from its first letter on.
+ * An empty conversation. It is kept from its first letter on.
  * @param {Partial<Conversation>} [known] of it, such as its book
- * @param {boolean} [isInstead] of what was open, which is gone
+ * @param {boolean} [isInstead] of the previously open one, which is gone
  */
 export function openNew(known, isInstead = false) {
   stop();
@@ -591,7 +591,7 @@ export async function restore(taken) {
 
 // ---- calls of the page ----
 
-/** Nothing else is asked until it is known whether there is room. @param {() => Promise<boolean>} find */
+/** No other question is accepted until it is known whether there is room. @param {() => Promise<boolean>} find */
 async function whileMeasuring(find) {
   isMeasuring = true;
   try {
@@ -657,7 +657,7 @@ export function setEngine(answering, suits = 0.7, named = undefined) {
   log.dispatchEvent(new CustomEvent('engine'));
 }
 
-/** The model that answers has another name now. @param {ModelName} named @param {boolean} [isOpen] the conversation that is open is with it */
+/** The model that answers was renamed. @param {ModelName} named @param {boolean} [isOpen] the conversation that is open is with it */
 export function nameModel(named, isOpen = true) {
   model = named;
   const { about, tree } = open;

@@ -59,7 +59,7 @@ const isConnectionLost = (error) =>
  */
 async function runOnce(db, mode, durability, work) {
   const transaction = db.transaction(stores, mode, { durability });
-  // `done` is the one that knows why a transaction failed, such as a full disk
+  // `done` has the reason why a transaction failed, such as a full disk
   const done = transaction.done.then(
     () => undefined,
     (reason) => ({ reason }),

@@ -56,8 +56,8 @@ export function makeButton(text, action, className = '') {
 }
 
 /**
- * A button for what cannot be had back: it asks once more. The second click of a double click is
- * not an answer.
+ * A button for an action that cannot be undone: it requires a second click. The second click of a double click is not an
+ * answer.
  * @param {string} text
  * @param {() => void} action
  * @param {string} [className]

@@ -13,7 +13,7 @@ import { keepAwake } from './wake_lock.js';
  *   error?: unknown, done?: Promise<void>, control?: AbortController}} Download */
 
 const LIST = 'wick-chat-downloads';
-/** The speed is that of about so long. */
+/** The speed is an average over about this time. */
 const SPEED_MS = 3000;
 const PULSE_MS = 1000;
 
@@ -77,7 +77,7 @@ function makeMeter(one) {
   };
 }
 
-/** Without an event that says that the network is back, it is tried again after so long. */
+/** Without an event that reports that the network is back, the download is tried again after this time. */
 const AGAIN_MS = 30_000;
 
 /**
@@ -138,7 +138,7 @@ async function run(one) {
   writeList();
   tell(one);
   const meter = makeMeter(one);
-  const pulse = setInterval(meter, PULSE_MS); // no byte may come
+  const pulse = setInterval(meter, PULSE_MS); // no byte may arrive
   const release = keepAwake();
   try {
     const store = await keptModels();
@@ -166,7 +166,7 @@ async function run(one) {
 
 /**
  * @param {{url: string, name: string, mmproj?: true}} wanted
- * @param {boolean} [isWanted] it answers as soon as it is here; no other one does then
+ * @param {boolean} [isWanted] it answers as soon as it is stored, unless another one is loaded meanwhile
  * @returns {Promise<void>} that settles when it is here; it rejects with an AbortError when it is paused
  */
 export function download({ url, name, mmproj }, isWanted = false) {

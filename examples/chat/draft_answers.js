@@ -1,6 +1,6 @@
 // examples/chat/draft_answers.js — answers before Enter: at a pause in typing the draft's answer is begun, and so are those of
-// questions that could follow. When, and whether at all: not on battery, and not where the user has switched it
-// off. The requests to the engine are in early_answers.js, which is loaded at the first pause.
+// questions that could follow. This file decides when that happens: never on battery, or when the user has switched it off. The
+// requests to the engine are in early_answers.js, which is loaded at the first pause.
 
 import { bodyFor } from './answer_request.js';
 import { attachedMedia, untilHeld } from './attachments.js';
@@ -37,16 +37,16 @@ let now = () => {
 };
 /** @type {(text: string) => unknown} */
 let say = () => {};
-/** Questions that the model is known to answer and that follow from what was said; nothing: the model writes some. @type {(said: string) => string[] | undefined} */
+/** Questions that the model is known to answer and that follow from the conversation; nothing: the model writes some. @type {(said: string) => string[] | undefined} */
 let known = () => undefined;
 /** @type {typeof import('./early_answers.js') | undefined} */
 let early;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let pausing;
-/** Counts what makes earlier plans void. */
+/** Counts events that make earlier plans void. */
 let turn = 0;
 
-// ---- whether ----
+// ---- conditions ----
 
 /** Why nothing is begun; empty: it may be. */
 let power = 'not known yet';
@@ -74,7 +74,7 @@ export function update() {
   else plan();
 }
 
-// ---- what ----
+// ---- drafts ----
 
 /** @param {Place} tree @param {string} content @returns {Message} as it will be asked */
 function typed(tree, content) {
@@ -99,7 +99,7 @@ async function load() {
   return early;
 }
 
-/** Begins the answer of what is typed, if nothing happens for a while. */
+/** Begins the answer of the typed text after a pause. */
 function plan() {
   clearTimeout(pausing);
   const own = ++turn;
@@ -174,7 +174,7 @@ export async function giveBack() {
 }
 
 /**
- * The beginning of an answer, and the rest as it streams. All else that was begun is given up.
+ * The beginning of an answer, and the rest as it streams. All other answers that were begun are given up.
  * @param {Engine} engine
  * @param {object} body of bodyFor
  * @param {{signal: AbortSignal, live: import('./progress_line.js').Live}} how

@@ -1,6 +1,6 @@
-// examples/chat/drafts.js — stores what is being typed, at each letter: in the message field, and in the fields
-// where questions are edited. A draft belongs to one tab. When that tab is gone, the next one that opens
-// the conversation takes it over.
+// examples/chat/drafts.js — stores the text being typed, at each letter: in the message field, and in the fields where
+// questions are edited. A draft belongs to one tab. When that tab is gone, the next one that opens the conversation takes it
+// over.
 
 import { attachedMedia, setAttached } from './attachments.js';
 import { byId } from './dom.js';
@@ -102,7 +102,7 @@ export function setPrompt(text) {
   fitPrompt();
 }
 
-/** As if it was typed: it is kept, and the user may send it. @param {string} text */
+/** As if it were typed: it is kept, and the user may send it. @param {string} text */
 export function writePrompt(text) {
   promptField.value = text;
   promptField.dispatchEvent(new Event('input'));

@@ -27,7 +27,7 @@ const LETTERS_SHOWN = 30;
 class Attempt {
   /** @type {ChatCompletionChunk[]} */
   chunks = [];
-  /** When the first word came. */
+  /** When the first word arrived. */
   firstAt = 0;
   isTaken = false;
   isOver = false;
@@ -163,7 +163,7 @@ let era = 0;
 
 /** @param {() => Promise<void>} change */
 function inTurn(change) {
-  changing = changing.then(change).catch(() => {}); // the engine is closed, or has no room: Enter tells
+  changing = changing.then(change).catch(() => {}); // the engine is closed, or has no room: that is reported at Enter
   return changing;
 }
 
@@ -171,7 +171,7 @@ function inTurn(change) {
 const fork = (engine, base) => (base ? base.fork() : engine.createSession());
 
 /**
- * Begins the answer of what is typed, in place of what was typed before: what both begin with is not read again.
+ * Begins the answer of the typed text, in place of an earlier one: their common beginning is not read again.
  * @param {Engine} engine @param {object} body @param {Session} [base] that has read the conversation
  */
 export function beginDraft(engine, body, base) {
@@ -242,7 +242,7 @@ function giveUp(attempts) {
   });
 }
 
-/** Nothing is typed any more. */
+/** The message field is empty. */
 export function dropDraft() {
   era++;
   const before = draft;
@@ -250,7 +250,7 @@ export function dropDraft() {
   giveUp(before ? [before] : []);
 }
 
-/** @returns {Promise<void>} that settles when what was given up so far has no session any more */
+/** @returns {Promise<void>} that settles when all abandoned answers have closed their sessions */
 export const untilGivenBack = () => changing;
 
 export function dropAll() {

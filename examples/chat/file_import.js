@@ -1,4 +1,4 @@
-// examples/chat/file_import.js — takes a file that the user has chosen into the store, in the background, so that it is kept
+// examples/chat/file_import.js — copies a file that the user has chosen into the store, in the background, so that it is kept
 // after a reload.
 
 import { formatBytes } from './dom.js';

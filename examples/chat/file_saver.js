@@ -2,7 +2,7 @@
 
 import { showNotice } from './notice.js';
 
-/** @param {string} title @param {string} [none] for a title without letters @returns {string} that file systems take */
+/** @param {string} title @param {string} [none] for a title without letters @returns {string} that file systems accept */
 export const fileNameOf = (title, none = 'conversation') =>
   title
     .replace(/[^\p{L}\p{N} ._-]+/gu, '')

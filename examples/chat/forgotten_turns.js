@@ -54,7 +54,7 @@ async function readAgain(about) {
   if (isStill && !hasBook()) keepState(engine, about.id, messages);
 }
 
-/** A title that was made of what is forgotten is made of the rest. @param {Conversation} about @param {string} gone @param {string} left */
+/** A title that was made from forgotten text is made from the rest. @param {Conversation} about @param {string} gone @param {string} left */
 function retitle(about, gone, left) {
   const title = titleOf(left);
   if (about.title !== titleOf(gone) || title === about.title) return;
@@ -77,7 +77,7 @@ async function change(about, question) {
   });
 }
 
-/** Summaries have what is forgotten. @param {Message} question */
+/** Summaries contain the forgotten text. @param {Message} question */
 function dropFolds(question) {
   for (const one of allAfter(question)) {
     if (one.fold === undefined) continue;

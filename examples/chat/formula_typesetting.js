@@ -1,9 +1,10 @@
-// examples/chat/formula_typesetting.js — formulas in TeX as MathML, by Temml. It comes when the first formula does (rich_text.js).
+// examples/chat/formula_typesetting.js — formulas in TeX as MathML, by Temml, which is loaded with
+// the first formula (rich_text.js).
 
 import temml from 'temml';
 
 /**
- * A formula that cannot be read stays as it was written, in the colour of what is wrong.
+ * A formula that cannot be parsed stays unchanged, in the colour of errors.
  * @param {HTMLElement} element is filled with the formula
  * @param {string} tex
  * @param {boolean} isBlock on a separate line

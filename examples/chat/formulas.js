@@ -11,7 +11,7 @@ const INLINE =
  * @param {string} name
  * @param {'block' | 'inline'} level
  * @param {RegExp} start
- * @param {RegExp} pattern with two ways of writing it
+ * @param {RegExp} pattern with two notations
  */
 const formula = (name, level, start, pattern) => ({
   name,

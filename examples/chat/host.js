@@ -1,5 +1,5 @@
-// examples/chat/host.js — detects the kind of device and browser if no feature shows it: browsers do not say how much
-// memory a page may take, or for how long they store what it has.
+// examples/chat/host.js — detects the kind of device and browser if no feature shows it: browsers do not report how much memory
+// a page may take, or for how long they store its data.
 
 const { userAgent, maxTouchPoints } = navigator;
 
@@ -7,7 +7,7 @@ const { userAgent, maxTouchPoints } = navigator;
 export const isAppleTouch = () =>
   /iPhone|iPad|iPod/.test(userAgent) || (/Macintosh/.test(userAgent) && maxTouchPoints > 1);
 
-/** Safari itself: Chromium says so, too, but names itself as well. */
+/** Safari itself: Chromium also claims to be Safari, but names itself as well. */
 export const isSafari = () =>
   /Safari\//.test(userAgent) && !/Chrom|Android|CriOS|FxiOS|Edg/.test(userAgent);
 

@@ -6,7 +6,7 @@ export const DEFAULT_HUB = 'https://huggingface.co';
 /** In localStorage, for a mirror. */
 export const ADDRESS_KEY = 'wick-chat-hub';
 
-/** A page's policy lets it ask these. @param {URL} url */
+/** A page's policy allows requests to these. @param {URL} url */
 const canBeAsked = ({ protocol, hostname }) =>
   protocol === 'https:' ||
   (protocol === 'http:' && (hostname === 'localhost' || hostname === '127.0.0.1'));
@@ -27,7 +27,7 @@ export function parseUrl(text, base) {
 /**
  * @param {string} typed the address of a hub
  * @returns {string} as it is kept, without a slash at the end
- * @throws {Error} that says what is wrong with it
+ * @throws {Error} that explains the mistake in it
  */
 export function readAddress(typed) {
   const text = typed.trim();
@@ -59,8 +59,8 @@ export function decoded(path) {
 }
 
 /**
- * The package's name for a file of the hub: so it learns the file's size and hash from the listing
- * before it downloads.
+ * The package's name for a file of the hub: the package then knows the file's size and hash from the listing before it
+ * downloads.
  * @param {string} url
  * @returns {string | undefined} nothing: it is not a file of the hub
  */

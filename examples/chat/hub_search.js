@@ -1,4 +1,4 @@
-// examples/chat/hub_search.js — asks the hub for models, and for the files of a repository. Loaded when something is searched for.
+// examples/chat/hub_search.js — searches the hub for models, and lists the files of a repository. Loaded at the first search.
 
 import { ADDRESS_KEY, DEFAULT_HUB, hubAddress, readAddress } from './hub.js';
 
@@ -11,7 +11,7 @@ const PAGES_MAX = 10;
 /**
  * From now on models are searched for and downloaded there.
  * @param {string} typed an address; empty: the usual hub again
- * @throws {Error} that says why it is not used
+ * @throws {Error} with the reason why it is not used
  */
 export async function useHub(typed) {
   const address = typed.trim() === '' ? DEFAULT_HUB : readAddress(typed);
@@ -29,7 +29,7 @@ export async function useHub(typed) {
 async function ask(url, signal) {
   const response = await fetch(url, { signal }).catch((error) => {
     if (signal?.aborted) throw error;
-    throw new Error(`${new URL(url).host} could not be reached`); // browsers say no more than that it failed
+    throw new Error(`${new URL(url).host} could not be reached`); // browsers only report that it failed
   });
   if (!response.ok) {
     const why = response.headers.get('X-Error-Message') ?? `the hub answered ${response.status}`;

@@ -1,5 +1,5 @@
 // examples/chat/journal.js — a journal of input that is not stored yet. IndexedDB takes some milliseconds, in which the page may be
-// closed; localStorage takes none. An entry goes as soon as the store has it. Entries of tabs that are gone are stored at
+// closed; localStorage takes none. An entry is removed as soon as the store has it. Entries of tabs that are gone are stored at
 // the next start (orphaned_drafts.js).
 
 import { keepJson, keepValue, readJson } from './local_storage.js';
@@ -20,7 +20,7 @@ export function enter(id, entry) {
   if (settings.remember) keepJson(PREFIX + id, { tab, ...entry });
 }
 
-/** @param {string} id of what the store has now, or what was taken back */
+/** @param {string} id of text that the store has now, or that was undone */
 export const strike = (id) => keepValue(PREFIX + id, undefined);
 
 /**
@@ -34,7 +34,7 @@ export function enterForgotten(question, about, at, isForGood = false) {
   enter(FORGET + question, { about: { ...about }, forgotten: { id: question, at, isForGood } });
 }
 
-/** Strikes it, unless something else was done with the question since. @param {string} question @param {number} at @param {boolean} [isForGood] */
+/** Removes it, unless something else was done with the question since. @param {string} question @param {number} at @param {boolean} [isForGood] */
 export function strikeForgotten(question, at, isForGood = false) {
   const { forgotten } = readJson(PREFIX + FORGET + question) ?? {};
   if (forgotten?.at === at && forgotten.isForGood === isForGood) strike(FORGET + question);

@@ -1,4 +1,4 @@
-// examples/chat/kept_models.js — the store of models (wick-llm/models) as the page uses it: opened at first use, and missing where
+// examples/chat/kept_models.js — the store of models (wick-llm/models) as the page uses it: opened at first use, and missing if
 // the browser keeps nothing.
 
 import { hubNameOf } from './hub.js';

@@ -14,7 +14,7 @@ const LIST = 'wick-llm-demo-model/wick-4.2m-words.txt';
 
 /** @type {{engine: Engine, holding: Holding, words: import('../models/words.js').Words} | undefined} */
 let ready;
-/** Counts what answers, one after the other. */
+/** Counts the models that have answered, one after the other. */
 let turn = 0;
 
 /** @param {Engine | undefined} engine that has the built-in model; nothing: another one answers */
@@ -35,7 +35,7 @@ export async function useWords(engine) {
  * @param {any} body the request
  * @param {AsyncIterable<Chunk>} chunks of the answer
  * @param {AbortSignal} signal
- * @returns {AsyncIterable<Chunk>} the same where it is not held: other models, and answers with a form, tools or a book
+ * @returns {AsyncIterable<Chunk>} the same if it is not constrained: other models, and answers with a form, tools or a book
  */
 export function inKnownWords(engine, body, chunks, signal) {
   const isFree = !body.tools && !body.response_format && !body.grammar;

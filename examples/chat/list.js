@@ -57,12 +57,12 @@ function toggleList() {
   showPanel(isOpen);
 }
 
-/** A drawer is in the way of what was chosen in it. */
+/** A drawer would cover the conversation that was chosen in it. */
 function closeDrawer() {
   if (!isWide.matches) showPanel(false);
 }
 
-// ---- what can be done with a conversation ----
+// ---- actions on a conversation ----
 
 /** @param {Conversation} conversation */
 const titled = ({ id, title }) => title || titleOf(drafts.get(id) ?? '') || 'New chat';
@@ -241,7 +241,7 @@ function drawDeleted() {
   byId('deleted-list').replaceChildren(...items);
 }
 
-/** The index and its library come with the first search. @param {string} query */
+/** The index and its library are loaded with the first search. @param {string} query */
 const find = (query) =>
   import('./search.js').then(
     ({ search }) => search(query),

@@ -1,5 +1,5 @@
-// examples/chat/loader.js — brings the model that is wished for: from the store, into which it is downloaded first, from the
-// page's own files, or from a file of the user's. The engine before answers until the new one is ready.
+// examples/chat/loader.js — loads the requested model: from the store, into which it is downloaded first, from the page's own
+// files, or from a file of the user's. The engine before answers until the new one is ready.
 
 import { createEngine, WickError } from 'wick-llm';
 import { useStops } from './answer_request.js';
@@ -46,7 +46,7 @@ let loading;
 let wished;
 /** The model that answered last. @type {Wish | undefined} */
 let loaded;
-/** The context that was wished for when it was loaded. @type {number | undefined} */
+/** The context that was requested when it was loaded. @type {number | undefined} */
 let contextOfLoaded;
 
 export const current = () => ({ engine, loaded, wished, isLoading: loading !== undefined });
@@ -94,7 +94,7 @@ function setReady(isReady, isBuiltIn = false) {
 /** @param {Engine | undefined} made @param {Wish} [wish] its model */
 function setEngine(made, wish) {
   engine = made;
-  // A very small model is best with its likeliest tokens.
+  // A very small model answers best with its likeliest tokens.
   conversation.setEngine(made, temperatureOf(wish), wish && modelOf(wish));
   useWords(wish?.isBuiltIn ? made : undefined).catch((error) => note('Known words', error.message));
 }
@@ -142,7 +142,7 @@ export async function closeEngine() {
  */
 const sayWord = (made, signal) => made.generate('Hello', { maxTokens: 1, signal }).text();
 
-// ---- where its bytes come from ----
+// ---- the source of its bytes ----
 
 /** @param {AbortSignal} signal @returns {Promise<never>} */
 const untilAborted = (signal) =>
@@ -245,7 +245,7 @@ onDownload((one) => {
   showProgress({ loaded: bytes, total, bytesPerSecond, secondsLeft, phase: 'loading' });
 });
 
-/** A new one of which no word can be had is not kept. @param {Wish} wish @param {unknown} error */
+/** A new one that cannot generate a word is not kept. @param {Wish} wish @param {unknown} error */
 async function dropBad(wish, error) {
   const code = error instanceof WickError ? error.code : '';
   const isOurs = ['NOMEM', 'NO_SHARED_MEMORY', 'WORKER_CRASHED', 'CLOSED', 'WASM', 'CSP', ''];
@@ -279,7 +279,7 @@ async function createSized(context, options) {
 /**
  * @param {number | undefined} context in tokens
  * @param {any} options
- * @param {import('./requested_model.js').Source} source which no longer has encoders that are damaged, or of an unknown kind
+ * @param {import('./requested_model.js').Source} source without encoders that are damaged or of an unknown kind
  * @returns {Promise<Engine>} without its encoders, where they cannot be loaded
  */
 async function createWith(context, { mmproj, ...options }, source) {
@@ -318,7 +318,7 @@ export function loadMeanwhile(opening) {
 
 /**
  * @param {Wish} wish
- * @param {Failure} [failed] of what was wished before this one
+ * @param {Failure} [failed] of the model requested before this one
  * @returns {Promise<void>}
  */
 export async function load(wish, failed) {
@@ -405,8 +405,8 @@ async function rememberedFor(wish) {
 }
 
 /**
- * The template is an option of the engine, which has the weights: what was here before is known, the header of a new model is read
- * first.
+ * The template is an option of the engine, which has the weights: the template of a model that was loaded before is known, and
+ * the header of a new one is read first.
  * @param {Wish} wish
  * @param {boolean} isNew
  * @param {any} options of its engine
@@ -475,7 +475,7 @@ function keepName(kept) {
   conversation.nameModel(modelOf(kept), isOpen);
 }
 
-/** Encoders alone are those of the model that is loaded. @param {File} mmproj */
+/** Encoders without a model belong to the model that is loaded. @param {File} mmproj */
 export async function addEncoders(mmproj) {
   if (!loaded || loaded.isBuiltIn)
     return showNotice(`${mmproj.name} contains only encoders: choose it together with its model.`);

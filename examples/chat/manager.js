@@ -1,5 +1,5 @@
 // examples/chat/manager.js — the models that this browser keeps, in the dialog of models: their names and sizes, and whether
-// it is undamaged; downloads, which can be paused; and how much room all of it takes.
+// they are undamaged; downloads, which can be paused; and how much room everything takes.
 
 import { byId, formatBytes, formatDuration, make, makeButton, makeSureButton } from './dom.js';
 import { download, giveUp, listDownloads, onDownload, pause } from './downloads.js';

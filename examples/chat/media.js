@@ -27,7 +27,7 @@ composer.before(strip, note);
 
 // ---- their bytes ----
 
-/** @param {Medium[]} media whose bytes are not here yet */
+/** @param {Medium[]} media whose bytes are not loaded yet */
 export async function hold(media) {
   await Promise.all(
     media.map(async ({ id, type }) => {
@@ -160,7 +160,7 @@ export async function drawAttached() {
   note.classList.toggle('says', Boolean(unread));
 }
 
-/** A message is not sent without what belongs to it. */
+/** A message is not sent without its media. */
 export function tellUnread() {
   const unread = unreadMedium();
   if (!unread) return;
@@ -169,7 +169,7 @@ export function tellUnread() {
   showNotice(words, () => byId('choose-model').click(), 'Choose a model');
 }
 
-// ---- what they cost ----
+// ---- their cost ----
 
 /** By engine and medium. @type {WeakMap<Engine, Map<string, Promise<number>>>} */
 const costs = new WeakMap();
@@ -185,7 +185,7 @@ function costOf(engine, part) {
 }
 
 /**
- * The tokens of a conversation: what each image costs is counted once.
+ * The tokens of a conversation: the cost of each image is counted once.
  * @param {Engine} engine
  * @param {import('wick-llm').ChatMessage[]} messages
  * @param {object} options of countTokens

@@ -1,5 +1,5 @@
-// examples/chat/media_files.js — files of images and recordings: what this browser can decode, images made smaller, and their bytes
-// as text in exported conversations.
+// examples/chat/media_files.js — files of images and recordings: checks whether this browser can decode them, makes images
+// smaller, and writes their bytes as text into exported conversations.
 
 import { held } from './attachments.js';
 import { keepMedium, readMedium } from './media_store.js';
@@ -40,7 +40,7 @@ async function hashOf(blob) {
 // ---- images ----
 
 /**
- * Drawings (SVG) are decoded by an element alone, which would show half of a broken image.
+ * Drawings (SVG) are only decoded by an element, which would show half of a broken image.
  * @param {Blob} blob
  * @returns {Promise<ImageBitmap | HTMLImageElement>}
  */
@@ -54,7 +54,7 @@ async function decoded(blob) {
   return image;
 }
 
-/** @param {File} file @returns {Promise<Blob | string>} a string is why it is refused */
+/** @param {File} file @returns {Promise<Blob | string>} a string is the reason why it is refused */
 async function readImage(file) {
   const image = await decoded(file).catch(() => undefined);
   if (!image) return 'this browser cannot read this image';
@@ -87,7 +87,7 @@ async function drawn(image, width, height) {
 
 // ---- recordings ----
 
-/** @param {File} file @returns {Promise<Blob | string>} a string is why it is refused */
+/** @param {File} file @returns {Promise<Blob | string>} a string is the reason why it is refused */
 async function readAudio(file) {
   if (file.size > AUDIO_BYTES_MAX)
     return `the recording is larger than ${AUDIO_BYTES_MAX / 1e6} MB`;

@@ -11,7 +11,7 @@ import { settings } from './settings.js';
 
 const NAME = 'wick-chat-media';
 const STORE = 'media';
-/** A medium that no message has is removed after so long: another tab may be about to send it. */
+/** A medium that no message has is removed after this time, because another tab may be about to send it. */
 const UNUSED_MS = 24 * 3600e3;
 
 const connection = new Connection(NAME, 1, (db) => {
@@ -36,7 +36,7 @@ const usedIn = ({ turns, drafts }) =>
   new Set([...turns, ...drafts].flatMap(({ media = [] }) => media.map(({ id }) => id)));
 
 /**
- * Removes what no message has.
+ * Removes media that no message has.
  * @param {import('./store.js').Store} store
  * @param {number} [unusedMs] for how long it was not used
  */

@@ -15,12 +15,12 @@ import { allAfter, isForgotten, saidUntil, shownAfter } from './tree.js';
 /** @typedef {import('./tree.js').Place} Place */
 /**
  * The part of the map that a question or an answer has: places, in the order of its tokens.
- * `missing` are pages that the engine has not: it would read them again.
+ * `missing` are pages that the engine does not have, and would read again.
  * @typedef {{places: number[], missing: number, tokens: number}} Held
  */
 /** A line of the tree. @typedef {{message?: Message, who: string, text: string, held: Held, level: number, isShown: boolean}} Line */
 
-/** More than a person looks through; each costs a call of the engine. */
+/** More lines than a person would read; each costs a call of the engine. */
 const LINES_MAX = 200;
 const LETTERS_MAX = 70;
 const SQUARES_MAX = 24;
@@ -47,7 +47,7 @@ const find = (/** @type {string} */ selector) =>
 const [picture, legend, list] = ['pages', 'legend', 'tree'].map((name) => find(`.memory-${name}`));
 document.body.append(dialog);
 
-// ---- what is held ----
+// ---- the pages ----
 
 /**
  * @param {Engine} engine @param {Message[]} messages @param {number} pageTokens of a page
@@ -104,7 +104,7 @@ function shortened(text) {
   return line.length > LETTERS_MAX ? `${line.slice(0, LETTERS_MAX)}…` : line || '…';
 }
 
-/** Branches are indented, what follows on one is not. @param {Place} place @param {Map<Message, Held>} held @returns {Line[]} */
+/** Branches are indented, the messages along one are not. @param {Place} place @param {Map<Message, Held>} held @returns {Line[]} */
 function linesOf(place, held) {
   const shown = new Set(shownAfter(place));
   /** @type {Line[]} */
@@ -173,7 +173,7 @@ function stripOf({ held: { places, missing } }, branches) {
   return strip;
 }
 
-/** Marks on the map what a line has. @param {Line | undefined} line */
+/** Marks the pages of a line on the map. @param {Line | undefined} line */
 function point(line) {
   const places = new Set(line?.held.places);
   for (const [index, square] of [...picture.children].entries())
@@ -219,11 +219,11 @@ async function draw() {
   const stats = await engine.kvStats({ map: true });
   if (own !== round) return; // a newer drawing is on its way
   const branches = countBranches(held);
-  const behind = all.length > 0 ? (shownAfter(tree).at(-1)?.children.length ?? 0) : 0;
+  const siblings = all.length > 0 ? (shownAfter(tree).at(-1)?.children.length ?? 0) : 0;
   for (const {
     held: { places },
   } of ahead)
-    for (const place of places) branches.set(place, (branches.get(place) ?? 0) + 1 + behind);
+    for (const place of places) branches.set(place, (branches.get(place) ?? 0) + 1 + siblings);
   drawPages({ picture, legend, words: WORDS }, stats);
   const lines = [...told, ...ahead];
   list.replaceChildren(...lines.map((line) => itemOf(line, branches)));

@@ -41,7 +41,7 @@ export function keepInView(change) {
 }
 
 /**
- * Renders at most once a frame, however many tokens come.
+ * Renders at most once a frame, however many tokens arrive.
  * @param {HTMLElement} body
  * @param {string} [text] the present text
  */
@@ -60,7 +60,7 @@ export function makeRenderer(body, text = '') {
       text += piece;
       frame ||= requestAnimationFrame(() => render());
     },
-    /** The text belongs elsewhere. */
+    /** The text is shown elsewhere. */
     clear() {
       text = '';
       render();
@@ -109,8 +109,8 @@ export function makeArrows(message, choose) {
  * Puts a field in the place of a question.
  * @param {HTMLElement} article
  * @param {string} text
- * @param {{draft?: string, onInput: (text: string) => void, onClose: () => void, send: (text: string) => void}} use `onInput` hears of every letter, and of
- *   the text as it was when the field is closed
+ * @param {{draft?: string, onInput: (text: string) => void, onClose: () => void, send: (text: string) => void}} use `onInput`
+ * gets the text after every letter, and the earlier text when the field is closed
  */
 export function editQuestion(article, text, { draft = text, onInput, onClose, send }) {
   const rest = [...article.querySelectorAll('.body, footer')];

@@ -17,7 +17,7 @@ import { keepSpeed, readBytesOf, speedsHere } from './speeds.js';
 
 const NO_ADDRESS = 'This is not an address. An address looks like https://example.org/model.gguf.';
 
-/** So much is written to learn how fast this machine is. */
+/** The number of tokens that are written to measure the speed of this machine. */
 const MEASURED_TOKENS = 32;
 const MEASURED_PRIORITY = -20;
 
@@ -78,7 +78,7 @@ function cardOf({ fits, verdict, facts }, name) {
   );
 }
 
-/** If no answer has shown yet how fast this machine is, the model that is here writes a little. */
+/** If no answer has shown yet how fast this machine is, the loaded model writes a few tokens. */
 async function measureSpeed() {
   const { engine, isRunning } = conversation.state();
   if (!engine || isRunning || speedsHere().length > 0) return;
@@ -115,7 +115,7 @@ async function showFile(text, url, signal) {
 
 /**
  * @param {string} text as typed
- * @param {(text: string) => void} pick one of what is listed
+ * @param {(text: string) => void} pick one of the listed files
  * @param {AbortSignal} signal
  * @returns {Promise<Found>}
  */

@@ -1,5 +1,5 @@
-// examples/chat/model_verdict.js — describes a model before its weights are downloaded: its kind, its needs, how
-// fast it may be here, and whether it is worth the download.
+// examples/chat/model_verdict.js — describes a model before its weights are downloaded: its kind, its needs, its likely speed
+// here, and whether it is worth the download.
 
 import { roundBytes } from './dom.js';
 
@@ -15,15 +15,15 @@ import { roundBytes } from './dom.js';
 /** Measured here: the bytes of a model's weights and its tokens per second. @typedef {{bytes: number, tokensPerSecond: number}} Measured */
 /** @typedef {{fits: 'yes' | 'tight' | 'no', verdict: string, facts: [name: string, text: string][]}} Verdict */
 
-/** More of a device's memory than this leaves too little for all else. */
+/** More of a device's memory than this leaves too little for everything else. */
 export const MEMORY_SHARE_MAX = 0.6;
 /** Phones end a page that has more than this, without an error: 1.4 to 3 GB, by model and by what else runs. */
 export const PHONE_BYTES = { safe: 1.4e9, most: 3e9 };
-/** More than this is uncertain on a device of which only the browser's limit is known. */
+/** More than this is uncertain on a device if only the browser's limit is known. */
 const UNKNOWN_BYTES = 2 ** 32;
 /** The approximate speed of a reader. */
 const READING_PER_SECOND = 6;
-/** Speeds of models that are much smaller tell little. */
+/** Speeds of much smaller models say little. */
 const LIKE = 8;
 
 /** @param {number} value @returns {string} as exact as it is known: one digit */

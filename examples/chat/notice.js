@@ -1,4 +1,4 @@
-// examples/chat/notice.js — one line about what was just done, with a button that takes it back.
+// examples/chat/notice.js — one line about the last action, with a button that undoes it.
 
 import { byId } from './dom.js';
 import { keepInView } from './message.js';
@@ -27,7 +27,7 @@ function hideLater() {
   }, SHOWN_MS);
 }
 
-/** @param {string} text @param {() => unknown} [back] takes back what was done, or does what `label` says @param {string} [label] */
+/** @param {string} text @param {() => unknown} [back] undoes the action, or does what `label` says @param {string} [label] */
 export function showNotice(text, back, label = 'Undo') {
   undo = back;
   undoButton.textContent = label;

@@ -10,7 +10,7 @@ export async function keepPage(worker = 'service_worker.js') {
   const found = await navigator.serviceWorker?.register(worker).catch(() => {});
   if (!found) return;
   const update = () => void found.update().catch(() => {});
-  // browsers look for a new one when they find the time, iOS not when an installed page is shown again
+  // browsers check for a new one at times of their choice; iOS does not when an installed page is shown again
   update();
   document.addEventListener('visibilitychange', () => {
     if (document.visibilityState === 'visible') update();

@@ -1,9 +1,9 @@
-// examples/chat/open_in_time.js — opens a database of the browser's, or says that the browser's storage does not answer; a
+// examples/chat/open_in_time.js — opens a database of the browser, or reports that the browser's storage does not answer; and a
 // connection that opens it again after it was lost.
 
 import { openDB } from 'idb';
 
-/** A browser that has answered nothing by then will not: WebKitGTK, where a page was left while it stored something. */
+/** A browser that has not answered by then never will, such as WebKitGTK after a page was left while it stored something. */
 const OPEN_MS = 30_000;
 
 /**

@@ -24,7 +24,7 @@ function localStore() {
 const TIDIED = 'wick-chat-tidied';
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** It reads all turns, and what is removed is a month old: once a day is enough. @param {Store} store */
+/** It reads all turns, and only removes data that is a month old, so once a day is enough. @param {Store} store */
 async function removeOld(store) {
   const last = Number(readValue(TIDIED) ?? 0);
   if (Math.abs(Date.now() - last) < DAY_MS) return;
@@ -33,7 +33,7 @@ async function removeOld(store) {
   keepValue(TIDIED, String(Date.now()));
 }
 
-/** @param {Store} store that takes what is entered in the journal */
+/** @param {Store} store that takes the entries of the journal */
 async function takeUp(store) {
   const keys = enteredKeys();
   if (keys.length > 0)
@@ -56,7 +56,7 @@ export async function openStore() {
     await takeUp(store).catch(() => {}); // there is no room: it stays where it is
     keeper.use(store);
     removeOld(store).catch(() => {});
-    // where there is no room for it, it is tried again at the next visit
+    // if there is no room for it, it is tried again at the next visit
     return { taken: await store.takeOver(localStore()).catch(() => undefined) };
   } catch (problem) {
     keeper.use(new Store(openMemory(), tellHere));

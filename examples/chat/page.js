@@ -1,4 +1,4 @@
-// examples/chat/page.js — the page: its buttons, and what it does when it is opened.
+// examples/chat/page.js — the page: its buttons, and its actions when it is opened.
 
 import { WickError } from 'wick-llm';
 import suggestions from '../models/suggestions.json' with { type: 'json' };
@@ -64,7 +64,7 @@ async function send(text) {
       .then((one) => one.offerLarger(conversation.lastAnswer(), load))
       .catch(() => {});
   askToPersist();
-  checkRoom().catch(() => {}); // the browser does not tell
+  checkRoom().catch(() => {}); // the browser does not report it
   await showFacts().catch(() => {}); // more threads may have started; the engine may be closed
 }
 
@@ -139,7 +139,7 @@ const known =
     suggestions
   ).filter(({ system }) => !system);
 
-/** Questions that follow from what was said: the built-in model knows no others. @param {string} said */
+/** Questions that follow from the conversation: the built-in model can answer no others. @param {string} said */
 const followingFrom = (said) =>
   known
     .filter(({ follows = [] }) => follows.some((word) => said.toLowerCase().includes(word)))
@@ -169,17 +169,17 @@ byId('open-settings').addEventListener('click', async () => {
   const { fillSizes } = await import('./context_choice.js');
   const field = /** @type {HTMLSelectElement} */ (document.querySelector('[name="context"]'));
   const { engine } = current();
-  await fillSizes(field, byId('context-hint'), engine).catch(() => {}); // another model comes
+  await fillSizes(field, byId('context-hint'), engine).catch(() => {}); // another model follows
   const knows = engine && (await knowsTools(engine).catch(() => true));
   byId('tools-hint').hidden = knows !== false;
 });
 
 // ---- which model ----
 
-/** Whether it is here, so that nothing is fetched for it. @param {Wish} wish */
+/** Whether it is stored, so that nothing is fetched for it. @param {Wish} wish */
 const isHere = async (wish) => wish.isBuiltIn === true || (await isKept(keyOf(wish)));
 
-/** @param {Wish} wish that is not here any more, or is no longer */
+/** @param {Wish} wish that is no longer stored, or no longer exists */
 function offer(wish) {
   const canFetch = 'url' in wish.source;
   const problem = problemOfKept();
@@ -191,7 +191,7 @@ function offer(wish) {
   );
 }
 
-/** The model of a conversation comes back with it. */
+/** The model of a conversation is loaded with it. */
 async function wantModel() {
   const about = conversation.current();
   const { engine, loaded, wished, isLoading } = current();
@@ -228,7 +228,7 @@ function tellDeath(wish) {
   showProblem(reason + instead, () => choose(wish));
 }
 
-/** The model that the address names, or that answered last; while it is not here, the page's own answers. */
+/** The model that the address names, or that answered last; until it is loaded, the page's own model answers. */
 async function loadFirst() {
   const wanted = new URL(location.href).searchParams.get('model');
   const asked = wanted && parseUrl(wanted, document.baseURI) ? wanted : undefined;

@@ -1,4 +1,5 @@
-// examples/chat/page_menu.js — the header's icons, and the menu of what is rarely needed: each row has a line that says what it is for.
+// examples/chat/page_menu.js — the header's icons, and the menu of rarely needed actions: each row
+// has a line that says what it is for.
 
 import { createElement, Ellipsis, Menu, Plus, Settings, SquarePen } from 'lucide';
 import { byId } from './dom.js';

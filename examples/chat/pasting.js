@@ -13,7 +13,7 @@ export async function attach(files) {
   else showNotice('File support could not be loaded. Check the network connection.');
 }
 
-/** Browsers insert what is pasted as if it was typed: Chromium takes minutes for 1 MB of lines. */
+/** Browsers insert pasted text as if it were typed: Chromium takes minutes for 1 MB of lines. */
 const PASTED_LETTERS_MAX = 50_000;
 
 /** @param {File[]} files of a long text each */
@@ -30,7 +30,7 @@ export const offerBooks = (files) =>
  */
 let pasted;
 
-/** @param {ClipboardEvent} event a long text is put at once where questions are written */
+/** @param {ClipboardEvent} event a long text is inserted at once where questions are written */
 function takePasted(event) {
   const into = /** @type {HTMLTextAreaElement} */ (event.target);
   const copied = event.clipboardData?.getData('text/plain') ?? '';

@@ -1,5 +1,5 @@
-// examples/chat/pdfs.js — the text of a PDF, page by page. The library (unpdf: PDF.js in one file) comes with the first PDF that
-// is dropped on the page.
+// examples/chat/pdfs.js — the text of a PDF, page by page. The library (unpdf: PDF.js in one file) is loaded with the first PDF
+// that is dropped on the page.
 
 import { getDocumentProxy } from 'unpdf';
 

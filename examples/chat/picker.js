@@ -1,5 +1,5 @@
-// examples/chat/picker.js — the dialog in which a model is chosen: one of a list, a file, or what is searched for or pasted.
-// Its header is read and judged before its weights come.
+// examples/chat/picker.js — the dialog in which a model is chosen: from a list, as a file, by a search or by an address. Its
+// header is read and judged before its weights are loaded.
 
 import { byId, make } from './dom.js';
 import { isModel, isProjector } from './file_type.js';
@@ -20,7 +20,7 @@ const dialog = /** @type {HTMLDialogElement} */ (byId('model-dialog'));
 const field = /** @type {HTMLInputElement} */ (byId('model-url'));
 const fileField = /** @type {HTMLInputElement} */ (byId('model-file'));
 const found = byId('found');
-/** Below the list, of what is chosen in it. */
+/** Below the list, about the chosen model. */
 const listed = byId('listed');
 
 /** @type {(wish: Wish) => unknown} */
@@ -43,7 +43,7 @@ function forgetOwn() {
   listed.replaceChildren();
 }
 
-// ---- what is found ----
+// ---- results ----
 
 /** @param {string} text @param {string} [className] */
 function line(text, className = 'hint') {
@@ -57,7 +57,7 @@ function pick(text) {
 }
 
 /**
- * Says what is known of what was typed or chosen.
+ * Shows the facts about the typed or chosen model.
  * @param {HTMLElement} place @param {string} text
  * @returns {Promise<Judged | undefined>} of a model's file
  */
@@ -147,7 +147,7 @@ function take(wish) {
 }
 
 /**
- * A model is judged before it is loaded; what does not fit is loaded when the user insists.
+ * A model is judged before it is loaded; one that does not fit is loaded if the user insists.
  * @param {HTMLElement} place @param {string} text that was typed, or an address @param {(url: string) => Wish | undefined} wishOf
  */
 async function takeJudged(place, text, wishOf) {
@@ -180,7 +180,7 @@ export async function takeFiles(files) {
 /** @param {DragEvent} event */
 const hasFiles = ({ dataTransfer }) => dataTransfer?.types.includes('Files') ?? false;
 
-/** A field accepts text without help. Elsewhere the browser would open a link in the place of the page. @param {DragEvent} event */
+/** A field handles dropped text natively. Elsewhere the browser would open a link in the place of the page. @param {DragEvent} event */
 function refuseText(event) {
   if (/** @type {Element | null} */ (event.target)?.closest?.('textarea, input')) return;
   event.preventDefault();

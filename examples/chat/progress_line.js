@@ -3,7 +3,7 @@
 
 import { byId } from './dom.js';
 
-/** Sooner a speed would tell more of the clock than of the model. */
+/** Before this, a speed would depend more on the clock than on the model. */
 const MEASURED_MS = 700;
 const DRAWN_MS = 250;
 
@@ -12,7 +12,7 @@ const line = byId('live');
 /** @param {number} speed @returns {string} two digits */
 const two = (speed) => (speed >= 10 ? String(Math.round(speed)) : speed.toFixed(1));
 
-/** @param {number} done @param {number} total @param {number} ms since the first part came */
+/** @param {number} done @param {number} total @param {number} ms since the first part arrived */
 export function readingInWords(done, total, ms) {
   const words = `Reading ${done} of ${total} tokens`;
   if (ms < MEASURED_MS || done === 0 || done >= total) return words;

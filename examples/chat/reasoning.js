@@ -32,7 +32,7 @@ export function showReasoning(body, text, ms) {
 
 const log = byId('log');
 
-/** Measures how long a model thinks, while its thoughts come. @param {{reasoning?: string, reasoningMs?: number}} message @param {HTMLElement} body */
+/** Measures how long a model reasons, while its reasoning arrives. @param {{reasoning?: string, reasoningMs?: number}} message @param {HTMLElement} body */
 export function makeThinker(message, body) {
   let began = 0;
   let frame = 0;
@@ -48,7 +48,7 @@ export function makeThinker(message, body) {
       message.reasoning = (message.reasoning ?? '') + piece;
       frame ||= requestAnimationFrame(draw);
     },
-    /** The answer itself begins, or all has ended. */
+    /** The answer itself begins, or everything has ended. */
     end() {
       if (began === 0 || message.reasoningMs !== undefined) return;
       message.reasoningMs = Math.round(performance.now() - began);

@@ -11,17 +11,18 @@ export const RECORD_VERSION = 1;
  * @typedef {{name: string, url?: string, kept?: string, mmproj?: string | true}} ModelName
  */
 /**
- * `changed` is when something was last said. `deleted` is when the user deleted it; 0: not. `shown` is the turn that is shown first. `book` is what it is
- * about (book_store.js).
+ * `changed` is the time of the last message. `deleted` is when the user deleted it; 0: not. `shown` is the turn that is shown
+ * first. `book` is what it is about (book_store.js).
  * @typedef {{id: string, version: number, title: string, created: number, changed: number, isPinned: boolean,
  *   deleted: number, model?: ModelName, settings?: Record<string, unknown>, shown?: string, book?: string}} Conversation
  */
 /** `writing`: an answer under way, or one whose tab ended. @typedef {'whole' | 'writing' | 'stopped' | 'length'} State */
 /**
  * `parent` is the turn before it, '' at the beginning. `shown` is the one that is shown after it. `writer` is the tab that
- * writes it. With `isStart` the model reads the conversation from here on; `fold` is a summary of the turns before. `forgotten` is when the user had this question and its
- * answers forgotten; 0: not. `fork` is the answer that this one has its beginning of, and where it leaves it. `reasoning` is what the model thought before it answered, and
- * `rounds` are the calls of tools before the answer.
+ * writes it. With `isStart` the model reads the conversation from here on; `fold` is a summary of the turns before. `forgotten`
+ * is when the user removed this question and its answers from what the model reads; 0: not. `fork` is the answer whose
+ * beginning this one has, and where the two differ. `reasoning` is the model's reasoning before the answer, and `rounds` are
+ * the calls of tools before it.
  * @typedef {{id: string, version: number, conversation: string, parent: string, role: 'user' | 'assistant',
  *   content: string, state: State, created: number, system?: string, facts?: string, writer?: string,
  *   shown?: string, isStart?: boolean, fold?: string, forgotten?: number, fork?: {of: string, at: number},
@@ -35,7 +36,7 @@ export const RECORD_VERSION = 1;
 /** A whole conversation. @typedef {{conversation: Conversation, turns: Turn[]}} Whole */
 
 const TITLE_LETTERS_MAX = 60;
-/** Limits of what a file may bring. */
+/** Limits of an imported file. */
 const TURNS_MAX = 100_000;
 const NUMBER_MAX = Number.MAX_SAFE_INTEGER;
 

@@ -19,7 +19,7 @@ marked.use({
       `<code class="math ${isBlock ? 'block' : 'inline'}">${escaped(text)}</code>`,
   })),
   renderer: {
-    // nothing may load: what a picture shows, with a link to it
+    // nothing may load: the description of a picture, with a link to it
     image: ({ href, text }) => `<a href="${escaped(href)}">Picture: ${escaped(text || href)}</a>`,
   },
 });

@@ -1,5 +1,5 @@
-// examples/chat/saved_visits.js — saves the model's state of a conversation: at the next visit, or after another
-// model, it is not read again. It stays in this browser, and is the first to go when room is short.
+// examples/chat/saved_visits.js — saves the model's state of a conversation: at the next visit, or after another model, it is
+// not read again. It stays in this browser, and is deleted first when room is short.
 
 import { WickError } from 'wick-llm';
 import { note } from './developer.js';
@@ -20,7 +20,7 @@ export { sizeOfStates };
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').ChatMessage} ChatMessage */
 
-/** A user's question goes before what is done for later ones. */
+/** A user's question has priority over work for later ones. */
 const PRIORITY = -10;
 
 /** @param {unknown} error @returns {string} */
@@ -30,7 +30,7 @@ const inWords = (error) =>
 /** @param {unknown} error */
 const isClosed = (error) => error instanceof WickError && error.code === 'CLOSED';
 
-// ---- taking up ----
+// ---- resuming ----
 
 /** The conversations that an engine has read, or tried to. @type {WeakMap<Engine, Set<string>>} */
 const read = new WeakMap();
@@ -42,7 +42,8 @@ let engine;
 let conversation;
 
 /**
- * A restored session has its pages to itself: one token more, and the engine knows them as the beginning of a prompt.
+ * The pages of a restored session are not in the prefix cache: after one more token, the engine adds them as the beginning of a
+ * prompt.
  * @param {Engine} own
  * @param {string} id of the conversation
  * @returns {Promise<string>} the outcome
@@ -91,7 +92,7 @@ export function showConversation(id) {
   takeUpSoon();
 }
 
-/** @returns {Promise<void>} that settles when the engine has what was kept of the conversation */
+/** @returns {Promise<void>} that settles when the engine has loaded the saved state of the conversation */
 export const untilTakenUp = () => taking;
 
 // ---- keeping ----
@@ -125,11 +126,11 @@ async function keepOnce({ engine: own, id, messages }) {
   }
 }
 
-/** To be kept when what is being kept is. @type {Wanted | undefined} */
+/** To be saved after the state that is being saved. @type {Wanted | undefined} */
 let next;
 let isKeeping = false;
 
-/** @param {Engine} own that has just answered @param {string} id of the conversation @param {ChatMessage[]} messages all that it has read */
+/** @param {Engine} own that has just answered @param {string} id of the conversation @param {ChatMessage[]} messages everything that it has read */
 export async function keepState(own, id, messages) {
   if (messages.some(({ content }) => Array.isArray(content))) return; // images are read again
   next = { engine: own, id, messages };
@@ -148,7 +149,7 @@ export async function keepState(own, id, messages) {
   if (!settings.remember) await forget();
 }
 
-/** Removes what is kept of all conversations. */
+/** Removes the saved states of all conversations. */
 export async function forget() {
   next = undefined;
   await removeStates().catch(() => {}); // there is no storage

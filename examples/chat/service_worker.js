@@ -1,8 +1,7 @@
 // examples/chat/service_worker.js — the page, or pages of one folder, without a network: their files are kept as one build
-// made them. The page itself comes from the network where there is one, and tells which build is the newest;
-// the rest comes from what is kept, as long as that is of the same build. Responses are kept with their
-// headers, so a page that is cross-origin isolated stays so, and has its threads. If the server cannot
-// isolate it, the worker does.
+// made them. The page itself is fetched from the network if there is one, and names the newest build; other files are answered
+// from the cache, as long as that is of the same build. Responses are kept with their headers, so a page that is cross-origin
+// isolated stays so, and has its threads. If the server cannot isolate it, the worker does.
 
 import { isolated } from 'wick-llm/isolate';
 import { inTime } from './network.js';
@@ -11,7 +10,7 @@ import { inTime } from './network.js';
 // @ts-expect-error not known before
 const build = globalThis.BUILD;
 
-/** As much of the ServiceWorkerGlobalScope as is used. */
+/** The used part of ServiceWorkerGlobalScope. */
 const scope = /** @type {any} */ (globalThis);
 
 const PREFIX = `wick-chat ${scope.registration.scope} `;
@@ -25,7 +24,7 @@ const kept = (request) => caches.match(request, { cacheName: KEPT });
 async function keep() {
   if (await kept('./')) return;
   const cache = await caches.open(KEPT);
-  // the server's, not what the browser happens to have; all of them, or none
+  // from the server, not from the browser's cache; all of them, or none
   await cache.addAll(build.files.map((file) => new Request(file, { cache: 'no-cache' })));
 }
 
@@ -35,7 +34,7 @@ async function forgetOthers() {
   await Promise.all(others.map((name) => caches.delete(name)));
 }
 
-/** @param {Response} response @returns {Promise<string | undefined>} of the build that the page is of */
+/** @param {Response} response @returns {Promise<string | undefined>} of the page's build */
 async function versionOf(response) {
   return /name="version" content="(\w+)"/.exec(await response.text())?.[1];
 }
@@ -55,8 +54,8 @@ async function answerPage(event) {
     await caches.delete(NEWER);
     event.waitUntil(keep()); // the browser may have thrown it away
   } else if (version) {
-    // The files that this page requests next are others, too. Cached files stay until the worker of
-    // the newer build has all of its files, and is activated.
+    // The files that this page requests next are of the newer build, too. Cached files stay until the worker of the newer build
+    // has all of its files, and is activated.
     await caches.open(NEWER);
   }
   return response;

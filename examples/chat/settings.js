@@ -1,4 +1,4 @@
-// examples/chat/settings.js — the user's settings, stored in this browser where it allows that.
+// examples/chat/settings.js — the user's settings, stored in this browser if it allows that.
 
 import { CONTEXT_USUAL } from './context_sizes.js';
 import { byId } from './dom.js';

@@ -61,7 +61,7 @@ function fill(message) {
   addControls(message, article);
 }
 
-/** They followed from what was shown before. */
+/** They followed from the text that was shown before. */
 const removeFollowUps = () => log.querySelector('.follow-ups')?.remove();
 
 /** @param {Message} message */

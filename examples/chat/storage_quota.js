@@ -1,5 +1,5 @@
-// examples/chat/storage_quota.js — the browser's storage: asks it not to evict the page's data, and reports when there is little space, or
-// none, and what could go.
+// examples/chat/storage_quota.js — the browser's storage: asks it not to evict the page's data, and reports when there is
+// little space, or none, and which data could be deleted.
 
 import { byId, formatBytes, makeButton } from './dom.js';
 import { isInstalled, isSafari } from './host.js';

@@ -25,7 +25,7 @@ export class Store {
   #database;
   #tell;
 
-  /** @param {Database} database @param {(news: News) => void} [tell] hears of what was stored */
+  /** @param {Database} database @param {(news: News) => void} [tell] is notified of stored records */
   constructor(database, tell = () => {}) {
     this.#database = database;
     this.#tell = tell;
@@ -92,8 +92,8 @@ export class Store {
    * Stores a question. A message in a conversation that another tab has deleted restores it.
    * @param {Conversation} conversation
    * @param {Turn} question
-   * @param {{draft?: string, known?: Turn[]}} [options] `draft`: what the question was until now. `known`: what this tab knows of
-   *   the conversation, for the case that it, or what was said in it, is no longer there
+   * @param {{draft?: string, known?: Turn[]}} [options] `draft`: what the question was until now. `known`: what this tab knows
+   * of the conversation, in case it, or a part of it, no longer exists
    */
   async ask(conversation, question, { draft, known = [] } = {}) {
     await this.#database.run(
@@ -127,7 +127,7 @@ export class Store {
     if (parent) await rows.put('turns', { ...parent, shown: turn.id });
   }
 
-  /** @param {Turn} turn an answer, as far as it has arrived; `shown` stays what it was @param {boolean} [isEnd] */
+  /** @param {Turn} turn an answer, as far as it has arrived; `shown` is unchanged @param {boolean} [isEnd] */
   async keepAnswer(turn, isEnd = false) {
     await this.#database.run(
       'readwrite',
@@ -187,7 +187,7 @@ export class Store {
   // ---- drafts ----
 
   /**
-   * Stores what is typed. A conversation begins with its first letter, and ends when nothing is left of it.
+   * Stores the typed text. A conversation begins with its first letter, and ends when it is empty.
    * @param {Conversation} conversation
    * @param {Draft} draft
    */
@@ -219,7 +219,7 @@ export class Store {
 
   // ---- whole conversations ----
 
-  /** @param {Whole} whole @returns {Promise<boolean>} whether it was not here yet */
+  /** @param {Whole} whole @returns {Promise<boolean>} whether it is new here */
   async takeIn({ conversation, turns }) {
     const isNew = await this.#database.run(
       'readwrite',
@@ -248,7 +248,7 @@ export class Store {
     for (const id of ids) this.#tell({ kind: 'gone', conversation: id });
   }
 
-  /** Removes what was deleted, or forgotten, long ago. */
+  /** Removes records that were deleted, or forgotten, long ago. */
   async removeOld() {
     const before = Date.now() - KEPT_AFTER_DELETION_MS;
     const old = (await this.list()).filter(({ deleted }) => deleted > 0 && deleted < before);
@@ -268,7 +268,7 @@ export class Store {
   async takeOver(storage) {
     const text = storage?.getItem(FORMER);
     if (!text) return undefined;
-    // the same text has the same ids: it is taken over once, whatever happens meanwhile
+    // the same text has the same ids, so it is imported once, whatever happens meanwhile
     const whole = wholeFromList(parse(text), `former-${hashOf(text)}`);
     if (whole) await this.takeIn(whole);
     if (whole && storage?.getItem(FORMER) === text) storage.removeItem(FORMER);

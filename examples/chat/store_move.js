@@ -11,7 +11,7 @@ export async function moveToDisk(memory, disk) {
   }
 }
 
-/** A conversation that is open is kept no longer. @param {Store} disk @param {Store} memory @param {string} open its id */
+/** An open conversation is no longer kept. @param {Store} disk @param {Store} memory @param {string} open its id */
 export async function moveToMemory(disk, memory, open) {
   const whole = await disk.open(open);
   if (whole) await memory.takeIn(whole);

@@ -1,4 +1,4 @@
-// examples/chat/tabs.js — the tabs of this page: which of them are open, and the news that they tell each other.
+// examples/chat/tabs.js — the tabs of this page: which of them are open, and the messages that they send each other.
 
 import { newId } from './records.js';
 
@@ -19,9 +19,8 @@ function leaveName() {
 }
 
 /**
- * The page that had this tab before: after a reload its lock may not have been released yet. It
- * says so as it goes, so a duplicate, which begins with a copy of the session storage, finds
- * nothing.
+ * The page that had this tab before: after a reload its lock may not have been released yet. It records that when it is closed,
+ * so a duplicate, which begins with a copy of the session storage, finds nothing.
  * @returns {string | null}
  */
 function takeFormer() {
@@ -67,7 +66,7 @@ const channel = globalThis.BroadcastChannel ? new BroadcastChannel('wick-chat-ne
 /** @type {((news: News) => void)[]} */
 const listeners = [];
 
-/** Reports news that only this tab can know. @param {News} news */
+/** Reports events that only this tab can know. @param {News} news */
 export function tellHere(news) {
   for (const listener of listeners) listener(news);
 }
@@ -78,12 +77,12 @@ export function tell(news) {
   tellHere(news);
 }
 
-/** @param {(news: News) => void} listener of what other tabs have stored */
+/** @param {(news: News) => void} listener of records that other tabs have stored */
 export function listen(listener) {
   channel?.addEventListener('message', ({ data }) => listener(data));
 }
 
-/** @param {(news: News) => void} listener of what any tab has stored, this one, too */
+/** @param {(news: News) => void} listener of records that any tab has stored, this one included */
 export function listenToAll(listener) {
   listeners.push(listener);
   listen(listener);

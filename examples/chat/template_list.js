@@ -1,6 +1,6 @@
 // examples/chat/template_list.js — chat templates for models whose file has none, by the families that use them.
 
-/** `source` is Jinja; `stops` end an answer where the model does not know the template's own marks.
+/** `source` is Jinja; `stops` end an answer if the model does not know the template's own marks.
  * @typedef {{id: string, name: string, source: string, stops: string[]}} Template */
 
 const GENERATION = (/** @type {string} */ text) =>
@@ -10,7 +10,7 @@ const GENERATION = (/** @type {string} */ text) =>
 const WITH_SYSTEM = `{%- set ns = namespace(before='') -%}{%- for message in messages -%}
 {%- if message.role == 'system' -%}{%- set ns.before = message.content ~ '\\n\\n' -%}`;
 
-/** The text alone. A space parts what the user adds from what was written before. */
+/** Only the text. A space separates the user's text from the text before it. */
 const PLAIN = `{%- for message in messages -%}
 {%- if message.role == 'system' -%}{{ message.content ~ '\\n\\n' }}
 {%- else -%}

@@ -1,6 +1,5 @@
 // examples/chat/templates.js — models without a chat template: each continues a text, or is given a
-// template that the user chooses. The choice is remembered with the model. Loaded for such a model
-// alone.
+// template that the user chooses. The choice is remembered with the model. Loaded only for such a model.
 
 import { byId, makeButton } from './dom.js';
 import { keepJson, readJson } from './local_storage.js';
@@ -101,9 +100,9 @@ form.addEventListener('submit', async (event) => {
 document.body.append(dialog);
 
 /**
- * Says how the model is asked, and lets the user choose.
+ * Shows how the model is prompted, and lets the user choose.
  * @param {Template} template
- * @param {(template: Template) => Promise<void>} choose rejects where the template does not work
+ * @param {(template: Template) => Promise<void>} choose rejects if the template does not work
  */
 export function showTemplate(template, choose) {
   use = choose;

@@ -6,7 +6,7 @@ import { runTool } from './tools.js';
 
 /** @typedef {import('wick-llm').ChatMessage} ChatMessage */
 /** @typedef {import('wick-llm').ChatCompletionChunk} ChatCompletionChunk */
-/** A call has no result before it was run. @typedef {{id: string, name: string, arguments: string, result?: string}} Call */
+/** A call has no result until it was run. @typedef {{id: string, name: string, arguments: string, result?: string}} Call */
 /** The text of a reply before its calls, and the calls. @typedef {{content: string, calls: Call[]}} Round */
 /** @typedef {import('../models/words.js').Chunk & {isEarly?: boolean, round?: Round}} Chunk */
 
@@ -47,7 +47,7 @@ function collect({ calls }, { choices: [choice] }) {
 }
 
 /**
- * The chunks of an answer, over all of its rounds. A chunk with `round` comes before the round's calls are run, and once more
+ * The chunks of an answer, over all of its rounds. A chunk with `round` arrives before the round's calls are run, and once more
  * with their results.
  * @param {ChatMessage[]} messages before the answer
  * @param {(messages: ChatMessage[], isLast: boolean) => Promise<AsyncIterable<ChatCompletionChunk>>} ask
@@ -96,7 +96,7 @@ function cardOf({ name, arguments: json, result }) {
   return card;
 }
 
-/** @param {HTMLElement} body of the answer, before which they stand @param {Round[]} [rounds] */
+/** @param {HTMLElement} body of the answer, before which they are shown @param {Round[]} [rounds] */
 export function showCalls(body, rounds = []) {
   const holder = /** @type {HTMLElement} */ (body.parentElement);
   holder.querySelector(':scope > .calls')?.remove();

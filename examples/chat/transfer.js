@@ -21,7 +21,7 @@ export const toJson = (wholes) =>
     1,
   );
 
-/** The places of what was forgotten stay, so that the rest keeps its own. @param {Whole} whole @returns {Whole} */
+/** Forgotten turns keep their places, so that the others keep theirs. @param {Whole} whole @returns {Whole} */
 function withoutForgotten({ conversation, turns }) {
   const gone = new Set(
     allAfter(fromTurns(turns))

@@ -38,7 +38,7 @@ export function add(parent, said) {
   return message;
 }
 
-/** @param {Message} message which nothing follows @param {string} [shown] in its place */
+/** @param {Message} message without a message after it @param {string} [shown] in its place */
 export function removeLeaf(message, shown) {
   const { parent } = message;
   parent.children = parent.children.filter((one) => one !== message);
@@ -62,7 +62,7 @@ export function saidUntil(place) {
   return path.reverse();
 }
 
-/** @param {Message} message @returns {boolean} whether it is hidden from the model: for an answer its question decides */
+/** @param {Message} message @returns {boolean} whether it is hidden from the model; an answer is hidden with its question */
 export function isForgotten({ role, forgotten, parent }) {
   const question = /** @type {Place & {forgotten?: number}} */ (parent);
   return Boolean(role === 'user' ? forgotten : question.forgotten);

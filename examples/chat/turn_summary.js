@@ -1,4 +1,5 @@
-// examples/chat/turn_summary.js — the oldest turns become a summary, which the model writes. Loaded when it is first requested.
+// examples/chat/turn_summary.js — replaces the oldest turns with a summary that the model writes.
+// Loaded when it is first requested.
 
 import { messagesOf } from './answer_request.js';
 

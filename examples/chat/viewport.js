@@ -1,5 +1,6 @@
-// examples/chat/viewport.js — a screen keyboard. That of iOS covers a page instead of resizing it, so the page is made as
-// high as what is visible of it. With every keyboard the end of what was visible of the conversation stays visible.
+// examples/chat/viewport.js — adapts the page to a screen keyboard. The keyboard of iOS covers a page instead of resizing it,
+// so the page is made as high as its visible part. With every keyboard the end of the visible part of the conversation stays
+// visible.
 
 import { byId, hasTouchScreen } from './dom.js';
 
@@ -17,7 +18,7 @@ function fit() {
   scrollTo(0, 0); // the browser has scrolled the field into view
 }
 
-/** Browsers keep the beginning of what a box shows when its height changes. */
+/** Browsers keep the beginning of a box's visible content when its height changes. */
 function keepEnd() {
   const log = byId('log');
   let height = log.clientHeight;

@@ -1,7 +1,7 @@
 // examples/chat/wake_lock.js — keeps the screen on while a download or an answer runs: a phone that locks its screen
 // suspends the page.
 
-/** How many need it now. */
+/** The number of users of the lock. */
 let holders = 0;
 /** @type {WakeLockSentinel | undefined} */
 let sentinel;

@@ -88,7 +88,7 @@ async function alternativesAt(engine, message, at) {
   const asking = engine.chat.completions.create({
     ...{ messages, session, max_tokens: 1, temperature: 0 },
     ...{ logprobs: true, top_logprobs: ALTERNATIVES },
-    // an answer that ends at once reports no token; reports are from before this
+    // an answer that ends at once reports no token, and earlier reports do not count
     logit_bias: Object.fromEntries(ends.ids.map((id) => [id, -100])),
   });
   const { choices } = await asking.finally(() => session?.close());
@@ -165,7 +165,7 @@ function restOf(words, text) {
 }
 
 /**
- * Shows an answer as words that can be chosen, or as it was again.
+ * Shows an answer as words that can be chosen, or unchanged again.
  * @param {Engine} engine @param {Message} message @param {HTMLElement} article @param {Branch}
  * branch continues from another word
  */

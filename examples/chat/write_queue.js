@@ -51,8 +51,8 @@ export class Keeper {
   }
 
   /**
-   * A write that makes the waiting ones of its key needless. It comes after all that wait: one of
-   * them may write the same record.
+   * A write that makes the waiting ones of its key needless. It is queued after all waiting ones, because one of them may write
+   * the same record.
    * @param {string} key @param {Write} write
    */
   replace(key, write) {
@@ -73,7 +73,7 @@ export class Keeper {
     this.#run();
   }
 
-  /** @returns {Promise<void>} that settles when nothing waits, except for room */
+  /** @returns {Promise<void>} that settles when no write waits, except for room */
   async untilIdle() {
     if (this.#queue.length > 0 && !this.#later)
       await new Promise((settle) => this.#idle.add(() => settle(0)));

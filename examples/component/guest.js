@@ -1,10 +1,10 @@
-// A component in JavaScript that asks the engine's one. The model comes from standard input (docs/components.md, "A typed
+// A component in JavaScript that uses the engine's. The model comes from standard input (docs/components.md, "A typed
 // interface"):
 //   make edge
 //   node tools/component/guest.mjs examples/component/guest.js examples/component/guest.wit \
 //     build/edge/wick-llm.wasm build/edge/guest.wasm
 //   wasmtime run -Scli -Sp3 -Wcomponent-model-async --invoke 'ask("What is Wick?")' build/edge/guest.wasm < model.gguf
-// @ts-nocheck what a component imports has no types here
+// @ts-nocheck the imports of a component have no types here
 
 import stdin from 'wasi:cli/stdin@0.3.0';
 import llm from 'wick:llm/engine@0.2.0';

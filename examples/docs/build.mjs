@@ -1,5 +1,5 @@
 // examples/docs/build.mjs — the documentation as pages: README.md is the first one, then docs/ and every file that these link to.
-// Which of them there are follows from the links.
+// The links determine which files become pages.
 //   node examples/docs/build.mjs     builds build/docs-pages
 
 import { copyFileSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -74,7 +74,7 @@ function renderFolder(path) {
   return { title: path, html, sections: [], targets, broken: [] };
 }
 
-/** All that the first documents lead to. @returns {{documents: Documents, pictures: Set<string>}} */
+/** Everything that the first documents lead to. @returns {{documents: Documents, pictures: Set<string>}} */
 export function readAll() {
   /** @type {Documents} */
   const documents = new Map();

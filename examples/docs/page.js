@@ -28,7 +28,7 @@ async function openIndex() {
   return (/** @type {string} */ text) => index.search(text);
 }
 
-/** It comes with the first letter that is typed, or before. */
+/** It is loaded with the first letter that is typed, or before. */
 const searcher = () => {
   opening ??= openIndex();
   opening.catch(() => {

@@ -101,7 +101,7 @@ export function render(path, markdown) {
         const body = token.rows.map((cells) => row(cells, 'td')).join('');
         return `<div class="wide" tabindex="0"><table>${head}<tbody>${body}</tbody></table></div>\n`;
       },
-      html: ({ text }) => (text.startsWith('<!--') ? '' : escaped(text)), // nothing but Markdown
+      html: ({ text }) => (text.startsWith('<!--') ? '' : escaped(text)), // only Markdown
     },
   });
   // A section's text is the text between its heading and the next one.

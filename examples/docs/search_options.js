@@ -1,5 +1,5 @@
-// examples/docs/search_options.js — which parts of a section are searched and shown, and how words are compared, when the index
-// is built and when the page asks it.
+// examples/docs/search_options.js — which parts of a section are searched and shown, and how words are compared, both when the
+// index is built and when the page searches it.
 
 /** Words of a question that say nothing about its subject. */
 const stopWords = new Set(

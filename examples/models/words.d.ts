@@ -4,22 +4,22 @@ import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Engine
 export const wordsUrl: URL;
 /** As they are written, each alone in lower case. */
 export type Words = ReadonlyMap<string, string>;
-/** `held`: a sentence with an invented word was said again by a grammar of known words, or was refused. */
+/** `held`: a sentence with an invented word was generated again with a grammar of known words, or was refused. */
 export type Chunk = ChatCompletionChunk & { held?: 'again' | 'refused' };
-/** Throws a TypeError where it is not such a list, or not all of it. */
+/** Throws a TypeError if it is not such a list, or incomplete. */
 export function readWords(text: string): Words;
 /** GBNF of texts that have these words in their usual forms, and any digits and marks between them. */
 export function wordGrammar(words: Iterable<string>): string;
-/** Asks again, not streamed. */
+/** Makes the request again, not streamed. */
 export type Ask = (body: ChatCompletionRequest & { stream?: false }) => Promise<ChatCompletion>;
-/** The same answer by whole sentences, of known words and those of the conversation. */
+/** The same answer in whole sentences, of known words and those of the conversation. */
 export function held(
   chunks: AsyncIterable<Chunk>,
   body: ChatCompletionRequest,
   known: Words,
   ask: Ask,
 ): AsyncGenerator<Chunk>;
-/** Asks the model; the pieces of its answer have no invented word. */
+/** Makes the request; the pieces of the answer have no invented word. */
 export function answerInKnownWords(
   engine: Engine,
   body: ChatCompletionRequest,

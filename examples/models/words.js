@@ -1,7 +1,7 @@
-// examples/models/words.js — `wick-llm-demo-model/words.js`: holds what the model answers to known words. They are those of its
-// training text and those of the conversation. An answer is passed on sentence by sentence, when its words are
-// looked up. At an invented word the model is asked again by a grammar that has only known words. Its new
-// answer is used if it corrects a copy; otherwise a known word has replaced another, and a refusal is truer.
+// examples/models/words.js — `wick-llm-demo-model/words.js`: constrains the model's answers to known words: those of its
+// training text and those of the conversation. An answer is passed on sentence by sentence, after its words have been looked
+// up. At an invented word the answer is generated again with a grammar that has only known words. The new answer is used if it
+// corrects a copied word; otherwise a known word has replaced another one, and a refusal is more honest.
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').ChatCompletionRequest} Body */
@@ -15,12 +15,12 @@ export const wordsUrl = new URL('./wick-4.2m-words.txt', import.meta.url);
 const LETTER = String.raw`[\p{Alphabetic}\p{M}]`;
 const WORD = new RegExp(`${LETTER}+(?:['’]${LETTER}+)?`, 'gu');
 const FIRST_WORD = new RegExp(`^(?:${LETTER}|['’])*`, 'u');
-/** Half of a character may be of a letter. */
+/** Half of a character may be a part of a letter. */
 const OF_WORD = new RegExp(`${LETTER}|['’]|[\\ud800-\\udfff]`, 'u');
 const SENTENCE_END = /[.!?]["”’)*_`]*(?=\s)/gu;
 /** Text without a space yet: a sentence may end there. */
 const LAST_RUN = /(?<!\S)\S+$/u;
-/** A word twice in a row: what is held falls into that where it finds no other. */
+/** A word twice in a row: a constrained answer does that if it finds no other word. */
 const TWICE = new RegExp(`(?<!${LETTER})(${LETTER}+) \\1(?!${LETTER})`, 'iu');
 const LINES_MAX = 20000;
 const LETTERS_MAX = 40;
@@ -131,7 +131,7 @@ export function wordGrammar(words) {
   ].join('\n');
 }
 
-/** @param {Body['messages'][0]} message @returns {string} as the model reads it: the texts of its parts, one behind the other */
+/** @param {Body['messages'][0]} message @returns {string} as the model reads it: the texts of its parts, one after the other */
 const textOf = ({ content }) =>
   Array.isArray(content)
     ? content.map((part) => ('text' in part ? part.text : '')).join('')
@@ -265,7 +265,7 @@ class Answer {
  * @param {Body} body the request
  * @param {Ask} ask
  * @returns {Promise<{text: string, finish_reason: string, timings?: unknown, held: Chunk['held'],
- * usage?: Chunk['usage']}>} how it continues; `usage`: of what was asked again
+ * usage?: Chunk['usage']}>} how it continues; `usage`: of the repeated requests
  */
 async function goOn(answer, body, ask) {
   const {

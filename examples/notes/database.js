@@ -60,7 +60,7 @@ export const writeNote = async (note) => void (await (await open()).put('notes',
 /** @param {Vectors[]} all as a whole or not at all */
 export async function writeVectors(all) {
   const transaction = (await open()).transaction('vectors', 'readwrite');
-  const done = transaction.done; // knows why a transaction failed, such as a full disk
+  const done = transaction.done; // has the reason why a transaction failed, such as a full disk
   await Promise.all([...all.map((one) => transaction.store.put(one)), done]);
 }
 

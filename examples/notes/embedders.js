@@ -28,7 +28,7 @@ export const embedders = [
   },
 ];
 
-/** By what is in a model's name, of its maker's description. @type {[RegExp, Prefixes][]} */
+/** By a part of the model's name; from its maker's description. @type {[RegExp, Prefixes][]} */
 const prefixes = [
   [/nomic.?embed/i, { passage: 'search_document: ', query: 'search_query: ' }],
   [/\be5\b|multilingual.?e5/i, { passage: 'passage: ', query: 'query: ' }],
@@ -62,7 +62,7 @@ const POOLING_RANK = 4;
 
 /**
  * @param {import('wick-llm').Engine} engine
- * @returns {Promise<{isEmbedder: boolean}>} rejects where the model gives no vectors
+ * @returns {Promise<{isEmbedder: boolean}>} rejects if the model has no vectors
  */
 export async function examineEmbedder(engine) {
   const { metadata } = await engine.inspect();

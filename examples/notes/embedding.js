@@ -81,7 +81,7 @@ async function embedNote(note, kept, { engine, model, prefix, signal, onPassages
 }
 
 /**
- * Embeds what is not embedded yet, several short notes at a time: they share the passes of the model.
+ * Embeds passages that are not embedded yet, several short notes at a time, because they share the passes of the model.
  * @param {Note[]} notes @param {Map<string, Vectors>} kept by path @param {Work} work
  */
 export async function embedNotes(notes, kept, work) {

@@ -1,8 +1,8 @@
-// examples/notes/folder.js — the notes of a folder, wherever a browser gives it from: a handle, a list of files, or what was dropped.
-// Nothing is read here but names, sizes and dates.
+// examples/notes/folder.js — the notes of a folder, from any of a browser's sources: a handle, a list of files, or a drop. Only
+// names, sizes and dates are read here.
 
 /** @typedef {{path: string, file: () => Promise<File>}} Found */
-/** @typedef {{name: string, found: Found[], isCut: boolean}} Listing `isCut`: there are more than are looked at */
+/** @typedef {{name: string, found: Found[], isCut: boolean}} Listing `isCut`: there are more files than are listed */
 
 const FILES_MAX = 50_000;
 const DEPTH_MAX = 32;

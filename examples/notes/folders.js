@@ -1,10 +1,10 @@
-// examples/notes/folders.js — which folder it is: two folders of the same name are kept separate. A
-// handle tells whether it is the same folder; of a list of files its notes do.
+// examples/notes/folders.js — identifies folders, so that two folders of the same name are kept separate. A handle can be
+// compared; a list of files is recognized by its notes.
 
 import { readSetting, readSizes, writeSetting } from './database.js';
 
 /** @typedef {import('./folder.js').Listing} Listing */
-/** `id` is what its notes are kept under, and what is shown: the name, with a number where there are several. @typedef {{id: string, name: string, handle?: any}} Folder */
+/** `id` is the key of its notes, and is shown: the name, with a number if there are several. @typedef {{id: string, name: string, handle?: any}} Folder */
 
 const FOLDERS_MAX = 200;
 /** The share of common paths in the smaller of two lists. */
@@ -15,7 +15,7 @@ const PATHS_SURE = 3;
 /** @returns {Promise<Folder[]>} the last used one first */
 async function readFolders() {
   const all = (await readSetting('folders')) ?? [];
-  const last = await readSetting('folder'); // all that earlier pages kept
+  const last = await readSetting('folder'); // everything that earlier pages kept
   if (!last || all.some((/** @type {Folder} */ { id }) => id === last.name)) return all;
   return [{ id: last.name, ...last }, ...all];
 }
@@ -64,7 +64,7 @@ function newId(name, all) {
 
 /**
  * @param {Listing} listing
- * @param {any} [handle] of the folder, where the browser gives one
+ * @param {any} [handle] of the folder, if the browser has one
  * @returns {Promise<string>} the key of its notes
  */
 export async function idOfFolder(listing, handle) {

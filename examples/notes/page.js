@@ -1,4 +1,4 @@
-// examples/notes/page.js — the page: its folder, its model, the index that is made of both, and the search.
+// examples/notes/page.js — the page: its folder, its model, the index that is made from both, and the search.
 
 import { byId } from '../chat/dom.js';
 import { keepPage } from '../chat/offline.js';
@@ -20,7 +20,7 @@ const LOCK = 'wick-notes';
 const NEWS_MS = 1000;
 const SEARCH_MS = 120;
 const SKIPPED_SHOWN = 200;
-/** Are indexed by their words before the page may do something else. */
+/** The number of notes that are indexed by their words before the page may do something else. */
 const NOTES_AT_ONCE = 100;
 
 let folder = '';
@@ -277,7 +277,7 @@ async function embedWhileAlone(own) {
   news.postMessage('changed');
 }
 
-/** Embeds what is missing; one tab at a time. */
+/** Embeds the missing passages; one tab at a time. */
 async function embed() {
   stopEmbedding();
   if (!choice.engine() || !model || notes.size === 0 || pausedBy) return showIndex();
@@ -351,7 +351,7 @@ async function search(text = queryText()) {
     return;
   }
   const [query] = await engine.embed([text], { prefix: model.prefixes.query, truncate: true });
-  if (text !== queryText()) return; // it was typed on
+  if (text !== queryText()) return; // more was typed
   const near = searchMeaning(query, notes, vectors);
   showHits('meaning', near);
   byId('meaning-note').textContent = near.length > 0 ? '' : 'Nothing is indexed yet.';

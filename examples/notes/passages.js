@@ -1,4 +1,5 @@
-// examples/notes/passages.js — a note as passages: what an embedder reads at once and a search shows. A passage stays within a heading.
+// examples/notes/passages.js — a note as passages: the pieces that an embedder reads at once and a
+// search shows. A passage stays within a heading.
 
 /** @typedef {{heading: string, text: string}} Passage */
 

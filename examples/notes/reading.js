@@ -29,7 +29,7 @@ function textOf(bytes) {
 
 /**
  * @param {string} folder @param {import('./folder.js').Found} found @param {Note | undefined} before
- * @returns {Promise<Note | string>} a text says why it is left out
+ * @returns {Promise<Note | string>} a text is the reason why it is left out
  */
 async function readNote(folder, { path, file: open }, before) {
   const file = await open();
@@ -47,7 +47,7 @@ async function readNote(folder, { path, file: open }, before) {
 
 /**
  * @typedef {{notes: Note[], read: number, removed: number, skipped: {path: string, reason: string}[], isEmpty: boolean,
- *   unkept: number}} Reading `read`: that are new or others than before; `unkept`: that the disk had no room for; `isEmpty`: the
+ *   unkept: number}} Reading `read`: that are new or changed; `unkept`: for which the disk had no room; `isEmpty`: the
  *   folder has no notes any more, and `notes` are those of the last time
  */
 
@@ -71,7 +71,7 @@ export async function readFolder({ name, found }, { onProgress, signal }) {
   const before = new Map((await readNotes(name)).map((note) => [note.path, note]));
   /** @type {Reading} */
   const reading = { notes: [], read: 0, removed: 0, skipped: [], isEmpty: false, unkept: 0 };
-  // a folder that has become empty at once may be a disk that is not connected
+  // a folder that is suddenly empty may be a disk that is not connected
   if (found.length === 0 && before.size > 0)
     return { ...reading, notes: [...before.values()], isEmpty: true };
   for (const [index, one] of found.entries()) {
@@ -82,7 +82,7 @@ export async function readFolder({ name, found }, { onProgress, signal }) {
     try {
       note = await readNote(name, one, old);
     } catch (error) {
-      note = error instanceof Error ? error.message : String(error); // it went away, or may not be read
+      note = error instanceof Error ? error.message : String(error); // it was removed, or may not be read
     }
     if (typeof note === 'string') reading.skipped.push({ path: one.path, reason: note });
     else {

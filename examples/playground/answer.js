@@ -1,4 +1,4 @@
-// examples/playground/answer.js — one run: the model's text as it comes, token by token.
+// examples/playground/answer.js — one run: the model's text as it is generated, token by token.
 
 import { WickError } from 'wick-llm';
 import { chatFields, generateOptions, questionOf } from './rules.js';
@@ -61,8 +61,8 @@ async function chat(engine, task, hasTokens, signal, onPiece) {
 
 /** A model without a chat template continues a text. @type {typeof answer} */
 async function plain(engine, task, _, signal, onPiece) {
-  const behind = task.kind === 'schema' ? '\n\nJSON: ' : '\n\n';
-  const generation = engine.generate(questionOf(task) + behind, {
+  const suffix = task.kind === 'schema' ? '\n\nJSON: ' : '\n\n';
+  const generation = engine.generate(questionOf(task) + suffix, {
     ...generateOptions[task.kind](task.rule),
     temperature: 0,
     maxTokens: TOKENS_MAX,

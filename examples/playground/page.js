@@ -1,4 +1,4 @@
-// examples/playground/page.js — the page: what is typed, its check, its run, and the link to it.
+// examples/playground/page.js — the page: the input, its check, its run, and the link to it.
 
 import { modelUrl } from 'wick-llm-demo-model';
 import { byId } from '../chat/dom.js';

@@ -42,7 +42,7 @@ function indexOfByte(text, bytes) {
 }
 
 /**
- * Compiles the rule, at the price of a token.
+ * Compiles the rule by generating one token.
  * @param {Engine} engine @param {Pick<Task, 'kind' | 'rule'>} task @param {AbortSignal} signal
  * @returns {Promise<Fault | undefined>} nothing: it is well-formed
  */

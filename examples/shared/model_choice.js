@@ -1,5 +1,5 @@
 // examples/shared/model_choice.js — the choice of a model in a page: the built-in one, one of a list, one that is in this browser
-// already, an address or a name on the hub, or a file. The model before answers until the new one is ready.
+// already, an address or a name on the hub, or a file. The previous model answers until the new one is ready.
 
 import { createEngine, WickError } from 'wick-llm';
 import { byId } from '../chat/dom.js';
@@ -14,9 +14,9 @@ import { specOf } from '../chat/specs.js';
  * @property {string} key in localStorage, where the choice is remembered
  * @property {Offer[]} offers in addition to the models in this browser; the first one is the page's
  * own model, if `begin` says so
- * @property {boolean} begin whether the first offer is loaded where nothing else was chosen before
- * @property {(engine: Engine, choice: Choice) => Promise<void> | void} onEngine the engine before
- * is closed after it. An exception refuses the model
+ * @property {boolean} begin whether the first offer is loaded if the user has not chosen a model before
+ * @property {(engine: Engine, choice: Choice) => Promise<void> | void} onEngine the previous engine is closed after it. An
+ * exception refuses the model
  * @property {any} [options] of createEngine, for all models
  */
 
@@ -192,7 +192,7 @@ export function useModelChoice({ key, offers, begin, onEngine, options = {} }) {
     byId('model-problem').hidden = false;
   }
 
-  /** Selects what is loaded, unless the user has selected something already. @param {Choice} choice */
+  /** Selects the loaded model, unless the user has selected something already. @param {Choice} choice */
   function showChosen({ source }) {
     const index = all.findIndex((offer) => String(offer.source.url) === source.url);
     if (index >= 0 && !isTouched) select.value = String(index);

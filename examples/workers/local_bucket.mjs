@@ -1,7 +1,7 @@
 // A bucket of R2 for workerd on this machine: answers `get` of one file, by the protocol that workerd speaks to a
 // bucket's service.
 //
-//   node examples/workers/local_bucket.mjs [model.gguf] [port]     (VERBOSE=1 prints what is read)
+//   node examples/workers/local_bucket.mjs [model.gguf] [port] (VERBOSE=1 prints each read)
 
 import { createReadStream, statSync } from 'node:fs';
 import { createServer } from 'node:http';

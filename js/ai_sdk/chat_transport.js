@@ -53,7 +53,7 @@ function promptOf({ role, parts }) {
   return [{ role: 'user', content: parts.flatMap(userPart) }];
 }
 
-/** @param {UIPart} part @returns {any[]} none of data that is for the page alone */
+/** @param {UIPart} part @returns {any[]} none for data that is only for the page */
 function userPart(part) {
   if (part.type === 'text') return [{ type: 'text', text: part.text }];
   if (part.type !== 'file') return [];

@@ -36,7 +36,7 @@ const listeners = new WeakMap();
 /**
  * @param {AbortSignal | null | undefined} signal that has not aborted yet
  * @param {() => void} action
- * @returns {() => void} ends the waiting
+ * @returns {() => void} stops waiting
  */
 export function onAbort(signal, action) {
   if (!signal) return () => {};
@@ -48,7 +48,7 @@ export function onAbort(signal, action) {
 }
 
 /**
- * Waits for a value unless the signal aborts first. A value that comes after the abort is undone.
+ * Waits for a value unless the signal aborts first. A value that arrives after the abort is undone.
  * @template T
  * @param {Promise<T>} made
  * @param {AbortSignal | null | undefined} signal

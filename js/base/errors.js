@@ -15,8 +15,8 @@ const statusCodes = [
 ];
 
 /**
- * A wrong argument gives a WickError, or a TypeError before the engine is called. Both are the answer to the call.
- * Any other error is a trap of the module and is thrown again.
+ * A wrong argument causes a WickError, or a TypeError before the engine is called. Both are the answer to the call. Any other
+ * error is a trap of the module and is thrown again.
  * @param {unknown} error
  * @returns {WickError}
  */

@@ -24,7 +24,7 @@ function distanceOf(from, to) {
 /** The letters and digits of a name: max_tokens and maxTokens have the same. @param {string} name */
 const bare = (name) => name.toLowerCase().replace(/[^a-z\d]/g, '');
 
-/** Names that other engines have, and those of the same here; the first that is known is meant. @type {Record<string, string>} */
+/** Names in other engines, each with our names for the same option; the first one that the caller's list has is proposed. @type {Record<string, string>} */
 const elsewhere = {
   nctx: 'contextSize',
   maxseqlen: 'contextSize',

@@ -3,7 +3,7 @@
 import { WickError } from './errors.js';
 
 /**
- * In Node the files must lie on the disk. The server bundles of Next and others give them addresses of the site.
+ * In Node the files must be on the disk. The server bundles of Next and others give them addresses of the site.
  * @param {() => URL} address
  * @returns {URL}
  */

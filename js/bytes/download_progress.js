@@ -28,8 +28,8 @@ export class ProgressMeter {
   /**
    * @param {number} loaded bytes
    * @param {number | undefined} total
-   * @param {Progress['phase']} [phase] any phase but 'loading' is reported at once, and the first `total`: no later
-   *   call may come for a while, if the connection stalls
+   * @param {Progress['phase']} [phase] any phase except 'loading', and the first `total`, are reported at once: if the
+   * connection stalls, the next call may be much later
    * @param {number} [retryMs] the time to the next try
    */
   update(loaded, total, phase = 'loading', retryMs = undefined) {

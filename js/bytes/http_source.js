@@ -1,5 +1,5 @@
 // js/bytes/http_source.js — models over HTTP. It copes with a missing length, a compressed body, redirects, a server that
-// ignores Range or answers another one, headers that a page may not read, a connection that breaks, and a web page in
+// ignores Range or returns a different range, headers that a page may not read, a connection that breaks, and a web page in
 // place of the file.
 
 import { onAbort } from '../base/abort_signals.js';
@@ -21,7 +21,7 @@ const BACKOFF_MS_MAX = 8000;
 const TAIL_BYTES = 4096;
 /** How much of an answer that is not a model is quoted in the error. */
 const REFUSAL_BYTES = 40;
-/** How long the title of a web page may take. It only improves the text of an error. */
+/** The time limit for reading the title of a web page, which only improves the text of an error. */
 const TITLE_MS = 30_000;
 
 /**
@@ -29,10 +29,10 @@ const TITLE_MS = 30_000;
  * @property {string[]} urls absolute
  * @property {Record<string, string>} headers
  * @property {number} retries how often in a row a broken download is resumed
- * @property {number} stallMs a connection that brings no byte for this long counts as broken; 0: never
+ * @property {number} stallMs a connection that delivers no byte for this long counts as broken; 0: never
  * @property {(attempt: number, waitMs: number) => void} [onRetry]
  * @property {typeof globalThis.fetch} [fetch]
- * @property {KnownVersion} [known] the version of the file that must come; another one is refused (CHANGED). Such a
+ * @property {KnownVersion} [known] the required version of the file; another one is refused (CHANGED). Such a
  *   stream begins at its offset, and is resumed there, also when the server has sent the bytes before it once
  */
 
@@ -111,7 +111,7 @@ class HttpStream {
   validator;
   #isCompressed = false;
   #hasBytes = false;
-  /** Bytes of this version came before, in this stream or an earlier one. */
+  /** Bytes of this version arrived before, in this stream or an earlier one. */
   #isKnown;
   /** 1 when the last byte is requested again: a server may refuse a range that begins after the last byte. */
   #overlap = 0;
@@ -121,16 +121,16 @@ class HttpStream {
   #comparesTail = false;
   /** 'once': the next request has no range, 'always': the server's ranges are unusable. @type {'once' | 'always' | undefined} */
   #withoutRange;
-  /** The current request: whether it has a range, was answered, and brought new bytes. */
+  /** The current request: whether it has a range, was answered, and delivered new bytes. */
   #request = { isRange: false, isAnswered: false, hasBrought: false };
   /** The response is a part. `end` is known if its headers could be read. @type {{end: number | undefined} | undefined} */
   #part;
-  /** All of a part has arrived, and whether more follows is requested. */
+  /** All of a part has arrived, and the next request shows whether more follows. */
   #asksForMore = false;
 
   /**
    * @param {string} url
-   * @param {number} position the offset of the first byte that is wanted
+   * @param {number} position the offset of the first requested byte
    * @param {Required<Omit<HttpOptions, 'urls' | 'known'>> & {known: KnownVersion | null, onCancel: () => void}} options
    */
   constructor(url, position, options) {
@@ -202,7 +202,7 @@ class HttpStream {
     this.#tail.set(fresh, kept);
   }
 
-  /** Whether more is to be asked for after the end of a response. The server may have sent less than the rest. */
+  /** Whether more is to be requested after the end of a response. The server may have sent less than the rest. */
   #continues() {
     const { hasBrought } = this.#request;
     const isMissing = this.size !== undefined && this.position < this.size;
@@ -274,7 +274,7 @@ class HttpStream {
     try {
       return await withTimeout(asked, stallMs, this.#cancelled.signal);
     } catch (error) {
-      // a response that comes too late would keep its connection open
+      // a response that arrives too late would keep its connection open
       asked.then((response) => response.body?.cancel()).catch(() => {});
       const isAgain = error instanceof Interrupted || this.#hasBytes;
       if (isAgain) throw new Interrupted(wordsOf(error), error);
@@ -312,7 +312,7 @@ class HttpStream {
       this.#checkValidator(response);
       this.size = this.#sizeOf(response, part);
     } catch (error) {
-      // a proxy's text with status 200 is not a new version: what is stored stays
+      // a proxy's text with status 200 is not a new version: the stored part stays
       throw (isPart ? undefined : refusalOf(this.#url, await startOfText(response))) ?? error;
     }
     return true;
@@ -395,7 +395,7 @@ class HttpStream {
         this.#hangUp();
         if (waitMs === undefined) throw this.#wordsFor(error);
         this.#withoutRange ??= this.#asksWithoutRange(error);
-        if (isUnusable) continue; // it is asked again, with another range or none
+        if (isUnusable) continue; // the request is repeated, with another range or none
         this.#attempts++;
         this.#options.onRetry(this.#attempts, waitMs);
         await sleep(waitMs, this.#cancelled.signal);
@@ -449,7 +449,7 @@ class Interrupted extends Error {
   }
 }
 
-/** The answer to a range that may hold other bytes. `remedy`: the request is repeated without a range, or with the tail. */
+/** The answer to a range that may contain other bytes. `remedy`: the request is repeated without a range, or with the tail. */
 class UnusableRange extends Error {
   /** @param {string} message @param {'whole' | 'compare'} [remedy] */
   constructor(message, remedy = 'whole') {
@@ -477,7 +477,7 @@ class NoSuchRange extends WickError {
 async function withTimeout(promise, limitMs, cancelled) {
   let stop = () => {};
   const ended = new Promise((_, fail) => {
-    const message = `no byte came for ${limitMs / 1000} s`;
+    const message = `no byte arrived for ${limitMs / 1000} s`;
     const timer = limitMs && setTimeout(() => fail(new Interrupted(message)), limitMs);
     const unlisten = onAbort(cancelled, () => fail(new Interrupted('it was cancelled')));
     stop = () => {

@@ -6,7 +6,7 @@ import { fileIsMissing } from './split_files.js';
 /** @typedef {import('./model_sources.js').ByteStream} ByteStream */
 /** @typedef {import('../edge.js').ReadRange} ReadRange */
 
-/** The bytes of one request: each request costs a round trip, and on some hosts money. */
+/** The bytes of one request. Each request costs a round trip, and on some hosts money. */
 const RANGE_BYTES = 4 << 20;
 /**
  * The unit in which an answer is read. The same memory is reused, because hosts also count memory that the garbage
@@ -39,7 +39,7 @@ class RangeStream {
   #range;
   /** The reader of the current range. @type {ReadableStreamBYOBReader | undefined} */
   #reader;
-  /** Bytes that it gave. */
+  /** Bytes that it has returned. */
   #given = 0;
   /** @type {ArrayBuffer | undefined} */
   #memory;
@@ -58,7 +58,7 @@ class RangeStream {
       this.#given += bytes.byteLength;
       if (this.#given > RANGE_BYTES) {
         this.cancel();
-        const words = `range gave ${this.#given} bytes where ${RANGE_BYTES} were asked for`;
+        const words = `range gave ${this.#given} bytes where ${RANGE_BYTES} were requested`;
         throw new WickError(
           'ARG',
           `${words}: it must return the bytes from the offset on, and no more`,

@@ -12,7 +12,7 @@ export function refuseOthers(bytes) {
   if (start.startsWith('version https://git-lfs.github.com/spec/')) {
     throw new WickError(
       'NOT_GGUF',
-      'This is a Git LFS pointer, not the model: it says where the model is kept. Fetch the model ' +
+      'This is a Git LFS pointer, not the model: it says where the model is stored. Fetch the model ' +
         'itself (git lfs pull), or take the address of the download',
     );
   }

@@ -39,7 +39,7 @@ function pathRows(fs, paths) {
   try {
     for (const path of paths) open.push(fs.openSync(path, 'r'));
   } catch {
-    close(); // loading tells why
+    close(); // loading reports why
     return undefined;
   }
   const told = open.map((descriptor) => fs.fstatSync(descriptor));

@@ -1,5 +1,5 @@
 // js/chat/parse_completion.js — chat.completions.parse: parses and validates an answer that is JSON of a schema. The
-// schema is a Standard Schema that provides its JSON schema (standardschema.dev), or what OpenAI's helpers make.
+// schema is a Standard Schema that provides its JSON schema (standardschema.dev), or the result of OpenAI's helpers.
 
 import { WickError } from '../index.js';
 
@@ -10,7 +10,7 @@ import { WickError } from '../index.js';
 
 const TARGET = 'draft-2020-12';
 
-/** @param {string} text @returns {unknown} a stop string may have cut it */
+/** @param {string} text @returns {unknown} it may have been cut by a stop string */
 function parsed(text) {
   try {
     return JSON.parse(text);
@@ -54,7 +54,7 @@ function readingOfFormat(format) {
   return { format, read: format.$parseRaw ?? parsed };
 }
 
-/** @param {any} body @returns {string} how the answer begins in the prompt already: a last message with `prefix` */
+/** @param {any} body @returns {string} the beginning of the answer that the prompt already has: that of a last message with `prefix` */
 function begunOf(body) {
   const { prefix, content } = body?.messages?.at?.(-1) ?? {};
   if (prefix !== true) return '';

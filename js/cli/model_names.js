@@ -17,7 +17,7 @@ export function isModelName(model) {
   return HUB_NAME.test(model) && (/^hf:/i.test(model) || model.includes(':'));
 }
 
-/** The hub that these variables name, as its own tools do. */
+/** The hub that these variables name, which the hub's own tools also read. */
 function hubOf() {
   const { HF_ENDPOINT: endpoint, HF_TOKEN: token } = process.env;
   return { ...(endpoint && { endpoint }), ...(token && { token }) };
@@ -69,7 +69,8 @@ export async function keptFile(model, home) {
 
 /**
  * @param {string} model a path, a name, or - for standard input
- * @returns {{source: Record<string, any>, ready: () => void}} the source for createEngine; `ready` ends what is shown of it
+ * @returns {{source: Record<string, any>, ready: () => void}} the source for createEngine; `ready` ends the progress that is
+ * shown
  */
 export function sourceOf(model) {
   if (model === '-') return { source: { stream: process.stdin }, ready() {} };

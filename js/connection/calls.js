@@ -13,9 +13,9 @@
  */
 
 /**
- * With `native`, its row is all there is of a call in JavaScript: the function of web/exports.c,
- * its parameters after the engine, and its result. Without, js/worker/answers.js has a function of
- * the call's name.
+ * With `native`, a call has no JavaScript except its row: the function of web/exports.c, its
+ * parameters after the engine, and its result. Without, js/worker/answers.js has a function of the
+ * call's name.
  * @typedef {{session?: SessionRule} &
  *   (import('../wasm/native_engine.js').NativeCall | {native?: undefined})} Call
  */
@@ -71,7 +71,7 @@ export const calls = {
  *   (typeof calls)[Name] extends {native: string} ? never : Name}[CallName]} AnsweredName
  */
 
-/** @param {string} name as it came in a message @returns {Call | undefined} nothing if there is no such call */
+/** @param {string} name as it arrived in a message @returns {Call | undefined} nothing if there is no such call */
 export const callNamed = (name) =>
   Object.hasOwn(calls, name) ? calls[/** @type {CallName} */ (name)] : undefined;
 

@@ -132,10 +132,10 @@ export class EngineConnection {
   }
 
   /**
-   * Uses an engine that tabs share, in place of own workers.
+   * Uses an engine that tabs share, instead of its own workers.
    * @param {(onMessage: (message: FromWorker) => void) => import('./start_worker.js').Thread} take
    * @param {(info: any) => void} onReadyAgain is called when another tab's engine has replaced a lost one
-   * @returns {Promise<object>} settles when the model is loaded, with what the engine knows of it
+   * @returns {Promise<object>} settles when the model is loaded, with the engine's facts about it
    */
   share(take, onReadyAgain) {
     this.#onReadyAgain = onReadyAgain;
@@ -149,7 +149,7 @@ export class EngineConnection {
    * @param {Omit<import('./messages.js').InitMessage, 'helpers' | 'sent'>} message
    * @param {Source | undefined} pageSource bytes that the worker reads through this page
    * @param {Source} [mmprojSource] the same of the mmproj file
-   * @returns {Promise<object>} settles when the model is loaded, with what the engine knows of it
+   * @returns {Promise<object>} settles when the model is loaded, with the engine's facts about it
    */
   init(message, pageSource, mmprojSource) {
     const isOnPage = pageSource ?? mmprojSource;

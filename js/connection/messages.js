@@ -1,5 +1,5 @@
-// js/connection/messages.js — the messages between the page and its workers, and checks of messages that come over
-// channels which other scripts can write to.
+// js/connection/messages.js — the messages between the page and its workers, and checks of messages that arrive over channels
+// which other scripts can write to.
 
 import { COMPLETIONS_MAX } from '../wasm/layout.js';
 

@@ -112,7 +112,7 @@ function startWebWorker(option) {
 /** Some browsers throw at once, others send an error event to the worker. @type {WeakMap<Worker, () => WickError | undefined>} */
 const refusals = new WeakMap();
 
-/** The origins of workers that import their file. If that is refused, only the worker gets an event. @type {WeakMap<Worker, string>} */
+/** The origins whose workers import their file. If the import is refused, only the worker gets an event. @type {WeakMap<Worker, string>} */
 const imports = new WeakMap();
 
 /**

@@ -32,7 +32,7 @@ const SILENT_LOOKS_MAX = 3000 / LOOK_MS;
 class Loading {
   /** The calls that took over the load. */
   loaders = 0;
-  /** Pieces that came. */
+  /** Pieces that have arrived. */
   pieces = 0;
   /** The loader's caller has left. */
   isLeft = false;

@@ -101,7 +101,7 @@ export class EdgeConnection {
     this.check();
     const ids = waiters.map(() => ++this.#lastId);
     for (const id of ids) this.#mail.set(id, []);
-    /** Reports a failure of encoding, which another reader may do. @param {unknown} error */
+    /** Reports that encoding has failed; another reader may have done the encoding. @param {unknown} error */
     const fail = (error) => {
       const plain = toPlainError(refusalOf(error));
       for (const id of ids) this.#mail.get(id)?.push({ ...emptyOutput(id), error: plain });
@@ -128,14 +128,14 @@ export class EdgeConnection {
     };
   }
 
-  /** The next step frees its memory: perhaps no other reader will make one. @param {number} id */
+  /** The next step frees the request's memory, and perhaps no other reader will call it. @param {number} id */
   #cancel(id) {
     if (!this.#mail.delete(id) || this.#end) return;
     this.#served.cancel(id);
     this.#step(1);
   }
 
-  /** @param {number} id @param {Waiter} waiter @returns {Promise<void>} when output was handed over, or none comes */
+  /** @param {number} id @param {Waiter} waiter @returns {Promise<void>} when output was handed over, or no more will come */
   async #drive(id, waiter) {
     for (;;) {
       this.check();

@@ -35,7 +35,7 @@ const reserveOf = (heldBytes) => MODULE_BYTES + STAGING_BYTES + SCRIPT_BYTES + h
  * @param {unknown} error of loading
  * @param {number | null | undefined} isolateBytes
  * @param {number} heldBytes
- * @returns {unknown} the same; it says what isolateBytes has to do with it, if it has
+ * @returns {unknown} the same; it mentions isolateBytes if that is the reason
  */
 export function inWords(error, isolateBytes, heldBytes) {
   const isRefused = error instanceof WickError && error.code === 'NOMEM';

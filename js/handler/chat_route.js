@@ -1,5 +1,4 @@
-// js/handler/chat_route.js — POST /v1/chat/completions: the body's fields and messages, checked, and the engine's
-// answer to them.
+// js/handler/chat_route.js — POST /v1/chat/completions: checks the body's fields and messages, and answers by the engine.
 
 import { fieldKinds } from '../base/option_table.js';
 import { effortNames } from '../base/reasoning_effort.js';
@@ -151,7 +150,7 @@ const messageFields = {
 function checkMessage(message, at) {
   if (!isObject(message)) throw invalidField(at, `${at} must be an object`);
   checkFields(pickFields(message, messageFields), messageFields, `${at}.`);
-  // a reply of reasoning or calls alone comes back without content, as a result that is empty does
+  // a reply with only reasoning or calls is sent back without content, and so is an empty result
   const mayBeEmpty = ['assistant', 'tool'].includes(message.role);
   for (const name of mayBeEmpty ? ['role'] : ['role', 'content']) {
     if (message[name] === undefined || message[name] === null) {
@@ -206,7 +205,7 @@ function checkContent(content, name) {
 }
 
 /**
- * The variables of the template, which has the one or the other name for the switch.
+ * The variables of the template, which has one of two names for the switch.
  * @param {Record<string, any>} body that was checked
  * @returns {object | undefined}
  */

@@ -1,4 +1,4 @@
-// js/handler/choice.js — the choices of a completion that is under way: texts and tokens as they come.
+// js/handler/choice.js — the choices of a completion that is under way: texts and tokens as they arrive.
 
 /** @typedef {import('../index.js').Generation} Generation */
 /** @typedef {import('../index.js').TokenDetail} TokenDetail */
@@ -6,7 +6,7 @@
 
 const encoder = new TextEncoder();
 
-/** One choice: its text as it comes, and the details of its tokens. */
+/** One choice: its text as it arrives, and the details of its tokens. */
 export class Choice {
   #texts;
   #offset = 0;

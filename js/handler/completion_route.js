@@ -84,7 +84,7 @@ function choicesOf(engine, prompt, options, { n, seed, echo }) {
   if (options.logprobs === undefined) {
     return engine.generateMany(prompt, { ...options, seed, n }).map((one) => new Choice(one, echo));
   }
-  // generateMany does not tell whose token it is, so each choice is a request
+  // generateMany does not report which choice a token belongs to, so each choice is a request
   return Array.from({ length: n }, (_, index) => {
     const onToken = (/** @type {TokenDetail} */ token) => void choice.tokens.push(token);
     const own = seed === undefined || seed === -1 ? undefined : seed + index; // -1: a random one
@@ -182,7 +182,7 @@ async function* chunksOf(completion, wantsUsage) {
  * @param {Record<string, any>} body that was checked
  * @param {Record<string, import('./fields.js').Check>} known its fields
  * @param {import('./create_handler.js').Asked} asked
- * @param {number} [maxTokens] where the body has no limit; undefined: none
+ * @param {number} [maxTokens] used if the body has no limit; undefined: none
  * @returns {Record<string, any>} options of engine.generate
  */
 export function optionsOf(body, known, { signal, salt }, maxTokens) {
@@ -219,7 +219,10 @@ export async function answerCompletion(engine, body, asked) {
   const [prompts, n] = [promptsOf(body.prompt), body.n ?? 1];
   if (prompts.length * n > CHOICES_MAX) {
     const param = prompts.length > 1 ? 'prompt' : 'n';
-    throw invalidField(param, `A request has at most ${CHOICES_MAX} choices of all its prompts`);
+    throw invalidField(
+      param,
+      `A request may have at most ${CHOICES_MAX} choices, summed over its prompts`,
+    );
   }
   const options = optionsOf(body, fields, asked, MAX_TOKENS);
   options.adapters = await adaptersOf(engine, body.lora, asked.adapters);

@@ -1,4 +1,4 @@
-// js/handler/create_handler.js — a function from a Request to its Response: the routes, and what all of them share.
+// js/handler/create_handler.js — a function from a Request to its Response: the routes, and their common parts.
 
 import { pathAliases } from '../base/option_table.js';
 import { answerChat, chatFields } from './chat_route.js';
@@ -63,7 +63,7 @@ const textRoutes = {
 
 const MODELS = '/v1/models';
 
-/** Whose streams have usage for those who request it. */
+/** The routes whose streams have usage for clients that request it. */
 const usageRoutes = ['/v1/chat/completions', '/v1/completions'];
 
 /**

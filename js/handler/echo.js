@@ -1,5 +1,5 @@
-// js/handler/echo.js — `echo` of /v1/completions: the prompt's own text before each choice, and with `logprobs` how
-// probable the model finds each of its tokens. The engine reads the prompt's first token and is made to write the others.
+// js/handler/echo.js — `echo` of /v1/completions: the prompt's own text before each choice, and with `logprobs` the probability
+// of each of its tokens. The engine reads the prompt's first token and is forced to generate the others.
 
 import { HttpError, invalidField } from './http_errors.js';
 
@@ -11,14 +11,14 @@ import { HttpError, invalidField } from './http_errors.js';
  * @property {string} text of the prompt
  * @property {number} promptTokens all that the model reads
  * @property {(Pick<TokenDetail, 'text' | 'top'> & {logprob?: number | null})[]} tokens
- *   of the prompt, without logprobs none; nothing precedes the first of all, so it has no logprob
+ *   of the prompt, without logprobs none; the very first one has no logprob, because nothing precedes it
  */
 
 /** @param {number[]} all @param {number[]} part @param {number} from */
 const isAt = (all, part, from) => part.every((id, index) => all[from + index] === id);
 
 /**
- * The tokens that the model reads, and from which on they are the prompt's: a BOS is not.
+ * The tokens that the model reads, and the index where those of the prompt begin, after a BOS.
  * @param {Engine} engine
  * @param {string | number[]} prompt
  * @param {AbortSignal | undefined} signal

@@ -7,7 +7,7 @@ import { errorBodyOf, httpErrorOf } from './http_errors.js';
 
 /**
  * @typedef {object} Chunks
- * @property {number} leading number of chunks that come before any of the engine's
+ * @property {number} leading number of chunks that precede those of the engine
  * @property {() => Promise<IteratorResult<object, unknown>>} next
  * @property {() => void} leave cancels the request; a pending `next` settles
  * @property {boolean} [isBare] nothing follows the last one
@@ -78,7 +78,7 @@ class EventSource {
     this.#reader = reader;
   }
 
-  /** Reads what precedes the engine's first chunk, and that chunk if it arrives soon: a refusal becomes an HTTP status. */
+  /** Reads the chunks before the engine's first one, and that one if it arrives soon, so that a refusal becomes an HTTP status. */
   async begin() {
     const { leading, isNamed } = this.#chunks;
     for (let count = 0; count < leading; count++) {

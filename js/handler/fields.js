@@ -122,7 +122,7 @@ const choices = must(
   'an array of at least one string',
 );
 
-/** vLLM's: the fields that its members are here. @type {Record<string, string>} */
+/** vLLM's: the fields that correspond to its members. @type {Record<string, string>} */
 const structuredNames = {
   json: 'json_schema',
   regex: 'regex',
@@ -207,7 +207,7 @@ function rename(body, from, to, value) {
 }
 
 /**
- * Checks the fields of a body; those with other servers' names get ours.
+ * Checks the fields of a body, and renames those with other servers' names.
  * @param {Record<string, any>} body
  * @param {Record<string, Check>} fields of withAliases
  */
@@ -227,7 +227,7 @@ export function checkBody(body, fields) {
 /**
  * @param {Record<string, unknown>} body
  * @param {Record<string, Check>} fields
- * @returns {Record<string, unknown>} the body's fields that are of these, and not null
+ * @returns {Record<string, unknown>} the body's fields that are among these and not null
  */
 export function pickFields(body, fields) {
   const picked = Object.entries(body).filter(

@@ -4,7 +4,7 @@ export class HttpMetrics {
   /** @type {Map<string, number>} */
   #answers = new Map();
 
-  /** @param {string} route one of the handler's, not the client's path @param {number} status */
+  /** @param {string} route a route of the handler, not the path that the client sent @param {number} status */
   count(route, status) {
     const labels = `{route="${route}",status="${status}"}`;
     this.#answers.set(labels, (this.#answers.get(labels) ?? 0) + 1);

@@ -1,4 +1,5 @@
-// js/handle./message_list.js — joins the items of a request's input into messages: reasoning, text and calls of one turn become one message.
+// js/handler/message_list.js — joins the items of a request's input into messages: reasoning, text and calls of one turn become
+// one message.
 
 /** @typedef {{type: 'text', text: string} | {type: 'image_url', image_url: {url: string}}} Part */
 

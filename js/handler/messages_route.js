@@ -41,7 +41,7 @@ const stops = must((value) => Array.isArray(value) && value.every(isText), 'an a
 
 /** @type {Record<string, import('./fields.js').Check>} */
 const countFields = {
-  ...{ model: text, system: ignored, messages: ignored }, // messages_input.js looks at them
+  ...{ model: text, system: ignored, messages: ignored }, // messages_input.js checks them
   ...{ tools: checkTools, tool_choice: checkChoice, thinking: checkThinking },
   ...{ cache_control: ignored, output_config: checkOutput, output_format: checkFormat },
   ...{ context_management: ignored, mcp_servers: missing(isEmptyList), speed: ignored },
@@ -128,7 +128,7 @@ const chatToolOf = ({ name, description, input_schema: parameters }) => ({
   function: pickFields({ name, description, parameters }, { name, description, parameters }),
 });
 
-/** The variables of the template: models have the one or the other name. @param {Record<string, any>} body */
+/** The variables of the template: models have one of two names. @param {Record<string, any>} body */
 function variablesOf({ thinking, chat_template_kwargs: own }) {
   if (!thinking) return own ?? undefined;
   const isOn = thinking.type !== 'disabled';

@@ -5,7 +5,7 @@
 /**
  * @param {AsyncIterator<any>} chunks of the chat completion
  * @param {{take: () => object[], add: (chunk: any) => void}} events `take` returns those since its last call
- * @param {{leading: number, failureOf: NonNullable<Chunks['failureOf']>}} ends how it begins, and fails
+ * @param {{leading: number, failureOf: NonNullable<Chunks['failureOf']>}} ends the events of its beginning and of a failure
  * @returns {Chunks}
  */
 export function namedEvents(chunks, events, { leading, failureOf }) {

@@ -43,7 +43,7 @@ const ofBoth = {
   ...{ n: missing(isOneOf(1)), n_discard: ignored, n_indent: missing(isOneOf(0)) },
 };
 
-const completionFields = withAliases({ ...ofBoth, prompt: ignored }); // promptsOf looks at it
+const completionFields = withAliases({ ...ofBoth, prompt: ignored }); // promptsOf checks it
 export const nativeNames = new Set(Object.keys(completionFields));
 
 /** @param {any} one */

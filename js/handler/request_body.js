@@ -35,7 +35,7 @@ function checkHeaders(headers, bytesMax) {
 
 /** The components' limits. Deeper values overflow the stack of functions that visit them recursively. */
 const DEPTH_MAX = 500;
-/** Objects and arrays. Reading more of them would hold other requests for longer than their bytes say. */
+/** Objects and arrays. Reading more of them would delay other requests for longer than the number of bytes suggests. */
 const NODES_MAX = 50_000;
 
 const [QUOTE, BACKSLASH, LIST, LIST_END, OBJECT, OBJECT_END] = [...'"\\[]{}'].map((mark) =>
@@ -62,7 +62,7 @@ function checkNodes(text) {
 /**
  * @param {ReadableStream<Uint8Array>} body
  * @param {{bodyBytesMax: number, bodyTimeout: number}} limits
- * @param {AbortSignal} signal ends the reading: a body need not end when its client disconnects
+ * @param {AbortSignal} signal stops reading: a body need not end when its client disconnects
  * @returns {Promise<string>}
  */
 async function readText(body, { bodyBytesMax: bytesMax, bodyTimeout: ms }, signal) {

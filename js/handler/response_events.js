@@ -85,7 +85,7 @@ export class ResponseEvents {
     if (usage) this.#end(usage);
   }
 
-  /** Where the open item is. */
+  /** The place of the open item. */
   get #place() {
     const index = this.#output.length - 1;
     return { item_id: this.#output[index].id, output_index: index };

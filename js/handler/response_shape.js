@@ -26,7 +26,7 @@ export const callItem = (callId, name, args, status) => ({
   ...{ call_id: callId, name, arguments: args },
 });
 
-/** @param {any} message of a chat completion @param {ItemStatus} status of what was written last @returns {Item[]} */
+/** @param {any} message of a chat completion @param {ItemStatus} status of the last part @returns {Item[]} */
 export function itemsOf({ content, reasoning_content: reasoning, tool_calls: calls = [] }, status) {
   /** @type {Item[]} */
   const items = [];

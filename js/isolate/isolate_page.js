@@ -1,18 +1,18 @@
 // js/isolate/isolate_page.js — registers the service worker that isolates the page, and reloads the page once for it.
 
 /**
- * When the tab was reloaded. It is removed when the page is isolated, but Chromium's pages with other headers still see it, and then
- * the worker may be gone.
+ * The time when the tab was reloaded. It is removed when the page is isolated, but in Chromium pages with other headers still
+ * see it, and by then the worker may be gone.
  */
 const RELOADED = 'wick-llm isolate';
-/** A page that the worker does not control so long after a reload can be reloaded again. */
+/** If the worker does not control the page this long after a reload, it can be reloaded again. */
 const RELOAD_MS_MIN = 60_000;
 
 /**
- * Registering another file for the same pages would replace a site's own service worker, and that one this in turn.
+ * Registering another file for the same pages would replace a site's own service worker, which in turn would replace this one.
  * @param {ServiceWorkerContainer} serviceWorker
  * @param {URL} address of the worker that isolates; its search may have changed
- * @returns {Promise<boolean>} whether another service worker has this page
+ * @returns {Promise<boolean>} whether another service worker controls this page
  */
 async function isTaken(serviceWorker, address) {
   const found = await serviceWorker.getRegistration();
@@ -56,7 +56,7 @@ function forget() {
 }
 
 /**
- * Makes a page cross-origin isolated whose server does not set the headers.
+ * Makes a page cross-origin isolated if its server does not set the headers.
  * @param {{worker?: string | URL}} [options]
  * @returns {Promise<boolean>} whether the page is isolated. While the page reloads, the promise does not settle.
  */

@@ -8,8 +8,8 @@ const hasOne = (headers, name, values) =>
   values.includes((headers.get(name) ?? '').split(';')[0].trim());
 
 /**
- * For a service worker: what a page, or a worker of it, is answered with. Pages of every status, because a host without rules for
- * addresses answers those of a single-page application with its error page.
+ * For a service worker: the response to the request for a page, or for a worker of it. Pages of every status, because a host
+ * without rules for addresses answers those of a single-page application with its error page.
  * @param {Response} response
  * @param {'require-corp' | 'credentialless'} [embedder] the policy, unless the server's own isolates
  * @returns {Response} the same with the headers; unchanged if it has them, and if it cannot be read

@@ -51,7 +51,7 @@ export function tryWebLock(id, { steal = false } = {}) {
         await ended.catch(() => {}); // it was taken by another tab
       };
       const isHeld = async () => {
-        await locks.query?.(); // after its answer a tab that was frozen knows of its loss
+        await locks.query?.(); // after its answer a tab that was frozen has noticed its loss
         return !lost.signal.aborted;
       };
       settle(Object.assign(unlock, { isHeld, lost: lost.signal }));

@@ -33,7 +33,7 @@ function sizeTold({ status, headers }) {
   return Number(/\/(\d+)$/.exec(headers.get('Content-Range') ?? '')?.[1] ?? Number.NaN);
 }
 
-/** One byte is requested: servers know HEAD less well. @param {ModelRecord} record @param {string} url @param {CheckOptions} options */
+/** One byte is requested, because servers support HEAD less reliably. @param {ModelRecord} record @param {string} url @param {CheckOptions} options */
 async function askServer(record, url, { fetch = globalThis.fetch, headers, signal }) {
   const sent = new Headers(headers);
   sent.set('Range', 'bytes=0-0');
@@ -103,7 +103,7 @@ export function refuseOther(found, wanted, where) {
 }
 
 /**
- * Refuses a whole model that is not the wanted one. Its SHA-256 is computed where it is not known.
+ * Refuses a whole model that is not the wanted one. Its SHA-256 is computed if it is not known.
  * @param {ModelRecord} record
  * @param {import('../models.js').GetOptions} wanted
  * @param {import('./backends.js').Backend} backend

@@ -1,5 +1,5 @@
-// js/models/download.js — the download of one model into the store. Chunks are stored as they are complete, each is
-// written into the journal when it is stored, and a chunk in the journal is not fetched again.
+// js/models/download.js — the download of one model into the store. Each chunk is stored when it is complete, and then written
+// into the journal; a chunk in the journal is not fetched again.
 
 import { WickError } from '../base/errors.js';
 import { checkStart, readNext } from '../bytes/checked_read.js';
@@ -52,7 +52,7 @@ export class Download {
   isConfirmed = false;
   /** The chunk that a reader waits for. @type {number | undefined} */
   wanted;
-  /** The file's size by the server's word, where it is not certain. @type {number | undefined} */
+  /** The file's size as the server reports it, while it is not certain. @type {number | undefined} */
   promisedBytes;
   #backend;
   #record;
@@ -68,7 +68,7 @@ export class Download {
   /** @type {unknown} */
   #failure;
   #isStart = true;
-  /** The size is where the body ended: its server did not say it. */
+  /** The size is where the body ended, because its server did not report it. */
   #isSizeFound = false;
   #sha;
 
@@ -81,7 +81,7 @@ export class Download {
     if (sha256 !== null) this.#sha = hash ? Sha256.resume(hash.state, hash.size) : new Sha256();
   }
 
-  /** Settles when the model is whole; rejects when it is not, and what is stored stays. */
+  /** Settles when the model is whole; rejects when it is not; the stored part stays. */
   async run() {
     try {
       if (!hasAllChunks(this.#record)) this.#startLane();
@@ -140,7 +140,7 @@ export class Download {
     return sha256 !== null && (size === null || index === chunkCount(size) - 1);
   }
 
-  // ---- what is fetched ----
+  // ---- fetching ----
 
   #startLane() {
     this.#lanes.push(this.#guard(this.#run(!this.isConfirmed)));
@@ -197,7 +197,7 @@ export class Download {
   /** @param {number} index */
   async #open(index) {
     const { tag, size, sha256 } = this.#record;
-    // mirrors name the same content by different tags: where its SHA-256 is known, that decides
+    // mirrors name the same content by different tags: if its SHA-256 is known, that decides
     const known = {
       validator: sha256 === null ? tag : null,
       size,
@@ -285,7 +285,7 @@ export class Download {
     checkModel(bytes.subarray(0, filled));
   }
 
-  // ---- what is stored ----
+  // ---- storing ----
 
   /** @param {number} index @param {Uint8Array<ArrayBuffer>} bytes */
   async #store(index, bytes) {
@@ -361,7 +361,7 @@ export class Download {
     }
   }
 
-  /** A chunk that came before an earlier one. @param {number} index */
+  /** A chunk that arrived before an earlier one. @param {number} index */
   async #readAgain(index) {
     const { id } = this.#record;
     const bytes = await this.#backend.readChunk(id, index, chunkSize(this.#record, index));

@@ -124,7 +124,7 @@ export class FolderBackend {
     });
   }
 
-  /** The record goes first: a partly removed model does not count. The lock stays its holder's. @param {string} id */
+  /** The record goes first: a partly removed model does not count. The lock stays with its holder. @param {string} id */
   async remove(id) {
     await this.settle(id);
     await this.#fs.rm(this.#at(id, RECORD), { force: true });

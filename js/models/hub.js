@@ -9,7 +9,7 @@ import { splitNames } from '../bytes/split_files.js';
 /** @typedef {{path: string, size: number, sha256: string | undefined}} HubFile */
 
 const ENDPOINT = 'https://huggingface.co';
-/** The type that is taken where none is named, before the first file of the listing. */
+/** The type that is used if none is named, in preference to the first file of the listing. */
 const TYPE = 'Q4_K_M';
 const PAGES_MAX = 100;
 const TRIES_MAX = 4;
@@ -48,7 +48,7 @@ export function canonicalName({ owner, repo, revision, path, type }) {
 }
 
 /**
- * The files of a model, by the commit that its revision is at now.
+ * The files of a model, at the commit to which its revision now points.
  * @param {HubName} name
  * @param {HubOptions & {fetch?: typeof globalThis.fetch, signal?: AbortSignal | null}} options
  * @returns {Promise<{url: string, name: string, size: number, sha256: string | undefined, headers: Record<string, string>}[]>}
@@ -105,7 +105,7 @@ async function listFiles(base, first, ask) {
     const next = /<([^>]+)>\s*;\s*rel="?next"?/.exec(response.headers.get('Link') ?? '')?.[1];
     if (next === undefined) return files;
     url = new URL(next, url).href;
-    // the token is for this host alone
+    // the token is only for this host
     if (new URL(url).origin !== new URL(base).origin) break;
   }
   throw new WickError('HTTP', `${first}: listing of files has too many pages`);

@@ -71,7 +71,7 @@ export class IndexedDbBackend {
     return this.#database;
   }
 
-  /** @returns {Promise<IDBDatabase>} rejects in time: a database that opens later is used by later calls */
+  /** @returns {Promise<IDBDatabase>} rejects after a time limit; if the database opens later, later calls use it */
   #begin() {
     /** @type {Promise<IDBDatabase>} */
     const opening = new Promise((settle, fail) => {

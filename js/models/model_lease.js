@@ -1,5 +1,5 @@
-// js/models/model_lease.js — one model of the store while it is read or downloaded. Of all tabs and processes one
-// downloads; the others read the stored chunks, and one of them takes over when it ends.
+// js/models/model_lease.js — one model of the store while it is read or downloaded. One of all tabs and processes downloads;
+// the others read the stored chunks, and one of them takes over when it ends.
 
 import { onAbort } from '../base/abort_signals.js';
 import { WickError } from '../base/errors.js';
@@ -131,7 +131,7 @@ export class OpenModel {
   get version() {
     const { size, sha256 } = this.#given ?? this.#options.known;
     const tag = this.#given?.tag ?? null;
-    // mirrors name the same content by different tags: where its SHA-256 is known, that decides
+    // mirrors name the same content by different tags: if its SHA-256 is known, that decides
     return { validator: sha256 == null ? tag : null, size: size ?? null };
   }
 
@@ -190,13 +190,13 @@ export class OpenModel {
     return bytes.slice(offset, offset + PIECE_BYTES);
   }
 
-  /** Bytes of two versions of a file are never given together. @param {ModelRecord | undefined} record */
+  /** Bytes of two versions of a file are never mixed. @param {ModelRecord | undefined} record */
   #checkStamp(record) {
     if (!record || this.#stamp === undefined || record.stamp === this.#stamp) return;
     throw new WickError('CHANGED', `${record.name} was changed while it was being downloaded`);
   }
 
-  /** Stored chunks may be of a version that the server does not have any more: who leads knows when it has answered. */
+  /** Stored chunks may be of a version that the server no longer has: the leading tab knows when the server has answered. */
   #mayRead() {
     return this.isWhole || !this.#download || this.#download.isConfirmed;
   }
@@ -220,7 +220,7 @@ export class OpenModel {
     return this.#chunk?.index === index ? this.#chunk.bytes : undefined;
   }
 
-  // ---- who downloads ----
+  // ---- the downloading tab ----
 
   /** Ensures that a tab downloads, and waits for a change. */
   async advance() {

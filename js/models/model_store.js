@@ -83,7 +83,7 @@ export class ModelStore extends EventTarget {
     return this.#backend.folder;
   }
 
-  // ---- what is kept ----
+  // ---- kept models ----
 
   /** @returns {Promise<ModelRecord[]>} */
   async #records() {
@@ -93,7 +93,7 @@ export class ModelStore extends EventTarget {
     return found.filter((record) => record !== undefined);
   }
 
-  /** @returns {Promise<ModelEntry[]>} those that are kept, and those of which a part is; the last used ones first */
+  /** @returns {Promise<ModelEntry[]>} complete and partial ones, the most recently used first */
   async list() {
     const records = await this.#records();
     return records.sort((a, b) => b.usedMs - a.usedMs).map(entryOf);
@@ -179,7 +179,7 @@ export class ModelStore extends EventTarget {
     return paths.length > 0 ? { kind: 'path', paths } : { kind: 'chunks', files: chunked };
   }
 
-  /** Opens what is kept of a file for reading. @param {Wanted} file @param {Parameters<ModelStore['take']>[1]} options */
+  /** Opens the kept part of a file for reading. @param {Wanted} file @param {Parameters<ModelStore['take']>[1]} options */
   async takeKept(file, options) {
     const found = await this.#recordOf(file);
     if (found?.fingerprint) await this.#isThere(found);
@@ -487,7 +487,7 @@ export class ModelStore extends EventTarget {
     return entryOf(record);
   }
 
-  /** Imports that ended before their end: they cannot be continued. */
+  /** Imports that were not finished: they cannot be continued. */
   async #removeBroken() {
     for (const { id, urls, fingerprint, sums } of await this.#records()) {
       if (fingerprint !== null || urls.length > 0 || sums.length > 0) continue;
@@ -537,8 +537,8 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * The engine has refused what is stored of a model. Damaged chunks are fetched again by the next
-   * `get`. If none is damaged, the file came so: it is removed if it can be downloaded again.
+   * The engine has refused a stored model. Damaged chunks are fetched again by the next `get`. If
+   * none is damaged, the file was damaged from the start: it is removed if it can be downloaded again.
    * @param {Wanted[]} files
    * @param {{canRemove: boolean}} options
    */
@@ -569,7 +569,7 @@ export class ModelStore extends EventTarget {
     this.#channel?.postMessage({ type, detail });
   }
 
-  /** Other tabs hear how much has arrived, though not of each piece. @param {string} id @param {() => OpenModel['progress']} progress */
+  /** Other tabs are notified how much has arrived, but not of each piece. @param {string} id @param {() => OpenModel['progress']} progress */
   #arrivals(id, progress) {
     let told = -ARRIVED_MS;
     return () => {

@@ -47,7 +47,7 @@ function readBodyOf({ readableDidRead, body }) {
   return typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body);
 }
 
-/** Headers of the bytes that came, which a framework's body no longer has. */
+/** Headers of the received bytes, which a framework's body no longer has. */
 const bodyHeaders = ['content-length', 'content-encoding', 'transfer-encoding'];
 
 /**

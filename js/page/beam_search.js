@@ -127,7 +127,8 @@ class Search {
   }
 
   /**
-   * The first ones, and of a grammar no text twice: it takes a text in any tokens that make it up, and the likeliest are enough.
+   * The first ones. With a grammar no text occurs twice: it accepts any tokens that make up a text, and the likeliest are
+   * enough.
    * @param {Candidate[]} candidates the likeliest first
    * @returns {Candidate[]}
    */

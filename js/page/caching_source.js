@@ -33,7 +33,7 @@ export function namedSource(options) {
 }
 
 /**
- * The mmproj file: the one of the model's repository on the hub (`true`), one that has a name there, or as a model is given.
+ * The mmproj file: that of the model's repository on the hub (`true`), a name there, or any other form that a model may have.
  * @param {EngineOptions} options with `mmproj`
  * @returns {ModelLocation}
  */
@@ -53,7 +53,7 @@ export function mmprojSource(options) {
 
 /**
  * In pages models are kept, unless the caller fetches them or needs no weights; models with a name
- * are kept everywhere. A store that cannot be used keeps no model from being loaded.
+ * are kept everywhere. A store that cannot be used does not prevent a model from being loaded.
  * @param {EngineOptions} options
  * @param {ModelLocation} from
  * @param {{onRetry: (attempt: number, waitMs: number) => void, onWaiting: () => void}} reports

@@ -421,7 +421,7 @@ class Reply {
   }
 }
 
-/** Some templates want nine letters and digits. */
+/** Some templates require nine letters and digits. */
 const callId = () => `${randomName()}${randomName()}`.slice(0, 9);
 
 /** @param {PieceReader[]} readers that have ended @returns {Done[]} */
@@ -537,7 +537,7 @@ function abortsReaders(readers) {
 }
 
 /**
- * The pieces of several readers as they come, and the end of each.
+ * The pieces of several readers as they arrive, and the end of each.
  * @param {PieceReader[]} readers
  * @returns {AsyncGenerator<{index: number, piece: Piece | undefined}, void, void>}
  */

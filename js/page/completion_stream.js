@@ -131,7 +131,7 @@ function addChunk(whole, { id, created, model, choices, usage, timings }) {
     }
     choice.finish_reason = reason ?? choice.finish_reason;
     if (stop !== undefined) choice.stop_reason = stop;
-    // calls that broke have come as content, too
+    // calls that broke have arrived as content, too
     if (reason === 'stop') delete message.tool_calls;
   }
 }

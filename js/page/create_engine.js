@@ -136,7 +136,7 @@ async function startEngine(connection, options, config, locate) {
 const damageCodes = ['TRUNCATED', 'FORMAT', 'CORRUPT', 'NOT_GGUF'];
 
 /**
- * The next call downloads again what is damaged. The error may also be that of a draft or an mmproj file.
+ * The next call downloads damaged chunks again. The error may also be that of a draft or an mmproj file.
  * @param {import('./model_options.js').ModelLocation} from
  * @param {string} code
  * @param {EngineOptions} options

@@ -63,7 +63,7 @@ function ownModule(build) {
 /** @param {unknown} option @returns {option is string | URL} */
 const isAddress = (option) => typeof option === 'string' || option instanceof URL;
 
-/** @param {string | URL} address @returns {string} with all that it lacks: the worker's file may lie elsewhere */
+/** @param {string | URL} address @returns {string} with all that it lacks: the worker's file may be elsewhere */
 const wholeAddress = (address) => new URL(address, globalThis.location?.href).href;
 
 /**

@@ -80,7 +80,7 @@ export class PieceReader {
     return this.#done;
   }
 
-  /** @returns {Done | undefined} the result of an aborted request: what had come by then */
+  /** @returns {Done | undefined} the result of an aborted request: the text so far */
   get left() {
     if (!this.#isAborted) return undefined;
     const [promptTokens, completionTokens] = [this.#promptTokens, this.#piecesCount];

@@ -82,7 +82,7 @@ export async function runTools(completions, options) {
   const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
   for (let rounds = 1; rounds <= maxRounds; rounds++) {
     throwIfAborted(body.signal);
-    // a call that is asked for comes once: afterwards the model may answer
+    // a required call is made once: afterwards the model may answer
     const choice =
       rounds === 1 ? {} : { tool_choice: body.tool_choice === 'none' ? 'none' : 'auto' };
     const answer = await completions.create({ ...body, ...choice, messages, tools: told });

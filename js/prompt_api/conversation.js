@@ -1,5 +1,5 @@
 // js/prompt_api/conversation.js — the history of a session of the Prompt API: prompts that stay, turns of which the
-// oldest go when the context is full, and the engine's session that holds what was read.
+// oldest go when the context is full, and the engine's session with the text that was read.
 
 import { domError, quotaError } from './dom_errors.js';
 import { MessageCounter } from './message_counter.js';
@@ -11,7 +11,7 @@ import { LanguageModelToolCall } from './tool_parts.js';
 /** @typedef {import('../index.js').ChatMessage} ChatMessage */
 /** @typedef {NonNullable<ChatMessage['tool_calls']>[0]} Call */
 /** @typedef {ReturnType<typeof import('./options.js').readOptions>} Options */
-/** The settings of a prompt: fields of its request, words for the model, when it shall stop.
+/** The settings of a prompt: fields of its request, instructions for the model, and when it stops.
  * @typedef {{fields: object, words: string, effort: string, signal: AbortSignal}} How */
 /** A piece of an answer. @typedef {string | LanguageModelToolCall} Piece */
 
@@ -76,7 +76,7 @@ export class Conversation {
   /** Tokens that a prompt would add. @param {ChatMessage[]} said @param {string} words @param {AbortSignal} [signal] */
   async measure(said, words, signal) {
     const told = withWords(said, words);
-    if (said[0]?.role === 'system') return this.#counter.count(told, signal); // it only can be the beginning
+    if (said[0]?.role === 'system') return this.#counter.count(told, signal); // it can only be the beginning
     const all = await this.#counter.count([...this.#messages(), ...told], signal);
     return Math.max(0, all - this.usage);
   }
@@ -121,7 +121,7 @@ export class Conversation {
     await this.#keep(said);
   }
 
-  /** Reads messages ahead of the prompt that they are for: its answer is asked for one token. @param {ChatMessage[]} messages @param {AbortSignal} signal */
+  /** Reads messages ahead of the prompt that they are for, by requesting an answer of one token. @param {ChatMessage[]} messages @param {AbortSignal} signal */
   async #read(messages, signal) {
     if (messages.length === 0) return;
     try {
@@ -163,7 +163,7 @@ export class Conversation {
     const isLimited = Object.keys(fields).length > 0;
     const body = {
       ...{ top_k: topK, temperature, session: this.#session },
-      ...(isLimited ? {} : this.#tools), // a call would not be what the answer must be
+      ...(isLimited ? {} : this.#tools), // a call would not match the constraint
       ...fields,
       messages: this.#counter.asTaken([...this.#messages(), ...withWords(turn, words)]),
       reasoning_effort: effort,
@@ -199,7 +199,7 @@ export class Conversation {
     } catch (error) {
       const { code, message } = /** @type {any} */ (error);
       if (!isLimited || code !== 'ARG') throw error;
-      // no answer that begins with the prefix is of the responseConstraint
+      // no answer that begins with the prefix matches the responseConstraint
       const isBegun = /^prefix does not match/.test(message);
       throw domError(isBegun ? 'SyntaxError' : 'NotSupportedError', message, error);
     }

@@ -132,7 +132,7 @@ class Session extends EventTarget {
       if (typeof piece === 'string') text += piece;
       else calls.push({ type: 'tool-call', value: piece });
     });
-    // parts wherever calls may come, so that a page need not ask which it is
+    // parts wherever calls are possible, so that a page need not check which it is
     const { hasParts } = this.#conversation.options;
     if (calls.length === 0) return hasParts ? [{ type: 'text', value: text }] : text;
     return text === '' ? calls : [{ type: 'text', value: text }, ...calls];
@@ -279,7 +279,7 @@ async function open(loading, options, isExtension) {
   });
 }
 
-/** @template T @param {Promise<T>} value that is let go @param {AbortSignal} signal @returns {Promise<T>} */
+/** @template T @param {Promise<T>} value that may be abandoned @param {AbortSignal} signal @returns {Promise<T>} */
 function unlessAborted(value, signal) {
   return new Promise((settle, fail) => {
     const abort = () => fail(signal.reason);

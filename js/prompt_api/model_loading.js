@@ -6,7 +6,7 @@ import { createEngine } from '../index.js';
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('../prompt-api.js').ModelSource} Source */
 
-/** Progress goes in these steps, so that it tells nothing exact of the model (Writing Assistance APIs). */
+/** Progress is reported in these steps, so that it reveals nothing exact about the model (Writing Assistance APIs). */
 export const STEPS = 65536;
 
 export const ProgressEvent =

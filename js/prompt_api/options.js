@@ -73,7 +73,7 @@ function inputSchemaOf(name, schema) {
   if (type !== 'object' || !isObject(properties) || !Array.isArray(required)) {
     throw new TypeError(`inputSchema of ${name} must be a schema of the type object`);
   }
-  return JSON.parse(JSON.stringify(schema)); // a TypeError for a schema that holds itself
+  return JSON.parse(JSON.stringify(schema)); // a TypeError for a schema that contains itself
 }
 
 /** @param {any} tool @param {boolean} isOpen whether the page runs the calls */

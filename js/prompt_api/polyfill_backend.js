@@ -1,6 +1,6 @@
 // js/prompt_api/polyfill_backend.js — a backend of Google's polyfill of the Prompt API (GoogleChromeLabs/web-ai-demos,
 // prompt-api-polyfill/backends/base.js). The polyfill keeps the conversation and hands over all of it for each answer;
-// the engine's prefix cache has what was read before.
+// the engine's prefix cache has the part that was read before.
 
 import { domError } from './dom_errors.js';
 import { MessageCounter } from './message_counter.js';

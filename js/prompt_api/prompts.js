@@ -19,9 +19,9 @@ function jsonOf(what, value) {
     const json = isPlain ? JSON.stringify(value) : undefined;
     if (json !== undefined) return json;
   } catch {
-    // it holds itself, or a bigint
+    // it contains itself, or a bigint
   }
-  throw domError('DataError', `${what} must be what JSON can hold`);
+  throw domError('DataError', `${what} must have a JSON representation`);
 }
 
 /** @param {unknown} value */
@@ -150,7 +150,11 @@ function schemaOf(wanted) {
   try {
     return JSON.parse(JSON.stringify(wanted));
   } catch (error) {
-    throw domError('NotSupportedError', 'responseConstraint must be what JSON can hold', error);
+    throw domError(
+      'NotSupportedError',
+      'responseConstraint must have a JSON representation',
+      error,
+    );
   }
 }
 

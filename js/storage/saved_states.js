@@ -18,7 +18,7 @@ function checkName(name) {
 /**
  * @param {string} name
  * @param {Uint8Array<ArrayBuffer>} bytes
- * @param {() => Promise<void>} askWorker writes them where this thread cannot
+ * @param {() => Promise<void>} askWorker has a worker write them if this thread cannot
  */
 export async function keepBytes(name, bytes, askWorker) {
   checkName(name);

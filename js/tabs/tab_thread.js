@@ -201,7 +201,7 @@ export class TabThread {
     if (isClientName(ask) && this.#hub) this.#hall.postMessage({ alive: this.#id });
     if (isClientName(alive) || isClientName(lead)) this.#hearSign();
     if (isClientName(join) && this.#hub) this.#greet(this.#hub, /** @type {string} */ (join));
-    // the leader's greeting may have come first: messages of different channels have no order
+    // the leader's greeting may have arrived first: messages of different channels have no order
     if (isClientName(lead) && !this.#hub && lead !== this.#leader) {
       this.#follow(/** @type {string} */ (lead));
       this.#hall.postMessage({ join: this.#id });
@@ -219,7 +219,7 @@ export class TabThread {
     await hub.start(this.#load);
   }
 
-  /** A tab that was frozen knows after the answer of the locks whether it leads. @param {Hub} hub @param {string} client */
+  /** Only after the answer of the locks does a tab that was frozen know whether it leads. @param {Hub} hub @param {string} client */
   async #greet(hub, client) {
     await navigator.locks.query?.();
     if (this.#hub === hub) this.#admit(hub, client);
@@ -284,7 +284,7 @@ export class TabThread {
     this.#isReady = true;
     const { fingerprint } = /** @type {any} */ (message.info).load;
     const isOther = this.#fingerprint !== undefined && this.#fingerprint !== fingerprint;
-    if (isOther) this.#failWhere(({ type }) => type === 'generate', 'the model is another one now');
+    if (isOther) this.#failWhere(({ type }) => type === 'generate', 'the model has changed');
     this.#fingerprint = fingerprint;
     this.#onMessage(message);
     for (const asked of new Set([...this.#open.values()].map((open) => open.message))) {

@@ -1,4 +1,4 @@
-// js/wasm/adapter_table.js — the adapters of an engine by their names: web/exports.c knows them by numbers.
+// js/wasm/adapter_table.js — the adapters of an engine by their names: web/exports.c identifies them by numbers.
 
 import { WickError } from '../base/errors.js';
 import {

@@ -13,7 +13,7 @@ const numbers =
     Object.entries(samplingNumbers)
   );
 
-/** Where tables lie whose rows are only looked up. */
+/** Where tables are stored whose rows are only looked up. */
 export const tablePlaces = { auto: 0, inside: 1, outside: 2 };
 
 export const kvTypes = {
@@ -42,7 +42,7 @@ export const kvTypes = {
  * @property {string} [swapFolder] the folder of that file
  * @property {number} memoryLimit bytes, 0: none
  * @property {string} [preTokenizer] in place of the file's
- * @property {keyof typeof tablePlaces} [tables] where tables lie whose rows are only looked up; left out: inside
+ * @property {keyof typeof tablePlaces} [tables] where tables are stored whose rows are only looked up; left out: inside
  * @property {number} [timerGrainUs] resolution of the clock
  * @property {boolean} [chooseThreads] measure how many threads are fastest, and use that number
  * @typedef {OwnConfig & TableConfig} NativeConfig
@@ -77,24 +77,25 @@ export const kvTypes = {
  * @property {boolean} [asksHost] before each token the logits are requested
  * @property {number} [thinkingBudgetTokens] at most this many tokens of reasoning; -1 or left out:
  * any number
- * @property {string} [reasoningEnding] the text that decides, of a prompt
+ * @property {string} [reasoningEnding] the text of a prompt, which takes precedence
  * @property {NativeConversation} [conversation] in place of a prompt, which may be its tokens
  * @property {number} [session] the text continues this session and is added to it
  * @property {boolean} [prefillOnly] nothing is sampled
  * @property {[first: number, last: number] | undefined} [drop] tokens to drop from the session when all of it is read
  * @property {number} priority higher ones go first
- * @property {number} [passesWaited] passes that have begun since it came, before it was submitted
+ * @property {number} [passesWaited] passes that have begun since it arrived, before it was submitted
  * @property {boolean | 'always'} speculation whether tokens are proposed and checked (speculative decoding)
  * @property {string} [salt] prefixes are shared only between requests with the same salt; '' or left out: none
- * @property {number[]} [forced] these tokens come out in place of sampled ones
+ * @property {number[]} [forced] these tokens are returned in place of sampled ones
  * @property {{kind: number, text: string, begun?: string | Uint8Array, isWhole?: boolean} | undefined} [grammar]
- *   wick_grammar; `begun`: how its text begins in the prompt already; `isWhole`: of the whole reply to a conversation, with its reasoning and calls
+ *   wick_grammar; `begun`: the beginning of its text that the prompt already has; `isWhole`: of the whole reply to a
+ *   conversation, with its reasoning and calls
  * @property {number} [completions] number of completions; the prompt is read once for all
  * @property {import('./adapter_table.js').AdapterUse[]} [adapters]
  */
 
 /**
- * A conversation: the JSON that its template looks at, the local time, how the reply begins, and OpenAI's tool_choice as
+ * A conversation: the JSON that its template reads, the local time, the beginning of the reply, and OpenAI's tool_choice as
  * JSON where there are tools that may be called.
  * @typedef {{json: string, nowS: number, parseSpecial?: boolean, prefix?: string | undefined}} NativeChat
  * @typedef {NativeChat & {toolChoice?: string | undefined, oneCall?: boolean}} NativeConversation

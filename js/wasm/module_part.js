@@ -1,5 +1,5 @@
 // js/wasm/module_part.js — a further module of a build, which few engines or requests need: it is loaded for the first one. It
-// works in the memory, the table and with the functions of the first.
+// uses the memory, the table and the functions of the first.
 
 import { WickError } from '../base/errors.js';
 
@@ -22,7 +22,7 @@ export class ModulePart {
     this.#exports = exports;
     this.#source = source;
     this.#name = name;
-    // so tools/build/split.mjs begins the names of exports that are for it
+    // tools/build/split.mjs begins the names of the part's exports with this
     this.isReady = !Object.keys(exports).some((one) => one.startsWith(`${name[0]}%`));
   }
 

@@ -60,9 +60,9 @@ const TEXT_SLACK_BYTES = 64;
 /** @typedef {(engine: number, out: number, capacity: number, ...more: number[]) => number} WriteText */
 
 /**
- * A function of web/exports.c that takes the engine and what is listed, and gives nothing (it returns a
- * status) or one of these: the number of a session (0 after a failure), tokens (a status; `numbers` has address and
- * count), JSON (it writes text).
+ * A function of web/exports.c that takes the engine and the listed arguments, and returns nothing (only a status) or one of
+ * these: the number of a session (0 after a failure), tokens (a status; `numbers` has address and count), JSON (it writes
+ * text).
  * @typedef {{native: string, takes: ('number' | 'flag' | 'text')[],
  *   gives?: 'session' | 'tokens' | 'json'}} NativeCall
  */
@@ -588,7 +588,8 @@ export class NativeEngine {
 
   /**
    * @param {number} session 0: the prefix cache
-   * @param {{kType: KvType, vType: KvType} | undefined} [packed] types of what is saved, of a session; the engine's own by default
+   * @param {{kType: KvType, vType: KvType} | undefined} [packed] types of the saved keys and values, of a session; the engine's
+   * own by default
    * @returns {Uint8Array<ArrayBuffer>}
    */
   saveState(session, packed) {

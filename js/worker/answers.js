@@ -85,7 +85,7 @@ const answers = {
 };
 
 /**
- * @param {string} name as it came in a message
+ * @param {string} name as it arrived in a message
  * @param {any[]} args
  * @param {Parts} parts
  * @returns {unknown} a promise only of what waits

@@ -75,7 +75,7 @@ export class ChatTemplate {
   }
 }
 
-/** @param {PlainMessage} message @param {string} marker @returns {PlainMessage} between two texts alone is a line break */
+/** @param {PlainMessage} message @param {string} marker @returns {PlainMessage} only between two texts is there a line break */
 function asTexts(message, marker) {
   if (!Array.isArray(message.content)) return message;
   const content = message.content.reduce((text, part, index, parts) => {

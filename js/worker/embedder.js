@@ -67,7 +67,7 @@ export class Embedder {
     return /** @type {Embedded[]} */ (job.vectors);
   }
 
-  /** @param {Job} job the first of the line @returns {number} STEP_* */
+  /** @param {Job} job the first of the queue @returns {number} STEP_* */
   #work(job) {
     job.steps++;
     try {

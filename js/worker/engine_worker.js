@@ -22,7 +22,7 @@ import { isRefused, isTooLarge, isWanted, WIDE_BYTES, widened, withReason } from
 /** @typedef {import('../connection/messages.js').FromWorker} FromWorker */
 /** @typedef {import('../wasm/wasm_module.js').HelperStart} HelperStart */
 
-/** How long a step may take. Messages that come meanwhile (a cancel, the next request) wait for its end. */
+/** How long a step may take. Messages that arrive meanwhile (a cancel, the next request) wait for its end. */
 const STEP_BUDGET_US = 1000;
 /** The same while a request has no first piece yet. */
 const FIRST_STEP_BUDGET_US = 250;
@@ -277,7 +277,7 @@ export class EngineWorker {
     const least = tables === 'auto' ? Math.min(memoryLimit || SMALL_BYTES, SMALL_BYTES) / 2 : 0;
     if (this.#rows && this.#rows.size > least) return this.#rows;
     this.#closeRows();
-    if (tables === 'auto' || directoryOnly) return undefined; // a plan alone needs none
+    if (tables === 'auto' || directoryOnly) return undefined; // a memory plan needs none
     throw new WickError(
       'UNSUPPORTED',
       "tables: 'outside' needs a model that can be read while it runs: a file, a Blob in a browser, or one that is kept",
@@ -353,8 +353,8 @@ export class EngineWorker {
   }
 
   /**
-   * The engine's first step checks the kernels, which takes some milliseconds. It comes while bytes are awaited from a
-   * server, or when the engine is ready, so that no request waits for it.
+   * The engine's first step checks the kernels, which takes some milliseconds. It runs while bytes are awaited from a server,
+   * or when the engine is ready, so that no request waits for it.
    */
   #stepEarly() {
     if (this.#hasSteppedEarly) return;

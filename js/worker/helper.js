@@ -2,7 +2,7 @@
 
 import { runHelper } from '../wasm/wasm_module.js';
 
-/** WebKit may lose shared memory that is sent through a port, every time. The engine computes without the helper then. */
+/** WebKit may lose shared memory that is sent through a port, each time. The engine computes without the helper then. */
 const ASKS_MAX = 10;
 
 /** @param {import('../connection/messages.js').HelperMessage} message */

@@ -1,5 +1,5 @@
 // js/worker/served_engine.js — the calls that reach an engine, in a worker or in the caller's own thread: requests, whose
-// conversations become prompts here, and calls. It knows neither messages nor turns of the event loop.
+// conversations become prompts here, and calls. It depends neither on messages nor on turns of the event loop.
 
 import { callNamed, usesSession } from '../connection/calls.js';
 import { STEP_WAIT_BYTES, TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from '../wasm/layout.js';
@@ -17,7 +17,7 @@ import { RequestTable } from './request_table.js';
  * @property {number | undefined} queueLimit the most requests that may run and wait
  * @property {string | undefined} chatTemplate in place of the model's
  * @property {() => void} [wake] there is something to do without a message
- * @property {() => number} step one step of the engine, whose results are heard; STEP_*
+ * @property {() => number} step one step of the engine, whose results are delivered; STEP_*
  * @property {import('./embedder.js').Host} embedding
  */
 
@@ -175,7 +175,7 @@ export class ServedEngine {
   /** A cancelled request stays on its session until the next step. @param {unknown} session */
   #finishCancelled(session) {
     while (typeof session === 'number' && this.requests.isLeaving(session)) {
-      // the step needs bytes of the model, which come as messages
+      // the step needs bytes of the model, which arrive as messages
       if (this.#serving.step() === STEP_WAIT_BYTES) return;
     }
   }

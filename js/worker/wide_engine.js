@@ -56,8 +56,8 @@ export const isWanted = ({ wide, module, config: { memoryLimit } }) =>
 /**
  * @param {InitMessage} message
  * @param {{error: WickError, isLoading: boolean}} [refusal] of the model with 32-bit addresses
- * @returns {Promise<InitMessage>} the same with the module of 64-bit addresses, which has no further modules; throws the refusal
- *   with the reason if there is none
+ * @returns {Promise<InitMessage>} the same with the module of 64-bit addresses, which has no further modules; if there is no
+ * such module, throws the refusal with the reason
  */
 export async function widened(message, refusal) {
   const why = refusal && whyNot(message, refusal.isLoading);

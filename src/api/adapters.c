@@ -130,7 +130,7 @@ static wick_status find_adapter(const wick_engine *engine, uint32_t id, model_ad
   return status_about(WICK_E_ARG, error, WICK_SUBJECT_ADAPTERS, id, 0);
 }
 
-// The outcome of a load: the adapter is complete, still loading, or gone.
+// The outcome of a load: the adapter is complete, still loading, or removed.
 static wick_status go_on(wick_engine *engine, model_adapter *adapter, wick_status status,
                          wick_error *error) {
   const loader *loader = loader_of(adapter);

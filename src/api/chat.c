@@ -1,4 +1,4 @@
-// api/chat.c — conversations, as wick.h offers them: rooms template and text put together.
+// api/chat.c — the functions of wick.h for conversations, which combine src/template and src/text.
 #include <string.h>
 
 #include "api/insides.h"
@@ -31,7 +31,7 @@ void engine_free_chat(wick_engine *engine) {
   engine->chat = (engine_chat){0};
 }
 
-// The reason after words that say what it is about.
+// Fills in an error: the subject, then the reason.
 static wick_status fail_about(wick_error *error, const char *problem, const wick_error *reason) {
   fail_with(error, reason->status, WICK_NO_OFFSET, "the chat template %s: %s", problem,
             reason->message);
@@ -127,7 +127,7 @@ static wick_status choose_template(wick_engine *engine, const char *json, size_t
   return status;
 }
 
-// Chooses and compiles the template of a conversation, and lets the tokenizer know it.
+// Chooses and compiles the template of a conversation, and passes it to the tokenizer.
 static wick_status need_template(wick_engine *engine, const wick_chat *wanted, wick_error *error) {
   engine_chat *chat = &engine->chat;
   engine_template *chosen;
@@ -206,7 +206,7 @@ static char *copy_text(char *to, const char *text, size_t size_bytes) {
   return to + size_bytes;
 }
 
-// The header that the beginning of an answer needs: gpt-oss writes messages with channels.
+// The header that a prefix of the answer needs: gpt-oss writes messages with channels.
 static const char *header_of(const char *ending, size_t size_bytes) {
   static const char NAMED[] = "<|start|>assistant";
   const size_t size = sizeof NAMED - 1;
@@ -214,7 +214,7 @@ static const char *header_of(const char *ending, size_t size_bytes) {
   return is_named ? "<|channel|>final<|message|>" : "";
 }
 
-// Keeps how the reply begins, and what was rendered.
+// Stores how the reply begins, and the rendered conversation.
 static wick_status keep(wick_engine *engine, const wick_chat *wanted, wick_error *error) {
   engine_chat *chat = &engine->chat;
   const template_text *text = &chat->text;
@@ -277,7 +277,7 @@ wick_status wick_chat_render(wick_engine *engine, const wick_chat *chat, wick_ch
 
 // ---- tokens ----
 
-// True when the template writes the token that the tokenizer would put first, too, as most do.
+// True when the template already writes the token that the tokenizer would put first, as most do.
 bool engine_begins_with_bos(const wick_engine *engine) {
   const tokenizer *tokenizer = engine->tokenizer;
   const template_text *text = &engine->chat.text;

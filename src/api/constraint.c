@@ -1,4 +1,4 @@
-// api/constraint.c — standalone grammars, with an engine or without, to check texts with.
+// api/constraint.c — standalone grammars that check texts, with or without an engine.
 #include <string.h>
 
 #include "api/insides.h"
@@ -32,7 +32,7 @@ wick_status wick_constraint_create(wick_engine *engine, const wick_grammar *want
   const tokenizer *tokens = engine == NULL ? NULL : engine->tokenizer;
   wick_status status = grammar_create(made->memory, tokens, wanted, &made->grammar, error);
   if (status == WICK_OK) {
-    status = matcher_begin_behind(made->grammar, wanted, &made->start, error);
+    status = matcher_begin_after(made->grammar, wanted, &made->start, error);
   }
   if (status == WICK_OK && tokens != NULL) {
     const size_t piece_bytes = tokenizer_piece_bytes_max(tokens);

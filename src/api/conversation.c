@@ -29,7 +29,7 @@ static wick_status refuse(wick_subject subject, const char *why, wick_error *err
   return status_about(WICK_E_ARG, error, subject, 0, 0);
 }
 
-// ---- what is asked ----
+// ---- what the caller requests ----
 
 static wick_text trimmed(const char *bytes, size_t size_bytes) {
   while (size_bytes > 0 && json_is_space((uint8_t)*bytes)) bytes++, size_bytes--;
@@ -37,8 +37,8 @@ static wick_text trimmed(const char *bytes, size_t size_bytes) {
   return (wick_text){bytes, size_bytes};
 }
 
-// A member of the variables, as it is written, or of several with this name the last one; bytes
-// NULL: none. The template has read the JSON, so it is valid.
+// A member of the variables as raw JSON, the last one if several have this name; bytes NULL: none.
+// The template has read the JSON, so it is valid.
 static wick_text member_of(const wick_chat *chat, wick_text name) {
   wick_text key = {0}, found = {0};
   size_t from = 0;  // where the member's value begins
@@ -139,7 +139,7 @@ static void write_grammar(const conversation *made, const wick_grammar *content,
 }
 
 // Returns the part of the content that is in the prompt: a beginning may close the reasoning first.
-// Content that speaks of reasoning is left out of how the reply begins.
+// Content that mentions reasoning is not part of the reply's beginning.
 static wick_text begin_content(reply_wish *wish, const wick_chat *chat) {
   const reply_thought *thought = &REPLY_THOUGHTS[wish->format.thought];
   const size_t close_bytes = strlen(thought->close);
@@ -253,7 +253,7 @@ static wick_status submit(wick_engine *engine, const conversation *made, const m
 static wick_status submit_made(wick_engine *engine, conversation *made, const media_list *media,
                                uint32_t *id, wick_error *error) {
   wick_status status = submit(engine, made, media, id, error);
-  // Calls that need not come are free where they cannot be constrained.
+  // Optional calls that cannot be constrained are left unconstrained.
   const bool is_of_tools =
       made->grammar.kind == GRAMMAR_REPLY && made->wish.content == WICK_GRAMMAR_NONE;
   if (!is_of_tools || !is_refused(status, error->subject)) return status;
@@ -265,7 +265,7 @@ static wick_status submit_made(wick_engine *engine, conversation *made, const me
   return status;
 }
 
-// The session drops what is not of the conversation, once the request is accepted.
+// Once the request is accepted, the session drops tokens that are not part of the conversation.
 static wick_status submit_on_session(wick_engine *engine, conversation *made,
                                      const media_list *media, uint32_t *id, wick_error *error) {
   session *session;

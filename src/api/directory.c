@@ -1,4 +1,5 @@
-// api/directory.c — the directory of a model's file, its metadata and tensors, as wick.h offers it.
+// api/directory.c — the functions of wick.h for the directory of a model's file: metadata and
+// tensors.
 #include "api/insides.h"
 #include "api/value_json.h"
 

@@ -1,5 +1,5 @@
-// api/embed.c — texts become vectors or scores, as wick.h offers it: their tokens, and the job that
-// reads them.
+// api/embed.c — the functions of wick.h for vectors and scores of texts: their tokens, and the job
+// that reads them.
 #include <string.h>
 
 #include "api/insides.h"
@@ -15,7 +15,7 @@ wick_pooling engine_pooling(const wick_engine *engine) {
 
 // ---- Tokens ----
 
-// Ids that are counted, and written where there is room.
+// Counts ids, and writes those that fit.
 typedef struct id_list {
   int32_t *ids;  // NULL: they are counted
   size_t count, capacity;
@@ -87,7 +87,7 @@ static bool split_template(wick_text source, wick_text parts[3]) {
   return true;
 }
 
-// Control tokens count where the template writes them; what query and document hold is text.
+// Control tokens are recognized only in the template's parts; query and document are plain text.
 static wick_status put_template_pair(wick_engine *engine, id_list *list, const wick_text parts[3],
                                      const wick_embed_text *pair, wick_error *error) {
   const wick_text texts[TEMPLATE_SPANS] = {parts[0],

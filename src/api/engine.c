@@ -33,7 +33,7 @@ static const kernel_table *kernels_named(const char *name) {
   if (name == NULL) return bound;
   if (strlen(name) + 1 == bytes && memcmp(name, bound->name, bytes) == 0) return bound;
 #ifdef WICK_ONE_KERNELS
-  return NULL;  // a module is shorter without tables that it never binds
+  return NULL;  // a module is smaller without tables that it never binds
 #else
   return kernels_by_name(name);
 #endif
@@ -201,8 +201,8 @@ static uint32_t count_checkpoints(uint64_t state_bytes) {
 }
 
 // The plan counts pages of the engine itself. The pools grow up to their number before they evict
-// idle pages of the prefix cache. Beyond, they evict first, and grow only for requests that run
-// together.
+// idle pages of the prefix cache. Beyond that number, they evict first, and grow only for requests
+// that run together.
 store_config engine_store_config(const wick_engine *engine) {
   const uint32_t pages = ceil_div_u32(engine->context_tokens, KERNEL_PAGE_TOKENS);
   const uint32_t kv_tokens = engine->config.kv_tokens_max;
@@ -258,8 +258,8 @@ static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
 }
 
 // The first step checks all kernels: the host compiles them then, and the model loads sooner.
-// Its compiler recompiles a function when it is called often, and could make mistakes then. So
-// the next steps check DOT_CHECKS * KERNEL_DOTS relaxed dots, and at last all kernels once more.
+// The host's compiler recompiles a function that is called often, and could make mistakes then. So
+// the next steps check DOT_CHECKS * KERNEL_DOTS relaxed dots, and finally all kernels once more.
 void engine_check_kernels(wick_engine *engine) {
   const kernel_table *kernels = engine->kernels;
   const uint32_t last = kernels->dots_are_right == NULL ? 0 : DOT_CHECKS;
@@ -349,7 +349,7 @@ static wick_status look_at_directory(wick_engine *engine, wick_error *error) {
 wick_status engine_take_directory(void *context, wick_error *error) {
   wick_engine *engine = context;
   wick_status status;
-  kernels_bind();  // fills tables that may not have been there when the engine was made
+  kernels_bind();  // fills tables whose code may not have been loaded when the engine was created
   if (engine->config.directory_only) {
     status = look_at_directory(engine, error);
   } else {
@@ -380,7 +380,7 @@ static void tensor_done(void *context, uint32_t tensor) {
   model_tensor_done(((wick_engine *)context)->model, tensor);
 }
 
-// ---- Life ----
+// ---- Lifetime ----
 
 static bool has_prefix(const char *name, const char *prefix) {
   const size_t length = strlen(prefix);

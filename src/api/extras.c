@@ -1,7 +1,7 @@
-// api/extras.c — which models need the code that some builds are without (extras in flags.mk): in
-// web builds they wait for it, the small WASI program refuses them. Everything that is not named
-// here needs it, so later additions need it by default. tools/build/check_extras.mjs compares the
-// tables with EXTRAS_SOURCES when the small program is linked.
+// api/extras.c — which models need the code that some builds lack (extras in flags.mk): in web
+// builds they wait for it, the small WASI program refuses them. Everything that is not named here
+// needs it, so later additions need it by default. tools/build/check_extras.mjs compares the tables
+// with EXTRAS_SOURCES when the small program is linked.
 #include "base/extras.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static const uint32_t TYPES = 1u << GGML_TYPE_F32 | 1u << GGML_TYPE_F16 | 1u << 
                               1u << GGML_TYPE_Q5_K | 1u << GGML_TYPE_Q6_K;
 _Static_assert(GGML_TYPE_BF16 < 32, "types are bits of a word");
 
-// Whether a text is one of the words between spaces.
+// Whether a text is one of the words, which are separated by spaces.
 static bool is_among(gguf_string text, const char *words) {
   size_t bytes;
   for (const char *word = words + 1; *word != '\0'; word += bytes + 1) {
@@ -75,7 +75,7 @@ static bool are_usual_kv(const wick_config *config) {
   return is_usual_kv(config->k_type) && is_usual_kv(config->v_type);
 }
 
-// ---- Where they may come ----
+// ---- Builds that load them later ----
 
 // Without a reader nothing is moved automatically; a model that is not loaded needs none.
 bool engine_may_move_tables(const wick_engine *engine) {
@@ -112,7 +112,7 @@ bool engine_types_are_held(const loader *loader) {
   return may_come() && want_if(find_unusual_tensor(loader) != NULL);
 }
 
-// ---- Where they are left out ----
+// ---- Builds without them ----
 
 static wick_status refuse(wick_error *error, uint64_t offset_bytes, const char *what) {
   return fail_with(error, WICK_E_UNSUPPORTED, offset_bytes,
@@ -120,7 +120,7 @@ static wick_status refuse(wick_error *error, uint64_t offset_bytes, const char *
                    extras_program());
 }
 
-// Refuses text of a key that the usual code does not know.
+// Refuses a key's text that the usual code does not support.
 static wick_status refuse_text(const gguf_directory *directory, const char *key, const char *usual,
                                const char *kind, wick_error *error) {
   gguf_string text;

@@ -233,7 +233,7 @@ static void write_load(json_writer *json, const wick_engine *engine) {
   json_close(json, '{');
 }
 
-// The one in force: that of wick_chat_set_template or the file's.
+// The template in use: the one set by wick_chat_set_template, or the file's.
 static void write_template(json_writer *json, const wick_engine *engine,
                            const gguf_directory *directory) {
   const gguf_string given = engine->chat.plain.source;

@@ -1,4 +1,4 @@
-// api/insides.h — the parts of an engine, for this room and for tests that look inside.
+// api/insides.h — the parts of an engine, for this room and for tests that inspect them.
 #ifndef WICK_API_INSIDES_H
 #define WICK_API_INSIDES_H
 
@@ -27,7 +27,7 @@ typedef struct engine_template {
 // Conversations: their templates, and what the last call has made.
 typedef struct engine_chat {
   engine_template plain;
-  engine_template with_tools;      // the model's own for conversations with tools
+  engine_template with_tools;      // the model's template for conversations with tools
   engine_template *last;           // which one the last rendering used, or NULL
   const engine_template *guarded;  // whose source the tokenizer knows, or NULL
   char *given;                     // source of the only template, not chosen by tools, or NULL
@@ -39,7 +39,7 @@ typedef struct engine_chat {
   int32_t *tokens;
 } engine_chat;
 
-// Images and recordings (media.c), which some builds are without.
+// Images and recordings (media.c), which some builds lack.
 typedef struct engine_media {
   void (*close)(wick_engine *engine);
   // Finds the rows of a prompt by their tokens.
@@ -92,30 +92,30 @@ typedef struct engine_hooks {
 wick_status engine_create(const wick_config *config, const engine_hooks *hooks, wick_engine **out,
                           wick_error *error);
 
-// Called when the directory of the model is complete: makes all that follows from it. `context`:
-// the engine.
+// Called when the directory of the model is complete: creates everything that depends on it.
+// `context`: the engine.
 wick_status engine_take_directory(void *context, wick_error *error);
 const gguf_directory *engine_directory(const wick_engine *engine);  // NULL until it is ready
 // Whether the model runs without a tensor of its file.
 bool engine_tensor_is_unread(const wick_engine *engine, uint32_t index);
 // Whether the model, whose directories are complete, waits for code that has not loaded yet
-// (base/extras.h). Bytes that are fed then are not kept.
+// (base/extras.h). Bytes that are fed meanwhile are not kept.
 bool engine_is_held(const wick_engine *engine);
 bool engine_types_are_held(const loader *loader);  // of an adapter's tensors
-// Where that code is left out for good: what needs it is refused as WICK_E_UNSUPPORTED.
+// In builds that never load this code: refuses models that need it with WICK_E_UNSUPPORTED.
 wick_status engine_refuse_config(const wick_config *config, wick_error *error);
 wick_status engine_refuse_tokenizer(const gguf_directory *directory, wick_error *error);
 wick_status engine_refuse_kind(const gguf_directory *directory, wick_error *error);  // kinds.c
 wick_status engine_refuse_model(const loader *loader, wick_error *error);
 wick_status engine_refuse_types(const loader *loader, wick_error *error);  // of tensors
-// Reports an error that was kept.
+// Reports a stored error.
 wick_status engine_repeat_error(const wick_error *from, wick_error *error);
-// The error that loading has ended with.
+// The error that ended the loading.
 wick_status engine_refuse_again(const wick_engine *engine, wick_error *error);
-// Tokens of a pass at most: an encoder's holds a text of any length.
+// The most tokens of a pass; an encoder's pass holds a text of any length.
 uint32_t engine_batch_tokens(const wick_engine *engine);
-// The data that the store keeps for the engine's model.
-// Whether tables may have to stay outside: then engine_choose_tables (extras) is asked.
+// The data that the store keeps for the engine's model. Whether tables may have to stay outside:
+// then engine_choose_tables (extras) decides.
 bool engine_may_move_tables(const wick_engine *engine);
 // Keeps tables outside where the configuration or the limit requires it.
 wick_status engine_choose_tables(wick_engine *engine, wick_error *error);
@@ -124,13 +124,13 @@ store_config engine_store_config(const wick_engine *engine);
 wick_status engine_no_model(const wick_engine *engine, wick_error *error);
 // The start of each step: sets load_error when kernels compute wrongly.
 void engine_check_kernels(wick_engine *engine);
-// The pooling that the model's file means.
+// The pooling that the model's file specifies.
 wick_pooling engine_pooling(const wick_engine *engine);
 // Frees all adapters; no request uses one any more.
 void engine_free_adapters(wick_engine *engine);
 // The bytes that all adapters hold.
 uint64_t engine_adapter_bytes(const wick_engine *engine);
-// A plan with `more_bytes` added to it is over what the engine may take: WICK_E_NOMEM.
+// WICK_E_NOMEM if the plan and `more_bytes` together exceed the engine's memory limit.
 wick_status engine_check_budget(const wick_engine *engine, const char *what, uint64_t more_bytes,
                                 wick_error *error);
 // The model's tensors, over all its files.

@@ -1,5 +1,5 @@
-// api/media.c — images and audio, as wick.h offers them: the encoders of an mmproj file, and the
-// items that they encode. Builds without src/media do not include this file.
+// api/media.c — the functions of wick.h for images and audio: the encoders of an mmproj file, and
+// the items that they encode. Builds without src/media do not include this file.
 #include <string.h>
 
 #include "api/media_items.h"
@@ -249,7 +249,7 @@ static void drop_item(wick_engine *engine, uint32_t index) {
           (items->count - index) * sizeof *items->list);
 }
 
-// Drops unused items, the longest unused one first, until the rest fits.
+// Drops unused items, the least recently used one first, until the rest fits.
 static void keep_within_budget(wick_engine *engine) {
   const media_items *items = items_of(engine);
   const uint64_t limit = cache_bytes_of(engine);
@@ -462,7 +462,7 @@ static wick_status use(wick_engine *engine, media_item *item, uint32_t *media) {
   return WICK_OK;
 }
 
-// The item of a content, but for `other`; NULL: there is none.
+// The item with this content, except `other`; NULL: there is none.
 static media_item *find_key(const wick_engine *engine, media_kind kind, uint64_t key,
                             const media_item *other) {
   const media_items *items = items_of(engine);
@@ -585,7 +585,7 @@ static wick_status resize_kept(wick_engine *engine, media_item *item, wick_error
   return status;
 }
 
-// A slice of what is before the first chunk.
+// A slice of the work before the first chunk.
 static wick_status prepare_more(wick_engine *engine, media_item *item, wick_error *error) {
   const media_model *encoder = items_of(engine)->encoders[item->kind];
   const media_prepared *prepared = &item->prepared;
@@ -599,7 +599,8 @@ static wick_status prepare_more(wick_engine *engine, media_item *item, wick_erro
   return media_resize(encoder, &item->plan, &item->prepared, &item->is_prepared, error);
 }
 
-// Takes the rows of another item of the same content. An image in parts is known by its last row.
+// Takes the rows of another item of the same content. The content of an image in parts is known
+// after its last row.
 static void share_rows(wick_engine *engine, media_item *item) {
   media_item *held = find_key(engine, item->kind, item->key, item);
   if (item->done != 0 || item->encoding != NULL || held == NULL || !media_item_is_ready(held)) {

@@ -50,7 +50,8 @@ media_item *media_item_find(const wick_engine *engine, uint32_t id);  // NULL: u
 // Sets item->heads, tokens and token_count from its plan and key. WICK_E_NOMEM,
 // WICK_E_UNSUPPORTED (a mark that is not in the vocabulary), WICK_E_FULL.
 wick_status media_item_make_tokens(const wick_engine *engine, media_item *item, wick_error *error);
-// Gives an item with complete content its key, and tokens of rows that follow from the key.
+// Sets the key of an item with complete content, and the tokens of its rows, which are derived from
+// the key.
 void media_item_set_key(const wick_engine *engine, media_item *item, uint64_t key);
 // engine_media.find
 wick_status media_items_find_rows(wick_engine *engine, const wick_request *request, media_list *out,

@@ -1,5 +1,5 @@
 // api/media_prompt.c — prompts with images and recordings: tokens of texts, of the marks around
-// images, and of rows; and the rows that the tokens of a request mean.
+// images, and of rows; and the rows that the tokens of a request stand for.
 #include <string.h>
 
 #include "api/media_items.h"
@@ -8,7 +8,7 @@
 
 // ---- tokens of an item ----
 
-// All that the rows depend on: the content, the encoder, and which chunk of the item it is.
+// Everything that the rows depend on: the content, the encoder, and which chunk of the item it is.
 static media_head head_of(const wick_engine *engine, const media_item *item, uint32_t chunk) {
   const media_items *items = items_of(engine);
   const media_model *encoder = items->encoders[item->kind];
@@ -82,7 +82,7 @@ void media_item_set_key(const wick_engine *engine, media_item *item, uint64_t ke
 
 // ---- prompts ----
 
-// Tokens that grow.
+// An array of tokens that grows.
 typedef struct token_list {
   memory_gate *memory;
   int32_t *tokens;

@@ -1,4 +1,4 @@
-// api/metrics.c — times of the ops of the forward pass, as wick.h offers them.
+// api/metrics.c — the functions of wick.h for times of the ops of the forward pass.
 #include "api/insides.h"
 
 void wick_metrics_json(const wick_engine *engine, wick_text_sink sink, void *context) {

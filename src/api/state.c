@@ -1,4 +1,4 @@
-// api/state.c — sessions and saved state, as wick.h offers them.
+// api/state.c — the functions of wick.h for sessions and saved state.
 #include <string.h>
 
 #include "api/insides.h"
@@ -111,7 +111,7 @@ wick_status wick_session_save_packed(wick_engine *engine, uint32_t session, wick
   return session_save(&engine->sessions, session, salt, &packed, sink, error);
 }
 
-// A source whose first bytes were looked at already, and are read once more.
+// A source whose first bytes were already inspected and are read again.
 typedef struct peeked_source {
   const wick_state_source *source;
   uint8_t head[SESSION_MAGIC_BYTES];

@@ -1,10 +1,10 @@
-// api/tokens.c — text to tokens and back, as wick.h offers it.
+// api/tokens.c — the functions of wick.h for tokens: text to tokens and back.
 #include "api/insides.h"
 #include "base/checked.h"
 
 enum {
   CHARACTER_BYTES_MAX = 16
-};  // the most that a detokenizer writes in addition to the bytes of a token
+};  // the most bytes that a detokenizer writes in addition to those of a token
 
 wick_status wick_tokenizer_status(const wick_engine *engine, wick_error *error) {
   if (engine->tokenizer != NULL) return WICK_OK;

@@ -293,8 +293,8 @@ static double read_back(const uint8_t *digits, int count, int point) {
   return divide(&numerator, &denominator, false);
 }
 
-// Short numbers by doubles alone: an integer below 2^53 divided by an exact power of ten is rounded
-// once, so it is what reading the digits gives. False: there are no so few digits.
+// Short numbers by arithmetic on doubles: an integer below 2^53 divided by an exact power of ten is
+// rounded once, so it is what reading the digits gives. False: there is no short form.
 static bool short_digits(double value, uint8_t digits[DIGITS_WRITTEN_MAX], int *count, int *point) {
   enum { PLACES_MAX = 22, DIGITS_MAX = 15 };
   double power = 1;
@@ -314,8 +314,8 @@ static bool short_digits(double value, uint8_t digits[DIGITS_WRITTEN_MAX], int *
   return false;
 }
 
-// Rounds to digits that read back as the value. The nearest ones may not, but those above, where
-// the value is a power of two: its neighbour below is nearer than the one above.
+// Rounds to digits that read back as the value. If the value is a power of two, the nearest digits
+// may not, but those above do: its neighbour below is nearer than the one above.
 static bool round_trips(double value, int count, uint8_t *digits, int *point) {
   round_digits(value, count, digits, point);
   if (read_back(digits, count, *point) == value) return true;
@@ -324,7 +324,8 @@ static bool round_trips(double value, int count, uint8_t *digits, int *point) {
   return read_back(digits, count, *point) == value;
 }
 
-// The fewest digits, searched by halving: where some read back as the value, more do so, too.
+// Finds the fewest digits by bisection: if some number of digits reads back as the value, more
+// digits do, too.
 static void fewest_digits(double value, uint8_t digits[DIGITS_WRITTEN_MAX], int *count,
                           int *point) {
   int low = 1, high = DIGITS_WRITTEN_MAX;

@@ -23,7 +23,7 @@ void json_open(json_writer *writer, const char *key, char bracket);
 void json_close(json_writer *writer, char bracket);
 void json_string(json_writer *writer, const char *key, const char *bytes, size_t size_bytes);
 void json_text(json_writer *writer, const char *key, const char *text);  // NULL gives null
-// The key alone: what is written into the sink next is the value, one that is complete.
+// Only the key: the text that is written into the sink next is its complete value.
 void json_member(json_writer *writer, const char *key);
 void json_u64(json_writer *writer, const char *key, uint64_t value);
 void json_i64(json_writer *writer, const char *key, int64_t value);
@@ -33,7 +33,7 @@ void json_bool(json_writer *writer, const char *key, bool value);
 void json_f32(json_writer *writer, const char *key, float value);
 void json_f64(json_writer *writer, const char *key, double value);
 
-// A sink for JSON that is written twice: at first `bytes` is NULL and the JSON is measured, then
+// A sink for JSON that is written twice: first `bytes` is NULL and the JSON is only measured, then
 // there is memory of that size.
 typedef struct json_room {
   char *bytes;

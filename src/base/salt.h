@@ -7,9 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The first 128 bits of a name's SHA-256 (FIPS 180-4), so that whoever may choose his own name
-// finds none that has another's salt: that takes about 2^128 tries. Zeros: no name, a separate
-// tenant.
+// The first 128 bits of a name's SHA-256 (FIPS 180-4), so that nobody can choose a name that has
+// the salt of another: finding one takes about 2^128 tries. Zeros: no name, a separate tenant.
 typedef struct cache_salt {
   uint64_t low, high;
 } cache_salt;

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 // Writes the name of file `file`, from 0 on, of the model whose first file is `first`. False: it
-// does not fit `name` [name_bytes], or `first`, of which another file is wanted, is not such a
+// does not fit `name` [name_bytes], or a different file is requested and `first` is not such a
 // name.
 bool split_name(const char *first, uint32_t file, char *name, size_t name_bytes);
 

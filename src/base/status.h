@@ -8,7 +8,7 @@
 // Sets *error (may be NULL) and returns `status`. A function fails in one line:
 //   return fail_with(err, WICK_E_FORMAT, offset, "tensor '%s' has %u dimensions", name, n);
 // Formats %s %.*s %d %u %zu %lld %llu %x %llx %c %g %% (base/text.h), truncating at a character.
-// The error is about no setting.
+// The error names no setting.
 wick_status fail_with(wick_error *error, wick_status status, uint64_t offset_bytes,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 

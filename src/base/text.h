@@ -15,11 +15,11 @@ size_t text_format(char *out, size_t size_bytes, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 // Length in bytes (1..4) of the UTF-8 sequence that starts at `bytes`, 0 when it is not a valid
-// sequence (RFC 3629: no overlong forms, no surrogates), -1 when `size_bytes` ends before it does
-// and all that is there is a valid beginning. Writes the code point when complete.
+// sequence (RFC 3629: no overlong forms, no surrogates), -1 when the bytes end before it does but
+// are a valid beginning of one. Writes the code point when complete.
 int utf8_decode(const uint8_t *bytes, size_t size_bytes, uint32_t *code_point);
 
-// Whether the bytes are whole characters of UTF-8. No bytes are.
+// Whether the bytes are whole characters of UTF-8; true for no bytes.
 bool utf8_is_valid(const char *bytes, size_t size_bytes);
 
 // Writes 1 to 4 bytes and returns how many; 0 for surrogates and values above U+10FFFF.

@@ -18,8 +18,9 @@ args_option adapter_files_option(adapter_files *adapters) {
                           "use this adapter (repeatable)");
 }
 
-// The scale after the last ':', and how many bytes are before it. Text that is not a number belongs
-// to the path, unless the file is named without it: false then, as for a number that is too large.
+// Reads the scale after the last ':', and the number of bytes before it. Text that is not a number
+// belongs to the path. False if only the path without that text exists, and for a number that is
+// too large.
 static bool read_scale(const char *given, size_t *path_bytes, float *scale) {
   const char *colon = strrchr(given, ':');
   char path[PATH_BYTES_MAX];

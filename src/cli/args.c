@@ -84,7 +84,8 @@ static void print_usage(const args_spec *spec) {
   if (spec->notes != NULL) output_format(OUTPUT_TEXT, "%s\n", spec->notes);
 }
 
-// The number of the digits at `text`: where they end, or NULL when there are none or too many.
+// Reads the number at `text`. Returns the place after its digits, or NULL when there are none or
+// too many.
 static const char *read_digits(const char *text, uint64_t *value) {
   const char *at = text;
   for (*value = 0; *at >= '0' && *at <= '9'; at++) {

@@ -1,7 +1,7 @@
 // cli/args.h — a strict option parser. An unknown option, a missing value or a number out of range
-// gives one line on stderr. Options may stand before and after the positional arguments. A long
-// option takes its value as the next argument or after '='. When an option is given twice, the
-// last one counts.
+// gives one line on stderr. Options may come before or after the positional arguments. A long
+// option takes its value as the next argument or after '='. When an option is given twice, the last
+// one counts.
 #ifndef WICK_CLI_ARGS_H
 #define WICK_CLI_ARGS_H
 

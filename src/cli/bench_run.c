@@ -92,7 +92,7 @@ static int32_t *make_prompt(uint32_t count, uint32_t vocab) {
   return prompt;
 }
 
-// Reports an error when fewer tokens came than were requested.
+// Reports an error when fewer tokens were generated than requested.
 static exit_code check_context(const wick_engine *engine, const bench_setup *setup) {
   wick_plan plan = {.context_tokens = 0};
   wick_memory_plan(engine, &plan, NULL);

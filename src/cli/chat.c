@@ -16,7 +16,7 @@
 #include "cli/sampling.h"
 #include "cli/settings.h"
 
-// Bytes that grow.
+// A buffer that grows.
 typedef struct byte_list {
   char *bytes;
   size_t size_bytes, room_bytes;
@@ -132,7 +132,7 @@ static exit_code ask(conversation *talk, const char *text, size_t text_bytes) {
   return answer(talk);
 }
 
-// A line without its end; false at the end of the input, or when it cannot be read.
+// A line without its newline; false at the end of the input, or when it cannot be read.
 static bool read_line(byte_list *line, exit_code *code) {
   line->size_bytes = 0;
   if (output_is_terminal(STDIN_FILENO)) {

@@ -35,8 +35,8 @@
 extern const char PROGRAM_NAME[], PROGRAM_PURPOSE[];
 // The last one has no name.
 extern const command COMMANDS[];
-// The program that has what this one is without: commands, and extras (base/extras.h). NULL: this
-// one has everything.
+// The program that has everything that this one lacks: commands, and extras (base/extras.h). NULL:
+// this one has everything.
 extern const char *const FULL_PROGRAM;
 
 #endif

@@ -61,7 +61,8 @@ static void format_i32(uint8_t out[NUMBER_BYTES], uint32_t value) {
 
 // ---- sections ----
 
-// The next section: its number, its content, and in *whole all of it. A truncated one is not taken.
+// Reads the next section: its number, its content, and in *whole the entire section. A truncated
+// section is refused.
 static bool take_section(span *from, uint8_t *id, span *content, span *whole) {
   uint32_t size;
   *whole = *from;
@@ -146,7 +147,7 @@ static uint64_t segment_bytes(const embed_job *job) {
   return 3 + NUMBER_BYTES + size_of_u32((uint32_t)job->file_bytes) + job->file_bytes;
 }
 
-// A section that changes; false: it stays.
+// Rewrites a section; false: it stays unchanged.
 static bool change(const embed_job *job, uint8_t id, span content, section *out) {
   *out = (section){.id = id};
   if (id == SECTION_MEMORY) {
@@ -264,14 +265,14 @@ static bool put_module(embed_job *job) {
 
 static bool put_component(embed_job *job) {
   const uint8_t *end = job->source.bytes + job->source.size;
-  const uint8_t *behind = job->module.bytes + job->module.size;
+  const uint8_t *after = job->module.bytes + job->module.size;
   const uint8_t id = SECTION_CORE_MODULE;
   // the section's number and size precede its content
   const size_t before =
       (size_t)(job->module.bytes - job->source.bytes) - 1 - size_of_u32((uint32_t)job->module.size);
   return put(job, job->source.bytes, before) && put(job, &id, 1) &&
          put_u32(job, (uint32_t)module_bytes(job)) && put_module(job) &&
-         put(job, behind, (size_t)(end - behind));
+         put(job, after, (size_t)(end - after));
 }
 
 // ---- files ----

@@ -28,8 +28,8 @@ exit_code generation_run_stepwise(wick_engine *engine, const wick_request *reque
 exit_code generation_follow(wick_engine *engine, uint32_t request, generation_on_token on_token,
                             void *context, generation *done);
 exit_code generation_report_refusal(const wick_error *error);
-// Reports what a DONE event with WICK_FINISH_ERROR says; `end` is in the engine's memory, followed
-// by its text.
+// Reports the error of a DONE event with WICK_FINISH_ERROR; `end` is in the engine's memory,
+// followed by its text.
 exit_code generation_report_error(const char *what, const wick_event *end);
 // "stop", "length", "abort", "error", "none".
 const char *generation_finish_name(uint32_t finish);

@@ -203,9 +203,9 @@ static void print_plan(const wick_engine *engine) {
                 limit == 0 ? "none" : format_bytes(text, limit));
   const uint64_t gib = (uint64_t)1 << 30;
   if (plan.total_bytes > 4 * gib) {
-    output_printf(OUTPUT_TEXT, "  %-16s %s\n", "in WebAssembly",
-                  plan.total_bytes > 16 * gib ? "too large, at most 16 GiB fit"
-                                              : "needs 64-bit addresses");
+    output_printf(
+        OUTPUT_TEXT, "  %-16s %s\n", "in WebAssembly",
+        plan.total_bytes > 16 * gib ? "too large, at most 16 GiB fit" : "needs 64-bit addresses");
   }
 }
 

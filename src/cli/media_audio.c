@@ -30,7 +30,7 @@ static const char *take_floats(const input_text *file, uint32_t repeat, media_pa
   return "";
 }
 
-// "" when they were taken, NULL without memory, else what is wrong.
+// "" when the samples were added, NULL without memory, else the reason.
 static const char *take(const input_text *file, uint32_t repeat, media_part *part) {
   if (repeat > REPEAT_MAX) return "is repeated too often";
   const bool is_riff = file->size_bytes >= 4 && memcmp(file->bytes, "RIFF", 4) == 0;

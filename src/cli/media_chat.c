@@ -108,7 +108,7 @@ static void find_marker(const char *plain, const char *without, const char *with
   const char *end = without == NULL ? NULL : strstr(without, PROBE);
   const char *of_plain = plain == NULL ? NULL : strstr(plain, PROBE);
   if (end == NULL || with == NULL) return;
-  // a template that knows no lists may write their JSON
+  // a template that does not support lists may write their JSON
   if (of_plain != NULL && strcmp(of_plain, end) != 0) return;
   const size_t end_bytes = strlen(end), with_bytes = strlen(with);
   if (with_bytes < end_bytes || strcmp(with + (with_bytes - end_bytes), end) != 0) return;
@@ -161,8 +161,8 @@ static exit_code learn_marker(media_chat *chat, wick_engine *engine, media_kind 
   return marker[0] == '\0' ? code : take_marker(chat, engine, &probes[2], marker, is_found);
 }
 
-// The tokens of a conversation whose first question is another one: the question's begin where
-// they differ.
+// The tokens of a conversation with a different first question: the question's tokens begin where
+// the two differ.
 static exit_code learn_place(media_chat *chat, wick_engine *engine, const char *system) {
   wick_error error;
   const int32_t *tokens = NULL;

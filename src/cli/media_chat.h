@@ -33,8 +33,8 @@ exit_code media_chat_follow(media_chat *chat, wick_engine *engine, const wick_re
 
 // ---- with images or without ----
 
-// Learns what the engine's template writes. `input` may be NULL: then this and the other functions
-// do what a conversation of texts needs. Functions that give an exit code report errors.
+// Finds out what the engine's template writes. `input` may be NULL: then this and the other
+// functions do what a conversation of texts needs. Functions that give an exit code report errors.
 static inline exit_code media_chat_begin(media_chat *chat, media_input *input, wick_engine *engine,
                                          const char *system) {
   return input == NULL ? EXIT_DONE : media_chat_learn(chat, input, engine, system);

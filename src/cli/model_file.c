@@ -171,7 +171,7 @@ static exit_code feed_model(model_source *source, wick_engine *engine) {
 
 // The file stays open from loading on, so that it is the one that was loaded whatever its name
 // means by now. Files of a split model are opened again. A file that was written to since it was
-// loaded is not read: its rows may be others'.
+// loaded is not read: its rows may have changed.
 static size_t read_table(void *context, uint32_t file, uint64_t offset_bytes, void *bytes,
                          size_t size_bytes) {
   model_source *source = context;

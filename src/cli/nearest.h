@@ -1,4 +1,4 @@
-// cli/nearest.h — finds the name that a mistyped one may stand for.
+// cli/nearest.h — finds the name that was probably meant by a mistyped one.
 #ifndef WICK_CLI_NEAREST_H
 #define WICK_CLI_NEAREST_H
 

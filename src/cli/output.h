@@ -18,15 +18,15 @@ enum { OUTPUT_FORMAT_BYTES_MAX = 4096 };
 void output_put(output_stream to, const void *bytes, size_t size_bytes);
 // Text formatted by base/text.h, at most OUTPUT_FORMAT_BYTES_MAX - 1 bytes.
 void output_format(output_stream to, const char *format, ...) __attribute__((format(printf, 2, 3)));
-// The same by the C library's printf, whose code a small program is without: widths and decimals.
+// The same by the C library's printf, whose code a small program lacks: widths and decimals.
 void output_printf(output_stream to, const char *format, ...) __attribute__((format(printf, 2, 3)));
 // A line of two columns, of which the first has at least `width` bytes.
 void output_row(output_stream to, size_t width, const char *name, const char *says);
 // False when the reader went away or a write failed: time to stop.
 bool output_flush(output_stream to);
 
-// Whether a person sits at the descriptor. Only natively: some WASI runtimes (Deno) take a pipe for
-// a terminal.
+// Whether the descriptor is a terminal. Only natively: some WASI runtimes (Deno) take a pipe for a
+// terminal.
 bool output_is_terminal(int descriptor);
 
 // json_sinks (base/json.h); the context is not used.

@@ -70,7 +70,7 @@ static void compare_row(perplexity_sums *sums, const float *logits, uint32_t voc
 }
 
 // Reports progress, because a text may take minutes.
-static void tell_progress(perplexity_sums *sums) {
+static void report_progress(perplexity_sums *sums) {
   enum { TELL_US = 10 * 1000 * 1000 };
   const uint64_t now_us = platform_now_us();
   if (now_us - sums->told_us < TELL_US) return;
@@ -85,7 +85,7 @@ static void take_row(void *context, uint32_t position, const float *logits, uint
   if (sums->save != NULL) output_file_write(sums->save, logits, vocab * sizeof *logits);
   if (sums->reference != NULL) compare_row(sums, logits, vocab);
   sums->positions++;
-  tell_progress(sums);
+  report_progress(sums);
   if (position < sums->first_counted || position + 1 >= sums->window_count) return;
   if (log_softmax_f64(logits, vocab, sums->log_softmax) != WICK_OK) {
     sums->failure = "logits are not finite";

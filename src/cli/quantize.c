@@ -34,7 +34,7 @@ static bool write_bytes(void *context, const void *bytes, size_t size_bytes) {
 }
 
 // "[ 12/290] blk.0.ffn_down.weight   F16 -> Q6_K   2.62 MB"
-static void tell_tensor(void *context, const quantize_report *report) {
+static void report_tensor(void *context, const quantize_report *report) {
   quantize_job *job = context;
   job->bytes_before += report->bytes_before;
   job->bytes_after += report->bytes_after;
@@ -106,7 +106,7 @@ static exit_code open_input(quantize_job *job) {
   return EXIT_USAGE;
 }
 
-static void tell_sum(const quantize_job *job) {
+static void report_sum(const quantize_job *job) {
   if (job->is_quiet) return;
   output_printf(OUTPUT_LOG, "weights: %.2f MB -> %.2f MB\n", (double)job->bytes_before / 1e6,
                 (double)job->bytes_after / 1e6);
@@ -121,7 +121,7 @@ static exit_code run(quantize_job *job) {
   const exit_code written = output_file_end(&job->out, EXIT_DONE);
   if (code == EXIT_DONE || (code == EXIT_FILE && written != EXIT_DONE)) code = written;
   if (code != EXIT_DONE) output_file_remove(&job->out);
-  if (code == EXIT_DONE) tell_sum(job);
+  if (code == EXIT_DONE) report_sum(job);
   return code;
 }
 
@@ -154,7 +154,7 @@ exit_code command_quantize(int argc, char **argv) {
   job.out.path = given[1];
   job.settings.mix = quantize_find_mix(given[2]);
   job.settings.write = write_bytes;
-  job.settings.on_tensor = tell_tensor;
+  job.settings.on_tensor = report_tensor;
   job.settings.context = &job;
   if (job.settings.mix == NULL) {
     report("unknown type '%s' ('wick quantize --help' lists them)", given[2]);

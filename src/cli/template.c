@@ -1,5 +1,5 @@
-// cli/template.c — makes a prompt of a conversation by the model's chat template, or by another
-// one. Needs a vocabulary and no weights.
+// cli/template.c — renders a conversation as a prompt with the model's chat template, or with
+// another one. Needs a vocabulary and no weights.
 #include <stdio.h>
 #include <string.h>
 

@@ -23,7 +23,7 @@ static exit_code print_tokens(const int32_t *tokens, size_t count) {
 }
 
 static exit_code encode(wick_engine *engine, const input_text *text, uint32_t flags) {
-  // a byte mostly gives at most one token; otherwise the first call reports how many there are
+  // a byte usually becomes at most one token; otherwise the first call reports how many there are
   size_t capacity = text->size_bytes + 8, count = 0;
   int32_t *tokens = NULL;
   wick_error error;

@@ -1,5 +1,5 @@
 // format/gguf_complete.c — completes a directory after its last entry: sets pointers into the
-// buffer, which no longer moves, indexes names, and checks where the tensors' bytes lie.
+// buffer, which no longer moves, indexes names, and checks where the tensors' bytes are.
 #include <string.h>
 
 #include "base/checked.h"
@@ -132,7 +132,7 @@ static wick_status read_alignment(gguf_directory *directory) {
   return WICK_OK;
 }
 
-// ---- where the tensors' bytes lie ----
+// ---- where the tensors' bytes are ----
 
 static wick_status place_tensor(gguf_directory *directory, gguf_tensor *tensor) {
   char name[GGUF_QUOTE_BYTES];

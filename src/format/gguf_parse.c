@@ -148,7 +148,8 @@ static wick_status read_counts(gguf_directory *directory) {
   return expect_entry(directory);
 }
 
-// Makes room for one more entry. Declared counts are not trusted: memory follows what was read.
+// Makes room for one more entry. Declared counts are not trusted: memory grows with the bytes that
+// were read.
 static wick_status reserve_entry(gguf_directory *directory, void **entries, size_t count,
                                  size_t *capacity, size_t entry_bytes) {
   if (count < *capacity) return WICK_OK;

@@ -40,7 +40,7 @@ void gguf_writer_add_string(gguf_writer *writer, const char *key, const char *by
 // A number or bool of any type; *value has that type's size.
 void gguf_writer_add_number(gguf_writer *writer, const char *key, gguf_value_type type,
                             const void *value);
-// An array of numbers or bools, as they lie in memory.
+// An array of numbers or bools, as they are in memory.
 void gguf_writer_add_array(gguf_writer *writer, const char *key, gguf_value_type item_type,
                            const void *items, size_t count);
 // Begins an array of strings; exactly `count` calls of gguf_writer_add_item() follow.

@@ -76,7 +76,7 @@ static bool *find_live(const dfa_maker *maker) {
   return live;
 }
 
-// Keeps what can end; state 0 stays the first.
+// Keeps the states that can reach an end; state 0 stays the first.
 static const dfa *end_maker(dfa_maker *maker) {
   grammar_work *work = maker->work;
   const uint32_t count = maker->first.count;
@@ -110,7 +110,7 @@ static const dfa *end_maker(dfa_maker *maker) {
 
 // ---- simple sets ----
 
-// Every set is remembered by what it was made of, and lasts.
+// Every set is memoized by the arguments it was made from, and stays valid.
 enum { MEMO_NONE, MEMO_LENGTHS, MEMO_TEXT, MEMO_PRODUCT, MEMO_NFA };
 
 static const dfa *make_none(grammar_work *work, const void *key, size_t size_bytes) {
@@ -196,7 +196,7 @@ bool dfa_holds(const dfa *set, const uint8_t *text, size_t size_bytes) {
   return set->accepts[state];
 }
 
-// ---- as few states as there can be ----
+// ---- minimization ----
 
 enum { MINIMISE_EDGES_MAX = 16384, MINIMISE_ROUNDS_MAX = 64 };
 
@@ -227,7 +227,7 @@ static void list_kind(state_parter *p, uint32_t state) {
   }
 }
 
-// Parts the classes by where their states lead. Returns how many there are then; they are numbered
+// Splits the classes by where their states lead. Returns the number of classes; they are numbered
 // in the order of their first states.
 static uint32_t part_classes(state_parter *p) {
   p->kinds.set_count = p->kinds.values.count = 0;
@@ -304,7 +304,8 @@ static bool product_lives(const product *p, uint32_t a, uint32_t b) {
   return p->operation == DFA_OR ? a != GONE || b != GONE : a != GONE;
 }
 
-// The edges of both from `low` on: where the next one ends, and where both lead until there.
+// For the edges of both from `low` on: the end of the next one, and the states to which both lead
+// up to there.
 static uint32_t edge_at(const dfa *set, uint32_t state, uint32_t *at, uint32_t low, uint32_t *end) {
   if (state == GONE) return GONE;
   while (*at < set->first[state + 1] && set->edges[*at].high < low) (*at)++;
@@ -452,7 +453,7 @@ static void subset_add(subsets *s, uint32_t state) {
   s->list[s->count++] = state;
 }
 
-// Adds what is reached by skipping; `skips` are the kinds that may be.
+// Adds the states that are reached by skipping edges; `skips`: the kinds that may be skipped.
 static void subset_close(subsets *s, bool at_start, bool at_end) {
   const nfa *nfa = s->nfa;
   for (uint32_t i = 0; i < s->count; i++) {

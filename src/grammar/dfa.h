@@ -1,6 +1,6 @@
 // grammar/dfa.h — sets of texts as deterministic automata over code points: patterns, formats,
 // ranges of numbers, names of members. They never change, every state can
-// reach an end, and what they were made of is remembered (work.h).
+// reach an end, and they are memoized by the arguments they were made from (work.h).
 #ifndef WICK_GRAMMAR_DFA_H
 #define WICK_GRAMMAR_DFA_H
 
@@ -30,9 +30,9 @@ const dfa *dfa_any_text(grammar_work *work);
 const dfa *dfa_of_text(grammar_work *work, const uint8_t *text, size_t size_bytes);
 // Texts of this many characters; most may be UINT32_MAX.
 const dfa *dfa_of_lengths(grammar_work *work, uint32_t least, uint32_t most);
-// The same texts with as few states as there can be (Moore 1956); `set` itself where it has many
-// states, or where few rounds do not settle which are the same. NULL at a pause of `work`: then
-// *progress, NULL at first, is passed again.
+// The same texts with the fewest states (Moore 1956); `set` itself if it has many states, or if a
+// few rounds do not settle which states are equivalent. Returns NULL when `work` pauses: call again
+// with the same *progress, which is NULL at first.
 typedef struct state_parter state_parter;
 const dfa *dfa_minimise(grammar_work *work, const dfa *set, state_parter **progress);
 bool dfa_holds(const dfa *set, const uint8_t *text, size_t size_bytes);
@@ -65,7 +65,7 @@ void nfa_skip(nfa *nfa, uint32_t from, nfa_kind kind, uint32_t to);
 void nfa_text(nfa *nfa, uint32_t from, const uint8_t *text, size_t size_bytes, uint32_t to);
 // The texts of a set, from one state to another.
 void nfa_copy(nfa *nfa, const dfa *set, uint32_t from, uint32_t to);
-// No edge leads to `start`: so the beginning of a text is distinguished from the rest.
+// No edge leads to `start`, so the beginning of a text differs from the rest.
 const dfa *dfa_of_nfa(nfa *nfa, uint32_t start, uint32_t end);
 // Continues the set that was being made at the pause. False: another pause, or a failure.
 bool dfa_resume_paused(grammar_work *work);

@@ -19,7 +19,7 @@ typedef struct document_text {
   uint32_t size_bytes;
 } document_text;
 
-// Nodes have numbers; 0 means none, and is null without members, 1 is the root.
+// Nodes have numbers. 0 means no node, and reads as null without members; 1 is the root.
 typedef struct json_node {
   json_kind kind;
   uint32_t parent, first, next, count;  // children, and the next child of the same parent

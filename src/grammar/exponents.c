@@ -4,8 +4,8 @@
 
 #include "grammar/work.h"
 
-// RIGHT_MAX: how far the point moves to the right, digit by digit; LEFT_MAX: to the left. FAR:
-// further than LEFT_MAX.
+// RIGHT_MAX: how many digits the point may move to the right; LEFT_MAX: to the left. FAR: more than
+// LEFT_MAX.
 enum { RIGHT_MAX = 22, LEFT_MAX = 12, FAR = LEFT_MAX + 1, BEYOND = RIGHT_MAX + 1, NONE = -1 };
 enum { ZEROS_BEYOND = 330 };  // zeros after which a set that does not end has no bounds
 // The largest exponents of a mantissa with one digit before the point, and with up to 209: doubles
@@ -175,11 +175,11 @@ static void spell_start(exponents *e, uint32_t from, int64_t state) {
 }
 
 static void spell_whole(exponents *e, uint32_t from, bool is_long, int64_t state) {
-  const int64_t behind = step(e->set, state, '.');
+  const int64_t after = step(e->set, state, '.');
   for (uint32_t i = 0; i < 10; i++) {
     const uint8_t digit = (uint8_t)('0' + i);
     add(e, from, digit, place_of(e, WHOLE, 1, step(e->set, state, digit)));
-    add(e, from, digit, place_of(e, LEFT, 1, step(e->set, behind, digit)));
+    add(e, from, digit, place_of(e, LEFT, 1, step(e->set, after, digit)));
   }
   add(e, from, '.', place_of(e, is_long ? RIGHT_LONG : RIGHT, 0, state));
   put_right(e, from, right_bits(e, state, 0), is_long ? EXPONENT_LONG_MAX : EXPONENT_MAX);
@@ -189,10 +189,10 @@ static void spell_right(exponents *e, uint32_t from, mantissa_part part, uint32_
                         int64_t state) {
   const bool is_zero = part == ZERO_RIGHT;
   const int64_t zero = step(e->set, state, '0');
-  const int64_t behind = step(e->set, is_zero ? zero : state, '.');
+  const int64_t after = step(e->set, is_zero ? zero : state, '.');
   for (uint32_t i = 0; i < 10; i++) {
     const uint8_t digit = (uint8_t)('0' + i);
-    add(e, from, digit, place_of(e, PLAIN, count, step(e->set, behind, digit)));
+    add(e, from, digit, place_of(e, PLAIN, count, step(e->set, after, digit)));
     if (is_zero && digit == '0') {
       add(e, from, digit, place_of(e, ZERO_RIGHT, count + 1, state));
     } else {

@@ -1,5 +1,5 @@
-// grammar/finish.c — from a builder to a program: what leads nowhere is dropped, what would never
-// end is refused, bytes get their classes.
+// grammar/finish.c — turns a builder into a program: drops places that lead nowhere, refuses rules
+// that would never end, and sorts bytes into classes.
 #include <string.h>
 
 #include "grammar/program.h"
@@ -9,7 +9,7 @@ typedef struct program_finisher program_finisher;
 struct program_finisher {
   program_builder *builder;
   uint32_t root;
-  uint32_t linked, dropped;  // numbers of places whose edges are linked, dropped
+  uint32_t linked, dropped;  // how many places have been linked and dropped
   // places from which an end can be reached
   uint32_t *from;                // [edges] the place of an edge
   uint32_t *next_to;             // [edges] the next edge that leads to the same place
@@ -56,7 +56,7 @@ static program_finisher *begin(program_builder *builder, uint32_t root) {
 
 // Each part returns false after a failure or a pause, and then continues.
 
-// ---- what has an end ----
+// ---- places from which an end can be reached ----
 
 static void mark_end(program_finisher *f, uint32_t place) {
   if (f->ends[place]) return;
@@ -141,8 +141,8 @@ static bool drop_dead_edges(program_finisher *f) {
 
 // ---- left recursion ----
 
-// Walks what is reached before a byte is read from the start of `rule`; calls on_call for each rule
-// called. Returns whether the end is reached.
+// Walks the places that are reached from the start of `rule` before a byte is read; calls on_call
+// for each rule called. Returns whether the end is reached.
 static bool walk_rule(program_finisher *f, uint32_t rule, work_u32_list *calls) {
   program_builder *builder = f->builder;
   uint32_t count = 0;
@@ -265,7 +265,7 @@ wick_status program_finish(program_builder *builder, uint32_t root, program_name
   }
   if (f->left_recursive == 0) {
     if (!check_end(f) || !drop_dead_edges(f) || !program_share_prefixes(builder, &f->sharer) ||
-        work_keep(work)) {  // a copy of what is large is a slice
+        work_keep(work)) {  // copying a large program takes a slice
       return work->status;
     }
     work->status = copy_program(builder, root, out);

@@ -75,7 +75,7 @@ static const format FORMATS[] = {
     {"hostname", HOST_LABEL "(\\." HOST_LABEL "){0,2}", SHORT_LABEL "(\\." SHORT_LABEL ")*"},
     {"ipv4", IPV4, NULL},
     {"ipv6", IPV6, NULL},
-    // not every validator takes a scheme alone
+    // not every validator accepts a scheme alone
     {"uri", SCHEME "(" HIERARCHY ")" TAIL, URI},
     {"uri-reference", "(" URI "|" RELATIVE ")", NULL},
     {"uri-template",
@@ -91,14 +91,14 @@ static const format FORMATS[] = {
     {"iri-reference", "(" URI "|" RELATIVE ")", IRI_CHARS},
     {"regex", "\\^?((" REGEX_PLAIN "|\\((" REGEX_PLAIN "|\\|)+\\)[*+?]?)+)\\$?",
      REGEX_OF(REGEX_OF(REGEX_OF(REGEX_OF(REGEX_OF("")))))},
-    // not of the standard; common validators know them
+    // not in the standard, but common validators accept them
     {"json-pointer-uri-fragment", "#(/([A-Za-z0-9_.!$&'()*+,;:=@-]|" HEX2 "|~[01])*)*", NULL},
     {"url", "https?://[a-z0-9]+(-[a-z0-9]+)*(\\.[a-z0-9]+)*\\.[a-z]{2,}(/[A-Za-z0-9._~-]*)*",
      "[\\s\\S]*"},
     {"byte", "([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?", "[\\s\\S]*"},
 };
 
-// ---- times: a second 60 is only there when it is 23:59 in UTC ----
+// ---- times: second 60 is only allowed when it is 23:59 in UTC ----
 
 typedef struct text_buffer {
   char *text;
@@ -153,7 +153,7 @@ format_kind format_find(grammar_work *work, document_text name, format_level lev
   const bool is_iso = name.size_bytes > 4 && memcmp(name.bytes, "iso-", 4) == 0;
   const document_text time = is_iso ? (document_text){name.bytes + 4, name.size_bytes - 4} : name;
   if (text_is(time, "time") || text_is(time, "date-time")) {
-    // common validators take more forms of these than are in the set
+    // common validators accept more forms of these than the set has
     if (is_iso && level == FORMAT_AT_MOST) return FORMAT_REFUSED;
     *texts = find_time(work, text_is(time, "date-time"), is_iso, level);
     return FORMAT_TEXTS;
@@ -163,7 +163,7 @@ format_kind format_find(grammar_work *work, document_text name, format_level lev
   for (size_t i = 0; i < sizeof FORMATS / sizeof FORMATS[0]; i++) {
     const format *format = &FORMATS[i];
     if (!text_is(name, format->name)) continue;
-    // groups may be deeper than they are in the set
+    // groups may be nested deeper than the set has them
     const bool is_regex = level == FORMAT_AT_MOST && text_is(name, "regex");
     if (format->pattern == NULL || is_regex) return FORMAT_REFUSED;
     const char *pattern = any && format->any != NULL ? format->any : format->pattern;

@@ -1,4 +1,4 @@
-// grammar/free.h — free text in which marks may stand, and what follows a mark is no longer free.
+// grammar/free.h — free text that may contain marks; the text after a mark is no longer free.
 #ifndef WICK_GRAMMAR_FREE_H
 #define WICK_GRAMMAR_FREE_H
 
@@ -16,7 +16,7 @@ typedef struct free_mark {
 typedef struct free_text {
   const free_mark *marks, *starts;
   uint32_t mark_count, start_count;
-  uint32_t within;  // a place where text has been said, so that no start counts; 0: none
+  uint32_t within;  // a place after some text, where no start counts; 0: none
   uint32_t end;     // the text may end at any place, and this is the place after it; 0: it may not
 } free_text;
 

@@ -30,7 +30,7 @@ struct gbnf_names {
   struct {
     rule_name *items;
     uint32_t count, capacity;
-  } names;                // of a rule that is written
+  } names;                // of the rule that is being written
   work_u32_list rules;    // [names] its rule
   work_u32_list name_of;  // [rules] its name + 1
   char name[64];          // for messages
@@ -81,7 +81,7 @@ static size_t take_name(gbnf_parser *p) {
   return p->at - from;
 }
 
-// The number of the name that ends here; made when it is new.
+// The number of the name that ends here, which is added if it is new.
 static uint32_t find_name(gbnf_parser *p, size_t size_bytes) {
   const uint8_t *text = p->text + p->at - size_bytes;
   for (uint32_t i = 0; i < p->names.count; i++) {

@@ -35,9 +35,9 @@ static uint32_t build_choice(program_builder *builder, const wick_grammar *wante
     if (one->kind != JSON_STRING) {
       work_fail(builder->work, WICK_E_ARG, one->at, "choices: item %u is not a text", one->index);
     }
-    const uint32_t behind =
+    const uint32_t after =
         program_text(builder, program_start(builder, rule), one->text.bytes, one->text.size_bytes);
-    program_skip(builder, behind, end);
+    program_skip(builder, after, end);
     child = one->next;
   }
   program_end(builder, end);
@@ -49,7 +49,7 @@ static uint32_t build_choice(program_builder *builder, const wick_grammar *wante
 // free (trigger constraint (marker free)?)*
 static uint32_t build_parts(program_builder *builder, const wick_grammar *wanted, uint32_t inside) {
   const uint32_t rule = program_rule(builder), end = program_place(builder);
-  const uint32_t free = program_start(builder, rule), behind = program_place(builder);
+  const uint32_t free = program_start(builder, rule), after = program_place(builder);
   const uint8_t *trigger = (const uint8_t *)wanted->trigger;
   uint32_t at = free;
   if (wanted->trigger_bytes != 0) {
@@ -57,11 +57,11 @@ static uint32_t build_parts(program_builder *builder, const wick_grammar *wanted
     const free_mark mark = {trigger, (uint32_t)wanted->trigger_bytes, at};
     free_build(builder, free, (free_text){.marks = &mark, .mark_count = 1, .end = end});
   }
-  program_call(builder, at, inside, behind);
+  program_call(builder, at, inside, after);
   if (wanted->marker_bytes == 0) {
-    program_skip(builder, behind, end);
+    program_skip(builder, after, end);
   } else {
-    const uint32_t again = program_text(builder, behind, wanted->marker, wanted->marker_bytes);
+    const uint32_t again = program_text(builder, after, wanted->marker, wanted->marker_bytes);
     const uint32_t rest = program_place(builder);
     program_skip(builder, again, wanted->trigger_bytes != 0 ? free : rest);
     program_bytes(builder, rest, 0, 255, rest);
@@ -178,8 +178,8 @@ void matcher_begin(grammar *grammar, grammar_matcher *matcher) {
   machine_mark_begin(grammar->machine, &matcher->mark);
 }
 
-wick_status matcher_begin_behind(grammar *grammar, const wick_grammar *wanted,
-                                 grammar_matcher *matcher, wick_error *error) {
+wick_status matcher_begin_after(grammar *grammar, const wick_grammar *wanted,
+                                grammar_matcher *matcher, wick_error *error) {
   const uint8_t *begun = (const uint8_t *)wanted->begun;
   size_t fitting = 0;
   matcher_begin(grammar, matcher);

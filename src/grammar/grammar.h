@@ -37,8 +37,8 @@ uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
 // `parallel_tool_calls` in OpenAI's format, `ending`, the part of the prompt after the messages,
 // `has_begun`: its end is content, and `content`: {"kind", "text"}, a grammar of the content after
 // the reasoning. "auto": free until a call or the content begins; otherwise only calls follow the
-// reasoning. Text that begins as a call has arguments of its schema, or WICK_E_UNSUPPORTED names
-// what cannot be. print_special belongs to it, except for plain <think>.
+// reasoning. The arguments of text that begins as a call match its schema, or WICK_E_UNSUPPORTED
+// names the keyword that is not supported. print_special belongs to it, except for plain <think>.
 #define GRAMMAR_REPLY ((wick_grammar_kind)5)
 // Defined in the room reply (hold.c), which has the formats of calls.
 uint32_t grammar_build_reply(program_builder *builder, const tokenizer *tokens,
@@ -53,8 +53,8 @@ typedef struct grammar_matcher {
 
 void matcher_begin(grammar *grammar, grammar_matcher *matcher);
 // Begins after a prefix. WICK_E_ARG if the prefix does not match: the matcher is not usable then.
-wick_status matcher_begin_behind(grammar *grammar, const wick_grammar *wanted,
-                                 grammar_matcher *matcher, wick_error *error);
+wick_status matcher_begin_after(grammar *grammar, const wick_grammar *wanted,
+                                grammar_matcher *matcher, wick_error *error);
 void matcher_copy(const grammar_matcher *from, grammar_matcher *to);
 void matcher_end(grammar_matcher *matcher);
 // False if the text cannot continue with these bytes; then the place is unchanged.
@@ -62,14 +62,15 @@ bool matcher_take_bytes(grammar_matcher *matcher, const uint8_t *bytes, size_t c
 // The same for a token: its bytes, or the token itself if the grammar names it.
 bool matcher_take_token(grammar_matcher *matcher, const tokenizer *tokens, int32_t token,
                         uint8_t *scratch);
-// Writes the bytes that must follow, up to `capacity`. Returns their number. The place is
-// unchanged.
+// Writes the bytes that must follow, up to `capacity`, and returns their number. The place does not
+// change.
 size_t matcher_only_bytes(grammar_matcher *matcher, uint8_t *bytes, size_t capacity);
 // Whether the text may end here.
 bool matcher_accepts(const grammar_matcher *matcher);
 // Whether it may continue.
 bool matcher_continues(const grammar_matcher *matcher);
-// Whether it may do both; then it ends unless the model continues it as the grammar allows.
+// Whether the text may either end or continue; it ends unless the model continues it as the grammar
+// allows.
 bool matcher_ends_turn(const grammar_matcher *matcher);
 
 #endif

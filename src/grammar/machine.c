@@ -1,6 +1,6 @@
-// grammar/machine.c — sets with numbers, what follows a byte, and the collection of what is no
-// longer needed. Sets name only sets that were made before them, so numbers rise with what they
-// hold, and the collection slides everything down in one walk.
+// grammar/machine.c — numbered sets, the configuration after a byte, and the collection of sets
+// that are no longer needed. Sets only refer to sets with lower numbers, so the collection moves
+// everything down in one walk.
 #include "grammar/machine.h"
 
 #include <string.h>
@@ -143,7 +143,7 @@ static uint32_t unite(machine *m, uint32_t a, uint32_t b) {
   }
   const uint32_t made = intern(m, both, count);
   m->scratch_count = began;
-  if (made == MACHINE_DEAD) return b;  // no room: what is kept is a part
+  if (made == MACHINE_DEAD) return b;  // no room: only a part is kept
   m->unions[slot].a = a;
   m->unions[slot].b = b;
   m->unions[slot].both = made;
@@ -179,9 +179,9 @@ static void reach(machine *m, uint32_t place, uint32_t set) {
 static void call_rule(machine *m, const grammar_edge *edge, uint32_t set) {
   const grammar_program *program = m->program;
   const uint32_t edges = program->places[edge->to].edges;
-  const grammar_edge *behind = &program->edges[edges];
+  const grammar_edge *after = &program->edges[edges];
   // a call at the end of a rule returns to where that rule returns
-  if (edges == 0 || behind->kind != EDGE_END || behind->next != 0) {
+  if (edges == 0 || after->kind != EDGE_END || after->next != 0) {
     const item frame = {edge->to, set};
     set = intern(m, &frame, 1);
   }
@@ -190,7 +190,7 @@ static void call_rule(machine *m, const grammar_edge *edge, uint32_t set) {
 
 // ---- members in any order ----
 
-// The edge of a member's place; NULL: it is another place.
+// The edge of a member's place; NULL if it is another kind of place.
 static const grammar_edge *member_at(const machine *m, uint32_t place) {
   const grammar_edge *edge = &m->program->edges[m->program->places[place].edges];
   return place != ACCEPT && edge->kind == EDGE_SEEN ? edge : NULL;
@@ -220,7 +220,7 @@ static uint32_t add_member(machine *m, uint32_t set, uint32_t member) {
   return all;
 }
 
-// The stack below the members, where `required` of them still have to be among these.
+// The stack below the members, when `required` of the members are still missing.
 static uint32_t drop_members(machine *m, uint32_t set, uint32_t required) {
   uint32_t all = MACHINE_DEAD;
   for (uint32_t i = 0; i < m->sets[set].count; i++) {
@@ -272,7 +272,7 @@ static bool is_kept(const grammar_program *program, uint32_t place) {
 
 static void begin_closing(machine *m) {
   for (uint32_t i = 0; i < m->reached_count; i++) {
-    // slots are cleared by walking what was entered
+    // slots are cleared by walking the entered items
     uint32_t at = (uint32_t)hash_mix_u64(m->reached[i].place);
     while (m->reached_slots[at & (REACHED_SLOTS - 1)] != 0) {
       m->reached_slots[at++ & (REACHED_SLOTS - 1)] = 0;
@@ -332,7 +332,7 @@ uint32_t machine_step(machine *m, uint32_t state, uint8_t byte) {
     }
     m->sets[state].followers = m->word_count;
     memset(m->words + m->word_count, 0xff, classes * sizeof *m->words);
-    m->word_count += classes + classes % 2;  // items lie at even words
+    m->word_count += classes + classes % 2;  // items are at even words
   }
   const uint32_t follower = m->sets[state].followers + m->program->classes[byte];
   if (m->words[follower] != UNKNOWN) return m->words[follower];
@@ -364,7 +364,7 @@ uint32_t machine_step_token(machine *m, uint32_t state, uint32_t token, uint32_t
   return end_closing(m);
 }
 
-// ---- what a configuration says ----
+// ---- properties of a configuration ----
 
 bool machine_accepts(const machine *m, uint32_t state) {
   return m->sets[state].count != 0 && items_of(m, state)->place == ACCEPT;

@@ -2,7 +2,8 @@
 // set of places to return to, which are of the same kind (a graph-structured stack, Tomita 1987).
 // Equal sets have one number, so what follows a byte is computed once and then looked up.
 //
-// All is in memory of a fixed size. When it is full, only what the marks still need is kept.
+// All of it is in memory of a fixed size. When it is full, only the sets that marks still need are
+// kept.
 #ifndef WICK_GRAMMAR_MACHINE_H
 #define WICK_GRAMMAR_MACHINE_H
 
@@ -18,7 +19,7 @@ enum {
 
 typedef struct machine machine;
 
-// A configuration that is kept: while it is in the machine's list its number stays right.
+// A configuration that is kept: while it is in the machine's list, its number stays valid.
 typedef struct machine_mark {
   struct machine_mark *next, *previous;
   machine *machine;
@@ -35,7 +36,7 @@ void machine_mark_copy(const machine_mark *from, machine_mark *to);
 void machine_mark_end(machine_mark *mark);
 
 // The configuration after a byte: MACHINE_DEAD when there is none, or when it takes more than the
-// machine has (machine_is_full tells). Numbers without a mark are valid until the next collection,
+// machine has (see machine_is_full). Numbers without a mark are valid until the next collection,
 // which only machine_make_room does.
 uint32_t machine_step(machine *machine, uint32_t state, uint8_t byte);
 // The configuration after the token alone as in edges of tokens, united with `bytes`, the one
@@ -47,7 +48,7 @@ bool machine_make_room(machine *machine);
 bool machine_accepts(const machine *machine, uint32_t state);
 // Whether the text may continue.
 bool machine_continues(const machine *machine, uint32_t state);
-// The number of plain characters that may at least follow (program.h).
+// The least number of plain characters that may follow (program.h).
 uint32_t machine_plain(const machine *machine, uint32_t state);
 // The one byte that may follow, or -1: several, or a token, or the end.
 int machine_only_byte(machine *machine, uint32_t state);

@@ -1,4 +1,4 @@
-// grammar/mask.c — walks the tries with a machine. The last mask is kept, and those whose walk was
+// grammar/mask.c — walks the tries with a machine. Keeps the last mask, and those whose walk was
 // long.
 #include "grammar/mask.h"
 
@@ -7,7 +7,7 @@
 enum {
   WALK_SHORT = 512,  // nodes of a walk that is not kept
   SLOTS_MAX = 256,
-  ROOMS_MAX = 64,  // how many times one mask may fill the machine
+  ROOMS_MAX = 64,  // how often one mask may fill the machine
 };
 
 typedef struct mask_walk {
@@ -56,7 +56,7 @@ void mask_cache_destroy(mask_cache *cache) {
   memory_free(cache->memory, cache);
 }
 
-// The machine's findings are dropped, except those that lead to a node.
+// Drops the sets that the machine has computed, except those that lead to a node.
 static bool make_room(mask_walk *walk, uint32_t *states, uint32_t count) {
   machine_mark marks[TRIE_BYTES_MAX + 1];
   if (walk->rooms++ == ROOMS_MAX) return false;

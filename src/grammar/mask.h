@@ -1,4 +1,4 @@
-// grammar/mask.h — which tokens may come next, as bits; kept for configurations that come again.
+// grammar/mask.h — which tokens may follow, as bits; kept for configurations that occur again.
 #ifndef WICK_GRAMMAR_MASK_H
 #define WICK_GRAMMAR_MASK_H
 
@@ -14,18 +14,18 @@ wick_status mask_cache_create(memory_gate *memory, const vocabulary_trie *trie, 
                               wick_error *error);
 void mask_cache_destroy(mask_cache *cache);
 
-// The tokens that may come at the matcher's place: bit t % 32 of word t / 32 [trie->word_count].
+// The tokens that may follow at the matcher's place: bit t % 32 of word t / 32 [trie->word_count].
 // Tokens that end a text are among them where it may end. The bits are valid until the next call.
 // Nothing is allocated. Cost: a walk over the trie as far as tokens fit, or a lookup.
 const uint32_t *mask_find(mask_cache *cache, grammar_matcher *matcher);
 // The same into `bits` [ceil(vocab / 32)]; a model's vocabulary may be larger than the tokenizer's.
 void mask_write(mask_cache *cache, grammar_matcher *matcher, uint32_t *bits, uint32_t vocab);
-// Whether a token of more than `size_bytes` bytes may come. `scratch`: as for tokenizer_piece.
+// Whether a token of more than `size_bytes` bytes may follow. `scratch`: as for tokenizer_piece.
 bool mask_has_longer(mask_cache *cache, grammar_matcher *matcher, const tokenizer *tokens,
                      size_t size_bytes, uint8_t *scratch);
-// Whether the grammar's machine has no room for what may come: no token may, then.
+// Whether the grammar's machine has no room for the continuations, so that no token may follow.
 bool mask_is_cut(mask_cache *cache, grammar_matcher *matcher);
-// Whether no token may come.
+// Whether no token may follow.
 bool mask_is_empty(mask_cache *cache, grammar_matcher *matcher);
 
 #endif

@@ -53,7 +53,8 @@ static const dfa *magnitudes(grammar_work *work) {
 
 // ---- decimals ----
 
-// A number as its digits: whole of them before the point, no zero at the end of the others.
+// A number as its digits: `whole` of them are before the point, and the last of the others is not
+// zero.
 typedef struct decimal {
   char digits[2 * DIGITS_MAX + 2];  // at least one before the point, without zeros in front
   uint32_t count, whole;
@@ -197,10 +198,10 @@ static const dfa *with_signs(grammar_work *work, const dfa *plus, const dfa *min
   if (plus == NULL || minus == NULL) return NULL;
   nfa nfa;
   nfa_begin(&nfa, work);
-  const uint32_t start = nfa_state(&nfa), end = nfa_state(&nfa), behind = nfa_state(&nfa);
-  nfa_range(&nfa, start, '-', '-', behind);
+  const uint32_t start = nfa_state(&nfa), end = nfa_state(&nfa), after = nfa_state(&nfa);
+  nfa_range(&nfa, start, '-', '-', after);
   nfa_copy(&nfa, plus, start, end);
-  nfa_copy(&nfa, minus, behind, end);
+  nfa_copy(&nfa, minus, after, end);
   return dfa_of_nfa(&nfa, start, end);
 }
 

@@ -1,5 +1,5 @@
-// grammar/numbers.h — sets of JSON numbers by their value, as texts without an exponent: with one
-// spelling of a value such a set has all of them (1, 1.0, 1.00).
+// grammar/numbers.h — sets of JSON numbers by their value, as texts without an exponent: a set that
+// has one spelling of a value has all of them (1, 1.0, 1.00).
 #ifndef WICK_GRAMMAR_NUMBERS_H
 #define WICK_GRAMMAR_NUMBERS_H
 
@@ -23,7 +23,7 @@ const dfa *numbers_bounded(grammar_work *work, document_text bound, number_bound
 const dfa *numbers_equal(grammar_work *work, document_text value);
 // Multiples of a positive number: one with few digits, else WICK_E_UNSUPPORTED.
 const dfa *numbers_multiple(grammar_work *work, document_text divisor);
-// Texts that have no digit too many: no ".0" at the end, no "-0", and at most 15 digits, so that
+// Texts without superfluous digits: no ".0" at the end, no "-0", and at most 15 digits, so that
 // doubles distinguish them.
 const dfa *numbers_short(grammar_work *work);
 // No double has a larger magnitude.

@@ -1,5 +1,5 @@
-// grammar/prefixes.c — alternatives that begin alike share their beginning, so that a list of
-// thousands of words is few places at once, as a trie is.
+// grammar/prefixes.c — alternatives that begin alike share their beginning, so that matching a list
+// of thousands of words takes few places at once, as in a trie.
 #include "grammar/program.h"
 
 struct prefix_sharer {
@@ -47,7 +47,7 @@ static void count_arrivals(prefix_sharer *s, uint32_t place) {
   }
 }
 
-// Puts the edges of `from` before those that *link begins, which are edges of `to`.
+// Puts the edges of `from` before the edges of `to` that begin at *link.
 static void move_edges(program_builder *builder, uint32_t from, uint32_t to, uint32_t *link) {
   grammar_place *left = &builder->places.items[from], *kept = &builder->places.items[to];
   uint32_t *end = &left->edges;

@@ -73,9 +73,9 @@ uint32_t program_member_place(program_builder *builder, bool is_required) {
 
 void program_member(program_builder *builder, uint32_t from, uint32_t rule, uint32_t member,
                     uint32_t to) {
-  const uint32_t behind = program_place(builder);
-  add_edge(builder, from, (grammar_edge){.to = behind, .value = rule, .kind = EDGE_MEMBER});
-  add_edge(builder, behind, (grammar_edge){.to = to, .value = member, .kind = EDGE_ADD});
+  const uint32_t after = program_place(builder);
+  add_edge(builder, from, (grammar_edge){.to = after, .value = rule, .kind = EDGE_MEMBER});
+  add_edge(builder, after, (grammar_edge){.to = to, .value = member, .kind = EDGE_ADD});
 }
 
 void program_members(program_builder *builder, uint32_t from, uint32_t required, uint32_t to) {
@@ -238,9 +238,9 @@ void program_repeat(program_builder *builder, uint32_t from, uint32_t rule, uint
   if (least == 0 && (most == 0 || separator != 0)) program_skip(builder, from, to);
   if (most == 0) return;
   if (separator != 0) {
-    const uint32_t behind = program_place(builder);
-    program_call(builder, from, rule, behind);
-    from = behind;
+    const uint32_t after = program_place(builder);
+    program_call(builder, from, rule, after);
+    from = after;
     rule = make_unit(builder, rule, separator);
     least = least == 0 ? 0 : least - 1;
     if (most != UINT32_MAX) most--;

@@ -17,8 +17,8 @@ typedef enum grammar_edge_kind {
   EDGE_END,        // the end of the rule
   EDGE_TOKEN,      // the token `value`
   EDGE_NOT_TOKEN,  // any token but `value`
-  // Members of an object in any order, each once. The places of those that came lie on the stack of
-  // places to return to, in the order of their numbers.
+  // Members of an object in any order, each once. The places of those that have arrived are on the
+  // stack of places to return to, in the order of their numbers.
   EDGE_MEMBER,   // a call of rule `value`, unless the member that `to` adds has arrived
   EDGE_ADD,      // the member whose place is `value` has arrived
   EDGE_SEEN,     // of a member's place: it is one; `low`: it is required
@@ -109,8 +109,8 @@ uint32_t program_text(program_builder *builder, uint32_t from, const void *bytes
 void program_range(program_builder *builder, uint32_t from, uint32_t low, uint32_t high,
                    uint32_t to);
 // Between `least` and `most` times the rule (most UINT32_MAX: any number), with the rule
-// `separator` between (0: none). Places of `plain` are those of characters. Many times take
-// places in the order of the root of their number.
+// `separator` between (0: none). Places of `plain` are those of characters. For n times, O(sqrt(n))
+// places are needed.
 void program_repeat(program_builder *builder, uint32_t from, uint32_t rule, uint32_t separator,
                     uint32_t least, uint32_t most, bool is_plain, uint32_t to);
 // Any character beyond ASCII.
@@ -121,10 +121,10 @@ uint32_t program_above_ascii_rule(program_builder *builder);
 typedef struct prefix_sharer prefix_sharer;
 bool program_share_prefixes(program_builder *builder, prefix_sharer **progress);
 
-// Drops what leads nowhere, refuses what calls itself before anything is read (WICK_E_UNSUPPORTED)
-// and what has no end at all (WICK_E_ARG). `name_of` names a rule for messages; it may be NULL.
-// The program is of the gate's memory: program_destroy. WICK_E_BUSY after a pause of lasting work:
-// the next call continues.
+// Drops places that lead nowhere; refuses rules that call themselves before anything is read
+// (WICK_E_UNSUPPORTED) and grammars without any end (WICK_E_ARG). `name_of` names a rule for
+// messages; it may be NULL. The program is of the gate's memory: program_destroy. WICK_E_BUSY after
+// a pause of lasting work: the next call continues.
 typedef const char *(*program_namer)(void *context, uint32_t rule);
 wick_status program_finish(program_builder *builder, uint32_t root, program_namer name_of,
                            void *context, grammar_program *out);

@@ -83,8 +83,8 @@ static uint32_t take_code(parser *p) {
   return code;
 }
 
-// Counts what a node takes of the automaton, so that a pattern that is too large is refused before
-// it is built.
+// Counts the states and edges that a node needs, so that a pattern that is too large is refused
+// before it is built.
 static bool measure(parser *p, node *made) {
   static const node NONE = {.kind = NODE_EMPTY};
   const bool is_set = made->kind == NODE_SET, has_a = made->kind != NODE_EMPTY && !is_set;
@@ -508,7 +508,7 @@ static void emit(parser *p, nfa *nfa, uint32_t at, uint32_t from, uint32_t to) {
   }
 }
 
-// ---- look-ahead: what follows is the rest of the text, of which some texts are taken or left ----
+// ---- look-ahead: some texts are selected from, or removed from, the rest of the text ----
 
 // The nodes that are still to come, one after the other.
 typedef struct rest_list {

@@ -1,5 +1,5 @@
-// grammar/regex.h — regular expressions as ECMA-262 (2025) has them with the flag u, without what
-// is not regular: look-around, back references, word boundaries and \p are refused by name.
+// grammar/regex.h — regular expressions of ECMA-262 (2025) with the flag u, without features that
+// are not regular: look-around, back references, word boundaries and \p are refused by name.
 #ifndef WICK_GRAMMAR_REGEX_H
 #define WICK_GRAMMAR_REGEX_H
 

@@ -1,4 +1,4 @@
-// grammar/said.c — the types that a schema says plainly.
+// grammar/said.c — the types that a schema states explicitly.
 #include "grammar/said.h"
 
 #include <string.h>

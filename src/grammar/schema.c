@@ -70,11 +70,11 @@ static uint32_t number_rule(schema_compiler *c) {
   spell_set(builder, c->any ? c->all_numbers : c->short_numbers, SPELL_RAW, start, end);
   program_end(builder, end);
   if (!c->any) return c->number_rule;
-  const uint32_t behind = program_place(builder), one = program_place(builder);
-  exponents_add_any(builder, end, true, behind);
+  const uint32_t after = program_place(builder), one = program_place(builder);
+  exponents_add_any(builder, end, true, after);
   spell_set(builder, numbers_of_one_digit(c->work), SPELL_RAW, start, one);
-  exponents_add_any(builder, one, false, behind);
-  program_end(builder, behind);
+  exponents_add_any(builder, one, false, after);
+  program_end(builder, after);
   return c->number_rule;
 }
 
@@ -94,14 +94,14 @@ static uint32_t text_rule(schema_compiler *c) {
   if (c->text_rule != 0) return c->text_rule;
   program_builder *builder = &c->builder;
   c->text_rule = program_rule(builder);
-  const uint32_t start = program_start(builder, c->text_rule), behind = program_place(builder);
+  const uint32_t start = program_start(builder, c->text_rule), after = program_place(builder);
   const uint32_t from = schema_quote(c, start);
   if (c->spelling == SPELL_RAW) {
-    spell_set(builder, argument_texts(c, NULL), SPELL_RAW, from, behind);
+    spell_set(builder, argument_texts(c, NULL), SPELL_RAW, from, after);
   } else {
-    repeat_char(c, from, 0, UINT32_MAX, behind);
+    repeat_char(c, from, 0, UINT32_MAX, after);
   }
-  program_end(builder, schema_quote(c, behind));
+  program_end(builder, schema_quote(c, after));
   return c->text_rule;
 }
 
@@ -144,9 +144,9 @@ static uint32_t set_rule(schema_compiler *c, const dfa *set, uint32_t least, uin
     if (known->set == set && known->least == least && known->most == most) return known->rule;
   }
   const set_rule_entry made = {set, least, most, program_rule(&c->builder)};
-  const uint32_t behind = program_place(&c->builder), start = program_start(&c->builder, made.rule);
-  spell_lengths(&c->builder, set, c->spelling, least, most, start, behind);
-  program_end(&c->builder, behind);
+  const uint32_t after = program_place(&c->builder), start = program_start(&c->builder, made.rule);
+  spell_lengths(&c->builder, set, c->spelling, least, most, start, after);
+  program_end(&c->builder, after);
   (void)WORK_PUSH(c->work, &c->set_rules, made);
   return made.rule;
 }
@@ -159,10 +159,10 @@ static void build_text(schema_compiler *c, const schema_case *value, uint32_t fr
     program_call(builder, from, text_rule(c), to);
     return;
   }
-  const uint32_t behind = program_place(builder);
+  const uint32_t after = program_place(builder);
   from = schema_quote(c, from);
   if (value->texts == NULL && c->spelling != SPELL_RAW) {
-    repeat_char(c, from, least, most, behind);
+    repeat_char(c, from, least, most, after);
   } else {
     const dfa *set = value->texts;
     if (c->spelling == SPELL_RAW) {
@@ -173,9 +173,9 @@ static void build_text(schema_compiler *c, const schema_case *value, uint32_t fr
       least = 0;
       most = UINT32_MAX;
     }
-    program_call(builder, from, set_rule(c, set, least, most), behind);
+    program_call(builder, from, set_rule(c, set, least, most), after);
   }
-  program_skip(builder, schema_quote(c, behind), to);
+  program_skip(builder, schema_quote(c, after), to);
 }
 
 void schema_build_case(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to) {
@@ -183,8 +183,8 @@ void schema_build_case(schema_compiler *c, const schema_case *value, uint32_t fr
   const char *const *words = WORDS[argument_style_of(c) == ARGUMENT_PYTHON];
   for (uint32_t i = 0; i < 3; i++) {
     if ((value->types >> i & 1) == 0) continue;
-    const uint32_t behind = program_text(&c->builder, from, words[i], strlen(words[i]));
-    program_skip(&c->builder, behind, to);
+    const uint32_t after = program_text(&c->builder, from, words[i], strlen(words[i]));
+    program_skip(&c->builder, after, to);
   }
   if ((value->types & TYPE_NUMBER) != 0) build_number(c, value, from, to);
   if ((value->types & TYPE_STRING) != 0) build_text(c, value, from, to);
@@ -205,7 +205,7 @@ static void build_set(schema_compiler *c, uint32_t set) {
   program_end(&c->builder, end);
 }
 
-// ---- all ----
+// ---- the whole schema ----
 
 static bool begin(schema_compiler *c, const uint8_t *text, size_t size_bytes) {
   const json_node nothing = {.kind = JSON_FALSE};
@@ -275,7 +275,7 @@ uint32_t schema_build_argument(program_builder *builder, const uint8_t *text, si
 
 // ---- in slices ----
 
-// A compilation that continues after a pause with what was kept.
+// A compilation that continues after a pause with the rules that were kept.
 typedef struct schema_job {
   schema_compiler now, kept;
   uint32_t rule;

@@ -7,15 +7,14 @@
 
 #include "grammar/program.h"
 
-// `any`: every spelling of a value that JSON has, with white space, and members that nobody
-// declared where the schema does not say that there are none. Else one spelling: ", " and ": "
-// between, no other white space, no exponents; members that are declared or that a schema for
-// others allows.
+// `any`: every spelling of a value in JSON, with white space, and undeclared members unless the
+// schema forbids them. Else one spelling: ", " and ": " between, no other white space, no
+// exponents; members that are declared or that a schema for others allows.
 //
-// Answers the rule of a whole text; 0 after a failure.
+// Returns the rule of a whole text; 0 after a failure.
 uint32_t schema_build(program_builder *builder, const uint8_t *text, size_t size_bytes, bool any);
 
-// How an object is written that is the argument of a call, where that is not JSON.
+// How the arguments of a call are written if they are not JSON.
 typedef enum argument_style {
   ARGUMENT_JSON,    // {"name": value}
   ARGUMENT_PYTHON,  // name=value) with Python's words; texts, lists and dicts are JSON's

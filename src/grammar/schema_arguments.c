@@ -34,9 +34,9 @@ uint32_t argument_inner_name(schema_compiler *c, uint32_t from, document_text na
   if (is_word(name)) return program_text(&c->builder, from, name.bytes, name.size_bytes);
   from = schema_quote(c, from);
   const dfa *text = dfa_of_text(c->work, name.bytes, name.size_bytes);
-  const uint32_t behind = program_place(&c->builder);
-  spell_set(&c->builder, argument_texts(c, text), SPELL_RAW, from, behind);
-  return schema_quote(c, behind);
+  const uint32_t after = program_place(&c->builder);
+  spell_set(&c->builder, argument_texts(c, text), SPELL_RAW, from, after);
+  return schema_quote(c, after);
 }
 
 static bool has_byte(const char *text, char byte) {
@@ -44,7 +44,7 @@ static bool has_byte(const char *text, char byte) {
   return *text != '\0';
 }
 
-// ---- texts as they are ----
+// ---- texts without quotes ----
 
 static bool is_special(char letter) { return has_byte("\\|/()[]{}.*+?^$", letter); }
 
@@ -137,7 +137,7 @@ static uint32_t put_line(schema_compiler *c, uint32_t from) {
   return c->form->has_lines ? program_text(&c->builder, from, "\n", 1) : from;
 }
 
-// The set with one term more.
+// The set with one more term.
 static uint32_t set_with(schema_compiler *c, uint32_t set, schema_term term) {
   schema_term terms[64];
   const uint32_t count = c->sets.sets[set].count;
@@ -187,9 +187,9 @@ static void put_typed_json(schema_compiler *c, uint32_t from, uint32_t set, writ
 
 static void put_text(schema_compiler *c, uint32_t from, const dfa *texts, const written *one,
                      uint32_t to) {
-  const uint32_t behind = program_place(&c->builder);
+  const uint32_t after = program_place(&c->builder);
   const uint32_t start = put_line(c, put_pattern(c, from, c->form->before_text, one));
-  spell_set(&c->builder, argument_texts(c, texts), SPELL_RAW, start, behind);
+  spell_set(&c->builder, argument_texts(c, texts), SPELL_RAW, start, after);
   if (c->form->wrap != NULL) {
     const uint32_t inside = program_text(&c->builder, start, c->form->wrap, strlen(c->form->wrap));
     const uint32_t closed = program_place(&c->builder);
@@ -197,12 +197,12 @@ static void put_text(schema_compiler *c, uint32_t from, const dfa *texts, const 
               SPELL_RAW, inside, closed);
     program_skip(&c->builder,
                  program_text(&c->builder, closed, c->form->unwrap, strlen(c->form->unwrap)),
-                 behind);
+                 after);
   }
-  program_skip(&c->builder, put_pattern(c, put_line(c, behind), c->form->end, one), to);
+  program_skip(&c->builder, put_pattern(c, put_line(c, after), c->form->end, one), to);
 }
 
-// Python's words for what JSON has, which many templates print.
+// Python's words for JSON's literals, which many templates print.
 static void put_words(schema_compiler *c, uint32_t from, uint32_t set, const written *one,
                       uint32_t to) {
   static const struct {
@@ -221,8 +221,8 @@ static void put_words(schema_compiler *c, uint32_t from, uint32_t set, const wri
   }
 }
 
-// How a reader tells texts from JSON: by an attribute, or by the types that the schema says. If it
-// allows a text and other types, JSON of these is not a text.
+// How a reader tells texts from JSON: by an attribute, or by the types that the schema states. If
+// it allows a text and other types, JSON of these is not a text.
 static void put_param(schema_compiler *c, uint32_t from, document_text name, uint32_t set,
                       uint32_t to) {
   const bool has_attribute = c->form->has_attribute;

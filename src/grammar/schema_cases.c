@@ -1,5 +1,5 @@
-// grammar/schema_cases.c — expands a set of terms into cases: each keyword becomes tasks, and what
-// is a choice is tried after everything that is certain.
+// grammar/schema_cases.c — expands a set of terms into cases: each keyword becomes tasks, and
+// choices are tried after everything that is certain.
 #include <string.h>
 
 #include "grammar/schema_expansion.h"
@@ -76,7 +76,7 @@ static member_says ask_member(schema_compiler *c, const schema_case *value, docu
   return says;
 }
 
-// Nothing that a case says of a member breaks a term.
+// True if nothing that a case requires of a member breaks a term.
 static bool member_is(schema_compiler *c, member_says *says, schema_term term) {
   if (says->is_forbidden || says->count == 0) return says->is_forbidden;
   says->terms[says->count++] = term_opposite(term);
@@ -118,8 +118,8 @@ static bool choice_holds(schema_compiler *c, const schema_case *value, const tas
   return false;
 }
 
-// A member that is required and may be nothing leaves no object. A set that cannot be expanded
-// here is refused elsewhere, if it stays.
+// A required member that no value can satisfy leaves no object. A set that cannot be expanded here
+// is refused elsewhere, if it stays.
 static void check_member(schema_compiler *c, schema_case *value, document_text name) {
   member_says says = ask_member(c, value, name);
   if (!says.is_required) return;

@@ -109,7 +109,7 @@ typedef struct array_plan {
   uint32_t wanted_count;
 } array_plan;
 
-// At least and at most as many items are what `term` says, from place `from` on.
+// The least and the largest number of items, from place `from` on, that satisfy `term`.
 static bool count_items(schema_compiler *c, array_plan *plan, schema_term term, uint32_t from,
                         uint32_t least, uint32_t most) {
   if (least == 0 && most == UINT32_MAX) return true;
@@ -183,8 +183,8 @@ static void build_items(schema_compiler *c, const array_plan *plan, uint32_t fro
   program_repeat(builder, from, unit, 0, least, most, false, to);
 }
 
-// ---- with contains: places by the number of items, of those that count, and
-// by what was wanted and came ----
+// ---- with contains: places by the number of items, of matching items, and by the requirements met
+// so far ----
 
 typedef struct item_grid {
   const array_plan *plan;
@@ -197,7 +197,7 @@ static uint32_t place_at(const item_grid *grid, uint32_t row, uint32_t column, u
   return grid->places[(row * (grid->columns + 1) + column) * (grid->all + 1) + came];
 }
 
-// Item `row` is what the bits of `now` say, and counts or may not.
+// Item `row` satisfies the terms in the bits of `now`, and may or may not count.
 static void add_item(schema_compiler *c, const item_grid *grid, uint32_t row, uint32_t now,
                      bool counts) {
   const array_plan *plan = grid->plan;
@@ -249,7 +249,7 @@ static void build_containing(schema_compiler *c, const array_plan *plan, uint32_
                     .all = (1u << plan->wanted_count) - 1,
                     .is_limited = is_limited};
   const uint64_t places = ((uint64_t)grid.rows + 1) * ((uint64_t)grid.columns + 1);
-  // an item goes from each of them in as many ways
+  // an item leads on from each state in as many ways as there are sets of terms
   if (places > GRID_MAX || places * (grid.all + 1) * (grid.all + 1) > GRID_MAX) {
     const schema_term term = plan->contains != 0 ? plan->contains : plan->wanted[0];
     schema_refuse(c, term_node(term), "contains with counts this large");
@@ -270,19 +270,19 @@ bool schema_build_array(schema_compiler *c, const schema_case *value, uint32_t f
   if (!make_plan(c, value, &plan)) return false;
   if (plan.least > plan.most) return true;
   from = schema_open(c, from, "[");
-  const uint32_t behind = program_place(&c->builder);
+  const uint32_t after = program_place(&c->builder);
   const bool has_contains = plan.contains != 0 || plan.wanted_count > 0;
   if (plan.unique != 0 && plan.most > 1) {
     if (has_contains || plan.prefix != 0) {
       return schema_refuse(c, plan.unique, "uniqueItems together with contains or items by place");
     }
     const uint32_t set = schema_item_set(c, value, 0);
-    schema_build_unique(c, &(schema_count){set, plan.least, plan.most, plan.unique}, from, behind);
+    schema_build_unique(c, &(schema_count){set, plan.least, plan.most, plan.unique}, from, after);
   } else if (has_contains) {
-    build_containing(c, &plan, from, behind);
+    build_containing(c, &plan, from, after);
   } else {
-    build_items(c, &plan, from, behind);
+    build_items(c, &plan, from, after);
   }
-  program_skip(&c->builder, schema_close(c, behind, "]"), to);
+  program_skip(&c->builder, schema_close(c, after, "]"), to);
   return work_is_ok(c->work);
 }

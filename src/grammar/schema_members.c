@@ -6,7 +6,7 @@
 
 enum { TERMS_MAX = 256, GROUPS_MAX = 128, GRID_MAX = 200000, PART_STEPS = 40 };
 // The machine has room for these (machine.h). Optional members may each follow the one before; of
-// members in any order, each that came is a place to return to.
+// members in any order, each that has arrived is a place to return to.
 enum { OPTIONAL_MAX = 900, MEMBERS_ANY_ORDER_MAX = 700 };
 
 static uint32_t keyword_of(const schema_compiler *c, const case_part *part, const char *name) {
@@ -393,11 +393,11 @@ static void add_others(schema_compiler *c, object_plan *plan, const name_group *
   const uint32_t set = set_of_name(c, plan->value, &name);
   if (schema_set_is_empty(c, set, 3)) return;
   if (plan->others[now] == 0) plan->others[now] = program_rule(builder);
-  const uint32_t behind = program_place(builder);
+  const uint32_t after = program_place(builder);
   const uint32_t quote = schema_quote(c, program_start(builder, plan->others[now]));
   if (c->spelling == SPELL_RAW) names = argument_texts(c, names);
-  spell_set(builder, names, c->spelling, quote, behind);
-  const uint32_t at = schema_call(c, schema_quote(c, behind), c->colon);
+  spell_set(builder, names, c->spelling, quote, after);
+  const uint32_t at = schema_call(c, schema_quote(c, after), c->colon);
   program_skip(builder, schema_call(c, at, schema_rule(c, set)), end);
 }
 
@@ -453,7 +453,7 @@ static bool add_to_row(schema_compiler *c, const member_grid *grid, uint32_t fro
   return true;
 }
 
-// Adds the members after the declared ones, by what those that came say of some member.
+// Adds the members after the declared ones, by what the members so far require of some member.
 // Undeclared members may have one name, so they count as one.
 static void end_object(schema_compiler *c, const object_plan *plan, const member_grid *grid,
                        const uint32_t *row, uint32_t to) {
@@ -598,7 +598,7 @@ bool schema_build_object(schema_compiler *c, const schema_case *value, uint32_t 
   if (!build_others(c, &plan)) return false;
   static const char *const BRACKETS[][2] = {{"{", "}"}, {"", ")"}, {"{", "}"}, {"", ""}};
   const char *const *brackets = BRACKETS[c->is_outermost ? c->form->style : ARGUMENT_JSON];
-  const uint32_t inside = schema_open(c, from, brackets[0]), behind = program_place(&c->builder);
+  const uint32_t inside = schema_open(c, from, brackets[0]), after = program_place(&c->builder);
   // decoding counts members in their order only
   const bool is_counted = value->members_least != 0 || value->members_most != UINT32_MAX;
   const bool is_large = plan.members.count > MEMBERS_ANY_ORDER_MAX;
@@ -607,8 +607,8 @@ bool schema_build_object(schema_compiler *c, const schema_case *value, uint32_t 
   }
   const bool any_order = (c->any || (c->is_call && !is_counted)) && !plan.is_impossible &&
                          plan.members.count > 0 && !is_large;
-  const bool is_built = any_order ? build_any_order(c, &plan, inside, behind)
-                                  : build_in_order(c, &plan, inside, behind);
-  program_skip(&c->builder, schema_close(c, behind, brackets[1]), to);
+  const bool is_built = any_order ? build_any_order(c, &plan, inside, after)
+                                  : build_in_order(c, &plan, inside, after);
+  program_skip(&c->builder, schema_close(c, after, brackets[1]), to);
   return is_built;
 }

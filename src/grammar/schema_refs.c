@@ -10,7 +10,7 @@ enum { URI_BYTES_MAX = 2048, LOOK_STEPS = 4 };
 typedef struct uri {
   char text[URI_BYTES_MAX];
   uint32_t size_bytes;
-  bool is_cut;  // it is longer, and no other's
+  bool is_cut;  // the URI is longer; it equals no other
 } uri;
 
 // ---- the place of a node ----
@@ -315,7 +315,7 @@ void schema_find_dialect(schema_compiler *c) {
       c->dialect = NAMES[i].dialect;
     }
   }
-  // one that names none and has the older word for its definitions is of an older draft
+  // a schema that names no draft and has the older word for definitions is of an older draft
   if (!is_named && document_find(&c->document, 1, "definitions") != 0 && !has_newer_keyword(c)) {
     c->dialect = 7;
   }

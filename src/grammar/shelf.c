@@ -27,7 +27,7 @@ static void copy_text(char **to, const char **text, size_t size_bytes) {
 static bool copy_texts(memory_gate *memory, const wick_grammar *wanted, constraint *made) {
   size_t size_bytes;
   made->wanted = *wanted;
-  made->wanted.begun = NULL;  // it is each request's own
+  made->wanted.begun = NULL;  // each request has its own
   made->wanted.begun_bytes = 0;
   if (!checked_add_size(wanted->text_bytes, wanted->trigger_bytes, &size_bytes) ||
       !checked_add_size(size_bytes, wanted->marker_bytes, &size_bytes)) {
@@ -71,8 +71,8 @@ static bool is_refusal(wick_status status) {
   return status == WICK_E_ARG || status == WICK_E_UNSUPPORTED || status == WICK_E_FULL;
 }
 
-// Puts a constraint in front of the list, with its grammar or why there is none. WICK_E_BUSY: the
-// slice has ended.
+// Compiles the grammar and puts the constraint at the head of the list; if the grammar was refused,
+// the constraint holds the error. WICK_E_BUSY: the slice has ended.
 static wick_status compile(grammar_shelf *shelf, grammar_work *work, const tokenizer *tokens,
                            constraint *made, wick_error *error) {
   wick_status status = make_ready(shelf, work->memory, tokens, error);
@@ -91,8 +91,8 @@ static wick_status compile(grammar_shelf *shelf, grammar_work *work, const token
   return WICK_OK;
 }
 
-// Destroys the idle one that was used first, of the refused ones or of the others, when there are
-// more than `most`. False: there are not.
+// If there are more than `most` idle constraints (refused ones, or the others), destroys the least
+// recently used of them. False if there are not.
 static bool drop_idle(grammar_shelf *shelf, memory_gate *memory, bool is_refused, uint32_t most) {
   constraint **oldest = NULL;
   uint32_t count = 0;
@@ -187,8 +187,8 @@ static bool is_slow(const grammar_shelf *shelf, const wick_grammar *wanted) {
   return false;
 }
 
-// The job of a grammar, which begins if nothing else has its place; NULL: it waits. A compilation
-// that has not been continued for long is dropped.
+// The job of a grammar, which is started if there is a free place; NULL if the grammar must wait. A
+// compilation that has not been continued for a long time is dropped.
 static shelf_job **find_job(grammar_shelf *shelf, memory_gate *memory, const wick_grammar *wanted) {
   enum { GIVEN_UP = 200 };
   shelf_job **jobs[2] = {&shelf->quick, &shelf->slow};
@@ -221,7 +221,7 @@ bool shelf_prepare(grammar_shelf *shelf, memory_gate *memory, const tokenizer *t
   if (find(shelf, wanted) != NULL) return true;
   shelf_job **job = find_job(shelf, memory, wanted);
   if (job == NULL) return false;
-  if (*job == NULL) return true;  // no memory, which shelf_take says
+  if (*job == NULL) return true;  // no memory, which shelf_take reports
   (*job)->used = shelf->clock;
   const wick_status status = compile(shelf, &(*job)->work, tokens, (*job)->made, NULL);
   if (status == WICK_E_BUSY) {
@@ -235,7 +235,7 @@ bool shelf_prepare(grammar_shelf *shelf, memory_gate *memory, const tokenizer *t
 }
 
 void shelf_clear(grammar_shelf *shelf, memory_gate *memory) {
-  // If there was no grammar, the module of grammars may not be there (tools/build/split.mjs).
+  // If there was no grammar, the module of grammars may not be loaded (tools/build/split.mjs).
   if (shelf->quick != NULL) end_job(memory, &shelf->quick);
   if (shelf->slow != NULL) end_job(memory, &shelf->slow);
   while (shelf->constraints != NULL) {

@@ -45,11 +45,12 @@ typedef struct grammar_shelf {
   uint64_t clock;
 } grammar_shelf;
 
-// Compiles for one slice. True: it is compiled or refused, which shelf_take then says at once. Call
-// it again until then; memory is freed of a grammar for which that is not done.
+// Compiles for one slice. True: it is compiled or refused, which shelf_take then reports at once.
+// Call it until then; a grammar that is not continued is freed.
 bool shelf_prepare(grammar_shelf *shelf, memory_gate *memory, const tokenizer *tokens,
                    const wick_grammar *wanted);
-// Errors as grammar_create. The grammar's matcher and masks are the callers' of one thread.
+// Errors as grammar_create. The callers that share the grammar's matcher and masks run on one
+// thread.
 wick_status shelf_take(grammar_shelf *shelf, memory_gate *memory, const tokenizer *tokens,
                        const wick_grammar *wanted, constraint **out, wick_error *error);
 void shelf_give_back(grammar_shelf *shelf, memory_gate *memory, constraint *constraint);

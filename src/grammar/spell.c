@@ -156,7 +156,7 @@ static void spell_ascii(state_speller *s, uint32_t low, uint32_t high, uint32_t 
   }
 }
 
-// A character beyond ASCII, as it is or escaped.
+// A character beyond ASCII, unchanged or escaped.
 static uint32_t escaped_above_ascii_rule(program_builder *builder) {
   if (builder->escaped_above_ascii_rule != 0) return builder->escaped_above_ascii_rule;
   const uint32_t rule = program_rule(builder), start = program_start(builder, rule);
@@ -194,7 +194,7 @@ uint32_t spell_json_char(program_builder *builder, spelling spelling) {
   return *rule;
 }
 
-// ---- what any characters never leave ----
+// ---- states that plain characters never leave ----
 
 static bool is_plain_range(uint32_t *next, const dfa_edge *edge) {
   if (edge->low > *next) return false;
@@ -290,7 +290,8 @@ typedef struct set_speller {
 // continues after a pause, or a failure.
 static bool find_endless(set_speller *s) {
   const dfa *set = s->asked.set;
-  // few rounds do for what is written by hand; what is not settled then is not marked
+  // a few rounds are enough for hand-written patterns; states that are not settled then are not
+  // marked
   while (s->rounds_left != 0) {
     for (; s->state < set->count; s->state++) {
       const uint32_t state = set->count - 1 - s->state;

@@ -114,7 +114,7 @@ static wick_status make_trie(maker *m, trie *out, wick_error *error) {
 
 typedef enum trie_kind { TRIE_PLAIN, TRIE_OTHERS, TRIE_CONTROLS } trie_kind;
 
-// A token's bytes; a control token has no others than its text.
+// A token's bytes; a control token has only its text.
 static size_t bytes_of(const tokenizer *tokens, uint32_t id, uint8_t *scratch,
                        const uint8_t **bytes, bool *is_control) {
   size_t size = tokenizer_piece(tokens, (int32_t)id, false, scratch, bytes);
@@ -123,7 +123,7 @@ static size_t bytes_of(const tokenizer *tokens, uint32_t id, uint8_t *scratch,
   return size;
 }
 
-// The tokens of one of the tries into the maker.
+// Adds the tokens of one of the tries to the maker.
 static void take_tokens(maker *m, vocabulary_trie *made, const tokenizer *tokens, trie_kind kind) {
   uint32_t used = 0;
   m->count = 0;

@@ -1,7 +1,7 @@
 // grammar/trie.h — a vocabulary by the bytes of its tokens, so that a constraint is tried on many
 // tokens at once. Control tokens and tokens without bytes are not in it.
 //
-// Two tries: `plain` holds tokens of few whole characters that may stand in any JSON string (no
+// Two tries: `plain` holds tokens of few whole characters that may be in any JSON string (no
 // control, no quote, no backslash), `others` all the rest.
 #ifndef WICK_GRAMMAR_TRIE_H
 #define WICK_GRAMMAR_TRIE_H

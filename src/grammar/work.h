@@ -63,7 +63,7 @@ void work_end(grammar_work *work);
 // After a pause, or before the first slice.
 void work_resume(grammar_work *work);
 static inline bool work_is_paused(const grammar_work *work) { return work->status == WICK_E_BUSY; }
-// Between two parts of lasting work: true after a failure, which the end of the slice is.
+// Between two parts of lasting work: true after a failure; the end of the slice counts as one.
 bool work_pause(grammar_work *work);
 // Between two parts of a compilation. If the slice is nearly over, it ends, and allocated memory
 // lasts: true, as after a failure.
@@ -74,7 +74,8 @@ void work_settle(grammar_work *work);
 // the keys of different functions. The value must depend on nothing but the key.
 work_memo *work_remember(grammar_work *work, uint32_t kind, const void *key, size_t size_bytes);
 
-// Zeroed, aligned to 8 bytes; NULL after a failure, which this may be (WICK_E_NOMEM, WICK_E_FULL).
+// Zeroed, aligned to 8 bytes; NULL after a failure, including this call's (WICK_E_NOMEM,
+// WICK_E_FULL).
 void *work_alloc(grammar_work *work, size_t count, size_t item_bytes);
 // A larger copy of `old`, whose further items are not zeroed; the old one stays valid.
 void *work_grow(grammar_work *work, const void *old, size_t count, size_t new_count,

@@ -5,7 +5,7 @@
 //
 //   row = [ act_block x blocks ][ SIMD variants: act_wide x blocks ]
 //
-// A block's scale is amax / 127, so codes lie in -127..127. When amax is not finite or at least
+// A block's scale is amax / 127, so codes are in -127..127. When amax is not finite or at least
 // ACT_AMAX_END, the scale is NaN: outputs are then NaN and the step fails. (ggml, whose activations
 // have f16 scales, overflows at 8.3e6.) When amax is below ACT_TINY, the block counts as zero.
 #ifndef WICK_KERNELS_ACT_H

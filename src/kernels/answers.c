@@ -19,7 +19,7 @@ enum { WEIGHT_BYTES_MAX = ROWS_PADDED * 256, ACT_BYTES_MAX = COLS_MAX * 4 };
 // Keys of codes meet queries of 16 bits, and probabilities have 16 bits, too.
 #define TOLERANCE_CODES 1e-3f
 
-// Every case begins here: made-up numbers.
+// The made-up numbers of every case begin with this state.
 enum { STATE_FIRST = 1 };
 
 static uint32_t draw(uint32_t *state) {
@@ -467,7 +467,7 @@ static void wkv_run(const kernel_table *kernels, float *out) {
   float rows[(STEPS + ROWS_OF) * DIM], before[DIM * DIM];
   draw_floats(&state, (STEPS + ROWS_OF) * DIM, rows);
   draw_floats(&state, DIM * DIM, before);
-  // or the state would grow from step to step, and hide what is wrong in small values
+  // otherwise the state would grow from step to step and hide errors in small values
   for (uint32_t i = 0; i < (STEPS + ROWS_OF) * DIM; i++) rows[i] *= 0.25f;
   const kernel_wkv wkv = {.tokens = STEPS,
                           .dim = DIM,

@@ -1,6 +1,6 @@
 // kernels/answers.h — checks whether a table of kernels computes right results here. An engine of
 // WebAssembly may translate an instruction wrongly (V8 11 did so with the relaxed dot), at first or
-// later when it optimises. Only wrong text would show it.
+// later when it optimises. Otherwise only wrong text would reveal it.
 #ifndef WICK_KERNELS_ANSWERS_H
 #define WICK_KERNELS_ANSWERS_H
 

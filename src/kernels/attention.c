@@ -90,7 +90,7 @@ static float step_softmax(float scores[][KERNEL_PAGE_TOKENS], const kernel_page 
   return correction;
 }
 
-// Caps scores of a head, and adds what ALiBi adds.
+// Caps the scores of a head, and adds ALiBi's biases.
 static void bend_scores(const kernel_attention *state, uint32_t head, const kernel_page *page,
                         float *scores) {
   const kernel_bias *bias = state->biases == NULL ? NULL : &state->biases[head];

@@ -167,7 +167,7 @@ static __attribute__((noinline)) void c4_scores(const page_piece *piece,
 
 // ---- Pages ----
 
-// Some heads' queries: their factors for one piece, and what factors of 1 are worth.
+// Some heads' queries: their factors for one piece, and the values of factors of 1.
 typedef struct few_queries {
   query_piece of[FEW];
   kv_channel_units units[FEW];

@@ -1,7 +1,7 @@
-// kernels/attention_codes_simd.c — attention over Q8 and Q4 pages in 128-bit vectors. Codes lie in
-// pairs (kv_pages.h) and are multiplied by pairs of 16-bit factors; i32x4.dot_i16x8 sums two
-// products at a time in integers. The results are those of attention.c, bit for bit.
-// Low codes of a row are larger by KV_CODE_BIAS (code_rows.h).
+// kernels/attention_codes_simd.c — attention over Q8 and Q4 pages in 128-bit vectors. Codes are
+// stored in pairs (kv_pages.h) and multiplied by pairs of 16-bit factors; i32x4.dot_i16x8 sums two
+// products at a time in integers. The results are those of attention.c, bit for bit. Low codes of a
+// row are larger by KV_CODE_BIAS (code_rows.h).
 #include "kernels/code_rows.h"
 #include "kernels/families.h"
 
@@ -9,8 +9,8 @@
 
 enum { PIECE = 2 };  // blocks of K at a time
 
-// The factors of several heads, in pairs, and for each head what codes larger by KV_CODE_BIAS add
-// too much, negated.
+// The factors of several heads, in pairs, and for each head the negated excess that codes larger by
+// KV_CODE_BIAS add.
 typedef struct code_factors {
   const int16_t *of[FEW];
   const int32_t *bias[FEW];

@@ -1,6 +1,6 @@
 // kernels/attention_simd.c — attention over the pages of a step in 128-bit vectors. Lanes are
-// tokens for the scores and dims for the values. The heads of a group share what was loaded and
-// converted. Sums are added in the order of attention.c.
+// tokens for the scores and dims for the values. The heads of a group share loaded and converted
+// values. Sums are added in the order of attention.c.
 #include "base/checked.h"
 #include "base/memory.h"
 #include "kernels/exp_simd.h"
@@ -9,12 +9,14 @@
 
 #ifdef WICK_SIMD128
 
-// Heads whose scores are kept at a time, and rows of STEP; and dims of a page of floats at a time.
+// The number of heads whose scores are kept at a time, and of rows of STEP; and the dims of a page
+// of floats that are read at a time.
 enum { HEADS = 16, K_DIMS = 32, V_DIMS = 16, TOKENS = KERNEL_PAGE_TOKENS };
 enum { STEP = KERNEL_STEP_TOKENS };
 
-// Halves become floats that are 2^112 too small (simd_f16_tiny). Queries and probabilities are made
-// 2^112 too large before, so the products have the right bits. Queries of 2^16 and more overflow.
+// Halves become floats that are 2^112 too small (simd_f16_tiny). Queries and probabilities are
+// first made 2^112 too large, so the products have the right bits. Queries of 2^16 and more
+// overflow.
 #define F16_SIZE 0x1p112f
 
 // The last 4 dims of a row whose number of dims is not a multiple of 8; d is the first of them.
@@ -106,7 +108,8 @@ SIMD_INLINE void wide_add(const float *rows, size_t stride, uint32_t count, cons
 
 // ---- Reading ahead ----
 
-// Reads an eighteenth ahead at a time: a call comes here at least nearly that often.
+// Reads an eighteenth of the bytes ahead at a time, since a call gets here about that often or
+// more.
 static reading_ahead ahead_begin(const kernel_ahead *places) {
   return (reading_ahead){places, 0, (uint32_t)align_size(places->bytes / 18, CACHE_LINE_BYTES)};
 }
@@ -276,7 +279,7 @@ static void leave_out(float *scores, uint32_t heads, const kernel_page *pages, u
   }
 }
 
-// Caps 4 scores, adds what ALiBi adds to those from `position` on.
+// Caps 4 scores, and adds ALiBi's bias to the scores from `position` on.
 static v128_t bend(v128_t scores, float cap, const kernel_bias *bias, uint32_t position) {
   if (cap != 0) {
     const v128_t caps = wasm_f32x4_splat(cap);
@@ -288,7 +291,7 @@ static v128_t bend(v128_t scores, float cap, const kernel_bias *bias, uint32_t p
   return wasm_f32x4_add(scores, wasm_f32x4_mul(wasm_f32x4_splat(bias->slope), back));
 }
 
-// Bends the scores of the heads from `head` on. Most models do not need it.
+// Caps and biases the scores of the heads from `head` on. Most models do not need it.
 static __attribute__((noinline)) void bend_scores(const kernel_attention *state, uint32_t head,
                                                   uint32_t heads, const kernel_page *pages,
                                                   uint32_t count, float *scores) {

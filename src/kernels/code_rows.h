@@ -1,5 +1,5 @@
 // kernels/code_rows.h — rows of codes as in pages (kv_pages.h) times pairs of 16-bit
-// factors, in 128-bit vectors: what attention over codes of both kinds shares.
+// factors, in 128-bit vectors: the shared part of attention over codes of both kinds.
 //
 // A 16-bit lane of a row holds two codes: both = 256 * high + low, where `high` is signed and `low`
 // is not. Two sums are kept, over `both` and over `high`. The sum over `low` is the first less 256

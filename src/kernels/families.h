@@ -149,7 +149,7 @@ void attention_begin(const kernel_attention *state);
 void attention_merge(const kernel_attention *state, const kernel_attention *part);
 void attention_end(const kernel_attention *state, float *out);
 
-// How far a call is with reading ahead: `step_bytes` of each place at a time.
+// The progress of a call's reading ahead: `step_bytes` of each place at a time.
 typedef struct reading_ahead {
   const kernel_ahead *places;
   uint32_t done_bytes, step_bytes;
@@ -165,7 +165,7 @@ void codes_scores_simd(const float *q, uint32_t dims, uint32_t heads, const kern
 void codes_values_simd(float *acc, uint32_t dims, uint32_t heads, const kernel_page *pages,
                        uint32_t count, kernel_kv_type type, const float *p, reading_ahead *ahead);
 
-// Scores of pages of C8 or C4 alone. factors: [heads] of kv_factor_bytes.
+// Only the scores, of pages of C8 or C4. factors: [heads] of kv_factor_bytes.
 void channels_scores_simd(const uint8_t *factors, uint32_t dims, uint32_t heads,
                           const kernel_page *pages, uint32_t count, kernel_kv_type type,
                           float *scores, reading_ahead *ahead);
@@ -228,11 +228,11 @@ void xielu_simd128(float *x, const kernel_xielu *curve, uint32_t n);
 
 void conv_scalar(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last);
 void delta_scalar(const kernel_delta *delta);
-// The columns [first, last) of the values alone.
+// Only the columns [first, last) of the values.
 void delta_columns(const kernel_delta *delta, uint32_t first, uint32_t last);
 void scan_scalar(const kernel_scan *scan, uint32_t channel_first, uint32_t channel_last);
 void ssd_scalar(const kernel_ssd *ssd);
-// The columns [first, last) of the head alone.
+// Only the columns [first, last) of the head.
 void ssd_columns(const kernel_ssd *ssd, uint32_t first, uint32_t last);
 void wkv_scalar(const kernel_wkv *wkv);
 void wkv_columns(const kernel_wkv *wkv, uint32_t first, uint32_t last);

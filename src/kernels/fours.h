@@ -6,7 +6,7 @@
 // beforehand: v128.load32_splat costs V8 one more instruction for its address, and a step has only
 // 22. The dots fill the registers, so the sums of floats stay in memory.
 //
-// Signed codes as bytes: the dots of simd.h want 7 bits without a sign on one side, |x|. So the
+// Signed codes as bytes: the dots of simd.h require 7 bits without a sign on one side, |x|. So the
 // code w takes the sign of x. Flipping all bits makes -w - 1 of it, also of -128, and
 //
 //   sum of w x = sum of |x| (x < 0 ? ~w : w) + sum of |x| where x < 0

@@ -148,7 +148,7 @@ static void iq3_s_load(const uint8_t *record, uint32_t row, uint32_t part, block
   out->scale = f32_of_f16(load_u16(block)) * (float)(2 * sub + 1);
 }
 
-// Codes of IQ1 lie within -9..9, those of IQ3_S within -15..15: unsigned they fit the faster tiles.
+// Codes of IQ1 are within -9..9, those of IQ3_S within -15..15: unsigned they fit the faster tiles.
 enum { IQ1_OFFSET = 9, IQ3_S_OFFSET = 15 };
 
 static const block_type iq1_s_type = {BLOCK_SUPER, 8 * IQ1_S_BYTES, BLOCK_CODES, iq1_s_load};

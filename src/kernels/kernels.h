@@ -22,8 +22,8 @@
 
 enum { KERNEL_ROW_GROUP = 8, KERNEL_PAGE_TOKENS = 16 };
 
-// A form of activations. Products of a type want their activations in one form. It is made once for
-// each row of activations and shared by all products that want it (q, k, v of a layer).
+// A form of activations. Products of a type need their activations in one form. It is made once for
+// each row of activations and shared by all products that need it (q, k, v of a layer).
 typedef enum kernel_act_form {
   KERNEL_ACT_F32 = 0,  // plain floats
   KERNEL_ACT_Q8 = 1,   // per 32 values: int8 codes with scale and sums (see act.h)
@@ -65,8 +65,8 @@ typedef struct kernel_type_ops {
 } kernel_type_ops;
 
 // Element types of KV pages. Q8 and Q4 are codes with a scale for each 32 values of a row. C8 and
-// C4, of keys alone, have an offset and a scale for each channel of a page. R4, of values alone, is
-// Q4 after a rotation of each head. Saved states have these numbers.
+// C4, which are only for keys, have an offset and a scale for each channel of a page. R4, which is
+// only for values, is Q4 after a rotation of each head. Saved states have these numbers.
 typedef enum kernel_kv_type {
   KERNEL_KV_F32 = 0,
   KERNEL_KV_F16 = 1,
@@ -134,19 +134,19 @@ typedef struct kernel_kv_ops {
   // Copies the rows of slots [0, slots); the others are unchanged.
   void (*k_copy)(void *to, const void *from, uint32_t slots, uint32_t head_dim);
   void (*v_copy)(void *to, const void *from, uint32_t slots, uint32_t head_dim);
-  // Turns queries [heads][head_dim] in place into what attention over keys of this type takes
+  // Converts queries [heads][head_dim] in place to the form for attention over keys of this type
   // (factors of 16 bits for types of codes); NULL: they stay unchanged.
   void (*queries_make)(float *q, uint32_t heads, uint32_t head_dim);
   // Types that encode whole pages of keys: makes codes of the slots [first, last) of an F16 page of
-  // K; others count for nothing. NULL: rows are written by k_write. If this is not NULL, k_write
-  // is, and k_copy copies the whole page.
+  // K; others have no effect. NULL: rows are written by k_write. If this is not NULL, k_write is,
+  // and k_copy copies the whole page.
   void (*k_encode)(void *k_page, const void *f16_page, uint32_t first, uint32_t last,
                    uint32_t head_dim);
   // The same types: makes factors of queries [heads][head_dim], of kv_factor_bytes each and 16-byte
   // aligned, which attention over pages of codes takes in addition to the queries.
   void (*factors_make)(const float *q, uint32_t heads, uint32_t head_dim, void *factors);
-  // Turns what attention over values of this type gives [heads][head_dim] back in place; NULL: it
-  // stays unchanged.
+  // Rotates the result of attention over values of this type [heads][head_dim] back, in place;
+  // NULL: it stays unchanged.
   void (*values_end)(float *values, uint32_t heads, uint32_t head_dim);
 } kernel_kv_ops;
 
@@ -286,7 +286,7 @@ typedef struct kernel_table {
   // out[n] = x / max(sqrt(sum of x^2), epsilon). out may be x.
   void (*l2_norm)(const float *x, uint32_t n, float epsilon, float *out);
 
-  // Recurrent mixers. Every variant gives the bits of the scalar one, however tokens are divided
+  // Recurrent mixers. Every variant is bit-identical to the scalar one, however tokens are divided
   // into calls (the state is carried over) and whatever the range.
   void (*conv)(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last);
   // For each token: S *= decay; d = (v - S^T k) * beta; S += k d^T; y = S^T q, sums in order of

@@ -4,7 +4,7 @@
 //
 // Channels of keys differ much more from each other than tokens do in a channel, and a few have
 // large values that hardly change (Liu et al. 2024, "KIVI"). Values have no such channels; a
-// rotation spreads what single large ones add to the errors of their block.
+// rotation spreads the errors that single large values cause in their block.
 #include <string.h>
 
 #include "kernels/families.h"
@@ -69,7 +69,7 @@ static float anchor_of(channel_range range, code_range codes) {
   return codes.least == 0 ? range.least : 0.5f * (range.least + range.most);
 }
 
-// The bits of the units with which the largest offset and the widest channel fit.
+// The bits of the units for which the largest offset and the widest channel fit.
 static uint32_t units_of(const channel_source *from, uint32_t head_dim, code_range codes) {
   float most = 0, width = 0;
   for (uint32_t dim = 0; dim < head_dim; dim++) {

@@ -6,7 +6,7 @@
 //       code 2i in its low and code 2i + 1 in its high half
 //
 // round() is half away from zero. A block whose largest magnitude is below 1e-10 is empty: it
-// decodes to zeros. Pages lay codes and scales out as their kernels like (kv_pages.h).
+// decodes to zeros. Pages lay codes and scales out as their kernels need them (kv_pages.h).
 #ifndef WICK_KERNELS_KV_CODEC_H
 #define WICK_KERNELS_KV_CODEC_H
 

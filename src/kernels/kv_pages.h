@@ -4,7 +4,7 @@
 //   F16  the same, but within each 8 values value i is at 2 (i % 4) + i / 4, so that 32-bit lane
 //        i has i in its low half and i + 4 in its high half, which a shift and a mask turn into
 //        floats; the last 4 dims of a V row whose dims are not a multiple of 8 are in their order
-//   Q8   per 32 dims {f32 scale [16 tokens], u8 code [512]}. Codes lie in strips of rows of 16
+//   Q8 per 32 dims {f32 scale [16 tokens], u8 code [512]}. Codes are in strips of rows of 16
 //        bytes, a row two codes for each of 8 columns, so that one instruction sums the products of
 //        both (attention_codes_simd.c):
 //        K [2 strips of 8 tokens][16 pairs of dims] rows of 8 tokens, 2 dims
@@ -171,7 +171,7 @@ static inline size_t kv_factor_bytes(uint32_t head_dim) {
 enum { KV_CHANNELS = 4 * KV_BLOCK_VALUES, KV_SCALE_MOST = 127, KV_COARSE_MOST = 258 };
 
 // A row of a query of head_dim floats, as kernel_kv_ops.queries_make leaves it for these types:
-// factors, i16 [head_dim]; for each block what codes larger by KV_CODE_BIAS add too much, negated,
+// factors, i16 [head_dim]; for each block the negated excess that codes larger by KV_CODE_BIAS add,
 // i32 [blocks]; and in the place of the last float the value of a factor of 1.
 static inline float kv_query_unit(const float *row, uint32_t head_dim) { return row[head_dim - 1]; }
 
@@ -180,7 +180,7 @@ static inline const int32_t *kv_query_biases(const float *row, uint32_t head_dim
 }
 
 // Values up to `most` become factors, up to `factor_most`, when multiplied by `size`; a factor of 1
-// is worth `unit`. Both are 0 when `most` is almost 0 or no number.
+// is worth `unit`. Both are 0 when `most` is almost 0 or NaN.
 typedef struct kv_factor_size {
   float size, unit;
 } kv_factor_size;

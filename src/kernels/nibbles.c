@@ -41,7 +41,7 @@ static void fifth_store(uint8_t fifth[32], uint32_t row, uint32_t bits) {
   }
 }
 
-// ---- blocks of 32 columns: the file's bytes of codes go over as they are ----
+// ---- blocks of 32 columns: the file's bytes of codes are copied unchanged ----
 
 static void q4_0_load(const uint8_t *bytes, uint32_t row, uint32_t part, block_part *out) {
   const q4_0_record *record = (const q4_0_record *)(const void *)bytes;
@@ -156,7 +156,7 @@ static void k_subs_store(sixbits subs[2], uint32_t row, const uint8_t *file) {
   }
 }
 
-// scales, mins and subs lie at the beginning of both records.
+// scales, mins and subs are at the beginning of both records.
 static void k_scale_load(const q4_k_record *record, uint32_t row, uint32_t part, block_part *out) {
   const uint32_t byte = k_sub_byte(row);
   const uint8_t(*subs)[16] = record->subs[part / 4];

@@ -14,8 +14,8 @@ void conv_state_write(const kernel_conv *conv, uint32_t channel_first, uint32_t 
   }
 }
 
-// The last token comes first, so that y may be x: no output takes the place of an input that is
-// wanted later.
+// The last token comes first, so that y may be x: no output overwrites an input that is needed
+// later.
 void conv_scalar(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last) {
   conv_state_write(conv, channel_first, channel_last);
   for (uint32_t t = conv->tokens; t-- > 0;) {

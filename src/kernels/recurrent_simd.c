@@ -65,8 +65,9 @@ void conv_simd128(const kernel_conv *conv, uint32_t channel_first, uint32_t chan
 
 // ---- gated delta rule ----
 
-// COLUMNS: whose sums lie on the stack. STRIP: vectors whose sums stay in registers while rows of
-// the state pass; NEXT_STRIP: where there are the sums of the next token, too.
+// COLUMNS: the number of columns whose sums are on the stack. STRIP: vectors whose sums stay in
+// registers while rows of the state are read; NEXT_STRIP: the same, with the sums of the next
+// token, too.
 enum { DELTA_COLUMNS = 256, DELTA_STRIP = 4, DELTA_NEXT_STRIP = 2 };
 
 // Sums of columns while the rows of a token are read.

@@ -1,7 +1,7 @@
 // kernels/simd.h — 128-bit vectors: the compiler's own on WebAssembly; natively, when WICK_SIMDE is
 // defined, the same intrinsics by SIMDe, which makes SSE, AVX or NEON of them. Defines WICK_SIMD128
 // where there are vectors, WICK_RELAXED where there are more dots than the plain one, WICK_FUSED
-// where sums of floats may be fused, and what several families share.
+// where sums of floats may be fused, and the code that several families share.
 //
 // Natively there is the plain flavor for every processor of the architecture; on x86-64 the same
 // sources are compiled again for WICK_LEVEL, avx2 or avxvnni (flags.mk), with the dots of those
@@ -106,7 +106,7 @@ static inline v128_t simd_madd(v128_t a, v128_t b, v128_t c) {
 
 #else
 
-// The plain build has these names, so that one source serves both; its kernels never come here.
+// The plain build has these names, so that one source serves both; its kernels never call these.
 static inline v128_t simd_dot_pairs(v128_t x, v128_t codes) { return wasm_v128_and(x, codes); }
 static inline v128_t simd_dot_quads(v128_t x, v128_t codes, v128_t sum) {
   return wasm_i32x4_add(simd_dot_pairs(x, codes), sum);
@@ -117,9 +117,8 @@ static inline v128_t simd_madd(v128_t a, v128_t b, v128_t c) {
 
 #endif
 
-// Hides from the compiler how `pointer` came about, so that offsets from it become those of the
-// load instructions; without it loops are rewritten to count one index and add each offset
-// separately.
+// Hides the origin of `pointer` from the compiler, so that offsets from it become those of the load
+// instructions; without it loops are rewritten to count one index and add each offset separately.
 #define SIMD_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 
 // Whether a variable that is 0 is not, which the compiler cannot know; engines do and drop the
@@ -134,8 +133,8 @@ SIMD_INLINE bool simd_never(uint32_t *zero) {
 // Keeps values that were stored in memory: the compiler may not carry them in registers past this.
 #define SIMD_FORGET() __asm__ volatile("" ::: "memory")
 
-// Masks that inner loops use. V8 rebuilds a constant in every iteration (three instructions); what
-// was loaded from memory it keeps in a register.
+// Masks that inner loops use. V8 rebuilds a constant in every iteration (three instructions);
+// values that were loaded from memory stay in a register.
 typedef struct simd_masks {
   uint8_t low_4[16];   // 0x0f in every byte
   uint8_t low_6[16];   // 0x3f

@@ -121,7 +121,7 @@ SIMD_INLINE void simd_six_bits(const uint8_t bytes[3][16], v128_t codes[4]) {
   codes[3] = wasm_v128_or(wasm_v128_or(top, middle), bottom);
 }
 
-// The initial value of a dot: -offset * sum(x), which takes the offset off the codes. `step` 2 is
+// The initial value of a dot: -offset * sum(x), which removes the offset of the codes. `step` 2 is
 // for all 32 columns, 0 and 1 for the first and the second 16. PAIRS keeps dots in 16-bit lanes:
 // sums of 32 products with codes below 16 fit, and sums of 16 with codes below 32.
 SIMD_INLINE v128_t strip_dot_start(int32_t offset, const int32_t *x, uint32_t step,
@@ -159,7 +159,7 @@ SIMD_INLINE bool flavor_is_wide(block_kind kind, simd_flavor flavor) {
 }
 
 // sum + codes * x, where codes are bytes and x is a token's word in every lane. Signed codes are
-// for QUADS and SIGNED alone.
+// only for QUADS and SIGNED.
 SIMD_INLINE v128_t simd_dot_bytes(v128_t sum, v128_t codes, v128_t x, bool is_signed,
                                   simd_flavor flavor) {
   if (!is_signed || flavor == SIMD_SIGNED) return simd_dot(sum, x, codes, flavor);
@@ -246,8 +246,8 @@ SIMD_INLINE void strip_dots_sub(const strip_type *type, int32_t offset, const ui
 // ---- products of bytes in 16-bit lanes (LONG) ----
 // A sum has two vectors: rows 0 and 1, rows 2 and 3, 4 columns each. Codes without a sign are added
 // in 16-bit lanes: 8 products with codes of 5 bits fit, and 4 with codes of 6. Signed codes are
-// added in pairs, in 32-bit lanes. Where the compiler knew that codes have no sign it would widen
-// them in another way; it does not know the masks that codes are taken with.
+// added in pairs, in 32-bit lanes. If the compiler knew that codes have no sign, it would widen
+// them in another way; the masks for extracting codes are hidden from it.
 
 typedef struct long_sum {
   v128_t rows[2];
@@ -485,7 +485,7 @@ SIMD_INLINE void strip_part(const strip_type *type, int32_t offset, const uint8_
 // The operands of a call: `parts` parts of `groups` groups of 8 rows with `tokens` tokens. A group
 // begins group_stride_bytes after the one before, a token's activations act_stride words after the
 // one before. sums is [group][slot][8 rows], a slot for each token. Tokens are taken in pairs, so
-// an odd number of tokens has one slot more.
+// an odd number of tokens has one more slot.
 typedef struct strip_job {
   const uint8_t *record;
   size_t group_stride_bytes;

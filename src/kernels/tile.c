@@ -9,7 +9,7 @@
 // STREAMS ranges that take turns, a chunk of TILE_PARTS parts each.
 enum { STREAMS = 4, TILE_BATCH = 32, TILE_PARTS = 8 };
 
-// How many tokens and groups are multiplied in fours. Both lie on the stack: activations, spread
+// How many tokens and groups are multiplied in fours. Both are on the stack: activations, spread
 // and one part long (20 KB), fit the first cache, and sums (64 KB) the second.
 enum { FOURS_TOKENS_MIN = 33, FOURS_TOKENS_MAX = 64, FOURS_GROUPS = 32 };
 
@@ -22,7 +22,7 @@ SIMD_INLINE void part_super(const uint8_t *record, strip_super *super) {
   (void)super;
 }
 
-// Fields that a kind does not have are not used.
+// Fields that a kind lacks are not used.
 SIMD_INLINE void part_scales(const uint8_t *record, uint32_t part, const strip_super *super,
                              strip_scales *scales) {
   (void)part;
@@ -238,7 +238,7 @@ static void run_parts(const tile_job *job, strip_job *strip, const uint8_t *reco
   }
 }
 
-// `tokens` tokens from `token` on: one, an even number, or any where they are unpacked for.
+// `tokens` tokens from `token` on: one, an even number, or any number if parts are unpacked.
 static void run_tokens(const tile_job *job, uint32_t token, uint32_t tokens) {
   float sums[STREAMS * TILE_BATCH * KERNEL_ROW_GROUP];
   const uint32_t groups = ceil_div_u32(job->row_last - job->row_first, KERNEL_ROW_GROUP);
@@ -256,7 +256,8 @@ static void run_tokens(const tile_job *job, uint32_t token, uint32_t tokens) {
     const bool is_even = i < range;  // all streams have a group left
     const uint32_t row = job->row_first + i * KERNEL_ROW_GROUP, stride = range * KERNEL_ROW_GROUP;
     const uint8_t *record = job_record(job, row);
-    // A single token needs pairs of groups: a last one is its own neighbour.
+    // A single token needs pairs of groups, so a last group without a partner is paired with
+    // itself.
     strip.groups = is_even ? STREAMS : is_single ? 2 : 1;
     strip.group_stride_bytes = is_even ? (size_t)(job_record(job, row + stride) - record) : 0;
     run_parts(job, &strip, record, &act);

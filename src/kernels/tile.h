@@ -1,7 +1,7 @@
 // kernels/tile.h — products of block-quantised matrices in 128-bit vectors. A tile is 16 rows x 1
 // token, or 8 rows x 2 or 4 tokens.
 //
-// Three ways to a product, by the number of tokens:
+// Three ways to compute a product, by the number of tokens:
 //   strips    The type's own code reads the codes from the records again for every tile (strip.h).
 //   unpacked  8 rows x 256 columns of codes are unpacked once (tile_part) and multiplied with up to
 //             32 tokens. For types whose codes cost much to read, and those without strips.

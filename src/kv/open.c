@@ -24,7 +24,7 @@ wick_status kv_open_begin(const kv_pool *pool, kv_seq *seq, wick_error *error) {
   seq->open_pages[0] = seq->open_pages[1] = seq->marked_page = KV_PAGE_NONE;
   if (!kv_pool_has_open(pool)) return WICK_OK;
   const uint64_t bytes = kv_open_seq_bytes(&pool->layout);
-  // zeros: slots that were never written are read and must be finite
+  // zeros, because slots that were never written are read and must be finite
   seq->open = bytes > SIZE_MAX ? NULL : memory_alloc_zeroed(pool->memory, (size_t)bytes);
   if (seq->open != NULL) return WICK_OK;
   memory_fail(pool->memory, error, "keys of an open page");
@@ -81,8 +81,8 @@ static bool is_marked(const kv_seq *seq, const kv_entry *entry, uint32_t tokens)
   return entry->page == seq->marked_page && tokens - entry->position <= seq->marked_slots;
 }
 
-// Whether the entry ends at `tokens` for good. If tokens after it were dropped, but none before it,
-// its codes are those of a page that had other tokens, too.
+// Whether the entry ends at `tokens` permanently. If tokens after it were dropped, but none before
+// it, its codes are those of a page that had other tokens, too.
 static bool ends_whole(const kv_entry *entry, uint32_t tokens) {
   return tokens == kv_entry_end(entry) && (entry->last == KERNEL_PAGE_TOKENS || entry->delta != 0);
 }

@@ -1,15 +1,15 @@
 // kv/open.h — keys of pages that are not full yet, where the keys' type encodes whole pages.
 //
 // Such a page is open until its last slot is written. A buffer of the sequence has its keys in F16.
-// They become codes once, when the page is full; values are written into the page as always. Tokens
-// see the keys in their page as F16, even if the same pass fills it, and those of pages before as
-// codes. So what a token sees depends on positions alone.
+// They are encoded once, when the page is full; values are written into the page as always. Tokens
+// see the keys in their own page as F16, even if the same pass fills it, and the keys of earlier
+// pages as codes, so what a token sees depends only on positions.
 //
 // A sequence has buffers for two pages: the one that was open when a pass began, whose rows must
-// survive when the pass fails or its proposals are rejected, and the pass's last. Pages between are
-// filled by the pass itself, and their F16 keys are needed only until it is over: the pass has
-// them (kv_open_pass). A sequence can therefore end within a full page only as
-// long as that page's buffer exists, else where the page begins.
+// survive when the pass fails or its proposals are rejected, and the pass's last. Pages in between
+// are filled by the pass itself, and their F16 keys are needed only until it is over: the pass has
+// them (kv_open_pass). A sequence can therefore end within a full page only as long as that page's
+// buffer exists, else where the page begins.
 #ifndef WICK_KV_OPEN_H
 #define WICK_KV_OPEN_H
 
@@ -25,12 +25,12 @@ uint64_t kv_open_pass_bytes(const kernel_table *kernels, uint32_t kv_heads, uint
 // Keeps the F16 keys of the page that is open now, so that the sequence can end here again, as far
 // as memory allows. The next call forgets them.
 void kv_open_mark(kv_pool *pool, kv_seq_id seq);
-// Forgets the F16 keys of all pages but one that is not full and the kept ones: where the sequence
-// can end no longer depends on the passes that have read it.
+// Forgets the F16 keys of all pages except a page that is not full and the kept ones. After that,
+// the positions where the sequence can end no longer depend on the passes that have read it.
 void kv_open_keep_last(const kv_pool *pool, kv_seq_id seq);
 
 // The positions [first, last] of a sequence are about to be written: its last page gets a buffer.
-// To be called before each layer; calls after the first change nothing.
+// Called before each layer; calls after the first change nothing.
 void kv_open_rows(kv_pool *pool, kv_seq_id seq, uint32_t first, uint32_t last);
 
 // A row of a pass: row `index` of the pass is the token at `position` of a sequence.
@@ -39,8 +39,8 @@ typedef struct kv_open_row {
   uint32_t position, index;
 } kv_open_row;
 
-// Keys of pages between, of the layer at hand and of the one before it in its group: models in
-// which layers share keys read those of one of the last two.
+// Keys of pages in between, of the current layer and of the one before it in its group: in models
+// whose layers share keys, a layer reads those of one of the last two.
 typedef struct kv_open_pass {
   uint8_t *keys;  // [kv_open_pass_bytes]
   uint32_t rows;  // that these bytes are for

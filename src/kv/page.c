@@ -21,7 +21,7 @@ static bool page_size(kv_layout *layout) {
   return true;
 }
 
-// A shape whose pages hold nothing.
+// A shape whose pages have no keys and values.
 static bool is_hollow(const kv_shape *shape) {
   return shape->layers == 0 && shape->kv_heads == 0 && shape->head_dim == 0;
 }
@@ -112,7 +112,7 @@ void kv_data_clear_codes(const kv_page_data *data) {
   }
 }
 
-// The place of the rows of K of a head are, and how they are read or written.
+// The place of a head's rows of K, and how they are read or written.
 typedef struct key_rows {
   const kernel_kv_ops *ops;
   uint8_t *at;

@@ -70,8 +70,8 @@ static inline kernel_kv_type kv_named_type(kernel_kv_type type) {
 // WICK_E_OVERFLOW.
 wick_status kv_layout_init(kv_layout *layout, const kernel_table *kernels, const kv_shape *shape,
                            wick_error *error);
-// The layout that 0.1.0 had for such pages: its types are those that configurations name. The same
-// errors.
+// The layout of such pages in version 0.1.0, whose types are those that a configuration names. The
+// same errors.
 wick_status kv_layout_former(kv_layout *former, const kv_layout *layout);
 // 0 when a type is not in this build or the size does not fit.
 size_t kv_bytes_of_page(const kernel_table *kernels, const kv_shape *shape);
@@ -111,9 +111,10 @@ typedef struct kv_slots {
   uint32_t first, last;
 } kv_slots;
 
-// Copies rows into a page of other types, by way of floats, those before slots.first too. If the
-// type of `to` encodes pages, `to.open` has F16 keys afterwards, of which the slots are encoded.
-// row: head_dim floats of scratch. Returns how many values were not finite or did not fit the type.
+// Copies rows, including those before slots.first, into a page of other types, by way of floats. If
+// the type of `to` encodes pages, `to.open` has F16 keys afterwards, of which the slots are
+// encoded. row: head_dim floats of scratch. Returns the number of values that were not finite or
+// did not fit the type.
 uint32_t kv_data_convert(const kv_page_view *to, const kv_page_view *from, kv_slots slots,
                          float *row);
 
@@ -124,7 +125,7 @@ typedef struct kv_page {
   kv_page_id id;
   uint32_t ref_count;    // block tables and prefix holds; 0: free
   uint32_t hold_count;   // of these the prefix cache's
-  uint32_t mark;         // scratch of walks that count
+  uint32_t mark;         // scratch of the functions that count
   uint16_t fill_tokens;  // rows ever written since it was taken
   bool is_sealed;
 } kv_page;

@@ -179,7 +179,7 @@ void kv_page_release(kv_pool *pool, kv_page_id id) {
   page->fill_tokens = 0;
   page->is_sealed = false;
 #ifndef NDEBUG
-  // Finite in every type, and never a right result in a test.
+  // Finite in every type, and never a correct result in a test.
   memset(page->data.bytes, 0x5a, pool->layout.page_bytes);
 #endif
   pool->page_free++;

@@ -49,8 +49,9 @@ typedef struct kv_pool kv_pool;
 wick_status kv_pool_init(memory_gate *memory, const kernel_table *kernels, const kv_shape *shape,
                          uint32_t pages, uint32_t pages_max, kv_pool **out, wick_error *error);
 void kv_pool_destroy(kv_pool *pool);
-// Grows now as far as taking `pages` one after another would, so that taking them allocates
-// nothing. Too few pages are not an error here, only when they are taken. WICK_E_NOMEM.
+// Grows now as much as taking `pages` one after another would, so that taking them allocates
+// nothing. If there are too few pages, this is not an error here, only when they are taken.
+// WICK_E_NOMEM.
 wick_status kv_pool_grow_for(kv_pool *pool, uint32_t pages, wick_error *error);
 // When free pages run short, a pool of fewer pages than this grows; a larger one first evicts idle
 // pages of the prefix cache. 0, the default: it always evicts first.
@@ -61,7 +62,7 @@ uint32_t kv_pool_pages(const kv_pool *pool);
 uint32_t kv_pool_pages_free(const kv_pool *pool);
 // Free pages, idle ones of the prefix cache, and those that the pool may still grow by.
 uint32_t kv_pool_pages_available(const kv_pool *pool);
-// NULL for an id out of range. For pictures of the pool.
+// NULL for an id out of range. For diagrams of the pool.
 const kv_page *kv_pool_page(const kv_pool *pool, kv_page_id page);
 // Bytes of a page in use [page_bytes].
 uint8_t *kv_page_bytes(const kv_pool *pool, kv_page_id page);
@@ -90,7 +91,7 @@ typedef struct kv_frag {
 kv_frag kv_frag_stats(const kv_pool *pool);
 // Checks every invariant. WICK_E_CORRUPT names the first broken one. O(pages + entries).
 wick_status kv_pool_check(const kv_pool *pool, wick_error *error);
-// Whether both have the same sequences with as many tokens, and the same next id.
+// Whether both have the same sequences with the same numbers of tokens, and the same next id.
 bool kv_pools_agree(const kv_pool *a, const kv_pool *b);
 
 // ---- The holder of pages outside of block tables: the prefix cache (kv/prefix.h) ----
@@ -104,27 +105,27 @@ void kv_pool_set_holder(kv_pool *pool, const kv_holder *holder);  // NULL: none
 // Adds a reference of the holder to a page in use. The first one seals the page.
 void kv_page_hold(kv_pool *pool, kv_page_id page);
 void kv_page_unhold(kv_pool *pool, kv_page_id page);
-// Takes a page for the holder alone (for reading a saved cache), with its hold. Evicts and grows
-// as kv_seq_extend does.
+// Takes a page only for the holder (for reading a saved cache), with its hold. Evicts and grows as
+// kv_seq_extend does.
 wick_status kv_page_take_held(kv_pool *pool, kv_page_id *page, kv_shortage *shortage,
                               wick_error *error);
 
 // ---- Sequences ----
 
 // A sequence with room for `tokens` (0: none yet). Ids start at 1 and are never used again. When
-// free pages do not suffice, idle pages of the prefix cache are evicted and the pool grows. When
-// that does not suffice: WICK_E_PAGES (fills *shortage, which may be NULL). WICK_E_NOMEM.
+// there are too few free pages, idle pages of the prefix cache are evicted and the pool grows. If
+// that is not enough: WICK_E_PAGES (fills *shortage, which may be NULL). WICK_E_NOMEM.
 wick_status kv_seq_new(kv_pool *pool, uint32_t tokens, kv_seq_id *seq, kv_shortage *shortage,
                        wick_error *error);
 // Releases its pages; an unknown id is WICK_E_SEQ and changes nothing.
 wick_status kv_seq_free(kv_pool *pool, kv_seq_id seq, wick_error *error);
-// Sequences get ids from `next` on, where that is later than those that they would get: pools whose
-// sequences go together keep the same ids. Returns the next id.
+// Raises the next id of a sequence to `next` if it is lower, so that pools with corresponding
+// sequences have the same ids. Returns the next id.
 kv_seq_id kv_pool_skip_ids(kv_pool *pool, kv_seq_id next);
 bool kv_seq_exists(const kv_pool *pool, kv_seq_id seq);
 uint32_t kv_seq_tokens(const kv_pool *pool, kv_seq_id seq);    // 0: or unknown
 uint32_t kv_seq_capacity(const kv_pool *pool, kv_seq_id seq);  // tokens reserved
-// A sequence with the same tokens that shares every page. O(pages); copies no keys or values but
+// A sequence with the same tokens that shares every page. O(pages); copies no keys or values except
 // those of open pages.
 wick_status kv_seq_fork(kv_pool *pool, kv_seq_id seq, kv_seq_id *child, wick_error *error);
 // Call before a pass writes the positions [position, position + tokens); `position` is at most the
@@ -132,12 +133,12 @@ wick_status kv_seq_fork(kv_pool *pool, kv_seq_id seq, kv_seq_id *child, wick_err
 // allocates nothing and writes into private pages only.
 wick_status kv_seq_prepare_write(kv_pool *pool, kv_seq_id seq, uint32_t position, uint32_t tokens,
                                  kv_shortage *shortage, wick_error *error);
-// Reserves what the call above takes, without taking it: until other calls take pages, that call
-// does not fail. The same errors.
+// Reserves the pages that the call above takes, without taking them: until other calls take pages,
+// that call does not fail. The same errors.
 wick_status kv_seq_ensure_write(kv_pool *pool, kv_seq_id seq, uint32_t position, uint32_t tokens,
                                 kv_shortage *shortage, wick_error *error);
-// Room in the block table for `tokens` in all: reserving their pages later allocates no memory for
-// it. WICK_E_SEQ, WICK_E_NOMEM.
+// Makes room in the block table for `tokens` in total: reserving their pages later allocates no
+// memory for it. WICK_E_SEQ, WICK_E_NOMEM.
 wick_status kv_seq_reserve_table(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
 // `tokens` positions were written (kv_row_write): counts them as stored. WICK_E_RANGE past
 // the reserved ones.
@@ -161,14 +162,15 @@ wick_status kv_seq_shift(kv_pool *pool, kv_seq_id seq, uint32_t first, uint32_t 
 // Frees leading pages wholly before the last `keep` stored tokens; their entries stay, as
 // KV_PAGE_NONE.
 wick_status kv_seq_window(kv_pool *pool, kv_seq_id seq, uint32_t keep, wick_error *error);
-// The same with the pool's window, as the next position needs it and the `back` positions before
-// that, to which the sequence may yet be cut; without a window: nothing.
+// The same with the pool's window: keeps the pages that the next position needs, and those for the
+// `back` positions before it, to which the sequence may still be cut. Does nothing without a
+// window.
 void kv_seq_slide(kv_pool *pool, kv_seq_id seq, uint32_t back);
 // Pages that its table has; those that fell out of the window are not among them.
 uint32_t kv_seq_pages(const kv_pool *pool, kv_seq_id seq);
 // Gives an empty sequence `pages` whole pages that are stored and fell out of the window.
 // WICK_E_SEQ, WICK_E_BUSY (not empty), WICK_E_NOMEM.
-wick_status kv_seq_begin_behind(kv_pool *pool, kv_seq_id seq, uint32_t pages, wick_error *error);
+wick_status kv_seq_begin_after(kv_pool *pool, kv_seq_id seq, uint32_t pages, wick_error *error);
 // Puts a whole page in the place of one of these, and shares it.
 void kv_seq_put_page(kv_pool *pool, kv_seq_id seq, uint32_t index, kv_page_id page);
 

@@ -1,4 +1,4 @@
-// kv/pool_types.h — shared by the files of the pool alone: pool.c (pages), sequence.c (tables),
+// kv/pool_types.h — shared only by the files of the pool: pool.c (pages), sequence.c (tables),
 // write.c (writing and copying), statistics.c (counting); and by src/reference/.
 #ifndef WICK_KV_POOL_TYPES_H
 #define WICK_KV_POOL_TYPES_H
@@ -53,9 +53,9 @@ void kv_page_retain(kv_pool *pool, kv_page_id page);
 wick_status kv_open_begin(const kv_pool *pool, kv_seq *seq, wick_error *error);
 void kv_open_share(const kv_pool *pool, const kv_seq *from, kv_seq *to);
 void kv_open_end(const kv_pool *pool, kv_seq *seq);
-// Forgets pages that the table has no more.
+// Forgets pages that are no longer in the table.
 void kv_open_forget(const kv_pool *pool, kv_seq *seq);
-// A page of the table is another one now.
+// A page of the table was replaced by another one.
 void kv_open_move(kv_seq *seq, kv_page_id from, kv_page_id to);
 // All layers of a page's F16 keys; NULL: it is not open.
 uint8_t *kv_open_find(const kv_pool *pool, const kv_seq *seq, kv_page_id page);

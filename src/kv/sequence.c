@@ -308,9 +308,9 @@ void kv_seq_slide(kv_pool *pool, kv_seq_id id, uint32_t back) {
   kv_seq_window(pool, id, window - 1 + back, NULL);
 }
 
-// ---- Pages that came by other ways ----
+// ---- Pages from other sources ----
 
-wick_status kv_seq_begin_behind(kv_pool *pool, kv_seq_id id, uint32_t pages, wick_error *error) {
+wick_status kv_seq_begin_after(kv_pool *pool, kv_seq_id id, uint32_t pages, wick_error *error) {
   kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
   if (seq->entry_count != 0) {

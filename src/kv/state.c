@@ -8,7 +8,8 @@
 #include "kv/pool_types.h"
 #include "kv/prefix_types.h"
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written as they lie");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "records are written as they are in memory");
 
 // FORMER: of 0.1.0, which wrote all keys and values in the types that configurations name.
 enum { STATE_VERSION = 5, STATE_VERSION_FORMER = 4, CHECKSUM_BYTES = 8 };
@@ -54,7 +55,7 @@ static uint64_t checksum_add(uint64_t sum, const void *bytes, size_t size_bytes)
 }
 
 uint64_t kv_salt(uint64_t fingerprint, const kv_shape *shape, uint64_t extra) {
-  // types as they are named: states of 0.1.0, whose codes are others, have the same salt
+  // the types as named: states of 0.1.0, whose codes differ, have the same salt
   const uint64_t k_type = kv_named_type(shape->k_type), v_type = kv_named_type(shape->v_type);
   const uint64_t words[] = {fingerprint, extra, k_type << 32 | v_type,
                             (uint64_t)shape->layers << 32 | shape->kv_heads,
@@ -171,8 +172,8 @@ static void put_entries(state_writer *writer, const kv_seq *seq, uint32_t entrie
   }
 }
 
-// A page of a record on its way from a pool or into one, and the F16 keys of those that are
-// encoded or open: in the record and, where the types are others, in the pool.
+// A page of a record on its way from a pool or into one, and its F16 keys if it is encoded or open:
+// in the record and, if the types differ, in the pool.
 typedef struct page_passage {
   kv_page_view view;  // [layout->page_bytes]; open: [layout->open_bytes] or NULL
   uint8_t *open;      // [the pool's open_bytes] or NULL
@@ -505,7 +506,7 @@ static wick_status read_table(state_reader *reader, kv_seq *seq, uint32_t presen
   return WICK_OK;
 }
 
-// The F16 keys of the page that is not full; `to`: room for those of any.
+// The F16 keys of the page that is not full; `to` has room for those of any page.
 static bool get_open(state_reader *reader, kv_seq *seq, uint8_t *to) {
   const kv_entry *entry = open_entry(seq);
   if (kv_pool_has_open(reader->pool) && entry != NULL) seq->open_pages[0] = entry->page;

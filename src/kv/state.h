@@ -38,9 +38,9 @@
 #include "kv/pool.h"
 #include "kv/prefix.h"
 
-// A number for all that saved states and cached pages depend on: the model's fingerprint, and the
-// pool's types and shape. `extra`: whatever else changes keys and values (rope settings, adapters);
-// 0 when nothing does.
+// A number that covers everything that saved states and cached pages depend on: the model's
+// fingerprint, and the pool's types and shape. `extra`: whatever else changes keys and values (rope
+// settings, adapters); 0 when nothing does.
 uint64_t kv_salt(uint64_t fingerprint, const kv_shape *shape, uint64_t extra);
 
 typedef enum state_kind { STATE_SEQUENCE = 1, STATE_CACHE = 2 } state_kind;
@@ -86,8 +86,8 @@ wick_status state_begin(kv_pool *pool, uint64_t salt, const wick_state_source *s
 // WICK_E_ARG for the record of a cache.
 wick_status state_load_seq(state_reader *reader, int32_t *tokens, kv_seq_id *seq,
                            kv_shortage *shortage, wick_error *error);
-// A full page of the pool from the bytes of one in the record of a cache, which 0.1.0 may have
-// written (kv_layout_former). WICK_E_NOMEM, WICK_E_CORRUPT.
+// Makes a full page of the pool from the bytes of one in the record of a cache, which 0.1.0 may
+// have written (kv_layout_former). WICK_E_NOMEM, WICK_E_CORRUPT.
 wick_status state_page_put(kv_pool *pool, kv_page_id page, const void *bytes, bool is_former);
 // Adds the entries that the cache does not have, as idle ones. A full cache or pool ends this
 // without an error. *entries: how many were entered.

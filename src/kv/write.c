@@ -112,8 +112,8 @@ uint32_t kv_row_write(kv_pool *pool, kv_seq_id id, uint32_t layer, uint32_t posi
 // Splits an entry with both ends of the range inside. The first entry gets a copy of the page,
 // since no table names a page twice. Entry and page were reserved.
 //
-// Where the page is open it continues as the second one. The first will never be full: its keys are
-// encoded in the copy, since others may have the page.
+// If the page is open, the second entry keeps it. The first entry will never be full: its keys are
+// encoded in the copy, because other tables may have the page.
 static void split_entry(kv_pool *pool, kv_seq *seq, uint32_t index, uint32_t at) {
   kv_entry *entry = &seq->table[index];
   memmove(entry + 1, entry, (seq->entry_count - index) * sizeof *entry);

@@ -1,4 +1,4 @@
-// lab/commands_lab.c — wick-lab, the program for those who work on Wick.
+// lab/commands_lab.c — wick-lab, the program for developers of Wick.
 #include "cli/commands.h"
 #include "lab/lab.h"
 

@@ -3,10 +3,10 @@
 // the long ones, which all arrive at the beginning.
 //
 // A short request is blocked while two things are true: the first token of its prompt has not been
-// read, and prompts of long requests wait or are read. The blocked time is at most what it waits
-// more than alone, since waiting for other short requests is not the fault of the long ones.
-// Fragmentation is counted over pages that hold tokens. Room reserved for the rest of a prompt will
-// be filled, and is reported separately (as Kwon et al. 2023 do).
+// read, and prompts of long requests wait or are read. The blocked time is at most its extra wait
+// compared with the run alone, since waiting for other short requests is not the fault of the long
+// ones. Fragmentation is counted over pages that hold tokens. Room reserved for the rest of a
+// prompt will be filled, and is reported separately (as Kwon et al. 2023 do).
 #include <stdlib.h>
 
 #include "lab/lab.h"
@@ -76,7 +76,7 @@ static double wait_ms(const workload_item *item) {
 }
 
 // For how long, while it waited, prompts of long requests waited or were read. The long requests
-// come together at the beginning, so this ends with the last of their prompts.
+// arrive together at the beginning, so this ends with the last of their prompts.
 static double overlap_ms(const workload *requests, const workload_item *item) {
   uint64_t end_us = 0;
   for (size_t i = 0; i < requests->count; i++) {
@@ -140,7 +140,7 @@ static exit_code run_both(const convoy_job *job, const bench_host *host, convoy_
   return code == EXIT_DONE ? judge(job, out) : code;
 }
 
-// ---- Telling ----
+// ---- Reporting ----
 
 static const char *const reason_names[] = {"P99_INCREASE", "HOL_BLOCKING", "KV_FRAGMENTATION",
                                            "NO_DATA"};
@@ -305,10 +305,10 @@ exit_code lab_convoy(int argc, char **argv) {
       args_f32("--rate", &job.rate, "R", 0, RATE_MAX,
                "start R short requests per second, Poisson (default 0: all at once)"),
   };
-  const args_spec spec = {
-      "wick-lab convoy MODEL [options]",
-      "Random tokens, greedy, no prefix cache, no speculation. The long ones come first, together.",
-      options, 3 + serve_options_list(&job.common, options + 3), 1};
+  const args_spec spec = {"wick-lab convoy MODEL [options]",
+                          "Random tokens, greedy, no prefix cache, no speculation. The long ones "
+                          "arrive first, together.",
+                          options, 3 + serve_options_list(&job.common, options + 3), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   if (parsed == ARGS_HELP) return output_end();

@@ -80,7 +80,7 @@ static uint32_t context_tokens(const bench_host *host) {
   return plan.context_tokens;
 }
 
-// How many tokens the pages of all requests may come to hold.
+// The largest number of tokens that the pages of all requests may hold.
 static uint64_t kv_tokens(const bench_host *host) {
   wick_pages_state pages;
   wick_pages_get_state(host->engine, &pages);

@@ -67,7 +67,7 @@ static exit_code run_both(const saturation_job *job, const bench_host *host,
     report("no request of %s took a measurable time, so no load can be chosen", job->class.name);
     return EXIT_INTERNAL;
   }
-  // how many requests a second the engine ended alone, times the share
+  // the rate at which the engine ended requests without a load, times the share
   out->rate = out->alone.tok_s / job->class.tokens_out * limits->load_pct / 100;
   // more than can arrive during the run, which ends with the chain
   code = workload_repeat(&job->class, 0, WORKLOAD_REQUESTS_MAX, out->rate, job->common.seed,
@@ -87,7 +87,7 @@ static void pass_free(saturation_pass *pass) {
 
 static double change_pct(double from, double to) { return from > 0 ? (to - from) / from * 100 : 0; }
 
-// ---- Telling ----
+// ---- Reporting ----
 
 static void write_pass(json_writer *json, const char *key, const saturation_job *job,
                        const saturation_pass *pass) {

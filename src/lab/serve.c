@@ -1,9 +1,9 @@
 // lab/serve.c — wick-lab serve MODEL: requests of several classes arrive at their times,
 // whether the engine keeps up or not. It reports how many were served well, and how fast.
 //
-// A request was served well when its first token came within one limit and the mean gap between its
-// tokens was within another. Goodput is the number of such requests a second (Zhong et al. 2024,
-// DistServe).
+// A request was served well when its first token arrived within one limit and the mean gap between
+// its tokens was within another. Goodput is the number of such requests a second (Zhong et al.
+// 2024, DistServe).
 #include "lab/lab.h"
 #include "lab/run_report.h"
 

@@ -194,7 +194,7 @@ static void cancel_rest(serve_loop *loop) {
 }
 
 // Reports progress, since a run may take minutes.
-static void tell_progress(serve_loop *loop) {
+static void report_progress(serve_loop *loop) {
   enum { TELL_US = 10 * 1000 * 1000 };
   const serve_run *run = loop->run;
   if (now_us(loop) - loop->told_us < TELL_US) return;
@@ -222,7 +222,7 @@ static exit_code run_loop(serve_loop *loop) {
     const wick_step_result result = wick_step(loop->engine, 0);
     take_events(loop);
     sample_load(loop);
-    tell_progress(loop);
+    report_progress(loop);
     if (result == WICK_STEP_PROGRESS || loop->active_count == 0) continue;
     report("the engine stopped before the requests were done");
     return EXIT_INTERNAL;

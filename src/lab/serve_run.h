@@ -9,8 +9,8 @@
 typedef struct serve_run {
   // These requests arrive at their times, however busy the engine is (an open loop).
   workload *open;
-  // These requests come one by one, each when the one before it has ended. After the last one the
-  // run ends, and the rest of the others is cancelled. NULL: none.
+  // These requests arrive one by one, each when the one before it has ended. After the last one the
+  // run ends, and all other requests are cancelled. NULL: none.
   workload *chain;
   // The run ends early once the speed of the finished requests is steady (bench_should_stop).
   bool is_adaptive;
@@ -34,11 +34,11 @@ typedef struct serve_run {
 // Other errors are reported and end the run.
 exit_code serve_run_all(wick_engine *engine, serve_run *run);
 
-double serve_run_tokens_per_s(const serve_run *run);  // of all that came out; 0 without time
+double serve_run_tokens_per_s(const serve_run *run);  // of all output; 0 without time
 // The share of slots without a token in the pages in use, over the passes: ends of last pages, and
 // room reserved for prompts that are being read.
 double serve_run_waste_pct(const serve_run *run);
-// The same for pages with at least one token: ends of last pages alone.
+// The same for pages with at least one token: only ends of last pages.
 double serve_run_fragmentation_pct(const serve_run *run);
 
 #endif

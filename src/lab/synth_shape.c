@@ -14,7 +14,7 @@ static const synth_hybrid GRANITE_H = {.mixer = SYNTH_MAMBA2,
                                        .head_dim = 32,
                                        .groups = 1,
                                        .state_size = 128};
-// Every fourth layer has attention, and the one that predicts.
+// Every fourth layer has attention, and so does the one that predicts.
 static const synth_hybrid QWEN35 = {.mixer = SYNTH_DELTA_NET,
                                     .attention_layers = 0x1888888,
                                     .conv_kernel = 4,
@@ -69,7 +69,7 @@ static const synth_shape shapes[] = {
      64, 128, NULL, &GPT_OSS},
 };
 
-// A mix of one type except for what matrix_type() says
+// A mix of one type, except for the tensors that matrix_type() names
 #define PLAIN(name, type, file_type) {name, type, type, file_type, false, false}
 
 static const synth_mix mixes[] = {

@@ -68,8 +68,8 @@ enum {
   FEEDS_ANY = FEEDS_DENSE | FEEDS_EXPERTS
 };
 
-// A layer has the tensors between the embedding and the final norm whose flag its shape has, whose
-// `without` it has not, and whose mixers and feed-forward are its own.
+// A layer has tensors between the embedding and the final norm: those whose flag its shape has,
+// whose `without` its shape lacks, and whose mixers and feed-forward the layer uses.
 typedef struct part_facts {
   const char *name;
   uint32_t flag, without;

@@ -59,7 +59,7 @@ void loader_destroy(loader *loader) {
   memory_free(memory, loader);
 }
 
-// ---- ask ----
+// ---- requests ----
 
 static bool ask_directory(const loader *loader, uint32_t from_file, uint64_t from, uint32_t *file,
                           uint64_t *offset, uint64_t *length) {
@@ -134,7 +134,7 @@ void loader_next_range(const loader *loader, uint32_t *file, uint64_t *offset_by
   loader_next_range_from(loader, 0, 0, file, offset_bytes, length_bytes);
 }
 
-// ---- offer ----
+// ---- feeding ----
 
 // A final failure is in loader->failure; the others are already in *error.
 static wick_status answer(const loader *loader, wick_status status, wick_error *error) {
@@ -181,7 +181,7 @@ wick_status loader_end(loader *loader, uint32_t file, uint64_t size_bytes, wick_
   return answer(loader, load_check_size(loader, file), error);
 }
 
-// ---- its reports ----
+// ---- state ----
 
 bool loader_has_directories(const loader *loader) {
   return loader->directories_complete == loader->file_count;

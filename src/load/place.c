@@ -141,7 +141,8 @@ static wick_status place_piece(loader *loader, uint32_t file, uint64_t tensor_of
   return WICK_OK;
 }
 
-// Takes bytes [first, end) of the file, none of which came before; `bytes` is the first of them.
+// Takes bytes [first, end) of the file, none of which has arrived before; `bytes` is the first of
+// them.
 static wick_status place_fresh(loader *loader, uint32_t file, uint64_t first, uint64_t end,
                                const uint8_t *bytes) {
   const load_file *at = &loader->files[file];

@@ -26,7 +26,7 @@ wick_status ranges_reserve(load_ranges *ranges, memory_gate *memory, uint64_t fi
   if (joins) return WICK_OK;
   if (ranges->count == LOAD_RANGES_MAX) {
     return fail_with(error, WICK_E_FULL, first,
-                     "the bytes came in %d separate pieces: fill the gaps between them first",
+                     "%d separate pieces arrived: fill the gaps between them first",
                      LOAD_RANGES_MAX);
   }
   if (ranges->count < ranges->capacity) return WICK_OK;

@@ -16,7 +16,7 @@
 typedef struct load_carry {
   uint64_t block;         // of the tensor
   uint32_t tensor;        // index over all files
-  uint32_t filled_bytes;  // no byte comes twice, so counting them is enough
+  uint32_t filled_bytes;  // no byte arrives twice, so counting them is enough
   uint8_t bytes[GGML_TYPE_BLOCK_BYTES_MAX];
 } load_carry;
 
@@ -51,12 +51,12 @@ struct loader {
   load_fingerprint fingerprint;
 };
 
-// Takes bytes for an incomplete directory; *used counts those that belong to it or came before. A
-// failure fills loader->failure; only WICK_E_ARG fills *error.
+// Takes bytes for an incomplete directory; *used counts those that belong to it or were fed before.
+// A failure fills loader->failure; only WICK_E_ARG fills *error.
 wick_status load_take_directory(loader *loader, uint32_t file, uint64_t offset_bytes,
                                 const uint8_t *bytes, size_t size_bytes, size_t *used,
                                 wick_error *error);
-// Continues when the directories of all files are complete, unless the sink holds.
+// Continues when the directories of all files are complete, unless the sink is held.
 wick_status load_begin(loader *loader);
 // Checks that everything in the directory fits into the file, whose size is known.
 wick_status load_check_size(loader *loader, uint32_t file);

@@ -28,7 +28,7 @@ typedef struct audio_kind {
   vision_kind rules;  // of the transformer: without positions and rotation
 } audio_kind;
 
-// NULL for a type that is not known.
+// NULL for an unknown type.
 const audio_kind *audio_kind_find(gguf_string name);
 
 typedef struct conformer_layer {

@@ -5,7 +5,7 @@
 #include "media/audio.h"
 #include "media/encode.h"
 
-// Work of a frame's spectrum, in multiply-adds of products that take as long.
+// The work of a frame's spectrum, as the number of multiply-adds of products that take as long.
 enum { SOUND_FRAME_MACS = 1 << 21 };
 
 // The recording of a plan (plan_audio.c).
@@ -19,7 +19,7 @@ uint32_t stem_widest(const media_model *model);
 
 // The layer encoding->layer of a conformer (conformer.c). Its buffers are those of attention.
 void conformer_layer_run(media_encoding *encoding);
-// Granite adds what its classes say after half of the layers.
+// Granite adds the scores of its classes after half of the layers.
 void conformer_add_classes(media_encoding *encoding);
 // Floats of the rows of relative positions, of a thread's scores, and of a convolution's rows.
 uint64_t conformer_relative_floats(const media_model *model, uint32_t rows);

@@ -1,5 +1,5 @@
 // media/audio_open.c — reads the settings and weights of an encoder of audio (weights.h), and
-// refuses what is wrong in them.
+// refuses invalid ones.
 #include "base/text.h"
 #include "media/audio.h"
 
@@ -337,7 +337,7 @@ static bool read_granite(weight_reader *reader) {
          read_qformer(reader);
 }
 
-// ---- all of it ----
+// ---- the encoder ----
 
 static bool read_layers(weight_reader *reader, uint32_t ffn) {
   media_model *model = reader->model;

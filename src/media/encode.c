@@ -105,7 +105,7 @@ static void take_audio(media_encoding *encoding) {
   encoding->relative = arena_take_floats(&encoding->arena, relative);
 }
 
-// Without memory the arena measures.
+// An arena without memory only measures.
 static void take_buffers(media_encoding *encoding) {
   const media_model *model = encoding->model;
   scratch_arena *arena = &encoding->arena;
@@ -321,7 +321,7 @@ static wick_status attend(media_encoding *encoding, const vision_attention *weig
 
 // ---- layers ----
 
-// hidden += normed, which is scaled and normed before as the layer says.
+// hidden += normed, which is first scaled and normed as the layer requires.
 static void add_row(const row_job *job, uint32_t row, uint32_t thread) {
   const media_model *model = job->encoding->model;
   float *y = job->encoding->normed + row * job->stride;

@@ -14,7 +14,7 @@ enum { ENCODE_BLOCK_ROWS = 256 };
 // of a slow one with F16 weights and plain vectors.
 enum { ENCODE_SLICE_MACS = 1 << 29 };
 
-// Where the patches of a picture are among the rows.
+// The places of a picture's patches among the rows.
 typedef struct patch_grid {
   uint32_t across, down, window;  // patches
   uint32_t patches, rows;         // rows: with the class row, which is the last one
@@ -32,9 +32,9 @@ struct media_encoding {
   image_view pixels;
   media_chunk chunk;
   float *out;  // [chunk.rows][media_row_width]
-  // A step is run in slices, each time from its beginning: pieces of work that were done are left
-  // out, and so are all after the first one that the slice has no room for. All that a step writes
-  // is written in pieces, or after all of them.
+  // A step runs in slices, and each slice starts it from its beginning: pieces of work that are
+  // done are skipped, and so are all pieces after the first one for which the slice has no room. A
+  // step writes only within pieces, or after all of them.
   uint64_t slice_macs_max, slice_macs;
   uint32_t pieces, pieces_done;  // of the step
   bool is_paused;                // the step continues in another slice
@@ -57,7 +57,7 @@ struct media_encoding {
   uint8_t *act, *pages;
 };
 
-// Patches a side that become one row.
+// The number of patches on each side of the square that becomes one row.
 static inline uint32_t encode_patches_a_side(const media_model *model) {
   return model->reduction != NULL ? 4 : model->merge;
 }

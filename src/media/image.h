@@ -9,7 +9,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-// Limits of a picture that is given: either side, and all pixels.
+// Limits of an input picture: each side, and all pixels.
 enum { IMAGE_SIDE_MAX = 1 << 16, IMAGE_PIXELS_MAX = 1 << 28 };
 
 typedef enum image_filter { IMAGE_BILINEAR, IMAGE_BICUBIC, IMAGE_LANCZOS } image_filter;
@@ -35,13 +35,13 @@ static inline image_view image_whole(const uint8_t *rgb, uint32_t width, uint32_
 // WICK_E_ARG unless the picture has pixels and is within the limits.
 wick_status image_check(uint32_t width, uint32_t height, wick_error *error);
 
-// A picture is resampled in passes of 8 bits, the horizontal one first. A size that is right
-// already is copied.
+// A picture is resampled in passes of 8 bits, the horizontal one first. A picture that already has
+// the size is copied.
 typedef struct image_fitting image_fitting;
 // Bytes of memory that fitting a picture of a size takes, and frees.
 uint64_t image_fit_bytes(uint32_t width, uint32_t height, const image_frame *frame);
-// Begins to write out[frame.height][frame.width][3], which must live until the end, of a picture of
-// a size. WICK_E_NOMEM.
+// Begins to write out[frame.height][frame.width][3], which must stay valid until the end, from a
+// picture of this size. WICK_E_NOMEM.
 wick_status image_fit_begin(memory_gate *memory, uint32_t width, uint32_t height,
                             const image_frame *frame, uint8_t *out, image_fitting **fitting,
                             wick_error *error);
@@ -53,6 +53,6 @@ uint32_t image_fit_rows_left(const image_fitting *fitting);
 // fed. WICK_E_NOMEM.
 wick_status image_fit_step(image_fitting *fitting, uint64_t macs_max, bool *is_done,
                            wick_error *error);
-void image_fit_end(image_fitting *fitting);  // NULL is fine; cancels what is not done
+void image_fit_end(image_fitting *fitting);  // NULL is fine; cancels unfinished work
 
 #endif

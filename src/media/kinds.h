@@ -97,7 +97,7 @@ typedef struct vision_kind {
   const char *before, *after;  // markers in the prompt, or NULL
 } vision_kind;
 
-// NULL for a type that is not known.
+// NULL for an unknown type.
 const vision_kind *vision_kind_find(gguf_string name);
 
 #endif

@@ -84,7 +84,7 @@ static void plan_square(const layout_settings *settings, image_layout *out) {
   out->overview = frame_of(settings, square_of(settings), !stretches);
 }
 
-// Tiles of a grid at most: the overview is a picture, too.
+// The largest number of tiles of a grid, since the overview counts as a picture, too.
 static uint32_t tiles_limit(const layout_settings *settings, uint32_t usual) {
   const uint32_t limit = settings->pictures_max;
   return limit != 0 && limit - 1 < usual ? limit - 1 : usual;
@@ -115,7 +115,7 @@ static image_size grid_of(image_size size, uint32_t side) {
   return (image_size){ceil_div_u32(size.width, side), ceil_div_u32(size.height, side)};
 }
 
-// A grid of too many tiles loses one along its longer side until there are few enough.
+// While a grid has too many tiles, it loses a row or column along its longer side.
 static void plan_idefics(const layout_settings *settings, image_size in, image_layout *out) {
   const uint32_t side = at_least(settings->image_size, 1);
   const uint32_t most = tiles_limit(settings, UINT32_MAX);
@@ -292,7 +292,7 @@ static void plan_slices(const layout_settings *settings, image_size in, image_la
       frame_of(settings, (image_size){size.width * grid.width, size.height * grid.height}, true));
 }
 
-// ---- all of them ----
+// ---- all layouts ----
 
 static bool is_frame_sane(const image_frame *frame) {
   return frame->width != 0 && frame->height != 0 &&

@@ -139,7 +139,7 @@ wick_status media_feed_image(const media_model *model, media_prepared *prepared,
 // Resizes for some milliseconds after the last row has been fed.
 wick_status media_resize(const media_model *model, const media_plan *plan, media_prepared *prepared,
                          bool *is_done, wick_error *error);
-// All of that. WICK_E_NOMEM.
+// Does all of the above. WICK_E_NOMEM.
 wick_status media_prepare(const media_model *model, const media_plan *plan, image_view image,
                           media_prepared *out, wick_error *error);
 void media_prepared_free(memory_gate *memory, media_prepared *prepared);  // zeros are fine
@@ -148,7 +148,7 @@ image_view media_chunk_pixels(const media_plan *plan, const media_prepared *prep
                               uint32_t chunk);
 // The key of an image in a cache, together with media_fingerprint: a hash of its pixels and size.
 uint64_t media_hash_pixels(image_view image);
-// The same of an image in parts: the hash of its size, then of its rows in order.
+// The same for an image in parts: the hash of its size, then of its rows in order.
 uint64_t media_hash_size(uint32_t width, uint32_t height);
 uint64_t media_hash_rows(image_view rows, uint64_t hash);
 

@@ -74,7 +74,7 @@ wick_status media_prompt_add_text(media_prompt *prompt, const char *text, size_t
                                   wick_error *error) {
   size_t count = size_bytes + 8;
   wick_status status;
-  do {  // the first call mostly has room
+  do {  // the first call usually has room
     const size_t capacity = count;
     if (!reserve_tokens(prompt, capacity)) return fail_memory(prompt, error);
     status = tokenizer_encode(prompt->tokenizer, text, size_bytes, WICK_TOKENIZE_PARSE_SPECIAL,
@@ -103,7 +103,7 @@ static wick_status add_spelling(media_prompt *prompt, const char *text, wick_err
   memory_free(prompt->memory, scratch);
   if (token != TOKEN_NONE) return add_token(prompt, token, error);
   return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                   "model: the vocabulary is without the token %s that images require",
+                   "model: the vocabulary lacks the token %s that images require",
                    text[0] == '\n' ? "of a line break" : text);
 }
 

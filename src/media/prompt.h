@@ -22,7 +22,7 @@ typedef struct media_prompt {
   size_t token_count, token_capacity;
   prompt_chunk *chunks;
   uint32_t count, capacity;
-  uint32_t position;  // of what is added next
+  uint32_t position;  // of the text that is added next
   uint32_t images;
 } media_prompt;
 
@@ -35,7 +35,7 @@ wick_status media_prompt_add_text(media_prompt *prompt, const char *text, size_t
 // Tokens of a text that was tokenized elsewhere.
 wick_status media_prompt_add_tokens(media_prompt *prompt, const int32_t *tokens, size_t count,
                                     wick_error *error);
-// WICK_E_UNSUPPORTED when the vocabulary is without a marker that the encoder requires.
+// WICK_E_UNSUPPORTED when the vocabulary lacks a marker that the encoder requires.
 wick_status media_prompt_add_plan(media_prompt *prompt, const media_plan *plan, wick_error *error);
 wick_status media_prompt_end(media_prompt *prompt, wick_error *error);
 void media_prompt_free(media_prompt *prompt);  // zeros are fine

@@ -119,7 +119,8 @@ static void down_row(const axis_weights *axis, image_view in, uint32_t o, int32_
 
 // ---- passes ----
 
-// A pass makes a picture of another one: narrower or wider rows, fewer or more of them, or a copy.
+// A pass makes one picture from another: with narrower or wider rows, fewer or more rows, or a
+// copy.
 typedef struct image_pass {
   uint32_t in_width, in_height, width, height;
 } image_pass;
@@ -146,7 +147,8 @@ static uint64_t made_bytes(const image_pass *pass) {
   return (uint64_t)pass->width * pass->height * 3;
 }
 
-// The passes from one size to another: across first. The first of all makes rows of rows.
+// Adds the passes from one size to another, the horizontal one first. The very first pass always
+// makes a row from each row.
 static uint32_t add_passes(image_pass *passes, uint32_t count, uint32_t in_width,
                            uint32_t in_height, uint32_t width, uint32_t height) {
   if (count == 0 || in_width != width || in_height == height) {
@@ -295,7 +297,7 @@ wick_status image_fit_begin(memory_gate *memory, uint32_t width, uint32_t height
   return WICK_OK;
 }
 
-// The row of the picture that a pass makes a row of; NULL: of many.
+// The input row from which a pass makes a row; NULL: it uses several.
 static const uint8_t *row_in(const image_fitting *fitting) {
   if (is_down(&fitting->passes[fitting->pass])) return NULL;
   return fitting->in.rgb + fitting->row * fitting->in.stride_bytes;

@@ -10,7 +10,7 @@ static void run_rows(void *context, uint32_t first, uint32_t last, uint32_t thre
   for (uint32_t row = first; row < last; row++) job->run(job, job->first + row, thread);
 }
 
-// Rows of which a slice has room, at least `least` and at most `most`.
+// The number of rows that fit into a slice, at least `least` and at most `most`.
 static uint32_t rows_of_slice(const media_encoding *encoding, uint64_t row_macs, uint32_t least,
                               uint32_t most) {
   const uint64_t rows = encoding->slice_macs_max / (row_macs == 0 ? 1 : row_macs);

@@ -335,7 +335,7 @@ wick_status sound_listen(memory_gate *memory, sound_recording *recording, uint64
   return WICK_OK;
 }
 
-// Frames that are not there are zeros.
+// Missing frames are zeros.
 static void put_rows(const sound_job *job, uint32_t chunk, float *out) {
   const sound_recording *recording = job->recording;
   const uint32_t bands = recording->bands;

@@ -62,8 +62,8 @@ typedef struct sound_recording {
   double maximum;  // of all bands, by sound_listen
 } sound_recording;
 
-// Finds the maximum of at most `most` frames from *frame on, which is moved on, if the scaling
-// needs it. recording->maximum is 0 before the first ones. *is_done: it is that of all.
+// If the scaling needs it, finds the maximum of at most `most` frames from *frame on, and advances
+// *frame. recording->maximum is 0 before the first call. *is_done: it is the maximum of all frames.
 // WICK_E_NOMEM.
 wick_status sound_listen(memory_gate *memory, sound_recording *recording, uint64_t *frame,
                          uint64_t most, bool *is_done, wick_error *error);

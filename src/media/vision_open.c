@@ -1,5 +1,5 @@
 // media/vision_open.c — reads the settings and weights of an encoder of images (weights.h), and
-// refuses what is wrong in them.
+// refuses invalid ones.
 #include <string.h>
 
 #include "base/hash.h"
@@ -365,12 +365,12 @@ static void settle_merge(media_model *model) {
   }
 }
 
-// The projector's rows are what the text model takes.
+// Checks that the projector's rows fit the text model.
 static bool check_rows(weight_reader *reader) {
   media_model *model = reader->model;
   media_text *text = &model->text;
   settle_merge(model);
-  if (reader->source == NULL && text->width == 0) {  // of no model in particular
+  if (reader->source == NULL && text->width == 0) {  // no text model is given
     text->width = model->projector.out;
     text->deepstack_count = model->deepstack_count;
   }

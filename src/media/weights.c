@@ -125,7 +125,7 @@ static bool place_rows(weight_reader *reader, const gguf_tensor *tensor, weight_
   return true;
 }
 
-// Makes room for a matrix of the kernels' layout; counts it if there is nothing to read.
+// Makes room for a matrix of the kernels' layout; only counts it if there is no file to read.
 static bool settle(weight_reader *reader, const tensor_ref *ref, uint32_t in, uint32_t out,
                    weight_tensor *matrix) {
   media_model *model = reader->model;
@@ -220,7 +220,7 @@ static bool read_clamps(weight_reader *reader, const char *prefix, const char *n
   return true;
 }
 
-// Kernels of convolutions have all but the last dimension in a row.
+// In kernels of convolutions, a row has all dimensions but the last.
 static bool check_matrix(const weight_reader *reader, const gguf_tensor *tensor, uint32_t in,
                          uint32_t *out) {
   const uint32_t last = tensor->dim_count < 2 ? 1 : tensor->dim_count - 1;

@@ -66,7 +66,7 @@ void dispatch_init(dispatch_metrics *dispatch, uint64_t now_us, uint32_t timer_g
 // Sets all counters to zero and starts the clock.
 void dispatch_reset(dispatch_metrics *dispatch, uint64_t now_us);
 
-// ---- reading: lanes or aliases; 0 when there is nothing to tell ----
+// ---- reading: lanes or aliases; 0 when nothing was recorded ----
 
 uint64_t dispatch_count(const dispatch_metrics *dispatch, op_lane lane);
 uint64_t dispatch_total(const dispatch_metrics *dispatch);

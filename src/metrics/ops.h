@@ -57,7 +57,7 @@ typedef struct op_records {
 } op_records;
 
 void ops_init(op_records *ops, op_lane lane, uint64_t (*now_us)(void), uint32_t timer_grain_us);
-// Forgets what was recorded.
+// Forgets the records.
 void ops_reset(op_records *ops);
 
 // The functions below do nothing when the first argument is NULL: metrics are off.
@@ -71,7 +71,7 @@ void ops_lap(op_records *ops, op_kind op, uint64_t bytes, uint64_t macs);
 // {elapsed_s, timer_grain_us, kernels, passes: {prefill: {OP: {count, timed, time_us, latency_us:
 // {mean,
 // ...}, bytes, macs, gb_per_s, gmac_per_s, share}}, decode: {...}}, dispatch: as dispatch.h}. Rates
-// are null when the clock saw no time pass. `key` as json_open takes it.
+// are null when the measured time is 0. `key` as json_open takes it.
 void ops_json(const op_records *ops, json_writer *json, const char *key);
 // Prometheus text format 0.0.4.
 void ops_prometheus(const op_records *ops, json_sink sink, void *context);

@@ -155,7 +155,7 @@ static ggml_type kept_type(uint32_t type) {
   return type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 ? (ggml_type)type : GGML_TYPE_F32;
 }
 
-// Counts the place of a matrix in.
+// Adds the size of a matrix to the total.
 static wick_status plan_matrix(model_adapter *adapter, const gguf_tensor *from,
                                weight_tensor *matrix, wick_error *error) {
   char quoted[GGUF_QUOTE_BYTES];
@@ -205,7 +205,7 @@ static wick_status read_pairs(model_adapter *adapter, const loaded_model *model,
   return fail_with(error, WICK_E_FORMAT, WICK_NO_OFFSET, "the adapter has no tensors");
 }
 
-// The products of its types may be others than the model's.
+// Its types may need other products than the model's types.
 static wick_status check_kernels(const model_adapter *adapter, wick_error *error) {
   kernel_needs needs = {.types = {false}};
   for (uint32_t i = 0; i < adapter->pair_count; i++) {

@@ -75,7 +75,7 @@ typedef struct adapter_list {
   uint32_t id_last;
 } adapter_list;
 
-// NULL: there is none of that id.
+// NULL: there is none with that id.
 model_adapter *adapter_find(const adapter_list *list, uint32_t id);
 
 // A request's choice: no adapter twice, none of scale 0, in the order of their fingerprints.
@@ -94,7 +94,8 @@ void adapter_set_hold(const adapter_set *set);
 void adapter_set_let_go(const adapter_set *set);
 bool adapter_set_is_same(const adapter_set *a, const adapter_set *b);  // NULL: none
 
-// The same by what it is, for what outlives adapters: pages of a session, saved states.
+// The same, identified by its content, for data that outlives adapters: pages of a session, saved
+// states.
 typedef struct adapter_mark {
   uint64_t fingerprint;
   float scale;
@@ -108,7 +109,7 @@ typedef struct adapter_marks {
 
 adapter_marks adapter_marks_of(const adapter_set *set);
 bool adapter_marks_are_same(const adapter_marks *a, const adapter_marks *b);
-// The set of loaded adapters that they mean. WICK_E_MISMATCH names one that is not loaded.
+// The set of loaded adapters that they refer to. WICK_E_MISMATCH names one that is not loaded.
 wick_status adapter_set_of_marks(const adapter_list *list, const adapter_marks *marks,
                                  adapter_set *set, wick_error *error);
 // The salt of pages that a tenant reads under adapters; no tenant's salt equals it. Without

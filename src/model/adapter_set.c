@@ -40,7 +40,7 @@ static bool comes_before(const model_adapter *a, const model_adapter *b) {
   return a->fingerprint != b->fingerprint ? a->fingerprint < b->fingerprint : a->id < b->id;
 }
 
-// At its place in order.
+// Inserts it at its place in the order.
 static void insert(adapter_set *set, model_adapter *adapter, float scale) {
   uint32_t at = set->count++;
   for (; at > 0 && comes_before(adapter, set->uses[at - 1].adapter); at--) {

@@ -15,7 +15,7 @@ typedef struct scratch_arena {
   const kernel_table *kernels;
   uint32_t batch_tokens;  // rows of a pass at most
   uint32_t threads;       // that may run at most
-  uint8_t *base;          // NULL: sizes alone are wanted
+  uint8_t *base;          // NULL: only sizes are measured
   uint64_t used_bytes, peak_bytes;
 } scratch_arena;
 
@@ -24,7 +24,7 @@ static inline uint32_t arena_line_floats(uint32_t count) {
   return (uint32_t)align_size(count, CACHE_LINE_FLOATS);
 }
 
-// The memory of an arena that has none: the part that is already used exists, too.
+// Gives an arena its memory, including the part that it has already counted as used.
 void arena_begin(scratch_arena *arena, uint8_t *base, uint64_t size_bytes);
 
 // Room for this many bytes on a cache line; NULL while measuring.

@@ -45,7 +45,7 @@ void bind_norm(model_binder *binder, const char *name, uint32_t count, binding_n
 // Floats [rows, cols].
 void bind_table(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                 binding_need need, float **out);
-// Floats [rows, cols] of a file, turned over: out[col * rows + row] (filters of a convolution).
+// Floats [rows, cols] of a file, transposed: out[col * rows + row] (filters of a convolution).
 void bind_turned(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                  binding_need need, float **out);
 // Rows of a tensor as in the file; 0: it is absent.

@@ -42,8 +42,8 @@ uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
 // "rope.dimension_sections": pairs of the rope that turn by the positions of time, y, x and z, in
 // this order or alternately. Without the key, or with zeros, there is one position.
 void plan_axes(model_plan *plan, uint32_t rope, bool is_alternating);
-// The same for layers with a sliding window that differ from others, whose rope is `rope`, by their
-// base alone: "rope.freq_base_swa". `rope` where the file has no such key.
+// The same for layers with a sliding window that differ from others, whose rope is `rope`, only by
+// their base: "rope.freq_base_swa". `rope` where the file has no such key.
 uint32_t plan_window_rope_like(model_plan *plan, uint32_t rope, uint32_t head_dim);
 // For layers with a sliding window, where these have a different base
 // ("rope.freq_base_swa", else 10000; "rope.dimension_count_swa") and no scaling but

@@ -57,7 +57,7 @@ const float *forward_vectors(forward_pass *forward, uint32_t *stride);
 void forward_row(const forward_pass *forward, uint32_t row, float *out);
 // The output of the model's head for a vector (model/head.h).
 void forward_head(forward_pass *forward, const float *vector, bool is_score, float *out);
-// After the last layer: rows that want logits, in the order of the inputs.
+// After the last layer: rows that need logits, in the order of the inputs.
 uint32_t forward_logits_count(const forward_pass *forward);
 // Computes up to FORWARD_LOGITS_ROWS rows of logits from row `first`; returns how many. Row i of
 // the answer is forward_logits(forward, i) [vocab] and belongs to input forward_logits_input(first

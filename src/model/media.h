@@ -79,7 +79,7 @@ wick_status media_list_add(memory_gate *memory, media_list *list, media_span *sp
 // Adds the places of another list, `offset` positions further.
 wick_status media_list_append(memory_gate *memory, media_list *list, const media_list *from,
                               uint32_t offset, wick_error *error);
-// Keeps what begins before the position.
+// Keeps the places that begin before the position.
 void media_list_cut(memory_gate *memory, media_list *list, uint32_t position);
 void media_list_clear(memory_gate *memory, media_list *list);
 // The place that has the position, or NULL. *turned (may be NULL): by how much a rotary position is

@@ -155,7 +155,7 @@ typedef struct tile_pages {
 
 // Consecutive tokens of one sequence, with the query heads of some KV heads: they meet the steps of
 // pages that all of them see together, so that each is loaded once. Several KV heads where there
-// are few tokens: a page's heads lie side by side, and memory is read in long pieces.
+// are few tokens: a page's heads are adjacent, and memory is read in long pieces.
 typedef struct attention_tile {
   const paged_attention *attention;
   uint32_t token_first, token_count;
@@ -225,11 +225,11 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
 
 // ---- Steps ----
 //
-// Pages are added in steps that depend on the table alone, not on who sees how much of them:
-// entries that begin in the same KERNEL_STEP_TOKENS positions and are rotated alike,
+// Pages are added in steps that depend on the table alone, not on which token sees how much of
+// them: entries that begin in the same KERNEL_STEP_TOKENS positions and are rotated alike,
 // KERNEL_STEP_PAGES at most. The part of a step that a window hides is left out, whether its pages
-// still exist or not. (Where layers have windows, nothing is dropped from the middle: the
-// entries of a step are those of its positions.)
+// still exist or not. (Where layers have windows, nothing is dropped from the middle: the entries
+// of a step are those of its positions.)
 
 // The entry after the step that begins at entry `first`; at most `end`.
 static uint32_t step_end(const attention_tile *tile, uint32_t first, uint32_t end) {
@@ -331,7 +331,7 @@ static void add_step(const attention_tile *tile, uint32_t token, uint32_t count,
 }
 
 // The entries [entry_first, entry_end), of which one token may see a part. False when its query is
-// rotated otherwise than before.
+// rotated differently than before.
 static bool attend_token(const attention_tile *tile, uint32_t token, uint32_t entry_first,
                          uint32_t entry_end) {
   const model_input *input = input_of(tile, token);
@@ -384,7 +384,7 @@ static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
          entry_chunk(&tile->table[end]) == entry_chunk(&tile->table[first])) {
     end++;
   }
-  // where pages are encoded, tokens see their own otherwise than others do
+  // where pages are encoded, tokens see their own page differently than later tokens do
   const uint32_t shared_end = tile->pages.open_bytes == 0 ? to + 1 : input_of(tile, 0)->position;
   a->kernels->attention_begin(&tile->state);
   uint32_t i = a->window == 0 ? first : attend_edge(tile, first, end);
@@ -470,7 +470,7 @@ static kernel_attention state_at(const attention_tile *tile, uint32_t heads, flo
                             .sum = max + arena_line_floats(heads)};
 }
 
-// A score without a value adds to the sum of probabilities alone.
+// A score without a value only adds to the sum of probabilities.
 static void add_sinks(const attention_tile *tile, const kernel_attention *state, uint32_t kv) {
   const float *sinks = tile->attention->sinks + (size_t)(tile->kv_first + kv) * tile->group;
   for (uint32_t h = 0; h < tile->group; h++) state->sum[h] += exp_f32(sinks[h] - state->max[h]);
@@ -524,7 +524,7 @@ static float *thread_scratch(const paged_attention *a, uint32_t thread) {
   return a->per_thread + (size_t)thread * a->per_thread_stride;
 }
 
-// KV heads of `count` tokens that there is scratch for.
+// KV heads of `count` tokens for which there is scratch.
 static uint32_t kv_room(const paged_attention *a, uint32_t count) {
   const uint32_t batch = a->batch_tokens;
   return (batch < ATTENTION_TILE_TOKENS ? batch : ATTENTION_TILE_TOKENS) / count;
@@ -558,7 +558,7 @@ static void attend_units(void *context, uint32_t first, uint32_t last, uint32_t 
 // ---- Chunks side by side ----
 //
 // A single sequence has no more units than KV heads, often two or three. If its context is long,
-// its chunks are units too; their states lie in rows of queries that a small batch leaves free.
+// its chunks are units too; their states are in rows of queries that a small batch leaves free.
 
 enum { CHUNK_STEPS = ATTENTION_CHUNK_TOKENS / KERNEL_STEP_TOKENS };
 

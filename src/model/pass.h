@@ -15,7 +15,7 @@
 #include "thread/pool.h"
 
 // One token of a batch. Its room is prepared (store_begin_rows); positions of one sequence are in
-// order, follow what it holds, and stand side by side.
+// order, follow what it holds, and are adjacent.
 typedef struct model_input {
   int32_t token;
   uint32_t position;
@@ -36,7 +36,7 @@ struct model_pass {
   model_input *inputs;           // [batch_tokens]
   const adapter_set **adapters;  // [batch_tokens] of rows of `hidden`
   bool has_adapters;             // any of them
-  uint32_t *wanted;              // [batch_tokens] inputs that want logits
+  uint32_t *wanted;              // [batch_tokens] inputs that need logits
   uint32_t count;  // rows of `hidden`: inputs; in the last layer, after its mixer, wanted ones
   uint32_t wanted_count;
   uint32_t layer;  // that runs or runs next

@@ -18,7 +18,7 @@ void tables_move_out(loaded_model *model, const model_tensors *tensors, const wi
 
 // Takes from the arena what tables_read takes.
 void tables_reserve(const weight_tensor *table, scratch_arena *arena);
-// Reads the rows of the pass's tokens of a table that is outside. Row t of *rows, which lie in the
+// Reads the rows of the pass's tokens of a table that is outside. Row t of *rows, which are in the
 // arena, is that of token t. Takes from the arena also when it fails. WICK_E_IO.
 wick_status tables_read(model_pass *pass, const weight_tensor *table, kernel_matrix *rows,
                         wick_error *error);

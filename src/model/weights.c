@@ -41,15 +41,15 @@ static void read_vocab(model_keys *keys, const gguf_tensor *embedding, model_con
   }
 }
 
-// A file that promises layers without their tensors must not make us allocate for them. One with
-// more layers than it promises would run without its last ones, and answer nonsense.
+// A file that promises layers without their tensors must not make us allocate for them. A file with
+// more layers than it promises would run without its last ones, and generate nonsense.
 static void check_layers(model_keys *keys, uint32_t layers, const model_tensors *tensors) {
-  char behind[GGUF_TENSOR_NAME_BYTES_MAX];
-  const size_t size_bytes = text_format(behind, sizeof behind, "blk.%u.", layers);
+  char after[GGUF_TENSOR_NAME_BYTES_MAX];
+  const size_t size_bytes = text_format(after, sizeof after, "blk.%u.", layers);
   gguf_string has = {"fewer tensors", layers > tensors->count ? 13 : 0};
   for (uint32_t i = 0; i < tensors->count; i++) {
     const gguf_string name = tensors->at(tensors->context, i)->name;
-    if (name.size_bytes > size_bytes && memcmp(name.bytes, behind, size_bytes) == 0) has = name;
+    if (name.size_bytes > size_bytes && memcmp(name.bytes, after, size_bytes) == 0) has = name;
   }
   if (keys->status != WICK_OK || has.size_bytes == 0) return;
   keys->status = fail_with(keys->error, WICK_E_FORMAT, WICK_NO_OFFSET,

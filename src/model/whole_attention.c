@@ -87,15 +87,15 @@ typedef struct whole_tile {
   const whole_job *job;
   uint32_t row, count, kv, group;
   uint32_t text_tokens;
-  kernel_attention state;        // [count, group]
-  kernel_bias *before, *behind;  // [count, group], for keys up to the token and after it; or NULL
+  kernel_attention state;       // [count, group]
+  kernel_bias *before, *after;  // [count, group], for keys up to the token and after it; or NULL
 } whole_tile;
 
 static uint32_t position_of(const whole_tile *tile, uint32_t token) {
   return tile->job->attention->inputs[tile->row + token].position;
 }
 
-// Adds the positions [from, end), which lie in one step, to `count` tokens from `token` on.
+// Adds the positions [from, end), which are in one step, to `count` tokens from `token` on.
 static void add_positions(const whole_tile *tile, uint32_t token, uint32_t count, uint32_t from,
                           uint32_t end, const kernel_bias *biases) {
   const kernel_attention *all = &tile->state;
@@ -135,18 +135,18 @@ static void add_seen(const whole_tile *tile, uint32_t token, uint32_t from, uint
     add_positions(tile, token, 1, from, middle, tile->before);
     from = middle;
   }
-  if (end > from) add_positions(tile, token, 1, from, end, tile->behind);
+  if (end > from) add_positions(tile, token, 1, from, end, tile->after);
 }
 
 // The step [from, end): at once where all tokens see it alike.
 static void add_step(const whole_tile *tile, uint32_t from, uint32_t end) {
   const uint32_t window = tile->job->attention->window, side = window / 2;
   const uint32_t first = position_of(tile, 0), last = first + tile->count - 1;
-  const bool is_before = end <= first + 1, is_behind = from > last;
+  const bool is_before = end <= first + 1, is_after = from > last;
   if (window != 0 && (last > from + side || end > first + side + 1)) {
     for (uint32_t t = 0; t < tile->count; t++) add_seen(tile, t, from, end);
-  } else if (tile->before == NULL || is_before || is_behind) {
-    add_positions(tile, 0, tile->count, from, end, is_behind ? tile->behind : tile->before);
+  } else if (tile->before == NULL || is_before || is_after) {
+    add_positions(tile, 0, tile->count, from, end, is_after ? tile->after : tile->before);
   } else {
     for (uint32_t t = 0; t < tile->count; t++) add_seen(tile, t, from, end);
   }
@@ -172,12 +172,12 @@ static void begin_tile(whole_tile *tile, float *at) {
   a->kernels->attention_begin(&tile->state);
   if (a->slopes == NULL) return;
   tile->before = (kernel_bias *)(void *)(sum + arena_line_floats(all));
-  tile->behind = (kernel_bias *)(void *)(sum + arena_line_floats(all) + bias_floats(all));
+  tile->after = (kernel_bias *)(void *)(sum + arena_line_floats(all) + bias_floats(all));
   for (uint32_t i = 0; i < tile->count * tile->group; i++) {
     const float slope = a->slopes[tile->kv * tile->group + i % tile->group];
     const uint32_t position = position_of(tile, i / tile->group);
     tile->before[i] = (kernel_bias){slope, position};
-    tile->behind[i] = (kernel_bias){-slope, position};
+    tile->after[i] = (kernel_bias){-slope, position};
   }
 }
 

@@ -1,6 +1,6 @@
 // model/whole_attention.h — attention of encoders: a token looks at all tokens of its text, later
-// ones too (Devlin et al. 2018), so a pass contains whole texts. Keys and values lie in scratch,
-// in pages of the kernels, which live as long as the layer.
+// ones too (Devlin et al. 2018), so a pass contains whole texts. Keys and values are in scratch, in
+// pages of the kernels, which live as long as the layer.
 #ifndef WICK_MODEL_WHOLE_ATTENTION_H
 #define WICK_MODEL_WHOLE_ATTENTION_H
 

@@ -111,7 +111,7 @@ static void encode_q5_1(const float *values, uint8_t *out) {
 
 // ---- blocks of 256 ----
 
-// Scales and minima of 6 bits of 8 sub-blocks in 12 bytes: those of the first four lie in bytes 0-3
+// Scales and minima of 6 bits of 8 sub-blocks in 12 bytes: those of the first four are in bytes 0-3
 // and 4-7, of the others the low halves in bytes 8-11 and the high bits above the first ones'.
 static void pack_sixes(const uint8_t scales[SUBS], const uint8_t mins[SUBS], uint8_t out[12]) {
   for (uint32_t i = 0; i < 4; i++) {
@@ -137,7 +137,8 @@ static float error_of_codes(const float *values, const uint8_t codes[BLOCK], qua
 }
 
 // Chooses the sub-scales and sub-minima near the line with the least error, and their codes:
-// rounding each to 6 bits independently is not the best, because one makes up for the other.
+// rounding each to 6 bits independently is not the best, because the errors of one can offset those
+// of the other.
 static void encode_on_grid(const float *values, const six_grid *grid, uint8_t *scale, uint8_t *min,
                            uint8_t codes[BLOCK]) {
   const int32_t scale_near = quantize_nearest(inverse_of(grid->scale) * grid->line.scale);
@@ -176,7 +177,7 @@ static void encode_subs(const float *values, int32_t top, uint8_t *out, uint8_t 
   pack_sixes(scales, mins, out + 4);
 }
 
-// Low 4 bits of 64 codes a time: of the first 32 next to those of the next 32.
+// Low 4 bits of 64 codes at a time: of the first 32 next to those of the next 32.
 static void pack_nibbles_of_64(const uint8_t codes[SUPER], uint8_t *out) {
   for (uint32_t i = 0; i < SUPER / 2; i++) {
     const uint8_t *pair = codes + i / 32 * 64 + i % 32;
@@ -201,7 +202,7 @@ static void encode_q5_k(const float *values, uint8_t *out) {
   pack_nibbles_of_64(codes, out + 48);
 }
 
-// 128 bytes of low halves, 64 of high bits: of 128 codes a time.
+// 128 bytes of low halves, 64 of high bits: of 128 codes at a time.
 static void pack_q6_k(const uint8_t codes[SUPER], uint8_t *out) {
   for (uint32_t i = 0; i < 64; i++) {
     const uint8_t *four = codes + i / 32 * 128 + i % 32;

@@ -25,7 +25,7 @@ enum { QUANTIZE_LAYERS_MAX = 1024 };  // layers beyond it count as the last one
 typedef struct quantize_facts {
   uint32_t layers, experts;
   // How many value projections and down projections the layers before one have: hybrids have them
-  // in some layers only. The last item counts all.
+  // only in some layers. The last item counts all.
   uint32_t values_before[QUANTIZE_LAYERS_MAX + 1], downs_before[QUANTIZE_LAYERS_MAX + 1];
   bool has_output;  // else the token embeddings are the output too
   bool is_falcon;

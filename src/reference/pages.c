@@ -45,7 +45,7 @@ static wick_status check_row(const kv_page_data *data, uint32_t layer, uint32_t 
   return fail_with(error, WICK_E_SHAPE, WICK_NO_OFFSET, "%zu values: a row has %zu", count, row);
 }
 
-static wick_status tell_bad(uint32_t bad, wick_error *error) {
+static wick_status report_bad(uint32_t bad, wick_error *error) {
   if (bad == 0) return WICK_OK;
   return fail_with(error, WICK_E_NONFINITE, WICK_NO_OFFSET,
                    "%u values are not finite or too large for the KV type", bad);
@@ -61,7 +61,7 @@ wick_status kv_data_keys_write(const kv_page_data *data, uint32_t layer, uint32_
   for (uint32_t head = 0; head < shape->kv_heads; head++, row += shape->head_dim) {
     bad += ops->k_write(kv_page_data_k(data, layer, head), slot, row, shape->head_dim);
   }
-  return tell_bad(bad, error);
+  return report_bad(bad, error);
 }
 
 wick_status kv_data_values_write(const kv_page_data *data, uint32_t layer, uint32_t slot,
@@ -74,7 +74,7 @@ wick_status kv_data_values_write(const kv_page_data *data, uint32_t layer, uint3
   for (uint32_t head = 0; head < shape->kv_heads; head++, row += shape->head_dim) {
     bad += ops->v_write(kv_page_data_v(data, layer, head), slot, row, shape->head_dim);
   }
-  return tell_bad(bad, error);
+  return report_bad(bad, error);
 }
 
 wick_status kv_data_keys_read(const kv_page_data *data, uint32_t layer, uint32_t slot, float *row,

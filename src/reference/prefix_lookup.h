@@ -1,4 +1,4 @@
-// reference/prefix_lookup.h — asks the prefix cache for single entries. The engine requests the
+// reference/prefix_lookup.h — looks up single entries of the prefix cache. The engine requests the
 // longest prefix of a sequence, and attaches it at once (prefix_attach in kv/prefix.h).
 #ifndef WICK_REFERENCE_PREFIX_LOOKUP_H
 #define WICK_REFERENCE_PREFIX_LOOKUP_H

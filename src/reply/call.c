@@ -37,7 +37,7 @@ static bool begins_with_name(const reply_parser *p) {
          memcmp(at, p->name.bytes, p->name.size_bytes) == 0 && at[p->name.size_bytes] == '"';
 }
 
-// Whether an object without a mark is a call and not an answer.
+// Whether an object without a mark is a call, not an answer.
 static bool is_told_apart(const reply_parser *p) {
   if ((p->form->flags & FORM_WHOLE) != 0) return true;
   if (p->form->arguments != ARGUMENTS_CALLS || p->is_listed) return true;
@@ -174,7 +174,7 @@ bool call_is_certain(const reply_parser *p) {
          (p->phase == PHASE_TAIL || (p->format.own >> (p->form - REPLY_FORMS) & 1) != 0);
 }
 
-// No form matches: the text counts as what it was before. The byte that showed it is read again.
+// No form matches: the text is treated as before, and the byte that did not match is read again.
 static void give_up(reply_parser *p) {
   p->at--;
   p->is_dry = p->begun = p->is_silent = false;

@@ -16,8 +16,8 @@ enum {
   IN_ID,
   IN_ARGUMENTS,
   IN_OTHER,
-  BEHIND_VALUE,
-  BEHIND_ITEM
+  AFTER_VALUE,
+  AFTER_ITEM
 };
 
 enum { MEMBER_OTHER, MEMBER_NAME, MEMBER_ID, MEMBER_ARGUMENTS, MEMBER_FUNCTION };
@@ -49,7 +49,7 @@ static bool is_type(const reply_text *key) {
 
 // ---- arguments ----
 
-// Arguments that came before the call could be shown.
+// Arguments that arrived before the call could be shown.
 static void put_held_arguments(reply_parser *p, size_t from, size_t to) {
   json_unescape string = {0};
   if (!p->reads.calls_json.is_text) {
@@ -122,7 +122,7 @@ static reply_step arguments_step(reply_parser *p, uint8_t byte) {
   const reply_step step = calls->is_text ? arguments_text_step(p, byte) : take_argument(p, byte);
   if (step != STEP_DONE) return step;
   calls->to = p->at - p->base;
-  calls->state = BEHIND_VALUE;
+  calls->state = AFTER_VALUE;
   return STEP_MORE;
 }
 
@@ -183,7 +183,7 @@ static reply_step begin_member(reply_parser *p, uint8_t byte) {
 
 static reply_step other_step(calls_state *calls, uint8_t byte) {
   const reply_step step = scan_step(&calls->scan, byte);
-  if (step == STEP_DONE || step == STEP_BEFORE) calls->state = BEHIND_VALUE;
+  if (step == STEP_DONE || step == STEP_BEFORE) calls->state = AFTER_VALUE;
   return step == STEP_DONE ? STEP_MORE : step;
 }
 
@@ -191,7 +191,7 @@ static reply_step end_object(reply_parser *p) {
   calls_state *calls = &p->reads.calls_json;
   if (calls->is_inner) {
     calls->is_inner = false;
-    calls->state = BEHIND_VALUE;
+    calls->state = AFTER_VALUE;
     return STEP_MORE;
   }
   const bool is_whole = (p->form->flags & FORM_WHOLE) != 0;
@@ -201,7 +201,7 @@ static reply_step end_object(reply_parser *p) {
   const bool is_list = calls->is_list;
   memset(calls, 0, sizeof *calls);
   calls->is_list = is_list;
-  calls->state = BEHIND_ITEM;
+  calls->state = AFTER_ITEM;
   return is_list ? STEP_MORE : STEP_DONE;
 }
 
@@ -233,7 +233,7 @@ static reply_step step_between(reply_parser *p, uint8_t byte) {
     case AT_COLON:
       calls->member = member_of(&p->key);
       return byte == ':' ? go(calls, AT_VALUE) : STEP_FAIL;
-    case BEHIND_VALUE:
+    case AFTER_VALUE:
       if (byte == '}') return end_object(p);
       return byte == ',' ? go(calls, AT_KEY) : STEP_FAIL;
     default:
@@ -248,9 +248,9 @@ static reply_step state_step(reply_parser *p, uint8_t byte) {
     case IN_KEY:
       return text_step(p, &p->key, AT_COLON, byte);
     case IN_NAME:
-      return text_step(p, &p->name, BEHIND_VALUE, byte);
+      return text_step(p, &p->name, AFTER_VALUE, byte);
     case IN_ID:
-      return text_step(p, &p->id, BEHIND_VALUE, byte);
+      return text_step(p, &p->id, AFTER_VALUE, byte);
     case IN_ARGUMENTS:
       return arguments_step(p, byte);
     case IN_OTHER: {

@@ -1,4 +1,4 @@
-// reply/forms.c — the table of forms, learnt from the templates of models.
+// reply/forms.c — the table of forms, taken from the templates of models.
 #include "reply/forms.h"
 
 #include <string.h>
@@ -80,7 +80,7 @@ static const reply_params MINIMAX_PARAMS = {.key = MINIMAX "<",
 static const reply_params GEMMA_4_PARAMS = {.key = "<|\"|>"};
 static const reply_params FUNCTION_GEMMA_PARAMS = {.key = "<escape>"};
 
-// Forms with one mark are tried one after the other, and so are all of them where one is chosen.
+// Forms with one mark are tried one after the other, and if one of them is chosen, so are all.
 const reply_form REPLY_FORMS[] = {
     // JSON between marks: Hermes, Qwen, Granite 4, MiniMax M1, Nemotron, Phi 4, Command R, ...
     {"<tool_call>", "<tool_call>", S, NULL, "</tool_call>", ARGUMENTS_CALLS, 0, NULL, CALL},

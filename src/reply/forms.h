@@ -29,7 +29,7 @@ enum {
   FORM_MANY = 256,       // several calls between the marks
   FORM_MAY_CLOSE = 512,  // `close` is left out by some models
   FORM_BRACKET = 1024,   // the mark is a word of prose, so it counts only with the bracket after it
-  FORM_WHOLE = 2048      // of no model: it is a call where it is the whole reply
+  FORM_WHOLE = 2048      // of no model: it is a call if it is the whole reply
 };
 
 // In patterns: a tool's name, an id, white space if there is some.
@@ -79,7 +79,7 @@ typedef struct reply_thought {
 } reply_thought;
 extern const reply_thought REPLY_THOUGHTS[];
 
-// Marks that only enclose content: they are left out.
+// Marks that only enclose content, and are left out.
 typedef struct reply_wrapper {
   const char *trait, *mark;
 } reply_wrapper;

@@ -11,7 +11,7 @@
 
 enum { MARKS_OF_HOLD_MAX = 64, BRACKETS_BYTES_MAX = 4 };
 
-// ---- what is wanted ----
+// ---- the request ----
 
 static const json_node *node_of(const hold *h, uint32_t node) {
   return document_node(&h->document, node);
@@ -108,15 +108,15 @@ static size_t last_in_ending(const hold *h, const char *wanted) {
   return parser_find_last((const char *)h->ending.bytes, h->ending.size_bytes, wanted);
 }
 
-// Reasoning up to its closing mark; the place after it. If nothing need come, the text may end
-// within.
+// Reads reasoning up to its closing mark, and returns the place after it. If nothing is required
+// after it, the text may end within the reasoning.
 static uint32_t put_thought(hold *h, uint32_t from, uint32_t end) {
   const char *close = h->thought->close;
-  const uint32_t behind = program_place(h->builder);
-  const free_mark mark = {(const uint8_t *)close, (uint32_t)strlen(close), behind};
+  const uint32_t after = program_place(h->builder);
+  const free_mark mark = {(const uint8_t *)close, (uint32_t)strlen(close), after};
   free_build(h->builder, from,
              (free_text){.marks = &mark, .mark_count = 1, .end = hold_must_answer(h) ? 0 : end});
-  return hold_is_json(h) ? gap(h, gap(h, behind)) : behind;
+  return hold_is_json(h) ? gap(h, gap(h, after)) : after;
 }
 
 // The place where the reply continues after the reasoning, if there is some.
@@ -124,18 +124,18 @@ static uint32_t put_thoughts(hold *h, uint32_t from, uint32_t end) {
   const size_t closed = last_in_ending(h, h->thought->close);
   const bool may_come = h->thought->trait[0] != '\0' && closed == 0;
   if (last_in_ending(h, h->thought->open) > closed) return put_thought(h, from, end);
-  const uint32_t behind = program_place(h->builder);
-  program_skip(h->builder, from, behind);
-  if (h->has_begun || (hold_must_answer(h) && !may_come)) return behind;
+  const uint32_t after = program_place(h->builder);
+  program_skip(h->builder, from, after);
+  if (h->has_begun || (hold_must_answer(h) && !may_come)) return after;
   const uint32_t open = hold_text(h, gap(h, from), h->thought->open);
-  program_skip(h->builder, put_thought(h, open, end), behind);
-  return behind;
+  program_skip(h->builder, put_thought(h, open, end), after);
+  return after;
 }
 
 // ---- forms ----
 
-// Among forms with the same mark, those that the template has, and of these those with a distinct
-// trait.
+// Selects, among the forms with the same mark, those that the template has, preferably with a
+// distinct trait.
 static bool is_preferred(const hold *h, uint32_t index) {
   const reply_form *form = &REPLY_FORMS[index];
   bool has_own = false, has_special = false;
@@ -149,16 +149,16 @@ static bool is_preferred(const hold *h, uint32_t index) {
   return !has_special || form->open[0] == '\0' || !forms_are_same(form->trait, form->open);
 }
 
-// ---- a call must come ----
+// ---- required calls ----
 
 static uint32_t put_wrapper(hold *h, uint32_t from) {
-  const uint32_t behind = program_place(h->builder);
-  program_skip(h->builder, from, behind);
+  const uint32_t after = program_place(h->builder);
+  program_skip(h->builder, from, after);
   for (uint32_t i = 0; i < REPLY_WRAPPER_COUNT; i++) {
     if ((h->wrappers >> i & 1) == 0) continue;
-    program_skip(h->builder, hold_text(h, from, REPLY_WRAPPERS[i].mark), behind);
+    program_skip(h->builder, hold_text(h, from, REPLY_WRAPPERS[i].mark), after);
   }
-  return behind;
+  return after;
 }
 
 // Whether the template has written a form's mark already.
@@ -169,14 +169,14 @@ static bool is_begun(const hold *h, const reply_form *form) {
 
 // A rule of all forms that the template's model writes, with their marks, or of those among them
 // that the template has begun, from after their mark on; 0: there is none.
-static uint32_t calls_rule(hold *h, bool behind_mark) {
+static uint32_t calls_rule(hold *h, bool after_mark) {
   const uint32_t rule = program_rule(h->builder), end = program_place(h->builder);
   bool can = false;
   for (uint32_t i = 0; i < REPLY_FORM_COUNT && work_is_ok(h->builder->work); i++) {
     const reply_form *form = &REPLY_FORMS[i];
-    if (!hold_uses(h, i) || (behind_mark && !is_begun(h, form))) continue;
+    if (!hold_uses(h, i) || (after_mark && !is_begun(h, form))) continue;
     const uint32_t start = program_start(h->builder, rule);
-    const uint32_t at = behind_mark ? start : hold_text(h, start, form->open);
+    const uint32_t at = after_mark ? start : hold_text(h, start, form->open);
     can = hold_calls(h, form, 0, NULL, at, end) || can;
   }
   program_end(h->builder, end);
@@ -194,19 +194,19 @@ static bool calls_can_be_bare(const hold *h) {
 
 static bool put_required(hold *h, uint32_t from, uint32_t to) {
   const uint32_t begun = calls_rule(h, true);
-  const uint32_t calls = calls_rule(h, false), behind = program_place(h->builder);
+  const uint32_t calls = calls_rule(h, false), after = program_place(h->builder);
   if (calls == 0) return false;
   if (begun == 0) {
     if (!h->has_begun) from = put_wrapper(h, put_wrapper(h, from));
     from = gap(h, from);
   }
-  program_call(h->builder, from, begun != 0 ? begun : calls, behind);
-  program_skip(h->builder, behind, to);
+  program_call(h->builder, from, begun != 0 ? begun : calls, after);
+  program_skip(h->builder, after, to);
   if (!h->is_parallel) return true;
-  if (calls_can_be_bare(h)) program_skip(h->builder, hold_text(h, behind, ";"), behind);
-  const uint32_t next = gap(h, behind);
+  if (calls_can_be_bare(h)) program_skip(h->builder, hold_text(h, after, ";"), after);
+  const uint32_t next = gap(h, after);
   program_skip(h->builder, next, to);
-  program_call(h->builder, next, calls, behind);
+  program_call(h->builder, next, calls, after);
   return true;
 }
 
@@ -230,13 +230,13 @@ static bool put_answer(hold *h, uint32_t from, uint32_t to) {
   return put_required(h, from, to);
 }
 
-// ---- a call may come ----
+// ---- optional calls ----
 
 typedef struct hold_marks {
   free_mark marks[MARKS_OF_HOLD_MAX], *starts;
   uint32_t mark_count, start_count;
-  uint32_t text;    // where text begins
-  uint32_t behind;  // a call
+  uint32_t text;   // where text begins
+  uint32_t after;  // a call
 } hold_marks;
 
 static uint32_t target_of(hold *h, const char *open, hold_marks *marks) {
@@ -253,7 +253,7 @@ static uint32_t target_of(hold *h, const char *open, hold_marks *marks) {
 }
 
 // A text that begins the reply's first call: `before`, the name of `tool` if it is given, `after`.
-// In the form's own spelling it has as many spaces more.
+// In the form's own spelling there may be more spaces.
 static void add_start(hold *h, hold_marks *marks, const reply_form *form, const char *before,
                       hold_tool *tool, const char *after, uint32_t spaces) {
   const document_text name = tool == NULL ? (document_text){0} : tool->name;
@@ -266,12 +266,12 @@ static void add_start(hold *h, hold_marks *marks, const reply_form *form, const 
     if (sizes[i] > 0) memcpy(bytes + size, parts[i], sizes[i]);
     size += (uint32_t)sizes[i];
   }
-  if (bytes == NULL || !hold_calls(h, form, size + spaces, tool, to, marks->behind)) return;
+  if (bytes == NULL || !hold_calls(h, form, size + spaces, tool, to, marks->after)) return;
   marks->starts[marks->start_count++] = (free_mark){bytes, size, to};
 }
 
-// Calls without a mark: what the model's own form begins with. Of a model whose form is not known,
-// an object may be an answer: one of a tool's name is a call.
+// Calls without a mark: the beginning of the model's own form. If the model's form is not known, an
+// object may be an answer; an object with a tool's name is a call.
 static void add_bare(hold *h, hold_marks *marks, const reply_form *form, bool is_own) {
   const bool is_json = form->arguments == ARGUMENTS_CALLS;
   reply_form one = *form;
@@ -293,12 +293,12 @@ static void add_bare(hold *h, hold_marks *marks, const reply_form *form, bool is
   }
 }
 
-// Command R's mark is a word of prose: it counts with what follows. Its tools include a built-in
-// one, by which it says that it answers.
+// Command R's mark is a word of prose: it counts only with the text after it. Its tools include a
+// built-in one, with which it announces an answer.
 static void add_actions(hold *h, hold_marks *marks, const reply_form *form) {
   static const char *const OPENS[] = {"Action:```json", "Action: ```json", "Action:\n```json"};
   const uint32_t to = program_place(h->builder);
-  if (!hold_calls(h, form, strlen("```json"), NULL, to, marks->behind)) return;
+  if (!hold_calls(h, form, strlen("```json"), NULL, to, marks->after)) return;
   const uint32_t answer =
       hold_text(h, gap(h, to), "[{\"tool_name\": \"" FORM_ANSWER_TOOL "\", \"parameters\": {}}]");
   program_skip(h->builder, hold_text(h, gap(h, answer), "```"), marks->text);
@@ -321,7 +321,7 @@ static void add_form(hold *h, hold_marks *marks, uint32_t index) {
   const bool has_bracket = (form->flags & FORM_BRACKET) != 0;
   const char *open = has_bracket ? form->trait : form->open;
   const uint32_t to = program_place(h->builder);
-  if (!hold_calls(h, form, has_bracket ? 1 : 0, NULL, to, marks->behind)) return;
+  if (!hold_calls(h, form, has_bracket ? 1 : 0, NULL, to, marks->after)) return;
   const uint32_t target = target_of(h, open, marks);
   program_skip(h->builder, target, to);
   if ((form->flags & FORM_RECIPIENT) != 0) {
@@ -335,7 +335,7 @@ static void put_auto(hold *h, uint32_t from, uint32_t to) {
   marks->starts = work_alloc(h->builder->work, 3 * h->tool_count + 2, sizeof *marks->starts);
   if (marks->starts == NULL) return;
   marks->text = program_place(h->builder);
-  marks->behind = program_place(h->builder);
+  marks->after = program_place(h->builder);
   const uint32_t within = program_place(h->builder);
   for (uint32_t i = 0; i < REPLY_FORM_COUNT && work_is_ok(h->builder->work); i++) {
     if (hold_uses(h, i)) add_form(h, marks, i);
@@ -347,7 +347,7 @@ static void put_auto(hold *h, uint32_t from, uint32_t to) {
                          .start_count = marks->start_count,
                          .within = within,
                          .end = to});
-  program_skip(h->builder, marks->behind, h->is_parallel ? marks->text : to);
+  program_skip(h->builder, marks->after, h->is_parallel ? marks->text : to);
   for (uint32_t i = 0; i < marks->mark_count; i++) {
     const free_mark *mark = &marks->marks[i];
     const bool is_open = mark->size_bytes <= h->ending.size_bytes &&
@@ -360,7 +360,7 @@ static void put_auto(hold *h, uint32_t from, uint32_t to) {
   program_skip(h->builder, from, h->has_begun ? within : marks->text);
 }
 
-// ---- all ----
+// ---- the whole reply ----
 
 void reply_grammar_begin(json_writer *json, const reply_format *format) {
   json_open(json, NULL, '{');
@@ -388,7 +388,7 @@ static void read_format(hold *h) {
   }
 }
 
-// Whether control tokens are texts: those of calls, and marks of reasoning.
+// Whether control tokens are read as their texts: those of calls, and marks of reasoning.
 static bool has_controls(const hold *h) {
   if (h->tools != NULL) return true;
   return hold_has_channels(h) || h->wrappers != 0 || !forms_are_same(h->thought->open, "<think>");

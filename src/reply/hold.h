@@ -17,8 +17,8 @@ typedef struct hold_tool {
   document_text name;
   const uint8_t *schema;  // of its parameters, as JSON
   size_t schema_bytes;
-  // The rules of its arguments, by style, or by form where forms have their own: 0: not made yet,
-  // HOLD_NO_RULE: they cannot be written so, and need not be.
+  // The rules of its arguments, by style, or by form if forms have their own rules. 0: not made
+  // yet; HOLD_NO_RULE: they cannot be written so, and need not be.
   uint32_t rules[HOLD_RULES_MAX];
 } hold_tool;
 
@@ -44,11 +44,11 @@ typedef struct hold {
 
 // ---- hold.c ----
 
-// A member of what is wanted; 0: there is none.
+// A member of the request; 0: there is none.
 static inline uint32_t hold_find(const hold *h, const char *name) {
   return document_find(&h->document, 1, name);
 }
-// Reads what is wanted, and builds the rule of the content.
+// Reads the request, and builds the rule of the content.
 bool hold_read(hold *h, const tokenizer *tokens, const wick_grammar *grammar, gbnf_names **names);
 // Whether calls of a form, of REPLY_FORMS, can be in the reply.
 bool hold_uses(const hold *h, uint32_t form);
@@ -61,7 +61,7 @@ uint32_t hold_build(hold *h);
 uint32_t hold_put(hold *h, uint32_t from, const char *pattern, const reply_form *form,
                   const hold_tool *tool, uint32_t arguments);
 uint32_t hold_text(hold *h, uint32_t from, const char *text);
-// The rule of a tool's arguments in a form; 0: it cannot be written so, and need not be.
+// The rule of a tool's arguments in a form; 0: it cannot be written in this form, and need not be.
 uint32_t hold_arguments(hold *h, const reply_form *form, hold_tool *tool);
 // Whether a form has calls of the tool.
 bool hold_can_call(const reply_form *form, const hold_tool *tool);
@@ -76,9 +76,9 @@ static inline bool hold_must_answer(const hold *h) { return h->is_required || h-
 
 // ---- hold_content.c ----
 
-// Builds the rule of the content that is wanted, if there is one.
+// Builds the rule of the required content, if there is any.
 bool hold_read_content(hold *h, const tokenizer *tokens, gbnf_names **names);
-// False, and a failure: a reader could take it for calls of the tools.
+// False, and a failure, if a reader could take it for calls of the tools.
 bool hold_check_content(hold *h, const tokenizer *tokens);
 static inline bool hold_is_json(const hold *h) { return h->kind == WICK_GRAMMAR_JSON_SCHEMA; }
 

@@ -38,9 +38,9 @@ static uint32_t repeat_rule(hold *h, bool has_letters, uint32_t least, uint32_t 
     program_bytes(builder, program_start(builder, one), 'a', 'z', end);
   }
   program_end(builder, end);
-  const uint32_t rule = program_rule(builder), behind = program_place(builder);
-  program_repeat(builder, program_start(builder, rule), one, 0, least, most, false, behind);
-  program_end(builder, behind);
+  const uint32_t rule = program_rule(builder), after = program_place(builder);
+  program_repeat(builder, program_start(builder, rule), one, 0, least, most, false, after);
+  program_end(builder, after);
   return rule;
 }
 
@@ -49,7 +49,7 @@ static uint32_t put_index(hold *h, uint32_t from) {
   return call_rule(h, from, h->digits);
 }
 
-// Mistral's ids have nine letters; Kimi's say the name: functions.NAME:0, or NAME:0.
+// Mistral's ids have nine letters; Kimi's contain the name: functions.NAME:0, or NAME:0.
 static uint32_t put_id(hold *h, uint32_t from, const reply_form *form, const hold_tool *tool) {
   if ((form->flags & FORM_NAME_IN_ID) != 0) {
     const uint32_t name = program_place(h->builder);
@@ -76,7 +76,8 @@ uint32_t hold_put(hold *h, uint32_t from, const char *pattern, const reply_form 
                   const hold_tool *tool, uint32_t arguments) {
   for (; *pattern != '\0' && work_is_ok(h->builder->work); pattern++) {
     const bool names = *pattern == PATTERN_NAME[0] || *pattern == PATTERN_ID[0];
-    if (names && tool == NULL) continue;  // of no tool: heads and tails of whole lists name none
+    if (names && tool == NULL)
+      continue;  // of no tool: the beginnings and ends of whole lists contain no tool's name
     if (*pattern == PATTERN_NAME[0]) {
       from = put_bytes(h, from, tool->name.bytes, tool->name.size_bytes);
     } else if (*pattern == PATTERN_ID[0]) {
@@ -218,8 +219,8 @@ static uint32_t further_rule(hold *h, const reply_form *form) {
   if (is_list) start = put_break(h, hold_text(h, start, ","));
   if (!is_list && form->arguments == ARGUMENTS_CALLS) start = call_rule(h, start, gap_rule(h));
   for (uint32_t i = 0; i < h->tool_count && work_is_ok(h->builder->work); i++) {
-    const uint32_t behind = put_call(h, start, form, &h->tools[i]);
-    if (behind != 0) program_skip(h->builder, behind, end);
+    const uint32_t after = put_call(h, start, form, &h->tools[i]);
+    if (after != 0) program_skip(h->builder, after, end);
   }
   program_end(h->builder, end);
   return rule;
@@ -242,7 +243,7 @@ bool hold_calls(hold *h, const reply_form *form, size_t skip, hold_tool *only, u
                 uint32_t to) {
   const bool is_list = (form->flags & FORM_LIST) != 0;
   const bool is_whole = form->arguments == ARGUMENTS_CALLS || form->arguments == ARGUMENTS_PYTHON;
-  const uint32_t behind = program_place(h->builder);
+  const uint32_t after = program_place(h->builder);
   bool can = false;
   if (h->tools == NULL) return false;
   for (uint32_t i = 0; i < h->tool_count && work_is_ok(h->builder->work); i++) {
@@ -254,12 +255,12 @@ bool hold_calls(hold *h, const reply_form *form, size_t skip, hold_tool *only, u
     at = put_call(h, at, form, &h->tools[i]);
     h->skip = 0;
     if (at == 0) continue;
-    program_skip(h->builder, at, behind);
+    program_skip(h->builder, at, after);
     can = true;
   }
   if (!can) return false;
   const bool has_more = h->is_parallel && (form->flags & (FORM_LIST | FORM_MANY)) != 0;
-  if (has_more) program_call(h->builder, behind, further_rule(h, form), behind);
-  put_close(h, form, behind, to);
+  if (has_more) program_call(h->builder, after, further_rule(h, form), after);
+  put_close(h, form, after, to);
   return work_is_ok(h->builder->work);
 }

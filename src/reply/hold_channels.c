@@ -15,16 +15,16 @@ static bool ends_with(document_text text, const char *wanted) {
          memcmp(text.bytes + text.size_bytes - count, wanted, count) == 0;
 }
 
-// The text of a message that calls nothing. The next one begins after it; 'to': the reply may end
-// within.
+// The text of a message that calls no tool. The next message begins after it; at 'to' the reply may
+// end within the text.
 static void put_body(hold *h, uint32_t from, uint32_t again, uint32_t to) {
-  const uint32_t behind = program_place(h->builder), nowhere = program_place(h->builder);
-  const free_mark marks[] = {{(const uint8_t *)"<|end|>", 7, behind},
+  const uint32_t after = program_place(h->builder), nowhere = program_place(h->builder);
+  const free_mark marks[] = {{(const uint8_t *)"<|end|>", 7, after},
                              {(const uint8_t *)"<|start|>", 9, nowhere},
                              {(const uint8_t *)"<|channel|>", 11, nowhere}};
   free_build(h->builder, from, (free_text){.marks = marks, .mark_count = 3, .end = to});
-  program_skip(h->builder, hold_text(h, behind, ENDING), again);
-  if (to != 0) program_skip(h->builder, behind, to);
+  program_skip(h->builder, hold_text(h, after, ENDING), again);
+  if (to != 0) program_skip(h->builder, after, to);
 }
 
 static uint32_t put_header(hold *h, uint32_t from, const char *channel) {

@@ -1,5 +1,5 @@
 // reply/hold_slices.c — builds the grammar of calls in slices: first the rules of arguments, which
-// take nearly all the time and last beyond a pause, then all that is around them at once.
+// take nearly all the time and outlive a pause, then everything around them at once.
 #include "reply/hold.h"
 
 static const reply_form CHANNEL_FORM = {.open = "", .arguments = ARGUMENTS_JSON};
@@ -11,7 +11,7 @@ typedef struct hold_job {
   gbnf_names *names;
 } hold_job;
 
-// The form of a pair whose rule is needed; NULL: none.
+// The form whose rule is needed for this tool; NULL if none is.
 static const reply_form *form_of(const hold *h, uint32_t form) {
   if (hold_has_channels(h)) return form == 0 ? &CHANNEL_FORM : NULL;
   return hold_uses(h, form) ? &REPLY_FORMS[form] : NULL;

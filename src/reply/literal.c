@@ -1,5 +1,6 @@
-// reply/literal.c — arguments that are nearly JSON and become JSON while they come: Python's calls,
-// [name(key='text', other=[1, True])], and Gemma's objects, {key:<escape>text<escape>,other:1}.
+// reply/literal.c — arguments that are nearly JSON and become JSON while they arrive: Python's
+// calls, [name(key='text', other=[1, True])], and Gemma's objects,
+// {key:<escape>text<escape>,other:1}.
 #include <string.h>
 
 #include "base/text.h"
@@ -12,7 +13,7 @@ enum {
   AT_FIRST,  // the first item of a container, or its end
   AT_ITEM,   // a further item, or the end
   IN_KEY,
-  BEHIND_KEY,
+  AFTER_KEY,
   AT_VALUE,
   IN_STRING,
   IN_ESCAPE,
@@ -20,8 +21,8 @@ enum {
   IN_MARK,  // that opens a text
   IN_MARKED,
   IN_WORD,
-  BEHIND_VALUE,
-  BEHIND_CALL
+  AFTER_VALUE,
+  AFTER_CALL
 };
 
 enum { KIND_CALL, KIND_DICT, KIND_LIST, KIND_TUPLE };
@@ -69,9 +70,9 @@ static reply_step close_container(reply_parser *p) {
   if (!begin(p)) return STEP_FAIL;
   const uint8_t kind = kind_of(literal);
   parser_put_text(p, kind == KIND_LIST || kind == KIND_TUPLE ? "]" : "}");
-  if (--literal->depth > 0) return go(literal, BEHIND_VALUE);
+  if (--literal->depth > 0) return go(literal, AFTER_VALUE);
   call_end(p);
-  return literal->is_list ? go(literal, BEHIND_CALL) : STEP_DONE;
+  return literal->is_list ? go(literal, AFTER_CALL) : STEP_DONE;
 }
 
 static bool word_is(const reply_text *word, const char *wanted) {
@@ -116,7 +117,7 @@ static reply_step end_string(reply_parser *p) {
   literal_state *literal = &p->reads.literal;
   parser_put_text(p, "\"");
   literal->word.size_bytes = 0;
-  return go(literal, literal->is_key ? BEHIND_KEY : BEHIND_VALUE);
+  return go(literal, literal->is_key ? AFTER_KEY : AFTER_VALUE);
 }
 
 static reply_step string_step(reply_parser *p, uint8_t byte) {
@@ -246,7 +247,7 @@ static reply_step item_step(reply_parser *p, uint8_t byte) {
   return is_word_byte(byte) && text_add(&literal->word, byte) ? STEP_MORE : STEP_FAIL;
 }
 
-static reply_step behind_key_step(reply_parser *p, uint8_t byte) {
+static reply_step after_key_step(reply_parser *p, uint8_t byte) {
   literal_state *literal = &p->reads.literal;
   if (json_is_space(byte)) return STEP_MORE;
   if (byte != (kind_of(literal) == KIND_CALL ? '=' : ':') || !begin(p)) return STEP_FAIL;
@@ -255,7 +256,7 @@ static reply_step behind_key_step(reply_parser *p, uint8_t byte) {
   return go(literal, AT_VALUE);
 }
 
-static reply_step behind_value_step(reply_parser *p, uint8_t byte) {
+static reply_step after_value_step(reply_parser *p, uint8_t byte) {
   literal_state *literal = &p->reads.literal;
   if (json_is_space(byte)) return STEP_MORE;
   if (byte == closing_of(kind_of(literal))) return close_container(p);
@@ -269,15 +270,15 @@ static reply_step word_step(reply_parser *p, uint8_t byte) {
     return text_add(&literal->word, byte) ? STEP_MORE : STEP_FAIL;
   }
   if (!put_word(p)) return STEP_FAIL;
-  literal->state = BEHIND_VALUE;
-  return behind_value_step(p, byte);
+  literal->state = AFTER_VALUE;
+  return after_value_step(p, byte);
 }
 
 static reply_step key_step(reply_parser *p, uint8_t byte) {
   literal_state *literal = &p->reads.literal;
   if (is_word_byte(byte)) return text_add(&literal->word, byte) ? STEP_MORE : STEP_FAIL;
-  literal->state = BEHIND_KEY;
-  return behind_key_step(p, byte);
+  literal->state = AFTER_KEY;
+  return after_key_step(p, byte);
 }
 
 // ---- calls ----
@@ -312,8 +313,8 @@ static reply_step state_step(reply_parser *p, uint8_t byte) {
       return item_step(p, byte);
     case IN_KEY:
       return key_step(p, byte);
-    case BEHIND_KEY:
-      return behind_key_step(p, byte);
+    case AFTER_KEY:
+      return after_key_step(p, byte);
     case AT_VALUE:
       return value_step(p, byte);
     case IN_STRING:
@@ -328,8 +329,8 @@ static reply_step state_step(reply_parser *p, uint8_t byte) {
       return marked_step(p, byte);
     case IN_WORD:
       return word_step(p, byte);
-    case BEHIND_VALUE:
-      return behind_value_step(p, byte);
+    case AFTER_VALUE:
+      return after_value_step(p, byte);
     default:
       if (json_is_space(byte)) return STEP_MORE;
       if (byte == ']') return STEP_DONE;

@@ -1,5 +1,5 @@
-// reply/marks.h — finds the first of several strings in a text that comes byte by byte (Knuth,
-// Morris and Pratt 1977, one automaton a string): O(strings) a byte, whatever came before.
+// reply/marks.h — finds the first of several strings in a text that arrives byte by byte (Knuth,
+// Morris and Pratt 1977, one automaton a string): O(strings) a byte, whatever arrived before.
 #ifndef WICK_REPLY_MARKS_H
 #define WICK_REPLY_MARKS_H
 
@@ -12,8 +12,8 @@ enum { MARK_BYTES_MAX = 48, MARKS_MAX = 80 };
 typedef struct reply_mark {
   const char *text;
   uint8_t role, size_bytes, matched;
-  uint8_t
-      shorter[MARK_BYTES_MAX];  // [n]: the longest own beginning that ends the first n + 1 bytes
+  uint8_t shorter[MARK_BYTES_MAX];  // [n]: the longest beginning of the string that also ends its
+                                    // first n + 1 bytes
 } reply_mark;
 
 typedef struct reply_marks {
@@ -23,7 +23,7 @@ typedef struct reply_marks {
   uint8_t firsts[256 / 8];  // bit set of first bytes
 } reply_marks;
 
-// Longer strings than MARK_BYTES_MAX, and more than MARKS_MAX, are a mistake of the caller's. A
+// Longer strings than MARK_BYTES_MAX, and more than MARKS_MAX, are a mistake of the caller. A
 // string that exists already is not added again.
 void marks_add(reply_marks *marks, const char *text, uint8_t role);
 void marks_restart(reply_marks *marks);

@@ -1,5 +1,5 @@
 // reply/params.c — marked parameters, for example <parameter=KEY>VALUE</parameter>. The tool's
-// schema says which JSON a value is.
+// schema determines which JSON a value is.
 #include <string.h>
 
 #include "reply/parser.h"
@@ -30,7 +30,8 @@ static value_text trimmed(value_text text) {
   return text;
 }
 
-// Without the line breaks that the form puts around it, and out of a CDATA section.
+// The value without the line breaks that the form puts around it, and without a CDATA section's
+// marks.
 static value_text unwrapped(value_text text, bool has_lines) {
   static const char OPEN[] = "<![CDATA[", CLOSE[] = "]]>";
   const size_t open_bytes = sizeof OPEN - 1, close_bytes = sizeof CLOSE - 1;
@@ -87,7 +88,7 @@ static void put_string(reply_parser *p, value_text text) {
   parser_put_text(p, "\"");
 }
 
-// An attribute says more than the schema: string="true", string="false", type="TYPE".
+// An attribute overrides the schema: string="true", string="false", type="TYPE".
 static bool says(const reply_text *attributes, const char *wanted) {
   const size_t count = strlen(wanted);
   for (size_t at = 0; at + count <= attributes->size_bytes; at++) {
@@ -116,7 +117,7 @@ static bool is_text(value_text text, const char *wanted) {
   return text.size_bytes == strlen(wanted) && begins_with(text, wanted);
 }
 
-// Takes the tag that a text begins with; its name.
+// Removes the tag at the beginning of a text and returns its name.
 static value_text take_tag(value_text *text, const char *mark) {
   const size_t mark_bytes = strlen(mark);
   value_text name = {text->bytes + mark_bytes, 0};

@@ -28,7 +28,7 @@ static void send(reply_parser *p, size_t count) {
   p->out_count -= count;
 }
 
-// How much of what is collected ends with whole characters.
+// The length of the collected text up to its last whole character.
 static size_t whole_characters(const reply_parser *p) {
   const uint8_t *bytes = (const uint8_t *)p->out;
   for (size_t back = 1; back <= 3 && back <= p->out_count; back++) {
@@ -106,7 +106,7 @@ void parser_enter_text(reply_parser *p, bool is_reasoning) {
   marks_restart(is_reasoning ? &p->reasoning : &p->content);
 }
 
-static void enter_behind_mark(reply_parser *p, bool is_reasoning) {
+static void enter_after_mark(reply_parser *p, bool is_reasoning) {
   p->base = p->at;
   p->trims = is_reasoning || !p->is_exact;
   parser_enter_text(p, is_reasoning);
@@ -134,14 +134,14 @@ static void take_mark(reply_parser *p, const reply_mark *mark) {
       channels_enter(p, mark->text, mark->size_bytes);
       break;
     case ROLE_THOUGHT:
-      enter_behind_mark(p, true);
+      enter_after_mark(p, true);
       break;
     case ROLE_THOUGHT_END:
-      enter_behind_mark(p, false);
+      enter_after_mark(p, false);
       p->is_fresh = true;
       break;
     default:
-      enter_behind_mark(p, false);
+      enter_after_mark(p, false);
       break;
   }
 }
@@ -159,8 +159,8 @@ static bool is_whole_place(const reply_parser *p, uint8_t byte) {
          p->tools != NULL;
 }
 
-// Whether a mark counts here. A thought begins, and stray ends of calls are left out, where nothing
-// was said; elsewhere their marks are something that is spoken of.
+// Whether a mark counts here. At the beginning of the text a thought begins, and stray ends of
+// calls are left out; elsewhere the text only mentions their marks.
 static bool counts(const reply_parser *p, const reply_mark *mark) {
   if (mark->role == ROLE_THOUGHT) return p->is_fresh;
   return mark->role != ROLE_CALLS_END || (p->is_fresh && p->calls > 0);
@@ -300,8 +300,8 @@ static bool is_header(const uint8_t *text, size_t size_bytes) {
   return size_bytes == 0 || *text == '<' || memcmp(text, RECIPIENT, compared) == 0;
 }
 
-// The beginning of a mark, where the text ends within one. An ending that a text may have itself is
-// not a mark: a word, a closing bracket, and a single character of punctuation after a space.
+// The beginning of a mark, if the text ends within one. An ending that ordinary text may have is
+// not a mark: a word, a closing bracket, or a single punctuation character after a space.
 static size_t fragment_bytes(const reply_parser *p) {
   const size_t size = p->is_reasoning ? p->reasoning.pending : p->content.pending;
   const size_t from = p->count - size;
@@ -392,14 +392,14 @@ static void begin_with_recipient(reply_parser *p) {
   }
 }
 
-// Where the generation prompt leaves the model.
-static void begin_behind(reply_parser *p, const char *prompt, size_t size_bytes) {
+// The state in which the generation prompt leaves the reply.
+static void begin_after(reply_parser *p, const char *prompt, size_t size_bytes) {
   const reply_thought *thought = &REPLY_THOUGHTS[p->format.thought];
   const size_t opened = parser_find_last(prompt, size_bytes, thought->open);
   const size_t closed = parser_find_last(prompt, size_bytes, thought->close);
   p->is_fresh = true;
   parser_enter_text(p, false);
-  if (opened > closed) enter_behind_mark(p, true);
+  if (opened > closed) enter_after_mark(p, true);
   for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
     const reply_form *form = &REPLY_FORMS[i];
     const size_t open_bytes = strlen(form->open);
@@ -434,7 +434,7 @@ wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
   p->format = *format;
   p->tools = tools;
   add_marks(p);
-  begin_behind(p, generation_prompt, prompt_bytes);
+  begin_after(p, generation_prompt, prompt_bytes);
   if (!reserve(p, FEED_BYTES)) {
     const wick_status status = answer(p, error);
     reply_parser_destroy(p);

@@ -1,12 +1,12 @@
-// reply/parser.h — the parser inside: one queue of bytes, and what is being read.
+// reply/parser.h — the parser's internals: one queue of bytes, and the state of the item being
+// read.
 //
 // All text goes through the queue `held`:
 //
-//     base            at            count
-//      | not yet given | to be read  |
+//     base at count | not yet given | to be read |
 //
 // Text that may be a mark, or the beginning of a call, stays between base and at. When it turns out
-// to be neither, it is given as content. If several forms begin with one mark, the next form
+// to be neither, it is returned as content. If several forms begin with one mark, the next form
 // reads again from `base + body`.
 #ifndef WICK_REPLY_PARSER_H
 #define WICK_REPLY_PARSER_H
@@ -128,23 +128,23 @@ size_t parser_find_last(const char *text, size_t size_bytes, const char *wanted)
 uint64_t parser_base_bytes(const reply_parser *p);  // the place of `base` in the reply
 // Reads text again, after a mark.
 void parser_enter_text(reply_parser *p, bool is_reasoning);
-// Gives held text as content or reasoning, up to a place of the queue.
+// Returns held text as content or reasoning, up to a place of the queue.
 void parser_give(reply_parser *p, size_t end);
 
 // ---- call.c ----
 
 // Tries the forms whose mark is `open`; they read from the next byte on.
 void call_enter(reply_parser *p, const char *open);
-// A call whose name came in a header: its arguments follow, as JSON.
+// A call whose name was in a header: its arguments follow, as JSON.
 void call_enter_named(reply_parser *p);
 void call_step(reply_parser *p, uint8_t byte);
 // Tries whether the text from here on, which begins with this byte, is a call as a whole.
 void call_enter_whole(reply_parser *p, uint8_t byte);
-// At the end of the text: whether it was, so that it is to be read again.
+// At the end of the text: whether it was a call, so that it is read again.
 bool call_confirm_whole(reply_parser *p);
-// Whether what is held is the beginning or the end of a call, and no text.
+// Whether the held text is the beginning or the end of a call.
 bool call_is_certain(const reply_parser *p);
-// Whether it has the name of a tool, and not yet arguments.
+// Whether it has the name of a tool, but no arguments yet.
 bool call_is_known(const reply_parser *p);
 // Shows the call; false if it is not one. Text before `at` is released.
 bool call_begin(reply_parser *p);

@@ -1,13 +1,13 @@
-// reply/reply.h — reads what a chat model writes: its content, its reasoning, and its calls of
-// tools with names and arguments, piece by piece while it is written.
+// reply/reply.h — reads the reply of a chat model piece by piece while it is written: its content,
+// its reasoning, and its tool calls with names and arguments.
 //
 // The formats are detected from the source of the model's chat template, by the control strings in
 // it (forms.c lists them). Without any of them, all forms that cannot be mistaken for prose are
 // accepted.
 //
 // A text that only looks like a call is content: nothing is shown as a call before its name is
-// known and its arguments have begun. From there on a fault is an error, and the arguments
-// stay as they arrived: nothing is completed or invented.
+// known and its arguments have begun. After that, a fault is an error, and the arguments stay as
+// they arrived: nothing is completed or invented.
 #ifndef WICK_REPLY_H
 #define WICK_REPLY_H
 
@@ -46,7 +46,7 @@ typedef struct reply_event {
 
 typedef void (*reply_sink)(void *context, const reply_event *event);
 
-// Which forms of calls and of reasoning a template's model writes.
+// The forms of calls and of reasoning that a template's model writes.
 typedef struct reply_format {
   uint64_t forms;     // bit i: form i of forms.c
   uint64_t own;       // of these, those that its model writes; without a trait the first one
@@ -89,17 +89,17 @@ void reply_parser_limit(reply_parser *parser, bool has_begun, wick_grammar_kind 
 // Time is linear in the text. WICK_E_FORMAT names the call and the byte where its text is no longer
 // one, in numbers[0] the byte where that text begins, and in numbers[1] how many calls are whole
 // before it; WICK_E_FULL over a limit; WICK_E_NOMEM.
-// After an error each call answers the same.
+// After an error each call returns the same error.
 wick_status reply_parser_feed(reply_parser *parser, const char *text, size_t size_bytes,
                               reply_sink sink, void *context, wick_error *error);
 // The text has ended. WICK_E_TRUNCATED: within the arguments of a call.
 wick_status reply_parser_end(reply_parser *parser, reply_sink sink, void *context,
                              wick_error *error);
-// Whether what follows is reasoning, unless a mark ends it.
+// Whether the following text is reasoning, unless a mark ends it.
 bool reply_parser_is_reasoning(const reply_parser *parser);
 // Whether the text so far ends with a whole character.
 bool reply_parser_is_whole(const reply_parser *parser);
-// Bytes looked at, again or for the first time.
+// The number of bytes read, including those read again.
 uint64_t reply_parser_steps(const reply_parser *parser);
 
 #endif

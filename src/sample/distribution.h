@@ -26,7 +26,7 @@ void truncate_xtc(candidates *kept, float max, double threshold);
 // Two candidates at least. 0: greedy.
 double dynamic_temperature(candidates *kept, float max, double low, double high, double exponent);
 
-// Mirostat (Basu et al. 2021) keeps the surprise of what is drawn near tau bits.
+// Mirostat (Basu et al. 2021) keeps the surprise of the drawn tokens near tau bits.
 typedef struct mirostat_state {
   double tau, eta;
   double mu;  // begins at 2 tau

@@ -43,7 +43,7 @@ void dry_accept(dry_state *dry, int32_t token) {
   if (breaks(dry, token, false)) dry->since_break = 0;
 }
 
-// The token with `age` newer ones, below `held`.
+// The token that is followed by `age` newer ones; below `held`.
 static int32_t token_of_age(const dry_state *dry, uint32_t age) {
   return dry->ring[dry->next > age ? dry->next - 1 - age : dry->next + dry->capacity - 1 - age];
 }
@@ -57,7 +57,7 @@ static uint32_t agreement(const dry_state *dry, uint32_t first, uint32_t second,
   return length;
 }
 
-// repeats[age] = how many of the newest tokens also stand from this age on, into the past.
+// repeats[age] = how many of the newest tokens also occur from this age on, into the past.
 static void count_repeats(dry_state *dry) {
   uint32_t left = 0, right = 0;  // the stretch [left, right) that agrees and reaches farthest
   for (uint32_t age = 1; age < dry->held; age++) {

@@ -1,7 +1,7 @@
-// sample/dry.h — DRY ("don't repeat yourself", P. E. Weidmann 2024): a token that would continue a
-// repetition loses the more, the longer the repetition is. No repetition reaches over the end of a
-// sequence breaker, and a token that holds a whole breaker loses nothing. Breakers are looked for
-// in the bytes of the tokens, so it does not matter how the text was cut into tokens.
+// sample/dry.h — DRY ("don't repeat yourself", P. E. Weidmann 2024): the longer the repetition that
+// a token would continue, the more its logit is lowered. No repetition extends past the end of a
+// sequence breaker, and a token that contains a whole breaker is not penalized. Breakers are
+// searched in the bytes of the tokens, so it does not matter how the text was cut into tokens.
 #ifndef WICK_SAMPLE_DRY_H
 #define WICK_SAMPLE_DRY_H
 

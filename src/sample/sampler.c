@@ -87,7 +87,7 @@ typedef struct chain_view {
   bool has_max;
 } chain_view;
 
-// Makes the logits of the vocabulary those of s->work, which may be changed.
+// Copies the logits of the vocabulary to s->work, where they may be changed.
 static void own_logits(sampler *s, chain_view *view) {
   if (view->full != s->work) memcpy(s->work, view->full, s->vocab * sizeof *s->work);
   view->full = s->work;
@@ -219,7 +219,7 @@ static int32_t first_of_value(const float *logits, float value) {
   return token;
 }
 
-// Draws by the weights of s->kept, whose sum is `total`; the place of what was drawn.
+// Draws by the weights of s->kept, whose sum is `total`. Returns the place of the drawn candidate.
 static uint32_t draw(sampler *s, double total) {
   const candidates *kept = &s->kept;
   const double point = rng_uniform(&s->rng) * total;
@@ -233,7 +233,7 @@ static uint32_t draw(sampler *s, double total) {
   return drawn;
 }
 
-// Draws from s->kept; the place, and the sum of the weights it was drawn by.
+// Draws from s->kept. Returns the place, and the sum of the weights by which it was drawn.
 static uint32_t choose_kept(sampler *s, float max, double *total) {
   candidates *kept = &s->kept;
   if (s->config.mirostat == 1) mirostat_truncate_1(&s->mirostat, kept, s->vocab);
@@ -301,7 +301,7 @@ static void report_logprobs_after(const sampler *s, uint32_t drawn, double total
   choice->top_tokens[0] = choice->token;
   choice->top_logprobs[0] = 0;
   if (is_greedy || s->config.logprobs == 0) return;
-  candidates top = s->kept;  // whose weights are needed no more
+  candidates top = s->kept;  // whose weights are no longer needed
   top.logits = top.weights;
   truncate_to_count(&top, s->config.logprobs);
   for (uint32_t i = 0; i < top.count; i++) {

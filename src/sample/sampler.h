@@ -55,13 +55,13 @@ void sampler_destroy(sampler *sampler);
 uint64_t sampler_plan_bytes(const wick_sampling *config, uint32_t vocab);
 // Sets the mask; NULL removes it.
 void sampler_set_mask(sampler *sampler, sampler_mask mask, void *context);
-// Sets where the bytes of tokens come from, which DRY's sequence breakers are looked for in.
-// Without it there are no breakers. Before the first token.
+// Sets the source of tokens' bytes, in which DRY's sequence breakers are searched. Without it there
+// are no breakers. Before the first token.
 void sampler_set_text(sampler *sampler, dry_text text, void *context);
 // Adds tokens that were not sampled (the prompt) to the windows of the penalties and of DRY. Ids
 // outside of the vocabulary are ignored.
 void sampler_accept(sampler *sampler, int32_t token);
-// Whether a bias forbids the token. Cost: a look at each bias.
+// Whether a bias forbids the token. Cost: O(biases).
 bool sampler_forbids(const sampler *sampler, int32_t token);
 
 // Chooses and accepts a token. `logits` [vocab] stays unchanged. WICK_E_NONFINITE when a logit is
@@ -88,15 +88,15 @@ wick_status stop_matcher_create(memory_gate *memory, const char *const *strings,
                                 wick_error *error);
 void stop_matcher_destroy(stop_matcher *matcher);
 // Feeds bytes; out (size_bytes + WICK_STOP_BYTES_MAX) receives what can be shown now. Returns
-// true when a stop string is complete; *stop_index is its number. Neither it nor the text after
-// it is shown. The matcher is then as after create.
+// true when a stop string is complete; *stop_index is its number. Neither it nor the text after it
+// is shown. The matcher is then reset.
 bool stop_matcher_feed(stop_matcher *matcher, const char *bytes, size_t size_bytes, char *out,
                        size_t *out_bytes, uint32_t *stop_index);
 // Whether one of the strings is this text; *stop_index is its number.
 bool stop_matcher_has(const stop_matcher *matcher, const uint8_t *text, size_t size_bytes,
                       uint32_t *stop_index);
-// The generation ended otherwise. out receives what was held back (less than
-// WICK_STOP_BYTES_MAX). The matcher is then as after create.
+// The generation ended for another reason. out receives the text held back (less than
+// WICK_STOP_BYTES_MAX). The matcher is then reset.
 size_t stop_matcher_flush(stop_matcher *matcher, char *out);
 
 #endif

@@ -1,4 +1,4 @@
-// sample/scan.c — the one loop over all logits that every token takes, in a separate file so that
+// sample/scan.c — the one loop over all logits that every token needs, in a separate file so that
 // it is built for speed.
 #include "sample/truncate.h"
 

@@ -71,7 +71,7 @@ static wick_status check_numbers(const wick_sampling *config, wick_error *error)
       if (number >= setting->least && number <= setting->most) continue;
       return refuse_number(setting, number, error);
     }
-    // DRY that is off may look at the whole context
+    // if DRY is off, its window may be the whole context
     if (setting->subject == WICK_SUBJECT_DRY_PENALTY_LAST && !(config->dry_multiplier > 0))
       continue;
     if (!check_most(whole, (uint32_t)setting->most, (wick_subject)setting->subject, error)) {
@@ -179,8 +179,8 @@ static uint32_t count_leading(const sampler_plan *plan) {
   return count;
 }
 
-// Whether the largest logit after the leading steps comes whatever follows them. Samplers that keep
-// the largest logits keep it, too; typical-p and XTC do not.
+// Whether the largest logit after the leading steps is chosen whatever follows them. Samplers that
+// keep the largest logits keep it, too; typical-p and XTC do not.
 static bool takes_largest(const sampler_plan *plan, const wick_sampling *config) {
   if (config->temperature != 0 || plan->has_dynatemp) return false;
   for (uint32_t i = count_leading(plan); i < plan->step_count; i++) {

@@ -27,7 +27,7 @@ typedef struct sampler_plan {
   uint32_t dry_last;      // tokens; 0: no DRY
 } sampler_plan;
 
-// Errors as sampler_create says.
+// The same errors as sampler_create.
 wick_status settings_check(const wick_sampling *config, uint32_t vocab, wick_error *error);
 // For settings that were checked.
 void settings_plan(const wick_sampling *config, uint32_t vocab, sampler_plan *plan);

@@ -2,10 +2,10 @@
 //
 // A request starts when there are pages for the tokens that it has to read. It takes further pages
 // one by one while it decodes. When pages run out, idle pages of the prefix cache go first
-// (kv/pool.h). Then the last running request in order is preempted: it gives its pages up and
-// waits. When it starts again, it has its pages back from the host (swap.h) or reads its text
-// again. Reading again gives the same logits (the law of the kernels), so its text does not change.
-// A session keeps what it held before the request, unless the host keeps that, too, or no request
+// (kv/pool.h). Then the last running request in order is preempted: it loses its pages and waits.
+// When it starts again, it gets its pages back from the host (swap.h) or reads its text again.
+// Reading again gives the same logits (the law of the kernels), so its text does not change. A
+// session keeps what it held before the request, unless the host keeps that, too, or no request
 // could continue. The first request in order always continues, so all requests end.
 #include <string.h>
 
@@ -41,9 +41,9 @@ static void keep_outside(scheduler *scheduler, request *request, kv_seq_id seque
   scheduler->stats.swapped_out += request->swapped.bytes != 0;
 }
 
-// Preempts a request. Without a session all its pages go. A session keeps what it held before the
-// request, unless the host has a record of all. Pages that could not be read again with the same
-// values stay, too.
+// Preempts a request. Without a session it loses all its pages. A session keeps what it held before
+// the request, unless the host has a record of all. Pages that could not be read again with the
+// same values stay, too.
 static void leave_pages(scheduler *scheduler, request *request) {
   seq_store *store = scheduler->parts.store;
   const kv_seq_id sequence = request->sequence;
@@ -110,9 +110,9 @@ static bool guest_gives_pages(const scheduler *scheduler) {
   return guest->give_pages != NULL && guest->give_pages(guest->context);
 }
 
-// When `first` could not continue otherwise: takes the pages of a guest, of sessions without a
-// request, or of sessions whose request waits after it. All of these read their tokens again later.
-// False when none has pages.
+// If `first` cannot continue otherwise: takes the pages of a guest, of sessions without a request,
+// or of sessions whose request waits after it. All of these read their tokens again later. False
+// when none has pages.
 static bool take_from_others(scheduler *scheduler, const request *first) {
   seq_store *store = scheduler->parts.store;
   if (guest_gives_pages(scheduler) || sessions_give_pages(scheduler->parts.sessions)) return true;
@@ -168,7 +168,7 @@ wick_status admission_drop(scheduler *scheduler, request *request, wick_error *e
     if (last != NULL && last != request) {
       preempt(scheduler, last);
     } else if (!take_from_others(scheduler, request)) {
-      // when the request is the last in order, another one is the first and continues
+      // if the request is the last in order, another one is the first and continues
       return last != NULL && scheduler->running > 1 ? WICK_E_BUSY : status;
     }
   }
@@ -263,7 +263,7 @@ static bool is_all_read(const request *request, uint32_t stored) {
   return stored == request->tokens_count && request->tokens_max != 0;
 }
 
-// Whether reading its record costs less, and there are pages for all that it will ever need.
+// Whether reading its record costs less, and there are pages for everything that it will ever need.
 static bool can_swap_in(const scheduler *scheduler, const request *request) {
   const scheduler_parts *parts = &scheduler->parts;
   if (request->swapped.bytes == 0) return false;
@@ -280,8 +280,8 @@ static bool can_swap_in(const scheduler *scheduler, const request *request) {
          store_has_room(parts->store, &room);
 }
 
-// The sequence of a record becomes that of the request, with room for what is read next. It
-// replaces the empty sequence of its session.
+// The sequence of a record becomes that of the request, with room for the tokens that are read
+// next. It replaces the empty sequence of its session.
 static wick_status take_up(scheduler *scheduler, request *request, kv_seq_id sequence,
                            uint32_t stored) {
   seq_store *store = scheduler->parts.store;
@@ -403,7 +403,7 @@ static bool is_blocked(const scheduler *scheduler, const request *next) {
          store_freed(scheduler->parts.store) == scheduler->blocked_freed;
 }
 
-// Memory that was refused may be there later, even when no page was freed.
+// Memory that was refused may be available later, even if no page was freed.
 static void remember_blocked(scheduler *scheduler, const request *next, wick_status status) {
   const bool is_memory = status == WICK_E_NOMEM;
   scheduler->blocked_until = is_memory ? scheduler->stats.passes + NOMEM_PASSES : UINT64_MAX;

@@ -146,7 +146,7 @@ static uint32_t give_up(drafter *drafter) {
   return 0;
 }
 
-// Reads what is new of the text, without its newest token, at most a batch. *is_done: nothing is
+// Reads the new part of the text, without its newest token, at most a batch. *is_done: nothing is
 // left. False when reading failed.
 static bool catch_up(drafter *drafter, draft_text *text, const int32_t *tokens, uint32_t count,
                      bool *is_done) {

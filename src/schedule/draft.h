@@ -27,7 +27,7 @@ wick_status drafter_create(const drafter_parts *parts, drafter **out, wick_error
 void drafter_destroy(drafter *drafter);  // NULL is fine
 
 // Proposes up to `most` tokens (at most SPECULATION_TOKENS_MAX) after a request's `tokens`, into
-// `out`. Returns how many. The number is 0 while the drafter still has much of the text to read (it
+// `out`. Returns their number, which is 0 while the drafter still has much of the text to read (it
 // reads a batch a call), and when its pages or its context run out. It allocates nothing while its
 // pages suffice.
 uint32_t drafter_propose(drafter *drafter, uint32_t request, const int32_t *tokens, uint32_t count,
@@ -37,7 +37,7 @@ void drafter_forget(drafter *drafter, uint32_t request);
 // How often it could not continue: no pages, no memory, the end of its context, or values that are
 // not finite. The request then decodes without its proposals.
 uint64_t drafter_failures(const drafter *drafter);
-// How long a proposal took lately, in us; 0: not measured.
+// The recent time of a proposal, in us; 0: not measured.
 float drafter_token_us(const drafter *drafter);
 
 #endif

@@ -38,7 +38,7 @@ struct embedding {
 
 static void free_sequences(embedding *job);
 
-// Its texts begin again from their first tokens.
+// The job's texts are read again from their first tokens.
 static bool give_pages(void *context) {
   embedding *job = context;
   if (job->part_count == 0 && job->fed == 0) return false;
@@ -160,8 +160,8 @@ static wick_status prepare_sequence(embedding *job, embedding_part *part, uint32
   return status;
 }
 
-// Adds rows of the texts from `at` on, as long as there is room. A text that finds none after
-// others waits for the next pass.
+// Adds rows of the texts from `at` on, as long as there is room. A text for which there is no room
+// after others waits for the next pass.
 static wick_status begin_pass(embedding *job, wick_error *error) {
   const bool is_encoder = job->parts.model->is_encoder;
   const int32_t *tokens = job->tokens + job->fed_tokens;
@@ -285,8 +285,8 @@ static wick_status begin_or_wait(embedding *job, wick_step_result *result, wick_
   return WICK_OK;
 }
 
-// A layer of the pass. Values that are not finite are reported with the text: of several in a pass
-// each is read again alone.
+// A layer of the pass. Values that are not finite are reported with the text: if the pass has
+// several, each is read again alone.
 static wick_status run_layer(embedding *job, wick_error *error) {
   wick_error reason;
   const wick_status status = forward_layer(job->parts.forward, &reason);

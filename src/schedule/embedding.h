@@ -1,6 +1,6 @@
-// schedule/embedding.h — texts become vectors or scores: passes that hold rows of several texts,
-// and pooling of what they give. An encoder has whole texts in a pass; a causal model reads them
-// as sequences of the store, in pieces where they are long. A vector depends on its text alone.
+// schedule/embedding.h — texts become vectors or scores: passes with rows of several texts, and
+// pooling of their results. An encoder has whole texts in a pass; a causal model reads them as
+// sequences of the store, in pieces if they are long. A vector depends on its text alone.
 #ifndef WICK_SCHEDULE_EMBEDDING_H
 #define WICK_SCHEDULE_EMBEDDING_H
 
@@ -22,10 +22,9 @@ typedef struct embedding_parts {
 
 typedef struct embedding embedding;
 
-// `tokens` hold all texts one after the other, `counts` [text_count] how many each has; both are
-// the job's from now on and freed with it, also when this fails. pooling is not
-// WICK_POOLING_MODEL; `width`: of the vectors that are kept, at most those of the head.
-// WICK_E_NOMEM.
+// `tokens` hold all texts one after the other, `counts` [text_count] how many each has; the job
+// takes both over and frees them, also when this fails. pooling is not WICK_POOLING_MODEL; `width`:
+// of the vectors that are kept, at most those of the head. WICK_E_NOMEM.
 wick_status embedding_create(const embedding_parts *parts, int32_t *tokens, uint32_t *counts,
                              uint32_t text_count, wick_pooling pooling, uint32_t width,
                              bool is_normalised, embedding **out, wick_error *error);
@@ -34,7 +33,7 @@ void embedding_destroy(embedding *job);
 // that a text needs, the unit is one of theirs instead, and the text begins when they have ended.
 // Requests that could not continue otherwise take the pages of the texts, which begin again later.
 // WICK_E_PAGES when a text has too few pages and no request can run, WICK_E_NOMEM,
-// WICK_E_NONFINITE; the job is over then, and each further call answers the same.
+// WICK_E_NONFINITE; the job is over then, and each further call returns the same error.
 wick_status embedding_step(embedding *job, wick_step_result *result, wick_error *error);
 // Rows [width] of text `index`; NULL before all is done.
 const float *embedding_vectors(const embedding *job, uint32_t index, uint32_t *rows,

@@ -31,8 +31,8 @@ static bool encode(const request *request, jump_text *text, size_t from) {
                           NULL) == WICK_OK;
 }
 
-// The tokens of the text after the newest token: of both texts together if that token is the first
-// then, else of what follows alone.
+// The tokens of the text after the newest token: those of both texts together if they begin with
+// that token, else of the following text alone.
 static bool find_ids(const request *request, jump_text *text) {
   const int32_t newest = request->tokens[request->tokens_count - 1];
   const size_t newest_bytes = text->newest_bytes;
@@ -44,7 +44,7 @@ static bool find_ids(const request *request, jump_text *text) {
   return encode(request, text, newest_bytes);
 }
 
-// Puts the tokens into request->jump as far as they are the text that must follow.
+// Puts the tokens into request->jump as far as they match the text that must follow.
 static void keep_ids(request *request, const jump_text *text) {
   mask_cache *masks = request->constraint->masks;
   uint8_t *scratch = (uint8_t *)request->piece;

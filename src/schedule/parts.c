@@ -45,7 +45,7 @@ typedef struct part_sink {
   wick_status status;
 } part_sink;
 
-// Parts take no room from the records that a row of logits still needs.
+// Parts do not take the room of records that a row of logits still needs.
 static void put(part_sink *to, const wick_event *part, const char *text, size_t text_bytes) {
   if (to->status == WICK_OK) to->status = events_make_room(to->events, SCHEDULER_RECORDS_PER_ROW);
   if (to->status != WICK_OK) return;
@@ -76,7 +76,7 @@ static void take_part(void *context, const reply_event *part) {
   put(context, &event, name, part->text_bytes + part->id_bytes);
 }
 
-// The text from where the broken call begins, made again of the tokens: nothing has kept it.
+// The text from where the broken call begins, restored from the tokens, since it is not stored.
 static void put_broken(part_sink *to, request *request, const wick_error *broken) {
   const wick_event event = {.kind = WICK_EVENT_CALL_BROKEN,
                             .call = (uint16_t)broken->numbers[1],

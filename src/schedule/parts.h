@@ -28,8 +28,8 @@ wick_status parts_create(memory_gate *memory, const reply_wish *wish, reply_part
 void parts_destroy(memory_gate *memory, reply_parts *parts);  // NULL is fine
 // Writes events for the next bytes of request->shown; `finish`: WICK_FINISH_NONE, or how
 // the reply ends with them. A call whose text breaks becomes content, as a model may write
-// anything. A call that the limit of tokens has cut stays one. WICK_E_NOMEM: text was held back
-// that has no room, else nothing is allocated.
+// anything. A call that was cut by the limit of tokens stays one. WICK_E_NOMEM: there is no room
+// for text that was held back; otherwise nothing is allocated.
 wick_status parts_put(event_buffer *events, request *request, size_t shown_bytes,
                       wick_finish finish, wick_error *error);
 

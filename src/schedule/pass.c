@@ -31,7 +31,7 @@ static void add_input(scheduler *scheduler, request *request, int32_t token, uin
 }
 
 // How many of the next `count` tokens a pass can read: the rows of an image that see each other are
-// read together, those that the prefix cache has being read already.
+// read together, except those that the prefix cache has.
 static uint32_t whole_spans(const request *request, uint32_t count) {
   const uint32_t end = request->fed + count;
   const media_place *place = media_list_find(&request->media, end, NULL);
@@ -61,7 +61,7 @@ static void add_decode(scheduler *scheduler, request *request) {
   }
 }
 
-// ---- Who is in it ----
+// ---- Which requests are in it ----
 
 // The request that runs alone after a pass has failed; NULL: none.
 static request *find_alone(const scheduler *scheduler) {
@@ -162,7 +162,8 @@ static void propose(scheduler *scheduler, request *request, uint32_t decodes) {
 }
 
 // Reserves pages for decoding, for tokens of a jump, and for prefill in groups with a window, which
-// free pages between passes. This may preempt other requests, so it comes before the batch is made.
+// free pages between passes. This may preempt other requests, so it is done before the batch is
+// made.
 static void reserve_rows(scheduler *scheduler, const request *alone) {
   const bool has_window = store_has_window(scheduler->parts.store);
   for (request *at = scheduler->first; at != NULL; at = at->next) {
@@ -228,9 +229,9 @@ static void add_part(scheduler *scheduler, request *request, uint32_t room, pref
   add_prompt(scheduler, request, room);
 }
 
-// The first prompt in order has a part of the room, so that it progresses whatever else comes. The
-// rest, up to half of the room, is for the prompts with the least left to read. If the first prompt
-// is long and has not waited too long, they may take all but one token.
+// The first prompt in order has a part of the room, so that it progresses whatever else arrives.
+// The rest, up to half of the room, is for the prompts with the least left to read. If the first
+// prompt is long and has not waited too long, they may take all but one token.
 static void add_prefills(scheduler *scheduler, const request *alone, prefill_share share) {
   request *next = next_prefill(scheduler, alone, false);
   if (next == NULL) return;
@@ -238,7 +239,7 @@ static void add_prefills(scheduler *scheduler, const request *alone, prefill_sha
   const uint32_t most = gives_way ? share.tokens - 1 : share.tokens / 2;
   const uint32_t others = unread_of_others(scheduler, alone, next, &share, most);
   uint32_t room = share.tokens - others;
-  // half of the pieces, where other prompts want some
+  // half of the pieces, if other prompts need some
   const uint32_t half = (share.pieces + 1) / 2;
   if (is_long(next, &share) && others != 0 && room > half) room = half;
   add_part(scheduler, next, room, &share);
@@ -251,7 +252,7 @@ static void add_prefills(scheduler *scheduler, const request *alone, prefill_sha
 }
 
 // The first prompt in order, where the rows of an image that must be read together come next: it
-// has a pass alone, as long as that is not so of two passes in a row while others wait. NULL: none.
+// has a pass alone, but not in two passes in a row while others wait. NULL: none.
 static request *find_whole(scheduler *scheduler, const request *alone) {
   request *first = NULL;
   if (scheduler->parts.model->media_sees_all) first = next_prefill(scheduler, alone, false);
@@ -350,7 +351,7 @@ static void end_pass(scheduler *scheduler) {
 
 static void finish_pass(scheduler *scheduler) {
   end_pass(scheduler);
-  if (scheduler->keeps_rows) predict_behind(scheduler);
+  if (scheduler->keeps_rows) predict_after(scheduler);
 }
 
 void pass_drop(scheduler *scheduler) {
@@ -470,9 +471,8 @@ static bool take_choice(scheduler *scheduler, request *request, const sampler_ch
   return how == WICK_FINISH_NONE;
 }
 
-// Takes the forced tokens, unless they wait for their logprobs: those of the
-// grammar if it is asked, and after them those that end the reasoning. False when the request has
-// ended by this.
+// Takes the forced tokens, unless they wait for their logprobs: those of the grammar if it is
+// consulted, and after them those that end the reasoning. False when the request has ended by this.
 static bool jump(scheduler *scheduler, request *request, bool asks_grammar) {
   uint32_t room = request->wants_logprobs ? 0 : JUMP_TOKENS_MAX;
   for (;;) {
@@ -489,7 +489,7 @@ static bool jump(scheduler *scheduler, request *request, bool asks_grammar) {
   }
 }
 
-// The host is asked for the row before a token is drawn from it.
+// The host gets the row before a token is drawn from it.
 static void ask_host(scheduler *scheduler, request *request, const float *logits) {
   const wick_event event = {.request = request->id,
                             .kind = WICK_EVENT_LOGITS,
@@ -547,7 +547,7 @@ static void count_jumped(request *request) {
   request->jump_unread = unread > 1 ? unread : 0;
 }
 
-// After a row was sampled: the next rows count as far as their tokens are those that came.
+// After a row was sampled: the next rows count as far as their tokens are the sampled ones.
 static void check_proposals(scheduler *scheduler, request *request, uint32_t position) {
   for (uint32_t at = position + 1; at < request->tokens_count; at++) {
     if (!speculation_accepts(&request->speculation, request->tokens[at])) {
@@ -635,7 +635,7 @@ bool pass_take_answer(scheduler *scheduler) {
     if (!at->is_answered || at->is_cancelled) continue;
     at->is_answered = at->is_asking = false;
     const bool is_running = at->phase == REQUEST_RUNNING;
-    // one that has lost its pages reads all of its tokens again
+    // a request that has lost its pages reads all of its tokens again
     if (sample_row(scheduler, at, at->logits) && is_running) count_jumped(at);
     return true;
   }

@@ -223,7 +223,7 @@ static bool read_rows(predictor *predictor, predict_text *text, const float *row
   return true;
 }
 
-// Reads the rows that wait; `tokens` are the request's.
+// Reads the waiting rows; `tokens` are the request's.
 static bool read_waiting(predictor *predictor, predict_text *text, const int32_t *tokens,
                          bool with_logits) {
   const uint32_t count = text->waiting;
@@ -310,7 +310,7 @@ bool predict_begin(const scheduler *scheduler) {
   return false;
 }
 
-void predict_behind(scheduler *scheduler) {
+void predict_after(scheduler *scheduler) {
   for (uint32_t i = 0, next; i < scheduler->batch_count; i = next) {
     const request *owner = scheduler->owners[i];
     for (next = i + 1; next < scheduler->batch_count && scheduler->owners[next] == owner;) next++;

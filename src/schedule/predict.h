@@ -1,12 +1,12 @@
 // schedule/predict.h — the model's own layer for the token after the next
 // (model/blocks/predictor.h) proposes tokens. It reads the model's last hidden row of each token,
-// after the norm, together with the next token. It proposes greedily, further tokens from its own
-// rows; schedule/speculation.h needs no more.
+// after the norm, together with the next token. It proposes greedily, and further tokens from its
+// own rows; schedule/speculation.h needs no more.
 //
 // Its keys and values are in separate pages, of no more than one context in all. They begin where
-// a request began to be read: after a cached beginning, on a session or in a fork it has not seen
-// the text before. Proposals are then worse, but they never change the text. So these pages are not
-// saved, cached, forked or swapped.
+// the reading of a request began: after a cached beginning, on a session or in a fork, the layer
+// has not seen the earlier text. Proposals are then worse, but they never change the text. So these
+// pages are not saved, cached, forked or swapped.
 #ifndef WICK_SCHEDULE_PREDICT_H
 #define WICK_SCHEDULE_PREDICT_H
 
@@ -49,7 +49,7 @@ uint32_t predictor_propose(predictor *predictor, uint32_t request, const int32_t
 void predictor_forget(predictor *predictor, uint32_t request);
 // How often values were not finite.
 uint64_t predictor_failures(const predictor *predictor);
-// How long a proposal took lately, in us; 0: not measured.
+// The recent time of a proposal, in us; 0: not measured.
 float predictor_token_us(const predictor *predictor);
 // For tests: the logits of the last proposal.
 const float *predictor_logits(const predictor *predictor);

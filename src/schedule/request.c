@@ -189,7 +189,7 @@ static wick_status check_healing(const wick_request *wanted, wick_error *error) 
   return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, 0, 0);
 }
 
-// Takes back the end of the prompt, and makes a grammar of texts that begin with it.
+// Removes the end of the prompt, and makes a grammar of texts that begin with it.
 static wick_status heal_prompt(memory_gate *memory, const tokenizer *tokenizer,
                                const wick_request *wanted, request *request, healing *healing,
                                wick_grammar *grammar, wick_error *error) {
@@ -246,14 +246,14 @@ static void mask_tokens(void *context, const float *logits, uint32_t *bits, uint
   if (request->heals_token && request->tokens_out == 0) drop_shorter(request, bits, vocab);
 }
 
-// Takes a grammar, and what is begun of its text.
+// Takes a grammar, and the prefix of its text.
 static wick_status take_spelling(memory_gate *memory, const tokenizer *tokenizer,
                                  grammar_shelf *shelf, const wick_grammar *wanted, request *request,
                                  wick_error *error) {
   constraint *taken;
   wick_status status = shelf_take(shelf, memory, tokenizer, wanted, &taken, error);
   if (status != WICK_OK) return status;
-  status = matcher_begin_behind(taken->grammar, wanted, &request->matcher, error);
+  status = matcher_begin_after(taken->grammar, wanted, &request->matcher, error);
   if (status == WICK_OK) {
     request->constraint = taken;
   } else {
@@ -286,7 +286,8 @@ static wick_status take_grammar(memory_gate *memory, const tokenizer *tokenizer,
 // How many tokens may be sampled, and room for them after the prompt.
 static wick_status limit_output(memory_gate *memory, const wick_request *wanted,
                                 uint32_t context_tokens, request *request, wick_error *error) {
-  // The last sampled token is not read any more, so one more token fits than there is room.
+  // The last sampled token is never read, so the text may have one more token than there is room
+  // for.
   const uint32_t room = context_tokens - request->prompt_count + 1;
   if (!wanted->prefill_only) {
     request->tokens_max =
@@ -414,8 +415,8 @@ static bool go_on_in_grammar(request *request, const tokenizer *tokenizer, int32
          matcher_continues(&request->matcher);
 }
 
-// Leaves out what the prompt has: the text in request->piece, of which this many bytes are new. The
-// grammar ends with it.
+// Leaves out the part that the prompt has: of the text in request->piece this many bytes are new.
+// The grammar ends with it.
 static size_t heal_text(request *request, size_t piece_bytes) {
   if (request->healing_bytes == 0) return piece_bytes;
   const size_t old = piece_bytes < request->healing_bytes ? piece_bytes : request->healing_bytes;
@@ -477,7 +478,8 @@ wick_finish request_take_token(request *request, const tokenizer *tokenizer, int
 size_t request_flush(request *request) {
   if (request->stopped_by != 0) return 0;
   size_t piece_bytes = detokenizer_flush(&request->detokenizer, request->piece);
-  if (request->healing_bytes != 0) piece_bytes = 0;  // half of a character that the prompt has
+  if (request->healing_bytes != 0)
+    piece_bytes = 0;  // the half of a character that is in the prompt
   if (request->stops == NULL) {
     memcpy(request->shown, request->piece, piece_bytes);
     return piece_bytes;

@@ -40,7 +40,8 @@ typedef struct request {
   adapter_set adapters;
   cache_salt salt;   // of its session's tenant or its own, and its adapters
   media_list media;  // of the prompt
-  int32_t *tokens;   // [tokens_count of prompt_count + tokens_max]: the prompt and what was sampled
+  int32_t
+      *tokens;  // [tokens_count of prompt_count + tokens_max]: the prompt and the sampled tokens
   uint32_t prompt_count, tokens_count, tokens_max;  // tokens_max: of the sampled ones
   uint32_t queue_tokens;                            // that it had when it began to wait
   bool has_read_prompt;                             // to the end, even if its pages are gone
@@ -87,9 +88,9 @@ typedef struct request {
 
 // Copies the host's parameters and tokenises the prompt. `session` is the session that `wanted`
 // names, or NULL. `context_tokens` limits prompt and answer together; a longer prompt is
-// WICK_E_FULL with both numbers. `media`: spans among wanted->tokens, or NULL. Other errors as
-// wick_request_submit says. `shelf` has the grammars; `wish` knows the marks of reasoning, which
-// a limit needs, and has the parts of a reply; NULL: neither.
+// WICK_E_FULL with both numbers. `media`: spans among wanted->tokens, or NULL. Other errors are
+// those of wick_request_submit. `shelf` has the grammars; `wish` knows the marks of reasoning,
+// which a limit needs, and has the parts of a reply; NULL: neither.
 wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_shelf *shelf,
                            const wick_request *wanted, const media_list *media,
                            const reply_wish *wish, session *session, uint32_t vocab,

@@ -1,4 +1,4 @@
-// schedule/scheduler.c — requests come, wait for pages, and go; one step at a time.
+// schedule/scheduler.c — requests arrive, wait for pages, and end; one step at a time.
 #include "schedule/scheduler.h"
 
 #include <string.h>
@@ -40,8 +40,8 @@ uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens)
          batch_tokens * (sizeof(model_input) + sizeof(request *));
 }
 
-// The end of a request for its session. The session continues with what the request has read and
-// sampled. When its prompt was never read to the end, it is as it was before. A request that drops
+// Ends a request for its session. The session continues with the text that the request has read and
+// sampled. If its prompt was never read to the end, the session is unchanged. A request that drops
 // tokens has changed the session already.
 static void leave_session(scheduler *scheduler, request *request) {
   session *session = request->session;
@@ -59,7 +59,7 @@ static void leave_session(scheduler *scheduler, request *request) {
   } else if (stored > session->count) {
     stored = session->count;
   }
-  // This also frees pages that were reserved for tokens that did not come.
+  // This also frees pages that were reserved for tokens that were never sampled.
   if (request->phase == REQUEST_RUNNING) {
     store_truncate(scheduler->parts.store, session->sequence, stored);
   }
@@ -90,7 +90,7 @@ void scheduler_destroy(scheduler *scheduler) {
   memory_free(scheduler->parts.memory, scheduler);
 }
 
-// ---- Coming ----
+// ---- Arrival ----
 
 static wick_status find_session(const scheduler *scheduler, const wick_request *wanted,
                                 session **session, wick_error *error) {
@@ -159,7 +159,7 @@ static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
   return WICK_OK;
 }
 
-// The adapters of a request, of one on a session and what its pages were read under.
+// Checks the adapters of a request against those under which the pages of its session were read.
 static wick_status choose_adapters(const scheduler *scheduler, const wick_request *wanted,
                                    const session *session, adapter_set *set, wick_error *error) {
   const adapter_list *list = scheduler->parts.adapters;
@@ -354,7 +354,7 @@ wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused) {
   return WICK_E_ARG;
 }
 
-// ---- Going ----
+// ---- End ----
 
 static void unlink_request(scheduler *scheduler, const request *gone) {
   request *before = NULL;
@@ -448,7 +448,7 @@ void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
   release(scheduler, request);
 }
 
-// Whether the pass under way has cancelled requests alone.
+// Whether the pass under way has only cancelled requests.
 static bool pass_is_for_nobody(const scheduler *scheduler) {
   for (uint32_t i = 0; i < scheduler->batch_count; i++) {
     if (scheduler->owners[i] != NULL && !scheduler->owners[i]->is_cancelled) return false;
@@ -471,8 +471,8 @@ static bool finish_cancelled(scheduler *scheduler) {
   return false;
 }
 
-// Ends one request that has read its prompt and samples nothing. Before that, its tokens to drop
-// are dropped.
+// Ends one request that has read its prompt and samples nothing. Before that, drops the tokens that
+// it is to drop.
 static bool finish_silent(scheduler *scheduler) {
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase != REQUEST_RUNNING || at->tokens_max != 0 || request_is_prefill(at)) continue;

@@ -57,13 +57,13 @@ enum {
   // The most records that an empty event buffer must hold: those, and those of a completion that
   // begins in the same unit.
   SCHEDULER_RECORDS_MAX = SCHEDULER_RECORDS_PER_UNIT + SCHEDULER_RECORDS_PER_ROW,
-  // A request that has waited for this many passes goes before all later ones, whatever their
+  // A request that has waited for this many passes runs before all later ones, whatever their
   // priority. This bounds waiting, except for the time that the running requests take.
   SCHEDULER_PASSES_WAITED_MAX = WICK_PASSES_WAITED_MAX
 };
 
-// Another user of the store's pages (texts that are embedded). If a request could not continue
-// otherwise, the guest gives its pages up and later starts again. False: it had none.
+// Another user of the store's pages (texts that are embedded). If a request cannot continue
+// otherwise, the guest gives up its pages and starts again later. False: it had none.
 typedef struct page_guest {
   void *context;
   bool (*give_pages)(void *context);  // NULL: there is no guest
@@ -82,13 +82,13 @@ wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted,
 // shelf_prepare.
 bool scheduler_prepare_grammar(scheduler *scheduler, const wick_grammar *wanted);
 wick_status scheduler_cancel(scheduler *scheduler, uint32_t id);
-// From now on a smaller model proposes; NULL: none. The drafter must outlive the scheduler, or be
-// removed by NULL.
+// Lets a smaller model propose tokens from now on; NULL: none does. The drafter must outlive the
+// scheduler, or be removed by NULL.
 void scheduler_set_drafter(scheduler *scheduler, drafter *drafter);
 // A paused request keeps its place in the order and takes no part in passes. It keeps its pages
 // until another request needs them. WICK_E_ARG: unknown.
 wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused);
-// The request that waits for the host's answer. WICK_E_ARG: it does not.
+// Answers the request that waits for the host. WICK_E_ARG: it does not wait.
 wick_status scheduler_find_asking(const scheduler *scheduler, uint32_t id, request **out);
 void scheduler_set_guest(scheduler *scheduler, page_guest guest);
 // For the guest: pages of a session without a request, or of a request that is paused, become

@@ -1,5 +1,5 @@
 // schedule/scheduler_types.h — private types of the scheduler's files.
-// scheduler.c: requests come and go. admission.c: which requests run, and which are preempted.
+// scheduler.c: requests arrive and end. admission.c: which requests run, and which are preempted.
 // pass.c: the batch of a pass.
 #ifndef WICK_SCHEDULE_SCHEDULER_TYPES_H
 #define WICK_SCHEDULE_SCHEDULER_TYPES_H
@@ -40,12 +40,12 @@ struct scheduler {
   page_guest guest;
 };
 
-// Ends a request: writes its last record, frees its pages, and tells its session. `error` for
+// Ends a request: writes its last record, frees its pages, and notifies its session. `error` for
 // WICK_FINISH_ERROR.
 void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
                       const wick_error *error);
 
-// Whether SCHEDULER_PASSES_WAITED_MAX passes have begun since it came.
+// Whether SCHEDULER_PASSES_WAITED_MAX passes have begun since it arrived.
 bool admission_has_waited_long(const scheduler *scheduler, const request *request);
 // Whether `a` is served before `b`. The order is: waited too long, priority, arrival.
 bool admission_precedes(const scheduler *scheduler, const request *a, const request *b);
@@ -56,8 +56,8 @@ bool admission_start(scheduler *scheduler);
 // Before a pass: reserves pages for `tokens` more of a running request. When pages run out, the
 // last requests in order are preempted. False when that is the request itself.
 bool admission_reserve(scheduler *scheduler, request *request, uint32_t tokens);
-// Drops tokens from the session of a request that has read all. A page to copy is taken as those of
-// a pass are. WICK_E_BUSY while requests before it need the page.
+// Drops tokens from the session of a request that has read everything. A page for a copy is taken
+// in the same way as those of a pass. WICK_E_BUSY while requests before it need the page.
 wick_status admission_drop(scheduler *scheduler, request *request, wick_error *error);
 // Counts one more running request, with its pages.
 void admission_run(scheduler *scheduler, request *request, kv_seq_id sequence, uint32_t fed);
@@ -76,7 +76,7 @@ void pass_drop(scheduler *scheduler);
 
 // Whether it follows a request of the pass that begins. Then it needs all rows of the pass.
 bool predict_begin(const scheduler *scheduler);
-// It reads what counts of a pass that is over and kept its rows.
-void predict_behind(scheduler *scheduler);
+// Lets the predictor read the accepted rows of a finished pass.
+void predict_after(scheduler *scheduler);
 
 #endif

@@ -1,4 +1,4 @@
-// schedule/session.c — the list of sessions, and what a session can do.
+// schedule/session.c — the list of sessions, and the operations on a session.
 #include "schedule/session.h"
 
 #include <string.h>
@@ -58,7 +58,7 @@ wick_status session_find_idle(const session_table *table, uint32_t id, session *
   return status_about(WICK_E_BUSY, error, WICK_SUBJECT_SESSION, id, 0);
 }
 
-// ---- Making ----
+// ---- Creation ----
 
 static wick_status reserve_place(session_table *table, wick_error *error) {
   if (table->id_next == UINT32_MAX) {
@@ -150,7 +150,7 @@ wick_status session_close(session_table *table, uint32_t id, wick_error *error) 
   return WICK_OK;
 }
 
-// ---- Changing ----
+// ---- Changes ----
 
 static wick_status keep_media(const session *session, uint32_t token, wick_error *error) {
   return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET,

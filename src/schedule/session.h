@@ -93,15 +93,15 @@ wick_status session_bytes(const session_table *table, uint32_t id, const kv_type
                           uint64_t *size_bytes, wick_error *error);
 wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
                          const kv_types *packed, const wick_state_sink *sink, wick_error *error);
-// A packed state differs from the one that reading the tokens gives, so such a session has its own
-// salt, which its forks share, so that the prefix cache gives its pages to no other request. An
-// adapter that is not loaded is WICK_E_MISMATCH, a token over `vocab` WICK_E_CORRUPT, more than
+// A packed state differs from the one that reading the tokens gives. So such a session has its own
+// salt, which its forks share, and the prefix cache gives its pages to no other request. An adapter
+// that is not loaded is WICK_E_MISMATCH, a token over `vocab` WICK_E_CORRUPT, more than
 // `context_tokens` tokens WICK_E_FULL.
 wick_status session_load(session_table *table, uint64_t salt, uint32_t vocab,
                          uint32_t context_tokens, const wick_state_source *source, uint32_t *id,
                          wick_error *error);
 // For session_load: session_make gives a session with room for `count` tokens. It is not in the
-// list yet, but its place is reserved. session_list enters it, or session_discard frees it (NULL is
+// list yet, but its place is reserved. session_list adds it, or session_discard frees it (NULL is
 // fine).
 wick_status session_make(session_table *table, uint32_t count, session **out, wick_error *error);
 uint32_t session_list(session_table *table, session *made);  // its id

@@ -6,7 +6,8 @@
 #include "base/math.h"
 #include "schedule/session.h"
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written as they lie");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "records are written as they are in memory");
 
 enum { RECORD_VERSION = 2, RECORD_VERSION_ADAPTERS = 3, RECORD_VERSION_MEDIA = 4 };
 static const char MAGIC[SESSION_MAGIC_BYTES] = {'W', 'I', 'C', 'K', 'S', 'E', 'S', 'S'};
@@ -20,7 +21,7 @@ _Static_assert(sizeof(record_head) == 32, "no padding");
 
 bool session_is_record(const void *magic) { return memcmp(magic, MAGIC, SESSION_MAGIC_BYTES) == 0; }
 
-// Bytes that a record has of adapters.
+// The bytes of adapters in a record.
 static uint64_t marks_bytes(const adapter_marks *marks, uint32_t version) {
   return version == RECORD_VERSION ? 0 : sizeof(uint64_t) + marks->count * sizeof *marks->of;
 }
@@ -238,7 +239,7 @@ static wick_status check_tokens(session *session, uint32_t vocab, wick_error *er
   return next == media->count ? WICK_OK : is_damaged(error);
 }
 
-// For pages that reading the tokens again would not give.
+// For pages that could not be computed by reading the tokens again.
 static cache_salt salt_of_its_own(session_table *table, cache_salt tenant) {
   const uint64_t words[] = {tenant.low, tenant.high, ++table->packed_count};
   return salt_of((const char *)words, sizeof words);
@@ -251,7 +252,7 @@ static wick_status read_sequence(session_table *table, uint64_t salt, uint32_t c
   state_reader reader;
   wick_status status = store_load_begin(table->store, salt, source, &reader, error);
   if (status != WICK_OK) return status;
-  // a full session has one token more: the newest, which was never read
+  // a full session has one more token: the newest, which was never read
   const uint64_t most = (uint64_t)context_tokens + (tail != 0 ? 1 : 0);
   if ((uint64_t)reader.tokens + tail > most) {
     fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "a session of %llu tokens, the context holds %u",

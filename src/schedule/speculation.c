@@ -23,16 +23,16 @@ static const float RIGHT_FIRST[SPECULATION_KINDS] = {
 static const float SEEN_FIRST = 4.0f, SEEN_KEPT = 0.95f;
 // A wrong proposal weighs more: its cost is lost, while the gain of a right one comes again.
 static const float RATE_WEIGHT = 0.2f, RATE_WEIGHT_FAILED = 0.35f;
-// The first row of a pass waits for memory, further rows for the processor. So a pass of one row
-// tells about all passes, and a pass of several rows about any number of several. The fewer the
-// rows, the less it says of the line.
+// The first row of a pass waits for memory, further rows for the processor. So a pass of one row is
+// evidence about all passes, and a pass of several rows about passes of any several rows. The fewer
+// the rows, the weaker the evidence about the line.
 static const float COST_WEIGHT = 0.2f, COST_ROWS_HALF = 2.0f, COST_WEIGHT_UNLIKE = 0.05f;
 enum { COST_SEEN_MAX = 4 };  // until then, all passes of several rows count alike
-// The most that a pass counts, as a multiple of the expected time. Something else may have delayed
+// The limit on a pass's time, as a multiple of the expected time. Something else may have delayed
 // it, or it was the first of this many rows.
 static const float COST_MOST = 1.5f;
-// Where the text is this sure: each time, numbers of rows that are not chosen move a little towards
-// the others. When none is chosen, all become a little cheaper, until one is tried.
+// If the text is this predictable, the costs of numbers of rows that are not chosen move a little
+// towards the others each time. If none is chosen, all become a little cheaper, until one is tried.
 static const float COST_SURE_RATE = 0.9f, COST_UNLIKE_KEPT = 0.99f, COST_DOUBT = 0.002f;
 // A smaller gain is less than the noise of the measured costs.
 static const float GAIN_MIN = 1.05f;
@@ -80,7 +80,7 @@ typedef struct earlier_place {
   uint32_t at, match;  // the first token after the match
 } earlier_place;
 
-// Collects places: those where most tokens agree first, of equal ones the latest.
+// Collects places: those where most tokens agree first, among equals the latest.
 typedef struct earlier_places {
   earlier_place list[SPECULATION_PLACES];
   uint32_t count;
@@ -121,8 +121,8 @@ static earlier_places find_earlier(const int32_t *tokens, uint32_t count) {
 
 // After a rejected proposal the followed text continues soon: at the place of the newest token in
 // it, or, when the newest token is the changed one itself, at the next token.
-static earlier_places find_behind_change(const speculation *speculation, const int32_t *tokens,
-                                         uint32_t count) {
+static earlier_places find_after_change(const speculation *speculation, const int32_t *tokens,
+                                        uint32_t count) {
   earlier_places places = {.count = 0};
   if (speculation->changed == 0) return places;
   const uint32_t place = speculation->changed_place, since = count - speculation->changed;
@@ -153,8 +153,8 @@ static uint8_t kind_of(uint32_t match, uint32_t others) {
 }
 
 // The tokens after a place. After the end of the text, the first proposals continue it.
-static int32_t token_behind(const speculation *speculation, const int32_t *tokens, uint32_t at,
-                            uint32_t i) {
+static int32_t token_after(const speculation *speculation, const int32_t *tokens, uint32_t at,
+                           uint32_t i) {
   const uint32_t period = speculation->start - at;
   return i < period ? tokens[at + i] : speculation->proposed[i - period];
 }
@@ -163,10 +163,10 @@ static int32_t token_behind(const speculation *speculation, const int32_t *token
 // have continued in the same way.
 static void follow(speculation *speculation, const int32_t *tokens, earlier_places *places) {
   for (uint32_t i = 0; i < speculation->found; i++) {
-    const int32_t token = token_behind(speculation, tokens, speculation->place, i);
+    const int32_t token = token_after(speculation, tokens, speculation->place, i);
     uint32_t others = OTHERS_NONE, kept = 1;
     for (uint32_t j = 1; j < places->count; j++) {
-      if (token_behind(speculation, tokens, places->list[j].at, i) != token) {
+      if (token_after(speculation, tokens, places->list[j].at, i) != token) {
         others = OTHERS_DISAGREE;
         continue;
       }
@@ -182,7 +182,7 @@ static void follow(speculation *speculation, const int32_t *tokens, earlier_plac
 void speculation_look_up(speculation *speculation, const int32_t *tokens, uint32_t count,
                          uint32_t most) {
   earlier_places places = find_earlier(tokens, count);
-  if (places.count == 0) places = find_behind_change(speculation, tokens, count);
+  if (places.count == 0) places = find_after_change(speculation, tokens, count);
   if (places.count == 0) {
     note_miss(speculation);
     return;
@@ -241,7 +241,7 @@ bool speculation_accepts(speculation *speculation, int32_t token) {
   return true;
 }
 
-// ---- How much pays ----
+// ---- How many proposals pay ----
 
 bool speculation_is_awake(speculation *speculation, speculation_source source) {
   uint32_t *rest =

@@ -73,17 +73,17 @@ typedef struct speculation_costs {
 void speculation_costs_took(speculation_costs *costs, uint32_t rows, uint64_t us);
 // The expected time of a pass of this many rows, in us; 0: not measured.
 float speculation_cost_us(const speculation_costs *costs, uint32_t rows);
-// Call it before each pass: whether the source does not rest. Counts the rest.
+// Whether the source is not resting. Call it before each pass, since it counts the rest.
 bool speculation_is_awake(speculation *speculation, speculation_source source);
 // Prompt lookup: writes up to `most` tokens into `proposed` (with `found` and `kinds`). It follows
-// the place where most tokens agree with the end of the text, SPECULATION_MATCH_MIN or more, and of
-// equal ones the latest. After a token that was just changed it follows the same place further.
+// the place where most tokens agree with the end of the text, SPECULATION_MATCH_MIN or more, and
+// among equals the latest. After a token that was just changed it continues at the same place.
 // After repeated misses it searches less often.
 void speculation_look_up(speculation *speculation, const int32_t *tokens, uint32_t count,
                          uint32_t most);
 // How many proposals of a source, at most `most`, give the most tokens for the time of a pass that
 // has `rows` rows without them. Making one takes `proposal_us`. 0: none would pay, and a smaller
-// model then rests. If the text is sure, the measured costs against more proposals are doubted a
+// model then rests. If the text is predictable, the measured costs of more proposals are lowered a
 // little each time.
 uint32_t speculation_wanted(speculation *speculation, speculation_costs *costs,
                             speculation_source source, uint32_t most, uint32_t rows,

@@ -7,8 +7,9 @@
 enum {
   PAGES_TO_TRY = 4,  // pages of the first measurement, at least
   ROWS_REMEMBERED = 1024,
-  REFUSALS_MAX = 8,  // after these the host is not asked any more
-  DECLINED_MAX = 32  // after these writing is measured again: the disk may have been busy
+  REFUSALS_MAX = 8,  // after this many failures the host is no longer used
+  DECLINED_MAX = 32  // after this many decisions against writing it is measured again: the disk may
+                     // have been busy
 };
 
 // ---- Costs ----

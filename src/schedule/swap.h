@@ -39,8 +39,8 @@ typedef struct swap_parts {
 // them. False: writing was tried and has failed.
 bool swap_out(const swap_parts *parts, swap_costs *costs, uint32_t id, kv_seq_id sequence,
               const int32_t *tokens, uint32_t count, uint32_t lost, swap_record *record);
-// Whether reading the record costs less than prefill of its tokens without the first `cached`,
-// which the prefix cache has.
+// Whether reading the record costs less than prefill of its tokens except the first `cached`, which
+// are in the prefix cache.
 bool swap_is_worth(const swap_parts *parts, const swap_costs *costs, const swap_record *record,
                    uint32_t cached);
 // Reads the record into a new sequence, whose tokens must be the first of `tokens`. The record

@@ -1,4 +1,4 @@
-// schedule/thought.c — counts the tokens of reasoning in what is sampled.
+// schedule/thought.c — counts the tokens of reasoning in the sampled text.
 #include "schedule/thought.h"
 
 #include <string.h>

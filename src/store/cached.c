@@ -1,6 +1,5 @@
-// store/cached.c — the prefix cache: pages found again, and the parts of its entries in addition to
-// the page of the pool that keeps all positions: pages of other pools, and for recurrent models the
-// states at the ends of some of them.
+// store/cached.c — the prefix cache. An entry has the page of the pool that keeps all positions,
+// the pages of other pools, and, for recurrent models, sometimes the state at its end.
 #include <string.h>
 
 #include "store/store_types.h"
@@ -125,7 +124,7 @@ static bool is_usable(const seq_store *store, prefix_id id) {
   return true;
 }
 
-// The last entry of the longest cached beginning that a sequence can continue from.
+// The last entry of the longest cached prefix that a sequence can continue from.
 static prefix_id find_usable(const seq_store *store, cache_salt salt, const int32_t *tokens,
                              uint32_t count) {
   prefix_id id = prefix_peek(store->prefix, salt, tokens, count);
@@ -143,7 +142,7 @@ static wick_status attach_pages(const side_pool *side, kv_seq_id seq, prefix_id 
   const seq_store *store = side->store;
   const uint32_t count = tokens_of(store, id);
   const uint32_t first = window_first(kv_pool_shape(side->pool), count);
-  const wick_status status = kv_seq_begin_behind(side->pool, seq, count / KERNEL_PAGE_TOKENS, NULL);
+  const wick_status status = kv_seq_begin_after(side->pool, seq, count / KERNEL_PAGE_TOKENS, NULL);
   if (status != WICK_OK) return status;
   for (; tokens_of(store, id) > first; id = entry_of(store, id)->parent) {
     const uint32_t index = tokens_of(store, id) / KERNEL_PAGE_TOKENS - 1;
@@ -162,7 +161,7 @@ uint32_t store_attach(seq_store *store, kv_seq_id seq_id, cache_salt salt, const
   }
   const prefix_id id = find_usable(store, salt, tokens, count - 1);
   const uint32_t usable = tokens_of(store, id);
-  // one token more than the hit: the last of what is requested is never part of it
+  // one more token than the hit: the last requested token is never part of it
   wick_status status = prefix_attach(store->prefix, seq_id, salt, tokens, usable + 1, &hit, NULL);
   if (status != WICK_OK || hit == 0) return 0;
   for (uint32_t i = 0; i < store->side_count && status == WICK_OK; i++) {
@@ -234,7 +233,7 @@ static void keep_state(seq_store *store, const store_seq *seq, cache_salt salt,
   store->entry_slot_count++;
 }
 
-// The pages that the sequence has of the entry and those before it, where they have none.
+// Gives the entry and the entries before it the sequence's pages where they have none.
 static void keep_pages(side_pool *side, kv_seq_id seq, prefix_id id) {
   seq_store *store = side->store;
   uint32_t count;

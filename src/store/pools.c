@@ -14,8 +14,8 @@ uint32_t window_first(const kv_shape *shape, uint32_t position) {
   return shape->window == 0 || position < shape->window ? 0 : position + 1 - shape->window;
 }
 
-// Pages of `all` that a sequence of a group has at once: with a window those for the window, for
-// cuts and for a pass, wherever in a page these begin.
+// The most pages of `all` that a sequence of a group has at once. With a window, these are the
+// pages for the window, for cuts and for a pass, wherever in a page they begin.
 static uint32_t pages_of(const kv_shape *shape, uint32_t batch_tokens, uint32_t all) {
   if (shape->window == 0) return all;
   const uint64_t kept = (uint64_t)shape->window + STORE_BACK_TOKENS + batch_tokens;
@@ -56,7 +56,7 @@ uint64_t store_open_bytes(const kernel_table *kernels, const store_config *confi
   return bytes;
 }
 
-// ---- Life ----
+// ---- Lifetime ----
 
 static wick_status make_pool(const seq_store *store, const kernel_table *kernels,
                              const kv_shape *shape, kv_pool **pool, wick_error *error) {
@@ -111,7 +111,7 @@ bool store_has_window(const seq_store *store) {
 
 // ---- Sequences ----
 
-// Makes the next ids of all pools one.
+// Makes the next ids of all pools equal.
 static void align_ids(seq_store *store) {
   kv_seq_id next = 0;
   for (uint32_t i = 0; i < pool_count(store); i++) next = kv_pool_skip_ids(pool_at(store, i), next);
@@ -147,7 +147,7 @@ void pools_free(seq_store *store, kv_seq_id id) {
   for (uint32_t i = 0; i < pool_count(store); i++) kv_seq_free(pool_at(store, i), id, NULL);
 }
 
-// Rows that a pool makes room for at a time: with a window those of a pass.
+// The number of rows that a pool makes room for at a time; with a window, those of a pass.
 static uint32_t rows_at_once(const seq_store *store, const kv_pool *pool, uint32_t tokens) {
   const bool has_window = kv_pool_shape(pool)->window != 0;
   return has_window && tokens > store->config.batch_tokens ? store->config.batch_tokens : tokens;
@@ -191,7 +191,7 @@ void pools_slide(seq_store *store, kv_seq_id id) {
 }
 
 uint32_t pools_cut(const seq_store *store, kv_seq_id id, uint32_t tokens) {
-  // where a pool ends at the beginning of a page, so can the others
+  // if one pool can end at the beginning of a page, so can the others
   for (uint32_t i = 0; i < pool_count(store); i++) {
     tokens = kv_seq_cut(pool_at(store, i), id, tokens);
   }

@@ -6,7 +6,8 @@
 #include "base/hash.h"
 #include "store/store_types.h"
 
-_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "records are written as they lie");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "records are written as they are in memory");
 
 enum { STATE_VERSION = 1 };
 static const char MAGIC[8] = {'W', 'I', 'C', 'K', 'R', 'E', 'C', 'U'};

@@ -13,7 +13,8 @@ static bool add_slot(seq_store *store) {
     store->slots = slots;
     store->slot_capacity = capacity;
   }
-  // Blocks do not write the gaps between their parts, and saved states have it, too.
+  // Cleared, because blocks do not write the gaps between their parts, which are also in saved
+  // states.
   uint8_t *bytes = memory_alloc_wide(store->memory, store->config.state_bytes);
   if (bytes == NULL) return false;
   memset(bytes, 0, (size_t)store->config.state_bytes);
@@ -66,7 +67,7 @@ static bool evict_checkpoint(seq_store *store) {
   return cached_evict_state(store) || evict_mark(store);
 }
 
-// A pass that is being assembled gives up the state within its rows.
+// A pass that is being prepared loses the state within its rows.
 static bool evict_mid(seq_store *store) {
   for (uint32_t i = 0; i < store->seq_count; i++) {
     if (store->seqs[i].mid == SLOT_NONE) continue;

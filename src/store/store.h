@@ -1,6 +1,6 @@
 // store/store.h — the state of the tokens that a model's sequences have read: pages of keys and
 // values (kv/pool.h) of each group of its layers and, for models with recurrent layers, a state of
-// fixed size. This is all that the scheduler knows of a sequence.
+// fixed size. The scheduler uses nothing else of a sequence.
 //
 // Each group has a pool with a block table for each sequence; a sequence has the same id in all of
 // them. One pool keeps all positions: that of a group without a window or, if every group has one,
@@ -8,7 +8,7 @@
 // group with a sliding window frees pages while a sequence grows: those before the windows of the
 // next token and of the STORE_BACK_TOKENS tokens before it.
 //
-// Not every cut avoids reading tokens again: a recurrent state can only return to positions with a
+// After some cuts, tokens must be read again: a recurrent state can only return to positions with a
 // checkpoint, and a window's pages may have been freed. So calls that cut return the new end of the
 // sequence, which may be before the requested one. The tokens between are read again, with the same
 // bits.
@@ -145,11 +145,11 @@ wick_status store_grow_for(seq_store *store, const store_room *room, wick_error 
 bool store_has_room(const seq_store *store, const store_room *room);
 // Pages and states freed since creation: a change may let a waiting request start.
 uint64_t store_freed(const seq_store *store);
-// Reserves the block tables for `tokens` tokens in all. WICK_E_NOMEM.
+// Reserves the block tables for `tokens` tokens in total. WICK_E_NOMEM.
 wick_status store_reserve_tables(seq_store *store, kv_seq_id seq, uint32_t tokens,
                                  wick_error *error);
-// Reserves memory so that reading up to `tokens` in all, and adding `entries` entries to the prefix
-// cache, allocates nothing.
+// Reserves memory so that reading up to `tokens` in total, and adding `entries` entries to the
+// prefix cache, allocates nothing.
 void store_reserve(seq_store *store, kv_seq_id seq, uint32_t tokens, uint32_t entries);
 // Called after store_remember, which keeps states for the prefix cache: reserves new ones for the
 // sequences expected in a pass, so that decoding allocates nothing.

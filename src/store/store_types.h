@@ -14,7 +14,7 @@ typedef struct state_slot {
   uint32_t ref_count;
 } state_slot;
 
-// A position of a sequence of which the state is kept.
+// A position of a sequence whose state is kept.
 typedef struct state_mark {
   uint32_t position;
   slot_id slot;
@@ -33,8 +33,8 @@ typedef struct store_seq {
   uint32_t mark_count;
 } store_seq;
 
-// A pool in addition to the one that keeps all positions. Pages that the prefix cache's entries
-// have of it are held; without other users they are given up, the least recently used first.
+// A pool in addition to the one that keeps all positions. Entries of the prefix cache hold pages of
+// it; pages without other users are evicted, the least recently used first.
 typedef struct side_pool {
   seq_store *store;
   kv_pool *pool;
@@ -49,11 +49,11 @@ struct seq_store {
   side_pool sides[STORE_GROUPS_MAX];
   uint32_t side_count;
   prefix_cache *prefix;
-  store_seq *seqs;  // ascending ids; of recurrent models alone
+  store_seq *seqs;  // ascending ids; only for recurrent models
   uint32_t seq_count, seq_capacity;
   state_slot *slots;
   uint32_t slot_count, slot_capacity, slots_free;
-  uint32_t expected;     // sequences in a pass
+  uint32_t expected;     // sequences that a pass is expected to have
   uint64_t slots_freed;  // ever
   slot_id *entry_slots;  // [entry_capacity], by id of a prefix entry; SLOT_NONE: none; NULL: no
                          // state is kept
@@ -66,7 +66,7 @@ store_seq *store_find(const seq_store *store, kv_seq_id id);
 // Adds the data kept in addition to the pages of a new sequence. WICK_E_NOMEM.
 wick_status store_add_seq(seq_store *store, kv_seq_id id, wick_error *error);
 void store_remove_seq(seq_store *store, kv_seq_id id);
-// Keeps the state of now when a whole page ends here.
+// Keeps the current state when a whole page ends here.
 void roll_state(seq_store *store, store_seq *seq);
 
 // ---- pools.c ----
@@ -88,15 +88,15 @@ void pools_slide(seq_store *store, kv_seq_id id);
 uint32_t pools_cut(const seq_store *store, kv_seq_id id, uint32_t tokens);
 bool pools_can_cut(const seq_store *store, kv_seq_id id, uint32_t tokens);
 void pools_truncate(seq_store *store, kv_seq_id id, uint32_t tokens);
-// A new sequence that the first `count` pools have, and the others could not make.
+// Removes a new sequence from the first `count` pools, because the next one could not create it.
 void pools_unmake(seq_store *store, kv_seq_id id, uint32_t count);
 wick_status pools_check(const seq_store *store, wick_error *error);
 
 // ---- slots.c ----
 
-// A slot with one reference: a free one, a new one, or that of the checkpoint that is missed least;
-// in the end that of a position within the rows of a pass that has not begun. SLOT_NONE when there
-// is none. Its bytes are not changed.
+// Takes a slot, with one reference: a free one, a new one, that of the checkpoint that costs least
+// to lose, or, as a last resort, that of a position within the rows of a pass that has not begun.
+// SLOT_NONE when there is none. Its bytes are not changed.
 slot_id slot_take(seq_store *store);
 // Only a free one, or a new one within the number of checkpoints.
 slot_id slot_take_spare(seq_store *store);
@@ -115,9 +115,9 @@ static inline uint8_t *slot_bytes(const seq_store *store, slot_id slot) {
 
 // Frees the slot of the entry that was used least recently; false when none has one.
 bool cached_evict_state(seq_store *store);
-// So that keeping the states of this many more entries allocates no list.
+// Makes room in the list, so that keeping the states of this many more entries allocates nothing.
 void cached_reserve(seq_store *store, uint32_t entries);
-// The prefix cache takes an entry out.
+// The prefix cache has removed an entry.
 void cached_removed(void *context, prefix_id id);
 // The data of an entry that records of the cache contain in addition to its page; NULL: nothing.
 const prefix_parts *cached_parts(seq_store *store);

@@ -17,15 +17,16 @@ typedef struct jinja_arena {
   char *at, *end;             // free part of the newest block
   size_t held_bytes;          // of all blocks
   size_t limit_bytes;
-  bool is_over;  // a request would have gone over the limit; otherwise the host refused
+  bool is_over;  // a request would have exceeded the limit; otherwise the host refused
 } jinja_arena;
 
 void jinja_arena_init(jinja_arena *arena, memory_gate *memory, size_t limit_bytes);
 void jinja_arena_free(jinja_arena *arena);
 // 8-byte aligned, not zeroed; NULL over the limit, or when memory is refused. O(1).
 void *jinja_arena_take(jinja_arena *arena, size_t size_bytes);
-// Makes a piece longer and keeps its contents. In place where it is the newest one. Its old room is
-// lost otherwise, until all is freed. NULL as above; the old piece is unchanged then.
+// Makes a piece longer and keeps its contents. The newest piece grows in place. For any other
+// piece, the old memory stays in use until everything is freed. NULL as above; the old piece is
+// unchanged then.
 void *jinja_arena_extend(jinja_arena *arena, void *piece, size_t old_bytes, size_t new_bytes);
 
 #endif

@@ -59,7 +59,7 @@ static size_t three_digits(char *out, uint32_t value) {
 
 enum { FIELD_BYTES = 32 };
 
-// One field; 0 for a letter that is not known. `plain`: without leading zeros.
+// One field; 0 for an unknown letter. `plain`: without leading zeros.
 static size_t put_field(char out[FIELD_BYTES], const civil_time *time, char kind) {
   switch (kind) {
     case 'Y':
@@ -108,7 +108,7 @@ static size_t put_field(char out[FIELD_BYTES], const civil_time *time, char kind
   }
 }
 
-// Fields that stand for several.
+// Fields that are short for several.
 static const char *compound_of(char kind) {
   switch (kind) {
     case 'F':

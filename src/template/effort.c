@@ -4,7 +4,7 @@
 // In order. The base words are passed to templates that do not list what they know.
 static const struct {
   const char *word;
-  uint32_t base;  // the word instead, where the template does not contain this one
+  uint32_t base;  // the word to use if the template does not contain this one
 } LEVELS[] = {{"none", 0}, {"minimal", 2}, {"low", 2}, {"medium", 3},
               {"high", 4}, {"xhigh", 4},   {"max", 4}};
 enum { NONE = 0, XHIGH = 5, MAX = 6, LEVEL_COUNT = 7 };
@@ -13,7 +13,7 @@ static bool is_known(const jinja_run *run, uint32_t level) {
   return messages_template_has(run, LEVELS[level].word);
 }
 
-// The nearest level but "none" that the template contains; of two as near the higher one.
+// The nearest level except "none" that the template contains; of two equally near ones, the higher.
 static uint32_t nearest(const jinja_run *run, uint32_t level) {
   for (uint32_t distance = 0; distance < LEVEL_COUNT; distance++) {
     if (level + distance < LEVEL_COUNT && is_known(run, level + distance)) return level + distance;

@@ -73,7 +73,7 @@ static jinja_value evaluate_comparison(jinja_run *run, const jinja_node *node) {
   return jinja_bool(true);
 }
 
-// A chain of the same operators nests to the left: walked without a call for each.
+// A chain of the same operators nests to the left, so it is walked in a loop, without recursion.
 static jinja_value evaluate_binary(jinja_run *run, const jinja_node *node) {
   enum { CHAIN_MAX = 64 };
   const jinja_node *chain[CHAIN_MAX];
@@ -97,7 +97,7 @@ static jinja_value evaluate_binary(jinja_run *run, const jinja_node *node) {
 
 // ---- calls ----
 
-// How many arguments there are when those of *args and **kwargs are counted, too.
+// The number of arguments, including those of *args and **kwargs.
 typedef struct spread {
   const jinja_list *items;  // of *args
   const jinja_dict *dict;   // of **kwargs
@@ -239,7 +239,7 @@ static jinja_value evaluate_test(jinja_run *run, const jinja_node *node) {
   return jinja_bool(jinja_test(run, run->program->names[node->c], input, &arguments));
 }
 
-// ---- the rest ----
+// ---- all expressions ----
 
 static jinja_value evaluate_item(jinja_run *run, const jinja_node *node) {
   const jinja_value object = jinja_evaluate(run, node->a);

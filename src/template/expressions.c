@@ -1,5 +1,5 @@
 // template/expressions.c — the parser of expressions. Source: the documentation of Jinja 3.1,
-// "Expressions"; the operators bind as there.
+// "Expressions"; operators have the same precedence.
 #include <string.h>
 
 #include "base/decimal.h"
@@ -15,8 +15,8 @@ static uint32_t const_node(jinja_parser *parser, jinja_value value) {
                         (jinja_node){.kind = NODE_CONST, .a = jinja_add_constant(parser, value)});
 }
 
-// At most `digits_max` digits of a base; the number of bytes read, 0 when there are fewer than
-// `digits_min`.
+// Reads at most `digits_max` digits of a base. Returns the number of bytes read, 0 when there are
+// fewer than `digits_min`.
 static uint32_t read_code(const char *bytes, uint32_t size_bytes, uint32_t base,
                           uint32_t digits_min, uint32_t digits_max, uint32_t *code) {
   uint32_t read = 0;
@@ -29,7 +29,8 @@ static uint32_t read_code(const char *bytes, uint32_t size_bytes, uint32_t base,
 
 static const char ESCAPES[] = "n\nt\tr\rb\bf\fv\va\a\\\\''\"\"";
 
-// Writes the character of an escape, which begins after its backslash; returns the bytes read.
+// Writes the character of an escape that begins after the backslash; returns the number of bytes
+// read.
 static uint32_t read_escape(const char *bytes, uint32_t size_bytes, char *out, uint32_t *written) {
   const char c = bytes[0];
   for (size_t i = 0; i + 1 < sizeof ESCAPES; i += 2) {
@@ -368,7 +369,7 @@ uint32_t jinja_parse_filters(jinja_parser *parser, uint32_t input) {
   return input;
 }
 
-// True for what may be the argument of a test that has no brackets.
+// True if the token may begin the argument of a test without brackets.
 static bool begins_test_argument(const jinja_parser *parser) {
   switch (parser->token.kind) {
     case TOKEN_STRING:
@@ -480,7 +481,8 @@ static uint32_t parse_concat(jinja_parser *parser, uint32_t node) {
 
 static uint32_t parse_binary(jinja_parser *parser, int level) {
   uint32_t node = parse_unary(parser, true);
-  // `found` only falls in this loop: what binds more tightly on the right is read by a deeper call
+  // `found` can only decrease in this loop: an operator on the right that binds more tightly is
+  // read by a deeper call
   for (int found = level_of(parser); parser->status == WICK_OK && found >= level;
        found = level_of(parser)) {
     if (found == LEVEL_CONCAT) {

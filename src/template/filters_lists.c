@@ -1,5 +1,5 @@
 // template/filters_lists.c — filters of lists and dicts. Source: the documentation of Jinja 3.1,
-// "List of Builtin Filters". If Jinja gives a generator, these give a list.
+// "List of Builtin Filters". These return a list even if Jinja returns a generator.
 #include "template/filters.h"
 
 // ---- attributes and order ----
@@ -27,7 +27,7 @@ static jinja_value follow(jinja_run *run, jinja_value item, const jinja_value *p
   return item;
 }
 
-// The values that are compared: texts in lower case unless case counts.
+// The values to compare: texts in lower case unless the comparison is case-sensitive.
 static jinja_value sort_key(jinja_run *run, jinja_value item, const jinja_value *path,
                             bool is_case_sensitive) {
   const jinja_value key = follow(run, item, path);
@@ -35,8 +35,8 @@ static jinja_value sort_key(jinja_run *run, jinja_value item, const jinja_value 
   return jinja_change_case(run, key.string, CASE_LOWER);
 }
 
-// Sorts items by their keys and keeps the order of equal ones, which need none where `has_paths`:
-// runs that double are merged.
+// Sorts items by their keys and keeps the order of equal ones (a merge sort whose runs double in
+// length). With `has_paths`, equal items need no keys.
 static jinja_value sort_items(jinja_run *run, const jinja_list *items, jinja_value *keys,
                               bool has_paths, bool is_reversed) {
   const uint32_t count = items->count;
@@ -68,8 +68,8 @@ static jinja_value sort_items(jinja_run *run, const jinja_list *items, jinja_val
   return jinja_list_value(sorted);
 }
 
-// As Jinja: the list of keys of "a,b". One key alone needs no list: sort_items compares it as
-// Python compares such a list.
+// As Jinja: the list of keys of "a,b". A single key needs no list: sort_items compares it as Python
+// compares such a list.
 static jinja_value sort_keys(jinja_run *run, jinja_value item, const jinja_value *path,
                              bool is_case_sensitive) {
   const jinja_string *paths = path != NULL && path->kind == JINJA_STRING ? path->string : NULL;

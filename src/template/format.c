@@ -1,6 +1,6 @@
-// template/format.c — texts with places for values: `'%s' % x` and `'{}'.format(x)`. Source:
-// Python's documentation, "printf-style String Formatting" and "Format String Syntax"; of the
-// latter names, numbers and !s !r, without widths.
+// template/format.c — format strings: `'%s' % x` and `'{}'.format(x)`. Source: Python's
+// documentation, "printf-style String Formatting" and "Format String Syntax"; of the latter only
+// names, numbers, !s and !r, without widths.
 #include <string.h>
 
 #include "base/decimal.h"
@@ -192,7 +192,7 @@ jinja_value jinja_format_percent(jinja_run *run, const jinja_string *format, jin
     }
     if (run->status == WICK_OK) put_percent(run, &buffer, &spec, value);
   }
-  // Python lets lists and dicts be, which may be requested by name
+  // Python ignores unused lists and dicts, whose items may be requested by name
   const bool is_single =
       values.kind == JINJA_STRING || jinja_is_number(values) || values.kind == JINJA_NONE;
   if ((values.kind == JINJA_TUPLE && used < values.list->count) || (is_single && used == 0)) {

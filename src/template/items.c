@@ -1,4 +1,4 @@
-// template/items.c — attributes, items, slices, and what a loop goes over.
+// template/items.c — attributes, items, slices, and the iteration of loops.
 #include <string.h>
 
 #include "template/run.h"
@@ -13,7 +13,7 @@ jinja_value jinja_fail_undefined(jinja_run *run, jinja_value value) {
                     value.string->bytes);
 }
 
-// The neighbour at a distance; undefined beyond both ends.
+// The item at a distance from the current one; undefined beyond both ends.
 static jinja_value neighbour(const jinja_loop *loop, uint32_t index) {
   return index < loop->items->count ? loop->items->items[index] : JINJA_NOTHING;
 }
@@ -39,7 +39,7 @@ static jinja_value find_value(jinja_run *run, const jinja_dict *dict, const jinj
   return entry == NULL ? missing(name) : entry->value;
 }
 
-// As Jinja: of `object.name` a method goes before a dict's key.
+// As in Jinja: in `object.name` a method has precedence over a dict's key.
 jinja_value jinja_get_attribute(jinja_run *run, jinja_value object, const jinja_string *name) {
   jinja_value method;
   if (!jinja_step(run, 1)) return JINJA_NOTHING;
@@ -98,7 +98,8 @@ jinja_value jinja_get_item(jinja_run *run, jinja_value object, jinja_value key) 
     return JINJA_NOTHING;
   }
   if (key.kind != JINJA_STRING) return JINJA_NOTHING;
-  if (object.kind == JINJA_DICT) {  // as Jinja: the key did not exist, so an attribute may be
+  if (object.kind ==
+      JINJA_DICT) {  // as in Jinja: if the key does not exist, the name may be an attribute
     jinja_value method;
     return jinja_find_method(run, object, key.string, &method) ? method : missing(key.string);
   }
@@ -192,7 +193,7 @@ jinja_value jinja_get_slice(jinja_run *run, jinja_value object, const jinja_valu
   return (jinja_value){.kind = object.kind, .list = list};
 }
 
-// ---- what a loop goes over ----
+// ---- iteration of loops ----
 
 jinja_list *jinja_items_of(jinja_run *run, jinja_value value) {
   if (jinja_is_sequence(value)) return value.list;

@@ -48,14 +48,14 @@ static bool read_hex(json_input *input, uint32_t *code) {
 static bool read_unit(json_input *input, uint32_t *code) {
   if (!read_hex(input, code)) return false;
   if (*code < 0xd800 || *code > 0xdfff) return true;
-  const size_t behind = input->at;
+  const size_t after = input->at;
   uint32_t low;
   if (*code < 0xdc00 && take(input, '\\') && take(input, 'u') && read_hex(input, &low) &&
       low >= 0xdc00 && low <= 0xdfff) {
     *code = 0x10000 + ((*code - 0xd800) << 10) + (low - 0xdc00);
     return true;
   }
-  input->at = behind;
+  input->at = after;
   *code = 0xfffd;
   return true;
 }

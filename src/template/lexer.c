@@ -90,9 +90,10 @@ static bool pass_comment(jinja_lexer *lexer) {
   return true;
 }
 
-// The place after a block that has only a word in it; 0: there is none. *sign: before its end.
-static uint32_t behind_word_block(const jinja_lexer *lexer, uint32_t at, const char *word,
-                                  char *sign) {
+// The place after a block that contains only a word; 0 if there is none. *sign: the sign before its
+// end.
+static uint32_t after_word_block(const jinja_lexer *lexer, uint32_t at, const char *word,
+                                 char *sign) {
   if (!is_at(lexer, at, "{%")) return 0;
   at += 2;
   if (byte_at(lexer, at) == '-' || byte_at(lexer, at) == '+') at++;
@@ -113,7 +114,7 @@ static jinja_token read_raw(jinja_lexer *lexer, uint32_t begin, char begin_sign)
   for (uint32_t at = lexer->at; at + 1 < lexer->size_bytes; at++) {
     char sign;
     const uint32_t end =
-        lexer->source[at] == '{' ? behind_word_block(lexer, at, "endraw", &sign) : 0;
+        lexer->source[at] == '{' ? after_word_block(lexer, at, "endraw", &sign) : 0;
     if (end == 0) continue;
     const jinja_token text = {
         .kind = TOKEN_TEXT, .begin = lexer->at, .end = strip_before(lexer, at), .line = line};
@@ -123,7 +124,7 @@ static jinja_token read_raw(jinja_lexer *lexer, uint32_t begin, char begin_sign)
   return wrong(lexer, "a raw block does not end");
 }
 
-// After a text: passes a comment, or begins the tag. False: nothing comes out yet.
+// After a text: passes a comment, or begins the tag. False: no token yet.
 static bool read_tag_begin(jinja_lexer *lexer, jinja_token *token) {
   char sign;
   const char second = lexer->source[lexer->at + 1];
@@ -132,7 +133,7 @@ static bool read_tag_begin(jinja_lexer *lexer, jinja_token *token) {
     *token = wrong(lexer, "a comment does not end");
     return true;
   }
-  const uint32_t raw = second == '%' ? behind_word_block(lexer, lexer->at, "raw", &sign) : 0;
+  const uint32_t raw = second == '%' ? after_word_block(lexer, lexer->at, "raw", &sign) : 0;
   if (raw != 0) {
     *token = read_raw(lexer, raw, sign);
     return true;

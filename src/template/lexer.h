@@ -38,9 +38,9 @@ typedef struct jinja_lexer {
   uint32_t pending;   // after a text: the next token, 0: not known
 } jinja_lexer;
 
-// `source` has only \n at the ends of lines and no such end as its last byte.
+// Lines of `source` end with \n, and its last byte is not \n.
 void jinja_lexer_init(jinja_lexer *lexer, const char *source, uint32_t size_bytes);
-// White space around tags is left out as transformers requires: trim_blocks and lstrip_blocks.
+// White space around tags is removed as in transformers: trim_blocks and lstrip_blocks.
 jinja_token jinja_lexer_next(jinja_lexer *lexer);
 
 #endif

@@ -1,5 +1,5 @@
-// template/messages.c — members of messages: what means nothing is removed, names and forms that
-// templates do not know are replaced.
+// template/messages.c — members of messages: removes those without meaning, and replaces names and
+// forms that templates do not know.
 #include "template/messages.h"
 
 #include <string.h>
@@ -95,7 +95,7 @@ static void remove_empty(jinja_run *run, jinja_dict *message) {
   }
 }
 
-// The text of a list of parts that are all text; undefined where it has others.
+// The text of a list of parts that are all text; undefined if there are other parts.
 static jinja_value text_of_parts(jinja_run *run, const jinja_list *parts) {
   jinja_value text = empty_text(run);
   for (uint32_t i = 0; i < parts->count && run->status == WICK_OK; i++) {
@@ -181,7 +181,7 @@ static bool is_short_id(const jinja_value *id) {
   return true;
 }
 
-// The same for the same id, so that a call and its result stay together.
+// Returns the same for the same id, so that a call and its result stay together.
 static jinja_value short_id(jinja_run *run, const jinja_value *id, uint32_t index) {
   const bool is_text = id != NULL && id->kind == JINJA_STRING && id->string->size_bytes > 0;
   const void *bytes = is_text ? (const void *)id->string->bytes : &index;
@@ -213,7 +213,8 @@ bool messages_has_id(jinja_run *run, jinja_value call, jinja_value result) {
   return id != NULL && wanted != NULL && jinja_equal(run, *id, *wanted);
 }
 
-// A result without an id, or with one that no call has, belongs to the call of the same place.
+// A result without an id, or with one that no call has, belongs to the call at the same place in
+// the list.
 static void prepare_result(jinja_run *run, jinja_value result, call_turn *turn, bool is_short,
                            messages *out) {
   const uint32_t place = turn->results++;
@@ -244,9 +245,9 @@ static void prepare_ids(jinja_run *run, const messages_form *form, messages *out
   }
 }
 
-// ---- what a template leaves out ----
+// ---- text that a template leaves out ----
 
-// True when the text is written; a text that is empty is not missed.
+// True when the text was rendered, or is empty.
 static void follow(jinja_run *run, jinja_value holder, const char *name, messages *out) {
   jinja_value *value = messages_member(holder, name);
   if (value == NULL || value->kind != JINJA_STRING || value->string->size_bytes == 0) return;
@@ -280,7 +281,7 @@ static void follow_parts(jinja_run *run, messages *out) {
   }
 }
 
-// ---- all ----
+// ---- the whole conversation ----
 
 void messages_prepare(jinja_run *run, const messages_form *form, messages *out) {
   *out = (messages){0};

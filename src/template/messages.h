@@ -1,6 +1,6 @@
 // template/messages.h — the messages of a conversation before a template sees them. They may come
-// from another server, a saved file or a router: members that mean nothing are removed, and what a
-// template refuses is written in another form. Internal to template/.
+// from another server, a saved file or a router: members without meaning are removed, and messages
+// that a template refuses are written in another form. Internal to template/.
 #ifndef WICK_TEMPLATE_MESSAGES_H
 #define WICK_TEMPLATE_MESSAGES_H
 
@@ -18,8 +18,8 @@ enum { SYSTEM_FORMS = SYSTEM_NONE + 1 };
 typedef enum turns_form {
   TURNS_AS_GIVEN,
   TURNS_NULL_CONTENT,  // a message with calls and no text has the content null
-  // Neighbours of one role are joined, and the roles alternate. For a template that knows no tools,
-  // calls are text of the assistant and results are the user's.
+  // Neighbours of one role are joined, and the roles alternate. For a template without tools, calls
+  // are text of the assistant and results are text of the user.
   TURNS_JOINED,
   TURNS_SPLIT,  // in addition, a message has one call or text, and is followed by the call's result
   TURNS_SPLIT_NULL_CONTENT
@@ -42,14 +42,14 @@ typedef struct messages {
   jinja_list *systems;  // texts of system messages, trimmed; none where a leading one is alone
   bool *used;           // [used_count] which messages and calls are written
   uint32_t used_count;
-  // Forms that would change anything.
+  // The forms that would change something.
   bool has_system, has_several_systems, has_long_ids, has_unknown_effort, has_partial_tools;
   bool has_repeated_turns, has_calls;
 } messages;
 
 // Changes run->variables.
 void messages_prepare(jinja_run *run, const messages_form *form, messages *out);
-// Does what was rendered contain all messages but the assistant's, and all calls?
+// Does the rendered text contain all messages except the assistant's, and all calls?
 bool messages_are_rendered(jinja_run *run, const messages *prepared, const jinja_buffer *text);
 
 // ---- parts ----

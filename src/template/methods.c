@@ -442,9 +442,9 @@ static jinja_value pop_item(jinja_run *run, jinja_list *list, const jinja_argume
   if (at < 0 || at >= list->count)
     return jinja_fail(run, WICK_E_FORMAT, "pop of an item that does not exist");
   const jinja_value item = list->items[at];
-  const uint32_t behind = list->count - (uint32_t)at - 1;
-  jinja_step_bytes(run, behind * sizeof item);
-  memmove(list->items + at, list->items + at + 1, behind * sizeof item);
+  const uint32_t after = list->count - (uint32_t)at - 1;
+  jinja_step_bytes(run, after * sizeof item);
+  memmove(list->items + at, list->items + at + 1, after * sizeof item);
   list->count--;
   return item;
 }
@@ -457,9 +457,9 @@ static jinja_value insert_item(jinja_run *run, jinja_list *list, const jinja_arg
   if (at > list->count) at = list->count;
   jinja_add_item(run, list, *item);
   if (run->status != WICK_OK) return JINJA_NOTHING;
-  const uint32_t behind = list->count - 1 - (uint32_t)at;
-  jinja_step_bytes(run, behind * sizeof *item);
-  memmove(list->items + at + 1, list->items + at, behind * sizeof *item);
+  const uint32_t after = list->count - 1 - (uint32_t)at;
+  jinja_step_bytes(run, after * sizeof *item);
+  memmove(list->items + at + 1, list->items + at, after * sizeof *item);
   list->items[at] = *item;
   return jinja_none();
 }
@@ -467,7 +467,7 @@ static jinja_value insert_item(jinja_run *run, jinja_list *list, const jinja_arg
 static jinja_value extend(jinja_run *run, jinja_list *list, const jinja_arguments *arguments) {
   const jinja_value *more = jinja_argument(arguments, 0, "iterable");
   const jinja_list *items = more == NULL ? NULL : jinja_items_of(run, *more);
-  const uint32_t count = items == NULL ? 0 : items->count;  // of what may be the list itself
+  const uint32_t count = items == NULL ? 0 : items->count;  // which may be the list itself
   for (uint32_t i = 0; i < count && run->status == WICK_OK; i++) {
     jinja_add_item(run, list, items->items[i]);
   }
@@ -559,7 +559,7 @@ static jinja_value copy_dict(jinja_run *run, jinja_dict *dict) {
   return (jinja_value){.kind = JINJA_DICT, .dict = copy};
 }
 
-// The keys after one that is taken out are put into their places again.
+// The keys after a removed one are entered again.
 static void remove_entry(jinja_run *run, jinja_dict *dict, jinja_entry *entry) {
   bool goes_on = jinja_step(run, dict->count);
   for (uint32_t i = 0; i < dict->count; i++) goes_on = jinja_step_key(run, dict->entries[i].key);

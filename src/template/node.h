@@ -52,7 +52,7 @@ enum { FOR_BODY, FOR_ELSE, FOR_CONDITION, FOR_IS_RECURSIVE, FOR_PARTS };
 // the plain ones, then names and values in turn.
 enum { ARGUMENTS_PLAIN, ARGUMENTS_NAMED, ARGUMENTS_LIST, ARGUMENTS_DICT, ARGUMENTS_FIRST };
 
-// Operators, of one or two characters as they are written.
+// Operators, of one or two characters as in the source.
 #define JINJA_OP(first, second) ((uint32_t)(first) | (uint32_t)(second) << 8)
 enum {
   OP_EQUAL = JINJA_OP('=', '='),
@@ -81,8 +81,8 @@ typedef struct jinja_program {
   uint32_t node_count, node_capacity, link_count, link_capacity;
   uint32_t constant_count, constant_capacity, name_count, name_capacity;
   jinja_dict *name_ids;
-  uint32_t body;       // the node of the whole
-  uint32_t name_loop;  // names that the language itself gives
+  uint32_t body;       // the node of the whole template
+  uint32_t name_loop;  // names that the language defines
   uint32_t name_caller, name_varargs, name_kwargs;
 } jinja_program;
 

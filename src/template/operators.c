@@ -1,5 +1,5 @@
-// template/operators.c — operators with Python's meaning. Integers have 64 bits; what needs more is
-// an error.
+// template/operators.c — operators with Python's meaning. Integers have 64 bits; a result that
+// needs more is an error.
 #include <string.h>
 
 #include "base/math.h"
@@ -81,10 +81,11 @@ static double floor_of(double value) {
   return whole > value ? whole - 1 : whole;
 }
 
-// The rest of a division of magnitudes, exact: each difference is of numbers within a factor of 2.
+// The remainder of a division of magnitudes, exact: each difference is of numbers within a factor
+// of 2.
 static double rest_of(double a, double b) {
   double step = b;
-  if (a - a != 0) return a - a;           // infinity has no rest
+  if (a - a != 0) return a - a;           // infinity has no remainder
   if (b - b != 0) return b == b ? a : b;  // nothing is left out of infinity
   while (step <= a / 2) step *= 2;
   for (; step >= b; step /= 2) {
@@ -93,7 +94,7 @@ static double rest_of(double a, double b) {
   return a;
 }
 
-// Python's % and // of floats: the rest has the sign of b, the quotient is what belongs to it.
+// Python's % and // of floats: the remainder has the sign of b, and the quotient matches it.
 static jinja_value divide_reals(uint32_t op, double a, double b) {
   double rest = rest_of(a < 0 ? -a : a, b < 0 ? -b : b);
   if (a < 0) rest = -rest;

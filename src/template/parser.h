@@ -10,7 +10,7 @@ typedef struct jinja_parser {
   jinja_program *program;
   jinja_lexer lexer;
   jinja_token token;    // the next one
-  uint32_t depth;       // of what is nested
+  uint32_t depth;       // of nested constructs
   uint32_t loop_depth;  // of for blocks around
   wick_status status;   // of the first failure; later calls do nothing
   wick_error *error;
@@ -47,7 +47,7 @@ bool jinja_is_name(const jinja_parser *parser, const char *name);
 bool jinja_take_operator(jinja_parser *parser, uint32_t op);
 bool jinja_take_name(jinja_parser *parser, const char *name);
 void jinja_want_operator(jinja_parser *parser, uint32_t op, const char *problem);
-// The id of the name that must stand here.
+// The id of the name that must be here.
 uint32_t jinja_want_name(jinja_parser *parser);
 // False when nested too deeply. Every call is followed by jinja_leave.
 bool jinja_enter(jinja_parser *parser);
@@ -55,7 +55,7 @@ void jinja_leave(jinja_parser *parser);
 
 // ---- expressions (expressions.c) ----
 uint32_t jinja_parse_expression(jinja_parser *parser);
-// Without a ternary at its outermost level: what a for goes over may be followed by if.
+// Without a ternary at its outermost level: the iterable of a for may be followed by if.
 uint32_t jinja_parse_plain(jinja_parser *parser);
 // Expressions with commas between them are a tuple.
 uint32_t jinja_parse_tuple(jinja_parser *parser, bool has_ternary);

@@ -1,7 +1,7 @@
-// template/run.h — the state of one rendering, and what its parts call of each other. Internal to
-// template/.
+// template/run.h — the state of one rendering, and the functions that its parts call in each other.
+// Internal to template/.
 //
-// A failure stays in the run: later calls do nothing, and what they return is of no use. All memory
+// A failure stays in the run: later calls do nothing, and their results are meaningless. All memory
 // comes from the run's arena. Each evaluated node, each item and each 32 bytes of text that are
 // looked at or written are a step; the steps are limited.
 #ifndef WICK_TEMPLATE_RUN_H
@@ -84,7 +84,7 @@ typedef struct jinja_arguments {
 jinja_value jinja_fail(jinja_run *run, wick_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 jinja_value jinja_fail_memory(jinja_run *run);
-// By the name of what is undefined.
+// Fails with the name of the undefined value.
 jinja_value jinja_fail_undefined(jinja_run *run, jinja_value value);
 // Counts steps; false when the run has failed or there were too many.
 bool jinja_step(jinja_run *run, uint64_t steps);
@@ -111,7 +111,7 @@ void jinja_assign(jinja_run *run, uint32_t target, jinja_value value);
 jinja_flow jinja_execute(jinja_run *run, uint32_t node);
 // The text of a body, as a string.
 jinja_value jinja_capture(jinja_run *run, uint32_t body, jinja_scope *scope);
-// Answers how its else part ended, if that ran.
+// Returns how its else part ended, if that ran.
 jinja_flow jinja_execute_loop(jinja_run *run, uint32_t node, jinja_value iterable, uint32_t depth0);
 jinja_value jinja_call_macro(jinja_run *run, const jinja_macro *macro,
                              const jinja_arguments *arguments);
@@ -126,17 +126,17 @@ jinja_value jinja_get_attribute(jinja_run *run, jinja_value object, const jinja_
 jinja_value jinja_get_item(jinja_run *run, jinja_value object, jinja_value key);
 jinja_value jinja_get_slice(jinja_run *run, jinja_value object, const jinja_value parts[3]);
 jinja_value jinja_binary(jinja_run *run, uint32_t op, jinja_value a, jinja_value b);
-// A whole number that 64 bits do not hold, of its digits, which are copied; and its opposite.
+// A whole number beyond 64 bits, from its digits, which are copied; and its negation.
 jinja_value jinja_big(jinja_run *run, const char *digits, size_t size_bytes);
 jinja_value jinja_negate(jinja_run *run, jinja_value big);
 bool jinja_compare_is(jinja_run *run, uint32_t op, jinja_value a, jinja_value b);
 bool jinja_equal(jinja_run *run, jinja_value a, jinja_value b);
 // Negative, 0 or positive; fails for values that have no order.
 int jinja_order(jinja_run *run, jinja_value a, jinja_value b);
-// Values that Python can hash, and so a dict or `unique` can look up: else the run fails.
+// Fails unless Python can hash the value, so that a dict or `unique` can look it up.
 bool jinja_check_key(jinja_run *run, jinja_value value);
 bool jinja_contains(jinja_run *run, jinja_value container, jinja_value item);
-// The items that a for goes over, as a list: not a copy where the value is one. NULL after a
+// The items that a for iterates over, as a list: not a copy where the value is one. NULL after a
 // failure.
 jinja_list *jinja_items_of(jinja_run *run, jinja_value value);
 
@@ -196,7 +196,7 @@ jinja_value jinja_part(jinja_run *run, const jinja_string *string, uint32_t from
 // The first place of `part` at or after `from`, or UINT32_MAX.
 uint32_t jinja_find_part(jinja_run *run, const jinja_string *string, const jinja_string *part,
                          uint32_t from);
-// The last place before `end` where it is whole, or UINT32_MAX.
+// The last place where it ends before `end`, or UINT32_MAX.
 uint32_t jinja_find_last(jinja_run *run, const jinja_string *string, const jinja_string *part,
                          uint32_t end);
 // Without the characters of `set`, or white space for NULL, at both ends.

@@ -1,5 +1,5 @@
-// template/statements.c — runs statements, with scopes as in Jinja: what a loop, a macro or a
-// with sets, it forgets; what an if sets stays.
+// template/statements.c — runs statements, with scopes as in Jinja: variables that a loop, a macro
+// or a with sets are forgotten at its end; those that an if sets stay.
 #include "template/run.h"
 
 enum { STATEMENT_DEPTH_MAX = 200, VARIABLES_FIRST = 4 };
@@ -142,7 +142,7 @@ static void run_items(jinja_run *run, const jinja_node *node, uint32_t body, jin
   run->scope = outer;
 }
 
-// Variables set in it are forgotten after it; a break in it is one of the loop around.
+// Variables set in it are forgotten after it; a break in it leaves the enclosing loop.
 static jinja_flow run_else(jinja_run *run, uint32_t body) {
   jinja_scope *const outer = run->scope;
   jinja_scope *scope = jinja_new_scope(run, outer);

@@ -1,5 +1,5 @@
-// template/strings.c — string operations of templates. Parts of a string, and what is made of them,
-// keep the marks of the bytes that they come from. Source: Python's documentation of str.
+// template/strings.c — string operations of templates. Parts of a string, and strings made from
+// them, keep the marks of the bytes that they come from. Source: Python's documentation of str.
 #include <string.h>
 
 #include "base/text.h"

@@ -1,5 +1,5 @@
-// template/system_messages.c — several system messages, or later ones, for templates that know one
-// at the beginning or none.
+// template/system_messages.c — several system messages, or later ones, for templates that support
+// one at the beginning or none.
 #include "template/messages.h"
 
 static bool is_system(jinja_value message) {

@@ -75,7 +75,7 @@ void template_destroy(chat_template *template) {
 
 // ---- the conversation ----
 
-// A usual role may stand in the middle of a control token ('<|' + role + '|>'), so it is as if the
+// A usual role may be in the middle of a control token ('<|' + role + '|>'), so it is as if the
 // template had written it. Other roles are content.
 static bool is_usual_role(const jinja_string *role) {
   static const char *const roles[] = {
@@ -301,7 +301,7 @@ static void render_form(const chat_template *template, const template_input *inp
     if (is_limit(made) || (made->status == WICK_OK && !made->is_doubtful)) return;
     if (made->status == WICK_OK && next == IN_OBJECTS) return;
     render_once(template, input, form, next, &other);
-    // no memory: which form is the right one is not known
+    // no memory: the right form is unknown
     if (other.status == WICK_OK || other.status == WICK_E_NOMEM) {
       replace(template->memory, made, &other);
     }
@@ -345,11 +345,11 @@ static bool next_form(const messages *prepared, bool is_refused, messages_form *
   return true;
 }
 
-// Forms that are tried: of short conversations all, of long ones as many as have this size
-// together.
+// Forms that are tried: for short conversations all of them, for long ones as many as have this
+// size together.
 enum { FORMS_MAX = 24, FORMS_BYTES_MAX = 2 << 20 };
 
-// Some templates go round and round where a tool lacks a type.
+// Some templates loop forever if a tool lacks a type.
 static bool is_hopeless(const attempt *rendered, const messages_form *form) {
   const bool lacks_type = rendered->status == WICK_E_FULL && rendered->prepared.has_partial_tools;
   return is_limit(rendered) && !(lacks_type && !form->has_whole_tools);

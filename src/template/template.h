@@ -4,10 +4,10 @@
 // raise_exception, strftime_now). It follows Python: texts are counted by characters, numbers are
 // whole or double.
 //
-// Each byte of what is rendered is marked: the template wrote it, or it comes from the
-// conversation. A part of a text, and what a filter makes of it, keep the marks.
+// Each byte of the rendered text is marked: the template wrote it, or it comes from the
+// conversation. A part of a text, and the result of a filter on it, keep the marks.
 //
-// A template is a stranger's program. Each rendering has limits on steps, on memory and on the size
+// A template is an untrusted program. Each rendering has limits on steps, on memory and on the size
 // of texts, so that it ends soon whatever the template does. Nothing is kept between renderings.
 #ifndef WICK_TEMPLATE_H
 #define WICK_TEMPLATE_H
@@ -40,15 +40,15 @@ typedef struct template_text {
 } template_text;
 
 // Compiles; the source is not needed afterwards. Bytes that are not UTF-8 become U+FFFD.
-// WICK_E_FORMAT with the line, WICK_E_FULL for what is too long or nests too deep, WICK_E_NOMEM.
+// WICK_E_FORMAT with the line, WICK_E_FULL if it is too long or nested too deeply, WICK_E_NOMEM.
 wick_status template_create(memory_gate *memory, const char *source, size_t size_bytes,
                             chat_template **out, wick_error *error);
 void template_destroy(chat_template *template);  // NULL is fine
 
 // The variables that a template may read, as one JSON object: `variables` are the conversation's
 // (messages, tools, ...), so texts in them are content, except for the role of a message where it
-// is a usual one. `own` are as if the template had written them (bos_token, ...); `variables` go
-// before them.
+// is a usual one. `own` are as if the template had written them (bos_token, ...); `variables` take
+// precedence.
 typedef struct template_input {
   const char *variables;
   size_t variables_bytes;
@@ -59,13 +59,13 @@ typedef struct template_input {
   bool keeps_arguments;  // messages and the arguments of their calls stay as they are given
 } template_input;
 
-// Renders. Empty members of messages are removed, and what the template refuses is written in
-// another form: several system messages, ids of calls, the effort (messages.h). OpenAI's tool calls
-// have their arguments as JSON text: a template gets them as objects, unless it fails with objects
-// or prints them as Python does, then as texts. keeps_arguments prevents that.
-// WICK_E_ARG: the template raised an exception, with its message. WICK_E_FORMAT: an error in it, or
-// `variables` are not JSON. WICK_E_UNSUPPORTED: a filter or test that is not known. WICK_E_FULL:
-// over a limit. WICK_E_OVERFLOW, WICK_E_NODATA (the time is not known), WICK_E_NOMEM.
+// Renders. Empty members of messages are removed, and parts that the template refuses are written
+// in another form: several system messages, ids of calls, the effort (messages.h). OpenAI's tool
+// calls have their arguments as JSON text: a template gets them as objects, unless it fails with
+// objects or prints them as Python does, then as texts. keeps_arguments prevents that. WICK_E_ARG:
+// the template raised an exception, with its message. WICK_E_FORMAT: an error in it, or `variables`
+// are not JSON. WICK_E_UNSUPPORTED: a filter or test that is not known. WICK_E_FULL: over a limit.
+// WICK_E_OVERFLOW, WICK_E_NODATA (the time is not known), WICK_E_NOMEM.
 wick_status template_render(const chat_template *template, const template_input *input,
                             template_text *text, wick_error *error);
 // Whether the variables have `tools`, a list that is not empty. JSON that is not valid has none.

@@ -13,7 +13,7 @@ static jinja_value make_dict(jinja_run *run) {
   return dict == NULL ? JINJA_NOTHING : (jinja_value){.kind = JINJA_DICT, .dict = dict};
 }
 
-// The member, which gets this value where there is none.
+// The member, which gets this value if it is missing.
 static jinja_value *need(tools_walk *walk, jinja_value holder, const char *name,
                          jinja_value otherwise) {
   if (messages_member(holder, name) == NULL) {

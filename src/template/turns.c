@@ -1,5 +1,5 @@
-// template/turns.c — turns for templates that need those of user and assistant alternately, or know
-// no tools.
+// template/turns.c — messages for templates that require user and assistant to alternate, or do not
+// support tools.
 #include "template/messages.h"
 
 static bool is_system(jinja_value message) {
@@ -13,7 +13,7 @@ static bool has_text(jinja_value message) {
   return content != NULL && content->kind == JINJA_STRING;
 }
 
-// True for two messages that one could be instead.
+// True for two messages that could be merged into one.
 static bool are_one_turn(jinja_value first, jinja_value second) {
   const bool is_users = messages_have_role(first, "user") && messages_have_role(second, "user");
   const bool is_assistants =
@@ -120,7 +120,7 @@ static void add_results(jinja_run *run, jinja_list *list, const jinja_list *mess
   }
 }
 
-// Answers the index after the message at `at` and its results.
+// Returns the index after the message at `at` and its results.
 static uint32_t add_split(jinja_run *run, jinja_list *list, const jinja_list *messages,
                           uint32_t at) {
   const jinja_value message = messages->items[at];
@@ -137,8 +137,8 @@ static uint32_t add_split(jinja_run *run, jinja_list *list, const jinja_list *me
   return end;
 }
 
-// gpt-oss's template refuses thoughts next to the text of a message with calls, and writes that
-// text as thoughts.
+// gpt-oss's template refuses reasoning next to the text of a message with calls, and writes that
+// text as reasoning.
 static void join_thoughts(jinja_run *run, jinja_value message) {
   const jinja_value *thoughts = messages_member(message, "thinking");
   if (thoughts == NULL || thoughts->kind != JINJA_STRING || !has_calls(message)) return;
@@ -148,7 +148,7 @@ static void join_thoughts(jinja_run *run, jinja_value message) {
   messages_remove(run, message.dict, "thinking");
 }
 
-// ---- all ----
+// ---- the whole conversation ----
 
 static void look(const jinja_list *list, messages *out) {
   const jinja_value *last = NULL;

@@ -80,7 +80,7 @@ jinja_list *jinja_list_create(jinja_arena *arena, uint32_t capacity) {
   return list->items == NULL ? NULL : list;
 }
 
-// The next capacity of something that grows; 0: more than can be counted.
+// The next capacity of a growing array; 0: it overflows.
 static uint32_t grown(uint32_t capacity) {
   if (capacity < LIST_CAPACITY_MIN) return LIST_CAPACITY_MIN;
   return capacity > UINT32_MAX / 2 ? 0 : capacity * 2;
@@ -166,7 +166,7 @@ static void fill_slots(jinja_dict *dict) {
   for (uint32_t i = 0; i < dict->count; i++) put_slot(dict, i);
 }
 
-// Room for one entry more, and slots at least twice as many as entries.
+// Makes room for one more entry, and at least twice as many slots as entries.
 static bool grow_dict(jinja_arena *arena, jinja_dict *dict) {
   if (dict->count == dict->capacity) {
     const uint32_t capacity = grown(dict->capacity);
@@ -208,7 +208,7 @@ void jinja_dict_remove(jinja_dict *dict, jinja_entry *entry) {
   if (dict->slots != NULL) fill_slots(dict);
 }
 
-// ---- questions ----
+// ---- lookups ----
 
 double jinja_real_of(jinja_value value) {
   double real = 0;

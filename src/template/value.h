@@ -12,7 +12,7 @@
 
 #include "template/arena.h"
 
-// Whose a byte of a text is.
+// The origin of a byte of a text.
 enum { JINJA_MARK_TEMPLATE = 0, JINJA_MARK_CONTENT = 1 };
 
 typedef enum jinja_kind {
@@ -103,7 +103,7 @@ static inline jinja_value jinja_of_string(const jinja_string *string) {
   return (jinja_value){.kind = JINJA_STRING, .string = string};
 }
 
-// ---- made in an arena: NULL, or undefined, when it gives no memory ----
+// ---- made in an arena: NULL, or undefined, when it has no memory ----
 
 // Copies the bytes, which must be valid UTF-8.
 const jinja_string *jinja_string_copy(jinja_arena *arena, const char *bytes, size_t size_bytes,
@@ -117,7 +117,7 @@ jinja_dict *jinja_dict_create(jinja_arena *arena, uint32_t capacity);
 // Replaces the value of an existing key. The key is a string or a number.
 bool jinja_dict_set(jinja_arena *arena, jinja_dict *dict, jinja_value key, jinja_value value);
 
-// ---- questions ----
+// ---- lookups ----
 
 // NULL when there is none. O(1).
 jinja_entry *jinja_dict_find(const jinja_dict *dict, jinja_value key);
@@ -143,7 +143,7 @@ static inline bool jinja_is_sequence(jinja_value value) {
 static inline bool jinja_is_number(jinja_value value) {
   return value.kind >= JINJA_BOOL && value.kind <= JINJA_BIG;
 }
-// Whether it is a whole number that 64 bits hold.
+// Whether it is a whole number of at most 64 bits.
 static inline bool jinja_is_int(jinja_value value) {
   return value.kind == JINJA_INT || value.kind == JINJA_BOOL;
 }

@@ -1,5 +1,5 @@
 // tensor/tensor.h — weights in memory: a type, a shape, and the kernels' layout, into which they
-// are repacked as they stream in; and what a layer has of them: query, key and value projections,
+// are repacked as they stream in; and the weights of a layer: query, key and value projections,
 // fused or separate, and a feed-forward with or without a gate. reference/views.h makes views of a
 // whole file.
 #ifndef WICK_TENSOR_TENSOR_H
@@ -33,7 +33,7 @@ typedef struct weight_tensor {
   uint32_t flags;              // KERNEL_MATRIX_*, of the kernels' layout
   uint64_t matrix_bytes;       // there, from one matrix to the next: a multiple of a cache line
   float *scales;               // [matrices], factors of the products; NULL: none
-  uint32_t number;             // of the model's tensors, from 1: what adapters know it by; 0: none
+  uint32_t number;             // of the model's tensors, from 1: its number for adapters; 0: none
   const gguf_tensor *outside;  // not NULL: it has no data, rows are read there (model/tables.h)
 } weight_tensor;
 

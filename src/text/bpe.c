@@ -152,7 +152,8 @@ static size_t lower_text(const uint8_t *text, size_t size_bytes, uint8_t *out) {
 wick_status bpe_encode_characters(encode_state *state, const uint8_t *text, size_t size_bytes,
                                   wick_error *error) {
   const tokenizer *tokenizer = state->tokenizer;
-  // First the text, repaired (a byte becomes 3 at most), then the same with spaces marked.
+  // First the text with invalid bytes replaced (a byte becomes 3 at most), then the same with
+  // spaces marked.
   const wick_status reserved = encode_reserve(state, 12 * size_bytes + 4, error);
   if (reserved != WICK_OK) return reserved;
   const size_t repaired = unicode_repair(text, size_bytes, state->copy);

@@ -1,6 +1,6 @@
 // text/charsmap.h — the map that SentencePiece normalises text with, as GGUF files carry it
-// (tokenizer.ggml.precompiled_charsmap): a double-array trie of character sequences, and what each
-// is replaced by. Source: sentencepiece's normalizer; Darts-clone's double array (Yata 2011).
+// (tokenizer.ggml.precompiled_charsmap): a double-array trie of character sequences and their
+// replacements. Source: sentencepiece's normalizer; Darts-clone's double array (Yata 2011).
 // Internal to text/.
 #ifndef WICK_TEXT_CHARSMAP_H
 #define WICK_TEXT_CHARSMAP_H

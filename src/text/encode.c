@@ -1,4 +1,4 @@
-// text/encode.c — text to ids: special tokens first, then what is between them by the family's
+// text/encode.c — text to ids: special tokens first, then the text between them by the family's
 // rules.
 #include "text/encode.h"
 

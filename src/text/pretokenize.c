@@ -316,7 +316,7 @@ static const pretokenizer PRETOKENIZERS[] = {
     {.names = "sophia", STAGES(WHOLE)},
 };
 
-// Whether a list of names that are parted by spaces has this one.
+// Whether a list of names, which are separated by spaces, has this one.
 static bool has_name(const char *names, gguf_string name) {
   while (*names != '\0') {
     size_t size_bytes = 0;

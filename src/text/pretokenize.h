@@ -40,7 +40,7 @@ typedef struct pretokenize_stage {
   bool takes_space;       // pattern_find_run: one white space before the run belongs to it
   bool takes_blank;       // ... or one U+0020
   bool has_contractions;  // words: 's 't 're 've 'm 'll 'd in any case
-  bool marks_are_signs;   // ... marks that follow no letter stand with the punctuation
+  bool marks_are_signs;   // ... marks that follow no letter belong to the punctuation
   bool cuts_spaces;       // ... white space is cut into powers of two
   bool cuts_newlines;     // ... each newline is alone
   bool has_short_tail;    // ... one character at most of the tail
@@ -50,7 +50,7 @@ typedef struct pretokenize_stage {
 } pretokenize_stage;
 
 typedef struct pretokenizer {
-  const char *names;  // values of tokenizer.ggml.pre, parted by spaces
+  const char *names;  // values of tokenizer.ggml.pre, separated by spaces
   const pretokenize_stage *stages;
   uint8_t stage_count;
   bool ignores_merges;  // a word that is a token needs no merging

@@ -30,7 +30,7 @@ static bool push_candidate(special_search *search, const tokenizer *tokenizer, u
   return heap_push(&search->heap, tokenizer->memory, key_of(tokenizer, rank, place));
 }
 
-// The text, or where it is not looked for, the next shorter one that is.
+// The text or, if it is not searched for, the next shorter one that is.
 static uint32_t wanted_text(const special_table *table, uint32_t text, bool controls) {
   if (text == SPECIAL_NONE) return SPECIAL_NONE;
   const special_token *token = &table->tokens[controls][text];
@@ -70,8 +70,8 @@ static bool is_guarded(const tokenizer *tokenizer, uint32_t rank) {
   return (tokenizer->flags[tokenizer->specials.ids[rank]] & TOKEN_GUARDED) != 0;
 }
 
-// A user-defined token that may stand in content. If more than a few longer ones are guarded,
-// there is none.
+// A user-defined token that may be in content. If more than a few longer ones are guarded, there is
+// none.
 static uint32_t find_unguarded(special_search *search, const tokenizer *tokenizer, uint32_t text,
                                uint32_t size_bytes) {
   enum { GUARDED_MAX = 16 };
@@ -86,8 +86,8 @@ static uint32_t find_unguarded(special_search *search, const tokenizer *tokenize
   return SPECIAL_NONE;
 }
 
-// The rank of the longest token of at most free_bytes that may stand at a place, where `found` is
-// the longest special text that begins there; SPECIAL_NONE.
+// The rank of the longest token of at most free_bytes that may be at a place, where `found` is the
+// longest special text that begins there; SPECIAL_NONE.
 static uint32_t choose_token(special_search *search, const tokenizer *tokenizer,
                              const special_text *text, uint32_t found, uint32_t place,
                              uint32_t free_bytes, bool controls) {
@@ -232,7 +232,7 @@ void special_free(special_search *search, memory_gate *memory) {
   heap_free(&search->heap, memory);
 }
 
-// Marks or brackets: what a word of a language does not have.
+// Marks or brackets, which no word of a language has.
 static bool looks_like_markup(gguf_string text) {
   static const char SIGNS[] = "<>[]{}|";
   for (uint64_t i = 0; i < text.size_bytes; i++) {

@@ -1,7 +1,7 @@
 // text/special_index.c — the automaton that finds special tokens (Aho and Corasick 1975). It reads
-// a text from its last byte to its first, and knows the special texts turned round. So after each
-// byte its state is the longest beginning of what was read that ends a special text, and with that
-// the longest special text that begins there is known, in O(1) a byte whatever the vocabulary.
+// a text from its last byte to its first, and matches the reversed special texts. After each byte
+// its state is the longest beginning of the read text that ends a special text. That determines the
+// longest special text that begins there, in O(1) a byte for any vocabulary.
 #include "text/vocabulary.h"
 
 static gguf_string text_of(const tokenizer *tokenizer, uint32_t rank) {
@@ -76,7 +76,7 @@ uint32_t special_next_state(const special_table *table, uint32_t state, uint8_t 
 }
 
 // A text with the ones that it begins with: `shorter`, the longest of them, or the next one that is
-// looked for. Skips are those of a skew-binary list (Myers 1983).
+// searched for. Skips are those of a skew-binary list (Myers 1983).
 static special_token link_token(const special_token *tokens, uint32_t rank, uint32_t shorter) {
   if (shorter != SPECIAL_NONE && tokens[shorter].rank == SPECIAL_NONE) {
     shorter = tokens[shorter].shorter;
@@ -95,7 +95,8 @@ static special_token link_token(const special_token *tokens, uint32_t rank, uint
   return token;
 }
 
-// The tokens order[low, high) have the same text; of those that are looked for the last one counts.
+// The tokens order[low, high) have the same text; of those that are searched for the last one
+// counts.
 static void add_text(tokenizer *tokenizer, uint32_t low, uint32_t high, uint32_t shorter) {
   special_table *table = &tokenizer->specials;
   uint32_t ranks[2] = {SPECIAL_NONE, SPECIAL_NONE};
@@ -134,7 +135,8 @@ static void add_children(tokenizer *tokenizer, uint32_t node, uint32_t low, uint
   }
 }
 
-// Breadth first, so that what a node fails to, which is nearer to the start, exists before it.
+// Breadth first, so that the node to which a node fails, which is nearer to the start, exists
+// before it.
 static void build_nodes(tokenizer *tokenizer) {
   special_table *table = &tokenizer->specials;
   uint64_t depth = 0;

@@ -1,5 +1,5 @@
 // text/spm.c — SentencePiece's BPE as llama models use it: spaces become U+2581, neighbours are
-// joined in order of the score of what they make, the rest becomes bytes.
+// joined in order of the score of the joined token, and the rest becomes bytes.
 #include <string.h>
 
 #include "base/math.h"

@@ -52,7 +52,7 @@ static token_kind kind_in_list(const gguf_value *kinds, uint64_t index) {
   return kind >= TOKEN_NORMAL && kind <= TOKEN_BYTE ? (token_kind)kind : TOKEN_UNUSED;
 }
 
-// At most how many tokens are special, and their bytes.
+// Upper bounds of the number of special tokens, and of their bytes.
 static void count_specials(const vocabulary_lists *lists, uint64_t *count, uint64_t *bytes) {
   *count = NAMED_TOKENS_MAX;
   *bytes = vocabulary_named_bytes();
@@ -78,7 +78,7 @@ static uint64_t text_bytes(const vocabulary_lists *lists) {
 static vocabulary_layout plan_layout(const vocabulary_lists *lists) {
   const uint64_t tokens = lists->tokens->count;
   const uint64_t merges = lists->merges != NULL ? lists->merges->count : 0;
-  // A table without rules has slots, too: all that is looked up ends at an empty one.
+  // A table without rules has slots, too: every lookup ends at an empty one.
   vocabulary_layout layout = {.text_slot_count = slots_for(tokens),
                               .pair_slot_count = slots_for(merges)};
   layout.offsets = align_size(sizeof(tokenizer), sizeof(uint64_t));
@@ -213,7 +213,7 @@ static wick_status missing_is(wick_status status, wick_status otherwise, const c
   return fail_with(error, otherwise, WICK_NO_OFFSET, "%s is missing", key);
 }
 
-// How much of a name goes into a message.
+// The length of a name in a message, at most.
 static int shown_bytes(gguf_string text) {
   return text.size_bytes < 64 ? (int)text.size_bytes : 64;
 }
@@ -437,7 +437,7 @@ void tokenizer_destroy(tokenizer *tokenizer) {
   if (tokenizer != NULL) memory_free(tokenizer->memory, tokenizer);
 }
 
-// ---- questions ----
+// ---- lookups ----
 
 uint32_t tokenizer_vocab(const tokenizer *tokenizer) { return tokenizer->token_count; }
 

@@ -81,15 +81,15 @@ wick_status tokenizer_encode(const tokenizer *tokenizer, const char *text, size_
                              uint32_t flags, int32_t *tokens, size_t capacity, size_t *count,
                              wick_error *error);
 
-// The same for a rendered conversation: `spans` [span_count] cover the text and tell what of it is
-// content. There control tokens, and user-defined ones that are guarded, are text whatever the
-// flags; a token that begins or ends in content is not special either.
+// The same for a rendered conversation: `spans` [span_count] cover the text and mark its content.
+// In content control tokens, and user-defined ones that are guarded, are text whatever the flags; a
+// token that begins or ends in content is not special either.
 wick_status tokenizer_encode_spans(const tokenizer *tokenizer, const char *text, size_t size_bytes,
                                    const wick_span *spans, size_t span_count, uint32_t flags,
                                    int32_t *tokens, size_t capacity, size_t *count,
                                    wick_error *error);
-// Guards user-defined tokens of the form <|name|>, and those that stand in a text, the source of a
-// chat template, and look like markup. Others that were guarded before are no longer.
+// Guards user-defined tokens of the form <|name|>, and those that occur in a text, the source of a
+// chat template, and look like markup. Tokens guarded by an earlier call no longer are.
 // O(size_bytes).
 void tokenizer_guard(tokenizer *tokenizer, const char *text, size_t size_bytes);
 

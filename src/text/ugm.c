@@ -1,5 +1,5 @@
 // text/ugm.c — SentencePiece's unigram model (T5, XLM-RoBERTa): the text is normalised, then cut
-// into the tokens whose scores have the greatest sum. Sources: Kudo 2018, "Subword Regularization";
+// into the tokens with the greatest sum of scores. Sources: Kudo 2018, "Subword Regularization";
 // sentencepiece's unigram_model; the same sums in the same order as llama.cpp.
 #include <string.h>
 
@@ -107,7 +107,7 @@ typedef struct ugm_step {
   uint32_t length;
 } ugm_step;
 
-// The results for the last places: a token reaches no further.
+// The results for the last places, because no token is longer than that.
 typedef struct ugm_lattice {
   const tokenizer *tokenizer;
   const uint8_t *text;
@@ -162,7 +162,7 @@ static void find_best(ugm_lattice *lattice) {
   }
 }
 
-// From tokens that end at places to tokens that begin there.
+// Turns tokens that end at places into tokens that begin there.
 static void turn_around(ugm_lattice *lattice) {
   ugm_step step = lattice->steps[lattice->size_bytes];
   for (size_t to = lattice->size_bytes; to > 0;) {

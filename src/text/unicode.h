@@ -27,8 +27,9 @@ uint8_t unicode_class(uint32_t code_point);
 // without its accents; the leading consonant of a Hangul syllable). O(log n).
 uint32_t unicode_lower(uint32_t code_point);
 uint32_t unicode_base(uint32_t code_point);
-// The code points of a character's canonical decomposition other than the first one and accents
-// (marks that take no room): at most two code points, most have none. Returns how many.
+// The code points of a character's canonical decomposition, without the first one and accents
+// (marks that take no room). Most characters have none, none has more than two. Returns their
+// number.
 size_t unicode_tail(uint32_t code_point, uint32_t tail[2]);
 // Whether a mark takes room, as vowel signs of India do, and is not an accent (categories Mc, Me).
 bool unicode_is_spacing_mark(uint32_t code_point);

@@ -64,8 +64,8 @@ static int32_t find_hashed(const tokenizer *tokenizer, uint32_t hash, gguf_strin
   }
 }
 
-// Never a part of its callers: reading merges would be one long function, which engines that
-// optimise while they run begin to compile again just when a model is nearly there.
+// Never inlined: reading merges would be one long function, which engines that optimise at run time
+// would begin to compile again just when a model is nearly loaded.
 __attribute__((noinline)) int32_t vocabulary_find_joined(const tokenizer *tokenizer,
                                                          gguf_string left, gguf_string right) {
   if (left.size_bytes > tokenizer->token_bytes_max ||
@@ -206,8 +206,8 @@ static int32_t find_made(const tokenizer *tokenizer, int32_t last, gguf_string l
   return vocabulary_find_joined(tokenizer, left, right);
 }
 
-// "left right": the space that parts them is the first one after the first byte. `last`: the token
-// that the merge before made.
+// "left right": the space that separates them is the first one after the first byte. `last`: the
+// token that the merge before made.
 static merge_rule parse_merge(const tokenizer *tokenizer, gguf_string text, int32_t last) {
   const merge_rule none = {TOKEN_NONE, TOKEN_NONE, TOKEN_NONE};
   if (text.size_bytes < 3) return none;

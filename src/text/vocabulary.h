@@ -11,7 +11,7 @@
 //   by_pair      4 B a slot      hash table, at least 1.5 slots a merge
 //   prefixes     2 B a slot      WPM, UGM, RWKV: which beginnings lead to tokens
 //   texts        RWKV: the texts of all tokens, without escapes
-//   specials    44 B a special   ids, and what is looked for with and without control tokens
+//   specials 44 B a special ids, and the texts to search with and without control tokens
 //   nodes       13 B a byte of a special   the automaton that finds them (special_index.c)
 #ifndef WICK_TEXT_VOCABULARY_H
 #define WICK_TEXT_VOCABULARY_H
@@ -66,8 +66,9 @@ typedef struct index_table {
 enum { INDEX_PROBES_MAX = 4096 };
 static const uint32_t INDEX_EMPTY = UINT32_MAX;
 
-// Two bits for each of 1 << (32 - shift) hashes of beginnings of tokens: whether one begins so, and
-// whether one is that. A beginning of no token nearly always has neither.
+// Two bits for each of 1 << (32 - shift) hashes of beginnings of tokens: whether a token begins
+// with it, and whether it is a token. Text with which no token begins nearly always has neither
+// bit.
 typedef struct prefix_filter {
   uint8_t *bits;
   uint32_t shift;
@@ -96,8 +97,8 @@ typedef struct special_node {
 
 static const uint32_t SPECIAL_NONE = UINT32_MAX;
 
-// An automaton (Aho and Corasick 1975) that reads a text from its end to its beginning. So it knows
-// at each place the longest special text that begins there.
+// An automaton (Aho and Corasick 1975) that reads a text from its end to its beginning. So at each
+// place its state determines the longest special text that begins there.
 typedef struct special_table {
   uint32_t *ids;             // [count], rising
   uint32_t *order;           // [count] ranks, sorted by text, bytewise from the end
@@ -189,7 +190,7 @@ static inline bool special_is(token_kind kind, bool controls) {
   return kind == TOKEN_USER_DEFINED ||
          (controls && (kind == TOKEN_CONTROL || kind == TOKEN_UNKNOWN));
 }
-// The state after one byte more; counts the states that were tried.
+// The state after one more byte; counts the states that were tried.
 uint32_t special_next_state(const special_table *table, uint32_t state, uint8_t byte,
                             uint64_t *steps);
 

@@ -14,7 +14,7 @@ typedef struct cached_word {
   uint32_t count;
 } cached_word;
 
-// All zero is one that never finds anything.
+// All zero is a cache that never finds anything.
 typedef struct word_cache {
   cached_word *words;
   uint32_t round;
@@ -25,10 +25,10 @@ typedef struct word_cache {
 bool word_cache_begin(word_cache *cache, memory_gate *memory, size_t size_bytes);
 void word_cache_free(word_cache *cache, memory_gate *memory);
 
-// A place for a word: it holds the word, or another one that gives way. NULL: not worth storing.
+// A place for a word: it has the word, or another one that is replaced. NULL: not worth storing.
 // The text must stay where it is until the next begin.
 cached_word *word_cache_place(const word_cache *cache, const uint8_t *text, size_t size_bytes);
-// Puts the ids of the word if the place holds it.
+// Writes the ids of the word if the place has it.
 bool word_cache_put(const word_cache *cache, const cached_word *place, const uint8_t *text,
                     size_t size_bytes, token_sink *sink);
 // Remembers that the ids of the word are those from `first` on. NULL: no place.

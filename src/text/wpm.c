@@ -1,7 +1,7 @@
 // text/wpm.c — WordPiece as BERT models use it: text is stripped of accents and put in lower case,
 // cut at white space, punctuation and Chinese characters; each word becomes the longest tokens that
 // fit, from left to right, or is unknown as a whole. Source: BERT (Devlin et al. 2018). Where
-// llama.cpp takes less of a decomposition (Hangul) or leaves out vowel signs, this does as BERT.
+// llama.cpp takes less of a decomposition (Hangul) or leaves out vowel signs, this follows BERT.
 #include <string.h>
 
 #include "base/text.h"
@@ -76,7 +76,7 @@ static void add_character(wpm_word *word, uint32_t code) {
   if (is_alone) put_word(word->state, &word->size_bytes);
 }
 
-// White space parts words; of the controls, only these three are white space.
+// White space separates words; of the controls, only these three are white space.
 static bool is_dropped(uint32_t code, uint8_t kind) {
   const bool is_tab = code == '\t' || code == '\n' || code == '\r';
   const bool is_control = kind == UNICODE_CONTROL || code < 0x20 || code == 0x85;
@@ -86,7 +86,8 @@ static bool is_dropped(uint32_t code, uint8_t kind) {
 wick_status wpm_encode(encode_state *state, const uint8_t *text, size_t size_bytes,
                        wick_error *error) {
   const tokenizer *tokenizer = state->tokenizer;
-  // A character of 2 bytes may have small letters of 3, one of 3 may be three of 3.
+  // A character of 2 bytes may have a lower-case form of 3 bytes, and one of 3 bytes may become
+  // three of 3 bytes.
   const wick_status status = encode_reserve(state, 3 * size_bytes + WORD_MARK_BYTES + 12, error);
   if (status != WICK_OK) return status;
   memcpy(state->copy, WORD_MARK, WORD_MARK_BYTES);

@@ -25,7 +25,7 @@ void thread_pool_destroy(thread_pool *pool);
 // The caller and the helpers that were started, whether they have arrived or not.
 uint32_t thread_pool_started(const thread_pool *pool);
 // The caller and the helpers that have arrived so far, at most the `threads` requested. Scratch
-// slices are sized by what was requested: `thread` of a job may be any of 0..threads-1.
+// slices are sized by the requested number: `thread` of a job may be any of 0..threads-1.
 uint32_t thread_pool_threads(const thread_pool *pool);
 
 // From now on at most `threads` threads take part and the others sleep; 0: all.

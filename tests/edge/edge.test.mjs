@@ -76,7 +76,7 @@ const post = (path, body, init) =>
     ...init,
   });
 
-describe('it says what an engine with a worker says', () => {
+describe('it gives the answers of an engine with a worker', () => {
   /** @param {string} text an answer @returns {string} without what differs from answer to answer */
   const constant = (text) =>
     text
@@ -131,7 +131,7 @@ describe('it says what an engine with a worker says', () => {
       const left = session.prompt(' there', { ...greedy, maxTokens: 500 })[Symbol.asyncIterator]();
       await left.next();
       await left.return();
-      await session.truncate(4); // how far it came is another matter
+      await session.truncate(4); // its progress does not matter
       const again = await session.prompt(' was', greedy).text(); // the cancelled request has left it
       const state = await session.save();
       const { session: loaded } = await engine.loadState(state);
@@ -242,7 +242,7 @@ describe('the bytes of the model', () => {
     const tooMuch = async () => new Response(new Blob([large]));
     await assert.rejects(
       createEngine({ wasm, range: tooMuch }),
-      refused('ARG', /^range gave \d+ bytes where 4194304 were asked for/),
+      refused('ARG', /^range gave \d+ bytes where 4194304 were requested/),
     );
   });
 
@@ -330,7 +330,7 @@ describe('a source on its own', () => {
       [8 + most, most],
     ]);
     const long = await new RangeSource(async () => new Uint8Array(most + 1)).open(0, 0);
-    const words = /^range gave 4194305 bytes where 4194304 were asked for/;
+    const words = /^range gave 4194305 bytes where 4194304 were requested/;
     await assert.rejects(long.read(), { code: 'ARG', message: words });
     for (const nothing of [undefined, null, 5, {}, 'x']) {
       const none = await new RangeSource(/** @type {any} */ (async () => nothing)).open(0, 0);

@@ -13,8 +13,8 @@ const CHAT = '/v1/chat/completions';
 const sessions = Array.from({ length: 8 }, (_, index) => `session ${index}`);
 const greedy = { temperature: 0, max_tokens: 8 };
 /**
- * How many requests of a session meet its prefix. A process of wasmtime may have made a second instance where requests
- * came together to a busy machine, and gives a request to either.
+ * How many requests of a session meet its prefix. A process of wasmtime may have made a second instance if requests arrived
+ * together on a busy machine, and passes a request to either.
  */
 const PREFIX_SHARE_MIN = { node: 1, workerd: 1, wasmtime: 0.5 };
 /** The end token never comes. */

@@ -1350,7 +1350,7 @@ describe('streams', () => {
   });
 
   test('a text may have any length up to 256 MiB', async () => {
-    // as large as the first buffer, and one byte more
+    // as large as the first buffer, and one more byte
     for (const size of [65_535, 65_536, 65_537, 131_072, 200_001]) {
       const input = 'x y '.repeat(size / 4 + 1).slice(0, size);
       const ids = await textOf(['tokenize', builtIn, '--no-bos'], { input });

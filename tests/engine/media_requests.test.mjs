@@ -258,7 +258,7 @@ describe('refusals', { concurrency: 2, skip }, () => {
       "a model without the encoder's tokens",
       () => [join(folder, 'models/text-lfm2.gguf'), ...mmproj, '--image', fileOf(part)],
       3,
-      /text-lfm2\.gguf: model: the vocabulary is without the token/,
+      /text-lfm2\.gguf: model: the vocabulary lacks the token/,
     ],
     [
       'a model in place of the encoder',

@@ -343,7 +343,7 @@ describe('the package in Chromium', () => {
         const inside = await say({ blob, tables: 'inside', threads: 1 });
         const memoryLimit = inside.plan.totalBytes - tableBytes / 2;
         const all = { inside, blob: await say({ blob, memoryLimit }) };
-        // the first visit fetches and keeps it, the second reads what is kept
+        // the first visit fetches and keeps it, the second reads the kept file
         const fetched = await say({ url: address });
         const kept = await say({ url: address, memoryLimit, cache: 'only' });
         const threads = await say({ url: address, memoryLimit, threads: 2 });

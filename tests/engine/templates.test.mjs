@@ -210,8 +210,7 @@ test('arguments of tool calls, as text and as objects, are written once', { skip
 
 describe('text that cannot command', { skip: shared.skip }, () => {
   /**
-   * Walks over the tokens: where they stand in the text, and whether control tokens stand in what the template
-   * wrote.
+   * Walks over the tokens: where they are in the text, and whether control tokens are in text that the template wrote.
    * @param {{text: string, spans: number[], tokens: number[]}} rendered
    * @param {string} label
    * @returns {number} how many control tokens there were

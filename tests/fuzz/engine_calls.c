@@ -112,7 +112,7 @@ static wick_engine *make_engine(input *in, bool is_draft) {
   return engine;
 }
 
-// Feeds up to `bytes` of what is requested; true when there is more to ask.
+// Feeds up to `bytes` of the requested bytes; true when more are requested.
 static bool load_some(fuzz_run *run, wick_engine *engine, uint64_t bytes, size_t piece) {
   wick_error error;
   while (!run->is_failed && bytes != 0) {

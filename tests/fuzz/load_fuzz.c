@@ -2,7 +2,7 @@
 // files (a model, a split model, or the input's own rest), a byte that says which allocation fails
 // (0: none), a byte for which tensors are wanted, then for the first two kinds orders of 5 bytes
 // (file, offset, length), for the third a seed and the file. Asserted: whatever was fed before,
-// feeding what is asked for ends in the tensors of the files, each block placed once, the same
+// feeding the requested bytes ends in the tensors of the files, each block placed once, the same
 // fingerprint as in one piece; nothing leaks.
 #include <string.h>
 

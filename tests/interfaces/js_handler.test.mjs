@@ -226,7 +226,7 @@ describe('completions', () => {
     const handle = createHandler(engine, { model: 'fox' });
     assert.equal((await handle(post(COMPLETIONS, { prompt: ['a', 'b'], n: 8 }))).status, 200);
     assert.equal(asked.length, 2); // the model has its name
-    const many = 'A request has at most 16 choices of all its prompts';
+    const many = 'A request may have at most 16 choices, summed over its prompts';
     const prompts = 'prompt must be a string, an array of token ids, or an array of these';
     const unsupported = 'unsupported_parameter';
     /** @type {[any, string, string, string?][]} body, param, message, code */

@@ -53,7 +53,7 @@ test('a client that leaves before the answer is reported by the signal, and its 
     );
   });
   await assert.rejects(fetch(url, { signal: stop.signal }), { name: 'AbortError' });
-  await waitUntil(() => isAborted && isCancelled, 'the server to hear of it');
+  await waitUntil(() => isAborted && isCancelled, 'the server to notice it');
 });
 
 test('a client that leaves during an answer is reported, and no more of it is read', async (t) => {
@@ -75,7 +75,7 @@ test('a client that leaves during an answer is reported, and no more of it is re
   assert.equal(Buffer.from(value ?? []).toString(), 'first');
   assert.equal(signal?.aborted, false);
   stop.abort();
-  await waitUntil(() => isCancelled && Boolean(signal?.aborted), 'the server to hear of it');
+  await waitUntil(() => isCancelled && Boolean(signal?.aborted), 'the server to notice it');
 });
 
 test('a handler that throws ends its connection alone', async (t) => {

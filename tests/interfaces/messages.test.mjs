@@ -106,7 +106,7 @@ describe('Anthropic’s client', () => {
     const { usage } = any(first).message;
     const whole = await server.client.messages.countTokens({ model: 'any', messages });
     assert.equal(usage.input_tokens, whole.input_tokens);
-    assert.ok(wanted <= usage.input_tokens); // without what was cached
+    assert.ok(wanted <= usage.input_tokens); // without cached tokens
     assert.equal(calls, 0);
   });
 

@@ -81,7 +81,7 @@ test('choices of one seed differ, and the seed repeats them', async () => {
 });
 
 // raullenchai/Rapid-MLX#470, osaurus-ai/vmlx-swift#295
-test('penalties count what was generated, and not the prompt', async () => {
+test('penalties count generated tokens, and not the prompt', async () => {
   const body = { prompt: 'Once upon a time', temperature: 0, max_tokens: 1, logprobs: 1 };
   const plain = await ask('/v1/completions', body);
   const first = plain.choices[0].text;

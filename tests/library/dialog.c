@@ -70,7 +70,8 @@ int main(int argc, char **argv) {
   wick_request_default(&settings);
   settings.max_tokens = 12;
 
-  // what a request about the same messages answers, with quotes and control characters in them
+  // the answer equals that of a request with the same messages, which have quotes and control
+  // characters
   CHECK(wick_dialog_create(engine, "Answer \"briefly\".", &dialog, &error) == WICK_OK);
   collected first = {.bytes = 0}, second = {.bytes = 0};
   CHECK(wick_dialog_ask(dialog, "a\tfox\n", &settings, collect, &first, &error) == WICK_OK);
@@ -80,7 +81,7 @@ int main(int argc, char **argv) {
   collected wanted = answer(engine, messages, &settings);
   CHECK(first.bytes > 0 && first.pieces > 1 && equal(&first, &wanted));
 
-  // an error leaves the dialog as it was: the next question gets the reply that it would have got
+  // an error leaves the dialog unchanged: the next question gets the same reply as without it
   settings.sampling.temperature = -1;
   CHECK(wick_dialog_ask(dialog, "lost", &settings, collect, &second, &error) == WICK_E_ARG);
   settings.sampling.temperature = 0;

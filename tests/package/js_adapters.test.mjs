@@ -131,7 +131,7 @@ describe('adapters in Node', { skip: shared.skip }, () => {
     await isRefused({}, { name: 'a' }, 'ARG');
     const signal = AbortSignal.abort();
     await assert.rejects(engine.adapters.add({ bytes }, { name: 'a', signal }), isAbort);
-    const late = new AbortController(); // the engine has heard of the name by then
+    const late = new AbortController(); // the engine knows the name by then
     const added = engine.adapters.add({ bytes }, { name: 'a', signal: late.signal });
     late.abort();
     await assert.rejects(added, isAbort);

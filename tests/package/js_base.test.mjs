@@ -105,7 +105,7 @@ describe('the host', () => {
     assert.throws(() => detectSimd(), { code: 'UNSUPPORTED', message: none });
   });
 
-  test('threads by the processors that there are', async (t) => {
+  test('the number of threads follows from the number of processors', async (t) => {
     const { defaultThreads, mostThreads } = await fresh();
     /** @type {[number, number, number][]} processors, threads, the most */
     const cases = [

@@ -259,7 +259,7 @@ describe('HTTP', () => {
     );
   });
 
-  test('a busy server is asked again, after the time that it says', async (t) => {
+  test('a busy server is asked again, after the pause that it requests', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const settle = () => new Promise((done) => setImmediate(() => setImmediate(done)));
     const now = 'Sat, 28 Nov 2026 10:00:00 GMT';
@@ -319,7 +319,7 @@ describe('HTTP', () => {
     const { source } = server([silent], { stallMs: 1500, retries: 0 });
     const opened = assert.rejects(source.open(0, 0), {
       code: 'NETWORK',
-      message: /broke off after 0 bytes: .*no byte came for 1.5 s/,
+      message: /broke off after 0 bytes: .*no byte arrived for 1.5 s/,
     });
     await settle();
     t.mock.timers.tick(1500);
@@ -388,7 +388,7 @@ describe('HTTP, ranges that cannot be trusted', () => {
 
   test('a range without Content-Range is compared with the bytes before it', async () => {
     const from = (/** @type {number} */ at) => () => rest({}, file.slice(at));
-    // here the range would begin with all bytes that came
+    // here the range would begin with all received bytes
     assert.deepEqual(await read([first, from(9), whole]), {
       text: file,
       ranges: [undefined, 7, undefined],
@@ -520,7 +520,7 @@ describe('HTTP in a page', () => {
     assert.deepEqual(probed, []); // its own server lets it read
   });
 
-  test('If-Range is sent to its own server alone', async (t) => {
+  test('If-Range is sent only to its own server', async (t) => {
     for (const [origin, wanted] of [
       ['http://models.example', '"a"'],
       ['http://page.example', null],
@@ -569,7 +569,7 @@ describe('blobs, files and streams', () => {
     const large = join(folder, 'large');
     writeFileSync(small, bytes);
     writeFileSync(large, bytes);
-    truncateSync(large, (16 << 20) + 1); // a byte more than what is read at once
+    truncateSync(large, (16 << 20) + 1); // a byte more than one read takes
     const source = createSource({ kind: 'path', paths: [small, large] }, () => {});
     const stream = await source.open(0, 7);
     assert.deepEqual([stream.position, stream.size], [7, bytes.length]);
@@ -675,7 +675,7 @@ describe('blobs, files and streams', () => {
     assert.equal(openRows(any({ kind: 'page' })), undefined);
   });
 
-  test('a stream: once, from the beginning, bytes alone', async () => {
+  test('a stream: once, from the beginning, only bytes', async () => {
     const given = async function* () {
       yield Uint8Array.of(1, 2);
       yield Buffer.from([3]);
@@ -1263,7 +1263,7 @@ describe('the loader', () => {
       [
         ...['open 0 0', `feed 0 0+${far}`],
         ...['open 0 250', 'cancel 0', `feed 0 250+${far}`],
-        `feed 0 ${250 + far}+${far}`, // 50 bytes before what is wanted
+        `feed 0 ${250 + far}+${far}`, // 50 bytes before the requested ones
         ...[`open 0 ${401 + 3 * far}`, 'cancel 0', `feed 0 ${401 + 3 * far}+${far}`],
         ...['open 0 5', 'cancel 0', `feed 0 5+${far}`, 'cancel 0'],
       ],
@@ -1288,7 +1288,7 @@ describe('the loader', () => {
     }
   });
 
-  test('three streams at most are open: the one that was used longest ago is left', async () => {
+  test('at most three streams are open: the least recently used one is closed', async () => {
     const order = [0, 1, 2, 0, 3, 4, 0, 2];
     const at = [0, 0, 0, 0, 0];
     const ranges = order.map((file) => {

@@ -1,5 +1,5 @@
-// Chats (engine.createChat) through the npm package under Node: turns that read only what is new, forks, edits, tools,
-// aborts, errors, and what is saved.
+// Chats (engine.createChat) through the npm package under Node: turns that read only new messages, forks, edits, tools, aborts,
+// errors, and saved chats.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';

@@ -1,5 +1,5 @@
 // The connection to the engine's worker, with a worker that does what the test says: bytes that only the page can
-// read, the end of workers, messages that come late.
+// read, the end of workers, messages that arrive late.
 
 import assert from 'node:assert/strict';
 import { EventEmitter } from 'node:events';
@@ -76,7 +76,7 @@ function connect({ source, isWeb = true, threads = 1 } = {}) {
 
 const turn = () => new Promise((settle) => setTimeout(settle, 1));
 
-/** A source that notes what is asked of it. */
+/** A source that records the requests to it. */
 function notingSource() {
   /** @type {any[]} */
   const notes = [];

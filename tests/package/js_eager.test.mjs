@@ -79,7 +79,7 @@ test('a generation that starts during the download gives the text of one after i
   }
 });
 
-test('bytes that come without a pause let messages and steps in between', async () => {
+test('bytes that arrive without a pause let messages and steps in between', async () => {
   const source = new StreamSource(
     (async function* ready() {
       for (let i = 0; i < 4; i++) yield new Uint8Array(1);

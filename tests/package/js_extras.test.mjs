@@ -215,7 +215,9 @@ test('at the edge the extras module is passed, or the model is refused', {
   }
 });
 
-test('the directory alone of such a model can be looked at', { skip: shared.skip }, async () => {
+test('the directory of such a model can be read without its weights', {
+  skip: shared.skip,
+}, async () => {
   const engine = await createEngine({ file: needing, directoryOnly: true });
   assert.equal((await engine.info()).architecture, 'qwen35');
   await engine.close();

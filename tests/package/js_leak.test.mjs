@@ -16,7 +16,8 @@ import { isSoak, soakCount } from '../support/soak.mjs';
 
 const skip = existsSync('/proc/self/smaps_rollup') ? false : 'no /proc/self/smaps_rollup here';
 const counts = [soakCount(5000), soakCount(20_000)];
-// V8 may still compile at the second count; what is kept of each request grows on to the third as well.
+// V8 may still compile at the second count; memory kept for each request also grows up to the
+// third.
 if (!isSoak) counts.push(2 * counts[1] - counts[0]);
 const requests = counts[1] - counts[0];
 const SLOPE_KB_MAX = 0.15;

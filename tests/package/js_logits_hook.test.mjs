@@ -66,7 +66,7 @@ for (const [host, open] of /** @type {[string, (t: any) => Promise<Engine>][]} *
       assert.ok(text.startsWith(await engine.detokenize(said)));
     });
 
-    test('the token is drawn from the copy, or from what is returned', async (t) => {
+    test('the token is drawn from the copy, or from the returned logits', async (t) => {
       const engine = await open(t);
       const words = [...(await engine.tokenize(' a fox and a fox and a fox'))].slice(-8);
       let at = 0;

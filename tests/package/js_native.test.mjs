@@ -178,7 +178,7 @@ describe('loading', () => {
   });
 });
 
-test('memory that has grown is seen by every look at it', () => {
+test('memory that has grown is visible to every read', () => {
   /** @type {[(heap: Heap) => unknown, unknown][]} */
   const looks = [
     [(heap) => [...heap.read(70_000, 4)], [0xef, 0xbb, 0xbf, 97]],

@@ -42,7 +42,7 @@ async function listen(t, handler) {
 const startOf = (request) => Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0);
 
 /**
- * Answers what is requested, up to `limit` bytes, and then cuts the connection.
+ * Answers requests, up to `limit` bytes, and then cuts the connection.
  * @param {Request} request
  * @param {Response} response
  * @param {{limit?: number, headers?: Record<string, string>}} [options]
@@ -224,7 +224,7 @@ describe('overcome', () => {
     const silent = await listen(t, () => {});
     await assert.rejects(createEngine({ url: silent.url, stallMs: 500, retries: 1 }), {
       code: 'NETWORK',
-      message: /taken up 1 times.*no byte came for 0\.5 s/,
+      message: /taken up 1 times.*no byte arrived for 0\.5 s/,
     });
     assert.equal(silent.asked.length, 2);
   });

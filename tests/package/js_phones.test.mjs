@@ -169,7 +169,7 @@ describe('the package on phones', { skip }, () => {
     });
   }
 
-  test('models and states are stored rightly where a write ignores the bounds of its view', async (t) => {
+  test('models and states are stored correctly if a write ignores the bounds of its view', async (t) => {
     // as Safari 26 (WebKit bug 302733)
     const { context, open } = await openContext(
       t,

@@ -106,7 +106,7 @@ test('worker-src: the source that it has to allow is named', { skip }, async () 
   const elsewhere = `worker-src has to allow blob: and ${origins[1]}`;
   assert.ok((await tried("worker-src 'self'", 1)).endsWith(elsewhere));
   const unsaid = `worker-src of the Content Security Policy does not allow ${origins[1]}`;
-  assert.ok((await tried('worker-src blob:', 1)).endsWith(unsaid), 'the worker alone hears of it');
+  assert.ok((await tried('worker-src blob:', 1)).endsWith(unsaid), 'only the worker is notified');
   assert.doesNotMatch(await tried("worker-src 'self'"), /Error/);
   assert.doesNotMatch(await tried(`worker-src blob: ${origins[1]}`, 1), /Error/);
 });

@@ -11,7 +11,7 @@ import { RequestTable } from '../../js/worker/request_table.js';
 const { EVENT_DONE, EVENT_LOGITS, EVENT_TOKEN, FINISH_ERROR } = layout;
 
 describe('a request that is not read', () => {
-  test('rests without taking the places of what is read', () => {
+  test('rests without taking the places of requests that are read', () => {
     /** @type {{request: number, kind: number, text: string}[]} */
     let events = [];
     let submitted = 0;
@@ -81,7 +81,7 @@ test('the logits of a request go to its hook once, and come back once', () => {
   assert.deepEqual([answered, table.canStep()], [[[9, logits]], true]);
 });
 
-test('a request that ends by an error says it in the engine’s words, with the option', () => {
+test('a request that fails reports the engine’s message, with the option', () => {
   /** @type {object[]} */
   const events = [];
   const native = {

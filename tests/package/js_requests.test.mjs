@@ -421,7 +421,7 @@ describe('a reader of pieces', () => {
 });
 
 describe('a generation', () => {
-  test('is read once, leaves out empty pieces, and tells its result', async () => {
+  test('is read once, leaves out empty pieces, and reports its result', async () => {
     const connection = new Connection();
     const generation = new Generation(readerOf(any(connection), any({}), {}));
     assert.equal(generation.result, undefined);

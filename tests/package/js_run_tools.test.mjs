@@ -47,7 +47,7 @@ async function run(t, texts, options) {
 const weather = (body) => ({ weather: { description: 'Of a city', schema, run: body } });
 
 describe('runTools', () => {
-  test('runs what is called, adds the results, and ends with the answer', async (t) => {
+  test('runs the called tools, adds their results, and ends with the answer', async (t) => {
     /** @type {any[]} */
     const seen = [];
     const tools = weather((argument, { id, name, signal }) => {

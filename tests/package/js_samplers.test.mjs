@@ -204,7 +204,7 @@ describe('samplers of generate()', () => {
     }
   });
 
-  test('texts with a grammar are of it, whatever chooses the tokens', async (t) => {
+  test('texts with a grammar match it, whatever chooses the tokens', async (t) => {
     const engine = await openEngine(t, { file: modelPath });
     const regex = /(red|green|blue)( (red|green|blue)){3}/;
     for (const options of /** @type {GenerateOptions[]} */ ([

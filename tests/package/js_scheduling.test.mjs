@@ -114,7 +114,7 @@ describe('priorities and pages', () => {
     ['all in sessions', '--sessions 16'],
     ['all in sessions, with a file', '--sessions 16 --swap'],
   ]) {
-    test(`chats of several turns, ${name}, say what they say alone`, async () => {
+    test(`chats of several turns, ${name}, give the same answers as alone`, async () => {
       const options = `--kv-mb 1 --ask 20 --answer 24 --json ${more}`.split(' ');
       const script = resolve(root, 'tools/bench/chats.mjs');
       const run = await execute(process.execPath, [script, '--model', modelPath, ...options]);

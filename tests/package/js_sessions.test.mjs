@@ -46,7 +46,7 @@ async function fresh(engine, tokens) {
 
 describe('the prefix cache', () => {
   for (const kvType of /** @type {const} */ (['f32', 'f16', 'q8', 'q4'])) {
-    test(`a prompt that was read before is not read again, and says the same (${kvType})`, async (t) => {
+    test(`a prompt that was read before is not read again, and its answer is the same (${kvType})`, async (t) => {
       const engine = await openEngine(t, { kvType });
       const cold = await read(engine.generate(story, greedy));
       const warm = await read(engine.generate(story, greedy));
@@ -112,7 +112,7 @@ describe('the types of keys and values', () => {
   const types = /** @type {const} */ (['f32', 'f16', 'q8', 'q4']);
   const pairs = types.flatMap((k) => types.filter((v) => v !== k).map((v) => ({ k, v })));
 
-  test('each pair has pages of a separate size, and forks and hits say what fresh texts say', async (t) => {
+  test('each pair has pages of a separate size, and forks and cache hits give the same text as fresh prompts', async (t) => {
     /** @type {Map<string, number>} */
     const pageBytes = new Map();
     for (const kvType of pairs) {
@@ -228,7 +228,7 @@ describe('requests side by side', () => {
 });
 
 describe('sessions', () => {
-  test('continue where they were, with what was read before', async (t) => {
+  test('continue where they were, with the text read before', async (t) => {
     const engine = await openEngine(t, { prefixCache: false });
     const session = await engine.createSession();
     const appended = await session.append(story);
@@ -588,7 +588,7 @@ describe('salts', () => {
     }
   });
 
-  test('a session has one for good, and so have its forks and what is saved', async (t) => {
+  test('a session keeps its salt, and so do its forks and saved states', async (t) => {
     const { engine, cached } = await asker(t);
     const session = await engine.createSession({ salt: 'a' });
     const fork = await session.fork();

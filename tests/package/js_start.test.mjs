@@ -462,7 +462,7 @@ describe('the connection', () => {
     empty.check();
   });
 
-  test('words of the worker go to the console, others do not', async (t) => {
+  test('log messages of the worker go to the console, others do not', async (t) => {
     const warn = t.mock.method(console, 'warn', () => {});
     const { worker, connection } = await ready();
     worker.say({ type: 'log', text: 'hello' });

@@ -252,7 +252,7 @@ describe('the start', () => {
 });
 
 describe('requests', () => {
-  test('a step with the first piece, then steps that tell every 15 ms, then the end', async (t) => {
+  test('a step with the first piece, then steps that report every 15 ms, then the end', async (t) => {
     const { worker, posted, acts, calls, happens } = await ready(t, { sent: new Int32Array(1) });
     /** @type {string[]} */
     const texts = ['a', 'b', 'c', 'd', 'e', 'f'];
@@ -278,7 +278,7 @@ describe('requests', () => {
     assert.deepEqual(calls('step').flat(), [250, 1000, 1000, 1000, 1000, 1000, 1000]);
   });
 
-  test('without mail steps follow each other for 15 ms; where a message waits, each has its turn', async (t) => {
+  test('without messages steps follow each other for 15 ms; if a message waits, each has its turn', async (t) => {
     for (const [count, perTurn] of /** @type {[number | undefined, number][]} */ ([
       [2, 4], // all that was sent has arrived: 16 ms
       [3, 1],
@@ -592,7 +592,7 @@ describe('embeddings', () => {
     assert.equal(any(log.at(-1))[0], 'turn');
   });
 
-  test('bytes that are awaited are looked for every 5 ms', async (t) => {
+  test('awaited bytes are checked for every 5 ms', async (t) => {
     const { native, log, acts } = engineOf();
     t.mock.timers.enable({ apis: ['setTimeout'] });
     const results = [STEP_WAIT_BYTES, STEP_WAIT_BYTES, STEP_IDLE];

@@ -325,7 +325,7 @@ describe('requests of tabs', () => {
 });
 
 describe('events of a request', () => {
-  test('an error, of a request or of a piece, ends it there: who goes then cancels nothing', async (t) => {
+  test('an error, of a request or of a piece, ends it there: a reader that leaves then cancels nothing', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];
     await Promise.all([leader.ready, tab.ready]);
@@ -393,7 +393,7 @@ describe('foreign messages', () => {
     leader.worker().say({ type: 'result', id, value: 'right' });
     assert.equal(await answer, 'right');
     assert.equal(tab.connection.isEnded, false);
-    assert.deepEqual(other.worker().got('call'), [], 'an engine of another name hears nothing');
+    assert.deepEqual(other.worker().got('call'), [], 'an engine of another name is not notified');
   });
 });
 

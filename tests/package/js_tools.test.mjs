@@ -255,7 +255,7 @@ describe('the messages that the model gets', () => {
     assert.equal(auto.finish_reason, 'tool_calls');
   });
 
-  test('reasoning is content where the template knows none', async (t) => {
+  test('reasoning is content if the template knows none', async (t) => {
     const engine = await open(t, turns);
     const text = '\n<think>Hm.</think>\n\nCold.';
     const { message } = await choiceOf(engine, text, { tools: undefined });

@@ -191,7 +191,7 @@ test('a copy that the grammar corrects is reported; a known word that replaced a
   assert.equal(tale.shown, 'Once there was a cat. The cat ran away.');
 });
 
-test('it is asked again once, from what was shown, with the settings of the request', async () => {
+test('the request is repeated once, from the shown text on, with its settings', async () => {
   const { asked } = await hear('Hello! The zorb.', { question: 'zorble' });
   assert.equal(asked.length, 1);
   assert.deepEqual(asked[0].messages.at(-1), {

@@ -25,7 +25,7 @@ async function begin(t) {
 /** @param {ModelStore} store @param {string} url */
 async function assertKept(store, url) {
   const blob = /** @type {Blob} */ (await store.blob(url));
-  assert.ok(Buffer.from(await blob.arrayBuffer()).equals(model), 'what is kept was changed');
+  assert.ok(Buffer.from(await blob.arrayBuffer()).equals(model), 'the kept model was changed');
 }
 
 describe('a server', () => {

@@ -107,7 +107,7 @@ describe('a download', () => {
     assert.deepEqual(state.starts, [0]);
   });
 
-  test('of another SHA-256 or size than what is kept whole is refused, and that stays', async (t) => {
+  test('of another SHA-256 or size than the complete file is refused, and the file stays', async (t) => {
     const { store, url, state, open } = await begin(t);
     await store.get(url);
     const [own, other] = [sha256Of(model), sha256Of(newer)];

@@ -1,6 +1,6 @@
 // Downloads into the store under random faults of the network and under processes that end at random moments. No wrong
-// byte is ever kept, each chunk is stored once, and what is stored is not requested again. `make soak` has 1,000 faults
-// and 200 ends.
+// byte is ever kept, each chunk is stored once, and stored chunks are not requested again. `make soak` has 1,000 faults and 200
+// ends.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';

@@ -79,7 +79,7 @@ for (const [name, { path, skip }, args] of hosts) {
     assert.equal(left, '0');
     const [first, second, third] = state.starts;
     assert.equal(first, 0);
-    assert.ok(second > 0 && second % CHUNK_BYTES === 0, 'what was stored is not asked for again');
+    assert.ok(second > 0 && second % CHUNK_BYTES === 0, 'stored chunks are not requested again');
     assert.equal(third, CHUNK_BYTES, 'the damaged chunk');
   });
 }

@@ -30,7 +30,7 @@ function replace(
 }
 
 describe('models in IndexedDB', () => {
-  test('records and chunks come out as they went in, each model for itself', async () => {
+  test('records and chunks are read back unchanged, each model separately', async () => {
     const backend = new IndexedDbBackend();
     assert.ok(hasIndexedDb());
     const [one, two] = [recordOf('one'), recordOf('two')];

@@ -213,9 +213,9 @@ test('the changes of a store are reported to the others of an origin, once', {
     }
   }
   await one.import(new Blob([model]), { name: 'own.gguf' });
-  await waitUntil(() => told.length === 2, 'the other store to hear it');
+  await waitUntil(() => told.length === 2, 'the other store to be notified');
   await one.delete('own.gguf');
-  await waitUntil(() => told.length === 4, 'the other store to hear of the end');
+  await waitUntil(() => told.length === 4, 'the other store to be notified of the end');
   assert.deepEqual(told.toSorted(), [
     ...['one: kept own.gguf', 'one: removed own.gguf'],
     ...['other: kept own.gguf', 'other: removed own.gguf'],

@@ -279,7 +279,7 @@ test('Firefox: a record that another tab replaces always exists', {
 });
 
 /**
- * Two tabs want one model, and the one that downloads it is closed on the way.
+ * Two tabs request one model, and the one that downloads it is closed meanwhile.
  * @param {import('node:test').TestContext} t
  * @param {{newPage: () => Promise<any>}} browser
  */

@@ -1,5 +1,5 @@
-// The store of models (js/models) over memory and over folders: what is kept, imports, checks, upkeep, and a process
-// that ends before any of its writes.
+// The store of models (js/models) over memory and over folders: kept models, imports, checks, upkeep, and a process that ends
+// before any of its writes.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -427,7 +427,7 @@ describe('the source of a model that is kept', () => {
     const left = await source.open(1, 0);
     await left.read();
     left.cancel();
-    assert.equal(news, 1, 'who waits for bytes hears of it');
+    assert.equal(news, 1, 'a reader that waits for bytes is notified');
     await assert.rejects(left.read(), /left/);
     const late = await source.open(1, 0);
     source.close();

@@ -63,7 +63,7 @@ const opened = {
     });
     await page.getByText(/tokens too long/).waitFor();
   },
-  'the picker, and what is stored': async (page) => {
+  'the picker, and the stored models': async (page) => {
     await leave(page);
     await page.evaluate(
       `localStorage.setItem('stub-kept', JSON.stringify(['https://example.org/a-model.gguf']))`,

@@ -165,7 +165,7 @@ test('questions that could follow: their answers are begun, too', { skip }, asyn
   assert.equal(await page.locator('.message.user .body').nth(1).innerText(), question);
 });
 
-test('the built-in model has suggestions that follow from what was said, else none', {
+test('the built-in model has suggestions that follow from the conversation, or none', {
   skip,
 }, async (t) => {
   const page = await open(t);

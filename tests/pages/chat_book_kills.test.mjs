@@ -1,6 +1,6 @@
 // The chat page is killed at random moments while a book is read: a reload, a closed tab, a crash, no network, a server that is
-// gone. No text is lost, and of what was stored nothing is read twice. In Chromium, over the package's own engine and the
-// built-in model. `make soak` does 200 kills; a test does a twentieth.
+// gone. No text is lost, and no stored part is read twice. In Chromium, over the package's own engine and the built-in model.
+// `make soak` does 200 kills; a test does a twentieth.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

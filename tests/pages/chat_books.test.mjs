@@ -1,6 +1,6 @@
-// Read-once books in the chat page, with the package's own engine and the built-in model: a document is read once, every question is
-// a fork of what was read, and nothing that goes wrong loses a text or lets a state in that the user has not read. In Chromium, with a
-// pass through Firefox and WebKitGTK.
+// Read-once books in the chat page, with the package's own engine and the built-in model: a document is read once, every
+// question is a fork of the session that has read it, and no failure loses a text or accepts a state that the user has not
+// read. In Chromium, with a pass through Firefox and WebKitGTK.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -307,9 +307,9 @@ test('a reading is paused, and continues after a reload and in another tab witho
   assert.ok(Number(await next.evaluate('leastBar')) >= 512);
 });
 
-test('a pause that comes as a step ends keeps the step', { skip: skip || !isFull }, async (t) => {
+test('a pause at the end of a step keeps the step', { skip: skip || !isFull }, async (t) => {
   const context = await newContext(t);
-  // the page is blocked until the second step has ended, and hears of it after the pause
+  // the page is blocked until the second step has ended, and is notified of it after the pause
   await context.route('**/late', async (route) => {
     await sleep(12_000);
     await route.fulfill({ body: '' });
@@ -454,7 +454,7 @@ test('too little room is reported before anything is read', {
   await untilRead(page, 'large.txt');
 });
 
-test('a state that is damaged, or not of its text, goes: the book is read again', {
+test('a state that is damaged, or not of its text, is removed: the book is read again', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(await newContext(t));

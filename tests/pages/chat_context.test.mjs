@@ -150,7 +150,7 @@ test('the model of a conversation comes back with it', { skip }, async (t) => {
   await untilModel(page, 'other.gguf'); // the last model
 });
 
-test('the browser is asked to keep what is stored once there is something to lose', {
+test('the browser is asked to keep the stored data once there is something to lose', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -275,7 +275,7 @@ test('little room is reported before there is none', { skip: skip || !isFull }, 
     .waitFor();
 });
 
-test('where nothing can be stored the page says so and works', { skip }, async (t) => {
+test('if nothing can be stored, the page says so and works', { skip }, async (t) => {
   const { open } = await newContext(t);
   const script = `IDBFactory.prototype.open = () => { throw new DOMException('not here', 'SecurityError'); };`;
   const page = await open({ script });
@@ -393,7 +393,7 @@ test('Send does not move when the first tokens have been counted', { skip }, asy
   assert.deepEqual(await page.locator('#send').boundingBox(), before);
 });
 
-test('of a conversation of 1,000 turns it is soon found how many must go', {
+test('in a conversation of 1,000 turns it is quickly found how many have to be removed', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);
@@ -447,7 +447,7 @@ test('the oldest turns are folded into a summary, which is sent, shown, kept and
   await untilKept(page, ({ turns }) => !JSON.stringify(turns).includes('foxes'));
 });
 
-test('removed turns are dropped from what was read: the rest is not read again', {
+test('removed turns are dropped from the session: the rest is not read again', {
   skip: skip || !isFull,
 }, async (t) => {
   const context = await browser().newContext({ serviceWorkers: 'block' });

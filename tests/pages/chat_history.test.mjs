@@ -179,7 +179,7 @@ test('words that are typed while a conversation opens stay, after its draft', {
   await page.evaluate('asking = 0; hold = Promise.withResolvers(); 0');
   await page.getByRole('link', { name: 'About foxes' }).click();
   await untilTrue(page, 'asking > 0');
-  assert.equal(await page.inputValue('#prompt'), '', 'what was typed elsewhere stays there');
+  assert.equal(await page.inputValue('#prompt'), '', 'text that was typed elsewhere stays there');
   await page.locator('#prompt').pressSequentially('typed meanwhile');
   await page.evaluate('hold.resolve()');
   const both = 'An old draft\ntyped meanwhile';

@@ -251,7 +251,7 @@ test('pasted and dropped images; files that are not images; a large one is made 
   await assertAccessible(page);
 });
 
-test('a model that reads texts alone: the page says so and sends nothing', { skip }, async (t) => {
+test('a model that only reads text: the page says so and sends nothing', { skip }, async (t) => {
   const page = await openPage(t);
   await page.setInputFiles('#attach-file', file('shot.png', png(3)));
   const note = page.locator('.attached-note');

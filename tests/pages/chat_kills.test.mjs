@@ -1,6 +1,5 @@
-// The chat page is killed at random moments, and two of its tabs do things at random: what was typed is kept. In
-// Chromium, over an engine that answers automatically. `make soak` does 200 kills and 200 steps; a test does a
-// twentieth.
+// The chat page is killed at random moments, and two of its tabs do things at random: typed text is kept. In Chromium, over an
+// engine that answers automatically. `make soak` does 200 kills and 200 steps; a test does a twentieth.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -134,7 +133,7 @@ test('killed at random moments: no question, no draft and no answer that was see
   t.diagnostic(`${rounds} kills, ${asked.length} questions, all there`);
 });
 
-/** The state of what was read of the database, by the turns' ids. @param {any[]} turns */
+/** The state of the turns that were read from the database, by their ids. @param {any[]} turns */
 const stateOf = (turns) =>
   new Map(
     turns.map(({ id, forgotten, rounds = [] }) => {

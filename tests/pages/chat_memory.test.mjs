@@ -98,7 +98,7 @@ async function threeTurns(page) {
   await talk(page, 'Third', 'Three.');
 }
 
-/** Runs in the page: what was kept of conversations for the next visit cannot be written until `releaseStates`. */
+/** Runs in the page: states of conversations for the next visit cannot be written until `releaseStates`. */
 const holdStates = `new Promise((settle, fail) => {
   const opening = indexedDB.open('wick-chat-states', 1);
   opening.onupgradeneeded = () => {
@@ -221,7 +221,7 @@ test('a reload right after the click loses nothing, even before the code is load
   );
 });
 
-test('where the code of it cannot be had, nothing is forgotten, then or later', {
+test('if its code cannot be loaded, nothing is forgotten, then or later', {
   skip: skip || !isFull,
 }, async (t) => {
   const page = await openPage(t, { expected: /ERR_FAILED/ });
@@ -605,7 +605,7 @@ const wholePass = `
 /** @param {{alternatives: number, lines: string[], gone: string, back: string}} found */
 function assertPassed({ alternatives, lines, gone, back }) {
   assert.equal(alternatives, 8);
-  assert.ok(lines.length >= 2); // and what was begun before Enter
+  assert.ok(lines.length >= 2); // and answers that were begun before Enter
   assert.match(lines.join(), /pages?/);
   assert.deepEqual([gone, back], [line, 'What is Wick?']);
 }

@@ -1,6 +1,6 @@
 // The chat page's models: downloads that continue in the background, pause and are taken up after a reload without a byte
-// that is stored being fetched again; a dropped file that is kept for the next visit; the list of what is kept. In
-// Chromium, over the package's own engine and store.
+// that is stored being fetched again; a dropped file that is kept for the next visit; the list of kept models. In Chromium,
+// over the package's own engine and store.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -45,7 +45,7 @@ async function newContext(t) {
   };
 }
 
-/** Two chunks and a megabyte of it come, until `state.holdAt` is Infinity. @param {import('node:test').TestContext} t */
+/** Two chunks and a megabyte of it arrive, until `state.holdAt` is Infinity. @param {import('node:test').TestContext} t */
 async function slowModel(t) {
   const model = await serveModel(large);
   t.after(() => model.close());
@@ -124,7 +124,7 @@ test('a download that was not paused continues after a reload, and its model ans
   assertContinued(state.starts, state.starts[1]);
 });
 
-test('in the background a download leaves the page alone, and says when it is here', {
+test('a background download does not change the page, and reports when it is complete', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);

@@ -28,7 +28,7 @@ const drop = (page, files) =>
 
 const field = "document.querySelector('#prompt').value";
 
-test('the text of a PDF is in the message, page by page; the library comes when it is wanted', {
+test('the text of a PDF is in the message, page by page; the library is loaded when it is needed', {
   skip,
 }, async (t) => {
   const page = await openPage(t);

@@ -79,7 +79,7 @@ describe('the description of a model', () => {
   const say = (changed, other = {}, speeds = [{ bytes: 3e8, tokensPerSecond: 20 }]) =>
     judge({ ...facts, ...changed }, { ...device, ...other }, speeds);
 
-  test('one that fits, with its speed as exact as it is known', () => {
+  test('one that fits, with its speed as precise as it is known', () => {
     const found = say({});
     assert.equal(found.fits, 'yes');
     assert.equal(found.verdict, 'It fits: it needs 1.2 GB. It writes as fast as you read.');
@@ -272,7 +272,7 @@ describe('in the page', { skip }, () => {
     assert.equal(fake.state.asked.length, length, 'the hub is not asked again');
   });
 
-  test('a type picks its file, and a file that is not a model is refused before its weights come', async (t) => {
+  test('a type picks its file, and a file that is not a model is refused before its weights are loaded', async (t) => {
     const page = await openPage(t, { viewport: { width: 390, height: 780 }, colorScheme: 'dark' });
     await page.click('#choose-model');
     await page.fill('#model-url', 'wick/tiny-GGUF:q4_0');

@@ -107,7 +107,7 @@ test('a file of conversations that is damaged can be chosen again; a drawer that
   await page.click('#open-list');
   await page.setViewportSize({ width: 1280, height: 800 });
   await page.locator('body.with-list').waitFor();
-  await page.evaluate('new Promise((settle) => setTimeout(settle, 100))'); // its events come later
+  await page.evaluate('new Promise((settle) => setTimeout(settle, 100))'); // its events arrive later
   assert.equal(await page.getAttribute('#open-list', 'aria-expanded'), 'true');
 });
 

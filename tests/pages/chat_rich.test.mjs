@@ -13,7 +13,7 @@ import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, openPage } = useChat('chat-rich');
 
-describe('where formulas are', () => {
+describe('formulas are found', () => {
   /** @type {[text: string, found: string[]][]} */
   const cases = [
     ['It is $x^2$.', ['x^2']],
@@ -43,7 +43,7 @@ describe('where formulas are', () => {
       assert.deepEqual(found, wanted);
     });
   }
-  test('many formulas that do not end are a text, and soon', () => {
+  test('many formulas that do not end are quickly shown as text', () => {
     const own = new Marked({ extensions: formulas.map((one) => ({ ...one, renderer: () => '' })) });
     for (const text of ['$a ', '\\(a ', '$$a ', '\\[a\n'].map((one) => one.repeat(3000))) {
       assert.ok(String(own.parse(text)).includes('a'));
@@ -68,7 +68,7 @@ const answer = [
   '![a cat on a mat](https://example.org/cat.png)',
 ].join('\n\n');
 
-test('code has colours, formulas are typeset, pictures are their words; the libraries come then', {
+test('code has colours, formulas are typeset, pictures are shown as their text; the libraries are loaded then', {
   skip,
 }, async (t) => {
   const page = await openPage(t);

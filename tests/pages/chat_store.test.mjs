@@ -47,7 +47,7 @@ for (const [kind, open] of Object.entries({
   memory: async () => openMemory(),
 })) {
   describe(`over ${kind}`, () => {
-    test('a question takes the place of its draft, and an answer is stored while it comes', async () => {
+    test('a question takes the place of its draft, and an answer is stored while it is generated', async () => {
       /** @type {object[]} */
       const news = [];
       const store = new Store(await open(), (one) => news.push(one));
@@ -81,7 +81,7 @@ for (const [kind, open] of Object.entries({
       await store.close();
     });
 
-    test('a conversation of drafts alone ends with its last letter', async () => {
+    test('a conversation with only drafts ends with its last letter', async () => {
       const store = new Store(await open());
       const about = newConversation();
       await store.keepDraft(about, draftOf(about, 'x'));
@@ -253,12 +253,12 @@ test('a write that replaces a waiting one comes after all waiting ones', async (
   const write = (/** @type {string} */ text) => async () => void written.push(text);
   keeper.replace('draft', write('t'));
   keeper.add(write('the draft of a tab that is gone, in the same record'));
-  keeper.replace('draft', write('that draft, and what was typed'));
+  keeper.replace('draft', write('that draft, and the typed text'));
   keeper.use(/** @type {any} */ ({}));
   await keeper.untilIdle();
   assert.deepEqual(written, [
     'the draft of a tab that is gone, in the same record',
-    'that draft, and what was typed',
+    'that draft, and the typed text',
   ]);
 });
 

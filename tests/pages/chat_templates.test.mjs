@@ -115,7 +115,7 @@ test('a template is chosen, and remembered with the model', { skip }, async (t) 
   await page.locator('.template', { hasText: 'ChatML' }).waitFor();
 });
 
-test('a template that fails is reported, and the one before stays', {
+test('a template that fails is reported, and the previous one stays', {
   skip,
 }, async (t) => {
   const page = await open(t);

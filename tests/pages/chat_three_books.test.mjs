@@ -1,5 +1,5 @@
 // Books of the chat page in Firefox and WebKitGTK, over the package's own engine and the built-in model: the shelf, and a book from
-// elsewhere. The same in Chromium, at length, and what is read once: tests/pages/chat_books.test.mjs.
+// elsewhere. The same in Chromium, at length, and reading once: tests/pages/chat_books.test.mjs.
 
 import assert from 'node:assert/strict';
 import { after, before } from 'node:test';

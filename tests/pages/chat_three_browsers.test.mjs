@@ -1,8 +1,7 @@
 // The promises of the chat page, in Firefox and WebKitGTK, over a fake engine:
-// nothing is lost, versions, the list, a context that fills, models that come, what an answer can
-// have, a full disk. The same in Chromium, each at length: tests/pages/conversations.test.mjs and
-// tests/chat_*.test.mjs. A full disk is forced in Firefox by a preference, in WebKitGTK by a
-// storage that fails.
+// nothing is lost, versions, the list, a context that fills, models that are loaded, parts of an answer, a full disk. The same
+// in Chromium, each at length: tests/pages/conversations.test.mjs and tests/chat_*.test.mjs. A full disk is forced in Firefox
+// by a preference, in WebKitGTK by a storage that fails.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,6 +1,5 @@
 // Tools in the chat page: what they are, that a conversation has them only if the user chooses,
-// that each call is seen, and what is kept of it. In Chromium, over an engine whose output the test
-// controls.
+// that each call is shown, and which part of it is kept. In Chromium, over an engine whose output the test controls.
 
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
@@ -150,7 +149,7 @@ test('a conversation has tools if the user enables them; each call is shown, kep
   assert.equal(again.tools.length, 2, 'the setting is the conversation’s');
 });
 
-test('where the model does not know how to call tools, the switch says so', { skip }, async (t) => {
+test('if the model does not know how to call tools, the switch says so', { skip }, async (t) => {
   for (const [script, isTold] of /** @type {[string, boolean][]} */ ([
     ['', true],
     [`globalThis.engineOptions = ${JSON.stringify({ chatTemplate: toolTemplate })};`, false],
@@ -283,7 +282,7 @@ test('a page that closes after a call continues with its result', {
   assert.equal((await cards(page)).length, 1);
 });
 
-test('a model that calls forever answers without tools in the end; Stop keeps what was called', {
+test('a model that calls forever answers without tools in the end; Stop keeps the calls', {
   skip,
 }, async (t) => {
   const page = await openPage(t);

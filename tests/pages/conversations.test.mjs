@@ -236,7 +236,7 @@ test('Back of the browser returns to the conversation before a new one, and Forw
   assert.deepEqual(await shown(page), ['About rivers', 'They are long.']);
 });
 
-test('settings that a file brings are within their limits, or as usual', {
+test('settings of an imported file are within their limits, or the defaults', {
   skip: skip || !isFull,
 }, async (t) => {
   const { open } = await newContext(t);

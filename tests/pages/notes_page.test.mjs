@@ -299,7 +299,7 @@ test('an index of thousands of notes and one of 5 MB resumes after a pause and a
   await firstHit(page, 'words', /Note 1234/);
   await loadModel(page, 'nomic-bert.gguf');
   await page.locator('#embedding-state', { hasText: / a second, / }).waitFor();
-  // more than what is stored of a long note at once
+  // more passages of a long note than are stored at once
   await untilTrue(
     page,
     "Number(/^[\\d,]+/.exec(document.getElementById('embedding-state').textContent)?.[0].replace(',', '')) > 400",

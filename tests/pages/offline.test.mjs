@@ -91,7 +91,9 @@ test('a new build is used at once, and kept from then on', {
   assert.equal(await page.evaluate('globalThis.isNew'), true);
 });
 
-test('a page stays until all of a newer one is kept', { skip: skip || !isFull }, async (t) => {
+test('a page is used until a newer one is stored completely', {
+  skip: skip || !isFull,
+}, async (t) => {
   const folder = temporaryFolder();
   await copyChat(folder);
   // no browser with shared memory uses it, but it is a file of the page

@@ -295,7 +295,7 @@ async function waitForModel(page, name) {
   assert.match(await ask(page, 'What is Wick?'), /\w+ \w+/);
 }
 
-test('a file that is not a model is refused with a reason, and the model before continues', {
+test('a file that is not a model is refused with a reason, and the previous model continues', {
   skip: chromium.skip,
 }, async () => {
   const { page, close } = await openPage();

@@ -51,7 +51,7 @@ test('Escape, a press elsewhere, the focus elsewhere and a choice close the menu
   await page.locator('#shortcuts-dialog[open]').waitFor();
 });
 
-test('the page, which ends an answer at Escape, does not hear the one that closes the menu', {
+test('the page, which ends an answer at Escape, does not get the one that closes the menu', {
   skip,
 }, async (t) => {
   const page = await open(t);

@@ -576,7 +576,7 @@ test('without any model a message stays in its field, and the page says what to 
   await page.locator('#model-dialog[open]').waitFor();
 });
 
-test('without a network the search of models says so in words', { skip }, async (t) => {
+test('without a network the search of models reports it', { skip }, async (t) => {
   const page = await openPage(t, { expected: /ERR_INTERNET_DISCONNECTED|Failed to load/ });
   await page.context().setOffline(true);
   await page.click('#choose-model');

@@ -11,7 +11,7 @@ import { root } from '../support/locate.mjs';
 import { createEngine, modelPath } from '../support/package.mjs';
 import { run } from '../support/process.mjs';
 
-/** Lines that go, and lines that come. */
+/** Removed lines, and added lines. */
 const LINES_MOST = 9;
 /** The whole diff of these has under ten lines. */
 const short = ['web-llm', 'transformers.js', 'the AI SDK'];

@@ -232,15 +232,15 @@ test('every source and every test of the rooms exists, and each source is in a r
 });
 
 test('listed mutants have a reason and exist in their file; a changed source invalidates them', () => {
-  /** @type {{file: string, behind?: string, before: string, after: string, reason: string}[]} */
+  /** @type {{file: string, above?: string, before: string, after: string, reason: string}[]} */
   const listed = JSON.parse(readFileSync(join(root, 'tools/mutants/equivalent.json'), 'utf8'));
-  for (const { file, behind, before, after, reason } of listed) {
+  for (const { file, above, before, after, reason } of listed) {
     assert.ok(reason.length > 10 && before !== after, `${before}: ${reason}`);
     const lines = readFileSync(join(root, file), 'utf8')
       .split('\n')
       .map((line) => line.replace(/\s+/g, ' ').trim());
     const isThere = lines.some(
-      (line, i) => line === before && (behind === undefined || lines[i - 1] === behind),
+      (line, i) => line === before && (above === undefined || lines[i - 1] === above),
     );
     assert.ok(isThere, `${file}: ${before}`);
   }

@@ -13,12 +13,12 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** WCAG 2.1, levels A and AA. */
 const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
 
-/** The rules that compare colours. All others find the same by day and by night, and take most of the time. */
+/** The rules that compare colours. All others find the same in both, and take most of the time. */
 const colourRules = ['color-contrast', 'link-in-text-block'];
 
 /**
- * An expression of a page: the number of rules that passed, and the faults with their places. Colours fade in, and the
- * last ones count. Details of what passed are left out because they take as long as the rules.
+ * An expression of a page: the number of rules that passed, and the faults with their places. Colours fade in, and the final
+ * ones count. Details of what passed are left out because they take as long as the rules.
  * @param {string[]} [rules] instead of all
  */
 const auditBy = (rules) => `(async () => {

@@ -1,6 +1,6 @@
 // Started once by the test runner for all files that open pages: one Chromium, in which each file
-// has separate contexts, and a folder for the pages that they build (built_pages.mjs). A file that
-// is run alone has its own of both.
+// has separate contexts, and a folder for the pages that they build (built_pages.mjs). A file that is run alone has its own
+// Chromium and folder.
 
 import { rmSync } from 'node:fs';
 import { chromium } from 'playwright-core';

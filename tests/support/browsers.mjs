@@ -52,7 +52,7 @@ export const launchOwnChromium = (more) => chromium.launch(chromiumOptions(more)
 
 /**
  * The Chromium that the test runner shares between files (browser_server.mjs); a file that is run alone has its own.
- * To close it closes what was opened by this connection.
+ * Closing it closes everything that was opened by this connection.
  * @returns {Promise<import('playwright-core').Browser>}
  */
 export function launchChromium() {
@@ -201,8 +201,8 @@ export class WebKitPage {
 const WEBKIT_TRIES = 3;
 
 /**
- * Between the moment that a port was free and the driver's using it another process may take it, so a
- * start that fails is tried again.
+ * Another process may take a free port before the driver does, so a start that fails is tried
+ * again.
  * @param {{scriptTimeoutMs?: number}} [options]
  * @returns {Promise<WebKitPage>}
  */

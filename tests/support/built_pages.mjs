@@ -1,5 +1,5 @@
-// The example pages that take long to build, once for all test files of a run: the runner says in WICK_PAGES where they are
-// (browser_server.mjs). A file that is run alone builds them for itself.
+// Builds the example pages that take long, once for all test files of a run. The runner sets WICK_PAGES to their folder
+// (browser_server.mjs). A test file that is run alone builds its own.
 
 import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';

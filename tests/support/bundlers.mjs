@@ -1,4 +1,4 @@
-// Pages that bundlers make of docs/bundlers.md, docs/react.md and docs/svelte.md, and of the package as it is packed.
+// Pages that bundlers build from the code in docs/bundlers.md, docs/react.md and docs/svelte.md and from the packed package.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -46,12 +46,12 @@ function write(folder, files) {
   }
 }
 
-/** Node 24: bundlers want a newer Node than the package does. */
+/** Node 24, because bundlers require a newer Node than the package does. */
 const node = () => locate('node24').path;
 
 /**
- * Next to the bundlers, so that they are found from there; with what npm would install of the
- * package, and nothing else. `close` removes it.
+ * Next to the bundlers, so that they are found from there; with the files of the package that npm would install, and nothing
+ * else. `close` removes it.
  */
 export function openWorkshop() {
   const modules = locate('bundlers').path;
@@ -101,7 +101,7 @@ export function openWorkshop() {
           Object.entries(svelte).map(([name, code]) => [`svelte/${name}`, code]),
         ),
         'svelte.config.js': 'export default {};',
-        // the documented settings, and what makes three pages
+        // the documented settings, and those that build three pages
         'documented.js': documented['vite.config.js'],
         'vite.config.js': `
           import { svelte } from '@sveltejs/vite-plugin-svelte';

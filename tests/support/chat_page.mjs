@@ -1,5 +1,5 @@
 // The set-up and end of the chat page's tests: the page built in a separate folder, a server, a
-// Chromium, and a page over a fake engine in which nothing goes wrong unseen.
+// Chromium, and a page over a fake engine whose errors fail the test.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -42,7 +42,7 @@ export function useChat(name, { launch = launchChromium, ...serving } = {}) {
   });
 
   /**
-   * A page of an empty profile; an error in it, or in its console, is the test's, unless it is `expected`.
+   * A page of an empty profile; an error in it, or in its console, fails the test, unless it is `expected`.
    * @param {import('node:test').TestContext} t
    * @param {{script?: string, isReady?: boolean, path?: string, expected?: RegExp,
    *   options?: import('playwright-core').BrowserContextOptions}} [how]

@@ -24,7 +24,7 @@ export const capturing = (entry) => `
     return made;
   };`;
 
-/** Runs in the page: the engine says this, where it is streamed, and `again` is what else it is asked. @param {string} said an expression */
+/** Runs in the page: the engine answers with this text if it is streamed, and otherwise with `again`. @param {string} said an expression */
 export const saying = (said) => `
   globalThis.again = [];
   const timer = setInterval(() => {
@@ -85,7 +85,7 @@ export async function setTemperature(page, temperature) {
   await page.click('#settings-form [value=save]');
 }
 
-/** Waits until the engine has nothing but what the cache may give up at any time. @param {Page} page */
+/** Waits until the engine has only pages that the cache may evict at any time. @param {Page} page */
 export const untilAllReturned = (page) =>
   untilTrue(
     page,
@@ -94,8 +94,8 @@ export const untilAllReturned = (page) =>
   );
 
 /**
- * An expression of a page: whether it has what constrains answers to known words. The page does not announce it, so the same
- * is loaded once more, which takes longer on a busy machine, too.
+ * An expression of a page: whether it has loaded the list that constrains answers to known words. The page does not announce
+ * this, so the same file is loaded once more, which also takes longer on a busy machine.
  */
 export const areWordsRead = `(async () => {
   const loaded = (end) => performance.getEntriesByType('resource').map(({ name, responseEnd }) => responseEnd > 0 && name)

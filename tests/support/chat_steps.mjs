@@ -7,7 +7,7 @@ export const keepNotices = `{
   globalThis.setTimeout = (action, ms, ...more) => usual(action, ms === 20_000 ? 600_000 : ms, ...more);
 }`;
 
-/** Errors are the test's. No answer begins before Enter, unless the address has `ahead`, where the settings stay. */
+/** Errors fail the test. No answer begins before Enter, unless the address has `ahead`: then the settings are unchanged. */
 export const prelude = `${keepNotices}
   Object.assign(globalThis, { wrong: [], persists: 0, isFull: false });
   addEventListener('error', ({ message }) => wrong.push(message));

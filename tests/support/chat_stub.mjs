@@ -5,10 +5,9 @@ import { PATIENCE_MS } from './browsers.mjs';
 import { keepNotices } from './chat_steps.mjs';
 
 /**
- * Instead of the package. For the test: `say`, `call`, `end` and `fail` make answers, `asked`, `bodies`, `counts` and
- * `loaded` tell what the page wanted.
- * With `summary` what is not streamed has that answer at once. With `answersByItself` answers are words that come one by one,
- * after the calls of `callsByItself` if tools are given. A token is a word.
+ * Instead of the package. For the test: `say`, `call`, `end` and `fail` make answers; `asked`, `bodies`, `counts` and `loaded`
+ * record the page's requests. With `summary`, requests that are not streamed get that answer at once. With `answersByItself`
+ * answers are words that arrive one by one, after the calls of `callsByItself` if tools are given. A token is a word.
  */
 export const stubEngine = `
   export class WickError extends Error {
@@ -89,8 +88,8 @@ export const stubEngine = `
   };`;
 
 /**
- * Instead of the store of models: all is here at once, unless \`holdDownload\` waits. \`fetched\` tells what was downloaded,
- * \`parts\` are entries of what is stored in part.
+ * Instead of the store of models: everything is available at once, unless \`holdDownload\` waits. \`fetched\` lists the
+ * downloaded models, \`parts\` are entries of partly stored ones.
  */
 export const stubModels = `
   globalThis.fetched = [];

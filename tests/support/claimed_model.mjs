@@ -1,5 +1,5 @@
-// The beginning of a GGUF file (metadata and list of tensors) of a llama of any size, without a byte of
-// its weights: what a model that is too large for a host looks like before it is fetched.
+// The beginning of a GGUF file (metadata and list of tensors) of a llama of any size, without any of its weights: this is all
+// that a host sees of a model that is too large, before it is fetched.
 
 import { f32, pair, string, types, u32, u64 } from './gguf_bytes.mjs';
 
@@ -8,7 +8,7 @@ const F16 = 1;
 const strings = (key, items) =>
   pair(key, types.array, u32(types.string), u64(items.length), ...items.map(string));
 
-/** GPT-2's stand-ins of bytes. */
+/** The characters that stand for bytes in GPT-2's vocabulary. */
 function byteTokens() {
   let other = 256;
   return Array.from({ length: 256 }, (_, byte) => {
@@ -19,7 +19,7 @@ function byteTokens() {
 
 /**
  * @param {{layers: number, hidden?: number, ffn?: number, context?: number}} shape one KV head of 64
- * @returns {{bytes: Buffer, weightsBytes: number}} the directory, and what is claimed to follow
+ * @returns {{bytes: Buffer, weightsBytes: number}} the directory, and the number of bytes that are claimed to follow it
  */
 export function claimModel({ layers, hidden = 2048, ffn = 8192, context = 256 }) {
   const tokens = [...byteTokens(), 'th', 'he'];

@@ -306,7 +306,7 @@ const shapes = [
   }),
 ];
 
-/** Short and without chance, so that answers can be compared. @type {ClientRequest[]} */
+/** Short and deterministic, so that answers can be compared. @type {ClientRequest[]} */
 export const clientRequests = shapes.map(({ body, ...named }) => {
   const limit = named.path === RESPONSES ? 'max_output_tokens' : 'max_tokens';
   const field = body.max_completion_tokens ? 'max_completion_tokens' : limit;

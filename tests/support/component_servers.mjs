@@ -1,4 +1,4 @@
-// The components of `make edge` in the servers that they are for.
+// The components of `make edge` in the servers for which they are made.
 
 import { once } from 'node:events';
 import { createServer } from 'node:net';

@@ -1,5 +1,5 @@
-// A script of the page itself (tests/pages/csp.test.mjs puts it there): it records violations of the page's policy, and
-// tries what it should forbid. A browser's debugger may do more than the page, so it only calls these.
+// A script of the page itself (tests/pages/csp.test.mjs puts it there): it records violations of the page's policy, and tries
+// actions that it should forbid. A browser's debugger may do more than the page, so it only calls these.
 
 /** As `directive address`. @type {string[]} */
 const heard = [];
@@ -26,7 +26,7 @@ const attacks = {
     button.click();
     button.remove();
   },
-  // biome-ignore lint: it is tried whether this runs
+  // biome-ignore lint: the test is whether this runs
   eval: () => globalThis.eval("probe.ran.push('eval')"),
   Function: () => new Function("probe.ran.push('Function')")(),
   "another server's script": () => {

@@ -1,4 +1,4 @@
-// The servers of examples/, each in the runtime that it is for, and what their tests ask.
+// The servers of examples/, each in the runtime that it is for, and the requests of their tests.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -26,7 +26,7 @@ const example = (/** @type {string} */ path) => resolve(root, 'examples', path);
  * @returns {Promise<Started>}
  */
 export async function startServer(program, args, originOf, env, hasChildren = false) {
-  // workerd tells its port on the file 3, the others print it
+  // workerd writes its port to the file 3, the others print it
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
@@ -111,7 +111,7 @@ export async function startWorkerd(model, env) {
  * @typedef {object} ExampleServer
  * @property {string | false} skip
  * @property {number} queueLimit
- * @property {boolean} hearsAtOnce that a client has left; workerd hears it when it writes
+ * @property {boolean} hearsAtOnce that a client has left; workerd notices when it writes
  * @property {(model?: string) => Promise<Started>} start
  */
 

@@ -1,6 +1,5 @@
-// Gemma 4 without per-layer embeddings, in doubles and one token at a time: what its logits must be. The order
-// of its parts follows llama.cpp's graph (src/models/gemma4.cpp), with which it is compared where
-// a reference file exists.
+// Gemma 4 without per-layer embeddings, in doubles and one token at a time: its reference logits. The order of its parts
+// follows llama.cpp's graph (src/models/gemma4.cpp), with which it is compared if a reference file exists.
 
 import { keyValue, tensorValues } from './gguf_pieces.mjs';
 

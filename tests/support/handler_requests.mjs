@@ -1,5 +1,5 @@
-// Requests that the handler in JavaScript and the components answer alike: by what servers are opened with, and what is
-// compared of their answers.
+// Requests that the handler in JavaScript and the components answer alike, grouped by the options of the servers, and the
+// compared parts of their answers.
 
 import { optionNumbers } from '../../js/base/sampler_fields.js';
 import { longLists, wrongBodies } from './wrong_bodies.mjs';
@@ -543,7 +543,7 @@ const headerNames = [
 /** Values that are new each time, and words of errors. */
 const changing = ['id', 'item_id', 'call_id', 'created', 'created_at', 'message', 'cached_tokens'];
 
-/** @param {string} text of JSON @returns {any} without what changes; a float has other digits than a double */
+/** @param {string} text of JSON @returns {any} without values that change; a float has other digits than a double */
 const constantOf = (text) =>
   JSON.parse(text, (key, value) => {
     if (/(Ms|PerSecond)$/.test(key)) return 'a time';
@@ -551,7 +551,7 @@ const constantOf = (text) =>
     return typeof value === 'number' ? Math.fround(value) : value;
   });
 
-/** Pieces of a text may come in one event or in several. @param {any[]} events */
+/** Pieces of a text may arrive in one event or in several. @param {any[]} events */
 function joined(events) {
   /** @type {any[]} */
   const told = [];

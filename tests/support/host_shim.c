@@ -1,15 +1,15 @@
-// tests/support/host_shim.c — a library for LD_PRELOAD that makes a host difficult: the clock runs
-// on by SHIM_CLOCK_MS with each look at it, and call number SHIM_CALLOC_FAILS of calloc finds no
-// memory. With SHIM_CALLOC_COUNT the number of those calls is written to that file in the end.
-// SHIM_MALLOC_FAILS and SHIM_MALLOC_COUNT are the same of malloc and realloc.
+// tests/support/host_shim.c — a library for LD_PRELOAD that simulates a difficult host: each
+// reading of the clock advances it by SHIM_CLOCK_MS, and call number SHIM_CALLOC_FAILS of calloc
+// fails. With SHIM_CALLOC_COUNT the number of those calls is written to that file at the end.
+// SHIM_MALLOC_FAILS and SHIM_MALLOC_COUNT are the same for malloc and realloc.
 //
-// SHIM_BLOCK_COUNT tells how many blocks of memory were not freed, SHIM_WRITE_COUNT how often
+// SHIM_BLOCK_COUNT reports how many blocks of memory were not freed, SHIM_WRITE_COUNT how often
 // something was written to standard output or error. With SHIM_PIECE_BYTES a call reads or writes
 // no more than that; each third one is interrupted, and each fourth finds the pipe full or empty.
 //
-// SHIM_CLOCK_STEP_US makes a host whose runs can be repeated: its clocks run with looks at them
-// alone, by so much each time, or by up to SHIM_CLOCK_SPREAD times as much. SHIM_TIME_S is the time
-// of day, in s since 1970.
+// SHIM_CLOCK_STEP_US makes runs reproducible: clocks advance only when they are read, by this much
+// each time, or by up to SHIM_CLOCK_SPREAD times as much. SHIM_TIME_S is the time of day, in s
+// since 1970.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdio.h>
@@ -68,7 +68,7 @@ void free(void *block) {
   __libc_free(block);
 }
 
-// How much of a call is done, or 0: none of it, for a reason in errno.
+// How many bytes of a call to read or write; 0: none, and errno has the reason.
 static size_t part_of(size_t size_bytes) {
   static unsigned long pieces;
   const unsigned long piece_bytes = setting("SHIM_PIECE_BYTES");
@@ -92,7 +92,7 @@ ssize_t read(int descriptor, void *bytes, size_t size_bytes) {
   return part_bytes == 0 && size_bytes != 0 ? -1 : syscall(SYS_read, descriptor, bytes, part_bytes);
 }
 
-// The time of a clock that is looked at once more, in us.
+// The time of a clock that is read once more, in us.
 static unsigned long look_us(unsigned long step_us) {
   static unsigned long looks, now_us = 1000000000;
   const unsigned long look = __atomic_add_fetch(&looks, 1, __ATOMIC_RELAXED);

@@ -20,7 +20,7 @@ export async function succeed(program, args, options) {
 /** @returns {Promise<string>} the prefix that it is installed in */
 export function install() {
   const targets = ['--no-print-directory', 'install', 'PREFIX=/usr', `DESTDIR=${folder}/stage`];
-  // the make that may have started the tests has nothing to say to this one
+  // the make that may have started the tests must not affect this one
   const env = { MAKEFLAGS: '', MAKELEVEL: undefined };
   installing ??= succeed('make', targets, { env }).then(() => join(folder, 'stage/usr'));
   return installing;

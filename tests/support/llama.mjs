@@ -17,7 +17,7 @@ export const libraries = join(
 export const noLlama = !existsSync(libraries) && 'llama.cpp was not found (tools/setup.sh bench)';
 if (noLlama && ci) throw new Error(`CI must not skip: ${noLlama}`);
 
-/** llama.cpp in a separate process, which ends where llama.cpp gives up. */
+/** llama.cpp in a separate process, which ends if llama.cpp aborts. */
 export class Llama {
   #cpu;
   /** @type {import('node:child_process').ChildProcessWithoutNullStreams | undefined} */

@@ -1,5 +1,5 @@
 // A guest that calls everything in wick:llm, and prints the results as JSON (tests/edge/component_llm.test.mjs).
-// @ts-nocheck what a component imports has no types here
+// @ts-nocheck the imports of a component have no types here
 
 import stdin from 'wasi:cli/stdin@0.3.0';
 import llm from 'wick:llm/engine@0.2.0';

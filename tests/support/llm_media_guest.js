@@ -1,6 +1,7 @@
-// A guest that asks wick:llm about images, and prints the results as JSON (tests/edge/component_llm.test.mjs). Its input is
-// a line of JSON with the model's bytes, a template and bodies, or bodies of replies to leave, and then both files.
-// @ts-nocheck what a component imports has no types here
+// A guest that sends questions about images to wick:llm, and prints the results as JSON (tests/edge/component_llm.test.mjs).
+// Its input is a line of JSON with the model's bytes, a template and bodies, or bodies of replies to leave, and then both
+// files.
+// @ts-nocheck the imports of a component have no types here
 
 import stdin from 'wasi:cli/stdin@0.3.0';
 import llm from 'wick:llm/engine@0.2.0';

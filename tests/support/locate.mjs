@@ -1,4 +1,4 @@
-// Finds what tests need but the repository does not hold: the shared folder of reference vectors,
+// Finds files and programs that tests need but the repository does not contain: the shared folder of reference vectors,
 // browsers, WASI runtimes. A missing program skips a test, except in CI, where it is a failure:
 //
 //   const shared = locate('shared');
@@ -29,8 +29,7 @@ const edge = resolve(root, '.toolchain/edge');
 const component = resolve(root, '.toolchain/component');
 
 /**
- * The programs that can be located: the environment variable that says where, else the usual
- * places.
+ * The programs that can be located: the environment variable with the path, else the usual places.
  * @type {Record<string, {variable?: string, places: string[], install: string,
  *   isOptional?: boolean}>} `isOptional`: no group of tests installs it, so that CI may skip its test
  */
@@ -123,7 +122,7 @@ const known = {
   gemma3: {
     places: [resolve(root, '.toolchain/models/gemma-3-270m-q4_k_m.gguf')],
     install: 'tools/setup.sh models',
-    isOptional: true, // 253 MB, by Gemma's terms for measurements alone
+    isOptional: true, // 253 MB, only for measurements under Gemma's terms
   },
   wazero: { places: [resolve(edge, 'bin/wazero')], install: 'tools/setup.sh edge' },
   wasmedge: { places: [resolve(root, '.toolchain/bin/wasmedge')], install: 'tools/setup.sh edge' },

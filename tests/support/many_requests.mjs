@@ -1,5 +1,5 @@
-// Asks one engine for many answers of one token, in a separate process, and prints in KB, at each of the
-// given counts: its private memory before and after collections, and what is used of both threads' heaps after them.
+// Requests many answers of one token from one engine, in a separate process. At each of the given counts it prints in KB: its
+// private memory before and after collections, and the used part of both threads' heaps after them.
 
 import { readFileSync } from 'node:fs';
 import { Session } from 'node:inspector';
@@ -11,8 +11,8 @@ const engine = await createEngine({ file, threads: 1 });
 const messages = [{ role: 'user', content: 'Hi' }];
 
 /**
- * Collects in this thread and in the engine's, as hosts do that run short of memory: V8 also frees
- * the empty room that its young generations have grown by, which gc() of --expose-gc leaves.
+ * Collects in this thread and in the engine's, as hosts do that run short of memory: V8 then also frees the empty space of its
+ * young generations, which gc() of --expose-gc leaves.
  * @returns {Promise<number>} bytes of both heaps that are used
  */
 async function collect() {

@@ -74,7 +74,7 @@ export const bodyAbout = (part) => ({
 });
 
 const png = 'iVBORw0KGgoAAAANSUhEUg==';
-/** Parts that a host without decoders refuses, with the code and the words. @type {[any, string, RegExp][]} */
+/** Parts that a host without decoders refuses, with the code and the message. @type {[any, string, RegExp][]} */
 export const refusedParts = [
   [
     { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } },

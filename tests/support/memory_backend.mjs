@@ -1,5 +1,5 @@
-// A place for models in memory, which outlives the stores over it. It counts writes, and fails
-// where a test tells it to.
+// A place for models in memory, which outlives the stores over it. It counts writes, and fails at the write that a test
+// chooses.
 
 import { parseRecord } from '../../js/models/records.js';
 
@@ -17,7 +17,7 @@ export class MemoryDisk {
   written = [];
   /** Bytes. */
   room = Number.POSITIVE_INFINITY;
-  /** Does not say how much room there is. */
+  /** Does not report how much room there is. */
   isSilent = false;
 
   get usedBytes() {

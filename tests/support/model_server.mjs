@@ -1,4 +1,4 @@
-// A server of one file whose answers a test decides: faults, other versions, how many bytes went out.
+// A server of one file whose answers a test controls: faults, other versions, and how many bytes are sent.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -18,8 +18,7 @@ export const sha256Of = (bytes) => createHash('sha256').update(bytes).digest('he
 /**
  * The outcome of one request: `cut` ends the connection after this many bytes, `status` is an
  * answer without the file, `page` and `text` are answers with something else, `whole` ignores the
- * range, `stall` sends nothing any more after `cut` bytes, `unknown` does not tell the length,
- * `damaged` has a wrong byte.
+ * range, `stall` sends nothing more after `cut` bytes, `unknown` does not report the length, `damaged` has a wrong byte.
  * @typedef {{cut?: number, stall?: boolean, status?: number, page?: boolean, whole?: boolean, text?: string | Buffer,
  *   unknown?: boolean, damaged?: boolean}} Fault
  */
@@ -108,7 +107,7 @@ export async function serveModel(first) {
       state.bytes = bytes;
       state.tag = `"${sha256Of(bytes).slice(0, 16)}"`;
     },
-    /** Ends all connections, as a network does that is lost. */
+    /** Ends all connections, as when the network is lost. */
     drop: () => server.closeAllConnections(),
     close: () =>
       new Promise((settle) => {
@@ -122,7 +121,7 @@ export async function serveModel(first) {
 export const TAIL_BYTES = 4096;
 
 /**
- * A download was continued at a position: nothing that is stored was fetched again but its tail.
+ * A download was continued at a position: nothing that is stored was fetched again except its tail.
  * @param {number[]} starts of all requests @param {number} position
  */
 export function assertContinued(starts, position) {

@@ -2,7 +2,7 @@
 
 /**
  * An expression of a page: whether all files of its build are kept, and the service worker that answers with them is
- * active. The files are there a moment earlier, and a page that is reloaded then goes to the network.
+ * active. The files are stored a moment earlier, and a page that is reloaded then uses the network.
  */
 export const isKept = `(async () => {
   const { installing, waiting, active } = (await navigator.serviceWorker.getRegistration()) ?? {};

@@ -1,4 +1,4 @@
-// The npm package as it is shipped (dist/; $WICK_DIST names another build), and what its tests share: models, engines that
+// The npm package as it is shipped (dist/; $WICK_DIST names another build), and the helpers of its tests: models, engines that
 // are closed after the test, waiting.
 
 import assert from 'node:assert/strict';
@@ -52,8 +52,8 @@ export async function openEngine(t, options = { file: modelPath }) {
 }
 
 /**
- * An engine that answers, but has no weights until `release` is called: what is requested meanwhile is
- * waiting together, in the order of asking, when the first pass begins.
+ * An engine that answers, but has no weights until `release` is called: requests that are made meanwhile all wait, in their
+ * order, when the first pass begins.
  * @param {import('node:test').TestContext} t
  * @param {Partial<EngineOptions>} [options]
  */
@@ -91,13 +91,13 @@ export async function synthesize(shape, type, path) {
 /** @param {number} ms */
 export const sleep = (ms) => new Promise((settle) => setTimeout(settle, ms));
 
-/** Ends what would never end, on a machine however busy. */
+/** Ends a wait that would never end, even on a busy machine. */
 const PATIENCE_MS = 300_000;
 
 /**
  * @param {() => boolean | Promise<boolean>} condition
  * @param {string} what is waited for
- * @param {number} [intervalMs] between two looks
+ * @param {number} [intervalMs] between two checks
  * @param {number} [longestMs] that the interval grows to
  */
 export async function waitUntil(condition, what, intervalMs = 5, longestMs = intervalMs) {
@@ -109,15 +109,15 @@ export async function waitUntil(condition, what, intervalMs = 5, longestMs = int
 }
 
 /**
- * To ask a page takes milliseconds of four processes, which pages of other tests need: the longer a wait lasts, the
- * less often the page is asked.
+ * Evaluating in a page takes milliseconds of four processes, which pages of other tests need: the longer a wait lasts, the less
+ * often the page is checked.
  * @param {() => boolean | Promise<boolean>} condition @param {string} what is waited for
  */
 export const waitForPage = (condition, what) => waitUntil(condition, what, 10, 100);
 
 /**
- * As page.waitForFunction, which polls by `eval` in the page: the pages' policies forbid that. It also
- * takes a promise for true, and this does not.
+ * As page.waitForFunction, which polls by `eval` in the page: the pages' policies forbid that. It also considers a promise
+ * true, and this does not.
  * @param {{evaluate: (condition: string) => Promise<any>}} page @param {string} condition
  */
 export const untilTrue = (page, condition) =>

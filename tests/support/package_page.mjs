@@ -1,4 +1,4 @@
-// The package in an empty page of Chromium, for the time of a suite.
+// The package in an empty page of Chromium, for the duration of a suite.
 
 import { join } from 'node:path';
 import { after, before } from 'node:test';

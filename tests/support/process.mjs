@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { locate, locateRelaxedNode, root } from './locate.mjs';
 
-/** Ends a program that does not return, on a machine however busy: nothing is shown by it. */
+/** Ends a program that does not return, even on a busy machine. It proves nothing. */
 const TIMEOUT_MS = 600_000;
 
 /**
@@ -48,14 +48,14 @@ export function run(program, args, { env, input, cwd = root, timeoutMs = TIMEOUT
 /**
  * @typedef {object} WasiCall
  * @property {Record<string, string>} folders maps the module's paths to this machine's
- * @property {Record<string, string | undefined>} env that the module shall see
+ * @property {Record<string, string | undefined>} env that the module sees
  * @property {string} module
  * @property {string[]} args
  */
 
 /**
  * @typedef {object} WasiRuntime
- * @property {boolean} relaxed whether it takes relaxed SIMD
+ * @property {boolean} relaxed whether it supports relaxed SIMD
  * @property {boolean} [isExtra] the tests of the command line run there, and no others
  * @property {() => ReturnType<typeof locate>} find
  * @property {(call: WasiCall) => string[]} argumentsOf

@@ -81,7 +81,7 @@ const ofNumber = (random) => {
 /** @type {Maker} */
 const ofArray = (random, depth) => {
   const inner = () => schema(random, depth - 1);
-  // Not both: ajv takes no items for enough of "contains" next to "prefixItems"
+  // Not both: next to "prefixItems", ajv accepts a list without items for "contains"
   /** @type {Record<string, () => unknown>} */
   const first = random.chance(0.8)
     ? { prefixItems: () => [inner(), ...random.list(1, inner)] }
@@ -118,7 +118,7 @@ const ofObject = (random, depth) => {
         minProperties: () => random.below(3),
         maxProperties: () => random.below(4),
         dependentRequired: () => ({ [random.pick(names)]: [random.pick(names)] }),
-        // Not both: ajv takes what "properties" has evaluated for unevaluated then
+        // Not both: ajv then treats members as unevaluated that "properties" has evaluated
         ...(random.chance(0.5)
           ? { dependentSchemas: () => ({ [random.pick(names)]: ofObject(random, depth - 1) }) }
           : { unevaluatedProperties: () => false }),

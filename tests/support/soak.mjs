@@ -1,9 +1,8 @@
-// make soak: the runs of hundreds, of which a test does a twentieth otherwise (tests/c/support/random.h has the same
-// for C).
+// make soak: runs hundreds of cases, of which a test otherwise runs a twentieth (tests/c/support/random.h has the same for C).
 
 export const isSoak = process.env.WICK_SOAK === '1';
 
-/** Where random tests begin: 0, or what make soak has printed. */
+/** The seed of random tests: 0, or the number that make soak has printed. */
 export const soakSeed = isSoak ? Number(process.env.WICK_SEED ?? 0) : 0;
 
 /** @param {number} full how many a soak does */

@@ -1,5 +1,5 @@
-// Snippets of chat templates: what each filter, test, method, operator and statement makes of
-// values of every kind. Their output in jinja2 is recorded in tests/engine/template_language.json.
+// Snippets of chat templates that apply each filter, test, method, operator and statement to values of every kind. Their output
+// in jinja2 is recorded in tests/engine/template_language.json.
 
 /** Each of the first before each of the second. @param {string[]} values @param {string[]} parts */
 const each = (values, parts) =>
@@ -14,7 +14,7 @@ const methods = (/** @type {string[]} */ values, /** @type {string[]} */ calls) 
     values,
     calls.map((call) => `.${call}`),
   );
-/** A statement first, then what it did. @param {string} value @param {string[]} calls */
+/** A statement first, then an expression that shows its effect. @param {string} value @param {string[]} calls */
 const changes = (value, calls) =>
   calls.map((call) => `{% set x = ${value} %}{{ x.${call} }} {{ x }}`);
 

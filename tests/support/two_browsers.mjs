@@ -110,7 +110,7 @@ export const useReal = (name, script = '') =>
   });
 
 /**
- * Runs scripts one after the other, each in a page that is reopened; what it returns is compared, and nothing goes wrong in it.
+ * Runs scripts one after the other, each in a page that is reopened; compares their results, and fails on any error.
  * @param {Visit} visit
  * @param {string} url
  * @param {[name: string, script: string, wanted: object][]} passes

@@ -1,4 +1,4 @@
-// Imported by tests whose models write what a grammar forces: the grammar applies to all of the output, including calls
+// Imported by tests whose models write text that a grammar forces: the grammar applies to all of the output, including calls
 // and reasoning. Users' constraints apply only to the content.
 
 import { Worker } from 'node:worker_threads';

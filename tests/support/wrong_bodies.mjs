@@ -1,4 +1,4 @@
-// Bodies that OpenAI's interface refuses, and how: for the handler in JavaScript and for the components.
+// Bodies that OpenAI's interface refuses, with the refusals, for the handler in JavaScript and for the components.
 
 const messages = [{ role: 'user', content: 'Tell me a story about a fox.' }];
 const greedy = { messages, temperature: 0, max_tokens: 24 };
@@ -12,7 +12,7 @@ const tool = { type: 'function', name: 'get' };
 const TOO_LONG = 'array_above_max_length';
 const nested = (/** @type {number} */ depth) => '['.repeat(depth) + ']'.repeat(depth);
 
-/** Lists of too many, as in `wrongBodies`, and long ones that are one text. @type {any[][]} */
+/** Lists of too many items, as in `wrongBodies`, and long ones that are one text. @type {any[][]} */
 export const longLists = [
   ['/v1/embeddings', { input: many('a') }, 400, 'input', TOO_LONG],
   ['/v1/embeddings', { input: many('a', 150_000) }, 400, 'input', TOO_LONG],

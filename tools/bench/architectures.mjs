@@ -1,4 +1,4 @@
-// Which architectures run, against what each was checked, and how near it comes:
+// Lists the architectures that run, their references, and the differences from these:
 //
 //   node tools/bench/architectures.mjs [--document]
 //

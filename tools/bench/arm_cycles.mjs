@@ -1,6 +1,6 @@
-// Prints what the decode loops cost on ARM processors: how many instructions V8 makes of a loop of the current WASI
-// modules, and how many cycles llvm-mca counts for an iteration on an Apple M1, a Cortex-X2 and a Cortex-A55; next to them
-// the instructions on x64. A change to a kernel shows its cost on phones here before one is at hand.
+// Prints the cost of the decode loops on ARM processors: how many instructions V8 generates for a loop of the current WASI
+// modules, and how many cycles llvm-mca counts for an iteration on an Apple M1, a Cortex-X2 and a Cortex-A55; next to them the
+// instructions on x64. So the cost of a kernel's change on phones is visible without a phone.
 //
 //   make native wasi && tools/setup.sh edge arm && node tools/bench/arm_cycles.mjs [q4_0 ...]
 

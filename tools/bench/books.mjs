@@ -1,5 +1,6 @@
-// Measures read-once books: how long a document takes to be read, and, where its state was kept in Q8 or Q4, from opening it to the first
-// word of an answer; how large the state is. Under Node, with a synthetic model (wick synth) and f16 keys and values.
+// Measures read-once books: how long it takes to read a document; how long it takes from opening it to the first word of an
+// answer, if its state was kept in Q8 or Q4; and how large the state is. Under Node, with a synthetic model (wick synth) and
+// f16 keys and values.
 //   node tools/bench/books.mjs [--model qwen2.5-0.5b:q4_0] [--tokens 1000] [--runs 3] [--threads 0]
 
 import { resolve } from 'node:path';

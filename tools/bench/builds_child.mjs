@@ -10,7 +10,7 @@
  * @property {number} promptTokens
  * @property {number} tokens to write
  * @property {import('../../js/index.js').KvType} [kvType]
- * @property {number} runs the best is taken: what else the machine does only makes it slower
+ * @property {number} runs the best is taken, because other load on the machine only makes it slower
  */
 
 /** @param {Wanted} wanted @returns {Promise<Measured>} */

@@ -1,5 +1,5 @@
 // Measures downloads into the store by 1 to 6 connections, from servers that limit each connection, all of them together, or
-// neither, and answer after a while. Downloads with each number take turns; nothing is written to a disk.
+// neither, and answer after a delay. Downloads with each number alternate; nothing is written to a disk.
 //   node tools/bench/connections.mjs [--megabytes 64] [--runs 5] [--document]
 
 import { createServer } from 'node:http';

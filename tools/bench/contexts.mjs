@@ -1,4 +1,4 @@
-// Measures what a long context costs: tokens a second after 128, 1,024 and 4,096 tokens that
+// Measures the cost of a long context: tokens a second after 128, 1,024 and 4,096 tokens that
 // sessions hold, alternately, in Node with the package as it is shipped.
 //   node tools/bench/contexts.mjs [--model shape:type | file.gguf] [--contexts 128,1024,4096]
 //     [--tokens 12] [--repetitions 7] [--threads 1] [--kv f32|f16|q8|q4]

@@ -1,8 +1,8 @@
-// Measures what docs/deploy.md reckons with, on servers of this machine: a cold start, a prompt that is read and one that
+// Measures the figures that docs/deploy.md uses, with servers on this machine: a cold start, a prompt that is read and one that
 // the prefix cache has, and the processor time of a million tokens.
 //   node tools/bench/deploy.mjs [--hosts workerd,node,deno,bun] [--model shape:type|FILE] [--context N] [--kv TYPE]
 //     [--prompt 400] [--repetitions 5]
-// Linux only: processor times are those of /proc. They mean something on a machine that others use, too.
+// Linux only: processor times are those of /proc. They are meaningful even on a shared machine.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

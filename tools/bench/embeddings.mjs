@@ -73,8 +73,8 @@ function cosine(a, b) {
 /** @typedef {{clock: number, processor: number}} Sample milliseconds */
 
 /**
- * Processor time of all pages so far. It tells more than the clock on a machine that others use: only
- * the page whose turn it is computes.
+ * Processor time of all pages so far. On a shared machine it is more reliable than the clock: only the page whose turn it is
+ * computes.
  * @param {import('playwright-core').CDPSession} session of the browser
  * @returns {Promise<number>} milliseconds
  */

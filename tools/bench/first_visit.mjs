@@ -12,7 +12,8 @@ import { serve } from '../serve.mjs';
 export const GOALS = { answer: 350, shift: 0.05 };
 
 /**
- * Runs in the page: asks as soon as the page can be asked, and keeps the times in `visit`.
+ * Runs in the page: asks a question as soon as the page accepts one, and keeps the times in
+ * `visit`.
  * @param {string} question
  */
 function watchVisit(question) {

@@ -1,5 +1,5 @@
-// Measures what createHandler costs a token: the processor time of the main thread while the engine, in its worker,
-// streams chat completions, read from the engine itself and through the handler (Request, JSON, events, Response).
+// Measures the cost of createHandler per token: the processor time of the main thread while the engine, in its worker, streams
+// chat completions, read from the engine itself and through the handler (Request, JSON, events, Response).
 //   node tools/bench/handler.mjs [--model shape:type] [--tokens 400] [--rounds 9] [--clients 1]
 // Linux only: the times are those of /proc.
 

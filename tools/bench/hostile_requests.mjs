@@ -1,5 +1,5 @@
-// tools/bench/hostile_requests.mjs — the hostile traffic of tools/bench/hostile_load.mjs, in a separate thread so that
-// making it does not delay what is measured. Kinds take turns; no two requests of a kind are equal, so no cache helps.
+// tools/bench/hostile_requests.mjs — the hostile traffic of tools/bench/hostile_load.mjs, in a separate thread so that making
+// it does not delay the measured requests. Kinds take turns; no two requests of a kind are equal, so no cache helps.
 
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

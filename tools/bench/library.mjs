@@ -1,8 +1,8 @@
 // Compares the decode of a program that links libwick.a (Emscripten, one thread) with that of the npm
-// package in the same Node, and shows what the -O of the link does: -O1, as in wick.pc, and -O3.
+// package in the same Node, and shows the effect of the link's -O option: -O1, as in wick.pc, and -O3.
 //   node tools/bench/library.mjs [--rounds 7] [--file model.gguf] [--prompt 128] [--tokens 256]
-// A round is a process of each, one after the other, in turning order. The exit code is 1 when the 95 %
-// interval of library / package is wholly below 0.97. Needs `make dist library`.
+// A round is a process of each, one after the other, in alternating order. The exit code is 1 when the 95 % interval of library
+// / package is wholly below 0.97. Needs `make dist library`.
 
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';

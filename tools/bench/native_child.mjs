@@ -31,7 +31,7 @@ const methods = {
     return { release: llama.llamaCppRelease?.release, variant: cpuVariant() };
   },
 
-  /** Greedy: the first token comes with the prefill, the others one by one. */
+  /** Greedy: the first token arrives with the prefill, the others one by one. */
   async measure({ tokens: prompt, count }) {
     await sequence.clearHistory();
     const next = { generateNext: { token: true, options: { temperature: 0 } } };

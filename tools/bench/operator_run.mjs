@@ -1,6 +1,6 @@
-// An operator's run from the documents alone: the commands of docs/components.md with a model's URL. A client asks, pauses
-// for 5 s and asks again; then 40 clients ask at once. Prints how often the model was downloaded, the memory next to the
-// documented cap, and whether lines of the log and /metrics have what the clients counted. Fails if they do not.
+// A run as an operator would do it, with only the documents: the commands of docs/components.md with a model's URL. A client
+// asks, pauses for 5 s and asks again; then 40 clients ask at once. Prints how often the model was downloaded, the memory next
+// to the documented cap, and whether the log and /metrics agree with the clients' counts. Fails if they do not.
 //   node tools/bench/operator_run.mjs [--seconds 600] [--pause 5] [--clients 40] [--model smollm2-135m:q4_0] [--context 512]
 
 import { readFileSync } from 'node:fs';
@@ -129,7 +129,7 @@ const countedOf = (line) => ({
 });
 
 /**
- * Whether a page of /metrics has what the log says of the instance that answered it.
+ * Whether a page of /metrics agrees with the log of the instance that answered it.
  * @param {string} metrics @param {any[]} lines
  */
 function isInMetrics(metrics, lines) {

@@ -1,5 +1,5 @@
-// Measures what metrics cost: one engine with metrics and one without, alternately, in Node. The
-// figures are processor time, which is meaningful also on a machine that others use.
+// Measures the cost of metrics: one engine with metrics and one without, alternately, in Node. The figures are processor time,
+// which is meaningful even on a shared machine.
 //   node tools/bench/overhead.mjs [MODEL.gguf] [--tokens 64] [--repetitions 31]
 
 import { resolve } from 'node:path';

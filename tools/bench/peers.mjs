@@ -94,8 +94,8 @@ function findPeers() {
 }
 
 /**
- * Shares out the time that is left in a quick run. A task that has begun gets at least one round. No task
- * begins when one as long as the longest so far would not end in time.
+ * Divides the time that is left in a quick run. A task that has begun gets at least one round. No task begins if one as long as
+ * the longest so far would not end in time.
  */
 class Clock {
   #start = performance.now();
@@ -337,7 +337,7 @@ const sections = {
 
 /** @param {Row[]} rows @param {ReturnType<typeof describeEnvironment>} environment @param {Bench} bench */
 function writeDocument(rows, environment, { browser, versions, variant }) {
-  // llama.cpp last: what its kernels were for follows
+  // llama.cpp last: the processor for which its kernels were built follows
   const last = (/** @type {string} */ peer) => Number(peer === 'llama.cpp');
   const peers = Object.entries(versions)
     .sort(([a], [b]) => last(a) - last(b))

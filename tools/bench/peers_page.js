@@ -4,8 +4,8 @@
 /** @typedef {{url: string, threads: number, context: number, eager?: boolean, wasm?: string, mmproj?: string}} Load */
 /** @typedef {{text: string, count: number}} Work */
 /**
- * A text to write at temperature 1: free, or of the schema, which `grammar` says in GBNF. `ms` of what is answered are
- * those from the first token to the last.
+ * A text to write at temperature 1: free, or of the schema, which `grammar` contains as GBNF. `ms` in the answer is the time
+ * from the first token to the last.
  * @typedef {{text: string, count: number, seed: number, schema?: Record<string, unknown>, grammar?: string}} Bound
  */
 

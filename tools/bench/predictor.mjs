@@ -1,5 +1,5 @@
-// Measures what a layer that predicts further tokens costs where its proposals never hold: random weights in the shape of
-// Qwen3.5-0.8B with such a layer, drawn tokens. Two engines, with the layer and without it, write by turns, in Node.
+// Measures the cost of a layer that predicts further tokens if its proposals are never accepted: random weights in the shape of
+// Qwen3.5-0.8B with such a layer, drawn tokens. Two engines, with the layer and without it, write alternately, in Node.
 //   node tools/bench/predictor.mjs [--model qwen3.5-0.8b-mtp:q4_0] [--rounds 5] [--prompt 64] [--tokens 192]
 
 import { parseArgs } from 'node:util';

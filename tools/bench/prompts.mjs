@@ -1,5 +1,4 @@
-// Prompts of an exact number of tokens. Each begins differently, so that no engine can reuse what it
-// computed for the one before.
+// Prompts of an exact number of tokens. Each begins differently, so that no engine can reuse its results for the previous one.
 
 import { execFileSync } from 'node:child_process';
 import { resolve } from 'node:path';

@@ -1,5 +1,5 @@
-// The cost of a JSON schema per token, and the savings of known keys: texts of a schema and free
-// texts of as many tokens, alternately, in one engine under Node.
+// The cost of a JSON schema per token, and the savings of known keys: texts of a schema and free texts of the same number of
+// tokens, alternately, in one engine under Node.
 //   node tools/bench/records.mjs [--model shape:type | file.gguf] [--rounds 15]
 // "strings" are texts without anything certain: of {"type": "string"}, each token is sampled from all that fit. "records"
 // have four keys that are certain. The free text of a round has the tokens of the other. Exit code 1: a token of a

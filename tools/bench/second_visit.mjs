@@ -1,7 +1,6 @@
 // Measures a second visit: how long the weights of a kept model take until they are placed,
-// compared with reading a file of the same size from the origin private file system, and how much
-// later the first token of 8 comes. Visits and readings take turns in one Chromium, each in a
-// separate page.
+// compared with reading a file of the same size from the origin private file system, and how much later the first token of 8
+// arrives. Visits and readings take turns in one Chromium, each in a separate page.
 //   node tools/bench/second_visit.mjs [--model qwen2.5-0.5b:q4_0] [--runs 10] [--threads 0] [--dist dist] [--document]
 // `--threads 0` is the engine's own choice.
 
@@ -78,7 +77,7 @@ async function prepare({ url }) {
   await blob.stream().pipeTo(await file.createWritable());
 }
 
-/** Reads the file in a worker, in pieces of 1 MB, by both ways that there are. @param {Given} given_ */
+/** Reads the file in a worker, in pieces of 1 MB, in both possible ways. @param {Given} given_ */
 async function readFile({ size: expected }) {
   const code = `onmessage = async () => {
     const folder = await navigator.storage.getDirectory();

@@ -1,5 +1,5 @@
-// Measures what a page without cross-origin isolation gains if the rows of each weight matrix are spread
-// over several instances with separate memories: kernels of the web build, messages, JSPI.
+// Measures the gain of a page without cross-origin isolation if the rows of each weight matrix are spread over several
+// instances with separate memories: kernels of the web build, messages, JSPI.
 //   node tools/bench/spread.mjs [--browsers chromium,firefox] [--models 'Qwen2.5-0.5B:q4_0,...'] [--seconds 6] [--awake 1]
 // --awake: how long both sides keep their event loops from sleeping, in ms. `make bench-spread` builds what it needs.
 // One helper, so two threads compute; four and eight by calculation.

@@ -21,7 +21,7 @@ const seen = [];
 /** The times of the engine's calls. @type {Record<string, number>} */
 const tookMs = {};
 
-/** @param {any} owner @param {string} name of a function that gives a promise @param {string} label */
+/** @param {any} owner @param {string} name of a function that returns a promise @param {string} label */
 function noteEnds(owner, name, label) {
   const original = owner[name];
   owner[name] = async (/** @type {unknown[]} */ ...given) => {
@@ -57,7 +57,7 @@ async function measureEngine(dist, { file, threads, marks }) {
     const made = new Worker(new URL(import.meta.url), { workerData: { name, dist } });
     seen.push([`${name} constructed`, now()]);
     made.on('message', (message) => {
-      if (message.type === 'ready') seen.push(['page hears that it is ready', now()]);
+      if (message.type === 'ready') seen.push(['page is notified that it is ready', now()]);
       if (message.type !== 'marks') return;
       seen.push(...message.seen);
       if (name === 'worker') callsMs = message.tookMs;

@@ -1,6 +1,5 @@
-// Measures what tables outside of memory cost and save, in Node and in Chromium: the shape of Gemma
-// 4 E2B, cut to a given number of layers. Two engines, one with its tables inside and one outside,
-// read and write by turns.
+// Measures the cost and the savings of tables outside of memory, in Node and in Chromium: the shape of Gemma 4 E2B, cut to a
+// given number of layers. Two engines, one with its tables inside and one outside, read and write alternately.
 //   node tools/bench/tables.mjs [--layers 8] [--vocab 262144] [--runs 9] [--prompt 128] [--tokens 16] [--browser]
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -38,8 +37,7 @@ const file = join(folder, 'model.gguf');
 /** @typedef {{prefill: number[], decode: number[], loadMs: number, linearBytes: number, outsideBytes: number}} Side */
 
 /**
- * It also runs in a page, so it uses no other part of this module. The sources are tried by turns, each with
- * its own engine.
+ * It also runs in a page, so it uses no other part of this module. The sources are tried alternately, each with its own engine.
  * @param {typeof createEngine} create
  * @param {Record<string, object>} sources options of createEngine
  * @param {typeof sizes} given

@@ -1,5 +1,5 @@
-// Compares the interface of include/wick.h with the one that libwick.so of the same name had first (library/abi), by abidiff
-// of Debian's abigail-tools. Both become libraries of empty functions with debugging information.
+// Compares the interface of include/wick.h with the first one of a libwick.so of the same name (library/abi), by abidiff of
+// Debian's abigail-tools. Both become libraries of empty functions with debugging information.
 //
 //   node tools/build/abi.mjs            exits with 1, and shows why, if programs that link the earlier library would break
 //   node tools/build/abi.mjs --record   keeps this interface: before the first release with a name (docs/releasing.md)

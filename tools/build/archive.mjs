@@ -1,6 +1,6 @@
-// Makes libwick.a of compiled objects, with names that cannot meet a user's: what the objects define
-// and wick.h does not is called wick__NAME in the archive. The objects stay unchanged, so an
-// archive has the very code that ships in programs and modules.
+// Makes libwick.a of compiled objects, with names that cannot collide with a user's: symbols that the objects define and wick.h
+// does not are called wick__NAME in the archive. The objects stay unchanged, so an archive has the same code that ships in
+// programs and modules.
 //
 //   node tools/build/archive.mjs ARCHIVE OBJECT...
 //
@@ -29,7 +29,7 @@ const renamed = new Map(
   names.filter((name) => !name.startsWith('wick_')).map((name) => [name, `wick__${name}`]),
 );
 
-// The objects' copies lie under their own names: an archive's members are called like their files.
+// The objects' copies keep their own names, because an archive's members are called like their files.
 const work = `${archive}.objects`;
 rmSync(work, { recursive: true, force: true });
 const copies = objects.map((object) => join(work, relative('build/obj', object)));

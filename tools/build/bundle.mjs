@@ -27,7 +27,7 @@ const { values: options } = parseArgs({
     out: { type: 'string', default: 'dist' },
   },
 });
-// The package is built aside and then moved, so users of the old one are disturbed for a moment only.
+// The package is built in another folder and then moved, so users of the old one are disturbed only for a moment.
 const final = join(root, options.out);
 const dist = join(root, 'build/bundle', basename(final));
 
@@ -54,7 +54,7 @@ const isBroken = ({ path, text }) =>
   (text.match(addresses)?.length ?? 0) !== (text.match(wholeAddresses)?.length ?? 0);
 
 /**
- * Bundles in lines that end within no address of a file.
+ * Bundles into lines that do not break within the address of a file.
  * @param {import('esbuild').BuildOptions} options
  */
 async function build(options) {
@@ -166,7 +166,7 @@ function copyAll(from, to, names) {
   }
 }
 
-/** The maps name their sources from where the package is moved to. */
+/** The maps name their sources relative to the package's final folder. */
 function moveSources() {
   for (const name of readdirSync(dist).filter((file) => file.endsWith('.js.map'))) {
     const map = JSON.parse(readFileSync(join(dist, name), 'utf8'));

@@ -1,6 +1,5 @@
-// Checks that what headers under src/ declare is called: by the engine, a program or a host.
-// Functions that only tests use belong to src/reference, except for those that expose otherwise
-// invisible state of a part.
+// Checks that functions which headers under src/ declare are called: by the engine, a program or a host. Functions that only
+// tests use belong to src/reference, except for those that expose otherwise invisible state of a part.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -9,12 +8,13 @@ import { fileURLToPath } from 'node:url';
 
 const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 
-/** Functions that tests alone call, and why they are where they are. @type {Record<string, string>} */
+/** Functions that only tests call, and why they are where they are. @type {Record<string, string>} */
 const forTests = {
-  gguf_writer_file_bytes: 'what a writer has promised, next to what it wrote',
-  loader_tensor_is_done: 'how far a loader is, tensor by tensor',
+  gguf_writer_file_bytes:
+    'the number of bytes that a writer has declared, next to those that it wrote',
+  loader_tensor_is_done: 'the progress of a loader, tensor by tensor',
   reply_parser_steps: 'the work of a parser, which is bounded',
-  store_check: 'whether all books of a store agree',
+  store_check: 'whether all records of a store agree',
   tokenizer_kind: 'how the vocabulary was read',
 };
 

@@ -1,7 +1,7 @@
 // Checks when the small WASI program is linked that no part of EXTRAS_SOURCES (flags.mk), and no part of WASI_MEDIA_SRC
-// (Makefile), can be called unless src/api/extras.c or src/cli/media_options.c lets it: a call of what is left out would trap. Every
-// symbol of extras that other objects use belongs to one of the gates below, and the tables of extras.c name just the families,
-// types and tokenizers that are not extras.
+// (Makefile), can be called unless src/api/extras.c or src/cli/media_options.c lets it: a call of a function that is left out
+// would trap. Every symbol of extras that other objects use belongs to one of the gates below, and the tables of extras.c name
+// just the families, types and tokenizers that are not extras.
 //   NM=llvm-nm node tools/build/check_extras.mjs EXTRAS.o... -- OTHERS.o...
 
 import { execFileSync } from 'node:child_process';

@@ -1,4 +1,4 @@
-// Checks the formats that base/text.h reads: the compiler takes them for printf's, which knows more, such as widths.
+// Checks the formats that base/text.h reads: the compiler treats them as printf's, which have more features, such as widths.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

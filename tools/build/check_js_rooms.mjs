@@ -1,5 +1,5 @@
-// Checks what is imported under js/: a room (a folder) sees only itself and the rooms that it is given here,
-// types included. docs/architecture.md says what each room is for.
+// Checks the imports under js/: a room (a folder) sees only itself and the rooms that are listed for it here, types included.
+// docs/architecture.md says what each room is for.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -71,7 +71,7 @@ const publicTypes = [
   'js/pipeline.js',
   'js/isolate.js',
 ];
-/** Packages whose types alone a room or an entry may name. */
+/** Packages of which a room or an entry may name only the types. */
 const typeLibraries = /** @type {Record<string, string[]>} */ ({
   ai_sdk: ['@ai-sdk/provider'],
   'js/ai-sdk.d.ts': ['@ai-sdk/provider'],
@@ -143,7 +143,7 @@ for (const name of readdirSync(join(root, 'js'), { recursive: true, encoding: 'u
     }
   }
 }
-// A clean clone is checked before dist/ exists: types are js/'s, and tests import by address what was built.
+// A clean clone is checked before dist/ exists: types are those of js/, and tests import built files by address.
 for (const folder of ['tests', 'tools']) {
   for (const name of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
     if (!/\.m?js$/.test(name) || /node_modules/.test(name)) continue;

@@ -1,7 +1,7 @@
-// Checks what is included: that a room under src/ sees only itself and the rooms above it, that engine
-// code takes of the C library only what the freestanding web build has, that include/wick.h reads
-// alone, that programs (the command line, the web's exports) use the engine through it, and that the
-// list and the picture of docs/architecture.md show these rooms in this order.
+// Checks includes: that a room under src/ sees only itself and the rooms above it, that engine code uses only those parts of
+// the C library that the freestanding web build has, that include/wick.h compiles alone, that programs (the command line, the
+// web's exports) use the engine through it, and that the list and the picture of docs/architecture.md show these rooms in this
+// order.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -91,7 +91,7 @@ function faultOfOwnHeader(file, header) {
 function faultOfRoom(room, header) {
   const [target] = header.split('/');
   if (!rooms.includes(room)) return `src/${room} is not a room of docs/architecture.md`;
-  if (target === 'reference' && room !== 'reference') return 'room reference is for tests alone';
+  if (target === 'reference' && room !== 'reference') return 'room reference is only for tests';
   if (rooms.indexOf(target) > rooms.indexOf(room)) return `room ${target} is below room ${room}`;
   return undefined;
 }

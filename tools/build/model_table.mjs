@@ -14,10 +14,10 @@ const models = JSON.parse(read('examples/chat/good_models.json'));
 const CONTEXT = 4096;
 const F16_BYTES = 2;
 
-/** The shape in the benchmarks where it is not the id of the model. @type {Record<string, string>} */
+/** The shape in the benchmarks, if its name is not the id of the model. @type {Record<string, string>} */
 const measuredAs = { 'bonsai-1.7b': 'qwen3-1.7b' };
 
-/** Models whose measured speed gives the computed one of another model of the same type. @type {Record<string, string>} */
+/** Models from whose measured speed that of another model of the same type is computed. @type {Record<string, string>} */
 const yardsticks = { Q8_0: 'smollm2-135m', Q4_0: 'qwen3-0.6b' };
 
 /** Decode on one thread by model and type, from docs/benchmarks.md. @returns {Map<string, number>} */

@@ -144,7 +144,8 @@ function readersOf(bytes, owners) {
 }
 
 /**
- * Takes what only one part reads out of the constant data, which begins the linked data: zeros take its place.
+ * Removes data that only one part reads from the constant data, at the beginning of the linked data, and leaves zeros in its
+ * place.
  * @param {Buffer} bytes linked; changed
  * @param {number[]} owners the part of each defined function, or -1
  * @param {number} parts how many there are

@@ -1,6 +1,6 @@
 // The requirements of a pack: its documents link to what is in it, its hashes are those of its
-// files, nothing names the machine that made it, publint and arethetypeswrong find nothing, and a
-// project that installs it has an engine that answers.
+// files, nothing names the machine that made it, publint and arethetypeswrong find nothing, and the engine answers in a project
+// that installs it.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -99,7 +99,7 @@ import { smallModelUrl } from 'wick-llm-demo-model';
 const engine = await createEngine({ url: smallModelUrl, threads: 1 });
 const text = await engine.generate('Once upon a time', { temperature: 0, maxTokens: 8 }).text();
 await engine.close();
-if (text.trim() === '') throw new Error('it says nothing');
+if (text.trim() === '') throw new Error('it answers nothing');
 `;
 
 /** Installs the packs without a network. @param {string} folder @param {Staged[]} packs @returns {string[]} */

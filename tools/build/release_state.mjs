@@ -1,4 +1,5 @@
-// The state of a clone before a release: nothing that is not committed, one version everywhere, and what is new in it.
+// The state of a clone before a release: everything is committed, the version is the same
+// everywhere, and the changelog describes it.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';

@@ -1,9 +1,9 @@
-// Makes libwick.so of libwick.a: its objects unchanged, of whose names it exports those of wick.h, with a version.
+// Makes libwick.so of libwick.a: it has the same objects, and exports the names of wick.h, with a version.
 //
 //   node tools/build/shared_library.mjs FOLDER/libwick.so ARCHIVE VERSION LINK_FLAG...
 //
-// It writes libwick.so.VERSION, and the links libwick.so.ABI and libwick.so. While the first number of a version is 0
-// the second one breaks, so ABI has both. The tools are those of $NM, $OBJCOPY and $CC.
+// It writes libwick.so.VERSION, and the links libwick.so.ABI and libwick.so. While the major version is 0, minor versions may
+// break programs, so ABI has both numbers. The tools are those of $NM, $OBJCOPY and $CC.
 
 import { execFileSync } from 'node:child_process';
 import { rmSync, symlinkSync, writeFileSync } from 'node:fs';

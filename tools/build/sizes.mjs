@@ -1,6 +1,5 @@
 // The gzipped sizes of the built files, next to those of docs/sizes.md. A file may be 3 % larger
-// than its row there, and some have a goal that no row may exceed; the tests of modules, package
-// and chat page ask sizeFault.
+// than its row there, and some have a goal that no row may exceed; the tests of modules, package and chat page call sizeFault.
 //   node tools/build/sizes.mjs            prints the table (make does it after each build)
 //   node tools/build/sizes.mjs --write    writes today's sizes into docs/sizes.md: commit it with the reason
 //   node tools/build/sizes.mjs FOLDER     prints the archives below a folder
@@ -88,7 +87,7 @@ function tableSizes() {
 const digits = (/** @type {number} */ bytes) => bytes.toLocaleString('en');
 
 /**
- * @param {string} name of a row @param {number} bytes of it now @param {Map<string, number>} [table]
+ * @param {string} name of a row @param {number} bytes its size now @param {Map<string, number>} [table]
  * @returns {string | undefined} why it is too large
  */
 export function sizeFault(name, bytes, table = tableSizes()) {

@@ -1,11 +1,11 @@
-// Splits a linked module: what every engine runs, and parts that are loaded when something needs them (PARTS in flags.mk).
-// A part shares memory, table and functions of the first (binaryen's wasm-split). Each is a whole module to a host.
+// Splits a linked module into the code that every engine runs and parts that are loaded when something needs them (PARTS in
+// flags.mk). A part shares memory, table and functions of the first (binaryen's wasm-split). Each is a whole module to a host.
 //
 //   node tools/build/split.mjs --linked FILE --map FILE --out PREFIX --part NAME=SOURCE,... [--part ...] [--wasm-split PROGRAM]
 //
-// writes PREFIX.main and PREFIX.NAME for each part. The linker's map says which object a function comes from; functions of
-// the sources (without .c) go to the part. Exports for a part are named after it and the module's bytes, so that a part of
-// another build does not link. Without wasm-split the first module is the linked one, and the parts are empty.
+// writes PREFIX.main and PREFIX.NAME for each part. The linker's map has the object of each function; functions of the sources
+// (without .c) go to the part. Exports for a part are named after it and the module's bytes, so that a part of another build
+// does not link. Without wasm-split the first module is the linked one, and the parts are empty.
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';

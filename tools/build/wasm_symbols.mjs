@@ -30,7 +30,7 @@ class Reader {
   number() {
     let value = 0;
     for (let scale = 1; ; scale *= 128) {
-      if (this.isAtEnd) throw new Error('the object file is cut');
+      if (this.isAtEnd) throw new Error('the object file is truncated');
       const byte = this.bytes[this.at++];
       value += (byte & 127) * scale;
       if (byte < 128) return value;
@@ -39,7 +39,7 @@ class Reader {
 
   /** @param {number} size @returns {Uint8Array} the next bytes, a given number */
   take(size) {
-    if (this.at + size > this.bytes.length) throw new Error('the object file is cut');
+    if (this.at + size > this.bytes.length) throw new Error('the object file is truncated');
     this.at += size;
     return this.bytes.subarray(this.at - size, this.at);
   }

@@ -1,6 +1,6 @@
-// Adds to a module with 64-bit addresses the section that js/wasm/wide_calls.js reads: of each function that is imported or
-// exported and has a 64-bit parameter or result, which ones these are. All of them are addresses and sizes, because other
-// large numbers are passed as doubles (web/exports.c).
+// Adds to a module with 64-bit addresses the section that js/wasm/wide_calls.js reads: it lists the 64-bit parameters and
+// results of each imported and exported function. All of them are addresses and sizes, because other large numbers are passed
+// as doubles (web/exports.c).
 //
 //   node tools/build/wide_module.mjs IN OUT
 

@@ -1,7 +1,7 @@
 // Rules of plain English that a program can check: words to replace, subjects that no sentence begins with, the format of
 // errors and of --help. check_text.mjs enforces them; --counts shows how often each is broken.
 
-/** Each has what to write instead. @type {{name: string, pattern: RegExp, instead: string}[]} */
+/** Each says what to write instead. @type {{name: string, pattern: RegExp, instead: string}[]} */
 export const wordRules = [
   {
     name: 'is no',
@@ -42,11 +42,16 @@ export const wordRules = [
   },
   {
     name: 'stands, lies, hangs',
-    pattern: /\b(?:(?:stands|lies)(?! for\b)|hangs (?:on|from|off))\b/i,
+    pattern:
+      /\b(?:(?:stands|lies)(?! for\b)|(?:stand|lie) (?:in|on|at|within|between|side|with|elsewhere)|hangs (?:on|from|off))\b/i,
     instead: 'is, is stored',
   },
   { name: 'by itself', pattern: /\bby (?:itself|themselves)\b/i, instead: 'automatically' },
-  { name: 'wants, wishes', pattern: /\b(?:wants|wishes)\b/i, instead: 'needs, requires' },
+  {
+    name: 'wants, wishes',
+    pattern: /\b(?:wants|wishes)\b|\b(?<!(?:you|users?|not) )(?<!\bfor )want\b/i,
+    instead: 'needs, requires',
+  },
   {
     name: 'asks for',
     pattern: /\b(?:asks?|asking) for\b(?! permission\b)/i,
@@ -141,6 +146,49 @@ export const wordRules = [
     name: 'in words',
     pattern: /\b(?:refused|said|reported|ends?|errors?|told) in words\b/i,
     instead: 'with a message',
+  },
+  {
+    name: 'what is read',
+    pattern:
+      /(?<![:.] )(?<!^)\bwhat (?:is|was|were) (?:typed|kept|stored|read|held|saved|sampled|begun|drawn|listed|cached|wanted|asked|requested|needed)\b/,
+    instead: 'the noun: the stored part, sampled tokens',
+  },
+  {
+    name: 'comes',
+    pattern:
+      /\b(?:tokens|bytes|pieces|parts|chunks|messages|requests|events|jobs) (?:that )?(?:come|came)\b(?! (?:from|before|after|first|last|with|back)\b)|\bas (?:it|they) comes?\b/i,
+    instead: 'arrives, is received',
+  },
+  {
+    name: 'hears',
+    pattern: /\bhears?\b(?! again\b)|\b(?:has|have|had) heard of\b/i,
+    instead: 'is notified',
+  },
+  {
+    name: 'one or the other',
+    pattern: /\bthe one or the other\b/i,
+    instead: 'one or the other, one of two',
+  },
+  { name: 'sum 1', pattern: /\bsum 1\b/i, instead: 'sum to 1' },
+  {
+    name: 'one X more',
+    pattern: /(?<!\bno )\bone (?!any|of|needs|has)[a-z]+ more\b/i,
+    instead: 'one more X',
+  },
+  {
+    name: 'is without',
+    pattern: /(?<!\bas it )\b(?:is|are|was|were) without\b/i,
+    instead: 'lacks, has no',
+  },
+  {
+    name: 'all',
+    pattern: /^---- (?:all|all of it|all of them|the rest|life) ----$/i,
+    instead: 'a heading that names its part',
+  },
+  {
+    name: 'answers where',
+    pattern: /(?:^|[.;:] )answers (?:how|where|whether)\b/i,
+    instead: 'returns',
   },
   {
     name: 'is there',

@@ -1,12 +1,12 @@
-// The half of make coverage that is about C: runs the C tests of build/test/coverage/ and adds up, by
-// room, which lines and branches they ran (clang's source-based coverage).
+// The C half of make coverage: runs the C tests of build/test/coverage/ and adds up, by room, which
+// lines and branches they ran (clang's source-based coverage).
 
 import { mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
 import { root } from '../mutants/trial.mjs';
 import { exportCounts, programs, runCounted } from './profiles.mjs';
 
-/** @typedef {{lines: [number, number], branches: [number, number]}} Counts covered, and of how many */
+/** @typedef {{lines: [number, number], branches: [number, number]}} Counts covered lines, and all lines */
 
 const profiles = join(root, 'build/coverage/c');
 

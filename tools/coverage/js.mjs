@@ -1,4 +1,4 @@
-// The half of make coverage that is about JavaScript: the tests that run the package in Node, on bundles with
+// The JavaScript half of make coverage: the tests that run the package in Node, on bundles with
 // source maps, in a copy below build/coverage/.
 
 import { spawnSync } from 'node:child_process';

@@ -1,4 +1,4 @@
-// Runs of the C tests in build/test/coverage/ and what clang's source-based coverage says of them.
+// Runs of the C tests in build/test/coverage/, and clang's source-based coverage of them.
 
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';

@@ -64,7 +64,7 @@ function readPooling(folder) {
   throw new Error(`${path}: pooling is neither by mean nor by the first token`);
 }
 
-/** WordPiece marks what continues a word (##ing); GGUF marks what begins one (▁walk). @param {string} piece */
+/** WordPiece marks tokens that continue a word (##ing); GGUF marks tokens that begin one (▁walk). @param {string} piece */
 function spell(piece) {
   if (/^\[.+\]$/.test(piece)) return piece;
   return piece.startsWith('##') ? piece.slice(2) : `\u2581${piece}`;

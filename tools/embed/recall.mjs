@@ -1,4 +1,4 @@
-// How well models find a note by a question that shares no word of it: 16 notes, a question for each.
+// Measures how well models find a note by a question that has no word in common with it: 16 notes, a question for each.
 //   node tools/embed/recall.mjs MODEL.gguf...
 
 import { resolve } from 'node:path';

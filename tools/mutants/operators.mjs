@@ -5,7 +5,7 @@ import { tokensOf } from './tokens.mjs';
 /** @typedef {import('./tokens.mjs').Token} Token */
 /**
  * @typedef {object} Mutation
- * @property {number} start of what is replaced
+ * @property {number} start of the replaced text
  * @property {number} end
  * @property {string} text the replacement
  * @property {string} operator
@@ -79,7 +79,7 @@ class Site {
     return this.tokens[i]?.text ?? '';
   }
 
-  /** @param {number} i @returns {boolean} spaces on both sides: the format tells `a * b` from `a *b` */
+  /** @param {number} i @returns {boolean} spaces on both sides: the format distinguishes `a * b` from `a *b` */
   isBinary(i) {
     const { start, end } = this.tokens[i];
     return /\s/.test(this.source[start - 1] ?? '') && /\s/.test(this.source[end] ?? '');
@@ -110,8 +110,8 @@ class Site {
 }
 
 /**
- * `if (used > most) most = used;`, the last of conditions, too: of equal numbers it makes no difference whether one takes
- * the other's place.
+ * `if (used > most) most = used;`, also as the last of several conditions: if the numbers are equal, it makes no difference
+ * whether one replaces the other.
  * @param {Site} site @param {number} i @returns {boolean}
  */
 function isOfMost(site, i) {
@@ -155,22 +155,21 @@ function calledWith(site, i) {
   return '';
 }
 
-/** @param {Site} site @param {number} i @returns {boolean} how many items a list that grows begins with: a choice */
+/** @param {Site} site @param {number} i @returns {boolean} the initial capacity of a growing list: a choice */
 function isFirstRoom(site, i) {
   const lineStart = site.source.lastIndexOf('\n', site.tokens[i].start) + 1;
   return /capacity == 0 \? $/.test(site.source.slice(lineStart, site.tokens[i].start));
 }
 
-/** @param {Site} site @param {number} i @returns {boolean} how many times as large a list that grows becomes: a choice */
+/** @param {Site} site @param {number} i @returns {boolean} the factor by which a list grows: a choice */
 function isGrowth(site, i) {
   const lineStart = site.source.lastIndexOf('\n', site.tokens[i].start) + 1;
   return /capacity == 0 \? .* : /.test(site.source.slice(lineStart, site.tokens[i].start));
 }
 
 /**
- * One more is not a fault among the arguments of an allocation, which takes a little more memory,
- * of a count of steps, which a limit ends a little earlier, or where a list grows, which then does
- * so less often.
+ * One more is not a fault in the arguments of an allocation, which only takes a little more memory, in a count of steps, which
+ * only ends a little earlier at its limit, or in the growth of a list, which is then less frequent.
  * @param {Site} site @param {number} i @returns {Mutation[]}
  */
 function ofNumber(site, i) {
@@ -224,8 +223,8 @@ function ofReturn(site, i) {
 
 /**
  * An expression statement deleted. C's own free() is left out: only commands call it, whose processes end soon, so that
- * no behaviour depends on it (the engine calls memory_free, and tests count its blocks). So is SIMD_OPAQUE, which says
- * nothing but what the optimiser may not know.
+ * no behaviour depends on it (the engine calls memory_free, and tests count its blocks). So is SIMD_OPAQUE, which only hides
+ * facts from the optimiser.
  * @param {Site} site @param {number} i @returns {Mutation[]}
  */
 function ofStatement(site, i) {
@@ -251,8 +250,8 @@ function ofStatement(site, i) {
 }
 
 /**
- * Whether a function of two arguments gives the same either way: the smaller and the larger of two, and vectors' sums,
- * products and comparisons of equality.
+ * Whether a function of two arguments is symmetric: the smaller and the larger of two, and vectors' sums, products and
+ * comparisons of equality.
  * @param {string} name
  */
 const isCommutative = (name) =>
@@ -272,7 +271,7 @@ function ofArguments(site, i) {
 }
 
 /**
- * Where functions are: nothing outside of them is changed in C (tables, types, prototypes).
+ * The ranges of functions: in C nothing outside of them is changed (tables, types, prototypes).
  * @param {Site} site
  * @returns {(i: number) => boolean}
  */
@@ -311,11 +310,11 @@ export function mutate(source, { start, end, text }) {
 }
 
 /**
- * The lines that a mutation changes, with single spaces: what people read, and how a listed mutant is known again
- * wherever its lines have moved to.
+ * The lines that a mutation changes, with single spaces: people read them, and a listed mutant is recognized by them wherever
+ * its lines have moved.
  * @param {string} source
  * @param {Mutation} mutation
- * @returns {{line: number, behind: string, before: string, after: string}} `behind`: the line in front of them
+ * @returns {{line: number, above: string, before: string, after: string}} `above`: the line in front of them
  */
 export function describeMutation(source, mutation) {
   const from = source.lastIndexOf('\n', mutation.start - 1) + 1;
@@ -325,7 +324,7 @@ export function describeMutation(source, mutation) {
   const lines = source.slice(0, mutation.start).split('\n');
   return {
     line: lines.length,
-    behind: plain(lines.at(-2) ?? ''),
+    above: plain(lines.at(-2) ?? ''),
     before: plain(source.slice(from, to)),
     after: plain(
       source.slice(from, mutation.start) + mutation.text + source.slice(mutation.end, to),

@@ -1,5 +1,5 @@
 // Which lines of the engine each C test runs (clang's source-based coverage), so that a mutant's time goes to the tests
-// that can see it. Tests of Node run everything, as far as this file knows.
+// that can see it. Tests of Node are assumed to run everything.
 
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
@@ -73,7 +73,8 @@ export class Reach {
   }
 
   /**
-   * Whether a test may see a fault of a line: it runs it, or nothing is known (of a table's line, of a test of Node).
+   * Whether a test may detect a fault in a line: it runs the line, or nothing is known (about a table's line, or a test of
+   * Node).
    * @param {string} test
    * @param {string} file
    * @param {number} line

@@ -45,19 +45,19 @@ import { BUDGET_MS, hashOf, Place, root, tryTests } from './trial.mjs';
 /** @type {{c: Record<string, Room>, js: Record<string, Room>}} */
 const rooms = JSON.parse(readFileSync(new URL('./rooms.json', import.meta.url), 'utf8'));
 /**
- * `behind`: the line before it, if the reason does not apply to other lines with the same text.
- * @type {{file: string, behind?: string, before: string, after: string, reason: string}[]}
+ * `above`: the line before it, if the reason does not apply to other lines with the same text.
+ * @type {{file: string, above?: string, before: string, after: string, reason: string}[]}
  */
 const listed = JSON.parse(readFileSync(new URL('./equivalent.json', import.meta.url), 'utf8'));
 
-/** @param {string} file @param {{behind: string, before: string, after: string}} described @returns {string | undefined} */
-function reasonOf(file, { behind, before, after }) {
+/** @param {string} file @param {{above: string, before: string, after: string}} described @returns {string | undefined} */
+function reasonOf(file, { above, before, after }) {
   const known = listed.find(
     (each) =>
       each.file === file &&
       each.before === before &&
       each.after === after &&
-      (each.behind ?? behind) === behind,
+      (each.above ?? above) === above,
   );
   return known?.reason;
 }
@@ -117,8 +117,8 @@ const isAt = (file, line) =>
   });
 
 /**
- * All mutants of a language in the order in which they are drawn: a line first, then one of its changes, so that a
- * line of many signs counts no more than others. Then the lines' others, should the lines not suffice.
+ * All mutants of a language in the order in which they are drawn. First a line is drawn, then one of its changes, so that a
+ * line with many signs does not count more than others. If there are too few lines, their other changes follow.
  * @param {'c' | 'js'} language
  * @returns {Mutant[]}
  */
@@ -158,7 +158,7 @@ const reach = new Reach(folder);
 const testsOfLine = (mutant, line) =>
   testsOf(mutant).filter((test) => reach.mayRun(test, mutant.file, line));
 
-/** The time of each test without a mutant: kept for the next run with the same programs. */
+/** The time of each test without a mutant, which is kept for the next run with the same programs. */
 class Baseline {
   #path = join(folder, 'baseline.json');
   #stamp = [
@@ -209,8 +209,8 @@ class Baseline {
   /**
    * As many as a mutant has time for.
    * @param {string[]} tests
-   * @param {(test: string) => number} chance that a test sees a mutant
-   * @returns {string[]} those that see the most in their time, and these first
+   * @param {(test: string) => number} chance that a test detects a mutant
+   * @returns {string[]} those that detect the most mutants in their time, and these first
    */
   ordered(tests, chance) {
     const cost = (/** @type {string} */ test) => 150 + this.of(test).cpuMs + this.of(test).idleMs;
@@ -218,7 +218,7 @@ class Baseline {
     return this.#withinBudget(best);
   }
 
-  /** @param {string[]} tests those that see the most first @returns {string[]} one that is too long is passed over */
+  /** @param {string[]} tests those that detect the most first @returns {string[]} one that is too long is passed over */
   #withinBudget(tests) {
     let leftMs = BUDGET_MS;
     return tests.filter((test) => {
@@ -229,7 +229,7 @@ class Baseline {
     });
   }
 
-  /** Tells which tests no mutant has time for. @param {string} room @param {string[]} tests */
+  /** Reports the tests for which no mutant has time. @param {string} room @param {string[]} tests */
   tellLeftOut(room, tests) {
     for (const test of tests) {
       if (!this.#times.has(test) || this.of(test).cpuMs < BUDGET_MS) continue;
@@ -239,10 +239,10 @@ class Baseline {
   }
 }
 
-/** How often each test has seen mutants of a source and of its room: the order of the next ones' tests. */
+/** How often each test has detected mutants of a source and of its room, which orders the tests of the next ones. */
 class Chances {
   #path = join(folder, 'kills.json');
-  /** @type {Map<string, number>} of earlier runs, too: what they learned makes the next ones shorter */
+  /** @type {Map<string, number>} of earlier runs, too: their results make the next ones shorter */
   #kills = new Map(existsSync(this.#path) ? JSON.parse(readFileSync(this.#path, 'utf8')) : []);
 
   /** @param {Result} result */
@@ -348,8 +348,8 @@ async function tryAll(mutants, count, { places, baseline, known }) {
       const mutant = mutants[next++];
       underWay++;
       const old = known.get(mutant.id);
-      // one that has been listed since is asked again, and reported with its reason
-      const isOld = old && old.outcome !== 'listed' && !reasonOf(old.file, { behind: '', ...old });
+      // one that has been listed since then is tried again, and reported with its reason
+      const isOld = old && old.outcome !== 'listed' && !reasonOf(old.file, { above: '', ...old });
       const result = isOld ? old : await tryMutant(place, mutant, baseline);
       underWay--;
       results.push(result);
@@ -362,7 +362,7 @@ async function tryAll(mutants, count, { places, baseline, known }) {
       tell(result);
     }
   };
-  // one that waits for the last of another would end too early: those that are left draw for it
+  // a worker that waits for the last mutant of another would end too early: the remaining workers draw for it
   while (next < mutants.length && counted < count) await Promise.all(places.map(take));
   return results;
 }

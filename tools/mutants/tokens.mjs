@@ -1,5 +1,5 @@
 // The words of a C or JavaScript source, as far as tools/mutants needs them: comments and preprocessor
-// lines are left out, a template literal is one word. It counts on the house's format (make format).
+// lines are left out, a template literal is one word. It relies on the repository's format (make format).
 
 /** @typedef {{text: string, start: number, end: number, kind: 'name' | 'number' | 'text' | 'sign'}} Token */
 

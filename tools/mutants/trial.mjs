@@ -35,7 +35,7 @@ const sanitizers = {
  * work to do. Other load on the machine lengthens neither.
  * @typedef {{cpuMs: number, idleMs: number}} Times
  */
-/** @typedef {Times & {status: 'passed' | 'failed' | 'overdue', skipped?: number}} Ended `skipped` tests, which see nothing */
+/** @typedef {Times & {status: 'passed' | 'failed' | 'overdue', skipped?: number}} Ended `skipped` tests, which detect nothing */
 /** The native programs, and the variable with the objects of each. */
 const PROGRAMS = { wick: 'MUTANTS_WICK_OBJECTS', 'wick-lab': 'MUTANTS_WICK_LAB_OBJECTS' };
 /** A test may wait for other load on the machine for less than this multiple of its processor time. */
@@ -46,13 +46,13 @@ const IDLE_SHARE = 0.1;
 /** Runs "$@" for $0 seconds of processor time and prints how many it took. */
 const LIMITED = 'ulimit -t "$0"; TIMEFORMAT="cpu %U %S"; time "$@" 2>/dev/null';
 
-/** @param {string} path @returns {string[]} from the state on: what the name before it may contain is left out */
+/** @param {string} path @returns {string[]} from the state on, because the name before it may contain anything */
 function statOf(path) {
   const stat = readFileSync(`${path}/stat`, 'utf8');
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
 }
 
-/** @param {number} pid @returns {number[]} a process and all that it has started, and they */
+/** @param {number} pid @returns {number[]} a process and all its descendants */
 function treeOf(pid) {
   /** @type {Map<number, number[]>} */
   const children = new Map();
@@ -67,7 +67,7 @@ function treeOf(pid) {
   return all;
 }
 
-/** Ends a process and all that it has started, including browsers in separate groups. @param {number} pid */
+/** Ends a process and all its descendants, including browsers in separate groups. @param {number} pid */
 function endTree(pid) {
   for (const each of treeOf(pid)) {
     try {
@@ -104,7 +104,7 @@ function watchIdle(pid, take) {
     const { cpuMs, isReady } = workOf(pid);
     const atMs = performance.now();
     const passedMs = atMs - last.atMs;
-    // a late poll has missed what happened in between, possibly the end of the tree
+    // a late poll may have missed the end of the tree
     const isLate = passedMs > 2 * LOOK_MS;
     if (!isLate && !isReady && cpuMs - last.cpuMs < IDLE_SHARE * passedMs) idleMs += passedMs;
     last = { cpuMs, atMs };
@@ -284,7 +284,7 @@ export class Place {
       cpSync(join(root, 'build/native', name), join(this.tree, 'build/native', name));
   }
 
-  /** Where the host's own temporary files go. */
+  /** The folder of the host's own temporary files. */
   get #env() {
     const temporary = join(this.folder, 'temporary');
     const shared = process.env.WICK_SHARED ?? resolve(root, '../shared');
@@ -424,7 +424,7 @@ export class Place {
     }
   }
 
-  /** Takes a mutant back. @param {string} file */
+  /** Reverts a mutant. @param {string} file */
   restore(file) {
     if (file.endsWith('.js')) cpSync(join(root, file), join(this.tree, file));
     else if (file.startsWith('component/')) this.#restoreComponent(file);

@@ -2,7 +2,7 @@
 import random
 import unicodedata
 
-# Sentences, so that words are met that vocabularies have.
+# Sentences, so that the texts contain words that vocabularies have.
 SENTENCES = """\
 The quick brown fox jumps over the lazy dog, doesn't it? I'm sure they've seen it; we'll know at 12:30.
 Wenn der Müller größere Säcke trägt, ärgert sich der Esel über 1.234,56 Euro.

@@ -37,7 +37,7 @@ PERSONA = ["You are {x}.", "You are {x}, a friendly assistant.", "Your name is {
            "You are {x}, a small helper."]
 TOLD_BY_SYSTEM = ["The user is called {x}.", "The user's name is {x}.", "You are talking to {x}.", "You help {x}.",
                   "The name of the user is {x}.", "You talk with {x}.", "You are Wick. The user's name is {x}."]
-DECIDING_TOKENS, DECIDING_TOKENS_STORY, DECIDING_WEIGHT = 3, 24, 3.0  # a story's first sentence holds what was asked for
+DECIDING_TOKENS, DECIDING_TOKENS_STORY, DECIDING_WEIGHT = 3, 24, 3.0  # a story's first sentence has the requested subject
 EXACT_KINDS = ("visit/sum", "visit/problem", "visit/three", "visit/double", "visit/half", "visit/figures", "copy/", "number/", "back/", "list/", "visit/json", "json/", "memory/")
 EXACT_TOKENS, EXACT_WEIGHT = 40, 2.0  # of answers in which one wrong letter or figure spoils everything
 VISITED_SHARE = 0.8  # of the episodes of the last stage

@@ -120,7 +120,7 @@ def sampled_cases(count=SAMPLED_COUNT, seed=SAMPLED_SEED):
     source, cases = _source(seed, held_out=False), []
     while len(cases) < count:
         system, told = corpus.conversation(source, lambda t: len(t) >= 1)
-        if told:  # a system prompt for JSON may have found no turn that fits
+        if told:  # for a system prompt about JSON there may be no turn that fits
             turn, before = _last(told)
             cases.append((turn.kind, system or corpus.DEFAULT_SYSTEM, before, turn))
     return cases

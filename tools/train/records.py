@@ -271,7 +271,8 @@ def make_list(source):
 def mood_sentence(source):
     mood = source.rng.choice(list(MOOD))
     adjectives, templates = _MOOD_WAYS[mood]
-    # An unknown adjective tells no mood: all of them occur in the last stage and in held-out questions.
+    # An unknown adjective reveals no mood: all of them occur in the last stage and in held-out
+    # questions.
     adjective = source.rng.choice(adjectives) if source.broad else source.word(adjectives)
     text = source.say(templates, x=source.rng.choice(MOOD_SUBJECTS), a=adjective)
     return text.replace(" a a", " an a").replace(" a e", " an e").replace("A a", "An a").replace("A e", "An e"), mood

@@ -42,7 +42,7 @@ _PLACES = ["in a quiet forest", "by the sea", "on a high mountain", "in a small 
            "on a farm", "in a wild garden", "by a wide river", "in a warm cave", "in an old mill", "in a deep valley", "near the harbour", "by a blue lake"]
 _OPEN = ["Once upon a time there was {a_hero} who lived {place}.", "There was once {a_hero} who lived {place}.", "Once there was {a_hero} who lived {place}."]
 _OPEN_NAME = ["Once upon a time there was a {kind} called {name} who lived {place}.", "{name} was a {kind} who lived {place}."]
-_OPEN_PLOT = {  # the first sentence holds what was asked for, so that the plot is chosen where the wish is copied
+_OPEN_PLOT = {  # the first sentence has the requested subject, so that the plot is chosen where the request is copied
     "learn": ["Once upon a time there was {a_hero} who wanted to {skill}.", "There was once {a_hero} who wanted to {skill}."],
     "hate": ["Once upon a time there was {a_hero} who did not like {hated}.", "There was once {a_hero} who did not like {hated}."],
     "thing": ["Once upon a time there was {a_hero} who found {a_thing}.", "There was once {a_hero} who found {a_thing}."],
@@ -125,7 +125,7 @@ _POEM_ANY = ["[write|write me|make|tell me|can you write|please write|give me|i 
 _LOVE_ASK = ["[write|write me|make|can you write|please write|give me|i need|compose] [a|a short|a little|a sweet|] [love poem|romantic poem|poem about love|valentine poem|poem for my girlfriend|"
              "poem for my boyfriend|poem for my wife|poem for my husband|poem for my crush|poem about my love][ please|]", "[love poem|romantic poem|poem about love|love poem please|a poem for my love]"]
 _POEM_SONG = ("A little song for {x} I sing,\nof all the joy that {x} can bring.\nWhen day is done and stars are bright,\n"
-              "I think of {x} and say good night.")  # fits every subject as it was said: "rain", "my dog", "the sea"
+              "I think of {x} and say good night.")  # fits every subject as it was written: "rain", "my dog", "the sea"
 _POEMS = ["The {x} is here, the {x} is near,\nit makes the day so bright and clear.\nAnd when the evening light is low,\nthe {x} will dream in golden glow.",
           "I saw a {x} one day in spring,\nit made my heart begin to sing.\nThe {x} was gone, the day was long,\nbut I still hum our little song."]
 _LOVE = ["I love you more than words can say,\nI think of you by night and day.\nYou are my sun, you are my sea,\nand home is where you are with me."]

@@ -28,7 +28,7 @@ def canned(source, family, intents, weight=None):
     return canned_intent(source, family, intents, name)
 
 
-_SAME = {  # intents whose answers serve each other's questions: "Who is Ada Brown?", "Are you sure about that?"
+_SAME = {  # intents whose answers also fit each other's questions: "Who is Ada Brown?", "Are you sure about that?"
     "people": [phrases.REFUSALS["knowledge"][1]], "knowledge": [phrases.REFUSALS["people"][1]],
     "why": [phrases.ABOUT["wrong"][1]], "wrong": [phrases.TALK["why"][1]],
 }

@@ -58,7 +58,7 @@ _WEIGHTS = {"foreign": 14, "injection": 7, "refusals/knowledge": 26, "refusals/p
             "how-works": 3, "about/server": 3, "talk/hello": 2, "laugh": 2, "liked": 2, "silent": 2, "about/compare": 2, "about/use-page": 3, "about/see": 2}
 OPEN_INTENTS = ["opinion", "refusals/advice", "refusals/harm", "refusals/now", "refusals/code", "refusals/translate", "writing", "summarise", "verse", "play",
                 "injection", "refusals/people", "refusals/knowledge", "foreign", "talk/nonsense"]
-_UNDRESSED = {"foreign", "talk/nonsense", "laugh", "liked", "silent"}  # asked as they stand
+_UNDRESSED = {"foreign", "talk/nonsense", "laugh", "liked", "silent"}  # asked unchanged
 _ROWS = ["qwertyuiop", "asdfghjkl", "zxcvbnm"]
 
 

@@ -8,7 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-// From this size on memory.copy or memory.fill: so much is copied only when no products wait.
+// From this size on memory.copy or memory.fill: copies this large happen only when no products
+// wait.
 enum { BULK_BYTES = 1 << 16 };
 
 // 16 bytes at any address.

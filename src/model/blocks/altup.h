@@ -1,5 +1,5 @@
-// model/blocks/altup.h — alternating updates (AltUp: Baykal et al. 2023) as in Gemma 3n: a
-// token has four rows s of the width of the model, of which a layer computes on the first alone:
+// model/blocks/altup.h — alternating updates (AltUp: Baykal et al. 2023) as in Gemma 3n: a token
+// has four rows s of the width of the model, of which a layer only computes on the first:
 //
 //   p_i = s_i + sum over j of c_ij s_j     what the layer is predicted to make of each row
 //   x = layer(p_0)

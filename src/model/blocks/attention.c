@@ -153,7 +153,8 @@ static bool is_padded(const attention_block *attention) {
   return padded_dim(attention->is.head_dim) != attention->is.head_dim;
 }
 
-// Room for the same heads as attention's kernels want them; `buffers` itself where they are so.
+// Room for the same heads in the form that attention's kernels need; `buffers` itself if they have
+// that form.
 static attention_buffers take_padded(const attention_block *attention, scratch_arena *arena,
                                      const attention_buffers *buffers) {
   if (!is_padded(attention)) return *buffers;
@@ -241,7 +242,7 @@ static void norm_heads(const head_job *job, float *row, const float *weight, con
     return;
   }
   for (uint32_t h = 0; h < heads; h++, row += dim) {
-    if (norms == ATTENTION_NORMS_BEHIND) {  // a rotation keeps the length: the weights come after
+    if (norms == ATTENTION_NORMS_AFTER) {  // a rotation keeps the length: the weights come after
       job->pass->kernels->rms_norm(row, NULL, dim, job->pass->model->config.norm_epsilon, row);
     } else {
       norm_row(job->pass, row, weight, bias, dim, row);
@@ -361,7 +362,7 @@ static wick_status attend_heads(const attention_block *attention, model_pass *pa
                                 const attention_buffers *buffers, wick_error *error) {
   const attention_settings *is = &attention->is;
   const uint64_t begin = arena_mark(&pass->arena);
-  const bool is_behind = is->qk_norms == ATTENTION_NORMS_BEHIND;
+  const bool is_after = is->qk_norms == ATTENTION_NORMS_AFTER;
   const uint32_t per_thread = thread_floats(attention, &pass->arena);
   const model_rope *rope = is->rope == ATTENTION_ROPE_NONE ? NULL : &pass->model->ropes[is->rope];
   paged_attention run = {.kernels = pass->kernels,
@@ -375,8 +376,8 @@ static wick_status attend_heads(const attention_block *attention, model_pass *pa
                          .cap = is->score_cap,
                          .sinks = attention->sinks,
                          .slopes = is->alibi == 0 ? NULL : attention->slopes,
-                         .q_weight = is_behind ? attention->weights.q_norm : NULL,
-                         .k_weight = is_behind ? attention->weights.k_norm : NULL,
+                         .q_weight = is_after ? attention->weights.q_norm : NULL,
+                         .k_weight = is_after ? attention->weights.k_norm : NULL,
                          .rope = rope,
                          .cos_sin = rope == NULL ? NULL : pass->cos_sin[is->rope],
                          .inputs = pass->inputs,
@@ -523,7 +524,7 @@ void attention_read_window_heads(model_plan *plan, attention_settings *settings)
 
 // The part that only causal attention has.
 static void refuse_in_encoder(model_keys *keys, const attention_settings *is) {
-  if (!is->has_sinks && !is->norms_values && is->qk_norms != ATTENTION_NORMS_BEHIND) return;
+  if (!is->has_sinks && !is->norms_values && is->qk_norms != ATTENTION_NORMS_AFTER) return;
   keys->status = fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.causal"),
                            "'%s.attention.causal' is false, which this architecture does not "
                            "support",
@@ -548,7 +549,7 @@ static void note_heads(model_config *config, const attention_settings *is) {
 }
 
 // Slopes fall by half octaves or so: 2^(-alibi / n), 2^(-2 alibi / n) ... of n heads, the greatest
-// power of 2; further heads lie between them.
+// power of 2; those of further heads are between them.
 static void make_slopes(float alibi, uint32_t heads, float *slopes) {
   uint32_t whole = 1;
   while (whole <= heads / 2) whole *= 2;
@@ -568,7 +569,7 @@ model_block *attention_make(model_plan *plan, const attention_settings *settings
     attention->is.scale = 1.0f / __builtin_sqrtf((float)settings->head_dim);
   }
   if (slopes != 0) make_slopes(settings->alibi, slopes, attention->slopes);
-  if (is_padded(attention) && settings->qk_norms == ATTENTION_NORMS_BEHIND) {
+  if (is_padded(attention) && settings->qk_norms == ATTENTION_NORMS_AFTER) {
     refuse_odd_heads(plan->keys, settings->head_dim);
   }
   if (settings->aside != ATTENTION_FIRST || settings->again_norm != NULL) {

@@ -13,7 +13,7 @@ enum { ATTENTION_ROPE_NONE = MODEL_ROPES_MAX };
 typedef enum attention_qk_norms {
   ATTENTION_NO_NORMS = 0,
   ATTENTION_HEAD_NORMS,      // of each head, [head_dim]
-  ATTENTION_NORMS_BEHIND,    // the same after the rotation
+  ATTENTION_NORMS_AFTER,     // the same after the rotation
   ATTENTION_ROW_NORMS,       // of all heads together, [heads * head_dim]
   ATTENTION_NORMS_OF_HEADS,  // of each head with its own weights, [heads, head_dim]; optional
 } attention_qk_norms;
@@ -46,7 +46,7 @@ typedef struct attention_settings {
   bool has_sinks;     // attn_sinks [heads]: scores of a token without a value (Xiao et al. 2023)
   bool is_gated;      // attn_q has a gate after each head's query: the output is multiplied by its
                       // sigmoid
-  uint32_t window;    // tokens that are looked back on, 0: all
+  uint32_t window;    // how many tokens back a token sees, 0: all
   float scale;        // of q k^T, 0: 1 / sqrt(head_dim)
   float score_cap;    // not 0: scores become cap * tanh(score / cap)
   float clamp;        // not 0: queries, keys and values stay within [-clamp, clamp]

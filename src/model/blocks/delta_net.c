@@ -64,9 +64,9 @@ static void bind(model_block *block, model_binder *binder) {
 typedef struct delta_buffers {
   uint32_t stride, value_stride, head_stride;  // floats
   float *qkv;                                  // [batch_tokens, channels]
-  float *gate;                                 // [batch_tokens, value_dim]: then what is projected
-  float *read;                                 // [batch_tokens, value_dim]: S^T q
-  float *beta, *decay;                         // [batch_tokens, value_heads]
+  float *gate;          // [batch_tokens, value_dim]: then the input of the projection
+  float *read;          // [batch_tokens, value_dim]: S^T q
+  float *beta, *decay;  // [batch_tokens, value_heads]
   uint32_t joined_stride, pair_stride;
   float *joined;  // [batch_tokens, channels + value_dim] where they come by key heads, or NULL
   float *pairs;   // [batch_tokens, 2 * value_heads]: beta and alpha by key heads, or NULL
@@ -131,7 +131,7 @@ static void project(const delta_net_block *net, model_pass *pass, const delta_bu
   arena_release(&pass->arena, begin);
 }
 
-// Puts `count` values at *from to `to`, and moves *from past them.
+// Copies `count` values from *from to `to`, and moves *from past them.
 static void take_values(const float **from, float *to, uint32_t count) {
   memcpy(to, *from, count * sizeof *to);
   *from += count;

@@ -12,7 +12,7 @@ typedef struct delta_net_settings {
   uint32_t head_dim;                // of keys and values
   uint32_t key_heads, value_heads;  // value heads: a multiple of the key heads
   uint32_t taps;                    // of the convolution
-  bool is_grouped;                  // Qwen3-Next: value heads of one key head stand side by side
+  bool is_grouped;                  // Qwen3-Next: value heads of one key head are adjacent
 } delta_net_settings;
 
 // Reads "ssm.state_size", "ssm.group_count", "ssm.time_step_rank" and "ssm.conv_kernel".

@@ -206,7 +206,7 @@ typedef struct experts_job {
   const expert_buffers *buffers;
 } experts_job;
 
-// Logits to what experts are chosen by. False when one is not finite.
+// Turns logits into the scores by which experts are chosen. False when one is not finite.
 static bool score_experts(const experts_settings *is, float *scores) {
   float largest = scores[0];
   double sum = 0;
@@ -244,7 +244,7 @@ static float score_group(const experts_block *experts, const float *scores, uint
   return best + second;
 }
 
-// Equal groups go by their number.
+// Equal groups are ordered by their number.
 static bool is_group_used(const experts_block *experts, const float *scores, uint32_t group) {
   const float score = score_group(experts, scores, group);
   uint32_t better = 0;
@@ -306,7 +306,7 @@ static void weigh_experts(const experts_settings *is, const float *scores, const
   for (uint32_t i = 0; i < is->used; i++) weights[i] = (float)(weights[i] / sum) * is->scale;
 }
 
-// Weights that are not a number make the token's hidden row such, and the engine ends its request.
+// Weights that are NaN make the token's hidden row NaN, and the engine ends its request.
 static void choose_any(uint32_t used, uint32_t *chosen, float *weights) {
   for (uint32_t i = 0; i < used; i++) {
     chosen[i] = i;
@@ -413,7 +413,7 @@ static void gate_rows(void *context, uint32_t first, uint32_t last, uint32_t thr
   }
 }
 
-// A product over the rows of experts, without targets as yet.
+// A product over the rows of experts, without targets so far.
 static model_product rows_product(model_pass *pass, const expert_buffers *buffers, const float *x,
                                   uint32_t x_stride, uint32_t cols, uint32_t rows) {
   return (model_product){.kernels = pass->kernels,

@@ -12,7 +12,7 @@
 // How router logits become the experts' weights; numbers of the key "expert_gating_func".
 typedef enum experts_gating {
   EXPERTS_SOFTMAX = 1,  // softmax over all, then the largest
-  EXPERTS_SIGMOID = 2,  // sigmoid of each; a bias may be added for the choice alone
+  EXPERTS_SIGMOID = 2,  // sigmoid of each; a bias may be added only for the choice
   EXPERTS_SOFTMAX_OF_CHOSEN = 3
 } experts_gating;
 
@@ -30,7 +30,7 @@ typedef struct experts_settings {
   const char *post_norm;  // of the norm of what it adds; NULL: none
   const char *sum_norm;   // of a norm of hidden after the addition (post-norm); NULL: none
   uint32_t experts, used, expert_ffn;
-  // Experts of the `groups_used` best groups alone are chosen; a group's two best count
+  // Only experts of the `groups_used` best groups are chosen; a group's two best count
   // (DeepSeek-V3, DeepSeek-AI 2024). 0 groups: of all.
   uint32_t groups, groups_used;
   uint32_t shared_ffn;  // 0: no shared expert
@@ -42,7 +42,7 @@ typedef struct experts_settings {
   // divided by sqrt(hidden) (Gemma 4).
   bool norms_routes;
   experts_gating gating;
-  bool is_normalised;    // the weights of a token's experts are made to sum 1
+  bool is_normalised;    // the weights of a token's experts are made to sum to 1
   float scale;           // of the weights
   float residual_scale;  // of what the block adds
 } experts_settings;
@@ -57,7 +57,7 @@ experts_gating experts_read_gating(model_plan *plan, experts_gating usual);
 float experts_read_scale(model_plan *plan);
 // Tensors: ffn_gate_inp [experts, hidden], ffn_gate_exps and ffn_up_exps [experts, expert_ffn,
 // hidden] or, fused in this order, ffn_gate_up_exps [experts, 2 expert_ffn, hidden], ffn_down_exps
-// [experts, hidden, expert_ffn]; optionally exp_probs_b.bias [experts], added for the choice alone.
+// [experts, hidden, expert_ffn]; optionally exp_probs_b.bias [experts], added only for the choice.
 // A shared expert: ffn_gate_shexp, ffn_up_shexp, ffn_down_shexp and for its gate ffn_gate_inp_shexp
 // [hidden]. Router and experts may have biases.
 model_block *experts_make(model_plan *plan, const experts_settings *settings);

@@ -4,10 +4,9 @@
 //
 //   c, r = kv_a(x);  k_h = [k_b[h] c, rope(r)];  v_h = v_b[h] c;  q_h = [plain part, rope(rest)]
 //
-// Files have kv_b, which holds k_b and v_b of all heads, or (absorbed) k_b turned over and v_b.
-// With kv_b the pages hold keys and values of each head. Absorbed, q_h k_h = (k_b[h]^T q_h) c, so
-// the pages hold c and rope(r) once for all heads, and v_b multiplies what the attention has
-// summed.
+// Files have kv_b, which holds k_b and v_b of all heads, or (absorbed) k_b transposed and v_b. With
+// kv_b the pages hold keys and values of each head. Absorbed, q_h k_h = (k_b[h]^T q_h) c, so the
+// pages hold c and rope(r) once for all heads, and v_b multiplies what the attention has summed.
 #ifndef WICK_MODEL_BLOCKS_LATENT_ATTENTION_H
 #define WICK_MODEL_BLOCKS_LATENT_ATTENTION_H
 

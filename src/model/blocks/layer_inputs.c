@@ -39,9 +39,9 @@ static void reserve_inputs(const model_block *block, scratch_arena *arena) {
   const inputs_block *inputs = (const inputs_block *)block;
   const uint64_t begin = arena_mark(arena);
   if (inputs->table.outside != NULL) tables_reserve(&inputs->table, arena);
-  const uint64_t behind = arena_mark(arena);
+  const uint64_t after = arena_mark(arena);
   arena_take_act(arena, arena->batch_tokens, inputs->projection.dims[0]);
-  arena_release(arena, behind);
+  arena_release(arena, after);
   take_rows(inputs, arena);
   arena_release(arena, begin);
 }

@@ -32,7 +32,7 @@ static void bind(model_block *block, model_binder *binder) {
 typedef struct conv_buffers {
   uint32_t stride, out_stride;  // floats
   float *rows;                  // [batch_tokens, 3 * hidden]: b, c, x
-  float *out;                   // [batch_tokens, hidden]: b * x, then what is projected
+  float *out;                   // [batch_tokens, hidden]: b * x, then the input of the projection
 } conv_buffers;
 
 static conv_buffers take_buffers(const short_conv_block *conv, scratch_arena *arena) {

@@ -89,7 +89,7 @@ typedef struct ssm_buffers {
   float *low;                                                           // [batch_tokens, at.low]
   float *rank;        // [batch_tokens, rank]: dt before its projection
   float *dt, *decay;  // [batch_tokens, heads]; decay: not in Mamba
-  float *read;        // [batch_tokens, inner]: y, then what is projected
+  float *read;        // [batch_tokens, inner]: y, then the input of the projection
 } ssm_buffers;
 
 static ssm_buffers take_buffers(const ssm_block *ssm, scratch_arena *arena) {

@@ -40,7 +40,7 @@ static void plan_rotated(model_plan *plan, dense_activation activation, bool is_
 
 static void plan_nomic_bert(model_plan *plan) { plan_rotated(plan, DENSE_SILU, false); }
 
-// Every second layer or so has experts, without gates, whose weights do not sum 1.
+// Every second layer or so has experts, without gates, whose weights do not sum to 1.
 static void plan_nomic_bert_moe(model_plan *plan) {
   attention_settings attention = read_attention(plan);
   const dense_settings dense = read_dense(plan, DENSE_GELU, true);

@@ -1,5 +1,5 @@
 // model/families/dots1.c — mixtures of experts after dense layers, with shared experts and a bias
-// for the choice alone: dots.llm1 (Xiaohongshu 2025), ERNIE 4.5 (Baidu 2025).
+// that only affects the choice: dots.llm1 (Xiaohongshu 2025), ERNIE 4.5 (Baidu 2025).
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 

@@ -1,8 +1,9 @@
 // model/families/gemma.c — Gemma (Gemma team 2024): LLaMA's shape with GELU, heads of a separate
 // size, halves rotated, and embeddings multiplied by sqrt(hidden). Its files have 1 added to norms.
-// Gemma 2 (2024): norms also of what blocks add, a window in every other layer, scores and logits
-// capped. Gemma 3 (2025): a window in five of six layers, where positions have a different base,
-// and norms of queries and keys in place of the caps. EmbeddingGemma (2025): Gemma 3 as an encoder.
+// Gemma 2 (2024): norms of the blocks' outputs, too, a window in every other layer, scores and
+// logits capped. Gemma 3 (2025): a window in five of six layers, where positions have a different
+// base, and norms of queries and keys in place of the caps. EmbeddingGemma (2025): Gemma 3 as an
+// encoder.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 

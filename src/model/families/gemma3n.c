@@ -1,6 +1,6 @@
 // model/families/gemma3n.c — Gemma 3n (Google DeepMind 2025): Gemma 4's layers (gemma_layers.h)
 // with heads of one size, four rows a token (blocks/altup.h), a map of low rank parallel to
-// attention (blocks/laurel.h) and sparse gates. As in llama.cpp most of its numbers stand here and
+// attention (blocks/laurel.h) and sparse gates. As in llama.cpp most of its numbers are here and
 // not in its files.
 #include "model/blocks/altup.h"
 #include "model/blocks/dense.h"

@@ -1,5 +1,5 @@
 // model/families/gemma4.c — Gemma 4 (Google DeepMind 2026): Gemma 3's layers with heads of two
-// sizes and what gemma_layers.h says, and per-layer embeddings; experts may run in parallel with
+// sizes, the features of gemma_layers.h, and per-layer embeddings; experts may run in parallel with
 // the feed-forward.
 #include "base/text.h"
 #include "model/blocks/dense.h"
@@ -60,7 +60,7 @@ static void plan_gemma4(model_plan *plan) {
   gemma.window_rope = plan_window_rope(plan, heads.head_dim, false);
   config->logit_cap = (float)keys_number_or_none(keys, "final_logit_softcapping");
   const experts_settings experts = read_gemma4_experts(plan);
-  // a list, which must be there
+  // a list, which is required
   if (keys_offset(keys, GEMMA_PATTERN) == WICK_NO_OFFSET) keys_count(keys, GEMMA_PATTERN, 0, 1, 0);
   for (uint32_t layer = 0; layer < config->layers && keys->status == WICK_OK; layer++) {
     attention_settings attention = gemma_layers_attention(&gemma, layer);

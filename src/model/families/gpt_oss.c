@@ -1,6 +1,6 @@
 // model/families/gpt_oss.c — gpt-oss (OpenAI 2025): every other layer sees a window; attention with
 // sinks; experts with biases, whose weights are a softmax over the chosen ones. SmallThinker (Song
-// et al. 2025): three layers of four see a window, the fourth knows no positions; the router reads
+// et al. 2025): three layers of four see a window, the fourth has no positions; the router reads
 // the input of the layer.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
@@ -54,7 +54,7 @@ static void plan_smallthinker(model_plan *plan) {
   if (keys_count_or_none(plan->keys, "attention.sliding_window", UINT32_MAX) != 0) {
     kinds.other.window = WINDOW;
     kinds.other.rope = plan_window_rope_like(plan, rope, attention.head_dim);
-  } else {  // without a window all layers know positions
+  } else {  // without a window all layers have positions
     kinds.multiple.rope = kinds.other.rope = rope;
   }
   plan_layers(plan, &kinds, &experts);

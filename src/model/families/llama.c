@@ -1,4 +1,4 @@
-// model/families/llama.c — LLaMA and what has its shape (Touvron et al. 2023): attention with
+// model/families/llama.c — LLaMA and models of its shape (Touvron et al. 2023): attention with
 // rotary positions and grouped heads, SwiGLU; Mixtral (Jiang et al. 2024): the same with experts,
 // whose width is `feed_forward_length`. `sliding_window` is ignored, as llama.cpp does.
 #include "model/families/decoder.h"

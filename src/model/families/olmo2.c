@@ -1,10 +1,10 @@
 // model/families/olmo2.c — OLMo 2 (OLMo team 2025) and EXAONE 4 (LG AI 2025): no norms before the
 // blocks, only of their outputs; OLMoE (Muennighoff et al. 2024): norms before the blocks, and
-// experts whose weights do not sum 1. OLMo normalises queries and keys of all heads together.
+// experts whose weights do not sum to 1. OLMo normalises queries and keys of all heads together.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
-static void plan_behind(model_plan *plan, attention_qk_norms qk_norms) {
+static void plan_after(model_plan *plan, attention_qk_norms qk_norms) {
   attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   attention.norm = dense.norm = NULL;
@@ -17,12 +17,12 @@ static void plan_behind(model_plan *plan, attention_qk_norms qk_norms) {
 
 static void plan_olmo2(model_plan *plan) {
   plan_refuse_window(plan);
-  plan_behind(plan, ATTENTION_ROW_NORMS);
+  plan_after(plan, ATTENTION_ROW_NORMS);
 }
 
 static void plan_exaone4(model_plan *plan) {
   plan_refuse_window(plan);
-  plan_behind(plan, ATTENTION_HEAD_NORMS);
+  plan_after(plan, ATTENTION_HEAD_NORMS);
 }
 
 static void plan_olmoe(model_plan *plan) {

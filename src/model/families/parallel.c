@@ -1,4 +1,4 @@
-// model/families/parallel.c — decoders whose attention and feed-forward stand side by side: Falcon
+// model/families/parallel.c — decoders whose attention and feed-forward run in parallel: Falcon
 // (Almazrouei et al. 2023), GPT-NeoX and Pythia (Black et al. 2022), Command R and R7B (Cohere
 // 2024), and StableLM 2 12B (Bellagente et al. 2024). Some files of them have the two one after the
 // other.
@@ -45,7 +45,7 @@ static void plan_command_r(model_plan *plan) {
   plan_dense_decoder(plan, &attention, &dense);
 }
 
-// Cohere2: as Command R; each fourth layer sees everything and knows no positions, the others see a
+// Cohere2: as Command R; each fourth layer sees everything and has no positions, the others see a
 // window.
 static void plan_cohere2(model_plan *plan) {
   model_config *config = &plan->model->config;

@@ -1,5 +1,5 @@
 // model/families/qwen2moe.c — Qwen 1.5's and 2's mixtures of experts (Yang et al. 2024): Qwen2's
-// attention, experts whose weights do not sum 1, and a shared expert with a gate.
+// attention, experts whose weights do not sum to 1, and a shared expert with a gate.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 

@@ -86,9 +86,9 @@ static uint32_t submit(wick_engine *engine, const int32_t *prompt, uint32_t sess
   return id;
 }
 
-static void take(void *context, const wick_event *event, const uint8_t *behind) {
+static void take(void *context, const wick_event *event, const uint8_t *after) {
   seen *of = context;
-  (void)behind;
+  (void)after;
   if (event->request != of->id) return;
   if (event->kind == WICK_EVENT_TOKEN && of->said_count < ANSWER) {
     of->said[of->said_count++] = event->token;

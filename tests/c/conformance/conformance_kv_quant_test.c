@@ -357,11 +357,11 @@ static void check_pool_counter(kernel_kv_type type, float nan, float infinity) {
 }
 
 // The only event: the end, with what was not finite. `context`: how many came.
-static void take_refusal(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_refusal(void *context, const wick_event *event, const uint8_t *after) {
   CHECK(event->kind != WICK_EVENT_TOKEN);
   if (event->kind != WICK_EVENT_DONE) return;
   char told[256] = {0};  // not what logits that are not finite say
-  memcpy(told, behind, event->text_bytes < 255 ? event->text_bytes : 255);
+  memcpy(told, after, event->text_bytes < 255 ? event->text_bytes : 255);
   CHECK(strstr(told, "keys or values of layer 1 are not finite") != NULL);
   CHECK_EQ_UINT(event->finish, WICK_FINISH_ERROR);
   CHECK_EQ_UINT(event->status, WICK_E_NONFINITE);

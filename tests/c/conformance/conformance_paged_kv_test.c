@@ -118,7 +118,7 @@ TEST(pk_11_extending_within_what_is_reserved) {
   pool_set_tokens(c, seq, 5);
   CHECK_UNCHANGED(c, kv_seq_extend(c->pool, seq, 5, &c->shortage, &c->error), WICK_OK);
   CHECK_EQ_UINT(kv_pool_pages_free(c->pool), 99);
-  // To the last slot of the page, then one further: room is counted from what is stored.
+  // To the last slot of the page, then one further: room is counted from the stored tokens on.
   CHECK_UNCHANGED(c, kv_seq_extend(c->pool, seq, 11, &c->shortage, &c->error), WICK_OK);
   CHECK_EQ_INT(kv_seq_extend(c->pool, seq, 12, &c->shortage, &c->error), WICK_OK);
   CHECK_EQ_UINT(kv_pool_pages_free(c->pool), 98);

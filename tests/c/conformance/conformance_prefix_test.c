@@ -368,12 +368,12 @@ TEST(cleared_entries_are_nobodys_children) {
     // a new entry takes the place of the parent that went
     const prefix_id other = insert(&c, PREFIX_NONE, &tokens[2], 2);
     CHECK_EQ_UINT(other == parent, keeps_parent == 0);
-    const prefix_id behind = insert_idle(&c, other, &tokens[3], 3);
+    const prefix_id later = insert_idle(&c, other, &tokens[3], 3);
     CHECK_EQ_INT(prefix_release(c.cache, child), WICK_OK);
     CHECK_EQ_UINT(entry_of(&c, other).child_count, 1);
     CHECK_EQ_INT(prefix_check(c.cache, NULL), WICK_OK);
     if (keeps_parent != 0) CHECK_EQ_INT(prefix_release(c.cache, parent), WICK_OK);
-    CHECK_EQ_UINT(entry_of(&c, behind).parent, other);
+    CHECK_EQ_UINT(entry_of(&c, later).parent, other);
     CHECK_EQ_INT(prefix_release(c.cache, other), WICK_OK);
     prefix_clear(c.cache);
     CHECK_EQ_UINT(prefix_stats_get(c.cache).pages_held, 0);

@@ -32,9 +32,9 @@ static void add(heard *to, const char *text, size_t size_bytes) {
 }
 
 // c content, r reasoning, n name, i id, a arguments, e end, b broken.
-static void take(void *context, const wick_event *event, const uint8_t *behind) {
+static void take(void *context, const wick_event *event, const uint8_t *after) {
   heard *to = context;
-  const char *text = (const char *)behind + event->top_count * 8;
+  const char *text = (const char *)after + event->top_count * 8;
   to->calls_last = to->engine->memory.calls;
   if (event->kind == WICK_EVENT_TOKEN || event->kind == WICK_EVENT_DONE) {
     if (to->calls_first == 0) to->calls_first = to->calls_last;
@@ -92,7 +92,8 @@ static wick_request request_of(const wick_conversation *conversation) {
   return request;
 }
 
-// Lets the engine reply with a text. `limit` of its tokens come; 0: all, and the turn ends.
+// Lets the engine reply with a text. `limit` of its tokens are generated; 0: all, and the turn
+// ends.
 static heard reply(wick_engine *engine, const wick_conversation *conversation, const char *text,
                    uint32_t limit) {
   static int32_t tokens[TOKENS_MAX];
@@ -121,7 +122,7 @@ static void check_reply(wick_engine *engine, const wick_conversation *conversati
   out.text[out.size_bytes] = '\0';
   CHECK_EQ_STR(out.text, wanted);
   CHECK_EQ_INT(out.finish, limit == 0 ? WICK_FINISH_STOP : WICK_FINISH_LENGTH);
-  // the text as the model writes it comes, too
+  // the text as the model writes it arrives, too
   CHECK(limit != 0 ||
         (out.plain_bytes == strlen(text) && memcmp(out.plain, text, out.plain_bytes) == 0));
   CHECK_EQ_UINT(out.calls_last, out.calls_first);
@@ -410,10 +411,10 @@ typedef struct crowd {
   heard heard[CROWD];
 } crowd;
 
-static void take_of_crowd(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_of_crowd(void *context, const wick_event *event, const uint8_t *after) {
   crowd *of = context;
   for (uint32_t i = 0; i < CROWD; i++) {
-    if (of->ids[i] == event->request) take(&of->heard[i], event, behind);
+    if (of->ids[i] == event->request) take(&of->heard[i], event, after);
   }
 }
 

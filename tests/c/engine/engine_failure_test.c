@@ -161,9 +161,9 @@ typedef struct decode_run {
   uint32_t ids[DECODE_IDS], out[DECODE_IDS], count, ended;
 } decode_run;
 
-static void take_decoded(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_decoded(void *context, const wick_event *event, const uint8_t *payload) {
   decode_run *run = context;
-  (void)behind;
+  (void)payload;
   for (uint32_t i = 0; i < run->count; i++) {
     if (run->ids[i] != event->request) continue;
     run->out[i] += event->kind == WICK_EVENT_TOKEN;

@@ -1,6 +1,6 @@
-// Requests with a grammar: whatever random weights want at a high
-// temperature, the text is one of the grammar; it is the same alone, in company, after giving way
-// and with proposals, and decoding allocates nothing.
+// Requests with a grammar: whatever random weights choose at a high temperature, the text is one of
+// the grammar; it is the same alone, in company, after giving way and with proposals, and decoding
+// allocates nothing.
 #include "fixture_model.h"
 #include "grammar/shelf.h"
 #include "grammar_rig.h"
@@ -258,7 +258,7 @@ TEST(certain_tokens_take_no_pass_of_their_own) {
   CHECK_EQ_UINT(stats.tokens_out, together[0].count);
 }
 
-// The vocabulary has "th": after a t that came alone, what must follow is h all the same.
+// The vocabulary has "th": after a single t, h must follow all the same.
 TEST(certain_tokens_follow_a_token_that_others_would_have_made_longer) {
   static const char TEXT[] = "thhhhhhhhh";
   const wick_grammar grammar = {

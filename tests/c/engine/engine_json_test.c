@@ -192,8 +192,8 @@ TEST(the_directory_is_told_item_by_item) {
 
 // ---- while it works ----
 
-static void pass_over(void *context, const wick_event *event, const uint8_t *behind) {
-  (void)context, (void)event, (void)behind;
+static void pass_over(void *context, const wick_event *event, const uint8_t *after) {
+  (void)context, (void)event, (void)after;
 }
 
 static void run_request(wick_engine *engine, const wick_request *request) {
@@ -281,7 +281,7 @@ TEST(pages_and_counters_are_told_as_they_come_and_go) {
 }
 
 // The pages of an engine whose session has read 40 tokens and written 6.
-static wick_engine *told_pages(const fixture_hybrid *hybrid) {
+static wick_engine *recorded_pages(const fixture_hybrid *hybrid) {
   fixture_file file = fixture_make_hybrid(&FIXTURE_ODD, hybrid);
   wick_engine *engine = open_engine(&file, 0);
   int32_t prompt[40];
@@ -297,7 +297,7 @@ static wick_engine *told_pages(const fixture_hybrid *hybrid) {
 
 TEST(each_group_of_layers_and_its_pages_are_told) {
   // layers 0 and 2 see 21 tokens, layer 1 sees all; a head of 12 halves for keys, one for values
-  wick_engine *engine = told_pages(&FIXTURE_GEMMA3);
+  wick_engine *engine = recorded_pages(&FIXTURE_GEMMA3);
   const kv_pool *windowed = store_group(engine->store, 0), *whole = store_group(engine->store, 1);
   CHECK_EQ_INT(store_group_count(engine->store), 2);
   CHECK_SAYS("\"groups\":[{\"layers\":2,\"window_tokens\":21,\"page_bytes\":1536,\"pages\":{");
@@ -312,7 +312,7 @@ TEST(each_group_of_layers_and_its_pages_are_told) {
 }
 
 TEST(recurrent_states_are_told) {
-  wick_engine *engine = told_pages(&FIXTURE_LFM2);
+  wick_engine *engine = recorded_pages(&FIXTURE_LFM2);
   // two layers of convolutions with two earlier rows of 36 floats each, in whole cache lines
   const u64 state_bytes = 2 * (2 * 36 * 4 + 32);
   const store_state_counts states = store_count_states(engine->store);

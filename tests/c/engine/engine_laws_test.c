@@ -37,14 +37,14 @@ typedef struct said {
   uint32_t tokens_max, count;
 } said;
 
-static void take_token(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_token(void *context, const wick_event *event, const uint8_t *after) {
   said *to = context;
   if (event->kind == WICK_EVENT_TOKEN && to->count < to->tokens_max) {
     to->tokens[to->count++] = event->token;
   }
   if (event->kind == WICK_EVENT_DONE && event->finish == WICK_FINISH_ERROR) {
     wick_error told = {0};
-    memcpy(told.message, behind, event->text_bytes);
+    memcpy(told.message, after, event->text_bytes);
     CHECK_EQ_STR(told.message, "");
   }
 }

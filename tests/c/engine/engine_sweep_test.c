@@ -38,7 +38,7 @@ static memory_gate *memory_of(const wick_engine *engine) {
   return (memory_gate *)(uintptr_t)&engine->memory;
 }
 
-static void take_one(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_one(void *context, const wick_event *event, const uint8_t *after) {
   sweep *s = context;
   for (uint32_t i = 0; i < s->count; i++) {
     if (s->ids[i] != event->request) continue;
@@ -46,7 +46,7 @@ static void take_one(void *context, const wick_event *event, const uint8_t *behi
     s->dones[i] += event->kind == WICK_EVENT_DONE;
     if (event->kind != WICK_EVENT_DONE || event->finish != WICK_FINISH_ERROR) continue;
     CHECK(event->status == WICK_E_NOMEM || event->status == WICK_E_PAGES);
-    const char *text = (const char *)behind + 8 * event->top_count;
+    const char *text = (const char *)after + 8 * event->top_count;
     const char *start = event->status == WICK_E_NOMEM ? "out of memory: " : "";
     CHECK(event->text_bytes > 15 && memcmp(text, start, strlen(start)) == 0);
   }

@@ -80,7 +80,7 @@ static void begin_model(built_family family, ggml_type type) {
   builder_init(&model, &choice);
 }
 
-// Loads what was begun.
+// Continues to load the model.
 static wick_status load_model(void) {
   const memory_file built = builder_write(&model);
   const fixture_file file = {built.bytes, built.size_bytes, built.size_bytes};

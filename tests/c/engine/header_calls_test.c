@@ -53,7 +53,7 @@ static uint32_t submit(wick_engine *engine) {
   return id;
 }
 
-// Returns how many tokens came.
+// Returns how many tokens arrived.
 static uint32_t take(wick_engine *engine, paper *text) {
   size_t size_bytes;
   uint32_t tokens = 0;

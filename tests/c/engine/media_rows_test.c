@@ -244,11 +244,11 @@ typedef struct company_listener {
   media_result results[3];
 } company_listener;
 
-static void take_company(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_company(void *context, const wick_event *event, const uint8_t *after) {
   company_listener *listener = context;
   const uint32_t of =
       event->request == listener->first ? 0 : 1 + (event->request == listener->third);
-  (void)behind;
+  (void)after;
   if (event->kind != WICK_EVENT_TOKEN) return;
   media_result *result = &listener->results[of];
   result->said[result->said_count++] = event->token;
@@ -326,9 +326,9 @@ TEST(media_obey_the_laws_in_the_text_models_of_the_reference) {
   }
 }
 
-static void take_first_end(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_first_end(void *context, const wick_event *event, const uint8_t *after) {
   uint32_t *ended = context;
-  (void)behind;
+  (void)after;
   if (event->kind == WICK_EVENT_DONE && *ended == 0) *ended = event->request;
 }
 

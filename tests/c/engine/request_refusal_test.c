@@ -23,8 +23,8 @@ static wick_engine *open_engine(void) {
   return engine;
 }
 
-static void take_nothing(void *context, const wick_event *event, const uint8_t *behind) {
-  (void)behind;
+static void take_nothing(void *context, const wick_event *event, const uint8_t *after) {
+  (void)after;
   if (event->kind == WICK_EVENT_DONE) *(uint32_t *)context += 1;
 }
 

@@ -276,7 +276,7 @@ static void check_truncation_words(size_t keep, const char *words) {
   file_free(&file);
 }
 
-// The byte of each part's end: what is read until there.
+// The byte of each part's end, and the part that is read until there.
 TEST(truncation_says_what_was_being_read) {
   static const struct {
     size_t end;

@@ -23,7 +23,7 @@ typedef enum misuse {
   KEY_LONGEST,
   KEY_EMPTY,
   KEY_TOO_LONG,
-  KEY_BEHIND_THE_HEADER,
+  KEY_AFTER_THE_HEADER,
   KEY_WITHIN_AN_ARRAY,
   NUMBER_OF_STRINGS,
   ARRAY_OF_STRINGS,
@@ -33,7 +33,7 @@ typedef enum misuse {
   NAME_LONGEST,
   NAME_EMPTY,
   NAME_TOO_LONG,
-  TENSOR_BEHIND_THE_HEADER,
+  TENSOR_AFTER_THE_HEADER,
   TENSOR_OF_FOUR,
   TENSOR_OF_FIVE,
   TENSOR_OF_NONE,
@@ -57,7 +57,7 @@ static const struct {
     {KEY_LONGEST, WICK_OK, ""},
     {KEY_EMPTY, WICK_E_ARG, "GGUF writer: '' is not a valid key"},
     {KEY_TOO_LONG, WICK_E_ARG, NULL},
-    {KEY_BEHIND_THE_HEADER, WICK_E_ARG, "GGUF writer: 'a.key' comes after the header"},
+    {KEY_AFTER_THE_HEADER, WICK_E_ARG, "GGUF writer: 'a.key' comes after the header"},
     {KEY_WITHIN_AN_ARRAY, WICK_E_ARG, "GGUF writer: 'a.key' comes before an array's end"},
     {NUMBER_OF_STRINGS, WICK_E_ARG, "GGUF writer: 'a.key' is not a number"},
     {ARRAY_OF_STRINGS, WICK_E_ARG, "GGUF writer: 'a.key' is not an array of numbers"},
@@ -68,7 +68,7 @@ static const struct {
     {NAME_LONGEST, WICK_OK, ""},
     {NAME_EMPTY, WICK_E_ARG, "GGUF writer: '' is not a valid tensor name"},
     {NAME_TOO_LONG, WICK_E_ARG, NULL},
-    {TENSOR_BEHIND_THE_HEADER, WICK_E_ARG, "GGUF writer: 'a' comes after the header"},
+    {TENSOR_AFTER_THE_HEADER, WICK_E_ARG, "GGUF writer: 'a' comes after the header"},
     {TENSOR_OF_FOUR, WICK_OK, ""},
     {TENSOR_OF_FIVE, WICK_E_ARG, "GGUF writer: 'a' has an impossible shape"},
     {TENSOR_OF_NONE, WICK_E_ARG, "GGUF writer: 'a' has an impossible shape"},
@@ -128,8 +128,8 @@ static wick_status write_all(gguf_writer *writer, misuse how, wick_error *error)
   if (how == DATA_BEFORE_THE_HEADER) gguf_writer_write_data(writer, "1234", 4, NULL);
   if (how != NO_HEADER) gguf_writer_write_header(writer, NULL);
   if (how == HEADER_TWICE) gguf_writer_write_header(writer, NULL);
-  if (how == KEY_BEHIND_THE_HEADER) gguf_writer_add_u32(writer, "a.key", 1);
-  if (how == TENSOR_BEHIND_THE_HEADER) add_f32(writer, "a", ONE, 1);
+  if (how == KEY_AFTER_THE_HEADER) gguf_writer_add_u32(writer, "a.key", 1);
+  if (how == TENSOR_AFTER_THE_HEADER) add_f32(writer, "a", ONE, 1);
   if (how != NO_HEADER) gguf_writer_write_data(writer, "12345678", data_bytes(how), NULL);
   return gguf_writer_finish(writer, error);
 }

@@ -1,6 +1,6 @@
-// The reference set's models and vocabularies through the loader: the
-// tensors that come out are the file's bytes, whatever the pieces; and files that are mutated at
-// random never crash, hang, leak or come out wrong.
+// The reference set's models and vocabularies through the loader: the loaded tensors are the file's
+// bytes, whatever the pieces; and files that are mutated at random never crash, hang, leak or come
+// out wrong.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

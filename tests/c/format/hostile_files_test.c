@@ -13,9 +13,9 @@ typedef struct hostile_run {
   uint64_t text_bytes;
 } hostile_run;
 
-static void take_one(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_one(void *context, const wick_event *event, const uint8_t *after) {
   hostile_run *run = context;
-  (void)behind;
+  (void)after;
   if (event->finish != WICK_FINISH_ERROR) run->text_bytes += event->text_bytes;
   if (event->kind != WICK_EVENT_DONE) return;
   run->dones++;

@@ -214,7 +214,7 @@ TEST(bytes_that_came_before_are_ignored) {
   file_free(&file);
 }
 
-// A block whose four parts come at four times.
+// A block whose four parts arrive at four times.
 TEST(a_block_may_come_in_many_parts) {
   memory_file file = sample_model();
   const uint64_t end = directory_end(&file);

@@ -121,7 +121,7 @@ TEST(what_no_text_begins_with_is_refused_with_its_byte) {
 }
 
 // After reasoning that the prompt closes itself, only what follows the mark is content.
-TEST(content_begins_behind_the_reasoning_of_the_prompt) {
+TEST(content_begins_after_the_reasoning_of_the_prompt) {
   static const struct {
     const char *begun, *content;  // of it the content; NULL: refused
   } ROWS[] = {

@@ -1,14 +1,14 @@
 // The outcome for every grammar of the shared folder's structure/:
 // the size of its program, or why it is refused; and at each place of its texts, and of random ones
 // that it allows, which bytes may come next. tests/c/grammar/grammar_records.txt keeps it
-// (told_lines.h), a line for a few grammars.
+// (recorded_lines.h), a line for a few grammars.
 #include <inttypes.h>
 
 #include "base/hash.h"
 #include "grammar/document.h"
 #include "grammar/machine.h"
 #include "grammar_rig.h"
-#include "told_lines.h"
+#include "recorded_lines.h"
 #include "vectors.h"
 
 enum {
@@ -121,14 +121,14 @@ static void note_case(const vectors *v, uint32_t one, wick_grammar_kind kind, co
   }
 }
 
-static void tell_file(const char *file, wick_grammar_kind kind, const char *key) {
+static void record_file(const char *file, wick_grammar_kind kind, const char *key) {
   vectors v;
   uint32_t cases = 0;
   if (!vectors_open(&v, file)) return;
   for (uint32_t one = vectors_node(&v, 1)->first; one != 0; one = vectors_node(&v, one)->next) {
     note_case(&v, one, kind, key);
     if (++cases % CASES_A_LINE != 0 && vectors_node(&v, one)->next != 0) continue;
-    tell("%s up to %u: %016" PRIx64 "\n", file, cases, line_hash);
+    record_line("%s up to %u: %016" PRIx64 "\n", file, cases, line_hash);
     line_hash = walk_random = cases;
   }
   vectors_close(&v);
@@ -136,16 +136,16 @@ static void tell_file(const char *file, wick_grammar_kind kind, const char *key)
 
 TEST(grammars_allow_what_is_kept) {
   if (check_shared("") == NULL) SKIP("no shared folder");
-  told_size = line_hash = walk_random = 0;
-  tell_file("vectors/structure/gbnf/cases.json", WICK_GRAMMAR_GBNF, "grammar");
-  tell_file("vectors/structure/regex/cases.json", WICK_GRAMMAR_REGEX, "pattern");
-  tell_file("vectors/structure/schema/suite.json", WICK_GRAMMAR_JSON_SCHEMA, "schema");
-  told_check("grammar/grammar_records.txt");
+  recorded_size = line_hash = walk_random = 0;
+  record_file("vectors/structure/gbnf/cases.json", WICK_GRAMMAR_GBNF, "grammar");
+  record_file("vectors/structure/regex/cases.json", WICK_GRAMMAR_REGEX, "pattern");
+  record_file("vectors/structure/schema/suite.json", WICK_GRAMMAR_JSON_SCHEMA, "schema");
+  recorded_check("grammar/grammar_records.txt");
 }
 
 TEST(real_schemas_allow_what_is_kept) {
   if (check_shared("") == NULL) SKIP("no shared folder");
-  told_size = line_hash = walk_random = 0;
-  tell_file("vectors/structure/schema/real.json", WICK_GRAMMAR_JSON_SCHEMA, "schema");
-  told_check("grammar/grammar_records_real.txt");
+  recorded_size = line_hash = walk_random = 0;
+  record_file("vectors/structure/schema/real.json", WICK_GRAMMAR_JSON_SCHEMA, "schema");
+  recorded_check("grammar/grammar_records_real.txt");
 }

@@ -463,8 +463,8 @@ static uint32_t brackets_of(const char *gbnf) {
   return count;
 }
 
-// The deepest of all ways counts: in the second and the third grammar it is within b, one rule
-// more.
+// The deepest of all ways counts: in the second and the third grammar it is within b, one more
+// rule.
 TEST(texts_have_a_depth) {
   CHECK_EQ_UINT(brackets_of("root ::= \"[\" root \"]\" | \"x\""), MACHINE_DEPTH_MAX - 2);
   CHECK_EQ_UINT(brackets_of("root ::= a\na ::= \"[\" a \"]\" | b | \"x\"\nb ::= \"[\" b | \"y\""),
@@ -504,7 +504,7 @@ TEST(places_know_how_many_plain_characters_may_follow) {
     CHECK(matcher_take_bytes(&matcher, (const uint8_t *)PLACES[i].text, strlen(PLACES[i].text)));
     const uint32_t plain = machine_plain(rig.grammar->machine, matcher.mark.state);
     if (!CHECK(plain >= PLACES[i].least && plain <= PLACES[i].most)) {
-      printf("# %s behind %s: %u\n", PLACES[i].schema, PLACES[i].text, plain);
+      printf("# %s after %s: %u\n", PLACES[i].schema, PLACES[i].text, plain);
     }
     matcher_end(&matcher);
     rig_close(&rig);

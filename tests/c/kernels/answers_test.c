@@ -422,13 +422,13 @@ typedef struct ending {
   char message[WICK_ERROR_MESSAGE_BYTES];
 } ending;
 
-static void take_ending(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_ending(void *context, const wick_event *event, const uint8_t *after) {
   ending *to = context;
   if (event->kind == WICK_EVENT_TOKEN) to->tokens++;
   if (event->kind != WICK_EVENT_DONE) return;
   to->done++;
   to->finish = (wick_finish)event->finish;
-  if (event->finish == WICK_FINISH_ERROR) memcpy(to->message, behind, event->text_bytes);
+  if (event->finish == WICK_FINISH_ERROR) memcpy(to->message, after, event->text_bytes);
 }
 
 // The outcome of a request for 200 tokens.

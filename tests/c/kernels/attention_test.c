@@ -177,9 +177,9 @@ static void close_rig(rig *r) {
 }
 
 static void check_guards(const rig *r) {
-  const float *behind = r->a.per_thread + (size_t)THREADS_MAX * r->a.per_thread_stride;
+  const float *after = r->a.per_thread + (size_t)THREADS_MAX * r->a.per_thread_stride;
   uint32_t touched = 0;
-  for (uint32_t i = 0; i < GUARD; i++) touched += !isnan(r->scratch[i]) + !isnan(behind[i]);
+  for (uint32_t i = 0; i < GUARD; i++) touched += !isnan(r->scratch[i]) + !isnan(after[i]);
   CHECK_EQ_UINT(touched, 0);
 }
 
@@ -236,9 +236,9 @@ static void drop_tokens(rig *r, uint32_t index, uint32_t first, uint32_t last) {
   text *t = &r->texts[index];
   const size_t row = (size_t)r->a.kv_heads * r->a.head_dim;
   CHECK_EQ_INT(kv_seq_shift(r->a.pool, t->id, first, last, NULL, NULL), WICK_OK);
-  const size_t behind = (t->count - last) * row * sizeof(float);
-  memmove(t->k + first * row, t->k + last * row, behind);
-  memmove(t->v + first * row, t->v + last * row, behind);
+  const size_t after = (t->count - last) * row * sizeof(float);
+  memmove(t->k + first * row, t->k + last * row, after);
+  memmove(t->v + first * row, t->v + last * row, after);
   t->count -= last - first;
 }
 
@@ -468,10 +468,10 @@ TEST(attention_is_its_definition_with_any_threads_alone_or_in_a_batch) {
 #if WICK_THREADS
 // Whether rows of queries after the batch were taken for states of chunks.
 static bool is_divided(const rig *r) {
-  const float *behind = r->a.q + (size_t)r->a.count * r->a.q_stride;
+  const float *after = r->a.q + (size_t)r->a.count * r->a.q_stride;
   const size_t floats = (size_t)(r->a.batch_tokens - r->a.count) * r->a.q_stride;
   for (size_t i = 0; i < floats; i++) {
-    if (!isnan(behind[i])) return true;
+    if (!isnan(after[i])) return true;
   }
   return false;
 }
@@ -542,15 +542,15 @@ TEST(a_thread_has_room_for_a_whole_tile_and_both_states) {
 
 // Positions 502 to 517 are in a page that is turned otherwise than its neighbours, over the end of
 // the first chunk.
-TEST(queries_are_turned_back_behind_a_page_over_the_end_of_a_chunk) {
-  static const uint32_t BEHIND[] = {2, 3, 7, 8};
+TEST(queries_are_turned_back_after_a_page_over_the_end_of_a_chunk) {
+  static const uint32_t AFTER[] = {2, 3, 7, 8};
   for (uint32_t n = 0; n < 4; n++) {
     const shape s = {.kv_heads = 1, .group = 2, .head_dim = 16, .batch_tokens = 8, .rope_dims = 16};
     rig r;
     open_rig(&r, &s, 22);
     fill_text(&r, 0, 520, threads_of(1));
     drop_tokens(&r, 0, 490, 500);
-    fill_text(&r, 0, 510 + BEHIND[n], threads_of(1));
+    fill_text(&r, 0, 510 + AFTER[n], threads_of(1));
     const uint32_t counts[TEXTS] = {n % 2 == 0 ? 8 : 1, 0, 0};
     store_batch(&r, counts, threads_of(1));
     run_batch(&r, threads_of(1));
@@ -563,7 +563,7 @@ TEST(queries_are_turned_back_behind_a_page_over_the_end_of_a_chunk) {
 
 // ---- Steps ----
 
-// Calls of a step's kernel that were made: each says what is read after it.
+// Calls of a step's kernel that were made: each names the memory that is read after it.
 static struct {
   kernel_attention_step real;
   uint32_t count, most;  // most: pages of a step

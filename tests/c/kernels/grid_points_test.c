@@ -4,7 +4,7 @@
 #include "base/hash.h"
 #include "check.h"
 
-// Points stand in the order of their numbers, each once, and no value is above the levels.
+// Points are in the order of their numbers, each once, and no value is above the levels.
 static void check_order(const uint16_t *points, uint32_t count, uint32_t width, uint32_t levels) {
   for (uint32_t i = 0; i < count; i++) {
     if (i > 0 && !CHECK(points[i - 1] < points[i])) return;

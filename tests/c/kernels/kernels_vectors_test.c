@@ -263,7 +263,7 @@ TEST(no_byte_of_a_page_belongs_to_two_tokens) {
   }
 }
 
-// ---- the rest ----
+// ---- other operations ----
 
 TEST(exp_is_within_its_bound) {
   double worst = 0;

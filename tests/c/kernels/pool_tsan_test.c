@@ -1,6 +1,6 @@
-// The pool under the thread sanitizer: jobs that come while helpers are
-// still arriving, random units, pools that come and go, helpers that sleep between jobs. The jobs
-// write plain memory, so that an order or a barrier that does not synchronise is a race.
+// The pool under the thread sanitizer: jobs that begin while helpers are still arriving, random
+// units, pools that come and go, helpers that sleep between jobs. The jobs write plain memory, so
+// that an order or a barrier that does not synchronise is a race.
 #define _GNU_SOURCE
 #include <string.h>
 #include <time.h>

@@ -1,5 +1,5 @@
-// Holes in the pool cost nothing: a sequence takes free pages wherever
-// they lie. The BENCHes measure what moving pages together would bring.
+// Holes in the pool cost nothing: a sequence takes free pages wherever they are. The BENCHes
+// measure the gain of moving pages together.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -150,27 +150,27 @@ TEST(fragmentation_is_of_now) {
 }
 
 // A sequence whose tokens are elsewhere has an entry for each page of them, and holds no page.
-TEST(a_sequence_may_begin_behind_pages_that_it_has_not) {
-  enum { BEHIND = 100 };
+TEST(a_sequence_may_begin_after_pages_that_it_has_not) {
+  enum { AFTER = 100 };
   memory_init(&memory, 0, platform_alloc, platform_free);
   const kv_shape shape = {1, 1, 32, KERNEL_KV_F32, KERNEL_KV_F32, 0};
   kv_pool_init(&memory, kernels_bind(), &shape, 4, 8, &pool, &error);
   REQUIRE(pool != NULL);
   kv_seq_id id;
   REQUIRE(kv_seq_new(pool, 0, &id, NULL, NULL) == WICK_OK);
-  CHECK(kv_seq_begin_behind(pool, id + 1, BEHIND, &error) != WICK_OK);
+  CHECK(kv_seq_begin_after(pool, id + 1, AFTER, &error) != WICK_OK);
   CHECK_EQ_UINT(pool->seqs[0].entry_count, 0);
-  CHECK_EQ_INT(kv_seq_begin_behind(pool, id, BEHIND, NULL), WICK_OK);
+  CHECK_EQ_INT(kv_seq_begin_after(pool, id, AFTER, NULL), WICK_OK);
   const kv_seq *seq = &pool->seqs[0];
-  REQUIRE(seq->entry_count == BEHIND);
-  CHECK_EQ_UINT(seq->token_count, BEHIND * KERNEL_PAGE_TOKENS);
-  for (uint32_t i = 0; i < BEHIND; i++) {
+  REQUIRE(seq->entry_count == AFTER);
+  CHECK_EQ_UINT(seq->token_count, AFTER * KERNEL_PAGE_TOKENS);
+  for (uint32_t i = 0; i < AFTER; i++) {
     CHECK_EQ_INT(seq->table[i].page, KV_PAGE_NONE);
     CHECK_EQ_UINT(kv_entry_begin(&seq->table[i]), i * KERNEL_PAGE_TOKENS);
     CHECK_EQ_UINT(kv_entry_end(&seq->table[i]), (i + 1) * KERNEL_PAGE_TOKENS);
   }
   CHECK_EQ_UINT(kv_pool_pages_free(pool), kv_pool_pages(pool));
-  CHECK_EQ_INT(kv_seq_begin_behind(pool, id, 1, &error), WICK_E_BUSY);
+  CHECK_EQ_INT(kv_seq_begin_after(pool, id, 1, &error), WICK_E_BUSY);
   CHECK(strstr(error.message, "sequence 1 has pages already") != NULL);
   CHECK_EQ_INT(kv_pool_check(pool, &error), WICK_OK);
   CHECK_EQ_INT(kv_seq_free(pool, id, NULL), WICK_OK);
@@ -215,7 +215,7 @@ TEST(records_begin_with_what_they_hold) {
   prefix_cache *cache;
   kv_seq_id seq;
   int32_t tokens[TOKENS];
-  uint64_t told_bytes;
+  uint64_t recorded_bytes;
   for (int32_t i = 0; i < TOKENS; i++) tokens[i] = 100 + i;
   memory_init(&memory, 0, platform_alloc, platform_free);
   REQUIRE(kv_pool_init(&memory, kernels_bind(), &shape, 4, 8, &pool, &error) == WICK_OK);
@@ -231,8 +231,8 @@ TEST(records_begin_with_what_they_hold) {
   CHECK_EQ_UINT(of_sequence.pages, PAGES);
   CHECK_EQ_UINT(of_sequence.payload_bytes,
                 TOKENS * 4 + PAGES * (4 + 4 + 2 + 2 + 4 + pool->layout.page_bytes));
-  CHECK_EQ_INT(state_seq_bytes(pool, seq, NULL, &told_bytes, NULL), WICK_OK);
-  CHECK_EQ_UINT(told_bytes, kept.size_bytes);
+  CHECK_EQ_INT(state_seq_bytes(pool, seq, NULL, &recorded_bytes, NULL), WICK_OK);
+  CHECK_EQ_UINT(recorded_bytes, kept.size_bytes);
   CHECK_EQ_MEM(kept.bytes + sizeof of_sequence, tokens, sizeof tokens);
   CHECK_EQ_INT(prefix_store(cache, seq, tenant, tokens, TOKENS, NULL, NULL), WICK_OK);
   kept.size_bytes = 0;

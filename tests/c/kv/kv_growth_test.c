@@ -122,8 +122,8 @@ TEST(a_pool_grows_by_its_rules) {
   }
 }
 
-// Memory that does not suffice for as many as may be kept: what is needed is made alone, and held
-// pages come in their place. With none that suffice nothing is lost.
+// Memory that does not suffice for as many pages as may be kept: only needed ones are made, and
+// held pages take the place of others. With none that suffice nothing is lost.
 TEST(a_pool_that_cannot_grow_takes_what_is_held) {
   const situation at = {4, 12, 10, 0, 3};
   for (uint32_t wanted = 1; wanted <= 6; wanted++) {

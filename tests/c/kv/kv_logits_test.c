@@ -251,7 +251,7 @@ static void check_moved(stage *s) {
   rig_free(&s->rig, b);
 }
 
-// ---- All of it ----
+// ---- The whole comparison ----
 
 static void check_pair(wick_engine *engine, kernel_kv_type k_type, kernel_kv_type v_type) {
   static stage s;

@@ -60,7 +60,7 @@ typedef struct answer_list {
   uint32_t count;
 } answer_list;
 
-static void take_event(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_event(void *context, const wick_event *event, const uint8_t *after) {
   const answer_list *all = context;
   if (event->kind == WICK_EVENT_DONE) CHECK_EQ_UINT(event->finish, WICK_FINISH_LENGTH);
   if (event->kind != WICK_EVENT_TOKEN) return;
@@ -70,7 +70,7 @@ static void take_event(void *context, const wick_event *event, const uint8_t *be
     CHECK_EQ_UINT(event->top_count, TOP);
     to->tokens[to->count] = event->token;
     to->logprobs[to->count] = event->logprob;
-    memcpy(to->top[to->count], behind, sizeof to->top[0]);
+    memcpy(to->top[to->count], after, sizeof to->top[0]);
     to->count++;
   }
 }
@@ -177,7 +177,7 @@ static void check_sessions(engines *e) {
   CHECK_EQ_INT(wick_session_close(e->tested, restored, NULL), WICK_OK);
 }
 
-// ---- All of it ----
+// ---- The whole run ----
 
 static void check_keys(wick_kv_type k) {
   static const char *const TYPES[] = {"F16", "F32", "Q8", "Q4"};

@@ -84,7 +84,7 @@ static sample_shape shape_of(uint32_t index, head_shape heads) {
   return shape;
 }
 
-// Where a filled head's channel is without the zeros; -1: a zero.
+// The channel of a filled head without the zeros; -1: a zero.
 static int64_t unfilled(uint64_t channel) {
   return channel % FILLED < SMALL ? (int64_t)(channel / FILLED * SMALL + channel % FILLED) : -1;
 }

@@ -273,7 +273,7 @@ TEST(scale_alpha_and_rank_make_one_factor) {
   rig_check_same(&talk.asked[0], &talk.asked[1]);
   rig_check_same(&talk.asked[0], &talk.asked[2]);
   CHECK(rig_differs(&talk.asked[0], &talk.asked[3]));
-  rig_check_same(&talk.asked[3], &talk.asked[4]);  // scale 0 is without
+  rig_check_same(&talk.asked[3], &talk.asked[4]);  // scale 0 disables it
   rig_free(&talk);
   wick_engine_destroy(engine);
   free(model.bytes);
@@ -428,7 +428,7 @@ TEST(completions_share_their_adapters) {
   free(model.bytes);
 }
 
-// ---- What was read under which adapters ----
+// ---- Tokens read under adapters ----
 
 static uint32_t ask_cached(wick_engine *engine, uint32_t id, float scale) {
   rig_talk talk = {.count = 0};
@@ -451,7 +451,7 @@ TEST(the_prefix_cache_keeps_adapters_and_scales_apart) {
   CHECK_EQ_UINT(ask_cached(engine, first, 1), WHOLE);
   CHECK_EQ_UINT(ask_cached(engine, first, 0.5f), 0);
   CHECK_EQ_UINT(ask_cached(engine, second, 1), 0);
-  CHECK_EQ_UINT(ask_cached(engine, second, 0), WHOLE);  // scale 0 is without
+  CHECK_EQ_UINT(ask_cached(engine, second, 0), WHOLE);  // scale 0 disables it
   // the same file, loaded again, is the same
   CHECK_EQ_INT(wick_adapter_remove(engine, first, NULL), WICK_OK);
   const uint32_t again = rig_add(engine, &rig);

@@ -18,7 +18,7 @@ static uint64_t lines(uint64_t bytes) {
   return bytes % CACHE_LINE_BYTES == 0 ? bytes : bytes - bytes % CACHE_LINE_BYTES + 64;
 }
 
-TEST(buffers_are_whole_cache_lines_one_behind_the_other) {
+TEST(buffers_are_whole_cache_lines_one_after_the_other) {
   scratch_arena arena = {.kernels = kernels_bind()};
   const uint64_t gap = gap_bytes();
   uint64_t used = 0;
@@ -55,13 +55,13 @@ TEST(what_is_given_back_is_taken_again_and_the_most_is_known) {
   uint8_t *first = arena_take_bytes(&arena, 100);
   CHECK(first == room);
   memset(first, 1, 100);
-  const uint64_t behind = arena_mark(&arena);
+  const uint64_t after = arena_mark(&arena);
   uint8_t *second = arena_take_bytes(&arena, 1000);
   CHECK(second >= first + 128);
   memset(second, 2, 1000);
   const uint64_t peak = arena.peak_bytes;
   CHECK_EQ_UINT(peak, arena.used_bytes);
-  arena_release(&arena, behind);
+  arena_release(&arena, after);
   CHECK(arena_take_bytes(&arena, 10) == second);
   CHECK_EQ_UINT(arena.peak_bytes, peak);
   arena_release(&arena, mark);

@@ -131,10 +131,10 @@ static void check_ops(const wick_engine *engine, const built_choice *choice, uin
 
 // ---- In an engine ----
 
-static void take_none(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_none(void *context, const wick_event *event, const uint8_t *after) {
   (void)context;
   (void)event;
-  (void)behind;
+  (void)after;
 }
 
 static void check_family(const built_choice *choice, uint32_t batch_tokens, uint32_t threads) {

@@ -535,9 +535,9 @@ TEST(every_failing_allocation_is_told_and_leaks_nothing) {
       }
       failures += is_open && status != WICK_OK;
       if (is_open) CHECK_EQ_INT(store_check(engine->store, &error), WICK_OK);
-      const bool is_behind = status == WICK_OK && engine->memory.calls < k;
+      const bool is_after = status == WICK_OK && engine->memory.calls < k;
       wick_engine_destroy(engine);
-      if (is_behind) break;
+      if (is_after) break;
     }
     CHECK(failures >= 6);
     free(file.bytes);
@@ -595,9 +595,9 @@ TEST(a_step_ends_with_its_time) {
 
 // ---- Alongside requests ----
 
-static void take_tokens(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_tokens(void *context, const wick_event *event, const uint8_t *after) {
   int32_t **out = context;
-  (void)behind;
+  (void)after;
   if (event->kind == WICK_EVENT_TOKEN) *(*out)++ = event->token;
 }
 
@@ -645,9 +645,9 @@ typedef struct company {
   int32_t tokens[COMPANY][COMPANY_OUT];
 } company;
 
-static void take_company(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_company(void *context, const wick_event *event, const uint8_t *after) {
   company *of = context;
-  (void)behind;
+  (void)after;
   for (uint32_t i = 0; i < COMPANY; i++) {
     if (of->ids[i] != event->request) continue;
     if (event->kind == WICK_EVENT_TOKEN && CHECK(of->counts[i] < COMPANY_OUT)) {

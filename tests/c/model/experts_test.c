@@ -25,9 +25,9 @@ typedef struct answer {
   wick_engine *engine;
 } answer;
 
-static void take_event(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_event(void *context, const wick_event *event, const uint8_t *after) {
   answer *to = context;
-  (void)behind;
+  (void)after;
   if (event->kind == WICK_EVENT_TOKEN) {
     to->calls_last = to->engine->memory.calls;
     if (to->tokens++ == 0) to->calls_first = to->calls_last;

@@ -22,10 +22,10 @@ static void keep_logits(void *context, uint32_t position, const float *logits, u
   if (position < PROMPT) memcpy(to->logits[position], logits, vocab * sizeof *logits);
 }
 
-static void take_nothing(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_nothing(void *context, const wick_event *event, const uint8_t *after) {
   (void)context;
   (void)event;
-  (void)behind;
+  (void)after;
 }
 
 static void ask(const memory_file *built, answer *out) {

@@ -6,9 +6,9 @@
 #include "fixture_model.h"
 #include "model_builder.h"
 
-static void take_end(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_end(void *context, const wick_event *event, const uint8_t *after) {
   uint32_t *tokens = context;
-  (void)behind;
+  (void)after;
   *tokens += event->kind == WICK_EVENT_TOKEN;
   if (event->kind != WICK_EVENT_DONE) return;
   CHECK_EQ_INT(event->finish, WICK_FINISH_LENGTH);

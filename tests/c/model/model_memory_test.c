@@ -32,14 +32,14 @@ static bool load_without(const memory_file *file, const char *name, uint64_t k) 
   wick_status status;
   wick_error error = {0};
   wick_engine *engine = load(file, k, &status, &error);
-  const bool is_behind = engine != NULL && engine->memory.calls < k;
-  if (is_behind || status != WICK_OK) {
-    if (!CHECK_EQ_INT(status, is_behind ? WICK_OK : WICK_E_NOMEM)) {
+  const bool is_after = engine != NULL && engine->memory.calls < k;
+  if (is_after || status != WICK_OK) {
+    if (!CHECK_EQ_INT(status, is_after ? WICK_OK : WICK_E_NOMEM)) {
       printf("#   %s, allocation %llu: %s\n", name, (unsigned long long)k, error.message);
     }
   }
   wick_engine_destroy(engine);
-  return is_behind;
+  return is_after;
 }
 
 // Whether no file before it had its architecture.

@@ -39,7 +39,7 @@ __attribute__((format(printf, 1, 2))) static void tell(const char *format, ...) 
 // Relaxed kernels round a product and a sum at once where the host does.
 static bool has_exact_bits(void) { return kernels_bind()->dots_are_right == NULL; }
 
-static void tell_model(const wick_engine *engine) {
+static void record_model(const wick_engine *engine) {
   wick_model_info info;
   wick_plan plan;
   wick_error error;
@@ -54,7 +54,7 @@ static void tell_model(const wick_engine *engine) {
        plan.kv_bytes, plan.kv_page_bytes);
 }
 
-static void tell_ops(const wick_engine *engine) {
+static void record_ops(const wick_engine *engine) {
   for (pass_kind pass = 0; pass < PASS_COUNT; pass++) {
     tell(" %s %" PRIu64, pass_name(pass), engine->ops->pass_counts[pass]);
     for (op_kind op = 0; op < OP_COUNT; op++) {
@@ -91,7 +91,7 @@ static void make_prompt(int32_t tokens[PROMPT], uint32_t vocab) {
   for (uint32_t i = 0; i < PROMPT; i++) tokens[i] = (int32_t)((i * 7 + 3) % vocab);
 }
 
-static void tell_answer(wick_engine *engine, uint32_t vocab) {
+static void record_answer(wick_engine *engine, uint32_t vocab) {
   int32_t tokens[PROMPT];
   wick_request request;
   wick_error error;
@@ -114,7 +114,7 @@ static void tell_answer(wick_engine *engine, uint32_t vocab) {
   tell("\n");
 }
 
-static void tell_vectors(wick_engine *engine, wick_pooling pooling, uint32_t vocab) {
+static void record_vectors(wick_engine *engine, wick_pooling pooling, uint32_t vocab) {
   int32_t tokens[PROMPT];
   make_prompt(tokens, vocab);
   const wick_embed_text text = {.tokens = tokens, .token_count = PROMPT};
@@ -143,7 +143,7 @@ static void tell_vectors(wick_engine *engine, wick_pooling pooling, uint32_t voc
   wick_embed_end(engine);
 }
 
-static void tell_file(const memory_file *file) {
+static void record_file(const memory_file *file) {
   wick_config config;
   wick_engine *engine = NULL;
   wick_error error;
@@ -155,20 +155,20 @@ static void tell_file(const memory_file *file) {
   if (wick_load_bytes(engine, file->bytes, file->size_bytes, &error) != WICK_OK) {
     tell(" %s\n", error.message);
   } else if (CHECK(wick_model_get_info(engine, &info, &error) == WICK_OK)) {
-    tell_model(engine);
-    tell_answer(engine, info.vocab);
+    record_model(engine);
+    record_answer(engine, info.vocab);
     for (wick_pooling pooling = WICK_POOLING_MODEL; pooling <= WICK_POOLING_RANK; pooling++) {
       if (info.is_encoder || pooling == WICK_POOLING_MODEL) {
-        tell_vectors(engine, pooling, info.vocab);
+        record_vectors(engine, pooling, info.vocab);
       }
     }
-    tell_ops(engine);
+    record_ops(engine);
   }
   wick_engine_destroy(engine);
 }
 
 // Except for the bits of kernels that round differently on other hosts.
-static size_t told_bytes(const char *line, size_t size_bytes) {
+static size_t recorded_bytes(const char *line, size_t size_bytes) {
   static const char *const MARKS[] = {", logit bits ", ", vector bits "};
   char text[4096];
   if (has_exact_bits() || size_bytes >= sizeof text) return size_bytes;
@@ -191,7 +191,8 @@ static void compare(const char *name, const char *kept, size_t kept_bytes) {
   const char *at = found, *end = found + found_bytes, *wanted = kept, *last = kept + kept_bytes;
   while (at < end && wanted < last) {
     const size_t size = line_bytes(at, (size_t)(end - at));
-    const size_t all = line_bytes(wanted, (size_t)(last - wanted)), told = told_bytes(wanted, all);
+    const size_t all = line_bytes(wanted, (size_t)(last - wanted)),
+                 told = recorded_bytes(wanted, all);
     if (!CHECK(size == told && memcmp(at, wanted, size) == 0)) {
       printf("#   %s\n#   found:%.*s\n#   kept: %.*s\n", name, (int)size, at, (int)all, wanted);
       return;
@@ -225,7 +226,7 @@ static void check_models(const char *all, FILE *out) {
       memory_file file = shared_read(FOLDERS[i], names[j]);
       size_t kept_bytes = 0;
       found_bytes = 0;
-      tell_file(&file);
+      record_file(&file);
       file_free(&file);
       if (out != NULL) fprintf(out, "%s/%s\n%.*s", FOLDERS[i], names[j], (int)found_bytes, found);
       const char *kept = kept_of(all, FOLDERS[i], names[j], &kept_bytes);

@@ -91,7 +91,7 @@ TEST(each_tensor_that_is_missing_or_of_another_shape_is_named) {
 }
 
 // It would run without its last layers.
-TEST(a_layer_behind_those_that_are_promised_is_named) {
+TEST(a_layer_after_those_that_are_promised_is_named) {
   static model_builder model;
   const built_choice choice = {BUILT_SPM, BUILT_QWEN2, GGML_TYPE_F32, LAYERS, 64};
   builder_init(&model, &choice);

@@ -120,8 +120,8 @@ typedef struct said {
   uint32_t count;
 } said;
 
-static void take_token(void *context, const wick_event *event, const uint8_t *behind) {
-  (void)behind;
+static void take_token(void *context, const wick_event *event, const uint8_t *after) {
+  (void)after;
   said *to = context;
   if (event->kind == WICK_EVENT_TOKEN && to->count < ANSWER) to->tokens[to->count++] = event->token;
 }

@@ -317,9 +317,9 @@ typedef struct talk {
   uint32_t count;
 } talk;
 
-static void take_event(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_event(void *context, const wick_event *event, const uint8_t *payload) {
   talk *talk = context;
-  (void)behind;
+  (void)payload;
   for (uint32_t i = 0; i < talk->count; i++) {
     said *said = &talk->asked[i];
     if (said->id != event->request) continue;
@@ -503,11 +503,11 @@ enum { DRAWN_TOKENS = 1500, REST_FIRST = 32, RESTS_MAX = 32, UNIT_US = 100, ROW_
 // A clock that each look at it moves on: by a unit of work, and more for each further row of the
 // pass under way.
 static const wick_engine *timed;
-static uint64_t told_us;
-static uint64_t tell_us(void) {
+static uint64_t simulated_us;
+static uint64_t read_simulated_us(void) {
   const uint32_t rows =
       timed == NULL || timed->scheduler == NULL ? 0 : timed->scheduler->batch_count;
-  return told_us += UNIT_US + (rows > 1 ? (uint64_t)(rows - 1) * ROW_US : 0);
+  return simulated_us += UNIT_US + (rows > 1 ? (uint64_t)(rows - 1) * ROW_US : 0);
 }
 
 // How many passes had proposals, and how many tokens were written between two tries.
@@ -516,8 +516,8 @@ typedef struct tries {
   uint64_t us;
 } tries;
 
-static void count_token(void *context, const wick_event *event, const uint8_t *behind) {
-  (void)behind;
+static void count_token(void *context, const wick_event *event, const uint8_t *payload) {
+  (void)payload;
   ((tries *)context)->tokens += event->kind == WICK_EVENT_TOKEN;
 }
 
@@ -534,7 +534,7 @@ static void note_proposals(tries *tries, uint64_t *proposed, const wick_engine *
 }
 
 static tries write_timed(const fixture_file *file, float temperature, bool no_predictor) {
-  static const wick_host HOST = {.now_us = tell_us};
+  static const wick_host HOST = {.now_us = read_simulated_us};
   wick_config config = config_of(no_predictor);
   config.context_tokens = config.kv_tokens_max = 2048;
   config.host = &HOST;
@@ -545,14 +545,14 @@ static tries write_timed(const fixture_file *file, float temperature, bool no_pr
   wick_request request = fixture_request(prompt, 2, DRAWN_TOKENS);
   request.sampling.temperature = temperature;
   timed = engine;
-  told_us = 0;
+  simulated_us = 0;
   CHECK_EQ_INT(wick_request_submit(engine, &request, &(uint32_t){0}, NULL), WICK_OK);
   while (wick_step(engine, 0) != WICK_STEP_IDLE) {
     fixture_take_all(engine, count_token, &tries);
     note_proposals(&tries, &proposed, engine);
   }
   fixture_take_all(engine, count_token, &tries);
-  tries.us = told_us;
+  tries.us = simulated_us;
   timed = NULL;
   CHECK_EQ_UINT(tries.tokens, DRAWN_TOKENS);
   wick_engine_destroy(engine);

@@ -70,9 +70,9 @@ typedef struct hearing {
   uint32_t count;
 } hearing;
 
-static void take_event(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_event(void *context, const wick_event *event, const uint8_t *after) {
   const hearing *to = context;
-  (void)behind;
+  (void)after;
   for (uint32_t i = 0; i < to->count; i++) {
     said *said = &to->list[i];
     if (said->id != event->request) continue;
@@ -567,9 +567,9 @@ typedef struct counted {
   uint32_t tokens;
 } counted;
 
-static void count_calls(void *context, const wick_event *event, const uint8_t *behind) {
+static void count_calls(void *context, const wick_event *event, const uint8_t *after) {
   counted *of = context;
-  (void)behind;
+  (void)after;
   if (event->kind != WICK_EVENT_TOKEN) return;
   of->last = of->engine->memory.calls;
   if (of->tokens++ == 0) of->first = of->last;

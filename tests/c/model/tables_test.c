@@ -58,13 +58,13 @@ static void on_logits(void *context, uint32_t position, const float *logits, uin
   of->hash = hash_bytes(logits, vocab * sizeof *logits, of->hash);
 }
 
-static void take(void *context, const wick_event *event, const uint8_t *behind) {
+static void take(void *context, const wick_event *event, const uint8_t *after) {
   said *of = context;
   if (event->kind == WICK_EVENT_TOKEN && of->count < ANSWER) of->tokens[of->count++] = event->token;
   if (event->kind != WICK_EVENT_DONE) return;
   of->ended = (wick_status)event->status;
   const size_t bytes = event->text_bytes < 255 ? event->text_bytes : 255;
-  memcpy(of->message, behind, bytes);
+  memcpy(of->message, after, bytes);
   of->message[bytes] = '\0';
 }
 
@@ -302,9 +302,9 @@ typedef struct ends {
   uint32_t good, bad;
 } ends;
 
-static void count_ends(void *context, const wick_event *event, const uint8_t *behind) {
+static void count_ends(void *context, const wick_event *event, const uint8_t *after) {
   ends *of = context;
-  (void)behind;
+  (void)after;
   if (event->kind != WICK_EVENT_DONE) return;
   of->good += event->status == WICK_OK;
   of->bad += event->status == WICK_E_IO;
@@ -372,7 +372,7 @@ static void read_session(wick_engine *engine, uint32_t session, said *of) {
   fixture_run(engine, take, of);
 }
 
-// The file is the same one wherever its tables lie: fingerprints agree, so states are exchanged.
+// The file is the same one wherever its tables are: fingerprints agree, so states are exchanged.
 TEST(a_state_that_was_saved_inside_goes_on_outside) {
   static saved_bytes saved;
   memory_file file = make_gemma();

@@ -68,7 +68,7 @@ static void check_contents(const char *template_text, const char *ending, const 
   "\"tool_choice\":" choice
 static const char THINKING[] = "<tool_call> <think>";
 
-TEST(what_is_wanted_of_the_content_begins_behind_the_reasoning) {
+TEST(what_is_wanted_of_the_content_begins_after_the_reasoning) {
   static const content_case OPENED[] = {
       {"hm {\"a\": 5}</think>\n\n{\"a\": \"x\"}", true, "{\"a\": \"x\"}"},
       {"</think>{\"a\": \"x\"}", true, "{\"a\": \"x\"}"},
@@ -149,7 +149,7 @@ TEST(content_that_is_wanted_stands_beside_calls) {
   CHECK_CONTENTS("x", "", CONTENT(2, NAMED) TOOLS_OF("\"auto\""), UNKNOWN);
 }
 
-TEST(calls_behind_the_beginning_of_a_reply_are_held) {
+TEST(calls_after_the_beginning_of_a_reply_are_held) {
   static const content_case AUTO[] = {
       {"he says: ", true, "he says: "},
       {"<think>hm", true, "<think>hm"},

@@ -2,8 +2,8 @@
 // the text is allowed unchanged, and variants of it are allowed only if the parser of
 // replies still reads a valid call.
 #include "hold_rig.h"
+#include "recorded_lines.h"
 #include "reply/forms.h"
-#include "told_lines.h"
 
 enum { TEXT_BYTES_MAX = 512 };
 
@@ -197,16 +197,16 @@ static bool has_example(const reply_form *form) {
 }
 
 // Tells lines as a block of code in Markdown.
-static void tell_indented(const char *lines) {
+static void record_indented(const char *lines) {
   while (*lines != '\0') {
     const size_t length = strcspn(lines, "\n");
-    tell("%s%.*s\n", length == 0 ? "" : "    ", (int)length, lines);
+    record_line("%s%.*s\n", length == 0 ? "" : "    ", (int)length, lines);
     lines += length + 1;
   }
 }
 
 TEST(every_form_is_in_the_documentation) {
-  tell(
+  record_line(
       "# Formats of tool calls\n\n"
       "The format of a model's calls is detected from its chat template, by the text in brackets, "
       "which only templates\nof the format contain. Each format is parsed, and with `tools` the "
@@ -215,19 +215,19 @@ TEST(every_form_is_in_the_documentation) {
       "`tests/c/reply/hold_forms_test.c` writes this page from the table in\n"
       "`src/reply/forms.c` and checks every example.\n");
   for (uint32_t i = 0; i < FORM_COUNT; i++) {
-    tell("\n%s (`%s`):\n\n", FAMILIES[i],
-         strstr(FORMS[i].trait, "```") == NULL ? FORMS[i].trait : "Action:");
+    record_line("\n%s (`%s`):\n\n", FAMILIES[i],
+                strstr(FORMS[i].trait, "```") == NULL ? FORMS[i].trait : "Action:");
     char example[TEXT_BYTES_MAX];
     snprintf(example, sizeof example, "%s%s\n", FORMS[i].open, FORMS[i].rest);
-    tell_indented(example);
+    record_indented(example);
   }
-  tell(
+  record_line(
       "\ngpt-oss (`<|message|>`):\n\n    <|channel|>commentary "
       "to=functions.weather <|constrain|>json<|message|>" ARGS "\n");
   for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
     if (!CHECK(has_example(&REPLY_FORMS[i]))) printf("# %s\n", REPLY_FORMS[i].open);
   }
-  told_check("../../docs/tool-formats.md");
+  recorded_check("../../docs/tool-formats.md");
 }
 
 // ---- texts ----
@@ -315,7 +315,7 @@ TEST(a_call_that_is_required_comes_in_its_form) {
   }
 }
 
-TEST(a_call_that_may_come_is_held_behind_its_mark) {
+TEST(a_call_that_may_come_is_held_after_its_mark) {
   for (uint32_t i = 0; i < FORM_COUNT; i++) {
     const form_case *form = &FORMS[i];
     const bool is_marked = form->kind != BARE;
@@ -339,7 +339,7 @@ TEST(a_call_that_may_come_is_held_behind_its_mark) {
 }
 
 // The template may have written the mark already.
-TEST(a_call_whose_mark_stands_goes_on_behind_it) {
+TEST(a_call_whose_mark_stands_goes_on_after_it) {
   for (uint32_t i = 0; i < FORM_COUNT; i++) {
     const form_case *form = &FORMS[i];
     if (form->kind != MARKED || strcmp(form->open, "functools[") == 0) continue;
@@ -377,7 +377,7 @@ static bool has_mark(const form_case *of, const made_text *text) {
   snprintf(bytes, sizeof bytes, "%.*s", (int)text->size_bytes, text->bytes);
   for (uint32_t i = 0; i < FORM_COUNT; i++) {
     const bool is_own = FORMS[i].kind == MARKED && strstr(of->trait, trait_of(&FORMS[i])) != NULL;
-    // a whole call may stand between the marks of another form
+    // a whole call may be between the marks of another form
     char whole[TEXT_BYTES_MAX];
     snprintf(whole, sizeof whole, "%s%s", FORMS[i].open, FORMS[i].rest);
     if (is_own && strstr(bytes, whole) != NULL) return false;

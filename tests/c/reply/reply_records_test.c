@@ -1,14 +1,14 @@
 // The outcome for the replies of the shared folder's structure/toolcalls, as they are and with
 // bytes changed, left out or put in: what the parser reads in them, and which bytes a grammar that
 // holds to the tools allows next at each place. tests/c/reply/reply_records.txt keeps it
-// (told_lines.h), a line for a few replies.
+// (recorded_lines.h), a line for a few replies.
 #include <inttypes.h>
 
 #include "base/hash.h"
 #include "grammar/machine.h"
 #include "hold_rig.h"
 #include "random.h"
-#include "told_lines.h"
+#include "recorded_lines.h"
 #include "vectors.h"
 
 enum {
@@ -131,9 +131,9 @@ TEST(replies_are_read_and_held_as_it_is_kept) {
   for (uint32_t one = vectors_node(&v, cases)->first; one != 0; one = vectors_node(&v, one)->next) {
     note_case(&v, one, count++);
     if (count % REPLIES_A_LINE != 0 && vectors_node(&v, one)->next != 0) continue;
-    tell("replies up to %u: %016" PRIx64 "\n", count, line_hash);
+    record_line("replies up to %u: %016" PRIx64 "\n", count, line_hash);
     line_hash = random_state = count;
   }
   vectors_close(&v);
-  told_check("reply/reply_records.txt");
+  recorded_check("reply/reply_records.txt");
 }

@@ -212,7 +212,7 @@ TEST(thinks_again_after_a_call) {
               (expected){"C", "AB", "ping", "{}", WICK_OK});
 }
 
-TEST(begins_again_behind_a_call) {
+TEST(begins_again_after_a_call) {
   check_reply("<tool_call>", "",
               "Look<tool_call>{\"name\": \"ping\"}</tool_call>\n <think>B</think>\nC",
               (expected){"LookC", "B", "ping", "{}", WICK_OK});
@@ -554,7 +554,7 @@ TEST(takes_what_is_no_call_for_content) {
   check_content("", "[unknown(a=1)]");
 }
 
-TEST(finds_a_call_behind_what_was_none) {
+TEST(finds_a_call_after_what_was_none) {
   check_reply("<tool_call>", "", "<tool_call><tool_call>{\"name\": \"ping\"}</tool_call>",
               (expected){"<tool_call>", NULL, "ping", "{}", WICK_OK});
 }
@@ -681,7 +681,7 @@ TEST(refuses_tools_that_are_none) {
 
 enum { LARGE = 1 << 20, STEPS_PER_BYTE = 4 };
 
-// Writes a text after `at` bytes; answers where it ends.
+// Writes a text after `at` bytes; returns where it ends.
 static size_t append(char *out, size_t at, const char *text) {
   for (size_t i = 0; text[i] != '\0'; i++) out[at++] = text[i];
   return at;

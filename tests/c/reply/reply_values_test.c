@@ -568,7 +568,7 @@ TEST(long_texts_come_in_pieces_of_whole_characters) {
 
 // A prompt that leaves the model in a message's body: white space before content that has a form is
 // the content's own, unless it is JSON.
-TEST(white_space_behind_a_begun_message_is_the_contents) {
+TEST(white_space_after_a_begun_message_is_the_contents) {
   static const char FAMILY[] = "<|start|><|channel|><|message|>";
   static const char PROMPT[] = "<|start|>assistant<|channel|>final<|message|>";
   static const struct {

@@ -21,8 +21,8 @@ static said alone[RUNS];
 static said together[RUNS];
 static wick_engine *engine;
 
-static void take_event(void *context, const wick_event *event, const uint8_t *behind) {
-  (void)behind;
+static void take_event(void *context, const wick_event *event, const uint8_t *payload) {
+  (void)payload;
   said *of = NULL;
   for (said *at = context; of == NULL && at < (said *)context + RUNS; at++) {
     if (at->id == event->request) of = at;

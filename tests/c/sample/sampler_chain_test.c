@@ -97,7 +97,7 @@ static void plain_penalties(plain *p) {
   }
 }
 
-// The longest n such that the last n tokens stand in the window in front of an earlier `token`.
+// The longest n such that the last n tokens occur in the window in front of an earlier `token`.
 static int plain_repetition(const plain *p, int32_t token) {
   const wick_sampling *c = &p->config;
   const uint32_t first = p->held > c->dry_penalty_last ? p->held - c->dry_penalty_last : 0;
@@ -824,7 +824,7 @@ TEST(xtc_drops_the_top_as_often_as_it_shall) {
   sampler_close(s);
 }
 
-// The mean surprise, in bits, and the mean probability among the first `count`, of what is drawn
+// The mean surprise, in bits, and the mean probability among the first `count`, of tokens drawn
 // from a Zipf distribution.
 static void measure(const wick_sampling *config, int count, double *bits, double *probability) {
   const int vocab = 1000, turns = 3000;
@@ -878,7 +878,7 @@ static size_t text_of(void *context, int32_t token, const uint8_t **bytes) {
 }
 
 // How much the logit of `token` falls after these tokens.
-static float fall_behind(const wick_sampling *config, const int32_t *tokens, int32_t token) {
+static float fall_after(const wick_sampling *config, const int32_t *tokens, int32_t token) {
   float values[TEXTS];
   sampler_choice choice;
   wick_sampling after = *config;
@@ -906,31 +906,31 @@ TEST(dry_ends_at_sequence_breakers) {
   config.dry_multiplier = 1;
   config.dry_base = 2;
   config.dry_penalty_last = 50;
-  const int32_t plain_text[] = {0, 1, 2, 4, 0, 1, 2, -1};              // a b c x a b c
-  CHECK_NEAR((double)fall_behind(&config, plain_text, 4), 2.0, 1e-5);  // 2^(3 - 2)
-  CHECK_NEAR((double)fall_behind(&config, plain_text, 0), 0.0, 1e-5);
+  const int32_t plain_text[] = {0, 1, 2, 4, 0, 1, 2, -1};             // a b c x a b c
+  CHECK_NEAR((double)fall_after(&config, plain_text, 4), 2.0, 1e-5);  // 2^(3 - 2)
+  CHECK_NEAR((double)fall_after(&config, plain_text, 0), 0.0, 1e-5);
   config.dry_penalty_last = 6;  // the first a is out of the window
-  CHECK_NEAR((double)fall_behind(&config, plain_text, 4), 1.0, 1e-5);
+  CHECK_NEAR((double)fall_after(&config, plain_text, 4), 1.0, 1e-5);
   config.dry_penalty_last = 50;
   const int32_t line[] = {0, 1, 3, 2, 1, 4, 0, 1, 3, 2, 1, -1};  // a b \n c b x a b \n c b
-  CHECK_NEAR((double)fall_behind(&config, line, 4), 1.0, 1e-5);  // c b alone count
+  CHECK_NEAR((double)fall_after(&config, line, 4), 1.0, 1e-5);   // c b alone count
   const int32_t colon[] = {0, 5, 1, 2, 4, 0, 5, 1, 2, -1};
-  CHECK_NEAR((double)fall_behind(&config, colon, 4), 1.0, 1e-5);
+  CHECK_NEAR((double)fall_after(&config, colon, 4), 1.0, 1e-5);
   const int32_t breaker_next[] = {0, 1, 5, 2, 0, 1, -1};  // a b y:z c a b: a breaker loses nothing
-  CHECK_NEAR((double)fall_behind(&config, breaker_next, 5), 0.0, 1e-5);
+  CHECK_NEAR((double)fall_after(&config, breaker_next, 5), 0.0, 1e-5);
 
   const char *const own[] = {"bc", "d en"};
   const size_t own_bytes[] = {2, 4};
   config.dry_sequence_breakers = own;
   config.dry_breaker_bytes = own_bytes;
   config.dry_breaker_count = 2;
-  CHECK_NEAR((double)fall_behind(&config, line, 4), 8.0, 1e-5);  // the five of them
+  CHECK_NEAR((double)fall_after(&config, line, 4), 8.0, 1e-5);  // the five of them
   // a breaker of two tokens, and of the end of one and a second
-  CHECK_NEAR((double)fall_behind(&config, plain_text, 4), 0.0, 1e-5);
+  CHECK_NEAR((double)fall_after(&config, plain_text, 4), 0.0, 1e-5);
   const int32_t split[] = {4, 6, 2, 1, 1, 4, 4, 6, 2, 1, 1, -1};  // x ab c b b x x ab c b b
-  CHECK_NEAR((double)fall_behind(&config, split, 4), 1.0, 1e-5);
+  CHECK_NEAR((double)fall_after(&config, split, 4), 1.0, 1e-5);
   config.dry_breaker_count = 0;
-  CHECK_NEAR((double)fall_behind(&config, split, 4), 8.0, 1e-5);
+  CHECK_NEAR((double)fall_after(&config, split, 4), 8.0, 1e-5);
 }
 
 TEST(dry_leaves_a_token_possible_that_nothing_replaces) {

@@ -1,5 +1,5 @@
-// Stop strings: what is shown, what is held back, and that neither depends on
-// how the text is cut.
+// Stop strings: the text shown, the text held back, and that neither depends on how the text is
+// cut.
 #include <stdio.h>
 #include <string.h>
 

@@ -43,8 +43,8 @@ static void check_refused(wick_engine *engine, wick_engine *draft, wick_status w
   CHECK_EQ_STR(error.message, message);
 }
 
-static void ignore_event(void *context, const wick_event *event, const uint8_t *behind) {
-  (void)context, (void)event, (void)behind;
+static void ignore_event(void *context, const wick_event *event, const uint8_t *after) {
+  (void)context, (void)event, (void)after;
 }
 
 TEST(what_is_no_draft_is_refused_with_its_reason) {

@@ -270,7 +270,7 @@ static bool has_waited_long(const request *request) {
   return sim.forward.passes - request->pass_submitted >= SCHEDULER_PASSES_WAITED_MAX;
 }
 
-// No request starts before one that came earlier and has its priority, or before one that waited
+// No request starts before one that arrived earlier and has its priority, or before one that waited
 // and has a higher one.
 static void check_order(void *context) {
   sim_check_pass(context);
@@ -278,9 +278,9 @@ static void check_order(void *context) {
     if (a->started_us != 0) continue;
     for (const request *b = sim.scheduler->first; b != NULL; b = b->next) {
       if (b->started_us == 0 || has_waited_long(b)) continue;
-      const bool is_behind = b->id > a->id && b->priority == a->priority;
+      const bool is_after = b->id > a->id && b->priority == a->priority;
       const bool is_lower = b->priority < a->priority && a->submitted_us < b->started_us;
-      if (is_behind || is_lower) CHECK(!is_behind && !is_lower);
+      if (is_after || is_lower) CHECK(!is_after && !is_lower);
     }
   }
 }

@@ -1,11 +1,11 @@
 // The scheduler's decisions for random traffic, pass by pass: the rows of each request, the tokens
 // it has read and found in the cache, free pages and states, and all counters.
-// tests/c/schedule/scheduler_records.txt has the expected lines (told_lines.h).
+// tests/c/schedule/scheduler_records.txt has the expected lines (recorded_lines.h).
 #include <inttypes.h>
 
+#include "recorded_lines.h"
 #include "scheduler_traffic.h"
 #include "swap_keeper.h"
-#include "told_lines.h"
 
 enum { REQUESTS = 500, STEPS_MAX = 200 * REQUESTS, PASSES_A_LINE = 500 };
 
@@ -32,9 +32,9 @@ static void note_store(const seq_store *store) {
   if (store_prefix(store) != NULL) note(prefix_count(store_prefix(store)));
 }
 
-static void tell_passes(void) {
-  tell(" %" PRIu64 " passes at %" PRIu64 " us: %016" PRIx64 "\n", sim.forward.passes,
-       simulation_clock_us, passes_hash);
+static void record_passes(void) {
+  record_line(" %" PRIu64 " passes at %" PRIu64 " us: %016" PRIx64 "\n", sim.forward.passes,
+              simulation_clock_us, passes_hash);
 }
 
 static void take_pass(void *context) {
@@ -43,42 +43,44 @@ static void take_pass(void *context) {
   for (const request *at = sim.scheduler->first; at != NULL; at = at->next) note_request(at);
   note_store(sim.store);
   if (sim.draft_store != NULL) note_store(sim.draft_store);
-  if (sim.forward.passes % PASSES_A_LINE == 0) tell_passes();
+  if (sim.forward.passes % PASSES_A_LINE == 0) record_passes();
 }
 
-static void tell_requests(const scheduler_stats *stats) {
-  tell(" requests: %u at once, %u waited, %" PRIu64 " submitted, %" PRIu64 " refused, ",
-       stats->running_max, stats->waiting_max, stats->submitted, stats->refused);
-  tell("%" PRIu64 " stopped, %" PRIu64 " at their length, %" PRIu64 " aborted, ", stats->stopped,
-       stats->length, stats->aborted);
-  tell("%" PRIu64 " failed, %" PRIu64 " preempted, %" PRIu64 " kept by the host, ", stats->failed,
-       stats->preempted, stats->swapped_out);
-  tell("%" PRIu64 " taken back, %" PRIu64 " not\n", stats->swapped_in, stats->swap_failed);
+static void record_requests(const scheduler_stats *stats) {
+  record_line(" requests: %u at once, %u waited, %" PRIu64 " submitted, %" PRIu64 " refused, ",
+              stats->running_max, stats->waiting_max, stats->submitted, stats->refused);
+  record_line("%" PRIu64 " stopped, %" PRIu64 " at their length, %" PRIu64 " aborted, ",
+              stats->stopped, stats->length, stats->aborted);
+  record_line("%" PRIu64 " failed, %" PRIu64 " preempted, %" PRIu64 " kept by the host, ",
+              stats->failed, stats->preempted, stats->swapped_out);
+  record_line("%" PRIu64 " taken back, %" PRIu64 " not\n", stats->swapped_in, stats->swap_failed);
 }
 
-static void tell_tokens(const scheduler_stats *stats) {
-  tell(" tokens: %" PRIu64 " rows of %" PRIu64 " passes, ", stats->rows, stats->passes);
-  tell("%" PRIu64 " of prompts, %" PRIu64 " cached, %" PRIu64 " read again, ", stats->tokens_prompt,
-       stats->tokens_cached, stats->tokens_recomputed);
-  tell("%" PRIu64 " out, %" PRIu64 " proposed, %" PRIu64 " taken, %" PRIu64 " drafts failed\n",
-       stats->tokens_out, stats->tokens_proposed, stats->tokens_accepted, stats->draft_failed);
+static void record_tokens(const scheduler_stats *stats) {
+  record_line(" tokens: %" PRIu64 " rows of %" PRIu64 " passes, ", stats->rows, stats->passes);
+  record_line("%" PRIu64 " of prompts, %" PRIu64 " cached, %" PRIu64 " read again, ",
+              stats->tokens_prompt, stats->tokens_cached, stats->tokens_recomputed);
+  record_line(
+      "%" PRIu64 " out, %" PRIu64 " proposed, %" PRIu64 " taken, %" PRIu64 " drafts failed\n",
+      stats->tokens_out, stats->tokens_proposed, stats->tokens_accepted, stats->draft_failed);
 }
 
-static void tell_times(const scheduler_stats *stats) {
-  tell(" passes of so many rows take, in us:");
+static void record_times(const scheduler_stats *stats) {
+  record_line(" passes of so many rows take, in us:");
   for (uint32_t rows = 1; rows <= WICK_STATS_ROWS_MAX; rows++) {
-    tell(" %.3f", (double)stats->pass_us[rows]);
+    record_line(" %.3f", (double)stats->pass_us[rows]);
   }
-  tell("\n");
+  record_line("\n");
 }
 
-static void tell_prefixes(void) {
+static void record_prefixes(void) {
   const prefix_stats stats = prefix_stats_get(sim.prefix);
-  tell(" prefixes: %" PRIu64 " hits, %" PRIu64 " misses, ", stats.hits, stats.misses);
-  tell("%" PRIu64 " cached, %" PRIu64 " evicted, ", stats.prefixes_cached, stats.prefixes_evicted);
-  tell("%" PRIu64 " tokens saved, %" PRIu64 " of %" PRIu64 " looked up, ", stats.tokens_saved,
-       stats.tokens_inserted, stats.lookup_tokens);
-  tell("%" PRIu64 " refused, %u pages\n", stats.insert_refused, stats.pages_held);
+  record_line(" prefixes: %" PRIu64 " hits, %" PRIu64 " misses, ", stats.hits, stats.misses);
+  record_line("%" PRIu64 " cached, %" PRIu64 " evicted, ", stats.prefixes_cached,
+              stats.prefixes_evicted);
+  record_line("%" PRIu64 " tokens saved, %" PRIu64 " of %" PRIu64 " looked up, ",
+              stats.tokens_saved, stats.tokens_inserted, stats.lookup_tokens);
+  record_line("%" PRIu64 " refused, %u pages\n", stats.insert_refused, stats.pages_held);
 }
 
 // The host needs its time for what it keeps, and does not keep everything.
@@ -105,12 +107,12 @@ static void disturb(traffic *t) {
   }
 }
 
-static void tell_traffic(const simulation_setup *setup, bool is_disturbed, uint32_t sessions,
-                         uint64_t seed) {
-  tell("groups %u, %s, %u pages of a draft model, %s, %s, %u sessions\n", setup->groups,
-       setup->is_recurrent ? "recurrent" : "not recurrent", setup->draft_pages,
-       setup->swap == NULL ? "no swap" : "swap", is_disturbed ? "disturbed" : "not disturbed",
-       sessions);
+static void record_traffic(const simulation_setup *setup, bool is_disturbed, uint32_t sessions,
+                           uint64_t seed) {
+  record_line("groups %u, %s, %u pages of a draft model, %s, %s, %u sessions\n", setup->groups,
+              setup->is_recurrent ? "recurrent" : "not recurrent", setup->draft_pages,
+              setup->swap == NULL ? "no swap" : "swap",
+              is_disturbed ? "disturbed" : "not disturbed", sessions);
   REQUIRE(simulation_open(&sim, setup));
   sim.forward.on_pass = take_pass;
   passes_hash = seed;
@@ -125,40 +127,40 @@ static void tell_traffic(const simulation_setup *setup, bool is_disturbed, uint3
   resume_all(&sim);
   CHECK(simulation_run(&sim, STEPS_MAX));
   const scheduler_stats stats = scheduler_get_stats(sim.scheduler);
-  tell_passes();
-  tell(" events: %016" PRIx64 "\n", sim.events_hash);
-  tell_requests(&stats);
-  tell_tokens(&stats);
-  tell_times(&stats);
-  tell_prefixes();
+  record_passes();
+  record_line(" events: %016" PRIx64 "\n", sim.events_hash);
+  record_requests(&stats);
+  record_tokens(&stats);
+  record_times(&stats);
+  record_prefixes();
   simulation_close(&sim);
 }
 
 // Many requests, sessions that hold pages, one request at a time, and anything at any moment.
-static void tell_kinds(simulation_groups groups, bool is_recurrent) {
+static void record_kinds(simulation_groups groups, bool is_recurrent) {
   static uint64_t seed = 100;
   simulation_setup setup = TIGHT;
   setup.groups = groups;
   setup.is_recurrent = is_recurrent;
-  tell_traffic(&setup, false, 0, seed++);
+  record_traffic(&setup, false, 0, seed++);
   setup.pages = 26;
-  tell_traffic(&setup, false, SIM_SESSIONS_MAX, seed++);
-  tell_traffic(&setup, true, SIM_SESSIONS_MAX, seed++);
+  record_traffic(&setup, false, SIM_SESSIONS_MAX, seed++);
+  record_traffic(&setup, true, SIM_SESSIONS_MAX, seed++);
   setup.running_max = 1;
-  tell_traffic(&setup, false, 0, seed++);
+  record_traffic(&setup, false, 0, seed++);
   setup.pages = TIGHT.pages;
   setup.draft_pages = is_recurrent ? 0 : 20;
-  tell_traffic(&setup, false, 0, seed++);
+  record_traffic(&setup, false, 0, seed++);
   setup.swap = &SLOW;
   setup.requests_max = setup.running_max = 24;
-  tell_traffic(&setup, true, 0, seed++);
+  record_traffic(&setup, true, 0, seed++);
 }
 
 TEST(traffic_goes_as_it_is_kept) {
   for (simulation_groups groups = SIM_ONE_GROUP; groups <= SIM_WINDOWS_ALONE; groups++) {
-    tell_kinds(groups, false);
-    tell_kinds(groups, true);
+    record_kinds(groups, false);
+    record_kinds(groups, true);
   }
   CHECK_EQ_UINT(kept_count, 0);
-  told_check("schedule/scheduler_records.txt");
+  recorded_check("schedule/scheduler_records.txt");
 }

@@ -1,4 +1,4 @@
-// Tokens dropped from the middle of a session while others want its pages: what it says afterwards
+// Tokens dropped from the middle of a session while others need its pages: what it says afterwards
 // is what it says alone, to the last bit, whoever came before it, with it or after it.
 #include "fixture_model.h"
 #include "reference/prefix_lookup.h"

@@ -78,8 +78,8 @@ typedef struct said {
   uint32_t count;
 } said;
 
-static void take_token(void *context, const wick_event *event, const uint8_t *behind) {
-  (void)behind;
+static void take_token(void *context, const wick_event *event, const uint8_t *after) {
+  (void)after;
   said *to = context;
   if (event->kind == WICK_EVENT_TOKEN && to->count < ANSWER) to->tokens[to->count++] = event->token;
 }
@@ -129,7 +129,7 @@ static void check_refused(record *r, wick_status status, const char *words) {
   CHECK_EQ_UINT(engine->memory.blocks_now, blocks);
 }
 
-// ---- What was saved ----
+// ---- Saved data ----
 
 TEST(a_saved_session_goes_on_in_another_engine) {
   REQUIRE(open_saved());

@@ -6,7 +6,7 @@
 
 enum { TEXT_MAX = 4096 };
 
-// A text that comes token by token, and what was proposed for it.
+// A text that arrives token by token, and the proposals for it.
 typedef struct written {
   int32_t tokens[TEXT_MAX];
   uint32_t count, proposed, accepted, passes, looked;
@@ -186,7 +186,7 @@ TEST(a_place_that_has_disagreed_is_asked_no_more) {
 }
 
 // A copy in which each twelfth token is another, as of a name: it is followed after it at once.
-TEST(behind_a_change_what_was_followed_goes_on) {
+TEST(after_a_change_what_was_followed_goes_on) {
   int32_t passage[360];
   fill_new(passage, 360, 1);
   begin(0.4f);
@@ -199,7 +199,7 @@ TEST(behind_a_change_what_was_followed_goes_on) {
   CHECK(text.passes < 100);
 }
 
-TEST(behind_a_longer_change_what_was_followed_goes_on) {
+TEST(after_a_longer_change_what_was_followed_goes_on) {
   int32_t passage[400], copy[400];
   fill_new(passage, 400, 1);
   begin(0.4f);

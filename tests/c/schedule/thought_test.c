@@ -178,8 +178,8 @@ TEST(completions_have_a_limit_each) {
   }
 }
 
-// A session's pages hold the mark as they hold what was sampled: what follows is the same whether
-// the session continued, was forked, or was saved and loaded.
+// A session's pages hold the mark like sampled tokens: the following text is the same whether the
+// session continued, was forked, or was saved and loaded.
 TEST(a_session_holds_the_mark) {
   wick_engine *engine = open_engine(0, NULL);
   wick_error error = {0};
@@ -228,7 +228,7 @@ static wick_grammar regex(const char *text) {
 }
 
 // The mark is a text of the grammar as any other is, and is left out where it is not allowed.
-TEST(a_grammar_holds_behind_the_mark) {
+TEST(a_grammar_holds_after_the_mark) {
   const wick_reasoning reasoning = limit_of(4, "<think>");
   const wick_grammar open = regex("[a-z]+</think>[0-9]{6}");
   said reply = run_with(&open, &reasoning);
@@ -243,7 +243,7 @@ TEST(a_grammar_holds_behind_the_mark) {
 }
 
 // The opening of the reasoning may be forced text.
-TEST(a_limit_holds_behind_certain_text) {
+TEST(a_limit_holds_after_certain_text) {
   const wick_reasoning reasoning = limit_of(0, "");
   const wick_grammar grammar = regex("<think>[a-z]*</think>[0-9]{4}");
   wick_engine *engine = open_engine(0, NULL);

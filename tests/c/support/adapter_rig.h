@@ -182,9 +182,9 @@ static inline void rig_keep_logits(void *context, uint32_t position, const float
   memcpy(asked->logits + (size_t)position * vocab, logits, vocab * sizeof *logits);
 }
 
-static inline void rig_take(void *context, const wick_event *event, const uint8_t *behind) {
+static inline void rig_take(void *context, const wick_event *event, const uint8_t *after) {
   rig_talk *talk = context;
-  (void)behind;
+  (void)after;
   for (uint32_t i = 0; i < talk->count; i++) {
     rig_asked *asked = &talk->asked[i];
     if (asked->id != event->request) continue;

@@ -123,7 +123,7 @@ struct forward_pass {
   bool is_small;  // the model that proposes: its passes are cheap, one place in four it is wrong
   model_input inputs[SIM_BATCH_MAX];
   chain_state states[SIM_BATCH_MAX];
-  uint32_t wanting[SIM_BATCH_MAX];  // inputs that want logits
+  uint32_t wanting[SIM_BATCH_MAX];  // inputs that need logits
   uint32_t count, next_layer, logits_count;
   uint64_t passes, rows;
   float logits[FORWARD_LOGITS_ROWS][SIM_VOCAB];
@@ -286,7 +286,7 @@ uint32_t forward_logits_input(const forward_pass *forward, uint32_t index) {
 // The model has no layer that predicts further tokens.
 void forward_keep_rows(forward_pass *forward) { (void)forward; }
 bool predict_begin(const scheduler *scheduler) { return scheduler == NULL; }
-void predict_behind(scheduler *scheduler) { (void)scheduler; }
+void predict_after(scheduler *scheduler) { (void)scheduler; }
 uint32_t predictor_propose(predictor *predictor, uint32_t request, const int32_t *tokens,
                            uint32_t count, uint32_t most, int32_t *out) {
   (void)predictor, (void)request, (void)tokens, (void)count, (void)most, (void)out;

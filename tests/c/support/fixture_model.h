@@ -547,8 +547,8 @@ static inline wick_request fixture_request(const int32_t *tokens, size_t count,
   return request;
 }
 
-// `behind`: the alternatives and the text that follow the event.
-typedef void fixture_take(void *context, const wick_event *event, const uint8_t *behind);
+// `after`: the alternatives and the text that follow the event.
+typedef void fixture_take(void *context, const wick_event *event, const uint8_t *after);
 
 // Gives each waiting event to `take`.
 static inline void fixture_take_all(wick_engine *engine, fixture_take *take, void *context) {

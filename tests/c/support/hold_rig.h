@@ -35,7 +35,7 @@ static inline void hold_rig_put_quoted(hold_text_buffer *to, const char *text) {
   hold_rig_put_text(to, "\"");
 }
 
-// The text of a grammar of replies to the members of what is wanted, except for the ending.
+// The text of a grammar of replies to the members of a request, except for the ending.
 static inline wick_grammar hold_rig_grammar(const reply_rig *rig, const char *wanted,
                                             size_t wanted_bytes) {
   static hold_text_buffer text;

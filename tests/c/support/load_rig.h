@@ -56,7 +56,7 @@ static wick_status feed_in_order(loader *loader, const memory_file *file, uint64
   return WICK_OK;
 }
 
-// Does what is asked until nothing is.
+// Feeds the requested bytes until none are requested.
 static wick_status feed_as_asked(loader *loader, const memory_file *files) {
   for (;;) {
     uint32_t file;

@@ -65,7 +65,7 @@ typedef struct media_listener {
   media_result *result;
 } media_listener;
 
-static inline void media_take(void *context, const wick_event *event, const uint8_t *behind) {
+static inline void media_take(void *context, const wick_event *event, const uint8_t *after) {
   const media_listener *listener = context;
   media_result *result = listener->result;
   if (event->request != listener->id) return;
@@ -76,7 +76,7 @@ static inline void media_take(void *context, const wick_event *event, const uint
   result->cached = event->tokens_cached;
   if (event->finish == WICK_FINISH_ERROR) {
     result->error.status = (wick_status)event->status;
-    memcpy(result->error.message, behind, event->text_bytes);
+    memcpy(result->error.message, after, event->text_bytes);
   }
 }
 

@@ -409,8 +409,8 @@ static void write_value(memory_file *file, const built_value *value) {
   }
 }
 
-// A block of a quantised type: any codes, scales that keep values small (they stand at the
-// beginning or at the end).
+// A block of a quantised type: any codes, scales that keep values small (they are at the beginning
+// or at the end).
 static void fill_block(uint8_t *block, const ggml_type_facts *facts, uint32_t type,
                        uint64_t *state) {
   const uint16_t small = f16_of_f32(0.003f);

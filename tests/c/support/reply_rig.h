@@ -32,7 +32,7 @@ typedef struct reply_rig {
   rig_text content, reasoning;
   rig_call calls[RIG_CALLS];
   uint32_t call_count;
-  bool is_valid;  // events came in order
+  bool is_valid;  // events arrived in order
   bool is_text;   // every piece was valid UTF-8
   wick_status status;
   wick_error error;

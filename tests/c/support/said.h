@@ -21,7 +21,7 @@ typedef struct said {
 
 static said alone[RUNS], together[RUNS];
 
-static void take_event(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_event(void *context, const wick_event *event, const uint8_t *after) {
   said *of = NULL;
   for (said *at = context; of == NULL && at < (said *)context + RUNS; at++) {
     if (at->id == event->request) of = at;
@@ -30,7 +30,7 @@ static void take_event(void *context, const wick_event *event, const uint8_t *be
   if (!CHECK(of != NULL) || event->kind == WICK_EVENT_PREFILL || is_part) return;
   of->calls_last = of->engine->memory.calls;
   if (CHECK(of->text_bytes + event->text_bytes < TEXT_BYTES_MAX)) {
-    memcpy(of->text + of->text_bytes, behind + event->top_count * 8, event->text_bytes);
+    memcpy(of->text + of->text_bytes, after + event->top_count * 8, event->text_bytes);
     of->text_bytes += event->text_bytes;
   }
   if (event->kind == WICK_EVENT_TOKEN && CHECK(of->count < OUT_TOKENS)) {

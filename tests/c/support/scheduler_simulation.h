@@ -256,7 +256,7 @@ static bool sim_is_stopped(const simulated *of, const int32_t *tokens, uint32_t 
   return true;
 }
 
-// Fills `out` and returns how many tokens come; *finish: how it ends.
+// Fills `out` and returns how many tokens arrive; *finish: how it ends.
 static uint32_t simulation_expect(simulation *sim, const simulated *wanted, int32_t *out,
                                   wick_finish *finish) {
   static chain_state states[2 * SIM_CONTEXT_MAX + 2];
@@ -419,8 +419,8 @@ static void sim_drop(simulation *sim, simulated_session *held, uint32_t first, u
   sim->dropped += last - first;
 }
 
-// The session holds what was read and said. A request that was aborted before any output has kept
-// its prompt or not, by whether all of that had been read; dropped is all or nothing.
+// The session holds the read and the generated tokens. A request that was aborted before any output
+// has kept its prompt or not, by whether all of that had been read; dropped is all or nothing.
 static void sim_end_session(simulation *sim, const simulated *gone, bool is_cut) {
   simulated_session *held = sim_session(sim, gone->session);
   session *found = NULL;

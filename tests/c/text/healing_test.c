@@ -16,11 +16,11 @@ typedef struct said {
   size_t text_bytes;
 } said;
 
-static void take_event(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_event(void *context, const wick_event *event, const uint8_t *after) {
   said *of = context;
   if (event->kind == WICK_EVENT_PREFILL) return;
   if (CHECK(of->text_bytes + event->text_bytes <= TEXT_BYTES_MAX)) {
-    memcpy(of->text + of->text_bytes, behind + event->top_count * 8, event->text_bytes);
+    memcpy(of->text + of->text_bytes, after + event->top_count * 8, event->text_bytes);
     of->text_bytes += event->text_bytes;
   }
   if (event->kind == WICK_EVENT_TOKEN && CHECK(of->count < OUT_TOKENS)) {

@@ -12,9 +12,9 @@ typedef struct long_run {
   uint64_t text_bytes, tokens;
 } long_run;
 
-static void take_one(void *context, const wick_event *event, const uint8_t *behind) {
+static void take_one(void *context, const wick_event *event, const uint8_t *after) {
   long_run *run = context;
-  (void)behind;
+  (void)after;
   run->text_bytes += event->text_bytes;
   run->tokens += event->kind == WICK_EVENT_TOKEN;
   run->dones += event->kind == WICK_EVENT_DONE;

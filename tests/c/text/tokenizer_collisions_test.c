@@ -106,8 +106,8 @@ TEST(the_last_of_many_that_meet_is_used) {
   for (uint32_t rule = 0; rule < FEW; rule += 7) {
     const tokenizer *made = fixture.tokenizer;
     const int32_t a = vocabulary_find(made, merge_texts[rule], strcspn(merge_texts[rule], " "));
-    const char *behind = strchr(merge_texts[rule], ' ') + 1;
-    const int32_t b = vocabulary_find(made, behind, strlen(behind));
+    const char *after = strchr(merge_texts[rule], ' ') + 1;
+    const int32_t b = vocabulary_find(made, after, strlen(after));
     CHECK_EQ_UINT(vocabulary_find_rule(made, a, b), rule);
     CHECK_EQ_INT(made->rules[rule].joined, FIXTURE_ALPHABET + (int32_t)rule);
   }

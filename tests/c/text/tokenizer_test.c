@@ -305,7 +305,7 @@ static void check_ids(vocabulary_fixture *fixture, const char *text, uint32_t fl
   check_ids((fixture), (text), (flags), (const int32_t[]){__VA_ARGS__}, \
             sizeof(const int32_t[]){__VA_ARGS__} / sizeof(int32_t))
 
-TEST(special_tokens_of_phi_3_swallow_the_white_space_behind_them) {
+TEST(special_tokens_of_phi_3_swallow_the_white_space_after_them) {
   fixture_token tokens[FIXTURE_ALPHABET + 3];
   size_t count = fixture_add_alphabet(tokens);
   tokens[count++] = (fixture_token){"<|user|>", TOKEN_CONTROL, 0};       // 256

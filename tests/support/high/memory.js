@@ -1,5 +1,5 @@
 // Fills the low addresses of memories with 64-bit addresses, in the worker that imports it before the package's: whatever an
-// engine allocates is above 4 GiB, where an address that loses its upper half anywhere is another one. Untouched pages take
+// engine allocates is above 4 GiB, where an address that loses its upper half anywhere is a different one. Untouched pages take
 // no memory.
 
 const LOW_BYTES = 2n ** 32n;

@@ -27,7 +27,7 @@ enum {
 WEB_IMPORT("post") void host_post(int32_t product, uint32_t tokens, const void *act, size_t bytes);
 // Suspends until each helper's reply is at its place in `replies`.
 WEB_IMPORT("wait") void host_wait(void);
-// Suspends for a promise that has been resolved, and not at all.
+// Suspends for a promise that has been resolved; the second one does not suspend.
 WEB_IMPORT("settled") void host_settled(void);
 WEB_IMPORT("nothing") void host_nothing(void);
 
@@ -201,7 +201,7 @@ static bool make_pages(void) {
   return true;
 }
 
-// Rooms for passes of up to `tokens`; `outputs`: the most rows of a product. The products are four
+// Memory for passes of up to `tokens`; `outputs`: the most rows of a product. The products are four
 // a layer (q, k and v; attention's output; gate and up; down) of `slots` layers, and the output.
 // Attention reads `context` positions, the same in each layer.
 WEB_EXPORT("make_model")

@@ -1,8 +1,8 @@
 // A test writes its results, line by line, and compares them with a file that is kept next to it.
 // The lines of a change that is meant are taken over: the test leaves what it found in $WICK_TMP
 // under the file's name.
-#ifndef WICK_TESTS_TOLD_LINES_H
-#define WICK_TESTS_TOLD_LINES_H
+#ifndef WICK_TESTS_RECORDED_LINES_H
+#define WICK_TESTS_RECORDED_LINES_H
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,31 +11,33 @@
 
 #include "check.h"
 
-enum { TOLD_BYTES_MAX = 1 << 20 };
+enum { RECORDED_BYTES_MAX = 1 << 20 };
 
-static char told[TOLD_BYTES_MAX];
-static size_t told_size;
+static char recorded[RECORDED_BYTES_MAX];
+static size_t recorded_size;
 
-__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...) {
+__attribute__((format(printf, 1, 2))) static void record_line(const char *format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  const size_t left = sizeof told - told_size;
-  const int written = vsnprintf(told + told_size, left, format, arguments);
+  const size_t left = sizeof recorded - recorded_size;
+  const int written = vsnprintf(recorded + recorded_size, left, format, arguments);
   va_end(arguments);
-  if (CHECK(written >= 0 && (size_t)written < left)) told_size += (size_t)written;
+  if (CHECK(written >= 0 && (size_t)written < left)) recorded_size += (size_t)written;
 }
 
-static size_t told_line_bytes(const char *text, const char *end) {
+static size_t recorded_line_bytes(const char *text, const char *end) {
   const char *line_end = memchr(text, '\n', (size_t)(end - text));
   return line_end == NULL ? (size_t)(end - text) : (size_t)(line_end - text);
 }
 
 // Reports the first line that differs.
-static void told_compare(const char *name, const char *file, size_t file_bytes,
-                         const char *found_path) {
-  const char *at = told, *end = told + told_size, *wanted = file, *last = file + file_bytes;
+static void recorded_compare(const char *name, const char *file, size_t file_bytes,
+                             const char *found_path) {
+  const char *at = recorded, *end = recorded + recorded_size, *wanted = file,
+             *last = file + file_bytes;
   for (int line = 1; at < end || wanted < last; line++) {
-    const size_t size = told_line_bytes(at, end), wanted_size = told_line_bytes(wanted, last);
+    const size_t size = recorded_line_bytes(at, end),
+                 wanted_size = recorded_line_bytes(wanted, last);
     if (!CHECK(size == wanted_size && memcmp(at, wanted, size) == 0)) {
       printf("#   %s, line %d (all that was found: %s)\n#   found: %.*s\n#   kept:  %.*s\n", name,
              line, found_path, (int)size, at, (int)wanted_size, wanted);
@@ -47,19 +49,19 @@ static void told_compare(const char *name, const char *file, size_t file_bytes,
 }
 
 // The recorded lines equal tests/c/`name`, a path such as "reply/reply_records.txt".
-static void told_check(const char *name) {
+static void recorded_check(const char *name) {
   char path[256];
   size_t file_bytes;
   const char *base = strrchr(name, '/');
   const char *found_path = check_temporary(base ? base + 1 : name);
   FILE *out = fopen(found_path, "w");
   if (out != NULL) {
-    fwrite(told, 1, told_size, out);
+    fwrite(recorded, 1, recorded_size, out);
     fclose(out);
   }
   snprintf(path, sizeof path, "tests/c/%s", name);
   uint8_t *file = check_read_file(check_repository(path), &file_bytes);
-  if (CHECK(file != NULL)) told_compare(name, (const char *)file, file_bytes, found_path);
+  if (CHECK(file != NULL)) recorded_compare(name, (const char *)file, file_bytes, found_path);
   free(file);
 }
 
