@@ -10,7 +10,7 @@ import { checkStart, readNext } from '../bytes/checked_read.js';
 
 /** How long a step of an encoder may take, unless one piece of its work takes longer: messages and requests wait for its end. */
 const STEP_BUDGET_US = 4000;
-/** Of an image that is resized in a step. Rows of few bytes may become wide ones. */
+/** The limits of a step of resizing. Rows of few bytes may become wide ones. */
 const [STRIP_BYTES, STRIP_ROWS] = [2 ** 20, 256];
 
 /** The bytes of a file that have arrived, read from any offset: while the encoders are loaded. */
