@@ -11,7 +11,7 @@ enum { STREAMS = 4, TILE_BATCH = 32, TILE_PARTS = 8 };
 
 // How many tokens and groups are multiplied in fours. Both lie on the stack: activations, spread
 // and one part long (20 KB), fit the first cache, and sums (64 KB) the second.
-enum { FOURS_TOKENS_MIN = 33, FOURS_TOKENS_MAX = 64, FOURS_GROUPS = 32 };
+enum { FOURS_TOKENS_MIN = 32, FOURS_TOKENS_MAX = 64, FOURS_GROUPS = 32 };
 
 // ---- unpacked parts as a type ----
 
@@ -288,10 +288,10 @@ static void spread(const tile_job *job, uint32_t part, uint32_t token, uint32_t 
   }
 }
 
-// What is added to codes so that they have no sign: that of the type, or 128 for signed codes whose
-// dot takes them so.
+// Returns the offset that codes have in a dot: that of the type, or 128 for signed codes where the
+// dot takes them without a sign.
 static int32_t offset_of(const tile_type *type, four_form form) {
-  if (form != FOUR_CODES || !kind_is_signed(type->kind)) return type->offset;
+  if (!SIMD_HAS_BYTES || form != FOUR_CODES || !kind_is_signed(type->kind)) return type->offset;
   const v128_t dot = simd_dot_quads(wasm_v128_load(simd_mask.low_1), wasm_v128_load(simd_mask.top),
                                     wasm_i32x4_splat(0));
   return wasm_i32x4_extract_lane(dot, 0) > 0 ? 128 : 0;
