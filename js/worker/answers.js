@@ -17,12 +17,17 @@ import { storageError, writeFile } from '../storage/browser_files.js';
  *   embedder: import('./embedder.js').Embedder, media: import('./media_desk.js').MediaDesk}} Parts
  */
 
-/** The prompt of a conversation, without encoding its images. @param {Parts} parts @param {Conversation} input @returns {Int32Array} */
-function promptOf({ chat, media }, input) {
+/**
+ * The prompt of a conversation, without encoding its images.
+ * @param {Parts} parts @param {Conversation} input
+ * @param {boolean} isCounted its tokens are, so images need not be read
+ * @returns {Int32Array}
+ */
+function promptOf({ chat, media }, input, isCounted) {
   if (!input.media?.length) return chat().prompt(input);
   const numbers = media.add(input.media);
   try {
-    media.complete(numbers);
+    if (!isCounted) media.complete(numbers);
     return chat().prompt(input, numbers);
   } finally {
     media.remove(numbers);
@@ -34,8 +39,8 @@ const answers = {
   tokenize: ({ native }, text, flags) => Array.from(native.tokenize(text, flags)),
   detokenize: ({ native }, tokens, special) => native.detokenize(tokens, { whole: true, special }),
   applyTemplate: ({ chat }, messages, variables) => chat().render(messages, variables),
-  countChat: (parts, input) => promptOf(parts, input).length,
-  tokenizeChat: (parts, input) => Array.from(promptOf(parts, input)),
+  countChat: (parts, input) => promptOf(parts, input, true).length,
+  tokenizeChat: (parts, input) => Array.from(promptOf(parts, input, false)),
   /** It is not encoded. */
   mediaCost({ native, media }, medium) {
     const numbers = media.add([medium]);

@@ -10,8 +10,8 @@ import { checkStart, readNext } from '../bytes/checked_read.js';
 
 /** How long a step of an encoder may take, unless one piece of its work takes longer: messages and requests wait for its end. */
 const STEP_BUDGET_US = 4000;
-/** Bytes of an image that are resized in a step. */
-const STRIP_BYTES = 2 ** 20;
+/** The limits of a step of resizing. Rows of few bytes may become wide ones. */
+const [STRIP_BYTES, STRIP_ROWS] = [2 ** 20, 256];
 
 /** The bytes of a file that have arrived, read from any offset: while the encoders are loaded. */
 export class HeldFile {
@@ -148,7 +148,8 @@ export class MediaDesk {
     const image = this.#unfed.get(number);
     if (!image) return false;
     const { data, width, height, row } = image;
-    const end = Math.min(height, row + Math.ceil(STRIP_BYTES / (3 * width)));
+    const rows = Math.min(STRIP_ROWS, Math.ceil(STRIP_BYTES / (3 * width)));
+    const end = Math.min(height, row + rows);
     this.#native.media.feed(number, data.subarray(3 * width * row, 3 * width * end), end - row);
     image.row = end;
     if (end === height) this.#unfed.delete(number);

@@ -462,13 +462,21 @@ static wick_status use(wick_engine *engine, media_item *item, uint32_t *media) {
   return WICK_OK;
 }
 
+// Memory ran out while the image was resized, and its pixels are gone.
+static bool has_lost_pixels(const media_item *item) {
+  const media_prepared *prepared = &item->prepared;
+  return item->kind == MEDIA_IMAGES && !media_item_is_ready(item) && item->pixels == NULL &&
+         prepared->tiles == NULL && prepared->overview == NULL;
+}
+
 // The item with this content, except `other`; NULL: there is none.
 static media_item *find_key(const wick_engine *engine, media_kind kind, uint64_t key,
                             const media_item *other) {
   const media_items *items = items_of(engine);
   for (uint32_t i = 0; i < items->count; i++) {
     media_item *held = items->list[i];
-    if (held != other && held->kind == kind && held->key == key && held->fed == held->height) {
+    if (held != other && held->kind == kind && held->key == key && held->fed == held->height &&
+        !has_lost_pixels(held)) {
       return held;
     }
   }
@@ -563,13 +571,14 @@ static void end_chunk(wick_engine *engine, media_item *item, bool is_done) {
   }
 }
 
-// Resizes some rows of an image that was kept.
+// Resizes some rows of an image that was kept. Rows of few bytes may become wide ones.
 static wick_status resize_kept(wick_engine *engine, media_item *item, wick_error *error) {
-  enum { SLICE_BYTES = 1 << 20 };
+  enum { SLICE_BYTES = 1 << 20, SLICE_ROWS = 256 };
   const media_model *encoder = items_of(engine)->encoders[MEDIA_IMAGES];
   const size_t row_bytes = (size_t)item->width * 3;
-  const uint32_t left = item->height - item->resized, most = SLICE_BYTES / (uint32_t)row_bytes + 1;
-  const uint32_t rows = left < most ? left : most;
+  const uint32_t fitting = SLICE_BYTES / (uint32_t)row_bytes + 1;
+  const uint32_t most = fitting < SLICE_ROWS ? fitting : SLICE_ROWS;
+  const uint32_t left = item->height - item->resized, rows = left < most ? left : most;
   wick_status status = WICK_OK;
   if (item->resized == 0) {
     status = media_begin_image(encoder, &item->plan, &item->prepared, error);
@@ -588,12 +597,11 @@ static wick_status resize_kept(wick_engine *engine, media_item *item, wick_error
 // A slice of the work before the first chunk.
 static wick_status prepare_more(wick_engine *engine, media_item *item, wick_error *error) {
   const media_model *encoder = items_of(engine)->encoders[item->kind];
-  const media_prepared *prepared = &item->prepared;
   if (item->kind == MEDIA_AUDIO) {
     return media_listen(encoder, &item->plan, &item->prepared, &item->is_prepared, error);
   }
   if (item->pixels != NULL) return resize_kept(engine, item, error);
-  if (prepared->tiles == NULL && prepared->overview == NULL) {  // memory ran out
+  if (has_lost_pixels(item)) {
     return memory_fail(&engine->memory, error, "a resized image");
   }
   return media_resize(encoder, &item->plan, &item->prepared, &item->is_prepared, error);

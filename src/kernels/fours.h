@@ -12,7 +12,8 @@
 //   sum of w x = sum of |x| (x < 0 ? ~w : w) + sum of |x| where x < 0
 //
 // The second sum is the same for all rows. Two products of a pair are at most 2 * 127 * 128, which
-// 16 bits hold.
+// 16 bits hold. QUADS needs none of that where SIMD_HAS_BYTES: codes are raised by 128 where the
+// dot takes them without a sign, and stay where it takes them with one.
 #ifndef WICK_KERNELS_FOURS_H
 #define WICK_KERNELS_FOURS_H
 
@@ -23,20 +24,21 @@
 // How codes are multiplied.
 typedef enum four_form {
   FOUR_WIDE,   // as 16-bit lanes: codes are those of tile_part.wide, words those of act_wide
-  FOUR_CODES,  // as bytes without a sign: words are those of act_block.codes
-  FOUR_SIGNED  // as bytes with one: each column group has a word of |x|, followed by one whose
+  FOUR_CODES,  // as bytes: words are those of act_block.codes
+  FOUR_SIGNED  // as bytes with a sign: each column group has a word of |x|, followed by one whose
                // bytes are all ones where x < 0
 } four_form;
 
 SIMD_INLINE four_form four_form_of(block_kind kind, simd_flavor flavor) {
   if (flavor == SIMD_PLAIN) return FOUR_WIDE;
-  return kind_is_signed(kind) ? FOUR_SIGNED : FOUR_CODES;
+  if (!kind_is_signed(kind)) return FOUR_CODES;
+  return flavor == SIMD_QUADS && SIMD_HAS_BYTES ? FOUR_CODES : FOUR_SIGNED;
 }
 
 // The activations of 4 tokens for one part. Words and sums are the same in all lanes.
 typedef struct four_act {
   int32_t words[16][FOUR][4];  // [word][token]; FOUR_CODES has 8 words
-  int32_t negative[FOUR][4];   // of FOUR_SIGNED: the sum of |x| where x < 0
+  int32_t start[FOUR][4];      // FOUR_SIGNED: the sum of |x| where x < 0; FOUR_CODES: -offset * x
   act_block blocks[FOUR];      // without codes
 } four_act;
 
@@ -49,7 +51,7 @@ SIMD_INLINE void four_words_store(v128_t four, uint32_t word, uint32_t step, uin
 }
 
 SIMD_INLINE void four_act_make(const act_block *block, const act_wide *wide, four_form form,
-                               uint32_t token, four_act *out) {
+                               int32_t offset, uint32_t token, four_act *out) {
   v128_t sum = wasm_i32x4_splat(0);
   memcpy(&out->blocks[token].scale, &block->scale, sizeof *block - offsetof(act_block, scale));
 #pragma nounroll
@@ -70,7 +72,8 @@ SIMD_INLINE void four_act_make(const act_block *block, const act_wide *wide, fou
   }
   sum = wasm_i32x4_add(sum, wasm_i64x2_shuffle(sum, sum, 1, 0));
   sum = wasm_i32x4_add(sum, wasm_i32x4_shuffle(sum, sum, 1, 0, 3, 2));
-  wasm_v128_store(out->negative[token], sum);
+  if (form == FOUR_CODES) sum = wasm_i32x4_splat(block->minus_sum * offset);
+  wasm_v128_store(out->start[token], sum);
 }
 
 // sum + w x for 4 columns, where the sign of x is separate.
@@ -109,8 +112,11 @@ SIMD_INLINE void four_dots(const tile_part *part, const four_act *act, int32_t o
   for (uint32_t t = 0; t < FOUR; t++) {
     const int32_t *x = (const int32_t *)(const void *)&act->blocks[t];
     dots[t][0] = wasm_i32x4_splat(0);
-    if (kind == BLOCK_CODES) dots[t][0] = strip_dot_start(offset, x, 2, flavor);
-    if (form == FOUR_SIGNED) dots[t][0] = wasm_v128_load(act->negative[t]);
+    if (form == FOUR_SIGNED || (flavor == SIMD_QUADS && kind != BLOCK_MINS)) {
+      dots[t][0] = wasm_v128_load(act->start[t]);
+    } else if (kind == BLOCK_CODES) {
+      dots[t][0] = strip_dot_start(offset, x, 2, flavor);
+    }
     dots[t][1] = dots[t][0];
   }
 #pragma unroll

@@ -109,12 +109,12 @@ static int32_t dot_of(int8_t x, int8_t code) {
 }
 
 // Chooses by how this CPU computes a dot of four products when an operand has more than 7 bits:
-// 2 * 32767 when it is made of pairs, which saturate at 16 bits, as on x86 without VNNI;
-// 4 * 127 * 255 when it is one instruction on codes without a sign; -4 * 127 on codes with one.
+// 4 * 127 * 255 when it is one instruction on codes without a sign; -4 * 127 on codes with one; 2 *
+// 32767 when it is made of pairs, which saturate at 16 bits, as on x86 without VNNI.
 static const kernel_table *best_of_relaxed(void) {
   const int32_t dot = dot_of(127, -1);
-  if (dot == 2 * 32767) return &table_pairs;
-  return dot == -4 * 127 && dot_of(-127, -127) == 4 * 127 * 127 ? &table_signed : &table_quads;
+  if (dot == 4 * 127 * 255) return &table_quads;
+  return dot == -4 * 127 && dot_of(-127, -127) == 4 * 127 * 127 ? &table_signed : &table_pairs;
 }
 #elif defined(__wasm_simd128__)
 // x86 makes a NaN with a sign of 0 / 0, ARM one without.
@@ -187,6 +187,8 @@ static bool cpu_runs(const kernel_table *kernels) {
   const bool is_vnni = kernels == &kernels_avxvnni;
   if (!is_vnni && kernels != &kernels_avx2) return true;
   return cpu_is_v3() && (!is_vnni || cpu_has_vnni());
+#elif defined(WICK_RELAXED) && defined(__wasm_simd128__)
+  return kernels != &table_quads || best_of_relaxed() != &table_pairs;
 #else
   (void)kernels;
   return true;

@@ -117,6 +117,14 @@ static inline v128_t simd_madd(v128_t a, v128_t b, v128_t c) {
 
 #endif
 
+// Whether the dot of four products takes codes of all 8 bits, with a sign or without one. x86
+// without VNNI adds pairs that saturate; kernels.c does not choose QUADS there.
+#if defined(__AVXVNNI__) || (defined(WICK_RELAXED) && defined(__wasm_simd128__))
+#define SIMD_HAS_BYTES true
+#else
+#define SIMD_HAS_BYTES false
+#endif
+
 // Hides the origin of `pointer` from the compiler, so that offsets from it become those of the load
 // instructions; without it loops are rewritten to count one index and add each offset separately.
 #define SIMD_OPAQUE(pointer) __asm__("" : "+r"(pointer))

@@ -11,7 +11,7 @@ enum { STREAMS = 4, TILE_BATCH = 32, TILE_PARTS = 8 };
 
 // How many tokens and groups are multiplied in fours. Both are on the stack: activations, spread
 // and one part long (20 KB), fit the first cache, and sums (64 KB) the second.
-enum { FOURS_TOKENS_MIN = 33, FOURS_TOKENS_MAX = 64, FOURS_GROUPS = 32 };
+enum { FOURS_TOKENS_MIN = 32, FOURS_TOKENS_MAX = 64, FOURS_GROUPS = 32 };
 
 // ---- unpacked parts as a type ----
 
@@ -87,7 +87,7 @@ struct tile_kernels {
   fours_kernel *fours[6];  // NULL: none
 };
 
-#define TILE_KERNELS(variant, flavor_)                                                    \
+#define TILE_KERNELS(variant, flavor_, fours_signed)                                      \
   TILE_KERNEL(part_codes_##variant, BLOCK_CODES, flavor_)                                 \
   TILE_KERNEL(part_mins_##variant, BLOCK_MINS, flavor_)                                   \
   TILE_KERNEL(part_sub_##variant, BLOCK_SUB, flavor_)                                     \
@@ -96,19 +96,25 @@ struct tile_kernels {
   TILE_KERNEL(part_halves_##variant, BLOCK_HALVES, flavor_)                               \
   FOURS_KERNEL(fours_codes_##variant, BLOCK_CODES, flavor_)                               \
   FOURS_KERNEL(fours_mins_##variant, BLOCK_MINS, flavor_)                                 \
-  FOURS_KERNEL(fours_signed_##variant, BLOCK_SIGNED, flavor_)                             \
   const tile_kernels SIMD_NAME(tile_kernels_##variant) = {                                \
       .flavor = (flavor_),                                                                \
       .by_kind = {part_codes_##variant, part_mins_##variant, part_sub_##variant,          \
                   part_sub_mins_##variant, part_signed_##variant, part_halves_##variant}, \
       .fours = {[BLOCK_CODES] = fours_codes_##variant,                                    \
                 [BLOCK_MINS] = fours_mins_##variant,                                      \
-                [BLOCK_SIGNED] = fours_signed_##variant}};
+                [BLOCK_SIGNED] = fours_signed}};
 
-TILE_KERNELS(simd128, SIMD_PLAIN)
+FOURS_KERNEL(fours_signed_simd128, BLOCK_SIGNED, SIMD_PLAIN)
+TILE_KERNELS(simd128, SIMD_PLAIN, fours_signed_simd128)
 #ifdef WICK_RELAXED
-TILE_KERNELS(pairs, SIMD_PAIRS)
-TILE_KERNELS(quads, SIMD_QUADS)
+FOURS_KERNEL(fours_signed_pairs, BLOCK_SIGNED, SIMD_PAIRS)
+TILE_KERNELS(pairs, SIMD_PAIRS, fours_signed_pairs)
+#if SIMD_HAS_BYTES
+TILE_KERNELS(quads, SIMD_QUADS, fours_codes_quads)
+#else
+FOURS_KERNEL(fours_signed_quads, BLOCK_SIGNED, SIMD_QUADS)
+TILE_KERNELS(quads, SIMD_QUADS, fours_signed_quads)
+#endif
 #endif
 
 // Stores a row's 32 codes with `offset` added.
@@ -271,15 +277,36 @@ static void run_tokens(const tile_job *job, uint32_t token, uint32_t tokens) {
 // Spreads a part of the activations of `tokens` tokens. The last token is repeated to fill the last
 // four.
 static void spread(const tile_job *job, uint32_t part, uint32_t token, uint32_t tokens,
-                   four_form form, four_act *out) {
+                   four_form form, int32_t offset, four_act *out) {
   const size_t wide_offset = act_wide_offset(job->matrix->cols);
 #pragma nounroll
   for (uint32_t t = 0; t % FOUR != 0 || t < tokens; t++) {
     const uint32_t from = token + (t < tokens ? t : tokens - 1);
     const uint8_t *x = job->act + job->act_stride_bytes * from;
     four_act_make((const act_block *)(const void *)x + part,
-                  (const act_wide *)(const void *)(x + wide_offset) + part, form, t % FOUR,
+                  (const act_wide *)(const void *)(x + wide_offset) + part, form, offset, t % FOUR,
                   &out[t / FOUR]);
+  }
+}
+
+// Returns the offset that codes have in a dot: that of the type, or 128 for signed codes where the
+// dot takes them without a sign.
+static int32_t offset_of(const tile_type *type, four_form form) {
+  if (!SIMD_HAS_BYTES || form != FOUR_CODES || !kind_is_signed(type->kind)) return type->offset;
+  const v128_t dot = simd_dot_quads(wasm_v128_load(simd_mask.low_1), wasm_v128_load(simd_mask.top),
+                                    wasm_i32x4_splat(0));
+  return wasm_i32x4_extract_lane(dot, 0) > 0 ? 128 : 0;
+}
+
+// Adds 128 to signed codes, which are bytes without a sign then.
+static void part_raise(tile_part *part) {
+  const v128_t top = wasm_v128_load(simd_mask.top);
+#pragma nounroll
+  for (uint32_t k = 0; k < 8; k++) {
+    for (uint32_t h = 0; h < 2; h++) {
+      uint8_t *codes = part->codes[k] + 16 * h;
+      wasm_v128_store(codes, wasm_v128_xor(wasm_v128_load(codes), top));
+    }
   }
 }
 
@@ -306,6 +333,7 @@ static void touch(const tile_job *job, const uint8_t *record, uint32_t first, ui
 static void run_fours(const tile_job *job, uint32_t row, uint32_t token, uint32_t tokens) {
   const tile_type *type = job->type;
   const four_form form = four_form_of(type->kind, job->kernels->flavor);
+  const int32_t offset = offset_of(type, form);
   const uint32_t fours = ceil_div_u32(tokens, FOUR);
   const uint32_t left = ceil_div_u32(job->row_last - row, KERNEL_ROW_GROUP);
   const uint32_t groups = left < FOURS_GROUPS ? left : FOURS_GROUPS;
@@ -325,11 +353,12 @@ static void run_fours(const tile_job *job, uint32_t row, uint32_t token, uint32_
     const uint8_t *record = job_record(job, row) + (size_t)(p / type->parts) * type->record_bytes;
     float *sum = sums;
     if (p % TILE_PARTS == 0) touch(job, record, p, groups, group_bytes);
-    spread(job, p, token, tokens, form, act);
+    spread(job, p, token, tokens, form, offset, act);
     for (uint32_t g = 0; g < groups; g++, record += group_bytes, sum += group_sums) {
       type->unpack(record, p % type->parts, p % type->parts + 1, &part);
       if (form == FOUR_WIDE) part_widen(&part, kind_is_signed(type->kind));
-      job->kernels->fours[type->kind](&part, act, fours, type->offset, sum);
+      if (offset != type->offset) part_raise(&part);
+      job->kernels->fours[type->kind](&part, act, fours, offset, sum);
     }
   }
   sums_store(job, &strip, row, groups, KERNEL_ROW_GROUP, token);
@@ -340,6 +369,9 @@ static uint32_t count_tokens(const tile_job *job, uint32_t left, bool *go_by_fou
   const uint32_t strip_tokens = job->type->strip_tokens;
   *go_by_fours = left >= FOURS_TOKENS_MIN && left > strip_tokens &&
                  job->kernels->fours[job->type->kind] != NULL;
+  if (*go_by_fours && left > FOURS_TOKENS_MAX && left < FOURS_TOKENS_MAX + FOURS_TOKENS_MIN) {
+    return (left / 2 + FOUR - 1) / FOUR * FOUR;  // so that the rest goes by fours, too
+  }
   if (*go_by_fours) return left < FOURS_TOKENS_MAX ? left : FOURS_TOKENS_MAX;
   const uint32_t count = left < TILE_BATCH ? left : TILE_BATCH;
   // With the strips of the type itself, an odd token is faster alone.

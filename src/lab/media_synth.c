@@ -103,6 +103,7 @@ enum { SHAPES_COUNT = sizeof SHAPES / sizeof *SHAPES, DEEPSTACKS_MAX = 3, STRIP_
 
 typedef struct mmproj_job {
   const encoder_shape *shape;
+  uint32_t layers;
   ggml_type type;  // of matrices
   output_file file;
   memory_gate memory;
@@ -225,9 +226,10 @@ static void put_tensors(mmproj_job *job) {
   if (has(job, HAS_BIASES)) put_vector(job, "v.", "patch_embd.bias", 0, shape->width);
   put_tensor(job, "v.position_embd.weight", GGML_TYPE_F32, 0, 0.02f, positions,
              positions[2] == 2 ? 3 : 2);
-  for (uint32_t i = 0; i < shape->layers; i++) put_layer(job, i);
+  for (uint32_t i = 0; i < job->layers; i++) put_layer(job, i);
   for (uint32_t i = 0; i < DEEPSTACKS_MAX && shape->deepstack_step != 0; i++) {
-    put_deepstack(job, 5 + i * shape->deepstack_step);
+    const uint32_t layer = 5 + i * shape->deepstack_step;
+    if (layer < job->layers) put_deepstack(job, layer);
   }
   if (has(job, HAS_LAST_NORM)) put_norm(job, "v.", "post_ln", shape->width);
   for (int i = 0; i < 2 && shape->matrices[i].name != NULL; i++) {
@@ -251,7 +253,7 @@ static void put_metadata(mmproj_job *job) {
   gguf_writer_add_u32(writer, "clip.vision.patch_size", shape->patch);
   gguf_writer_add_u32(writer, "clip.vision.embedding_length", shape->width);
   gguf_writer_add_u32(writer, "clip.vision.feed_forward_length", shape->ffn);
-  gguf_writer_add_u32(writer, "clip.vision.block_count", shape->layers);
+  gguf_writer_add_u32(writer, "clip.vision.block_count", job->layers);
   gguf_writer_add_u32(writer, "clip.vision.attention.head_count", shape->heads);
   gguf_writer_add_u32(writer, "clip.vision.projection_dim", shape->text);
   gguf_writer_add_f32(writer, "clip.vision.attention.layer_norm_epsilon", 1e-6f);
@@ -291,8 +293,10 @@ exit_code lab_mmproj(int argc, char **argv) {
     const size_t used = strlen(names);
     text_format(names + used, sizeof names - used, " %s", SHAPES[i].name);
   }
-  const args_spec spec = {"wick-lab mmproj SHAPE TYPE OUT   (TYPE: f32, f16, q8_0 ...)", names,
-                          NULL, 0, 3};
+  const args_option options[] = {args_u32("--layers", &job.layers, "N", 1, 64,
+                                          "layers of the encoder (default: the shape's)")};
+  const args_spec spec = {"wick-lab mmproj SHAPE TYPE OUT [options]   (TYPE: f32, f16, q8_0 ...)",
+                          names, options, sizeof options / sizeof options[0], 3};
   const char *given[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, given);
   if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;
@@ -306,6 +310,7 @@ exit_code lab_mmproj(int argc, char **argv) {
     return EXIT_USAGE;
   }
   job.type = mix->type;
+  if (job.layers == 0) job.layers = job.shape->layers;
   job.file.path = given[2];
   memory_init(&job.memory, 0, platform_alloc, platform_free);
   write_model(&job);

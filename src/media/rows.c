@@ -3,7 +3,9 @@
 
 #include "media/encode.h"
 
-enum { VALUE_MACS = 16, ROWS_LEAST = 16 };  // of an activation or a norm; of a product
+// VALUE_MACS: of an activation or a norm. Of a product: rows of a slice at least, and rows that
+// kernels multiply together.
+enum { VALUE_MACS = 16, ROWS_LEAST = 16, ROWS_TOGETHER = 64 };
 
 static void run_rows(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const row_job *job = context;
@@ -89,7 +91,8 @@ static void multiply_block(media_encoding *encoding, const media_linear *linear,
 void rows_multiply(media_encoding *encoding, const media_linear *linear, const float *x,
                    size_t x_stride, uint32_t count, float *y, size_t y_stride) {
   const uint64_t macs = (uint64_t)linear->matrix.dims[0] * linear->matrix.dims[1];
-  const uint32_t most = rows_of_slice(encoding, macs, ROWS_LEAST, ENCODE_BLOCK_ROWS);
+  uint32_t most = rows_of_slice(encoding, macs, ROWS_LEAST, ENCODE_BLOCK_ROWS);
+  if (most > ROWS_TOGETHER) most -= most % ROWS_TOGETHER;
   for (uint32_t row = 0; row < count; row += most) {
     const uint32_t left = count - row;
     multiply_block(encoding, linear, x + row * x_stride, x_stride, left < most ? left : most,

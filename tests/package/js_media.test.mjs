@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { answerCall } from '../../js/worker/answers.js';
 import { MediaDesk } from '../../js/worker/media_desk.js';
 import { startHub } from '../support/fake_hub.mjs';
 import { locate } from '../support/locate.mjs';
@@ -349,6 +350,31 @@ describe('conversations', { skip: shared.skip }, () => {
     );
     desk.remove(desk.add([any(image)]));
     assert.equal(strips.length, 9, 'one that is left is not resized');
+    // rows of few bytes may become wide ones
+    strips.length = 0;
+    const narrow = { kind: 'image', width: 1, height: 65_536, data: new Uint8Array(3 * 65_536) };
+    const column = desk.add([any(narrow)]);
+    while (!desk.step(column));
+    assert.equal(Math.max(...strips), 3 * 256);
+    assert.equal(
+      strips.reduce((a, b) => a + b),
+      3 * 65_536,
+    );
+  });
+
+  test('counting the tokens of a conversation does not resize its images', () => {
+    let strips = 0;
+    const media = {
+      ...{ isLoaded: true, beginImage: () => 1, remove: () => {} },
+      feed: () => strips++,
+    };
+    const native = any({ media });
+    const chat = () => ({ prompt: () => Int32Array.of(1, 2, 3) });
+    const parts = any({ native, chat, media: new MediaDesk(native) });
+    const image = { kind: 'image', width: 10, height: 10, data: new Uint8Array(300) };
+    const input = { messages: [], media: [image] };
+    assert.deepEqual([answerCall('countChat', [input], parts), strips], [3, 0]);
+    assert.deepEqual([answerCall('tokenizeChat', [input], parts), strips], [[1, 2, 3], 1]);
   });
 
   test('a request that is aborted while its image is encoded leaves nothing', async (t) => {

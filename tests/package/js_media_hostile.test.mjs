@@ -283,6 +283,34 @@ describe('requests', { skip }, () => {
     assert.equal(await ask(kept, part), wanted);
   });
 
+  test('large images are aborted, and their engine closed, between strips', async (t) => {
+    const engine = await open(t, 'gemma3');
+    const part = known('gemma3', 'sq');
+    const wanted = await ask(engine, part);
+    const [width, height] = [5000, 3000];
+    const large = (/** @type {number} */ level) => ({
+      type: 'image',
+      image: { width, height, data: new Uint8Array(width * height * 3).fill(level) },
+    });
+    const wantedLarge = await ask(engine, large(1));
+    for (const delay of [0, 20, 60, 150]) {
+      const controller = new AbortController();
+      const messages = { ...bodyAbout(large(delay)), signal: controller.signal };
+      const aborted = assert.rejects(engine.chat.completions.create(any(messages)), {
+        name: 'AbortError',
+      });
+      const [other, small] = [ask(engine, large(1)), ask(engine, part)];
+      await new Promise((resolve) => setTimeout(resolve, delay));
+      controller.abort();
+      await aborted;
+      assert.deepEqual([await other, await small], [wantedLarge, wanted]);
+    }
+    const asked = assert.rejects(ask(engine, large(2), large(3)), { code: 'CLOSED' });
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    await engine.close();
+    await asked;
+  });
+
   test('one of many requests about images is aborted, the others are answered', async (t) => {
     const engine = await open(t, 'gemma3');
     const wanted = await ask(engine, known('gemma3', 'sq'));

@@ -2,11 +2,11 @@
 // same Chromium, native llama.cpp and Wick's native program in separate processes. Then the encoders' multiply-adds a second
 // next to those of prefill, natively.
 //   node tools/bench/images.mjs [--encoders smolvlm-256m:f16,smolvlm-256m:q8_0] [--threads 1] [--side 256] [--rounds 3]
-//     [--layers 2] [--without wllama]
+//     [--layers 4] [--without wllama] [--before OTHER/dist]
 // The encoders are those of `wick-lab mmproj`; the text model (text_model.mjs) is small, so that nearly all of the time is
-// the encoder's. Layers cost the same, so a few of them give the same ratios sooner, except in Qwen3-VL, whose further rows
-// are those of late ones. Each round has another image of random pixels, so that nothing is cached. tools/setup.sh images installs
-// native llama.cpp; a peer that is not installed is left out.
+// the encoder's. Layers cost the same, so a few of them give the same ratios sooner. Each round has another image of random
+// pixels, so that nothing is cached. tools/setup.sh images installs native llama.cpp; a peer that is not installed is left out.
+// --before adds another build of the package. Encoders without a type are measured in each.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -24,26 +24,32 @@ import { median } from './statistics.mjs';
 import { writeTextModel } from './text_model.mjs';
 import { closeAll, doEach, takeTurns, withinLimit } from './turns.mjs';
 
-/** By the encoder's name: how wide its rows are, and further rows for layers of the text model. */
+/**
+ * By the encoder's name: how wide its rows are, and the layers that add further rows for layers of the text model.
+ * @type {Record<string, {width: number, deepstacks: number[]}>}
+ */
 const shapes = {
-  'smolvlm-256m': { width: 576, deepstacks: 0 },
-  'lfm2-vl-450m': { width: 1024, deepstacks: 0 },
-  'qwen3-vl-2b': { width: 2048, deepstacks: 3 },
-  'gemma4-e2b': { width: 1536, deepstacks: 0 },
+  'smolvlm-256m': { width: 576, deepstacks: [] },
+  'lfm2-vl-450m': { width: 1024, deepstacks: [] },
+  'qwen3-vl-2b': { width: 2048, deepstacks: [5, 11, 17] },
+  'gemma4-e2b': { width: 1536, deepstacks: [] },
 };
 const types = ['f16', 'q8_0'];
-const allEncoders = Object.keys(shapes).flatMap((shape) => types.map((type) => `${shape}:${type}`));
 
 const { values: options } = parseArgs({
   options: {
-    encoders: { type: 'string', default: allEncoders.join(',') },
+    encoders: { type: 'string', default: Object.keys(shapes).join(',') },
     threads: { type: 'string', default: '1' },
     side: { type: 'string', default: '256' },
     rounds: { type: 'string', default: '3' },
     layers: { type: 'string', default: 'all' },
     without: { type: 'string', default: '' },
+    before: { type: 'string' },
   },
 });
+const encoders = options.encoders
+  .split(',')
+  .flatMap((one) => (one.includes(':') ? [one] : types.map((type) => `${one}:${type}`)));
 const rounds = Number(options.rounds);
 const threads = Number(options.threads);
 const LIMIT_MS = 600_000;
@@ -59,6 +65,7 @@ const peers = {
 };
 const without = options.without.split(',');
 const names = [
+  ...(options.before ? ['wick before'] : []),
   ...['wick', 'wick native'],
   ...Object.keys(peers).filter((name) => peers[name] && !without.includes(name)),
 ];
@@ -90,17 +97,19 @@ function setNumber(path, key, value) {
  */
 const makeEncoder = (shape, type) =>
   makeOnce(`images-${shape}-${type}-${options.layers}.gguf`, (path) => {
-    execFileSync(lab, ['mmproj', shape, type, path]);
+    const layers = options.layers === 'all' ? [] : ['--layers', options.layers];
+    execFileSync(lab, ['mmproj', shape, type, path, ...layers]);
     setNumber(path, 'clip.vision.preproc_image_size', 512);
-    const { deepstacks } = shapes[/** @type {keyof typeof shapes} */ (shape)];
-    if (options.layers === 'all' || deepstacks > 0) return;
-    setNumber(path, 'clip.vision.block_count', Number(options.layers));
   });
 
 /** @param {string} shape @returns {string} its path */
 function makeText(shape) {
-  const { width, deepstacks } = shapes[/** @type {keyof typeof shapes} */ (shape)];
-  return makeOnce(`images-text-${width}.gguf`, (path) => writeTextModel(path, width, deepstacks));
+  const { width, deepstacks } = shapes[shape];
+  const layers = options.layers === 'all' ? Infinity : Number(options.layers);
+  const count = deepstacks.filter((layer) => layer < layers).length;
+  return makeOnce(`images-text-${width}-${count}.gguf`, (path) =>
+    writeTextModel(path, width, count),
+  );
 }
 
 /** Wick's native encoder as a side: without a text model. @returns {import('./browser_peer.mjs').Peer} */
@@ -148,7 +157,7 @@ async function openSide(name, { browser, url }) {
   if (name === 'wick native') return openLab();
   return name === 'llama.cpp'
     ? openNativeImages()
-    : await openPage(browser, `${url}page.html?peer=${name}`);
+    : await openPage(browser, `${url}page.html?peer=${name.split(' ')[0]}`);
 }
 
 /**
@@ -164,7 +173,7 @@ async function compare(encoder, host) {
   const sides = {};
   /** @type {Record<string, string>} */
   const failures = {};
-  const isPage = (/** @type {string} */ name) => name === 'wick' || name === 'wllama';
+  const isPage = (/** @type {string} */ name) => ['wick', 'wick before', 'wllama'].includes(name);
   const see = (/** @type {string} */ name, /** @type {number} */ round) => {
     const path = resolve(modelFolder, images[round]);
     const place = isPage(name) ? { image: `/models/${images[round]}` } : { path };
@@ -174,7 +183,10 @@ async function compare(encoder, host) {
     await doEach(names, failures, async (name) => {
       sides[name] = await openSide(name, host);
       const files = isPage(name)
-        ? { url: `/models/${basename(model)}`, mmproj: `/models/${basename(mmproj)}` }
+        ? {
+            ...{ url: `/models/${basename(model)}`, mmproj: `/models/${basename(mmproj)}` },
+            ...(name === 'wick before' ? { dist: '/before' } : {}),
+          }
         : { path: model, mmproj };
       const load = { context: 1024, threads, ...files };
       await withinLimit(sides[name].call('load', load), LIMIT_MS);
@@ -205,9 +217,10 @@ function linesOf(encoder, samples, failures) {
 /** Multiply-adds of a token in the matrices of the shape 100mb. */
 const PREFILL_MACS = 13 * (768 * (768 + 2 * 256) + 768 * 768 + 3 * 768 * 2048);
 
-/** @param {string} type @returns {string} a line of the table */
-function compareWithPrefill(type) {
-  const mmproj = makeEncoder('lfm2-vl-450m', type);
+/** @param {string} encoder @returns {string} a line of the table */
+function compareWithPrefill(encoder) {
+  const [shape, type] = encoder.split(':');
+  const mmproj = makeEncoder(shape, type);
   const { path } = makeModel('100mb', type);
   const wick = resolve(root, 'build/native/wick');
   const args = ['bench', path, '-p', '256', '-n', '1', '-r', '1', '--threads', options.threads];
@@ -216,14 +229,16 @@ function compareWithPrefill(type) {
     const tokens = JSON.parse(bench).runs[0].prefill_tok_s.median;
     return [(tokens * PREFILL_MACS) / 1e9, encodeNatively(mmproj).gmac_per_s];
   });
-  const [prefill, encoder] = [0, 1].map((at) => median(rates.map((one) => one[at])));
-  return `| ${type} | ${encoder.toFixed(1)} | ${prefill.toFixed(1)} | ${(encoder / prefill).toFixed(2)} |`;
+  const [prefill, encoding] = [0, 1].map((at) => median(rates.map((one) => one[at])));
+  const ratio = median(rates.map(([prefill, encoding]) => encoding / prefill));
+  return `| ${encoder} | ${encoding.toFixed(1)} | ${prefill.toFixed(1)} | ${ratio.toFixed(2)} |`;
 }
 
 const server = await serve({
   root: {
     '/': resolve(root, 'tools/bench'),
     '/dist': resolve(root, 'dist'),
+    ...(options.before ? { '/before': resolve(options.before) } : {}),
     '/models': modelFolder,
     '/wllama': resolve(root, 'node_modules/@wllama/wllama/esm'),
   },
@@ -241,13 +256,9 @@ try {
     '\n| encoder | engine | ms | tokens | GMAC/s of the encoder, at least | times Wick |',
   );
   console.log('|---|---|---|---|---|---|');
-  for (const encoder of options.encoders.split(',')) {
-    console.log(await compare(encoder, { browser, url: server.url }));
-  }
-  console.log(
-    "\n| type | GMAC/s of LFM2-VL-450M's encoder | of prefill | ratio |\n|---|---|---|---|",
-  );
-  for (const type of types) console.log(compareWithPrefill(type));
+  for (const encoder of encoders) console.log(await compare(encoder, { browser, url: server.url }));
+  console.log('\n| encoder | GMAC/s of the encoder | of prefill | ratio |\n|---|---|---|---|');
+  for (const encoder of encoders) console.log(compareWithPrefill(encoder));
 } finally {
   await browser.close();
   await server.close();

@@ -1,7 +1,7 @@
 // The two engines with the same calls, in a page (page.html, cold.html). peers.mjs serves the files
 // that they are imported from.
 
-/** @typedef {{url: string, threads: number, context: number, eager?: boolean, wasm?: string, mmproj?: string}} Load */
+/** @typedef {{url: string, threads: number, context: number, eager?: boolean, wasm?: string, mmproj?: string, dist?: string}} Load */
 /** @typedef {{text: string, count: number}} Work */
 /**
  * A text to write at temperature 1: free, or of the schema, which `grammar` contains as GBNF. `ms` in the answer is the time
@@ -17,8 +17,8 @@ class Wick {
   #engine;
 
   /** @param {Load} wanted */
-  async load({ url, threads, context, eager = false, wasm, mmproj }) {
-    const { createEngine } = await load('/dist/index.js');
+  async load({ url, threads, context, eager = false, wasm, mmproj, dist = '/dist' }) {
+    const { createEngine } = await load(`${dist}/index.js`);
     // every prompt is read whole, since prefill is measured
     const options = { threads, contextSize: context, eager, wasm, mmproj, prefixCache: false };
     this.#engine = await createEngine({ url, cache: false, ...options });

@@ -3,41 +3,11 @@
 #include <stdio.h>
 
 #include "api/media_strips.h"
-#include "media_rig.h"
-#include "media_vectors.h"
+#include "media_engines.h"
 
 enum { ITEMS_MAX = 8, TEXT_BYTES_MAX = 4096 };
 
 static const char MARKER[] = "<media-7f3a>";
-
-// ---- an engine with encoders ----
-
-static wick_status load(wick_engine *engine, const vectors *v, uint32_t type, wick_error *error) {
-  size_t size_bytes;
-  uint8_t *bytes = media_read_file(vectors_text(v, type, "mmproj"), &size_bytes);
-  const wick_status status = wick_media_load_bytes(engine, bytes, size_bytes, error);
-  free(bytes);
-  return status;
-}
-
-static wick_engine *open_text(const vectors *v, uint32_t type) {
-  static const media_setup SETUP = {512, 2, 1024, WICK_KV_F32};
-  fixture_file file = {0};
-  file.bytes = media_read_file(vectors_text(v, type, "text_model"), &file.size_bytes);
-  wick_engine *engine = media_engine(&file, &SETUP);
-  free(file.bytes);
-  if (engine != NULL) engine->config.media_like_llama_cpp = true;  // as the reference
-  return engine;
-}
-
-static wick_engine *open_type(const vectors *v, uint32_t type) {
-  wick_error error = {0};
-  wick_engine *engine = open_text(v, type);
-  if (engine != NULL && CHECK_EQ_INT(load(engine, v, type, &error), WICK_OK)) return engine;
-  CHECK_EQ_STR(error.message, "");
-  wick_engine_destroy(engine);
-  return NULL;
-}
 
 // ---- a case ----
 
@@ -100,19 +70,8 @@ static question read_question(wick_engine *engine, const vectors *v, uint32_t no
   return asked;
 }
 
-static void encode(wick_engine *engine, uint32_t media) {
-  wick_error error = {0};
-  bool is_ready = false;
-  wick_status status = WICK_OK;
-  while (status == WICK_OK && !is_ready) {
-    status = wick_media_step(engine, media, 0, &is_ready, &error);
-  }
-  CHECK_EQ_STR(error.message, "");
-  CHECK(is_ready);
-}
-
 static void encode_all(wick_engine *engine, const question *asked) {
-  for (uint32_t i = 0; i < asked->count; i++) encode(engine, asked->media[i]);
+  for (uint32_t i = 0; i < asked->count; i++) media_encode(engine, asked->media[i]);
 }
 
 static wick_status tokenize(wick_engine *engine, const question *asked, wick_request *request,
@@ -209,7 +168,7 @@ static void check_case(wick_engine *engine, const vectors *v, uint32_t node, con
 static void check_type(const vectors *v, uint32_t type) {
   const document_text name = vectors_text(v, type, "id");
   const uint32_t cases = document_find(&v->document, type, "cases");
-  wick_engine *engine = open_type(v, type);
+  wick_engine *engine = media_open_type(v, type);
   if (engine == NULL) return;
   for (uint32_t at = vectors_node(v, cases)->first; at != 0; at = vectors_node(v, at)->next) {
     const document_text id = vectors_text(v, at, "id");
@@ -245,7 +204,7 @@ static bool open_first(first_case *first) {
   const vectors *v = &first->v;
   const uint32_t type = vectors_node(v, document_find(&v->document, 1, "types"))->first;
   first->node = vectors_node(v, document_find(&v->document, type, "cases"))->first;
-  first->engine = open_type(v, type);
+  first->engine = media_open_type(v, type);
   return first->engine != NULL;
 }
 
@@ -382,10 +341,10 @@ static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 static void check_memory(const vectors *v, uint32_t type) {
   wick_media_memory plan;
   wick_error error = {0};
-  wick_engine *engine = open_text(v, type);
+  wick_engine *engine = media_open_text(v, type);
   if (engine == NULL) return;
   const uint64_t before = engine->memory.bytes_now;
-  if (!CHECK_EQ_INT(load(engine, v, type, &error), WICK_OK)) return;
+  if (!CHECK_EQ_INT(media_load(engine, v, type, &error), WICK_OK)) return;
   REQUIRE(wick_media_get_memory(engine, &plan, &error) == WICK_OK);
   const uint64_t held = engine->memory.bytes_now - before;
   CHECK_NEAR((double)plan.weights_bytes, (double)held, 0.02 * (double)held + 4096);
@@ -483,7 +442,7 @@ TEST(the_largest_image_takes_the_planned_memory) {
   CHECK_EQ_INT(wick_media_add_image(engine, rgb, SIDE, SIDE, &media, &error), WICK_OK);
   CHECK(engine->memory.bytes_peak - before <= plan.prepare_bytes);
   engine->memory.bytes_peak = engine->memory.bytes_now;
-  encode(engine, media);
+  media_encode(engine, media);
   const double peak = (double)(engine->memory.bytes_peak - before);
   CHECK_NEAR(peak, (double)plan.encode_bytes, 0.1 * (double)plan.encode_bytes);
   wick_media_remove(engine, media);
@@ -500,7 +459,7 @@ TEST(a_file_that_the_budget_has_no_room_for_is_refused_before_its_weights) {
   engine->media->close(engine);
   const uint32_t type = vectors_node(&first.v, document_find(&first.v.document, 1, "types"))->first;
   engine->memory.budget_bytes = engine->memory.bytes_now + 400000;
-  CHECK_EQ_INT(load(engine, &first.v, type, &error), WICK_E_NOMEM);
+  CHECK_EQ_INT(media_load(engine, &first.v, type, &error), WICK_E_NOMEM);
   CHECK(strstr(error.message, "the encoders of the mmproj file take") != NULL);
   CHECK(!wick_media_has(engine, WICK_MEDIA_IMAGE));
   CHECK_EQ_INT(wick_media_get_memory(engine, &(wick_media_memory){0}, &error), WICK_E_NODATA);
@@ -520,7 +479,7 @@ TEST(an_image_that_exceeds_the_context_is_not_encoded) {
   file.bytes = media_read_file(vectors_text(&v, type, "text_model"), &file.size_bytes);
   wick_engine *engine = media_engine(&file, &SETUP);
   REQUIRE(engine != NULL);
-  CHECK_EQ_INT(load(engine, &v, type, &error), WICK_OK);
+  CHECK_EQ_INT(media_load(engine, &v, type, &error), WICK_OK);
   static const uint8_t rgb[3];
   CHECK_EQ_INT(wick_media_add_image(engine, rgb, 1, 1, &media, &error), WICK_OK);
   CHECK_EQ_INT(wick_media_step(engine, media, 0, &is_ready, &error), WICK_E_FULL);
@@ -561,7 +520,7 @@ TEST(an_allocation_that_fails_is_a_status_and_leaks_nothing) {
     if (first.engine->media != NULL) first.engine->media->close(first.engine);
     CHECK_EQ_UINT(memory->blocks_now, blocks);
     if (k > 2000 || memory->blocks_now != blocks) break;
-    CHECK_EQ_INT(load(first.engine, v, type, &error), WICK_OK);
+    CHECK_EQ_INT(media_load(first.engine, v, type, &error), WICK_OK);
   }
   CHECK(failures > 40);
   free(mmproj);

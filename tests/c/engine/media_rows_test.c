@@ -14,13 +14,13 @@ static const media_setup WHOLE = {512, 1, 0, WICK_KV_F32};
 typedef struct drawn_prompt {
   int32_t tokens[3][BEGIN];
   float *rows[2];
-  media_prompt prompt;
+  prompt_parts prompt;
 } drawn_prompt;
 
 // A text, an image, a text, a recording, a text. Texts are the same for all seeds.
 static void draw(drawn_prompt *drawn, uint32_t width, uint64_t seed) {
   static const uint32_t TEXTS[] = {BEGIN, MIDDLE, END};
-  media_prompt *prompt = &drawn->prompt;
+  prompt_parts *prompt = &drawn->prompt;
   uint64_t state = 5, media = seed;
   memset(drawn, 0, sizeof *drawn);
   prompt->count = 5;
@@ -49,8 +49,8 @@ static void let_go(drawn_prompt *drawn) {
   for (uint32_t i = 0; i < 2; i++) free(drawn->rows[i]);
 }
 
-static media_prompt parts_from(const media_prompt *prompt, uint32_t first, uint32_t count) {
-  media_prompt some = {.count = count};
+static prompt_parts parts_from(const prompt_parts *prompt, uint32_t first, uint32_t count) {
+  prompt_parts some = {.count = count};
   memcpy(some.parts, prompt->parts + first, count * sizeof *some.parts);
   return some;
 }
@@ -63,7 +63,7 @@ static void check_said(const media_result *found, const media_result *wanted) {
 
 // The answer of an engine that has seen nothing else.
 static media_result run_fresh(const fixture_file *file, const media_setup *setup,
-                              const media_prompt *prompt, bool with_logits) {
+                              const prompt_parts *prompt, bool with_logits) {
   media_result result = {0};
   wick_engine *engine = media_engine(file, setup);
   if (engine != NULL) result = media_run(engine, prompt, 0, with_logits);
@@ -71,7 +71,7 @@ static media_result run_fresh(const fixture_file *file, const media_setup *setup
   return result;
 }
 
-static void check_batches(const fixture_file *file, const media_prompt *prompt, bool sees_all,
+static void check_batches(const fixture_file *file, const prompt_parts *prompt, bool sees_all,
                           wick_kv_type kv_type, const media_result *wanted) {
   static const media_setup SETUPS[] = {{33, 2, 0, 0}, {IMAGE, 1, 0, 0}, {7, 3, 0, 0}, {1, 1, 0, 0}};
   for (uint32_t i = 0; i < (sees_all ? 2 : 4); i++) {
@@ -88,7 +88,7 @@ static void check_batches(const fixture_file *file, const media_prompt *prompt, 
 }
 
 // If pages are encoded when they are full, rows of an image see later pages as well.
-static void check_encoded_keys(const fixture_file *file, const media_prompt *prompt, bool sees_all,
+static void check_encoded_keys(const fixture_file *file, const prompt_parts *prompt, bool sees_all,
                                const media_result *exact) {
   media_setup setup = WHOLE;
   setup.kv_type = WICK_KV_Q8;
@@ -104,8 +104,8 @@ static void check_encoded_keys(const fixture_file *file, const media_prompt *pro
   free(wanted.logits);
 }
 
-static void check_prefixes(wick_engine *engine, const media_prompt *prompt,
-                           const media_prompt *other, const media_result *wanted,
+static void check_prefixes(wick_engine *engine, const prompt_parts *prompt,
+                           const prompt_parts *other, const media_result *wanted,
                            const media_result *wanted_other) {
   media_result found = media_run(engine, prompt, 0, false);
   check_said(&found, wanted);
@@ -118,7 +118,7 @@ static void check_prefixes(wick_engine *engine, const media_prompt *prompt,
 }
 
 // Reads the parts on the session, without an answer.
-static void read_only(wick_engine *engine, const media_prompt *prompt, uint32_t session) {
+static void read_only(wick_engine *engine, const prompt_parts *prompt, uint32_t session) {
   wick_request request = media_request(0);
   media_result result = {0};
   uint32_t id = 0;
@@ -192,7 +192,7 @@ static void check_damage(wick_engine *engine, record *saved) {
 
 // A session that is saved, and continues in another engine.
 static void check_record(wick_engine *engine, const fixture_file *file, uint32_t session,
-                         const media_prompt *rest, const media_result *wanted) {
+                         const prompt_parts *rest, const media_result *wanted) {
   static record saved;
   saved.size_bytes = 0;
   const wick_state_sink sink = {&saved, write_record};
@@ -213,10 +213,10 @@ static void check_record(wick_engine *engine, const fixture_file *file, uint32_t
 }
 
 static void check_sessions(wick_engine *engine, const fixture_file *file,
-                           const media_prompt *prompt, const media_prompt *other,
+                           const prompt_parts *prompt, const prompt_parts *other,
                            const media_result *wanted, const media_result *wanted_other) {
-  const media_prompt begin = parts_from(prompt, 0, 2), rest = parts_from(prompt, 2, 3);
-  const media_prompt other_rest = parts_from(other, 1, 4);
+  const prompt_parts begin = parts_from(prompt, 0, 2), rest = parts_from(prompt, 2, 3);
+  const prompt_parts other_rest = parts_from(other, 1, 4);
   uint32_t session, child, third;
   CHECK_EQ_INT(wick_session_create(engine, &session, NULL), WICK_OK);
   read_only(engine, &begin, session);
@@ -255,9 +255,9 @@ static void take_company(void *context, const wick_event *event, const uint8_t *
 }
 
 // Three requests at once, the first of which is in the middle of its answer.
-static void check_company(wick_engine *engine, const drawn_prompt *drawn, const media_prompt *other,
+static void check_company(wick_engine *engine, const drawn_prompt *drawn, const prompt_parts *other,
                           const media_result *wanted_other) {
-  const media_prompt text = parts_from(&drawn->prompt, 0, 1);
+  const prompt_parts text = parts_from(&drawn->prompt, 0, 1);
   const media_result alone = media_run(engine, &text, 0, false);
   const wick_request request = media_request(MEDIA_SAID_MAX);
   uint32_t first = 0, second = 0, third = 0;
@@ -358,7 +358,7 @@ TEST(rows_of_an_image_are_not_proposed) {
   wick_engine *engine = media_engine(&file, &WHOLE);
   drawn_prompt drawn;
   draw(&drawn, engine_media_width(engine), 3);
-  media_prompt prompt = parts_from(&drawn.prompt, 0, 3);
+  prompt_parts prompt = parts_from(&drawn.prompt, 0, 3);
   prompt.parts[2] = (prompt_part){drawn.tokens[0], BEGIN - 2, NULL};
   media_result found[2] = {{0}, {0}};
   for (uint32_t i = 0; i < 2; i++) {
@@ -409,7 +409,7 @@ TEST(rows_that_do_not_fit_are_refused) {
   check_refused(engine, &wrong, WICK_E_FULL, "the batch is 16");
   wrong.count = 2100;
   check_refused(engine, &wrong, WICK_E_FULL, "2100 tokens");
-  media_prompt prompt = {.parts = {{NULL, 0, &good}}, .count = 1};
+  prompt_parts prompt = {.parts = {{NULL, 0, &good}}, .count = 1};
   rows[7] = NAN;
   const media_result result = media_run(engine, &prompt, 0, false);
   CHECK_EQ_INT(result.error.status, WICK_E_NONFINITE);

@@ -10,7 +10,7 @@ typedef struct vision {
   fixture_file model;
   int32_t *tokens[MEDIA_PARTS_MAX];
   float *rows[MEDIA_PARTS_MAX];
-  media_prompt prompt;
+  prompt_parts prompt;
   uint32_t image_rows;  // of the largest image that is read at once
 } vision;
 

@@ -7,11 +7,11 @@
 
 enum { MEDIA_PARTS_MAX = 40, MEDIA_SAID_MAX = 12 };
 
-typedef struct media_prompt {
+typedef struct prompt_parts {
   prompt_part parts[MEDIA_PARTS_MAX];
   media_rows media[MEDIA_PARTS_MAX];  // of the parts that are media
   uint32_t count;
-} media_prompt;
+} prompt_parts;
 
 typedef struct media_result {
   float *logits;  // [logits_count, vocab], after each position of a text
@@ -97,7 +97,7 @@ static inline wick_request media_request(uint32_t tokens) {
 }
 
 // with_logits: of all positions of texts; the prefix cache is not asked then.
-static inline media_result media_run(wick_engine *engine, const media_prompt *prompt,
+static inline media_result media_run(wick_engine *engine, const prompt_parts *prompt,
                                      uint32_t session, bool with_logits) {
   media_result result = {0};
   wick_request request = media_request(MEDIA_SAID_MAX);
