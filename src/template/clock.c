@@ -136,8 +136,8 @@ static void put_format(jinja_run *run, jinja_buffer *buffer, const char *format,
       jinja_write(run, buffer, format + at, 1, JINJA_MARK_TEMPLATE);
       continue;
     }
+    const size_t begin = at++;
     bool is_plain = false;
-    at++;
     if (format[at] == '-' && at + 1 < size_bytes) {
       is_plain = true;
       at++;
@@ -150,6 +150,11 @@ static void put_format(jinja_run *run, jinja_buffer *buffer, const char *format,
       continue;
     }
     const size_t size = put_field(field, time, format[at]);
+    if (size == 0) {
+      // unknown, perhaps the first byte of a character: unchanged, as glibc writes it
+      jinja_write(run, buffer, format + begin, at + 1 - begin, JINJA_MARK_TEMPLATE);
+      continue;
+    }
     size_t from = 0;
     while (is_plain && from + 1 < size && field[from] == '0') from++;
     jinja_write(run, buffer, field + from, size - from, JINJA_MARK_TEMPLATE);
