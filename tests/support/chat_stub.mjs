@@ -148,8 +148,8 @@ export async function openStub(context, url, { script = '', isReady = true, prob
   return page;
 }
 
-/** The page's own code that offers a larger model after an answer. @param {string} url */
-export const isLateCode = (url) => /\/model_offer-\w+\.js$/.test(url);
+/** The page's own code that offers a larger model after an answer, and what it imports. @param {string} url */
+export const isLateCode = (url) => /\/(model_offer|chunk)-\w+\.js$/.test(url);
 
 /** @param {Page} page @param {string} text */
 export async function ask(page, text) {
