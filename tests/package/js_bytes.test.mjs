@@ -1322,7 +1322,7 @@ describe('the loader', () => {
     assert.deepEqual(unsized.log, ['open 0 0', 'feed 0 0+100', 'cancel 0']);
     const page = 'file: a web page, not a GGUF file';
     const pointer =
-      'This is a Git LFS pointer, not the model: it says where the model is kept. Fetch the model itself ' +
+      'This is a Git LFS pointer, not the model: it says where the model is stored. Fetch the model itself ' +
       '(git lfs pull), or take the address of the download';
     for (const [contents, message] of [
       ['<!DOCTYPE html>', page],
