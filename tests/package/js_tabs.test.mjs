@@ -525,7 +525,7 @@ describe('when the leader is closed', () => {
     await leader.connection.close();
     await waitFor(() => request.failures.length);
     assert.equal(request.failures[0].code, 'LEADER_GONE');
-    assert.match(request.failures[0].message, /another one/);
+    assert.match(request.failures[0].message, /the model has changed/);
     tab.worker().say({ type: 'result', id: (await nth(tab, 'call')).id, value: 1 });
     assert.equal(await asked, 1);
     assert.deepEqual(tab.worker().got('generate'), []);
