@@ -102,7 +102,7 @@ struct tile_kernels {
                   part_sub_mins_##variant, part_signed_##variant, part_halves_##variant}, \
       .fours = {[BLOCK_CODES] = fours_codes_##variant,                                    \
                 [BLOCK_MINS] = fours_mins_##variant,                                      \
-                [BLOCK_SIGNED] = fours_signed}};
+                [BLOCK_SIGNED] = (fours_signed)}};
 
 FOURS_KERNEL(fours_signed_simd128, BLOCK_SIGNED, SIMD_PLAIN)
 TILE_KERNELS(simd128, SIMD_PLAIN, fours_signed_simd128)
