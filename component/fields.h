@@ -64,7 +64,8 @@ typedef struct wanted {
 // Takes the fields that fields_check accepted. Without a seed a random one is drawn. `tenant` NULL:
 // only the request's own salt.
 bool fields_take(body *read, const char *tenant, wanted *out, refusal *refused);
-// The field `lora` of llama.cpp's server: there are no adapters here, so none may be chosen.
+// Checks the field `lora` of llama.cpp's server. Components load no adapters, so a request that
+// chooses one is refused.
 bool fields_check_adapters(const body *read, refusal *refused);
 // A string, or an array of strings: *count of them. `param` names it.
 bool fields_take_texts(body *read, uint32_t node, const char *param, document_text **texts,

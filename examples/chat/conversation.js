@@ -80,7 +80,7 @@ let compared;
 let running;
 /** The check whether there is room for a question. */
 let isMeasuring = false;
-/** The question for which there was no room. */
+/** The question that did not fit the context. */
 let offered = '';
 
 const log = byId('log');

@@ -56,7 +56,7 @@ export async function openStore() {
     await takeUp(store).catch(() => {}); // there is no room: it stays where it is
     keeper.use(store);
     removeOld(store).catch(() => {});
-    // if there is no room for it, it is tried again at the next visit
+    // if the storage is full, the next visit tries again
     return { taken: await store.takeOver(localStore()).catch(() => undefined) };
   } catch (problem) {
     keeper.use(new Store(openMemory(), tellHere));

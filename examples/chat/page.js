@@ -179,7 +179,7 @@ byId('open-settings').addEventListener('click', async () => {
 /** Whether it is stored, so that nothing is fetched for it. @param {Wish} wish */
 const isHere = async (wish) => wish.isBuiltIn === true || (await isKept(keyOf(wish)));
 
-/** @param {Wish} wish that is no longer stored, or no longer exists */
+/** @param {Wish} wish for a model that this browser does not have */
 function offer(wish) {
   const canFetch = 'url' in wish.source;
   const problem = problemOfKept();

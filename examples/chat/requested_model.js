@@ -29,7 +29,7 @@ export const builtIn = wishFor(/** @type {ModelChoice} */ (models.find((one) => 
 export const temperatureOf = (wish) =>
   models.find(({ url }) => wish && keyOf(wish) === url)?.temperature ?? 0.7;
 
-/** A file is no longer available after a reload. @param {unknown} mmproj @returns {mmproj is string | true} */
+/** Reloading the page loses a file. @param {unknown} mmproj @returns {mmproj is string | true} */
 const namesMmproj = (mmproj) => mmproj === true || typeof mmproj === 'string';
 
 /** @param {Wish} wish @returns {ModelName} to keep with a conversation */
@@ -40,7 +40,7 @@ export const modelOf = ({ name, source }) => ({
   ...(!('file' in source) && namesMmproj(source.mmproj) && { mmproj: source.mmproj }),
 });
 
-/** @param {ModelName | undefined} model @returns {Wish | undefined} nothing: it was a file that is no longer available */
+/** @param {ModelName | undefined} model @returns {Wish | undefined} nothing for a file, which a reload loses */
 export function wishOf({ name, url, kept, mmproj } = { name: '' }) {
   if (!name) return undefined;
   if (kept) return { name, source: { kept, ...(typeof mmproj === 'string' && { mmproj }) } };

@@ -11,7 +11,7 @@ export async function moveToDisk(memory, disk) {
   }
 }
 
-/** An open conversation is no longer kept. @param {Store} disk @param {Store} memory @param {string} open its id */
+/** The open conversation moves from the disk to memory. @param {Store} disk @param {Store} memory @param {string} open its id */
 export async function moveToMemory(disk, memory, open) {
   const whole = await disk.open(open);
   if (whole) await memory.takeIn(whole);

@@ -71,7 +71,7 @@ export const calls = {
  *   (typeof calls)[Name] extends {native: string} ? never : Name}[CallName]} AnsweredName
  */
 
-/** @param {string} name as it arrived in a message @returns {Call | undefined} nothing if there is no such call */
+/** @param {string} name as it arrived in a message @returns {Call | undefined} undefined for an unknown name */
 export const callNamed = (name) =>
   Object.hasOwn(calls, name) ? calls[/** @type {CallName} */ (name)] : undefined;
 

@@ -112,7 +112,7 @@ export const bias = must(
 );
 
 /**
- * A text stands for each of its tokens; false forbids a token.
+ * The bias of a text applies to each of its tokens. The value false forbids a token.
  * @param {Engine} engine
  * @param {any} value of the field, checked; null or undefined: none
  * @param {AbortSignal} signal

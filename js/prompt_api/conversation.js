@@ -76,7 +76,7 @@ export class Conversation {
   /** Tokens that a prompt would add. @param {ChatMessage[]} said @param {string} words @param {AbortSignal} [signal] */
   async measure(said, words, signal) {
     const told = withWords(said, words);
-    if (said[0]?.role === 'system') return this.#counter.count(told, signal); // it can only be the beginning
+    if (said[0]?.role === 'system') return this.#counter.count(told, signal); // a system message can only come first
     const all = await this.#counter.count([...this.#messages(), ...told], signal);
     return Math.max(0, all - this.usage);
   }

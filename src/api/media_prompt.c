@@ -1,5 +1,5 @@
 // api/media_prompt.c — prompts with images and recordings: tokens of texts, of the marks around
-// images, and of rows; and the rows that the tokens of a request stand for.
+// images, and of rows; and the rows that replace tokens of a request.
 #include <string.h>
 
 #include "api/media_items.h"

@@ -294,7 +294,7 @@ static double read_back(const uint8_t *digits, int count, int point) {
 }
 
 // Short numbers by arithmetic on doubles: an integer below 2^53 divided by an exact power of ten is
-// rounded once, so it is what reading the digits gives. False: there is no short form.
+// rounded once, so it equals the number that the digits are read as. False: more digits are needed.
 static bool short_digits(double value, uint8_t digits[DIGITS_WRITTEN_MAX], int *count, int *point) {
   enum { PLACES_MAX = 22, DIGITS_MAX = 15 };
   double power = 1;

@@ -1,4 +1,4 @@
-// grammar/free.h — free text that may contain marks; the text after a mark is no longer free.
+// grammar/free.h — free text that may contain marks; the grammar applies to the text after a mark.
 #ifndef WICK_GRAMMAR_FREE_H
 #define WICK_GRAMMAR_FREE_H
 

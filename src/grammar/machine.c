@@ -1,5 +1,5 @@
 // grammar/machine.c — numbered sets, the configuration after a byte, and the collection of sets
-// that are no longer needed. Sets only refer to sets with lower numbers, so the collection moves
+// that nothing uses anymore. Sets only refer to sets with lower numbers, so the collection moves
 // everything down in one walk.
 #include "grammar/machine.h"
 

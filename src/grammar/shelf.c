@@ -235,7 +235,7 @@ bool shelf_prepare(grammar_shelf *shelf, memory_gate *memory, const tokenizer *t
 }
 
 void shelf_clear(grammar_shelf *shelf, memory_gate *memory) {
-  // If there was no grammar, the module of grammars may not be loaded (tools/build/split.mjs).
+  // Without jobs, the module of grammars may not be loaded (tools/build/split.mjs).
   if (shelf->quick != NULL) end_job(memory, &shelf->quick);
   if (shelf->slow != NULL) end_job(memory, &shelf->slow);
   while (shelf->constraints != NULL) {
