@@ -8,8 +8,10 @@ import { fileURLToPath } from 'node:url';
 import { built, locate } from '../support/locate.mjs';
 import {
   bodyAbout,
+  imagePartOf,
   messagePartOf,
   partOf,
+  ppmOf,
   texts,
   typeOf,
   skip as withoutVectors,
@@ -105,9 +107,10 @@ function askAboutMedia(id, head) {
 }
 
 test('wick:llm stops encoding an image when its stream is dropped', mediaSkip, () => {
-  const bodies = [180, 179, 178, 177, 176].map((height) =>
-    bodyAbout(messagePartOf({ image: 'images/mid.640x360.rgb', width: 320, height })),
-  );
+  const bodies = [320, 319, 318, 317, 316].map((width) => {
+    const rgb = new Uint8Array(3 * width * 16).map((_, i) => i * i); // few bytes, which are enlarged
+    return bodyAbout(imagePartOf(ppmOf(rgb, width, 16)));
+  });
   const { left, text } = askAboutMedia('gemma4', { leaving: bodies });
   for (const { left: ending, whole } of left) {
     assert.deepEqual([ending.val.tag, whole.tag], ['aborted', 'ok']);

@@ -60,11 +60,17 @@ export function fileOf({ image, audio, width, height }) {
   return image ? ppmOf(raw, width, height) : wavOf(raw);
 }
 
-/** @param {any} part of a case @returns {any} a part of a message, as OpenAI's clients send it */
+/** @param {Buffer} ppm @returns {any} a part of a message, as OpenAI's clients send it */
+export const imagePartOf = (ppm) => ({
+  type: 'image_url',
+  image_url: { url: `data:image/x-portable-pixmap;base64,${ppm.toString('base64')}` },
+});
+
+/** @param {any} part of a case @returns {any} a part of a message */
 export function messagePartOf(part) {
-  const data = fileOf(part).toString('base64');
-  if (part.audio) return { type: 'input_audio', input_audio: { data, format: 'wav' } };
-  return { type: 'image_url', image_url: { url: `data:image/x-portable-pixmap;base64,${data}` } };
+  const file = fileOf(part);
+  if (part.image) return imagePartOf(file);
+  return { type: 'input_audio', input_audio: { data: file.toString('base64'), format: 'wav' } };
 }
 
 /** @param {any} part of a message @returns {any} a chat completion's body with a question about it */
