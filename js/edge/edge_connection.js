@@ -122,17 +122,38 @@ export class EdgeConnection {
     return {
       acknowledge: (count) => this.#served.requests.acknowledge(id, count),
       answer: (logits) => this.#served.requests.answer(id, logits),
-      forget: () => void this.#mail.delete(id),
+      forget: () => this.#forget(id),
       cancel: () => this.#cancel(id),
       drive: () => this.#drive(id, waiter),
     };
   }
 
-  /** The next step frees the request's memory, and perhaps no other reader will call it. @param {number} id */
+  /** The next pass frees the request's memory, and perhaps no other reader will call it. @param {number} id */
   #cancel(id) {
-    if (!this.#mail.delete(id) || this.#end) return;
+    if (!this.#mail.has(id) || this.#end) return;
     this.#served.cancel(id);
     this.#step(1);
+    this.#forget(id);
+  }
+
+  /** @param {number} id */
+  #forget(id) {
+    this.#mail.delete(id);
+    if (this.#hasOnlyCancelled()) void this.#endCancelled();
+  }
+
+  /** Whether no reader is left to complete the pass that cancelled requests are in. */
+  #hasOnlyCancelled() {
+    return !this.#end && this.#mail.size === 0 && !this.#served.requests.isEmpty;
+  }
+
+  async #endCancelled() {
+    try {
+      do await this.#turns.take();
+      while (this.#hasOnlyCancelled() && this.#step(1) === STEP_PROGRESS);
+    } catch {
+      // the engine crashed, which every later call reports
+    }
   }
 
   /** @param {number} id @param {Waiter} waiter @returns {Promise<void>} when output was handed over, or no more will come */

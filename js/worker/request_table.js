@@ -226,6 +226,11 @@ export class RequestTable {
     }
   }
 
+  /** @returns {boolean} whether the engine has ended all requests, cancelled ones too */
+  get isEmpty() {
+    return this.#submitted.size === 0;
+  }
+
   get #awake() {
     return this.#submitted.size - this.#resting;
   }

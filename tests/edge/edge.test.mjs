@@ -736,6 +736,24 @@ describe('the reader computes', () => {
     }, 'its end');
   });
 
+  test('requests that are all abandoned in the middle of a pass end', async (t) => {
+    const engine = await openEdge(t, { bytes, prefixCache: false });
+    for (let turns = 1; turns <= 12; turns++) {
+      const controller = new AbortController();
+      const { signal } = controller;
+      const asked = [1, 2, 3].map((i) =>
+        engine.generate(`${i} `.repeat(300), { ...greedy, signal }).text(),
+      );
+      const read = engine.generate('Once', { maxTokens: turns }).text(); // it may end in their pass
+      if (turns % 2) await read;
+      for (let i = 0; i < turns; i++) await takeTurn();
+      controller.abort();
+      await Promise.allSettled([...asked, read]);
+      await waitUntil(async () => (await engine.stats()).requests.running === 0, 'their end');
+    }
+    assert.equal((await engine.stats()).kv.bytes.used, 0);
+  });
+
   test('one reader does not starve the others', async (t) => {
     const engine = await openEdge(t);
     let turns = 0;
