@@ -16,14 +16,45 @@ export type EngineSource = Engine | Promise<Engine> | (() => Engine | Promise<En
 export interface WickProvider extends ProviderV4 {
   /** The engine's model. The id is a name for logs: an engine has one model. */
   (modelId?: string): LanguageModelV4;
+  /**
+   * @example
+   * const model = createWick(engine).languageModel('smollm2');
+   * const { text } = await generateText({ model, prompt: 'Hello!', maxOutputTokens: 4, temperature: 0 });
+   * console.log(text);
+   * //=> Hello!
+   */
   languageModel(modelId?: string): LanguageModelV4;
+  /**
+   * @example
+   * const model = createWick(engine).embeddingModel();
+   * const { embedding } = await embed({ model, value: 'a small cat' });
+   * console.log(embedding.length);
+   * //=> 576
+   */
   embeddingModel(modelId?: string): EmbeddingModelV4;
+  /**
+   * @example
+   * const model = createWick(engine).rerankingModel();
+   * const documents = ['The sky is blue.', 'Pandas eat bamboo.'];
+   * const { ranking } = await rerank({ model, query: 'What do pandas eat?', documents });
+   * console.log(ranking[0].document);
+   */
   rerankingModel(modelId?: string): RerankingModelV4;
 }
 
 /**
  * `providerOptions.wick` of a call holds further fields of ChatCompletionRequest (`min_p`, `grammar`, `salt`, ...); of an
  * embedding `prefix`, which is put before each text.
+ *
+ * @example
+ * const wick = createWick(engine);
+ * const { text } = await generateText({
+ *   model: wick(),
+ *   prompt: 'What is 2 + 2?',
+ *   temperature: 0,
+ * });
+ * console.log(text);
+ * //=> The answer to this classic math problem is 4.
  */
 export function createWick(engine: EngineSource): WickProvider;
 
@@ -45,12 +76,30 @@ export interface WickChatTransportOptions
 /** A ChatTransport of the AI SDK, so that useChat works in a page without a server. */
 export class WickChatTransport {
   constructor(options: WickChatTransportOptions);
+  /**
+   * @example
+   * const transport = new WickChatTransport({ model: createWick(engine)(), temperature: 0 });
+   * const parts = [{ type: 'text', text: 'What is 2 + 2?' }];
+   * const messages = [{ id: '1', role: 'user', parts }];
+   * const stream = await transport.sendMessages({ messages, abortSignal: undefined });
+   * let text = '';
+   * for await (const part of stream) if (part.type === 'text-delta') text += part.delta;
+   * console.log(text);
+   * //=> The answer to this classic math problem is 4.
+   */
   sendMessages(options: {
     messages: Message[];
     abortSignal: AbortSignal | undefined;
     [more: string]: unknown;
     // biome-ignore lint/suspicious/noExplicitAny: UIMessageChunk, whose package (ai) is not needed for the rest
   }): Promise<ReadableStream<any>>;
-  /** There is nothing to reconnect to: null. */
+  /**
+   * There is nothing to reconnect to: null.
+   *
+   * @example
+   * const transport = new WickChatTransport({ model: createWick(engine)() });
+   * console.log(await transport.reconnectToStream({ chatId: '1' }));
+   * //=> null
+   */
   reconnectToStream(options: unknown): Promise<null>;
 }

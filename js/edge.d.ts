@@ -93,6 +93,12 @@ export interface EdgeOptions
 /**
  * Loads a model into an engine in the calling thread. The engine computes when an answer is read: `for await`
  * drives it, so does a ReadableStream's `pull`. Nothing runs in between.
+ *
+ * @example
+ * const engine = await createEngine({ wasm, file: modelPath, contextSize: 512 });
+ * console.log(await engine.countTokens('Hello there'));
+ * await engine.close();
+ * //=> 2
  */
 export function createEngine(options: EdgeOptions): Promise<Engine>;
 
@@ -100,6 +106,13 @@ export function createEngine(options: EdgeOptions): Promise<Engine>;
  * For isolates that answer many requests: a function to be called with each request. The first call loads the
  * model; calls meanwhile wait; when the loading call's request has ended, another continues where it stopped.
  * Later calls get the same engine, or a new one after `close()` and after a crash.
+ *
+ * @example
+ * const open = openOnce({ wasm, contextSize: 512 });
+ * const [first, second] = await Promise.all([open({ file: modelPath }), open({ file: modelPath })]);
+ * console.log(first === second);
+ * await first.close();
+ * //=> true
  */
 export function openOnce(
   options: Omit<EdgeOptions, keyof EdgeModel>,

@@ -248,7 +248,19 @@ export interface ImagePixels {
 /** Decodes an image to pixels. */
 export type DecodeImage = (image: Blob) => ImagePixels | Promise<ImagePixels>;
 
-/** Starts a worker and loads a model into it. Resolves when the engine is ready. */
+/**
+ * Starts a worker and loads a model into it. Resolves when the engine is ready.
+ *
+ * @example
+ * const engine = await createEngine({
+ *   url: modelUrl,
+ *   onProgress: ({ loaded, total }) => loaded === total && console.log(`${loaded} bytes`),
+ * });
+ * console.log((await engine.info()).architecture);
+ * await engine.close();
+ * //=> 2825099 bytes
+ * //=> llama
+ */
 export function createEngine(options: EngineOptions): Promise<Engine>;
 
 /** The samplers, with llama.cpp's names. */
@@ -481,7 +493,16 @@ export interface GenerationResult {
 /** A text that is being generated. The generation starts when it is read, once; leaving the loop cancels it. */
 export interface Generation extends AsyncIterable<string> {
   [Symbol.asyncIterator](): AsyncGenerator<string, void, void>;
-  /** The whole text. */
+  /**
+   * The whole text.
+   *
+   * @example
+   * const generation = engine.generate('The capital of France is', { maxTokens: 2, temperature: 0 });
+   * console.log(await generation.text());
+   * console.log(generation.result.finishReason);
+   * //=>  Paris.
+   * //=> length
+   */
   text(): Promise<string>;
   /** Set when the generation has ended without an error. */
   readonly result: GenerationResult | undefined;
@@ -505,24 +526,99 @@ export interface SaveOptions {
  * (another is refused with BUSY).
  */
 export interface Session {
-  /** Continues with `prompt` and generates an answer. Both stay in the session (an end token does not). */
+  /**
+   * Continues with `prompt` and generates an answer. Both stay in the session (an end token does not).
+   *
+   * @example
+   * const session = await engine.createSession();
+   * const options = { maxTokens: 2, temperature: 0 };
+   * console.log(await session.prompt('The capital of France is', options).text());
+   * console.log(await session.prompt(' The capital of Italy is', options).text());
+   * //=>  Paris.
+   * //=>  Rome.
+   */
   prompt(prompt: string | ArrayLike<number>, options?: Omit<GenerateOptions, 'salt'>): Generation;
-  /** Reads text without an answer. Returns the number of tokens in the session, and of those that it had before. */
+  /**
+   * Reads text without an answer. Returns the number of tokens in the session, and of those that it had before.
+   *
+   * @example
+   * const session = await engine.createSession();
+   * console.log(await session.append('Once upon a time'));
+   * console.log(await session.append(', there was a fox.'));
+   * //=> { tokens: 4, cachedTokens: 0 }
+   * //=> { tokens: 10, cachedTokens: 4 }
+   */
   append(
     text: string | ArrayLike<number>,
     options?: Pick<GenerateOptions, 'signal' | 'onPrefill'>,
   ): Promise<{ tokens: number; cachedTokens: number }>;
-  /** A session with the same text, which shares all pages until one of them continues. */
+  /**
+   * A session with the same text, which shares all pages until one of them continues.
+   *
+   * @example
+   * const session = await engine.createSession();
+   * await session.append('The opposite of hot is');
+   * const fork = await session.fork();
+   * await fork.append(' not warm, but');
+   * console.log((await session.tokens()).length, (await fork.tokens()).length);
+   * //=> 5 9
+   */
   fork(): Promise<Session>;
-  /** Keeps the first `tokens` tokens. */
+  /**
+   * Keeps the first `tokens` tokens.
+   *
+   * @example
+   * const session = await engine.createSession();
+   * await session.append('Once upon a time, there was a fox.');
+   * await session.truncate(4);
+   * console.log(await engine.detokenize(await session.tokens()));
+   * //=> Once upon a time
+   */
   truncate(tokens: number): Promise<void>;
-  /** Drops the tokens from `first` up to, not including, `last`. Later tokens are not read again. */
+  /**
+   * Drops the tokens from `first` up to, not including, `last`. Later tokens are not read again.
+   *
+   * @example
+   * const session = await engine.createSession();
+   * await session.append('Once upon a very cold time');
+   * await session.drop(3, 5);
+   * console.log(await engine.detokenize(await session.tokens()));
+   * //=> Once upon a time
+   */
   drop(first: number, last: number): Promise<void>;
-  /** The ids of all tokens. */
+  /**
+   * The ids of all tokens.
+   *
+   * @example
+   * const session = await engine.createSession();
+   * await session.append('Once upon a time');
+   * console.log(await session.tokens());
+   * //=> [ 6403, 1980, 253, 655 ]
+   */
   tokens(): Promise<number[]>;
-  /** The state as bytes. With a name or `to`, it is also stored there. */
+  /**
+   * The state as bytes. With a name or `to`, it is also stored there.
+   *
+   * @example
+   * const session = await engine.createSession();
+   * await session.append('Once upon a time');
+   * const bytes = await session.save();
+   * await session.close();
+   * const { session: restored } = await engine.loadState(bytes);
+   * console.log(await engine.detokenize(await restored.tokens()));
+   * //=> Once upon a time
+   */
   save(to?: string | SaveOptions): Promise<Uint8Array<ArrayBuffer>>;
-  /** Frees the pages. Closing twice is allowed, and so is closing after the engine. */
+  /**
+   * Frees the pages. Closing twice is allowed, and so is closing after the engine.
+   *
+   * @example
+   * const session = await engine.createSession();
+   * await session.append('Once upon a time');
+   * await session.close();
+   * await session.append(' there was').catch((error) => console.log(error.code));
+   * //=> SEQ
+   */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -1050,6 +1146,28 @@ export type ParsedCompletion<Output> = Omit<ChatCompletion, 'choices'> & {
 /** A streamed reply that emits events. `abort()` and leaving its loop cancel the request. */
 export interface ChatCompletionStream extends AsyncIterable<ChatCompletionChunk> {
   readonly controller: AbortController;
+  /**
+   * @example
+   * const stream = engine.chat.completions.stream({
+   *   messages: [{ role: 'user', content: 'What is 2 + 2?' }],
+   *   temperature: 0,
+   * });
+   * stream.on('content', (delta) => console.log(delta));
+   * stream.on('end', () => console.log('the end'));
+   * await stream.done();
+   * //=> The
+   * //=>  answer
+   * //=>  to
+   * //=>  this
+   * //=>  classic
+   * //=>  math
+   * //=>  problem
+   * //=>  is
+   * //=>
+   * //=> 4
+   * //=> .
+   * //=> the end
+   */
   on(
     event: 'chunk',
     listener: (chunk: ChatCompletionChunk, snapshot: ChatCompletion) => void,
@@ -1058,17 +1176,77 @@ export interface ChatCompletionStream extends AsyncIterable<ChatCompletionChunk>
   on(event: 'finalChatCompletion', listener: (completion: ChatCompletion) => void): this;
   on(event: 'error' | 'abort', listener: (error: unknown) => void): this;
   on(event: 'end', listener: () => void): this;
+  /**
+   * @example
+   * const messages = [{ role: 'user', content: 'Tell me a story.' }];
+   * const stream = engine.chat.completions.stream({ messages });
+   * stream.on('content', () => stream.abort());
+   * await stream.done().catch((error) => console.log(error.name));
+   * //=> AbortError
+   */
   abort(): void;
+  /**
+   * @example
+   * const messages = [{ role: 'user', content: 'What is 2 + 2?' }];
+   * const stream = engine.chat.completions.stream({ messages, max_tokens: 3, temperature: 0 });
+   * stream.on('content', (delta, snapshot) => console.log(snapshot));
+   * await stream.done();
+   * //=> The
+   * //=> The answer
+   * //=> The answer to
+   */
   done(): Promise<void>;
+  /**
+   * @example
+   * const messages = [{ role: 'user', content: 'What is 2 + 2?' }];
+   * const stream = engine.chat.completions.stream({ messages, temperature: 0 });
+   * const { object, choices } = await stream.finalChatCompletion();
+   * console.log(object, choices[0].finish_reason);
+   * //=> chat.completion stop
+   */
   finalChatCompletion(): Promise<ChatCompletion>;
+  /**
+   * @example
+   * const messages = [{ role: 'user', content: 'What is 2 + 2?' }];
+   * console.log(await engine.chat.completions.stream({ messages, temperature: 0 }).finalMessage());
+   * //=> {
+   * //=>   role: 'assistant',
+   * //=>   content: 'The answer to this classic math problem is 4.',
+   * //=>   refusal: null
+   * //=> }
+   */
   finalMessage(): Promise<ChatCompletion['choices'][0]['message']>;
+  /**
+   * @example
+   * const messages = [{ role: 'user', content: 'What is 2 + 2?' }];
+   * console.log(await engine.chat.completions.stream({ messages, temperature: 0 }).finalContent());
+   * //=> The answer to this classic math problem is 4.
+   */
   finalContent(): Promise<string>;
+  /**
+   * @example
+   * const messages = [{ role: 'user', content: 'What is 2 + 2?' }];
+   * const stream = engine.chat.completions.stream({ messages, temperature: 0 });
+   * const { prompt_tokens, completion_tokens } = await stream.totalUsage();
+   * console.log(prompt_tokens, completion_tokens);
+   * //=> 38 11
+   */
   totalUsage(): Promise<ChatUsage>;
 }
 
 /** Chat completions with OpenAI's request and response format. */
 export interface ChatCompletions {
-  /** A reply, or with `stream: true` a stream of chunks. */
+  /**
+   * A reply, or with `stream: true` a stream of chunks.
+   *
+   * @example
+   * const { choices } = await engine.chat.completions.create({
+   *   messages: [{ role: 'user', content: 'What is 2 + 2?' }],
+   *   temperature: 0,
+   * });
+   * console.log(choices[0].message.content);
+   * //=> The answer to this classic math problem is 4.
+   */
   create(
     body: ChatCompletionRequest & { stream: true },
     options?: ChatCallOptions,
@@ -1081,7 +1259,22 @@ export interface ChatCompletions {
     body: ChatCompletionRequest,
     options?: ChatCallOptions,
   ): Promise<ChatCompletion | ChatStream>;
-  /** Reads the stream automatically and emits events, like openai-node's helper of this name. */
+  /**
+   * Reads the stream automatically and emits events, like openai-node's helper of this name.
+   *
+   * @example
+   * const messages = [{ role: 'user', content: 'What is 2 + 2?' }];
+   * const stream = engine.chat.completions.stream({ messages, max_tokens: 4, temperature: 0 });
+   * for await (const { choices } of stream) {
+   *   for (const { delta } of choices) console.log(delta);
+   * }
+   * //=> { role: 'assistant', content: '' }
+   * //=> { content: 'The' }
+   * //=> { content: ' answer' }
+   * //=> { content: ' to' }
+   * //=> { content: ' this' }
+   * //=> {}
+   */
   stream(
     body: Omit<ChatCompletionRequest, 'stream'> & { stream?: true },
     options?: ChatCallOptions,
@@ -1090,6 +1283,20 @@ export interface ChatCompletions {
    * A reply that is JSON of a schema: a Standard Schema with a JSON schema (zod 4.2 and others), or a
    * response_format, also of OpenAI's helpers. Rejects with INCOMPLETE if the reply was cut off, and with
    * INVALID if the schema's validation refuses it.
+   *
+   * @example
+   * const schema = {
+   *   type: 'object',
+   *   properties: { city: { type: 'string' }, country: { type: 'string' } },
+   *   required: ['city', 'country'],
+   * };
+   * const { choices } = await engine.chat.completions.parse({
+   *   messages: [{ role: 'user', content: 'Where is the Eiffel Tower?' }],
+   *   response_format: { type: 'json_schema', json_schema: { name: 'place', schema } },
+   *   temperature: 0,
+   * });
+   * console.log(choices[0].message.parsed);
+   * //=> { city: 'Paris', country: 'France' }
    */
   parse<Format>(
     body: ParseRequest<Format>,
@@ -1137,11 +1344,44 @@ export interface ChatReplyResult {
 export interface ChatReply extends AsyncIterable<string> {
   /** The content as it arrives. */
   [Symbol.asyncIterator](): AsyncGenerator<string, void, void>;
-  /** Chunks as chat.completions streams them, with reasoning and tool calls. */
+  /**
+   * Chunks as chat.completions streams them, with reasoning and tool calls.
+   *
+   * @example
+   * const chat = await engine.createChat({ temperature: 0, max_tokens: 3 });
+   * for await (const { choices } of chat.send('What is 2 + 2?').chunks()) {
+   *   for (const { delta } of choices) console.log(delta);
+   * }
+   * //=> { role: 'assistant', content: '' }
+   * //=> { content: 'The' }
+   * //=> { content: ' answer' }
+   * //=> { content: ' to' }
+   * //=> {}
+   */
   chunks(): AsyncGenerator<ChatCompletionChunk, void, void>;
-  /** The whole content. */
+  /**
+   * The whole content.
+   *
+   * @example
+   * const chat = await engine.createChat({ temperature: 0 });
+   * const reply = chat.send('What is 2 + 2?');
+   * console.log(await reply.text());
+   * console.log(reply.result.finishReason, reply.result.usage);
+   * //=> The answer to this classic math problem is 4.
+   * //=> stop { promptTokens: 38, completionTokens: 11, cachedTokens: 32 }
+   */
   text(): Promise<string>;
-  /** The whole message, with reasoning and tool calls. */
+  /**
+   * The whole message, with reasoning and tool calls.
+   *
+   * @example
+   * const chat = await engine.createChat({ temperature: 0 });
+   * console.log(await chat.send('What is 2 + 2?').message());
+   * //=> {
+   * //=>   role: 'assistant',
+   * //=>   content: 'The answer to this classic math problem is 4.'
+   * //=> }
+   */
   message(): Promise<ChatMessage>;
   /** Set when the reply has ended without an error. */
   readonly result: ChatReplyResult | undefined;
@@ -1152,6 +1392,23 @@ export interface Chat {
   /**
    * Sends a user's text, a message, or several (the results of tools). Without content it answers the current
    * conversation. One turn runs at a time (another is refused with BUSY).
+   *
+   * @example
+   * const chat = await engine.createChat({ temperature: 0 });
+   * for await (const piece of chat.send('What is 2 + 2?')) console.log(piece);
+   * console.log(chat.history.map(({ role }) => role));
+   * //=> The
+   * //=>  answer
+   * //=>  to
+   * //=>  this
+   * //=>  classic
+   * //=>  math
+   * //=>  problem
+   * //=>  is
+   * //=>
+   * //=> 4
+   * //=> .
+   * //=> [ 'user', 'assistant' ]
    */
   send(content?: string | ChatMessage | ChatMessage[], options?: ChatTurnOptions): ChatReply;
   /** A copy of the messages. */
@@ -1159,15 +1416,56 @@ export interface Chat {
   /**
    * Replaces the content of a message, or removes the message if there is no content. Later messages are
    * dropped.
+   *
+   * @example
+   * const chat = await engine.createChat({ temperature: 0 });
+   * await chat.send('What is 2 + 2?').text();
+   * chat.edit(0, 'Where is the Eiffel Tower?'); // drops the answer
+   * console.log(await chat.send().text());
+   * //=> The Eiffel Tower is located in Paris, France, France.
    */
   edit(index: number, content?: string): void;
-  /** A copy of the conversation, which shares all pages. */
+  /**
+   * A copy of the conversation, which shares all pages.
+   *
+   * @example
+   * const chat = await engine.createChat({ temperature: 0, max_tokens: 8 });
+   * await chat.send('My name is Ada.').text();
+   * const fork = await chat.fork();
+   * await fork.send('What is my name?').text();
+   * console.log(chat.history.length, fork.history.length);
+   * //=> 2 4
+   */
   fork(): Promise<Chat>;
-  /** Number of tokens of the conversation and of a next message. */
+  /**
+   * Number of tokens of the conversation and of a next message.
+   *
+   * @example
+   * const chat = await engine.createChat({ system: 'Answer briefly.' });
+   * console.log(await chat.countTokens(), await chat.countTokens('What is 2 + 2?'));
+   * //=> 12 25
+   */
   countTokens(content?: string | ChatMessage | ChatMessage[]): Promise<number>;
-  /** The history and its KV state as bytes, for loadChat. Settings are not included. */
+  /**
+   * The history and its KV state as bytes, for loadChat. Settings are not included.
+   *
+   * @example
+   * const chat = await engine.createChat({ temperature: 0, max_tokens: 8 });
+   * await chat.send('My name is Ada.').text();
+   * const restored = await engine.loadChat(await chat.save());
+   * console.log(restored.history[0]);
+   * //=> { role: 'user', content: 'My name is Ada.' }
+   */
   save(): Promise<Uint8Array<ArrayBuffer>>;
-  /** Ends a running turn and frees the memory. Closing twice is allowed. */
+  /**
+   * Ends a running turn and frees the memory. Closing twice is allowed.
+   *
+   * @example
+   * const chat = await engine.createChat();
+   * await chat.close();
+   * await chat.send('Hello!').text().catch((error) => console.log(error.code));
+   * //=> SEQ
+   */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -1451,11 +1749,30 @@ export interface AddAdapterOptions {
 
 /** LoRA adapters from GGUF files, which requests choose. */
 export interface Adapters {
-  /** Loads an adapter for the loaded model. */
+  /**
+   * Loads an adapter for the loaded model.
+   *
+   * @example
+   * await engine.adapters.add({ file: 'pirate-lora.gguf' }, { name: 'pirate' });
+   * const options = { adapters: [{ name: 'pirate', scale: 0.8 }] };
+   * console.log(await engine.generate('Hello', options).text());
+   */
   add(source: ModelSource, options: AddAdapterOptions): Promise<AdapterInfo>;
-  /** Frees its memory. Rejects with BUSY while a running or waiting request uses it. */
+  /**
+   * Frees its memory. Rejects with BUSY while a running or waiting request uses it.
+   *
+   * @example
+   * await engine.adapters.remove('pirate').catch((error) => console.log(error.code));
+   * //=> ARG
+   */
   remove(name: string): Promise<void>;
-  /** The loaded adapters. */
+  /**
+   * The loaded adapters.
+   *
+   * @example
+   * console.log(await engine.adapters.list());
+   * //=> []
+   */
   list(): Promise<AdapterInfo[]>;
 }
 
@@ -1579,53 +1896,143 @@ export interface EmbeddingList {
 
 /** One model in a worker. Any number of calls run at the same time. */
 export interface Engine {
-  /** Continues a prompt. The generation starts when it is read. */
+  /**
+   * Continues a prompt. The generation starts when it is read.
+   *
+   * @example
+   * const options = { maxTokens: 2, temperature: 0 };
+   * for await (const piece of engine.generate('The capital of France is', options)) {
+   *   console.log(piece);
+   * }
+   * //=>  Paris
+   * //=> .
+   */
   generate(prompt: Prompt, options?: GenerateOptions): Generation;
   /** Chat completions with OpenAI's request and response format. */
   readonly chat: { readonly completions: ChatCompletions };
-  /** A vector for each text, which depends on that text alone. Encoders support no calls that generate text. */
+  /**
+   * A vector for each text, which depends on that text alone. Encoders support no calls that generate text.
+   *
+   * @example
+   * const vectors = await engine.embed(['a small cat', 'a little kitten']);
+   * console.log(vectors.length, vectors[0].length);
+   * //=> 2 576
+   */
   embed(
     texts: string | ArrayLike<number> | (string | ArrayLike<number>)[],
     options?: EmbedOptions,
   ): Promise<Float32Array[]>;
-  /** Ranks documents by their relevance to a query. Needs a model with a ranking head; others reject with UNSUPPORTED. */
+  /**
+   * Ranks documents by their relevance to a query. Needs a model with a ranking head; others reject with UNSUPPORTED.
+   *
+   * @example
+   * const documents = ['The sky is blue.', 'Pandas eat bamboo.'];
+   * const { results } = await engine.rerank('What do pandas eat?', documents);
+   * console.log(documents[results[0].index], results[0].score);
+   */
   rerank(query: string, documents: string[], options?: RerankOptions): Promise<Ranking>;
   /**
    * The labels with their probabilities. A model with a head gives a score for each, in the head's order. Any
    * other model that generates text scores how probable each label is as its answer.
+   *
+   * @example
+   * const question = 'Is this review positive or negative? "What a wonderful film!"';
+   * const [best] = await engine.classify(question, ['positive', 'negative']);
+   * console.log(best.label);
+   * //=> positive
    */
   classify(text: string, labels: string[], options?: ClassifyOptions): Promise<Classification>;
-  /** A record of a JSON schema from a text: the most probable JSON, parsed. */
+  /**
+   * A record of a JSON schema from a text: the most probable JSON, parsed.
+   *
+   * @example
+   * const schema = {
+   *   type: 'object',
+   *   properties: { name: { type: 'string' }, city: { type: 'string' } },
+   *   required: ['name', 'city'],
+   * };
+   * console.log(await engine.extract('My name is Tom, and I live in Paris.', schema));
+   * //=> { name: 'Tom', city: 'Paris' }
+   */
   extract<T = unknown>(
     text: string,
     schema: GrammarOptions['jsonSchema'],
     options?: ExtractOptions,
   ): Promise<T>;
-  /** Asks the model, runs the tools that it calls and adds their results, until it answers. */
+  /**
+   * Asks the model, runs the tools that it calls and adds their results, until it answers.
+   *
+   * @example
+   * const tools = {
+   *   time: {
+   *     description: 'The time in a city.',
+   *     schema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
+   *     run: ({ city }) => `It is 10:24 in ${city}.`,
+   *   },
+   * };
+   * const messages = [{ role: 'user', content: 'What time is it in Oslo?' }];
+   * const options = { tool_choice: 'required', temperature: 0 }; // a small model calls no tool of its own accord
+   * const { messages: all } = await engine.runTools({ messages, tools, ...options });
+   * console.log(all.find(({ role }) => role === 'tool').content);
+   * //=> It is 10:24 in Oslo.
+   */
   runTools(options: RunToolsOptions): Promise<RunToolsResult>;
   /** LoRA adapters of this engine. */
   readonly adapters: Adapters;
   /** Embeddings with OpenAI's request and response format. */
   readonly embeddings: {
-    /** One vector for each input, as numbers or base64. */
+    /**
+     * One vector for each input, as numbers or base64.
+     *
+     * @example
+     * const { data } = await engine.embeddings.create({ input: ['a small cat', 'a little kitten'] });
+     * console.log(data.map(({ index, embedding }) => [index, embedding.length]));
+     * //=> [ [ 0, 576 ], [ 1, 576 ] ]
+     */
     create(body: EmbeddingRequest, call?: { signal?: AbortSignal | null }): Promise<EmbeddingList>;
   };
-  /** The token ids of a text. */
+  /**
+   * The token ids of a text.
+   *
+   * @example
+   * console.log(await engine.tokenize('Hello there'));
+   * //=> [ 19556, 665 ]
+   */
   tokenize(text: string, options?: TokenizeOptions): Promise<number[]>;
   /** The token ids of a conversation's prompt. */
   tokenize(messages: ChatMessageParam[], options?: CountOptions): Promise<number[]>;
-  /** The text of tokens. `special` writes special tokens as text, too. */
+  /**
+   * The text of tokens. `special` writes special tokens as text, too.
+   *
+   * @example
+   * console.log(await engine.detokenize([19556, 665]));
+   * //=> Hello there
+   */
   detokenize(
     tokens: ArrayLike<number>,
     options?: { special?: boolean; signal?: AbortSignal | null },
   ): Promise<string>;
-  /** The number of tokens of a text. */
+  /**
+   * The number of tokens of a text.
+   *
+   * @example
+   * console.log(await engine.countTokens('Hello there'));
+   * console.log(await engine.countTokens([{ role: 'user', content: 'Hello there' }]));
+   * //=> 2
+   * //=> 32
+   */
   countTokens(text: string, options?: TokenizeOptions): Promise<number>;
   /** The number of tokens of a conversation's prompt. */
   countTokens(messages: ChatMessageParam[], options?: CountOptions): Promise<number>;
   /**
    * Decodes an image or a recording once, for several requests: the returned part has pixels or samples, and later changes
    * of a canvas or of bytes do not change it.
+   *
+   * @example
+   * const image = { width: 1, height: 1, data: new Uint8Array([255, 0, 0]) };
+   * const part = await engine.decodeMedia({ type: 'image', image });
+   * console.log(part.image);
+   * //=> { width: 1, height: 1, data: Uint8Array(3) [ 255, 0, 0 ] }
    */
   decodeMedia(part: ChatImagePart | ChatImageUrlPart): Promise<{
     type: 'image';
@@ -1635,19 +2042,63 @@ export interface Engine {
     type: 'audio';
     audio: { samples: Float32Array; sampleRate: number };
   }>;
-  /** The cost of an image or a recording, known before it is encoded. */
+  /**
+   * The cost of an image or a recording, known before it is encoded.
+   *
+   * @example
+   * const part = { type: 'image', image: 'https://example.com/receipt.png' };
+   * const { tokens, tiles, seconds } = await engine.mediaCost(part);
+   * console.log(`${tokens} tokens, ${tiles} tiles, ${seconds.toFixed(1)} s`);
+   */
   mediaCost(part: Exclude<ChatPart, ChatTextPart>): Promise<MediaCost>;
-  /** A conversation with memory: each turn reads only the new messages. */
+  /**
+   * A conversation with memory: each turn reads only the new messages.
+   *
+   * @example
+   * const chat = await engine.createChat({ temperature: 0 });
+   * await chat.send('What is 2 + 2?').text();
+   * console.log(chat.history);
+   * //=> [
+   * //=>   { role: 'user', content: 'What is 2 + 2?' },
+   * //=>   {
+   * //=>     role: 'assistant',
+   * //=>     content: 'The answer to this classic math problem is 4.'
+   * //=>   }
+   * //=> ]
+   */
   createChat(options?: ChatOptions): Promise<Chat>;
   /**
    * Restores the output of a chat's `save`. Another model or KV type reads the conversation again; damaged
    * bytes are refused (CORRUPT, TRUNCATED, FORMAT).
+   *
+   * @example
+   * const chat = await engine.createChat({ temperature: 0, max_tokens: 8 });
+   * await chat.send('My name is Ada.').text();
+   * const bytes = await chat.save(); // keep them where the program keeps its files
+   * const restored = await engine.loadChat(bytes, { temperature: 0 });
+   * console.log(restored.history.length);
+   * //=> 2
    */
   loadChat(
     bytes: Blob | ArrayBuffer | Uint8Array,
     options?: Omit<ChatOptions, 'system' | 'messages'>,
   ): Promise<Chat>;
-  /** The conversation as the prompt that chat.completions would continue. */
+  /**
+   * The conversation as the prompt that chat.completions would continue.
+   *
+   * @example
+   * const messages = [
+   *   { role: 'system', content: 'Answer briefly.' },
+   *   { role: 'user', content: 'Hello!' },
+   * ];
+   * console.log(await engine.applyTemplate(messages));
+   * //=> <|im_start|>system
+   * //=> Answer briefly.<|im_end|>
+   * //=> <|im_start|>user
+   * //=> Hello!<|im_end|>
+   * //=> <|im_start|>assistant
+   * //=>
+   */
   applyTemplate(
     messages: ChatMessageParam[],
     options?: {
@@ -1656,13 +2107,37 @@ export interface Engine {
       signal?: AbortSignal | null;
     },
   ): Promise<string>;
-  /** The model's shape, the memory plan, threads, kernels and sharing. */
+  /**
+   * The model's shape, the memory plan, threads, kernels and sharing.
+   *
+   * @example
+   * const { architecture, shape, contextSize } = await engine.info();
+   * console.log(architecture, shape.parameters, contextSize);
+   * //=> llama 134515008 2048
+   */
   info(): Promise<EngineInfo>;
-  /** Metadata and tensors, as `wick inspect --json` prints them. */
+  /**
+   * Metadata and tensors, as `wick inspect --json` prints them.
+   *
+   * @example
+   * const { metadata, tensors } = await engine.inspect();
+   * console.log(metadata.find(({ key }) => key === 'general.name').value);
+   * console.log(tensors.length, tensors[0].name, tensors[0].type);
+   * //=> Smollm2 135M 8k Lc100K Mix1 Ep2
+   * //=> 272 token_embd.weight Q8_0
+   */
   inspect(): Promise<ModelInspection>;
   /**
    * The time that the ops of the forward passes took since the start, or since the last call with
    * `reset`; rejects with NODATA unless the engine was created with `metrics: true`.
+   *
+   * @example
+   * const measured = await createEngine({ url: modelUrl, metrics: true });
+   * await measured.generate('Once', { maxTokens: 4 }).text();
+   * const { passes } = await measured.metrics();
+   * console.log(passes.decode.attention.count > 0);
+   * await measured.close();
+   * //=> true
    */
   metrics(options?: {
     format?: 'json';
@@ -1675,25 +2150,61 @@ export interface Engine {
     reset?: boolean;
     signal?: AbortSignal | null;
   }): Promise<string>;
-  /** A text that continues from call to call. Its requests, forks and saved states have its `salt`. */
+  /**
+   * A text that continues from call to call. Its requests, forks and saved states have its `salt`.
+   *
+   * @example
+   * const session = await engine.createSession();
+   * console.log(await session.append('Once upon a time'));
+   * //=> { tokens: 4, cachedTokens: 0 }
+   */
   createSession(options?: { signal?: AbortSignal | null; salt?: string | null }): Promise<Session>;
   /**
    * The prefix cache as bytes, for an engine with the same model. With `to`, it is also stored there: a path
    * (Node, Deno) or a name in the origin private file system.
+   *
+   * @example
+   * await engine.generate('Once upon a time, there was a fox. '.repeat(4), { maxTokens: 1 }).text();
+   * const bytes = await engine.saveState();
+   * console.log(bytes.length > 0, (await engine.loadState(bytes)).session);
+   * //=> true undefined
    */
   saveState(to?: string): Promise<Uint8Array<ArrayBuffer>>;
   /**
    * Restores the output of saveState or of a session's `save`, from a path, a name or bytes. A state of another
    * model or KV type is refused (MISMATCH), and so is a damaged one (CORRUPT, TRUNCATED, FORMAT).
+   *
+   * @example
+   * const session = await engine.createSession();
+   * await session.append('Once upon a time');
+   * const { session: copy } = await engine.loadState(await session.save());
+   * console.log(await copy.tokens());
+   * //=> [ 6403, 1980, 253, 655 ]
    */
   loadState(
     from: string | Blob | ArrayBuffer | Uint8Array,
   ): Promise<{ session: Session | undefined; entries: number }>;
-  /** The pages of keys and values, their users, and the running requests. */
+  /**
+   * The pages of keys and values, their users, and the running requests.
+   *
+   * @example
+   * const session = await engine.createSession();
+   * await session.append('Once upon a time');
+   * const { pageTokens, bytes } = await engine.kvStats();
+   * console.log(pageTokens, bytes.used > 0);
+   * //=> 16 true
+   */
   kvStats(options?: { map?: boolean }): Promise<KvStats>;
   /**
    * The number of tokens of a conversation's prompt, and its pages in the prefix cache, as places in kvStats' map.
    * Nothing is computed.
+   *
+   * @example
+   * const messages = [{ role: 'user', content: 'Tell me about the Eiffel Tower.' }];
+   * await engine.chat.completions.create({ messages, max_tokens: 1 });
+   * const { tokens, pages } = await engine.findPages(messages);
+   * console.log(tokens, pages.length);
+   * //=> 38 2
    */
   findPages(
     messages: ChatMessageParam[],
@@ -1703,23 +2214,59 @@ export interface Engine {
    * Several continuations of one prompt, which is read once. They share its pages, and start when the first of
    * them is read. Leaving one (`break`, `return()`) frees its pages. A continuation that is not read pauses
    * after 256 pieces and is cancelled when it is garbage-collected, so leave it explicitly.
+   *
+   * @example
+   * const options = { n: 2, maxTokens: 4, seed: 1 };
+   * const texts = engine.generateMany('My favourite colour is', options).map((one) => one.text());
+   * console.log(await Promise.all(texts));
+   * //=> [ " blue. I've", ' a vibrant emerald' ]
    */
   generateMany(
     prompt: string | ArrayLike<number>,
     options?: GenerateOptions & { n?: number },
   ): Generation[];
-  /** The most likely continuations that a beam search finds, the best first. */
+  /**
+   * The most likely continuations that a beam search finds, the best first.
+   *
+   * @example
+   * const beams = await engine.beamSearch('The capital of France is', { width: 2, maxTokens: 2 });
+   * for (const { text, logprob } of beams) console.log(text, logprob.toFixed(1));
+   * //=>  Paris. -0.7
+   * //=>  Paris, -1.8
+   */
   beamSearch(prompt: string | ArrayLike<number>, options?: BeamSearchOptions): Promise<Beam[]>;
-  /** `n` (4) sampled continuations, the one with the highest mean logprob first. */
+  /**
+   * `n` (4) sampled continuations, the one with the highest mean logprob first.
+   *
+   * @example
+   * const [best] = await engine.bestOf('The capital of France is', { n: 3, maxTokens: 2, seed: 1 });
+   * console.log(best.text);
+   * //=>  Paris.
+   */
   bestOf(
     prompt: string | ArrayLike<number>,
     options?: GenerateOptions & { n?: number },
   ): Promise<Beam[]>;
-  /** Counters of requests, tokens and pages. */
+  /**
+   * Counters of requests, tokens and pages.
+   *
+   * @example
+   * const { requests, kv } = await engine.stats();
+   * console.log(requests.running, kv.pageTokens);
+   * //=> 0 16
+   */
   stats(options?: { format?: 'json' }): Promise<EngineStats>;
   /** The same in Prometheus' text format. */
   stats(options: { format: 'prometheus' }): Promise<string>;
-  /** Ends the workers and frees the memory. Closing twice is allowed. */
+  /**
+   * Ends the workers and frees the memory. Closing twice is allowed.
+   *
+   * @example
+   * const engine = await createEngine({ url: modelUrl });
+   * await engine.close();
+   * await engine.generate('Once').text().catch((error) => console.log(error.code));
+   * //=> CLOSED
+   */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -1766,7 +2313,17 @@ export type WickErrorCode =
   | 'WORKER_CRASHED'
   | (string & {});
 
-/** The only error class. Aborted work rejects with a DOMException named AbortError instead. */
+/**
+ * The only error class. Aborted work rejects with a DOMException named AbortError instead.
+ *
+ * @example
+ * try {
+ *   await createEngine({ url: modelUrl, threads: 0 });
+ * } catch (error) {
+ *   console.log(error instanceof WickError, error.code);
+ * }
+ * //=> true ARG
+ */
 export class WickError extends Error {
   constructor(code: WickErrorCode, message: string, cause?: unknown);
   readonly name: 'WickError';

@@ -18,6 +18,9 @@ export interface IsolateOptions {
  * further reload: no service workers (private windows, HTTP), a frame, a worker file of a folder that the page is not in, a
  * service worker of the site's own, which would be replaced unless its address is given (see `isolated`).
  * Does not settle while the page reloads.
+ *
+ * @example
+ * if (!(await isolate())) console.log('This page uses one thread.');
  */
 export function isolate(options?: IsolateOptions): Promise<boolean>;
 
@@ -25,6 +28,13 @@ export function isolate(options?: IsolateOptions): Promise<boolean>;
  * For a site with its own service worker, whose address it gives `isolate`: the response with the two headers.
  * `event.respondWith(fetch(event.request).then(isolated))`
  * `embedder` is the policy where the server's own does not isolate, `require-corp` by default.
+ *
+ * @example
+ * const response = isolated(new Response('A page'));
+ * console.log(response.headers.get('Cross-Origin-Opener-Policy'));
+ * console.log(response.headers.get('Cross-Origin-Embedder-Policy'));
+ * //=> same-origin
+ * //=> require-corp
  */
 export function isolated(
   response: Response,

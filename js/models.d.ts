@@ -141,37 +141,162 @@ export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'remo
   readonly kind: 'opfs' | 'indexeddb' | 'folder' | 'memory';
   /** The folder of the models, with `kind: 'folder'`; the file of an entry is `<id>/model.gguf` in it. */
   readonly folder: string | undefined;
-  /** All entries, the last used ones first. */
+  /**
+   * All entries, the last used ones first.
+   *
+   * @example
+   * const store = await openModels({ folder });
+   * await store.import(modelPath);
+   * for (const { name, size } of await store.list()) console.log(name, size);
+   * //=> wick-2.6m-q8_0.gguf 2825120
+   */
   list(): Promise<ModelEntry[]>;
-  /** The entry of a model. */
+  /**
+   * The entry of a model.
+   *
+   * @example
+   * const store = await openModels({ folder });
+   * await store.import(modelPath);
+   * const { isWhole, storedBytes } = await store.info('wick-2.6m-q8_0.gguf');
+   * console.log(isWhole, storedBytes);
+   * //=> true 2825120
+   */
   info(name: string | URL): Promise<ModelEntry | undefined>;
-  /** Whether the model is stored completely. */
+  /**
+   * Whether the model is stored completely.
+   *
+   * @example
+   * const store = await openModels({ folder });
+   * console.log(await store.has('other.gguf'));
+   * //=> false
+   */
   has(name: string | URL): Promise<boolean>;
-  /** Downloads the missing chunks of a model. */
+  /**
+   * Downloads the missing chunks of a model.
+   *
+   * @example
+   * const store = await openModels();
+   * const { name, size } = await store.get('Qwen/Qwen3-0.6B-GGUF:Q8_0', {
+   *   onProgress: ({ loaded, total }) => console.log(`${loaded} of ${total} bytes`),
+   * });
+   * console.log(name, size);
+   */
   get(name: string | URL, options?: GetOptions): Promise<ModelEntry>;
-  /** The bytes of a complete model, which are read as needed. */
+  /**
+   * The bytes of a complete model, which are read as needed.
+   *
+   * @example
+   * const store = await openModels({ folder });
+   * await store.import(modelPath);
+   * const blob = await store.blob('wick-2.6m-q8_0.gguf');
+   * console.log(await blob.slice(0, 4).text());
+   * //=> GGUF
+   */
   blob(name: string | URL): Promise<Blob | undefined>;
-  /** Stores a File, a Blob or (in Node, Deno and Bun) the file of a path. */
+  /**
+   * Stores a File, a Blob or (in Node, Deno and Bun) the file of a path.
+   *
+   * @example
+   * const store = await openModels({ folder });
+   * const { name, isWhole } = await store.import(modelPath);
+   * console.log(name, isWhole);
+   * //=> wick-2.6m-q8_0.gguf true
+   */
   import(file: Blob | string | URL, options?: ImportOptions): Promise<ModelEntry>;
-  /** Asks the server, or the hub, whether it still has this version; without a network that is `unknown`. */
+  /**
+   * Asks the server, or the hub, whether it still has this version; without a network that is `unknown`.
+   *
+   * @example
+   * const store = await openModels();
+   * const { state } = await store.check('Qwen/Qwen3-0.6B-GGUF:Q8_0');
+   * console.log(state);
+   */
   check(name: string | URL, options?: CheckOptions): Promise<ModelCheck>;
-  /** Compares all chunks with their checksums; `get` fetches damaged ones again. */
+  /**
+   * Compares all chunks with their checksums; `get` fetches damaged ones again.
+   *
+   * @example
+   * const store = await openModels({ folder });
+   * await store.import(modelPath);
+   * console.log(await store.verify('wick-2.6m-q8_0.gguf'));
+   * //=> { isWhole: true, damagedChunks: [] }
+   */
   verify(name: string | URL, options?: { signal?: AbortSignal | null }): Promise<Verification>;
-  /** Deletes a model. Returns whether it existed. */
+  /**
+   * Deletes a model. Returns whether it existed.
+   *
+   * @example
+   * const store = await openModels({ folder });
+   * await store.import(modelPath);
+   * console.log(await store.delete('wick-2.6m-q8_0.gguf'), await store.list());
+   * //=> true []
+   */
   delete(name: string | URL): Promise<boolean>;
-  /** Deletes all models. */
+  /**
+   * Deletes all models.
+   *
+   * @example
+   * const store = await openModels({ folder });
+   * await store.import(modelPath);
+   * await store.clear();
+   * console.log((await store.list()).length);
+   * //=> 0
+   */
   clear(): Promise<void>;
-  /** Used and free bytes. */
+  /**
+   * Used and free bytes.
+   *
+   * @example
+   * const store = await openModels({ folder });
+   * await store.import(modelPath);
+   * const { usedBytes } = await store.estimate();
+   * console.log(usedBytes);
+   * //=> 2825120
+   */
   estimate(): Promise<StorageEstimate>;
-  /** Asks the browser to keep everything until the user removes it. */
+  /**
+   * Asks the browser to keep everything until the user removes it.
+   *
+   * @example
+   * const store = await openModels({ folder });
+   * console.log(await store.persist()); // a folder stays in any case
+   * //=> true
+   */
   persist(): Promise<boolean>;
-  /** Ends downloads; stored chunks stay. */
+  /**
+   * Ends downloads; stored chunks stay.
+   *
+   * @example
+   * const store = await openModels({ folder });
+   * await store.close();
+   * await store.list().catch((error) => console.log(error.code));
+   * //=> CLOSED
+   */
   close(): Promise<void>;
+  /**
+   * @example
+   * const store = await openModels({ folder });
+   * store.addEventListener('removed', ({ detail }) => console.log('removed', detail.name));
+   * await store.import(modelPath);
+   * await store.clear();
+   * //=> removed wick-2.6m-q8_0.gguf
+   */
   addEventListener<Name extends keyof ModelEvents>(
     type: Name,
     listener: (event: ModelEvents[Name]) => void,
     options?: boolean | { once?: boolean; signal?: AbortSignal },
   ): void;
+  /**
+   * @example
+   * const store = await openModels({ folder });
+   * const report = ({ detail }) => console.log('removed', detail.name);
+   * store.addEventListener('removed', report);
+   * store.removeEventListener('removed', report);
+   * await store.import(modelPath);
+   * await store.clear();
+   * console.log('cleared');
+   * //=> cleared
+   */
   removeEventListener<Name extends keyof ModelEvents>(
     type: Name,
     listener: (event: ModelEvents[Name]) => void,
@@ -179,5 +304,12 @@ export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'remo
   ): void;
 }
 
-/** Opens the store of this origin, or of a folder. */
+/**
+ * Opens the store of this origin, or of a folder.
+ *
+ * @example
+ * const store = await openModels({ folder });
+ * console.log(store.kind, await store.list());
+ * //=> folder []
+ */
 export function openModels(options?: StoreOptions): Promise<ModelStore>;

@@ -11,6 +11,14 @@ export type Handle = (request: Request) => Promise<Response>;
  * `app.use(nodeListener(handle))`, `app.use('/ai', nodeListener(handle))`. Paths before `/v1/`, `/health` and
  * `/metrics` are left out. Other requests are passed to `next` if there is one. The body may have been parsed before,
  * as express.json() does. The returned promise never rejects.
+ *
+ * @example
+ * const server = createServer(nodeListener(createHandler(engine)));
+ * await new Promise((settle) => server.listen(0, settle));
+ * const response = await fetch(`http://127.0.0.1:${server.address().port}/health`);
+ * console.log(response.status, await response.json());
+ * server.close();
+ * //=> 200 { status: 'ok' }
  */
 export function nodeListener(
   handle: Handle,
@@ -19,6 +27,11 @@ export function nodeListener(
 /**
  * A plugin of Fastify: `app.register(fastifyPlugin, { handle })`, with a `prefix` if the application has one. It
  * reads bodies itself: `bodyBytesMax` of createHandler is their limit.
+ *
+ * @example
+ * const app = Fastify();
+ * app.register(fastifyPlugin, { handle: createHandler(engine), prefix: '/ai' });
+ * await app.listen({ port: 8787 }); // answers POST /ai/v1/chat/completions
  */
 export function fastifyPlugin(fastify: object, options: { handle: Handle }): Promise<void>;
 
@@ -28,5 +41,12 @@ interface HonoContextLike {
   env?: unknown;
 }
 
-/** Makes a handler of Hono: `app.all('/v1/*', honoHandler(handle))`. It runs wherever Hono does. */
+/**
+ * Makes a handler of Hono: `app.all('/v1/*', honoHandler(handle))`. It runs wherever Hono does.
+ *
+ * @example
+ * const app = new Hono();
+ * app.all('/v1/*', honoHandler(createHandler(engine)));
+ * export default app;
+ */
 export function honoHandler(handle: Handle): (context: HonoContextLike) => Promise<Response>;

@@ -72,6 +72,20 @@ export interface HandlerOptions {
  * Makes a function that answers requests of OpenAI's interface. The function never rejects: errors become
  * answers in OpenAI's shape. The server must cancel the answer's body, or abort the request's signal, when the
  * client disconnects. createHandler throws a TypeError if an option is not valid.
+ *
+ * @example
+ * const handle = createHandler(engine, { keys: 'secret' });
+ * const request = (headers) =>
+ *   new Request('http://localhost/v1/completions', {
+ *     method: 'POST',
+ *     headers: { 'Content-Type': 'application/json', ...headers },
+ *     body: JSON.stringify({ prompt: 'The capital of France is', max_tokens: 2, temperature: 0 }),
+ *   });
+ * console.log((await handle(request({}))).status);
+ * const response = await handle(request({ Authorization: 'Bearer secret' }));
+ * console.log(response.status, (await response.json()).choices[0].text);
+ * //=> 401
+ * //=> 200  Paris.
  */
 export function createHandler(
   engine: Engine,

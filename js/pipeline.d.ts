@@ -50,15 +50,61 @@ export interface TextStreamerOptions {
 export class TextStreamer {
   constructor(tokenizer: unknown, options?: TextStreamerOptions);
   readonly skip_prompt: boolean;
-  /** Called with each piece of text. */
+  /**
+   * Called with each piece of text.
+   *
+   * @example
+   * const generator = await pipeline('text-generation', engine);
+   * const streamer = new TextStreamer(generator.tokenizer, {
+   *   skip_prompt: true,
+   *   callback_function: (text) => console.log(text),
+   * });
+   * await generator('The capital of France is', { max_new_tokens: 2, streamer });
+   * //=>  Paris
+   * //=> .
+   */
   on_text(text: string): void;
+  /**
+   * @example
+   * class Line extends TextStreamer {
+   *   text = '';
+   *   on_text(text) {
+   *     this.text += text;
+   *   }
+   *   end() {
+   *     console.log(this.text);
+   *   }
+   * }
+   * const generator = await pipeline('text-generation', engine);
+   * const streamer = new Line(generator.tokenizer, { skip_prompt: true });
+   * await generator('The capital of France is', { max_new_tokens: 2, streamer });
+   * //=>  Paris.
+   */
   end(): void;
 }
 
 export class InterruptableStoppingCriteria {
   readonly interrupted: boolean;
-  /** The text ends with the next piece. */
+  /**
+   * The text ends with the next piece.
+   *
+   * @example
+   * const generator = await pipeline('text-generation', engine);
+   * const stopping_criteria = new InterruptableStoppingCriteria();
+   * stopping_criteria.interrupt();
+   * const [{ generated_text }] = await generator('Once upon', { stopping_criteria });
+   * console.log(generated_text);
+   * //=> Once upon the
+   */
   interrupt(): void;
+  /**
+   * @example
+   * const criteria = new InterruptableStoppingCriteria();
+   * criteria.interrupt();
+   * criteria.reset();
+   * console.log(criteria.interrupted);
+   * //=> false
+   */
   reset(): void;
 }
 
@@ -130,11 +176,22 @@ export class Tensor {
   readonly data: Float32Array;
   readonly dims: number[];
   readonly size: number;
+  /**
+   * @example
+   * const tensor = new Tensor('float32', new Float32Array([1, 2, 3, 4]), [2, 2]);
+   * console.log(tensor.tolist());
+   * //=> [ [ 1, 2 ], [ 3, 4 ] ]
+   */
   // biome-ignore lint/suspicious/noExplicitAny: arrays as deep as there are dimensions
   tolist(): any[];
   [Symbol.iterator](): Generator<Tensor, void, void>;
 }
 
+/**
+ * @example
+ * console.log(cos_sim([1, 0], [1, 1]).toFixed(3));
+ * //=> 0.707
+ */
 export function cos_sim(a: ArrayLike<number>, b: ArrayLike<number>): number;
 
 interface Pipeline {
@@ -223,7 +280,15 @@ interface Tasks {
   'automatic-speech-recognition': SpeechRecognitionPipeline;
 }
 
-/** The model: the address of a GGUF file, in Node and Deno also its path, options of createEngine, or an engine. */
+/**
+ * The model: the address of a GGUF file, in Node and Deno also its path, options of createEngine, or an engine.
+ *
+ * @example
+ * const generator = await pipeline('text-generation', engine);
+ * const [{ generated_text }] = await generator('The capital of France is', { max_new_tokens: 2 });
+ * console.log(generated_text);
+ * //=> The capital of France is Paris.
+ */
 export function pipeline<Task extends keyof Tasks>(
   task: Task,
   model: string | URL | EngineOptions | Engine,

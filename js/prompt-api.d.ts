@@ -85,15 +85,58 @@ export interface PromptOptions {
 }
 
 export interface LanguageModel extends EventTarget {
+  /**
+   * @example
+   * const session = await defineLanguageModel(engine).create({ samplingMode: 'most-predictable' });
+   * const responseConstraint = /yes|no/;
+   * console.log(await session.prompt('Is Paris in France?', { responseConstraint }));
+   * //=> yes
+   */
   prompt(input: Prompt, options?: PromptOptions): Promise<string>;
+  /**
+   * @example
+   * const session = await defineLanguageModel(engine).create({ samplingMode: 'most-predictable' });
+   * let text = '';
+   * for await (const piece of session.promptStreaming('What is 2 + 2?')) text += piece;
+   * console.log(text);
+   * //=> The answer to this classic math problem is 4.
+   */
   promptStreaming(input: Prompt, options?: PromptOptions): ReadableStream<string>;
+  /**
+   * @example
+   * const session = await defineLanguageModel(engine).create();
+   * await session.append('My name is Ada.');
+   * console.log(session.contextUsage > 0);
+   * //=> true
+   */
   append(input: Prompt, options?: { signal?: AbortSignal }): Promise<undefined>;
+  /**
+   * @example
+   * const session = await defineLanguageModel(engine).create();
+   * console.log(await session.measureContextUsage('What is 2 + 2?'));
+   * //=> 38
+   */
   measureContextUsage(input: Prompt, options?: PromptOptions): Promise<number>;
   readonly contextUsage: number;
   readonly contextWindow: number;
   oncontextoverflow: ((event: Event) => unknown) | null;
   readonly samplingMode: SamplingMode | null;
+  /**
+   * @example
+   * const session = await defineLanguageModel(engine).create();
+   * await session.append('My name is Ada.');
+   * const copy = await session.clone();
+   * console.log(copy.contextUsage === session.contextUsage);
+   * //=> true
+   */
   clone(options?: { signal?: AbortSignal }): Promise<LanguageModel>;
+  /**
+   * @example
+   * const session = await defineLanguageModel(engine).create();
+   * session.destroy();
+   * await session.prompt('Hello!').catch((error) => console.log(error.name));
+   * //=> AbortError
+   */
   destroy(): void;
   /** Older names. */
   measureInputUsage(input: Prompt, options?: PromptOptions): Promise<number>;
@@ -106,9 +149,32 @@ export interface LanguageModel extends EventTarget {
 }
 
 export interface LanguageModelClass {
+  /**
+   * @example
+   * console.log(await defineLanguageModel(engine).availability());
+   * //=> available
+   */
   availability(options?: CoreOptions): Promise<Availability>;
+  /**
+   * @example
+   * const initialPrompts = [{ role: 'system', content: 'Answer briefly.' }];
+   * const session = await defineLanguageModel(engine).create({ initialPrompts });
+   * console.log(session.contextWindow);
+   * //=> 2048
+   */
   create(options?: CreateOptions): Promise<LanguageModel>;
-  /** Only with `extensions`. */
+  /**
+   * Only with `extensions`.
+   *
+   * @example
+   * console.log(await defineLanguageModel(engine, { extensions: true }).params());
+   * //=> {
+   * //=>   defaultTopK: 40,
+   * //=>   maxTopK: 128,
+   * //=>   defaultTemperature: 0.8,
+   * //=>   maxTemperature: 2
+   * //=> }
+   */
   params(): Promise<{
     defaultTopK: number;
     maxTopK: number;
@@ -122,7 +188,15 @@ export interface LanguageModelSettings {
   extensions?: boolean;
 }
 
-/** A separate LanguageModel, which is not installed anywhere. */
+/**
+ * A separate LanguageModel, which is not installed anywhere.
+ *
+ * @example
+ * const LanguageModel = defineLanguageModel(engine);
+ * const session = await LanguageModel.create({ samplingMode: 'most-predictable' });
+ * console.log(await session.prompt('What is 2 + 2?'));
+ * //=> The answer to this classic math problem is 4.
+ */
 export function defineLanguageModel(
   source: ModelSource,
   options?: LanguageModelSettings,
@@ -131,6 +205,12 @@ export function defineLanguageModel(
 /**
  * Makes LanguageModel global where the browser has none, or in any case with `replace`. Returns the global class:
  * the browser's, if it was kept.
+ *
+ * @example
+ * installLanguageModel(engine);
+ * const session = await LanguageModel.create({ samplingMode: 'most-predictable' });
+ * console.log(await session.prompt('What is 2 + 2?'));
+ * //=> The answer to this classic math problem is 4.
  */
 export function installLanguageModel(
   source: ModelSource,
@@ -165,12 +245,23 @@ export interface PolyfillBackendClass {
 /**
  * A class for the list of backends of Google's polyfill. Without a source the polyfill's configuration names the model
  * (`url` or `model`), along with other options of createEngine.
+ *
+ * @example
+ * const Backend = definePolyfillBackend(engine);
+ * console.log(Backend.availability());
+ * //=> available
  */
 export function definePolyfillBackend(source?: ModelSource): PolyfillBackendClass;
 
 type CallId = { callID: string } | { callId: string };
 
 export class LanguageModelToolCall {
+  /**
+   * @example
+   * const { callID, name } = new LanguageModelToolCall({ callID: '1', name: 'time' });
+   * console.log(callID, name);
+   * //=> 1 time
+   */
   constructor(init: CallId & { name: string; arguments?: object });
   readonly callID: string;
   /** The same, by an older name. */
@@ -180,6 +271,12 @@ export class LanguageModelToolCall {
 }
 
 export class LanguageModelToolSuccess {
+  /**
+   * @example
+   * const result = [{ type: 'text', value: 'It is 10:24.' }];
+   * console.log(new LanguageModelToolSuccess({ callID: '1', name: 'time', result }).callID);
+   * //=> 1
+   */
   constructor(
     init: CallId & { name: string; result: { type: 'text' | 'object'; value: unknown }[] },
   );
@@ -188,6 +285,12 @@ export class LanguageModelToolSuccess {
 }
 
 export class LanguageModelToolError {
+  /**
+   * @example
+   * const errorMessage = 'There is no such city.';
+   * console.log(new LanguageModelToolError({ callID: '1', name: 'time', errorMessage }).callID);
+   * //=> 1
+   */
   constructor(init: CallId & { name: string; errorMessage: string });
   readonly callID: string;
   readonly callId: string;

@@ -18,6 +18,7 @@ export const modules = {
   'wick-llm/ai-sdk': 'js/ai-sdk.d.ts',
   'wick-llm/prompt-api': 'js/prompt-api.d.ts',
   'wick-llm/pipeline': 'js/pipeline.d.ts',
+  'wick-llm/isolate': 'js/isolate.d.ts',
 };
 
 /** @param {string} name of a module @returns {string} the path of its page, as if it were a document */

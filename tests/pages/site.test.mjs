@@ -168,7 +168,7 @@ test('the reference has every declaration of the package, each member once, and 
   const text = referenceText(referenceOf('wick-llm'));
   assert.match(
     text,
-    /\| `classify\(.*Example: \[Structured output\]\(\.\.\/guide\/structured-output\.md\)/,
+    /\| `classify\(.*Guide: \[Structured output\]\(\.\.\/guide\/structured-output\.md\)/,
   );
   assert.match(text, /\| `requests\.running: number`/);
 });

@@ -1,8 +1,9 @@
 // Compares the speed of two builds of the package in one process of Node, request by request,
 // alternately, for machines whose speed changes from second to second (builds.mjs compares
 // processes, with createEngine).
-//   node tools/bench/builds_turns.mjs OLD NEW [--model qwen3.5-0.8b:q4_0] [--rounds 9] [--prompt 64] [--tokens 16]
-// OLD and NEW are dist folders. A ratio is the speed of NEW divided by the speed of OLD: the median of the rounds' ratios, with its
+//   node tools/bench/builds_turns.mjs OLD NEW [--model qwen3.5-0.8b:q4_0 | --file model.gguf] [--rounds 9]
+//     [--prompt 64] [--tokens 16] [--kv f16] [--context 0]
+// OLD and NEW are dist folders. With --context N each request continues a session of N tokens, which are read once. A ratio is the speed of NEW divided by the speed of OLD: the median of the rounds' ratios, with its
 // 95 % interval.
 
 import { resolve } from 'node:path';
@@ -17,25 +18,40 @@ const { values: options, positionals } = parseArgs({
   allowPositionals: true,
   options: {
     model: { type: 'string', default: 'qwen3.5-0.8b:q4_0' },
+    file: { type: 'string' },
+    kv: { type: 'string', default: 'f16' },
+    context: { type: 'string', default: '0' },
     rounds: { type: 'string', default: '9' },
     prompt: { type: 'string', default: '64' },
     tokens: { type: 'string', default: '16' },
   },
 });
-const [rounds, promptTokens, tokens] = [options.rounds, options.prompt, options.tokens].map(Number);
+const [rounds, promptTokens, tokens, contextTokens] = [
+  ...[options.rounds, options.prompt, options.tokens, options.context],
+].map(Number);
 if (positionals.length !== 2 || !(rounds >= 1)) {
   console.error('usage: node tools/bench/builds_turns.mjs OLD NEW [--rounds 9]: two dist folders');
   process.exit(2);
 }
-const file = modelFile(options.model);
+const file = options.file ? resolve(options.file) : modelFile(options.model);
+
+/** @param {number} length @param {number} [round] @returns {number[]} ids of tokens */
+const promptOf = (length, round = 0) =>
+  Array.from({ length }, (_, i) => 300 + ((i * 31 + round * 977) % 20_000));
 
 /** @param {string} dist */
 async function open(dist) {
   /** @type {typeof import('../../js/index.js')} */
   const { createEngine } = await import(pathToFileURL(resolve(dist, 'index.js')).href);
-  const engine = await createEngine({ file, threads: 1, contextSize: 1024, prefixCache: false });
+  const engine = await createEngine({
+    ...{ file, threads: 1, prefixCache: false },
+    contextSize: Math.max(1024, contextTokens + promptTokens + tokens),
+    kvType: /** @type {import('../../js/index.js').KvType} */ (options.kv),
+  });
+  const session = contextTokens > 0 ? await engine.createSession() : undefined;
+  await session?.append(promptOf(contextTokens));
   return {
-    engine,
+    ...{ engine, session },
     prefill: /** @type {number[]} */ ([]),
     decode: /** @type {number[]} */ ([]),
   };
@@ -43,14 +59,14 @@ async function open(dist) {
 
 const sides = [await open(positionals[0]), await open(positionals[1])];
 for (let round = 0; round <= rounds; round++) {
-  const prompt = Array.from(
-    { length: promptTokens },
-    (_, i) => 300 + ((i * 31 + round * 977) % 20_000),
-  );
+  const prompt = promptOf(promptTokens, round);
   for (const side of round % 2 === 0 ? sides : [...sides].reverse()) {
     const settings = { maxTokens: tokens, temperature: 0, ignoreEnd: true, speculation: false };
-    const run = side.engine.generate(prompt, settings);
+    const run = side.session
+      ? side.session.prompt(prompt, settings)
+      : side.engine.generate(prompt, settings);
     await run.text();
+    await side.session?.truncate(contextTokens);
     const { timings } = /** @type {import('../../js/index.js').GenerationResult} */ (run.result);
     if (round === 0) continue;
     side.prefill.push(timings.prefillTokensPerSecond);
@@ -58,7 +74,9 @@ for (let round = 0; round <= rounds; round++) {
   }
 }
 const [old, fresh] = sides;
-console.log(`${environmentLine(describeEnvironment())}; ${options.model}, ${rounds} rounds`);
+console.log(
+  `${environmentLine(describeEnvironment())}; ${options.file ?? options.model}, KV ${options.kv}, context ${contextTokens}, ${rounds} rounds`,
+);
 for (const phase of /** @type {const} */ (['prefill', 'decode'])) {
   const ratios = fresh[phase].map((speed, i) => speed / old[phase][i]);
   const [low, high] = ratioInterval(
