@@ -1971,7 +1971,7 @@ export interface Engine {
    *   },
    * };
    * const messages = [{ role: 'user', content: 'What time is it in Oslo?' }];
-   * const options = { tool_choice: 'required', temperature: 0 }; // a small model calls no tool of its own accord
+   * const options = { tool_choice: 'required', temperature: 0 }; // small models rarely call one otherwise
    * const { messages: all } = await engine.runTools({ messages, tools, ...options });
    * console.log(all.find(({ role }) => role === 'tool').content);
    * //=> It is 10:24 in Oslo.
