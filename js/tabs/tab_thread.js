@@ -263,7 +263,7 @@ export class TabThread {
   #follow(leader) {
     this.#leader = leader;
     this.#isReady = false;
-    this.#failWhere(sessionOf, 'its sessions went with it');
+    this.#failWhere(sessionOf, 'its sessions are lost');
   }
 
   /** @param {(message: ToWorker) => unknown} isLost @param {string} why */
