@@ -1,12 +1,15 @@
-// examples/docs/reference.mjs — a page of the documentation for each module of the package, made of its types: every member with
-// its type, its comment and the guide that has an example.
+// examples/docs/reference.mjs — a page of the documentation for each module of the package,
+// generated from its types: every member with its type, its comment and the guide that has an
+// example.
 
 import { documentsIn, modules, readText, referenceOf } from './outline.mjs';
 
 /** @typedef {{name: string, code: string, comment: string}} Member */
 /** @typedef {Member & {members: Member[]}} Declaration */
 
-/** @param {string} comment @returns {string} without its marks, as one paragraph */
+/**
+ * @param {string} comment @returns {string} its text without the comment marks, as one paragraph
+ */
 const wordsOf = (comment) =>
   comment
     .replace(/^\s*\/\*\*|\*\/\s*$/g, '')
@@ -15,7 +18,7 @@ const wordsOf = (comment) =>
     .replace(/\s+/g, ' ')
     .trim();
 
-/** @param {string} code @returns {number} how many brackets are open at its end */
+/** @param {string} code @returns {number} the number of brackets that are open at its end */
 const depthOf = (code) => {
   const plain = code.replace(/'[^'\n]*'|\/\*.*?\*\/|\/\/.*$/gm, '');
   return (plain.match(/[{[(]/g)?.length ?? 0) - (plain.match(/[}\])]/g)?.length ?? 0);
@@ -26,7 +29,7 @@ const isBlock = /^(?:export )?(?:declare )?(?:interface|global|(?:abstract )?cla
 
 /**
  * Statements with the comments before them.
- * @param {string[]} lines of types, as the formatter writes them
+ * @param {string[]} lines of types, as formatted by Biome
  * @returns {{comment: string, code: string}[]}
  */
 function statementsOf(lines) {
@@ -52,7 +55,7 @@ function statementsOf(lines) {
 /**
  * @param {string[]} lines of an object type
  * @param {string} before the name of the member whose type it is, with a dot
- * @returns {Member[]} a member that is an object itself is followed by its members
+ * @returns {Member[]} the members; one that is itself an object is followed by its own members
  */
 function membersOf(lines, before) {
   return statementsOf(lines).flatMap(({ comment, code }) => {
@@ -69,7 +72,10 @@ function membersOf(lines, before) {
   });
 }
 
-/** @param {string} text of types @returns {Declaration[]} the declarations that a module exports */
+/**
+ * @param {string} text that of types @returns {Declaration[]} the declarations that a module
+ * exports
+ */
 export function declarationsOf(text) {
   return statementsOf(text.split('\n')).flatMap(({ comment, code }) => {
     const head = /^export (?:declare )?(interface|class|abstract class|type|function|const) (\w+)/;
@@ -92,7 +98,7 @@ const guides = () =>
     return { title: /^# (.+)$/m.exec(text)?.[1] ?? path, path, code: code.join('\n') };
   });
 
-/** @param {string} code @returns {string} in a cell of a table */
+/** @param {string} code @returns {string} the code in a cell of a table */
 const inCell = (code) =>
   `\`${code.replace(/\s+/g, ' ').replaceAll('|', '\\|').replace(/;$/, '')}\``;
 

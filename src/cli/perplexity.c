@@ -38,7 +38,7 @@ typedef struct perplexity_text {
 
 // Sums over the positions of all windows.
 typedef struct perplexity_sums {
-  const int32_t *next;  // the token that follows each position of the window that is running
+  const int32_t *next;  // the token that follows each position of the current window
   uint32_t first_counted, window_count;
   FILE *reference;       // rows of float32 [vocab], in order, or NULL
   output_file *save;     // or NULL
@@ -46,8 +46,8 @@ typedef struct perplexity_sums {
   double *log_softmax;   // [vocab]
   double *kl;            // [tokens]
   size_t positions;      // with logits
-  size_t predicted;      // with a next token to predict
-  size_t agreed;         // same likeliest token as the reference
+  size_t predicted;      // positions with a next token to predict
+  size_t agreed;         // positions with the same most likely token as the reference
   double nll_nats;
   size_t count;         // of all windows' tokens
   uint64_t told_us;     // when progress was last reported
@@ -57,7 +57,7 @@ typedef struct perplexity_sums {
 
 static void compare_row(perplexity_sums *sums, const float *logits, uint32_t vocab) {
   if (fread(sums->reference_row, sizeof(float), vocab, sums->reference) != vocab) {
-    sums->failure = "the reference holds fewer positions than the text";
+    sums->failure = "the reference has fewer positions than the text";
     return;
   }
   bench_quality quality;
@@ -119,8 +119,8 @@ static bool puts_bos(const perplexity_text *text) {
   return text->bos != WICK_TOKEN_NONE && !text->as_llama && text->window_tokens > 1;
 }
 
-// Fills the window that begins with token `at` of the text. Returns how many tokens of the text are
-// in it: a BOS that is put before them leaves room for one less.
+// Fills the window that begins with token `at` of the text. Returns the number of tokens of the
+// text in it: a BOS before them leaves room for one less.
 static uint32_t fill_window(const perplexity_text *text, size_t at, perplexity_sums *sums) {
   const bool is_put = at > 0 && puts_bos(text);
   const uint32_t room = text->window_tokens - is_put;
@@ -204,7 +204,7 @@ static int32_t find_bos(wick_engine *engine) {
 }
 
 static bool make_room(perplexity_sums *sums, uint32_t vocab, perplexity_text *text) {
-  // a BOS in each window adds at most one position to each two
+  // a BOS in each window adds at most one position for every two
   const size_t positions = 2 * text->count;
   text->window = malloc(text->window_tokens * sizeof *text->window);
   sums->reference_row = malloc(vocab * sizeof(float));
@@ -290,7 +290,7 @@ exit_code command_perplexity(int argc, char **argv) {
       args_flag("--special", &given.has_special,
                 "parse special tokens in the text, as in a chat (else plain text)"),
       args_flag("--llama", &given.as_llama,
-                "count as llama-perplexity does: whole windows, the second half of each"),
+                "count like llama-perplexity: whole windows, the second half of each"),
       adapter_files_option(&given.adapters),
   };
   const args_spec spec = {
