@@ -14,10 +14,10 @@ import { offerBooks } from './pasting.js';
 const field = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 
 const PDF_BYTES_MAX = 100e6;
-/** A longer text is better read once. */
+/** A longer text should be read once, as a book. */
 const BOOK_LETTERS_MIN = 6000;
 
-/** A shorter wait is not reported; a longer one is, at this interval. */
+/** Shorter waits are not reported; longer ones are, at this interval. */
 const TELL_MS = 1000;
 
 /**
@@ -35,14 +35,14 @@ export function makeTeller(name, say) {
       wasTold = true;
       say(`${name}: reading page ${page} of ${pages}`);
     },
-    /** The report is outdated. */
+    /** Clears an outdated report. */
     done: () => wasTold && say(''),
   };
 }
 
 /**
  * @param {File} file
- * @param {(page: number, pages: number) => void} [onPage] of a PDF
+ * @param {(page: number, pages: number) => void} [onPage] called for each page of a PDF
  * @returns {Promise<{text: string} | {refusal: string}>}
  */
 export async function readText(file, onPage) {
@@ -98,7 +98,7 @@ export async function attach(files) {
   if (refused.length > 0) showNotice(refused.join(' '));
   else if (books.length > 0) offerBooks(books);
   if (blocks.length === 0) return;
-  const before = field.value; // with the text typed meanwhile
+  const before = field.value; // including the text that was typed meanwhile
   writePrompt(`${before.trimEnd()}\n\n${blocks.join('\n\n')}`);
   field.setSelectionRange(before.trimEnd().length, before.trimEnd().length);
   field.scrollTop = 0;

@@ -6,7 +6,9 @@ import { settingsOf } from './generation_options.js';
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('../index.js').ChatMessage} ChatMessage */
 /** @typedef {import('../pipeline.js').GenerationOptions} Options */
-/** @typedef {(piece: string) => boolean} Take receives a piece; false: no more is needed */
+/**
+ * @typedef {(piece: string) => boolean} Take receives a piece; returns false if no more is needed
+ */
 
 /** @param {unknown} input @returns {input is ChatMessage[]} */
 export const isChat = (input) =>

@@ -105,7 +105,7 @@ function toolsOf(tools, isOpen) {
  * @param {boolean} isExtension
  * @returns {{isSupported: boolean, sampling: ReturnType<typeof samplingOf>, tools: ReturnType<typeof toolOf>[],
  *   effort: string, inputs: string[], media: string[], hasParts: boolean}} `hasParts`: an answer is an array of its parts.
- *   `isSupported`: whether the model must read all of `media`
+ *   `isSupported`: whether the options are supported, if the model reads all of `media`
  */
 export function readOptions(options = {}, isExtension = false) {
   const { expectedInputs, expectedOutputs, tools = [], thinking = {} } = options;
