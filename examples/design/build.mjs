@@ -24,7 +24,7 @@ import { contrast, pairs, readTokens } from './tokens.mjs';
 const here = dirname(fileURLToPath(import.meta.url));
 const read = (/** @type {string} */ name) => readFileSync(resolve(here, name), 'utf8');
 
-/** Icons that the pages use, from https://lucide.dev, and what for. */
+/** Icons that the pages use, from https://lucide.dev, with their purposes. */
 const icons = /** @type {const} */ ([
   [SquarePen, 'New conversation'],
   [Menu, 'List of conversations'],
@@ -48,7 +48,7 @@ const pairRows = (colours) =>
     return `<li class="${front}-on-${back}">${front} on ${back}, ${ratio} to 1</li>`;
   });
 
-/** One rule for each pair: the page's policy allows no styles inside it. */
+/** One CSS rule for each pair, because the page's policy forbids inline styles. */
 const pairRules = () =>
   pairs.map(
     ([front, back]) =>

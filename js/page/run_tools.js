@@ -44,7 +44,7 @@ async function resultOf(tools, { id, function: { name, arguments: json } }, sign
 }
 
 /**
- * The results of all calls of a message, as messages. The calls run together.
+ * The results of all calls of a message, as messages. The calls run concurrently.
  * @param {ToolSet} tools
  * @param {ChatToolCall[]} calls
  * @param {RunToolsOptions} options
@@ -82,7 +82,7 @@ export async function runTools(completions, options) {
   const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
   for (let rounds = 1; rounds <= maxRounds; rounds++) {
     throwIfAborted(body.signal);
-    // a required call is made once: afterwards the model may answer
+    // a required call is made only once; afterwards the model may answer
     const choice =
       rounds === 1 ? {} : { tool_choice: body.tool_choice === 'none' ? 'none' : 'auto' };
     const answer = await completions.create({ ...body, ...choice, messages, tools: told });

@@ -1,4 +1,4 @@
-// kv/sequence.c — block tables: which pages hold which positions of a sequence.
+// kv/sequence.c — block tables, which map the positions of a sequence to pages.
 #include <string.h>
 
 #include "base/checked.h"
@@ -27,7 +27,7 @@ uint32_t kv_seq_end(const kv_seq *seq) {
 
 // ---- Making and ending ----
 
-// A new sequence, the last of the list, with a table of `entries` places.
+// Adds a new sequence at the end of the list, with a table of `entries` places.
 static wick_status add_seq(kv_pool *pool, uint32_t entries, wick_error *error) {
   if (pool->seq_next == UINT32_MAX) {
     return fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "sequence ids are used up");
@@ -169,7 +169,7 @@ wick_status kv_seq_reserve_entries(kv_pool *pool, kv_seq *seq, uint32_t entries,
   kv_entry *table = memory_resize_array(pool->memory, seq->table, capacity, sizeof *table);
   if (table == NULL) {
     memory_fail(pool->memory, error, "a block table");
-    return WICK_E_NOMEM;  // as memory_fail does, which clang-tidy cannot see
+    return WICK_E_NOMEM;  // like memory_fail, which clang-tidy cannot see
   }
   seq->table = table;
   seq->entry_capacity = capacity;
@@ -192,7 +192,8 @@ void kv_seq_add_page(kv_pool *pool, kv_seq *seq) {
 
 // ---- Counting ----
 
-// Rows below `tokens` were written: notes it in private pages. Shared pages have it noted already.
+// Records in private pages that rows below `tokens` were written. Shared pages already have this
+// record.
 static void note_fill(kv_pool *pool, const kv_seq *seq, uint32_t from, uint32_t tokens) {
   for (uint32_t i = kv_seq_entry_index(seq, from); i < seq->entry_count; i++) {
     const kv_entry *entry = &seq->table[i];
@@ -265,7 +266,7 @@ wick_status kv_seq_truncate(kv_pool *pool, kv_seq_id id, uint32_t tokens, wick_e
   }
   if (tokens < seq->token_count && misses_window(pool, seq, tokens)) {
     return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET,
-                     "sequence %u: what %u tokens need fell out of the window", id, tokens);
+                     "sequence %u: tokens that %u tokens need fell out of the window", id, tokens);
   }
   tokens = kv_seq_cut(pool, id, tokens);
   while (seq->entry_count > 0 && kv_entry_begin(&seq->table[seq->entry_count - 1]) >= tokens) {
@@ -304,7 +305,7 @@ wick_status kv_seq_window(kv_pool *pool, kv_seq_id id, uint32_t keep, wick_error
 void kv_seq_slide(kv_pool *pool, kv_seq_id id, uint32_t back) {
   const uint32_t window = pool->layout.shape.window;
   if (window == 0 || window > UINT32_MAX - back) return;
-  // the next position sees itself and window - 1 before it
+  // the next position attends to itself and to window - 1 positions before it
   kv_seq_window(pool, id, window - 1 + back, NULL);
 }
 
@@ -314,7 +315,7 @@ wick_status kv_seq_begin_after(kv_pool *pool, kv_seq_id id, uint32_t pages, wick
   kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
   if (seq->entry_count != 0) {
-    return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "sequence %u has pages already", id);
+    return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "sequence %u already has pages", id);
   }
   const wick_status status = kv_seq_reserve_entries(pool, seq, pages, error);
   if (status != WICK_OK) return status;

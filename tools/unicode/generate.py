@@ -11,12 +11,12 @@ import unicodedata
 
 UNICODE_VERSION = "15.1.0"
 CODE_POINTS = 0x110000
-RUNS_PER_STEP = 32   # the index holds one entry for this many runs
+RUNS_PER_STEP = 32   # the index has one entry for this many runs
 LONG_RUN = 31        # this length field means that 16 bits of length follow
 RUN_MAX = 0xFFFF
 
 # The order of the enum in unicode.c: unassigned, letter, number, punctuation, symbol, mark, space,
-# control. White space is a separate class, whatever its general category.
+# control. White space is a separate class, regardless of its general category.
 CLASSES = {"L": 1, "N": 2, "P": 3, "S": 4, "M": 5, "Z": 6, "C": 7}
 CONTROL_SPACES = {0x09, 0x0A, 0x0B, 0x0C, 0x0D, 0x85}
 
@@ -54,7 +54,7 @@ def encode_runs(runs):
 
 
 def find_pairs(mapping):
-    """(code point, other code point) wherever the mapping's first character differs."""
+    """(code point, other code point) for each code point that differs from the mapping's first character."""
     pairs = []
     for code_point in range(CODE_POINTS):
         other = ord(mapping(chr(code_point))[0])
@@ -64,7 +64,7 @@ def find_pairs(mapping):
 
 
 def find_spacing_marks():
-    """Runs (first code point, length) of marks that take room: categories Mc and Me."""
+    """Runs (first code point, length) of spacing marks: categories Mc and Me."""
     runs = []
     for code_point in range(CODE_POINTS):
         if unicodedata.category(chr(code_point)) not in ("Mc", "Me"):
@@ -77,8 +77,8 @@ def find_spacing_marks():
 
 
 def find_tails():
-    """(code point, second, third): what remains of a canonical decomposition beside its first
-    character and all accents (Mn). Hangul follows from arithmetic."""
+    """(code point, second, third): the rest of a canonical decomposition without its first
+    character and without accents (Mn). Hangul is computed."""
     tails = []
     for code_point in range(CODE_POINTS):
         if 0xAC00 <= code_point <= 0xD7A3:
