@@ -115,7 +115,7 @@ static uint32_t base64_value(char c) {
   return c == '/' ? 63 : 64;
 }
 
-// False: it is not base64.
+// Returns false if it is not base64.
 static bool base64_put(buffer *out, const char *text, size_t size_bytes) {
   while (size_bytes > 0 && text[size_bytes - 1] == '=') size_bytes--;
   uint8_t *to = (uint8_t *)buffer_reserve(out, size_bytes / 4 * 3 + 3);

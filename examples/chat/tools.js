@@ -12,7 +12,7 @@ function shortText(value, name) {
   return value;
 }
 
-/** @param {number} value @returns {string} which says where it has lost digits */
+/** @param {number} value @returns {string} the value as text, with a note if it has lost digits */
 const inWords = (value) =>
   Math.abs(value) <= Number.MAX_SAFE_INTEGER
     ? String(value)
@@ -46,7 +46,7 @@ export const tools = {
   },
 };
 
-/** As described to the model. */
+/** The tools in the form that describes them to the model. */
 export const toolsTold = Object.entries(tools).map(([name, { description, schema }]) => ({
   type: /** @type {const} */ ('function'),
   function: { name, description, parameters: schema },

@@ -1,6 +1,6 @@
 // Compares the speed of two builds of the package in one process of Node, request by request,
-// alternately, for machines whose speed changes from second to second (builds.mjs compares
-// processes, with createEngine).
+// alternately, for machines whose speed fluctuates within seconds (builds.mjs compares processes,
+// including createEngine).
 //   node tools/bench/builds_turns.mjs OLD NEW [--model qwen3.5-0.8b:q4_0] [--rounds 9] [--prompt 64] [--tokens 16]
 // OLD and NEW are dist folders. A ratio is the speed of NEW divided by the speed of OLD: the median of the rounds' ratios, with its
 // 95 % interval.

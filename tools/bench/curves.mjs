@@ -1,5 +1,5 @@
-// Measures the time of a token against the length of the context and the size of the model, in Node with the package as it is
-// shipped. Writes its section of docs/benchmarks.md and two pictures next to it.
+// Measures the time of a token against the length of the context and the size of the model, in Node
+// with the shipped package. Writes its section of docs/benchmarks.md and two pictures next to it.
 //   node tools/bench/curves.mjs [--threads 1] [--contexts 128,512,...] [--context-model shape:type]
 //     [--sizes shape:type,...] [--repetitions 3] [--no-document]
 
