@@ -9,7 +9,7 @@
 typedef struct prompt_part {
   const int32_t *tokens;  // [token_count] of a text
   size_t token_count;
-  const media_rows *media;  // not NULL: an image or recording, and no tokens
+  const media_rows *media;  // not NULL: an image or recording, without tokens
 } prompt_part;
 
 // Floats that a row of an image or recording must have; 0 before the model's directory is complete.

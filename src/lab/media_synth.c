@@ -1,5 +1,5 @@
-// lab/media_synth.c — writes an mmproj file with random weights in the shape of a known encoder of
-// images. Shapes are from the models' published configurations.
+// lab/media_synth.c — writes an mmproj file with random weights in the shape of a known image
+// encoder. Shapes are from the models' published configurations.
 #include <string.h>
 
 #include "base/hash.h"
@@ -109,7 +109,7 @@ typedef struct mmproj_job {
   memory_gate memory;
   gguf_writer *writer;
   uint8_t *strip;
-  bool is_header;  // tensors are declared, else written
+  bool is_header;  // tensors are declared; otherwise they are written
   wick_status status;
   wick_error error;
 } mmproj_job;

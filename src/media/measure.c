@@ -1,5 +1,5 @@
-// media/measure.c — the memory of an encoder, from the directory of its file (media.h): the encoder
-// is opened without a reader, which leaves its matrices out, and inputs are planned for it.
+// media/measure.c — computes the memory of an encoder from the directory of its file (media.h): it
+// opens the encoder without a reader, so that matrices are skipped, and plans inputs for it.
 #include "media/encode.h"
 #include "media/sound.h"
 
@@ -44,7 +44,7 @@ static wick_status look(const input *of, uint32_t size, uint32_t rows_max, bool 
   return status == WICK_E_NOMEM ? status : WICK_OK;
 }
 
-// The largest size that fits, else the least one.
+// The largest size that fits, or else the smallest one.
 static wick_status find_largest(const input *of, uint32_t rows_max, uint32_t *size,
                                 wick_error *error) {
   uint32_t least = of->kind == MEDIA_AUDIO ? 1 : SIDE_MIN;
@@ -71,7 +71,7 @@ static wick_status measure_input(const input *of, uint32_t rows_max, uint32_t th
   out->encode_bytes = larger(out->encode_bytes, bytes_of(of->model, &plan, threads));
   media_plan_free(of->model->memory, &plan);
   if (of->kind == MEDIA_AUDIO) return WICK_OK;
-  // the largest image takes the most memory to resize, whatever it is resized to
+  // resizing the largest image needs the most memory, regardless of the result's size
   status = plan_input(of, SIDE_MAX, &plan, error);
   if (status != WICK_OK) return status == WICK_E_NOMEM ? status : WICK_OK;
   out->prepare_bytes = larger(out->prepare_bytes, plan.prepare_bytes + plan.resize_bytes);
