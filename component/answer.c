@@ -34,7 +34,8 @@ void answer_put_headers(const answer *reply, header_sink sink, void *context) {
   if (reply->status == 429 || reply->status == 503) sink(context, "retry-after", "1");
   if (reply->status == 401) sink(context, "www-authenticate", "Bearer");
   if (reply->is_streamed) sink(context, "cache-control", "no-cache");
-  if (reply->is_streamed) sink(context, "x-accel-buffering", "no");  // otherwise nginx would buffer tokens
+  if (reply->is_streamed)
+    sink(context, "x-accel-buffering", "no");  // otherwise nginx would buffer tokens
   if (reply->ignored.size_bytes > 1) sink(context, "x-wick-ignored", reply->ignored.bytes);
   sink(context, "x-request-id", reply->request_id);
   put_cors(reply, sink, context);
@@ -186,7 +187,8 @@ static void end_chunk(json_writer *json, answer *to, choice *from, const char *f
   json_close(json, '{');
   json_close(json, '[');
   if (finish != NULL) put_timings(json, to, from);
-  if (to->includes_usage) json_text(json, "usage", NULL);  // only the usage of the last chunk has numbers
+  if (to->includes_usage)
+    json_text(json, "usage", NULL);  // only the usage of the last chunk has numbers
   json_close(json, '{');
   buffer_put_text(&to->out, "\n\n");
 }

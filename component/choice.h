@@ -19,10 +19,10 @@ typedef struct details {
 } details;
 
 typedef struct choice {
-  uint32_t request;         // the engine's number
-  bool is_open;             // its last event has not arrived
-  bool has_called;          // it has called a tool, and no call was malformed
-  bool has_parts;           // the reply to a conversation, in parts; otherwise everything is content
+  uint32_t request;  // the engine's number
+  bool is_open;      // its last event has not arrived
+  bool has_called;   // it has called a tool, and no call was malformed
+  bool has_parts;    // the reply to a conversation, in parts; otherwise everything is content
   const wick_event *parts;  // the first part whose TOKEN or DONE event has not arrived
   // these are kept for an answer that is not streamed
   buffer content, reasoning;

@@ -10,7 +10,9 @@
 #include "platform/platform.h"
 
 enum { FETCH_AUTHORITY_BYTES = 256, FETCH_PATH_BYTES = 4096, FETCH_VALUE_BYTES = 128 };
-enum { FETCH_BODY_TIMEOUTS = 12 };  // limit of a body in timeouts, regardless of how slowly its bytes arrive
+enum {
+  FETCH_BODY_TIMEOUTS = 12
+};  // limit of a body in timeouts, regardless of how slowly its bytes arrive
 
 typedef struct fetch_url {
   bool is_https;

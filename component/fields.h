@@ -23,8 +23,9 @@ typedef enum field_kind {
 typedef struct field {
   const char *name;
   field_kind kind;
-  double min, max;   // of numbers
-  const char *idle;  // JSON that requests nothing, or several texts separated by '|'; NULL: only null
+  double min, max;  // of numbers
+  const char
+      *idle;  // JSON that requests nothing, or several texts separated by '|'; NULL: only null
 } field;
 
 // A row of the tables of fields in base/options.h.

@@ -100,7 +100,7 @@ typedef struct task {
   answer reply;
   bool has_begun, has_head;  // it was passed to the engine; the head was sent
   bool is_reading, is_writing, is_gone;
-  bool is_looking;     // an empty write is pending, which ends when the client reads it or disconnects
+  bool is_looking;  // an empty write is pending, which ends when the client reads it or disconnects
   uint64_t looked_us;  // when it last did
   bool has_failed;     // after the head was sent, so the status does not show it
   bool is_closing, trailers_wait, failed_waits;  // until the host has read them

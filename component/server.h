@@ -41,7 +41,7 @@ typedef struct http_request {
   char content_type[HTTP_VALUE_BYTES], content_encoding[HTTP_VALUE_BYTES];
   char content_length[HTTP_VALUE_BYTES];
   buffer authorization, origin, asked_headers;  // the last: access-control-request-headers
-  buffer body;        // if it exceeds the settings' body_bytes_max: only its beginning; it is refused
+  buffer body;  // if it exceeds the settings' body_bytes_max: only its beginning; it is refused
   bool is_body_read;  // otherwise it broke off
   bool is_body_late;  // it did not arrive within the settings' body_timeout_ms
 } http_request;

@@ -94,7 +94,8 @@ static size_t take(url_source *from, const fetch_answer *response, uint64_t offs
                    size_t size, bool *is_short) {
   content_range range;
   if (response->status == 416) return 0;
-  if (response->status == 200 && offset == 0 && count < size) return count;  // the whole of a small file
+  if (response->status == 200 && offset == 0 && count < size)
+    return count;  // the whole of a small file
   if (response->status != 206) {
     char problem[80];
     snprintf(problem, sizeof problem, "the server answered with status %u%s",

@@ -335,7 +335,8 @@ class HttpStream {
     if (part === 'hidden') {
       const isChecked = this.#comparesTail || !(this.#tail ?? this.#options.known?.tail);
       this.#comparesTail = true;
-      if (!isChecked && first > 0) throw new UnusableRange('the response has no readable Content-Range header', 'compare');
+      if (!isChecked && first > 0)
+        throw new UnusableRange('the response has no readable Content-Range header', 'compare');
       return { start: first, end: undefined, size: undefined };
     }
     if (part?.size !== undefined) this.#checkSize(response, part.size);

@@ -167,7 +167,8 @@ function refusedBy(words, source, cause) {
   if (/trusted/i.test(words)) {
     return new WickError(
       'CSP',
-      `${page} has require-trusted-types-for 'script', which refuses an address as a worker's: give ` + 'createEngine worker: () => new Worker(policy.createScriptURL(address)) with a policy of ' +
+      `${page} has require-trusted-types-for 'script', which refuses an address as a worker's: give ` +
+        'createEngine worker: () => new Worker(policy.createScriptURL(address)) with a policy of ' +
         'yours that its directive trusted-types names',
       cause,
     );

@@ -207,9 +207,7 @@ function absoluteUrl(url) {
   // URL would mistake the letter of a drive for a scheme
   if (!/^[a-z]:[\\/]/i.test(text) && URL.canParse(text, base)) return new URL(text, base);
   const isPath = typeof url === 'string' && /[\\/.~]/.test(text);
-  const hint = isPath
-    ? `: pass a path on disk as file: '${text}', or in a page a File`
-    : '';
+  const hint = isPath ? `: pass a path on disk as file: '${text}', or in a page a File` : '';
   throw argumentError(`url: ${text} is not an address${hint}`);
 }
 

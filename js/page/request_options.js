@@ -107,9 +107,7 @@ function seedOf(seed) {
   if (typeof seed === 'bigint') return BigInt.asUintN(64, seed);
   if (Number.isSafeInteger(seed)) return BigInt.asUintN(64, BigInt(seed));
   if (Number.isInteger(seed)) {
-    throw argumentError(
-      `seed ${seed} is too large for an exact number: pass it as a bigint`,
-    );
+    throw argumentError(`seed ${seed} is too large for an exact number: pass it as a bigint`);
   }
   throw argumentError(`seed must be a whole number, not ${shown(seed)}`);
 }

@@ -170,9 +170,7 @@ class Client {
     const own = session - this.#firstSession;
     if (!this.#sessions.has(own)) {
       const wasOurs = own > 0 && own < 2 ** 20;
-      throw wasOurs
-        ? new WickError('SEQ', 'session: closed')
-        : leaderGone('its sessions are lost');
+      throw wasOurs ? new WickError('SEQ', 'session: closed') : leaderGone('its sessions are lost');
     }
     return own;
   }

@@ -32,8 +32,9 @@ typedef struct engine_chat {
   const engine_template *guarded;  // whose source was passed to tokenizer_guard, or NULL
   char *given;                     // source of the only template, not chosen by tools, or NULL
   template_text text;
-  wick_chat of;      // the conversation of `text`, which is not rendered again
-  wick_text ending;  // the beginning of its reply: the template's text after the last message, and from
+  wick_chat of;  // the conversation of `text`, which is not rendered again
+  wick_text
+      ending;  // the beginning of its reply: the template's text after the last message, and from
   size_t prefix_at;  // here on a header and the prefix
   char *kept;        // texts of `of` and the ending; NULL: `text` is not complete
   int32_t *tokens;

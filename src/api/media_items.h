@@ -14,17 +14,18 @@ typedef struct media_item {
   uint64_t key;   // hash of the content; for an image, of the rows that have been fed
   uint64_t turn;  // of its last use
   media_plan plan;
-  uint32_t width, height, fed;  // of an image: its size in pixels, and the number of rows that have been fed
-  uint8_t *pixels;              // of an image that is not resized yet, [height][width][3]
-  uint32_t resized;             // rows of those
-  media_prepared prepared;      // until it is encoded
-  float *samples;               // of a recording, until it is prepared
-  bool is_prepared;             // it is resized, or everything that its spectra need is known
-  media_encoding *encoding;     // of chunk `done`, or NULL
-  uint32_t done;                // chunks of the plan
-  media_head *heads;            // [plan.count], of the chunks that are rows
-  media_span **spans;           // [plan.count]; NULL until they are encoded
-  int32_t *tokens;              // [token_count], with those of rows
+  uint32_t width, height,
+      fed;           // of an image: its size in pixels, and the number of rows that have been fed
+  uint8_t *pixels;   // of an image that is not resized yet, [height][width][3]
+  uint32_t resized;  // rows of those
+  media_prepared prepared;   // until it is encoded
+  float *samples;            // of a recording, until it is prepared
+  bool is_prepared;          // it is resized, or everything that its spectra need is known
+  media_encoding *encoding;  // of chunk `done`, or NULL
+  uint32_t done;             // chunks of the plan
+  media_head *heads;         // [plan.count], of the chunks that are rows
+  media_span **spans;        // [plan.count]; NULL until they are encoded
+  int32_t *tokens;           // [token_count], with those of rows
   uint32_t token_count;
 } media_item;
 

@@ -63,7 +63,8 @@ enum { PATTERN_BYTES = 256 << 10 };
 
 typedef struct format {
   const char *name;
-  const char *pattern, *any;  // if `any` is NULL, it is the same; if both are, the format is refused
+  const char *pattern,
+      *any;  // if `any` is NULL, it is the same; if both are, the format is refused
 } format;
 
 static const format FORMATS[] = {

@@ -35,7 +35,8 @@ typedef struct convoy_outcome {
   convoy_pass alone, beside;
   double *blocked_ms;  // [blocked_count] of those that ended in both runs
   size_t blocked_count;
-  double overlap_ms_max;  // the longest time that one waited while long prompts were waiting or being read
+  double overlap_ms_max;  // the longest time that one waited while long prompts were waiting or
+                          // being read
   convoy_result verdict;
 } convoy_outcome;
 

@@ -28,8 +28,9 @@ size_t serve_options_list(serve_options *options, args_option *list);
 typedef struct bench_host {
   const serve_options *options;
   wick_engine *engine;
-  double load_ms, cold_start_ms;  // time until the model is loaded; until the first token of the first request
-  uint64_t timestamp_s;           // Unix
+  double load_ms,
+      cold_start_ms;  // time until the model is loaded; until the first token of the first request
+  uint64_t timestamp_s;  // Unix
 } bench_host;
 
 // Opens the model without a prefix cache for any number of requests, and warms it up. Call

@@ -47,7 +47,8 @@ static void submit(serve_loop *loop, workload_item *item) {
   request.tokens = loop->prompt;
   request.token_count = item->tokens_in;
   request.max_tokens = item->tokens_out;
-  request.no_speculation = true;  // with proposals, the result would depend on repetitions in the text
+  request.no_speculation =
+      true;  // with proposals, the result would depend on repetitions in the text
   request.ignore_end = true;
   wick_error error;
   item->gaps_ms = calloc(item->tokens_out, sizeof *item->gaps_ms);

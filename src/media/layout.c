@@ -150,7 +150,8 @@ static image_size lfm2_grid(image_size in, uint32_t tiles_max) {
   image_size best = {1, 1};
   float least = 3e38f;
   for (uint32_t tiles = LFM2_TILES_MIN; tiles <= tiles_max; tiles++) {
-    for (uint32_t most = 2; most <= tiles; most++) {  // grids with equal numbers of tiles, ordered by the longer side
+    for (uint32_t most = 2; most <= tiles;
+         most++) {  // grids with equal numbers of tiles, ordered by the longer side
       for (uint32_t columns = 1; columns <= most; columns++) {
         if (tiles % columns != 0) continue;
         const uint32_t rows = tiles / columns, longer = columns > rows ? columns : rows;

@@ -92,12 +92,12 @@ typedef struct media_chunk {
   bool is_one_token;   // the text is a token of the vocabulary by its spelling
   bool is_non_causal;  // the rows attend to each other
   bool is_audio;
-  bool is_overview;        // of the whole image, else a tile
-  uint32_t column, row;    // of the tile
-  uint32_t rows;           // number of rows that the picture becomes
-  uint32_t across, down;   // their grid; rows beyond it separate its lines
-  bool counts_rows;        // each row has the next position; otherwise a line and column of the grid
-  uint32_t positions;      // by which the position in the prompt advances
+  bool is_overview;       // of the whole image, else a tile
+  uint32_t column, row;   // of the tile
+  uint32_t rows;          // number of rows that the picture becomes
+  uint32_t across, down;  // their grid; rows beyond it separate its lines
+  bool counts_rows;       // each row has the next position; otherwise a line and column of the grid
+  uint32_t positions;     // by which the position in the prompt advances
   uint32_t width, height;  // pixels that are encoded; frames and bands of audio
   uint64_t macs;           // multiply-adds of its encoding
 } media_chunk;

@@ -19,7 +19,8 @@ struct model_binder {
   wick_status status;  // of the first failure; later calls do nothing
   bool is_unscaled;    // a ".scale" next to a matrix is not its factor
   bool is_routed;      // stacks are a mixture's experts: adapters change each one separately
-  bool is_apart;       // weights bound now do not multiply rows of a pass, so adapters do not change them
+  bool
+      is_apart;  // weights bound now do not multiply rows of a pass, so adapters do not change them
 };
 
 typedef enum binding_need { BINDING_REQUIRED, BINDING_OPTIONAL } binding_need;

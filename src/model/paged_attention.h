@@ -25,12 +25,12 @@ typedef struct paged_attention {
   uint8_t *open;   // kv_open_pass_bytes, of the group, for types that encode pages of keys
   uint32_t layer;  // of the group
   uint32_t heads, kv_heads, head_dim;
-  bool sees_media;                   // rows of an image attend to all of it
-  uint32_t window;                   // positions to which a token attends, including its own; 0: all
-  float scale;                       // of q k^T
-  float cap;                         // of scores, see kernel_attention; 0: none
-  const float *slopes;               // [heads] of ALiBi or NULL
-  const float *sinks;                // [heads] or NULL: scores without a value
+  bool sees_media;      // rows of an image attend to all of it
+  uint32_t window;      // positions to which a token attends, including its own; 0: all
+  float scale;          // of q k^T
+  float cap;            // of scores, see kernel_attention; 0: none
+  const float *slopes;  // [heads] of ALiBi or NULL
+  const float *sinks;   // [heads] or NULL: scores without a value
   const float *q_weight, *k_weight;  // [head_dim] or NULL: factors after the rotation
   const model_rope *rope;            // NULL: queries and keys are not rotated
   const float *cos_sin;              // [count, rope->dims]

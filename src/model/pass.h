@@ -23,8 +23,8 @@ typedef struct model_input {
   bool wants_logits;
   const adapter_set *adapters;  // NULL: none
   uint32_t turned;              // subtracted from the rotary position (media_list_find)
-  uint32_t last;                // position to which it attends in layers whose images are read at once; or less
-  const media_place *media;     // the media whose row it is (`token` is 0 then); NULL: it is a token
+  uint32_t last;  // position to which it attends in layers whose images are read at once; or less
+  const media_place *media;  // the media whose row it is (`token` is 0 then); NULL: it is a token
 } model_input;
 
 struct model_pass {
@@ -37,9 +37,10 @@ struct model_pass {
   const adapter_set **adapters;  // [batch_tokens] of rows of `hidden`
   bool has_adapters;             // any of them
   uint32_t *wanted;              // [batch_tokens] inputs that need logits
-  uint32_t count;  // rows of `hidden`: the inputs; after the mixer of the last layer, only the wanted ones
+  uint32_t count;  // rows of `hidden`: the inputs; after the mixer of the last layer, only the
+                   // wanted ones
   uint32_t wanted_count;
-  uint32_t layer;          // the current or next layer
+  uint32_t layer;  // the current or next layer
   uint32_t hidden_stride;
   float *hidden;        // [batch_tokens, hidden], the residual stream
   float *normed;        // [batch_tokens, hidden]

@@ -34,7 +34,8 @@ typedef struct model_product {
   product_target few[PRODUCT_MATRICES_MAX];
   product_target *many;  // room for more, owned by the caller; NULL: `few` is enough
   uint32_t target_count;
-  const adapter_set *const *adapters;  // [tokens] for each row, or NULL for none; NULL if no row has any
+  const adapter_set *const
+      *adapters;  // [tokens] for each row, or NULL for none; NULL if no row has any
 } model_product;
 
 static inline const product_target *product_targets(const model_product *product) {

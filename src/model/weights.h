@@ -69,16 +69,18 @@ typedef struct loaded_model {
   const char *embedding_norm_name;              // NULL: none
   float *output_norm, *output_norm_bias;        // [hidden]
   const char *output_norm_name;                 // NULL: none
-  const char *layer_prefix;   // of the names of layers' tensors, before "blk.N."; NULL: none
-  bool keeps_inputs;          // blocks read inputs that another block of their layer stored (pass_set_aside)
-  uint32_t streams;           // rows of model_pass.streams a token (blocks/altup.h); 0: none
+  const char *layer_prefix;  // of the names of layers' tensors, before "blk.N."; NULL: none
+  bool
+      keeps_inputs;  // blocks read inputs that another block of their layer stored (pass_set_aside)
+  uint32_t streams;  // rows of model_pass.streams a token (blocks/altup.h); 0: none
   uint32_t layer_inputs_dim;  // floats of model_pass.layer_inputs a token and layer; 0: none
   uint32_t context_tokens;    // with which the engine runs; 0 until it is chosen
   float *output_bias;
   bool is_tied;
   bool has_axes;        // rotary positions are those of time, y, x and z
   bool media_sees_all;  // in some layers the rows of an image attend to later rows of it
-  bool is_encoder;  // tokens attend to their whole text, so passes contain whole texts (whole_attention.h)
+  bool is_encoder;      // tokens attend to their whole text, so passes contain whole texts
+                        // (whole_attention.h)
   model_head head;
   uint8_t *weights;  // the segment
   uint64_t weights_bytes;
@@ -86,7 +88,8 @@ typedef struct loaded_model {
   const wick_reader *tables_reader;  // of their rows
   model_binding *bindings;           // one a tensor of the file
   uint32_t binding_count;
-  uint32_t *layer_missing;  // [layers + 1] tensors that have not arrived; the last: those outside of layers
+  uint32_t *layer_missing;  // [layers + 1] tensors that have not arrived; the last: those outside
+                            // of layers
   bool is_embedding_ready;
 } loaded_model;
 

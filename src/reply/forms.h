@@ -50,9 +50,10 @@ typedef struct reply_params {
   // Attributes that mark a value as text or as JSON; they may contain its type (SCHEMA_TYPE).
   const char *says_text, *says_json;
   const char *attributes_end;  // NULL: ">"
-  const char *wrap, *unwrap;   // marks within which a text may contain the marks around values; or NULL
-  bool has_elements;           // lists and objects are elements with the same marks
-  bool escapes_keys;           // & and " are &amp; and &quot;
+  const char *wrap,
+      *unwrap;        // marks within which a text may contain the marks around values; or NULL
+  bool has_elements;  // lists and objects are elements with the same marks
+  bool escapes_keys;  // & and " are &amp; and &quot;
 } reply_params;
 
 static inline const char *params_attributes_end(const reply_params *params) {

@@ -39,7 +39,7 @@ typedef struct hold {
   hold_tool *tools;  // that may be called
   uint32_t tool_count;
   uint32_t gap, id, short_id, digits;  // rules
-  size_t skip;                         // bytes that hold_put leaves out because they were already read
+  size_t skip;  // bytes that hold_put leaves out because they were already read
 } hold;
 
 // ---- hold.c ----

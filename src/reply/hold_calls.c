@@ -77,7 +77,8 @@ uint32_t hold_put(hold *h, uint32_t from, const char *pattern, const reply_form 
   for (; *pattern != '\0' && work_is_ok(h->builder->work); pattern++) {
     const bool names = *pattern == PATTERN_NAME[0] || *pattern == PATTERN_ID[0];
     if (names && tool == NULL)
-      continue;  // not specific to a tool: the beginnings and ends of whole lists do not contain its name
+      continue;  // not specific to a tool: the beginnings and ends of whole lists do not contain
+                 // its name
     if (*pattern == PATTERN_NAME[0]) {
       from = put_bytes(h, from, tool->name.bytes, tool->name.size_bytes);
     } else if (*pattern == PATTERN_ID[0]) {

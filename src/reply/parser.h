@@ -95,10 +95,10 @@ struct reply_parser {
   const reply_form *form;
   reply_phase phase;
   const char *pattern;
-  size_t body;       // offset from base where forms begin to read
-  bool begun;        // the call is shown
-  bool is_silent;    // but is not reported to the caller
-  bool is_dry;       // read only to check whether it is a call: FORM_WHOLE before the end of the text
+  size_t body;     // offset from base where forms begin to read
+  bool begun;      // the call is shown
+  bool is_silent;  // but is not reported to the caller
+  bool is_dry;     // read only to check whether it is a call: FORM_WHOLE before the end of the text
   uint64_t call_at;  // the byte where its text begins
   bool is_listed;    // a call came before it in the same arguments
   uint32_t calls;

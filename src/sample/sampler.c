@@ -8,7 +8,8 @@
 
 static const float BIAS_FORBIDS = -100.0f;
 static const double LOGIT_LEAST = -3.4028234663852886e38;
-static const float TEMPERATURE_LEAST = 1e-30f;  // below it a quotient may be infinite, so sampling is greedy
+static const float TEMPERATURE_LEAST =
+    1e-30f;  // below it a quotient may be infinite, so sampling is greedy
 
 static float minus_infinity(void) { return f32_of_bits(0xff800000u); }
 

@@ -35,8 +35,8 @@ typedef void (*sampler_mask)(void *context, const float *logits, uint32_t *bits,
 // greedy choice it has one token.
 typedef struct sampler_choice {
   int32_t token;
-  float logprob;                          // of `token`; 0 when not requested
-  uint32_t top_count;                     // config.logprobs, or the number of tokens if that is less
+  float logprob;       // of `token`; 0 when not requested
+  uint32_t top_count;  // config.logprobs, or the number of tokens if that is less
   int32_t top_tokens[WICK_LOGPROBS_MAX];  // the most probable first
   float top_logprobs[WICK_LOGPROBS_MAX];
 } sampler_choice;

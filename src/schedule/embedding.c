@@ -7,7 +7,7 @@
 #include "base/math.h"
 #include "model/whole_attention.h"
 
-#define LENGTH_LEAST 1e-12f // lower bound for dividing a vector by its length
+#define LENGTH_LEAST 1e-12f  // lower bound for dividing a vector by its length
 
 // A text's part of the current pass.
 typedef struct embedding_part {

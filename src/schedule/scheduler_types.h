@@ -30,8 +30,9 @@ struct scheduler {
   // The request that found too few pages to start, and the state at that time. It is not tried
   // again before the state changes.
   uint32_t blocked_id, blocked_running;
-  uint64_t blocked_freed, blocked_until;  // blocked_until: the pass at which it is tried in any case
-  bool has_prompts;                       // it reads prompts, so its time shows the cost of prefill
+  uint64_t blocked_freed,
+      blocked_until;  // blocked_until: the pass at which it is tried in any case
+  bool has_prompts;   // it reads prompts, so its time shows the cost of prefill
   scheduler_stats stats;
   grammar_shelf shelf;
   swap_parts swap;

@@ -25,8 +25,8 @@ typedef struct session {
   cache_salt salt;         // of its tenant
   adapter_marks adapters;  // with which the pages were computed
   bool is_busy;            // a request for it runs or waits
-  uint64_t idle_since;  // in units of session_table.idle_next: when it was created or its last request
-                        // ended
+  uint64_t idle_since;     // in units of session_table.idle_next: when it was created or its last
+                        // request ended
 } session;
 
 typedef struct session_table {

@@ -139,7 +139,7 @@ static wick_status read_head(wick_state_source *source, uint32_t context_tokens,
   }
   // one more than the context, because the newest token of a full session has not been read
   if (head->tail > (uint64_t)context_tokens + 1) {
-    fail_with(error, WICK_E_FULL, 12, "a session of at least %u tokens, the context has %u",
+    fail_with(error, WICK_E_FULL, 12, "a session of at least %u tokens, the context holds %u",
               head->tail, context_tokens);
     return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, head->tail, context_tokens);
   }
@@ -255,7 +255,7 @@ static wick_status read_sequence(session_table *table, uint64_t salt, uint32_t c
   // a full session has one more token: the newest, which has not been read
   const uint64_t most = (uint64_t)context_tokens + (tail != 0 ? 1 : 0);
   if ((uint64_t)reader.tokens + tail > most) {
-    fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "a session of %llu tokens, the context has %u",
+    fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "a session of %llu tokens, the context holds %u",
               (unsigned long long)reader.tokens + tail, context_tokens);
     return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, (uint64_t)reader.tokens + tail,
                         context_tokens);

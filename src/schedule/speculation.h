@@ -25,7 +25,8 @@ enum {
   SPECULATION_REQUESTS_MAX = 4,
   SPECULATION_MATCH_MIN = 3,   // least tokens that must agree with an earlier place
   SPECULATION_MATCH_MAX = 32,  // more agreeing tokens are not counted
-  SPECULATION_PLACES = 3,      // the place whose continuation is proposed, and others to compare it with
+  SPECULATION_PLACES =
+      3,  // the place whose continuation is proposed, and others to compare it with
   // Kinds of proposals: 3, 4 to 5, 6 to 9, 10 to 15 or more tokens before it agree; for each of
   // these, no other place is known, another one continues in the same way, or another one does not.
   // After a token that was changed: 0, 1 or 2 tokens agree.

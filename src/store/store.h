@@ -41,10 +41,10 @@ enum { STORE_GROUPS_MAX = 4, STORE_POOLS_MAX = STORE_GROUPS_MAX + 1, STORE_BACK_
 typedef struct store_config {
   kv_shape groups[STORE_GROUPS_MAX];  // of layers with keys and values
   uint32_t group_count;
-  uint32_t batch_tokens;  // most tokens of a sequence in a pass; only used for windows
-  uint32_t pages_max;     // each pool grows up to this many
-  uint32_t pages_keep;    // below this size a pool grows before it evicts cached pages; for a
-                          // window group, only the pages of one sequence
+  uint32_t batch_tokens;        // most tokens of a sequence in a pass; only used for windows
+  uint32_t pages_max;           // each pool grows up to this many
+  uint32_t pages_keep;          // below this size a pool grows before it evicts cached pages; for a
+                                // window group, only the pages of one sequence
   uint32_t prefix_entries_max;  // 0: no prefix cache
   uint64_t state_bytes;         // recurrent state of a sequence; 0: none
   uint32_t checkpoints_max;     // states that the prefix cache and idle positions may keep

@@ -40,8 +40,9 @@ typedef struct jinja_string {
   const char *bytes;
   const uint8_t *marks;  // [size_bytes]; NULL: all bytes have `mark`
   uint32_t size_bytes;
-  jinja_buffer *owner;  // the string is the beginning of this buffer, which may continue after it; or NULL
-  bool *is_used;        // set when a part of it is written to any text; NULL: not tracked
+  jinja_buffer
+      *owner;  // the string is the beginning of this buffer, which may continue after it; or NULL
+  bool *is_used;  // set when a part of it is written to any text; NULL: not tracked
   uint8_t mark;
   bool is_arguments;  // of a tool call of the conversation, as JSON text
   bool is_markup;     // result of `safe` or `escape`: texts added by + are escaped (MarkupSafe)
@@ -59,9 +60,10 @@ typedef struct jinja_value {
     bool truth;
     int64_t integer;
     double real;
-    const jinja_string *string;  // of STRING and BIG; of UNDEFINED: the name that was not found, or NULL
-    jinja_list *list;            // of LIST, TUPLE and RANGE
-    jinja_dict *dict;            // of DICT and NAMESPACE
+    const jinja_string
+        *string;       // of STRING and BIG; of UNDEFINED: the name that was not found, or NULL
+    jinja_list *list;  // of LIST, TUPLE and RANGE
+    jinja_dict *dict;  // of DICT and NAMESPACE
     jinja_loop *loop;
     jinja_macro *macro;
     jinja_method *method;

@@ -29,12 +29,13 @@ typedef struct weight_tensor {
   uint32_t dims[4];  // in (columns), out (rows), matrices (a mixture's experts), 1; 0s: absent
   bool is_owned;     // data is from memory_alloc and is freed by tensor_free (reference/views.h)
   bool is_freed;
-  bool is_interleaved;         // data is in the kernels' layout (kernels/kernels.h), not the file's
-  uint32_t flags;              // KERNEL_MATRIX_*, of the kernels' layout
-  uint64_t matrix_bytes;       // of that layout, from one matrix to the next: a multiple of a cache line
-  float *scales;               // [matrices], factors of the products; NULL: none
-  uint32_t number;             // of the model's tensors, from 1: its number for adapters; 0: none
-  const gguf_tensor *outside;  // not NULL: there is no data; rows are read from this tensor of the file (model/tables.h)
+  bool is_interleaved;    // data is in the kernels' layout (kernels/kernels.h), not the file's
+  uint32_t flags;         // KERNEL_MATRIX_*, of the kernels' layout
+  uint64_t matrix_bytes;  // of that layout, from one matrix to the next: a multiple of a cache line
+  float *scales;          // [matrices], factors of the products; NULL: none
+  uint32_t number;        // of the model's tensors, from 1: its number for adapters; 0: none
+  const gguf_tensor *outside;  // not NULL: there is no data; rows are read from this tensor of the
+                               // file (model/tables.h)
 } weight_tensor;
 
 // ---- Weights that stream in ----
@@ -81,7 +82,8 @@ uint64_t qkv_out_rows(const qkv_projection *qkv);
 
 typedef struct layer_dims {
   uint32_t hidden, ffn, heads, kv_heads, head_dim;
-  bool is_gated;  // the architecture's feed-forward has a gate; if it is absent, it is fused into up
+  bool
+      is_gated;  // the architecture's feed-forward has a gate; if it is absent, it is fused into up
 } layer_dims;
 
 // The weights of attention: blocks of the model hold this (model/blocks/attention.c).

@@ -18,7 +18,8 @@ typedef struct special_search {
   size_t count;
   size_t capacity;
   key_heap heap;
-  uint64_t steps;  // number of tried states and examined candidates, to which the time is proportional
+  uint64_t
+      steps;  // number of tried states and examined candidates, to which the time is proportional
 } special_search;
 
 // The text that is searched. In the spans of a conversation's content, and across their borders,

@@ -30,8 +30,8 @@
 enum {
   TOKENS_MAX = (1 << 21) - 1,
   MERGES_MAX = 1 << 24,
-  TOKEN_BYTES_MAX = 1 << 20,       // of a token; the buffer for a piece of text is a few times as large
-  TEXT_BYTES_MAX = 1 << 28,        // of one text to encode: 12 times that fits 32 bits
+  TOKEN_BYTES_MAX = 1 << 20,  // of a token; the buffer for a piece of text is a few times as large
+  TEXT_BYTES_MAX = 1 << 28,   // of one text to encode: 12 times that fits 32 bits
   SPECIAL_TOKEN_BYTES_MAX = 1023,  // of a token that is searched for in the text
   PREFIX_BYTES_MAX = 1024,         // of a token that is searched for as a prefix
   ENDS_MAX = 48,                   // tokens that end a generation
@@ -43,7 +43,7 @@ enum {
   TOKEN_KIND_MASK = 7,
   TOKEN_STRIPS_LEFT = 8,    // found in a text, it removes the white space before it
   TOKEN_STRIPS_RIGHT = 16,  // ... and after it
-  TOKEN_GUARDED = 32,       // a user-defined token that is plain text in the content of a conversation
+  TOKEN_GUARDED = 32,  // a user-defined token that is plain text in the content of a conversation
 };
 
 typedef enum tokenizer_family {

@@ -177,7 +177,7 @@ test('a model that does not fit is refused', async () => {
   const args = ['embed-component', at('large'), '--component', at('plain.wasm')];
   const large = await wick(native, [...args, '-o', at('large.wasm')]);
   assert.equal(large.code, 3);
-  assert.match(large.stderr.toString(), /is too large: a component holds less than 2 GiB/);
+  assert.match(large.stderr.toString(), /is too large: a component can contain less than 2 GiB/);
   assert.equal(existsSync(at('large.wasm')), false);
 });
 

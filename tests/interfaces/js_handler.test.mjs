@@ -469,7 +469,7 @@ describe('completions', () => {
       assert.equal(refused.status, 499);
       assert.deepEqual(await refused.json(), {
         error: {
-          message: 'The client has gone',
+          message: 'The client has disconnected',
           type: 'invalid_request_error',
           param: null,
           code: 'client_gone',

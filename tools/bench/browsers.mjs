@@ -95,9 +95,7 @@ const names = {
 const hosts = options.hosts.split(',');
 const unknown = hosts.find((host) => !(host in openers));
 if (unknown !== undefined) {
-  console.error(
-    `bench-browsers: unknown host '${unknown}': the hosts are ${Object.keys(openers)}`,
-  );
+  console.error(`bench-browsers: unknown host '${unknown}': the hosts are ${Object.keys(openers)}`);
   process.exit(1);
 }
 

@@ -189,7 +189,9 @@ function put(file, made) {
   const found = existsSync(path) ? readFileSync(path, 'utf8') : '';
   if (found === made) return;
   if (!isCheck) return writeFileSync(path, made);
-  console.error(`${file} is out of date with web/layout.mjs and include/options.mjs: run make layout`);
+  console.error(
+    `${file} is out of date with web/layout.mjs and include/options.mjs: run make layout`,
+  );
   process.exitCode = 1;
 }
 

@@ -101,7 +101,8 @@ export function sizeFault(name, bytes, table = tableSizes()) {
   const [listed, goal] = [table.get(name), goalOf(name)];
   if (goal && bytes > goal)
     return `${name}: ${digits(bytes)} bytes, the goal is ${digits(goal)}. Make it smaller.`;
-  const raise = 'If the growth is justified, run node tools/build/sizes.mjs --write and explain it in the commit.';
+  const raise =
+    'If the growth is justified, run node tools/build/sizes.mjs --write and explain it in the commit.';
   if (listed === undefined) return `${name}: has no row in docs/sizes.md. ${raise}`;
   if (bytes <= listed * (1 + HEADROOM)) return undefined;
   return `${name}: ${digits(bytes)} bytes, more than 3 % above the ${digits(listed)} of docs/sizes.md. ${raise}`;

@@ -242,7 +242,8 @@ static void norm_heads(const head_job *job, float *row, const float *weight, con
     return;
   }
   for (uint32_t h = 0; h < heads; h++, row += dim) {
-    if (norms == ATTENTION_NORMS_AFTER) {  // a rotation keeps the length, so the weights are applied after it
+    if (norms == ATTENTION_NORMS_AFTER) {  // a rotation keeps the length, so the weights are
+                                           // applied after it
       job->pass->kernels->rms_norm(row, NULL, dim, job->pass->model->config.norm_epsilon, row);
     } else {
       norm_row(job->pass, row, weight, bias, dim, row);

@@ -37,8 +37,8 @@ typedef struct attention_settings {
   uint32_t rope;                // a number of plan_rope, or ATTENTION_ROPE_NONE
   attention_qk_norms qk_norms;  // before they are rotated
   attention_aside aside;
-  bool is_aside;               // its input is one that another block stored, normalised; `norm` is NULL
-  bool is_first;               // another mixer of the layer follows, which reads the stored input
+  bool is_aside;  // its input is one that another block stored, normalised; `norm` is NULL
+  bool is_first;  // another mixer of the layer follows, which reads the stored input
   const model_block *keys_of;  // attention of an earlier layer whose keys and values it also reads;
                                // NULL: it has separate ones
   bool norms_values;  // values are normalised by heads, without weights; if attn_v is absent,

@@ -21,8 +21,8 @@ struct relative_block {
   float *table;                 // [buckets, heads], of the first block
   float *norm, *norm_bias;
   weight_tensor q, k, v, output;
-  uint16_t bucket_of[DISTANCE_MAX +
-                     1];  // of a key at that distance before the token; after it, half of the number of buckets is added
+  uint16_t bucket_of[DISTANCE_MAX + 1];  // of a key at that distance before the token; after it,
+                                         // half of the number of buckets is added
 };
 
 // ---- Tensors ----
