@@ -28,7 +28,7 @@ typedef struct media_job media_job;  // media_jobs.h
 typedef struct response response;    // response.h
 
 typedef struct answer {
-  struct answer *next;  // of the server's
+  struct answer *next;  // in the server's list
   // Its head, which is valid once has_head is set. When a generation has begun, the head already
   // exists, except for the status of a failure.
   bool has_head;
@@ -45,7 +45,7 @@ typedef struct answer {
   bool is_done;
   // The kind of event for which it waits.
   answer_kind kind;
-  uint32_t route;        // of the server's list
+  uint32_t route;        // index in the server's list
   const char *tenant;    // the salt of its key; NULL: there are no keys
   bool is_generation;    // it counts as a generation
   asked_body *asked;     // NULL: not needed any more
@@ -98,7 +98,7 @@ bool generation_prepare(answer *to, answer_kind kind, const wanted *asked, uint3
 // Queues a prompt for the next `asked->request.completions` choices from `first` on.
 bool generation_submit(const server *of, answer *to, uint32_t first, const wanted *asked,
                        refusal *refused);
-// Everything is submitted.
+// Called once all prompts are submitted.
 void generation_start(const server *of, answer *to);
 // Handles an event of one of its requests; returns false if it belongs to none of them. If the
 // answer is done while choices are open, generation_cancel is called as soon as all events are

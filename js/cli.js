@@ -34,8 +34,8 @@ const pathOptions = new Set([
 /** @typedef {import('./cli/exit.js').Argument} Argument */
 
 /**
- * @param {string[]} args after the command @returns {Argument[]} the arguments, parsed as in
- * src/cli/args.c
+ * @param {string[]} args after the command
+ * @returns {Argument[]} the arguments, parsed as in src/cli/args.c
  */
 function takeApart(args) {
   /** @type {Argument[]} */
@@ -81,8 +81,8 @@ const home = new URL(
 const { root } = parse(resolve('.'));
 
 /**
- * @param {string} path @returns {string} the same path for the module, in which the disk is mounted
- * at /
+ * @param {string} path
+ * @returns {string} the same path for the module, in which the disk is mounted at /
  */
 const guestPath = (path) => `/${relative(root, resolve(path)).replaceAll(sep, '/')}`;
 
@@ -239,8 +239,8 @@ async function runThreaded(found, threads) {
 }
 
 /**
- * @param {Argument[]} found @returns {number} the number of requested threads, or 0 if it is not a
- * number
+ * @param {Argument[]} found
+ * @returns {number} the number of requested threads, or 0 if it is not a number
  */
 function threadsOf(found) {
   const given = found.findLast((one) => 'option' in one && one.option === '--threads');
@@ -249,7 +249,7 @@ function threadsOf(found) {
 }
 
 /** Printed after the WASI program's list of commands. */
-const MORE_HELP = `This package also has 'wick serve MODEL': a server that OpenAI's clients know. A MODEL can also be an address,
+const MORE_HELP = `This package also has 'wick serve MODEL': a server for OpenAI's clients. A MODEL can also be an address,
 or a name on a hub such as Qwen/Qwen3-0.6B-GGUF:Q8_0: it is downloaded once and kept.
 `;
 
@@ -260,8 +260,9 @@ const readers = new Set([
 ]);
 
 /**
- * @param {Argument[]} found @param {string} command @returns {Promise<Argument[]>} the arguments,
- * with the file in place of a model's name
+ * @param {Argument[]} found
+ * @param {string} command
+ * @returns {Promise<Argument[]>} the arguments, with the file in place of a model's name
  */
 async function withKeptModel(found, command) {
   const at = found.findIndex((one) => 'positional' in one);
@@ -270,7 +271,10 @@ async function withKeptModel(found, command) {
   return found.with(at, { positional: await keptFile(model, home) });
 }
 
-/** @param {string} command @param {Argument[]} found @returns {Promise<number>} the exit code of the options, which the WASI program checks */
+/**
+ * @param {string} command @param {Argument[]} found @returns {Promise<number>} the exit code of the
+ * WASI program, which checks the options
+ */
 async function checkOptions(command, found) {
   const options = putTogether(
     withGuestPaths(
@@ -278,7 +282,7 @@ async function checkOptions(command, found) {
       found.filter((one) => 'option' in one),
     ),
   );
-  // with valid options it prints its help
+  // if the options are valid, it prints its help
   const nowhere = openSync(devNull, 'w');
   const code = await runWasi([command, ...options.slice(0, -1), '--help'], { stdout: nowhere });
   closeSync(nowhere);
@@ -286,8 +290,9 @@ async function checkOptions(command, found) {
 }
 
 /**
- * @param {string} command @param {Argument[]} found @returns {boolean} whether the package's engine
- * runs the command
+ * @param {string} command
+ * @param {Argument[]} found
+ * @returns {boolean} whether the package's engine runs the command
  */
 function usesEngine(command, found) {
   if (threadsOf(found) >= 2) return ['run', 'chat'].includes(command);
@@ -296,7 +301,8 @@ function usesEngine(command, found) {
 }
 
 /**
- * @param {string[]} argv @returns {Promise<number | undefined>} the exit code, 0 if there is none
+ * @param {string[]} argv
+ * @returns {Promise<number | undefined>} the exit code, 0 if there is none
  */
 async function main(argv) {
   const [command, ...args] = argv;

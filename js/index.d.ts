@@ -1301,11 +1301,11 @@ export interface MediaCost {
   rows: number;
   /** Pictures that it is cut into, with its overview; pieces of a recording. */
   tiles: number;
-  /** Multiply-adds of the encoder.
-@@ src/kernels/kernels.h
-is the same to the last bit whatever the other tokens of the call, the row range, and the thread:
-=>
-does not depend on the other tokens of the call, on the row range or on the thread, not even in the last bit: */
+  /**
+   * Multiply-adds of the encoder. @@ src/kernels/kernels.h is the same to the last bit whatever the
+   * other tokens of the call, the row range, and the thread: => does not depend on the other tokens
+   * of the call, on the row range or on the thread, not even in the last bit:
+   */
   macs: number;
   /** Memory while it is encoded. */
   encodeBytes: number;

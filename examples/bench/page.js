@@ -188,7 +188,8 @@ async function run() {
 
 /**
  * Shows a result from another time or machine.
- * @param {any} saved @param {string} from
+ * @param {any} saved
+ * @param {string} from
  */
 function showSaved(saved, from) {
   const { result, environment } = readReport(saved);

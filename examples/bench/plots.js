@@ -28,8 +28,8 @@ class LivePlot {
 
   /**
    * @param {HTMLElement} place
-   * @param {{x: string, y: string}} labels of the axes, with their units @param {number[]} [steps]
-   * between the marks of x; if given, points are drawn
+   * @param {{x: string, y: string}} labels of the axes, with their units
+   * @param {number[]} [steps] between the marks of x; if given, points are drawn
    */
   constructor(place, labels, steps) {
     this.#place = place;

@@ -29,8 +29,8 @@ export const makeIconButton = (icon, name, action, className) =>
   addIcon(makeButton(name, action, className), icon);
 
 /**
- * @param {() => string} textOf the text to copy @returns {HTMLElement[]} one, or none if the page
- * may not copy
+ * @param {() => string} textOf the text to copy
+ * @returns {HTMLElement[]} one, or none if the page may not copy
  */
 export const makeCopyIcons = (textOf) =>
   makeCopyButtons('', textOf).map((button) => addIcon(button, 'copy'));

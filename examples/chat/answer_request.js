@@ -97,8 +97,10 @@ export function messagesOf(path, continued) {
     return [...rounds, { ...own, ...(one === continued && { prefix: true }) }];
   });
   const fold = path.findLast(({ isStart }) => isStart)?.fold;
-  const told = [system, fold && `${FOLDED} ${fold}`].filter((one) => one?.trim()).join('\n\n');
-  const all = told === '' ? said : [{ role: 'system', content: told }, ...said];
+  const instructions = [system, fold && `${FOLDED} ${fold}`]
+    .filter((one) => one?.trim())
+    .join('\n\n');
+  const all = instructions === '' ? said : [{ role: 'system', content: instructions }, ...said];
   return withBook(/** @type {ChatMessage[]} */ (all));
 }
 

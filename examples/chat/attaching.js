@@ -18,7 +18,7 @@ const PDF_BYTES_MAX = 100e6;
 const BOOK_LETTERS_MIN = 6000;
 
 /** Shorter waits are not reported; longer ones are, at this interval. */
-const TELL_MS = 1000;
+const REPORT_MS = 1000;
 
 /**
  * Reports how far a slow file has been read.
@@ -26,12 +26,12 @@ const TELL_MS = 1000;
  * @param {(words: string) => void} say
  */
 export function makeTeller(name, say) {
-  let told = performance.now();
+  let reportedAt = performance.now();
   let wasTold = false;
   return {
     onPage: (/** @type {number} */ page, /** @type {number} */ pages) => {
-      if (performance.now() - told < TELL_MS) return;
-      told = performance.now();
+      if (performance.now() - reportedAt < REPORT_MS) return;
+      reportedAt = performance.now();
       wasTold = true;
       say(`${name}: reading page ${page} of ${pages}`);
     },

@@ -6,8 +6,8 @@ import { byId } from './dom.js';
 import { readValue } from './local_storage.js';
 
 /**
- * `id` is its name in the store of media, `type` the type of the file. @typedef {{id: string, kind:
- * 'image' | 'audio', name: string, type: string}} Medium
+ * `id` is its name in the store of media, `type` the type of the file.
+ * @typedef {{id: string, kind: 'image' | 'audio', name: string, type: string}} Medium
  */
 
 /** Their bytes, by their ids. @type {Map<string, Blob>} */
@@ -25,8 +25,8 @@ export const isMediaFile = ({ type }) => /^(image|audio|video)\//.test(type);
 export const attachedMedia = () => attached;
 
 /**
- * @param {Medium[]} media of the message field from now on @param {boolean} [isNew] whether the
- * draft has changed
+ * @param {Medium[]} media of the message field from now on
+ * @param {boolean} [isNew] whether the draft has changed
  */
 export function setAttached(media, isNew = true) {
   if (media.length === 0 && attached.length === 0) return;
@@ -77,8 +77,8 @@ export const textIn = (content) =>
   Array.isArray(content) ? content.map(({ text = '' }) => text).join('') : String(content ?? '');
 
 /**
- * @param {{media?: Medium[]}[]} path @returns {Promise<void>} a promise that settles when the bytes
- * of all its stored media are loaded
+ * @param {{media?: Medium[]}[]} path
+ * @returns {Promise<void>} a promise that settles when the bytes of all its stored media are loaded
  */
 export async function untilHeld(path) {
   const missing = path.flatMap(({ media = [] }) => media).filter(({ id }) => !held.has(id));

@@ -11,8 +11,8 @@ import { showNotice } from './notice.js';
 /** @typedef {import('wick-llm').Session} Session */
 /** @typedef {import('./tree.js').Message} Message */
 /**
- * A session that has read the book and the conversation up to the end of that path. @typedef
- * {{session: Session, path: string[]}} Fork
+ * A session that has read the book and the conversation up to the end of that path.
+ * @typedef {{session: Session, path: string[]}} Fork
  */
 /** `forks`: the newest last. @typedef {{id: string, messages: ChatMessage[], engine?: Engine, base?: Session,
  *   forks?: Fork[]}} Open */
@@ -68,8 +68,10 @@ export function withBook(messages) {
 }
 
 /**
- * @param {Engine} engine @param {Message[]} path @returns {Session | undefined} a session to fork,
- * which has read the book and perhaps more of the path
+ * @param {Engine} engine
+ * @param {Message[]} path
+ * @returns {Session | undefined} a session to fork, which has read the book and perhaps more of the
+ * path
  */
 export function bookSession(engine, path) {
   if (open?.engine !== engine) return undefined;
@@ -83,8 +85,9 @@ export function bookSession(engine, path) {
 export const forkBook = async (engine, path) => bookSession(engine, path)?.fork();
 
 /**
- * Keeps a fork that has answered, so that the next question continues from it. @param {Session |
- * undefined} fork @param {Message[]} path with the answer
+ * Keeps a fork that has answered, so that the next question continues from it.
+ * @param {Session | undefined} fork
+ * @param {Message[]} path with the answer
  */
 export function keepFork(fork, path) {
   if (!open?.base || !fork) return fork?.close().catch(() => {});

@@ -15,7 +15,8 @@ import { isOwn, sign } from './book_key.js';
 /** @typedef {import('./book_store.js').Reading} Reading */
 /**
  * `sha256` is the hash of the digests of its pieces, or empty if the page that wrote it could not
- * compute hashes. @typedef {{bytes: number, sha256: string}} Part
+ * compute hashes.
+ * @typedef {{bytes: number, sha256: string}} Part
  */
 /** @typedef {{title: string, created: number, text: Part, state?: Part & {fingerprint: string, model: string, kvType: 'q8' | 'q4',
  *   tokens: number, total: number, ms: number}}} Head */
@@ -38,8 +39,8 @@ const DAY_MS = 24 * 3600e3;
 const encode = (/** @type {string} */ text) => new TextEncoder().encode(text);
 
 /**
- * @param {Blob} blob @returns {Promise<string>} the digest, or an empty text if this page cannot
- * compute it
+ * @param {Blob} blob
+ * @returns {Promise<string>} the digest, or an empty text if this page cannot compute it
  */
 async function digestOf(blob) {
   if (!globalThis.crypto?.subtle) return '';
@@ -64,7 +65,8 @@ function wordsOf(...words) {
 }
 
 /**
- * @param {Book} book @param {string} text
+ * @param {Book} book
+ * @param {string} text
  * @param {{reading: Reading, bytes: Uint8Array<ArrayBuffer>}} [read] the state of a model that has
  * read it
  * @returns {Promise<Blob>}

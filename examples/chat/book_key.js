@@ -5,16 +5,18 @@
 import { addKey, listKeys } from './book_store.js';
 import { newId } from './records.js';
 
-/** `since` is the time when it became the user's key. @typedef {{id: string, algorithm: 'Ed25519' |
- * 'ECDSA', private: JsonWebKey,
- *   public: JsonWebKey, since: number}} Key */
+/**
+ * `since` is the time when it became the user's key.
+ * @typedef {{id: string, algorithm: 'Ed25519' | 'ECDSA', private: JsonWebKey, public: JsonWebKey,
+ *   since: number}} Key
+ */
 /** @typedef {{algorithm: string, value: string}} Signature */
 
 const FORMAT = 'wick-book-key';
 const SIGNATURE_LETTERS_MAX = 200;
 /**
- * The algorithms, of which the browser's first supported one is used for a new key. @type
- * {Record<Key['algorithm'], {make: any, sign: any, curve: string, type: string}>}
+ * The algorithms, of which the browser's first supported one is used for a new key.
+ * @type {Record<Key['algorithm'], {make: any, sign: any, curve: string, type: string}>}
  */
 const algorithms = {
   Ed25519: { make: { name: 'Ed25519' }, sign: { name: 'Ed25519' }, curve: 'Ed25519', type: 'OKP' },
@@ -74,8 +76,8 @@ async function isSignedWith(key, value, bytes) {
 }
 
 /**
- * @param {Uint8Array<ArrayBuffer>} bytes @returns {Promise<Signature | undefined>} undefined if
- * this page cannot sign
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ * @returns {Promise<Signature | undefined>} undefined if this page cannot sign
  */
 export async function sign(bytes) {
   if (!canSign()) return undefined;
@@ -84,8 +86,9 @@ export async function sign(bytes) {
 }
 
 /**
- * @param {Uint8Array<ArrayBuffer>} bytes @param {any} signature of unknown origin @returns
- * {Promise<boolean>} whether it was created with a key of this user
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ * @param {any} signature of unknown origin
+ * @returns {Promise<boolean>} whether it was created with a key of this user
  */
 export async function isOwn(bytes, { algorithm, value } = {}) {
   if (!canSign() || typeof value !== 'string' || value.length > SIGNATURE_LETTERS_MAX) return false;
@@ -111,7 +114,9 @@ export async function exportKey() {
 }
 
 /**
- * @param {any} jwk @param {Key['algorithm']} algorithm @param {string[]} names of its numbers
+ * @param {any} jwk
+ * @param {Key['algorithm']} algorithm
+ * @param {string[]} names of its numbers
  * @returns {JsonWebKey | undefined} the key with these members only
  */
 function numbersOf(jwk, algorithm, names) {

@@ -19,8 +19,9 @@ const useless = ['CORRUPT', 'FORMAT', 'TRUNCATED', 'MISMATCH'];
 /**
  * The part of a text that was read, and its session; undefined if it must be read again. An
  * unusable state is removed.
- * @param {Engine} engine @param {string} key that of the reading @param {number[]} wanted the
- * text's tokens
+ * @param {Engine} engine
+ * @param {string} key that of the reading
+ * @param {number[]} wanted the text's tokens
  * @returns {Promise<{reading: Reading, session: Session} | undefined>}
  */
 export async function loadReading(engine, key, wanted) {

@@ -21,7 +21,8 @@ const STORING_SHARE = 10;
 /** Bytes of these types relative to those of f16. */
 const SHARES = { q8: 9 / 16, q4: 5 / 16 };
 
-/** `ms` is the time that reading `done` tokens took, of which `begun` were stored before.
+/**
+ * `ms` is the time that reading `done` tokens took, of which `begun` were stored before.
  * @typedef {{book: string, done: number, total: number, ms: number, begun: number, stored: number,
  *   state: 'reading' | 'paused' | 'read' | 'failed', problem: string, bytes: number}} Progress
  */
@@ -62,8 +63,10 @@ async function alone(name, work, how) {
 // ---- the size of its state ----
 
 /**
- * @param {Engine} engine @param {number} tokens @param {Kind} kind @returns {Promise<number>} the
- * size in bytes, for a model that has only attention
+ * @param {Engine} engine
+ * @param {number} tokens
+ * @param {Kind} kind
+ * @returns {Promise<number>} the size in bytes, for a model that has only attention
  */
 export async function sizeOf(engine, tokens, kind) {
   const { pageBytes, pageTokens } = await engine.kvStats();
@@ -71,8 +74,8 @@ export async function sizeOf(engine, tokens, kind) {
 }
 
 /**
- * @param {number} size @returns {Promise<string>} an empty text if there is room, or if the browser
- * does not report it
+ * @param {number} size
+ * @returns {Promise<string>} an empty text if there is room, or if the browser does not report it
  */
 export async function lackOfRoom(size) {
   const found = await navigator.storage?.estimate?.().catch(() => undefined);
@@ -103,7 +106,10 @@ export class BookReading {
   #tell;
 
   /**
-   * @param {Engine} engine @param {string} model its name @param {string} book @param {Kind} kind
+   * @param {Engine} engine
+   * @param {string} model its name
+   * @param {string} book
+   * @param {Kind} kind
    * @param {() => void} tell is called after progress
    */
   constructor(engine, model, book, kind, tell) {
@@ -152,7 +158,8 @@ export class BookReading {
 
   /**
    * Continues after another tab, which has read the book, was paused, or is gone (such as the page
-   * before a reload). @param {string} fingerprint
+   * before a reload).
+   * @param {string} fingerprint
    */
   async #takeOver(fingerprint) {
     this.#now({ problem: '' });
@@ -199,8 +206,10 @@ export class BookReading {
   }
 
   /**
-   * @param {Session} session @param {number[]} wanted @param {string} fingerprint @returns
-   * {Promise<boolean>} whether everything that was read is stored
+   * @param {Session} session
+   * @param {number[]} wanted
+   * @param {string} fingerprint
+   * @returns {Promise<boolean>} whether everything that was read is stored
    */
   async #steps(session, wanted, fingerprint) {
     this.#storedAt = performance.now();
@@ -273,7 +282,8 @@ export class BookReading {
   }
 
   /**
-   * Reports a failure to store the state. The earlier stored state is kept. @param {unknown} error
+   * Reports a failure to store the state. The earlier stored state is kept.
+   * @param {unknown} error
    * @param {number} size
    */
   #sayFull(error, size) {

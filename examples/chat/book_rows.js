@@ -6,10 +6,11 @@ import { formatBytes, formatDuration, make, makeButton } from './dom.js';
 /** @typedef {import('./book_store.js').Reading} Reading */
 /** @typedef {import('./book_reading.js').BookReading} BookReading */
 /** @typedef {Record<'read' | 'pause' | 'open' | 'remove' | 'save', (book: Book) => unknown>} Actions */
-/** `own` is the part that the current model has read, `others` the parts that other models have
- * read.
- * @typedef {{own?: Reading, others: Reading[], reading?: BookReading, asked?: import('./book_shelf.js').Asked, model: string,
- *   actions: Actions}} Known */
+/**
+ * `own` is the part that the current model has read, `others` the parts that other models have read.
+ * @typedef {{own?: Reading, others: Reading[], reading?: BookReading,
+ *   asked?: import('./book_shelf.js').Asked, model: string, actions: Actions}} Known
+ */
 
 /** For shorter times, the speed would depend more on the clock than on the model. */
 const MEASURED_MS = 700;

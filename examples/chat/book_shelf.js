@@ -296,8 +296,8 @@ async function put(title, text, created = Date.now()) {
 }
 
 /**
- * Stores a record. If there is no room, it deletes data that can be recreated. @param {() =>
- * Promise<void>} keep
+ * Stores a record. If there is no room, it deletes data that can be recreated.
+ * @param {() => Promise<void>} keep
  */
 const withRoom = (keep) =>
   keep().catch(async (error) => {

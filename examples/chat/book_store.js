@@ -157,8 +157,8 @@ export async function readState(key) {
 }
 
 /**
- * @param {string} key of the read part @param {Reading} [judged] the state found to be unusable; a
- * state that has replaced it is kept
+ * @param {string} key of the read part
+ * @param {Reading} [judged] the state found to be unusable; a state that has replaced it is kept
  */
 export async function removeReading(key, judged) {
   const transaction = (await open()).transaction(['readings', 'pieces'], 'readwrite');
@@ -207,8 +207,10 @@ export const listKeys = async () =>
   (await (await open()).getAll('keys')).sort((a, b) => b.since - a.since);
 
 /**
- * @param {any} key @param {boolean} [isFirst] whether to store it only if there is no key, such as
- * one from another tab @returns {Promise<any>} the stored one
+ * @param {any} key
+ * @param {boolean} [isFirst] whether to store it only if there is no key, such as one from another
+ * tab
+ * @returns {Promise<any>} the stored one
  */
 export async function addKey(key, isFirst = false) {
   const transaction = (await open()).transaction('keys', 'readwrite');

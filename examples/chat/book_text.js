@@ -37,8 +37,10 @@ export const roomFor = (contextSize) =>
   contextSize - Math.min(TALK_TOKENS, Math.floor(contextSize / 4));
 
 /**
- * @param {string} text @param {number} from @param {number} to @returns {number} the offset of the
- * end of a paragraph, line, sentence or word in the last third
+ * @param {string} text
+ * @param {number} from
+ * @param {number} to
+ * @returns {number} the offset of the end of a paragraph, line, sentence or word in the last third
  */
 function cutAt(text, from, to) {
   if (to >= text.length) return text.length;
@@ -53,7 +55,10 @@ function cutAt(text, from, to) {
 
 /**
  * Parts of a text, one after the other, each of which fits.
- * @param {Engine} engine @param {string} title @param {string} text @param {number} most tokens of a part
+ * @param {Engine} engine
+ * @param {string} title
+ * @param {string} text
+ * @param {number} most tokens of a part
  * @param {number} [countMax] limit of parts
  * @returns {Promise<string[]>} the parts, which together are the text or its beginning
  */
@@ -81,8 +86,9 @@ export async function partsOf(engine, title, text, most, countMax = PARTS_MAX) {
 }
 
 /**
- * @param {string[]} parts those of partsOf @param {string} text @returns {string} a sentence, which
- * reports if the parts are not the whole text
+ * @param {string[]} parts those of partsOf
+ * @param {string} text
+ * @returns {string} a sentence, which reports if the parts are not the whole text
  */
 export function partsInWords(parts, text) {
   const letters = parts.reduce((sum, { length }) => sum + length, 0);
@@ -93,7 +99,9 @@ export function partsInWords(parts, text) {
 }
 
 /**
- * @param {Engine} engine @param {string} title @param {string} text
+ * @param {Engine} engine
+ * @param {string} title
+ * @param {string} text
  * @returns {Promise<{tokens: number, most: number, size: number}>} `most`: the number of tokens
  * that fit; `size`: that of the context
  */
@@ -104,7 +112,7 @@ export async function measureBook(engine, title, text) {
 }
 
 /**
- * @param {Engine | undefined} engine @returns {Promise<string>} the fingerprint of its model; empty
- * if it is not known
+ * @param {Engine | undefined} engine
+ * @returns {Promise<string>} the fingerprint of its model; empty if it is not known
  */
 export const fingerprintOf = async (engine) => (await engine?.info())?.fingerprint ?? '';

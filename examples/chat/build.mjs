@@ -17,8 +17,8 @@ export const site = resolve(root, 'build/chat');
 const copied = ['icon.svg', 'manifest.webmanifest', 'first_paint.js'];
 
 /**
- * Files of the package that a page needs without a network. @param {string[]} scripts those in
- * addition to those that every page has
+ * Files of the package that a page needs without a network.
+ * @param {string[]} scripts those in addition to those that every page has
  * @param {string[]} parts of the WebAssembly in addition to the main one: '-grammar', '-extras'
  */
 export const packageFiles = (scripts, parts) => [

@@ -17,11 +17,14 @@ import { toolsOfPrompt } from './settings.js';
 /** @typedef {import('./tree.js').Message} Message */
 /**
  * `left` are the turns that can be left out, and `start` is the first one that the model would then
- * read. @typedef {{left: number, start: Message}} Offer
+ * read.
+ * @typedef {{left: number, start: Message}} Offer
  */
-/** `tooLong` is the number of tokens by which the last question alone exceeds the context. @typedef
- * {{tokens: number, size: number, fits: boolean,
- *   tooLong?: number, own?: number, answer: number, offer?: Offer}} Fit */
+/**
+ * `tooLong` is the number of tokens by which the last question alone exceeds the context.
+ * @typedef {{tokens: number, size: number, fits: boolean, tooLong?: number, own?: number,
+ *   answer: number, offer?: Offer}} Fit
+ */
 
 /** The tokens that are reserved for the answer: this number, or an eighth of the context. */
 const ANSWER_TOKENS = 512;
@@ -165,14 +168,15 @@ byId('dismiss-context').addEventListener('click', hideContextNote);
 // ---- the kept turns are not read again ----
 
 /**
- * A session with the kept turns, which were computed together with the dropped ones. @type
- * {{engine: Engine, start: Message, session: Session} | undefined}
+ * A session with the kept turns, which were computed together with the dropped ones.
+ * @type {{engine: Engine, start: Message, session: Session} | undefined}
  */
 let kept;
 
 /**
- * @param {Engine} engine @param {Message[]} path @returns {Session | undefined} the session that
- * belongs to this branch
+ * @param {Engine} engine
+ * @param {Message[]} path
+ * @returns {Session | undefined} the session that belongs to this branch
  */
 export function sessionFor(engine, path) {
   if (hasBook()) return bookSession(engine, path);
@@ -180,8 +184,9 @@ export function sessionFor(engine, path) {
 }
 
 /**
- * The tokens of a prompt with the tools that the model may call. @param {Engine} engine @param
- * {ChatMessage[]} messages
+ * The tokens of a prompt with the tools that the model may call.
+ * @param {Engine} engine
+ * @param {ChatMessage[]} messages
  */
 const tokensOf = (engine, messages) => engine.tokenize(messages, toolsOfPrompt());
 

@@ -11,8 +11,9 @@ import { contextWanted } from './settings.js';
 /** @typedef {import('./context_sizes.js').Size} Size */
 
 /**
- * @param {Engine} engine @returns {Promise<{sizes: Size[], trained: number}>} the sizes; none if it
- * cannot read more than it does
+ * @param {Engine} engine
+ * @returns {Promise<{sizes: Size[], trained: number}>} the sizes; none if it cannot read more than
+ * it does
  */
 async function readSizes(engine) {
   const [info, kv] = await Promise.all([engine.info(), engine.kvStats()]);

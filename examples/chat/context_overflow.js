@@ -35,9 +35,11 @@ export function watchRoom(conversation) {
 }
 
 /**
- * Marks the message that the model reads first from now on. Early answers use pages of the whole
- * conversation, which the shorter one needs.
- * @param {Message} start @param {Message[]} path @param {string} [fold] a summary of the dropped turns
+ * Marks the message that the model reads first from now on. Early answers occupy pages with the
+ * whole conversation, and the shortened one needs these pages.
+ * @param {Message} start
+ * @param {Message[]} path
+ * @param {string} [fold] a summary of the dropped turns
  */
 async function startAt(start, path, fold) {
   const { engine } = now();
@@ -77,7 +79,8 @@ export async function hasRoom(path, again) {
 }
 
 /**
- * @param {Message[]} path @param {Message} start
+ * @param {Message[]} path
+ * @param {Message} start
  * @returns {Promise<string>} a summary of the turns before it; empty if there is none, or if
  * something else was opened meanwhile
  */
@@ -99,8 +102,8 @@ async function foldOf(path, start) {
 }
 
 /**
- * Makes the model read the whole conversation again. @param {Message} start the message from which
- * it currently reads
+ * Makes the model read the whole conversation again.
+ * @param {Message} start the message from which it currently reads
  */
 export function readAll(start) {
   start.isStart = false;
@@ -114,7 +117,7 @@ export function readAll(start) {
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let gauging;
 
-/** Updates soon, and only once for letters that are typed quickly. */
+/** Updates the gauge after a short delay, so that fast typing causes only one update. */
 export function updateGauge() {
   clearTimeout(gauging);
   gauging = setTimeout(async () => {

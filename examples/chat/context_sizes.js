@@ -4,8 +4,8 @@
 export const CONTEXT_USUAL = 4096;
 
 /**
- * `moreBytes` is the memory in addition to what the engine has now. @typedef {{tokens: number,
- * moreBytes: number, fits: boolean}} Size
+ * `moreBytes` is the memory in addition to what the engine has now.
+ * @typedef {{tokens: number, moreBytes: number, fits: boolean}} Size
  */
 
 /**

@@ -176,8 +176,9 @@ async function branchFrom(message, at, piece, isEnd) {
 }
 
 /**
- * Shows how the answer continues from which this one was forked. @param {Message} message @param
- * {HTMLElement} article
+ * Shows how the answer continues from which this one was forked.
+ * @param {Message} message
+ * @param {HTMLElement} article
  */
 function showFork({ fork, parent }, article) {
   article.querySelector('.fork')?.remove();
@@ -216,8 +217,10 @@ async function forget(question, how) {
 }
 
 /**
- * A forgotten question, which is shown as a single line. @param {Message} question @param
- * {HTMLElement} article @param {HTMLElement[]} arrows
+ * A forgotten question, which is shown as a single line.
+ * @param {Message} question
+ * @param {HTMLElement} article
+ * @param {HTMLElement[]} arrows
  */
 function addForgotten(question, article, arrows) {
   const answer = shownAfter(question).slice(0, 1);
@@ -295,8 +298,9 @@ function setBusy(isBusy) {
 }
 
 /**
- * Disables the buttons that start a new branch while an answer is being generated. @param
- * {HTMLElement} within @param {boolean} [isBusy]
+ * Disables the buttons that start a new branch while an answer is being generated.
+ * @param {HTMLElement} within
+ * @param {boolean} [isBusy]
  */
 function holdButtons(within, isBusy = running !== undefined) {
   for (const button of within.querySelectorAll('.branching')) {
@@ -494,8 +498,8 @@ const tell = (error) => log.dispatchEvent(new CustomEvent('problem', { detail: e
 // ---- which conversation is open ----
 
 /**
- * Notifies the page of the conversation that is open now. @param {boolean} [isNext] the browser's
- * Back returns to what was open before
+ * Notifies the page of the conversation that is open now.
+ * @param {boolean} [isNext] the browser's Back returns to what was open before
  */
 function announce(isNext) {
   hideContextNote();
@@ -585,8 +589,8 @@ export function openNew(known, isInstead = false) {
 }
 
 /**
- * Opens the conversation of the address, or the latest one. @param {string} [taken] the
- * conversation that an earlier page passed on
+ * Opens the conversation of the address, or the latest one.
+ * @param {string} [taken] the conversation that an earlier page passed on
  */
 export async function restore(taken) {
   const asked = location.hash.slice(1);
@@ -607,8 +611,8 @@ export async function restore(taken) {
 // ---- calls of the page ----
 
 /**
- * Accepts no other question until it is known whether this one fits. @param {() =>
- * Promise<boolean>} find
+ * Accepts no other question until it is known whether this one fits.
+ * @param {() => Promise<boolean>} find
  */
 async function whileMeasuring(find) {
   isMeasuring = true;
@@ -653,8 +657,9 @@ export async function say(text) {
 }
 
 /**
- * @param {string} text @param {boolean} [isStart] whether the model reads nothing before it @param
- * {string} [fold] except this summary
+ * @param {string} text
+ * @param {boolean} [isStart] whether the model reads nothing before it
+ * @param {string} [fold] except this summary
  */
 async function askNext(text, isStart, fold) {
   if (running || !engine) return;
@@ -679,8 +684,9 @@ export function setEngine(answering, suits = 0.7, named = undefined) {
 }
 
 /**
- * Records that the model that answers was renamed. @param {ModelName} named @param {boolean}
- * [isOpen] whether the open conversation uses it
+ * Records that the model that answers was renamed.
+ * @param {ModelName} named
+ * @param {boolean} [isOpen] whether the open conversation uses it
  */
 export function nameModel(named, isOpen = true) {
   model = named;

@@ -117,7 +117,8 @@ export function openMemory() {
   /** @type {Record<StoreName, Map<string, any>>} */
   let kept = { conversations: new Map(), turns: new Map(), drafts: new Map() };
   /**
-   * Settles after the last transaction, so that only one runs at a time. @type {Promise<unknown>}
+   * Settles after the last transaction, so that only one runs at a time.
+   * @type {Promise<unknown>}
    */
   let last = Promise.resolve();
   return {

@@ -80,8 +80,9 @@ const COPIED_MS = 1500;
 
 /**
  * @param {string} className
- * @param {() => string} textOf returns the text to copy @returns {HTMLButtonElement[]} one, or
- * none, because only pages served over HTTPS or from localhost may copy
+ * @param {() => string} textOf returns the text to copy
+ * @returns {HTMLButtonElement[]} one, or none, because only pages served over HTTPS or from
+ * localhost may copy
  */
 export function makeCopyButtons(className, textOf) {
   if (!navigator.clipboard) return [];

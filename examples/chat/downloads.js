@@ -13,9 +13,11 @@ import { keepAwake } from './wake_lock.js';
  * @typedef {{url: string, name: string, mmproj?: true, isPaused: boolean, isWanted: boolean}}
  * Listed
  */
-/** `isWaiting`: whether it waits for the network. @typedef {Listed & {progress: KeepProgress,
- * bytesPerSecond: number, isWaiting: boolean,
- *   error?: unknown, done?: Promise<void>, control?: AbortController}} Download */
+/**
+ * `isWaiting`: whether it waits for the network.
+ * @typedef {Listed & {progress: KeepProgress, bytesPerSecond: number, isWaiting: boolean,
+ *   error?: unknown, done?: Promise<void>, control?: AbortController}} Download
+ */
 
 const LIST = 'wick-chat-downloads';
 /** The speed is an average over about this time. */
@@ -63,8 +65,8 @@ export const listDownloads = () => [...downloads.values()];
 export const findDownload = (url) => downloads.get(url);
 
 /**
- * @param {Download} one @returns {(progress?: KeepProgress) => void} a meter that counts the time
- * without progress, too
+ * @param {Download} one
+ * @returns {(progress?: KeepProgress) => void} a meter that counts the time without progress, too
  */
 function makeMeter(one) {
   /** @type {{at: number, received: number}[]} */
@@ -91,7 +93,8 @@ const AGAIN_MS = 30_000;
 /**
  * Whether an error is a loss of the network, which does not end a download that has begun: its
  * bytes are stored.
- * @param {Download} one @param {unknown} error
+ * @param {Download} one
+ * @param {unknown} error
  */
 function isNetworkLost(one, error) {
   if (!(error instanceof WickError) || error.code !== 'NETWORK') return false;
@@ -99,8 +102,8 @@ function isNetworkLost(one, error) {
 }
 
 /**
- * @param {AbortSignal} signal @returns {Promise<void>} a promise that settles when another attempt
- * may succeed
+ * @param {AbortSignal} signal
+ * @returns {Promise<void>} a promise that settles when another attempt may succeed
  */
 function untilNetwork(signal) {
   return new Promise((settle, fail) => {
@@ -126,8 +129,10 @@ function untilNetwork(signal) {
 }
 
 /**
- * Downloads a model, with retries until it is complete. @param {Download} one @param {() =>
- * Promise<unknown>} get @param {AbortSignal} signal
+ * Downloads a model, with retries until it is complete.
+ * @param {Download} one
+ * @param {() => Promise<unknown>} get
+ * @param {AbortSignal} signal
  */
 async function getPersistently(one, get, signal) {
   for (;;) {
@@ -207,8 +212,8 @@ export function pause(url) {
 }
 
 /**
- * Gives up a download, so that it is not resumed. The store keeps the received chunks. @param
- * {string} url
+ * Gives up a download, so that it is not resumed. The store keeps the received chunks.
+ * @param {string} url
  */
 export async function giveUp(url) {
   const one = downloads.get(url);
@@ -220,8 +225,8 @@ export async function giveUp(url) {
 }
 
 /**
- * Resumes downloads that an earlier page did not finish, unless they were paused. @returns
- * {Download | undefined} the one that will answer
+ * Resumes downloads that an earlier page did not finish, unless they were paused.
+ * @returns {Download | undefined} the one that will answer
  */
 export function takeUpDownloads() {
   for (const listed of readListed()) downloads.set(listed.url, newDownload(listed));

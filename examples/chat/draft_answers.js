@@ -40,7 +40,8 @@ let now = () => {
 let say = () => {};
 /**
  * Questions that the model is known to answer and that follow from the conversation; undefined if
- * the model should write some. @type {(said: string) => string[] | undefined}
+ * the model should write some.
+ * @type {(said: string) => string[] | undefined}
  */
 let known = () => undefined;
 /** @type {typeof import('./early_answers.js') | undefined} */
@@ -169,14 +170,14 @@ function drop() {
 }
 
 /**
- * The question that is being answered before it is sent. @returns {{messages:
- * import('wick-llm').ChatMessage[], text: string}[]}
+ * The question that is being answered before it is sent.
+ * @returns {{messages: import('wick-llm').ChatMessage[], text: string}[]}
  */
 export const begunAhead = () => early?.begunQuestions() ?? [];
 
 /**
- * The same as drop(). @returns {Promise<void>} a promise that settles when the engine has got all
- * their pages back
+ * The same as drop().
+ * @returns {Promise<void>} a promise that settles when the engine has got all their pages back
  */
 export async function giveBack() {
   drop();

@@ -54,8 +54,9 @@ export function keepDraft(text, field = '') {
 }
 
 /**
- * @param {string} conversation @param {string} [field] @returns {string | undefined} the id of the
- * draft that is sent now; the next one gets a new id
+ * @param {string} conversation
+ * @param {string} [field]
+ * @returns {string | undefined} the id of the draft that is sent now; the next one gets a new id
  */
 export function takeDraft(conversation, field = '') {
   const place = placeOf(conversation, field);
@@ -97,7 +98,8 @@ export function fitPrompt() {
 
 /**
  * The question that the typed text becomes. A text that the model continues keeps its leading white
- * space. @param {string} text
+ * space.
+ * @param {string} text
  */
 export const asSent = (text) =>
   document.body.classList.contains('continuing') ? text.replace(/ +$/, '') : text.trim();
@@ -109,7 +111,8 @@ export function setPrompt(text) {
 }
 
 /**
- * Writes a text as if it were typed: it is stored, and the user may send it. @param {string} text
+ * Writes a text as if it were typed: it is stored, and the user may send it.
+ * @param {string} text
  */
 export function writePrompt(text) {
   promptField.value = text;

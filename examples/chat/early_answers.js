@@ -41,9 +41,11 @@ class Attempt {
   #ended;
 
   /**
-   * @param {Engine} engine @param {Body} body @param {Session} session that becomes this conversation
-   * @param {'draft' | 'followUp'} kind @param {Session} [base] the conversation's own session, from
-   * which it was forked
+   * @param {Engine} engine
+   * @param {Body} body
+   * @param {Session} session that becomes this conversation
+   * @param {'draft' | 'followUp'} kind
+   * @param {Session} [base] the conversation's own session, from which it was forked
    */
   constructor(engine, body, session, kind, base) {
     this.engine = engine;
@@ -107,8 +109,8 @@ class Attempt {
   }
 
   /**
-   * Passes the attempt on as the stream of the answer. @param {{signal: AbortSignal, live:
-   * import('./progress_line.js').Live}} how
+   * Passes the attempt on as the stream of the answer.
+   * @param {{signal: AbortSignal, live: import('./progress_line.js').Live}} how
    */
   async *take({ signal, live }) {
     const takenAt = performance.now();
@@ -211,8 +213,8 @@ export function beginFollowUps(engine, bodies, base) {
 }
 
 /**
- * @param {Engine} engine @param {any} body the conversation's request, with a question that is left
- * out
+ * @param {Engine} engine
+ * @param {any} body the conversation's request, with a question that is left out
  * @param {Session} [base] that has read the conversation
  * @returns {Promise<string[]>}
  */
@@ -237,8 +239,8 @@ async function ask(engine, body, session) {
 const begun = () => [...(draft ? [draft] : []), ...followUps];
 
 /**
- * The question that is being answered. @returns {{messages: import('wick-llm').ChatMessage[], text:
- * string}[]}
+ * The question that is being answered.
+ * @returns {{messages: import('wick-llm').ChatMessage[], text: string}[]}
  */
 export const begunQuestions = () =>
   begun().map(({ messages }) => ({ messages, text: textIn(messages.at(-1)?.content) }));
@@ -276,7 +278,9 @@ export function dropAll() {
 }
 
 /**
- * @param {Engine} engine @param {object} body @param {{signal: AbortSignal, live: import('./progress_line.js').Live}} how
+ * @param {Engine} engine
+ * @param {object} body
+ * @param {{signal: AbortSignal, live: import('./progress_line.js').Live}} how
  * @returns {AsyncGenerator<ChatCompletionChunk & {isEarly?: boolean}> | undefined} undefined if it
  * was not begun, or has failed
  */

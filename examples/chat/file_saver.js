@@ -3,8 +3,9 @@
 import { showNotice } from './notice.js';
 
 /**
- * @param {string} title @param {string} [none] the name for a title without letters @returns
- * {string} a name that file systems accept
+ * @param {string} title
+ * @param {string} [none] the name for a title without letters
+ * @returns {string} a name that file systems accept
  */
 export const fileNameOf = (title, none = 'conversation') =>
   title
@@ -24,7 +25,9 @@ const share = (file) =>
 /**
  * Saves a file for the user. An iPhone's home-screen application has no downloads, so there the
  * file is shared.
- * @param {string} name @param {string | Blob} content @param {string} [type]
+ * @param {string} name
+ * @param {string | Blob} content
+ * @param {string} [type]
  */
 export async function saveFile(name, content, type) {
   const file = new File([content], name, { type });

@@ -56,8 +56,10 @@ async function readAgain(about) {
 }
 
 /**
- * Replaces a title that was made from forgotten text. @param {Conversation} about @param {string}
- * gone @param {string} left
+ * Replaces a title that was made from forgotten text.
+ * @param {Conversation} about
+ * @param {string} gone
+ * @param {string} left
  */
 function retitle(about, gone, left) {
   const title = titleOf(left);
@@ -128,8 +130,9 @@ export async function bringBack(question, about) {
 }
 
 /**
- * @param {Message} question @param {Conversation} about @param {number} at the time when it was
- * forgotten
+ * @param {Message} question
+ * @param {Conversation} about
+ * @param {number} at the time when it was forgotten
  */
 export async function erase(question, about, at) {
   for (const one of [question, ...question.children]) {

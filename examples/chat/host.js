@@ -1,5 +1,5 @@
-// examples/chat/host.js — detects the kind of device and browser if no feature shows it: browsers
-// do not report how much memory a page may use, or for how long they store its data.
+// examples/chat/host.js — detects the kind of device and browser where feature detection does not
+// help: browsers do not report how much memory a page may use, or how long they keep its data.
 
 const { userAgent, maxTouchPoints } = navigator;
 

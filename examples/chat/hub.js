@@ -14,7 +14,8 @@ const canBeAsked = ({ protocol, hostname }) =>
 
 /**
  * The same as URL.parse, which Safari has had since version 18.
- * @param {string} text @param {string} [base]
+ * @param {string} text
+ * @param {string} [base]
  * @returns {URL | undefined}
  */
 export function parseUrl(text, base) {
@@ -51,8 +52,8 @@ export function hubAddress() {
 }
 
 /**
- * @param {string} path @returns {string} the decoded text, or the text unchanged if its escapes are
- * invalid
+ * @param {string} path
+ * @returns {string} the decoded text, or the text unchanged if its escapes are invalid
  */
 export function decoded(path) {
   try {
@@ -80,14 +81,15 @@ export function hubNameOf(url) {
 }
 
 /**
- * @param {string | undefined} name of a model on the hub @returns {string} the name of the encoders
- * in its repository; empty if it is not on the hub
+ * @param {string | undefined} name of a model on the hub
+ * @returns {string} the name of the encoders in its repository; empty if it is not on the hub
  */
 export const encodersNameOf = (name) => name?.replace(/^(hf:[^/]+\/[^/]+).*$/, '$1:MMPROJ') ?? '';
 
 /**
- * @param {string} url @returns {string} the address from which the file of the hub is fetched: the
- * mirror's, if there is one
+ * @param {string} url
+ * @returns {string} the address from which the file of the hub is fetched: the mirror's, if there
+ * is one
  */
 export const mirrored = (url) =>
   url.startsWith(`${DEFAULT_HUB}/`) ? hubAddress() + url.slice(DEFAULT_HUB.length) : url;

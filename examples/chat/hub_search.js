@@ -10,7 +10,7 @@ const RESULTS_MAX = 12;
 const PAGES_MAX = 10;
 
 /**
- * Sets the hub on which models are searched and from which they are downloaded.
+ * Sets the hub that is searched for models and from which they are downloaded.
  * @param {string} typed an address; empty for the default hub
  * @throws {Error} with the reason why it cannot be used
  */
@@ -43,8 +43,9 @@ async function ask(url, signal) {
 }
 
 /**
- * @param {string} text @param {AbortSignal} [signal] @returns {Promise<Found[]>} repositories with
- * GGUF files, the most downloaded first
+ * @param {string} text
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Found[]>} repositories with GGUF files, the most downloaded first
  */
 export async function searchHub(text, signal) {
   const query = new URLSearchParams({
@@ -87,7 +88,9 @@ export async function listHubFiles(name, revision, signal) {
 }
 
 /**
- * @param {string} name of a repository @param {string} revision @param {AbortSignal} [signal]
+ * @param {string} name of a repository
+ * @param {string} revision
+ * @param {AbortSignal} [signal]
  * @returns {Promise<number>} the size of the smallest file with encoders of images or audio; 0 if
  * there is none
  */

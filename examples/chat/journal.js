@@ -36,8 +36,10 @@ export function enterForgotten(question, about, at, isForGood = false) {
 }
 
 /**
- * Removes the entry, unless the question was changed again meanwhile. @param {string} question
- * @param {number} at @param {boolean} [isForGood]
+ * Removes the entry, unless the question was changed again meanwhile.
+ * @param {string} question
+ * @param {number} at
+ * @param {boolean} [isForGood]
  */
 export function strikeForgotten(question, at, isForGood = false) {
   const { forgotten } = readJson(PREFIX + FORGET + question) ?? {};

@@ -32,8 +32,8 @@ export const problemOfKept = () => problem;
 export const listKept = async () => (await (await keptModels())?.list().catch(() => [])) ?? [];
 
 /**
- * @param {string} name an address, or the fingerprint of a file @returns {Promise<boolean>} whether
- * it is stored completely
+ * @param {string} name an address, or the fingerprint of a file
+ * @returns {Promise<boolean>} whether it is stored completely
  */
 export async function isKept(name) {
   const store = await keptModels();
@@ -43,8 +43,9 @@ export async function isKept(name) {
 }
 
 /**
- * @param {string} url @returns {Promise<string>} the name in the store: its address if it has one,
- * otherwise the name on the hub
+ * @param {string} url
+ * @returns {Promise<string>} the name in the store: its address if it has one, otherwise the name
+ * on the hub
  */
 export async function storeNameOf(url) {
   const hubName = hubNameOf(url);

@@ -110,7 +110,8 @@ function rename(conversation, item) {
 }
 
 /**
- * Loads a conversation with the bytes of its images. @param {import('./records.js').Whole[]} wholes
+ * Loads a conversation with the bytes of its images.
+ * @param {import('./records.js').Whole[]} wholes
  */
 const withMedia = async (wholes) =>
   wholes.some(({ turns }) => turns.some(({ media }) => media))

@@ -11,7 +11,8 @@ const MARK = 'wick-chat-load';
 
 /**
  * The lock that is held while this page loads a model; the browser releases it if the page is
- * ended. @param {string} id
+ * ended.
+ * @param {string} id
  */
 const lockOf = (id) => `${MARK}:${id}`;
 

@@ -317,8 +317,8 @@ export async function followContext() {
 let opened = Promise.resolve();
 
 /**
- * Loads the page's own model while the page opens its store. @param {Promise<unknown>} opening
- * settles when the conversation is open
+ * Loads the page's own model while the page opens its store.
+ * @param {Promise<unknown>} opening settles when the conversation is open
  */
 export function loadMeanwhile(opening) {
   opened = opening.catch(() => {}); // the page reports it
@@ -406,8 +406,8 @@ export async function load(wish, failed) {
 const hasNoTemplate = async (made) => (await made.info()).chatTemplate === null;
 
 /**
- * @param {Wish} wish a model without its own template @returns {Promise<Template>} its template
- * from now on
+ * @param {Wish} wish a model without its own template
+ * @returns {Promise<Template>} its template from now on
  */
 async function rememberedFor(wish) {
   const { rememberTemplate, templateFor } = await import('./templates.js');
@@ -496,8 +496,8 @@ export async function addEncoders(mmproj) {
 }
 
 /**
- * Loads the user's new choice, also for the open conversation, and clears earlier errors. @param
- * {Wish} wish
+ * Loads the user's new choice, also for the open conversation, and clears earlier errors.
+ * @param {Wish} wish
  */
 export async function choose(wish) {
   hideProblem();

@@ -2,8 +2,8 @@
 // forbidden, full, or have unexpected content.
 
 /**
- * @param {string} key @returns {string | undefined} undefined if there is no such value, or no
- * storage
+ * @param {string} key
+ * @returns {string | undefined} undefined if there is no such value, or no storage
  */
 export function readValue(key) {
   try {
@@ -14,8 +14,8 @@ export function readValue(key) {
 }
 
 /**
- * @param {string} key @returns {any} undefined if there is no such value, no storage, or invalid
- * content
+ * @param {string} key
+ * @returns {any} undefined if there is no such value, no storage, or invalid content
  */
 export function readJson(key) {
   try {
@@ -32,8 +32,9 @@ export function readList(key) {
 }
 
 /**
- * A page that cannot store it works without it. @param {string} key @param {string | undefined}
- * text undefined removes it
+ * A page that cannot store it works without it.
+ * @param {string} key
+ * @param {string | undefined} text undefined removes it
  */
 export function keepValue(key, text) {
   try {

@@ -157,7 +157,8 @@ export async function refresh() {
 
 const dialog = /** @type {HTMLDialogElement} */ (byId('model-dialog'));
 /**
- * Redraws only the line of a download, because downloads report each chunk. @param {Download} one
+ * Redraws only the line of a download, because downloads report each chunk.
+ * @param {Download} one
  */
 function redraw(one) {
   if (!dialog.open) return;

@@ -31,8 +31,9 @@ export async function readFile(file) {
 }
 
 /**
- * @param {Blob} blob @returns {Promise<string>} a name that is the same for the same content if the
- * page may compute hashes
+ * @param {Blob} blob
+ * @returns {Promise<string>} a name that is the same for the same content if the page may compute
+ * hashes
  */
 async function hashOf(blob) {
   if (!globalThis.crypto?.subtle) return newId();
@@ -123,8 +124,8 @@ async function withData(medium) {
 }
 
 /**
- * @param {Whole[]} wholes @returns {Promise<Whole[]>} the conversations with the bytes of their
- * media, for export
+ * @param {Whole[]} wholes
+ * @returns {Promise<Whole[]>} the conversations with the bytes of their media, for export
  */
 export const dataOf = (wholes) =>
   Promise.all(

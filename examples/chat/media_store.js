@@ -8,8 +8,8 @@ import { settings } from './settings.js';
 
 /** @typedef {import('./attachments.js').Medium} Medium */
 /**
- * The bytes are not a Blob, because Safari does not store these in private windows. @typedef
- * {Medium & {bytes: ArrayBuffer, added: number}} Kept
+ * The bytes are not a Blob, because Safari does not store these in private windows.
+ * @typedef {Medium & {bytes: ArrayBuffer, added: number}} Kept
  */
 
 const NAME = 'wick-chat-media';
@@ -55,8 +55,8 @@ export async function tidy(store, unusedMs = UNUSED_MS) {
 }
 
 /**
- * Called when the user has changed whether data is stored. @param {import('./store.js').Store}
- * store the one to use from now on
+ * Called when the user has changed whether data is stored.
+ * @param {import('./store.js').Store} store the one to use from now on
  */
 export async function followSetting(store) {
   const { turns, drafts } = await store.everything();

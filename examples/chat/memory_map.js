@@ -81,8 +81,8 @@ async function heldBy(engine, messages, pageTokens) {
 }
 
 /**
- * @param {Map<Message, Held>} held @returns {Map<number, number>} the number of branches that have
- * a page
+ * @param {Map<Message, Held>} held
+ * @returns {Map<number, number>} the number of branches that have a page
  */
 function countBranches(held) {
   /** @type {Map<number, Set<Message>>} */
@@ -108,8 +108,10 @@ function shortened(text) {
 }
 
 /**
- * The lines of the tree. Branches are indented, the messages along one are not. @param {Place}
- * place @param {Map<Message, Held>} held @returns {Line[]}
+ * The lines of the tree. Branches are indented, the messages along one are not.
+ * @param {Place} place
+ * @param {Map<Message, Held>} held
+ * @returns {Line[]}
  */
 function linesOf(place, held) {
   const shown = new Set(shownAfter(place));
@@ -219,8 +221,8 @@ async function draw() {
   const all = allAfter(tree);
   const { pageTokens, pageBytes } = await engine.kvStats();
   const held = await heldBy(engine, all.slice(0, LINES_MAX), pageTokens);
-  const told = linesOf(tree, held);
-  const end = told.findLast(({ isShown }) => isShown)?.level ?? 0;
+  const behind = linesOf(tree, held);
+  const end = behind.findLast(({ isShown }) => isShown)?.level ?? 0;
   const ahead = await linesAhead(engine, pageTokens, end + 1);
   const stats = await engine.kvStats({ map: true });
   if (own !== round) return; // a newer drawing has begun
@@ -231,7 +233,7 @@ async function draw() {
   } of ahead)
     for (const place of places) branches.set(place, (branches.get(place) ?? 0) + 1 + siblings);
   drawPages({ picture, legend, words: WORDS }, stats);
-  const lines = [...told, ...ahead];
+  const lines = [...behind, ...ahead];
   list.replaceChildren(...lines.map((line) => itemOf(line, branches)));
   const first = /** @type {HTMLElement | null} */ (
     list.querySelector('[aria-selected=true]') ?? list.firstElementChild

@@ -33,8 +33,8 @@ export function addArticle(role, count = 1) {
 }
 
 /**
- * Keeps the end of the text in view unless the reader has scrolled up. @param {() => void} [change]
- * a change that may cover the end
+ * Keeps the end of the text in view unless the reader has scrolled up.
+ * @param {() => void} [change] a change that may cover the end
  */
 export function keepInView(change) {
   const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 160;
@@ -155,8 +155,8 @@ export function editQuestion(article, text, { draft = text, onInput, onClose, se
 }
 
 /**
- * Offers the continuation of the conversation after another version of the last message. @param
- * {number} version
+ * Offers the continuation of the conversation after another version of the last message.
+ * @param {number} version
  * @param {Message[]} later
  * @param {() => void} go there
  */

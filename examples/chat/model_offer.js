@@ -28,8 +28,8 @@ function downloadRate() {
 }
 
 /**
- * @param {import('./models.js').ModelChoice} model @returns {string} its size, and its other known
- * costs on this device
+ * @param {import('./models.js').ModelChoice} model
+ * @returns {string} its size, and its other known costs on this device
  */
 function costsOf({ bytes, needBytes }) {
   const rate = downloadRate();

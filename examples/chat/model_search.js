@@ -96,8 +96,9 @@ async function measureSpeed() {
 }
 
 /**
- * @param {string} url of a model @param {AbortSignal} signal @returns {Promise<number>} the size of
- * the encoders in its repository; 0 if it has none
+ * @param {string} url of a model
+ * @param {AbortSignal} signal
+ * @returns {Promise<number>} the size of the encoders in its repository; 0 if it has none
  */
 async function encodersNextTo(url, signal) {
   const [, name, revision = 'main'] =

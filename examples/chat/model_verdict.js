@@ -14,8 +14,8 @@ import { roundBytes } from './dom.js';
  * @typedef {{limitBytes: number, isPhone?: boolean, memoryGb?: number, freeBytes?: number}} Device
  */
 /**
- * A measurement on this device: the bytes of a model's weights and its tokens per second. @typedef
- * {{bytes: number, tokensPerSecond: number}} Measured
+ * A measurement on this device: the bytes of a model's weights and its tokens per second.
+ * @typedef {{bytes: number, tokensPerSecond: number}} Measured
  */
 /** @typedef {{fits: 'yes' | 'tight' | 'no', verdict: string, facts: [name: string, text: string][]}} Verdict */
 
@@ -34,8 +34,8 @@ const READING_PER_SECOND = 6;
 const LIKE = 8;
 
 /**
- * @param {number} value @returns {string} the number with one digit, because it is not known more
- * exactly
+ * @param {number} value
+ * @returns {string} the number with one digit, because it is not known more exactly
  */
 export const roughly = (value) => String(Number(value.toPrecision(1)));
 

@@ -26,7 +26,8 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 /**
  * Removing old data reads all turns, and only removes data that is a month old, so once a day is
- * enough. @param {Store} store
+ * enough.
+ * @param {Store} store
  */
 async function removeOld(store) {
   const last = Number(readValue(TIDIED) ?? 0);

@@ -81,7 +81,8 @@ function tell(error) {
 let endWaiting = () => {};
 
 /**
- * Keeps the message in its field until the model is ready, and then sends it. @param {string} text
+ * Keeps the message in its field until the model is ready, and then sends it.
+ * @param {string} text
  */
 function sendLater(text) {
   if (text.trim() === '' && questionOfMedia() === '') return;
@@ -142,8 +143,8 @@ const known =
   ).filter(({ system }) => !system);
 
 /**
- * Questions that follow from the conversation and that the built-in model can answer. @param
- * {string} said
+ * Questions that follow from the conversation and that the built-in model can answer.
+ * @param {string} said
  */
 const followingFrom = (said) =>
   known
@@ -226,8 +227,8 @@ onDownload((one) => {
 });
 
 /**
- * Reports that the browser ended an earlier page while it was loading this model. @param {Wish}
- * wish
+ * Reports that the browser ended an earlier page while it was loading this model.
+ * @param {Wish} wish
  */
 function tellDeath(wish) {
   const reason = `The browser closed this page while ${wish.name} was loading: it probably needs more memory than a page gets here.`;

@@ -54,7 +54,8 @@ async function read(pdf, onPage) {
 /**
  * @param {Uint8Array} bytes
  * @param {(page: number, pages: number) => void} [onPage] called for each page that is read
- * @returns {Promise<string>} the text, with the number of each page @throws {PdfError}
+ * @returns {Promise<string>} the text, with the number of each page
+ * @throws {PdfError}
  */
 export async function textOfPdf(bytes, onPage = () => {}) {
   const pdf = await open(bytes);

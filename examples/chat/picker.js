@@ -125,7 +125,8 @@ function readWish() {
 
 /**
  * Handles a file of the user's. The file dialog accepts any name, so other kinds of files are
- * reported here. @param {File[]} files
+ * reported here.
+ * @param {File[]} files
  */
 async function takeOwn(files) {
   if (await isModel(files[0])) {
@@ -151,7 +152,9 @@ function take(wish) {
 
 /**
  * Checks a model before it is loaded. A model that does not fit is loaded if the user insists.
- * @param {HTMLElement} place @param {string} text that was typed, or an address @param {(url: string) => Wish | undefined} wishOf
+ * @param {HTMLElement} place
+ * @param {string} text that was typed, or an address
+ * @param {(url: string) => Wish | undefined} wishOf
  */
 async function takeJudged(place, text, wishOf) {
   clearTimeout(timer);
@@ -185,7 +188,8 @@ const hasFiles = ({ dataTransfer }) => dataTransfer?.types.includes('Files') ?? 
 
 /**
  * Refuses dropped text outside of fields, which handle it natively: the browser would open a
- * dropped link in place of the page. @param {DragEvent} event
+ * dropped link in place of the page.
+ * @param {DragEvent} event
  */
 function refuseText(event) {
   if (/** @type {Element | null} */ (event.target)?.closest?.('textarea, input')) return;

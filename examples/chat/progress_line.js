@@ -55,8 +55,8 @@ export class Live {
   }
 
   /**
-   * Called when a piece of the answer has arrived: a token, or a few that belong together. @param
-   * {boolean} isThinking
+   * Called when a piece of the answer has arrived: a token, or a few that belong together.
+   * @param {boolean} isThinking
    */
   write(isThinking) {
     const now = performance.now();

@@ -33,8 +33,9 @@ export function showReasoning(body, text, ms) {
 const log = byId('log');
 
 /**
- * Measures the duration of a model's reasoning while it arrives. @param {{reasoning?: string,
- * reasoningMs?: number}} message @param {HTMLElement} body
+ * Measures the duration of a model's reasoning while it arrives.
+ * @param {{reasoning?: string, reasoningMs?: number}} message
+ * @param {HTMLElement} body
  */
 export function makeThinker(message, body) {
   let began = 0;

@@ -21,8 +21,8 @@ export const RECORD_VERSION = 1;
  *   deleted: number, model?: ModelName, settings?: Record<string, unknown>, shown?: string, book?: string}} Conversation
  */
 /**
- * `writing`: an answer that is being generated, or one whose tab was closed meanwhile. @typedef
- * {'whole' | 'writing' | 'stopped' | 'length'} State
+ * `writing`: an answer that is being generated, or one whose tab was closed meanwhile.
+ * @typedef {'whole' | 'writing' | 'stopped' | 'length'} State
  */
 /**
  * `parent` is the turn before it, '' at the beginning. `shown` is the turn that is shown after it.
@@ -38,7 +38,8 @@ export const RECORD_VERSION = 1;
  *   reasoning?: string, reasoningMs?: number, media?: import('./attachments.js').Medium[],
  *   rounds?: import('./tool_calls.js').Round[]}} Turn
  */
-/** Text that was typed but not sent. `field` is '' or the question that is being edited.
+/**
+ * Text that was typed but not sent. `field` is '' or the question that is being edited.
  * @typedef {{id: string, version: number, conversation: string, field: string, text: string, tab: string, changed: number,
  *   media?: import('./attachments.js').Medium[]}} Draft
  */
@@ -117,8 +118,9 @@ const MEDIA_MAX = 100;
 const MEDIA_NAME_MAX = 1000;
 
 /**
- * @param {any} one @returns {boolean} whether it is an image or a recording; SVG drawings are
- * refused, because they could contain scripts
+ * @param {any} one
+ * @returns {boolean} whether it is an image or a recording; SVG drawings are refused, because they
+ * could contain scripts
  */
 const isMedium = (one) =>
   /^[\w-]{1,100}$/.test(one?.id) &&
@@ -129,8 +131,9 @@ const isMedium = (one) =>
   ['string', 'undefined'].includes(typeof one.data);
 
 /**
- * @param {unknown} list of unknown origin @returns {import('./attachments.js').Medium[] |
- * undefined} `data` is base64 in an exported conversation
+ * @param {unknown} list of unknown origin
+ * @returns {import('./attachments.js').Medium[] | undefined} `data` is base64 in an exported
+ * conversation
  */
 function mediaFrom(list) {
   if (!Array.isArray(list) || list.length === 0 || list.length > MEDIA_MAX) return undefined;

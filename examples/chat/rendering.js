@@ -52,14 +52,15 @@ DOMPurify.addHook('uponSanitizeAttribute', (node, data) => {
 });
 
 /**
- * Keeps "123." alone as an answer, and not as the beginning of a list without text. @param {string}
- * text
+ * Keeps "123." alone as an answer, and not as the beginning of a list without text.
+ * @param {string} text
  */
 const withoutEmptyList = (text) => text.replace(/^(\s*\d+)([.)]\s*)$/, '$1\\$2');
 
 /**
- * @param {HTMLElement} element @param {string} text @param {boolean} isWhole whether nothing
- * follows it
+ * @param {HTMLElement} element
+ * @param {string} text
+ * @param {boolean} isWhole whether nothing follows it
  */
 export function render(element, text, isWhole) {
   const html = /** @type {string} */ (marked.parse(withoutEmptyList(text), { async: false }));

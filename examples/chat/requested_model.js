@@ -30,8 +30,9 @@ export const temperatureOf = (wish) =>
   models.find(({ url }) => wish && keyOf(wish) === url)?.temperature ?? 0.7;
 
 /**
- * Whether it names encoders, other than a file, which is lost when the page is reloaded. @param
- * {unknown} mmproj @returns {mmproj is string | true}
+ * Whether it names encoders, other than a file, which is lost when the page is reloaded.
+ * @param {unknown} mmproj
+ * @returns {mmproj is string | true}
  */
 const namesMmproj = (mmproj) => mmproj === true || typeof mmproj === 'string';
 
@@ -44,8 +45,8 @@ export const modelOf = ({ name, source }) => ({
 });
 
 /**
- * @param {ModelName | undefined} model @returns {Wish | undefined} undefined for a file, which is
- * lost at a reload
+ * @param {ModelName | undefined} model
+ * @returns {Wish | undefined} undefined for a file, which is lost at a reload
  */
 export function wishOf({ name, url, kept, mmproj } = { name: '' }) {
   if (!name) return undefined;
@@ -56,8 +57,8 @@ export function wishOf({ name, url, kept, mmproj } = { name: '' }) {
 }
 
 /**
- * @param {Wish} wish @returns {string} its name in the store; empty for a file that is not in the
- * store
+ * @param {Wish} wish
+ * @returns {string} its name in the store; empty for a file that is not in the store
  */
 export function keyOf({ source }) {
   if ('kept' in source) return source.kept;

@@ -50,8 +50,8 @@ export function makeWriter(message, body, about, voice) {
       keepSometimes();
     },
     /**
-     * Shows and stores the calls of tools that end a round, before and after they are run. @param
-     * {import('./tool_calls.js').Round} round
+     * Shows and stores the calls of tools that end a round, before and after they are run.
+     * @param {import('./tool_calls.js').Round} round
      */
     call(round) {
       thinker.end();
@@ -76,8 +76,9 @@ export function keepAnswer(message, about, isEnd = false) {
 }
 
 /**
- * @param {Message} question @param {number} count @returns {Message[]} the answers, of which the
- * first one is shown
+ * @param {Message} question
+ * @param {number} count
+ * @returns {Message[]} the answers, of which the first one is shown
  */
 export function beginAnswers(question, count) {
   const answers = Array.from({ length: count }, (_, index) =>

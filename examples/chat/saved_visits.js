@@ -34,8 +34,8 @@ const isClosed = (error) => error instanceof WickError && error.code === 'CLOSED
 // ---- resuming ----
 
 /**
- * The conversations that an engine has read, or has tried to read. @type {WeakMap<Engine,
- * Set<string>>}
+ * The conversations that an engine has read, or has tried to read.
+ * @type {WeakMap<Engine, Set<string>>}
  */
 const read = new WeakMap();
 /** The session that is being resumed. */
@@ -138,7 +138,8 @@ let next;
 let isKeeping = false;
 
 /**
- * @param {Engine} own the engine that has just answered @param {string} id of the conversation
+ * @param {Engine} own the engine that has just answered
+ * @param {string} id of the conversation
  * @param {ChatMessage[]} messages those that it has read
  */
 export async function keepState(own, id, messages) {

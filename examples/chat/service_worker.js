@@ -38,7 +38,8 @@ async function forgetOthers() {
 }
 
 /**
- * @param {Response} response @returns {Promise<string | undefined>} the version of the page's build
+ * @param {Response} response
+ * @returns {Promise<string | undefined>} the version of the page's build
  */
 async function versionOf(response) {
   return /name="version" content="(\w+)"/.exec(await response.text())?.[1];

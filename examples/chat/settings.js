@@ -47,8 +47,9 @@ export const settingsToKeep = () =>
   Object.fromEntries(Object.entries(settings).filter(([name]) => !common.includes(name)));
 
 /**
- * @param {string} name @param {unknown} value @returns {boolean} whether its field could contain
- * the value
+ * @param {string} name
+ * @param {unknown} value
+ * @returns {boolean} whether its field could contain the value
  */
 function isWithin(name, value) {
   if (typeof value !== 'number') return true;

@@ -9,8 +9,8 @@ const SPEEDS = 'wick-chat-speeds';
 const SPEEDS_MAX = 12;
 
 /**
- * @param {import('wick-llm').ModelInspection} found @returns {number} bytes of weights that are
- * read for a token
+ * @param {import('wick-llm').ModelInspection} found
+ * @returns {number} bytes of weights that are read for a token
  */
 export function activeBytesOf({ tensors, metadata }) {
   const number = (/** @type {string} */ end) =>
@@ -25,8 +25,8 @@ export function activeBytesOf({ tensors, metadata }) {
 }
 
 /**
- * The bytes of weights that are read for a token, by engine. @type
- * {WeakMap<import('wick-llm').Engine, number>}
+ * The bytes of weights that are read for a token, by engine.
+ * @type {WeakMap<import('wick-llm').Engine, number>}
  */
 const readBytes = new WeakMap();
 
@@ -36,8 +36,8 @@ export async function learnBytes(engine) {
 }
 
 /**
- * @param {import('wick-llm').Engine} engine @returns {number} the bytes, or 0 if they are not known
- * yet
+ * @param {import('wick-llm').Engine} engine
+ * @returns {number} the bytes, or 0 if they are not known yet
  */
 export const readBytesOf = (engine) => readBytes.get(engine) ?? 0;
 

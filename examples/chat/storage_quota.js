@@ -28,8 +28,8 @@ const box = byId('room');
 let questions = 0;
 
 /**
- * Requests persistence when there is something to lose: after some questions, or at once. @param
- * {boolean} [isPrecious]
+ * Requests persistence when there is something to lose: after some questions, or at once.
+ * @param {boolean} [isPrecious]
  */
 export async function askToPersist(isPrecious = false) {
   questions++;
@@ -98,8 +98,8 @@ async function bookButtons() {
 }
 
 /**
- * Models that are not answering now, the longest unused one first. @returns
- * {Promise<HTMLElement[]>}
+ * Models that are not answering now, the longest unused one first.
+ * @returns {Promise<HTMLElement[]>}
  */
 async function modelButtons() {
   const store = await keptModels();
@@ -128,8 +128,8 @@ function freeing(what, free) {
 }
 
 /**
- * Deletes data that can be recreated at the cost of time. @returns {Promise<boolean>} whether there
- * was something
+ * Deletes data that can be recreated at the cost of time.
+ * @returns {Promise<boolean>} whether there was something
  */
 export async function makeRoom() {
   const { bytes } = await sizeOfStates().catch(() => ({ bytes: 0 }));

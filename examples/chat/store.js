@@ -121,8 +121,8 @@ export class Store {
   }
 
   /**
-   * @param {import('./database.js').Rows} rows @param {Turn} turn that becomes the one shown after
-   * its parent
+   * @param {import('./database.js').Rows} rows
+   * @param {Turn} turn that becomes the one shown after its parent
    */
   async #showAfter(rows, turn) {
     if (turn.parent === '') return;
@@ -161,8 +161,9 @@ export class Store {
   }
 
   /**
-   * Forgets questions and their answers permanently. @param {string} conversation @param
-   * {(question: Turn) => boolean} isMeant
+   * Forgets questions and their answers permanently.
+   * @param {string} conversation
+   * @param {(question: Turn) => boolean} isMeant
    */
   async erase(conversation, isMeant) {
     /** @type {string[]} */
@@ -217,8 +218,9 @@ export class Store {
   }
 
   /**
-   * Assigns a draft to another tab. @param {Draft} draft of a tab that was closed @param {Draft}
-   * own
+   * Assigns a draft to another tab.
+   * @param {Draft} draft of a tab that was closed
+   * @param {Draft} own
    */
   async adoptDraft(draft, own) {
     await this.#database.run('readwrite', async (rows) => {

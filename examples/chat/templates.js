@@ -14,8 +14,8 @@ const SOURCE_LETTERS_MAX = 100_000;
 const [plain] = templates;
 
 /**
- * The conversation that is rendered before a template is stored. @type
- * {import('wick-llm').ChatMessage[]}
+ * The conversation that is rendered before a template is stored.
+ * @type {import('wick-llm').ChatMessage[]}
  */
 export const trial = [
   { role: 'user', content: 'Hello' },
@@ -24,8 +24,9 @@ export const trial = [
 ];
 
 /**
- * A file has the same name before it is stored and in the store. @param {Wish} wish @returns
- * {string}
+ * A file has the same name before it is stored and in the store.
+ * @param {Wish} wish
+ * @returns {string}
  */
 const keyFor = ({ name, source }) => ('url' in source ? source.url : name);
 
@@ -39,8 +40,9 @@ function readRemembered() {
 }
 
 /**
- * @param {Wish} wish @returns {Template | undefined} the chosen or last used template; undefined if
- * the model is new, or has a template
+ * @param {Wish} wish
+ * @returns {Template | undefined} the chosen or last used template; undefined if the model is new,
+ * or has a template
  */
 export function knownTemplate(wish) {
   return Object.hasOwn(readRemembered(), keyFor(wish)) ? templateFor(wish) : undefined;

@@ -7,8 +7,8 @@ import { runTool } from './tools.js';
 /** @typedef {import('wick-llm').ChatMessage} ChatMessage */
 /** @typedef {import('wick-llm').ChatCompletionChunk} ChatCompletionChunk */
 /**
- * A call has no result until it has been run. @typedef {{id: string, name: string, arguments:
- * string, result?: string}} Call
+ * A call has no result until it has been run.
+ * @typedef {{id: string, name: string, arguments: string, result?: string}} Call
  */
 /** The text of a reply before its calls, and the calls. @typedef {{content: string, calls: Call[]}} Round */
 /** @typedef {import('../models/words.js').Chunk & {isEarly?: boolean, round?: Round}} Chunk */
@@ -102,8 +102,8 @@ function cardOf({ name, arguments: json, result }) {
 }
 
 /**
- * @param {HTMLElement} body that of the answer, before which they are shown @param {Round[]}
- * [rounds]
+ * @param {HTMLElement} body that of the answer, before which they are shown
+ * @param {Round[]} [rounds]
  */
 export function showCalls(body, rounds = []) {
   const holder = /** @type {HTMLElement} */ (body.parentElement);

@@ -55,11 +55,11 @@ export const toolsTold = Object.entries(tools).map(([name, { description, schema
 /** @param {import('wick-llm').Engine} engine @returns {Promise<boolean>} whether its prompts name the tools */
 export async function knowsTools(engine) {
   const messages = [{ role: /** @type {const} */ ('user'), content: '?' }];
-  const [bare, told] = await Promise.all([
+  const [bare, withTools] = await Promise.all([
     engine.countTokens(messages),
     engine.countTokens(messages, { tools: toolsTold }),
   ]);
-  return told > bare;
+  return withTools > bare;
 }
 
 /** @param {string} name @param {string} json arguments @returns {Promise<string>} the message to the model: the result, or the error */

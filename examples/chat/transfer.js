@@ -23,8 +23,9 @@ export const toJson = (wholes) =>
   );
 
 /**
- * Empties forgotten turns, which keep their places so that the others keep theirs. @param {Whole}
- * whole @returns {Whole}
+ * Empties forgotten turns, which keep their places so that the others keep theirs.
+ * @param {Whole} whole
+ * @returns {Whole}
  */
 function withoutForgotten({ conversation, turns }) {
   const gone = new Set(
@@ -62,8 +63,9 @@ const roundLines = ({ content, calls }) => [
 ];
 
 /**
- * The line for an image or a recording, whose bytes are only in JSON. @param
- * {import('./attachments.js').Medium} medium @returns {string}
+ * The line for an image or a recording, whose bytes are only in JSON.
+ * @param {import('./attachments.js').Medium} medium
+ * @returns {string}
  */
 const mediumLine = ({ kind, name }) =>
   `[${kind === 'image' ? 'image' : 'recording'}: ${name.replaceAll(/[\r\n]/g, ' ')}]`;
@@ -83,8 +85,10 @@ export function toMarkdown({ conversation, turns }) {
 /** @typedef {{role: string, lines: string[]}} Section `role`: user, assistant, or the heading of a call */
 
 /**
- * @param {string[]} lines @param {number} from @param {string} kind @returns {{text: string, next:
- * number} | undefined} undefined if there is no block
+ * @param {string[]} lines
+ * @param {number} from
+ * @param {string} kind
+ * @returns {{text: string, next: number} | undefined} undefined if there is no block
  */
 function blockAt(lines, from, kind) {
   const start = lines.findIndex((line, index) => index >= from && line !== '');
@@ -95,8 +99,9 @@ function blockAt(lines, from, kind) {
 }
 
 /**
- * @param {Section} call @param {number} index @returns {import('./tool_calls.js').Call | undefined}
- * undefined if it is text
+ * @param {Section} call
+ * @param {number} index
+ * @returns {import('./tool_calls.js').Call | undefined} undefined if it is text
  */
 function callOf({ role, lines }, index) {
   const json = blockAt(lines, 0, 'json');
@@ -139,8 +144,9 @@ function saidIn(sections) {
 }
 
 /**
- * @param {string} line @param {boolean} isFirst @returns {string | undefined} the role of the
- * section that begins here, or undefined
+ * @param {string} line
+ * @param {boolean} isFirst
+ * @returns {string | undefined} the role of the section that begins here, or undefined
  */
 function roleOf(line, isFirst) {
   if (line === names.user) return 'user';
@@ -171,9 +177,10 @@ function fromMarkdown(text) {
 const unescaped = (_, slashes, rest) => `${slashes.slice(1)}${rest}`;
 
 /**
- * @param {string} text the content of a file @param {string} name its name @returns {Whole[]}
- * conversations with new ids @throws {Error} if the file has no conversations, or those of a newer
- * page
+ * @param {string} text the content of a file
+ * @param {string} name its name
+ * @returns {Whole[]} conversations with new ids
+ * @throws {Error} if the file has no conversations, or those of a newer page
  */
 export function readConversations(text, name) {
   /** @type {any} */

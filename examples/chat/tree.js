@@ -12,8 +12,8 @@ export const newTree = () => ({ children: [] });
 export const idOf = (place) => ('id' in place ? /** @type {Message} */ (place).id : '');
 
 /**
- * @param {Place} place @returns {Message | undefined} the newest child, unless another one was
- * chosen
+ * @param {Place} place
+ * @returns {Message | undefined} the newest child, unless another one was chosen
  */
 export const shownChild = ({ children, shown }) =>
   children.find(({ id }) => id === shown) ?? children.at(-1);
@@ -35,8 +35,9 @@ export function insert(parent, said) {
 }
 
 /**
- * @param {Place} parent @param {Omit<Turn, 'parent' | 'conversation' | 'version'>} said @returns
- * {Message} the message, which is shown from now on
+ * @param {Place} parent
+ * @param {Omit<Turn, 'parent' | 'conversation' | 'version'>} said
+ * @returns {Message} the message, which is shown from now on
  */
 export function add(parent, said) {
   const message = insert(parent, said);
@@ -45,8 +46,8 @@ export function add(parent, said) {
 }
 
 /**
- * @param {Message} message that has no message after it @param {string} [shown] the message to show
- * in its place
+ * @param {Message} message that has no message after it
+ * @param {string} [shown] the message to show in its place
  */
 export function removeLeaf(message, shown) {
   const { parent } = message;
@@ -78,8 +79,8 @@ export function isForgotten({ role, forgotten, parent }) {
 }
 
 /**
- * @param {Place} place @returns {Message | undefined} the message with that id, at the place or
- * after it
+ * @param {Place} place
+ * @returns {Message | undefined} the message with that id, at the place or after it
  */
 export function find(place, /** @type {string} */ id) {
   const open = [...place.children];

@@ -10,8 +10,8 @@ import { saidUntil } from './tree.js';
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./tree.js').Message} Message */
 /**
- * `at` is where its text begins, including the space before it. @typedef {{at: number, text:
- * string}} Word
+ * `at` is where its text begins, including the space before it.
+ * @typedef {{at: number, text: string}} Word
  */
 /** @typedef {{text: string, probability: number, isEnd: boolean, canStand: boolean}} Alternative */
 /** @typedef {(message: Message, at: number, piece: string, isEnd: boolean) => unknown} Branch */
@@ -28,8 +28,9 @@ function partsOf(text) {
 }
 
 /**
- * @param {string} text @returns {Word[]} the words, each with the white space before it, because
- * models generate them in this form
+ * @param {string} text
+ * @returns {Word[]} the words, each with the white space before it, because models generate them in
+ * this form
  */
 export function wordsOf(text) {
   /** @type {Word[]} */
@@ -50,7 +51,8 @@ export function wordsOf(text) {
 }
 
 /**
- * @param {number[]} bytes @returns {string | undefined} undefined if they end within a character
+ * @param {number[]} bytes
+ * @returns {string | undefined} undefined if they end within a character
  */
 function textOf(bytes) {
   try {
@@ -71,8 +73,9 @@ async function endsOf(engine) {
 }
 
 /**
- * Whether a token is one of the model's control marks, which text never contains. @param {Engine}
- * engine @param {string} text
+ * Whether a token is one of the model's control marks, which text never contains.
+ * @param {Engine} engine
+ * @param {string} text
  */
 async function isMark(engine, text) {
   if (!/^[<[].*[>\]]$/s.test(text)) return false;
@@ -100,18 +103,19 @@ async function alternativesAt(engine, message, at) {
   const asking = engine.chat.completions.create({
     ...{ messages, session, max_tokens: 1, temperature: 0 },
     ...{ logprobs: true, top_logprobs: ALTERNATIVES },
-    // an answer that ends at once reports no token, and earlier reports do not count
+    // prevents the answer from ending immediately, because then no token would be reported; the
+    // bias does not change the reported probabilities
     logit_bias: Object.fromEntries(ends.ids.map((id) => [id, -100])),
   });
   const { choices } = await asking.finally(() => session?.close());
   const [first] = choices[0].logprobs?.content ?? [];
-  const told = (first?.top_logprobs ?? []).map(async ({ token, bytes, logprob }) => {
+  const alternatives = (first?.top_logprobs ?? []).map(async ({ token, bytes, logprob }) => {
     const text = textOf(bytes);
     const isEnd = ends.texts.has(token);
     const canStand = text !== undefined && (isEnd || !(await isMark(engine, text)));
     return { text: text ?? token, probability: Math.exp(logprob), isEnd, canStand };
   });
-  return Promise.all(told);
+  return Promise.all(alternatives);
 }
 
 /** @param {number} share @returns {string} */
@@ -121,8 +125,10 @@ const inPercent = (share) => (share < 0.001 ? 'under 0.1 %' : `${(share * 100).t
 const visible = (text) => text.replaceAll('\n', '⏎').replaceAll('\t', '⇥').replace(/^ $/, '␣');
 
 /**
- * @param {Alternative} alternative @param {boolean} isOwn whether it is the one in the answer
- * @param {() => void} choose @returns {HTMLLIElement}
+ * @param {Alternative} alternative
+ * @param {boolean} isOwn whether it is the one in the answer
+ * @param {() => void} choose
+ * @returns {HTMLLIElement}
  */
 function itemOf({ text, probability, isEnd, canStand }, isOwn, choose) {
   const button = makeButton('', choose);
@@ -180,7 +186,7 @@ function restOf(words, text) {
 }
 
 /**
- * Shows an answer as words that can be chosen, or unchanged again.
+ * Shows an answer as words that can be chosen, or as normal text again.
  * @param {Engine} engine @param {Message} message @param {HTMLElement} article @param {Branch}
  * branch continues from another word
  */

@@ -47,8 +47,9 @@ export class Keeper {
   }
 
   /**
-   * @param {Write} write @param {string} [key] @returns {Promise<void>} settles when the record is
-   * stored, or writing fails
+   * @param {Write} write
+   * @param {string} [key]
+   * @returns {Promise<void>} settles when the record is stored, or writing fails
    */
   add(write, key) {
     return new Promise((settle) => {
@@ -60,7 +61,8 @@ export class Keeper {
   /**
    * Adds a write that supersedes the waiting ones with its key. It is queued after all waiting
    * ones, because one of them may write the same record.
-   * @param {string} key @param {Write} write
+   * @param {string} key
+   * @param {Write} write
    */
   replace(key, write) {
     this.forget(key);

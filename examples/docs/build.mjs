@@ -75,8 +75,8 @@ function renderFolder(path) {
 }
 
 /**
- * Reads all documents to which the first ones lead. @returns {{documents: Documents, pictures:
- * Set<string>}}
+ * Reads all documents to which the first ones lead.
+ * @returns {{documents: Documents, pictures: Set<string>}}
  */
 export function readAll() {
   /** @type {Documents} */

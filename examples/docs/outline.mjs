@@ -8,8 +8,8 @@ import { fileURLToPath } from 'node:url';
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
 /**
- * The modules of the package and their types, from which `reference.mjs` builds pages. @type
- * {Record<string, string>}
+ * The modules of the package and their types, from which `reference.mjs` builds pages.
+ * @type {Record<string, string>}
  */
 export const modules = {
   'wick-llm': 'js/index.d.ts',
@@ -24,8 +24,8 @@ export const modules = {
 };
 
 /**
- * @param {string} name of a module @returns {string} the path of its page, in the form of a
- * document's path
+ * @param {string} name of a module
+ * @returns {string} the path of its page, in the form of a document's path
  */
 export const referenceOf = (name) => `docs/reference/${name.replace('/', '-')}.md`;
 
@@ -72,13 +72,14 @@ const order = [
 ];
 
 /**
- * The weight of a group in the search, so that tasks are listed before internals. @type
- * {Record<string, number>}
+ * The weight of a group in the search, so that tasks are listed before internals.
+ * @type {Record<string, number>}
  */
 const ranks = { Guide: 2, Reference: 1.5, Explanation: 1, 'Lab notes': 0.6 };
 
 /**
- * @param {string} path in the repository @returns {number} the weight of its sections in the search
+ * @param {string} path in the repository
+ * @returns {number} the weight of its sections in the search
  */
 export function rankOf(path) {
   if (path === 'CHANGELOG.md') return 0.5; // a long page that mentions nearly every word
@@ -110,8 +111,8 @@ export function groups() {
 }
 
 /**
- * @param {string} path in the repository @returns {string} the path of its page in the
- * documentation's folder
+ * @param {string} path in the repository
+ * @returns {string} the path of its page in the documentation's folder
  */
 export function pageOf(path) {
   const own = path.replace(/^docs\//, '');

@@ -8,7 +8,8 @@ import { documentsIn, modules, readText, referenceOf } from './outline.mjs';
 /** @typedef {Member & {members: Member[]}} Declaration */
 
 /**
- * @param {string} comment @returns {string} its text without the comment marks, as one paragraph
+ * @param {string} comment
+ * @returns {string} its text without the comment marks, as one paragraph
  */
 const wordsOf = (comment) =>
   comment
@@ -73,8 +74,8 @@ function membersOf(lines, before) {
 }
 
 /**
- * @param {string} text that of types @returns {Declaration[]} the declarations that a module
- * exports
+ * @param {string} text that of types
+ * @returns {Declaration[]} the declarations that a module exports
  */
 export function declarationsOf(text) {
   return statementsOf(text.split('\n')).flatMap(({ comment, code }) => {

@@ -74,8 +74,8 @@ function firstInvented(text, known, told) {
 }
 
 /**
- * @param {string} word @returns {string[]} unchanged, in lower case, with a capital, and in
- * capitals
+ * @param {string} word
+ * @returns {string[]} unchanged, in lower case, with a capital, and in capitals
  */
 const formsOf = (word) => {
   const small = word.toLowerCase();
@@ -87,13 +87,14 @@ const formsOf = (word) => {
 const MARKS = String.raw`\x00-&(-@[-${'`'}{-\x7f\xa0-\xa9\xab-\xb4\xb6-\xb9\xbb-\xbf\xd7\xf7\u2010-\u2018\u201a-\u206f\u20a0-\u20bf\u2190-\u23ff\u2600-\u27bf\ufe0f\U0001F300-\U0001FAFF`;
 
 /**
- * A trie: children by the next letter; '' marks the end of a word. @typedef {Map<string, Tree>}
- * Tree
+ * A trie: children by the next letter; '' marks the end of a word.
+ * @typedef {Map<string, Tree>} Tree
  */
 
 /**
- * @param {Tree} tree @returns {string} its GBNF: words with a common beginning share it, because
- * many alternatives are slow
+ * @param {Tree} tree
+ * @returns {string} its GBNF: words with a common beginning share it, because many alternatives are
+ * slow
  */
 function alternatives(tree) {
   const all = Array.from(tree, ([letter, rest]) => {
@@ -142,8 +143,8 @@ export function wordGrammar(words) {
 }
 
 /**
- * @param {Body['messages'][0]} message @returns {string} the text as the model reads it: the texts
- * of its parts, one after the other
+ * @param {Body['messages'][0]} message
+ * @returns {string} the text as the model reads it: the texts of its parts, one after the other
  */
 const textOf = ({ content }) =>
   Array.isArray(content)
@@ -151,8 +152,8 @@ const textOf = ({ content }) =>
     : (content ?? '');
 
 /**
- * @param {string} begun the beginning of the answer @returns {string} the refusal, in the same form
- * as the answer that it replaces
+ * @param {string} begun the beginning of the answer
+ * @returns {string} the refusal, in the same form as the answer that it replaces
  */
 function refusalFor(begun) {
   const refusal = 'I do not know that.';

@@ -17,15 +17,16 @@ export const isEmbedded = (note, kept) =>
   kept?.hash === note.hash && kept.texts.length === note.passages.length;
 
 /**
- * @param {Note} note @param {Vectors | undefined} kept @returns {number} the number of its passages
- * that have a vector
+ * @param {Note} note
+ * @param {Vectors | undefined} kept
+ * @returns {number} the number of its passages that have a vector
  */
 export const countEmbedded = (note, kept) =>
   kept?.hash === note.hash ? Math.min(kept.texts.length, note.passages.length) : 0;
 
 /**
- * @param {Vectors | undefined} kept @returns {Map<string, Float32Array>} vectors by the texts that
- * were embedded
+ * @param {Vectors | undefined} kept
+ * @returns {Map<string, Float32Array>} vectors by the texts that were embedded
  */
 function knownVectors(kept) {
   /** @type {Map<string, Float32Array>} */
@@ -87,9 +88,11 @@ async function embedNote(note, kept, { engine, model, prefix, signal, onPassages
 }
 
 /**
- * Embeds passages that are not embedded yet, several short notes at a time, because they share the passes of the model.
- * @param {Note[]} notes @param {Map<string, Vectors>} kept the stored vectors by path @param {Work}
- * work
+ * Embeds passages that are not embedded yet, several short notes at a time, because they share the
+ * passes of the model.
+ * @param {Note[]} notes
+ * @param {Map<string, Vectors>} kept the stored vectors by path
+ * @param {Work} work
  */
 export async function embedNotes(notes, kept, work) {
   const waiting = notes.filter((note) => !isEmbedded(note, kept.get(note.path)));

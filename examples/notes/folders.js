@@ -24,7 +24,8 @@ async function readFolders() {
 const isEntry = (one, handle) => one.handle?.isSameEntry?.(handle).catch(() => false) ?? false;
 
 /**
- * @param {Folder} one @param {Listing} listing of a folder of the same name
+ * @param {Folder} one
+ * @param {Listing} listing of a folder of the same name
  * @returns {Promise<number>} 0 if it is another folder, otherwise the share of common paths
  */
 async function likeness({ id }, { found }) {
@@ -41,7 +42,9 @@ async function likeness({ id }, { found }) {
 }
 
 /**
- * @param {Folder[]} same those with the listing's name @param {Listing} listing @param {any} handle
+ * @param {Folder[]} same those with the listing's name
+ * @param {Listing} listing
+ * @param {any} handle
  * @returns {Promise<Folder | undefined>}
  */
 async function findSame(same, listing, handle) {

@@ -249,7 +249,7 @@ async function embedWhileAlone(own) {
   if (done === all) return;
   const start = performance.now();
   let count = 0;
-  let told = start;
+  let reportedAt = start;
   await embedNotes([...notes.values()], new Map(vectors), {
     engine,
     model: model.id,
@@ -270,8 +270,8 @@ async function embedWhileAlone(own) {
     onVectors: (made) => {
       for (const one of made) vectors.set(one.path, one);
       searchSoon();
-      if (performance.now() - told < NEWS_MS) return;
-      told = performance.now();
+      if (performance.now() - reportedAt < NEWS_MS) return;
+      reportedAt = performance.now();
       news.postMessage('changed');
     },
   });

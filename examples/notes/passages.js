@@ -9,7 +9,8 @@ const TITLE_CHARACTERS_MAX = 200;
 
 /**
  * A longer line is plain text.
- * @param {string} line @returns {string | undefined} the text of a heading
+ * @param {string} line
+ * @returns {string | undefined} the text of a heading
  */
 function headingOf(line) {
   const marks = /^#{1,6}(?=\s|$)/.exec(line)?.[0].length;
@@ -23,8 +24,8 @@ function headingOf(line) {
 }
 
 /**
- * @param {string} block @returns {string[]} pieces of at most the size of a passage, cut between
- * words if possible
+ * @param {string} block
+ * @returns {string[]} pieces of at most the size of a passage, cut between words if possible
  */
 function cut(block) {
   const pieces = [];
@@ -79,8 +80,9 @@ export function passagesOf(text) {
 }
 
 /**
- * @param {string} text @param {string} path @returns {string} its first heading, or else the file's
- * name
+ * @param {string} text
+ * @param {string} path
+ * @returns {string} its first heading, or else the file's name
  */
 export function titleOf(text, path) {
   const first = /^#\s+(.{1,200})$/m.exec(text.slice(0, 20_000))?.[1];

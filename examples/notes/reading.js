@@ -28,7 +28,9 @@ function textOf(bytes) {
 }
 
 /**
- * @param {string} folder @param {import('./folder.js').Found} found @param {Note | undefined} before
+ * @param {string} folder
+ * @param {import('./folder.js').Found} found
+ * @param {Note | undefined} before
  * @returns {Promise<Note | string>} the note, or a string with the reason why it was skipped
  */
 async function readNote(folder, { path, file: open }, before) {

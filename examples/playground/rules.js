@@ -43,7 +43,9 @@ function indexOfByte(text, bytes) {
 
 /**
  * Compiles the rule by generating one token.
- * @param {Engine} engine @param {Pick<Task, 'kind' | 'rule'>} task @param {AbortSignal} signal
+ * @param {Engine} engine
+ * @param {Pick<Task, 'kind' | 'rule'>} task
+ * @param {AbortSignal} signal
  * @returns {Promise<Fault | undefined>} undefined if it is well-formed
  */
 export async function findFault(engine, { kind, rule }, signal) {

@@ -10,7 +10,8 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
 /**
  * Copies the package and that of the model, without the small model that benchmarks use.
- * @param {string} site the page's folder @param {boolean} [hasModel]
+ * @param {string} site the page's folder
+ * @param {boolean} [hasModel]
  */
 export function copyPackages(site, hasModel = true) {
   cpSync(resolve(root, 'dist'), resolve(site, 'wick-llm'), { recursive: true });
@@ -21,8 +22,8 @@ export function copyPackages(site, hasModel = true) {
 }
 
 /**
- * Copies the design system's styles, for a page that is not bundled. @param {string} site the
- * page's folder
+ * Copies the design system's styles, for a page that is not bundled.
+ * @param {string} site the page's folder
  */
 export function copyStyles(site) {
   const entryPoints = [resolve(root, 'examples/shared/plain_page.css')];
@@ -99,8 +100,8 @@ export const bundlePage = (entryPoints, outdir, define = {}) =>
 
 /**
  * The scripts that a page's script imports before it runs. A page that names them need not load one
- * to discover the next. @param {import('esbuild').BuildResult<{metafile: true}>} built by
- * bundlePage
+ * to discover the next.
+ * @param {import('esbuild').BuildResult<{metafile: true}>} built by bundlePage
  * @param {string} folder of the page
  * @returns {string} elements of its head
  */

@@ -44,8 +44,8 @@ export async function packFragment(value) {
 }
 
 /**
- * @param {string} text @returns {Promise<any>} the state; rejects if it is not a fragment of
- * packFragment
+ * @param {string} text
+ * @returns {Promise<any>} the state; rejects if it is not a fragment of packFragment
  */
 export async function unpackFragment(text) {
   if (text.length > BYTES_MAX) throw new Error(`it is longer than ${BYTES_MAX} characters`);

@@ -64,8 +64,8 @@ function userPart(part) {
 }
 
 /**
- * @param {UIPart[]} parts @returns {UIPart[][]} the parts of each step: an answer, and the results
- * of its calls
+ * @param {UIPart[]} parts
+ * @returns {UIPart[][]} the parts of each step: an answer, and the results of its calls
  */
 function stepsOf(parts) {
   /** @type {UIPart[][]} */

@@ -93,8 +93,9 @@ const toolMessage = ({ toolCallId, toolName, output }) => ({
 });
 
 /**
- * @param {FilePart} part @returns {import('../index.js').ChatMediaPart | undefined} undefined if it
- * is neither an image nor audio
+ * @param {FilePart} part
+ * @returns {import('../index.js').ChatMediaPart | undefined} undefined if it is neither an image
+ * nor audio
  */
 function mediaOf({ data, mediaType }) {
   const kind = /^(image|audio)\b/.exec(mediaType)?.[1];
@@ -106,8 +107,8 @@ function mediaOf({ data, mediaType }) {
 }
 
 /**
- * @param {Extract<Message, {role: 'user'}>['content']} parts @returns {ChatMessage['content']} a
- * text, or parts if it has media
+ * @param {Extract<Message, {role: 'user'}>['content']} parts
+ * @returns {ChatMessage['content']} a text, or parts if it has media
  */
 function contentOf(parts) {
   const found = parts.map((part) => {

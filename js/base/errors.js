@@ -33,8 +33,8 @@ export function codeOfStatus(status) {
 }
 
 /**
- * @param {unknown} [reason] that of an AbortSignal @returns {unknown} the rejection of an aborted
- * call
+ * @param {unknown} [reason] that of an AbortSignal
+ * @returns {unknown} the rejection of an aborted call
  */
 export function abortError(reason) {
   return reason ?? new DOMException('The operation was aborted', 'AbortError');

@@ -86,8 +86,8 @@ export const hasWideMemory = () => isValid(wideProbe);
 
 /** @returns {number} logical processors, 1 if they are not known */
 function countProcessors() {
-  const told = globalThis.navigator?.hardwareConcurrency;
-  if (told) return told;
+  const reported = globalThis.navigator?.hardwareConcurrency;
+  if (reported) return reported;
   const os = globalThis.process?.getBuiltinModule?.('node:os');
   return os?.availableParallelism() ?? 1;
 }

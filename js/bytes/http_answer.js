@@ -51,8 +51,8 @@ export function partOf(response) {
 }
 
 /**
- * @param {Response} response @returns {number} the pause that its server requests; 0 if it requests
- * none
+ * @param {Response} response
+ * @returns {number} the pause that its server requests; 0 if it requests none
  */
 export function retryAfterMs({ headers }) {
   const text = headers.get('Retry-After')?.trim() ?? '';

@@ -326,8 +326,8 @@ class HttpStream {
   }
 
   /**
-   * @param {Response} response that is a part of the file @param {number} first the offset that was
-   * requested
+   * @param {Response} response that is a part of the file
+   * @param {number} first the offset that was requested
    * @returns {AnswerPart} it does not begin after `position`
    */
   #partOf(response, first) {

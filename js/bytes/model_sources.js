@@ -93,9 +93,9 @@ class PathSource {
     if (!fs)
       throw new WickError('ARG', `Files are not available on this host: ${path} cannot be opened`);
     try {
-      const told = fs.statSync(path);
-      if (told.isFile() && told.size > 0 && told.size <= SMALL_FILE_BYTES) {
-        return new SmallFileStream(fs, fs.openSync(path, 'r'), offset, told.size);
+      const stats = fs.statSync(path);
+      if (stats.isFile() && stats.size > 0 && stats.size <= SMALL_FILE_BYTES) {
+        return new SmallFileStream(fs, fs.openSync(path, 'r'), offset, stats.size);
       }
       const handle = await fs.promises.open(path, 'r');
       const stat = await handle.stat();
@@ -207,7 +207,8 @@ class IteratorStream {
 }
 
 /**
- * Ends the caller's iterator. Its errors are ignored. @param {AsyncIterator<Uint8Array>} iterator
+ * Ends the caller's iterator. Its errors are ignored.
+ * @param {AsyncIterator<Uint8Array>} iterator
  */
 async function leave(iterator) {
   try {

@@ -10,8 +10,8 @@
  */
 
 /**
- * @param {SourceDescription} source @returns {RowReader | undefined} undefined if such a source has
- * no reader on this host
+ * @param {SourceDescription} source
+ * @returns {RowReader | undefined} undefined if such a source has no reader on this host
  */
 export function openRows(source) {
   if (source.kind === 'path') {
@@ -45,13 +45,13 @@ function pathRows(fs, paths) {
     close(); // loading reports why
     return undefined;
   }
-  const told = open.map((descriptor) => fs.fstatSync(descriptor));
+  const stats = open.map((descriptor) => fs.fstatSync(descriptor));
   let buffer = new Uint8Array(0);
   return {
-    size: told.reduce((sum, { size }) => sum + size, 0),
+    size: stats.reduce((sum, { size }) => sum + size, 0),
     read(file, offset, size) {
       const { mtimeMs } = fs.fstatSync(open[file]);
-      if (mtimeMs !== told[file].mtimeMs) throw new Error('the file was changed');
+      if (mtimeMs !== stats[file].mtimeMs) throw new Error('the file was changed');
       if (buffer.length < size) buffer = new Uint8Array(size);
       return buffer.subarray(0, fs.readSync(open[file], buffer, 0, size, offset));
     },

@@ -154,8 +154,10 @@ function checkFields(where, options, names) {
 }
 
 /**
- * @param {ChatMessage[]} messages @param {ChatMessage} answer @returns {ChatMessage[]} the messages
- * with the answer, which begins with the prefix if there is one
+ * @param {ChatMessage[]} messages
+ * @param {ChatMessage} answer
+ * @returns {ChatMessage[]} the messages with the answer, which begins with the prefix if there is
+ * one
  */
 function withAnswer(messages, answer) {
   const last = messages.at(-1);
@@ -224,8 +226,9 @@ export async function loadChat(engine, bytes, options = {}) {
 }
 
 /**
- * @param {Engine} engine @param {Uint8Array} state @returns {Promise<Session | undefined>}
- * undefined if it belongs to another model
+ * @param {Engine} engine
+ * @param {Uint8Array} state
+ * @returns {Promise<Session | undefined>} undefined if it belongs to another model
  */
 async function sessionOf(engine, state) {
   try {

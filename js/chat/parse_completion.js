@@ -7,15 +7,15 @@ import { WickError } from '../index.js';
 /** @typedef {import('../index.js').ChatCompletion} ChatCompletion */
 /** @typedef {import('../index.js').StandardSchema} StandardSchema */
 /**
- * How an answer is requested and read. @typedef {{format: any, read: (text: string) => unknown}}
- * Reading
+ * How an answer is requested and read.
+ * @typedef {{format: any, read: (text: string) => unknown}} Reading
  */
 
 const TARGET = 'draft-2020-12';
 
 /**
- * @param {string} text @returns {unknown} the parsed value; the text may have been cut by a stop
- * string
+ * @param {string} text
+ * @returns {unknown} the parsed value; the text may have been cut by a stop string
  */
 function parsed(text) {
   try {

@@ -11,8 +11,8 @@ const SPLIT_FILE = /-\d{5}-of-(?!00001)\d{5}\.gguf$/i;
 const DATA = 'model.gguf';
 
 /**
- * @param {string} model the argument MODEL @returns {boolean} whether it is a name rather than a
- * file on this machine
+ * @param {string} model the argument MODEL
+ * @returns {boolean} whether it is a name rather than a file on this machine
  */
 export function isModelName(model) {
   if (existsSync(model)) return false;

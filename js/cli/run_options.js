@@ -94,8 +94,9 @@ export function readOptions(found) {
 }
 
 /**
- * @param {string[]} positionals @param {string} usage @returns {string} the model, which must be
- * the only argument
+ * @param {string[]} positionals
+ * @param {string} usage
+ * @returns {string} the model, which must be the only argument
  */
 export function onlyModel([model, more], usage) {
   if (model !== undefined && more === undefined) return model;

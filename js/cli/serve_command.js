@@ -154,8 +154,8 @@ async function checkTemplateName(engine, template) {
 }
 
 /**
- * @param {import('../index.js').Engine} engine @param {boolean} isGiven whether an option sets a
- * template
+ * @param {import('../index.js').Engine} engine
+ * @param {boolean} isGiven whether an option sets a template
  */
 async function warnOfTemplate(engine, isGiven) {
   if (isGiven || (await engine.info()).chatTemplate !== null) return;
@@ -172,8 +172,8 @@ function failOption(error) {
 
 /**
  * @param {Argument[]} found
- * @param {URL} home the folder of the package @returns {Promise<undefined>} settles when a signal
- * has ended the server
+ * @param {URL} home the folder of the package
+ * @returns {Promise<undefined>} settles when a signal has ended the server
  */
 export async function serveModel(found, home) {
   if (found.some((one) => 'option' in one && ['--help', '-h'].includes(one.option))) {

@@ -6,7 +6,8 @@
  * The relation of a call to sessions, if any:
  * - `makes`: its result is the number of a new session.
  * - `uses`: its first argument is a session's number; 0 means no session.
- * - `forks`: it uses one and makes another. - `closes`: it uses one, which is gone afterwards.
+ * - `forks`: it uses one and makes another.
+ * - `closes`: it uses one, which no longer exists afterwards.
  * - `loads`: its result has the number of a new session as `session`; 0 means no session.
  * @typedef {'makes' | 'uses' | 'forks' | 'closes' | 'loads'} SessionRule
  */
@@ -71,8 +72,8 @@ export const calls = {
  */
 
 /**
- * @param {string} name as received in a message @returns {Call | undefined} undefined for an
- * unknown name
+ * @param {string} name as received in a message
+ * @returns {Call | undefined} undefined for an unknown name
  */
 export const callNamed = (name) =>
   Object.hasOwn(calls, name) ? calls[/** @type {CallName} */ (name)] : undefined;

@@ -36,8 +36,9 @@ const LEVELS_MAX = 200;
 const ignore = () => {};
 
 /**
- * @param {unknown} value @param {number} levels the limit of levels @returns {boolean} whether it
- * has more
+ * @param {unknown} value
+ * @param {number} levels the limit of levels
+ * @returns {boolean} whether it has more
  */
 function isDeeper(value, levels) {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return false;
@@ -75,8 +76,8 @@ export class EngineConnection {
   /** @type {PageSource | undefined} */
   #pageSource;
   /**
-   * The caller's functions that decode media in place of the host. @type {{decodeImage?:
-   * import('../index.js').DecodeImage | null | undefined} | undefined}
+   * The caller's functions that decode media in place of the host.
+   * @type {{decodeImage?: import('../index.js').DecodeImage | null | undefined} | undefined}
    */
   decoders;
 

@@ -31,8 +31,8 @@ export function startThread(option, onMessage, onEnd) {
 }
 
 /**
- * @param {Thread} thread @returns {Thread} the same worker, which counts its posts if memory can be
- * shared
+ * @param {Thread} thread
+ * @returns {Thread} the same worker, which counts its posts if memory can be shared
  */
 export function countPosts(thread) {
   if (!hasSharedMemory()) return thread;
@@ -117,7 +117,8 @@ const refusals = new WeakMap();
 
 /**
  * The origins from which workers import their file. If the import is refused, only the worker gets
- * an event. @type {WeakMap<Worker, string>}
+ * an event.
+ * @type {WeakMap<Worker, string>}
  */
 const imports = new WeakMap();
 

@@ -30,8 +30,8 @@ export class EdgeConnection {
   #passUnits;
   #lastId = 0;
   /**
-   * Output that has not been read yet, by the numbers of the requests that continue. @type
-   * {Map<number, Output[]>}
+   * Output that has not been read yet, by the numbers of the requests that continue.
+   * @type {Map<number, Output[]>}
    */
   #mail = new Map();
   /** The error of every later call. @type {WickError | undefined} */
@@ -106,8 +106,8 @@ export class EdgeConnection {
     const ids = waiters.map(() => ++this.#lastId);
     for (const id of ids) this.#mail.set(id, []);
     /**
-     * Reports that encoding has failed, possibly while another reader was computing. @param
-     * {unknown} error
+     * Reports that encoding has failed, possibly while another reader was computing.
+     * @param {unknown} error
      */
     const fail = (error) => {
       const plain = toPlainError(refusalOf(error));
@@ -167,8 +167,9 @@ export class EdgeConnection {
   }
 
   /**
-   * @param {number} id @param {Waiter} waiter @returns {Promise<void>} settles when output was
-   * delivered, or no more will arrive
+   * @param {number} id
+   * @param {Waiter} waiter
+   * @returns {Promise<void>} settles when output was delivered, or no more will arrive
    */
   async #drive(id, waiter) {
     for (;;) {

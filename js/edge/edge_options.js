@@ -100,8 +100,9 @@ export const heldBytesOf = ({ bytes, mmproj }) => sizeOf(bytes) + sizeOf(mmproj)
 const sizeOf = (given) => given?.byteLength ?? 0;
 
 /**
- * @param {EdgeModel} model @param {() => void} onRetry @returns {Promise<Source | undefined>}
- * undefined without an mmproj file
+ * @param {EdgeModel} model
+ * @param {() => void} onRetry
+ * @returns {Promise<Source | undefined>} undefined without an mmproj file
  */
 export async function mmprojSourceOf({ mmproj, headers, fetch, retries, stallMs }, onRetry) {
   if ((mmproj ?? undefined) === undefined) return undefined;

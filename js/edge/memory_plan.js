@@ -13,8 +13,8 @@ const SCRIPT_BYTES = 19 << 20;
 
 /**
  * @param {import('../edge.js').EdgeOptions} options
- * @param {number} heldBytes bytes of the model that stay in JavaScript's memory @returns {number}
- * the engine's budget; 0: the maximum of WebAssembly's memory
+ * @param {number} heldBytes bytes of the model that stay in JavaScript's memory
+ * @returns {number} the engine's budget; 0: the maximum of WebAssembly's memory
  */
 export function memoryLimitOf({ isolateBytes, memoryLimit = 0 }, heldBytes) {
   const asked = checkNumber('memoryLimit', memoryLimit, { min: 0, whole: true });

@@ -169,7 +169,9 @@ function checkRole(role, name) {
 
 /**
  * Checks that a URL is a data URL: a server must not fetch addresses that its clients choose.
- * @param {unknown} url @param {string} at @param {string} name
+ * @param {unknown} url
+ * @param {string} at
+ * @param {string} name
  */
 export function checkDataUrl(url, at, name) {
   if (typeof url !== 'string') throw invalidField(name, `${at} must have a url`);

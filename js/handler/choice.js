@@ -37,7 +37,7 @@ export class Choice {
   }
 
   /**
-   * Tokens arrive before their text, which waits until it is read.
+   * Tokens arrive before their text, which is buffered until it is read.
    * @param {string} text of the chunk
    * @param {boolean} isLast
    * @returns {TokenDetail[]} the tokens of which the text consists

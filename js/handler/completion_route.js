@@ -46,8 +46,8 @@ const fields = withAliases({
 export const completionFields = new Set(Object.keys(fields));
 
 /**
- * The names that engine.generate has for the fields that are passed on. @type {Record<string,
- * string>}
+ * The names that engine.generate has for the fields that are passed on.
+ * @type {Record<string, string>}
  */
 const optionNames = {
   ...{ stop: 'stop', logit_bias: 'logitBias', logprobs: 'logprobs' },

@@ -142,9 +142,9 @@ class EventSource {
       return;
     }
     this.#reader.onError(error);
-    const told = httpErrorOf(error);
+    const reported = httpErrorOf(error);
     const { isNamed, failureOf = errorBodyOf } = this.#chunks;
-    controller.enqueue(encoder.encode(eventOf(failureOf(told), isNamed)));
+    controller.enqueue(encoder.encode(eventOf(failureOf(reported), isNamed)));
     this.#close(controller);
   }
 

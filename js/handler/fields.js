@@ -189,8 +189,8 @@ export function checkFields(body, fields, prefix = '') {
 }
 
 /**
- * @param {Record<string, Check>} fields @returns {Record<string, Check>} these fields, and other
- * servers' names for them
+ * @param {Record<string, Check>} fields
+ * @returns {Record<string, Check>} these fields, and other servers' names for them
  */
 export const withAliases = (fields) => ({
   ...fields,

@@ -13,8 +13,9 @@ const names = [
 const isKey = /^[\x21-\x7e]+$/;
 
 /**
- * @param {unknown} value @param {string} name @returns {string[]} an empty list if the option is
- * missing
+ * @param {unknown} value
+ * @param {string} name
+ * @returns {string[]} an empty list if the option is missing
  */
 function textsOf(value, name) {
   if (value === undefined) return [];

@@ -71,7 +71,8 @@ const answers = {
 };
 
 /**
- * @param {string} name @returns {string} the name in snake case, such as max_tokens for maxTokens
+ * @param {string} name
+ * @returns {string} the name in snake case, such as max_tokens for maxTokens
  */
 const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 

@@ -22,8 +22,8 @@ export class MessagesEvents {
   #events = [];
 
   /**
-   * The function that builds the first event, once the prompt has been read. @type {(() => object)
-   * | undefined}
+   * The function that builds the first event, once the prompt has been read.
+   * @type {(() => object) | undefined}
    */
   #begin;
 

@@ -129,8 +129,8 @@ const chatToolOf = ({ name, description, input_schema: parameters }) => ({
 });
 
 /**
- * The variables of the template, in which the switch has one of two names. @param {Record<string,
- * any>} body
+ * The variables of the template, in which the switch has one of two names.
+ * @param {Record<string, any>} body
  */
 function variablesOf({ thinking, chat_template_kwargs: own }) {
   if (!thinking) return own ?? undefined;

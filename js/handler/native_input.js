@@ -30,7 +30,8 @@ function unwrapped(one) {
 }
 
 /**
- * @param {any} given the value in the body @returns {any[]} the prompts: texts, token ids, or both
+ * @param {any} given the value in the body
+ * @returns {any[]} the prompts: texts, token ids, or both
  */
 export function promptsOf(given) {
   const isOne = (/** @type {any} */ one) => isText(one) || areTokens(one) || isMixed(one);

@@ -120,8 +120,8 @@ const isTruncated = ({ finishReason, usage }, { max_tokens: most = -1 }) =>
   finishReason === 'length' && (most < 0 || usage.completionTokens < most);
 
 /**
- * @param {Record<string, any>} shape @param {string[] | null | undefined} names of members, with /
- * before nested ones
+ * @param {Record<string, any>} shape
+ * @param {string[] | null | undefined} names of members, with / before nested ones
  */
 function picked(shape, names) {
   if (!names?.length) return shape;
@@ -178,8 +178,9 @@ class NativeCompletion {
   }
 
   /**
-   * @param {number} index @param {string} content the complete text, or nothing at the end of a
-   * stream @returns {object}
+   * @param {number} index
+   * @param {string} content the complete text, or nothing at the end of a stream
+   * @returns {object}
    */
   endOf(index, content) {
     const { result } = this.choices[index].generation;
@@ -231,8 +232,9 @@ async function* chunksOf(completion) {
 }
 
 /**
- * @param {Engine} engine @returns {Promise<[token: number, bias: number][]>} the form in which
- * llama.cpp's server shows ignore_eos
+ * @param {Engine} engine
+ * @returns {Promise<[token: number, bias: number][]>} the form in which llama.cpp's server shows
+ * ignore_eos
  */
 async function bannedEnds(engine) {
   const { tokenizer } = await engine.info();

@@ -49,8 +49,8 @@ const [QUOTE, BACKSLASH, LIST, LIST_END, OBJECT, OBJECT_END] = [...'"\\[]{}'].ma
 );
 
 /**
- * Counts without a regular expression, which takes longer here than JSON.parse. @param {string}
- * text of JSON
+ * Counts without a regular expression, which takes longer here than JSON.parse.
+ * @param {string} text of JSON
  */
 function checkNodes(text) {
   let depth = 0;

@@ -106,8 +106,9 @@ export class ResponseEvents {
   }
 
   /**
-   * @param {'message' | 'reasoning'} type @param {string} text @param {object[]} [logprobs] those
-   * of its tokens
+   * @param {'message' | 'reasoning'} type
+   * @param {string} text
+   * @param {object[]} [logprobs] those of its tokens
    */
   #write(type, text, logprobs = []) {
     const { item, part, name, more } = kinds[type];

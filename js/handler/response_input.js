@@ -33,8 +33,9 @@ function textOf(parts, at) {
 const isImage = (part) => part?.type === 'input_image' && isText(part.image_url);
 
 /**
- * @param {unknown} parts those of textOf, and images @param {string} at @returns
- * {Message['content']}
+ * @param {unknown} parts those of textOf, and images
+ * @param {string} at
+ * @returns {Message['content']}
  */
 function contentOf(parts, at) {
   if (!Array.isArray(parts) || !parts.some(isImage)) return textOf(parts, at);
@@ -86,7 +87,9 @@ const takers = {
 /**
  * Calls of other tools that the client runs, such as a shell, become calls of functions. Tools that
  * OpenAI's server runs have no call_id, and their items contain nothing that a model can read.
- * @param {any} item @param {string} at @param {MessageList} conversation
+ * @param {any} item
+ * @param {string} at
+ * @param {MessageList} conversation
  * @returns {boolean} whether it is one of these
  */
 function takeOther(item, at, conversation) {
@@ -104,8 +107,10 @@ function takeOther(item, at, conversation) {
 }
 
 /**
- * Other members of an item are left out. @param {any} item @param {string[]} names those of its
- * texts @param {string} at
+ * Other members of an item are left out.
+ * @param {any} item
+ * @param {string[]} names those of its texts
+ * @param {string} at
  */
 function checkItem(item, names, at) {
   const fields = Object.fromEntries(names.map((name) => [name, string]));

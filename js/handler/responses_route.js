@@ -48,8 +48,8 @@ const isKnownInclude = (/** @type {any} */ list) =>
   );
 
 /**
- * The fields that are passed to the engine under their own names. @type {Record<string,
- * import('./fields.js').Check>}
+ * The fields that are passed to the engine under their own names.
+ * @type {Record<string, import('./fields.js').Check>}
  */
 const effective = { ...shared, parallel_tool_calls: boolean, chat_template_kwargs: object };
 

@@ -8,15 +8,16 @@ export const noStorage = (cause) =>
   new WickError('NO_STORAGE', `storage: the browser stores nothing for this page: ${cause}`, cause);
 
 /**
- * A browser that has not opened its storage by then may never do so; even a slow disk is faster.
+ * A browser that has not opened its storage after this time may never do so; even a slow disk is
+ * faster.
  */
 const OPEN_MS = 30_000;
 
 /**
  * @template T
  * @param {Promise<T>} opening
- * @param {string} what the name of what is opened @returns {Promise<T>} rejects if it has not
- * settled in time
+ * @param {string} what the name of what is opened
+ * @returns {Promise<T>} rejects if it has not settled in time
  */
 export function openedInTime(opening, what) {
   return new Promise((settle, fail) => {
@@ -53,7 +54,7 @@ export function tryWebLock(id, { steal = false } = {}) {
         await ended.catch(() => {}); // another tab has taken the lock
       };
       const isHeld = async () => {
-        await locks.query?.(); // a tab that was frozen learns of the loss of its lock before this answer
+        await locks.query?.(); // if a frozen tab has lost its lock, it is notified before this query is answered
         return !lost.signal.aborted;
       };
       settle(Object.assign(unlock, { isHeld, lost: lost.signal }));

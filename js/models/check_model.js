@@ -23,8 +23,10 @@ async function askHub(record, name, { hub, fetch, signal }) {
 }
 
 /**
- * Compares sizes: a file of the same size may still be another one. @param {ModelRecord} record
- * @param {number} size @returns {State}
+ * Compares sizes: a file of the same size may still be another one.
+ * @param {ModelRecord} record
+ * @param {number} size
+ * @returns {State}
  */
 const sizesOf = (record, size) =>
   record.size !== null && Number.isSafeInteger(size) && size !== record.size ? 'newer' : 'unknown';
@@ -53,8 +55,8 @@ async function askServer(record, url, { fetch = globalThis.fetch, headers, signa
 }
 
 /**
- * Checks the arguments, so that wrong ones are not reported as a server's fault. @param
- * {CheckOptions} options
+ * Checks the arguments, so that wrong ones are not reported as a server's fault.
+ * @param {CheckOptions} options
  */
 function checkGiven({ fetch, headers }) {
   if (fetch !== undefined && typeof fetch !== 'function') {

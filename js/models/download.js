@@ -140,7 +140,8 @@ export class Download {
 
   /**
    * Whether a chunk is withheld: the last chunk of a file with a known SHA-256 is, until the hash
-   * matches. @param {number} index
+   * matches.
+   * @param {number} index
    */
   #isWithheld(index) {
     const { sha256, size } = this.#record;
@@ -189,8 +190,8 @@ export class Download {
   }
 
   /**
-   * @param {number} count @returns {{start: number, length: number}[]} runs of consecutive missing
-   * chunks
+   * @param {number} count
+   * @returns {{start: number, length: number}[]} runs of consecutive missing chunks
    */
   #gaps(count) {
     /** @type {{start: number, length: number}[]} */
@@ -259,8 +260,9 @@ export class Download {
   }
 
   /**
-   * @param {Pieces} pieces @param {number} index @returns {Promise<Uint8Array<ArrayBuffer> |
-   * undefined>} undefined if the file has ended
+   * @param {Pieces} pieces
+   * @param {number} index
+   * @returns {Promise<Uint8Array<ArrayBuffer> | undefined>} undefined if the file has ended
    */
   async #fill(pieces, index) {
     const record = this.#record;
@@ -318,8 +320,9 @@ export class Download {
   }
 
   /**
-   * Writes a chunk, or the journal that names it. @param {number} size bytes of the chunk @param
-   * {() => Promise<void>} write
+   * Writes a chunk, or the journal that names it.
+   * @param {number} size bytes of the chunk
+   * @param {() => Promise<void>} write
    */
   async #write(size, write) {
     await this.#options.checkLease?.();

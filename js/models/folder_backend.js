@@ -32,7 +32,8 @@ function defaultFolder() {
 
 /**
  * Models in a folder. The writer of a model has its lock, whose file also creates the model's
- * folder. @implements {Backend}
+ * folder.
+ * @implements {Backend}
  */
 export class FolderBackend {
   kind = /** @type {const} */ ('folder');
@@ -69,8 +70,8 @@ export class FolderBackend {
   }
 
   /**
-   * Replaces a record. The old one is kept until the new one is complete. @param {ModelRecord}
-   * record
+   * Replaces a record. The old one is kept until the new one is complete.
+   * @param {ModelRecord} record
    */
   async writeRecord(record) {
     const name = this.#at(record.id, RECORD);
@@ -94,8 +95,10 @@ export class FolderBackend {
   }
 
   /**
-   * Writes a chunk. Its bytes are on the disk before the record names them. @param {string} id
-   * @param {number} index @param {Uint8Array} bytes
+   * Writes a chunk. Its bytes are on the disk before the record names them.
+   * @param {string} id
+   * @param {number} index
+   * @param {Uint8Array} bytes
    */
   async writeChunk(id, index, bytes) {
     await this.#write(this.#at(id, DATA), async () => {
@@ -127,8 +130,9 @@ export class FolderBackend {
   }
 
   /**
-   * Takes a file over, without copying its blocks if the file system supports that. @param {string}
-   * id @param {string} path
+   * Takes a file over, without copying its blocks if the file system supports that.
+   * @param {string} id
+   * @param {string} path
    */
   async adopt(id, path) {
     const { constants } = globalThis.process.getBuiltinModule('node:fs');
@@ -141,7 +145,8 @@ export class FolderBackend {
 
   /**
    * Removes a model, its record first, so that a partly removed model does not count. The lock
-   * stays with its holder. @param {string} id
+   * stays with its holder.
+   * @param {string} id
    */
   async remove(id) {
     await this.settle(id);
@@ -185,8 +190,8 @@ export class FolderBackend {
   }
 
   /**
-   * @param {string} id @returns {Promise<boolean>} whether the process that has the lock has
-   * renewed it recently
+   * @param {string} id
+   * @returns {Promise<boolean>} whether the process that has the lock has renewed it recently
    */
   async isAlive(id) {
     const facts = await this.#fs.stat(this.#at(id, LOCK)).catch(() => undefined);

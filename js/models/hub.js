@@ -113,7 +113,9 @@ async function listFiles(base, first, ask) {
 }
 
 /**
- * @param {HubFile[]} files @param {HubName} name @returns {HubFile[]} all files of a split model
+ * @param {HubFile[]} files
+ * @param {HubName} name
+ * @returns {HubFile[]} all files of a split model
  */
 function chooseFiles(files, { owner, repo, path, type }) {
   const isMmproj = type?.toUpperCase() === MMPROJ;

@@ -126,8 +126,8 @@ export class IndexedDbBackend {
   }
 
   /**
-   * Forgets a lost connection, so that the next transaction opens another one. @param {IDBDatabase}
-   * database that was lost
+   * Forgets a lost connection, so that the next transaction opens another one.
+   * @param {IDBDatabase} database that was lost
    */
   async #forget(database) {
     if ((await this.#database?.catch(() => undefined)) === database) this.#database = undefined;

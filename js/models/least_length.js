@@ -157,8 +157,8 @@ async function skipValues(reader, values) {
 }
 
 /**
- * @param {Reader} reader @returns {Promise<number>} the end of a tensor, relative to the beginning
- * of the first one
+ * @param {Reader} reader
+ * @returns {Promise<number>} the end of a tensor, relative to the beginning of the first one
  */
 async function endOfTensor(reader) {
   await reader.skipString();

@@ -106,7 +106,7 @@ export class OpenModel {
   hear(heard) {
     this.#heard = heard;
     this.hearSign();
-    this.news.tell();
+    this.news.notify();
   }
 
   /** Records a sign of life: the leading tab is not frozen. */
@@ -132,8 +132,8 @@ export class OpenModel {
   }
 
   /**
-   * The version whose bytes were returned. @returns
-   * {import('../bytes/http_source.js').KnownVersion}
+   * The version whose bytes were returned.
+   * @returns {import('../bytes/http_source.js').KnownVersion}
    */
   get version() {
     const { size, sha256 } = this.#given ?? this.#options.known;
@@ -143,8 +143,9 @@ export class OpenModel {
   }
 
   /**
-   * @param {number} position @returns {Promise<Sha256 | undefined>} the hash of the bytes before
-   * it, if all of them are still available
+   * @param {number} position
+   * @returns {Promise<Sha256 | undefined>} the hash of the bytes before it, if all of them are
+   * still available
    */
   async hashBefore(position) {
     const record = this.#given;
@@ -168,8 +169,8 @@ export class OpenModel {
   }
 
   /**
-   * @param {() => boolean} isLeft whether no caller waits any more @returns {Promise<void>} settles
-   * when the model is complete
+   * @param {() => boolean} isLeft whether no caller waits any more
+   * @returns {Promise<void>} settles when the model is complete
    */
   async complete(isLeft) {
     while (!this.isWhole && !isLeft()) await this.advance();
@@ -286,7 +287,7 @@ export class OpenModel {
     if (silentMs > REPORT_MS && !this.#isWaiting) {
       this.#isWaiting = true;
       this.#options.onWaiting?.();
-      this.news.tell();
+      this.news.notify();
     }
     await this.news.next(LOOK_MS);
     await this.refresh();
@@ -339,7 +340,7 @@ export class OpenModel {
       stop();
       this.#download = undefined;
       await unlock();
-      this.news.tell();
+      this.news.notify();
     }
   }
 
@@ -354,11 +355,11 @@ export class OpenModel {
           throw new WickError('BUSY', 'download: another tab has taken over');
       },
       onStored: (stored) => {
-        this.news.tell();
+        this.news.notify();
         onStored(stored);
       },
       onNews: () => {
-        this.news.tell();
+        this.news.notify();
         onArrived();
       },
     });
@@ -373,7 +374,7 @@ export class OpenModel {
     this.#failure ??= new WickError('CLOSED', 'model: reading was stopped');
     await this.#leading?.catch(() => {});
     this.#download?.stop();
-    this.news.tell();
+    this.news.notify();
     await this.#ended;
     this.#chunk = undefined;
     this.#failed = undefined;

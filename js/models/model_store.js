@@ -100,8 +100,8 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * @param {string | URL} name @returns {Promise<ModelRecord | undefined>} a complete model in
-   * preference to partial ones
+   * @param {string | URL} name
+   * @returns {Promise<ModelRecord | undefined>} a complete model in preference to partial ones
    */
   async #find(name) {
     if (typeof name !== 'string' && !(name instanceof URL)) {
@@ -248,8 +248,8 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * The record of a file, regardless of the address that its content came from. @param {Wanted}
-   * file
+   * The record of a file, regardless of the address that its content came from.
+   * @param {Wanted} file
    */
   async #recordOf({ id, url, sha256 }) {
     const byAddress = await this.#find(id ?? url);
@@ -288,8 +288,8 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * Whether the chunks of a complete model are stored. If not, its record is updated. @param
-   * {ModelRecord} record
+   * Whether the chunks of a complete model are stored. If not, its record is updated.
+   * @param {ModelRecord} record
    */
   async #isThere(record) {
     if (await this.#backend.hasChunks(record)) return true;
@@ -298,7 +298,8 @@ export class ModelStore extends EventTarget {
 
   /**
    * `thrown` is the error that the caller's function has thrown; after it, nothing is reported.
-   * @param {OpenModel} model @param {() => void} report
+   * @param {OpenModel} model
+   * @param {() => void} report
    */
   #listen(model, report) {
     let isEnded = false;
@@ -306,7 +307,7 @@ export class ModelStore extends EventTarget {
       thrown: /** @type {{error: unknown} | undefined} */ (undefined),
       end() {
         isEnded = true;
-        model.news.tell();
+        model.news.notify();
       },
     };
     (async () => {
@@ -587,14 +588,15 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * Notifies other tabs of the number of bytes that have arrived, but not for each piece. @param
-   * {string} id @param {() => OpenModel['progress']} progress
+   * Notifies other tabs of the number of bytes that have arrived, but not for each piece.
+   * @param {string} id
+   * @param {() => OpenModel['progress']} progress
    */
   #arrivals(id, progress) {
-    let told = -ARRIVED_MS;
+    let reportedAt = -ARRIVED_MS;
     return () => {
-      if (performance.now() - told < ARRIVED_MS) return;
-      told = performance.now();
+      if (performance.now() - reportedAt < ARRIVED_MS) return;
+      reportedAt = performance.now();
       const { received, total } = progress() ?? {};
       this.#channel?.postMessage({ type: 'arrived', detail: { id, received, total } });
     };
@@ -612,7 +614,7 @@ export class ModelStore extends EventTarget {
     const isArrived = type === 'arrived' && [received, total].every(Number.isSafeInteger);
     if (isArrived) this.#open.get(detail.id)?.hear({ received, total: total || undefined });
     if (!eventTypes.includes(type) || typeof detail?.id !== 'string') return;
-    this.#open.get(detail.id)?.news.tell();
+    this.#open.get(detail.id)?.news.notify();
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 

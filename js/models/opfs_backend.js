@@ -124,8 +124,8 @@ export class OpfsBackend {
   }
 
   /**
-   * Removes a model, its record first, so that a partly removed model does not count. @param
-   * {string} id
+   * Removes a model, its record first, so that a partly removed model does not count.
+   * @param {string} id
    */
   async remove(id) {
     const root = await this.#root();

@@ -80,8 +80,9 @@ export function parseRecord(text) {
 export const chunkCount = (size) => Math.ceil(size / CHUNK_BYTES);
 
 /**
- * @param {ModelRecord} record @param {number} index @returns {number} the chunk's size, or the
- * maximum if the file's size is not known
+ * @param {ModelRecord} record
+ * @param {number} index
+ * @returns {number} the chunk's size, or the maximum if the file's size is not known
  */
 export function chunkSize({ size }, index) {
   return size === null ? CHUNK_BYTES : Math.min(CHUNK_BYTES, size - index * CHUNK_BYTES);
@@ -122,8 +123,8 @@ export function storedBytes(record) {
 }
 
 /**
- * @param {ModelRecord} record with all chunks @returns {string} the fingerprint of the content:
- * equal bytes have equal fingerprints
+ * @param {ModelRecord} record with all chunks
+ * @returns {string} the fingerprint of the content: equal bytes have equal fingerprints
  */
 export const fingerprintOf = ({ size, sums }) => hashText([size, ...sums].join(' '));
 

@@ -2,8 +2,9 @@
 // only whole messages, and its state cannot be stored across a reload.
 
 /**
- * @param {number} bits those of a square or cube root's fraction @param {(prime: number) => number}
- * root @param {number} count
+ * @param {number} bits those of a square or cube root's fraction
+ * @param {(prime: number) => number} root
+ * @param {number} count
  */
 function fractions(bits, root, count) {
   const words = new Int32Array(count);
@@ -35,8 +36,8 @@ export class Sha256 {
   }
 
   /**
-   * @param {number[]} state @param {number} size the number of bytes that it covers, in whole
-   * blocks
+   * @param {number[]} state
+   * @param {number} size the number of bytes that it covers, in whole blocks
    */
   static resume(state, size) {
     const hash = new Sha256();

@@ -50,8 +50,8 @@ export function storeOptionsOf(options) {
 }
 
 /**
- * @param {GetOptions['sha256'] | null} sha256 @returns {string | undefined} in the form in which
- * the store writes it: in lower case
+ * @param {GetOptions['sha256'] | null} sha256
+ * @returns {string | undefined} in the form in which the store writes it: in lower case
  */
 function sha256Of(sha256) {
   if (sha256 === undefined || sha256 === null) return undefined;

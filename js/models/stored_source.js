@@ -80,8 +80,8 @@ export async function openKept({ part, ...options }) {
 }
 
 /**
- * @param {KeptOptions} options @returns {Promise<ModelStore | undefined>} undefined if a named
- * model is loaded without the store
+ * @param {KeptOptions} options
+ * @returns {Promise<ModelStore | undefined>} undefined if a named model is loaded without the store
  */
 async function openShared({ cache, model }) {
   try {
@@ -265,8 +265,8 @@ class KeptStream {
   }
 
   /**
-   * Reads the rest from the server, from this position on and of the same version. @param {unknown}
-   * error
+   * Reads the rest from the server, from this position on and of the same version.
+   * @param {unknown} error
    */
   async #leaveStore(error) {
     const { version } = this.#model;
@@ -299,6 +299,6 @@ class KeptStream {
   cancel() {
     this.#isCancelled = true;
     this.#plain?.cancel();
-    this.#model.news.tell();
+    this.#model.news.notify();
   }
 }

@@ -116,8 +116,8 @@ export async function answer(incoming, outgoing, handle, path = incoming.url ?? 
 }
 
 /**
- * @param {ServerResponse} outgoing @returns {AbortSignal} aborts when the client disconnects before
- * the answer has ended
+ * @param {ServerResponse} outgoing
+ * @returns {AbortSignal} aborts when the client disconnects before the answer has ended
  */
 export function signalOf(outgoing) {
   const controller = new AbortController();

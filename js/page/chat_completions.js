@@ -330,9 +330,9 @@ export class ChatCompletions {
     const { tools, tool_choice, reasoning_effort, parseSpecial = false, signal } = options;
     checkObject('variables', options.variables);
     checkEffort(reasoning_effort);
-    const told = toolsOf(/** @type {any} */ ({ tools, tool_choice })).tools;
+    const chatTools = toolsOf(/** @type {any} */ ({ tools, tool_choice })).tools;
     const variables = { ...effortOf(reasoning_effort), ...options.variables };
-    const given = { tools: told, variables, parseSpecial };
+    const given = { tools: chatTools, variables, parseSpecial };
     const { parts, ...texts } = splitMedia(messagesOf(messages));
     /** @type {import('../connection/messages.js').Input} */
     const input = { ...texts, ...splitPrefix(texts.messages), ...given };
@@ -496,7 +496,9 @@ export class ChatStream {
   }
 
   /**
-   * The content of a piece, which is usually one delta. @param {number} index @param {Piece} piece
+   * The content of a piece, which is usually one delta.
+   * @param {number} index
+   * @param {Piece} piece
    */
   *#pieces(index, piece) {
     const details = this.#body.logprobs === true ? logprobsOf(piece, this.#body) : undefined;

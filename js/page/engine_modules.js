@@ -65,8 +65,8 @@ function ownModule(build) {
 const isAddress = (option) => typeof option === 'string' || option instanceof URL;
 
 /**
- * @param {string | URL} address @returns {string} a complete address, because the worker's file may
- * be elsewhere
+ * @param {string | URL} address
+ * @returns {string} a complete address, because the worker's file may be elsewhere
  */
 const wholeAddress = (address) => new URL(address, globalThis.location?.href).href;
 

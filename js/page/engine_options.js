@@ -15,7 +15,8 @@ import { checkCallback, checkFlag, checkNumber, shown, U32_MAX } from './option_
 const sourceNames = { url: null, file: null, blob: null, bytes: null, stream: null };
 
 /**
- * All options. The type ensures that none is missing. @type {Record<keyof EngineOptions, unknown>}
+ * All options. The type ensures that none is missing.
+ * @type {Record<keyof EngineOptions, unknown>}
  */
 const engineNames = {
   ...sourceNames,

@@ -14,7 +14,8 @@ import { checkObject, shown } from './option_checks.js';
 /** @typedef {{kind: number, text: string, begun?: string | Uint8Array, isWhole?: boolean}} Grammar wick_grammar */
 
 /**
- * The options. The type ensures that none is missing. @type {Record<keyof GrammarOptions, null>}
+ * The options. The type ensures that none is missing.
+ * @type {Record<keyof GrammarOptions, null>}
  */
 export const grammarNames = { grammar: null, jsonSchema: null, regex: null, choices: null };
 

@@ -9,8 +9,8 @@ import { loadTasks } from './later.js';
 /** @typedef {import('../wasm/media_table.js').Medium} Medium */
 /** @typedef {{decodeImage?: import('../index.js').DecodeImage | null | undefined}} Decoders */
 /**
- * A part that is not text: its place in the prompt, and its content. @typedef {{kind: 'image' |
- * 'audio', place: string, from: unknown}} MediaPart
+ * A part that is not text: its place in the prompt, and its content.
+ * @typedef {{kind: 'image' | 'audio', place: string, from: unknown}} MediaPart
  */
 
 /** The sample rate of decoded recordings, in Hz. */

@@ -169,8 +169,8 @@ export class PieceReader {
   }
 
   /**
-   * Makes sure that an error in the caller's callbacks ends only their request. @param {Output}
-   * output
+   * Makes sure that an error in the caller's callbacks ends only their request.
+   * @param {Output} output
    */
   #receiveSafely(output) {
     try {

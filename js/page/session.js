@@ -40,7 +40,8 @@ export class Session {
   }
 
   /**
-   * @param {unknown} session @param {EngineConnection} connection that of the session's engine
+   * @param {unknown} session
+   * @param {EngineConnection} connection that of the session's engine
    * @returns {number} the engine's
    */
   static numberOf(session, connection) {

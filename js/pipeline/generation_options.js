@@ -35,8 +35,8 @@ function checkOptions(options) {
 }
 
 /**
- * @param {object} options @returns {Record<string, any>} the options without those that are
- * undefined or null
+ * @param {object} options
+ * @returns {Record<string, any>} the options without those that are undefined or null
  */
 const givenOf = (options) =>
   Object.fromEntries(

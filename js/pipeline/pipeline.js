@@ -61,8 +61,8 @@ async function openEngine(model, { progress_callback: tell, ...options }) {
   if ('createSession' in source) return /** @type {any} */ (source);
   for (const name of withoutEffect) delete (/** @type {any} */ (options)[name]);
   const onProgress = progressOf(model, tell);
-  const told = onProgress ? { onProgress } : {};
-  return createEngine(/** @type {EngineOptions} */ ({ ...options, ...source, ...told }));
+  const progressOption = onProgress ? { onProgress } : {};
+  return createEngine(/** @type {EngineOptions} */ ({ ...options, ...source, ...progressOption }));
 }
 
 /** The tokenizer functions that transformers.js's users call. @param {Engine} engine */

@@ -41,17 +41,17 @@ export function takerOf({ streamer, stopping_criteria: criteria }) {
  */
 export async function answersOf(engine, messages, options, take) {
   const { tools, tokenizer_encode_kwargs: variables = {}, streamer } = options;
-  const told = tools ? { tools } : {};
+  const toolOptions = tools ? { tools } : {};
   const settings = await settingsOf(options, () =>
-    engine.countTokens(messages, { ...told, variables }),
+    engine.countTokens(messages, { ...toolOptions, variables }),
   );
   const isText = messages.every(({ content }) => !Array.isArray(content));
   if (streamer && !streamer.skip_prompt && isText) {
-    take(await engine.applyTemplate(messages, { variables: { ...variables, ...told } }));
+    take(await engine.applyTemplate(messages, { variables: { ...variables, ...toolOptions } }));
   }
   const body = /** @type {any} */ ({
     ...settings,
-    ...told,
+    ...toolOptions,
     messages,
     chat_template_kwargs: variables,
   });

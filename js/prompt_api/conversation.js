@@ -12,8 +12,10 @@ import { LanguageModelToolCall } from './tool_parts.js';
 /** @typedef {import('../index.js').ChatMessage} ChatMessage */
 /** @typedef {NonNullable<ChatMessage['tool_calls']>[0]} Call */
 /** @typedef {ReturnType<typeof import('./options.js').readOptions>} Options */
-/** The settings of a prompt: fields of its request, instructions for the model, and its limits.
- * @typedef {{fields: object, words: string, effort: string, signal: AbortSignal}} How */
+/**
+ * The settings of a prompt: fields of its request, instructions for the model, and its limits.
+ * @typedef {{fields: object, words: string, effort: string, signal: AbortSignal}} How
+ */
 /** A piece of an answer. @typedef {string | LanguageModelToolCall} Piece */
 
 /** The room that is reserved for an answer; in a small context, an eighth of it. */
@@ -75,13 +77,15 @@ export class Conversation {
   }
 
   /**
-   * The number of tokens that a prompt would add. @param {ChatMessage[]} said @param {string} words
+   * The number of tokens that a prompt would add.
+   * @param {ChatMessage[]} said
+   * @param {string} words
    * @param {AbortSignal} [signal]
    */
   async measure(said, words, signal) {
-    const told = withWords(said, words);
-    if (said[0]?.role === 'system') return this.#counter.count(told, signal); // a system message can only come first
-    const all = await this.#counter.count([...this.#messages(), ...told], signal);
+    const added = withWords(said, words);
+    if (said[0]?.role === 'system') return this.#counter.count(added, signal); // a system message can only come first
+    const all = await this.#counter.count([...this.#messages(), ...added], signal);
     return Math.max(0, all - this.usage);
   }
 
@@ -93,9 +97,9 @@ export class Conversation {
    * @returns {Promise<boolean>} whether turns were dropped
    */
   async makeRoom(said, words, signal) {
-    const told = withWords(said, words);
+    const added = withWords(said, words);
     const forAnswer = Math.min(ANSWER_TOKENS, Math.floor(this.window / 8));
-    const tokens = () => this.#counter.count([...this.#messages(turns), ...told], signal);
+    const tokens = () => this.#counter.count([...this.#messages(turns), ...added], signal);
     let turns = this.#turns;
     let needed = await tokens();
     while (needed + forAnswer > this.window && turns.length > 0) {
@@ -127,7 +131,8 @@ export class Conversation {
 
   /**
    * Reads messages before the prompt to which they belong, by requesting an answer of one token.
-   * @param {ChatMessage[]} messages @param {AbortSignal} signal
+   * @param {ChatMessage[]} messages
+   * @param {AbortSignal} signal
    */
   async #read(messages, signal) {
     if (messages.length === 0) return;
@@ -220,8 +225,9 @@ export class Conversation {
   }
 
   /**
-   * Runs a tool of the page. The model gets errors as the result. @param {Call} call @returns
-   * {Promise<ChatMessage>}
+   * Runs a tool of the page. The model gets errors as the result.
+   * @param {Call} call
+   * @returns {Promise<ChatMessage>}
    */
   async #run(call) {
     const { name } = call.function;

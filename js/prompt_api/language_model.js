@@ -20,8 +20,8 @@ const destroyed = () => domError('AbortError', 'The session was destroyed');
 const STREAM_PIECES = 16;
 
 /**
- * @param {AbortSignal | undefined} signal @returns a controller that aborts with the signal until
- * they are disconnected
+ * @param {AbortSignal | undefined} signal
+ * @returns a controller that aborts with the signal until they are disconnected
  */
 function joined(signal) {
   const controller = new AbortController();
@@ -143,8 +143,9 @@ class Session extends EventTarget {
   }
 
   /**
-   * @param {unknown} input @param {any} [options] @returns {ReadableStream<any>} a stream; a slow
-   * reader pauses its prompt
+   * @param {unknown} input
+   * @param {any} [options]
+   * @returns {ReadableStream<any>} a stream; a slow reader pauses its prompt
    */
   promptStreaming(input, options = {}) {
     options.signal?.throwIfAborted();

@@ -36,8 +36,9 @@ export class MessageCounter {
   }
 
   /**
-   * @param {ChatMessage[]} messages @param {AbortSignal} [signal] @returns {Promise<number |
-   * undefined>} undefined if the template refuses them
+   * @param {ChatMessage[]} messages
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<number | undefined>} undefined if the template refuses them
    */
   async #tokensOf(messages, signal) {
     try {
@@ -49,8 +50,8 @@ export class MessageCounter {
   }
 
   /**
-   * @param {ChatMessage[]} messages @returns {ChatMessage[]} the messages in the form that the
-   * template accepts
+   * @param {ChatMessage[]} messages
+   * @returns {ChatMessage[]} the messages in the form that the template accepts
    */
   asTaken(messages) {
     return this.isJoined ? joined(messages) : messages;
@@ -58,8 +59,8 @@ export class MessageCounter {
 }
 
 /**
- * @param {ChatMessage[]} messages @returns {ChatMessage[]} the messages, with consecutive ones of
- * one role joined
+ * @param {ChatMessage[]} messages
+ * @returns {ChatMessage[]} the messages, with consecutive ones of one role joined
  */
 function joined(messages) {
   /** @type {ChatMessage[]} */

@@ -24,8 +24,8 @@ const understood = ['text', 'tool-call', 'tool-response'];
 const media = ['image', 'audio'];
 
 /**
- * @param {string} tag @returns {boolean} whether it names a language; the languages of the model
- * are not known
+ * @param {string} tag
+ * @returns {boolean} whether it names a language; the languages of the model are not known
  */
 function isLanguage(tag) {
   if (!Intl.DisplayNames) return true;

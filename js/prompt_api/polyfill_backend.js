@@ -128,8 +128,10 @@ export function definePolyfillBackend(source) {
     }
 
     /**
-     * The following fields are set synchronously, because the polyfill does not wait. @param {any}
-     * _ @param {any} session @param {any} [monitor]
+     * The following fields are set synchronously, because the polyfill does not wait.
+     * @param {any} _
+     * @param {any} session
+     * @param {any} [monitor]
      */
     async createSession(_, { systemInstruction = '', generationConfig }, monitor) {
       this.#system = systemInstruction;

@@ -45,8 +45,9 @@ export function mediaPart(type, value) {
 }
 
 /**
- * @param {Engine} engine @param {any} part @returns {Promise<any>} a copy of the part, which later
- * changes of its value do not affect
+ * @param {Engine} engine
+ * @param {any} part
+ * @returns {Promise<any>} a copy of the part, which later changes of its value do not affect
  */
 async function taken(engine, part) {
   if (!isMedia(part.type)) return part;
@@ -60,8 +61,9 @@ async function taken(engine, part) {
 }
 
 /**
- * @param {Engine} engine @param {ChatMessage[]} messages @returns {Promise<ChatMessage[]>} the
- * messages with decoded images and recordings
+ * @param {Engine} engine
+ * @param {ChatMessage[]} messages
+ * @returns {Promise<ChatMessage[]>} the messages with decoded images and recordings
  */
 export async function takeMedia(engine, messages) {
   if (!messages.some(({ content }) => Array.isArray(content))) return messages;
@@ -79,8 +81,10 @@ const partsOf = (content) =>
   Array.isArray(content) ? content : [{ type: 'text', text: content ?? '' }];
 
 /**
- * @param {Content} before @param {string} between @param {Content} after @returns {any} both
- * contents as one
+ * @param {Content} before
+ * @param {string} between
+ * @param {Content} after
+ * @returns {any} both contents as one
  */
 export function joinedContent(before, between, after) {
   if (!Array.isArray(before) && !Array.isArray(after)) {

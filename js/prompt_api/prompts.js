@@ -13,8 +13,9 @@ import {
 const roles = ['system', 'user', 'assistant'];
 
 /**
- * @param {string} what the name of the value for errors @param {unknown} value @returns {string}
- * its JSON; a DataError if it has none
+ * @param {string} what the name of the value for errors
+ * @param {unknown} value
+ * @returns {string} its JSON; a DataError if it has none
  */
 function jsonOf(what, value) {
   try {
@@ -104,8 +105,9 @@ const contentOf = (parts) =>
   parts.some(({ type }) => isMedia(type)) ? parts : parts.map(({ text }) => text).join('');
 
 /**
- * @param {any} message @param {string[]} inputs @returns {ChatMessage[]} the messages, in which
- * results of tools are separate
+ * @param {any} message
+ * @param {string[]} inputs
+ * @returns {ChatMessage[]} the messages, in which results of tools are separate
  */
 function messagesOf(message, inputs) {
   const { role, content } = message;
@@ -189,12 +191,13 @@ export function readConstraint({ responseConstraint: wanted, omitResponseConstra
 }
 
 /**
- * @param {ChatMessage[]} messages @param {string} words @returns {ChatMessage[]} the messages, with
- * the words added to the user's last one
+ * @param {ChatMessage[]} messages
+ * @param {string} words
+ * @returns {ChatMessage[]} the messages, with the words added to the user's last one
  */
 export function withWords(messages, words) {
   const at = words === '' ? -1 : messages.findLastIndex(({ role }) => role === 'user');
   if (at < 0) return messages;
-  const told = { ...messages[at], content: joinedContent(messages[at].content, words, '') };
-  return [...messages.slice(0, at), told, ...messages.slice(at + 1)];
+  const changed = { ...messages[at], content: joinedContent(messages[at].content, words, '') };
+  return [...messages.slice(0, at), changed, ...messages.slice(at + 1)];
 }

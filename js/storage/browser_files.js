@@ -92,8 +92,9 @@ export const wholeArray = (bytes) =>
   bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
 
 /**
- * Writes a copy; the old file is kept until the new copy is closed. @param {FileSystemFileHandle}
- * file @param {Uint8Array<ArrayBuffer>} bytes
+ * Writes a copy; the old file is kept until the new copy is closed.
+ * @param {FileSystemFileHandle} file
+ * @param {Uint8Array<ArrayBuffer>} bytes
  */
 async function writeCopy(file, bytes) {
   const writable = await file.createWritable();
@@ -142,7 +143,9 @@ export async function openSyncFile() {
 
 /**
  * Removes a file, with retries: Chromium allows that only some time after its access handle was
- * closed. @param {any} folder @param {string} name
+ * closed.
+ * @param {any} folder
+ * @param {string} name
  */
 async function removeClosed(folder, name) {
   for (let tries = 0; tries < 100; tries++) {

@@ -5,8 +5,8 @@
 /** @typedef {typeof import('node:fs').promises} Files */
 
 /**
- * The age after which a file of an unknown process counts as abandoned: no write goes without a new
- * byte for so long.
+ * The age after which a file of an unknown process counts as abandoned: every write adds bytes more
+ * often than that.
  */
 const ABANDONED_MS = 3_600_000;
 /** After the file's name: a process and a random name, or, as earlier versions wrote it, the random name alone. */
@@ -40,8 +40,9 @@ export async function replaceFile(files, name, content, options = {}) {
 }
 
 /**
- * Removes files of processes that have ended. Files of running writers are kept. @param {Files}
- * files @param {string} name
+ * Removes files of processes that have ended. Files of running writers are kept.
+ * @param {Files} files
+ * @param {string} name
  */
 async function removeUnfinished(files, name) {
   const path = globalThis.process.getBuiltinModule('node:path');

@@ -42,8 +42,8 @@ export class Hub {
    */
   constructor(Connection) {
     /**
-     * Notifies all clients, this tab last, because it closes the hub when the engine ends. @param
-     * {FromWorker} message
+     * Notifies all clients, this tab last, because it closes the hub when the engine ends.
+     * @param {FromWorker} message
      */
     const tell = (message) => {
       for (const client of [...this.#clients.values()].reverse()) client.post(message);
@@ -69,7 +69,7 @@ export class Hub {
   #greet(client) {
     if (!this.#loaded) return;
     if ('error' in this.#loaded) client.post({ type: 'failed', error: this.#loaded.error });
-    else client.post({ type: 'ready', info: client.told(this.#loaded.info) });
+    else client.post({ type: 'ready', info: client.infoFor(this.#loaded.info) });
   }
 
   /**
@@ -132,7 +132,7 @@ class Client {
   }
 
   /** @param {object} info that of the engine @returns {object} the same with this client's role */
-  told(info) {
+  infoFor(info) {
     return { ...info, sharing: this.#sharing };
   }
 
@@ -191,7 +191,7 @@ class Client {
 
   /** @param {string} method @param {any} value @returns {unknown} the value with this client's session numbers */
   #valueOf(method, value) {
-    if (method === 'info') return this.told(value);
+    if (method === 'info') return this.infoFor(value);
     const rule = callNamed(method)?.session;
     if (rule === 'loads') return { ...value, session: this.#own(value.session) };
     return rule === 'makes' || rule === 'forks' ? this.#own(value) : value;

@@ -230,8 +230,9 @@ export class TabThread {
   }
 
   /**
-   * A tab that was frozen cannot tell whether it leads until the lock manager answers. @param {Hub}
-   * hub @param {string} client
+   * A tab that was frozen cannot tell whether it leads until the lock manager answers.
+   * @param {Hub} hub
+   * @param {string} client
    */
   async #greet(hub, client) {
     await navigator.locks.query?.();

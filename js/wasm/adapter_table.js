@@ -57,8 +57,9 @@ export class AdapterTable {
   }
 
   /**
-   * After a failure, the engine has freed the adapter completely. @param {string} name @param
-   * {number} status
+   * After a failure, the engine has freed the adapter completely.
+   * @param {string} name
+   * @param {number} status
    */
   #checkLoading(name, status) {
     if (status !== 0) this.#numbers.delete(name);

@@ -106,8 +106,8 @@ export const kvTypes = {
 /** @typedef {import('./adapter_table.js').AdapterTable} AdapterTable */
 
 /**
- * @param {Float64Array} words of a record @param {number} field gets the text's address; the next
- * field gets its size in bytes
+ * @param {Float64Array} words of a record
+ * @param {number} field gets the text's address; the next field gets its size in bytes
  * @param {string | Uint8Array | undefined} text
  * @param {Passed} passed
  */

@@ -68,7 +68,9 @@ export class MediaTable {
   }
 
   /**
-   * Adds an image whose rows are fed afterwards. @param {number} width @param {number} height
+   * Adds an image whose rows are fed afterwards.
+   * @param {number} width
+   * @param {number} height
    * @returns {number} its number
    */
   beginImage(width, height) {

@@ -11,8 +11,8 @@ export class ModulePart {
   /** @type {Promise<void> | undefined} */
   #loading;
   /**
-   * The secondary module, for other instances of the main module. @type {WebAssembly.Module |
-   * undefined}
+   * The secondary module, for other instances of the main module.
+   * @type {WebAssembly.Module | undefined}
    */
   module;
 
@@ -41,8 +41,8 @@ export class ModulePart {
   }
 
   /**
-   * Several callers may wait for one load. After a failure, the next call tries again. @returns
-   * {Promise<void>}
+   * Several callers may wait for one load. After a failure, the next call tries again.
+   * @returns {Promise<void>}
    */
   async load() {
     if (this.isReady) return;

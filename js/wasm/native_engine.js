@@ -228,8 +228,9 @@ export class NativeEngine {
   /**
    * @param {number} file
    * @param {number} offset
-   * @param {Uint8Array} bytes any number of bytes @returns {unknown} true if the model needs the
-   * extras module: the caller then loads it and feeds these bytes again
+   * @param {Uint8Array} bytes any number of bytes
+   * @returns {unknown} true if the model needs the extras module: the caller then loads it and
+   * feeds these bytes again
    */
   feed(file, offset, bytes) {
     const { address, sizeBytes } = this.#takeStaging();
@@ -626,8 +627,9 @@ export class NativeEngine {
   }
 
   /**
-   * For hosts whose clock does not advance. @param {number} units layers of passes, and blocks of
-   * logits @returns {number} STEP_*
+   * For hosts whose clock does not advance.
+   * @param {number} units layers of passes, and blocks of logits
+   * @returns {number} STEP_*
    */
   stepUnits(units) {
     return this.#exports.step_units(this.#engine, units);
@@ -664,8 +666,8 @@ function noRoom(heap, sizeBytes) {
 function errorOf(heap, context) {
   const { status, subject, offset, numbers, message } = heap.lastError();
   const code = codeOfStatus(status);
-  const told = nameOption(message, subject);
-  const text = context ? `${context}: ${told}` : told;
+  const named = nameOption(message, subject);
+  const text = context ? `${context}: ${named}` : named;
   const [option, about] = [optionOf(subject), subjectName(subject)];
   return new WickError(code, text, {
     status: `WICK_E_${code}`,

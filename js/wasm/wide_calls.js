@@ -26,8 +26,9 @@ export const isWide = (module) => WebAssembly.Module.customSections(module, SECT
 const toNumber = (value) => (typeof value === 'bigint' ? Number(BigInt.asUintN(64, value)) : value);
 
 /**
- * @param {unknown} value @param {string} kind @returns {unknown} the value for the module, for
- * which a failure is also -1
+ * @param {unknown} value
+ * @param {string} kind
+ * @returns {unknown} the value for the module, for which a failure is also -1
  */
 const toModule = (value, kind) => (kind === 'a' ? BigInt(Math.min(Number(value), MOST)) : value);
 

@@ -19,7 +19,8 @@ import { storageError, writeFile } from '../storage/browser_files.js';
 
 /**
  * The prompt of a conversation, without encoding its images.
- * @param {Parts} parts @param {Conversation} input
+ * @param {Parts} parts
+ * @param {Conversation} input
  * @param {boolean} isCounted whether only its tokens are counted, so that images need not be read
  * @returns {Int32Array}
  */

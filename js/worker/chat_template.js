@@ -76,8 +76,10 @@ export class ChatTemplate {
 }
 
 /**
- * @param {PlainMessage} message @param {string} marker @returns {PlainMessage} the messages with
- * texts as contents; only adjacent texts are separated by a line break
+ * @param {PlainMessage} message
+ * @param {string} marker
+ * @returns {PlainMessage} the messages with texts as contents; only adjacent texts are separated by
+ * a line break
  */
 function asTexts(message, marker) {
   if (!Array.isArray(message.content)) return message;
@@ -107,8 +109,8 @@ function localSeconds() {
 }
 
 /**
- * @param {unknown} error @returns {unknown} an error of the engine about the template, in the form
- * that the page reports
+ * @param {unknown} error
+ * @returns {unknown} an error of the engine about the template, in the form that the page reports
  */
 export function inTemplateWords(error) {
   if (!(error instanceof WickError) || error.code === 'NOMEM') return error;

@@ -59,8 +59,8 @@ export class EngineWorker {
   #isReady = false;
   #isClosed = false;
   /**
-   * The number of messages that were posted to this worker, if the page can share it. @type
-   * {Int32Array | undefined}
+   * The number of messages that were posted to this worker, if the page can share it.
+   * @type {Int32Array | undefined}
    */
   #sent;
   #received = 0;
@@ -152,8 +152,8 @@ export class EngineWorker {
     this.#sent = message.sent;
     let isTold = false;
     /**
-     * Sends the helpers what they need to work; it is set once the directory is known. @type
-     * {(start: HelperStart) => void}
+     * Sends the helpers what they need to work; it is set once the directory is known.
+     * @type {(start: HelperStart) => void}
      */
     let tellHelpers = () => {};
     const needed = new Promise((/** @type {typeof tellHelpers} */ settle) => {

@@ -101,8 +101,8 @@ export async function loadMedia(native, source, file, { onBytes, isClosed, direc
 }
 
 /**
- * @param {NativeEngine} native @returns {Promise<boolean>} whether the bytes that have arrived
- * include the directory
+ * @param {NativeEngine} native
+ * @returns {Promise<boolean>} whether the bytes that have arrived include the directory
  */
 async function isPlanned(native) {
   try {
@@ -117,8 +117,8 @@ async function isPlanned(native) {
 export class MediaDesk {
   #native;
   /**
-   * Images that the engine does not have completely, by number. @type {Map<number, Extract<Medium,
-   * {kind: 'image'}> & {row: number}>}
+   * Images that the engine does not have completely, by number.
+   * @type {Map<number, Extract<Medium, {kind: 'image'}> & {row: number}>}
    */
   #unfed = new Map();
 
@@ -169,8 +169,8 @@ export class MediaDesk {
   }
 
   /**
-   * Passes all remaining rows to the engine, because the tokens of a prompt depend on them. @param
-   * {number[]} numbers
+   * Passes all remaining rows to the engine, because the tokens of a prompt depend on them.
+   * @param {number[]} numbers
    */
   complete(numbers) {
     for (const number of numbers) while (this.#feed(number));

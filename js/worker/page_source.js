@@ -35,8 +35,9 @@ export class PageBytes {
   }
 
   /**
-   * @param {number} id of a question @param {unknown} value @param {number} [end] the offset in the
-   * file where bytes end
+   * @param {number} id of a question
+   * @param {unknown} value
+   * @param {number} [end] the offset in the file where bytes end
    */
   answer(id, value, end) {
     this.#take(id)?.settle(value instanceof Uint8Array ? { bytes: value, end } : value);

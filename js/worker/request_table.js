@@ -69,8 +69,8 @@ export class RequestTable {
   /** The number of requests that were refused because the queue was full. */
   #refusals = 0;
   /**
-   * Requests whose grammar is being loaded or compiled. After that, they wait for a place. @type
-   * {Set<Entry[]>}
+   * Requests whose grammar is being loaded or compiled. After that, they wait for a place.
+   * @type {Set<Entry[]>}
    */
   #held = new Set();
   #onChange;
@@ -335,8 +335,8 @@ export class RequestTable {
   }
 
   /**
-   * Reads the events of a step. @returns {boolean} whether there is a first piece or an end, which
-   * must be sent at once
+   * Reads the events of a step.
+   * @returns {boolean} whether there is a first piece or an end, which must be sent at once
    */
   hear() {
     for (const event of this.#native.takeEvents()) this.#add(event);

@@ -74,8 +74,8 @@ export class ServedEngine {
   }
 
   /**
-   * @param {number} [id] of a completion; without it, any completion counts @returns {boolean}
-   * whether its media must still be encoded
+   * @param {number} [id] of a completion; without it, any completion counts
+   * @returns {boolean} whether its media must still be encoded
    */
   isEncoding(id) {
     if (id === undefined) return this.#encoding.length > 0;
@@ -125,8 +125,9 @@ export class ServedEngine {
   }
 
   /**
-   * @param {string} method @param {unknown[]} args @returns {unknown} a promise only if the call
-   * has to wait
+   * @param {string} method
+   * @param {unknown[]} args
+   * @returns {unknown} a promise only if the call has to wait
    */
   call(method, args) {
     if (usesSession(callNamed(method))) this.#finishCancelled(args[0]);

@@ -13,8 +13,9 @@ const NARROW_BYTES = 2 ** 32;
 export const WIDE_BYTES = 2 ** 34;
 
 /**
- * @param {WickError} error @returns {number[] | undefined} the numbers of a plan: the required
- * bytes, the limit, and the tokens of context
+ * @param {WickError} error
+ * @returns {number[] | undefined} the numbers of a plan: the required bytes, the limit, and the
+ * tokens of context
  */
 const numbersOf = ({ cause }) => /** @type {{numbers?: number[]} | undefined} */ (cause)?.numbers;
 

@@ -10,7 +10,8 @@
 
 #if WICK_EXTRAS_APART
 bool extras_are_there(void);
-// Marks the extras as available and ends the waiting. Before the first call they are missing.
+// Records whether the extras are available, and that no model waits for them any longer. Before the
+// first call they are missing.
 void extras_set(bool are_there);
 static inline const char *extras_program(void) { return NULL; }
 #else

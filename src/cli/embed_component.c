@@ -234,9 +234,9 @@ static bool put_segment(embed_job *job) {
 
 // The data with the model's place written after the mark.
 static bool put_data(embed_job *job, const section *changed) {
-  const uint32_t told[2] = {job->pages * PAGE_BYTES, (uint32_t)job->file_bytes};
-  uint8_t bytes[sizeof told];
-  for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)(told[i / 4] >> (8 * (i % 4)));
+  const uint32_t values[2] = {job->pages * PAGE_BYTES, (uint32_t)job->file_bytes};
+  uint8_t bytes[sizeof values];
+  for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)(values[i / 4] >> (8 * (i % 4)));
   const uint8_t *mark = find_mark(changed->kept) + sizeof MARK;
   const size_t before = (size_t)(mark - changed->kept.bytes);
   section head = *changed;

@@ -49,9 +49,9 @@ typedef struct perplexity_sums {
   size_t predicted;      // positions with a next token to predict
   size_t agreed;         // positions with the same most likely token as the reference
   double nll_nats;
-  size_t count;         // of all windows' tokens
-  uint64_t told_us;     // when progress was last reported
-  const char *failure;  // why it failed, or NULL
+  size_t count;          // of all windows' tokens
+  uint64_t reported_us;  // when progress was last reported
+  const char *failure;   // why it failed, or NULL
   const adapter_files *adapters;
 } perplexity_sums;
 
@@ -71,10 +71,10 @@ static void compare_row(perplexity_sums *sums, const float *logits, uint32_t voc
 
 // Reports progress, because a text may take minutes.
 static void report_progress(perplexity_sums *sums) {
-  enum { TELL_US = 10 * 1000 * 1000 };
+  enum { REPORT_US = 10 * 1000 * 1000 };
   const uint64_t now_us = platform_now_us();
-  if (now_us - sums->told_us < TELL_US) return;
-  sums->told_us = now_us;
+  if (now_us - sums->reported_us < REPORT_US) return;
+  sums->reported_us = now_us;
   report("%zu of %zu tokens", sums->positions, sums->count);
 }
 
@@ -143,7 +143,7 @@ static exit_code run_windows(wick_engine *engine, const perplexity_text *text,
     const size_t room = text->window_tokens - 1;
     sums->count += (end - text->window_tokens + room - 1) / room;
   }
-  sums->told_us = platform_now_us();
+  sums->reported_us = platform_now_us();
   for (size_t at = 0; at < end;) {
     at += fill_window(text, at, sums);
     const exit_code code = run_window(engine, text, sums);

@@ -50,7 +50,8 @@ static bool is_special(char letter) { return has_byte("\\|/()[]{}.*+?^$", letter
 
 enum { PATTERN_BYTES_MAX = 160 };
 
-// The texts that a pattern or a mark describes; for a mark with the name, the part before the name.
+// The texts that match a pattern or contain a mark; of a mark that contains the name, only the part
+// before the name counts.
 static const dfa *texts_having(schema_compiler *c, const char *before, const char *mark) {
   char pattern[PATTERN_BYTES_MAX] = "";
   size_t count = 0;
@@ -136,7 +137,7 @@ static uint32_t put_line(schema_compiler *c, uint32_t from) {
   return c->form->has_lines ? program_text(&c->builder, from, "\n", 1) : from;
 }
 
-// The set with one more term.
+// Returns the set with one more term.
 static uint32_t set_with(schema_compiler *c, uint32_t set, schema_term term) {
   schema_term terms[64];
   const uint32_t count = c->sets.sets[set].count;
@@ -169,7 +170,7 @@ static void put_json(schema_compiler *c, uint32_t from, uint32_t set, const writ
   program_skip(&c->builder, put_pattern(c, at, c->form->end, one), to);
 }
 
-// JSON of each type, which the form names.
+// Adds JSON for each type, whose name the form contains.
 static void put_typed_json(schema_compiler *c, uint32_t from, uint32_t set, written one,
                            uint32_t to) {
   if (!has_byte(c->form->before_json, SCHEMA_TYPE[0])) {

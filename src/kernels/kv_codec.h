@@ -2,8 +2,8 @@
 // differ from GGML's Q8_0 and Q4_0, which have f16 scales, and Q4_0 another range and order.
 //
 //   Q8: scale = amax / 127, code = round(x / scale) in -127..127, error <= amax / 254
-//   Q4: scale = amax / 7, code = round(x / scale) + 8 in 1..15, error <= amax / 14; byte i has code
-//   2i in its low and code 2i + 1 in its high half
+//   Q4: scale = amax / 7, code = round(x / scale) + 8 in 1..15, error <= amax / 14; byte i has
+//       code 2i in its low half and code 2i + 1 in its high half
 //
 // round() is half away from zero. A block whose largest magnitude is below 1e-10 is empty: it
 // decodes to zeros. Pages arrange codes and scales in the form that kernels need (kv_pages.h).

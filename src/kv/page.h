@@ -8,7 +8,8 @@
 //   free     ref_count 0
 //   private  ref_count 1, not sealed: its one user may write
 //   shared   ref_count > 1: block tables and references of the prefix cache; a write copies it
-//   first sealed   entered in the prefix cache: a write copies it first, until the page is freed
+//            first
+//   sealed   entered in the prefix cache: a write copies it first, until the page is freed
 #ifndef WICK_KV_PAGE_H
 #define WICK_KV_PAGE_H
 

@@ -25,7 +25,7 @@ uint32_t kv_seq_end(const kv_seq *seq) {
   return seq->entry_count == 0 ? 0 : kv_entry_end(&seq->table[seq->entry_count - 1]);
 }
 
-// ---- Making and ending ----
+// ---- Creating and freeing ----
 
 // Adds a new sequence at the end of the list, with a table of `entries` places.
 static wick_status add_seq(kv_pool *pool, uint32_t entries, wick_error *error) {
@@ -104,7 +104,7 @@ wick_status kv_seq_fork(kv_pool *pool, kv_seq_id id, kv_seq_id *child, wick_erro
   return WICK_OK;
 }
 
-// ---- Looking ----
+// ---- Queries ----
 
 kv_seq_id kv_pool_skip_ids(kv_pool *pool, kv_seq_id next) {
   if (pool->seq_next < next) pool->seq_next = next;
@@ -232,7 +232,8 @@ wick_status kv_seq_tokens_set(kv_pool *pool, kv_seq_id id, uint32_t tokens, wick
 
 // ---- Dropping ----
 
-// Whether the position after `tokens` needs tokens that fell out of the window.
+// Whether the position after `tokens` needs tokens that were released because they were outside the
+// window.
 static bool misses_window(const kv_pool *pool, const kv_seq *seq, uint32_t tokens) {
   const uint32_t window = pool->layout.shape.window;
   const uint32_t needed = window == 0 || tokens + 1 < window ? 0 : tokens + 1 - window;
@@ -273,8 +274,8 @@ wick_status kv_seq_truncate(kv_pool *pool, kv_seq_id id, uint32_t tokens, wick_e
     const kv_page_id page = seq->table[--seq->entry_count].page;
     if (page >= 0) kv_page_release(pool, page);
   }
-  // If tokens after it were dropped, the last page ended early: its remaining slots are free
-  // again, unless it was encoded.
+  // If tokens after the last page were dropped, it may have ended early: its remaining slots are
+  // free again, unless it was encoded.
   kv_open_cut(pool, seq, tokens);
   if (seq->entry_count > 0) {
     kv_entry *last = &seq->table[seq->entry_count - 1];

@@ -314,6 +314,6 @@ exit_code lab_mmproj(int argc, char **argv) {
   job.file.path = given[2];
   memory_init(&job.memory, 0, platform_alloc, platform_free);
   write_model(&job);
-  const bool is_told = job.status != WICK_OK && job.status != WICK_E_IO;
-  return output_file_end(&job.file, is_told ? report_error(given[2], &job.error) : EXIT_DONE);
+  const bool must_report = job.status != WICK_OK && job.status != WICK_E_IO;
+  return output_file_end(&job.file, must_report ? report_error(given[2], &job.error) : EXIT_DONE);
 }

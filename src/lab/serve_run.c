@@ -23,8 +23,8 @@ typedef struct serve_loop {
   uint64_t passes_seen;
   double *speeds;  // [ended] tokens per second of the requests that have ended
   bench_stop stop;
-  uint64_t told_us;  // when progress was last reported
-  bool is_closed;    // nothing more is submitted
+  uint64_t reported_us;  // when progress was last reported
+  bool is_closed;        // nothing more is submitted
   exit_code code;
 } serve_loop;
 
@@ -196,14 +196,14 @@ static void cancel_rest(serve_loop *loop) {
 
 // Reports progress, because a run may take minutes.
 static void report_progress(serve_loop *loop) {
-  enum { TELL_US = 10 * 1000 * 1000 };
+  enum { REPORT_US = 10 * 1000 * 1000 };
   const serve_run *run = loop->run;
-  if (now_us(loop) - loop->told_us < TELL_US) return;
-  loop->told_us = now_us(loop);
+  if (now_us(loop) - loop->reported_us < REPORT_US) return;
+  loop->reported_us = now_us(loop);
   const size_t open = run->open == NULL ? 0 : run->open->count;
   const size_t chain = run->chain == NULL ? 0 : run->chain->count;
-  report("%llu s: %zu of %zu requests have ended", (unsigned long long)(loop->told_us / 1000000),
-         run->ended, open + chain);
+  report("%llu s: %zu of %zu requests have ended",
+         (unsigned long long)(loop->reported_us / 1000000), run->ended, open + chain);
 }
 
 static exit_code run_loop(serve_loop *loop) {

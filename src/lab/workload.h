@@ -27,12 +27,12 @@ typedef struct workload_item {
   uint64_t arrival_us;  // WORKLOAD_ARRIVAL_US_MAX or later: it never arrives
   // measured:
   uint32_t request;     // the engine's id
-  uint64_t read_us;     // a first part of its prompt has been read
-  uint64_t first_us;    // its first token came
+  uint64_t read_us;     // the first part of its prompt was read
+  uint64_t first_us;    // its first token arrived
   uint64_t last_us;     // the latest token so far
   uint64_t done_us;     // it ended
   uint32_t tokens_fed;  // in its pages
-  uint32_t tokens;      // that were sampled
+  uint32_t tokens;      // number of sampled tokens
   double *gaps_ms;      // [tokens - 1] between them
   uint32_t finish;      // wick_finish; NONE: it was not submitted or has not ended
   bool is_refused;      // the queue was full

@@ -18,7 +18,8 @@ typedef struct layout_settings {
   uint32_t pinpoints[LAYOUT_PINPOINTS_MAX][2];
   uint32_t pinpoint_count;
   uint32_t pictures_max;  // encoded pictures, including the overview; 0: no limit
-  bool pads;              // pads Gemma 3's pictures and LFM2's tiles, like llama.cpp; otherwise they are stretched
+  bool pads;  // pads Gemma 3's pictures and LFM2's tiles, like llama.cpp; otherwise they are
+              // stretched
 } layout_settings;
 
 typedef struct image_layout {

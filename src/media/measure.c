@@ -3,7 +3,8 @@
 #include "media/encode.h"
 #include "media/sound.h"
 
-// The shorter side of an image: four times as many pixels are IMAGE_PIXELS_MAX.
+// The shorter side of an image: an image with sides of this and four times this length has
+// IMAGE_PIXELS_MAX pixels.
 enum { SIDE_MAX = 1 << 13, SIDE_MIN = 32 };
 
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -20,7 +21,8 @@ static uint64_t bytes_of(const media_model *model, const media_plan *plan, uint3
          (uint64_t)plan->rows * media_row_width(model) * sizeof(float);
 }
 
-// Inputs of a kind by their size: sides of images, seconds of recordings.
+// The inputs of one kind, which differ in their size: the side of an image, or the seconds of a
+// recording.
 typedef struct input {
   const media_model *model;
   media_kind kind;
@@ -34,7 +36,7 @@ static wick_status plan_input(const input *of, uint32_t size, media_plan *plan, 
   return media_plan_image(of->model, size * of->across, size * of->down, plan, error);
 }
 
-// *fits: its rows are at most rows_max.
+// Sets *fits to whether it has at most rows_max rows.
 static wick_status look(const input *of, uint32_t size, uint32_t rows_max, bool *fits,
                         wick_error *error) {
   media_plan plan;

@@ -26,7 +26,7 @@ typedef struct session {
   adapter_marks adapters;  // with which the pages were computed
   bool is_busy;            // a request for it runs or waits
   uint64_t idle_since;     // in units of session_table.idle_next: when it was created or its last
-                        // request ended
+                           // request ended
 } session;
 
 typedef struct session_table {

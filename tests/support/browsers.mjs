@@ -38,7 +38,8 @@ const disabledFeatures = [
 ];
 
 /**
- * The options with which each Chromium of the tests is started. @param {string[]} [more] arguments
+ * The options with which each Chromium of the tests is started.
+ * @param {string[]} [more] arguments
  */
 export const chromiumOptions = (more = []) => ({
   executablePath: locate('chromium').path,

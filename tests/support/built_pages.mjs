@@ -36,7 +36,9 @@ function take(lock) {
 }
 
 /**
- * Builds a page in one of the processes that need it. @param {string} name @param {string} folder
+ * Builds a page in one of the processes that need it.
+ * @param {string} name
+ * @param {string} folder
  */
 async function buildOnce(name, folder) {
   const lock = `${folder}.building`;

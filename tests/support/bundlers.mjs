@@ -77,14 +77,14 @@ export function openWorkshop() {
   /** @param {string} cwd @param {string} program below node_modules @param {string[]} args */
   const start = async (cwd, program, args) => {
     const env = { NEXT_TELEMETRY_DISABLED: '1', CI: '1', NO_COLOR: '1' };
-    const told = await run(node(), [resolve(modules, program), ...args], { cwd, env });
-    if (told.code !== 0) throw new Error(`${program}: ${told.stderr}${told.stdout}`);
-    return `${told.stderr}${told.stdout}`;
+    const result = await run(node(), [resolve(modules, program), ...args], { cwd, env });
+    if (result.code !== 0) throw new Error(`${program}: ${result.stderr}${result.stdout}`);
+    return `${result.stderr}${result.stdout}`;
   };
 
   /**
-   * @param {string} site that is served, to which the model is added @param {Record<string,
-   * string>} [more]
+   * @param {string} site that is served, to which the model is added
+   * @param {Record<string, string>} [more]
    */
   const finish = (site, more = {}) => {
     cpSync(modelPath, join(site, 'model.gguf'));
@@ -159,8 +159,8 @@ export function openWorkshop() {
       );
       if (!commands) throw new Error('docs/bundlers.md has no commands of esbuild');
       const [, flags, copied] = commands;
-      const told = await run(join(root, 'node_modules/.bin/esbuild'), flags.split(' '), { cwd });
-      if (told.code !== 0) throw new Error(told.stderr);
+      const result = await run(join(root, 'node_modules/.bin/esbuild'), flags.split(' '), { cwd });
+      if (result.code !== 0) throw new Error(result.stderr);
       for (const name of copied.split(' ')) {
         const from = join(cwd, name);
         cpSync(from, join(cwd, 'dist', name.split('/').at(-1) ?? ''), { recursive: true });
@@ -170,8 +170,8 @@ export function openWorkshop() {
   };
 
   /**
-   * `vite dev`, which does not bundle. @returns {Promise<{url: string, close: () =>
-   * Promise<void>}>}
+   * `vite dev`, which does not bundle.
+   * @returns {Promise<{url: string, close: () => Promise<void>}>}
    */
   const serveVite = async () => {
     const cwd = project('vite-dev', {

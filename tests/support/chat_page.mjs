@@ -11,8 +11,8 @@ import { openStub } from './chat_stub.mjs';
 import { locate, root } from './locate.mjs';
 
 /**
- * Reads a file that the page saved, which a shared Chromium stores elsewhere. @param
- * {import('playwright-core').Download} download
+ * Reads a file that the page saved, which a shared Chromium stores elsewhere.
+ * @param {import('playwright-core').Download} download
  */
 export async function bytesOf(download) {
   const chunks = [];

@@ -27,7 +27,8 @@ export const capturing = (entry) => `
 
 /**
  * Runs in the page: makes the engine answer with this text if it is streamed, and otherwise with
- * `again`. @param {string} said an expression
+ * `again`.
+ * @param {string} said an expression
  */
 export const saying = (said) => `
   globalThis.again = [];
@@ -112,8 +113,10 @@ export const areWordsRead = `(async () => {
 })()`;
 
 /**
- * Waits for a value in the developer panel. @param {Page} page @param {string} name @param {RegExp}
- * text
+ * Waits for a value in the developer panel.
+ * @param {Page} page
+ * @param {string} name
+ * @param {RegExp} text
  */
 export const untilFact = (page, name, text) =>
   page.locator(`#kv-facts dd[data-fact="${name}"]`, { hasText: text }).waitFor();

@@ -171,8 +171,9 @@ export async function talk(page, question, answer) {
 export const shown = (page) => page.locator('.message .body').allInnerTexts();
 
 /**
- * Waits until all records are stored. @param {Page} page @param {(kept: {conversations: any[],
- * turns: any[], drafts: any[]}) => boolean} condition
+ * Waits until all records are stored.
+ * @param {Page} page
+ * @param {(kept: {conversations: any[], turns: any[], drafts: any[]}) => boolean} condition
  */
 export async function untilKept(page, condition) {
   let pauseMs = 20;

@@ -45,8 +45,8 @@ async function rendererPrivateKb(browser) {
   const sizes = processInfo
     .filter(({ type }) => type === 'renderer')
     .map(({ id }) => {
-      const told = readFileSync(`/proc/${id}/smaps_rollup`, 'utf8');
-      return Number(/^Private_Dirty:\s+(\d+)/m.exec(told)?.[1]);
+      const rollup = readFileSync(`/proc/${id}/smaps_rollup`, 'utf8');
+      return Number(/^Private_Dirty:\s+(\d+)/m.exec(rollup)?.[1]);
     });
   return Math.max(...sizes);
 }

@@ -39,8 +39,9 @@ export const native = { name: 'native', program: 'native/wick', skip: false };
 /** @type {Host} */
 export const lab = { name: 'wick-lab', program: 'native/wick-lab', skip: false };
 /**
- * @param {string} program @param {boolean} isExtra @returns {Host[]} the program in the runtimes
- * that support it
+ * @param {string} program
+ * @param {boolean} isExtra
+ * @returns {Host[]} the program in the runtimes that support it
  */
 const wasiHosts = (program, isExtra) =>
   Object.entries(wasiRuntimes)

@@ -308,8 +308,8 @@ const shapes = [
 ];
 
 /**
- * Settings for short and deterministic answers, so that they can be compared. @type
- * {ClientRequest[]}
+ * Settings for short and deterministic answers, so that they can be compared.
+ * @type {ClientRequest[]}
  */
 export const clientRequests = shapes.map(({ body, ...named }) => {
   const limit = named.path === RESPONSES ? 'max_output_tokens' : 'max_tokens';

@@ -62,7 +62,8 @@ const probe = {
   },
 
   /**
-   * @param {string[]} addresses @returns {Promise<string[]>} the actions that the policy forbids
+   * @param {string[]} addresses
+   * @returns {Promise<string[]>} the actions that the policy forbids
    */
   async forbidden(addresses) {
     const found = [];

@@ -20,7 +20,9 @@ const example = (/** @type {string} */ path) => resolve(root, 'examples', path);
  */
 
 /**
- * @param {string} program @param {string[]} args @param {(line: string) => string | undefined} originOf
+ * @param {string} program
+ * @param {string[]} args
+ * @param {(line: string) => string | undefined} originOf
  * @param {NodeJS.ProcessEnv} [env]
  * @param {boolean} [hasChildren] whether it has child processes, which are closed with it
  * @returns {Promise<Started>}
@@ -61,8 +63,9 @@ export async function startServer(program, args, originOf, env, hasChildren = fa
 const printedOrigin = (line) => /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
 
 /**
- * @param {string} program @param {string[]} args @returns {Promise<Started>} a server that prints
- * its address
+ * @param {string} program
+ * @param {string[]} args
+ * @returns {Promise<Started>} a server that prints its address
  */
 export const startPrinting = (program, args) => startServer(program, args, printedOrigin);
 
@@ -85,8 +88,9 @@ export const startBucket = (model) =>
   });
 
 /**
- * @param {string} bucket the origin of the bucket @param {NodeJS.ProcessEnv} [env] @returns
- * {Promise<Started>} examples/workers
+ * @param {string} bucket the origin of the bucket
+ * @param {NodeJS.ProcessEnv} [env]
+ * @returns {Promise<Started>} examples/workers
  */
 export const startWorkerdAt = (bucket, env) =>
   startWorkerdAlone(config, [`--external-addr=bucket=${new URL(bucket).host}`], env);
@@ -178,8 +182,9 @@ export function startWorkerOf(name, source, modules = '') {
 }
 
 /**
- * @param {number} pid @returns {{nowKb: number, peakKb: number, ownKb: number}} resident memory of
- * a process: now, at most, and now without mapped files such as its program
+ * @param {number} pid
+ * @returns {{nowKb: number, peakKb: number, ownKb: number}} resident memory of a process: now, at
+ * most, and now without mapped files such as its program
  */
 export function residentOf(pid) {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
@@ -198,8 +203,9 @@ export const ask = (origin, path, body, init) =>
   });
 
 /**
- * @param {string} events @returns {{text: string, isWhole: boolean, chunks: any[]}} the events of a
- * stream, which may be truncated
+ * @param {string} events
+ * @returns {{text: string, isWhole: boolean, chunks: any[]}} the events of a stream, which may be
+ * truncated
  */
 export function readEvents(events) {
   const whole = events.split('\n\n').slice(0, -1);

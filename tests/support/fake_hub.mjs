@@ -52,8 +52,8 @@ export async function startHub(repositories) {
     commit: COMMIT,
     repositories,
     /**
-     * The number of bytes after which the other host's connections break. @type {number |
-     * undefined}
+     * The number of bytes after which the other host's connections break.
+     * @type {number | undefined}
      */
     cut: undefined,
   };
@@ -191,7 +191,8 @@ export async function startHub(repositories) {
 
 /**
  * A hub with a model to find, and two of the page's list: one that runs, and one of an unknown
- * architecture. @param {Buffer} model
+ * architecture.
+ * @param {Buffer} model
  */
 export const startListedHub = (model) =>
   startHub({

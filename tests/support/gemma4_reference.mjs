@@ -41,7 +41,9 @@ function softmax(x) {
 
 /**
  * Rotates the halves of a head.
- * @param {Vector} head @param {number} position @param {number} base
+ * @param {Vector} head
+ * @param {number} position
+ * @param {number} base
  * @param {Row} [factors] of the frequencies
  */
 function rotate(head, position, base, factors) {
@@ -80,7 +82,10 @@ function readModel(pieces) {
 
 /**
  * The normalised output of attention, added to x.
- * @param {Model} model @param {number} layer @param {Vector} x @param {number} position
+ * @param {Model} model
+ * @param {number} layer
+ * @param {Vector} x
+ * @param {number} position
  * @param {{keys: Vector[][], values: Vector[][]}} seen entries of the tokens before, one for each
  */
 function attend({ find, tensor, key, epsilon }, layer, x, position, seen) {
@@ -125,7 +130,9 @@ function feedForward(gate, up, down, input) {
 
 /**
  * The combined output of a token's experts, before its norm.
- * @param {Model} model @param {number} layer @param {Vector} x
+ * @param {Model} model
+ * @param {number} layer
+ * @param {Vector} x
  */
 function mixExperts({ find, tensor, key, epsilon }, layer, x) {
   const own = (/** @type {string} */ name) => tensor(`blk.${layer}.${name}`);

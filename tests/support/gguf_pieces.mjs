@@ -9,8 +9,10 @@ const F32 = 0;
 const SIZES = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
 
 /**
- * @param {Buffer} file @param {number} at @param {number} type @returns {number} the offset where
- * the value ends
+ * @param {Buffer} file
+ * @param {number} at
+ * @param {number} type
+ * @returns {number} the offset where the value ends
  */
 function valueEnd(file, at, type) {
   if (type === types.string) return at + 8 + Number(file.readBigUInt64LE(at));
@@ -71,8 +73,10 @@ export function writePieces({ keys, tensors, data }) {
 }
 
 /**
- * Adds a tensor after the others. @param {Pieces} pieces @param {string} name @param {number[]}
- * dims row length first
+ * Adds a tensor after the others.
+ * @param {Pieces} pieces
+ * @param {string} name
+ * @param {number[]} dims row length first
  * @param {Float32Array} values
  */
 export function addTensor(pieces, name, dims, values) {
@@ -94,7 +98,9 @@ export function tensorValues({ tensors, data }, name) {
 
 /**
  * A number, or those of an array of true and false.
- * @param {Pieces} pieces @param {string} name @returns {any} undefined if there is no such key
+ * @param {Pieces} pieces
+ * @param {string} name
+ * @returns {any} undefined if there is no such key
  */
 export function keyValue({ keys }, name) {
   const bytes = keys.get(name);
@@ -110,7 +116,9 @@ export function keyValue({ keys }, name) {
 /**
  * Writes a model with other chat templates: `tokenizer.chat_template.NAME`, or the default one
  * without a name.
- * @param {string} from @param {Record<string, string>} templates @param {string} to
+ * @param {string} from
+ * @param {Record<string, string>} templates
+ * @param {string} to
  */
 export function writeTemplates(from, templates, to) {
   const pieces = readPieces(from);
@@ -124,7 +132,9 @@ export function writeTemplates(from, templates, to) {
 /**
  * Writes a model with additional keys that are numbers or flags, such as
  * `tokenizer.ggml.fim_pre_token_id`.
- * @param {string} from @param {Record<string, number | boolean>} values @param {string} to
+ * @param {string} from
+ * @param {Record<string, number | boolean>} values
+ * @param {string} to
  */
 export function writeNumbers(from, values, to) {
   const pieces = readPieces(from);
@@ -138,7 +148,9 @@ export function writeNumbers(from, values, to) {
 
 /**
  * Writes a Q8_0 model for which texts with one of the tokens have vectors that are not finite.
- * @param {string} from @param {number} token @param {string} to
+ * @param {string} from
+ * @param {number} token
+ * @param {string} to
  */
 export function poisonToken(from, token, to) {
   const [blockRow, blockBytes, nanF16] = [32, 34, 0x7e00];

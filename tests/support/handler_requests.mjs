@@ -326,8 +326,8 @@ const texts = [
 ];
 
 /**
- * Whether a body has only one mistake: of two, the servers may report different ones. @param
- * {unknown} body
+ * Whether a body has only one mistake: of two, the servers may report different ones.
+ * @param {unknown} body
  */
 const isClear = (body) => typeof body !== 'string' || !body.includes('"messages": [], ');
 
@@ -547,8 +547,9 @@ const headerNames = [
 const changing = ['id', 'item_id', 'call_id', 'created', 'created_at', 'message', 'cached_tokens'];
 
 /**
- * @param {string} text JSON @returns {any} the value without parts that change, and with rounded
- * numbers, because floats and doubles have different digits
+ * @param {string} text JSON
+ * @returns {any} the value without parts that change, and with rounded numbers, because floats and
+ * doubles have different digits
  */
 const constantOf = (text) =>
   JSON.parse(text, (key, value) => {
@@ -560,17 +561,17 @@ const constantOf = (text) =>
 /** Pieces of a text may arrive in one event or in several. @param {any[]} events */
 function joined(events) {
   /** @type {any[]} */
-  const told = [];
+  const merged = [];
   for (const { sequence_number, ...event } of events) {
-    const last = told.at(-1);
+    const last = merged.at(-1);
     if (event.type?.endsWith('.delta') && last?.type === event.type) {
       last.delta += event.delta;
       last.logprobs?.push(...event.logprobs);
     } else {
-      told.push(event);
+      merged.push(event);
     }
   }
-  return told;
+  return merged;
 }
 
 /** @param {string} text @returns {any[]} */
@@ -588,8 +589,8 @@ function eventsOf(text) {
 }
 
 /**
- * Only the names of metrics, because their values differ. Components count loads, too. @param
- * {string} page
+ * Only the names of metrics, because their values differ. Components count loads, too.
+ * @param {string} page
  */
 const metricsOf = (page) =>
   page
@@ -597,8 +598,9 @@ const metricsOf = (page) =>
     .filter((line) => line.startsWith('# TYPE ') && !/_seconds|_model_loads/.test(line));
 
 /**
- * @param {Response} response @returns {Promise<{status: number, headers: object, body: any}>} the
- * part that is the same for both servers
+ * @param {Response} response
+ * @returns {Promise<{status: number, headers: object, body: any}>} the part that is the same for
+ * both servers
  */
 export async function comparableOf(response) {
   const text = await response.text();

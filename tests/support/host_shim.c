@@ -139,7 +139,7 @@ static void write_count(const char *name, unsigned long count) {
   fclose(file);
 }
 
-__attribute__((destructor)) static void tell(void) {
+__attribute__((destructor)) static void report_calls(void) {
   write_count("SHIM_BLOCK_COUNT", (unsigned long)blocks);
   write_count("SHIM_WRITE_COUNT", writes);
   write_count("SHIM_CALLOC_COUNT", calls);

@@ -33,7 +33,10 @@ export class Llama {
 
   /**
    * Writes the logits after each token, from one of them on, as `wick logits` does.
-   * @param {string} path @param {number[]} tokens @param {string} out @param {number} [from]
+   * @param {string} path
+   * @param {number[]} tokens
+   * @param {string} out
+   * @param {number} [from]
    * @returns {Promise<boolean>} whether it was possible
    */
   async logits(path, tokens, out, from = 0) {

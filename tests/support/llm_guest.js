@@ -83,7 +83,7 @@ async function chats(model) {
   const long = `${'The fox ran over the hill. '.repeat(8)}`;
   const cachedOf = async (/** @type {string} */ salt) =>
     (await textOf(model, long, { salt, maxTokens: 1 })).ending.val.tokensCached;
-  const told = {
+  const answers = {
     reply: await replyOf(model, { messages }),
     json: await replyOf(model, { messages }, schema),
     calls: await replyOf(
@@ -108,7 +108,7 @@ async function chats(model) {
   const refused = errorOf(() => model.setTemplate('{% if %}'));
   model.setTemplate('');
   const again = model.render(JSON.stringify({ messages }));
-  return { ...told, changed, refused, again };
+  return { ...answers, changed, refused, again };
 }
 
 /** @param {any} model */

@@ -46,8 +46,8 @@ async function collect() {
 }
 
 function privateKb() {
-  const told = readFileSync('/proc/self/smaps_rollup', 'utf8');
-  return Number(/^Private_Dirty:\s+(\d+)/m.exec(told)?.[1]);
+  const rollup = readFileSync('/proc/self/smaps_rollup', 'utf8');
+  return Number(/^Private_Dirty:\s+(\d+)/m.exec(rollup)?.[1]);
 }
 
 let asked = 0;

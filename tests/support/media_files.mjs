@@ -21,8 +21,8 @@ export const lists =
   "{% for m in messages %}{% for p in m.content %}{% if p['type'] == 'text' %}{{ p['text'] }}{% endif %}{% endfor %}{% endfor %}";
 
 /**
- * @param {string} id that of a type @returns {{model: string, mmproj: string, cases: any[]}} paths,
- * and cases
+ * @param {string} id that of a type
+ * @returns {{model: string, mmproj: string, cases: any[]}} paths, and cases
  */
 export function typeOf(id) {
   const type = manifest.types.find((/** @type {any} */ one) => one.id === id);
@@ -31,8 +31,9 @@ export function typeOf(id) {
 }
 
 /**
- * @param {string} id of a type @param {string} name of a case @returns {any} its part that is not a
- * text
+ * @param {string} id of a type
+ * @param {string} name of a case
+ * @returns {any} its part that is not a text
  */
 export const partOf = (id, name) =>
   typeOf(id)

@@ -127,7 +127,8 @@ export const TAIL_BYTES = 4096;
 /**
  * Asserts that a download was continued at a position: only the tail of the stored bytes was
  * fetched again.
- * @param {number[]} starts of all requests @param {number} position
+ * @param {number[]} starts of all requests
+ * @param {number} position
  */
 export function assertContinued(starts, position) {
   assert.deepEqual(starts.slice(0, 2), [0, position]);

@@ -24,7 +24,8 @@ export const isHigh = process.env.WICK_HIGH === '1';
 const highWorker = new URL('high/worker.mjs', import.meta.url);
 
 /**
- * Uses plain SIMD, which is bit-identical to the native build. @param {any} options of createEngine
+ * Uses plain SIMD, which is bit-identical to the native build.
+ * @param {any} options of createEngine
  */
 function createHigh(options) {
   const build = `simd128-${options?.threads === 1 ? 'single' : 'threads'}`;
@@ -120,7 +121,8 @@ export const waitForPage = (condition, what) => waitUntil(condition, what, 10, 1
 /**
  * Like page.waitForFunction, which polls with `eval` in the page, and that is forbidden by the
  * pages' policies. Unlike it, this does not treat a promise as true.
- * @param {{evaluate: (condition: string) => Promise<any>}} page @param {string} condition
+ * @param {{evaluate: (condition: string) => Promise<any>}} page
+ * @param {string} condition
  */
 export const untilTrue = (page, condition) =>
   waitForPage(() => page.evaluate(condition), condition);

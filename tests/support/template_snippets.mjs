@@ -2,8 +2,9 @@
 // in jinja2 is recorded in tests/engine/template_language.json.
 
 /**
- * Combines each of the first with each of the second. @param {string[]} values @param {string[]}
- * parts
+ * Combines each of the first with each of the second.
+ * @param {string[]} values
+ * @param {string[]} parts
  */
 const each = (values, parts) =>
   values.flatMap((value) => parts.map((part) => `{{ ${value}${part} }}`));

@@ -90,8 +90,9 @@ function useSite(name, change) {
 }
 
 /**
- * Makes the page run a script before its own modules, regardless of their order. @param {string}
- * site @param {string} script
+ * Makes the page run a script before its own modules, regardless of their order.
+ * @param {string} site
+ * @param {string} script
  */
 export function runFirst(site, script) {
   const page = resolve(site, 'index.html');
@@ -110,8 +111,9 @@ export const useStub = (name, script = '') =>
   });
 
 /**
- * Tests with the package's real engine, which is `engine` in the page. @param {string} name @param
- * {string} [script] before the engine's
+ * Tests with the package's real engine, which is `engine` in the page.
+ * @param {string} name
+ * @param {string} [script] before the engine's
  */
 export const useReal = (name, script = '') =>
   useSite(name, (site) => {

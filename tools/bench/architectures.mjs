@@ -36,8 +36,8 @@ const outputOf = (args) =>
   );
 
 /**
- * @param {Float32Array} found @param {Float32Array} wanted the expected values, whose number is
- * compared
+ * @param {Float32Array} found
+ * @param {Float32Array} wanted the expected values, whose number is compared
  */
 function largestOf(found, wanted) {
   let largest = 0;
@@ -49,8 +49,10 @@ function largestOf(found, wanted) {
 }
 
 /**
- * @param {string} folder @param {string} path @param {any} one a case @param {'model' | 'embedder'}
- * kind
+ * @param {string} folder
+ * @param {string} path
+ * @param {any} one a case
+ * @param {'model' | 'embedder'} kind
  */
 function compare(folder, path, one, kind) {
   const tokens = ['--tokens', one.tokens.join(',')];
@@ -116,8 +118,8 @@ function paragraphOf(kind, exact) {
 }
 
 /**
- * @param {string} text @returns {string} the text in lines of at most 120 characters, which end
- * after a name
+ * @param {string} text
+ * @returns {string} the text in lines of at most 120 characters, which end after a name
  */
 const wrap = (text) => text.replace(/(.{1,119}[,.])(?: |$)/g, '$1\n').trim();
 

@@ -44,7 +44,9 @@ function namedModule(config) {
 
 /**
  * Runs one token through each model, in one process, in which V8 prints the code that it generates.
- * @param {string} node @param {string} module @param {string[]} models
+ * @param {string} node
+ * @param {string} module
+ * @param {string[]} models
  */
 function printedCode(node, module, models) {
   const script = `
@@ -70,8 +72,9 @@ function printedCode(node, module, models) {
 }
 
 /**
- * @param {string} code @param {RegExp} name @returns {Instruction[]} the instructions of the
- * function
+ * @param {string} code
+ * @param {RegExp} name
+ * @returns {Instruction[]} the instructions of the function
  */
 function instructionsOf(code, name) {
   const found = code
@@ -84,8 +87,9 @@ function instructionsOf(code, name) {
 }
 
 /**
- * The target of a backward branch, or undefined. @param {Instruction} instruction @param {boolean}
- * isArm
+ * The target of a backward branch, or undefined.
+ * @param {Instruction} instruction
+ * @param {boolean} isArm
  */
 function targetOf({ at, hex, text }, isArm) {
   if (!isArm) {

@@ -33,8 +33,8 @@ const engine = await createEngine(settings);
 const book = Array.from({ length: tokens }, (_, index) => 100 + ((index * 7919) % 5000));
 
 /**
- * @param {import('../../js/index.js').Session} session @returns {Promise<void>} settles when the
- * first word has arrived
+ * @param {import('../../js/index.js').Session} session
+ * @returns {Promise<void>} settles when the first word has arrived
  */
 async function firstWord(session) {
   for await (const _ of session.prompt(question, {

@@ -46,7 +46,8 @@ const question = (chat, turn) =>
 
 /**
  * Runs a chat and returns the tokens of its answers.
- * @param {import('../../js/index.js').Engine} engine @param {number} chat
+ * @param {import('../../js/index.js').Engine} engine
+ * @param {number} chat
  */
 async function runChat(engine, chat) {
   const session = chat < Number(options.sessions) ? await engine.createSession() : null;

@@ -119,7 +119,7 @@ if (options.document) {
     'connections',
     `## Connections of a download
 
-MB/s of a download of ${options.megabytes} MB by \`connections\` parallel ones, medians of ${options.runs}, which took turns.
+MB/s of a download of ${options.megabytes} MB over \`connections\` parallel connections; medians of ${options.runs} downloads each, which took turns.
 
 \`node tools/bench/connections.mjs --document\`: ${environmentLine(environment)}.
 

@@ -31,7 +31,7 @@ const { values: options } = parseArgs({
 const threads = Number(options.threads);
 const repetitions = Number(options.repetitions);
 const NEW_TOKENS = 32;
-/** Longer prompts take long and are measured once. */
+/** Longer prompts take a long time, so they are measured only once. */
 const REPEATED_PROMPT_MAX = 1024;
 
 /** @type {typeof import('../../js/index.js')} */
@@ -109,7 +109,7 @@ async function measureSizes() {
 function contextTable(contexts) {
   const first = contexts[0].decode;
   return [
-    '| context | prefill tok/s | decode tok/s | of the first |',
+    '| context | prefill tok/s | decode tok/s | relative to the first |',
     '|---|---|---|---|',
     ...contexts.map(
       ({ context, prefill, decode }) =>

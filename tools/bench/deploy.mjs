@@ -52,8 +52,8 @@ const hosts = {
 const ticksMs = 1000 / Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 
 /**
- * @param {number} pid @returns {number} milliseconds of processor time of a process, summed over
- * its threads
+ * @param {number} pid
+ * @returns {number} milliseconds of processor time of a process, summed over its threads
  */
 function processorMs(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
@@ -61,8 +61,9 @@ function processorMs(pid) {
 }
 
 /**
- * A prompt for each number; no two of them have a common beginning. @param {number} number @param
- * {number} [words]
+ * A prompt for each number; no two of them have a common beginning.
+ * @param {number} number
+ * @param {number} [words]
  */
 const promptOf = (number, words = Number(options.prompt)) =>
   Array.from({ length: words }, (_, i) => `${(number * 7919 + i * 104729) % 10} `).join('');

@@ -52,8 +52,9 @@ function readWords() {
 }
 
 /**
- * Texts of that many tokens, including [CLS] and [SEP]. @param {string[]} words @param {number}
- * round
+ * Texts of that many tokens, including [CLS] and [SEP].
+ * @param {string[]} words
+ * @param {number} round
  */
 function makeTexts(words, round) {
   let state = 1 + round;
@@ -116,8 +117,10 @@ async function measure(pages, words) {
 }
 
 /**
- * @param {Sample[]} ours @param {Sample[]} theirs @param {keyof Sample} time @returns {string} the
- * ratio and its interval
+ * @param {Sample[]} ours
+ * @param {Sample[]} theirs
+ * @param {keyof Sample} time
+ * @returns {string} the ratio and its interval
  */
 function ratio(ours, theirs, time) {
   const [slow, fast] = [theirs, ours].map((samples) => samples.map((sample) => sample[time]));

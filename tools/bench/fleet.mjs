@@ -37,8 +37,9 @@ const ANSWER_TOKENS = 24;
  */
 
 /**
- * The system prompt of a town guide, different for each town, with about 350 tokens. @param
- * {number} index @returns {Session}
+ * The system prompt of a town guide, different for each town, with about 350 tokens.
+ * @param {number} index
+ * @returns {Session}
  */
 function sessionOf(index) {
   const street = (/** @type {number} */ i) =>

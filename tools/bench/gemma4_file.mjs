@@ -68,8 +68,10 @@ function strip(type, deviation) {
 }
 
 /**
- * @param {Shape} shape @param {Type} type that of the matrices @param {Type} tables @returns
- * {Tensor[]}
+ * @param {Shape} shape
+ * @param {Type} type that of the matrices
+ * @param {Type} tables
+ * @returns {Tensor[]}
  */
 function listTensors(shape, type, tables) {
   const { layers, hidden, ffn, heads, kvHeads, perLayer, vocab } = shape;

@@ -39,7 +39,8 @@ const city = {
   required: ['city'],
 };
 /**
- * A few requests that are repeated, as an application would send them. @type {[string, object][]}
+ * A few requests that are repeated, as an application would send them.
+ * @type {[string, object][]}
  */
 const normal = [
   ['/v1/chat/completions', chat({})],
@@ -66,8 +67,9 @@ const saidIn = (text) =>
 
 /**
  * @typedef {{ms: number[], failures: string[]}} Measured
- * @param {string} url @param {number} seconds @param {Map<number, string>} said the expected text
- * of each request
+ * @param {string} url
+ * @param {number} seconds
+ * @param {Map<number, string>} said the expected text of each request
  * @returns {Promise<Measured>}
  */
 async function measure(url, seconds, said) {

@@ -17,9 +17,11 @@ let isStopped = false;
 let serial = 0;
 
 /**
- * Sends bytes to the server and reads its answer. @param {(string | Buffer)[]} pieces @param
- * {number} paceMs between pieces @param {number} holdMs @returns {Promise<string>} the status, or a
- * description of how it ended
+ * Sends bytes to the server and reads its answer.
+ * @param {(string | Buffer)[]} pieces
+ * @param {number} paceMs between pieces
+ * @param {number} holdMs
+ * @returns {Promise<string>} the status, or a description of how it ended
  */
 function raw(pieces, paceMs, holdMs) {
   return new Promise((settle) => {
@@ -68,8 +70,8 @@ async function send(path, body, headers = {}) {
 const json = (body, path = '/v1/chat/completions') => send(path, JSON.stringify(body));
 
 /**
- * Opens MANY connections and returns the result of the first one. @param {() => Promise<string>}
- * one
+ * Opens MANY connections and returns the result of the first one.
+ * @param {() => Promise<string>} one
  */
 async function many(one) {
   const [first] = await Promise.all(list(MANY, one));

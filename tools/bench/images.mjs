@@ -60,8 +60,8 @@ const question = 'What is this?';
 const wllamaPackage = resolve(root, 'node_modules/@wllama/wllama/package.json');
 
 /**
- * The peers by name; those without a version are not installed. @type {Record<string, string |
- * undefined>}
+ * The peers by name; those without a version are not installed.
+ * @type {Record<string, string | undefined>}
  */
 const peers = {
   wllama: existsSync(wllamaPackage)
@@ -89,8 +89,9 @@ function makeOnce(name, make) {
 const lab = resolve(root, 'build/native/wick-lab');
 
 /**
- * @param {string} path of a GGUF file @param {string} key of a u32 @param {number} value to write
- * in its place, if the file has the key
+ * @param {string} path of a GGUF file
+ * @param {string} key of a u32
+ * @param {number} value to write in its place, if the file has the key
  */
 function setNumber(path, key, value) {
   const file = readFileSync(path);
@@ -103,7 +104,9 @@ function setNumber(path, key, value) {
 /**
  * SmolVLM enlarges images to 2,048 pixels a side, which are 17 pictures of the same cost, so only
  * two are measured.
- * @param {string} shape @param {string} type @returns {string} its path
+ * @param {string} shape
+ * @param {string} type
+ * @returns {string} its path
  */
 const makeEncoder = (shape, type) =>
   makeOnce(`images-${shape}-${type}-${options.layers}.gguf`, (path) => {

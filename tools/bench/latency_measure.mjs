@@ -8,8 +8,8 @@ const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1]
 /** @typedef {import('../../js/index.js').Engine} Engine */
 
 /**
- * @param {Engine} engine @returns {Promise<number>} the delay in ms from the first token to its
- * piece
+ * @param {Engine} engine
+ * @returns {Promise<number>} the delay in ms from the first token to its piece
  */
 async function firstPieceMs(engine) {
   const start = performance.now();
@@ -20,8 +20,8 @@ async function firstPieceMs(engine) {
 }
 
 /**
- * @param {Engine} engine @returns {Promise<number>} the time in ms for one token just after an
- * abort
+ * @param {Engine} engine
+ * @returns {Promise<number>} the time in ms for one token just after an abort
  */
 async function afterAbortMs(engine) {
   let pieces = 0;

@@ -83,7 +83,8 @@ class Clients {
 
   /**
    * Sends requests one after the other: for a whole answer, for a stream, one that is refused, and
-   * two that need no model. @param {number} turn
+   * two that need no model.
+   * @param {number} turn
    */
   ask(turn) {
     const common = { temperature: 0, max_tokens: TOKENS, logit_bias: { 0: -100, 2: -100 } };

@@ -104,8 +104,8 @@ class Clock {
   #longestMs = 0;
 
   /**
-   * @param {number} tasksLeft including the one that begins @returns {boolean} whether there is
-   * time for it
+   * @param {number} tasksLeft including the one that begins
+   * @returns {boolean} whether there is time for it
    */
   startTask(tasksLeft) {
     const now = performance.now();
@@ -314,7 +314,8 @@ async function runTasks(bench, out, save) {
 }
 
 /**
- * Writes the file atomically: an interrupted run leaves the previous content. @param {string} path
+ * Writes the file atomically: an interrupted run leaves the previous content.
+ * @param {string} path
  * @param {object} value
  */
 function writeJson(path, value) {
@@ -324,8 +325,8 @@ function writeJson(path, value) {
 
 const parts = `--threads ${options.threads} --cold none --section ${options.section} --append --models`;
 /**
- * The beginnings of the document's sections, and the commands that write them. @type
- * {Record<string, {head: string, command: string}>}
+ * The beginnings of the document's sections, and the commands that write them.
+ * @type {Record<string, {head: string, command: string}>}
  */
 const sections = {
   peers: {

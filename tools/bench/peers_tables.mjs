@@ -26,8 +26,9 @@ function peerCell(row) {
 }
 
 /**
- * @param {PeerRow[]} rows @param {Phase[]} shared the phases of one table @returns {string[]} lines
- * of Markdown
+ * @param {PeerRow[]} rows
+ * @param {Phase[]} shared the phases of one table
+ * @returns {string[]} lines of Markdown
  */
 function phaseTable(rows, shared) {
   const isOf = (/** @type {Phase} */ phase) => (/** @type {PeerRow} */ row) => row.phase === phase;
@@ -88,8 +89,9 @@ export function ratioLines(rows) {
 }
 
 /**
- * @param {string} section @param {string} title @returns {string[][]} the cells of its table, with
- * the header first
+ * @param {string} section
+ * @param {string} title
+ * @returns {string[][]} the cells of its table, with the header first
  */
 function tableOf(section, title) {
   const lines = section.split('\n');
@@ -104,8 +106,8 @@ function tableOf(section, title) {
 }
 
 /**
- * @param {string} section one that `phaseTables` wrote @returns {PeerRow[]} the rows in the order
- * of phases
+ * @param {string} section one that `phaseTables` wrote
+ * @returns {PeerRow[]} the rows in the order of phases
  */
 export function readPhaseTables(section) {
   const rows = tables.flatMap(([title, shared]) => {

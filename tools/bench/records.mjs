@@ -41,8 +41,8 @@ const schemas = {
 /** @typedef {{ms: number, tokens: number}} Measured */
 
 /**
- * @param {import('../../js/index.js').GenerateOptions} settings @returns {Promise<Measured>} the
- * time from the first token on
+ * @param {import('../../js/index.js').GenerateOptions} settings
+ * @returns {Promise<Measured>} the time from the first token on
  */
 async function measure(settings) {
   const stream = engine.generate('A text:', { temperature: 1, speculation: false, ...settings });

@@ -138,8 +138,10 @@ function rows(model, kind, samples) {
 }
 
 /**
- * The line that reports how much longer wllama takes. @param {string} model @param {Record<string,
- * Samples>} samples @returns {string}
+ * The line that reports how much longer wllama takes.
+ * @param {string} model
+ * @param {Record<string, Samples>} samples
+ * @returns {string}
  */
 function recordsLine(model, { wick, wllama }) {
   const [ours, theirs] = [wick, wllama].map(({ bound }) => bound.map(({ ms }) => ms));

@@ -72,7 +72,8 @@ function rowOf({ version, dist, threads, starts }) {
 
 /**
  * Prints the median times at which each mark is passed and the median times of the engine's calls.
- * @param {Side} side @param {Start[]} starts
+ * @param {Side} side
+ * @param {Start[]} starts
  */
 function printBreakdown({ version, dist, threads }, starts) {
   console.log(`\n${version}, ${dist}, threads: ${threads}; ms since the call of createEngine`);

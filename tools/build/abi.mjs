@@ -36,14 +36,15 @@ function run(program, args) {
 }
 
 /**
- * @param {string} code of a header @returns {string} the code, with empty bodies of its functions
+ * @param {string} code of a header
+ * @returns {string} the code, with empty bodies of its functions
  */
 const withFunctions = (code) =>
   code.replace(/^(WICK_API [^;{]*\));$/gm, '$1 { __builtin_trap(); }');
 
 /**
- * @param {string} code of a header @returns {string} the code, with a function for each type that
- * has a parameter of its size
+ * @param {string} code of a header
+ * @returns {string} the code, with a function for each type that has a parameter of its size
  */
 const withSizes = (code) =>
   [...code.matchAll(/^\} (wick_\w+);$/gm)].reduce(
@@ -52,8 +53,9 @@ const withSizes = (code) =>
   );
 
 /**
- * @param {string} old @param {string} fresh codes of headers @returns {string} the second, without
- * fields that use reserved room
+ * @param {string} old
+ * @param {string} fresh codes of headers
+ * @returns {string} the second, without fields that use reserved room
  */
 function withoutUsedRoom(old, fresh) {
   const structs = /^typedef struct (\w+) \{\n([^}]*) {2}uint64_t reserved\[\d+\];\n\} \1;$/gm;
@@ -83,7 +85,8 @@ function differ(sources, folder) {
 }
 
 /**
- * @param {string} old a header @param {string} fresh another one
+ * @param {string} old a header
+ * @param {string} fresh another one
  * @returns {string} how the second one breaks programs built with the first; '' if it does not
  */
 export function breaksOf(old, fresh) {

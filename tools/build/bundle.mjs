@@ -98,8 +98,8 @@ const importsApart = {
 };
 
 /**
- * The edge bundle is one file, so it includes the parts that are separate elsewhere. @type
- * {import('esbuild').Plugin}
+ * The edge bundle is one file, so it includes the parts that are separate elsewhere.
+ * @type {import('esbuild').Plugin}
  */
 const importsWithin = {
   name: 'files of the package are put together',
@@ -117,8 +117,8 @@ const importsWithin = {
 };
 
 /**
- * These bundles include rooms of the engine, but all errors must be instances of one class. @type
- * {import('esbuild').Plugin}
+ * These bundles include rooms of the engine, but all errors must be instances of one class.
+ * @type {import('esbuild').Plugin}
  */
 const errorsApart = {
   name: 'the class of errors is that of the package',

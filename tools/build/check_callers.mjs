@@ -9,7 +9,8 @@ import { fileURLToPath } from 'node:url';
 const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 
 /**
- * Functions that only tests call, with the reasons for their places. @type {Record<string, string>}
+ * Functions that only tests call, with the reasons for their places.
+ * @type {Record<string, string>}
  */
 const forTests = {
   gguf_writer_file_bytes:
@@ -31,7 +32,8 @@ const files = listed.split('\n').filter((path) => /\.[ch]$/.test(path));
 /** @type {Map<string, number>} */
 const counts = new Map();
 /**
- * The first halves of names that macros concatenate: `add_` of `add_##variant`. @type {Set<string>}
+ * The first halves of names that macros concatenate: `add_` of `add_##variant`.
+ * @type {Set<string>}
  */
 const pasted = new Set();
 for (const file of files) {

@@ -29,7 +29,8 @@ function commentOf(file) {
 }
 
 /**
- * @param {string} name a path, or its end @returns {boolean} whether a file or folder has this path
+ * @param {string} name a path, or its end
+ * @returns {boolean} whether a file or folder has this path
  */
 function exists(name) {
   const pattern = name

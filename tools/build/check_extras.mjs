@@ -91,8 +91,8 @@ const withExtraLayers = {
 const faults = [];
 
 /**
- * @param {string[]} objects @returns {{object: string, kind: string, name: string}[]} their
- * external symbols
+ * @param {string[]} objects
+ * @returns {{object: string, kind: string, name: string}[]} their external symbols
  */
 function symbolsOf(objects) {
   const nm = process.env.NM ?? 'llvm-nm';
@@ -149,8 +149,9 @@ function wordsOf(table) {
 }
 
 /**
- * @param {string} what @param {Set<string>} listed @param {Map<string, boolean>} isExtra whether a
- * name belongs to the extras
+ * @param {string} what
+ * @param {Set<string>} listed
+ * @param {Map<string, boolean>} isExtra whether a name belongs to the extras
  */
 function assertComplement(what, listed, isExtra) {
   if (isExtra.size === 0) faults.push(`no ${what} found`);

@@ -113,8 +113,9 @@ for (const path of folders.flatMap((folder) => sourcesBelow(folder))) {
   }
 }
 /**
- * @param {string} file @param {string} text its content @param {RegExp} row the pattern of a row
- * that names a room
+ * @param {string} file
+ * @param {string} text its content
+ * @param {RegExp} row the pattern of a row that names a room
  */
 function checkShown(file, text, row) {
   const shown = [...text.matchAll(row)].map(([, name]) => name);

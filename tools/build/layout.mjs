@@ -74,8 +74,9 @@ const alignEight = (bytes) => Math.ceil(bytes / 8) * 8;
 const byWidth = (narrow, wide) => (narrow === wide ? narrow : `WEB_WIDTH(${narrow}, ${wide})`);
 
 /**
- * @param {Fields} fields @returns {string} a letter for each 32-bit field: f for a float, a for an
- * address or a size, u for others
+ * @param {Fields} fields
+ * @returns {string} a letter for each 32-bit field: f for a float, a for an address or a size, u
+ * for others
  */
 const kindsOf = (fields) =>
   Object.values(fields)
@@ -196,8 +197,9 @@ function put(file, made) {
 }
 
 /**
- * @param {string} file @param {string} part the text between the lines that name it @param
- * {string[]} made
+ * @param {string} file
+ * @param {string} part the text between the lines that name it
+ * @param {string[]} made
  */
 function putPart(file, part, made) {
   const lines = readFileSync(join(root, file), 'utf8').split('\n');

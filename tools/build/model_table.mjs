@@ -18,8 +18,8 @@ const F16_BYTES = 2;
 const measuredAs = { 'bonsai-1.7b': 'qwen3-1.7b' };
 
 /**
- * Models from whose measured speed the speed of other models of the same type is computed. @type
- * {Record<string, string>}
+ * Models from whose measured speed the speed of other models of the same type is computed.
+ * @type {Record<string, string>}
  */
 const yardsticks = { Q8_0: 'smollm2-135m', Q4_0: 'qwen3-0.6b' };
 
@@ -94,8 +94,8 @@ export function modelTable(count = models.length) {
 }
 
 /**
- * The documents with a table, and the number of its rows. @type {Record<string, number |
- * undefined>}
+ * The documents with a table, and the number of its rows.
+ * @type {Record<string, number | undefined>}
  */
 const documents = { 'docs/guide/which-model.md': undefined, 'js/README.md': 5 };
 const marked = /(<!-- models: begin -->\n)[\s\S]*?(<!-- models: end -->)/;

@@ -28,8 +28,9 @@ const MAIN = 128;
 /** @typedef {{address: number, bytes: Buffer}} Piece */
 
 /**
- * @param {Buffer} bytes @param {string} wanted @returns {Reader} the offset after the name of a
- * custom section
+ * @param {Buffer} bytes
+ * @param {string} wanted
+ * @returns {Reader} the offset after the name of a custom section
  */
 function customSection(bytes, wanted) {
   for (const { id, body } of sectionsOf(bytes)) {
@@ -65,8 +66,9 @@ function segmentsOf(bytes) {
 }
 
 /**
- * @param {Buffer} bytes @param {Range[]} segments @returns {(Range | undefined)[]} the range of
- * each symbol that is data
+ * @param {Buffer} bytes
+ * @param {Range[]} segments
+ * @returns {(Range | undefined)[]} the range of each symbol that is data
  */
 function symbolsOf(bytes, segments) {
   const reader = customSection(bytes, 'linking');

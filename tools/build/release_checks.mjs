@@ -19,7 +19,8 @@ const filesBelow = (folder) =>
     .sort();
 
 /**
- * @param {string} folder of an unpacked package @returns {string[]} broken links in its documents
+ * @param {string} folder of an unpacked package
+ * @returns {string[]} broken links in its documents
  */
 export function checkLinks(folder) {
   return filesBelow(folder)

@@ -37,8 +37,9 @@ const goalOf = (name) => goals.find(([names]) => names.test(name))?.[1];
 const gzippedBytes = (path) => gzipSync(readFileSync(path), { level: 9 }).byteLength;
 
 /**
- * @param {string} folder @param {RegExp} names @returns {string[]} the files below it, as paths
- * relative to the root
+ * @param {string} folder
+ * @param {RegExp} names
+ * @returns {string[]} the files below it, as paths relative to the root
  */
 function filesBelow(folder, names) {
   if (!existsSync(join(root, folder))) return [];
@@ -62,8 +63,8 @@ export function builtSizes() {
 }
 
 /**
- * @param {string} site a folder with the built chat page @returns {number} its own scripts, and
- * those of the package that load with them
+ * @param {string} site a folder with the built chat page
+ * @returns {number} its own scripts, and those of the package that load with them
  */
 export function chatPageBytes(site) {
   /** @param {string} name @param {Set<string>} found */

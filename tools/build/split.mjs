@@ -83,8 +83,8 @@ function wasmSplit(args) {
 }
 
 /**
- * @param {string[]} objects of the functions @returns {string[]} a name for each, which begins with
- * its part's name
+ * @param {string[]} objects of the functions
+ * @returns {string[]} a name for each, which begins with its part's name
  */
 function namesOf(objects) {
   for (const { sources } of parts) {

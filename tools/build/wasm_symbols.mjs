@@ -70,8 +70,8 @@ function skipLimits(reader) {
 }
 
 /**
- * Skips the bytes after the kind of an import: a function, table, memory, global or tag. @param
- * {Reader} reader
+ * Skips the bytes after the kind of an import: a function, table, memory, global or tag.
+ * @param {Reader} reader
  */
 function skipImportType(reader) {
   const kind = reader.number();

@@ -3,8 +3,8 @@
 // --counts shows the number of violations of each.
 
 /**
- * Patterns of words, each with its replacement. @type {{name: string, pattern: RegExp, instead:
- * string}[]}
+ * Patterns of words, each with its replacement.
+ * @type {{name: string, pattern: RegExp, instead: string}[]}
  */
 export const wordRules = [
   {
@@ -206,8 +206,8 @@ const subjects =
   /(?:(?:^|[.!?:] )(?:What|Who|Whoever|Whatever|Those (?:are|is|of|that|who|which|with)|The others|One that|Some of them)|^(?:who|whoever|what|Of (?!course\b|`?code`?,|\w+(?: \w+){0,3},)))\b[^.!?]*/g;
 
 /**
- * @param {string} text of a paragraph @returns {string[]} sentences whose subject does not name
- * anything
+ * @param {string} text of a paragraph
+ * @returns {string[]} sentences whose subject does not name anything
  */
 export const namelessSentences = (text) =>
   [...text.matchAll(subjects)]
@@ -273,14 +273,15 @@ const named =
   /^(?:VALUE|[a-z]\w*)(?:\.(?:\w+|VALUE)|\[VALUE\]|\/VALUE)* (?:must|needs|cannot|could|is|are|has|was|answered|belongs|and VALUE cannot)\b|^[Uu]nknown \w/;
 
 /**
- * @param {string} message @returns {boolean} whether it begins with its subject, as in `subject:
- * what is wrong`, or with a name
+ * @param {string} message
+ * @returns {boolean} whether it begins with its subject, as in `subject: what is wrong`, or with a
+ * name
  */
 export const namesSubject = (message) => /^[^:]{1,80}: \S/.test(message) || named.test(message);
 
 /**
- * @param {string} text a source @returns {{line: number, text: string}[]} lines of --help: an
- * option and its description
+ * @param {string} text a source
+ * @returns {{line: number, text: string}[]} lines of --help: an option and its description
  */
 export const helpOf = (text) =>
   text.split('\n').flatMap((line, at) => {

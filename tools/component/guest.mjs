@@ -33,8 +33,9 @@ const asyncNames = [...interfaces.matchAll(/^( *)([a-z-]+): async func/gm)].map(
 );
 
 /**
- * @param {string} wit @param {boolean} isAsync @returns {string} the text, with the package of
- * llm.wit added
+ * @param {string} wit
+ * @param {boolean} isAsync
+ * @returns {string} the text, with the package of llm.wit added
  */
 function witOf(wit, isAsync) {
   const lines = interfaces.replace(/^world [\s\S]*/m, '');
@@ -100,8 +101,9 @@ const SECTION = { component: 4, alias: 6, type: 7, import: 10 };
 const HEADER_BYTES = 8;
 
 /**
- * @param {Uint8Array} bytes @param {number} at @returns {[number, number]} a LEB128 number, and the
- * offset of its end
+ * @param {Uint8Array} bytes
+ * @param {number} at
+ * @returns {[number, number]} a LEB128 number, and the offset of its end
  */
 function readLength(bytes, at) {
   let value = 0;
@@ -144,8 +146,8 @@ function filled(component, inner) {
 // ---- the composition ----
 
 /**
- * @param {string} text of the imports @returns {string} the text, with the functions of the engine
- * unchanged
+ * @param {string} text of the imports
+ * @returns {string} the text, with the functions of the engine unchanged
  */
 function asyncTyped(text) {
   // `(export (;N;) "name" (func (type T)))` names the type of a function in the same instance type
@@ -195,14 +197,14 @@ function outerOf(text, names) {
 }
 
 /**
- * @param {{id: number}} section @returns {boolean} whether it belongs to the imports at a
- * component's beginning
+ * @param {{id: number}} section
+ * @returns {boolean} whether it belongs to the imports at a component's beginning
  */
 const isImport = ({ id }) => id === SECTION.alias || id === SECTION.type || id === SECTION.import;
 
 /**
- * @param {Uint8Array} component @returns {Promise<[string, number]>} its imports as text, and the
- * offset of their end
+ * @param {Uint8Array} component
+ * @returns {Promise<[string, number]>} its imports as text, and the offset of their end
  */
 async function importsOf(component) {
   const end = sectionsOf(component).find((section) => !isImport(section))?.from ?? HEADER_BYTES;
@@ -210,8 +212,9 @@ async function importsOf(component) {
 }
 
 /**
- * @param {Uint8Array} component @returns {Promise<Uint8Array>} the component, with the engine's
- * functions unchanged, also in nested ones
+ * @param {Uint8Array} component
+ * @returns {Promise<Uint8Array>} the component, with the engine's functions unchanged, also in
+ * nested ones
  */
 async function typed(component) {
   const [imports, end] = await importsOf(component);

@@ -44,8 +44,9 @@ export function segmentsOf(code, mappings) {
 }
 
 /**
- * @param {FunctionCoverage[]} functions @param {number} size @returns {Uint8Array} for each
- * character, whether it was run
+ * @param {FunctionCoverage[]} functions
+ * @param {number} size
+ * @returns {Uint8Array} for each character, whether it was run
  */
 export function ranOf(functions, size) {
   const ran = new Uint8Array(size).fill(1);

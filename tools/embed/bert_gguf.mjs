@@ -77,8 +77,9 @@ function tokenType(piece) {
 }
 
 /**
- * @param {GgufWriter} file @param {string[]} pieces @param {number} types the number of segment
- * types
+ * @param {GgufWriter} file
+ * @param {string[]} pieces
+ * @param {number} types the number of segment types
  */
 function writeTokenizer(file, pieces, types) {
   file.set('tokenizer.ggml.model', 'string', 'bert');

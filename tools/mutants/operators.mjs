@@ -80,8 +80,8 @@ class Site {
   }
 
   /**
-   * @param {number} i @returns {boolean} whether it has spaces on both sides, which distinguish `a
-   * * b` from `a *b`
+   * @param {number} i
+   * @returns {boolean} whether it has spaces on both sides, which distinguish `a * b` from `a *b`
    */
   isBinary(i) {
     const { start, end } = this.tokens[i];
@@ -142,8 +142,9 @@ function ofSign(site, i) {
 }
 
 /**
- * @param {Site} site @param {number} i @returns {boolean} `const AWAKE_MAX = 64;`: a choice, such
- * as C's enums
+ * @param {Site} site
+ * @param {number} i
+ * @returns {boolean} `const AWAKE_MAX = 64;`: a choice, such as C's enums
  */
 function isLimit(site, i) {
   const lineStart = site.source.lastIndexOf('\n', site.tokens[i].start) + 1;
@@ -151,8 +152,9 @@ function isLimit(site, i) {
 }
 
 /**
- * @param {Site} site @param {number} i @returns {string} the function whose arguments include a
- * token, or ''
+ * @param {Site} site
+ * @param {number} i
+ * @returns {string} the function whose arguments include a token, or ''
  */
 function calledWith(site, i) {
   for (let at = i - 1; at > 0; at--) {
@@ -180,7 +182,9 @@ function isGrowth(site, i) {
  * Changes a number by one. That is not a fault in the arguments of an allocation, which then only
  * uses a little more memory, in a count of steps, which only reaches its limit a little earlier, or
  * in the growth of a list, which is then less frequent.
- * @param {Site} site @param {number} i @returns {Mutation[]}
+ * @param {Site} site
+ * @param {number} i
+ * @returns {Mutation[]}
  */
 function ofNumber(site, i) {
   const { start, end, text, kind } = site.tokens[i];
@@ -235,7 +239,9 @@ function ofReturn(site, i) {
  * Deletes an expression statement. C's own free() is left out: only commands call it, whose
  * processes end soon, so that no behaviour depends on it (the engine calls memory_free, and tests
  * count its blocks). So is SIMD_OPAQUE, which only hides facts from the optimiser.
- * @param {Site} site @param {number} i @returns {Mutation[]}
+ * @param {Site} site
+ * @param {number} i
+ * @returns {Mutation[]}
  */
 function ofStatement(site, i) {
   if (!site.beginning(i) || NOT_A_STATEMENT.has(site.text(i))) return [];
@@ -269,8 +275,9 @@ const isCommutative = (name) =>
   /^wasm_[a-z\d]+_(add|mul|dot_i16x8|and|or|xor|eq|ne)$/.test(name);
 
 /**
- * @param {Site} site @param {number} i @returns {Mutation[]} mutants in which two plain arguments
- * are exchanged
+ * @param {Site} site
+ * @param {number} i
+ * @returns {Mutation[]} mutants in which two plain arguments are exchanged
  */
 function ofArguments(site, i) {
   if (site.text(i) !== ',' || (site.text(i - 2) !== '(' && site.text(i + 2) !== ')')) return [];
@@ -303,8 +310,9 @@ function withinFunctions(site) {
 }
 
 /**
- * @param {Site} site @param {number} i @returns {boolean} whether it is in a line that only imports
- * names
+ * @param {Site} site
+ * @param {number} i
+ * @returns {boolean} whether it is in a line that only imports names
  */
 function isWithinImport(site, i) {
   const lineStart = site.source.lastIndexOf('\n', site.tokens[i].start) + 1;

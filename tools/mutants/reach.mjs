@@ -67,7 +67,9 @@ export class Reach {
   }
 
   /**
-   * @param {string} test @param {string} folder that only this run uses @returns {Promise<Lines>}
+   * @param {string} test
+   * @param {string} folder that only this run uses
+   * @returns {Promise<Lines>}
    */
   async #measureOne(test, folder) {
     rmSync(folder, { recursive: true, force: true });

@@ -109,8 +109,9 @@ function testsOf({ language, room, file }) {
 }
 
 /**
- * @param {string} file @param {number} line @returns {boolean} whether AT is empty or includes the
- * place
+ * @param {string} file
+ * @param {number} line
+ * @returns {boolean} whether AT is empty or includes the place
  */
 const isAt = (file, line) =>
   at.length === 0 ||
@@ -184,8 +185,8 @@ class Baseline {
   }
 
   /**
-   * @param {Place[]} places @param {Iterable<string>} tests tests that fail without a mutant are
-   * left out
+   * @param {Place[]} places
+   * @param {Iterable<string>} tests tests that fail without a mutant are left out
    */
   async measure(places, tests) {
     const left = [...new Set(tests)].filter((test) => !this.#times.has(test));
@@ -227,8 +228,8 @@ class Baseline {
   }
 
   /**
-   * @param {string[]} tests ordered by what they detect @returns {string[]} one that is too long is
-   * passed over
+   * @param {string[]} tests ordered by what they detect
+   * @returns {string[]} one that is too long is passed over
    */
   #withinBudget(tests) {
     let leftMs = BUDGET_MS;

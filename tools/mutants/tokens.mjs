@@ -11,8 +11,9 @@ const NUMBER = /^(0[xX][\da-fA-F_]+|\d[\d_]*(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+
 const BEFORE_REGEX = /^([(,=:[!&|?{};+\-*%<>~^]|=>|&&|\|\||\?\?|===|!==|return|typeof|case|of|in)$/;
 
 /**
- * @param {string} source @param {number} at the offset after the opening backquote @returns
- * {number} the offset of the end
+ * @param {string} source
+ * @param {number} at the offset after the opening backquote
+ * @returns {number} the offset of the end
  */
 function templateEnd(source, at) {
   for (let i = at; i < source.length; i++) {
@@ -55,8 +56,9 @@ function quoteEnd(source, at) {
 }
 
 /**
- * @param {string} source @param {number} at @returns {number} the offset after the line and its
- * continuation lines
+ * @param {string} source
+ * @param {number} at
+ * @returns {number} the offset after the line and its continuation lines
  */
 function directiveEnd(source, at) {
   for (let i = at; i < source.length; i++) {

@@ -53,8 +53,8 @@ const IDLE_SHARE = 0.1;
 const LIMITED = 'ulimit -t "$0"; TIMEFORMAT="cpu %U %S"; time "$@" 2>/dev/null';
 
 /**
- * @param {string} path @returns {string[]} the fields from the state on, because the name before it
- * may contain anything
+ * @param {string} path
+ * @returns {string[]} the fields from the state on, because the name before it may contain anything
  */
 function statOf(path) {
   const stat = readFileSync(`${path}/stat`, 'utf8');
@@ -86,8 +86,9 @@ function endTree(pid) {
 }
 
 /**
- * @param {number} pid @returns {{cpuMs: number, isReady: boolean}} of a process tree, and whether
- * one of its threads has work to do
+ * @param {number} pid
+ * @returns {{cpuMs: number, isReady: boolean}} of a process tree, and whether one of its threads
+ * has work to do
  */
 function workOf(pid) {
   let ticks = 0;
@@ -106,8 +107,8 @@ function workOf(pid) {
 /**
  * Polls whether a tree has had work to do.
  * @param {number} pid
- * @param {(idleMs: number) => void} take receives the time without work so far @returns {() =>
- * void} a function that ends it
+ * @param {(idleMs: number) => void} take receives the time without work so far
+ * @returns {() => void} a function that ends it
  */
 function watchIdle(pid, take) {
   let last = { cpuMs: 0, atMs: performance.now() };
@@ -221,8 +222,9 @@ export const isOfNode = (test) => /\.mjs( |$)/.test(test);
 export const BUDGET_MS = Number(process.env.MUTANTS_BUDGET_MS || 20_000);
 
 /**
- * The time limit of a test with a mutant. @param {Times} usual time without a mutant @returns
- * {Times}
+ * The time limit of a test with a mutant.
+ * @param {Times} usual time without a mutant
+ * @returns {Times}
  */
 export const limitsOf = ({ cpuMs, idleMs }) => ({
   cpuMs: 3 * cpuMs + 2000,

@@ -63,8 +63,8 @@ function check(ended) {
 }
 
 /**
- * @param {string} draft @returns {Suite} the groups of JSON-Schema-Test-Suite, in which each test
- * is an instance
+ * @param {string} draft
+ * @returns {Suite} the groups of JSON-Schema-Test-Suite, in which each test is an instance
  */
 function schemaSuite(draft) {
   const names = {
@@ -144,8 +144,9 @@ function isOnPurpose({ label, schema }, text, holds) {
 }
 
 /**
- * @param {Group} group @returns {boolean[] | undefined} whether each instance is valid; undefined
- * if the schema was refused by name
+ * @param {Group} group
+ * @returns {boolean[] | undefined} whether each instance is valid; undefined if the schema was
+ * refused by name
  */
 function decide({ schema, accept, reject }) {
   const [schemaPath, textsPath] = [join(scratch, 'schema.json'), join(scratch, 'texts.json')];

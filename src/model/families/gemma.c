@@ -1,9 +1,9 @@
 // model/families/gemma.c — Gemma (Gemma team 2024): LLaMA's shape with GELU, a separate head size,
-// rotation of halves, and embeddings multiplied by sqrt(hidden). Its files have 1 added to norms.
-// Gemma 2 (2024): also norms of the blocks' outputs, a window in every other layer, and caps on
-// scores and logits. Gemma 3 (2025): a window in five of six layers, where positions have a
-// different base, and norms of queries and keys in place of the caps. EmbeddingGemma (2025): Gemma
-// 3 as an encoder.
+// rotation of halves, and embeddings multiplied by sqrt(hidden). In its files, 1 has been added to
+// the weights of norms. Gemma 2 (2024): also norms of the blocks' outputs, a window in every other
+// layer, and caps on scores and logits. Gemma 3 (2025): a window in five of six layers, where
+// positions have a different base, and norms of queries and keys in place of the caps.
+// EmbeddingGemma (2025): Gemma 3 as an encoder.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 

@@ -36,8 +36,10 @@ const types = {
 /** @typedef {keyof typeof types} Type */
 
 /**
- * The type that llama-quantize uses for rows that are not whole blocks. @param {Type} type @param
- * {number} cols @returns {Type}
+ * The type that llama-quantize uses for rows that are not whole blocks.
+ * @param {Type} type
+ * @param {number} cols
+ * @returns {Type}
  */
 function fittingType(type, cols) {
   if (cols % types[type].values === 0) return type;
