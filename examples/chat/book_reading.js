@@ -251,7 +251,8 @@ export class BookReading {
     } catch (error) {
       this.#now({ done, ms });
       if (/** @type {Error} */ (error).name !== 'AbortError') throw error;
-      // the session has nothing of this step, or all of it if the pause was requested at its end
+      // the session contains no part of this step, or all of it if the pause was requested at its
+      // end
       this.#now({ done: (await session.tokens()).length });
     }
   }

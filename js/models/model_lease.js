@@ -1,6 +1,6 @@
 // js/models/model_lease.js — one model of the store while it is read or downloaded. Only one of the
-// tabs and processes downloads it. The others read the stored chunks, and one of them takes over
-// when it ends.
+// tabs and processes downloads it. All other tabs and processes read the stored chunks, and one of
+// them takes over when it ends.
 
 import { onAbort } from '../base/abort_signals.js';
 import { WickError } from '../base/errors.js';

@@ -37,7 +37,7 @@ typedef struct argument_form {
   const char *end;
   const char *wrap, *unwrap;  // around a text that may contain `end`; NULL: there are none
   bool has_lines;             // a line break before and after each value
-  bool has_attribute;  // before_text and before_json differ, so a parser can tell the kinds apart
+  bool has_attribute;  // before_text and before_json differ, so a parser can distinguish the kinds
   bool escapes_names;  // & and " are &amp; and &quot;
 } argument_form;
 

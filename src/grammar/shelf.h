@@ -36,7 +36,7 @@ typedef struct shelf_job {
 
 typedef struct grammar_shelf {
   grammar_limits limits;
-  shelf_job *quick, *slow;             // a compilation with few slices so far, and one with more
+  shelf_job *quick, *slow;             // a compilation with few slices so far, and a longer one
   uint64_t slow_ones[SHELF_SLOW_MAX];  // hashes of texts that need more
   uint32_t slow_count;
   vocabulary_trie *trie;  // NULL: no grammar was requested yet

@@ -2,8 +2,8 @@
 //
 // Such a page is open until its last slot is written. A buffer of the sequence has its keys in F16.
 // They are encoded once, when the page is full; values are written into the page directly. Tokens
-// read the keys of their own page as F16, even if the same pass fills it, and the keys of earlier
-// pages as codes, so the values that a token reads depend only on positions.
+// read the keys of the page they are in as F16, even if the same pass fills it, and the keys of
+// earlier pages as codes, so the values that a token reads depend only on positions.
 //
 // A sequence has buffers for two pages: the one that was open when a pass began, whose rows must
 // survive if the pass fails or its proposals are rejected, and the last page of the pass. Pages in

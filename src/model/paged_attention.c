@@ -387,7 +387,7 @@ static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
          entry_chunk(&tile->table[end]) == entry_chunk(&tile->table[first])) {
     end++;
   }
-  // where pages are encoded, tokens see their own page in another form than later tokens do
+  // where pages are encoded, tokens see the page they are in as F16, unlike later tokens
   const uint32_t shared_end = tile->pages.open_bytes == 0 ? to + 1 : input_of(tile, 0)->position;
   a->kernels->attention_begin(&tile->state);
   uint32_t i = a->window == 0 ? first : attend_edge(tile, first, end);

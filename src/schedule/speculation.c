@@ -6,7 +6,7 @@ enum { REST_TOKENS_FIRST = 32, REST_TOKENS_MAX = 512 };
 enum { MISSES_PER_REST = 16, MISS_REST_MAX = 7 };
 // A change has at most this many tokens, and replaces at most this many more.
 enum { CHANGE_TOKENS_MAX = 8, CHANGE_TOKENS_MORE = 2 };
-// What other places with the same tokens indicate about a proposal.
+// Whether other places with the same tokens confirm a proposal.
 enum { OTHERS_NONE, OTHERS_AGREE, OTHERS_DISAGREE };
 enum { MATCH_CLASSES = 5, KIND_UNSEEN = 3 * MATCH_CLASSES };  // the last: no token before it agrees
 

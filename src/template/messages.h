@@ -6,7 +6,7 @@
 
 #include "template/run.h"
 
-// Where the texts of several system messages, or of later ones, are placed.
+// The place of the texts of several system messages, or of later ones.
 typedef enum system_form {
   SYSTEM_AS_GIVEN,
   SYSTEM_THEN_USER,  // the leading ones are joined; later ones join the user message next to them
