@@ -1,4 +1,4 @@
-// component/answer.c — the bodies of answers, in OpenAI's shape.
+// component/answer.c — the bodies of answers, in OpenAI's format.
 #include "answer.h"
 
 #include <stdlib.h>
@@ -34,7 +34,8 @@ void answer_put_headers(const answer *reply, header_sink sink, void *context) {
   if (reply->status == 429 || reply->status == 503) sink(context, "retry-after", "1");
   if (reply->status == 401) sink(context, "www-authenticate", "Bearer");
   if (reply->is_streamed) sink(context, "cache-control", "no-cache");
-  if (reply->is_streamed) sink(context, "x-accel-buffering", "no");  // nginx would hold tokens back
+  if (reply->is_streamed)
+    sink(context, "x-accel-buffering", "no");  // otherwise nginx would buffer tokens
   if (reply->ignored.size_bytes > 1) sink(context, "x-wick-ignored", reply->ignored.bytes);
   sink(context, "x-request-id", reply->request_id);
   put_cors(reply, sink, context);
@@ -149,7 +150,7 @@ static double per_second(uint32_t count, double ms) {
   return count > 0 && ms > 0 ? count * 1000.0 / ms : 0;
 }
 
-// A field that only Wick has.
+// Writes timings, a field that only Wick has.
 static void put_timings(json_writer *json, const answer *to, const choice *from) {
   if (to->kind != ANSWER_CHAT) return;
   json_open(json, "timings", '{');
@@ -186,7 +187,8 @@ static void end_chunk(json_writer *json, answer *to, choice *from, const char *f
   json_close(json, '{');
   json_close(json, '[');
   if (finish != NULL) put_timings(json, to, from);
-  if (to->includes_usage) json_text(json, "usage", NULL);  // that of the last chunk has numbers
+  if (to->includes_usage)
+    json_text(json, "usage", NULL);  // only the usage of the last chunk has numbers
   json_close(json, '{');
   buffer_put_text(&to->out, "\n\n");
 }

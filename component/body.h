@@ -17,20 +17,20 @@ typedef struct body {
   json_document document;
 } body;
 
-// bytes [size_bytes], terminated, outlive the body. False: they are not a JSON object. body_end is
-// called in any case.
+// bytes [size_bytes] must be terminated and outlive the body. Returns false if they are not a JSON
+// object. body_end must be called in any case.
 bool body_read(body *read, const char *bytes, size_t size_bytes, refusal *refused);
-// Whether no field of the body has more items than these. Items cost work that others wait for. A
-// list of numbers is the tokens of one text.
+// Checks that no field of the body has more items than these. Items cost work for which other
+// requests wait. A list of numbers is the tokens of one text.
 bool body_check_lists(const body *read, uint32_t items_max, refusal *refused);
 void body_end(body *read);
-// Memory until body_end, zeroed; NULL with a refusal when there is none.
+// Zeroed memory that is valid until body_end; NULL, with a refusal, if there is none.
 void *body_alloc(body *read, size_t count, size_t item_bytes, refusal *refused);
 
 static inline const json_node *body_node(const body *read, uint32_t node) {
   return document_node(&read->document, node);
 }
-// A member of an object; 0: there is none, or null. A field of the body may have another server's
+// A member of an object; 0 if it is missing or null. A field of the body may have another server's
 // name (FIELD_ALIASES).
 uint32_t body_find(const body *read, uint32_t object, const char *name);
 bool body_is_true(const body *read, uint32_t node);
@@ -38,13 +38,13 @@ bool body_is(const body *read, uint32_t node, const char *text);  // a string wi
 // A number.
 double body_number(const body *read, uint32_t node);
 wick_text body_text(const body *read, uint32_t node);  // of a string
-// A list of token ids: its first item is a number.
+// Whether a list has token ids, which is the case if its first item is a number.
 bool body_are_tokens(const body *read, uint32_t node);
-// The ids of such a list, until body_end. A value that is not an id is refused with the field's
-// message.
+// The ids of such a list, valid until body_end. A value that is not an id is refused with the
+// field's message.
 bool body_take_tokens(body *read, uint32_t list, const int32_t **tokens, size_t *token_count,
                       bool (*refuse_field)(refusal *), refusal *refused);
-// As written in the body.
+// The text of a node as written in the body.
 wick_text body_source(const body *read, uint32_t node);
 void body_put_source(const body *read, uint32_t node, buffer *out);
 

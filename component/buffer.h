@@ -17,7 +17,7 @@ void buffer_put_text(buffer *to, const char *text);
 // Room for this many bytes after its content, to be added with buffer_grow; NULL: no memory.
 char *buffer_reserve(buffer *to, size_t size_bytes);
 void buffer_grow(buffer *to, size_t size_bytes);
-// Forgets what it holds and keeps the memory.
+// Removes the content and keeps the memory.
 void buffer_clear(buffer *held);
 void buffer_free(buffer *held);
 

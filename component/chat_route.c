@@ -1,4 +1,4 @@
-// component/chat_route.c — POST /v1/chat/completions: checks fields and messages, and makes the
+// component/chat_route.c — POST /v1/chat/completions: checks fields and messages, and builds the
 // engine's request.
 #include <stdio.h>
 #include <string.h>
@@ -113,7 +113,7 @@ static bool check_messages(const body *read, refusal *refused) {
 
 // ---- tools ----
 
-enum { TOOLS_MAX = 1024 };  // each is compared with all before it
+enum { TOOLS_MAX = 1024 };  // each one is compared with all before it
 
 static uint32_t name_of(const body *read, uint32_t tool) {
   return body_find(read, body_find(read, tool, "function"), "name");
@@ -174,7 +174,7 @@ static bool has_tool(const body *read, uint32_t list, document_text name) {
   return false;
 }
 
-// Sets *list to the tools that may be called: 0 for none.
+// Sets *list to the tools that may be called; 0 for none.
 static bool take_tools(const body *read, uint32_t *list, refusal *refused) {
   const uint32_t tools = body_find(read, BODY_ROOT, "tools");
   const uint32_t choice = body_find(read, BODY_ROOT, "tool_choice");
@@ -265,7 +265,7 @@ static void put_conversation(buffer *out, const body *read, uint32_t tools, cons
 
 static const field fields_text_format[] = {{"type", FIELD_IGNORED, 0, 0, NULL},
                                            {NULL, FIELD_IGNORED, 0, 0, NULL}};
-// The schema is llama.cpp's way to request one.
+// The field `schema` is llama.cpp's way to request one.
 static const field fields_object_format[] = {{"type", FIELD_IGNORED, 0, 0, NULL},
                                              {"schema", FIELD_OBJECT, 0, 0, NULL},
                                              {NULL, FIELD_IGNORED, 0, 0, NULL}};
@@ -320,7 +320,7 @@ typedef struct conversation {
   wick_conversation of;  // of the request
   uint32_t tools;        // that may be called; 0: none
   wick_grammar grammar;  // of the content
-  buffer json;           // what the template looks at
+  buffer json;           // the object that the template reads
 } conversation;
 
 static bool take_fields(body *read, const char *tenant, conversation *chat, refusal *refused) {
@@ -384,7 +384,7 @@ static bool take_media(const server *of, const body *read, const media_set *medi
   return refuse_error(refused, &error, "messages", NULL);
 }
 
-// Makes the engine's conversation of the body.
+// Builds the engine's conversation from the body.
 static bool take_conversation(const server *of, const body *read, const media_set *media,
                               conversation *chat, refusal *refused) {
   wick_request *request = &chat->asked.request;
@@ -409,7 +409,7 @@ static bool take_conversation(const server *of, const body *read, const media_se
 bool chat_begin_as(server *of, body *read, answer_kind kind, answer *to, refusal *refused) {
   conversation chat = {0};
   const uint32_t messages = body_find(read, BODY_ROOT, "messages");
-  const bool is_first = to->media == NULL;  // else its media are encoded
+  const bool is_first = to->media == NULL;  // otherwise its media have been encoded
   bool has_begun = take_fields(read, to->tenant, &chat, refused) &&
                    (!is_first || media_take(of, read, messages, to, refused)) &&
                    take_conversation(of, read, media_of(to), &chat, refused);

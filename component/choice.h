@@ -1,4 +1,4 @@
-// component/choice.h — one completion of a request on its way: the parts of a model's text, and
+// component/choice.h — one completion of a request in progress: the parts of a model's text, and
 // those that a whole answer keeps.
 #ifndef WICK_COMPONENT_CHOICE_H
 #define WICK_COMPONENT_CHOICE_H
@@ -15,16 +15,16 @@ typedef struct call {
 // are objects.
 typedef struct details {
   buffer tokens, logprobs, tops, offsets;
-  uint32_t text_units;  // of UTF-16, of all tokens: OpenAI's text_offset
+  uint32_t text_units;  // UTF-16 units of all tokens: OpenAI's text_offset
 } details;
 
 typedef struct choice {
-  uint32_t request;         // the engine's number
-  bool is_open;             // its last event has not arrived
-  bool has_called;          // a tool, and no call has broken
-  bool has_parts;           // the reply to a conversation, in parts; else all is content
-  const wick_event *parts;  // the first of those whose TOKEN or DONE event is still to come
-  // kept for an answer that is not streamed
+  uint32_t request;  // the engine's number
+  bool is_open;      // its last event has not arrived
+  bool has_called;   // it has called a tool, and no call was malformed
+  bool has_parts;    // the reply to a conversation, in parts; otherwise everything is content
+  const wick_event *parts;  // the first part whose TOKEN or DONE event has not arrived
+  // these are kept for an answer that is not streamed
   buffer content, reasoning;
   call *calls;  // [call_count]
   uint32_t call_count, call_capacity;
@@ -38,7 +38,7 @@ typedef struct choice {
   const char *finish;  // "stop", "length"; NULL: not ended
   uint32_t stop;       // 1 + the number of the stop string that ended it; 0: none did
   uint32_t tokens_prompt, tokens_cached;
-  uint32_t tokens_out;  // before the end: that have arrived
+  uint32_t tokens_out;  // before the end: the number that have arrived
   double queue_ms, prefill_ms, decode_ms, ttft_ms;
 } choice;
 
@@ -46,7 +46,7 @@ typedef void (*delta_sink)(void *context, choice *from, const delta *piece);
 
 // Emits the parts of the text of a TOKEN or DONE event.
 void choice_read(choice *from, const wick_event *event, delta_sink sink, void *context);
-// Adds a piece to what a whole answer keeps; a delta_sink without a context.
+// Adds a piece to the text of a whole answer; a delta_sink without a context.
 void choice_keep(void *nothing, choice *from, const delta *piece);
 void choice_free(choice *from);
 
@@ -54,14 +54,14 @@ void choice_free(choice *from);
 // [alternatives] of the event are reported.
 void details_add(details *to, wick_engine *engine, const wick_event *event, uint32_t alternatives,
                  bool is_chat);
-// Adds a token of a completion that has no logprob, as nothing precedes it.
+// Adds a token of a completion that has no logprob because no token precedes it.
 void details_add_first(details *to, wick_engine *engine, int32_t token);
 void details_clear(details *held);
 void details_free(details *held);
-// How many units of UTF-16 a token has, as text_offset counts them.
+// The number of UTF-16 units of a token, as counted by text_offset.
 uint32_t details_units(wick_engine *engine, int32_t token);
 
-// 25 random digits and lower letters, terminated.
+// 25 random digits and lower-case letters, terminated.
 enum { RANDOM_NAME_BYTES = 26 };
 void random_name(char name[RANDOM_NAME_BYTES]);
 

@@ -68,7 +68,7 @@ static bool put_text(const server *of, const wick_request *asked, buffer *out, r
   return status == WICK_OK || refuse_error(refused, &error, "prompt", NULL);
 }
 
-// Queues the request that writes all tokens but the first.
+// Queues the request that generates all tokens except the first.
 static bool submit(const server *of, const wick_request *asked, const prompt_tokens *prompt,
                    answer *to, choice *from, refusal *refused) {
   wick_request request;

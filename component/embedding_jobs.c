@@ -1,5 +1,5 @@
 // component/embedding_jobs.c — answers that wait for vectors. The engine embeds the texts of one
-// request at a time, so the others wait in a line, with their bodies.
+// request at a time, so the others wait in a queue, with their bodies.
 #include "embedding_jobs.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ bool embeddings_step(server *of) {
   if (result == WICK_STEP_IDLE) {
     give(of, first);
   } else if (first->status == 0 && platform_now_us() - job->begun_us > HEAD_US) {
-    first->status = 200;  // so the head is sent, and a client that leaves is noticed
+    first->status = 200;  // so the head is sent, and a client that disconnects is noticed
     first->content_type = "application/json";
   }
   return true;

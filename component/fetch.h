@@ -1,4 +1,4 @@
-// component/fetch.h — a part of the file at a URL, by outgoing HTTP: with wasi:http 0.2
+// component/fetch.h — fetches a part of the file at a URL with outgoing HTTP: with wasi:http 0.2
 // (fetch_p2.c) or 0.3 (fetch_p3.c).
 #ifndef WICK_COMPONENT_FETCH_H
 #define WICK_COMPONENT_FETCH_H
@@ -10,7 +10,9 @@
 #include "platform/platform.h"
 
 enum { FETCH_AUTHORITY_BYTES = 256, FETCH_PATH_BYTES = 4096, FETCH_VALUE_BYTES = 128 };
-enum { FETCH_BODY_TIMEOUTS = 12 };  // that a body may take, however slowly its bytes arrive
+enum {
+  FETCH_BODY_TIMEOUTS = 12
+};  // limit of a body in timeouts, regardless of how slowly its bytes arrive
 
 typedef struct fetch_url {
   bool is_https;
@@ -18,7 +20,7 @@ typedef struct fetch_url {
   uint32_t timeout_ms;  // of connecting, until the first byte, and between bytes
 } fetch_url;
 
-// Headers are "" where there are none, and cut where they are longer.
+// Missing headers are "", and long ones are truncated.
 typedef struct fetch_answer {
   uint16_t status;
   char content_range[FETCH_VALUE_BYTES], etag[FETCH_VALUE_BYTES];
@@ -32,7 +34,7 @@ static inline uint64_t fetch_end_us(const fetch_url *url) {
 
 // GET with this Range header, "bytes=0-99". Reads the body's first bytes, at most `size_bytes`, and
 // sets *count. Blocks until they have arrived; no other request is served meanwhile. Returns false
-// without an answer, if the body ends early, and after a timeout.
+// if there is no response, if the body ends early, and after a timeout.
 bool fetch_get(const fetch_url *url, const char *range, void *bytes, size_t size_bytes,
                size_t *count, fetch_answer *out);
 

@@ -1,5 +1,5 @@
-// component/fetch_p3.c — outgoing HTTP of WASI 0.3. The task that reads waits in waitable-set.wait,
-// and nothing else runs in the instance meanwhile. The types of the imports are in wit/p3.wit.
+// component/fetch_p3.c — outgoing HTTP of WASI 0.3. The reading task waits in waitable-set.wait,
+// and the instance runs nothing else meanwhile. The types of the imports are in wit/p3.wit.
 #include "fetch.h"
 
 #include <string.h>

@@ -8,7 +8,7 @@
 
 #include "platform/platform.h"
 
-#define WHOLE_MAX 9007199254740991.0  // that a number of JavaScript holds exactly
+#define WHOLE_MAX 9007199254740991.0  // largest integer that JavaScript represents exactly
 
 #define NUMBER_FIELD(field, name, is_float, least, most, by_default) \
   {name, (is_float) ? FIELD_NUMBER : FIELD_WHOLE, least, most, NULL},
@@ -36,7 +36,7 @@ static const field *find(const field *table, document_text name) {
   return NULL;
 }
 
-// The field that has this name on another server; NULL if none has.
+// The field that has this name on another server, or NULL.
 static const char *own_name(document_text name) {
 #define OTHER_NAME(other, own) \
   if (text_is(name, other)) return own;
@@ -71,7 +71,7 @@ static bool check_number(const body *read, uint32_t node, const field *known, co
   return refuse_value(refused, name, known->min == -WHOLE_MAX ? "a whole number" : words);
 }
 
-// `idle` is JSON texts with '|' between.
+// `idle` has JSON texts separated by '|'.
 static bool is_idle(const char *idle, wick_text source) {
   while (idle != NULL && *idle != '\0') {
     const size_t size = strcspn(idle, "|");

@@ -7,7 +7,7 @@
 #include "body.h"
 
 typedef enum field_kind {
-  FIELD_IGNORED,  // concerns OpenAI's service only; or is checked where it is used
+  FIELD_IGNORED,  // concerns only OpenAI's service, or is checked where it is used
   FIELD_BOOLEAN,
   FIELD_NUMBER,
   FIELD_WHOLE,
@@ -15,16 +15,17 @@ typedef enum field_kind {
   FIELD_OBJECT,
   FIELD_TOKENS,   // a limit of tokens: -1 for none; `idle` "0": or 0
   FIELD_SCHEMA,   // a JSON schema, or its text
-  FIELD_EFFORT,   // how much the model should reason (chat_route.c)
+  FIELD_EFFORT,   // the amount of reasoning (chat_route.c)
   FIELD_MISSING,  // of a missing feature: only `idle` is accepted
-  FIELD_UNKNOWN   // one of the shared table that is not known here
+  FIELD_UNKNOWN   // a field of the shared table that is unknown here
 } field_kind;
 
 typedef struct field {
   const char *name;
   field_kind kind;
-  double min, max;   // of numbers
-  const char *idle;  // JSON that requests nothing, of several with '|' between; NULL: only null
+  double min, max;  // of numbers
+  const char
+      *idle;  // JSON that requests nothing, or several texts separated by '|'; NULL: only null
 } field;
 
 // A row of the tables of fields in base/options.h.
@@ -32,37 +33,37 @@ typedef struct field {
 
 // A table ends with a field without a name.
 typedef struct field_tables {
-  const field *own, *shared;  // NULL: there is no second
+  const field *own, *shared;  // NULL: there is no second table
   const char *prefix;         // of the fields' names in messages, "" or "messages[0]."
 } field_tables;
-// Are all members of `object` fields of the tables, with valid values?
+// Whether all members of `object` are fields of the tables with valid values.
 bool fields_check(const body *read, uint32_t object, const field_tables *tables, refusal *refused);
 // The same, but members that no table lists are accepted.
 bool fields_check_known(const body *read, uint32_t object, const field_tables *tables,
                         refusal *refused);
 
-// A value of FIELD_TOKENS as the engine takes it: 0 for no limit.
+// A value of FIELD_TOKENS in the engine's form: 0 for no limit.
 uint32_t fields_tokens(const body *read, uint32_t node);
-// The fields grammar, regex, choices and json_schema, and those that vLLM has for the same. One of
-// them at most, and none where `out` is a grammar.
+// The fields grammar, regex, choices and json_schema, and vLLM's fields for the same. At most one
+// of them is allowed, and none if `out` already has a grammar.
 bool fields_take_grammar(body *read, wick_grammar *out, refusal *refused);
 
-// The field n_probs of llama.cpp's server, in place of ours about logprobs. False: it requests
-// none.
+// The field n_probs of llama.cpp's server, in place of ours about logprobs. Returns false if it
+// requests none.
 bool fields_take_probabilities(const body *read, wick_sampling *sampling);
 
 // The fields that chat completions and completions share.
 extern const field fields_common[];
 
-// The engine request that a body describes. Its memory is the body's.
+// The engine's request that a body describes. Its memory belongs to the body.
 typedef struct wanted {
   wick_request request;
-  wick_reasoning reasoning;  // in force where tokens_max is given: limits_reasoning
+  wick_reasoning reasoning;  // used if tokens_max is given: limits_reasoning
   bool limits_reasoning;
   bool is_streamed, includes_usage;
 } wanted;
-// Takes the fields that fields_check accepted. Without a seed a random one is drawn. `tenant` NULL:
-// only the request's own salt.
+// Takes the fields that fields_check accepted. Without a seed a random one is drawn. If `tenant` is
+// NULL, only the request's own salt counts.
 bool fields_take(body *read, const char *tenant, wanted *out, refusal *refused);
 // Checks the field `lora` of llama.cpp's server. Components load no adapters, so a request that
 // chooses one is refused.

@@ -80,7 +80,7 @@ void generation_cancel(const server *of, answer *to) {
   to->choices_open = 0;
 }
 
-// The events that are being taken would not outlive a cancel, so the server cancels the rest.
+// The events that are being handled would not survive a cancel, so the server cancels the rest.
 // An error ends a stream as its last event, and any other answer as its status.
 static void fail(answer *to, const refusal *failure) {
   if (!to->has_head) {

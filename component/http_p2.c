@@ -1,6 +1,6 @@
 // component/http_p2.c — wasi:http 0.2: one request at a time, answered before the call returns.
-// The head is sent when the work begins, because only the body shows that a client has left.
-// wit/p2.wit has the types of these imports.
+// The head is sent when the work begins, because only writing the body shows that a client has
+// disconnected. wit/p2.wit has the types of these imports.
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ ABI_IMPORT(HTTP, "[method]outgoing-response.set-status-code")
 int32_t response_set_status(abi_handle response, int32_t status);
 ABI_IMPORT(HTTP, "[method]outgoing-response.body")
 void response_body(abi_handle response, abi_result *out);
-// The result, flattened: it is always a response, and the rest belongs to error codes.
+// The flattened result: it is always a response, and the rest belongs to error codes.
 ABI_IMPORT(HTTP, "[static]response-outparam.set")
 void outparam_set(abi_handle outparam, int32_t is_error, abi_handle response, int32_t, int64_t,
                   int32_t, int32_t, int32_t, int32_t);
@@ -63,16 +63,16 @@ ABI_IMPORT(STREAMS, "[method]input-stream.subscribe")
 abi_handle input_subscribe(abi_handle stream);
 ABI_IMPORT("wasi:clocks/monotonic-clock@0.2.0", "subscribe-duration")
 abi_handle timer_create(int64_t ns);
-// Waits until one of them is ready; a list of those that are.
+// Waits until one of them is ready, and returns a list of those that are.
 ABI_IMPORT(POLL, "poll") void poll_any(const abi_handle *all, size_t count, abi_list *out);
 ABI_IMPORT(POLL, "[resource-drop]pollable") void pollable_drop(abi_handle pollable);
-// Takes bytes that have arrived, possibly none.
+// Reads bytes that have arrived, possibly none.
 ABI_IMPORT(STREAMS, "[method]input-stream.read")
 void input_take(abi_handle stream, int64_t size_bytes, abi_result *out);
 ABI_IMPORT(STREAMS, "[resource-drop]input-stream") void input_drop(abi_handle stream);
 ABI_IMPORT(STREAMS, "[method]output-stream.blocking-write-and-flush")
 void output_write(abi_handle stream, const char *bytes, size_t size_bytes, abi_result *out);
-// A result of the bytes that may be written.
+// Returns a result with the number of bytes that may be written.
 ABI_IMPORT(STREAMS, "[method]output-stream.check-write")
 void output_check(abi_handle stream, abi_permit *out);
 ABI_IMPORT(STREAMS, "[resource-drop]output-stream") void output_drop(abi_handle stream);
@@ -95,7 +95,7 @@ static bool is_failed(const abi_result *result) {
   return result->is_error;
 }
 
-// False: nothing has arrived by then.
+// Returns false if nothing has arrived by then.
 static bool await_bytes(abi_handle stream, uint64_t end_us) {
   const uint64_t now_us = platform_now_us();
   if (now_us >= end_us) return false;
@@ -141,8 +141,8 @@ static void read_body(abi_handle request, http_request *out) {
   incoming_body_drop(body.handle);
 }
 
-// A client may send all of its body before it reads the refusal. Without a reader of the body
-// the host would close the connection on it.
+// A client may send its complete body before it reads the refusal. If nobody read the body, the
+// host would close the connection before that.
 static void discard_body(abi_handle request) {
   http_request nobodys = {0};
   read_body(request, &nobodys);
@@ -168,7 +168,7 @@ static void add_header(void *fields, const char *name, const char *value) {
   fields_append(*(abi_handle *)fields, name, strlen(name), value, strlen(value), result);
 }
 
-// Sends the head; the body's handle, and its stream in *stream.
+// Sends the head. Returns the body's handle, and its stream in *stream.
 static abi_handle send_head(const answer *reply, abi_handle outparam, abi_handle *stream) {
   abi_handle fields = fields_create();
   answer_put_headers(reply, add_header, &fields);
@@ -182,7 +182,7 @@ static abi_handle send_head(const answer *reply, abi_handle outparam, abi_handle
   return body.handle;
 }
 
-// False: the client has gone.
+// Returns false if the client has disconnected.
 static bool send_piece(abi_handle stream, buffer *out) {
   enum { WRITE_BYTES_MAX = 4096 };  // the limit of one call in wasi:io
   for (size_t at = 0; at < out->size_bytes; at += WRITE_BYTES_MAX) {
@@ -195,7 +195,7 @@ static bool send_piece(abi_handle stream, buffer *out) {
   return true;
 }
 
-// While there is nothing to send, checks now and then whether the client is still connected.
+// Checks from time to time, while there is nothing to send, whether the client is still connected.
 static bool is_there(abi_handle stream, uint64_t *looked_us) {
   const uint64_t now_us = platform_now_us();
   abi_permit permit;
@@ -208,7 +208,7 @@ static bool is_there(abi_handle stream, uint64_t *looked_us) {
   return !permit.is_error;
 }
 
-// False: it failed after the head was sent, so the status does not show it.
+// Returns false if it failed after the head was sent, so that the status does not show it.
 static bool send_body(answer *reply, abi_handle stream) {
   const uint16_t sent = reply->status;
   uint64_t looked_us = platform_now_us();

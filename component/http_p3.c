@@ -1,7 +1,7 @@
 // component/http_p3.c — wasi:http 0.3: requests are tasks of one instance and share its engine, its
-// batch and its prefix cache. Each call returns what to wait for (the callback ABI of
-// CanonicalABI.md, "callback"). A task that has nothing to send lets the engine work for all of
-// them and yields. wit/p3.wit has the types of the imports.
+// batch and its prefix cache. Each call returns the events to wait for (the callback ABI of
+// CanonicalABI.md, "callback"). A task that has nothing to send lets the engine work for all tasks
+// and yields. wit/p3.wit has the types of the imports.
 //
 // The head is sent when the generation begins: wasmtime passes more requests to an instance once
 // the earlier ones have their heads. A later failure truncates the body.
@@ -38,7 +38,7 @@ typedef struct abi_pair {
   abi_handle first, second;
 } abi_pair;
 
-// The body's stream and its trailers; `failed` tells the host of a failure.
+// The body's stream and its trailers; `failed` reports a failure to the host.
 ABI_IMPORT(HTTP, BODY) void request_body(abi_handle request, abi_handle failed, abi_pair *out);
 ABI_IMPORT(HTTP, "[future-new-0]" BODY) abi_ends failed_create(void);
 ABI_IMPORT(HTTP, "[async-lower][future-write-0]" BODY)
@@ -88,7 +88,7 @@ void preload(void) ABI_EXPORT("preload");
 
 enum { CODE_EXIT = 0, CODE_YIELD = 1, CODE_WAIT = 2 };
 enum { EVENT_SUBTASK = 1, EVENT_STREAM_READ = 2, EVENT_STREAM_WRITE = 3, EVENT_FUTURE_WRITE = 5 };
-enum { STATUS_BLOCKED = -1 };  // else the state, and how much was copied above it
+enum { STATUS_BLOCKED = -1 };  // otherwise the state, and the copied amount in the bits above it
 enum { STATE_COMPLETED = 0, STATE_BITS = 4, STATE_MASK = 15 };
 
 // ---- a request ----
@@ -100,22 +100,22 @@ typedef struct task {
   answer reply;
   bool has_begun, has_head;  // it was passed to the engine; the head was sent
   bool is_reading, is_writing, is_gone;
-  bool is_looking;     // writes nothing, which ends when the client takes it or has left
+  bool is_looking;  // an empty write is pending, which ends when the client reads it or disconnects
   uint64_t looked_us;  // when it last did
   bool has_failed;     // after the head was sent, so the status does not show it
-  bool is_closing, trailers_wait, failed_waits;  // for the host to take them
+  bool is_closing, trailers_wait, failed_waits;  // until the host has read them
   bool is_discarding;                            // the body is read and discarded
   uint32_t discarded_bytes;
   buffer sending;  // the part of `reply` that is being written
   size_t sent_bytes;
   uint16_t status;  // that was sent
-  bool is_timed;    // the timer of the body has begun
+  bool is_timed;    // the timer of the body has been started
   abi_handle set, reader, writer, failed, trailers, timer;
 } task;
 
 static server here;
 static const abi_error_room nothing;  // a result that is not an error, with no value
-// Its error is internal-error without a text.
+// A result whose error is internal-error without a text.
 static const abi_error_room broken_off = {{1, 38}};
 
 static abi_handle readable_of(abi_ends ends) { return (abi_handle)(uint32_t)ends; }
@@ -156,7 +156,7 @@ static void end_reading(task *mine) {
   mine->asked.is_body_read = true;
 }
 
-// The time of a body begins with the first wait for it.
+// The time limit of a body begins with the first wait for it.
 static void await_body(task *mine) {
   set_join(mine->reader, mine->set);
   if (mine->is_timed) return;
@@ -191,7 +191,7 @@ static void have_read(task *mine, int32_t status) {
   }
 }
 
-// Reads the available bytes. False: more will follow.
+// Reads the available bytes. Returns false if more will follow.
 static bool read_body(task *mine) {
   while (mine->reader != 0) {
     if (mine->is_reading) return false;
@@ -208,8 +208,8 @@ static bool read_body(task *mine) {
   return true;
 }
 
-// A client may send all of its body before it reads why it is refused. Without a reader of the body
-// the host would close the connection on it.
+// A client may send its complete body before it reads why it was refused. If nobody read the body,
+// the host would close the connection before that.
 static void have_discarded(task *mine, int32_t status) {
   mine->is_reading = false;
   mine->discarded_bytes += (uint32_t)status >> STATE_BITS;
@@ -217,7 +217,7 @@ static void have_discarded(task *mine, int32_t status) {
   if ((status & STATE_MASK) != STATE_COMPLETED || is_enough) end_reading(mine);
 }
 
-// False: more is to come.
+// Returns false if more will follow.
 static bool discard_body(task *mine) {
   static char nobodys[PIECE_BYTES];
   while (mine->reader != 0) {
@@ -269,7 +269,7 @@ static void take_event(task *mine, int32_t event, abi_handle waitable, int32_t c
   if (event == EVENT_FUTURE_WRITE && waitable == mine->trailers) mine->trailers_wait = false;
 }
 
-// Checks now and then whether the client is still connected, while there is nothing to send.
+// Checks from time to time whether the client is still connected while there is nothing to send.
 static void look(task *mine) {
   int32_t event[2];
   if (mine->is_looking) {
@@ -294,7 +294,7 @@ static void end_looking(task *mine) {
   mine->is_gone = (stream_cancel(mine->writer) & STATE_MASK) == STATE_DROPPED;
 }
 
-// Writes the waiting bytes. False: the host has not taken it yet.
+// Writes the waiting bytes. Returns false if the host has not read them yet.
 static bool write_body(task *mine) {
   if (mine->is_writing) return false;
   if (mine->sent_bytes == mine->sending.size_bytes) {

@@ -1,7 +1,7 @@
-// component/llm.h — the typed interface wick:llm (wit/llm.wit) over the engine. A call that takes
-// long is a task. Each turn of a task returns what to wait for, as in http_p3.c; a task that has
-// nothing to send lets its model work for all of them and yields. Nothing is imported from the
-// host: llm_wasi.c replaces WASI.
+// component/llm.h — the typed interface wick:llm (wit/llm.wit) over the engine. A long call is a
+// task. Each turn of a task returns the events to wait for, as in http_p3.c; a task that has
+// nothing to send lets its model work for all tasks and yields. Nothing is imported from the host:
+// llm_wasi.c replaces WASI.
 #ifndef WICK_COMPONENT_LLM_H
 #define WICK_COMPONENT_LLM_H
 
@@ -16,7 +16,7 @@
 
 typedef struct llm_task llm_task;
 
-// It lives as long as its handle, its sessions and the tasks that use it.
+// It exists as long as its handle, its sessions or the tasks that use it.
 typedef struct llm_model {
   wick_engine *engine;
   uint32_t users;
@@ -59,7 +59,7 @@ typedef struct llm_result {
 
 _Static_assert(sizeof(llm_error) == 40 && sizeof(llm_result) == 48, "as in the canonical ABI");
 
-// It points into `from`.
+// The result points into `from`.
 void llm_put_error(llm_error *out, const wick_error *from);
 // The result of a synchronous call: valid until the next one.
 llm_result *llm_give_error(const wick_error *from);
@@ -72,7 +72,7 @@ void llm_free(abi_list list);
 
 enum { CODE_EXIT = 0, CODE_YIELD = 1, CODE_WAIT = 2 };
 enum { EVENT_STREAM_READ = 2, EVENT_STREAM_WRITE = 3, EVENT_FUTURE_WRITE = 5 };
-enum { STATUS_BLOCKED = -1 };  // else the state, and how much was copied above it
+enum { STATUS_BLOCKED = -1 };  // otherwise the state, and the copied amount in the bits above it
 enum { STATE_COMPLETED = 0, STATE_DROPPED = 1, STATE_BITS = 4, STATE_MASK = 15 };
 
 ABI_IMPORT("$root", "[waitable-set-new]") abi_handle set_create(void);
@@ -81,7 +81,7 @@ ABI_IMPORT("$root", "[waitable-join]") void set_join(abi_handle waitable, abi_ha
 ABI_IMPORT("$root", "[context-get-0]") void *context_get(void);
 ABI_IMPORT("$root", "[context-set-0]") void context_set(void *context);
 
-// A new stream or future: the end to read from in the low half, the end to write to in the high.
+// A new stream or future: the readable end is in the low half, the writable end in the high half.
 typedef int64_t abi_ends;
 
 static inline abi_handle llm_readable_of(abi_ends ends) { return (abi_handle)(uint32_t)ends; }
@@ -93,7 +93,7 @@ static inline int32_t llm_wait(abi_handle set) {
   return CODE_WAIT | (int32_t)((uint32_t)set << STATE_BITS);
 }
 
-// The stream of bytes that a file comes in, of any function.
+// The stream of bytes of a file, for any function.
 LLM_IMPORT("[async-lower][stream-read-0]load")
 int32_t file_read(abi_handle stream, void *bytes, size_t size_bytes);
 LLM_IMPORT("[stream-drop-readable-0]load") void file_drop(abi_handle stream);
@@ -115,14 +115,14 @@ wick_status llm_media_take(wick_engine *engine, abi_list conversation, llm_media
 // markers.
 wick_status llm_media_tokenize(wick_engine *engine, const llm_media *media, wick_chat *chat,
                                wick_request *request, wick_error *error);
-// A slice of encoding. *is_ready: all is encoded.
+// Runs a slice of encoding. *is_ready: everything is encoded.
 wick_status llm_media_step(wick_engine *engine, const llm_media *media, bool *is_ready,
                            wick_error *error);
 
 // ---- generations ----
 
-// The result of a function that begins one, flattened: the ends to read from of stream and future,
-// or an error's code, message, setting and offset.
+// The result of a function that begins one, flattened: the readable ends of stream and future, or
+// an error's code, message, setting and offset.
 typedef void llm_returned(int32_t is_error, intptr_t stream_or_code, intptr_t future_or_message,
                           intptr_t message_bytes, intptr_t setting, intptr_t setting_bytes,
                           intptr_t has_offset, int64_t offset_bytes);
@@ -134,7 +134,7 @@ typedef struct llm_started {
   uint32_t session, request;
   bool has_parts;    // of the reply to a conversation, as JSON
   llm_media media;   // of the conversation
-  llm_asked *asked;  // to be submitted when the media are encoded; NULL: it is submitted
+  llm_asked *asked;  // submitted once the media are encoded; NULL: already submitted
 } llm_started;
 
 // Submits the conversation that waited for its media, and frees it.
@@ -148,7 +148,7 @@ int32_t llm_generation_event(int32_t event, abi_handle waitable, int32_t code);
 
 // Does a unit of work for all generations of the model and passes each its result.
 void llm_model_work(llm_model *model);
-// Ends the request on a session and closes the session. False: there is none.
+// Ends the request on a session and closes the session. Returns false if there is no request.
 bool llm_close_after_request(const llm_session *session);
 
 #endif

@@ -1,4 +1,4 @@
-// component/llm_generate.c — a generation of wick:llm on its way: a request whose text goes out as
+// component/llm_generate.c — a generation of wick:llm in progress: a request whose text is sent as
 // a stream of strings, and whose end as a future.
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ LLM_IMPORT("[async-lower][future-write-1]" GENERATE)
 int32_t end_write(abi_handle future, const llm_result *end);
 LLM_IMPORT("[future-drop-writable-1]" GENERATE) void end_drop(abi_handle future);
 
-typedef struct pieces {  // strings that follow each other
+typedef struct pieces {  // consecutive strings
   abi_list *list;
   uint32_t count, capacity;
 } pieces;
@@ -30,14 +30,14 @@ struct llm_task {
   uint32_t request, session;
   bool has_parts;       // of the reply to a conversation
   buffer deltas;        // those of a piece of text
-  llm_started waiting;  // for its media; `asked` NULL: it was submitted
+  llm_started waiting;  // waits for its media; `asked` is NULL once it is submitted
   bool closes_session;
   pieces queued, sending;
   uint32_t sent;  // of `sending`
   bool is_writing, is_gone, is_cancelled, is_done, is_closing, end_waits, lacks_memory, is_broken;
   abi_handle set, text, end;
   llm_result ending;
-  wick_error error;  // that the ending points to
+  wick_error error;  // to which the ending points
 };
 
 // ---- pieces ----
@@ -100,7 +100,7 @@ static void take_end(llm_task *of, const wick_event *event) {
   }
 }
 
-// Adds a part of the reply to the list of those that a piece of the text completes, as JSON.
+// Adds a part of the reply, as JSON, to the list for the next piece of text.
 static void take_part(llm_task *of, const wick_event *event) {
   const delta part = delta_of(event);
   json_writer json;
@@ -118,7 +118,7 @@ static void take_part(llm_task *of, const wick_event *event) {
   json_close(&json, '{');
 }
 
-// The text of a TOKEN or DONE event as it goes out.
+// The text of a TOKEN or DONE event in the form in which it is sent.
 static wick_text text_of(llm_task *of, const wick_event *event) {
   if (!of->has_parts) return (wick_text){wick_event_text(event), event->text_bytes};
   if (of->deltas.size_bytes > 0) buffer_put_text(&of->deltas, "]");
@@ -181,7 +181,8 @@ static void have_written(llm_task *mine, int32_t status) {
   if (!mine->is_done) wick_request_pause(mine->model->engine, mine->request, false);
 }
 
-// Sends the waiting text. False: it has not been taken yet, and until then the request is paused.
+// Sends the waiting text. Returns false if it has not been read yet; until then the request is
+// paused.
 static bool send(llm_task *mine) {
   if (mine->is_writing) return false;
   if (mine->sent == mine->sending.count) {
@@ -241,7 +242,7 @@ static bool has_reader(const llm_task *mine) {
   return (status & STATE_MASK) != STATE_DROPPED;
 }
 
-// A slice of the encoder, or the request when all is encoded.
+// Runs a slice of the encoder, or submits the request once everything is encoded.
 static int32_t encode(llm_task *mine) {
   wick_error error;
   bool is_ready = false;

@@ -26,9 +26,9 @@ typedef struct media_loading {
   llm_model *model;
   abi_handle set, file, loaded;
   bool is_reading, is_closing;
-  buffer bytes;  // the whole file: its directory says where weights are
+  buffer bytes;  // the whole file, whose directory has the places of weights
   llm_result result;
-  wick_error error;  // that the result points to
+  wick_error error;  // to which the result points
 } media_loading;
 
 static int32_t close_task(media_loading *mine) {
@@ -99,7 +99,7 @@ int32_t model_load_media_event(int32_t event, abi_handle waitable, int32_t code)
 
 // ---- conversations ----
 
-// A refusal with the engine's message.
+// Refuses with the engine's message.
 static wick_status refuse_status(const refusal *refused, wick_error *error) {
   static const struct {
     const char *code;
@@ -192,7 +192,7 @@ wick_status llm_media_take(wick_engine *engine, abi_list conversation, llm_media
   refusal refused;
   wick_status status = WICK_E_NOMEM;
   if (copy_terminated(conversation, &json, error)) {
-    // faults of the JSON are reported when it is rendered
+    // errors of the JSON are reported when it is rendered
     status = body_read(&read, json.bytes, json.size_bytes - 1, &refused)
                  ? take_media(engine, &json, &read, media, error)
                  : WICK_OK;

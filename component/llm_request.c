@@ -4,7 +4,7 @@
 
 #include "llm.h"
 
-// The parameters of both: more than the canonical ABI passes one by one, so they are in memory.
+// The parameters of both. They are in memory, because the canonical ABI passes fewer one by one.
 struct llm_asked {
   void *self;     // a model or a session
   abi_list text;  // the prompt, or the conversation
@@ -41,7 +41,7 @@ static void set_sampling(const llm_asked *what, wick_sampling *sampling) {
   sampling->seed = what->options.seed;
 }
 
-// Sets what a prompt and a conversation have in common, except for the stop strings.
+// Sets the common settings of a prompt and a conversation, except for the stop strings.
 static void set_common(const llm_asked *what, uint32_t session, wick_request *request) {
   wick_request_default(request);
   set_sampling(what, &request->sampling);
@@ -92,7 +92,7 @@ static wick_status submit_prompt(const llm_asked *what, llm_started *started, wi
   return submit(started->model, what, &request, &started->request, error);
 }
 
-// A conversation whose media are encoded.
+// Submits a conversation whose media are encoded.
 static wick_status submit_ready(const llm_asked *what, llm_started *started, wick_error *error) {
   wick_request request;
   const wick_grammar form = form_of(what);

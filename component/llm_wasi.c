@@ -1,5 +1,6 @@
 // component/llm_wasi.c — replaces WASI, so that the component of wick:llm imports nothing: it
-// reads no file, prints nothing, and its clock does not advance (the engine works by units).
+// reads no file, prints nothing, and its clock does not advance (the engine counts units of work
+// instead).
 #include <stdint.h>
 
 enum { ERRNO_BADF = 8 };  // of WASI 0.1

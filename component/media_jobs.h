@@ -12,14 +12,15 @@ struct media_job {
   bool is_waiting;  // in the line
 };
 
-// Takes the images and recordings of checked messages, if there are any. False: one is refused.
+// Takes the images and recordings of checked messages, if there are any. Returns false if one is
+// refused.
 bool media_take(server *of, const body *read, uint32_t messages, answer *to, refusal *refused);
-// Puts an answer with media into the line. Its body stays until its route begins again.
+// Adds an answer with media to the queue. Its body is kept until its route begins again.
 void media_wait(server *of, answer *to);
-// A unit of work for the first that waits; *ready is an answer whose route is to begin again, or
-// NULL. False: no request waits.
+// Does a unit of work for the first waiting answer; *ready is an answer whose route must begin
+// again, or NULL. Returns false if no request is waiting.
 bool media_step(server *of, answer **ready);
-// The answer no longer needs them. One without media is fine.
+// Frees the media of an answer that no longer needs them. The answer may have none.
 void media_leave(server *of, answer *to);
 
 #endif

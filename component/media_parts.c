@@ -115,7 +115,7 @@ static uint32_t base64_value(char c) {
   return c == '/' ? 63 : 64;
 }
 
-// False: it is not base64.
+// Returns false if it is not base64.
 static bool base64_put(buffer *out, const char *text, size_t size_bytes) {
   while (size_bytes > 0 && text[size_bytes - 1] == '=') size_bytes--;
   uint8_t *to = (uint8_t *)buffer_reserve(out, size_bytes / 4 * 3 + 3);
@@ -236,7 +236,7 @@ static bool check_context(wick_engine *engine, const media_set *set, refusal *re
                 (unsigned long long)tokens, (unsigned)plan.context_tokens);
 }
 
-// The first medium from a part on; 0: none.
+// The first medium from a part on; 0 if there is none.
 static uint32_t next_medium(const body *read, uint32_t part) {
   while (part != 0 && !is_medium(read, part)) part = body_node(read, part)->next;
   return part;
@@ -284,7 +284,7 @@ static void put_text_part(json_writer *json, wick_text text) {
   json_close(json, '{');
 }
 
-// Only between two texts is there a line break.
+// Only adjacent texts are separated by a line break.
 static void put_text_content(json_writer *json, buffer *out, const body *read, uint32_t content,
                              const char *marker) {
   buffer text = {0};

@@ -6,8 +6,8 @@
 #include "server.h"
 #include "url_source.h"
 
-// `wick embed-component` looks for the mark in the module's data, puts the file after the module's
-// initial memory, and writes here where it is.
+// `wick embed-component` searches the module's data for the mark, puts the file after the module's
+// initial memory, and writes the file's position here.
 static const volatile struct {
   char mark[24];
   uint32_t address, size_bytes;

@@ -1,5 +1,4 @@
-// component/refusal.h — why a request is refused: a status of HTTP, and a message in OpenAI's
-// format.
+// component/refusal.h — why a request is refused: an HTTP status and a message in OpenAI's format.
 #ifndef WICK_COMPONENT_REFUSAL_H
 #define WICK_COMPONENT_REFUSAL_H
 
@@ -23,8 +22,8 @@ bool refuse(refusal *out, uint16_t status, const char *code, const char *param, 
             ...) __attribute__((format(printf, 5, 6)));
 // For a wrong value of the field `param`.
 bool refuse_value(refusal *out, const char *param, const char *wanted);
-// For an error of the engine. `text` is the field that holds what is to be read, `format` the one
-// that constrains the answer.
+// For an error of the engine. `text` is the field with the text to read, `format` the field that
+// constrains the answer.
 bool refuse_error(refusal *out, const wick_error *error, const char *text, const char *format);
 
 // {error: {message, type, param, code}}

@@ -13,13 +13,13 @@ typedef struct response_item {
   char id[RANDOM_NAME_BYTES + 4];
   const char *status;     // "in_progress", "completed", "incomplete"
   bool is_open;           // its text is not complete yet
-  buffer text, logprobs;  // of a call its arguments; items of a JSON array
+  buffer text, logprobs;  // for a call its arguments; items of a JSON array
   buffer name;            // of a call
   char call[CALL_ID_BYTES];
 } response_item;
 
 struct response {
-  buffer head;           // members of the object that stay the same, without brackets
+  buffer head;           // constant members of the object, without brackets
   response_item *items;  // [count]; the last one may be open
   uint32_t count, capacity;
   uint32_t call_index;  // of the open call
@@ -28,29 +28,30 @@ struct response {
 
 // ---- the object (response_shape.c) ----
 
-// Begins an answer with the members of a checked body that it repeats. False: no memory.
+// Begins an answer with the members of a checked body that it repeats. Returns false if there is no
+// memory.
 bool response_make(const server *of, answer *to, const body *read, refusal *refused);
 void response_free(answer *to);
 // NULL: no memory, which the answer's body reports.
 response_item *response_add_item(answer *to, item_kind kind, const char *status);
 void response_put_item(json_writer *json, buffer *out, const response_item *item);
-// A part of an item's content, with all of its text or with none.
+// Writes a part of an item's content, with all of its text or with none.
 void response_put_part(json_writer *json, buffer *out, const char *key, const response_item *item,
                        bool has_text);
 // `key` NULL: the outermost object. `status` "in_progress", "failed", or how it ended; `problem` of
 // "failed".
 void response_put(json_writer *json, const answer *of, buffer *out, const char *key,
                   const char *status, const char *problem);
-// How the completion that was read ended: "completed", "incomplete".
+// The way in which the completion that was read ended: "completed", "incomplete".
 const char *response_status(const answer *of);
-// The body of an answer whose text was not taken by pieces.
+// Writes the body of an answer whose text was not taken in pieces.
 void response_put_whole(answer *to);
 
-// ---- events (response_events.c): with `stream`, else only the items ----
+// ---- events (response_events.c): with `stream`; otherwise only the items ----
 
 void response_begin_stream(answer *to);
 void response_take_delta(answer *to, choice *from, const delta *piece);
-// A token that gave no text.
+// Takes a token without text.
 void response_take_silence(answer *to, choice *from);
 void response_end_stream(answer *to);
 void response_fail_stream(answer *to, const char *problem);
@@ -59,8 +60,8 @@ void response_fail_stream(answer *to, const char *problem);
 
 // The messages of a checked body, as items of a JSON array.
 bool response_put_messages(buffer *out, const body *read, refusal *refused);
-// Is a name such as "web_search_call", up to `end` or else to its own end, that of a call that
-// OpenAI's server makes? '\0': to its own end.
+// Whether a name such as "web_search_call", up to `end` ('\0': up to its own end), belongs to a
+// call that OpenAI's server makes.
 bool response_is_server_call(wick_text name, char end);
 
 #endif

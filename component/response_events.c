@@ -178,7 +178,7 @@ void response_take_delta(answer *to, choice *from, const delta *piece) {
   details_clear(&from->details);
 }
 
-// Reasoning and calls are followed by their marks, which belong to no text.
+// Reasoning and calls are followed by their marks, which do not belong to any text.
 void response_take_silence(answer *to, choice *from) {
   const response_item *item = last_item(to);
   if (item != NULL && item->kind != ITEM_MESSAGE) details_clear(&from->details);

@@ -1,16 +1,17 @@
 // component/response_input.c — the input of /v1/responses, a text or items, as messages of a
-// conversation. Several items may make one message.
+// conversation. Several items may become one message.
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "response.h"
 
-// The messages as they are written. The last one is held back, as calls may still join it.
+// The messages that are being written. The last one is held back, because calls may still be added
+// to it.
 typedef struct conversation {
   json_writer json;
   buffer *out;
-  const char *role;  // of the message that is held; NULL: none
+  const char *role;  // of the message that is held back; NULL: none
   wick_text id;      // the call that it answers; bytes NULL: none
   buffer content, calls, thoughts;
   buffer reasoning;  // of the turn that is being read, until its message or call
@@ -119,7 +120,7 @@ static bool put_text(buffer *out, const body *read, uint32_t node, const char *a
 
 // ---- items ----
 
-// A member that is a string.
+// Reads a member that is a string.
 static bool has_text(const body *read, uint32_t item, const char *name, const char *at,
                      refusal *refused) {
   const uint32_t node = body_find(read, item, name);
@@ -195,7 +196,8 @@ static bool take_call(conversation *to, const body *read, uint32_t item, const c
   return true;
 }
 
-// A tool of this type is left out; its earlier calls are those of a function that takes a text.
+// A tool of this type is left out; its earlier calls become calls of a function with a text
+// argument.
 static bool take_custom_call(conversation *to, const body *read, uint32_t item, const char *at,
                              refusal *refused) {
   if (!has_text(read, item, "call_id", at, refused) || !has_text(read, item, "name", at, refused) ||
@@ -269,7 +271,7 @@ static void put_own_members(buffer *out, const body *read, uint32_t item) {
   json_close(&json, '{');
 }
 
-// Calls of other tools that the client runs, such as a shell, are calls of functions. Tools that
+// Calls of other tools that the client runs, such as a shell, become calls of functions. Tools that
 // OpenAI's server runs have no call_id, and their items contain nothing that a model can read.
 static void take_other_call(conversation *to, const body *read, uint32_t item, wick_text type) {
   const uint32_t id = body_find(read, item, "call_id");

@@ -1,5 +1,5 @@
-// component/responses_route.c — POST /v1/responses: text and tools, by a chat completion whose body
-// is made here. Nothing is stored, so each request brings its whole conversation.
+// component/responses_route.c — POST /v1/responses: text and tools, through a chat completion whose
+// body is built here. Nothing is stored, so each request contains its whole conversation.
 #include <stdio.h>
 #include <string.h>
 
@@ -114,7 +114,7 @@ static bool check_tools(const body *read, refusal *refused) {
   return true;
 }
 
-// Tools of other types than functions are left out, and the answer's header says so.
+// Tools of other types than functions are left out, which a header of the answer reports.
 static void report_ignored(const body *read, answer *to) {
   const uint32_t list = body_find(read, BODY_ROOT, "tools");
   for (uint32_t tool = body_node(read, list)->first; tool != 0;
@@ -135,7 +135,7 @@ static void report_ignored(const body *read, answer *to) {
 }
 
 // Reasoning is returned in plain text, so clients do not need it encrypted. Tools of other types
-// are left out, so the text contains no part of their calls.
+// are left out, so the text does not contain parts of their calls.
 static bool check_include(const body *read, bool *has_logprobs, refusal *refused) {
   const uint32_t list = body_find(read, BODY_ROOT, "include");
   bool is_known = list == 0 || body_node(read, list)->kind == JSON_ARRAY;
@@ -183,7 +183,7 @@ static void put_source(chat_body *to, const char *name, uint32_t node) {
   buffer_put(&to->out, source.bytes, source.size_bytes);
 }
 
-// Has the table no field of this name?
+// Whether the table has no field of this name.
 static bool is_other(const field *table, document_text name) {
   for (; table->name != NULL; table++) {
     if (text_is(name, table->name)) return false;
@@ -204,7 +204,7 @@ static void put_members(chat_body *to, const char *name, uint32_t object, const 
   json_close(&to->json, '{');
 }
 
-// The fields that chat completions have by the same name.
+// The fields that chat completions have under the same name.
 static void put_same(chat_body *to) {
   for (uint32_t node = body_node(to->read, BODY_ROOT)->first; node != 0;
        node = body_node(to->read, node)->next) {

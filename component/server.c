@@ -16,7 +16,7 @@
 static bool configure(wick_config *config, refusal *refused) {
   wick_config_default(config);
   if (mmproj_is_given())
-    config->batch_tokens = WICK_BATCH_TOKENS_MAX;  // some read an image at once
+    config->batch_tokens = WICK_BATCH_TOKENS_MAX;  // some models read an image in one pass
   return settings_read_flag("WICK_METRICS", &config->metrics, refused) &&
          settings_read_count("WICK_CONTEXT_TOKENS", &config->context_tokens, refused) &&
          settings_read_count("WICK_KV_TOKENS", &config->kv_tokens_max, refused) &&
@@ -25,7 +25,7 @@ static bool configure(wick_config *config, refusal *refused) {
          settings_read_count("WICK_MAX_IMAGE_TOKENS", &config->media_rows_max, refused);
 }
 
-// An engine that has read the model; NULL with the reason.
+// Returns an engine that has read the model, or NULL with the reason.
 static wick_engine *read_model(const wick_config *config, refusal *refused) {
   wick_error error;
   wick_engine *engine = NULL;
@@ -64,7 +64,7 @@ static bool have_name(server *of, refusal *refused) {
   return true;
 }
 
-// Requires a loaded model, whose templates have names.
+// Sets the template. Requires a loaded model, because its templates have names.
 static bool set_template(server *of, refusal *refused) {
   const char *chosen = of->settings.chat_template;
   wick_error error;
@@ -91,7 +91,7 @@ static void load(server *of) {
   log_model_loaded(of, platform_now_us() - begun_us);
 }
 
-// A failure stays, unless the model's server may answer the next time.
+// A failure is permanent, unless the model's server may respond the next time.
 static bool have_model(server *of, refusal *refused) {
   const char *code = of->failure.code;
   const bool may_retry = code == NULL || strcmp(code, MODEL_SERVER) == 0;
@@ -225,7 +225,7 @@ static bool has_prefix(const char *text, const char *prefix) {
   return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-// Lower case; the type ends before its parameters.
+// The type is compared in lower case and without its parameters.
 static bool is_json(const char *type) {
   size_t end = strcspn(type, "; ");
   return has_prefix(type, "application/") && end >= strlen("application/json") &&
@@ -238,7 +238,7 @@ static bool is_too_large(const server *of, refusal *refused) {
                 (unsigned)of->settings.body_bytes_max);
 }
 
-// Checks the head's statements about the body.
+// Checks the headers that describe the body.
 static bool check_head(const server *of, const http_request *request, refusal *refused) {
   const char *type = request->content_type, *encoding = request->content_encoding;
   if (!is_json(type)) {
@@ -271,11 +271,11 @@ static bool check_body(const server *of, http_request *request, refusal *refused
 // ---- the table of routes ----
 
 typedef struct route {
-  const char *path;  // with a '/' at its end: all below it
+  const char *path;  // with a '/' at its end: all paths below it
   const char *method, *allow;
   bool (*give)(const server *of, const http_request *request, answer *to, refusal *refused);
-  bool (*begin)(server *of, body *read, answer *to, refusal *refused);  // of those with a body
-  const char *operation;  // by OpenTelemetry's names, where the model works
+  bool (*begin)(server *of, body *read, answer *to, refusal *refused);  // for routes with a body
+  const char *operation;  // OpenTelemetry's name, for routes that use the model
 } route;
 
 #define GETS "GET", "GET, HEAD, OPTIONS"
@@ -337,7 +337,7 @@ static bool check_method(const route *found, const http_request *request, answer
 // Checks the client's key and the server's health.
 static bool check_access(const server *of, const route *found, const http_request *request,
                          answer *to, refusal *refused) {
-  if (!of->has_settings || of->failure.status == 500) {  // its keys are not known
+  if (!of->has_settings || of->failure.status == 500) {  // the keys are not known
     *refused = of->failure;
     return false;
   }
@@ -346,12 +346,13 @@ static bool check_access(const server *of, const route *found, const http_reques
       !keys_check(&of->settings.keys, request->authorization.bytes, &to->tenant, refused)) {
     return false;
   }
-  // without a model, nothing can be answered, and other servers may be tried
+  // without a model no request can be answered, so clients may try other servers
   if (found->give == give_health && of->failure.status != 0) *refused = of->failure;
   return refused->status == 0;
 }
 
-// Routes without a text do not load the model: looking at the server must not cost a download.
+// Routes that do not process text do not load the model: inspecting the server must not cause a
+// download.
 static bool have_what_it_needs(server *of, const route *found, refusal *refused) {
   if (found->give == give_models || found->give == give_model) return have_name(of, refused);
   return found->give != NULL || have_model(of, refused);
@@ -419,7 +420,7 @@ bool server_begin(server *of, const http_request *request, answer *to) {
   return false;
 }
 
-// The body as JSON, for as long as the answer needs it; NULL with a refusal.
+// The body as JSON, which is kept as long as the answer needs it; NULL after a refusal.
 static asked_body *hold_body(const server *of, http_request *request, refusal *refused) {
   asked_body *held = calloc(1, sizeof *held);
   if (held == NULL) {
@@ -434,7 +435,8 @@ static asked_body *hold_body(const server *of, http_request *request, refusal *r
   return held;
 }
 
-// A request counts when its body has arrived: connections that send nothing block no other client.
+// Counts a request once its body has arrived, so that connections which send nothing do not block
+// other clients.
 static bool count_request(server *of, answer *to, refusal *refused) {
   const uint32_t limit = of->settings.queue_limit;
   if (of->generations >= limit) {
@@ -446,7 +448,7 @@ static bool count_request(server *of, answer *to, refusal *refused) {
   return true;
 }
 
-// Begins an answer whose body was read, or begins it again when its media are encoded.
+// Begins an answer whose body was read, or begins it again once its media are encoded.
 static void begin_answer(server *of, answer *to, refusal *refused) {
   const bool is_read = to->asked != NULL && refused->status == 0;
   if (!is_read || !routes[to->route].begin(of, &to->asked->read, to, refused)) {

@@ -34,7 +34,7 @@ bool settings_read_flag(const char *name, bool *out, refusal *refused) {
 
 // ---- keys ----
 
-// The scratch has room for both and an end.
+// The scratch memory has room for both and a terminating zero.
 static cache_salt hash_of(const char *prefix, const char *key, size_t size, char *scratch) {
   const int written = sprintf(scratch, "%s%.*s", prefix, (int)size, key);
   return salt_of(scratch, written < 0 ? 0 : (size_t)written);
@@ -59,7 +59,7 @@ static bool is_visible(const char *key, size_t size) {
   return size > 0;
 }
 
-// Keys with ',' between. A variable that is set but empty must not mean that no key is needed.
+// Keys separated by ','. A variable that is set but empty must not mean that no key is needed.
 static bool settings_read_keys(const char *name, tenants *out, refusal *refused) {
   const char *text = getenv(name);
   if (text == NULL) return true;

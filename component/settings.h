@@ -9,8 +9,8 @@
 
 enum { SALT_BYTES = 33 };  // 32 digits, terminated
 
-// A key is kept as 128 bits of its SHA-256. The salt of its requests comes from another hash of the
-// key.
+// A key is stored as 128 bits of its SHA-256. The salt of its requests comes from another hash of
+// the key.
 typedef struct tenant {
   cache_salt digest;
   char salt[SALT_BYTES];
@@ -21,7 +21,7 @@ typedef struct tenants {
   uint32_t count;
 } tenants;
 
-// The kinds of settings: texts that are not given are NULL, and lists have ',' between.
+// The kinds of settings: missing texts are NULL, and lists are separated by ','.
 typedef tenants settings_keys;
 typedef const char *settings_texts, *settings_text;
 typedef uint32_t settings_count;
@@ -34,20 +34,21 @@ typedef struct settings {
 #undef FIELD
 } settings;
 
-// From the environment. False: one of them is wrong; *refused says which.
+// Reads them from the environment. Returns false if one of them is invalid; *refused names it.
 bool settings_read(settings *out, refusal *refused);
-// A number of the environment, at least 1; 0 where it is not given.
+// Reads a number from the environment, which must be at least 1; 0 if it is missing.
 bool settings_read_count(const char *name, uint32_t *out, refusal *refused);
-// 0 or 1; false where it is not given.
+// Reads a flag, 0 or 1; false if it is missing.
 bool settings_read_flag(const char *name, bool *out, refusal *refused);
-// The name of the next variable after *at that begins with WICK_ and has no meaning here, up to its
-// '='; NULL: none. Begins with *at NULL.
+// The name of the next unknown variable after *at that begins with WICK_, up to its '='; NULL if
+// there is none. *at is NULL at first.
 const char *settings_next_unknown(char ***at, size_t *size_bytes);
 // Whether `origin` is in the list.
 bool settings_have_origin(const char *origins, const char *origin);
 
-// The salt of the key's requests, of a header `Authorization: Bearer KEY`; NULL where there are no
-// keys. False: no key, or a wrong one. The time does not depend on the content of keys.
+// The salt for the requests of the key in a header `Authorization: Bearer KEY`; NULL if there are
+// no keys. Returns false for a missing or wrong key. The time does not depend on the content of
+// keys.
 bool keys_check(const tenants *keys, const char *authorization, const char **salt,
                 refusal *refused);
 

@@ -1,4 +1,4 @@
-// component/url_source.c — a model at a URL, read by ranges.
+// component/url_source.c — reads a model from a URL in ranges.
 #include "url_source.h"
 
 #include <inttypes.h>
@@ -16,7 +16,7 @@ typedef struct url_source {
   fetch_url url;
   uint64_t total_bytes;  // of the file; 0: not known yet
   char etag[FETCH_VALUE_BYTES];
-  char problem[192];  // why a range could not be read; "": nothing is wrong
+  char problem[192];  // why a range could not be read; "" if there was no error
 } url_source;
 
 static size_t fail(url_source *from, const char *problem) {
@@ -53,7 +53,7 @@ static bool is_redirect(uint16_t status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-// A file that was requested by https is not read by http.
+// A file that was requested over HTTPS is not read over HTTP.
 static bool follow(url_source *from, const char *location) {
   fetch_url next = from->url;
   if (location[0] == '/' && location[1] != '/') {
@@ -94,7 +94,8 @@ static size_t take(url_source *from, const fetch_answer *response, uint64_t offs
                    size_t size, bool *is_short) {
   content_range range;
   if (response->status == 416) return 0;
-  if (response->status == 200 && offset == 0 && count < size) return count;  // all of a small file
+  if (response->status == 200 && offset == 0 && count < size)
+    return count;  // the whole of a small file
   if (response->status != 206) {
     char problem[80];
     snprintf(problem, sizeof problem, "the server answered with status %u%s",
@@ -110,7 +111,7 @@ static size_t take(url_source *from, const fetch_answer *response, uint64_t offs
   return fail(from, "the file changed while it was read");
 }
 
-// Fetches from the URL: retries if it does not answer, and follows redirects.
+// Fetches from the URL. Retries if it does not respond, and follows redirects.
 static size_t ask(url_source *from, const char *range, uint64_t offset, void *bytes, size_t size) {
   uint32_t redirects = 0, tries = 0;
   const uint64_t begin_us = platform_now_us(), timeout_ms = from->url.timeout_ms;

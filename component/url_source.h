@@ -16,7 +16,8 @@ typedef struct url_file {
   wick_status (*load)(wick_engine *engine, const wick_reader *reader, wick_error *error);
 } url_file;
 // Reads a file that is not split over HTTP, in ranges, and feeds it to the engine. Redirects are
-// followed. A server that does not answer is tried three times. False: *refused says why.
+// followed. A server that does not respond is tried three times. Returns false with the reason in
+// *refused.
 bool url_load(wick_engine *engine, const url_file *file, refusal *refused);
 
 #endif

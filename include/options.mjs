@@ -2,9 +2,9 @@
 // js/base/option_table.js and the marked parts of include/wick.h and js/index.d.ts from it; `make check-quick` fails if
 // one of them is out of date. docs/extending.md describes how to add a sampler.
 
-/** The default maximum: that of a float, with room for rounding. */
+/** The default maximum: the largest float, less some room for rounding. */
 export const FLOAT_MAX = 3.4e38;
-/** The least float above 0. */
+/** The smallest float above 0. */
 export const ABOVE_0 = 1.4e-45;
 const U32_MAX = 2 ** 32 - 1;
 /** WICK_PENALTY_LAST_MAX */
@@ -13,17 +13,19 @@ const WINDOW_MAX = 2 ** 20;
 /**
  * An option that is a number. Its key is the name in C; the other names follow from it unless they are given.
  * @typedef {object} NumberOption
- * @property {'f32' | 'u32'} type a u32 of -1 is all bits set
+ * @property {'f32' | 'u32'} type for a u32, -1 means all bits set
  * @property {string} [js] its name in the package's options: by default minP for min_p
  * @property {string} [http] its name in requests over HTTP: by default the name in C
  * @property {string} [cli] its name in the commands: by default --min-p for min_p
  * @property {string} value the name of its value in commands
  * @property {number} min
  * @property {number} [max] by default FLOAT_MAX
- * @property {number} off the default in C and in the commands; it switches the sampler off if a value can
+ * @property {number} off the default in C and in the commands; it switches the sampler off if any
+ * value can
  * @property {number} [byDefault] the default of the package and of servers, if it differs
  * @property {[value: string | number, meaning: string][]} [values] values with a meaning
- * @property {string} about a verb phrase. {} is the option or its value, {name} another option.
+ * @property {string} about a verb phrase. {} stands for the option or its value, {name} for another
+ * option.
  * @property {string} [more] a sentence for references
  * @property {string} [source] the author of the sampler
  */
@@ -40,7 +42,7 @@ export const sampling = {
     more: 'Of equally likely tokens, greedy takes the one with the lowest id.',
   },
   top_k: {
-    // 0 and -1 switch it off, because other servers use one or the other
+    // 0 and -1 both switch it off, because some servers use one and some the other
     ...{ type: 'u32', value: 'K', min: -1, max: U32_MAX, off: 0, byDefault: 40 },
     values: [[0, 'all']],
     about: 'sample from the {} most likely tokens',
@@ -167,7 +169,7 @@ export const sampling = {
 };
 
 /**
- * Numbers of a request that C has in another form.
+ * Numbers of a request that C represents in another form.
  * @type {Record<string, NumberOption>}
  */
 export const request = {
@@ -280,14 +282,15 @@ export const samplers = {
 };
 
 /**
- * Fields over HTTP of which both servers check only the kind, by the routes that have them: `text`, `boolean`, `object`,
+ * Fields over HTTP, by route, of which both servers check only the kind: `text`, `boolean`,
+ * `object`,
  * `tokens` (a limit, -1 is none), `schema` (a JSON schema or its text), `ignored`; or, for a missing feature, the JSON values
  * that request nothing, separated by |.
  * @type {Record<string, Record<string, string>>}
  */
 export const fields = {
-  // With the fields from cache_prompt on, clients of llama.cpp's server, Ollama, LM Studio and Spring AI choose how a server
-  // caches and reports.
+  // Clients of llama.cpp's server, Ollama, LM Studio and Spring AI use the fields from cache_prompt
+  // on to choose how a server caches and reports.
   every: {
     ...{ model: 'text', user: 'ignored', cache_prompt: 'boolean', id_slot: 'ignored' },
     ...{ n_keep: 'ignored', timings_per_token: 'boolean', return_progress: 'boolean' },
@@ -315,7 +318,8 @@ export const fields = {
 };
 
 /**
- * Other servers' names for fields over HTTP, with the field of the same meaning. A request has only one of the two.
+ * Other servers' names for fields over HTTP, with our field of the same meaning. A request may have
+ * only one of the two.
  * @type {Record<string, string>}
  */
 export const aliases = {
@@ -334,7 +338,7 @@ export const aliases = {
  * @property {number} [byDefault] of a count or a flag
  * @property {[variable: string, field: string]} [env]
  * @property {[option: string, value: string, about: string]} [cli] a verb phrase
- * @property {true} [isElsewhere] it is not an option of createHandler
+ * @property {true} [isElsewhere] whether it is not an option of createHandler
  */
 
 /** @type {Record<string, ServerOption>} */
@@ -374,10 +378,11 @@ export const server = {
   bodyTimeout: {
     ...{ kind: 'count', byDefault: 60_000, env: ['WICK_BODY_TIMEOUT_MS', 'body_timeout_ms'] },
   },
-  // of a list in a body: OpenAI's limit of texts
+  // of a list in a body: OpenAI's limit on texts
   itemsMax: { kind: 'count', byDefault: 2048, env: ['WICK_ITEMS_MAX', 'items_max'] },
   instance: { kind: 'text' },
-  // of a stream before its first token, until a comment line: proxies close a connection that was silent for a minute
+  // of a stream before its first token, after which a comment line is sent: proxies close a
+  // connection that has been silent for a minute
   silenceMs: {
     ...{ kind: 'count', byDefault: 5000, env: ['WICK_SILENCE_MS', 'silence_ms'] },
     isElsewhere: true,
@@ -403,7 +408,8 @@ export const paths = {
 
 /**
  * The members of wick_subject in the order of their numbers, which never change: the name in C and, where they are not those of
- * a number above, the fields that it is about, the option of the package, and what wick_error.numbers hold.
+ * a number above, the fields that it is about, the option of the package, and the meaning of
+ * wick_error.numbers.
  * @type {[name: string, fields?: string, option?: string, numbers?: string][]}
  */
 export const subjects = [

@@ -10,11 +10,11 @@ import type {
 
 type Engine = import('./index.js').Engine;
 
-/** An engine, or how to get one: a function is called once, at the first request. */
+/** An engine, or a function that returns one, which is called once, at the first request. */
 export type EngineSource = Engine | Promise<Engine> | (() => Engine | Promise<Engine>);
 
 export interface WickProvider extends ProviderV4 {
-  /** The engine's model. The id is a name for logs: an engine has one model. */
+  /** The engine's model. The id is only a name for logs, because an engine has one model. */
   (modelId?: string): LanguageModelV4;
   /**
    * @example
@@ -43,8 +43,8 @@ export interface WickProvider extends ProviderV4 {
 }
 
 /**
- * `providerOptions.wick` of a call holds further fields of ChatCompletionRequest (`min_p`, `grammar`, `salt`, ...); of an
- * embedding `prefix`, which is put before each text.
+ * `providerOptions.wick` of a call may have other fields of ChatCompletionRequest (`min_p`,
+ * `grammar`, `salt`, ...), and for an embedding `prefix`, which is put before each text.
  *
  * @example
  * const wick = createWick(engine);
@@ -94,7 +94,7 @@ export class WickChatTransport {
     // biome-ignore lint/suspicious/noExplicitAny: UIMessageChunk, whose package (ai) is not needed for the rest
   }): Promise<ReadableStream<any>>;
   /**
-   * There is nothing to reconnect to: null.
+   * Resolves to null, because there is nothing to reconnect to.
    *
    * @example
    * const transport = new WickChatTransport({ model: createWick(engine)() });

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// js/cli.js — the package's command, `wick`: the command line as WebAssembly under node:wasi. That build has one thread, and
-// cannot stop an answer. So `--threads 2` (or more) of run and chat, and a chat at a terminal, use the package's engine, with
-// the same options, output and exit codes.
+// js/cli.js — the package's command, `wick`: the command line as WebAssembly under node:wasi. That
+// build has one thread and cannot interrupt an answer. So run and chat with `--threads 2` or more,
+// and chat at a terminal, use the package's engine, with the same options, output and exit codes.
 
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { devNull } from 'node:os';
@@ -33,7 +33,10 @@ const pathOptions = new Set([
 
 /** @typedef {import('./cli/exit.js').Argument} Argument */
 
-/** @param {string[]} args after the command @returns {Argument[]} parsed as src/cli/args.c does */
+/**
+ * @param {string[]} args after the command
+ * @returns {Argument[]} the arguments, parsed as in src/cli/args.c
+ */
 function takeApart(args) {
   /** @type {Argument[]} */
   const found = [];
@@ -67,7 +70,7 @@ function putTogether(found) {
   return [...options, '--', ...positionals];
 }
 
-/** The folder of the package's files: that of this file, or in the repository dist/. */
+/** The folder of the package's files: the folder of this file, or dist/ in the repository. */
 const home = new URL(
   existsSync(new URL('wasi', import.meta.url)) ? './' : '../dist/',
   import.meta.url,
@@ -77,7 +80,10 @@ const home = new URL(
 
 const { root } = parse(resolve('.'));
 
-/** @param {string} path @returns {string} the same path for the module, which has the disk at / */
+/**
+ * @param {string} path
+ * @returns {string} the same path for the module, in which the disk is mounted at /
+ */
 const guestPath = (path) => `/${relative(root, resolve(path)).replaceAll(sep, '/')}`;
 
 /** @param {string} command @param {Argument[]} found @returns {Argument[]} */
@@ -95,7 +101,10 @@ function withGuestPaths(command, found) {
   });
 }
 
-/** @returns {Promise<typeof import('node:wasi').WASI>} without the warning that it is experimental */
+/**
+ * @returns {Promise<typeof import('node:wasi').WASI>} node:wasi, imported without the warning that
+ * it is experimental
+ */
 async function importWasi() {
   const { emitWarning } = process;
   process.emitWarning = () => {};
@@ -143,7 +152,7 @@ function readPrompt(last, model) {
   return readText(isInput ? 0 : path);
 }
 
-/** @param {any} error of the package @returns {Exit} */
+/** @param {any} error thrown by the package @returns {Exit} */
 function exitFor(error) {
   const { code, message, cause } = error;
   const isGrammar = String(cause?.option).startsWith('grammar');
@@ -229,7 +238,10 @@ async function runThreaded(found, threads) {
   await engine.close();
 }
 
-/** @param {Argument[]} found @returns {number} how many are requested, 0 when that is not a number */
+/**
+ * @param {Argument[]} found
+ * @returns {number} the number of requested threads, or 0 if it is not a number
+ */
 function threadsOf(found) {
   const given = found.findLast((one) => 'option' in one && one.option === '--threads');
   const value = given && 'value' in given ? given.value : undefined;
@@ -237,7 +249,7 @@ function threadsOf(found) {
 }
 
 /** Printed after the WASI program's list of commands. */
-const MORE_HELP = `This package also has 'wick serve MODEL': a server that OpenAI's clients know. A MODEL can also be an address,
+const MORE_HELP = `This package also has 'wick serve MODEL': a server for OpenAI's clients. A MODEL can also be an address,
 or a name on a hub such as Qwen/Qwen3-0.6B-GGUF:Q8_0: it is downloaded once and kept.
 `;
 
@@ -247,7 +259,11 @@ const readers = new Set([
   ...['logits', 'bench', 'perplexity'],
 ]);
 
-/** @param {Argument[]} found @param {string} command @returns {Promise<Argument[]>} with the file of a model that has a name */
+/**
+ * @param {Argument[]} found
+ * @param {string} command
+ * @returns {Promise<Argument[]>} the arguments, with the file in place of a model's name
+ */
 async function withKeptModel(found, command) {
   const at = found.findIndex((one) => 'positional' in one);
   const model = at >= 0 && 'positional' in found[at] ? found[at].positional : undefined;
@@ -255,7 +271,10 @@ async function withKeptModel(found, command) {
   return found.with(at, { positional: await keptFile(model, home) });
 }
 
-/** @param {string} command @param {Argument[]} found @returns {Promise<number>} the exit code of the options, which the WASI program checks */
+/**
+ * @param {string} command @param {Argument[]} found @returns {Promise<number>} the exit code of the
+ * WASI program, which checks the options
+ */
 async function checkOptions(command, found) {
   const options = putTogether(
     withGuestPaths(
@@ -263,21 +282,28 @@ async function checkOptions(command, found) {
       found.filter((one) => 'option' in one),
     ),
   );
-  // with valid options it prints its help
+  // if the options are valid, it prints its help
   const nowhere = openSync(devNull, 'w');
   const code = await runWasi([command, ...options.slice(0, -1), '--help'], { stdout: nowhere });
   closeSync(nowhere);
   return code;
 }
 
-/** @param {string} command @param {Argument[]} found @returns {boolean} whether the package's engine does it */
+/**
+ * @param {string} command
+ * @param {Argument[]} found
+ * @returns {boolean} whether the package's engine runs the command
+ */
 function usesEngine(command, found) {
   if (threadsOf(found) >= 2) return ['run', 'chat'].includes(command);
   const asksOnce = found.some((one) => 'option' in one && one.option === '-p');
   return command === 'chat' && process.stdin.isTTY && !asksOnce;
 }
 
-/** @param {string[]} argv @returns {Promise<number | undefined>} the exit code, 0 where there is none */
+/**
+ * @param {string[]} argv
+ * @returns {Promise<number | undefined>} the exit code, 0 if there is none
+ */
 async function main(argv) {
   const [command, ...args] = argv;
   if (['help', '-h', '--help'].includes(command)) {

@@ -66,8 +66,8 @@ export interface EdgeOptions
     > {
   /**
    * The compiled module, a build without threads: `import wasm from
-   * 'wick-llm/wasm/wick-simd128-single.wasm'` where the host or the bundler compiles modules, else
-   * `await WebAssembly.compileStreaming(...)`.
+   * 'wick-llm/wasm/wick-simd128-single.wasm'` if the host or the bundler compiles modules,
+   * otherwise `await WebAssembly.compileStreaming(...)`.
    */
   wasm: import('./index.js').WasmModule;
   /**
@@ -103,9 +103,10 @@ export interface EdgeOptions
 export function createEngine(options: EdgeOptions): Promise<Engine>;
 
 /**
- * For isolates that answer many requests: a function to be called with each request. The first call loads the
- * model; calls meanwhile wait; when the loading call's request has ended, another continues where it stopped.
- * Later calls get the same engine, or a new one after `close()` and after a crash.
+ * For isolates that answer many requests: a function to be called with each request. The first call
+ * loads the model, and later ones wait for it. If the loading call's request ends before that,
+ * another call continues where it stopped. Later calls get the same engine, or a new one after
+ * `close()` and after a crash.
  *
  * @example
  * const open = openOnce({ wasm, contextSize: 512 });

@@ -1,7 +1,9 @@
 // The public types of wick-llm, for TypeScript 5.7 or later.
 
 declare global {
-  /** As `esnext.disposable` declares it, for projects without that library. */
+  /**
+   * The same declaration as in `esnext.disposable`, for projects that do not include that library.
+   */
   interface SymbolConstructor {
     readonly asyncDispose: unique symbol;
   }
@@ -44,7 +46,7 @@ export interface Progress {
 }
 
 export type KvType = 'f32' | 'f16' | 'q8' | 'q4';
-/** The place of tables whose rows are only looked up (`EngineOptions.tables`). */
+/** Where tables whose rows are only looked up are stored (`EngineOptions.tables`). */
 export type TablesPlace = 'auto' | 'inside' | 'outside';
 
 /** A web Worker, or one of node:worker_threads. */
@@ -63,8 +65,8 @@ export type OneSource = {
 /** A model by its name, in place of a source. */
 export type NamedModel = { [Name in keyof ModelSource]?: undefined } & {
   /**
-   * On a hub (`hf:owner/repo/file.gguf`, `owner/repo:Q4_K_M`), or of a model that `wick-llm/models` keeps: its
-   * fingerprint, its SHA-256, its id or the name of its file.
+   * Its name on a hub (`hf:owner/repo/file.gguf`, `owner/repo:Q4_K_M`), or the fingerprint,
+   * SHA-256, id or file name of a model that `wick-llm/models` keeps.
    */
   model: string;
 };
@@ -149,13 +151,14 @@ export interface EngineSettings {
   /** Type of the cached keys and values, or of each; `f16` by default. */
   kvType?: KvType | { k?: KvType; v?: KvType };
   /**
-   * Limit on running and waiting requests, where each of `n` completions counts; one more is refused at once
-   * (QUEUE_FULL). No limit by default.
+   * Limit on running and waiting requests, where each of `n` completions counts; a request beyond
+   * it is refused at once (QUEUE_FULL). No limit by default.
    */
   queueLimit?: number;
   /**
    * A smaller model with the same vocabulary (a url, a file or a Blob) that proposes tokens, which are checked
-   * several at a time; the text stays the same. It is loaded into the same memory. Another vocabulary is a MISMATCH.
+   * several at a time; the text stays the same. It is loaded into the same memory. A draft model
+   * with another vocabulary is refused (MISMATCH).
    */
   draft?: Omit<ModelSource, 'bytes' | 'stream'>;
   /**
@@ -1523,8 +1526,8 @@ export interface EngineInfo {
   /** Threads that compute. Helper threads that have not started yet are not counted. */
   threads: number;
   /**
-   * How many of them compute a single token, and a part of a prompt. The fastest numbers, if `threads` was not
-   * given.
+   * How many of them compute a single token, and how many a part of a prompt. If `threads` was not
+   * given, these are the fastest numbers.
    */
   threadsUsed: { decode: number; prefill: number };
   /** The kernels in use: `simd128` or `relaxed`, with a suffix for what suits this processor. */
@@ -1553,7 +1556,7 @@ export interface EngineInfo {
     outsideBytes: number;
     kvPageBytes: number;
   } | null;
-  /** With `mmproj`: what messages may have in addition to text. */
+  /** With `mmproj`: the kinds of media that messages may contain in addition to text. */
   media: ('image' | 'audio')[];
   /** With `mmproj`: the memory of its encoders in bytes, in addition to `plan`, planned before their weights are read. */
   mediaPlan: {
@@ -1574,7 +1577,10 @@ export interface EngineInfo {
     linearBytes: number;
     usedBytes: number;
     peakBytes: number;
-    /** A model that needs more is refused: memoryLimit, or what the host can give if that is less. */
+    /**
+     * A model that needs more is refused. It is memoryLimit, or the memory that the host can
+     * provide if that is less.
+     */
     limitBytes: number;
     /**
      * The most that an engine may have on this host: limitBytes, or 16 GiB where WebAssembly's memory may have 64-bit addresses. A model
@@ -1593,7 +1599,11 @@ export interface MediaCost {
   rows: number;
   /** Pictures that it is cut into, with its overview; pieces of a recording. */
   tiles: number;
-  /** Multiplications and additions of the encoder. */
+  /**
+   * Multiply-adds of the encoder. @@ src/kernels/kernels.h is the same to the last bit whatever the
+   * other tokens of the call, the row range, and the thread: => does not depend on the other tokens
+   * of the call, on the row range or on the thread, not even in the last bit:
+   */
   macs: number;
   /** Memory while it is encoded. */
   encodeBytes: number;
@@ -1601,7 +1611,7 @@ export interface MediaCost {
 
 export interface OpMetrics {
   count: number;
-  /** How many of these were timed: every prefill, and one decoding pass in four. */
+  /** The number of timed passes: every prefill, and one decoding pass in four. */
   timed: number;
   /** The timed ones together. */
   time_us: number;
@@ -1839,7 +1849,10 @@ export type ToolSet = Record<
 export interface RunToolsOptions
   extends Omit<ChatCompletionRequest, 'tools' | 'stream' | 'stream_options' | 'n'> {
   tools: ToolSet;
-  /** Limit on the replies of the model; 8 by default. One more rejects with TOOL_ROUNDS. */
+  /**
+   * Limit on the replies of the model; 8 by default. The call rejects with TOOL_ROUNDS if the model
+   * would need more.
+   */
   maxRounds?: number;
   /** An exception of a tool rejects the call. By default the model gets its message as the result. */
   throwErrors?: boolean;

@@ -4,9 +4,10 @@
 export interface IsolateOptions {
   /**
    * The address of the service worker: a copy of the package's `isolate-worker.js` in the page's folder or above.
-   * `isolate-worker.js` in the page's folder by default. `isolate-worker.js?credentialless` isolates by
-   * `Cross-Origin-Embedder-Policy: credentialless`, so that images and scripts of other origins still load, without cookies.
-   * Safari does not have this policy, so the page is not isolated there.
+   * `isolate-worker.js` in the page's folder by default. `isolate-worker.js?credentialless`
+   * isolates with `Cross-Origin-Embedder-Policy: credentialless`, so that images and scripts of
+   * other origins still load, without cookies. Safari does not have this policy, so the page is not
+   * isolated there.
    */
   worker?: string | URL;
 }
@@ -14,10 +15,11 @@ export interface IsolateOptions {
 /**
  * Makes the page cross-origin isolated: registers a service worker that adds `Cross-Origin-Opener-Policy: same-origin` and
  * `Cross-Origin-Embedder-Policy: require-corp` to the site's pages and workers, and reloads the page once. Call it before the
- * page has state to lose. Resolves to true in an isolated page. Resolves to false where it cannot be isolated, without a
- * further reload: no service workers (private windows, HTTP), a frame, a worker file of a folder that the page is not in, a
- * service worker of the site's own, which would be replaced unless its address is given (see `isolated`).
- * Does not settle while the page reloads.
+ * page has state to lose. Resolves to true in an isolated page. Resolves to false, without another
+ * reload, if the page cannot be isolated: no service workers (private windows, HTTP), a frame, a
+ * worker file in a folder that does not contain the page, or the site's own service worker, which
+ * would be replaced unless its address is passed (see `isolated`). Does not settle while the page
+ * reloads.
  *
  * @example
  * if (!(await isolate())) console.log('This page uses one thread.');
@@ -25,9 +27,11 @@ export interface IsolateOptions {
 export function isolate(options?: IsolateOptions): Promise<boolean>;
 
 /**
- * For a site with its own service worker, whose address it gives `isolate`: the response with the two headers.
+ * For a site with its own service worker, whose address it passes to `isolate`: the response with
+ * the two headers.
  * `event.respondWith(fetch(event.request).then(isolated))`
- * `embedder` is the policy where the server's own does not isolate, `require-corp` by default.
+ * `embedder` is the policy that is used if the server's own does not isolate; `require-corp` by
+ * default.
  *
  * @example
  * const response = isolated(new Response('A page'));

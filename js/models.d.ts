@@ -42,11 +42,14 @@ export interface KeepProgress {
   received: number;
   /** Size of the file in bytes; the size that the server announces until it is known for certain. */
   total: number | undefined;
-  /** Another tab downloads the model and does not answer; this one takes over within 20 seconds. */
+  /**
+   * Another tab is downloading the model but does not respond; this one takes over within 20
+   * seconds.
+   */
   isWaiting?: boolean;
 }
 
-/** The hub on which `hf:owner/repo/file.gguf` and `owner/repo:Q4_K_M` are. */
+/** The hub that hosts `hf:owner/repo/file.gguf` and `owner/repo:Q4_K_M`. */
 export interface HubOptions {
   /** Address of the hub; https://huggingface.co by default. */
   endpoint?: string;
@@ -60,7 +63,7 @@ export interface GetOptions {
   onProgress?: (progress: KeepProgress) => void;
   /** Expected SHA-256 of the file. Other bytes are refused (CORRUPT). */
   sha256?: string;
-  /** Expected size of the file. Another one is refused (CORRUPT). */
+  /** Expected size of the file. A file of another size is refused (CORRUPT). */
   size?: number;
   /** For names such as `hf:owner/repo/file.gguf`. */
   hub?: HubOptions;
@@ -108,9 +111,9 @@ export interface Verification {
 export interface StorageEstimate {
   /** Bytes of all models. */
   usedBytes: number;
-  /** The bytes that the host still grants; undefined if it does not say. */
+  /** The bytes that the host still grants; undefined if it does not report them. */
   freeBytes: number | undefined;
-  /** Whether the browser keeps all until the user removes it. */
+  /** Whether the browser keeps everything until the user removes it. */
   isPersisted: boolean;
 }
 
@@ -142,7 +145,7 @@ export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'remo
   /** The folder of the models, with `kind: 'folder'`; the file of an entry is `<id>/model.gguf` in it. */
   readonly folder: string | undefined;
   /**
-   * All entries, the last used ones first.
+   * All entries, the most recently used first.
    *
    * @example
    * const store = await openModels({ folder });

@@ -7,10 +7,12 @@ type ServerResponse = import('node:http').ServerResponse;
 export type Handle = (request: Request) => Promise<Response>;
 
 /**
- * Makes a listener of `node:http` that is also a middleware of Express and Connect: `createServer(nodeListener(handle))`,
- * `app.use(nodeListener(handle))`, `app.use('/ai', nodeListener(handle))`. Paths before `/v1/`, `/health` and
- * `/metrics` are left out. Other requests are passed to `next` if there is one. The body may have been parsed before,
- * as express.json() does. The returned promise never rejects.
+ * Creates a listener of `node:http` that is also a middleware of Express and Connect:
+ * `createServer(nodeListener(handle))`,
+ * `app.use(nodeListener(handle))`, `app.use('/ai', nodeListener(handle))`. Path prefixes before
+ * `/v1/`, `/health` and `/metrics` are ignored. Other requests are passed to `next` if there is
+ * one. The body may have been parsed before, as express.json() does. The returned promise never
+ * rejects.
  *
  * @example
  * const server = createServer(nodeListener(createHandler(engine)));
@@ -42,7 +44,7 @@ interface HonoContextLike {
 }
 
 /**
- * Makes a handler of Hono: `app.all('/v1/*', honoHandler(handle))`. It runs wherever Hono does.
+ * Creates a handler of Hono: `app.all('/v1/*', honoHandler(handle))`. It runs on all hosts of Hono.
  *
  * @example
  * const app = new Hono();

@@ -22,13 +22,13 @@ export interface RequestRecord {
   'gen_ai.operation.name'?: string;
   'gen_ai.response.model'?: string;
   'gen_ai.response.id'?: string;
-  /** Missing if the client left before the end. */
+  /** Missing if the client disconnected before the end. */
   'gen_ai.usage.input_tokens'?: number;
   'gen_ai.usage.output_tokens'?: number;
   'gen_ai.usage.cache_read.input_tokens'?: number;
   'gen_ai.response.finish_reasons'?: string[];
   'gen_ai.server.time_to_first_token'?: number;
-  /** The code of the error, or `client_gone` for a stream that its client left. */
+  /** The code of the error, or `client_gone` for a stream whose client disconnected. */
   'error.type'?: string;
 }
 
@@ -39,11 +39,13 @@ export interface HandlerOptions {
    */
   keys?: string | string[];
   /**
-   * The key of /metrics, which counts the requests of all tenants. Without it /metrics is open where
-   * there are no keys, and closed where there are.
+   * The key of /metrics, which counts the requests of all tenants. Without it, /metrics is open if
+   * there are no keys, and closed otherwise.
    */
   metricsKey?: string;
-  /** Generations that may run or wait together, 256 by default; one more is refused with 429. */
+  /**
+   * Generations that may run or wait together, 256 by default; further ones are refused with 429.
+   */
   queueLimit?: number;
   /** Bytes of a request's body, 1 MiB by default; more are refused with 413. */
   bodyBytesMax?: number;
@@ -69,9 +71,10 @@ export interface HandlerOptions {
 }
 
 /**
- * Makes a function that answers requests of OpenAI's interface. The function never rejects: errors become
- * answers in OpenAI's shape. The server must cancel the answer's body, or abort the request's signal, when the
- * client disconnects. createHandler throws a TypeError if an option is not valid.
+ * Creates a function that answers requests of OpenAI's interface. The function never rejects:
+ * errors become answers in OpenAI's shape. The server must cancel the answer's body, or abort the
+ * request's signal, when the client disconnects. createHandler throws a TypeError if an option is
+ * not valid.
  *
  * @example
  * const handle = createHandler(engine, { keys: 'secret' });

@@ -22,7 +22,10 @@ export type ProgressInfo =
 /** Also the options of createEngine. */
 export interface PipelineOptions extends Omit<EngineOptions, keyof ModelSource | 'onProgress'> {
   progress_callback?: (info: ProgressInfo) => void;
-  /** transformers.js's from here on, without effect: a GGUF file has its type, and Wick its host. */
+  /**
+   * The following are transformers.js's and have no effect: a GGUF file has a fixed type, and Wick
+   * chooses its host.
+   */
   dtype?: unknown;
   device?: unknown;
   revision?: string;
@@ -154,7 +157,10 @@ export interface ClassificationOptions {
 /** Further options are those of text generation. */
 export interface RecognitionOptions
   extends Omit<GenerationOptions, 'return_full_text' | 'add_special_tokens' | 'tools'> {
-  /** The longest piece of a recording that is transcribed at once, cut where it is quiet. 0 by default: all of it. */
+  /**
+   * The longest piece of a recording that is transcribed at once; recordings are cut where they are
+   * quiet. 0, the default: the whole recording.
+   */
   chunk_length_s?: number;
   /** `transcribe` by default. */
   task?: 'transcribe' | 'translate';
@@ -197,7 +203,7 @@ export function cos_sim(a: ArrayLike<number>, b: ArrayLike<number>): number;
 interface Pipeline {
   readonly task: string;
   readonly engine: Engine;
-  /** As transformers.js's, but each returns a promise. */
+  /** The same as in transformers.js, but each function returns a promise. */
   readonly tokenizer: {
     encode(text: string): Promise<number[]>;
     decode(tokens: ArrayLike<number>, options?: { skip_special_tokens?: boolean }): Promise<string>;
@@ -240,9 +246,9 @@ export interface TextClassificationPipeline extends Pipeline {
   (texts: string[], options: ClassificationOptions): Promise<Classification[][]>;
 }
 
-/** As `image` of a part of a chat. */
+/** The same as `image` in a part of a chat message. */
 type ImageContent = string | URL | object;
-/** As `audio` of a part of a chat, or mono samples at 16 kHz. */
+/** The same as `audio` in a part of a chat message, or mono samples at 16 kHz. */
 type AudioContent = string | URL | object | Float32Array | Float64Array;
 
 export interface ImageTextToTextPipeline extends Pipeline {
@@ -281,7 +287,8 @@ interface Tasks {
 }
 
 /**
- * The model: the address of a GGUF file, in Node and Deno also its path, options of createEngine, or an engine.
+ * The model: the address of a GGUF file, its path (Node and Deno), options of createEngine, or an
+ * engine.
  *
  * @example
  * const generator = await pipeline('text-generation', engine);

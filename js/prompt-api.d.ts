@@ -5,7 +5,10 @@ type Engine = import('./index.js').Engine;
 type EngineOptions = import('./index.js').EngineOptions;
 type Progress = import('./index.js').Progress;
 
-/** An engine, options of createEngine, or a function that makes one; loaded with the first session. */
+/**
+ * An engine, options of createEngine, or a function that creates one. The engine is loaded with the
+ * first session.
+ */
 export type ModelSource =
   | Engine
   | EngineOptions
@@ -34,7 +37,7 @@ export interface MessagePart {
 export interface Message {
   role: 'system' | 'user' | 'assistant';
   content: string | MessagePart[];
-  /** In a last message of the assistant: the answer begins with it. */
+  /** In a last message of the assistant: the answer begins with this message. */
   prefix?: boolean;
 }
 
@@ -203,8 +206,8 @@ export function defineLanguageModel(
 ): LanguageModelClass;
 
 /**
- * Makes LanguageModel global where the browser has none, or in any case with `replace`. Returns the global class:
- * the browser's, if it was kept.
+ * Makes LanguageModel global if the browser has none, or in any case with `replace`. Returns the
+ * global class: the browser's, if it was kept.
  *
  * @example
  * installLanguageModel(engine);
@@ -224,7 +227,9 @@ export interface PolyfillContent {
   parts: { text?: string; inlineData?: { mimeType?: string; data?: string } }[];
 }
 
-/** A backend, as prompt-api-polyfill/backends/base.js of GoogleChromeLabs/web-ai-demos describes them. */
+/**
+ * A backend as defined by prompt-api-polyfill/backends/base.js of GoogleChromeLabs/web-ai-demos.
+ */
 export interface PolyfillBackend {
   modelName: string;
   createSession(options: object, session: object, monitor?: EventTarget): Promise<Engine>;
@@ -264,7 +269,7 @@ export class LanguageModelToolCall {
    */
   constructor(init: CallId & { name: string; arguments?: object });
   readonly callID: string;
-  /** The same, by an older name. */
+  /** The same, under an older name. */
   readonly callId: string;
   readonly name: string;
   readonly arguments: Record<string, unknown>;

@@ -19,7 +19,7 @@ struct wick_dialog {
   wick_engine *engine;
   uint32_t session;
   dialog_text json;   // BEGIN and the messages; END follows when it is submitted
-  dialog_text reply;  // the content of the reply at hand
+  dialog_text reply;  // the content of the current reply
 };
 
 static const char BEGIN[] = "{\"messages\":[", END[] = "]}";
@@ -79,7 +79,7 @@ void wick_dialog_destroy(wick_dialog *dialog) {
   free(dialog);
 }
 
-// Passes an event on. Returns whether the reply is to continue.
+// Passes an event on. Returns whether the reply should continue.
 static bool take_part(wick_dialog *dialog, const wick_event *event, wick_reply_sink sink,
                       void *context) {
   const bool is_content = event->kind == WICK_EVENT_CONTENT;
@@ -138,7 +138,7 @@ static wick_status submit(wick_dialog *dialog, const wick_request *settings, uin
   return status;
 }
 
-// Other requests would lose their events.
+// Checks that there are no other requests, because these would lose their events.
 static wick_status check_idle(const wick_engine *engine, wick_error *error) {
   wick_stats stats;
   wick_stats_get(engine, &stats);

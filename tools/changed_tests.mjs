@@ -1,5 +1,5 @@
-// Which groups of tests have changed since the last full run: tests/full_run.txt holds the commit at which
-// `make test-all` last passed.
+// Determines the groups of tests that have changed since the last full run: tests/full_run.txt has
+// the commit at which `make test-all` last passed.
 
 import { execFile } from 'node:child_process';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
@@ -31,7 +31,8 @@ export async function findTestFiles() {
 
 /**
  * @param {string} [folder] the repository
- * @returns {Promise<string[]>} all groups where it is not known what has changed: without a record or a repository, or
+ * @returns {Promise<string[]>} the changed groups, or all groups if that is unknown: without a
+ * record or a repository, or
  *   in a clone that does not reach back to the recorded commit
  */
 export async function changedGroups(folder = root) {
@@ -48,7 +49,7 @@ export async function changedGroups(folder = root) {
   return groupsOf(changed, await findTestFiles());
 }
 
-/** Writes down that all tests have passed at this commit, unless files have been changed since. */
+/** Records that all tests have passed at this commit, unless files have been changed since. */
 export async function recordFullRun(folder = root) {
   try {
     if (await git(folder, 'status', '--porcelain', '--', `:!${RECORD}`)) return;

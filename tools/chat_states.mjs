@@ -1,4 +1,5 @@
-// Pictures of the chat page's states, for people to look at: each in light, in dark and on a phone, side by side in one file.
+// Takes pictures of the chat page's states for review: each in light, in dark and on a phone, side
+// by side in one file.
 //   node tools/chat_states.mjs [--folder build/chat] [--to build/screenshots/states] [STATE ...]
 
 import { mkdirSync } from 'node:fs';
@@ -12,7 +13,11 @@ import { chooseInMenu, openDeveloper } from '../tests/support/page_menu.mjs';
 import { serve } from './serve.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
-/** `isReal`: over the built-in model instead of a fake engine; `script` runs before the page's own. @typedef {{show?: (page: Page) => Promise<unknown>, isReal?: boolean, isReady?: boolean, script?: string}} State */
+/**
+ * `isReal`: with the built-in model instead of a fake engine; `script` runs before the page's own.
+ * @typedef {{show?: (page: Page) => Promise<unknown>, isReal?: boolean, isReady?: boolean, script?:
+ * string}} State
+ */
 
 const wide = { viewport: { width: 1180, height: 800 } };
 /** @type {Record<string, import('playwright-core').BrowserContextOptions>} */

@@ -22,7 +22,10 @@ const messages = [{ role: 'user', content: 'My name is Ada.' }];
 const question = 'What is my name?';
 const story = 'Once upon a time there was a boat.';
 
-/** @param {'f16' | 'q8' | 'q4'} kvType @param {string[]} kinds that are kept: files are to stay small */
+/**
+ * @param {'f16' | 'q8' | 'q4'} kvType
+ * @param {string[]} kinds that are kept, because files should stay small
+ */
 async function keep(kvType, kinds) {
   const write = (/** @type {string} */ kind, /** @type {Uint8Array} */ bytes) => {
     if (kinds.includes(kind)) writeFileSync(resolve(folder, `${kind}-${kvType}.bin`), bytes);

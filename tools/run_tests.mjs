@@ -1,18 +1,20 @@
 // Runs test files with Node's test runner, several at a time, and ends with the runner's counts.
 //
-//   node tools/run_tests.mjs FILE...          these files, whole
+//   node tools/run_tests.mjs FILE...          these files, completely
 //   node tools/run_tests.mjs --level main     what `make test` runs
 //   node tools/run_tests.mjs --level all      what `make test-all` runs; --group NAME limits it to a folder of tests/
 //   node tools/run_tests.mjs --level changed  `make test`, and the whole of the groups that have changed since the last
 //                                             full run; --list prints these groups instead
 //
 // The report is TAP if CI is set, else the reporter for people. Files that use the processor run as many at a time as
-// it has cores. Next to them run some files that open browsers, and more when the former have ended. Files that measure
-// time or memory run alone at the end. tests/plan.mjs decides which file is which. The longest files come first.
+// it has cores. Some files that open browsers run next to them, and more of these when the former
+// have ended. Files that measure time or memory run alone at the end. tests/plan.mjs defines the
+// kind of each file. The longest files come first.
 //
-// A failing test fails the run. Only `--level all` runs browser files with failures once more, alone: a test that passes then
-// is named as unsteady. If more than UNSTEADY_FILES_MAX files failed, nothing runs again. The last lines are the counts, each
-// test once; before them come the failed tests, the slowest files, and how long set-up, build and tests took.
+// A failing test fails the run. Only `--level all` runs browser files with failures once more,
+// alone: a test that then passes is reported as unsteady. If more than UNSTEADY_FILES_MAX files
+// failed, nothing runs again. The last lines are the counts, each test once; before them come the
+// failed tests, the slowest files, and how long set-up, build and tests took.
 
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
@@ -28,8 +30,9 @@ import { nameOf, planOf, root } from '../tests/plan.mjs';
 import { changedGroups, findTestFiles, recordFullRun } from './changed_tests.mjs';
 
 /**
- * How many files of a queue run at a time. A browser file takes a third to all of a core, so the cores are busy with the
- * files of `cpu` and half as many more: beyond that tests only wait longer for each other, and pages poll meanwhile.
+ * The number of files of a queue that run at the same time. A browser file uses a third to all of a
+ * core, so the cores are busy with the files of `cpu` and half as many more. Beyond that, tests
+ * only wait longer for each other while pages poll.
  */
 export const CONCURRENCY = {
   cpu: availableParallelism(),
@@ -37,7 +40,10 @@ export const CONCURRENCY = {
   browser: Math.min(8, 3 * availableParallelism()),
   alone: 1,
 };
-/** Ends a file that hangs, so that the report names it: next to others a file takes up to eight times its time alone. */
+/**
+ * Ends a file that hangs, so that the report names it: next to others a file takes up to eight
+ * times as long as alone.
+ */
 const FILE_TIMEOUT_MS = 45 * 60_000;
 const UNSTEADY_FILES_MAX = 8;
 const SLOWEST_FILES = 20;
@@ -50,8 +56,9 @@ const COUNT_LINE = new RegExp(`^(${COUNTS.join('|')}) ([\\d.]+)$`);
 /** @typedef {{level: 'main' | 'all' | undefined, files: string[]}} Phase files that run at one level */
 
 /**
- * The first line of an error's cause that is not empty, what a browser waited for, and the line of the test.
- * E.g. "locator.click: Timeout 5000ms exceeded. (waiting for getByText('Read'); books.test.mjs:12)".
+ * The first non-empty line of an error's cause, the condition that a browser waited for, and the
+ * line of the test. For example "locator.click: Timeout 5000ms exceeded. (waiting for
+ * getByText('Read'); books.test.mjs:12)".
  * @param {any} details
  * @param {string} [file]
  */
@@ -128,7 +135,10 @@ async function runFile(file, report, timeout) {
   return { counts, failures, elapsedMs: performance.now() - begun };
 }
 
-/** @returns {Promise<Record<string, number>>} how long files took the last time, in milliseconds */
+/**
+ * @returns {Promise<Record<string, number>>} the time that each file took in the last run, in
+ * milliseconds
+ */
 async function readDurations() {
   try {
     return JSON.parse(await readFile(DURATIONS, 'utf8'));
@@ -146,7 +156,7 @@ async function writeDurations(outcomes) {
 }
 
 /**
- * The longest first, as the last run has measured them; without it, as the plan lists them.
+ * The longest first, as measured in the last run; without a last run, in the plan's order.
  * @param {string[]} files
  * @param {Record<string, number>} durations
  */
@@ -196,10 +206,10 @@ const hasFailed = ({ counts, failures }) =>
   counts.fail > 0 || counts.cancelled > 0 || failures.length > 0;
 
 /**
- * Runs the browser files of a phase that failed once more, alone.
+ * Runs a phase's failed browser files once more, one at a time.
  * @param {Phase} phase
  * @param {Report} report
- * @param {Map<string, Outcome>} outcomes that get the second result
+ * @param {Map<string, Outcome>} outcomes receive the second results
  * @returns {Promise<string[]>} lines about the first failures
  */
 async function runAgain({ level, files }, report, outcomes) {
@@ -227,7 +237,7 @@ function slowestOf(outcomes) {
 
 /**
  * @param {number} elapsedMs of the tests
- * @param {string} times when set-up began and ended and when the build ended, in seconds
+ * @param {string} times at which set-up began and ended and the build ended, in seconds
  */
 function timesOf(elapsedMs, times) {
   const [begun, ready, built] = times.split(/\s+/).map(Number);

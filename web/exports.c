@@ -19,13 +19,14 @@ static uint64_t numbers[16];
 
 extern uint8_t __heap_base;
 
-// The first call, on the engine's thread. The number of helpers decides where the heap begins.
+// Must be the first call, on the engine's thread. The number of helpers determines where the heap
+// begins.
 WEB_EXPORT("start") void web_start(uint32_t helpers, uint32_t pages_max) {
   web_threads_expect(helpers);
   web_heap_start((uintptr_t)&__heap_base + helpers * WEB_HELPER_STACK_BYTES, pages_max);
 }
 
-// Memory for what JavaScript passes in. It is not part of the engine's budget.
+// Memory for data that JavaScript passes in. It is not part of the engine's budget.
 WEB_EXPORT("alloc") void *web_alloc(size_t size_bytes) { return web_heap_alloc(size_bytes); }
 WEB_EXPORT("free") void web_free(void *block, size_t size_bytes) {
   web_heap_free(block, size_bytes);
@@ -36,7 +37,7 @@ WEB_EXPORT("numbers_address") const uint64_t *web_numbers_address(void) { return
 
 // ---- Pages swapped to the host: offsets and sizes fit into this memory ----
 
-// The host's functions return 0 when the host refuses or fails.
+// The host's functions return 0 if the host refuses or fails.
 __attribute__((import_module("env"), import_name("swap_open"))) uint32_t
 host_swap_open(uint32_t id, uint32_t size_bytes);
 __attribute__((import_module("env"), import_name("swap_write"))) uint32_t
@@ -73,7 +74,7 @@ static const wick_swap_host SWAP_ALWAYS = {NULL, open_swap, write_swap, read_swa
 
 // ---- Tables that stay in the model's files ----
 
-// An offset as a double, which is exact up to 2^53. -1: reading failed.
+// The offset is a double, which is exact up to 2^53. Returns -1 if reading fails.
 __attribute__((import_module("env"), import_name("read_table"))) size_t
 host_read_table(uint32_t file, double offset_bytes, void *bytes, size_t size_bytes);
 
@@ -228,7 +229,7 @@ WEB_EXPORT("adapter_get") float web_adapter_get(const wick_engine *engine, uint3
 
 // ---- The model ----
 
-// Text that is cut where its room ends; `size_bytes` counts on.
+// Text that is cut off at the end of its buffer; `size_bytes` continues to count.
 typedef struct text_room {
   char *bytes;
   size_t capacity_bytes, size_bytes;
@@ -314,8 +315,8 @@ wick_status web_tokenize(wick_engine *engine, const char *text, size_t size_byte
   return status;
 }
 
-// Bytes that detokenize needs for `count` tokens; SIZE_MAX, which no allocation satisfies, when
-// that is more than an address can hold.
+// Bytes that detokenize needs for `count` tokens; SIZE_MAX, which no allocation satisfies, if the
+// size does not fit an address.
 WEB_EXPORT("detokenize_bytes_max")
 size_t web_detokenize_bytes_max(wick_engine *engine, size_t count) {
   return wick_detokenize_bytes_max(engine, count);
@@ -333,7 +334,7 @@ wick_status web_detokenize(wick_engine *engine, const int32_t *tokens, size_t co
   return status;
 }
 
-// The bytes of one token, also of a control token. numbers: the places WEB_ARRAY_*.
+// The bytes of one token, which may be a control token. numbers: the places WEB_ARRAY_*.
 WEB_EXPORT("token_piece")
 wick_status web_token_piece(wick_engine *engine, int32_t token, char *scratch) {
   wick_text text;
@@ -383,7 +384,7 @@ wick_status web_chat_tokenize(wick_engine *engine, const web_chat *from) {
   return status;
 }
 
-// ---- Images and audio: the module of media is needed ----
+// ---- Images and audio: these need the media module ----
 
 enum { WEB_PIECE_BYTES = 65536 };
 
@@ -527,7 +528,7 @@ static void take_request(const web_request *from, taken_request *to) {
   if (from->chat != 0) take_conversation(from, to);
 }
 
-// Returns the request's number (of several completions the first one's), or 0 when refused.
+// Returns the request's number (the first one of several completions), or 0 if it was refused.
 WEB_EXPORT("request_submit")
 uint32_t web_request_submit(wick_engine *engine, const web_request *from) {
   taken_request taken;
@@ -675,7 +676,7 @@ wick_status web_session_tokens(const wick_engine *engine, uint32_t session) {
 
 // ---- Saved state: bytes go straight between the engine and the host ----
 
-// Both return 0 when the host fails.
+// Both return 0 if the host fails.
 __attribute__((import_module("env"), import_name("state_write"))) uint32_t
 host_state_write(const void *bytes, size_t size_bytes);
 __attribute__((import_module("env"), import_name("state_read"))) uint32_t

@@ -1,5 +1,6 @@
 // web/extras_web.c — the module of extras (base/extras.h) as JavaScript sees it
-// (js/wasm/module_part.js): whether a model waits for it, and that it has arrived.
+// (js/wasm/module_part.js): it reports whether a model waits for it, and learns when it has
+// arrived.
 #include <stdint.h>
 
 #include "base/extras.h"

@@ -1,13 +1,13 @@
-// web/layout.mjs — the memory layout that C and JavaScript of a browser build share: records, their fields, and
-// numbers with a name. `make layout` generates web/layout.h and js/wasm/layout.js from it; `make check-quick` fails if
-// they are out of date.
+// web/layout.mjs — the memory layout that C and JavaScript share in a browser build: records, their
+// fields, and named numbers. `make layout` generates web/layout.h and js/wasm/layout.js from it;
+// `make check-quick` fails if they are out of date.
 
 import { engine, engineFlags, sampling } from '../include/options.mjs';
 
 /**
- * Records that JavaScript fills: 32-bit fields in this order; a u64 is two of them, and a bool the first byte of one. A `size`
- * is an address or a size_t, which the modules with 64-bit addresses have 8 bytes for.
- * The structs of `web` are declared in web/layout.h, the others in include/wick.h.
+ * Records that JavaScript fills: 32-bit fields in this order; a u64 is two of them, and a bool the
+ * first byte of one. A `size` is an address or a size_t, which has 8 bytes in modules with 64-bit
+ * addresses. The structs of `web` are declared in web/layout.h, the others in include/wick.h.
  * @type {Record<string, Record<string, 'u32' | 'i32' | 'f32' | 'u64' | 'bool' | 'size'>>}
  */
 export const filled = {
@@ -36,7 +36,7 @@ export const filled = {
   web_request: {
     text: 'size',
     text_bytes: 'u32',
-    tokens: 'size', // ids take precedence over text when token_count is not 0
+    tokens: 'size', // ids take precedence over text if token_count is not 0
     token_count: 'u32',
     tokenize_flags: 'u32',
     max_tokens: 'u32',
@@ -62,7 +62,7 @@ export const filled = {
     grammar_bytes: 'u32',
     adapters: 'size', // of wick_adapter_use
     adapter_count: 'u32',
-    limits_reasoning: 'u32', // 1: the three below count
+    limits_reasoning: 'u32', // 1: the three fields below are used
     reasoning_tokens: 'u32',
     reasoning_ending: 'size',
     reasoning_ending_bytes: 'u32',
@@ -184,8 +184,9 @@ export const read = {
  * @type {Record<string, string[]>}
  */
 export const results = {
-  // web_engine_counters: the allocator's; then threads that have started, that a pass of one token uses, and that a
-  // micro-batch uses; the budget, less what the host refused
+  // web_engine_counters: the allocator's counters; then the number of threads that have started,
+  // that a pass of one token uses, and that a micro-batch uses; then the budget, less the memory
+  // that the host refused
   counter: [
     ...['budget_bytes', 'bytes_now', 'bytes_peak', 'calls', 'blocks_now'],
     ...['threads', 'threads_decode', 'threads_prefill', 'limit_bytes'],
@@ -243,7 +244,7 @@ export const constants = {
   WEB_HELPER_STACK_BYTES: 131072,
 };
 
-/** Numbers that are only here. @type {Record<string, number>} */
+/** Numbers that are defined only here. @type {Record<string, number>} */
 export const own = {
   // A request that is paused until its reader continues keeps its place, so there are more places than requests
   // that run together.

@@ -1,4 +1,4 @@
-// web/thread_web.c — threads where JavaScript owns the workers: a table with a place for each
+// web/thread_web.c — threads whose workers are owned by JavaScript: a table with a place for each
 // helper.
 //
 //   EMPTY --platform_thread_start--> GIVEN --the helper--> TAKEN --entry returns--> LEFT
@@ -37,7 +37,7 @@ void web_threads_expect(uint32_t helpers) {
   place_count = helpers < WICK_THREADS_MAX - 1 ? helpers : WICK_THREADS_MAX - 1;
 }
 
-// Never inlined: when the instruction is in a loop, the baseline compiler of V8 11.3 (Node 20)
+// Never inlined: if the instruction is in a loop, the baseline compiler of V8 11.3 (Node 20)
 // loses the address in a caller's local, and the second round waits at address 0.
 __attribute__((noinline)) void platform_wait32(const uint32_t *address, uint32_t expected,
                                                uint64_t timeout_us) {

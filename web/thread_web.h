@@ -1,5 +1,5 @@
 // web/thread_web.h — the helper threads of a web build. JavaScript starts their workers before the
-// engine requests threads. Each helper waits at its place for an entry to run.
+// engine requests threads. Each helper waits at its place until it receives an entry to run.
 #ifndef WICK_WEB_THREAD_H
 #define WICK_WEB_THREAD_H
 

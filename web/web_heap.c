@@ -1,9 +1,10 @@
-// web/web_heap.c — first fit over a list of free blocks in the order of their addresses, neighbours
-// joined. Blocks in use have no header: the caller of web_heap_free passes the size. The memory
-// grows by what the last free block lacks, so a big block costs its own size and no more.
+// web/web_heap.c — a first-fit allocator with a list of free blocks in the order of their
+// addresses, in which neighbours are merged. Blocks in use have no header: the caller of
+// web_heap_free passes the size. The memory grows by the missing size of the last free block, so a
+// big block costs only its own size.
 //
 //   | stack | data | helpers' stacks | used | free | used | ... | free | <- the memory's end
-//                                    first          free blocks hold {size, next}
+//                                    first free blocks contain {size, next}
 #include "web_heap.h"
 
 #include <stdbool.h>
@@ -16,14 +17,14 @@ enum {
   GROW_BYTES_MIN = 4 * WASM_PAGE_BYTES  // several small blocks share one growth
 };
 
-// Ends are 64-bit numbers: the end of a full memory of 32-bit addresses is 2^32.
+// Ends are 64-bit numbers, because the end of a full memory with 32-bit addresses is 2^32.
 typedef struct free_block {
   size_t size_bytes;  // with these two words, a multiple of a cache line
   struct free_block *next;
 } free_block;
 
 static free_block *first_free;
-static uint64_t end_max;  // of the memory when it is full
+static uint64_t end_max;  // of the fully grown memory
 
 static uint64_t memory_end(void) {
   return (uint64_t)__builtin_wasm_memory_size(0) * WASM_PAGE_BYTES;
@@ -33,7 +34,7 @@ static uint64_t block_end(const free_block *block) {
   return (uint64_t)(uintptr_t)block + block->size_bytes;
 }
 
-// Joins `block` with its successor when they touch.
+// Merges `block` with its successor if they touch.
 static void join_next(free_block *block) {
   free_block *next = block->next;
   if (next == NULL || block_end(block) != (uintptr_t)next) return;

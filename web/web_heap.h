@@ -12,9 +12,9 @@ void web_heap_start(uintptr_t first, uint32_t pages_max);
 // The free bytes, and the amount by which the memory can still grow.
 uint64_t web_heap_bytes_left(void);
 
-// The block is 64-byte aligned and not zeroed. NULL when the memory cannot grow so far.
+// The block is 64-byte aligned and not zeroed. NULL if the memory cannot grow so far.
 void *web_heap_alloc(size_t size_bytes);
-// `size_bytes` is the size given to web_heap_alloc.
+// `size_bytes` is the size that was passed to web_heap_alloc.
 void web_heap_free(void *block, size_t size_bytes);
 
 #endif

@@ -22,16 +22,16 @@ import numpy
 import urllib3
 from dask.distributed import Client, LocalCluster, as_completed
 
-REQUEST_BYTES = 500_000  # of texts: servers limit the size of a body
+REQUEST_BYTES = 500_000  # of texts in a request: servers limit the size of a body
 WAITING_PER_WORKER = 4  # batches
-WORKER_DEATHS = 100  # that a batch may see before it counts as the reason
+WORKER_DEATHS = 100  # the number after which a batch counts as the cause
 REASONS_SHOWN = 10
 LOG_ENTRIES = 100  # of the scheduler
 TEXT_STATUSES = (400, 413, 422)  # of a refused text
 
 
 class Refused(Exception):
-    """The server refuses more than a text."""
+    """The server refuses requests for another reason than a text."""
 
 
 # ---- in a worker ----
@@ -45,7 +45,7 @@ def connect(key):
 
 
 def ask(pool, server, texts):
-    """Their vectors, or the reason why the server refuses them."""
+    """Returns the vectors of texts, or the reason why the server refuses them."""
     body = json.dumps({"model": "any", "input": texts, "encoding_format": "base64"})
     answer = pool.request("POST", f"{server}/v1/embeddings", body=body)
     if answer.status in TEXT_STATUSES:
@@ -67,7 +67,7 @@ def fault_of(text):
 
 
 def requests_of(numbered):
-    """Divides pairs of a row and its text by the size of the texts."""
+    """Divides pairs of a row number and its text by the size of the texts."""
     some, size = [], 0
     for row, text in numbered:
         if some and size + len(text.encode()) > REQUEST_BYTES:
@@ -80,7 +80,7 @@ def requests_of(numbered):
 
 
 def embed(texts, width, server, key):
-    """The vectors of a batch, an array [texts, width] of float32, and the reasons of rows that have none but NaN."""
+    """Returns the vectors of a batch, an array [texts, width] of float32, and the reasons for rows that are NaN."""
     rows = numpy.full((len(texts), width), numpy.nan, numpy.float32)
     faults = ((row, fault_of(text)) for row, text in enumerate(texts))
     reasons = {row: fault for row, fault in faults if fault}
@@ -108,7 +108,7 @@ def sync(folder):
 
 
 def write_whole(path, write):
-    """Writes a file that has its name only when all of it is on the disk."""
+    """Writes a file that gets its name only once all of it is on disk."""
     part = path.with_suffix(".part")
     with open(part, "wb") as file:
         write(file)
@@ -123,7 +123,7 @@ def path_of(folder, first):
 
 
 def begin(folder, job):
-    """Locks the folder, and checks that it is of the same job."""
+    """Locks the folder, and checks that it belongs to the same job."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = open(folder / "lock", "w")
     try:
@@ -144,7 +144,7 @@ def begin(folder, job):
 
 
 def batches_of(path, size):
-    """The number of the first line, and the lines, of each batch."""
+    """Yields the number of the first line and the lines of each batch."""
     with open(path, encoding="utf-8", errors="surrogateescape", newline="\n") as file:
         for first in itertools.count(0, size):
             texts = [line.rstrip("\r\n") for line in itertools.islice(file, size)]
@@ -154,7 +154,7 @@ def batches_of(path, size):
 
 
 def model_of(server, key):
-    """Its name, and the length of its vectors."""
+    """Returns the model's name and the length of its vectors."""
     pool = connect(key)
     answer = pool.request("GET", f"{server}/v1/models")
     if answer.status != 200:
@@ -183,7 +183,7 @@ def write_batch(folder, first, rows, reasons):
     lines = {first + row + 1: reason for row, reason in sorted(reasons.items())}
     if lines:
         write_whole(path.with_suffix(".json"), lambda file: file.write(json.dumps(lines).encode()))
-    else:  # that of a run that was killed before it wrote the vectors
+    else:  # from a run that was killed before it wrote the vectors
         path.with_suffix(".json").unlink(missing_ok=True)
     write_whole(path, lambda file: numpy.save(file, rows))
 
@@ -250,7 +250,7 @@ def run_job(given):
     model = common_model(servers, given.key)
     lock = begin(given.folder, {"sha256": digest_of(given.texts), "batch": given.batch, **model})
     dask.config.set({"distributed.scheduler.allowed-failures": WORKER_DEATHS})
-    # by default 100,000 entries, which grow by 45 KB a batch
+    # the default is 100,000 entries, which use 45 KB more memory with each batch
     dask.config.set({"distributed.admin.low-level-log-length": LOG_ENTRIES})
     cluster = given.scheduler or start_workers(given.workers)
     began = time.monotonic()

@@ -1,5 +1,5 @@
-// examples/bench/import.js — reads a result that was saved or linked to. It may come from anyone, so the page shows only
-// numbers and texts of limited length from it.
+// examples/bench/import.js — reads a result from a file or a link. It may come from anyone, so the
+// page shows only its numbers and texts of limited length.
 
 const RUNS_MAX = 400;
 const SAMPLES_MAX = 1000;
@@ -78,7 +78,8 @@ function metricsOf(metrics) {
 
 /**
  * @param {any} saved the output of toJson (report.js)
- * @returns {{result: Result, environment: Environment}} throws with the reason if it is something else
+ * @returns {{result: Result, environment: Environment}} the result; throws with the reason if it is
+ * something else
  */
 export function readReport(saved) {
   const runs = listOf(saved?.rows, 'rows', RUNS_MAX).map(runOf);

@@ -1,5 +1,5 @@
-// examples/bench/measure.js — the measurement. It makes and runs engines one after the other and reports every figure as soon
-// as it is measured. It does not depend on the page.
+// examples/bench/measure.js — the measurement. It creates and runs engines one after the other and
+// reports every figure as soon as it is measured. It does not depend on the page.
 
 import { createEngine } from 'wick-llm';
 import { modelUrl } from 'wick-llm-demo-model';
@@ -22,8 +22,9 @@ import { modelUrl } from 'wick-llm-demo-model';
 /**
  * @typedef {object} Listener
  * @property {(text: string, share: number) => void} onState the current step and its progress
- * @property {(seconds: number, tokens: number) => void} onToken of the repetition under way
- * @property {() => void} onRepetition one begins
+ * @property {(seconds: number, tokens: number) => void} onToken is called for tokens of the current
+ * repetition
+ * @property {() => void} onRepetition is called when one begins
  * @property {(sample: Sample) => void} onSample
  */
 
@@ -74,7 +75,7 @@ async function repeat(engine, prompt, tokens, listener, signal) {
  * @param {Plan} plan
  * @param {Listener} listener
  * @param {AbortSignal} signal
- * @param {Result} result filled during the run, so that a stop keeps the measurements so far
+ * @param {Result} result is filled during the run, so that stopping keeps the measurements so far
  */
 export async function measure(plan, listener, signal, result) {
   const total = plan.threads.length * plan.prompts.length * (plan.repetitions + 1);
@@ -87,7 +88,7 @@ export async function measure(plan, listener, signal, result) {
       threads,
       metrics: true,
       cache: false, // loading is measured
-      prefixCache: false, // every prompt is read whole
+      prefixCache: false, // every prompt is read completely
       contextSize: Math.max(...plan.prompts) + plan.tokens,
       signal,
     });

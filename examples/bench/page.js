@@ -1,4 +1,5 @@
-// examples/bench/page.js — the page: its form, its plots and its tables; results that are saved, linked to and read again.
+// examples/bench/page.js — the page: its form, its plots and its tables, and saving, linking and
+// reading of results.
 
 import { keepPage } from '../chat/offline.js';
 import { packFragment, unpackFragment } from '../shared/fragment.js';
@@ -110,7 +111,7 @@ function setRunning(isRunning) {
   byId('fields').disabled = isRunning;
   const [shown, hidden] = isRunning ? [byId('stop'), byId('run')] : [byId('run'), byId('stop')];
   shown.hidden = false;
-  if (document.activeElement === hidden) shown.focus(); // else the focus is lost
+  if (document.activeElement === hidden) shown.focus(); // otherwise the focus is lost
   hidden.hidden = true;
   byId('progress').hidden = !isRunning;
 }
@@ -186,8 +187,9 @@ async function run() {
 }
 
 /**
- * A result of another time or machine.
- * @param {any} saved @param {string} from
+ * Shows a result from another time or machine.
+ * @param {any} saved
+ * @param {string} from
  */
 function showSaved(saved, from) {
   const { result, environment } = readReport(saved);
@@ -266,7 +268,7 @@ byId('copy-json').addEventListener('click', () => copy(texts.json));
 byId('copy-link').addEventListener('click', share);
 byId('import').addEventListener('change', importFile);
 globalThis.addEventListener('hashchange', importLink);
-// a table that is wider than the page is scrolled with the keyboard, too
+// so that a table that is wider than the page can be scrolled with the keyboard, too
 for (const wide of document.querySelectorAll('.scroll')) wide.setAttribute('tabindex', '0');
 showFields();
 importLink();

@@ -3,7 +3,7 @@
 import UPlot from 'uplot';
 
 const HEIGHT_PX = 240;
-/** Between the numbers of repetitions. */
+/** The steps between the marked numbers of repetitions. */
 const WHOLE_STEPS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 const COLOURS = ['--accent', '--second', '--third', '--fourth', '--fifth', '--sixth'];
 const SERIES_MAX = 24;
@@ -29,7 +29,7 @@ class LivePlot {
   /**
    * @param {HTMLElement} place
    * @param {{x: string, y: string}} labels of the axes, with their units
-   * @param {number[]} [steps] between the marks of x, whose points are drawn then
+   * @param {number[]} [steps] between the marks of x; if given, points are drawn
    */
   constructor(place, labels, steps) {
     this.#place = place;
@@ -82,7 +82,7 @@ class LivePlot {
     };
   }
 
-  /** @returns {any} the values of x, and of each line those that it has there */
+  /** @returns {any} the values of x, and the values of each line at these */
   #data() {
     const lines = [...this.#lines.values()].slice(0, SERIES_MAX);
     const xs = [...new Set(lines.flatMap((line) => line.map(([x]) => x)))].sort((a, b) => a - b);

@@ -21,7 +21,7 @@ export function digits(value) {
   return value.toFixed(value >= 100 ? 0 : value >= 10 ? 1 : 2);
 }
 
-/** @returns {Promise<string>} with the version, which the user agent string lacks */
+/** @returns {Promise<string>} its name with the full version, which the user agent string lacks */
 async function browserName() {
   const data = /** @type {any} */ (navigator).userAgentData;
   if (!data) return navigator.userAgent;

@@ -1,5 +1,5 @@
-// examples/chat/actions.js — the actions of a message: icon buttons for frequent ones, and a menu of the others,
-// where each has a line that says what it is for.
+// examples/chat/actions.js — the actions of a message: icon buttons for frequent ones, and a menu
+// of the others, each with a line that describes it.
 
 import { Copy, createElement, Ellipsis, Pencil, RefreshCw } from 'lucide';
 import { make, makeButton, makeCopyButtons } from './dom.js';
@@ -12,7 +12,7 @@ const icons = { copy: Copy, edit: Pencil, more: Ellipsis, regenerate: RefreshCw 
  */
 
 /**
- * Gives a button an icon. Its text becomes the name that is read aloud.
+ * Gives a button an icon. Its text becomes the accessible name.
  * @param {HTMLButtonElement} button
  * @param {keyof typeof icons} icon
  */
@@ -28,7 +28,10 @@ function addIcon(button, icon) {
 export const makeIconButton = (icon, name, action, className) =>
   addIcon(makeButton(name, action, className), icon);
 
-/** @param {() => string} textOf the text to copy @returns {HTMLElement[]} one, or none where a page may not copy */
+/**
+ * @param {() => string} textOf the text to copy
+ * @returns {HTMLElement[]} one, or none if the page may not copy
+ */
 export const makeCopyIcons = (textOf) =>
   makeCopyButtons('', textOf).map((button) => addIcon(button, 'copy'));
 
@@ -57,7 +60,7 @@ export function makeMenu(items, details = '') {
   show(false);
   menu.addEventListener('click', ({ target }) => {
     if (!(target instanceof Element) || !target.closest('button')) return;
-    open.focus(); // a row that is hidden has no focus
+    open.focus(); // a hidden row cannot keep the focus
     show(false);
   });
   menu.addEventListener('keydown', (event) => {

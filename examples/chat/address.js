@@ -21,7 +21,7 @@ export function showAddress({ id, book }, isEmpty, isNext = false) {
 /**
  * Explains why an address leads to no conversation.
  * @param {string} id
- * @param {Conversation | undefined} kept it was deleted
+ * @param {Conversation | undefined} kept the conversation, if it was deleted
  * @param {(id: string) => unknown} openAgain
  */
 export function tellGone(id, kept, openAgain) {

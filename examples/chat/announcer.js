@@ -25,7 +25,7 @@ export class Voice {
   #timer;
 
   constructor() {
-    announcer.textContent = 'The model answers:'; // in place of everything that was announced before
+    announcer.textContent = 'The model answers:'; // replaces everything that was announced before
   }
 
   /** @param {string} piece */

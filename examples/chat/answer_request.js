@@ -1,5 +1,5 @@
-// examples/chat/answer_request.js — a question to the model and its answer: the request, the text while it is
-// written, and how it was made.
+// examples/chat/answer_request.js — a question to the model and its answer: the request, the text
+// while it is generated, and information about the generation.
 
 import { contentOf } from './attachments.js';
 import { withBook } from './book.js';
@@ -21,7 +21,7 @@ import { isForgotten, saidUntil } from './tree.js';
 /** How an answer ended. @typedef {{state: State, facts: string}} Ending */
 /** @typedef {{add: (piece: string) => void, think: (piece: string) => void, call: (round: import('./tool_calls.js').Round) => void, finish: () => string}} Writer */
 
-/** The least temperature when the user requests another answer and has set none. */
+/** The minimum temperature if the user requests another answer and has not set one. */
 const VARIANT_TEMPERATURE = 0.8;
 
 /** How an invented word was avoided. */
@@ -30,7 +30,7 @@ const HELD = {
   refused: 'instead of an invented word',
 };
 
-/** Between the facts of an answer. */
+/** The separator between the facts about an answer. */
 const SEPARATOR = ' · ';
 
 /** Shorter answers say little about the speed of a model. */
@@ -39,7 +39,8 @@ const MEASURED_MS_MIN = 20;
 /**
  * @param {Timings | undefined} timings
  * @param {State} state
- * @param {Pick<import('./tool_calls.js').Chunk, 'isEarly' | 'held'>} [how] `isEarly`: it had begun before it was requested; `held`: it had an invented word
+ * @param {Pick<import('./tool_calls.js').Chunk, 'isEarly' | 'held'>} [how] `isEarly`: whether it
+ * began before it was requested; `held`: what happened to an invented word
  */
 function describe(timings, state, { isEarly, held } = {}) {
   const facts = [];
@@ -57,7 +58,8 @@ function describe(timings, state, { isEarly, held } = {}) {
 
 /**
  * Figures are shown on request, notes always.
- * @param {string} facts of an answer, also of one that was stored by an earlier version of the page
+ * @param {string} facts about an answer, which may have been stored by an earlier version of the
+ * page
  * @returns {{figures: string, notes: string}}
  */
 export function splitFacts(facts) {
@@ -81,7 +83,7 @@ export function readPart(path) {
 
 /**
  * @param {Message[]} path
- * @param {Message} [continued] the last one, an answer that continues
+ * @param {Message} [continued] the last message, if it is an answer to continue
  * @returns {ChatMessage[]}
  */
 export function messagesOf(path, continued) {
@@ -95,15 +97,17 @@ export function messagesOf(path, continued) {
     return [...rounds, { ...own, ...(one === continued && { prefix: true }) }];
   });
   const fold = path.findLast(({ isStart }) => isStart)?.fold;
-  const told = [system, fold && `${FOLDED} ${fold}`].filter((one) => one?.trim()).join('\n\n');
-  const all = told === '' ? said : [{ role: 'system', content: told }, ...said];
+  const instructions = [system, fold && `${FOLDED} ${fold}`]
+    .filter((one) => one?.trim())
+    .join('\n\n');
+  const all = instructions === '' ? said : [{ role: 'system', content: instructions }, ...said];
   return withBook(/** @type {ChatMessage[]} */ (all));
 }
 
 /** The strings that end an answer, if the model does not know its template's marks. @type {string[]} */
 let stops = [];
 
-/** @param {string[]} some of the template that the user has chosen for the model */
+/** @param {string[]} some the strings of the template that the user has chosen for the model */
 export function useStops(some) {
   stops = some;
 }
@@ -130,7 +134,7 @@ export function bodyFor({ question, count, continued, suits }) {
     repeat_penalty: settings.repeatPenalty,
     max_tokens: settings.maxTokens,
     ...(stops.length > 0 && { stop: stops }),
-    // an answer that has begun continues without them
+    // an answer that has already begun is continued without them
     ...(count === 1 && !continued?.content && toolsOfPrompt()),
     ...(settings.seed !== undefined && { seed: settings.seed + Math.max(0, others) }),
   };
@@ -140,7 +144,8 @@ export function bodyFor({ question, count, continued, suits }) {
  * @param {Engine} engine
  * @param {{question: Message, count: number, continued?: Message, suits: number, session?: import('wick-llm').Session,
  *   forks?: import('wick-llm').Session[], signal: AbortSignal, live: import('./progress_line.js').Live}} wanted `forks`: one for each answer
- * @param {typeof import('./draft_answers.js').takeEarly} takeEarly an answer that was started early
+ * @param {typeof import('./draft_answers.js').takeEarly} takeEarly returns an answer that was
+ * started early
  * @returns {Promise<AsyncIterable<import('./tool_calls.js').Chunk>>}
  */
 export async function request(engine, wanted, takeEarly) {
@@ -182,10 +187,10 @@ function noteUsage({ prompt_tokens, prompt_tokens_details }) {
 /**
  * @param {AsyncIterable<import('./tool_calls.js').Chunk>} chunks
  * @param {Writer[]} writers one for each choice
- * @param {(Ending | undefined)[]} endings of each choice that has ended: filled in
+ * @param {(Ending | undefined)[]} endings gets an entry for each choice that has ended
  * @param {import('./progress_line.js').Live} live
- * @param {() => number} [bytesOf] bytes of weights that a token reads, read when the answer ends, because they become known
- * meanwhile
+ * @param {() => number} [bytesOf] returns the bytes of weights that are read for a token; called
+ * when the answer ends, because they may become known only then
  */
 export async function write(chunks, writers, endings, live, bytesOf = () => 0) {
   for await (const { choices, usage, timings, isEarly, held, round } of chunks) {

@@ -1,5 +1,5 @@
 // examples/chat/app_install.js — the page as an installed application: the button that installs it, and the data that the system
-// passes to it (a shared text, files that are opened with it, its shortcut).
+// passes to it (shared text, files that are opened with it, its shortcut).
 
 import { byId } from './dom.js';
 
@@ -25,7 +25,7 @@ addEventListener('beforeinstallprompt', (event) => {
 addEventListener('appinstalled', () => offerInstalling(undefined));
 button.addEventListener('click', () => {
   const event = offered;
-  offerInstalling(undefined); // it can be used once
+  offerInstalling(undefined); // the event can be used only once
   event?.prompt().catch(() => {});
 });
 
@@ -36,8 +36,8 @@ function sharedText(query) {
 }
 
 /**
- * Takes what the address brings into the message field of a new conversation, where the user sees it: any page can
- * lead here, so nothing is sent.
+ * Puts the text from the address into the message field of a new conversation, where the user sees
+ * it. It is not sent, because any page can link here.
  * @param {() => void} openNew
  * @param {(text: string) => void} write
  */
@@ -49,7 +49,7 @@ export function takeShared(openNew, write) {
   if (text !== '') write(text);
   for (const name of ['title', 'text', 'link', 'new']) query.delete(name);
   address.hash = location.hash; // of the new conversation
-  if (address.href !== location.href) history.replaceState(null, '', address); // not once more after a reload
+  if (address.href !== location.href) history.replaceState(null, '', address); // so that a reload does not repeat it
 }
 
 /** @param {(files: File[]) => Promise<void>} take receives the files that are opened with the application */

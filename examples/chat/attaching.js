@@ -14,11 +14,11 @@ import { offerBooks } from './pasting.js';
 const field = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 
 const PDF_BYTES_MAX = 100e6;
-/** A longer text is better read once. */
+/** A longer text should be read once, as a book. */
 const BOOK_LETTERS_MIN = 6000;
 
-/** A shorter wait is not reported; a longer one is, at this interval. */
-const TELL_MS = 1000;
+/** Shorter waits are not reported; longer ones are, at this interval. */
+const REPORT_MS = 1000;
 
 /**
  * Reports how far a slow file has been read.
@@ -26,23 +26,23 @@ const TELL_MS = 1000;
  * @param {(words: string) => void} say
  */
 export function makeTeller(name, say) {
-  let told = performance.now();
+  let reportedAt = performance.now();
   let wasTold = false;
   return {
     onPage: (/** @type {number} */ page, /** @type {number} */ pages) => {
-      if (performance.now() - told < TELL_MS) return;
-      told = performance.now();
+      if (performance.now() - reportedAt < REPORT_MS) return;
+      reportedAt = performance.now();
       wasTold = true;
       say(`${name}: reading page ${page} of ${pages}`);
     },
-    /** The report is outdated. */
+    /** Clears an outdated report. */
     done: () => wasTold && say(''),
   };
 }
 
 /**
  * @param {File} file
- * @param {(page: number, pages: number) => void} [onPage] of a PDF
+ * @param {(page: number, pages: number) => void} [onPage] called for each page of a PDF
  * @returns {Promise<{text: string} | {refusal: string}>}
  */
 export async function readText(file, onPage) {
@@ -98,7 +98,7 @@ export async function attach(files) {
   if (refused.length > 0) showNotice(refused.join(' '));
   else if (books.length > 0) offerBooks(books);
   if (blocks.length === 0) return;
-  const before = field.value; // with the text typed meanwhile
+  const before = field.value; // including the text that was typed meanwhile
   writePrompt(`${before.trimEnd()}\n\n${blocks.join('\n\n')}`);
   field.setSelectionRange(before.trimEnd().length, before.trimEnd().length);
   field.scrollTop = 0;

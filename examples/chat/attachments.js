@@ -1,10 +1,14 @@
-// examples/chat/attachments.js — images and recordings of messages: those in the message field, and the parts that a model gets.
-// media.js, which is loaded with the first one, shows, stores and records them.
+// examples/chat/attachments.js — images and recordings of messages: those in the message field, and
+// the parts of a model's prompt. media.js, which is loaded with the first one, shows, stores and
+// records them.
 
 import { byId } from './dom.js';
 import { readValue } from './local_storage.js';
 
-/** `id` is its name in the store of media, `type` the file's. @typedef {{id: string, kind: 'image' | 'audio', name: string, type: string}} Medium */
+/**
+ * `id` is its name in the store of media, `type` the type of the file.
+ * @typedef {{id: string, kind: 'image' | 'audio', name: string, type: string}} Medium
+ */
 
 /** Their bytes, by their ids. @type {Map<string, Blob>} */
 export const held = new Map();
@@ -20,7 +24,10 @@ export const isMediaFile = ({ type }) => /^(image|audio|video)\//.test(type);
 
 export const attachedMedia = () => attached;
 
-/** @param {Medium[]} media of the message field from now on @param {boolean} [isNew] the draft has changed */
+/**
+ * @param {Medium[]} media of the message field from now on
+ * @param {boolean} [isNew] whether the draft has changed
+ */
 export function setAttached(media, isNew = true) {
   if (media.length === 0 && attached.length === 0) return;
   attached = media;
@@ -28,7 +35,7 @@ export function setAttached(media, isNew = true) {
   loadMedia().then(({ drawAttached }) => drawAttached());
 }
 
-/** @param {string[]} kinds that the model reads which answers from now on */
+/** @param {string[]} kinds those that the model reads which answers from now on */
 export function useReadable(kinds = []) {
   readable = kinds;
   if (attached.length > 0 || kinds.includes('audio') || document.getElementById('record'))
@@ -69,7 +76,10 @@ export function contentOf(text, media = []) {
 export const textIn = (content) =>
   Array.isArray(content) ? content.map(({ text = '' }) => text).join('') : String(content ?? '');
 
-/** @param {{media?: Medium[]}[]} path @returns {Promise<void>} that settles when the bytes of all its media are loaded, as far as they are kept */
+/**
+ * @param {{media?: Medium[]}[]} path
+ * @returns {Promise<void>} a promise that settles when the bytes of all its stored media are loaded
+ */
 export async function untilHeld(path) {
   const missing = path.flatMap(({ media = [] }) => media).filter(({ id }) => !held.has(id));
   if (missing.length > 0) await (await loadMedia()).hold(missing);
@@ -90,6 +100,6 @@ export function showMedia(body, media = []) {
   );
 }
 
-/** The key that is set once images were attached to a conversation in this browser. */
+/** The key that is set after images were attached to a conversation in this browser. */
 export const USED = 'wick-chat-media';
 export const wasUsed = () => readValue(USED) !== undefined;

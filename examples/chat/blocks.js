@@ -15,7 +15,7 @@ export async function textOf(file) {
 
 /** @param {string} name @param {string} text @returns {string} with a fence that the text does not contain */
 export function asBlock(name, text) {
-  let ticks = 3; // a text may have more runs than a call has room for arguments
+  let ticks = 3; // a text may have more runs than a call may have arguments
   for (const { length } of text.match(/`{3,}/g) ?? []) ticks = Math.max(ticks, length + 1);
   const fence = '`'.repeat(ticks);
   const kind = /\.(\w{1,10})$/.exec(name)?.[1] ?? '';

@@ -1,5 +1,6 @@
-// examples/chat/book.js — the book that the open conversation is about: the text that the model gets, and the session that has
-// read it. Opening, reading and the shelf are loaded at their first use.
+// examples/chat/book.js — the book that the open conversation is about: the text that the model
+// reads, and the session that has read it. Opening, reading and the shelf are loaded at their first
+// use.
 
 import { byId } from './dom.js';
 import { readValue } from './local_storage.js';
@@ -9,11 +10,17 @@ import { showNotice } from './notice.js';
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').Session} Session */
 /** @typedef {import('./tree.js').Message} Message */
-/** Has read the book and the conversation up to the end of that path. @typedef {{session: Session, path: string[]}} Fork */
+/**
+ * A session that has read the book and the conversation up to the end of that path.
+ * @typedef {{session: Session, path: string[]}} Fork
+ */
 /** `forks`: the newest last. @typedef {{id: string, messages: ChatMessage[], engine?: Engine, base?: Session,
  *   forks?: Fork[]}} Open */
 
-/** The session of the last answer, and the one before it: another version of the answer continues from there. */
+/**
+ * The session of the last answer and the one before it, from which another version of the answer
+ * continues.
+ */
 const FORKS_MAX = 2;
 
 /** Books whose reading continues after a reload. */
@@ -24,7 +31,10 @@ let open;
 /** @type {Promise<unknown>} */
 let opening = Promise.resolve();
 
-/** @returns {Promise<unknown>} that settles when the conversation's book is open, or known to be gone */
+/**
+ * @returns {Promise<unknown>} a promise that settles when the conversation's book is open, or known
+ * to be deleted
+ */
 export const bookReady = () => opening;
 
 export const hasBook = () => open !== undefined;
@@ -57,19 +67,28 @@ export function withBook(messages) {
   return /** @type {ChatMessage[]} */ ([...open.messages, ...(told ? [told] : []), ...later]);
 }
 
-/** @param {Engine} engine @param {Message[]} path @returns {Session | undefined} to fork: it has read the book, and perhaps more of the path */
+/**
+ * @param {Engine} engine
+ * @param {Message[]} path
+ * @returns {Session | undefined} a session to fork, which has read the book and perhaps more of the
+ * path
+ */
 export function bookSession(engine, path) {
   if (open?.engine !== engine) return undefined;
   const { base, forks = [] } = open;
   const fits = forks.filter((fork) => fork.path.every((id, index) => path[index]?.id === id));
-  // the newer one of two that have read equally far: a turn may have been forgotten in between
+  // the newer of two that have read equally far, because a turn may have been forgotten in between
   return fits.reverse().sort((a, b) => b.path.length - a.path.length)[0]?.session ?? base;
 }
 
 /** The session that has read the book, to ask something outside the conversation. @param {Engine} engine @param {Message[]} path @returns {Promise<Session | undefined>} to close */
 export const forkBook = async (engine, path) => bookSession(engine, path)?.fork();
 
-/** A fork has answered: the next question continues from it. @param {Session | undefined} fork @param {Message[]} path with the answer */
+/**
+ * Keeps a fork that has answered, so that the next question continues from it.
+ * @param {Session | undefined} fork
+ * @param {Message[]} path with the answer
+ */
 export function keepFork(fork, path) {
   if (!open?.base || !fork) return fork?.close().catch(() => {});
   open.forks = [...(open.forks ?? []), { session: fork, path: path.map(({ id }) => id) }];
@@ -86,7 +105,7 @@ export const addBooks = (files) => shelf().then((one) => one.add(files), late);
 const late = () => showNotice('Book support could not be loaded. Check the network connection.');
 
 /**
- * @param {() => {engine?: Engine, book?: string}} now the open book and its engine
+ * @param {() => {engine?: Engine, book?: string}} now returns the open book and its engine
  * @param {import('./book_shelf.js').Page} page
  */
 export function startBooks(now, page) {

@@ -1,7 +1,7 @@
 // examples/chat/book_answers.js — several answers about a book.
 
 /**
- * Answers that are written at the same time, each on a separate fork, as one stream.
+ * Merges answers that are generated at the same time, each on a separate fork, into one stream.
  * @param {(body: any, more: object) => Promise<AsyncIterable<import('./tool_calls.js').Chunk>>} create
  * @param {any} body @param {import('wick-llm').Session[]} forks
  */

@@ -1,11 +1,11 @@
-// examples/chat/book_file.js — a book as one file: its text and, where it was read, a state with a signature. No part of a file is
-// trusted: sizes are checked before anything is read, and a state is only used if this user's key has signed it together with
-// its text.
+// examples/chat/book_file.js — a book as one file: its text and, if it was read, a state with a
+// signature. No part of a file is trusted: sizes are checked before anything is read, and a state
+// is only used if this user's key has signed it together with its text.
 //
 //   16 bytes   "WICKBOOK", version u32, bytes of the head u32, little-endian
 //   head       JSON: Head
 //   8 bytes    bytes of the signature u32, 0 u32
-//   signature  JSON: of MARK and the head
+//   signature  JSON: signature of MARK and the head
 //   text       UTF-8, head.text.bytes
 //   state      of Session.save, head.state.bytes
 
@@ -13,7 +13,11 @@ import { isOwn, sign } from './book_key.js';
 
 /** @typedef {import('./book_store.js').Book} Book */
 /** @typedef {import('./book_store.js').Reading} Reading */
-/** `sha256` is of the digests of its pieces; empty: the page that wrote it could not compute any. @typedef {{bytes: number, sha256: string}} Part */
+/**
+ * `sha256` is the hash of the digests of its pieces, or empty if the page that wrote it could not
+ * compute hashes.
+ * @typedef {{bytes: number, sha256: string}} Part
+ */
 /** @typedef {{title: string, created: number, text: Part, state?: Part & {fingerprint: string, model: string, kvType: 'q8' | 'q4',
  *   tokens: number, total: number, ms: number}}} Head */
 /** The usable parts of a file. `why`: the reason that its state is not usable. @typedef {{title: string, text: string,
@@ -34,7 +38,10 @@ const DAY_MS = 24 * 3600e3;
 
 const encode = (/** @type {string} */ text) => new TextEncoder().encode(text);
 
-/** @param {Blob} blob @returns {Promise<string>} empty: this page cannot compute it */
+/**
+ * @param {Blob} blob
+ * @returns {Promise<string>} the digest, or an empty text if this page cannot compute it
+ */
 async function digestOf(blob) {
   if (!globalThis.crypto?.subtle) return '';
   const count = Math.ceil(blob.size / PIECE_BYTES);
@@ -58,8 +65,10 @@ function wordsOf(...words) {
 }
 
 /**
- * @param {Book} book @param {string} text
- * @param {{reading: Reading, bytes: Uint8Array<ArrayBuffer>}} [read] a model's state of it
+ * @param {Book} book
+ * @param {string} text
+ * @param {{reading: Reading, bytes: Uint8Array<ArrayBuffer>}} [read] the state of a model that has
+ * read it
  * @returns {Promise<Blob>}
  */
 export async function writeBook(book, text, read) {
@@ -145,7 +154,7 @@ class Reader {
   }
 }
 
-/** @param {Uint8Array<ArrayBuffer>} bytes @returns {any} nothing: it is not JSON */
+/** @param {Uint8Array<ArrayBuffer>} bytes @returns {any} undefined if it is not JSON */
 function jsonOf(bytes) {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));

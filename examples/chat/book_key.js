@@ -5,13 +5,19 @@
 import { addKey, listKeys } from './book_store.js';
 import { newId } from './records.js';
 
-/** `since` is when it became the user's. @typedef {{id: string, algorithm: 'Ed25519' | 'ECDSA', private: JsonWebKey,
- *   public: JsonWebKey, since: number}} Key */
+/**
+ * `since` is the time when it became the user's key.
+ * @typedef {{id: string, algorithm: 'Ed25519' | 'ECDSA', private: JsonWebKey, public: JsonWebKey,
+ *   since: number}} Key
+ */
 /** @typedef {{algorithm: string, value: string}} Signature */
 
 const FORMAT = 'wick-book-key';
 const SIGNATURE_LETTERS_MAX = 200;
-/** The first key of this browser. @type {Record<Key['algorithm'], {make: any, sign: any, curve: string, type: string}>} */
+/**
+ * The algorithms, of which the browser's first supported one is used for a new key.
+ * @type {Record<Key['algorithm'], {make: any, sign: any, curve: string, type: string}>}
+ */
 const algorithms = {
   Ed25519: { make: { name: 'Ed25519' }, sign: { name: 'Ed25519' }, curve: 'Ed25519', type: 'OKP' },
   ECDSA: {
@@ -22,7 +28,7 @@ const algorithms = {
   },
 };
 
-/** Pages that are served over HTTPS or from localhost. */
+/** Only pages that are served over HTTPS or from localhost can sign. */
 export const canSign = () => globalThis.crypto?.subtle !== undefined;
 
 /** @returns {Promise<Key>} */
@@ -38,7 +44,7 @@ async function makeKey() {
       ]);
       return { id: newId(), algorithm, private: own, public: shown, since: Date.now() };
     } catch {
-      // this browser does not know it
+      // this browser does not support it
     }
   }
   throw new Error('this browser cannot create keys');
@@ -69,14 +75,21 @@ async function isSignedWith(key, value, bytes) {
   return crypto.subtle.verify(how, shown, value, bytes);
 }
 
-/** @param {Uint8Array<ArrayBuffer>} bytes @returns {Promise<Signature | undefined>} nothing: this page cannot sign */
+/**
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ * @returns {Promise<Signature | undefined>} undefined if this page cannot sign
+ */
 export async function sign(bytes) {
   if (!canSign()) return undefined;
   const key = await ownKey();
   return { algorithm: key.algorithm, value: toText(await signWith(key, bytes)) };
 }
 
-/** @param {Uint8Array<ArrayBuffer>} bytes @param {any} signature of unknown origin @returns {Promise<boolean>} whether a key of this user has made it */
+/**
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ * @param {any} signature of unknown origin
+ * @returns {Promise<boolean>} whether it was created with a key of this user
+ */
 export async function isOwn(bytes, { algorithm, value } = {}) {
   if (!canSign() || typeof value !== 'string' || value.length > SIGNATURE_LETTERS_MAX) return false;
   const keys = (await listKeys()).filter((key) => key.algorithm === algorithm);
@@ -84,7 +97,7 @@ export async function isOwn(bytes, { algorithm, value } = {}) {
     try {
       if (await isSignedWith(key, toBytes(value), bytes)) return true;
     } catch {
-      // no signature of this key, or a key that this browser does not know
+      // not a signature of this key, or a key that this browser does not support
     }
   }
   return false;
@@ -100,7 +113,12 @@ export async function exportKey() {
   );
 }
 
-/** @param {any} jwk @param {Key['algorithm']} algorithm @param {string[]} names of its numbers @returns {JsonWebKey | undefined} with nothing else */
+/**
+ * @param {any} jwk
+ * @param {Key['algorithm']} algorithm
+ * @param {string[]} names of its numbers
+ * @returns {JsonWebKey | undefined} the key with these members only
+ */
 function numbersOf(jwk, algorithm, names) {
   const { curve, type } = algorithms[algorithm];
   if (jwk?.kty !== type || jwk.crv !== curve) return undefined;
@@ -110,7 +128,8 @@ function numbersOf(jwk, algorithm, names) {
 }
 
 /**
- * The key signs from now on. The earlier key stays, so that its signatures remain valid.
+ * Makes the key the one that signs from now on. The earlier key is kept, so that its signatures
+ * remain valid.
  * @param {string} text of a file
  * @throws {Error} if the text is not a key, or is damaged
  */

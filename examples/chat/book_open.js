@@ -13,12 +13,15 @@ import { showNotice } from './notice.js';
 /** @typedef {import('wick-llm').Session} Session */
 /** @typedef {import('./book_store.js').Reading} Reading */
 
-/** FULL is not one of them: the text was read with a larger context, which may come back. */
+/** FULL is not one of them: the text was read with a larger context, which may be chosen again. */
 const useless = ['CORRUPT', 'FORMAT', 'TRUNCATED', 'MISMATCH'];
 
 /**
- * The part of a text that was read and its session, or nothing: read it again. An unusable state is removed.
- * @param {Engine} engine @param {string} key of the reading @param {number[]} wanted the text's tokens
+ * The part of a text that was read, and its session; undefined if it must be read again. An
+ * unusable state is removed.
+ * @param {Engine} engine
+ * @param {string} key that of the reading
+ * @param {number[]} wanted the text's tokens
  * @returns {Promise<{reading: Reading, session: Session} | undefined>}
  */
 export async function loadReading(engine, key, wanted) {
@@ -64,7 +67,7 @@ async function openReading(id, engine, messages) {
   return loaded.session;
 }
 
-/** The header of the conversation. @param {string} id @param {string} words */
+/** Shows the header of the conversation. @param {string} id @param {string} words */
 function showAbout(id, words) {
   let line = document.querySelector('#about-book');
   if (!line) {
@@ -79,7 +82,7 @@ function showAbout(id, words) {
 /**
  * @param {string} id of a book
  * @param {Engine | undefined} engine that answers
- * @param {() => boolean} isStill open, with this engine
+ * @param {() => boolean} isStill returns whether it is still open, with this engine
  */
 export async function openBook(id, engine, isStill) {
   const found = await readBook(id).catch(() => undefined);

@@ -1,5 +1,5 @@
-// examples/chat/book_reading.js — reads a book in steps and stores its progress from time to time, so that reading resumes
-// after a pause, a reload or a crash and no stored part is read twice.
+// examples/chat/book_reading.js — reads a book in steps and stores its progress from time to time.
+// Reading resumes after a pause, a reload or a crash, and no stored part is read twice.
 
 import { WickError } from 'wick-llm';
 import { READING } from './book.js';
@@ -21,7 +21,8 @@ const STORING_SHARE = 10;
 /** Bytes of these types relative to those of f16. */
 const SHARES = { q8: 9 / 16, q4: 5 / 16 };
 
-/** `ms` is how long reading `done` tokens took, `begun` were stored before.
+/**
+ * `ms` is the time that reading `done` tokens took, of which `begun` were stored before.
  * @typedef {{book: string, done: number, total: number, ms: number, begun: number, stored: number,
  *   state: 'reading' | 'paused' | 'read' | 'failed', problem: string, bytes: number}} Progress
  */
@@ -46,11 +47,11 @@ function remember(key, isWanted) {
  * @param {string} name
  * @param {() => Promise<void>} work
  * @param {LockOptions} how
- * @returns {Promise<boolean>} false: another tab does it
+ * @returns {Promise<boolean>} false if another tab is doing it
  */
 async function alone(name, work, how) {
   if (!navigator.locks) {
-    await work(); // two tabs then store the same
+    await work(); // in this case two tabs store the same state
     return true;
   }
   return navigator.locks.request(name, how, async (lock) => {
@@ -61,13 +62,21 @@ async function alone(name, work, how) {
 
 // ---- the size of its state ----
 
-/** @param {Engine} engine @param {number} tokens @param {Kind} kind @returns {Promise<number>} bytes, for a model with attention only */
+/**
+ * @param {Engine} engine
+ * @param {number} tokens
+ * @param {Kind} kind
+ * @returns {Promise<number>} the size in bytes, for a model that has only attention
+ */
 export async function sizeOf(engine, tokens, kind) {
   const { pageBytes, pageTokens } = await engine.kvStats();
   return (tokens * pageBytes * SHARES[kind]) / pageTokens;
 }
 
-/** @param {number} size @returns {Promise<string>} empty: there is room, or the browser does not report it */
+/**
+ * @param {number} size
+ * @returns {Promise<string>} an empty text if there is room, or if the browser does not report it
+ */
 export async function lackOfRoom(size) {
   const found = await navigator.storage?.estimate?.().catch(() => undefined);
   const { usage = 0, quota = 0 } = found ?? {};
@@ -78,7 +87,7 @@ export async function lackOfRoom(size) {
 
 // ---- reading ----
 
-/** A book that is read, or was. */
+/** A book that is being read, or was read. */
 export class BookReading {
   /** @type {Progress} */
   progress;
@@ -86,7 +95,7 @@ export class BookReading {
   msBefore = 0;
   #controller = new AbortController();
   #isPaused = false;
-  /** The books to resume after a reload. */
+  /** The key in the list of books to resume after a reload. */
   #key = '';
   /** The time of the last save. */
   #storedAt = 0;
@@ -96,7 +105,13 @@ export class BookReading {
   /** @type {() => void} */
   #tell;
 
-  /** @param {Engine} engine @param {string} model its name @param {string} book @param {Kind} kind @param {() => void} tell is given progress */
+  /**
+   * @param {Engine} engine
+   * @param {string} model its name
+   * @param {string} book
+   * @param {Kind} kind
+   * @param {() => void} tell is called after progress
+   */
   constructor(engine, model, book, kind, tell) {
     this.engine = engine;
     this.model = model;
@@ -109,7 +124,7 @@ export class BookReading {
     };
   }
 
-  /** It is stored, and resumes when it is needed again. */
+  /** Stores the progress and pauses until the book is needed again. */
   pause() {
     this.#isPaused = true;
     this.#controller.abort();
@@ -122,7 +137,10 @@ export class BookReading {
     this.#tell();
   }
 
-  /** @returns {Promise<void>} that settles when it is read, paused, or cannot continue */
+  /**
+   * @returns {Promise<void>} a promise that settles when the book is read, paused, or cannot
+   * continue
+   */
   async run() {
     try {
       const fingerprint = await fingerprintOf(this.engine);
@@ -138,7 +156,11 @@ export class BookReading {
     }
   }
 
-  /** The other tab has read it, was paused, or is gone, such as a page before a reload. @param {string} fingerprint */
+  /**
+   * Continues after another tab, which has read the book, was paused, or is gone (such as the page
+   * before a reload).
+   * @param {string} fingerprint
+   */
   async #takeOver(fingerprint) {
     this.#now({ problem: '' });
     if (this.#isPaused || !wantedReadings().includes(this.#key)) return;
@@ -158,7 +180,7 @@ export class BookReading {
   /** @param {string} fingerprint */
   async #read(fingerprint) {
     const found = await readBook(this.book);
-    if (!found) throw new Error('it is no longer here');
+    if (!found) throw new Error('it was deleted');
     const { title } = found.book;
     const messages = messagesOfBook(title, found.text);
     const { tokens: count, most } = await measureBook(this.engine, title, found.text);
@@ -174,7 +196,7 @@ export class BookReading {
     }
   }
 
-  /** @param {number[]} wanted @returns {Promise<Session>} with the stored part of it */
+  /** @param {number[]} wanted @returns {Promise<Session>} a session with the stored part */
   async #begin(wanted) {
     const known = await loadReading(this.engine, this.#key, wanted);
     const { tokens: begun, ms, size: bytes } = known?.reading ?? { tokens: 0, ms: 0, size: 0 };
@@ -183,7 +205,12 @@ export class BookReading {
     return known?.session ?? this.engine.createSession();
   }
 
-  /** @param {Session} session @param {number[]} wanted @param {string} fingerprint @returns {Promise<boolean>} whether all that was read is stored */
+  /**
+   * @param {Session} session
+   * @param {number[]} wanted
+   * @param {string} fingerprint
+   * @returns {Promise<boolean>} whether everything that was read is stored
+   */
   async #steps(session, wanted, fingerprint) {
     this.#storedAt = performance.now();
     while (this.progress.done < wanted.length && !this.#isPaused) {
@@ -224,7 +251,8 @@ export class BookReading {
     } catch (error) {
       this.#now({ done, ms });
       if (/** @type {Error} */ (error).name !== 'AbortError') throw error;
-      // it has none of the step, or all of it if the pause was requested at its end
+      // the session contains no part of this step, or all of it if the pause was requested at its
+      // end
       this.#now({ done: (await session.tokens()).length });
     }
   }
@@ -254,7 +282,11 @@ export class BookReading {
     }
   }
 
-  /** The earlier stored state stays. @param {unknown} error @param {number} size */
+  /**
+   * Reports a failure to store the state. The earlier stored state is kept.
+   * @param {unknown} error
+   * @param {number} size
+   */
   #sayFull(error, size) {
     const { name, message } = /** @type {Error} */ (error);
     const isFull = name === 'QuotaExceededError';

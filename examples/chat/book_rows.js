@@ -6,11 +6,13 @@ import { formatBytes, formatDuration, make, makeButton } from './dom.js';
 /** @typedef {import('./book_store.js').Reading} Reading */
 /** @typedef {import('./book_reading.js').BookReading} BookReading */
 /** @typedef {Record<'read' | 'pause' | 'open' | 'remove' | 'save', (book: Book) => unknown>} Actions */
-/** `own` is what the model that answers has read, `others` what others have.
- * @typedef {{own?: Reading, others: Reading[], reading?: BookReading, asked?: import('./book_shelf.js').Asked, model: string,
- *   actions: Actions}} Known */
+/**
+ * `own` is the part that the current model has read, `others` the parts that other models have read.
+ * @typedef {{own?: Reading, others: Reading[], reading?: BookReading,
+ *   asked?: import('./book_shelf.js').Asked, model: string, actions: Actions}} Known
+ */
 
-/** Before this, a speed would depend more on the clock than on the model. */
+/** For shorter times, the speed would depend more on the clock than on the model. */
 const MEASURED_MS = 700;
 const number = new Intl.NumberFormat('en');
 

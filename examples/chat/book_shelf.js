@@ -1,5 +1,5 @@
 // examples/chat/book_shelf.js — the shelf: the books, how far they were read for the model that
-// answers, and how much time that saves. It is made when it is first requested.
+// answers, and how much time that saves. It is created when it is first opened.
 
 export { sideBySide } from './book_answers.js';
 export { openBook } from './book_open.js';
@@ -33,7 +33,10 @@ import { askToPersist, makeRoom } from './storage_quota.js';
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./book_store.js').Book} Book */
 /** @typedef {import('./book_store.js').Kind} Kind */
-/** @typedef {{openNew: (known: {book: string}) => void, current: () => {loaded?: {name: string}}}} Page what the shelf needs of it */
+/**
+ * @typedef {{openNew: (known: {book: string}) => void, current: () => {loaded?: {name: string}}}}
+ * Page the parts of the page that the shelf needs
+ */
 /** A question about a book, and its answers. @typedef {{text: string, choices: Record<string, () => unknown>}} Asked */
 
 const KIND = 'wick-chat-book-kind';
@@ -45,7 +48,7 @@ let isBuilt = false;
 let now;
 /** @type {Page} */
 let page;
-/** In this tab, by book. @type {Map<string, BookReading>} */
+/** The readings in this tab, by book. @type {Map<string, BookReading>} */
 const readings = new Map();
 /** By book. @type {Map<string, Asked>} */
 const asked = new Map();
@@ -89,7 +92,7 @@ function build() {
   kindField.value = readValue(KIND) === 'q4' ? 'q4' : 'q8';
   kindField.id = 'book-kind';
   deletedList.className = 'kept';
-  deleted.hidden = true; // else it has the focus first, and loses it
+  deleted.hidden = true; // otherwise it would get the focus first, and then lose it
   deleted.append(make('summary', { textContent: 'Deleted' }), deletedList);
   const key = make(
     'details',
@@ -135,7 +138,7 @@ let isDue = false;
 /** Settles when the last requested drawing is on the page. @type {Promise<void>} */
 let drawn = Promise.resolve();
 
-/** Soon, and only once for several changes at a time. */
+/** Draws the shelf soon, and only once for several changes at the same time. */
 export function draw() {
   if (isDue) return;
   isDue = true;
@@ -145,7 +148,10 @@ export function draw() {
   }, DRAWN_MS);
 }
 
-/** One drawing at a time: an earlier one that reads slowly would show an outdated shelf. */
+/**
+ * Draws the shelf, one drawing at a time: otherwise a slow earlier one would show an outdated
+ * shelf.
+ */
 function drawNow() {
   drawn = drawn.catch(() => {}).then(drawRows);
   return drawn;
@@ -289,7 +295,10 @@ async function put(title, text, created = Date.now()) {
   return book;
 }
 
-/** Data that costs only time to recreate is deleted when there is no room. @param {() => Promise<void>} keep */
+/**
+ * Stores a record. If there is no room, it deletes data that can be recreated.
+ * @param {() => Promise<void>} keep
+ */
 const withRoom = (keep) =>
   keep().catch(async (error) => {
     if (error.name !== 'QuotaExceededError' || !(await makeRoom())) throw error;
@@ -367,7 +376,7 @@ async function take(file) {
   return '';
 }
 
-/** @param {File} file @returns {Promise<string>} a message about it */
+/** @param {File} file @returns {Promise<string>} a message about the result */
 async function takeBook(file) {
   const { title, text, created, state, bytes, why } = await readBookFile(file);
   const book = await put(title, text, Math.min(created, Date.now()));
@@ -414,7 +423,7 @@ function show() {
   drawNow().catch(tell);
 }
 
-/** Readings that a reload has ended. */
+/** Resumes the readings that a reload has ended. */
 async function goOn() {
   const { engine } = now();
   const fingerprint = await fingerprintOf(engine);

@@ -1,15 +1,16 @@
-// examples/chat/book_store.js — books in IndexedDB: facts about each, its text, and the states of models that have read it. A
-// state is stored in pieces, which are replaced together: the old one stays until the new one is complete.
+// examples/chat/book_store.js — books in IndexedDB: information about each, its text, and the
+// states of models that have read it. A state is stored in pieces, which are replaced together: the
+// old one stays until the new one is complete.
 
 import { Connection } from './open_in_time.js';
 
 const NAME = 'wick-chat-books';
 const PIECE_BYTES = 4 << 20;
-/** Deleted books are then removed for good. */
+/** The age at which deleted books are removed permanently. */
 const DELETED_MS_MAX = 30 * 24 * 3600e3;
 
 /**
- * `savedMs` is the reading that opening it has saved; `deleted` is when it was deleted, 0: not.
+ * `savedMs` is the reading time that opening it has saved; `deleted` is when it was deleted, or 0.
  * @typedef {{id: string, version: 1, title: string, letters: number, created: number, deleted: number,
  *   savedMs: number, opened: number}} Book
  */
@@ -48,7 +49,10 @@ function tell() {
 /** @param {() => void} listener */
 export const onBooks = (listener) => news.addEventListener('change', listener);
 
-/** @returns {Promise<{books: Book[], readings: Reading[]}>} also those that were deleted; the newest first */
+/**
+ * @returns {Promise<{books: Book[], readings: Reading[]}>} all books, including deleted ones, the
+ * newest first
+ */
 export async function listBooks() {
   const db = await open();
   const [books, readings] = await Promise.all([db.getAll('books'), db.getAll('readings')]);
@@ -85,7 +89,8 @@ export const readingOf = async (book, fingerprint) =>
   (await open()).get('readings', keyOf(book, fingerprint));
 
 /**
- * Replaces a shorter one. A state of more tokens that another tab has stored stays.
+ * Stores a state in place of a shorter one. A state with more tokens that another tab has stored is
+ * kept.
  * @param {Omit<Reading, 'key' | 'size' | 'pieces'>} reading
  * @param {Uint8Array<ArrayBuffer>} bytes
  * @returns {Promise<void>}
@@ -127,10 +132,11 @@ export async function keepReading(reading, bytes) {
 }
 
 /**
- * The part that a model has read and its state, from the same moment: another tab, or a page that
- * is being left, may store more of it meanwhile.
+ * The part that a model has read and its state, both from the same moment: another tab, or a page
+ * that is being closed, may store more of it meanwhile.
  * @param {string} key
- * @returns {Promise<{reading: Reading, bytes?: Uint8Array<ArrayBuffer>} | undefined>} no bytes: pieces of it are missing
+ * @returns {Promise<{reading: Reading, bytes?: Uint8Array<ArrayBuffer>} | undefined>} without bytes
+ * if pieces of it are missing
  */
 export async function readState(key) {
   const transaction = (await open()).transaction(['readings', 'pieces']);
@@ -150,7 +156,10 @@ export async function readState(key) {
   return done === bytes.length ? { reading, bytes } : { reading };
 }
 
-/** @param {string} key of the read part @param {Reading} [judged] it is unusable; a state that has replaced it stays */
+/**
+ * @param {string} key of the read part
+ * @param {Reading} [judged] the state found to be unusable; a state that has replaced it is kept
+ */
 export async function removeReading(key, judged) {
   const transaction = (await open()).transaction(['readings', 'pieces'], 'readwrite');
   const readings = transaction.objectStore('readings');
@@ -180,7 +189,7 @@ export async function removeBooks(ids) {
   tell();
 }
 
-/** Books that were deleted long ago. */
+/** Removes books that were deleted long ago. */
 export async function removeOldBooks() {
   const { books } = await listBooks();
   const since = Date.now() - DELETED_MS_MAX;
@@ -190,11 +199,19 @@ export async function removeOldBooks() {
 
 // ---- the user's keys (book_key.js) ----
 
-/** The first one signs; the others were replaced, but their signatures are still accepted. @returns {Promise<any[]>} the newest first */
+/**
+ * The keys. The first one signs; the others were replaced, but their signatures are still accepted.
+ * @returns {Promise<any[]>} the newest first
+ */
 export const listKeys = async () =>
   (await (await open()).getAll('keys')).sort((a, b) => b.since - a.since);
 
-/** @param {any} key @param {boolean} [isFirst] only where there is none, such as another tab's @returns {Promise<any>} the stored one */
+/**
+ * @param {any} key
+ * @param {boolean} [isFirst] whether to store it only if there is no key, such as one from another
+ * tab
+ * @returns {Promise<any>} the stored one
+ */
 export async function addKey(key, isFirst = false) {
   const transaction = (await open()).transaction('keys', 'readwrite');
   const [known] = isFirst ? await transaction.store.getAll() : [];

@@ -1,14 +1,16 @@
-// examples/chat/book_text.js — a book as a model reads it: the messages that every question begins with, their tokens, and the
-// part of a long text that fits the model's context.
+// examples/chat/book_text.js — a book as a model reads it: the messages with which every question
+// begins, their tokens, and the part of a long text that fits the model's context.
 
 import { asBlock } from './blocks.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').ChatMessage} ChatMessage */
 
-/** The part of the context that is kept free for questions and answers: this, or a quarter. */
+/**
+ * The tokens that are reserved for questions and answers: this number, or a quarter of the context.
+ */
 const TALK_TOKENS = 1024;
-/** How many times a part is shortened until it fits. */
+/** The limit of times that a part is shortened until it fits. */
 const CUTS_MAX = 40;
 export const PARTS_MAX = 200;
 
@@ -30,11 +32,16 @@ export async function tokensOfBook(engine, messages) {
   return one.slice(0, same);
 }
 
-/** @param {number} contextSize @returns {number} tokens that a book may have */
+/** @param {number} contextSize @returns {number} the number of tokens that a book may have */
 export const roomFor = (contextSize) =>
   contextSize - Math.min(TALK_TOKENS, Math.floor(contextSize / 4));
 
-/** @param {string} text @param {number} from @param {number} to @returns {number} the end of a paragraph, line, sentence or word in the last third */
+/**
+ * @param {string} text
+ * @param {number} from
+ * @param {number} to
+ * @returns {number} the offset of the end of a paragraph, line, sentence or word in the last third
+ */
 function cutAt(text, from, to) {
   if (to >= text.length) return text.length;
   const least = to - Math.floor((to - from) / 3);
@@ -48,9 +55,12 @@ function cutAt(text, from, to) {
 
 /**
  * Parts of a text, one after the other, each of which fits.
- * @param {Engine} engine @param {string} title @param {string} text @param {number} most tokens of a part
- * @param {number} [countMax] of parts
- * @returns {Promise<string[]>} together the text, or its beginning
+ * @param {Engine} engine
+ * @param {string} title
+ * @param {string} text
+ * @param {number} most tokens of a part
+ * @param {number} [countMax] limit of parts
+ * @returns {Promise<string[]>} the parts, which together are the text or its beginning
  */
 export async function partsOf(engine, title, text, most, countMax = PARTS_MAX) {
   const count = async (/** @type {string} */ part) =>
@@ -75,7 +85,11 @@ export async function partsOf(engine, title, text, most, countMax = PARTS_MAX) {
   return parts;
 }
 
-/** @param {string[]} parts of partsOf @param {string} text @returns {string} which says so if they are not all of it */
+/**
+ * @param {string[]} parts those of partsOf
+ * @param {string} text
+ * @returns {string} a sentence, which reports if the parts are not the whole text
+ */
 export function partsInWords(parts, text) {
   const letters = parts.reduce((sum, { length }) => sum + length, 0);
   const share = Math.floor((100 * letters) / text.length);
@@ -85,8 +99,11 @@ export function partsInWords(parts, text) {
 }
 
 /**
- * @param {Engine} engine @param {string} title @param {string} text
- * @returns {Promise<{tokens: number, most: number, size: number}>} `most`: that fit; `size`: of the context
+ * @param {Engine} engine
+ * @param {string} title
+ * @param {string} text
+ * @returns {Promise<{tokens: number, most: number, size: number}>} `most`: the number of tokens
+ * that fit; `size`: that of the context
  */
 export async function measureBook(engine, title, text) {
   const { contextSize: size } = await engine.info();
@@ -94,5 +111,8 @@ export async function measureBook(engine, title, text) {
   return { tokens: length, most: roomFor(size), size };
 }
 
-/** @param {Engine | undefined} engine @returns {Promise<string>} of its model; empty: not known */
+/**
+ * @param {Engine | undefined} engine
+ * @returns {Promise<string>} the fingerprint of its model; empty if it is not known
+ */
 export const fingerprintOf = async (engine) => (await engine?.info())?.fingerprint ?? '';

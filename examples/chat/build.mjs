@@ -18,7 +18,7 @@ const copied = ['icon.svg', 'manifest.webmanifest', 'first_paint.js'];
 
 /**
  * Files of the package that a page needs without a network.
- * @param {string[]} scripts in addition to those that every page has
+ * @param {string[]} scripts those in addition to those that every page has
  * @param {string[]} parts of the WebAssembly in addition to the main one: '-grammar', '-extras'
  */
 export const packageFiles = (scripts, parts) => [
@@ -53,7 +53,7 @@ const madeIn = (folder) =>
   );
 
 /**
- * Writes the build's name into the pages, and makes the service worker that stores them.
+ * Writes the build's name into the pages, and builds the service worker that caches them.
  * @param {string} folder
  * @param {string[]} [own] files in addition to scripts, styles and icons; those that end in .html
  * are pages
@@ -85,7 +85,8 @@ export async function addServiceWorker(folder, own = files) {
 /**
  * @param {string} [folder]
  * @param {string} [place] its folder in the site
- * @param {import('./models.js').ServedModel[]} [servedModels] of the page's own server, in addition to the built-in one
+ * @param {import('./models.js').ServedModel[]} [servedModels] models of the page's own server, in
+ * addition to the built-in one
  */
 export async function buildChat(folder = site, place = undefined, servedModels = []) {
   rmSync(folder, { recursive: true, force: true });

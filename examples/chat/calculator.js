@@ -1,7 +1,7 @@
-// examples/chat/calculator.js — the value of an arithmetic expression: it has its own grammar and
-// evaluates no code.
+// examples/chat/calculator.js — computes the value of an arithmetic expression with a separate
+// grammar, without evaluating code.
 
-/** Parentheses, signs and powers in each other. */
+/** The limit of nested parentheses, signs and powers. */
 const DEPTH_MAX = 50;
 
 /** @param {string} text @returns {string[]} */

@@ -6,7 +6,8 @@ import highlighter from 'highlight.js/lib/common';
 /**
  * @param {string} code
  * @param {string} language as it was named before the code
- * @returns {string | undefined} HTML that has only the code and spans of classes `hljs-…`; nothing: the language is not known
+ * @returns {string | undefined} HTML that has only the code and spans of classes `hljs-…`;
+ * undefined if the language is unknown
  */
 export function coloured(code, language) {
   if (!highlighter.getLanguage(language)) return undefined;

@@ -1,6 +1,7 @@
-// examples/chat/context.js — the model's context: how full it is, how much of a conversation still fits, and the oldest turns,
-// which are left out when the user chooses that. Keys and values of the other turns are kept: they were computed when the
-// dropped turns were still in the context, and are not read again.
+// examples/chat/context.js — the model's context: how full it is, how much of a conversation still
+// fits, and the oldest turns, which are left out if the user chooses that. The keys and values of
+// the other turns are kept: they were computed while the dropped turns were still in the context,
+// and are not computed again.
 
 import { messagesOf, readPart } from './answer_request.js';
 import { attachedMedia, loadMedia } from './attachments.js';
@@ -14,17 +15,24 @@ import { toolsOfPrompt } from './settings.js';
 /** @typedef {import('wick-llm').Session} Session */
 /** @typedef {import('wick-llm').ChatMessage} ChatMessage */
 /** @typedef {import('./tree.js').Message} Message */
-/** `left` are the turns that can go, `start` is what the model reads first then. @typedef {{left: number, start: Message}} Offer */
-/** `tooLong` is by how many tokens the last question alone does not fit. @typedef {{tokens: number, size: number, fits: boolean,
- *   tooLong?: number, own?: number, answer: number, offer?: Offer}} Fit */
+/**
+ * `left` are the turns that can be left out, and `start` is the first one that the model would then
+ * read.
+ * @typedef {{left: number, start: Message}} Offer
+ */
+/**
+ * `tooLong` is the number of tokens by which the last question alone exceeds the context.
+ * @typedef {{tokens: number, size: number, fits: boolean, tooLong?: number, own?: number,
+ *   answer: number, offer?: Offer}} Fit
+ */
 
-/** Kept free for the answer: this, or an eighth of the context. */
+/** The tokens that are reserved for the answer: this number, or an eighth of the context. */
 const ANSWER_TOKENS = 512;
-/** The turns that are left out make room for more than one turn. */
+/** The fill level after turns are left out, so that there is room for more than one turn. */
 const FILL_AFTER = 0.7;
-/** From here on the page shows how full the context is. */
+/** From this fill level on, the page shows how full the context is. */
 const FILL_SHOWN = 0.7;
-/** From here on the page offers to make room. */
+/** From this fill level on, the page offers to make room. */
 const FILL_OFFER = 0.85;
 
 const meter = /** @type {HTMLMeterElement} */ (byId('gauge'));
@@ -44,8 +52,8 @@ async function count(engine, path) {
  * @param {Engine} engine
  * @param {Message[]} path its last message is the question
  * @param {number} size of the context
- * @param {boolean} isEarly before it is full, too
- * @returns {Promise<Offer | undefined>} nothing: there is nothing that could go
+ * @param {boolean} isEarly whether to offer it before the context is full
+ * @returns {Promise<Offer | undefined>} undefined if nothing can be left out
  */
 async function findOffer(engine, path, size, isEarly) {
   const read = readPart(path);
@@ -56,7 +64,7 @@ async function findOffer(engine, path, size, isEarly) {
     const later = path.slice(path.indexOf(start) + 1);
     return (await count(engine, [{ ...start, isStart: true }, ...later])) <= most;
   };
-  // the later it starts the less is read: the first of them that fits, else the last one
+  // the later the start, the less is read: find the first start that fits, or else the last one
   let [low, high] = [0, questions.length - 1];
   while (low < high) {
     const middle = (low + high) >> 1;
@@ -91,7 +99,7 @@ export async function measure(engine, path) {
  * @param {Engine | undefined} engine
  * @param {Message[]} path
  * @param {string} draft
- * @returns {Promise<Offer | undefined>} to make room before it is full
+ * @returns {Promise<Offer | undefined>} an offer to make room before it is full
  */
 export async function showGauge(engine, path, draft) {
   const box = byId('context');
@@ -111,7 +119,7 @@ export async function showGauge(engine, path, draft) {
   const isRoomy = tokens < contextSize * FILL_SHOWN;
   box.classList.toggle('roomy', isRoomy);
   const isEarly = tokens > contextSize * FILL_OFFER && path.length > 2;
-  if (!isRoomy && !isEarly && path.length > 2) introduce('forget'); // else the page offers to make room
+  if (!isRoomy && !isEarly && path.length > 2) introduce('forget'); // otherwise the page offers to make room
   box.classList.remove('unused');
   return isEarly ? findOffer(engine, path, contextSize, true) : undefined;
 }
@@ -144,7 +152,7 @@ export function hideContextNote() {
   byId('context-note').hidden = true;
 }
 
-/** Whether the user is asked to make room. */
+/** Whether the user is currently offered to make room. */
 export const isOffered = () => accept !== undefined && !byId('make-room').hidden;
 
 export function takeOffer(isFolding = false) {
@@ -159,22 +167,33 @@ byId('dismiss-context').addEventListener('click', hideContextNote);
 
 // ---- the kept turns are not read again ----
 
-/** A session that has read the kept turns, together with the dropped ones. @type {{engine: Engine, start: Message, session: Session} | undefined} */
+/**
+ * A session with the kept turns, which were computed together with the dropped ones.
+ * @type {{engine: Engine, start: Message, session: Session} | undefined}
+ */
 let kept;
 
-/** @param {Engine} engine @param {Message[]} path @returns {Session | undefined} the session that goes with this branch */
+/**
+ * @param {Engine} engine
+ * @param {Message[]} path
+ * @returns {Session | undefined} the session that belongs to this branch
+ */
 export function sessionFor(engine, path) {
   if (hasBook()) return bookSession(engine, path);
   return kept?.engine === engine && kept.start === readPart(path)[0] ? kept.session : undefined;
 }
 
-/** The tokens of a prompt with the tools that the model is given. @param {Engine} engine @param {ChatMessage[]} messages */
+/**
+ * The tokens of a prompt with the tools that the model may call.
+ * @param {Engine} engine
+ * @param {ChatMessage[]} messages
+ */
 const tokensOf = (engine, messages) => engine.tokenize(messages, toolsOfPrompt());
 
 /**
  * Drops tokens from a session that its conversation no longer has.
  * @param {Session} session
- * @param {number[]} wanted its tokens then
+ * @param {number[]} wanted its tokens afterwards
  */
 async function dropMiddle(session, wanted) {
   const had = [...(await session.tokens())];
@@ -193,8 +212,8 @@ async function dropMiddle(session, wanted) {
 /**
  * Reads the branch, which was read before, into a session, and drops the oldest turns from it.
  * @param {Engine} engine
- * @param {Message[]} before all that was read so far
- * @param {Message} start the first message that the model still reads; it is marked
+ * @param {Message[]} before all messages that were read so far
+ * @param {Message} start the first message that the model still reads; it gets marked
  */
 export async function leaveOut(engine, before, start) {
   await forgetSession();
@@ -204,7 +223,7 @@ export async function leaveOut(engine, before, start) {
   if (before.indexOf(start) < 0 || hasBook()) return; // the engine's pages are dropped; a book stays anyway
   const session = await engine.createSession();
   try {
-    // found in the prefix cache: its last token is all that is read
+    // the prompt is in the prefix cache, so only its last token is read
     await engine.chat.completions.create({
       messages: old,
       ...toolsOfPrompt(),
@@ -230,7 +249,7 @@ export async function forgetSession() {
 }
 
 /**
- * A fork has continued the conversation, and takes the place of its session.
+ * Replaces the conversation's session by a fork that has continued it.
  * @param {Session} before
  * @param {Session} fork
  * @returns {boolean} whether that session is still the conversation's

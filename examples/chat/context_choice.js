@@ -1,5 +1,5 @@
 // examples/chat/context_choice.js — the choice of the context size: from the usual one up to the trained one, each with the
-// memory that it needs here. Loaded with the settings.
+// memory that it needs here. This file is loaded with the settings.
 
 import { CONTEXT_USUAL, reachableBytes, sizesOf } from './context_sizes.js';
 import { formatBytes } from './dom.js';
@@ -10,7 +10,11 @@ import { contextWanted } from './settings.js';
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./context_sizes.js').Size} Size */
 
-/** @param {Engine} engine @returns {Promise<{sizes: Size[], trained: number}>} no sizes: it reads no more than it does */
+/**
+ * @param {Engine} engine
+ * @returns {Promise<{sizes: Size[], trained: number}>} the sizes; none if it cannot read more than
+ * it does
+ */
 async function readSizes(engine) {
   const [info, kv] = await Promise.all([engine.info(), engine.kvStats()]);
   const trained = info.shape?.contextTrained ?? 0;

@@ -1,5 +1,5 @@
-// examples/chat/context_overflow.js — handles a conversation that outgrows the model's context: the user is asked, and the
-// oldest turns are left out.
+// examples/chat/context_overflow.js — handles a conversation that outgrows the model's context:
+// after asking the user, it leaves out the oldest turns.
 
 import {
   forgetSession,
@@ -35,15 +35,17 @@ export function watchRoom(conversation) {
 }
 
 /**
- * Marks the message that the model reads first from now on. The beginnings of other answers use pages of the whole
- * conversation, which the shorter one needs.
- * @param {Message} start @param {Message[]} path @param {string} [fold] a summary of the dropped turns
+ * Marks the message that the model reads first from now on. Early answers occupy pages with the
+ * whole conversation, and the shortened one needs these pages.
+ * @param {Message} start
+ * @param {Message[]} path
+ * @param {string} [fold] a summary of the dropped turns
  */
 async function startAt(start, path, fold) {
   const { engine } = now();
   await giveBack();
   if (fold)
-    await forgetSession(); // the summary is first: the kept turns are read again
+    await forgetSession(); // the summary comes first, so the kept turns are read again
   else if (engine) await leaveOut(engine, path, start);
   start.isStart = true;
   start.fold = fold;
@@ -53,9 +55,10 @@ async function startAt(start, path, fold) {
 }
 
 /**
- * Whether there is room for the answer. If there is none, says so, and offers to make some.
+ * Whether there is room for the answer. If not, this is reported, with an offer to make room.
  * @param {Message[]} path its last message is the question, or the answer to continue
- * @param {(isAlone: boolean, fold?: string) => unknown} again asks once more. `isAlone`: only the last question is read
+ * @param {(isAlone: boolean, fold?: string) => unknown} again sends the question again. `isAlone`:
+ * only the last question is read
  */
 export async function hasRoom(path, again) {
   const { engine } = now();
@@ -76,8 +79,10 @@ export async function hasRoom(path, again) {
 }
 
 /**
- * @param {Message[]} path @param {Message} start
- * @returns {Promise<string>} a summary of the turns before it; empty: there is none, or something else was opened meanwhile
+ * @param {Message[]} path
+ * @param {Message} start
+ * @returns {Promise<string>} a summary of the turns before it; empty if there is none, or if
+ * something else was opened meanwhile
  */
 async function foldOf(path, start) {
   const { engine, tree } = now();
@@ -96,7 +101,10 @@ async function foldOf(path, start) {
   return '';
 }
 
-/** The model reads the whole conversation again. @param {Message} start from which it reads now */
+/**
+ * Makes the model read the whole conversation again.
+ * @param {Message} start the message from which it currently reads
+ */
 export function readAll(start) {
   start.isStart = false;
   delete start.fold;
@@ -109,7 +117,7 @@ export function readAll(start) {
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let gauging;
 
-/** Soon, and only once for letters that are typed quickly. */
+/** Updates the gauge after a short delay, so that fast typing causes only one update. */
 export function updateGauge() {
   clearTimeout(gauging);
   gauging = setTimeout(async () => {

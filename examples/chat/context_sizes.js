@@ -1,22 +1,28 @@
 // examples/chat/context_sizes.js — sizes of a context, and the cost of each.
 
-/** The context that the engine takes by default, if the model was trained for as much. */
+/** The engine's default context, if the model was trained for that many tokens. */
 export const CONTEXT_USUAL = 4096;
 
-/** `moreBytes` in addition to what the engine has now. @typedef {{tokens: number, moreBytes: number, fits: boolean}} Size */
+/**
+ * `moreBytes` is the memory in addition to what the engine has now.
+ * @typedef {{tokens: number, moreBytes: number, fits: boolean}} Size
+ */
 
 /**
- * @param {{limitBytes: number, mostBytes: number}} memory of the engine; a longer context may get it a larger memory
- * @param {number | undefined} deviceBytes as much of the device's memory as may be used; undefined: the browser does not say
+ * @param {{limitBytes: number, mostBytes: number}} memory that of the engine, for which a longer
+ * context may require a larger one
+ * @param {number | undefined} deviceBytes the part of the device's memory that may be used;
+ * undefined if the browser does not report it
  * @returns {number}
  */
 export const reachableBytes = ({ limitBytes, mostBytes }, deviceBytes) =>
   deviceBytes === undefined ? limitBytes : Math.min(mostBytes, deviceBytes);
 
 /**
- * @param {{trained: number, now: number, bytesPerToken: number, totalBytes: number}} model `now` tokens are its context
- * @param {number} limitBytes that it may have
- * @returns {Size[]} the usual one first; the last is what the model was trained for
+ * @param {{trained: number, now: number, bytesPerToken: number, totalBytes: number}} model its
+ * current context has `now` tokens
+ * @param {number} limitBytes the memory that it may have
+ * @returns {Size[]} the sizes: the usual one first, the one for which the model was trained last
  */
 export function sizesOf({ trained, now, bytesPerToken, totalBytes }, limitBytes) {
   /** @type {Size[]} */

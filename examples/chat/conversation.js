@@ -57,7 +57,7 @@ import { keeper } from './write_queue.js';
 /** @typedef {import('./tree.js').Message} Message */
 /** @typedef {import('./tree.js').Place} Place */
 
-/** The number of answers that are written side by side. */
+/** The number of answers that are generated side by side. */
 const VARIANTS = 3;
 
 const UNFINISHED = 'the answer is incomplete';
@@ -74,7 +74,7 @@ let model;
 let temperature = 0.7;
 /** The open conversation. @type {{about: Conversation, tree: Place}} */
 let open = { about: newConversation(), tree: newTree() };
-/** The question whose answers are side by side. @type {Message | undefined} */
+/** The question whose answers are shown side by side. @type {Message | undefined} */
 let compared;
 /** @type {AbortController | undefined} */
 let running;
@@ -142,7 +142,7 @@ function addControls(message, article) {
 
 // ---- another word in an answer ----
 
-/** @param {Message} message an answer: its words can be changed */
+/** @param {Message} message an answer, whose words can be changed */
 async function openWords(message) {
   const words = await import('./words.js').catch((error) => void tell(error));
   const article = articles.get(message);
@@ -151,11 +151,11 @@ async function openWords(message) {
 }
 
 /**
- * Continues from another beginning of an answer, which stays unchanged.
+ * Forks an answer: continues from a different beginning, and leaves the answer itself unchanged.
  * @param {Message} message
- * @param {number} at where the new one leaves it
- * @param {string} piece that it has there
- * @param {boolean} isEnd it ends there
+ * @param {number} at where the fork begins
+ * @param {string} piece the new text at that place
+ * @param {boolean} isEnd whether the fork ends there
  */
 async function branchFrom(message, at, piece, isEnd) {
   if (running || !engine) return;
@@ -175,7 +175,11 @@ async function branchFrom(message, at, piece, isEnd) {
   else await continueAnswer(branch);
 }
 
-/** The continuation of the answer that this one was forked from. @param {Message} message @param {HTMLElement} article */
+/**
+ * Shows how the answer continues from which this one was forked.
+ * @param {Message} message
+ * @param {HTMLElement} article
+ */
 function showFork({ fork, parent }, article) {
   article.querySelector('.fork')?.remove();
   const other = fork && parent.children.find(({ id }) => id === fork.of);
@@ -212,7 +216,12 @@ async function forget(question, how) {
   else strikeForgotten(id, at, isForGood);
 }
 
-/** A question in whose place there is a line. @param {Message} question @param {HTMLElement} article @param {HTMLElement[]} arrows */
+/**
+ * A forgotten question, which is shown as a single line.
+ * @param {Message} question
+ * @param {HTMLElement} article
+ * @param {HTMLElement[]} arrows
+ */
 function addForgotten(question, article, arrows) {
   const answer = shownAfter(question).slice(0, 1);
   const versions = answer.flatMap((one) =>
@@ -242,7 +251,7 @@ export function redraw(place) {
   showAfter(place);
 }
 
-/** @param {Message} message @param {string} [draft] its wording, so far */
+/** @param {Message} message @param {string} [draft] its wording so far */
 function openEdit(message, draft) {
   const article = articles.get(message);
   if (!article || article.querySelector('.edit')) return;
@@ -280,7 +289,7 @@ function setBusy(isBusy) {
   const [shown, hidden] = isBusy ? [byId('stop'), byId('send')] : [byId('send'), byId('stop')];
   const hadFocus = document.activeElement === hidden;
   shown.hidden = false;
-  // else the focus is lost; on a touch screen the field would open the keyboard
+  // otherwise the focus is lost; on a touch screen, focusing the field would open the keyboard
   if (hadFocus) (hasTouchScreen() ? shown : promptField).focus();
   hidden.hidden = true;
   showAnswering(isBusy);
@@ -288,7 +297,11 @@ function setBusy(isBusy) {
   holdButtons(log, isBusy);
 }
 
-/** Nothing branches off while an answer is written. @param {HTMLElement} within @param {boolean} [isBusy] */
+/**
+ * Disables the buttons that start a new branch while an answer is being generated.
+ * @param {HTMLElement} within
+ * @param {boolean} [isBusy]
+ */
 function holdButtons(within, isBusy = running !== undefined) {
   for (const button of within.querySelectorAll('.branching')) {
     /** @type {HTMLButtonElement} */ (button).disabled = isBusy;
@@ -298,7 +311,7 @@ function holdButtons(within, isBusy = running !== undefined) {
 // ---- an answer, or several ----
 
 /**
- * Has the model answer the last message that is shown, a question, or continue an answer.
+ * Makes the model answer the last message that is shown (a question), or continue an answer.
  * @param {Engine} asked
  * @param {Message} question
  * @param {{count?: number, continued?: Message}} [how] `count`: answers side by side
@@ -451,7 +464,7 @@ async function ask(parent, content, { system, field, isStart, fold, media = [] }
   if (!field && promptField.value.trim() === content.trim()) setPrompt('');
   if (!field) setAttached([], false);
   const turn = turnOf(question, about);
-  enter(turn.id, { about: { ...about }, question: turn }); // before the draft's entry goes
+  enter(turn.id, { about: { ...about }, question: turn }); // before the draft's entry is removed
   if (draft) strike(draft);
   compared = undefined;
   showAfter(parent);
@@ -484,7 +497,10 @@ const tell = (error) => log.dispatchEvent(new CustomEvent('problem', { detail: e
 
 // ---- which conversation is open ----
 
-/** Notifies the page which conversation is open now. @param {boolean} [isNext] the browser's Back returns to what was open before */
+/**
+ * Notifies the page of the conversation that is open now.
+ * @param {boolean} [isNext] the browser's Back returns to what was open before
+ */
 function announce(isNext) {
   hideContextNote();
   forgetSession();
@@ -527,7 +543,7 @@ export async function openConversation(id, { isStill = () => true, isFirst = fal
     if (message) openEdit(message, text);
   }
   watchWriters();
-  log.dataset.conversation = about.id; // all of it is shown
+  log.dataset.conversation = about.id; // it is shown completely
   return true;
 }
 
@@ -539,13 +555,13 @@ function joinDraft(draft) {
   return keepDraft(promptField.value);
 }
 
-/** How often the address has changed. */
+/** The number of changes of the address so far. */
 let followed = 0;
 
-/** The target of the browser's Back, its Forward or a link. @param {string} id */
+/** Opens the target of the browser's Back or Forward button, or of a link. @param {string} id */
 export async function followAddress(id) {
   const own = ++followed;
-  const isStill = () => own === followed && location.hash === `#${id}`; // another press may lead on meanwhile
+  const isStill = () => own === followed && location.hash === `#${id}`; // another press of Back may have followed meanwhile
   if (id === open.about.id || (await openConversation(id, { isStill }))) return;
   const kept = await keeper.store.open(id).catch(() => undefined);
   if (!isStill()) return;
@@ -556,9 +572,9 @@ export async function followAddress(id) {
 }
 
 /**
- * An empty conversation. It is kept from its first letter on.
- * @param {Partial<Conversation>} [known] of it, such as its book
- * @param {boolean} [isInstead] of the previously open one, which is gone
+ * Opens an empty conversation. It is stored once its first letter is typed.
+ * @param {Partial<Conversation>} [known] its known properties, such as its book
+ * @param {boolean} [isInstead] whether it replaces the previously open one, which was deleted
  */
 export function openNew(known, isInstead = false) {
   stop();
@@ -572,7 +588,10 @@ export function openNew(known, isInstead = false) {
   log.dataset.conversation = open.about.id;
 }
 
-/** Opens the conversation of the address, or the latest one. @param {string} [taken] over from an earlier page */
+/**
+ * Opens the conversation of the address, or the latest one.
+ * @param {string} [taken] the conversation that an earlier page passed on
+ */
 export async function restore(taken) {
   const asked = location.hash.slice(1);
   const isFirst = true;
@@ -582,7 +601,7 @@ export async function restore(taken) {
   const [last] = all.filter(({ deleted }) => deleted === 0).sort((a, b) => b.changed - a.changed);
   if (last && (await openConversation(last.id, { isFirst }))) return;
   const kept = asked === '' ? undefined : await store.open(asked).catch(() => undefined);
-  const { isEmpty, book } = history.state ?? {}; // of before a reload
+  const { isEmpty, book } = history.state ?? {}; // from before a reload
   if (!kept && book) open.about.book = book;
   announce();
   log.dataset.conversation = open.about.id;
@@ -591,7 +610,10 @@ export async function restore(taken) {
 
 // ---- calls of the page ----
 
-/** No other question is accepted until it is known whether there is room. @param {() => Promise<boolean>} find */
+/**
+ * Accepts no other question until it is known whether this one fits.
+ * @param {() => Promise<boolean>} find
+ */
 async function whileMeasuring(find) {
   isMeasuring = true;
   try {
@@ -634,7 +656,11 @@ export async function say(text) {
   return true;
 }
 
-/** @param {string} text @param {boolean} [isStart] the model reads nothing before it @param {string} [fold] but this summary */
+/**
+ * @param {string} text
+ * @param {boolean} [isStart] whether the model reads nothing before it
+ * @param {string} [fold] except this summary
+ */
 async function askNext(text, isStart, fold) {
   if (running || !engine) return;
   const asked = engine;
@@ -657,7 +683,11 @@ export function setEngine(answering, suits = 0.7, named = undefined) {
   log.dispatchEvent(new CustomEvent('engine'));
 }
 
-/** The model that answers was renamed. @param {ModelName} named @param {boolean} [isOpen] the conversation that is open is with it */
+/**
+ * Records that the model that answers was renamed.
+ * @param {ModelName} named
+ * @param {boolean} [isOpen] whether the open conversation uses it
+ */
 export function nameModel(named, isOpen = true) {
   model = named;
   const { about, tree } = open;
@@ -667,10 +697,10 @@ export function nameModel(named, isOpen = true) {
   keeper.add((store) => store.changeConversation(about.id, { model: named }));
 }
 
-/** The callers that wait for the end of the answer. @type {Set<() => void>} */
+/** The callers that are waiting for the end of the answer. @type {Set<() => void>} */
 const waiting = new Set();
 
-/** @returns {Promise<void>} that settles as soon as nothing is being written */
+/** @returns {Promise<void>} a promise that settles as soon as nothing is being generated */
 export async function untilAnswered() {
   while (running) await new Promise((settle) => waiting.add(() => settle(undefined)));
 }
@@ -687,7 +717,7 @@ export const lastAnswer = () =>
 
 export const isAnswering = () => running !== undefined;
 
-/** The settings of the conversation that is open have changed. */
+/** Stores the changed settings of the open conversation. */
 export function keepSettings() {
   const { about } = open;
   about.settings = settingsToKeep();

@@ -1,5 +1,5 @@
-// examples/chat/database.js — storage for records: in IndexedDB, or in this page's memory, where a browser
-// has no IndexedDB or the user chooses to store nothing. A transaction is stored as a whole or not at all.
+// examples/chat/database.js — storage for records: in IndexedDB, or in this page's memory if the
+// browser has no IndexedDB or the user chooses to store nothing. Transactions are atomic.
 
 import { Connection } from './open_in_time.js';
 
@@ -8,14 +8,15 @@ const SCHEMA_VERSION = 1;
 
 /** @typedef {'conversations' | 'turns' | 'drafts'} StoreName */
 /**
- * The records inside of a transaction. `of` gives the turns or drafts of one conversation.
+ * The records within a transaction. `of` returns the turns or drafts of one conversation.
  * @typedef {{get: (store: StoreName, id: string) => Promise<any>, all: (store: StoreName) => Promise<any[]>,
  *   of: (store: 'turns' | 'drafts', conversation: string) => Promise<any[]>,
  *   put: (store: StoreName, record: any) => Promise<unknown>,
  *   delete: (store: StoreName, id: string) => Promise<unknown>}} Rows
  */
 /**
- * `isStrict`: the transaction ends when the disk has the records, not when the browser has them.
+ * `isStrict`: the transaction ends when the records are on disk, not when the browser has received
+ * them.
  * @typedef {{kind: 'indexeddb' | 'memory', close: () => Promise<void>,
  *   run: <T>(mode: 'readonly' | 'readwrite', work: (rows: Rows) => Promise<T>, isStrict?: boolean) => Promise<T>}} Database
  */
@@ -111,11 +112,14 @@ export async function openDatabase(name) {
   };
 }
 
-/** @returns {Database} the same for as long as the page is open */
+/** @returns {Database} the same one as long as the page is open */
 export function openMemory() {
   /** @type {Record<StoreName, Map<string, any>>} */
   let kept = { conversations: new Map(), turns: new Map(), drafts: new Map() };
-  /** One transaction at a time. @type {Promise<unknown>} */
+  /**
+   * Settles after the last transaction, so that only one runs at a time.
+   * @type {Promise<unknown>}
+   */
   let last = Promise.resolve();
   return {
     kind: 'memory',

@@ -13,7 +13,7 @@ let engine;
 let isAnswering = false;
 let isWatching = false;
 let isStale = false;
-/** As they were drawn last. @type {[name: string, text: string][]} */
+/** The facts that were drawn last. @type {[name: string, text: string][]} */
 let facts = [];
 /** Other modules' reports, by their names. @type {Map<string, string>} */
 const notes = new Map();
@@ -35,14 +35,14 @@ async function draw(shown) {
   await showNotes();
 }
 
-/** Draws while the panel is open: once, and repeatedly while an answer is written. */
+/** Draws while the panel is open: once, and repeatedly while an answer is generated. */
 async function watch() {
   isStale = true;
   if (isWatching) return;
   isWatching = true;
   while ((isStale || isAnswering) && panel.open && engine) {
     isStale = false;
-    await draw(engine).catch(() => {}); // the engine was closed: the next engine is drawn when it is ready
+    await draw(engine).catch(() => {}); // the engine was closed; the next one is drawn when it is ready
     if (isAnswering) await new Promise((settle) => setTimeout(settle, INTERVAL_MS));
   }
   isWatching = false;
@@ -62,11 +62,11 @@ export function showAnswering(isBusy) {
   watch();
 }
 
-/** @param {string} name @param {string} text empty: removes the fact */
+/** @param {string} name @param {string} text an empty one removes the fact */
 export function note(name, text) {
   if (text === '') notes.delete(name);
   else notes.set(name, text);
-  if (panel.open) showNotes().catch(() => {}); // at once: the engine is not asked
+  if (panel.open) showNotes().catch(() => {}); // at once, because this does not need the engine
   watch();
 }
 

@@ -12,7 +12,7 @@ export function byId(id) {
 }
 
 /**
- * An element with its properties and children.
+ * Creates an element with its properties and children.
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} tag
  * @param {Partial<HTMLElementTagNameMap[T]>} [known]
@@ -25,14 +25,15 @@ export function make(tag, known = {}, ...children) {
   return element;
 }
 
-/** Whether a focused field opens a keyboard on the screen. */
+/** Whether focusing a field opens a keyboard on the screen. */
 export const hasTouchScreen = () => matchMedia('(pointer: coarse)').matches;
 
 /** Safari ends a composition before the Enter that confirms it, and reports that Enter with this code. */
 const COMPOSING_KEY_CODE = 229;
 
 /**
- * Whether a key press is an Enter that was meant: not the one that confirms what an input method composes.
+ * Whether a key press is an intended Enter, and not the one that confirms a composition of an input
+ * method.
  * @param {KeyboardEvent} event
  */
 export const isEnter = ({ key, isComposing, keyCode }) =>
@@ -47,7 +48,7 @@ export const isSending = (event) => isEnter(event) && !event.shiftKey && !hasTou
 /**
  * @param {string} text
  * @param {() => void} action
- * @param {string} [className] `branching`: at rest while an answer is written
+ * @param {string} [className] `branching`: disabled while an answer is being generated
  */
 export function makeButton(text, action, className = '') {
   const button = make('button', { type: 'button', className }, text);
@@ -56,8 +57,8 @@ export function makeButton(text, action, className = '') {
 }
 
 /**
- * A button for an action that cannot be undone: it requires a second click. The second click of a double click is not an
- * answer.
+ * A button for an action that cannot be undone, which requires a second click. The second click of
+ * a double click does not count.
  * @param {string} text
  * @param {() => void} action
  * @param {string} [className]
@@ -69,7 +70,7 @@ export function makeSureButton(text, action, className) {
       if (detail < 2) action();
       return;
     }
-    button.style.minWidth = `${button.offsetWidth}px`; // no other button moves under the pointer
+    button.style.minWidth = `${button.offsetWidth}px`; // so that no other button moves under the pointer
     button.textContent = 'Really?';
   });
   return button;
@@ -79,8 +80,9 @@ const COPIED_MS = 1500;
 
 /**
  * @param {string} className
- * @param {() => string} textOf the text to copy
- * @returns {HTMLButtonElement[]} one, or none: only pages served over HTTPS or from localhost may copy
+ * @param {() => string} textOf returns the text to copy
+ * @returns {HTMLButtonElement[]} one, or none, because only pages served over HTTPS or from
+ * localhost may copy
  */
 export function makeCopyButtons(className, textOf) {
   if (!navigator.clipboard) return [];
@@ -108,7 +110,7 @@ export function formatBytes(bytes) {
   return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`;
 }
 
-/** As exact as an estimate. @param {number} bytes */
+/** Formats bytes with the precision of an estimate. @param {number} bytes */
 export function roundBytes(bytes) {
   if (bytes < 1e6) return `${Math.round(bytes / 1e3)} kB`;
   return bytes < 1e9 ? `${Math.round(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`;

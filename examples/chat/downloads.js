@@ -8,9 +8,16 @@ import { keepJson, readList } from './local_storage.js';
 import { keepAwake } from './wake_lock.js';
 
 /** @typedef {import('wick-llm/models').KeepProgress} KeepProgress */
-/** `isWanted`: it answers as soon as it is here, `mmproj`: with its encoders. @typedef {{url: string, name: string, mmproj?: true, isPaused: boolean, isWanted: boolean}} Listed */
-/** `isWaiting`: for the network. @typedef {Listed & {progress: KeepProgress, bytesPerSecond: number, isWaiting: boolean,
- *   error?: unknown, done?: Promise<void>, control?: AbortController}} Download */
+/**
+ * `isWanted`: whether it will answer once it is stored, `mmproj`: the address of its encoders.
+ * @typedef {{url: string, name: string, mmproj?: true, isPaused: boolean, isWanted: boolean}}
+ * Listed
+ */
+/**
+ * `isWaiting`: whether it waits for the network.
+ * @typedef {Listed & {progress: KeepProgress, bytesPerSecond: number, isWaiting: boolean,
+ *   error?: unknown, done?: Promise<void>, control?: AbortController}} Download
+ */
 
 const LIST = 'wick-chat-downloads';
 /** The speed is an average over about this time. */
@@ -57,12 +64,15 @@ export const listDownloads = () => [...downloads.values()];
 /** @param {string} url */
 export const findDownload = (url) => downloads.get(url);
 
-/** @param {Download} one @returns {(progress?: KeepProgress) => void} without news, the speed is that of now */
+/**
+ * @param {Download} one
+ * @returns {(progress?: KeepProgress) => void} a meter that counts the time without progress, too
+ */
 function makeMeter(one) {
   /** @type {{at: number, received: number}[]} */
   let marks = [];
   return (progress) => {
-    if (!progress && marks.length === 0) return; // the stored part was not downloaded now
+    if (!progress && marks.length === 0) return; // the part that was already stored does not count
     progress ??= one.progress;
     one.progress = progress;
     const at = performance.now();
@@ -77,19 +87,24 @@ function makeMeter(one) {
   };
 }
 
-/** Without an event that reports that the network is back, the download is tried again after this time. */
+/** Without an event from the network, the download is retried after this time. */
 const AGAIN_MS = 30_000;
 
 /**
- * A loss of the network is not the end of a download that has begun: its bytes are stored.
- * @param {Download} one @param {unknown} error
+ * Whether an error is a loss of the network, which does not end a download that has begun: its
+ * bytes are stored.
+ * @param {Download} one
+ * @param {unknown} error
  */
 function isNetworkLost(one, error) {
   if (!(error instanceof WickError) || error.code !== 'NETWORK') return false;
   return navigator.onLine === false || one.progress.received > 0;
 }
 
-/** @param {AbortSignal} signal @returns {Promise<void>} that settles when another try may succeed */
+/**
+ * @param {AbortSignal} signal
+ * @returns {Promise<void>} a promise that settles when another attempt may succeed
+ */
 function untilNetwork(signal) {
   return new Promise((settle, fail) => {
     const heard = new AbortController();
@@ -113,7 +128,12 @@ function untilNetwork(signal) {
   });
 }
 
-/** Until it is whole. @param {Download} one @param {() => Promise<unknown>} get @param {AbortSignal} signal */
+/**
+ * Downloads a model, with retries until it is complete.
+ * @param {Download} one
+ * @param {() => Promise<unknown>} get
+ * @param {AbortSignal} signal
+ */
 async function getPersistently(one, get, signal) {
   for (;;) {
     try {
@@ -166,8 +186,10 @@ async function run(one) {
 
 /**
  * @param {{url: string, name: string, mmproj?: true}} wanted
- * @param {boolean} [isWanted] it answers as soon as it is stored, unless another one is loaded meanwhile
- * @returns {Promise<void>} that settles when it is here; it rejects with an AbortError when it is paused
+ * @param {boolean} [isWanted] whether it will answer once it is stored, unless another model is
+ * loaded meanwhile
+ * @returns {Promise<void>} a promise that settles when it is stored, and rejects with an AbortError
+ * if it is paused
  */
 export function download({ url, name, mmproj }, isWanted = false) {
   const one = downloads.get(url) ?? newDownload({ url, name, mmproj, isPaused: false, isWanted });
@@ -178,18 +200,21 @@ export function download({ url, name, mmproj }, isWanted = false) {
   return one.done;
 }
 
-/** @param {string} [url] of the one that is to answer when it is here; none without */
+/** @param {string} [url] of the model that will answer once it is stored; without it, none will */
 export function want(url) {
   for (const one of downloads.values()) one.isWanted = one.url === url;
   writeList();
 }
 
-/** Its stored chunks stay. @param {string} url */
+/** Pauses a download. Its stored chunks are kept. @param {string} url */
 export function pause(url) {
   downloads.get(url)?.control?.abort();
 }
 
-/** It is not continued; the store has the received chunks. @param {string} url */
+/**
+ * Gives up a download, so that it is not resumed. The store keeps the received chunks.
+ * @param {string} url
+ */
 export async function giveUp(url) {
   const one = downloads.get(url);
   pause(url);
@@ -199,7 +224,10 @@ export async function giveUp(url) {
   if (one) tell(one);
 }
 
-/** Downloads that an earlier page did not finish, unless they were paused. @returns {Download | undefined} the one that is to answer */
+/**
+ * Resumes downloads that an earlier page did not finish, unless they were paused.
+ * @returns {Download | undefined} the one that will answer
+ */
 export function takeUpDownloads() {
   for (const listed of readListed()) downloads.set(listed.url, newDownload(listed));
   for (const one of downloads.values()) if (!one.isPaused) download(one);

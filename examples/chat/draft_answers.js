@@ -1,6 +1,7 @@
-// examples/chat/draft_answers.js — answers before Enter: at a pause in typing the draft's answer is begun, and so are those of
-// questions that could follow. This file decides when that happens: never on battery, or when the user has switched it off. The
-// requests to the engine are in early_answers.js, which is loaded at the first pause.
+// examples/chat/draft_answers.js — answers before Enter: at a pause in typing, the answer to the
+// draft is begun, and so are the answers to questions that could follow. This file decides when
+// that happens: never on battery, and not if the user has switched it off. The requests to the
+// engine are in early_answers.js, which is loaded at the first pause.
 
 import { bodyFor } from './answer_request.js';
 import { attachedMedia, untilHeld } from './attachments.js';
@@ -37,18 +38,22 @@ let now = () => {
 };
 /** @type {(text: string) => unknown} */
 let say = () => {};
-/** Questions that the model is known to answer and that follow from the conversation; nothing: the model writes some. @type {(said: string) => string[] | undefined} */
+/**
+ * Questions that the model is known to answer and that follow from the conversation; undefined if
+ * the model should write some.
+ * @type {(said: string) => string[] | undefined}
+ */
 let known = () => undefined;
 /** @type {typeof import('./early_answers.js') | undefined} */
 let early;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let pausing;
-/** Counts events that make earlier plans void. */
+/** Counts events that invalidate earlier plans. */
 let turn = 0;
 
 // ---- conditions ----
 
-/** Why nothing is begun; empty: it may be. */
+/** Why no answer is begun; empty if answers may be begun. */
 let power = 'not known yet';
 
 /** @returns {string} */
@@ -66,7 +71,7 @@ async function watchPower() {
   read();
 }
 
-/** The switch, or the power, has changed. */
+/** Called when the switch or the power has changed. */
 export function update() {
   const reason = reasonOff();
   note('Before Enter', reason && `off: ${reason}`);
@@ -130,13 +135,13 @@ function showChips(questions) {
   keepInView(() => log.append(chips));
 }
 
-/** Questions that could come next, and the beginnings of their answers. */
+/** Prepares questions that could come next, and the beginnings of their answers. */
 async function followUp() {
   const own = turn;
   const { engine, tree } = now();
   if (!engine || isVoid(own) || document.body.classList.contains('continuing')) return;
   const path = shownAfter(tree);
-  if (path.at(-1)?.state !== 'whole') return; // the next question is its continuation
+  if (path.at(-1)?.state !== 'whole') return; // the next message would continue it
   if (path.some(({ media }) => media)) return; // images would be decoded again for each of them
   const { beginFollowUps, suggest } = await load();
   const isStill = () => tree === now().tree && path.at(-1) === shownAfter(tree).at(-1);
@@ -164,21 +169,28 @@ function drop() {
   early?.dropAll();
 }
 
-/** The question being answered before it is sent. @returns {{messages: import('wick-llm').ChatMessage[], text: string}[]} */
+/**
+ * The question that is being answered before it is sent.
+ * @returns {{messages: import('wick-llm').ChatMessage[], text: string}[]}
+ */
 export const begunAhead = () => early?.begunQuestions() ?? [];
 
-/** As drop(). @returns {Promise<void>} that settles when the engine has all pages of it back */
+/**
+ * The same as drop().
+ * @returns {Promise<void>} a promise that settles when the engine has got all their pages back
+ */
 export async function giveBack() {
   drop();
   await early?.untilGivenBack();
 }
 
 /**
- * The beginning of an answer, and the rest as it streams. All other answers that were begun are given up.
+ * The beginning of an answer, and the rest as it streams. All other answers that were begun are
+ * discarded.
  * @param {Engine} engine
  * @param {object} body of bodyFor
  * @param {{signal: AbortSignal, live: import('./progress_line.js').Live}} how
- * @returns {ReturnType<typeof import('./early_answers.js').take>} nothing: it was not begun
+ * @returns {ReturnType<typeof import('./early_answers.js').take>} undefined if it was not begun
  */
 export function takeEarly(engine, body, how) {
   clearTimeout(pausing);

@@ -1,6 +1,6 @@
-// examples/chat/drafts.js — stores the text being typed, at each letter: in the message field, and in the fields where
-// questions are edited. A draft belongs to one tab. When that tab is gone, the next one that opens the conversation takes it
-// over.
+// examples/chat/drafts.js — stores the text that is being typed, after each letter: in the message
+// field, and in the fields where questions are edited. A draft belongs to one tab. After that tab
+// is closed, the next one that opens the conversation takes it over.
 
 import { attachedMedia, setAttached } from './attachments.js';
 import { byId } from './dom.js';
@@ -37,7 +37,7 @@ function draftOf({ id: conversation }, field, text) {
   return { ...draft, changed: Date.now(), ...(media.length > 0 && { media }) };
 }
 
-/** @param {string} text @param {string} [field] a question that is edited */
+/** @param {string} text @param {string} [field] the id of a question that is being edited */
 export function keepDraft(text, field = '') {
   const conversation = current();
   const place = placeOf(conversation.id, field);
@@ -53,7 +53,11 @@ export function keepDraft(text, field = '') {
   latest.set(draft.id, draft);
 }
 
-/** @param {string} conversation @param {string} [field] @returns {string | undefined} the draft that is sent now: the next one has its own id */
+/**
+ * @param {string} conversation
+ * @param {string} [field]
+ * @returns {string | undefined} the id of the draft that is sent now; the next one gets a new id
+ */
 export function takeDraft(conversation, field = '') {
   const place = placeOf(conversation, field);
   const id = ids.get(place);
@@ -66,7 +70,7 @@ export function takeDraft(conversation, field = '') {
 /**
  * @param {Conversation} conversation
  * @param {Draft[]} drafts of it
- * @returns {Promise<Map<string, string>>} texts by field: this tab's, or the newest of a tab that is gone
+ * @returns {Promise<Map<string, string>>} texts by field: this tab's, or the newest of a closed tab
  */
 export async function takeUpDrafts(conversation, drafts) {
   const texts = new Map();
@@ -92,7 +96,11 @@ export function fitPrompt() {
   promptField.style.height = `${promptField.scrollHeight}px`;
 }
 
-/** The question made from the typed text: a text that the model continues keeps its beginning. @param {string} text */
+/**
+ * The question that the typed text becomes. A text that the model continues keeps its leading white
+ * space.
+ * @param {string} text
+ */
 export const asSent = (text) =>
   document.body.classList.contains('continuing') ? text.replace(/ +$/, '') : text.trim();
 
@@ -102,14 +110,17 @@ export function setPrompt(text) {
   fitPrompt();
 }
 
-/** As if it were typed: it is kept, and the user may send it. @param {string} text */
+/**
+ * Writes a text as if it were typed: it is stored, and the user may send it.
+ * @param {string} text
+ */
 export function writePrompt(text) {
   promptField.value = text;
   promptField.dispatchEvent(new Event('input'));
   promptField.focus();
 }
 
-/** @param {() => Conversation} conversation the one that is open */
+/** @param {() => Conversation} conversation returns the open one */
 export function watchPrompt(conversation) {
   current = conversation;
   promptField.addEventListener('input', () => {

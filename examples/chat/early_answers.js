@@ -11,7 +11,7 @@ import { note } from './developer.js';
 /** @typedef {import('wick-llm').ChatCompletionChunk} ChatCompletionChunk */
 /** @typedef {import('wick-llm').ChatCompletionRequest} Body */
 
-/** After requests that a user waits for (0), and after those for the next visit. */
+/** Below requests that a user waits for (0), and below those for the next visit. */
 const PRIORITIES = { draft: -20, suggest: -30, followUp: -40 };
 /** The pieces that are read before they are needed; the engine then pauses after some more. */
 const PIECES_MAX = { draft: 128, followUp: 16 };
@@ -27,7 +27,7 @@ const LETTERS_SHOWN = 30;
 class Attempt {
   /** @type {ChatCompletionChunk[]} */
   chunks = [];
-  /** When the first word arrived. */
+  /** The time when the first word arrived. */
   firstAt = 0;
   isTaken = false;
   isOver = false;
@@ -41,8 +41,11 @@ class Attempt {
   #ended;
 
   /**
-   * @param {Engine} engine @param {Body} body @param {Session} session that becomes this conversation
-   * @param {'draft' | 'followUp'} kind @param {Session} [base] the conversation's own, which it was forked from
+   * @param {Engine} engine
+   * @param {Body} body
+   * @param {Session} session that becomes this conversation
+   * @param {'draft' | 'followUp'} kind
+   * @param {Session} [base] the conversation's own session, from which it was forked
    */
   constructor(engine, body, session, kind, base) {
     this.engine = engine;
@@ -91,7 +94,10 @@ class Attempt {
     return textIn(messages.at(-1)?.content).slice(-LETTERS_SHOWN);
   }
 
-  /** @returns {Promise<void>} that settles with the next piece, when it is taken, and with the end */
+  /**
+   * @returns {Promise<void>} a promise that settles when the next piece arrives, when the answer is
+   * taken, or when it ends
+   */
   #untilNews() {
     return new Promise((settle) => {
       const before = this.#wake;
@@ -102,7 +108,10 @@ class Attempt {
     });
   }
 
-  /** As the answer's stream. @param {{signal: AbortSignal, live: import('./progress_line.js').Live}} how */
+  /**
+   * Passes the attempt on as the stream of the answer.
+   * @param {{signal: AbortSignal, live: import('./progress_line.js').Live}} how
+   */
   async *take({ signal, live }) {
     const takenAt = performance.now();
     this.isTaken = true;
@@ -126,7 +135,7 @@ class Attempt {
     }
   }
 
-  /** Its session becomes the conversation's, if that has a separate one. */
+  /** Makes its session the conversation's, if the conversation has a separate one. */
   async #end() {
     this.#abort();
     await this.#ended;
@@ -139,7 +148,7 @@ class Attempt {
     this.#wake();
   }
 
-  /** @returns {Promise<Session>} its session, for another one */
+  /** @returns {Promise<Session>} its session, for another attempt */
   async stop() {
     this.#abort();
     await this.#ended;
@@ -156,14 +165,14 @@ class Attempt {
 let draft;
 /** @type {Attempt[]} */
 let followUps = [];
-/** One change at a time. */
+/** Settles after the last requested change, so that there is only one at a time. */
 let changing = Promise.resolve();
-/** Counts cancelled drafts, so that none that was requested before begins. */
+/** Counts cancellations of drafts, so that no draft begins that was requested before one. */
 let era = 0;
 
 /** @param {() => Promise<void>} change */
 function inTurn(change) {
-  changing = changing.then(change).catch(() => {}); // the engine is closed, or has no room: that is reported at Enter
+  changing = changing.then(change).catch(() => {}); // if the engine is closed or has no room, that is reported when the user presses Enter
   return changing;
 }
 
@@ -204,7 +213,8 @@ export function beginFollowUps(engine, bodies, base) {
 }
 
 /**
- * @param {Engine} engine @param {any} body the conversation's, with a question that is left out
+ * @param {Engine} engine
+ * @param {any} body the conversation's request, with a question that is left out
  * @param {Session} [base] that has read the conversation
  * @returns {Promise<string[]>}
  */
@@ -228,7 +238,10 @@ async function ask(engine, body, session) {
 
 const begun = () => [...(draft ? [draft] : []), ...followUps];
 
-/** The question being answered. @returns {{messages: import('wick-llm').ChatMessage[], text: string}[]} */
+/**
+ * The question that is being answered.
+ * @returns {{messages: import('wick-llm').ChatMessage[], text: string}[]}
+ */
 export const begunQuestions = () =>
   begun().map(({ messages }) => ({ messages, text: textIn(messages.at(-1)?.content) }));
 
@@ -242,7 +255,7 @@ function giveUp(attempts) {
   });
 }
 
-/** The message field is empty. */
+/** Cancels the answer to a draft, because the message field is empty. */
 export function dropDraft() {
   era++;
   const before = draft;
@@ -250,7 +263,10 @@ export function dropDraft() {
   giveUp(before ? [before] : []);
 }
 
-/** @returns {Promise<void>} that settles when all abandoned answers have closed their sessions */
+/**
+ * @returns {Promise<void>} a promise that settles when all abandoned answers have closed their
+ * sessions
+ */
 export const untilGivenBack = () => changing;
 
 export function dropAll() {
@@ -262,8 +278,11 @@ export function dropAll() {
 }
 
 /**
- * @param {Engine} engine @param {object} body @param {{signal: AbortSignal, live: import('./progress_line.js').Live}} how
- * @returns {AsyncGenerator<ChatCompletionChunk & {isEarly?: boolean}> | undefined} nothing: it was not begun, or has failed
+ * @param {Engine} engine
+ * @param {object} body
+ * @param {{signal: AbortSignal, live: import('./progress_line.js').Live}} how
+ * @returns {AsyncGenerator<ChatCompletionChunk & {isEarly?: boolean}> | undefined} undefined if it
+ * was not begun, or has failed
  */
 export function take(engine, body, how) {
   const key = JSON.stringify(body);

@@ -2,7 +2,11 @@
 
 import { showNotice } from './notice.js';
 
-/** @param {string} title @param {string} [none] for a title without letters @returns {string} that file systems accept */
+/**
+ * @param {string} title
+ * @param {string} [none] the name for a title without letters
+ * @returns {string} a name that file systems accept
+ */
 export const fileNameOf = (title, none = 'conversation') =>
   title
     .replace(/[^\p{L}\p{N} ._-]+/gu, '')
@@ -12,14 +16,18 @@ export const fileNameOf = (title, none = 'conversation') =>
 /** @param {File} file @returns {Promise<void>} */
 const share = (file) =>
   navigator.share({ files: [file] }).catch(({ name }) => {
-    // preparing it took too long after the click; any other error is the user's change of mind
+    // the file was prepared too long after the click; any other error means that the user has
+    // cancelled
     if (name === 'NotAllowedError')
       showNotice(`${file.name} is ready.`, () => share(file), 'Save it');
   });
 
 /**
- * Gives the user a file. An iPhone's home-screen application has no downloads: there it is shared.
- * @param {string} name @param {string | Blob} content @param {string} [type]
+ * Saves a file for the user. An iPhone's home-screen application has no downloads, so there the
+ * file is shared.
+ * @param {string} name
+ * @param {string | Blob} content
+ * @param {string} [type]
  */
 export async function saveFile(name, content, type) {
   const file = new File([content], name, { type });

@@ -1,6 +1,7 @@
-// examples/chat/forgotten_turns.js — a question and its answers are forgotten: the model no longer sees
+// examples/chat/forgotten_turns.js — forgets a question and its answers: the model no longer sees
 // them, and later text is read again without them, after all requests that a user waits for. They
-// can be brought back, until they are forgotten for good. Loaded when it is first requested.
+// can be restored until they are forgotten permanently. This file is loaded when it is first
+// needed.
 
 import { messagesOf } from './answer_request.js';
 import { loadMedia, wasUsed } from './attachments.js';
@@ -21,7 +22,7 @@ import { keeper } from './write_queue.js';
 /** @typedef {import('./records.js').Conversation} Conversation */
 /** @typedef {import('./tree.js').Message} Message */
 
-/** After a user's questions, before work for the next visit and before Enter. */
+/** Below a user's questions, above work for the next visit and for drafts. */
 const PRIORITY = -5;
 
 const log = byId('log');
@@ -29,7 +30,7 @@ const log = byId('log');
 /** @type {AbortController | undefined} */
 let reading;
 
-/** Reads the rest, so that the next question finds it read. @param {Conversation} about */
+/** Reads the rest, so that it is cached for the next question. @param {Conversation} about */
 async function readAgain(about) {
   reading?.abort();
   const own = new AbortController();
@@ -40,7 +41,7 @@ async function readAgain(about) {
   if (!engine || !messages.some(({ role }) => role === 'user')) return note('Forgotten', '');
   note('Forgotten', 'the rest is being read');
   const body = { messages, ...toolsOfPrompt(), max_tokens: 1, temperature: 0, priority: PRIORITY };
-  const session = await forkBook(engine, path); // the rest goes after the book, which is not read again
+  const session = await forkBook(engine, path); // the rest follows the book, which is not read again
   const asking = engine.chat.completions.create({ ...body, session, signal: own.signal });
   const { usage } = await asking.catch((error) => {
     session?.close().catch(() => {}); // with the engine
@@ -54,7 +55,12 @@ async function readAgain(about) {
   if (isStill && !hasBook()) keepState(engine, about.id, messages);
 }
 
-/** A title that was made from forgotten text is made from the rest. @param {Conversation} about @param {string} gone @param {string} left */
+/**
+ * Replaces a title that was made from forgotten text.
+ * @param {Conversation} about
+ * @param {string} gone
+ * @param {string} left
+ */
 function retitle(about, gone, left) {
   const title = titleOf(left);
   if (about.title !== titleOf(gone) || title === about.title) return;
@@ -86,9 +92,9 @@ function dropFolds(question) {
   }
 }
 
-/** @param {Message} meant @param {Conversation} known @param {number} at when; 0: it is brought back */
+/** @param {Message} meant @param {Conversation} known @param {number} at the time; 0 restores it */
 async function mark(meant, known, at) {
-  // its conversation may have been reopened
+  // the conversation may have been reopened
   const question = find(state().tree, meant.id) ?? meant;
   const about = current().id === known.id ? current() : known;
   const [{ parent: tree }] = saidUntil(question);
@@ -123,7 +129,11 @@ export async function bringBack(question, about) {
   await mark(question, about, 0);
 }
 
-/** @param {Message} question @param {Conversation} about @param {number} at when it was forgotten */
+/**
+ * @param {Message} question
+ * @param {Conversation} about
+ * @param {number} at the time when it was forgotten
+ */
 export async function erase(question, about, at) {
   for (const one of [question, ...question.children]) {
     if (one !== question && one.role === 'user') continue;

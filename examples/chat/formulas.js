@@ -1,6 +1,9 @@
 // examples/chat/formulas.js — finds the formulas of a Markdown text: between $ and $, $$ and $$, \( and \), \[ and \].
 
-/** A formula on separate lines. No formula is longer than 2,000 characters, so none is looked for further. */
+/**
+ * A formula on separate lines. No formula is longer than 2,000 characters, so the search ends
+ * there.
+ */
 const BLOCK = /^ {0,3}(?:\$\$([^$]{1,2000}?)\$\$|\\\[([\s\S]{1,2000}?)\\\]) *(?:\n|$)/;
 const DISPLAYED = /^(?:\$\$([^$]{1,2000}?)\$\$|\\\[([\s\S]{1,2000}?)\\\])/;
 /** Between single dollars there is no space at the edges, and no digit follows: "$5 and $6" are two prices. */

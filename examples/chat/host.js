@@ -1,5 +1,5 @@
-// examples/chat/host.js — detects the kind of device and browser if no feature shows it: browsers do not report how much memory
-// a page may take, or for how long they store its data.
+// examples/chat/host.js — detects the kind of device and browser where feature detection does not
+// help: browsers do not report how much memory a page may use, or how long they keep its data.
 
 const { userAgent, maxTouchPoints } = navigator;
 
@@ -11,10 +11,13 @@ export const isAppleTouch = () =>
 export const isSafari = () =>
   /Safari\//.test(userAgent) && !/Chrom|Android|CriOS|FxiOS|Edg/.test(userAgent);
 
-/** A phone or tablet, which ends pages that take too much memory. */
+/** Whether it is a phone or tablet, which ends pages that use too much memory. */
 export const isPhone = () => isAppleTouch() || /Android/.test(userAgent);
 
-/** @returns {boolean} opened from the home screen, or as an installed application */
+/**
+ * @returns {boolean} whether the page was opened from the home screen, or as an installed
+ * application
+ */
 export const isInstalled = () =>
   /** @type {{standalone?: boolean}} */ (navigator).standalone === true ||
   matchMedia('(display-mode: standalone)').matches;

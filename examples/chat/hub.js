@@ -1,19 +1,21 @@
-// examples/chat/hub.js — the address of the hub, or of a mirror, and of its files. The package downloads (wick-llm/models).
+// examples/chat/hub.js — the address of the hub, or of a mirror, and of its files. The package
+// (wick-llm/models) does the downloading.
 
 import { readValue } from './local_storage.js';
 
 export const DEFAULT_HUB = 'https://huggingface.co';
-/** In localStorage, for a mirror. */
+/** The key in localStorage for the address of a mirror. */
 export const ADDRESS_KEY = 'wick-chat-hub';
 
-/** A page's policy allows requests to these. @param {URL} url */
+/** Whether the page's Content Security Policy allows requests to an address. @param {URL} url */
 const canBeAsked = ({ protocol, hostname }) =>
   protocol === 'https:' ||
   (protocol === 'http:' && (hostname === 'localhost' || hostname === '127.0.0.1'));
 
 /**
- * As URL.parse, which Safari has since version 18.
- * @param {string} text @param {string} [base]
+ * The same as URL.parse, which Safari has had since version 18.
+ * @param {string} text
+ * @param {string} [base]
  * @returns {URL | undefined}
  */
 export function parseUrl(text, base) {
@@ -26,8 +28,8 @@ export function parseUrl(text, base) {
 
 /**
  * @param {string} typed the address of a hub
- * @returns {string} as it is kept, without a slash at the end
- * @throws {Error} that explains the mistake in it
+ * @returns {string} the address in its stored form, without a slash at the end
+ * @throws {Error} that explains the mistake
  */
 export function readAddress(typed) {
   const text = typed.trim();
@@ -49,7 +51,10 @@ export function hubAddress() {
   }
 }
 
-/** @param {string} path @returns {string} unchanged, where its escapes are broken */
+/**
+ * @param {string} path
+ * @returns {string} the decoded text, or the text unchanged if its escapes are invalid
+ */
 export function decoded(path) {
   try {
     return decodeURIComponent(path);
@@ -62,7 +67,7 @@ export function decoded(path) {
  * The package's name for a file of the hub: the package then knows the file's size and hash from the listing before it
  * downloads.
  * @param {string} url
- * @returns {string | undefined} nothing: it is not a file of the hub
+ * @returns {string | undefined} undefined if it is not a file of the hub
  */
 export function hubNameOf(url) {
   const hub = [hubAddress(), DEFAULT_HUB].find((one) => url.startsWith(`${one}/`));
@@ -75,9 +80,16 @@ export function hubNameOf(url) {
   return `hf:${name}${revision === 'main' ? '' : `@${revision}`}/${decoded(path)}`;
 }
 
-/** @param {string | undefined} name of a model on the hub @returns {string} that of the encoders in its repository; empty: it is not on the hub */
+/**
+ * @param {string | undefined} name of a model on the hub
+ * @returns {string} the name of the encoders in its repository; empty if it is not on the hub
+ */
 export const encodersNameOf = (name) => name?.replace(/^(hf:[^/]+\/[^/]+).*$/, '$1:MMPROJ') ?? '';
 
-/** @param {string} url @returns {string} where the file of the hub is fetched from: the mirror, if there is one */
+/**
+ * @param {string} url
+ * @returns {string} the address from which the file of the hub is fetched: the mirror's, if there
+ * is one
+ */
 export const mirrored = (url) =>
   url.startsWith(`${DEFAULT_HUB}/`) ? hubAddress() + url.slice(DEFAULT_HUB.length) : url;

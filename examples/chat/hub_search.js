@@ -1,4 +1,5 @@
-// examples/chat/hub_search.js — searches the hub for models, and lists the files of a repository. Loaded at the first search.
+// examples/chat/hub_search.js — searches the hub for models, and lists the files of a repository.
+// This file is loaded at the first search.
 
 import { ADDRESS_KEY, DEFAULT_HUB, hubAddress, readAddress } from './hub.js';
 
@@ -9,9 +10,9 @@ const RESULTS_MAX = 12;
 const PAGES_MAX = 10;
 
 /**
- * From now on models are searched for and downloaded there.
- * @param {string} typed an address; empty: the usual hub again
- * @throws {Error} with the reason why it is not used
+ * Sets the hub that is searched for models and from which they are downloaded.
+ * @param {string} typed an address; empty for the default hub
+ * @throws {Error} with the reason why it cannot be used
  */
 export async function useHub(typed) {
   const address = typed.trim() === '' ? DEFAULT_HUB : readAddress(typed);
@@ -41,7 +42,11 @@ async function ask(url, signal) {
   return { rows: isList ? rows : [], isList, next };
 }
 
-/** @param {string} text @param {AbortSignal} [signal] @returns {Promise<Found[]>} repositories with GGUF files, the most loaded first */
+/**
+ * @param {string} text
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<Found[]>} repositories with GGUF files, the most downloaded first
+ */
 export async function searchHub(text, signal) {
   const query = new URLSearchParams({
     search: text,
@@ -64,7 +69,8 @@ export async function searchHub(text, signal) {
  * @param {string} name of a repository
  * @param {string} revision
  * @param {AbortSignal} [signal]
- * @returns {Promise<HubFile[]>} its models, the smallest first; of a split one the first file, with the bytes of all
+ * @returns {Promise<HubFile[]>} its models, the smallest first; for a split one, its first file
+ * with the size of all
  */
 export async function listHubFiles(name, revision, signal) {
   /** @type {Map<string, HubFile>} */
@@ -82,8 +88,11 @@ export async function listHubFiles(name, revision, signal) {
 }
 
 /**
- * @param {string} name of a repository @param {string} revision @param {AbortSignal} [signal]
- * @returns {Promise<number>} of the smallest file with encoders of images or audio; 0: there is none
+ * @param {string} name of a repository
+ * @param {string} revision
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<number>} the size of the smallest file with encoders of images or audio; 0 if
+ * there is none
  */
 export async function encoderBytes(name, revision, signal) {
   const sizes = [];
@@ -93,7 +102,7 @@ export async function encoderBytes(name, revision, signal) {
   return sizes.length === 0 ? 0 : Math.min(...sizes);
 }
 
-/** Names of such files. */
+/** The names of such files. */
 const ENCODERS = /(^|[-_./])mmproj/i;
 
 /** @param {string} name @param {string} revision @param {AbortSignal} [signal] */

@@ -1,5 +1,5 @@
-// examples/chat/icons.mjs — the icons of the installed page as PNG, from icon.svg. A maskable one has a background, and
-// its drawing within the circle that no system cuts off.
+// examples/chat/icons.mjs — the icons of the installed page as PNG, from icon.svg. A maskable one
+// has a background, and its drawing within the circle that is always visible.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

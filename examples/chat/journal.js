@@ -1,6 +1,7 @@
-// examples/chat/journal.js — a journal of input that is not stored yet. IndexedDB takes some milliseconds, in which the page may be
-// closed; localStorage takes none. An entry is removed as soon as the store has it. Entries of tabs that are gone are stored at
-// the next start (orphaned_drafts.js).
+// examples/chat/journal.js — a journal of input that is not stored yet. IndexedDB needs some
+// milliseconds, in which the page may be closed; localStorage is immediate. An entry is removed as
+// soon as the store has it. Entries of closed tabs are stored at the next start
+// (orphaned_drafts.js).
 
 import { keepJson, keepValue, readJson } from './local_storage.js';
 import { settings } from './settings.js';
@@ -20,25 +21,30 @@ export function enter(id, entry) {
   if (settings.remember) keepJson(PREFIX + id, { tab, ...entry });
 }
 
-/** @param {string} id of text that the store has now, or that was undone */
+/** @param {string} id of text that is now in the store, or that was undone */
 export const strike = (id) => keepValue(PREFIX + id, undefined);
 
 /**
- * A question is forgotten, or is brought back.
+ * Enters that a question is forgotten or restored.
  * @param {string} question its id
  * @param {Conversation} about
- * @param {number} at when; 0: it is brought back
+ * @param {number} at the time; 0 restores it
  * @param {boolean} [isForGood]
  */
 export function enterForgotten(question, about, at, isForGood = false) {
   enter(FORGET + question, { about: { ...about }, forgotten: { id: question, at, isForGood } });
 }
 
-/** Removes it, unless something else was done with the question since. @param {string} question @param {number} at @param {boolean} [isForGood] */
+/**
+ * Removes the entry, unless the question was changed again meanwhile.
+ * @param {string} question
+ * @param {number} at
+ * @param {boolean} [isForGood]
+ */
 export function strikeForgotten(question, at, isForGood = false) {
   const { forgotten } = readJson(PREFIX + FORGET + question) ?? {};
   if (forgotten?.at === at && forgotten.isForGood === isForGood) strike(FORGET + question);
 }
 
-/** @returns {string[]} the keys of all that is entered, of any tab */
+/** @returns {string[]} the keys of all entries, of any tab */
 export const enteredKeys = () => Object.keys(localStorage).filter((key) => key.startsWith(PREFIX));

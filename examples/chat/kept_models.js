@@ -1,5 +1,5 @@
-// examples/chat/kept_models.js — the store of models (wick-llm/models) as the page uses it: opened at first use, and missing if
-// the browser keeps nothing.
+// examples/chat/kept_models.js — the store of models (wick-llm/models) as used by the page: it is
+// opened at first use, and missing if the browser does not store anything.
 
 import { hubNameOf } from './hub.js';
 
@@ -11,7 +11,10 @@ let opening;
 /** @type {Error | undefined} */
 let problem;
 
-/** @returns {Promise<ModelStore | undefined>} nothing: this browser keeps no models, or does not give them */
+/**
+ * @returns {Promise<ModelStore | undefined>} undefined if this browser does not store models, or
+ * does not return them
+ */
 export function keptModels() {
   opening ??= import('wick-llm/models')
     .then(({ openModels }) => openModels())
@@ -22,13 +25,16 @@ export function keptModels() {
   return opening;
 }
 
-/** Why nothing is kept. */
+/** The reason why nothing is stored. */
 export const problemOfKept = () => problem;
 
-/** @returns {Promise<ModelEntry[]>} whole ones and parts, the last used ones first */
+/** @returns {Promise<ModelEntry[]>} complete and partial models, the last used ones first */
 export const listKept = async () => (await (await keptModels())?.list().catch(() => [])) ?? [];
 
-/** @param {string} name an address, or the fingerprint of a file @returns {Promise<boolean>} whether it is here as a whole */
+/**
+ * @param {string} name an address, or the fingerprint of a file
+ * @returns {Promise<boolean>} whether it is stored completely
+ */
 export async function isKept(name) {
   const store = await keptModels();
   const names = [name, hubNameOf(name)].filter((one) => one !== undefined);
@@ -36,7 +42,11 @@ export async function isKept(name) {
   return false;
 }
 
-/** @param {string} url @returns {Promise<string>} the name in the store: an address that it has, else the name on the hub */
+/**
+ * @param {string} url
+ * @returns {Promise<string>} the name in the store: its address if it has one, otherwise the name
+ * on the hub
+ */
 export async function storeNameOf(url) {
   const hubName = hubNameOf(url);
   if (!hubName || (await (await keptModels())?.has(url).catch(() => false))) return url;

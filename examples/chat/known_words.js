@@ -8,16 +8,19 @@ import { hasBook } from './book.js';
 /** @typedef {import('./tool_calls.js').Chunk} Chunk */
 /** @typedef {typeof import('../models/words.js')} Holding */
 
-/** Whose words they are. */
+/** The model to which the words belong. */
 const MODEL = 'Wick 4.2M';
 const LIST = 'wick-llm-demo-model/wick-4.2m-words.txt';
 
 /** @type {{engine: Engine, holding: Holding, words: import('../models/words.js').Words} | undefined} */
 let ready;
-/** Counts the models that have answered, one after the other. */
+/** Counts the models that have answered. */
 let turn = 0;
 
-/** @param {Engine | undefined} engine that has the built-in model; nothing: another one answers */
+/**
+ * @param {Engine | undefined} engine that has the built-in model; undefined if another model
+ * answers
+ */
 export async function useWords(engine) {
   ready = undefined;
   const own = ++turn;
@@ -35,7 +38,8 @@ export async function useWords(engine) {
  * @param {any} body the request
  * @param {AsyncIterable<Chunk>} chunks of the answer
  * @param {AbortSignal} signal
- * @returns {AsyncIterable<Chunk>} the same if it is not constrained: other models, and answers with a form, tools or a book
+ * @returns {AsyncIterable<Chunk>} the same chunks if the answer is not constrained: other models,
+ * and answers with a format, tools or a book
  */
 export function inKnownWords(engine, body, chunks, signal) {
   const isFree = !body.tools && !body.response_format && !body.grammar;

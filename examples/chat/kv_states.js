@@ -1,5 +1,5 @@
-// examples/chat/kv_states.js — keys and values of conversations in IndexedDB: a record for each, all together within a bound.
-// The least recently used state is deleted first.
+// examples/chat/kv_states.js — keys and values of conversations in IndexedDB: a record for each,
+// with a limit on their total size. The least recently used state is deleted first.
 
 import { Connection } from './open_in_time.js';
 
@@ -7,8 +7,8 @@ const NAME = 'wick-chat-states';
 const ALL_BYTES_MAX = 256e6;
 
 /**
- * Information about a state without reading it. `fingerprint` is the model's, `messages` are what
- * the model has read.
+ * Information about a state without reading it. `fingerprint` is that of the model, `messages` are
+ * those that it has read.
  * @typedef {{id: string, fingerprint: string, messages: import('wick-llm').ChatMessage[], size: number, used: number}} Facts
  */
 
@@ -18,7 +18,7 @@ const connection = new Connection(NAME, 1, (db) => {
 });
 const open = () => connection.open();
 
-/** Whether a state of this size is worth a place. @param {number} size */
+/** Whether a state of this size is worth storing. @param {number} size */
 export const fits = (size) => size <= ALL_BYTES_MAX / 2;
 
 /** @param {Facts} facts @param {Uint8Array<ArrayBuffer>} bytes */

@@ -1,5 +1,5 @@
 // examples/chat/list.js — the list of conversations: next to the conversation if there is room for
-// both, else in a drawer. Deleted conversations can be restored.
+// both, otherwise in a drawer. Deleted conversations can be restored.
 
 import { loadMedia } from './attachments.js';
 import { byId, isEnter, make, makeButton, makeSureButton } from './dom.js';
@@ -25,13 +25,13 @@ const isWide = matchMedia('(min-width: 68rem)');
 
 /** @type {Page} */
 let page;
-/** All that are kept, also those that were deleted. @type {Conversation[]} */
+/** All stored conversations, including deleted ones. @type {Conversation[]} */
 let all = [];
 /** Drafts by conversation. @type {Map<string, string>} */
 let drafts = new Map();
-/** Whose actions are shown. */
+/** The id of the conversation whose actions are shown. */
 let unfolded = '';
-/** The number of the last drawing. */
+/** The number of the latest drawing. */
 let round = 0;
 
 // ---- opening and closing ----
@@ -57,7 +57,7 @@ function toggleList() {
   showPanel(isOpen);
 }
 
-/** A drawer would cover the conversation that was chosen in it. */
+/** Closes the drawer, which would cover the conversation that was chosen in it. */
 function closeDrawer() {
   if (!isWide.matches) showPanel(false);
 }
@@ -109,7 +109,10 @@ function rename(conversation, item) {
   field.select();
 }
 
-/** With the bytes of images. @param {import('./records.js').Whole[]} wholes */
+/**
+ * Loads a conversation with the bytes of its images.
+ * @param {import('./records.js').Whole[]} wholes
+ */
 const withMedia = async (wholes) =>
   wholes.some(({ turns }) => turns.some(({ media }) => media))
     ? (await loadMedia()).dataOf(wholes)
@@ -248,7 +251,10 @@ const find = (query) =>
     (error) => void page.tell(error),
   );
 
-/** Rows that look as before stay: a click on one that is replaced while the button is down is lost. @param {HTMLElement[]} items */
+/**
+ * Keeps rows that look the same: a click is lost if its row is replaced while the button is down.
+ * @param {HTMLElement[]} items
+ */
 function place(items) {
   const before = /** @type {HTMLElement[]} */ ([...list.children]);
   const rows = items.map((item) => before.find((row) => row.isEqualNode(item)) ?? item);
@@ -262,7 +268,7 @@ async function refresh() {
   const { conversations, drafts: kept } = await keeper.store.overview();
   const query = searchField.value.trim();
   const found = query === '' ? undefined : await find(query);
-  if (own !== round) return; // a newer drawing is on its way
+  if (own !== round) return; // a newer drawing has begun
   all = conversations;
   drafts = new Map(
     kept.filter(({ field }) => field === '').map((one) => [one.conversation, one.text]),

@@ -1,5 +1,6 @@
 // examples/chat/load_mark.js — a mark in the browser's storage while a model loads. Phones end a page that takes too much
-// memory without an error; a mark that no open page holds says that the page died while it loaded that model.
+// memory without an error; a mark that no open page holds shows that a page was ended while it was
+// loading that model.
 
 import { keepJson, keepValue, readJson } from './local_storage.js';
 import { keyOf, modelOf, wishOf } from './requested_model.js';
@@ -8,7 +9,11 @@ import { keyOf, modelOf, wishOf } from './requested_model.js';
 
 const MARK = 'wick-chat-load';
 
-/** Held while this page loads: the browser releases it when the page dies. @param {string} id */
+/**
+ * The lock that is held while this page loads a model; the browser releases it if the page is
+ * ended.
+ * @param {string} id
+ */
 const lockOf = (id) => `${MARK}:${id}`;
 
 /** @returns {{id: string, model: any} | undefined} */
@@ -17,12 +22,12 @@ function readMark() {
   return typeof found?.id === 'string' ? found : undefined;
 }
 
-/** The load has ended, well or not: the page is alive. */
+/** Clears the mark after a load that has ended, successfully or not. */
 export const clearLoadMark = () => keepValue(MARK, undefined);
 
 /**
  * @param {Wish} wish whose load begins
- * @returns {() => void} to be called when it has ended
+ * @returns {() => void} a function to call when it has ended
  */
 export function markLoad(wish) {
   if (wish.isBuiltIn || keyOf(wish) === '') return () => {};
@@ -39,7 +44,7 @@ export function markLoad(wish) {
   });
   if (locked) locked.catch(begin);
   else begin();
-  // a page that is closed or reloaded was not killed; one that comes back continues to load
+  // a page that is closed or reloaded was not killed; a restored one continues to load
   addEventListener('pagehide', clear, { signal });
   addEventListener('pageshow', ({ persisted }) => persisted && begin(), { signal });
   return () => {
@@ -48,7 +53,9 @@ export function markLoad(wish) {
   };
 }
 
-/** @returns {Promise<Wish | undefined>} the model that an earlier page was loading when it died */
+/**
+ * @returns {Promise<Wish | undefined>} the model that an earlier page was loading when it was ended
+ */
 export async function findDeadLoad() {
   const mark = readMark();
   if (!mark) return undefined;

@@ -1,5 +1,5 @@
 // examples/chat/loader.js — loads the requested model: from the store, into which it is downloaded first, from the page's own
-// files, or from a file of the user's. The engine before answers until the new one is ready.
+// files, or from a file of the user's. The previous engine answers until the new one is ready.
 
 import { createEngine, WickError } from 'wick-llm';
 import { useStops } from './answer_request.js';
@@ -35,7 +35,7 @@ import { askToPersist, makeRoom, offerRoom } from './storage_quota.js';
 /** @typedef {import('./templates.js').Template} Template */
 /** @typedef {import('./requested_model.js').Wish} Wish */
 
-/** The page's files are kept for later visits when the first answer has begun. */
+/** The page's files are cached for later visits this long after the first answer has begun. */
 const KEEP_MS = 1000;
 
 /** @type {Engine | undefined} */
@@ -58,7 +58,8 @@ export function inWords(error) {
     return `This conversation is longer than the model can read: ${sizes}. Begin a new chat, or edit an earlier question.`;
   }
   const text = error instanceof Error ? error.message : String(error);
-  // code that is loaded on demand: each browser words it differently, with the file's address
+  // an error of code that is loaded on demand: each browser words it differently, with the file's
+  // address
   return /imported module|module script/.test(text)
     ? 'A part of this page could not be loaded. Check the network connection.'
     : text;
@@ -100,11 +101,12 @@ function setEngine(made, wish) {
 }
 
 /**
- * A chat needs a model: after a failure it continues with the previous one, else with the built-in one.
- * @typedef {{reason: string, again: () => void}} Failure empty reason: the user did not want to wait
+ * Continues with the previous model after a failure, or else with the built-in one.
+ * @typedef {{reason: string, again: () => void}} Failure an empty reason means that the user did
+ * not want to wait
  * @param {Wish} wish that could not be loaded
  * @param {Failure} failure
- * @param {boolean} wasBefore it was the one before
+ * @param {boolean} wasBefore whether it was the previous model
  * @returns {Promise<void> | undefined}
  */
 function goBack(wish, failure, wasBefore) {
@@ -124,7 +126,7 @@ function goBack(wish, failure, wasBefore) {
   return back && load(back, failure);
 }
 
-/** The previous model answers no longer. */
+/** Closes the previous model, which stops answering. */
 export async function closeEngine() {
   const before = engine;
   if (!before) return;
@@ -136,7 +138,7 @@ export async function closeEngine() {
 }
 
 /**
- * Generates a token: a model that cannot compute does not replace one that can.
+ * Generates a token, so that a model that cannot compute does not replace one that can.
  * @param {Engine} made
  * @param {AbortSignal} signal
  */
@@ -152,7 +154,8 @@ const untilAborted = (signal) =>
   });
 
 /**
- * Downloads a model into the store. It continues when no caller waits any more.
+ * Downloads a model into the store. The download continues even when no caller waits for it any
+ * more.
  * @param {Parameters<typeof download>[0]} wanted
  * @param {AbortSignal} signal
  */
@@ -169,7 +172,8 @@ async function fetchModel(wanted, signal) {
 }
 
 /**
- * The option for the encoders of images and audio, if it has any. A model of the hub has them when they were loaded with it before.
+ * The option for the encoders of images and audio, if it has any. A model from the hub has them if
+ * they were loaded with it before.
  * @param {import('./requested_model.js').Source} source
  * @returns {Promise<{mmproj?: Blob | string, hub?: object}>}
  */
@@ -191,7 +195,7 @@ const notToKeep = new Set();
 /**
  * @param {Wish} wish
  * @param {AbortSignal} signal
- * @returns {Promise<{options: object, isNew?: boolean}>} `isNew`: it was not here before
+ * @returns {Promise<{options: object, isNew?: boolean}>} `isNew`: whether it was not stored before
  */
 async function bringModel({ name, source, isBuiltIn }, signal) {
   // tabs with the same model share one engine
@@ -201,7 +205,7 @@ async function bringModel({ name, source, isBuiltIn }, signal) {
   if ('kept' in source)
     return { options: { model: source.kept, cache: 'only', shared, ...encoders } };
   const { url } = source;
-  // the service worker keeps it with the page
+  // the service worker caches it with the page
   const unkept = { options: { url, cache: false, shared, ...encoders } };
   if (isBuiltIn || notToKeep.has(url) || !(await keptModels())) return unkept;
   const kept = async () => {
@@ -245,7 +249,7 @@ onDownload((one) => {
   showProgress({ loaded: bytes, total, bytesPerSecond, secondsLeft, phase: 'loading' });
 });
 
-/** A new one that cannot generate a word is not kept. @param {Wish} wish @param {unknown} error */
+/** Removes a new model that cannot generate a word. @param {Wish} wish @param {unknown} error */
 async function dropBad(wish, error) {
   const code = error instanceof WickError ? error.code : '';
   const isOurs = ['NOMEM', 'NO_SHARED_MEMORY', 'WORKER_CRASHED', 'CLOSED', 'WASM', 'CSP', ''];
@@ -257,10 +261,11 @@ async function dropBad(wish, error) {
 // ---- its context ----
 
 /**
- * A context above the usual one costs its own keys and values; room for forks and the prefix cache stays unchanged.
+ * A context above the usual one adds only its own keys and values; the room for forks and the
+ * prefix cache is unchanged.
  * @param {number | undefined} context in tokens
  * @param {any} options
- * @returns {Promise<Engine>} with the usual context where the model cannot have this one
+ * @returns {Promise<Engine>} an engine with the usual context if this one is impossible
  */
 async function createSized(context, options) {
   if (context === undefined) return createEngine(options);
@@ -279,8 +284,9 @@ async function createSized(context, options) {
 /**
  * @param {number | undefined} context in tokens
  * @param {any} options
- * @param {import('./requested_model.js').Source} source without encoders that are damaged or of an unknown kind
- * @returns {Promise<Engine>} without its encoders, where they cannot be loaded
+ * @param {import('./requested_model.js').Source} source without encoders if they are damaged or of
+ * an unknown kind
+ * @returns {Promise<Engine>} an engine without the encoders if they cannot be loaded
  */
 async function createWith(context, { mmproj, ...options }, source) {
   if (mmproj === undefined) return createSized(context, options);
@@ -307,10 +313,13 @@ export async function followContext() {
 
 // ---- loading ----
 
-/** Settles when a conversation is open, which a new engine waits for. @type {Promise<unknown>} */
+/** Settles when a conversation is open. A new engine waits for this. @type {Promise<unknown>} */
 let opened = Promise.resolve();
 
-/** Loads the page's own model while the page opens its store. @param {Promise<unknown>} opening of the conversation */
+/**
+ * Loads the page's own model while the page opens its store.
+ * @param {Promise<unknown>} opening settles when the conversation is open
+ */
 export function loadMeanwhile(opening) {
   opened = opening.catch(() => {}); // the page reports it
   return load(builtIn);
@@ -318,7 +327,7 @@ export function loadMeanwhile(opening) {
 
 /**
  * @param {Wish} wish
- * @param {Failure} [failed] of the model requested before this one
+ * @param {Failure} [failed] the failure of the model that was requested before this one
  * @returns {Promise<void>}
  */
 export async function load(wish, failed) {
@@ -396,7 +405,10 @@ export async function load(wish, failed) {
 /** @param {Engine} made */
 const hasNoTemplate = async (made) => (await made.info()).chatTemplate === null;
 
-/** @param {Wish} wish without its own template @returns {Promise<Template>} its template from now on */
+/**
+ * @param {Wish} wish a model without its own template
+ * @returns {Promise<Template>} its template from now on
+ */
 async function rememberedFor(wish) {
   const { rememberTemplate, templateFor } = await import('./templates.js');
   const template = templateFor(wish);
@@ -410,7 +422,8 @@ async function rememberedFor(wish) {
  * @param {Wish} wish
  * @param {boolean} isNew
  * @param {any} options of its engine
- * @returns {Promise<Template | undefined>} nothing: the model has its own, as far as is known
+ * @returns {Promise<Template | undefined>} undefined if the model has its own template, as far as
+ * is known
  */
 async function knownTemplate(wish, isNew, options) {
   if (wish.isBuiltIn) return undefined;
@@ -424,7 +437,7 @@ async function knownTemplate(wish, isNew, options) {
   return isWithout ? rememberedFor(wish) : undefined;
 }
 
-/** The template shown before belongs to another model. */
+/** Hides the template that is shown for another model. */
 let hideTemplate = () => {};
 
 /** @param {Wish} wish @param {Template | undefined} template */
@@ -465,7 +478,7 @@ async function begin(made, wish, template) {
   if ('file' in wish.source) takeInLater(wish.source, keepName);
 }
 
-/** A file that answers is in the store now. @param {Wish} kept */
+/** Records that the file whose model answers is now in the store. @param {Wish} kept */
 function keepName(kept) {
   if (!loaded || !('file' in loaded.source) || loaded.name !== kept.name) return;
   if (wished === loaded) wished = kept;
@@ -475,14 +488,17 @@ function keepName(kept) {
   conversation.nameModel(modelOf(kept), isOpen);
 }
 
-/** Encoders without a model belong to the model that is loaded. @param {File} mmproj */
+/** Adds encoders that were chosen without a model to the loaded model. @param {File} mmproj */
 export async function addEncoders(mmproj) {
   if (!loaded || loaded.isBuiltIn)
     return showNotice(`${mmproj.name} contains only encoders: choose it together with its model.`);
   return choose({ ...loaded, source: /** @type {any} */ ({ ...loaded.source, mmproj }) });
 }
 
-/** The user's new choice, also for the open conversation; earlier errors are settled. @param {Wish} wish */
+/**
+ * Loads the user's new choice, also for the open conversation, and clears earlier errors.
+ * @param {Wish} wish
+ */
 export async function choose(wish) {
   hideProblem();
   const { id } = conversation.current();
@@ -491,7 +507,7 @@ export async function choose(wish) {
     conversation.nameModel(modelOf(loaded));
 }
 
-/** No caller waits for it any more. The stored part of a download stays. */
+/** Cancels loading, as no caller waits for it any more. The stored part of a download is kept. */
 export function cancelLoading() {
   const url =
     wished && 'url' in wished.source ? new URL(wished.source.url, document.baseURI).href : '';
@@ -499,7 +515,7 @@ export function cancelLoading() {
   loading?.abort(new DOMException('It was cancelled', 'AbortError'));
 }
 
-/** The download continues; the previous model stays. */
+/** Continues the download in the background and keeps the previous model. */
 export function leaveInBackground() {
   if (!wished) return;
   const { name } = wished;

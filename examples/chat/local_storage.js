@@ -1,6 +1,10 @@
-// examples/chat/local_storage.js — small values in the browser's local storage, which may be forbidden, full, or hold something else.
+// examples/chat/local_storage.js — small values in the browser's local storage, which may be
+// forbidden, full, or have unexpected content.
 
-/** @param {string} key @returns {string | undefined} nothing: there is none, or no storage here */
+/**
+ * @param {string} key
+ * @returns {string | undefined} undefined if there is no such value, or no storage
+ */
 export function readValue(key) {
   try {
     return localStorage.getItem(key) ?? undefined;
@@ -9,7 +13,10 @@ export function readValue(key) {
   }
 }
 
-/** @param {string} key @returns {any} nothing: there is none, no storage here, or unknown content */
+/**
+ * @param {string} key
+ * @returns {any} undefined if there is no such value, no storage, or invalid content
+ */
 export function readJson(key) {
   try {
     return JSON.parse(readValue(key) ?? 'null') ?? undefined;
@@ -18,19 +25,23 @@ export function readJson(key) {
   }
 }
 
-/** @param {string} key @returns {any[]} empty, too, if it is not a list */
+/** @param {string} key @returns {any[]} the list, which is empty if the content is not a list */
 export function readList(key) {
   const found = readJson(key);
   return Array.isArray(found) ? found : [];
 }
 
-/** A page that cannot store it works without it. @param {string} key @param {string | undefined} text nothing: removes it */
+/**
+ * A page that cannot store it works without it.
+ * @param {string} key
+ * @param {string | undefined} text undefined removes it
+ */
 export function keepValue(key, text) {
   try {
     if (text === undefined) localStorage.removeItem(key);
     else localStorage.setItem(key, text);
   } catch {
-    // no storage here, or no room
+    // no storage, or no room
   }
 }
 

@@ -1,5 +1,6 @@
-// examples/chat/manager.js — the models that this browser keeps, in the dialog of models: their names and sizes, and whether
-// they are undamaged; downloads, which can be paused; and how much room everything takes.
+// examples/chat/manager.js — the models that this browser stores, in the dialog of models: their
+// names and sizes, and whether they are undamaged; downloads, which can be paused; and the total
+// storage that is used.
 
 import { byId, formatBytes, formatDuration, make, makeButton, makeSureButton } from './dom.js';
 import { download, giveUp, listDownloads, onDownload, pause } from './downloads.js';
@@ -41,7 +42,7 @@ function makeItem(name, facts, controls) {
   return make('li', {}, title, make('small', {}, facts), ...controls);
 }
 
-/** @param {Download} one @param {ModelEntry | undefined} entry its stored part */
+/** @param {Download} one @param {ModelEntry | undefined} entry that of its stored part */
 function itemOfDownload(one, entry) {
   if (entry && one.progress.loaded < entry.storedBytes) {
     const { storedBytes: loaded, size: total } = entry;
@@ -129,7 +130,7 @@ let round = 0;
 export async function refresh() {
   const own = ++round;
   const [entries, room] = await Promise.all([listKept(), roomInWords().catch(() => '')]);
-  if (own !== round) return; // a newer drawing is on its way
+  if (own !== round) return; // a newer drawing has begun
   const list = byId('kept-models');
   const focused = list.contains(document.activeElement)
     ? document.activeElement?.getAttribute('aria-label')
@@ -155,7 +156,10 @@ export async function refresh() {
 }
 
 const dialog = /** @type {HTMLDialogElement} */ (byId('model-dialog'));
-/** A download reports each chunk; only its line is redrawn. @param {Download} one */
+/**
+ * Redraws only the line of a download, because downloads report each chunk.
+ * @param {Download} one
+ */
 function redraw(one) {
   if (!dialog.open) return;
   const line = /** @type {HTMLElement | null} */ (
@@ -169,7 +173,7 @@ function redraw(one) {
   if (one.progress.total) bar.value = one.progress.received / one.progress.total;
 }
 
-/** @param {(wish: Wish) => void} take one of them */
+/** @param {(wish: Wish) => void} take called with a chosen model */
 export async function startManager(take) {
   use = take;
   onDownload(redraw);

@@ -1,5 +1,5 @@
-// examples/chat/media.js — images and recordings in messages: they are checked and made smaller when they are attached, and shown
-// with the message. Loaded with the first one.
+// examples/chat/media.js — images and recordings in messages: they are checked and made smaller
+// when they are attached, and shown with the message. This file is loaded with the first one.
 
 import { createElement, Mic, Square, X } from 'lucide';
 import { attachedMedia, held, isReadable, setAttached, unreadMedium } from './attachments.js';
@@ -40,7 +40,7 @@ export async function hold(media) {
 /** @type {Map<string, string>} */
 const addresses = new Map();
 
-/** @param {string} id @returns {string | undefined} for an element of the page */
+/** @param {string} id @returns {string | undefined} an address for an element of the page */
 function addressOf(id) {
   const blob = held.get(id);
   if (blob && !addresses.has(id)) addresses.set(id, URL.createObjectURL(blob));
@@ -82,7 +82,7 @@ function remove(medium) {
   const index = attachedMedia().indexOf(medium);
   setAttached(attachedMedia().filter((one) => one !== medium));
   setTimeout(() => {
-    const buttons = strip.querySelectorAll('.remove'); // as they were drawn again
+    const buttons = strip.querySelectorAll('.remove'); // because they were redrawn
     const next = buttons[Math.min(index, buttons.length - 1)] ?? byId('prompt');
     /** @type {HTMLElement} */ (next).focus();
   });
@@ -116,7 +116,7 @@ function pictureOf(medium) {
   return button;
 }
 
-/** The media that each list shows, or will. @type {WeakMap<HTMLElement, Medium[]>} */
+/** The media that each list shows or will show. @type {WeakMap<HTMLElement, Medium[]>} */
 const latest = new WeakMap();
 
 /** @param {HTMLElement} list @param {Medium[]} media @param {(medium: Medium) => HTMLElement[]} [controls] */
@@ -136,7 +136,7 @@ function removeButton(medium) {
   return button;
 }
 
-/** @param {Medium} medium that the model does not read */
+/** @param {Medium} medium that the model cannot read */
 function wordsFor({ kind }) {
   const model = byId('model-name').textContent;
   return kind === 'image'
@@ -146,7 +146,7 @@ function wordsFor({ kind }) {
 
 const chooseModel = makeButton('Choose a model', () => byId('choose-model').click());
 
-/** The message field's attachments as they are now, and the microphone. */
+/** Shows the message field's current attachments, and the microphone. */
 export async function drawAttached() {
   const media = attachedMedia();
   await fillMedia(strip, media, (one) => [removeButton(one)]);
@@ -160,7 +160,7 @@ export async function drawAttached() {
   note.classList.toggle('says', Boolean(unread));
 }
 
-/** A message is not sent without its media. */
+/** Reports media that the model cannot read: a message is not sent without them. */
 export function tellUnread() {
   const unread = unreadMedium();
   if (!unread) return;
@@ -171,7 +171,7 @@ export function tellUnread() {
 
 // ---- their cost ----
 
-/** By engine and medium. @type {WeakMap<Engine, Map<string, Promise<number>>>} */
+/** The costs by engine and medium. @type {WeakMap<Engine, Map<string, Promise<number>>>} */
 const costs = new WeakMap();
 
 /** @param {Engine} engine @param {any} part @returns {Promise<number>} the tokens of a medium */

@@ -8,7 +8,7 @@ import { newId } from './records.js';
 /** @typedef {import('./attachments.js').Medium} Medium */
 /** @typedef {import('./records.js').Whole} Whole */
 
-/** A larger image is made smaller: models read no more of it. */
+/** A larger image is reduced to this size, because models do not use more pixels. */
 const PIXELS_MAX = 2 ** 23;
 const IMAGE_BYTES_MAX = 8e6;
 const AUDIO_BYTES_MAX = 50e6;
@@ -30,7 +30,11 @@ export async function readFile(file) {
   return { medium: own, blob: found };
 }
 
-/** @param {Blob} blob @returns {Promise<string>} the same for the same content, where the page may hash */
+/**
+ * @param {Blob} blob
+ * @returns {Promise<string>} a name that is the same for the same content if the page may compute
+ * hashes
+ */
 async function hashOf(blob) {
   if (!globalThis.crypto?.subtle) return newId();
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', await blob.arrayBuffer()));
@@ -40,7 +44,8 @@ async function hashOf(blob) {
 // ---- images ----
 
 /**
- * Drawings (SVG) are only decoded by an element, which would show half of a broken image.
+ * Decodes an image. Drawings (SVG) can only be decoded by an element, which would show half of a
+ * broken image.
  * @param {Blob} blob
  * @returns {Promise<ImageBitmap | HTMLImageElement>}
  */
@@ -118,7 +123,10 @@ async function withData(medium) {
   return blob ? { ...medium, data: await base64Of(blob) } : medium;
 }
 
-/** @param {Whole[]} wholes @returns {Promise<Whole[]>} with the bytes of their media, to export */
+/**
+ * @param {Whole[]} wholes
+ * @returns {Promise<Whole[]>} the conversations with the bytes of their media, for export
+ */
 export const dataOf = (wholes) =>
   Promise.all(
     wholes.map(async ({ conversation, turns }) => ({
@@ -131,7 +139,7 @@ export const dataOf = (wholes) =>
     })),
   );
 
-/** Stores the bytes that imported conversations have of their media. @param {Whole[]} wholes */
+/** Stores the bytes of media that imported conversations contain. @param {Whole[]} wholes */
 export async function takeOut(wholes) {
   for (const { turns } of wholes) {
     for (const { media = [] } of turns) {
@@ -141,7 +149,7 @@ export async function takeOut(wholes) {
         if (data === undefined) continue;
         const bytes = Uint8Array.from(atob(data), (letter) => letter.charCodeAt(0));
         const blob = new Blob([bytes], { type: one.type });
-        one.id = await hashOf(blob); // a file may name another image's
+        one.id = await hashOf(blob); // a file may contain another image's id
         held.set(one.id, blob);
         await keepMedium(one, blob);
       }

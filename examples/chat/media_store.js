@@ -1,5 +1,5 @@
-// examples/chat/media_store.js — the bytes of images and recordings, in a separate database: each is stored once, however many
-// messages have it.
+// examples/chat/media_store.js — the bytes of images and recordings, in a separate database: each
+// is stored once, regardless of the number of messages that have it.
 
 import { attachedMedia, held, USED } from './attachments.js';
 import { keepValue } from './local_storage.js';
@@ -7,7 +7,10 @@ import { Connection } from './open_in_time.js';
 import { settings } from './settings.js';
 
 /** @typedef {import('./attachments.js').Medium} Medium */
-/** Not a Blob: Safari stores none in private windows. @typedef {Medium & {bytes: ArrayBuffer, added: number}} Kept */
+/**
+ * The bytes are not a Blob, because Safari does not store these in private windows.
+ * @typedef {Medium & {bytes: ArrayBuffer, added: number}} Kept
+ */
 
 const NAME = 'wick-chat-media';
 const STORE = 'media';
@@ -38,7 +41,7 @@ const usedIn = ({ turns, drafts }) =>
 /**
  * Removes media that no message has.
  * @param {import('./store.js').Store} store
- * @param {number} [unusedMs] for how long it was not used
+ * @param {number} [unusedMs] the time for which it was not used
  */
 export async function tidy(store, unusedMs = UNUSED_MS) {
   const used = usedIn(await store.everything());
@@ -51,7 +54,10 @@ export async function tidy(store, unusedMs = UNUSED_MS) {
   }
 }
 
-/** The user has changed whether anything is kept. @param {import('./store.js').Store} store that is used from now on */
+/**
+ * Called when the user has changed whether data is stored.
+ * @param {import('./store.js').Store} store the one to use from now on
+ */
 export async function followSetting(store) {
   const { turns, drafts } = await store.everything();
   const media = [...turns, ...drafts].flatMap((one) => one.media ?? []);

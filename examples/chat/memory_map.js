@@ -1,6 +1,6 @@
 // examples/chat/memory_map.js — the tree of a conversation over the map of pages: every question and answer, on all branches,
-// with the pages of keys and values that the engine has of it, and which of them branches share. Loaded when it is first
-// opened.
+// with the pages of keys and values that the engine has of it, and those that branches share. This
+// file is loaded when the map is first opened.
 
 import { drawPages } from '../fork/kv_map.js';
 import { messagesOf } from './answer_request.js';
@@ -14,13 +14,13 @@ import { allAfter, isForgotten, saidUntil, shownAfter } from './tree.js';
 /** @typedef {import('./tree.js').Message} Message */
 /** @typedef {import('./tree.js').Place} Place */
 /**
- * The part of the map that a question or an answer has: places, in the order of its tokens.
- * `missing` are pages that the engine does not have, and would read again.
+ * The part of the map that belongs to a question or an answer: places, in the order of its tokens.
+ * `missing` is the number of pages that the engine does not have and would compute again.
  * @typedef {{places: number[], missing: number, tokens: number}} Held
  */
 /** A line of the tree. @typedef {{message?: Message, who: string, text: string, held: Held, level: number, isShown: boolean}} Line */
 
-/** More lines than a person would read; each costs a call of the engine. */
+/** More lines than a person would read; each requires a call of the engine. */
 const LINES_MAX = 200;
 const LETTERS_MAX = 70;
 const SQUARES_MAX = 24;
@@ -35,7 +35,7 @@ const dialog = document.createElement('dialog');
 dialog.id = 'memory-dialog';
 dialog.setAttribute('aria-labelledby', 'memory-title');
 dialog.innerHTML = `<h2 id="memory-title">What the model has in memory</h2>
-  <p class="hint">Each square is a page of keys and values. A page that several branches begin with is there once.</p>
+  <p class="hint">Each square is a page of keys and values. A page that several branches share is stored once.</p>
   <div class="memory-pages" role="img"></div>
   <p class="memory-legend"></p>
   <h3 id="memory-tree-title">This conversation</h3>
@@ -80,7 +80,10 @@ async function heldBy(engine, messages, pageTokens) {
   return held;
 }
 
-/** @param {Map<Message, Held>} held @returns {Map<number, number>} how many branches have a page */
+/**
+ * @param {Map<Message, Held>} held
+ * @returns {Map<number, number>} the number of branches that have a page
+ */
 function countBranches(held) {
   /** @type {Map<number, Set<Message>>} */
   const ends = new Map();
@@ -104,7 +107,12 @@ function shortened(text) {
   return line.length > LETTERS_MAX ? `${line.slice(0, LETTERS_MAX)}…` : line || '…';
 }
 
-/** Branches are indented, the messages along one are not. @param {Place} place @param {Map<Message, Held>} held @returns {Line[]} */
+/**
+ * The lines of the tree. Branches are indented, the messages along one are not.
+ * @param {Place} place
+ * @param {Map<Message, Held>} held
+ * @returns {Line[]}
+ */
 function linesOf(place, held) {
   const shown = new Set(shownAfter(place));
   /** @type {Line[]} */
@@ -213,11 +221,11 @@ async function draw() {
   const all = allAfter(tree);
   const { pageTokens, pageBytes } = await engine.kvStats();
   const held = await heldBy(engine, all.slice(0, LINES_MAX), pageTokens);
-  const told = linesOf(tree, held);
-  const end = told.findLast(({ isShown }) => isShown)?.level ?? 0;
+  const behind = linesOf(tree, held);
+  const end = behind.findLast(({ isShown }) => isShown)?.level ?? 0;
   const ahead = await linesAhead(engine, pageTokens, end + 1);
   const stats = await engine.kvStats({ map: true });
-  if (own !== round) return; // a newer drawing is on its way
+  if (own !== round) return; // a newer drawing has begun
   const branches = countBranches(held);
   const siblings = all.length > 0 ? (shownAfter(tree).at(-1)?.children.length ?? 0) : 0;
   for (const {
@@ -225,7 +233,7 @@ async function draw() {
   } of ahead)
     for (const place of places) branches.set(place, (branches.get(place) ?? 0) + 1 + siblings);
   drawPages({ picture, legend, words: WORDS }, stats);
-  const lines = [...told, ...ahead];
+  const lines = [...behind, ...ahead];
   list.replaceChildren(...lines.map((line) => itemOf(line, branches)));
   const first = /** @type {HTMLElement | null} */ (
     list.querySelector('[aria-selected=true]') ?? list.firstElementChild
@@ -256,7 +264,7 @@ const drawIfOpen = () => {
 for (const name of ['answered', 'memory', 'conversation', 'engine'])
   byId('log').addEventListener(name, drawIfOpen);
 
-/** @returns {Promise<void>} that settles when it is drawn */
+/** @returns {Promise<void>} a promise that settles when it is drawn */
 export async function openMemory() {
   list.replaceChildren();
   find('.memory-sum').textContent = 'Looking up the pages …';

@@ -32,7 +32,10 @@ export function addArticle(role, count = 1) {
   return { article, places };
 }
 
-/** Scrolls with the text unless the reader has scrolled up. @param {() => void} [change] a change that may cover the end */
+/**
+ * Keeps the end of the text in view unless the reader has scrolled up.
+ * @param {() => void} [change] a change that may cover the end
+ */
 export function keepInView(change) {
   const isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 160;
   change?.();
@@ -60,7 +63,7 @@ export function makeRenderer(body, text = '') {
       text += piece;
       frame ||= requestAnimationFrame(() => render());
     },
-    /** The text is shown elsewhere. */
+    /** Clears the text, which is shown elsewhere. */
     clear() {
       text = '';
       render();
@@ -81,7 +84,7 @@ export function addFooter(holder, facts, controls) {
 /**
  * The arrows of a message that has several versions.
  * @param {Message} message
- * @param {(id: string, direction: string) => void} choose the version
+ * @param {(id: string, direction: string) => void} choose called with the chosen version
  * @returns {HTMLElement[]} none, or one
  */
 export function makeArrows(message, choose) {
@@ -106,11 +109,12 @@ export function makeArrows(message, choose) {
 }
 
 /**
- * Puts a field in the place of a question.
+ * Shows a field in place of a question.
  * @param {HTMLElement} article
  * @param {string} text
- * @param {{draft?: string, onInput: (text: string) => void, onClose: () => void, send: (text: string) => void}} use `onInput`
- * gets the text after every letter, and the earlier text when the field is closed
+ * @param {{draft?: string, onInput: (text: string) => void, onClose: () => void, send: (text:
+ * string) => void}} use `onInput` receives the text after every letter, and the earlier text when
+ * the field is closed
  */
 export function editQuestion(article, text, { draft = text, onInput, onClose, send }) {
   const rest = [...article.querySelectorAll('.body, footer')];
@@ -151,7 +155,7 @@ export function editQuestion(article, text, { draft = text, onInput, onClose, se
 }
 
 /**
- * The continuation of the conversation after another version of the last message.
+ * Offers the continuation of the conversation after another version of the last message.
  * @param {number} version
  * @param {Message[]} later
  * @param {() => void} go there

@@ -1,5 +1,6 @@
-// examples/chat/model_offer.js — after the page's own little model has said that it does not know, a larger one is offered
-// once, with its costs. One of the page's own server is loaded at once; what the hub has is judged first.
+// examples/chat/model_offer.js — after the page's own small model has answered that it does not
+// know, a larger one is offered once, with its costs. A model of the page's own server is loaded at
+// once; one on the hub is checked first.
 
 import { byId, formatDuration, roundBytes } from './dom.js';
 import { keepValue, readValue } from './local_storage.js';
@@ -11,10 +12,13 @@ import { speedsHere } from './speeds.js';
 import { knowsNothing } from './unknown_answers.js';
 
 const OFFERED = 'wick-chat-offered';
-/** Smaller files measure the round trip instead of the line. */
+/** Smaller files would measure the round trip instead of the bandwidth. */
 const MEASURED_BYTES = 100_000;
 
-/** @returns {number} the bytes per second at which files of this page came over the network; 0: none did */
+/**
+ * @returns {number} the bytes per second at which files of this page arrived over the network; 0 if
+ * none did
+ */
 function downloadRate() {
   const entries = performance.getEntriesByType('resource');
   const rates = /** @type {PerformanceResourceTiming[]} */ (entries)
@@ -23,7 +27,10 @@ function downloadRate() {
   return Math.max(0, ...rates);
 }
 
-/** @param {import('./models.js').ModelChoice} model @returns {string} its size, and what else is known of its costs here */
+/**
+ * @param {import('./models.js').ModelChoice} model
+ * @returns {string} its size, and its other known costs on this device
+ */
 function costsOf({ bytes, needBytes }) {
   const rate = downloadRate();
   const speed = expectSpeed(bytes, speedsHere());

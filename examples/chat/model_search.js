@@ -1,5 +1,6 @@
-// examples/chat/model_search.js — finds the model that a user names: the hub is searched, a repository lists its files, a
-// file's header is read and judged. Loaded when something is typed or chosen.
+// examples/chat/model_search.js — finds the model that a user names: it searches the hub, lists the
+// files of a repository, and reads and checks a file's header. This file is loaded when something
+// is typed or chosen.
 
 import * as conversation from './conversation.js';
 import { formatBytes, make, makeButton } from './dom.js';
@@ -12,12 +13,15 @@ import { specOf } from './specs.js';
 import { keepSpeed, readBytesOf, speedsHere } from './speeds.js';
 
 /** @typedef {import('./model_verdict.js').Verdict} Verdict */
-/** `text` named it. `mmproj`: its repository has encoders of images or audio. @typedef {{text: string, url: string, fits: Verdict['fits'], mmproj?: boolean}} Judged */
+/**
+ * `text` is the name that was typed. `mmproj`: its repository has encoders of images or audio.
+ * @typedef {{text: string, url: string, fits: Verdict['fits'], mmproj?: boolean}} Judged
+ */
 /** @typedef {{elements: HTMLElement[], file?: Judged}} Found */
 
 const NO_ADDRESS = 'This is not an address. An address looks like https://example.org/model.gguf.';
 
-/** The number of tokens that are written to measure the speed of this machine. */
+/** The number of tokens that are generated to measure the speed of this machine. */
 const MEASURED_TOKENS = 32;
 const MEASURED_PRIORITY = -20;
 
@@ -78,7 +82,10 @@ function cardOf({ fits, verdict, facts }, name) {
   );
 }
 
-/** If no answer has shown yet how fast this machine is, the loaded model writes a few tokens. */
+/**
+ * Measures the speed of this machine with a few tokens of the loaded model, if no answer has shown
+ * it yet.
+ */
 async function measureSpeed() {
   const { engine, isRunning } = conversation.state();
   if (!engine || isRunning || speedsHere().length > 0) return;
@@ -88,7 +95,11 @@ async function measureSpeed() {
   keepSpeed(readBytesOf(engine), written.result?.timings.decodeTokensPerSecond ?? 0);
 }
 
-/** @param {string} url of a model @param {AbortSignal} signal @returns {Promise<number>} bytes of the encoders in its repository; 0: it has none */
+/**
+ * @param {string} url of a model
+ * @param {AbortSignal} signal
+ * @returns {Promise<number>} the size of the encoders in its repository; 0 if it has none
+ */
 async function encodersNextTo(url, signal) {
   const [, name, revision = 'main'] =
     /^hf:([^/]+\/[^/@]+)(?:@([^/]+))?\//.exec(hubNameOf(url) ?? '') ?? [];
@@ -101,7 +112,7 @@ async function showFile(text, url, signal) {
     examine({ url: mirrored(url) }, signal),
     encodersNextTo(url, signal).catch(() => 0), // the model is shown without them
   ]);
-  await measureSpeed().catch(() => {}); // another model is loaded; the speed is then not shown
+  await measureSpeed().catch(() => {}); // if another model is loaded meanwhile, the speed is not shown
   const verdict = judge(facts, await readDevice(limitBytes), speedsHere());
   const { fits } = verdict;
   if (encoders > 0)
@@ -115,7 +126,7 @@ async function showFile(text, url, signal) {
 
 /**
  * @param {string} text as typed
- * @param {(text: string) => void} pick one of the listed files
+ * @param {(text: string) => void} pick called with one of the listed files
  * @param {AbortSignal} signal
  * @returns {Promise<Found>}
  */

@@ -9,27 +9,37 @@ import { roundBytes } from './dom.js';
  *   hasTemplate: boolean, error?: string}} Facts
  */
 /**
- * `limitBytes` is what an engine can reserve, `memoryGb` what the device says it has, `freeBytes` what the browser's storage has left.
+ * `limitBytes` is the memory that an engine can reserve, `memoryGb` the memory that the device
+ * reports, `freeBytes` the free storage of the browser.
  * @typedef {{limitBytes: number, isPhone?: boolean, memoryGb?: number, freeBytes?: number}} Device
  */
-/** Measured here: the bytes of a model's weights and its tokens per second. @typedef {{bytes: number, tokensPerSecond: number}} Measured */
+/**
+ * A measurement on this device: the bytes of a model's weights and its tokens per second.
+ * @typedef {{bytes: number, tokensPerSecond: number}} Measured
+ */
 /** @typedef {{fits: 'yes' | 'tight' | 'no', verdict: string, facts: [name: string, text: string][]}} Verdict */
 
-/** More of a device's memory than this leaves too little for everything else. */
+/** A larger share of a device's memory leaves too little for everything else. */
 export const MEMORY_SHARE_MAX = 0.6;
-/** Phones end a page that has more than this, without an error: 1.4 to 3 GB, by model and by what else runs. */
+/**
+ * Phones end a page that has more than this, without an error: 1.4 to 3 GB, depending on the phone
+ * and on other apps.
+ */
 export const PHONE_BYTES = { safe: 1.4e9, most: 3e9 };
 /** More than this is uncertain on a device if only the browser's limit is known. */
 const UNKNOWN_BYTES = 2 ** 32;
 /** The approximate speed of a reader. */
 const READING_PER_SECOND = 6;
-/** Speeds of much smaller models say little. */
+/** Speeds of models that are smaller by more than this factor say little. */
 const LIKE = 8;
 
-/** @param {number} value @returns {string} as exact as it is known: one digit */
+/**
+ * @param {number} value
+ * @returns {string} the number with one digit, because it is not known more exactly
+ */
 export const roughly = (value) => String(Number(value.toPrecision(1)));
 
-/** @param {Facts['types']} types @returns {string} the most of it first */
+/** @param {Facts['types']} types @returns {string} the types, the most frequent first */
 export function quantisationOf(types) {
   const all = Object.entries(types).sort(([, a], [, b]) => b.bytes - a.bytes);
   const sum = all.reduce((bytes, [, one]) => bytes + one.bytes, 0);

@@ -6,8 +6,9 @@ import { roundBytes } from './dom.js';
 import good from './good_models.json' with { type: 'json' };
 
 /**
- * `mmproj`: its repository has its encoders, too. `bytes` is about the file's size, `needBytes` the memory that it takes with the usual context,
- * `temperature` the one that the model's makers advise.
+ * `mmproj`: whether its repository also has its encoders. `bytes` is approximately the file's size,
+ * `needBytes` the memory that it needs with the usual context, `temperature` the one that its
+ * authors recommend.
  * @typedef {{id: string, name: string, note: string, url: string, bytes: number, needBytes?: number, temperature?: number,
  *   isBuiltIn?: boolean, mmproj?: true}} ModelChoice
  */
@@ -50,15 +51,15 @@ export const models = [
 ];
 
 /**
- * The model to offer when the built-in one does not know: a model of the page's server, which takes one click, or
- * the one on the hub that answers most at its size.
+ * The model to offer if the built-in one does not know an answer: a model of the page's server,
+ * which takes one click, or the one on the hub that answers most at its size.
  */
 export const largerModel = /** @type {ModelChoice} */ (
   served[0] ?? models.find(({ id }) => id === 'smollm2-360m')
 );
 export const isServed = (/** @type {ModelChoice} */ model) => served.includes(model);
 
-/** @param {string} url @returns {string} the file's name, to show */
+/** @param {string} url @returns {string} the file's name, for display */
 export function nameOfUrl(url) {
   try {
     const path = new URL(url, globalThis.location?.href).pathname;

@@ -1,12 +1,12 @@
 // examples/chat/network.js — a time limit for requests whose answer is also stored in this browser.
 
-/** A network in a train may neither answer nor fail. */
+/** On a train, a request may neither be answered nor fail. */
 const NETWORK_MS_MAX = 4000;
 
 /**
  * @template T
  * @param {Promise<T>} answer
- * @returns {Promise<T | undefined>} nothing: there is no network
+ * @returns {Promise<T | undefined>} undefined if there is no network
  */
 export function inTime(answer) {
   const late = new Promise((settle) => setTimeout(settle, NETWORK_MS_MAX));

@@ -1,16 +1,20 @@
-// examples/chat/open_in_time.js — opens a database of the browser, or reports that the browser's storage does not answer; and a
-// connection that opens it again after it was lost.
+// examples/chat/open_in_time.js — opens a database of the browser, or reports that the browser's
+// storage does not respond; and a connection that opens it again after it was lost.
 
 import { openDB } from 'idb';
 
-/** A browser that has not answered by then never will, such as WebKitGTK after a page was left while it stored something. */
+/**
+ * A browser that has not responded by then never will, for example WebKitGTK after a page was left
+ * while it stored something.
+ */
 const OPEN_MS = 30_000;
 
 /**
  * @param {string} name
  * @param {number} version
  * @param {import('idb').OpenDBCallbacks<any>} callbacks
- * @returns {Promise<import('idb').IDBPDatabase<any>>} as `openDB` of idb, but it rejects when nothing has arrived for half a minute
+ * @returns {Promise<import('idb').IDBPDatabase<any>>} the same as `openDB` of idb, but it rejects
+ * if there is no response for half a minute
  */
 async function openInTime(name, version, callbacks) {
   const opening = openDB(name, version, callbacks);
@@ -31,7 +35,9 @@ async function openInTime(name, version, callbacks) {
   }
 }
 
-/** A connection to a database, opened when it is needed. It gives way to a page of a newer version. */
+/**
+ * A connection to a database, opened when it is needed. It closes for a page of a newer version.
+ */
 export class Connection {
   /** @type {Promise<import('idb').IDBPDatabase<any>> | undefined} */
   #opening;
@@ -64,7 +70,7 @@ export class Connection {
     return this.#opening?.catch(() => undefined);
   }
 
-  /** The next call of open opens the database again. */
+  /** Forgets the connection, so that the next call of open opens the database again. */
   forget() {
     this.#opening = undefined;
   }

@@ -1,5 +1,5 @@
-// examples/chat/open_store.js — opens the store of conversations: on the disk, or in this page's
-// memory if the user chooses that or the browser keeps nothing.
+// examples/chat/open_store.js — opens the store of conversations: on disk, or in this page's memory
+// if the user chooses that or the browser does not store anything.
 
 import { loadMedia, wasUsed } from './attachments.js';
 import { openDatabase, openMemory } from './database.js';
@@ -12,7 +12,7 @@ import { keeper } from './write_queue.js';
 
 const NAME = 'wick-chat';
 
-/** @returns {Storage | undefined} nothing, where the browser keeps nothing */
+/** @returns {Storage | undefined} undefined if the browser does not store anything */
 function localStore() {
   try {
     return localStorage;
@@ -24,7 +24,11 @@ function localStore() {
 const TIDIED = 'wick-chat-tidied';
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** It reads all turns, and only removes data that is a month old, so once a day is enough. @param {Store} store */
+/**
+ * Removing old data reads all turns, and only removes data that is a month old, so once a day is
+ * enough.
+ * @param {Store} store
+ */
 async function removeOld(store) {
   const last = Number(readValue(TIDIED) ?? 0);
   if (Math.abs(Date.now() - last) < DAY_MS) return;
@@ -33,7 +37,7 @@ async function removeOld(store) {
   keepValue(TIDIED, String(Date.now()));
 }
 
-/** @param {Store} store that takes the entries of the journal */
+/** @param {Store} store the one for the entries of the journal */
 async function takeUp(store) {
   const keys = enteredKeys();
   if (keys.length > 0)
@@ -43,8 +47,8 @@ async function takeUp(store) {
 const openDisk = async () => new Store(await openDatabase(NAME), tell);
 
 /**
- * @returns {Promise<{problem?: unknown, taken?: string}>} why nothing is kept, though it should be; the conversation that was
- *   taken over from an earlier page
+ * @returns {Promise<{problem?: unknown, taken?: string}>} the reason why nothing is stored,
+ * although it should be; and the conversation that was taken over from an earlier page
  */
 export async function openStore() {
   if (!settings.remember) {
@@ -53,7 +57,7 @@ export async function openStore() {
   }
   try {
     const store = await openDisk();
-    await takeUp(store).catch(() => {}); // there is no room: it stays where it is
+    await takeUp(store).catch(() => {}); // if there is no room, it stays where it is
     keeper.use(store);
     removeOld(store).catch(() => {});
     // if the storage is full, the next visit tries again

@@ -1,5 +1,5 @@
-// examples/chat/orphaned_drafts.js — stores what tabs have typed, or forgotten, that are gone. Loaded where the journal has
-// entries at the start.
+// examples/chat/orphaned_drafts.js — stores the drafts and the forgotten turns that closed tabs
+// have left in the journal. Loaded if the journal has entries when the page starts.
 
 /** @typedef {import('./store.js').Store} Store */
 
@@ -21,7 +21,7 @@ async function keep(store, entry) {
 /** @param {Store} store @param {string[]} keys of the entries @param {(tab: string) => Promise<boolean>} isOpenElsewhere */
 export async function takeUp(store, keys, isOpenElsewhere) {
   const isForgetting = (/** @type {string} */ key) => Number(key.includes(' forget '));
-  keys.sort((a, b) => isForgetting(a) - isForgetting(b)); // after the questions that it is about
+  keys.sort((a, b) => isForgetting(a) - isForgetting(b)); // a forgotten turn comes after the question that it refers to
   for (const key of keys) {
     const text = localStorage.getItem(key);
     const entry = text && JSON.parse(text);

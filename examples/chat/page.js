@@ -64,7 +64,7 @@ async function send(text) {
       .then((one) => one.offerLarger(conversation.lastAnswer(), load))
       .catch(() => {});
   askToPersist();
-  checkRoom().catch(() => {}); // the browser does not report it
+  checkRoom().catch(() => {}); // the browser does not report storage
   await showFacts().catch(() => {}); // more threads may have started; the engine may be closed
 }
 
@@ -77,13 +77,16 @@ function tell(error) {
   keepInView(() => showProblem(inWords(error), again)); // the message takes space
 }
 
-/** Ends the wait of a message that was sent before the model was ready. */
+/** Ends the waiting of a message that was sent before the model was ready. */
 let endWaiting = () => {};
 
-/** The message stays in its field until the model is ready, and is sent then. @param {string} text */
+/**
+ * Keeps the message in its field until the model is ready, and then sends it.
+ * @param {string} text
+ */
 function sendLater(text) {
   if (text.trim() === '' && questionOfMedia() === '') return;
-  if (promptField.value.trim() === '') writePrompt(text); // it was chosen instead of typed
+  if (promptField.value.trim() === '') writePrompt(text); // the message was chosen instead of typed
   endWaiting();
   const { isLoading, wished } = current();
   if (wished && !isLoading)
@@ -112,7 +115,7 @@ byId('composer').addEventListener('submit', (event) => {
   else sendLater(promptField.value);
 });
 promptField.addEventListener('input', () => {
-  // a touch keyboard has no Enter that sends
+  // on a touch keyboard, Enter does not send
   if (!current().engine) byId('send').toggleAttribute('disabled', promptField.value.trim() === '');
 });
 promptField.addEventListener('keydown', (event) => {
@@ -139,7 +142,10 @@ const known =
     suggestions
   ).filter(({ system }) => !system);
 
-/** Questions that follow from the conversation: the built-in model can answer no others. @param {string} said */
+/**
+ * Questions that follow from the conversation and that the built-in model can answer.
+ * @param {string} said
+ */
 const followingFrom = (said) =>
   known
     .filter(({ follows = [] }) => follows.some((word) => said.toLowerCase().includes(word)))
@@ -176,7 +182,7 @@ byId('open-settings').addEventListener('click', async () => {
 
 // ---- which model ----
 
-/** Whether it is stored, so that nothing is fetched for it. @param {Wish} wish */
+/** Whether the model is stored, so that nothing has to be fetched. @param {Wish} wish */
 const isHere = async (wish) => wish.isBuiltIn === true || (await isKept(keyOf(wish)));
 
 /** @param {Wish} wish for a model that this browser does not have */
@@ -191,7 +197,7 @@ function offer(wish) {
   );
 }
 
-/** The model of a conversation is loaded with it. */
+/** Loads the model of a conversation that was opened. */
 async function wantModel() {
   const about = conversation.current();
   const { engine, loaded, wished, isLoading } = current();
@@ -213,14 +219,17 @@ byId('log').addEventListener(
   () => void wantModel().then(followContext).catch(tell),
 );
 
-// a download without a waiting caller
+// a download for which no caller waits
 onDownload((one) => {
   if (one.done || one.isPaused || one.isWanted || findDownload(one.url)) return;
   const wish = wishOf({ name: one.name, url: one.url, mmproj: one.mmproj });
   if (wish) showNotice(`${one.name} has been downloaded.`, () => choose(wish), 'Use it');
 });
 
-/** The browser ended an earlier page while it loaded this model. @param {Wish} wish */
+/**
+ * Reports that the browser ended an earlier page while it was loading this model.
+ * @param {Wish} wish
+ */
 function tellDeath(wish) {
   const reason = `The browser closed this page while ${wish.name} was loading: it probably needs more memory than a page gets here.`;
   const { loaded } = current();
@@ -228,7 +237,10 @@ function tellDeath(wish) {
   showProblem(reason + instead, () => choose(wish));
 }
 
-/** The model that the address names, or that answered last; until it is loaded, the page's own model answers. */
+/**
+ * Loads the model that the address names, or that answered last. Until it is loaded, the page's own
+ * model answers.
+ */
 async function loadFirst() {
   const wanted = new URL(location.href).searchParams.get('model');
   const asked = wanted && parseUrl(wanted, document.baseURI) ? wanted : undefined;
@@ -240,7 +252,7 @@ async function loadFirst() {
     : remembered;
   const dead = await findDeadLoad();
   const wouldDie = dead && named && isSame(dead, named);
-  if (dead && !wouldDie) clearLoadMark(); // else it is not loaded at the next start either
+  if (dead && !wouldDie) clearLoadMark(); // otherwise it would not be loaded at the next start either
   const first = named && !wouldDie && (await isHere(named)) ? named : builtIn;
   await (first === builtIn && early ? early : load(first));
   if (dead) tellDeath(dead);
@@ -251,12 +263,12 @@ async function loadFirst() {
   return undefined;
 }
 
-/** A conversation is open. */
+/** Settles when a conversation is open. */
 const opening = openStore().then(async (found) => {
   await conversation.restore(found.taken);
   return found;
 });
-/** On a first visit nothing else can be wanted. */
+/** On a first visit no other model can be requested. */
 const early = lastModel() || location.search ? undefined : loadMeanwhile(opening);
 
 startAhead(conversation.state, {
@@ -280,7 +292,7 @@ addEventListener('keydown', (event) => {
 startPageMenu();
 startViewport();
 startList({ ...conversation, tell });
-// a keyboard is at hand; on a touch screen the focus would open one
+// there is a keyboard; on a touch screen, the focus would open one
 if (!hasTouchScreen() && document.activeElement === document.body)
   promptField.focus({ preventScroll: true });
 const { problem } = await opening;

@@ -1,5 +1,5 @@
 // examples/chat/page_menu.js — the header's icons, and the menu of rarely needed actions: each row
-// has a line that says what it is for.
+// has a line that explains its purpose.
 
 import { createElement, Ellipsis, Menu, Plus, Settings, SquarePen } from 'lucide';
 import { byId } from './dom.js';

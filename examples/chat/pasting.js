@@ -1,5 +1,5 @@
-// examples/chat/pasting.js — pasting: a long text is inserted at once where questions are written, images and recordings are
-// attached.
+// examples/chat/pasting.js — handles pasting: long texts are inserted at once into fields for
+// questions, and images and recordings are attached.
 
 import { isMediaFile } from './attachments.js';
 import { TEXT_BYTES_MAX } from './blocks.js';
@@ -13,10 +13,13 @@ export async function attach(files) {
   else showNotice('File support could not be loaded. Check the network connection.');
 }
 
-/** Browsers insert pasted text as if it were typed: Chromium takes minutes for 1 MB of lines. */
+/**
+ * Browsers insert pasted text as if it were typed, for which Chromium needs minutes for 1 MB of
+ * lines. Longer texts than this are inserted at once.
+ */
 const PASTED_LETTERS_MAX = 50_000;
 
-/** @param {File[]} files of a long text each */
+/** @param {File[]} files which each have a long text */
 export const offerBooks = (files) =>
   showNotice(
     'This text is long. The model reads a book only once.',
@@ -25,12 +28,15 @@ export const offerBooks = (files) =>
   );
 
 /**
- * The last long paste, for Ctrl+Z: browsers take back only what they have inserted themselves.
+ * The last long paste, for Ctrl+Z: browsers undo only their own insertions.
  * @type {{into: HTMLTextAreaElement, start: number, end: number, replaced: string, value: string} | undefined}
  */
 let pasted;
 
-/** @param {ClipboardEvent} event a long text is inserted at once where questions are written */
+/**
+ * @param {ClipboardEvent} event the paste; a long text is inserted at once into fields for
+ * questions
+ */
 function takePasted(event) {
   const into = /** @type {HTMLTextAreaElement} */ (event.target);
   const copied = event.clipboardData?.getData('text/plain') ?? '';
@@ -41,7 +47,7 @@ function takePasted(event) {
   }
   if (copied.length <= PASTED_LETTERS_MAX || !into.matches('#prompt, .edit textarea')) return;
   event.preventDefault();
-  const text = copied.replaceAll(/\r\n?/g, '\n'); // as in the field: the caret is placed by its length
+  const text = copied.replaceAll(/\r\n?/g, '\n'); // like in the field, because the caret is placed by its length
   const file = new File([text], 'Pasted text.txt', { type: 'text/plain' });
   if (file.size > TEXT_BYTES_MAX) {
     showNotice('The pasted text is too long for a message: the limit is 1 MB.');
@@ -61,7 +67,7 @@ function takeBack(event) {
   const isUndo = (ctrlKey || metaKey) && !shiftKey && !altKey && key.toLowerCase() === 'z';
   if (!isUndo || !pasted || event.target !== pasted.into) return;
   const { into, start, end, replaced, value } = pasted;
-  if (into.value !== value) return; // undo removes later typing first
+  if (into.value !== value) return; // undo must remove later typing first
   event.preventDefault();
   pasted = undefined;
   into.setRangeText(replaced, start, end, replaced ? 'select' : 'end');

@@ -4,10 +4,10 @@
 import { getDocumentProxy } from 'unpdf';
 
 const PAGES_MAX = 2_000;
-/** As much as of any text file. */
+/** The same limit as for text files. */
 const LETTERS_MAX = 1e6;
 
-/** Why a PDF has no text here. `ENCRYPTED`, `DAMAGED`, `NO_TEXT`, `TOO_LONG` */
+/** The reason why a PDF has no text: `ENCRYPTED`, `DAMAGED`, `NO_TEXT` or `TOO_LONG`. */
 export class PdfError extends Error {
   /** @param {string} code @param {string} message */
   constructor(code, message) {
@@ -53,8 +53,9 @@ async function read(pdf, onPage) {
 
 /**
  * @param {Uint8Array} bytes
- * @param {(page: number, pages: number) => void} [onPage] is read now
- * @returns {Promise<string>} in which each page with text is named @throws {PdfError}
+ * @param {(page: number, pages: number) => void} [onPage] called for each page that is read
+ * @returns {Promise<string>} the text, with the number of each page
+ * @throws {PdfError}
  */
 export async function textOfPdf(bytes, onPage = () => {}) {
   const pdf = await open(bytes);

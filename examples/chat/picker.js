@@ -1,5 +1,5 @@
-// examples/chat/picker.js — the dialog in which a model is chosen: from a list, as a file, by a search or by an address. Its
-// header is read and judged before its weights are loaded.
+// examples/chat/picker.js — the dialog in which a model is chosen: from a list, as a file, by a
+// search or by an address. Its header is read and checked before its weights are loaded.
 
 import { byId, make } from './dom.js';
 import { isModel, isProjector } from './file_type.js';
@@ -13,14 +13,14 @@ import { wishFor } from './requested_model.js';
 /** @typedef {import('./requested_model.js').Wish} Wish */
 /** @typedef {import('./model_search.js').Judged} Judged */
 
-/** The pause that ends typing. */
+/** The pause after which typing counts as finished. */
 const SETTLE_MS = 400;
 
 const dialog = /** @type {HTMLDialogElement} */ (byId('model-dialog'));
 const field = /** @type {HTMLInputElement} */ (byId('model-url'));
 const fileField = /** @type {HTMLInputElement} */ (byId('model-file'));
 const found = byId('found');
-/** Below the list, about the chosen model. */
+/** The text below the list, about the chosen model. */
 const listed = byId('listed');
 
 /** @type {(wish: Wish) => unknown} */
@@ -29,10 +29,10 @@ let load = () => {};
 let addEncoders = () => {};
 /** @type {AbortController | undefined} */
 let looking;
-/** The file that was judged last. @type {Judged | undefined} */
+/** The file that was checked last. @type {Judged | undefined} */
 let judged;
 
-/** An address or a file would take precedence over the choice in the list. */
+/** Clears the address and the file, which would take precedence over the choice in the list. */
 function forgetOwn() {
   clearTimeout(timer);
   fileField.value = '';
@@ -123,7 +123,11 @@ function readWish() {
   return model && wishFor(model);
 }
 
-/** A file of the user's: no file is refused because of its name, so other files are reported here. @param {File[]} files */
+/**
+ * Handles a file of the user's. The file dialog accepts any name, so other kinds of files are
+ * reported here.
+ * @param {File[]} files
+ */
 async function takeOwn(files) {
   if (await isModel(files[0])) {
     take();
@@ -147,8 +151,10 @@ function take(wish) {
 }
 
 /**
- * A model is judged before it is loaded; one that does not fit is loaded if the user insists.
- * @param {HTMLElement} place @param {string} text that was typed, or an address @param {(url: string) => Wish | undefined} wishOf
+ * Checks a model before it is loaded. A model that does not fit is loaded if the user insists.
+ * @param {HTMLElement} place
+ * @param {string} text that was typed, or an address
+ * @param {(url: string) => Wish | undefined} wishOf
  */
 async function takeJudged(place, text, wishOf) {
   clearTimeout(timer);
@@ -180,7 +186,11 @@ export async function takeFiles(files) {
 /** @param {DragEvent} event */
 const hasFiles = ({ dataTransfer }) => dataTransfer?.types.includes('Files') ?? false;
 
-/** A field handles dropped text natively. Elsewhere the browser would open a link in the place of the page. @param {DragEvent} event */
+/**
+ * Refuses dropped text outside of fields, which handle it natively: the browser would open a
+ * dropped link in place of the page.
+ * @param {DragEvent} event
+ */
 function refuseText(event) {
   if (/** @type {Element | null} */ (event.target)?.closest?.('textarea, input')) return;
   event.preventDefault();
@@ -205,7 +215,7 @@ function takeDrops() {
   });
 }
 
-/** The hub is asked before its address is kept. */
+/** Queries the hub before its address is stored. */
 async function takeHub() {
   const says = byId('hub-state');
   const address = /** @type {HTMLInputElement} */ (byId('hub-address'));
@@ -243,7 +253,7 @@ export function startPicker(loadWish, loadEncoders) {
     byId('hub-state').textContent = '';
     dialog.showModal();
     showKept().catch(() => {
-      manager = undefined; // no network: the next opening tries again
+      manager = undefined; // no network: opening the dialog again retries
     });
   });
   field.addEventListener('input', () => lookUpSoon(found, field.value));

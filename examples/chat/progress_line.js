@@ -1,5 +1,6 @@
-// examples/chat/progress_line.js — the model's progress in a line: how much of the prompt it has read, then how fast it
-// writes. A speed is shown when it is known, with as many digits as it has.
+// examples/chat/progress_line.js — shows the model's progress in a line: how much of the prompt it
+// has read, then how fast it generates. A speed is shown once it is known, with its significant
+// digits.
 
 import { byId } from './dom.js';
 
@@ -35,7 +36,7 @@ export class Live {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer;
 
-  /** At once, and then not more often than can be read. @param {string} text */
+  /** Shows a text at once, and later ones not more often than can be read. @param {string} text */
   #show(text) {
     this.#text = text;
     if (this.#timer) return;
@@ -53,7 +54,10 @@ export class Live {
       this.#show(readingInWords(done, total, performance.now() - this.#began));
   }
 
-  /** A piece of the answer has arrived: a token, or a few that belong together. @param {boolean} isThinking */
+  /**
+   * Called when a piece of the answer has arrived: a token, or a few that belong together.
+   * @param {boolean} isThinking
+   */
   write(isThinking) {
     const now = performance.now();
     this.#firstAt ||= now;

@@ -13,7 +13,7 @@ export function thoughtInWords(ms) {
 /**
  * @param {HTMLElement} body of the answer, which it precedes
  * @param {string} text
- * @param {number} [ms] that it took; missing while it continues
+ * @param {number} [ms] its duration; missing while it continues
  */
 export function showReasoning(body, text, ms) {
   const holder = /** @type {HTMLElement} */ (body.parentElement);
@@ -32,7 +32,11 @@ export function showReasoning(body, text, ms) {
 
 const log = byId('log');
 
-/** Measures how long a model reasons, while its reasoning arrives. @param {{reasoning?: string, reasoningMs?: number}} message @param {HTMLElement} body */
+/**
+ * Measures the duration of a model's reasoning while it arrives.
+ * @param {{reasoning?: string, reasoningMs?: number}} message
+ * @param {HTMLElement} body
+ */
 export function makeThinker(message, body) {
   let began = 0;
   let frame = 0;
@@ -48,7 +52,7 @@ export function makeThinker(message, body) {
       message.reasoning = (message.reasoning ?? '') + piece;
       frame ||= requestAnimationFrame(draw);
     },
-    /** The answer itself begins, or everything has ended. */
+    /** Called when the answer itself begins, or when everything has ended. */
     end() {
       if (began === 0 || message.reasoningMs !== undefined) return;
       message.reasoningMs = Math.round(performance.now() - began);

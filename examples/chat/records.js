@@ -1,27 +1,36 @@
-// examples/chat/records.js — the records of conversations: their shapes, and how a value from outside (an earlier page, an
-// imported file) becomes a record.
+// examples/chat/records.js — the records of conversations: their shapes, and the conversion of
+// values from outside (an earlier page, an imported file) to records.
 
 import { roundsFrom } from './tool_calls.js';
 
-/** The version of the records' shape. Records of a higher version are left alone: a newer page has written them. */
+/**
+ * The version of the records' shape. Records of a higher version are not touched, because a newer
+ * page has written them.
+ */
 export const RECORD_VERSION = 1;
 
 /**
- * `kept` is the fingerprint of a model of the store that has no address, `mmproj` that of its encoders, or true: they are in its repository.
+ * `kept` is the fingerprint of a stored model without an address. `mmproj` is the fingerprint of
+ * its encoders, or true if they are in its repository.
  * @typedef {{name: string, url?: string, kept?: string, mmproj?: string | true}} ModelName
  */
 /**
- * `changed` is the time of the last message. `deleted` is when the user deleted it; 0: not. `shown` is the turn that is shown
- * first. `book` is what it is about (book_store.js).
+ * `changed` is the time of the last message. `deleted` is when the user deleted it, or 0. `shown`
+ * is the turn that is shown first. `book` is the book that it is about (book_store.js).
  * @typedef {{id: string, version: number, title: string, created: number, changed: number, isPinned: boolean,
  *   deleted: number, model?: ModelName, settings?: Record<string, unknown>, shown?: string, book?: string}} Conversation
  */
-/** `writing`: an answer under way, or one whose tab ended. @typedef {'whole' | 'writing' | 'stopped' | 'length'} State */
 /**
- * `parent` is the turn before it, '' at the beginning. `shown` is the one that is shown after it. `writer` is the tab that
- * writes it. With `isStart` the model reads the conversation from here on; `fold` is a summary of the turns before. `forgotten`
- * is when the user removed this question and its answers from what the model reads; 0: not. `fork` is the answer whose
- * beginning this one has, and where the two differ. `reasoning` is the model's reasoning before the answer, and `rounds` are
+ * `writing`: an answer that is being generated, or one whose tab was closed meanwhile.
+ * @typedef {'whole' | 'writing' | 'stopped' | 'length'} State
+ */
+/**
+ * `parent` is the turn before it, '' at the beginning. `shown` is the turn that is shown after it.
+ * `writer` is the tab that generates it. With `isStart` the model reads the conversation from here
+ * on;
+ * `fold` is a summary of the turns before. `forgotten` is when the user removed this question and
+ * its answers from the model's prompt, or 0. `fork` is the answer whose beginning this one has, and
+ * where the two differ. `reasoning` is the model's reasoning before the answer, and `rounds` are
  * the calls of tools before it.
  * @typedef {{id: string, version: number, conversation: string, parent: string, role: 'user' | 'assistant',
  *   content: string, state: State, created: number, system?: string, facts?: string, writer?: string,
@@ -29,7 +38,8 @@ export const RECORD_VERSION = 1;
  *   reasoning?: string, reasoningMs?: number, media?: import('./attachments.js').Medium[],
  *   rounds?: import('./tool_calls.js').Round[]}} Turn
  */
-/** Text that was typed and not sent. `field` is '' or the question that is edited.
+/**
+ * Text that was typed but not sent. `field` is '' or the question that is being edited.
  * @typedef {{id: string, version: number, conversation: string, field: string, text: string, tab: string, changed: number,
  *   media?: import('./attachments.js').Medium[]}} Draft
  */
@@ -44,7 +54,7 @@ export const newId = () =>
   globalThis.crypto?.randomUUID?.() ??
   Array.from(crypto.getRandomValues(new Uint32Array(4)), (one) => one.toString(36)).join('-');
 
-/** @param {Turn} turn that was forgotten for good @returns {Turn} its place */
+/** @param {Turn} turn that was forgotten permanently @returns {Turn} its place */
 export function erased({
   system,
   facts,
@@ -103,11 +113,15 @@ function modelOf(model) {
   };
 }
 
-/** More than the page attaches. */
+/** The limit of attachments, which is above the page's own. */
 const MEDIA_MAX = 100;
 const MEDIA_NAME_MAX = 1000;
 
-/** @param {any} one @returns {boolean} whether it is a medium; drawings could have scripts */
+/**
+ * @param {any} one
+ * @returns {boolean} whether it is an image or a recording; SVG drawings are refused, because they
+ * could contain scripts
+ */
 const isMedium = (one) =>
   /^[\w-]{1,100}$/.test(one?.id) &&
   ['image', 'audio'].includes(one.kind) &&
@@ -116,7 +130,11 @@ const isMedium = (one) =>
   /^(image|audio)\/(?!svg)[\w.+-]{1,100}$/.test(one.type) &&
   ['string', 'undefined'].includes(typeof one.data);
 
-/** @param {unknown} list of unknown origin @returns {import('./attachments.js').Medium[] | undefined} `data` in base64 is that of an exported conversation */
+/**
+ * @param {unknown} list of unknown origin
+ * @returns {import('./attachments.js').Medium[] | undefined} `data` is base64 in an exported
+ * conversation
+ */
 function mediaFrom(list) {
   if (!Array.isArray(list) || list.length === 0 || list.length > MEDIA_MAX) return undefined;
   if (!list.every(isMedium)) return undefined;
@@ -126,7 +144,7 @@ function mediaFrom(list) {
 }
 
 /**
- * Turns from a list of unknown origin, in which a parent comes before what follows it.
+ * Turns from a list of unknown origin, in which a parent comes before its children.
  * @param {any[]} list each with its own `id` and the `parent`'s
  * @param {string} conversation
  * @param {(id: string) => string} idFor
@@ -174,7 +192,7 @@ function turnsOf(list, conversation, idFor) {
 }
 
 /**
- * A conversation from outside, with new ids: existing conversations are not replaced.
+ * A conversation from outside, with new ids so that existing conversations are not replaced.
  * @param {any} found
  * @param {string} [base] the beginning of ids; random by default
  * @returns {Whole | undefined} nothing: it is not a record
@@ -210,7 +228,8 @@ export function wholeFrom(found, base) {
 }
 
 /**
- * The one conversation of the page before there were several: a list, in which `parent` is an index and -1 the beginning.
+ * The only conversation of earlier versions of the page: a list, in which `parent` is an index and
+ * -1 the beginning.
  * @param {unknown} list
  * @param {string} base the beginning of its ids
  * @returns {Whole | undefined} nothing: it is not a record

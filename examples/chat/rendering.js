@@ -19,14 +19,14 @@ marked.use({
       `<code class="math ${isBlock ? 'block' : 'inline'}">${escaped(text)}</code>`,
   })),
   renderer: {
-    // nothing may load: the description of a picture, with a link to it
+    // pictures must not load: only their description, with a link
     image: ({ href, text }) => `<a href="${escaped(href)}">Picture: ${escaped(text || href)}</a>`,
   },
 });
 
 /**
- * The elements that Markdown makes. Nothing may load, look like a part of the page (class, id, style) or
- * take input.
+ * The elements that Markdown produces. They must not load anything, look like a part of the page
+ * (class, id, style) or accept input.
  */
 const allowed = {
   ALLOWED_TAGS: [
@@ -51,10 +51,17 @@ DOMPurify.addHook('uponSanitizeAttribute', (node, data) => {
     data.keepAttr = node.nodeName === 'CODE' && CODE_CLASS.test(data.attrValue);
 });
 
-/** "123." alone is an answer, not the beginning of a list without text. @param {string} text */
+/**
+ * Keeps "123." alone as an answer, and not as the beginning of a list without text.
+ * @param {string} text
+ */
 const withoutEmptyList = (text) => text.replace(/^(\s*\d+)([.)]\s*)$/, '$1\\$2');
 
-/** @param {HTMLElement} element @param {string} text @param {boolean} isWhole nothing comes after it */
+/**
+ * @param {HTMLElement} element
+ * @param {string} text
+ * @param {boolean} isWhole whether nothing follows it
+ */
 export function render(element, text, isWhole) {
   const html = /** @type {string} */ (marked.parse(withoutEmptyList(text), { async: false }));
   element.innerHTML = DOMPurify.sanitize(html, allowed);

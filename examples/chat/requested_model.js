@@ -8,8 +8,8 @@ import { settings } from './settings.js';
 /** @typedef {import('./models.js').ModelChoice} ModelChoice */
 /** @typedef {import('./records.js').ModelName} ModelName */
 /**
- * `kept` is the fingerprint of a model in the store: a file that was taken in. `mmproj` is the file of its encoders: with an address true, for the one
- * in its repository.
+ * `kept` is the fingerprint of an imported file in the store. `mmproj` is the file of its encoders,
+ * or true for the one in the repository of its address.
  * @typedef {{url: string, mmproj?: true | File} | {file: File[], mmproj?: File} | {kept: string, mmproj?: string | File}} Source
  * @typedef {{name: string, source: Source, isBuiltIn?: boolean}} Wish
  */
@@ -25,14 +25,18 @@ export const wishFor = ({ name, url, mmproj, isBuiltIn }) => ({
 
 export const builtIn = wishFor(/** @type {ModelChoice} */ (models.find((one) => one.isBuiltIn)));
 
-/** @param {Wish} [wish] @returns {number} that suits its model */
+/** @param {Wish} [wish] @returns {number} the temperature that suits its model */
 export const temperatureOf = (wish) =>
   models.find(({ url }) => wish && keyOf(wish) === url)?.temperature ?? 0.7;
 
-/** Reloading the page loses a file. @param {unknown} mmproj @returns {mmproj is string | true} */
+/**
+ * Whether it names encoders, other than a file, which is lost when the page is reloaded.
+ * @param {unknown} mmproj
+ * @returns {mmproj is string | true}
+ */
 const namesMmproj = (mmproj) => mmproj === true || typeof mmproj === 'string';
 
-/** @param {Wish} wish @returns {ModelName} to keep with a conversation */
+/** @param {Wish} wish @returns {ModelName} the name to store with a conversation */
 export const modelOf = ({ name, source }) => ({
   name,
   ...('url' in source && { url: source.url }),
@@ -40,7 +44,10 @@ export const modelOf = ({ name, source }) => ({
   ...(!('file' in source) && namesMmproj(source.mmproj) && { mmproj: source.mmproj }),
 });
 
-/** @param {ModelName | undefined} model @returns {Wish | undefined} nothing for a file, which a reload loses */
+/**
+ * @param {ModelName | undefined} model
+ * @returns {Wish | undefined} undefined for a file, which is lost at a reload
+ */
 export function wishOf({ name, url, kept, mmproj } = { name: '' }) {
   if (!name) return undefined;
   if (kept) return { name, source: { kept, ...(typeof mmproj === 'string' && { mmproj }) } };
@@ -49,7 +56,10 @@ export function wishOf({ name, url, kept, mmproj } = { name: '' }) {
   return choice ? wishFor(choice) : { name, source: { url, ...(mmproj === true && { mmproj }) } };
 }
 
-/** @param {Wish} wish @returns {string} its name in the store; empty: a file that is not in the store */
+/**
+ * @param {Wish} wish
+ * @returns {string} its name in the store; empty for a file that is not in the store
+ */
 export function keyOf({ source }) {
   if ('kept' in source) return source.kept;
   return 'url' in source ? source.url : '';
@@ -58,7 +68,7 @@ export function keyOf({ source }) {
 /** @param {Wish} a @param {Wish} b */
 export const isSame = (a, b) => a === b || (keyOf(a) !== '' && keyOf(a) === keyOf(b));
 
-/** @returns {ModelName | undefined} that answered last in this browser */
+/** @returns {ModelName | undefined} the model that answered last in this browser */
 export const lastModel = () => readJson(LAST_MODEL);
 
 /** @param {Wish} wish */

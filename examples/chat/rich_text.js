@@ -4,7 +4,7 @@
 import { make } from './dom.js';
 import { later } from './lazy_modules.js';
 
-/** Longer ones stay plain, because they would block the page. */
+/** Longer code stays plain, because it would block the page. */
 const CODE_MAX = 50_000;
 const FORMULA_MAX = 2_000;
 /** Each piece of an answer renders the same output again, so it is cached. */
@@ -53,7 +53,7 @@ function typeset(code) {
   if (!library || tex.length > FORMULA_MAX) return;
   const formula = once(`${isBlock} math\n${tex}`, () => {
     const holder = make('span', { className: isBlock ? 'formula block' : 'formula' });
-    if (isBlock) holder.tabIndex = 0; // it may be wider than the page
+    if (isBlock) holder.tabIndex = 0; // so that it can be scrolled if it is wider than the page
     library.typeset(holder, tex, isBlock);
     const fragment = document.createDocumentFragment();
     fragment.append(holder);
@@ -79,9 +79,9 @@ function improveAll(all, library, improve) {
 }
 
 /**
- * @param {HTMLElement} element an answer, as markdown.js has rendered it
- * @param {boolean} isWhole else its last block of code still grows, and would be parsed again with
- * each piece
+ * @param {HTMLElement} element an answer that markdown.js has rendered
+ * @param {boolean} isWhole if false, its last block of code is still growing and would be parsed
+ * again with each piece
  */
 export function enrich(element, isWhole) {
   const blocks = [...element.querySelectorAll('pre > code[class^=language-]')];

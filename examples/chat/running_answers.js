@@ -24,7 +24,7 @@ export const turnOf = (message, about) => toTurn(message, about.id, RECORD_VERSI
  * @param {Message} message
  * @param {HTMLElement} body
  * @param {Conversation} about
- * @param {import('./announcer.js').Voice} [voice] that announces it
+ * @param {import('./announcer.js').Voice} [voice] the element that announces it
  */
 export function makeWriter(message, body, about, voice) {
   const renderer = makeRenderer(body, message.content);
@@ -49,7 +49,10 @@ export function makeWriter(message, body, about, voice) {
       thinker.add(piece);
       keepSometimes();
     },
-    /** Shows and keeps the calls of tools that end a round, before they are run and after. @param {import('./tool_calls.js').Round} round */
+    /**
+     * Shows and stores the calls of tools that end a round, before and after they are run.
+     * @param {import('./tool_calls.js').Round} round
+     */
     call(round) {
       thinker.end();
       message.rounds ??= [];
@@ -72,7 +75,11 @@ export function keepAnswer(message, about, isEnd = false) {
   keeper.replace(`answer ${turn.id}`, (store) => store.keepAnswer(turn, isEnd));
 }
 
-/** @param {Message} question @param {number} count @returns {Message[]} the first of them is shown */
+/**
+ * @param {Message} question
+ * @param {number} count
+ * @returns {Message[]} the answers, of which the first one is shown
+ */
 export function beginAnswers(question, count) {
   const answers = Array.from({ length: count }, (_, index) =>
     add(question, {

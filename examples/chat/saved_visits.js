@@ -1,5 +1,6 @@
-// examples/chat/saved_visits.js — saves the model's state of a conversation: at the next visit, or after another model, it is
-// not read again. It stays in this browser, and is deleted first when room is short.
+// examples/chat/saved_visits.js — saves the model's state of a conversation, so that it is not read
+// again at the next visit or after another model was used. The state stays in this browser, and is
+// deleted first if storage is short.
 
 import { WickError } from 'wick-llm';
 import { note } from './developer.js';
@@ -20,7 +21,7 @@ export { sizeOfStates };
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').ChatMessage} ChatMessage */
 
-/** A user's question has priority over work for later ones. */
+/** Below that of a user's question, because this work is for later ones. */
 const PRIORITY = -10;
 
 /** @param {unknown} error @returns {string} */
@@ -32,9 +33,12 @@ const isClosed = (error) => error instanceof WickError && error.code === 'CLOSED
 
 // ---- resuming ----
 
-/** The conversations that an engine has read, or tried to. @type {WeakMap<Engine, Set<string>>} */
+/**
+ * The conversations that an engine has read, or has tried to read.
+ * @type {WeakMap<Engine, Set<string>>}
+ */
 const read = new WeakMap();
-/** The session being resumed. */
+/** The session that is being resumed. */
 let taking = Promise.resolve();
 /** @type {Engine | undefined} */
 let engine;
@@ -42,8 +46,8 @@ let engine;
 let conversation;
 
 /**
- * The pages of a restored session are not in the prefix cache: after one more token, the engine adds them as the beginning of a
- * prompt.
+ * Adds the pages of a restored session to the prefix cache: after one more token, the engine adds
+ * them as the beginning of a prompt.
  * @param {Engine} own
  * @param {string} id of the conversation
  * @returns {Promise<string>} the outcome
@@ -80,7 +84,7 @@ function takeUpSoon() {
     .then((words) => void (words && note('Last visit', words)));
 }
 
-/** @param {Engine} own that answers from now on */
+/** @param {Engine} own the engine that answers from now on */
 export function useStates(own) {
   engine = own;
   takeUpSoon();
@@ -92,7 +96,10 @@ export function showConversation(id) {
   takeUpSoon();
 }
 
-/** @returns {Promise<void>} that settles when the engine has loaded the saved state of the conversation */
+/**
+ * @returns {Promise<void>} a promise that settles when the engine has loaded the saved state of the
+ * conversation
+ */
 export const untilTakenUp = () => taking;
 
 // ---- keeping ----
@@ -107,7 +114,7 @@ async function keepOnce({ engine: own, id, messages }) {
   const { fingerprint } = await own.info();
   const session = await own.createSession();
   try {
-    // found in the prefix cache: its last tokens are all that is read
+    // the prompt is in the prefix cache, so only its last tokens are read
     const body = { messages, session, max_tokens: 1, temperature: 0, priority: PRIORITY };
     await own.chat.completions.create(body);
     const bytes = await session.save();
@@ -126,11 +133,15 @@ async function keepOnce({ engine: own, id, messages }) {
   }
 }
 
-/** To be saved after the state that is being saved. @type {Wanted | undefined} */
+/** The state to save after the one that is being saved. @type {Wanted | undefined} */
 let next;
 let isKeeping = false;
 
-/** @param {Engine} own that has just answered @param {string} id of the conversation @param {ChatMessage[]} messages everything that it has read */
+/**
+ * @param {Engine} own the engine that has just answered
+ * @param {string} id of the conversation
+ * @param {ChatMessage[]} messages those that it has read
+ */
 export async function keepState(own, id, messages) {
   if (messages.some(({ content }) => Array.isArray(content))) return; // images are read again
   next = { engine: own, id, messages };
@@ -141,9 +152,9 @@ export async function keepState(own, id, messages) {
   while (next && settings.remember) {
     const one = next;
     next = undefined;
-    // another model may have been loaded
+    // another model may have been loaded meanwhile
     const words = await keepOnce(one).catch((error) => (isClosed(error) ? '' : inWords(error)));
-    if (words) note('Next visit', words); // its session is closed: the panel is drawn without it
+    if (words) note('Next visit', words); // its session is closed, so the panel is drawn without it
   }
   isKeeping = false;
   if (!settings.remember) await forget();

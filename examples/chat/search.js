@@ -1,5 +1,5 @@
 // examples/chat/search.js — finds conversations by their messages, titles and drafts. MiniSearch
-// has the index, which is made at the first search, and again when something has changed.
+// has the index, which is built at the first search, and again after changes.
 
 import MiniSearch from 'minisearch';
 import { listenToAll } from './tabs.js';

@@ -1,7 +1,8 @@
-// examples/chat/service_worker.js — the page, or pages of one folder, without a network: their files are kept as one build
-// made them. The page itself is fetched from the network if there is one, and names the newest build; other files are answered
-// from the cache, as long as that is of the same build. Responses are kept with their headers, so a page that is cross-origin
-// isolated stays so, and has its threads. If the server cannot isolate it, the worker does.
+// examples/chat/service_worker.js — the page, or pages of one folder, without a network: their
+// files are cached, all from the same build. The page itself is fetched from the network if there
+// is one, and names the newest build; other files are served from the cache as long as that has the
+// same build. Responses are stored with their headers, so a cross-origin isolated page stays
+// isolated and can use threads. If the server cannot isolate the page, the worker does.
 
 import { isolated } from 'wick-llm/isolate';
 import { inTime } from './network.js';
@@ -15,7 +16,9 @@ const scope = /** @type {any} */ (globalThis);
 
 const PREFIX = `wick-chat ${scope.registration.scope} `;
 const KEPT = PREFIX + build.version;
-/** This cache exists, and is empty, while the page that was answered last is of a newer build. */
+/**
+ * This cache exists, and is empty, while the page that was served last belongs to a newer build.
+ */
 const NEWER = `${PREFIX}newer`;
 
 /** @param {string | Request} request */
@@ -24,7 +27,7 @@ const kept = (request) => caches.match(request, { cacheName: KEPT });
 async function keep() {
   if (await kept('./')) return;
   const cache = await caches.open(KEPT);
-  // from the server, not from the browser's cache; all of them, or none
+  // from the server, not from the browser's cache; addAll stores all of them or none
   await cache.addAll(build.files.map((file) => new Request(file, { cache: 'no-cache' })));
 }
 
@@ -34,14 +37,17 @@ async function forgetOthers() {
   await Promise.all(others.map((name) => caches.delete(name)));
 }
 
-/** @param {Response} response @returns {Promise<string | undefined>} of the page's build */
+/**
+ * @param {Response} response
+ * @returns {Promise<string | undefined>} the version of the page's build
+ */
 async function versionOf(response) {
   return /name="version" content="(\w+)"/.exec(await response.text())?.[1];
 }
 
-/** @param {any} event a FetchEvent, of a page */
+/** @param {any} event a FetchEvent for a page */
 async function answerPage(event) {
-  const { origin, pathname } = new URL(event.request.url); // a page is the same one with any query
+  const { origin, pathname } = new URL(event.request.url); // the query does not change a page
   const fresh = fetch(event.request);
   const response = await inTime(fresh);
   if (!response) {
@@ -52,16 +58,16 @@ async function answerPage(event) {
   const version = await versionOf(response.clone());
   if (version === build.version) {
     await caches.delete(NEWER);
-    event.waitUntil(keep()); // the browser may have thrown it away
+    event.waitUntil(keep()); // the browser may have evicted it
   } else if (version) {
-    // The files that this page requests next are of the newer build, too. Cached files stay until the worker of the newer build
-    // has all of its files, and is activated.
+    // The files that this page requests next belong to the newer build, too. Cached files are kept
+    // until the worker of the newer build has all of its files and is activated.
     await caches.open(NEWER);
   }
   return response;
 }
 
-/** @param {Request} request of one of the other files */
+/** @param {Request} request for one of the other files */
 async function answerFile(request) {
   if (await caches.has(NEWER)) return fetch(request);
   return (await kept(request)) ?? fetch(request);

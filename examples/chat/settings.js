@@ -46,7 +46,11 @@ const common = ['threads', 'remember', 'theme', 'ahead'];
 export const settingsToKeep = () =>
   Object.fromEntries(Object.entries(settings).filter(([name]) => !common.includes(name)));
 
-/** @param {string} name @param {unknown} value @returns {boolean} whether its field could have it */
+/**
+ * @param {string} name
+ * @param {unknown} value
+ * @returns {boolean} whether its field could contain the value
+ */
 function isWithin(name, value) {
   if (typeof value !== 'number') return true;
   const { min, max, step } = field(name);
@@ -54,7 +58,7 @@ function isWithin(name, value) {
   return !isOver && !(value < Number(min || -Infinity)) && (step !== '1' || value % 1 === 0);
 }
 
-/** @param {Record<string, unknown>} [kept] with a conversation */
+/** @param {Record<string, unknown>} [kept] the settings stored with a conversation */
 export function useSettings(kept = {}) {
   const own = Object.entries(settings).filter(([name]) => common.includes(name));
   const known = Object.entries(kept).filter(([name, value]) => {
@@ -74,7 +78,7 @@ function showSystem() {
 
 const CONTEXT_MAX = 1 << 20;
 
-/** @returns {number | undefined} tokens; nothing: the usual ones */
+/** @returns {number | undefined} the number of tokens, or undefined for the usual number */
 export function contextWanted() {
   const wanted = Math.floor(settings.context ?? 0);
   return wanted > CONTEXT_USUAL ? Math.min(wanted, CONTEXT_MAX) : undefined;
@@ -97,7 +101,7 @@ const frames = [...document.querySelectorAll('meta[name="theme-color"]')].map((e
   return { meta, media: meta.media };
 });
 
-/** The user's colours, or the system's. */
+/** Applies the user's theme, or the system's. */
 function showTheme() {
   const { theme } = settings;
   if (theme === 'light' || theme === 'dark') document.documentElement.dataset.theme = theme;
@@ -109,7 +113,7 @@ function showTheme() {
 }
 
 function fillForm() {
-  // its sizes come with the model's facts
+  // its sizes arrive with the model's information
   const wanted = String(contextWanted() ?? '');
   /** @type {HTMLElement} */ (field('context')).replaceChildren(
     new Option(wanted ? `${wanted} tokens` : 'as usual', wanted),

@@ -1,5 +1,5 @@
-// examples/chat/shown_branch.js — the branch of a conversation that is shown: its messages' elements, and the later turns
-// of other branches, which stay in sight.
+// examples/chat/shown_branch.js — the branch of a conversation that is shown: its messages'
+// elements, and the later turns of other branches, which stay visible.
 
 import { showMedia } from './attachments.js';
 import { byId, make } from './dom.js';
@@ -61,7 +61,7 @@ function fill(message) {
   addControls(message, article);
 }
 
-/** They followed from the text that was shown before. */
+/** Removes follow-up questions, which belong to the text that was shown before. */
 const removeFollowUps = () => log.querySelector('.follow-ups')?.remove();
 
 /** @param {Message} message */
@@ -84,7 +84,7 @@ export function hideAfter(place) {
   log.querySelector('.elsewhere')?.remove();
 }
 
-/** At the end of this branch, shows the continuation of another one. @param {Place} place */
+/** Shows the continuation of another branch at the end of this one. @param {Place} place */
 export function showElsewhere(place) {
   log.querySelector('.elsewhere')?.remove();
   const last = /** @type {Message | undefined} */ (shownAfter(place).at(-1) ?? place);
@@ -104,7 +104,7 @@ export function showAfter(place) {
   showElsewhere(place);
 }
 
-/** Shows a message as it is now, if it is on the branch that is shown. @param {Message} message */
+/** Redraws a message if it is on the branch that is shown. @param {Message} message */
 export function refresh(message) {
   if (articles.has(message)) return fill(message);
   const end = shownAfter(message.parent)[0] === message;

@@ -1,5 +1,5 @@
-// examples/chat/specs.js — parses the name of a model as users type or paste it: an address, a page of the hub, a repository, a
-// file of one, or words to search for.
+// examples/chat/specs.js — parses the name of a model as users type or paste it: an address, a page
+// of the hub, a repository, a file in one, or words to search for.
 
 import { decoded, parseUrl } from './hub.js';
 
@@ -12,7 +12,7 @@ const REPOSITORY = /^(?:hf:)?([\w.-]+\/[\w.-]+?)(?:@([\w.-]+))?(?:\/(.+\.gguf)|:
 /** The path of a hub's page: repository, kind of page, revision, path. */
 const PAGE = /^\/([\w.-]+\/[\w.-]+)(?:\/(tree|blob|resolve|raw)\/([^/]+)(?:\/(.*))?)?\/?$/;
 
-/** Other addresses than those of the web. */
+/** Addresses with schemes other than the web's. */
 const OTHER_SCHEME = /^(?!https?:)(?:[a-z][a-z\d+.-]*:\/\/|(?:about|blob|data|file|javascript):)/i;
 
 /** @param {string} path */
@@ -30,7 +30,7 @@ function ofPage(url, hub) {
 /**
  * @param {string} typed
  * @param {string} hub its address, without a slash at the end
- * @param {string} [base] of addresses such as `models/own.gguf`
+ * @param {string} [base] for addresses such as `models/own.gguf`
  * @returns {Spec}
  */
 export function specOf(typed, hub, base) {

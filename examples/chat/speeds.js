@@ -1,4 +1,5 @@
-// examples/chat/speeds.js — measured speeds of models on this machine, by the bytes of weights that a token reads.
+// examples/chat/speeds.js — measured speeds of models on this machine, by the bytes of weights that
+// are read for a token.
 
 import { keepJson, readList } from './local_storage.js';
 
@@ -7,7 +8,10 @@ import { keepJson, readList } from './local_storage.js';
 const SPEEDS = 'wick-chat-speeds';
 const SPEEDS_MAX = 12;
 
-/** @param {import('wick-llm').ModelInspection} found @returns {number} bytes of weights that a token reads */
+/**
+ * @param {import('wick-llm').ModelInspection} found
+ * @returns {number} bytes of weights that are read for a token
+ */
 export function activeBytesOf({ tensors, metadata }) {
   const number = (/** @type {string} */ end) =>
     Number(/** @type {any} */ (metadata.find(({ key }) => key.endsWith(end)))?.value ?? 0);
@@ -20,7 +24,10 @@ export function activeBytesOf({ tensors, metadata }) {
   }, 0);
 }
 
-/** Bytes of weights that a token reads. @type {WeakMap<import('wick-llm').Engine, number>} */
+/**
+ * The bytes of weights that are read for a token, by engine.
+ * @type {WeakMap<import('wick-llm').Engine, number>}
+ */
 const readBytes = new WeakMap();
 
 /** @param {import('wick-llm').Engine} engine that answers from now on */
@@ -28,15 +35,18 @@ export async function learnBytes(engine) {
   readBytes.set(engine, activeBytesOf(await engine.inspect()));
 }
 
-/** @param {import('wick-llm').Engine} engine @returns {number} 0: not known yet */
+/**
+ * @param {import('wick-llm').Engine} engine
+ * @returns {number} the bytes, or 0 if they are not known yet
+ */
 export const readBytesOf = (engine) => readBytes.get(engine) ?? 0;
 
-/** @returns {Measured[]} how fast models have answered in this browser */
+/** @returns {Measured[]} the speeds of models that have answered in this browser */
 export const speedsHere = () =>
   readList(SPEEDS).filter((one) => one?.bytes > 0 && one.tokensPerSecond > 0);
 
 /**
- * An answer has shown how fast this machine is; the newest of each size is kept.
+ * Stores the speed that an answer has shown; only the newest for each size is kept.
  * @param {number} bytes of the model's weights
  * @param {number} tokensPerSecond
  */

@@ -1,5 +1,5 @@
-// examples/chat/storage_quota.js — the browser's storage: asks it not to evict the page's data, and reports when there is
-// little space, or none, and which data could be deleted.
+// examples/chat/storage_quota.js — the browser's storage: asks it not to evict the page's data, and
+// reports if there is little space or none, with the data that could be deleted.
 
 import { byId, formatBytes, makeButton } from './dom.js';
 import { isInstalled, isSafari } from './host.js';
@@ -18,7 +18,7 @@ const QUESTIONS_BEFORE_ASKING = 3;
 /** The number of models offered for deletion; the list of models has all. */
 const MODELS_MAX = 3;
 const BOOKS_MAX = 3;
-/** The request to this browser, as a page or as an installed application. */
+/** The key that records the request, as a page or as an installed application. */
 const ASKED = 'wick-chat-persist';
 
 const box = byId('room');
@@ -27,7 +27,10 @@ const box = byId('room');
 
 let questions = 0;
 
-/** When there is something to lose: after some questions, or at once. @param {boolean} [isPrecious] */
+/**
+ * Requests persistence when there is something to lose: after some questions, or at once.
+ * @param {boolean} [isPrecious]
+ */
 export async function askToPersist(isPrecious = false) {
   questions++;
   if (!isPrecious && questions < QUESTIONS_BEFORE_ASKING) return;
@@ -35,11 +38,11 @@ export async function askToPersist(isPrecious = false) {
     if (keeper.store.kind === 'memory') return;
     const as = isInstalled() ? 'installed' : 'page';
     if (localStorage.getItem(ASKED) === as) return;
-    localStorage.setItem(ASKED, as); // once each: some browsers show a question
+    localStorage.setItem(ASKED, as); // only once each, because some browsers show a question
     if ((await navigator.storage.persisted()) || (await navigator.storage.persist())) return;
     if (isSafari() && !isInstalled()) showNotice(UNKEPT);
   } catch {
-    // a browser that cannot be asked
+    // the browser does not support the request
   }
 }
 
@@ -94,7 +97,10 @@ async function bookButtons() {
   ];
 }
 
-/** Models that do not answer now, the one that was not used for the longest time first. @returns {Promise<HTMLElement[]>} */
+/**
+ * Models that are not answering now, the longest unused one first.
+ * @returns {Promise<HTMLElement[]>}
+ */
 async function modelButtons() {
   const store = await keptModels();
   const inUse = current().loaded;
@@ -121,7 +127,10 @@ function freeing(what, free) {
   return button;
 }
 
-/** Data that costs only time to recreate is deleted automatically. @returns {Promise<boolean>} whether there was something */
+/**
+ * Deletes data that can be recreated at the cost of time.
+ * @returns {Promise<boolean>} whether there was something
+ */
 export async function makeRoom() {
   const { bytes } = await sizeOfStates().catch(() => ({ bytes: 0 }));
   if (bytes > 0) await forget();
@@ -173,7 +182,7 @@ async function onTrouble(error) {
   );
 }
 
-/** After an answer: is there room for the next ones? */
+/** Called after an answer: checks whether there is room for the next ones. */
 export async function checkRoom() {
   if (trouble || !navigator.storage?.estimate) return;
   const { usage = 0, quota = 0 } = await navigator.storage.estimate();

@@ -1,4 +1,4 @@
-// examples/chat/store.js — keeps conversations: their turns and drafts, each a separate record, so
+// examples/chat/store.js — stores conversations. Each turn and each draft is a separate record, so
 // that tabs which write at the same time do not overwrite each other. A record is changed by
 // reading and writing it in one transaction.
 
@@ -41,7 +41,7 @@ export class Store {
 
   // ---- reading ----
 
-  /** @returns {Promise<Conversation[]>} also those that were deleted */
+  /** @returns {Promise<Conversation[]>} all conversations, including deleted ones */
   async list() {
     const all = await this.#database.run('readonly', (rows) => rows.all('conversations'));
     return all.filter(isKnown);
@@ -92,8 +92,8 @@ export class Store {
    * Stores a question. A message in a conversation that another tab has deleted restores it.
    * @param {Conversation} conversation
    * @param {Turn} question
-   * @param {{draft?: string, known?: Turn[]}} [options] `draft`: what the question was until now. `known`: what this tab knows
-   * of the conversation, in case it, or a part of it, no longer exists
+   * @param {{draft?: string, known?: Turn[]}} [options] `draft`: the draft that becomes this
+   * question. `known`: this tab's copy of the conversation, in case a part of it no longer exists
    */
   async ask(conversation, question, { draft, known = [] } = {}) {
     await this.#database.run(
@@ -120,7 +120,10 @@ export class Store {
     this.#tell({ kind: 'conversation', conversation: conversation.id });
   }
 
-  /** @param {import('./database.js').Rows} rows @param {Turn} turn that is the one shown after its parent */
+  /**
+   * @param {import('./database.js').Rows} rows
+   * @param {Turn} turn that becomes the one shown after its parent
+   */
   async #showAfter(rows, turn) {
     if (turn.parent === '') return;
     const parent = await rows.get('turns', turn.parent);
@@ -133,7 +136,7 @@ export class Store {
       'readwrite',
       async (rows) => {
         const conversation = await rows.get('conversations', turn.conversation);
-        if (!conversation) return; // another tab has deleted it for good
+        if (!conversation) return; // another tab has deleted it permanently
         const kept = await rows.get('turns', turn.id);
         await rows.put('turns', { ...turn, ...(kept?.shown && { shown: kept.shown }) });
         if (!kept) await this.#showAfter(rows, turn);
@@ -157,7 +160,11 @@ export class Store {
     if (conversation) this.#tell({ kind: 'turn', conversation, id });
   }
 
-  /** Forgets questions and their answers for good. @param {string} conversation @param {(question: Turn) => boolean} isMeant */
+  /**
+   * Forgets questions and their answers permanently.
+   * @param {string} conversation
+   * @param {(question: Turn) => boolean} isMeant
+   */
   async erase(conversation, isMeant) {
     /** @type {string[]} */
     const changed = [];
@@ -187,7 +194,8 @@ export class Store {
   // ---- drafts ----
 
   /**
-   * Stores the typed text. A conversation begins with its first letter, and ends when it is empty.
+   * Stores the typed text. A conversation is created by its first letter, and removed if it becomes
+   * empty.
    * @param {Conversation} conversation
    * @param {Draft} draft
    */
@@ -209,7 +217,11 @@ export class Store {
     if (isNews) this.#tell({ kind: 'conversation', conversation: id });
   }
 
-  /** Gives a draft another tab. @param {Draft} draft of one that is gone @param {Draft} own */
+  /**
+   * Assigns a draft to another tab.
+   * @param {Draft} draft of a tab that was closed
+   * @param {Draft} own
+   */
   async adoptDraft(draft, own) {
     await this.#database.run('readwrite', async (rows) => {
       await rows.put('drafts', own);
@@ -219,7 +231,7 @@ export class Store {
 
   // ---- whole conversations ----
 
-  /** @param {Whole} whole @returns {Promise<boolean>} whether it is new here */
+  /** @param {Whole} whole @returns {Promise<boolean>} whether it is new */
   async takeIn({ conversation, turns }) {
     const isNew = await this.#database.run(
       'readwrite',
@@ -261,14 +273,14 @@ export class Store {
   }
 
   /**
-   * Takes over the conversation of the page before there were several.
+   * Takes over the only conversation of an earlier version of the page.
    * @param {Storage | undefined} storage
-   * @returns {Promise<string | undefined>} its id, where there was one
+   * @returns {Promise<string | undefined>} its id, if there was one
    */
   async takeOver(storage) {
     const text = storage?.getItem(FORMER);
     if (!text) return undefined;
-    // the same text has the same ids, so it is imported once, whatever happens meanwhile
+    // the same text has the same ids, so it is imported only once, regardless of interruptions
     const whole = wholeFromList(parse(text), `former-${hashOf(text)}`);
     if (whole) await this.takeIn(whole);
     if (whole && storage?.getItem(FORMER) === text) storage.removeItem(FORMER);

@@ -1,5 +1,5 @@
-// examples/chat/tab_sync.js — shows changes that other tabs make to the open conversation, and answers of
-// tabs that are gone can be continued.
+// examples/chat/tab_sync.js — shows changes that other tabs make to the open conversation, and
+// allows continuing answers of closed tabs.
 
 import { byId } from './dom.js';
 import { articles, refresh } from './shown_branch.js';
@@ -15,10 +15,10 @@ import { keeper } from './write_queue.js';
 let open = () => {
   throw new Error('no conversation yet');
 };
-/** Whether this tab writes an answer. @type {() => boolean} */
+/** Whether this tab is generating an answer. @type {() => boolean} */
 let isAnswering = () => false;
 
-/** Answers of other tabs that are gone can be continued here. */
+/** Watches other tabs, whose answers can be continued here once they are closed. */
 export function watchWriters() {
   const { tree } = open();
   for (const message of allAfter(tree)) {
@@ -32,7 +32,7 @@ export function watchWriters() {
   }
 }
 
-/** The actions on a question depend on its answers. @param {Place} place */
+/** Refreshes a question, whose actions depend on its answers. @param {Place} place */
 function refreshQuestion(place) {
   if ('role' in place && place.role === 'user') refresh(/** @type {Message} */ (place));
 }
@@ -73,7 +73,7 @@ async function mergeTurn(id) {
   if (turn.state === 'writing') watchWriters();
 }
 
-/** @param {string} id of the conversation, of which a turn is not known here */
+/** @param {string} id of the conversation, of which a turn is unknown here */
 async function mergeAll(id) {
   const whole = await keeper.store.open(id).catch(() => undefined);
   const { about, tree } = open();

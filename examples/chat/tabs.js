@@ -1,4 +1,4 @@
-// examples/chat/tabs.js — the tabs of this page: which of them are open, and the messages that they send each other.
+// examples/chat/tabs.js — the tabs of this page: the open ones, and the messages between them.
 
 import { newId } from './records.js';
 
@@ -19,8 +19,9 @@ function leaveName() {
 }
 
 /**
- * The page that had this tab before: after a reload its lock may not have been released yet. It records that when it is closed,
- * so a duplicate, which begins with a copy of the session storage, finds nothing.
+ * The previous page in this tab: after a reload, its lock may not have been released yet. A page
+ * records its id when it is closed, so a duplicated tab, which begins with a copy of the session
+ * storage, does not find it.
  * @returns {string | null}
  */
 function takeFormer() {
@@ -48,7 +49,7 @@ const held = new Promise((settle) => {
     .catch(() => settle(undefined));
 });
 
-/** @param {string} one @returns {Promise<boolean>} whether it is another tab, and open */
+/** @param {string} one @returns {Promise<boolean>} whether it is another tab that is open */
 export async function isOpenElsewhere(one) {
   if (one === tab || one === former || !navigator.locks) return false;
   await held;
@@ -56,7 +57,7 @@ export async function isOpenElsewhere(one) {
   return locks.some(({ name }) => name === LOCK + one);
 }
 
-/** @param {string} one @returns {Promise<void>} that settles when that tab is gone */
+/** @param {string} one @returns {Promise<void>} a promise that settles when that tab is closed */
 export async function untilGone(one) {
   if (await isOpenElsewhere(one)) await navigator.locks.request(LOCK + one, () => {});
 }
@@ -82,7 +83,7 @@ export function listen(listener) {
   channel?.addEventListener('message', ({ data }) => listener(data));
 }
 
-/** @param {(news: News) => void} listener of records that any tab has stored, this one included */
+/** @param {(news: News) => void} listener of records that any tab has stored, including this one */
 export function listenToAll(listener) {
   listeners.push(listener);
   listen(listener);

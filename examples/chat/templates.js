@@ -1,5 +1,6 @@
-// examples/chat/templates.js — models without a chat template: each continues a text, or is given a
-// template that the user chooses. The choice is remembered with the model. Loaded only for such a model.
+// examples/chat/templates.js — models without a chat template: each continues a text, or uses a
+// template that the user chooses. The choice is stored with the model. This file is loaded only for
+// such a model.
 
 import { byId, makeButton } from './dom.js';
 import { keepJson, readJson } from './local_storage.js';
@@ -12,28 +13,42 @@ const REMEMBERED = 'wick-chat-templates';
 const SOURCE_LETTERS_MAX = 100_000;
 const [plain] = templates;
 
-/** Rendered before a template is kept. @type {import('wick-llm').ChatMessage[]} */
+/**
+ * The conversation that is rendered before a template is stored.
+ * @type {import('wick-llm').ChatMessage[]}
+ */
 export const trial = [
   { role: 'user', content: 'Hello' },
   { role: 'assistant', content: 'Hi' },
   { role: 'user', content: 'Bye' },
 ];
 
-/** A file has the same name before it is in the store and there. @param {Wish} wish @returns {string} */
+/**
+ * A file has the same name before it is stored and in the store.
+ * @param {Wish} wish
+ * @returns {string}
+ */
 const keyFor = ({ name, source }) => ('url' in source ? source.url : name);
 
-/** @returns {Record<string, {id: string, source?: string}>} by the models' keys */
+/**
+ * @returns {Record<string, {id: string, source?: string}>} the remembered templates by the models'
+ * keys
+ */
 function readRemembered() {
   const found = readJson(REMEMBERED);
   return typeof found === 'object' ? found : {};
 }
 
-/** @param {Wish} wish @returns {Template | undefined} the chosen or last used template; undefined: the model is new here, or has a template */
+/**
+ * @param {Wish} wish
+ * @returns {Template | undefined} the chosen or last used template; undefined if the model is new,
+ * or has a template
+ */
 export function knownTemplate(wish) {
   return Object.hasOwn(readRemembered(), keyFor(wish)) ? templateFor(wish) : undefined;
 }
 
-/** @param {Wish} wish without its own template @returns {Template} the chosen one, else none */
+/** @param {Wish} wish without its own template @returns {Template} the chosen template, if any */
 export function templateFor(wish) {
   const { id, source } = readRemembered()[keyFor(wish)] ?? {};
   if (id === 'own' && typeof source === 'string' && source.length <= SOURCE_LETTERS_MAX)
@@ -56,7 +71,7 @@ dialog.id = 'template-dialog';
 dialog.setAttribute('aria-labelledby', 'template-title');
 dialog.innerHTML = `<form method="dialog">
   <h2 id="template-title">Chat template</h2>
-  <p class="hint">The file of this model names no template: it may know how a text goes on, or conversations in one of these forms. The page where the model comes from tells which.</p>
+  <p class="hint">The file of this model has no template. It may only continue texts, or it may use one of these formats for conversations. See the page of the model for its format.</p>
   <label>Template <select name="template"></select></label>
   <label hidden>In Jinja, as in tokenizer_config.json <textarea name="source" rows="8" spellcheck="false" maxlength="${SOURCE_LETTERS_MAX}"></textarea></label>
   <p class="problem" role="alert" hidden></p>
@@ -125,7 +140,7 @@ export function showTemplate(template, choose) {
 
 const promptField = /** @type {HTMLTextAreaElement} */ (byId('prompt'));
 
-/** @param {boolean} isContinuing the input is the text that the model continues */
+/** @param {boolean} isContinuing whether the model continues the input as a text */
 function setContinuing(isContinuing) {
   document.body.classList.toggle('continuing', isContinuing);
   promptField.placeholder = isContinuing ? 'Write the beginning of a text' : 'Ask something';
@@ -133,7 +148,7 @@ function setContinuing(isContinuing) {
   byId('send').textContent = isContinuing ? 'Generate' : 'Send';
 }
 
-/** The model has its own template. */
+/** Hides the choice, because the model has its own template. */
 export function hideTemplate() {
   line.remove();
   setContinuing(false);

@@ -6,16 +6,21 @@ import { runTool } from './tools.js';
 
 /** @typedef {import('wick-llm').ChatMessage} ChatMessage */
 /** @typedef {import('wick-llm').ChatCompletionChunk} ChatCompletionChunk */
-/** A call has no result until it was run. @typedef {{id: string, name: string, arguments: string, result?: string}} Call */
+/**
+ * A call has no result until it has been run.
+ * @typedef {{id: string, name: string, arguments: string, result?: string}} Call
+ */
 /** The text of a reply before its calls, and the calls. @typedef {{content: string, calls: Call[]}} Round */
 /** @typedef {import('../models/words.js').Chunk & {isEarly?: boolean, round?: Round}} Chunk */
 
-/** Afterwards the model answers without tools. */
+/** The limit of rounds, after which the model answers without tools. */
 const ROUNDS_MAX = 8;
 const CALLS_MAX = 16;
-/** Letters of arguments and results: what is longer is cut, and no tool takes it. */
+/**
+ * The limit of letters in arguments and results. Longer ones are cut, and are not passed to a tool.
+ */
 const TEXT_MAX = 100_000;
-/** Letters of them that are shown, and of a name. */
+/** The number of their letters that are shown, and the limit of a name. */
 const SHOWN_MAX = 2000;
 const NAME_MAX = 200;
 
@@ -36,7 +41,7 @@ export function messagesOfRounds(rounds = []) {
   ]);
 }
 
-/** @param {Round} round @param {ChatCompletionChunk} chunk whose pieces are added */
+/** @param {Round} round @param {ChatCompletionChunk} chunk whose pieces are added to the reply */
 function collect({ calls }, { choices: [choice] }) {
   for (const { index, id, function: piece } of choice?.delta.tool_calls ?? []) {
     if (index >= CALLS_MAX) continue;
@@ -49,7 +54,7 @@ function collect({ calls }, { choices: [choice] }) {
 /**
  * The chunks of an answer, over all of its rounds. A chunk with `round` arrives before the round's calls are run, and once more
  * with their results.
- * @param {ChatMessage[]} messages before the answer
+ * @param {ChatMessage[]} messages those before the answer
  * @param {(messages: ChatMessage[], isLast: boolean) => Promise<AsyncIterable<ChatCompletionChunk>>} ask
  * @param {AbortSignal} signal
  * @returns {AsyncGenerator<Chunk>}
@@ -92,11 +97,14 @@ function cardOf({ name, arguments: json, result }) {
   const given = make('code', { className: 'call-arguments' }, cut(json));
   const got = make('p', { className: 'call-result' }, cut(result ?? 'Running …'));
   card.append(make('strong', {}, cut(name, NAME_MAX)), ' ', given, got);
-  for (const long of [given, got]) long.setAttribute('tabindex', '0'); // it may be longer than its place
+  for (const long of [given, got]) long.setAttribute('tabindex', '0'); // so that it can be scrolled with the keyboard
   return card;
 }
 
-/** @param {HTMLElement} body of the answer, before which they are shown @param {Round[]} [rounds] */
+/**
+ * @param {HTMLElement} body that of the answer, before which they are shown
+ * @param {Round[]} [rounds]
+ */
 export function showCalls(body, rounds = []) {
   const holder = /** @type {HTMLElement} */ (body.parentElement);
   holder.querySelector(':scope > .calls')?.remove();

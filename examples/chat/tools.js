@@ -12,7 +12,7 @@ function shortText(value, name) {
   return value;
 }
 
-/** @param {number} value @returns {string} which says where it has lost digits */
+/** @param {number} value @returns {string} the value as text, with a note if it has lost digits */
 const inWords = (value) =>
   Math.abs(value) <= Number.MAX_SAFE_INTEGER
     ? String(value)
@@ -46,7 +46,7 @@ export const tools = {
   },
 };
 
-/** As described to the model. */
+/** The tools in the form that describes them to the model. */
 export const toolsTold = Object.entries(tools).map(([name, { description, schema }]) => ({
   type: /** @type {const} */ ('function'),
   function: { name, description, parameters: schema },
@@ -55,11 +55,11 @@ export const toolsTold = Object.entries(tools).map(([name, { description, schema
 /** @param {import('wick-llm').Engine} engine @returns {Promise<boolean>} whether its prompts name the tools */
 export async function knowsTools(engine) {
   const messages = [{ role: /** @type {const} */ ('user'), content: '?' }];
-  const [bare, told] = await Promise.all([
+  const [bare, withTools] = await Promise.all([
     engine.countTokens(messages),
     engine.countTokens(messages, { tools: toolsTold }),
   ]);
-  return told > bare;
+  return withTools > bare;
 }
 
 /** @param {string} name @param {string} json arguments @returns {Promise<string>} the message to the model: the result, or the error */

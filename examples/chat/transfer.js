@@ -1,5 +1,6 @@
-// examples/chat/transfer.js — conversations as files: JSON has all of a conversation, Markdown the branch that is
-// shown. Both can be read in again. Imported conversations never replace existing ones.
+// examples/chat/transfer.js — conversations as files: JSON contains the whole conversation,
+// Markdown the branch that is shown. Both can be read in again. Imported conversations never
+// replace existing ones.
 
 import { erased, wholeFrom } from './records.js';
 import { allAfter, fromTurns, isForgotten, shownAfter } from './tree.js';
@@ -21,7 +22,11 @@ export const toJson = (wholes) =>
     1,
   );
 
-/** Forgotten turns keep their places, so that the others keep theirs. @param {Whole} whole @returns {Whole} */
+/**
+ * Empties forgotten turns, which keep their places so that the others keep theirs.
+ * @param {Whole} whole
+ * @returns {Whole}
+ */
 function withoutForgotten({ conversation, turns }) {
   const gone = new Set(
     allAfter(fromTurns(turns))
@@ -57,7 +62,11 @@ const roundLines = ({ content, calls }) => [
   ),
 ];
 
-/** Its bytes are in JSON only. @param {import('./attachments.js').Medium} medium @returns {string} */
+/**
+ * The line for an image or a recording, whose bytes are only in JSON.
+ * @param {import('./attachments.js').Medium} medium
+ * @returns {string}
+ */
 const mediumLine = ({ kind, name }) =>
   `[${kind === 'image' ? 'image' : 'recording'}: ${name.replaceAll(/[\r\n]/g, ' ')}]`;
 
@@ -75,7 +84,12 @@ export function toMarkdown({ conversation, turns }) {
 
 /** @typedef {{role: string, lines: string[]}} Section `role`: user, assistant, or the heading of a call */
 
-/** @param {string[]} lines @param {number} from @param {string} kind @returns {{text: string, next: number} | undefined} undefined without a block */
+/**
+ * @param {string[]} lines
+ * @param {number} from
+ * @param {string} kind
+ * @returns {{text: string, next: number} | undefined} undefined if there is no block
+ */
 function blockAt(lines, from, kind) {
   const start = lines.findIndex((line, index) => index >= from && line !== '');
   const ticks = /^`{3,}/.exec(lines[start] ?? '')?.[0];
@@ -84,7 +98,11 @@ function blockAt(lines, from, kind) {
   return end < 0 ? undefined : { text: lines.slice(start + 1, end).join('\n'), next: end + 1 };
 }
 
-/** @param {Section} call @param {number} index @returns {import('./tool_calls.js').Call | undefined} nothing: it is text */
+/**
+ * @param {Section} call
+ * @param {number} index
+ * @returns {import('./tool_calls.js').Call | undefined} undefined if it is text
+ */
 function callOf({ role, lines }, index) {
   const json = blockAt(lines, 0, 'json');
   if (!json) return undefined;
@@ -98,7 +116,7 @@ const contentOf = (lines) => lines.join('\n').replace(/^\n|\n$/g, '');
 
 /** @typedef {{role: string, content: string, rounds: import('./tool_calls.js').Round[]}} Said */
 
-/** @param {Section[]} sections @returns {Said[]} calls with the answer that they are of */
+/** @param {Section[]} sections @returns {Said[]} the answers with their calls */
 function saidIn(sections) {
   /** @type {Said[]} */
   const said = [];
@@ -112,7 +130,7 @@ function saidIn(sections) {
       last.content = '';
       isCalling = true;
     } else if (one.role.startsWith(CALL) && last) {
-      // of a file that has no calls
+      // a section of a file that has no calls
       last.content += `\n\n${one.role}\n${one.lines.join('\n')}`.replace(/\n$/, '');
     } else if (isCalling && last && one.role === 'assistant') {
       last.content = contentOf(one.lines);
@@ -125,7 +143,11 @@ function saidIn(sections) {
   return said;
 }
 
-/** @param {string} line @param {boolean} isFirst @returns {string | undefined} whose section begins, or nothing */
+/**
+ * @param {string} line
+ * @param {boolean} isFirst
+ * @returns {string | undefined} the role of the section that begins here, or undefined
+ */
 function roleOf(line, isFirst) {
   if (line === names.user) return 'user';
   if (line === names.assistant) return 'assistant';
@@ -155,10 +177,10 @@ function fromMarkdown(text) {
 const unescaped = (_, slashes, rest) => `${slashes.slice(1)}${rest}`;
 
 /**
- * @param {string} text of a file
- * @param {string} name of it
- * @returns {Whole[]} with new ids
- * @throws {Error} where the file has no conversations, or those of a newer page
+ * @param {string} text the content of a file
+ * @param {string} name its name
+ * @returns {Whole[]} conversations with new ids
+ * @throws {Error} if the file has no conversations, or those of a newer page
  */
 export function readConversations(text, name) {
   /** @type {any} */

@@ -8,10 +8,13 @@
 /** @returns {Place} */
 export const newTree = () => ({ children: [] });
 
-/** @param {Place} place @returns {string} '' for the beginning */
+/** @param {Place} place @returns {string} its id, or '' for the beginning */
 export const idOf = (place) => ('id' in place ? /** @type {Message} */ (place).id : '');
 
-/** @param {Place} place @returns {Message | undefined} the newest one, unless another was chosen */
+/**
+ * @param {Place} place
+ * @returns {Message | undefined} the newest child, unless another one was chosen
+ */
 export const shownChild = ({ children, shown }) =>
   children.find(({ id }) => id === shown) ?? children.at(-1);
 
@@ -21,7 +24,7 @@ const byTime = (a, b) => a.created - b.created || (a.id < b.id ? -1 : 1);
 /**
  * @param {Place} parent
  * @param {Omit<Turn, 'parent' | 'conversation' | 'version'>} said
- * @returns {Message} not shown, where another one is
+ * @returns {Message} the message, which is not shown if another one is
  */
 export function insert(parent, said) {
   parent.shown = shownChild(parent)?.id ?? said.id;
@@ -31,14 +34,21 @@ export function insert(parent, said) {
   return message;
 }
 
-/** @param {Place} parent @param {Omit<Turn, 'parent' | 'conversation' | 'version'>} said @returns {Message} shown from now on */
+/**
+ * @param {Place} parent
+ * @param {Omit<Turn, 'parent' | 'conversation' | 'version'>} said
+ * @returns {Message} the message, which is shown from now on
+ */
 export function add(parent, said) {
   const message = insert(parent, said);
   parent.shown = message.id;
   return message;
 }
 
-/** @param {Message} message without a message after it @param {string} [shown] in its place */
+/**
+ * @param {Message} message that has no message after it
+ * @param {string} [shown] the message to show in its place
+ */
 export function removeLeaf(message, shown) {
   const { parent } = message;
   parent.children = parent.children.filter((one) => one !== message);
@@ -52,7 +62,7 @@ export function shownAfter(place) {
   return path;
 }
 
-/** @param {Place} place @returns {Message[]} from the first one to this one */
+/** @param {Place} place @returns {Message[]} the messages from the first one to this one */
 export function saidUntil(place) {
   /** @type {Message[]} */
   const path = [];
@@ -68,7 +78,10 @@ export function isForgotten({ role, forgotten, parent }) {
   return Boolean(role === 'user' ? forgotten : question.forgotten);
 }
 
-/** @param {Place} place @returns {Message | undefined} with that id, at the place or after it */
+/**
+ * @param {Place} place
+ * @returns {Message | undefined} the message with that id, at the place or after it
+ */
 export function find(place, /** @type {string} */ id) {
   const open = [...place.children];
   for (let one = open.pop(); one; one = open.pop()) {
@@ -85,7 +98,7 @@ export function saidOf({ parent, conversation, version, ...said }) {
 
 /**
  * @param {Turn[]} turns in any order
- * @param {string} [shown] first
+ * @param {string} [shown] the id of the message that is shown first
  * @returns {Place}
  */
 export function fromTurns(turns, shown) {

@@ -1,6 +1,6 @@
 // examples/chat/viewport.js — adapts the page to a screen keyboard. The keyboard of iOS covers a page instead of resizing it,
-// so the page is made as high as its visible part. With every keyboard the end of the visible part of the conversation stays
-// visible.
+// so the page is made as high as its visible part. Whenever a keyboard opens, the end of the
+// visible part of the conversation stays visible.
 
 import { byId, hasTouchScreen } from './dom.js';
 
@@ -33,6 +33,6 @@ function keepEnd() {
 
 export function startViewport() {
   window.visualViewport?.addEventListener('resize', fit);
-  byId('log').tabIndex = 0; // so that keys scroll it: not every browser lets them otherwise
+  byId('log').tabIndex = 0; // so that keys can scroll it in every browser
   if (hasTouchScreen()) keepEnd();
 }

@@ -1,5 +1,6 @@
-// examples/chat/words.js — the words of an answer: for each, the model shows what else it could have written there, with
-// the probability. Choosing one continues from there in a separate version. Loaded when it is first requested.
+// examples/chat/words.js — the words of an answer: for each, the model shows alternatives with
+// their probabilities. Choosing one continues from there in a separate version. This file is loaded
+// when it is first needed.
 
 import { messagesOf } from './answer_request.js';
 import { forkBook } from './book.js';
@@ -8,7 +9,10 @@ import { saidUntil } from './tree.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('./tree.js').Message} Message */
-/** `at` is where its text begins, with the space before it. @typedef {{at: number, text: string}} Word */
+/**
+ * `at` is where its text begins, including the space before it.
+ * @typedef {{at: number, text: string}} Word
+ */
 /** @typedef {{text: string, probability: number, isEnd: boolean, canStand: boolean}} Alternative */
 /** @typedef {(message: Message, at: number, piece: string, isEnd: boolean) => unknown} Branch */
 
@@ -23,7 +27,11 @@ function partsOf(text) {
   return Array.from(parts, ({ segment }) => segment);
 }
 
-/** @param {string} text @returns {Word[]} each with the white space before it, in which models write them */
+/**
+ * @param {string} text
+ * @returns {Word[]} the words, each with the white space before it, because models generate them in
+ * this form
+ */
 export function wordsOf(text) {
   /** @type {Word[]} */
   const words = [];
@@ -42,7 +50,10 @@ export function wordsOf(text) {
   return words;
 }
 
-/** @param {number[]} bytes @returns {string | undefined} nothing: they end within a character */
+/**
+ * @param {number[]} bytes
+ * @returns {string | undefined} undefined if they end within a character
+ */
 function textOf(bytes) {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(
@@ -61,7 +72,11 @@ async function endsOf(engine) {
   return { ids, texts: new Set(await Promise.all(texts)) };
 }
 
-/** Whether it is a mark of the model's own, which no text has. @param {Engine} engine @param {string} text */
+/**
+ * Whether a token is one of the model's control marks, which text never contains.
+ * @param {Engine} engine
+ * @param {string} text
+ */
 async function isMark(engine, text) {
   if (!/^[<[].*[>\]]$/s.test(text)) return false;
   const [asMark, asText] = await Promise.all([
@@ -74,7 +89,7 @@ async function isMark(engine, text) {
 /**
  * @param {Engine} engine
  * @param {Message} message an answer
- * @param {number} at how much of it stays
+ * @param {number} at the length of the part that is kept
  * @returns {Promise<Alternative[]>} possible next words, the most probable first
  */
 async function alternativesAt(engine, message, at) {
@@ -88,27 +103,33 @@ async function alternativesAt(engine, message, at) {
   const asking = engine.chat.completions.create({
     ...{ messages, session, max_tokens: 1, temperature: 0 },
     ...{ logprobs: true, top_logprobs: ALTERNATIVES },
-    // an answer that ends at once reports no token, and earlier reports do not count
+    // prevents the answer from ending immediately, because then no token would be reported; the
+    // bias does not change the reported probabilities
     logit_bias: Object.fromEntries(ends.ids.map((id) => [id, -100])),
   });
   const { choices } = await asking.finally(() => session?.close());
   const [first] = choices[0].logprobs?.content ?? [];
-  const told = (first?.top_logprobs ?? []).map(async ({ token, bytes, logprob }) => {
+  const alternatives = (first?.top_logprobs ?? []).map(async ({ token, bytes, logprob }) => {
     const text = textOf(bytes);
     const isEnd = ends.texts.has(token);
     const canStand = text !== undefined && (isEnd || !(await isMark(engine, text)));
     return { text: text ?? token, probability: Math.exp(logprob), isEnd, canStand };
   });
-  return Promise.all(told);
+  return Promise.all(alternatives);
 }
 
 /** @param {number} share @returns {string} */
 const inPercent = (share) => (share < 0.001 ? 'under 0.1 %' : `${(share * 100).toFixed(1)} %`);
 
-/** White space that cannot be seen otherwise. @param {string} text */
+/** Makes white space visible. @param {string} text */
 const visible = (text) => text.replaceAll('\n', '⏎').replaceAll('\t', '⇥').replace(/^ $/, '␣');
 
-/** @param {Alternative} alternative @param {boolean} isOwn the answer has it @param {() => void} choose @returns {HTMLLIElement} */
+/**
+ * @param {Alternative} alternative
+ * @param {boolean} isOwn whether it is the one in the answer
+ * @param {() => void} choose
+ * @returns {HTMLLIElement}
+ */
 function itemOf({ text, probability, isEnd, canStand }, isOwn, choose) {
   const button = makeButton('', choose);
   const name = make('bdi', {}, isEnd ? 'end here' : visible(text));
@@ -118,7 +139,7 @@ function itemOf({ text, probability, isEnd, canStand }, isOwn, choose) {
   return make('li', {}, button);
 }
 
-/** Arrow keys go from word to word; the tab key goes past them. @param {HTMLElement} field */
+/** Arrow keys move from word to word; the tab key skips them. @param {HTMLElement} field */
 function moveByKeys(field) {
   field.addEventListener('keydown', (event) => {
     const at = /** @type {HTMLElement} */ (event.target);
@@ -165,7 +186,7 @@ function restOf(words, text) {
 }
 
 /**
- * Shows an answer as words that can be chosen, or unchanged again.
+ * Shows an answer as words that can be chosen, or as normal text again.
  * @param {Engine} engine @param {Message} message @param {HTMLElement} article @param {Branch}
  * branch continues from another word
  */

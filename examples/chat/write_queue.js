@@ -1,5 +1,6 @@
-// examples/chat/write_queue.js — the writes of this tab, one after the other. A write that fails, as on a full disk,
-// stays first in the queue and is tried again, so nothing is lost while the page is open.
+// examples/chat/write_queue.js — runs the writes of this tab one after the other. A failed write,
+// for example on a full disk, stays first in the queue and is retried, so nothing is lost while the
+// page is open.
 
 /** @typedef {import('./store.js').Store} Store */
 /** @typedef {(store: Store) => Promise<unknown>} Write */
@@ -26,13 +27,16 @@ export class Keeper {
     return this.#store;
   }
 
-  /** @param {Store} store that is used from now on */
+  /** @param {Store} store the one to use from now on */
   use(store) {
     this.#store = store;
     this.#run();
   }
 
-  /** @param {(error: unknown) => void} listener receives the reason that writing fails, and `undefined` when it works again */
+  /**
+   * @param {(error: unknown) => void} listener receives the reason for which writing fails, and
+   * `undefined` once it works again
+   */
   onTrouble(listener) {
     this.#onTrouble = listener;
   }
@@ -42,7 +46,11 @@ export class Keeper {
     return this.#queue.length;
   }
 
-  /** @param {Write} write @param {string} [key] @returns {Promise<void>} settles when it is stored, or writing fails */
+  /**
+   * @param {Write} write
+   * @param {string} [key]
+   * @returns {Promise<void>} settles when the record is stored, or writing fails
+   */
   add(write, key) {
     return new Promise((settle) => {
       this.#queue.push({ write, key, settle });
@@ -51,16 +59,17 @@ export class Keeper {
   }
 
   /**
-   * A write that makes the waiting ones of its key needless. It is queued after all waiting ones, because one of them may write
-   * the same record.
-   * @param {string} key @param {Write} write
+   * Adds a write that supersedes the waiting ones with its key. It is queued after all waiting
+   * ones, because one of them may write the same record.
+   * @param {string} key
+   * @param {Write} write
    */
   replace(key, write) {
     this.forget(key);
     this.add(write, key);
   }
 
-  /** @param {string} key whose waiting writes are needless */
+  /** @param {string} key whose waiting writes are dropped */
   forget(key) {
     const first = this.#isWriting ? 1 : 0;
     this.#queue = this.#queue.filter((one, index) => index < first || one.key !== key);
@@ -73,7 +82,7 @@ export class Keeper {
     this.#run();
   }
 
-  /** @returns {Promise<void>} that settles when no write waits, except for room */
+  /** @returns {Promise<void>} a promise that settles when no write is waiting, except for room */
   async untilIdle() {
     if (this.#queue.length > 0 && !this.#later)
       await new Promise((settle) => this.#idle.add(() => settle(0)));

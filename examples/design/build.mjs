@@ -1,5 +1,6 @@
-// examples/design/build.mjs — the page that shows the design system: its colours with their contrast, its scales, icons, and the
-// states of its components. The figures come from examples/shared/look.css.
+// examples/design/build.mjs — builds the page that shows the design system: its colours with their
+// contrast, its scales, icons, and the states of its components. The figures come from
+// examples/shared/look.css.
 
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -24,7 +25,7 @@ import { contrast, pairs, readTokens } from './tokens.mjs';
 const here = dirname(fileURLToPath(import.meta.url));
 const read = (/** @type {string} */ name) => readFileSync(resolve(here, name), 'utf8');
 
-/** Icons that the pages use, from https://lucide.dev, and what for. */
+/** Icons that the pages use, from https://lucide.dev, with their purposes. */
 const icons = /** @type {const} */ ([
   [SquarePen, 'New conversation'],
   [Menu, 'List of conversations'],
@@ -48,7 +49,7 @@ const pairRows = (colours) =>
     return `<li class="${front}-on-${back}">${front} on ${back}, ${ratio} to 1</li>`;
   });
 
-/** One rule for each pair: the page's policy allows no styles inside it. */
+/** One CSS rule for each pair, because the page's policy forbids inline styles. */
 const pairRules = () =>
   pairs.map(
     ([front, back]) =>
@@ -66,7 +67,7 @@ const scaleRows = (group, sample) =>
       `<tr><th scope="row"><code>--${name}</code></th><td>${value}</td><td><span class="${name}">${sample}</span></td></tr>`,
   );
 
-/** @type {Record<string, string>} the property that a sample of a group shows */
+/** @type {Record<string, string>} the property that the samples of a group demonstrate */
 const shown = { text: 'font-size', space: 'padding', radius: 'border-radius' };
 
 const scaleRules = () =>
@@ -105,7 +106,7 @@ export function buildDesign(folder, place) {
     text: scaleRows('text', 'Nothing you type leaves this machine.'),
     space: scaleRows('space', '|'),
     radius: scaleRows('radius', ''),
-    motion: scaleRows('motion', 'the fade of actions; none where the system requests less motion'),
+    motion: scaleRows('motion', 'the fade of actions; none if the system requests reduced motion'),
     icons: iconRows(),
   };
   const components = read('components.html');

@@ -27,7 +27,7 @@ import { pageHtml } from './template.mjs';
 const here = dirname(fileURLToPath(import.meta.url));
 export const site = resolve(root, 'build/docs-pages');
 
-/** The languages of files by the end of their names. @type {Record<string, string>} */
+/** The languages of files by their extensions. @type {Record<string, string>} */
 const languages = {
   c: 'c',
   h: 'c',
@@ -74,7 +74,10 @@ function renderFolder(path) {
   return { title: path, html, sections: [], targets, broken: [] };
 }
 
-/** Everything that the first documents lead to. @returns {{documents: Documents, pictures: Set<string>}} */
+/**
+ * Reads all documents to which the first ones lead.
+ * @returns {{documents: Documents, pictures: Set<string>}}
+ */
 export function readAll() {
   /** @type {Documents} */
   const documents = new Map();
@@ -105,7 +108,7 @@ export function readAll() {
 
 const EXCERPT_MAX = 150;
 
-/** @param {string} markdown of a section @returns {string} its first words, as they are read */
+/** @param {string} markdown of a section @returns {string} its first words as plain text */
 export function excerptOf(markdown) {
   const plain = markdown
     .replace(/^(```|~~~).*?^\1/gms, ' ')

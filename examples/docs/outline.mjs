@@ -1,5 +1,5 @@
-// examples/docs/outline.mjs — which files of the repository become pages of the documentation, under which address, and their
-// order in its list and in its search.
+// examples/docs/outline.mjs — the files of the repository that become pages of the documentation,
+// their addresses, and their order in its list and in its search.
 
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join, posix, relative, resolve, sep } from 'node:path';
@@ -7,7 +7,10 @@ import { fileURLToPath } from 'node:url';
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
-/** The modules of the package and their types, of which `reference.mjs` makes pages. @type {Record<string, string>} */
+/**
+ * The modules of the package and their types, from which `reference.mjs` builds pages.
+ * @type {Record<string, string>}
+ */
 export const modules = {
   'wick-llm': 'js/index.d.ts',
   'wick-llm/models': 'js/models.d.ts',
@@ -21,7 +24,10 @@ export const modules = {
   'wick-llm/isolate': 'js/isolate.d.ts',
 };
 
-/** @param {string} name of a module @returns {string} the path of its page, as if it were a document */
+/**
+ * @param {string} name of a module
+ * @returns {string} the path of its page, in the form of a document's path
+ */
 export const referenceOf = (name) => `docs/reference/${name.replace('/', '-')}.md`;
 
 export const referencePaths = Object.keys(modules).map(referenceOf);
@@ -66,10 +72,16 @@ const order = [
   ['Test records', inDocs('chat-promises outside sizes')],
 ];
 
-/** How much a group counts in the search: tasks come before internals. @type {Record<string, number>} */
+/**
+ * The weight of a group in the search, so that tasks are listed before internals.
+ * @type {Record<string, number>}
+ */
 const ranks = { Guide: 2, Reference: 1.5, Explanation: 1, 'Lab notes': 0.6 };
 
-/** @param {string} path in the repository @returns {number} how much its sections count in the search */
+/**
+ * @param {string} path in the repository
+ * @returns {number} the weight of its sections in the search
+ */
 export function rankOf(path) {
   if (path === 'CHANGELOG.md') return 0.5; // a long page that mentions nearly every word
   const [name = ''] = groups().find(([, paths]) => paths.includes(path)) ?? [];
@@ -99,7 +111,10 @@ export function groups() {
   ];
 }
 
-/** @param {string} path in the repository @returns {string} of its page, in the documentation's folder */
+/**
+ * @param {string} path in the repository
+ * @returns {string} the path of its page in the documentation's folder
+ */
 export function pageOf(path) {
   const own = path.replace(/^docs\//, '');
   if (/(^|\/)README\.md$/.test(own)) return own.replace(/README\.md$/, 'index.html');
@@ -117,8 +132,8 @@ export const addressIn = (from, to) =>
  * The target of a document's link.
  * @param {string} document its path in the repository
  * @param {string} href
- * @returns {{path: string, hash: string, kind: 'document' | 'picture' | 'source' | 'folder'} | undefined} nothing: it leads
- *   elsewhere, or to what is not in the repository
+ * @returns {{path: string, hash: string, kind: 'document' | 'picture' | 'source' | 'folder'} |
+ * undefined} undefined if it leads elsewhere, or to a file that is not in the repository
  */
 export function targetOf(document, href) {
   if (/^[a-z][\w+.-]*:|^\/\//i.test(href)) return undefined;

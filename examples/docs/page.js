@@ -1,4 +1,5 @@
-// examples/docs/page.js — a page of the documentation: its search, its colours, and its list on a phone.
+// examples/docs/page.js — a page of the documentation: its search, its theme, and its list on a
+// phone.
 
 import { keepPage } from '../chat/offline.js';
 import { firstWords } from '../shared/query.js';
@@ -28,11 +29,11 @@ async function openIndex() {
   return (/** @type {string} */ text) => index.search(text);
 }
 
-/** It is loaded with the first letter that is typed, or before. */
+/** The index is loaded when the first letter is typed, or before. */
 const searcher = () => {
   opening ??= openIndex();
   opening.catch(() => {
-    opening = undefined; // tried again with the next letter
+    opening = undefined; // retried with the next letter
   });
   return opening;
 };
@@ -105,7 +106,7 @@ byId('theme').addEventListener('change', () => {
   try {
     localStorage.setItem(THEME, byId('theme').value);
   } catch {
-    // until the page is left
+    // the choice lasts until the page is left
   }
 });
 

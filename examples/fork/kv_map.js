@@ -1,5 +1,5 @@
-// examples/fork/kv_map.js — a picture of the pages of keys and values: one square a page, and a legend that
-// counts them. The chat page uses it, too.
+// examples/fork/kv_map.js — a picture of the pages of keys and values, with one square per page,
+// and a legend that counts them. The chat page uses it, too.
 
 /** @typedef {import('wick-llm').KvStats} KvStats */
 
@@ -13,7 +13,7 @@ function makeSquare(className) {
   return square;
 }
 
-/** @param {HTMLElement} picture @param {string} map only changed squares are touched */
+/** @param {HTMLElement} picture @param {string} map the pages; only changed squares are redrawn */
 function drawSquares(picture, map) {
   const squares = picture.children;
   while (squares.length > map.length) picture.lastElementChild?.remove();
@@ -28,7 +28,7 @@ function drawSquares(picture, map) {
  * @param {HTMLElement} legend
  * @param {string} map
  * @param {Record<string, string>} words the name of each kind on the page; a kind without a name is left out
- * @returns {string} the same in words
+ * @returns {string} the legend in words
  */
 function drawLegend(legend, map, words) {
   const counts = Object.entries(kinds)

@@ -58,8 +58,8 @@ async function showPages() {
     `${pages.shared} pages shared, ${forks} forks, ${cowCopies} pages copied, ${megabytes} MB in use`;
 }
 
-// A pressed button that is disabled would lose the focus. So these buttons are marked as off, and do
-// nothing.
+// A pressed button would lose the focus if it were disabled. So these buttons are marked as off and
+// do nothing.
 /** @param {HTMLButtonElement} button @param {boolean} isOff */
 const setOff = (button, isOff) => button.setAttribute('aria-disabled', String(isOff));
 
@@ -165,7 +165,7 @@ try {
     },
   });
   showState();
-  // the page is kept for use without a network; there are no service workers without HTTPS or localhost
+  // the page is cached for use without a network; service workers require HTTPS or localhost
   navigator.serviceWorker?.register('service_worker.js').catch(() => {});
 } catch (error) {
   showProblem(error);

@@ -1,6 +1,6 @@
 import type { ChatCompletion, ChatCompletionChunk, ChatCompletionRequest, Engine } from 'wick-llm';
 
-/** The words of the training text, to fetch and give to readWords. */
+/** The address of the words of the training text, to be fetched and passed to readWords. */
 export const wordsUrl: URL;
 /** As they are written, each alone in lower case. */
 export type Words = ReadonlyMap<string, string>;
@@ -10,7 +10,7 @@ export type Chunk = ChatCompletionChunk & { held?: 'again' | 'refused' };
 export function readWords(text: string): Words;
 /** GBNF of texts that have these words in their usual forms, and any digits and marks between them. */
 export function wordGrammar(words: Iterable<string>): string;
-/** Makes the request again, not streamed. */
+/** Sends the request again, not streamed. */
 export type Ask = (body: ChatCompletionRequest & { stream?: false }) => Promise<ChatCompletion>;
 /** The same answer in whole sentences, of known words and those of the conversation. */
 export function held(
@@ -19,7 +19,7 @@ export function held(
   known: Words,
   ask: Ask,
 ): AsyncGenerator<Chunk>;
-/** Makes the request; the pieces of the answer have no invented word. */
+/** Sends the request; the pieces of the answer do not contain invented words. */
 export function answerInKnownWords(
   engine: Engine,
   body: ChatCompletionRequest,

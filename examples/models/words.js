@@ -1,7 +1,8 @@
-// examples/models/words.js — `wick-llm-demo-model/words.js`: constrains the model's answers to known words: those of its
-// training text and those of the conversation. An answer is passed on sentence by sentence, after its words have been looked
-// up. At an invented word the answer is generated again with a grammar that has only known words. The new answer is used if it
-// corrects a copied word; otherwise a known word has replaced another one, and a refusal is more honest.
+// examples/models/words.js — `wick-llm-demo-model/words.js`: constrains the model's answers to
+// known words: those of its training text and those of the conversation. An answer is shown
+// sentence by sentence, after its words have been looked up. At an invented word the answer is
+// generated again with a grammar that has only known words. The new answer is used if it corrects a
+// copied word; otherwise a known word has replaced another one, and a refusal is more honest.
 
 /** @typedef {import('wick-llm').Engine} Engine */
 /** @typedef {import('wick-llm').ChatCompletionRequest} Body */
@@ -9,25 +10,25 @@
 /** As they are written, each alone in lower case. @typedef {ReadonlyMap<string, string>} Words */
 /** In lower case. @typedef {ReadonlySet<string>} Told words of the conversation */
 
-/** The words of the training text. */
+/** The address of the words of the training text. */
 export const wordsUrl = new URL('./wick-4.2m-words.txt', import.meta.url);
 
 const LETTER = String.raw`[\p{Alphabetic}\p{M}]`;
 const WORD = new RegExp(`${LETTER}+(?:['’]${LETTER}+)?`, 'gu');
 const FIRST_WORD = new RegExp(`^(?:${LETTER}|['’])*`, 'u');
-/** Half of a character may be a part of a letter. */
+/** U+FFFD is included, because half of a character may be a part of a letter. */
 const OF_WORD = new RegExp(`${LETTER}|['’]|[\\ud800-\\udfff]`, 'u');
 const SENTENCE_END = /[.!?]["”’)*_`]*(?=\s)/gu;
-/** Text without a space yet: a sentence may end there. */
+/** The text after the last space: a sentence may end there. */
 const LAST_RUN = /(?<!\S)\S+$/u;
-/** A word twice in a row: a constrained answer does that if it finds no other word. */
+/** A word twice in a row, which a constrained answer writes if it finds no other word. */
 const TWICE = new RegExp(`(?<!${LETTER})(${LETTER}+) \\1(?!${LETTER})`, 'iu');
 const LINES_MAX = 20000;
 const LETTERS_MAX = 40;
 /** The limit of a text that the grammar generates. */
 const TOKENS_MAX = 512;
 
-/** @param {string} word @returns {string} as it is looked up */
+/** @param {string} word @returns {string} the form in which it is looked up */
 const plain = (word) => word.normalize('NFC').replace('’', "'").toLowerCase();
 
 /** @param {string} text @returns {string[]} */
@@ -36,7 +37,7 @@ const wordsIn = (text) => text.match(WORD) ?? [];
 /**
  * @param {string} text of the file: the number of its words, then one a line
  * @returns {Words}
- * @throws {TypeError} it is not such a list, or not all of it
+ * @throws {TypeError} if it is not such a list, or is incomplete
  */
 export function readWords(text) {
   const [count, ...words] = text
@@ -46,7 +47,7 @@ export function readWords(text) {
   const isWord = (/** @type {string} */ one) =>
     one.length <= LETTERS_MAX && one.match(WORD)?.[0] === one;
   if (words.length === 0 || count !== `${words.length} words` || !words.every(isWord))
-    throw new TypeError('no list of words');
+    throw new TypeError('words: not a complete list of words');
   return new Map(words.map((one) => [plain(one), one]));
 }
 
@@ -72,7 +73,10 @@ function firstInvented(text, known, told) {
   return undefined;
 }
 
-/** @param {string} word @returns {string[]} unchanged, small, with a capital, and in capitals */
+/**
+ * @param {string} word
+ * @returns {string[]} unchanged, in lower case, with a capital, and in capitals
+ */
 const formsOf = (word) => {
   const small = word.toLowerCase();
   const [first = ''] = small;
@@ -82,9 +86,16 @@ const formsOf = (word) => {
 /** The usual marks, in addition to those of the text and the conversation. The ranges contain no letters or lookalikes. */
 const MARKS = String.raw`\x00-&(-@[-${'`'}{-\x7f\xa0-\xa9\xab-\xb4\xb6-\xb9\xbb-\xbf\xd7\xf7\u2010-\u2018\u201a-\u206f\u20a0-\u20bf\u2190-\u23ff\u2600-\u27bf\ufe0f\U0001F300-\U0001FAFF`;
 
-/** By its next letter; '' is where a word ends. @typedef {Map<string, Tree>} Tree */
+/**
+ * A trie: children by the next letter; '' marks the end of a word.
+ * @typedef {Map<string, Tree>} Tree
+ */
 
-/** @param {Tree} tree @returns {string} what of GBNF it is: words with one beginning share it, since many alternatives are slow */
+/**
+ * @param {Tree} tree
+ * @returns {string} its GBNF: words with a common beginning share it, because many alternatives are
+ * slow
+ */
 function alternatives(tree) {
   const all = Array.from(tree, ([letter, rest]) => {
     if (letter === '') return '""';
@@ -116,7 +127,7 @@ function treeOf(words) {
 }
 
 /**
- * @param {Iterable<string>} words those of more than LETTERS_MAX letters are left out
+ * @param {Iterable<string>} words of which those with more than LETTERS_MAX letters are left out
  * @returns {string} a grammar, in GBNF, of texts that have these words in their usual forms, and any digits and marks between them
  */
 export function wordGrammar(words) {
@@ -131,13 +142,19 @@ export function wordGrammar(words) {
   ].join('\n');
 }
 
-/** @param {Body['messages'][0]} message @returns {string} as the model reads it: the texts of its parts, one after the other */
+/**
+ * @param {Body['messages'][0]} message
+ * @returns {string} the text as the model reads it: the texts of its parts, one after the other
+ */
 const textOf = ({ content }) =>
   Array.isArray(content)
     ? content.map((part) => ('text' in part ? part.text : '')).join('')
     : (content ?? '');
 
-/** @param {string} begun of the answer @returns {string} what the model says instead, in the dress of what it was saying */
+/**
+ * @param {string} begun the beginning of the answer
+ * @returns {string} the refusal, in the same form as the answer that it replaces
+ */
 function refusalFor(begun) {
   const refusal = 'I do not know that.';
   if (/^\s*(?:\{|\[(?!\p{L}))/u.test(begun)) return `{"answer": "${refusal}"}`;
@@ -145,14 +162,14 @@ function refusalFor(begun) {
   return isLoud ? refusal.toUpperCase() : refusal;
 }
 
-/** @param {string} text @returns {number} where the word begins that could go on */
+/** @param {string} text @returns {number} the offset of the last word, which could continue */
 function beforeLastWord(text) {
   let at = text.length;
   while (at > 0 && OF_WORD.test(text[at - 1])) at--;
   return at;
 }
 
-/** An answer: what was passed on of it, and what waits for the end of its sentence. */
+/** An answer: the part that has been shown, and the part that waits for the end of its sentence. */
 class Answer {
   shown = '';
   waiting = '';
@@ -161,10 +178,10 @@ class Answer {
   #told;
   #prefix;
   #isCode = false;
-  /** So much of what waits has been looked up, up to a space. */
+  /** The length of the waiting text that has been looked up, up to a space. */
   #seen = 0;
   #pieces = 0;
-  /** Pieces of what was shown: its tokens, nearly. */
+  /** The number of shown pieces, which is nearly the number of its tokens. */
   shownPieces = 0;
 
   /** @param {Body['messages']} messages @param {Words} known */
@@ -175,12 +192,12 @@ class Answer {
     this.#prefix = last?.role === 'assistant' && last.prefix ? textOf(last) : '';
   }
 
-  /** So much of what waits has no word that could become longer. */
+  /** The length of the waiting text without a last word that could become longer. */
   get #whole() {
     return beforeLastWord(this.waiting);
   }
 
-  /** So much of it ends a word that the user has begun. */
+  /** The length of the part that ends a word which the user has begun. */
   get #free() {
     const isBegun = this.shown === '' && beforeLastWord(this.#prefix) < this.#prefix.length;
     return isBegun ? (this.waiting.match(FIRST_WORD)?.[0].length ?? 0) : 0;
@@ -188,7 +205,7 @@ class Answer {
 
   /**
    * @param {string} piece
-   * @param {boolean} isEnd nothing follows
+   * @param {boolean} isEnd whether nothing follows
    * @returns {string} the text that can be shown now
    */
   take(piece, isEnd = false) {
@@ -218,7 +235,7 @@ class Answer {
     return this.isWrong ? '' : this.#show(this.waiting.length);
   }
 
-  /** @param {number} length of what waits */
+  /** @param {number} length of the waiting text to show */
   #show(length) {
     const piece = this.waiting.slice(0, length);
     if (piece !== '') this.shownPieces = this.#pieces;
@@ -238,7 +255,7 @@ class Answer {
     return wordGrammar([...this.#known.values(), ...this.#told, ...wordsIn(this.kept)]);
   }
 
-  /** Whether the answer by the grammar is better than a refusal. @param {string} text */
+  /** Whether the answer that the grammar produced is better than a refusal. @param {string} text */
   isBetter(text) {
     if (firstInvented(text, this.#known, this.#told) || TWICE.test(text)) return false;
     const isWithin = /\S$/.test(this.kept) && !/[.!?]["”’)*_`]*$/u.test(this.kept);
@@ -312,8 +329,8 @@ function passOn(answer, { delta, finish_reason, ...choice }) {
  * @param {AsyncIterable<Chunk>} chunks a streamed chat completion
  * @param {Body} body the request
  * @param {Words} known of the model
- * @param {Ask} ask asks again, not streamed
- * @returns {AsyncGenerator<Chunk>} the same, by whole sentences of known words
+ * @param {Ask} ask sends a request again, not streamed
+ * @returns {AsyncGenerator<Chunk>} the same chunks, in whole sentences of known words
  */
 export async function* held(chunks, body, known, ask) {
   const answers = Array.from({ length: body.n ?? 1 }, () => new Answer(body.messages, known));
@@ -359,7 +376,7 @@ export async function* held(chunks, body, known, ask) {
 /**
  * @param {Engine} engine that has this model
  * @param {Body} body without a response format, grammar or its own tools
- * @param {Words} known of readWords
+ * @param {Words} known the result of readWords
  * @returns {AsyncGenerator<Chunk>} the answer's pieces
  */
 export async function* answerInKnownWords(engine, body, known) {

@@ -1,5 +1,5 @@
-// examples/notes/database.js — notes, their passages and their vectors in IndexedDB. Vectors are of one model, so that another model
-// does not lose them.
+// examples/notes/database.js — notes, their passages and their vectors in IndexedDB. Vectors are
+// stored by model, so that they are kept when another model is used.
 
 import { openDB } from 'idb';
 
@@ -57,14 +57,14 @@ export const readVectors = async (model, folder) =>
 /** @param {Note} note */
 export const writeNote = async (note) => void (await (await open()).put('notes', note));
 
-/** @param {Vectors[]} all as a whole or not at all */
+/** @param {Vectors[]} all atomically */
 export async function writeVectors(all) {
   const transaction = (await open()).transaction('vectors', 'readwrite');
   const done = transaction.done; // has the reason why a transaction failed, such as a full disk
   await Promise.all([...all.map((one) => transaction.store.put(one)), done]);
 }
 
-/** @param {string} folder @param {string[]} paths of notes that are gone */
+/** @param {string} folder @param {string[]} paths those of deleted notes */
 export async function deleteNotes(folder, paths) {
   if (paths.length === 0) return;
   const gone = new Set(paths);
@@ -83,7 +83,7 @@ export const readSetting = async (name) => (await open()).get('settings', name);
 export const writeSetting = async (name, value) =>
   void (await (await open()).put('settings', value, name));
 
-/** Everything that is kept of all folders. */
+/** Deletes everything that is stored for all folders. */
 export async function forgetAll() {
   const stores = ['notes', 'vectors', 'settings'];
   const transaction = (await open()).transaction(stores, 'readwrite');

@@ -28,7 +28,7 @@ export const embedders = [
   },
 ];
 
-/** By a part of the model's name; from its maker's description. @type {[RegExp, Prefixes][]} */
+/** By a part of the model's name; from its author's description. @type {[RegExp, Prefixes][]} */
 const prefixes = [
   [/nomic.?embed/i, { passage: 'search_document: ', query: 'search_query: ' }],
   [/\be5\b|multilingual.?e5/i, { passage: 'passage: ', query: 'query: ' }],

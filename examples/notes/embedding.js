@@ -1,5 +1,5 @@
-// examples/notes/embedding.js — the vectors of passages, made by the model. A passage whose text was embedded before is not embedded
-// again, and a long note is stored piece by piece.
+// examples/notes/embedding.js — the vectors of passages, computed by the model. A passage whose
+// text was embedded before is not embedded again, and a long note is stored piece by piece.
 
 import { writeVectors } from './database.js';
 import { embeddedText } from './passages.js';
@@ -9,18 +9,25 @@ import { embeddedText } from './passages.js';
 /** @typedef {import('wick-llm').Engine} Engine */
 
 const BATCH = 32;
-/** After this many passages a long note is stored, too. */
+/** The number of passages after which a long note is stored in between. */
 const STORED_PASSAGES = 256;
 
 /** @param {Note} note @param {Vectors | undefined} kept */
 export const isEmbedded = (note, kept) =>
   kept?.hash === note.hash && kept.texts.length === note.passages.length;
 
-/** @param {Note} note @param {Vectors | undefined} kept @returns {number} its passages that have a vector */
+/**
+ * @param {Note} note
+ * @param {Vectors | undefined} kept
+ * @returns {number} the number of its passages that have a vector
+ */
 export const countEmbedded = (note, kept) =>
   kept?.hash === note.hash ? Math.min(kept.texts.length, note.passages.length) : 0;
 
-/** @param {Vectors | undefined} kept @returns {Map<string, Float32Array>} by the texts that were embedded */
+/**
+ * @param {Vectors | undefined} kept
+ * @returns {Map<string, Float32Array>} vectors by the texts that were embedded
+ */
 function knownVectors(kept) {
   /** @type {Map<string, Float32Array>} */
   const known = new Map();
@@ -81,8 +88,11 @@ async function embedNote(note, kept, { engine, model, prefix, signal, onPassages
 }
 
 /**
- * Embeds passages that are not embedded yet, several short notes at a time, because they share the passes of the model.
- * @param {Note[]} notes @param {Map<string, Vectors>} kept by path @param {Work} work
+ * Embeds passages that are not embedded yet, several short notes at a time, because they share the
+ * passes of the model.
+ * @param {Note[]} notes
+ * @param {Map<string, Vectors>} kept the stored vectors by path
+ * @param {Work} work
  */
 export async function embedNotes(notes, kept, work) {
   const waiting = notes.filter((note) => !isEmbedded(note, kept.get(note.path)));
@@ -95,7 +105,7 @@ export async function embedNotes(notes, kept, work) {
       some.push(note);
     }
     const all = await Promise.all(some.map((note) => embedNote(note, kept.get(note.path), work)));
-    work.onVectors(all); // they can be searched, also where there is no room to store them
+    work.onVectors(all); // they can be searched, even if there is no room to store them
     await writeVectors(all);
   }
 }

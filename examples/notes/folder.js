@@ -2,7 +2,10 @@
 // names, sizes and dates are read here.
 
 /** @typedef {{path: string, file: () => Promise<File>}} Found */
-/** @typedef {{name: string, found: Found[], isCut: boolean}} Listing `isCut`: there are more files than are listed */
+/**
+ * @typedef {{name: string, found: Found[], isCut: boolean}} Listing `isCut`: whether there are more
+ * files than listed
+ */
 
 const FILES_MAX = 50_000;
 const DEPTH_MAX = 32;

@@ -9,13 +9,13 @@ import { readSetting, readSizes, writeSetting } from './database.js';
 const FOLDERS_MAX = 200;
 /** The share of common paths in the smaller of two lists. */
 const SHARE_MIN = 0.5;
-/** This many paths in common are not a coincidence, as a lone README.md would be. */
+/** This many common paths are not a coincidence, unlike a single README.md. */
 const PATHS_SURE = 3;
 
-/** @returns {Promise<Folder[]>} the last used one first */
+/** @returns {Promise<Folder[]>} the folders, the last used one first */
 async function readFolders() {
   const all = (await readSetting('folders')) ?? [];
-  const last = await readSetting('folder'); // everything that earlier pages kept
+  const last = await readSetting('folder'); // everything that earlier versions of the page stored
   if (!last || all.some((/** @type {Folder} */ { id }) => id === last.name)) return all;
   return [{ id: last.name, ...last }, ...all];
 }
@@ -24,8 +24,9 @@ async function readFolders() {
 const isEntry = (one, handle) => one.handle?.isSameEntry?.(handle).catch(() => false) ?? false;
 
 /**
- * @param {Folder} one @param {Listing} listing of a folder of the same name
- * @returns {Promise<number>} 0: it is another folder; else the share of paths in common
+ * @param {Folder} one
+ * @param {Listing} listing of a folder of the same name
+ * @returns {Promise<number>} 0 if it is another folder, otherwise the share of common paths
  */
 async function likeness({ id }, { found }) {
   const kept = await readSizes(id);
@@ -35,26 +36,31 @@ async function likeness({ id }, { found }) {
   if (share < SHARE_MIN) return 0;
   if (common.length >= PATHS_SURE) return share;
   for (const { path, file } of common) {
-    if (kept.get(path) === (await file()).size) return share; // a copy has the size, and a different time
+    if (kept.get(path) === (await file()).size) return share; // a copy has the same size, but a different time
   }
   return 0;
 }
 
-/** @param {Folder[]} same of the listing's name @param {Listing} listing @param {any} handle @returns {Promise<Folder | undefined>} */
+/**
+ * @param {Folder[]} same those with the listing's name
+ * @param {Listing} listing
+ * @param {any} handle
+ * @returns {Promise<Folder | undefined>}
+ */
 async function findSame(same, listing, handle) {
   for (const one of handle ? same : []) if (await isEntry(one, handle)) return one;
   /** @type {Folder | undefined} */
   let best;
   let most = 0;
   for (const one of same) {
-    if (handle && one.handle) continue; // the browser has reported that it is another
+    if (handle && one.handle) continue; // the browser has reported that it is another folder
     const share = await likeness(one, listing);
     if (share > most) [best, most] = [one, share];
   }
   return best;
 }
 
-/** @param {string} name @param {Folder[]} all @returns {string} that no other folder has */
+/** @param {string} name @param {Folder[]} all @returns {string} an id that no other folder has */
 function newId(name, all) {
   const ids = new Set(all.map(({ id }) => id));
   let id = name;
@@ -64,7 +70,7 @@ function newId(name, all) {
 
 /**
  * @param {Listing} listing
- * @param {any} [handle] of the folder, if the browser has one
+ * @param {any} [handle] that of the folder, if the browser has one
  * @returns {Promise<string>} the key of its notes
  */
 export async function idOfFolder(listing, handle) {

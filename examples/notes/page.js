@@ -1,4 +1,5 @@
-// examples/notes/page.js — the page: its folder, its model, the index that is made from both, and the search.
+// examples/notes/page.js — the page: its folder, its model, the index that is built from both, and
+// the search.
 
 import { byId } from '../chat/dom.js';
 import { keepPage } from '../chat/offline.js';
@@ -20,7 +21,7 @@ const LOCK = 'wick-notes';
 const NEWS_MS = 1000;
 const SEARCH_MS = 120;
 const SKIPPED_SHOWN = 200;
-/** The number of notes that are indexed by their words before the page may do something else. */
+/** The number of notes whose words are indexed before the page gets a turn. */
 const NOTES_AT_ONCE = 100;
 
 let folder = '';
@@ -28,13 +29,13 @@ let folder = '';
 let handle;
 /** By their paths. @type {Map<string, Note>} */
 let notes = new Map();
-/** By the notes' paths, of the model that is loaded. @type {Map<string, Vectors>} */
+/** Vectors of the loaded model, by the notes' paths. @type {Map<string, Vectors>} */
 let vectors = new Map();
 let words = new WordIndex();
 /** @type {{id: string, prefixes: import('./embedders.js').Prefixes} | undefined} */
 let model;
 
-/** Other tabs of this page. */
+/** The channel to other tabs of this page. */
 const news = new BroadcastChannel('wick-notes');
 const number = (/** @type {number} */ value) => value.toLocaleString('en');
 
@@ -98,7 +99,7 @@ async function takeFolder(taken) {
     );
     if (found.unkept > 0) showProblem('folder-problem', unkeptWords(found.unkept));
     news.postMessage('changed');
-    if (pausedBy === 'problem') pausedBy = undefined; // it may be gone: a folder is chosen again once there is room
+    if (pausedBy === 'problem') pausedBy = undefined; // the problem may be solved: users choose a folder again once there is room
     embed();
   } catch (error) {
     if (!own.signal.aborted) showProblem('folder-problem', storageWords(error));
@@ -205,7 +206,7 @@ async function drop(event) {
     showProblem('folder-problem', new Error('Choose a folder, not a file.'));
     return;
   }
-  // requested at once: the items are gone after the event
+  // requested at once, because the items are no longer available after the event
   const asked = /** @type {any} */ (item).getAsFileSystemHandle?.();
   handle = await asked?.catch(() => undefined);
   await takeFolder(await listDropped(entry));
@@ -248,14 +249,14 @@ async function embedWhileAlone(own) {
   if (done === all) return;
   const start = performance.now();
   let count = 0;
-  let told = start;
+  let reportedAt = start;
   await embedNotes([...notes.values()], new Map(vectors), {
     engine,
     model: model.id,
     prefix: model.prefixes.passage,
     signal: own.signal,
     onPassages: (more) => {
-      if (own.signal.aborted) return; // they were on their way when it was paused
+      if (own.signal.aborted) return; // they were being computed when it was paused
       count += more;
       const seconds = (performance.now() - start) / 1000;
       const rate = count / Math.max(seconds, 0.1);
@@ -269,15 +270,15 @@ async function embedWhileAlone(own) {
     onVectors: (made) => {
       for (const one of made) vectors.set(one.path, one);
       searchSoon();
-      if (performance.now() - told < NEWS_MS) return;
-      told = performance.now();
+      if (performance.now() - reportedAt < NEWS_MS) return;
+      reportedAt = performance.now();
       news.postMessage('changed');
     },
   });
   news.postMessage('changed');
 }
 
-/** Embeds the missing passages; one tab at a time. */
+/** Embeds the missing passages, in one tab at a time. */
 async function embed() {
   stopEmbedding();
   if (!choice.engine() || !model || notes.size === 0 || pausedBy) return showIndex();

@@ -1,5 +1,5 @@
-// examples/notes/passages.js — a note as passages: the pieces that an embedder reads at once and a
-// search shows. A passage stays within a heading.
+// examples/notes/passages.js — splits a note into passages: the pieces that an embedder reads at
+// once and that a search shows. A passage stays within one section.
 
 /** @typedef {{heading: string, text: string}} Passage */
 
@@ -8,8 +8,9 @@ const PASSAGE_CHARACTERS = 1000;
 const TITLE_CHARACTERS_MAX = 200;
 
 /**
- * A longer one is text like any other.
- * @param {string} line @returns {string | undefined} the text of a heading
+ * A longer line is plain text.
+ * @param {string} line
+ * @returns {string | undefined} the text of a heading
  */
 function headingOf(line) {
   const marks = /^#{1,6}(?=\s|$)/.exec(line)?.[0].length;
@@ -22,7 +23,10 @@ function headingOf(line) {
   return heading.length > TITLE_CHARACTERS_MAX ? undefined : heading;
 }
 
-/** @param {string} block @returns {string[]} pieces of at most a passage, cut between words where there are any */
+/**
+ * @param {string} block
+ * @returns {string[]} pieces of at most the size of a passage, cut between words if possible
+ */
 function cut(block) {
   const pieces = [];
   let rest = block;
@@ -75,7 +79,11 @@ export function passagesOf(text) {
   return passages;
 }
 
-/** @param {string} text @param {string} path @returns {string} its first heading, else the file's name */
+/**
+ * @param {string} text
+ * @param {string} path
+ * @returns {string} its first heading, or else the file's name
+ */
 export function titleOf(text, path) {
   const first = /^#\s+(.{1,200})$/m.exec(text.slice(0, 20_000))?.[1];
   return first?.trim() || (path.split('/').at(-1) ?? path).replace(/\.\w+$/, '');

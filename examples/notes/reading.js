@@ -1,5 +1,5 @@
 // examples/notes/reading.js — reads the notes of a folder whose size or date has changed since the
-// last time. Files that are not text are left out and reported.
+// last time. Files that are not text are skipped and reported.
 
 import { deleteNotes, readNotes, writeNote } from './database.js';
 import { passagesOf, titleOf } from './passages.js';
@@ -11,13 +11,13 @@ const NOTE_BYTES_MAX = 20 << 20;
 
 /** @param {ArrayBuffer} bytes @returns {Promise<string>} a hash of it */
 async function hashOf(bytes) {
-  // there is no crypto.subtle in pages that are not served over HTTPS or from localhost
+  // crypto.subtle exists only in pages that are served over HTTPS or from localhost
   if (!crypto.subtle) return `${bytes.byteLength} ${Math.random()}`;
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes));
   return [...digest.subarray(0, 16)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** @param {ArrayBuffer} bytes @returns {string | undefined} nothing: it is not text */
+/** @param {ArrayBuffer} bytes @returns {string | undefined} undefined if it is not text */
 function textOf(bytes) {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
@@ -28,8 +28,10 @@ function textOf(bytes) {
 }
 
 /**
- * @param {string} folder @param {import('./folder.js').Found} found @param {Note | undefined} before
- * @returns {Promise<Note | string>} a text is the reason why it is left out
+ * @param {string} folder
+ * @param {import('./folder.js').Found} found
+ * @param {Note | undefined} before
+ * @returns {Promise<Note | string>} the note, or a string with the reason why it was skipped
  */
 async function readNote(folder, { path, file: open }, before) {
   const file = await open();
@@ -47,8 +49,9 @@ async function readNote(folder, { path, file: open }, before) {
 
 /**
  * @typedef {{notes: Note[], read: number, removed: number, skipped: {path: string, reason: string}[], isEmpty: boolean,
- *   unkept: number}} Reading `read`: that are new or changed; `unkept`: for which the disk had no room; `isEmpty`: the
- *   folder has no notes any more, and `notes` are those of the last time
+ *   unkept: number}} Reading `read`: the number of new or changed notes; `unkept`: those for which
+ *   the disk had no room; `isEmpty`: whether the folder no longer has notes, so that `notes` are
+ *   those of the last time
  */
 
 /** @param {Note} note @returns {Promise<boolean>} whether there was room for it */
@@ -82,7 +85,7 @@ export async function readFolder({ name, found }, { onProgress, signal }) {
     try {
       note = await readNote(name, one, old);
     } catch (error) {
-      note = error instanceof Error ? error.message : String(error); // it was removed, or may not be read
+      note = error instanceof Error ? error.message : String(error); // it was removed, or its permissions forbid reading
     }
     if (typeof note === 'string') reading.skipped.push({ path: one.path, reason: note });
     else {

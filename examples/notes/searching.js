@@ -8,7 +8,7 @@ import { firstWords } from '../shared/query.js';
 /** @typedef {{note: Note, index: number, score: number, words: string[]}} Hit `index`: of the passage */
 
 const HITS_MAX = 20;
-/** The most hits of one note, so that a long note does not fill the list. */
+/** The limit of hits in one note, so that a long note does not fill the list. */
 const HITS_NOTE_MAX = 3;
 
 /** @param {Hit[]} sorted @returns {Hit[]} */
@@ -26,7 +26,7 @@ function spread(sorted) {
   return hits;
 }
 
-/** @param {Float32Array} a @param {Float32Array} b @param {number} from of b */
+/** @param {Float32Array} a @param {Float32Array} b @param {number} from the offset in b */
 function dot(a, b, from) {
   let sum = 0;
   for (let i = 0; i < a.length; i++) sum += a[i] * b[from + i];

@@ -40,7 +40,7 @@ async function chat(engine, task, hasTokens, signal, onPiece) {
     { signal },
   );
   const ending = { finish: '', tokens: 0, promptTokens: 0 };
-  // a token may hold a part of a character
+  // a token may contain only a part of a character
   const decoder = new TextDecoder();
   for await (const { choices, usage } of /** @type {AsyncIterable<any>} */ (stream)) {
     const [choice] = choices;

@@ -15,7 +15,7 @@ import { samples } from './samples.js';
 /** @typedef {import('./samples.js').Task} Task */
 
 const CHECK_MS = 400;
-/** Probabilities under which a token is marked. */
+/** The probabilities below which a token is marked. */
 const UNSURE = 0.5;
 const FORCED = 0.01;
 
@@ -122,7 +122,7 @@ function showWhole(asked, written) {
   try {
     byId('output').textContent = JSON.stringify(JSON.parse(written), null, 2);
   } catch {
-    // it was cut off
+    // the output was cut off
   }
 }
 
@@ -217,7 +217,7 @@ async function readLink() {
 const offers = models.map(({ name, note, url, isBuiltIn }) => ({
   name,
   note,
-  // the service worker keeps the built-in model with the page
+  // the service worker caches the built-in model with the page
   source: isBuiltIn ? { url: modelUrl.href, cache: false } : { url },
 }));
 

@@ -5,7 +5,7 @@
 /** @typedef {import('./samples.js').Task} Task */
 /** @typedef {{message: string, at?: number}} Fault `at`: index of a character of the rule */
 
-/** @param {string} rule @returns {string[]} a choice a line */
+/** @param {string} rule @returns {string[]} the choices, one per line */
 const linesOf = (rule) => rule.split('\n').filter((line) => line.trim() !== '');
 
 /** Options of engine.generate. @type {Record<Kind, (rule: string) => import('wick-llm').GrammarOptions>} */
@@ -43,8 +43,10 @@ function indexOfByte(text, bytes) {
 
 /**
  * Compiles the rule by generating one token.
- * @param {Engine} engine @param {Pick<Task, 'kind' | 'rule'>} task @param {AbortSignal} signal
- * @returns {Promise<Fault | undefined>} nothing: it is well-formed
+ * @param {Engine} engine
+ * @param {Pick<Task, 'kind' | 'rule'>} task
+ * @param {AbortSignal} signal
+ * @returns {Promise<Fault | undefined>} undefined if it is well-formed
  */
 export async function findFault(engine, { kind, rule }, signal) {
   try {

@@ -9,8 +9,9 @@ import { build, buildSync } from 'esbuild';
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
 /**
- * The package and the model's, without the small model that benchmarks use.
- * @param {string} site the page's folder @param {boolean} [hasModel]
+ * Copies the package and that of the model, without the small model that benchmarks use.
+ * @param {string} site the page's folder
+ * @param {boolean} [hasModel]
  */
 export function copyPackages(site, hasModel = true) {
   cpSync(resolve(root, 'dist'), resolve(site, 'wick-llm'), { recursive: true });
@@ -20,14 +21,17 @@ export function copyPackages(site, hasModel = true) {
   cpSync(model, resolve(site, 'wick-llm-demo-model'), { recursive: true, filter });
 }
 
-/** The design system's styles, for a page that is not bundled. @param {string} site the page's folder */
+/**
+ * Copies the design system's styles, for a page that is not bundled.
+ * @param {string} site the page's folder
+ */
 export function copyStyles(site) {
   const entryPoints = [resolve(root, 'examples/shared/plain_page.css')];
   buildSync({ entryPoints, outdir: site, bundle: true, logLevel: 'warning' });
 }
 
 /**
- * The package is not bundled: it finds its worker and its WebAssembly by its own address.
+ * The package is not bundled, because it finds its worker and its WebAssembly by its own address.
  * @type {import('esbuild').Plugin}
  */
 const besidePackage = {
@@ -40,8 +44,8 @@ const besidePackage = {
 };
 
 /**
- * Modules that are loaded later import all that the page's script imports. So that is one file: without this, each set of modules
- * that share a part of it would make a file of that part.
+ * Makes one file of everything that the page's script imports. Modules that are loaded later share
+ * parts of it; without this, each shared part would become a separate file.
  * @param {string} script of the page
  * @returns {import('esbuild').Plugin}
  */
@@ -84,7 +88,7 @@ export const bundlePage = (entryPoints, outdir, define = {}) =>
     outdir,
     bundle: true,
     metafile: true,
-    splitting: true, // code that is needed later (import()) is a separate file
+    splitting: true, // code that is needed later (import()) becomes a separate file
     chunkNames: '[name]-[hash]',
     minify: true,
     format: 'esm',
@@ -95,7 +99,8 @@ export const bundlePage = (entryPoints, outdir, define = {}) =>
   });
 
 /**
- * Scripts that a page's script imports before it runs: a page that names them does not wait for one to learn of the next.
+ * The scripts that a page's script imports before it runs. A page that names them need not load one
+ * to discover the next.
  * @param {import('esbuild').BuildResult<{metafile: true}>} built by bundlePage
  * @param {string} folder of the page
  * @returns {string} elements of its head

@@ -43,7 +43,10 @@ export async function packFragment(value) {
   return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
 }
 
-/** @param {string} text @returns {Promise<any>} rejects where it is not a fragment of packFragment */
+/**
+ * @param {string} text
+ * @returns {Promise<any>} the state; rejects if it is not a fragment of packFragment
+ */
 export async function unpackFragment(text) {
   if (text.length > BYTES_MAX) throw new Error(`it is longer than ${BYTES_MAX} characters`);
   const binary = atob(text.replaceAll('-', '+').replaceAll('_', '/'));

@@ -1,5 +1,6 @@
-// examples/shared/model_choice.js — the choice of a model in a page: the built-in one, one of a list, one that is in this browser
-// already, an address or a name on the hub, or a file. The previous model answers until the new one is ready.
+// examples/shared/model_choice.js — the choice of a model in a page: the built-in one, one of a
+// list, one that is already in this browser, an address or a name on the hub, or a file. The
+// previous model answers until the new one is ready.
 
 import { createEngine, WickError } from 'wick-llm';
 import { byId } from '../chat/dom.js';
@@ -7,7 +8,7 @@ import { hubAddress } from '../chat/hub.js';
 import { specOf } from '../chat/specs.js';
 
 /** @typedef {import('wick-llm').Engine} Engine */
-/** @typedef {{name: string, source: any}} Choice `source` is of createEngine */
+/** @typedef {{name: string, source: any}} Choice `source` has options of createEngine */
 /** @typedef {{name: string, note: string, source: any}} Offer */
 /**
  * @typedef {object} ChoiceOptions
@@ -15,8 +16,8 @@ import { specOf } from '../chat/specs.js';
  * @property {Offer[]} offers in addition to the models in this browser; the first one is the page's
  * own model, if `begin` says so
  * @property {boolean} begin whether the first offer is loaded if the user has not chosen a model before
- * @property {(engine: Engine, choice: Choice) => Promise<void> | void} onEngine the previous engine is closed after it. An
- * exception refuses the model
+ * @property {(engine: Engine, choice: Choice) => Promise<void> | void} onEngine receives the new
+ * engine, after which the previous one is closed. An exception rejects the model
  * @property {any} [options] of createEngine, for all models
  */
 
@@ -133,7 +134,7 @@ export function useModelChoice({ key, offers, begin, onEngine, options = {} }) {
       if (isAgain) localStorage.setItem(key, JSON.stringify(choice));
       else localStorage.removeItem(key);
     } catch {
-      // the page is used without storage
+      // the page works without storage
     }
   }
 
@@ -205,7 +206,7 @@ export function useModelChoice({ key, offers, begin, onEngine, options = {} }) {
     if (before) {
       showChosen(before);
       try {
-        // nothing is downloaded without being requested
+        // nothing is downloaded unless it was requested
         const isOwn = begin && String(before.source.url) === String(offers[0].source.url);
         await (isOwn ? bring(offers[0]) : bring(before, { cache: 'only' }));
         return;

@@ -1,7 +1,9 @@
 // examples/shared/pages.mjs — the pages of the site, and the links that each has to all others. If
 // a page is served alone, it has none.
 
-/** In the order in which they are named. The folder of the first page is the site's own. */
+/**
+ * In the order in which they are shown. The folder of the first page is that of the site itself.
+ */
 export const pages = [
   { folder: '', name: 'Wick', text: 'The first page' },
   {

@@ -1,6 +1,6 @@
 // examples/shared/query.js — turns the text of a search box into a query for a search over words.
 
-/** Each word is compared with all words that there are. */
+/** Each word is compared with all indexed words. */
 const WORDS_MAX = 32;
 const LETTERS_MAX = 2000;
 

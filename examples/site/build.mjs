@@ -1,6 +1,6 @@
-// examples/site/build.mjs — all example pages as one folder of files, build/site, which any host of static files can serve, also
-// under a path: `make site`. Hosts that read a file of headers make the pages cross-origin isolated; elsewhere the chat's
-// service worker does so from the second visit on.
+// examples/site/build.mjs — all example pages as one folder of files, build/site, which any static
+// host can serve, also below a path: `make site`. Hosts that read a file of headers make the pages
+// cross-origin isolated; elsewhere the chat's service worker does so from the second visit on.
 
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -56,7 +56,7 @@ const builders = {
   playground: buildPlayground,
 };
 
-/** The pages, and what they are for. */
+/** The pages and their purposes. */
 function listHtml() {
   const others = pages.filter(({ folder }) => folder !== '');
   const items = others.map(

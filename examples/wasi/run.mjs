@@ -2,7 +2,7 @@
 //
 //   node run.mjs wick.wasm model.gguf "Once upon a time"
 //
-// The module sees no more of the file system than the model's folder.
+// The module sees only the model's folder of the file system.
 
 import { readFile } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';

@@ -1,6 +1,6 @@
 // OpenAI's interface in a Cloudflare Worker: the engine runs in the isolate, the model is in a
-// bucket of R2. It is read in pieces by the first request. README.md says how to start it here and
-// how to deploy it.
+// bucket of R2. It is read in pieces by the first request. README.md describes how to start and
+// deploy it.
 
 import { openOnce } from 'wick-llm/edge';
 import { createHandler } from 'wick-llm/openai';
@@ -26,7 +26,7 @@ function handlerOf(engine, env) {
   if (found) return found;
   const handle = createHandler(engine, {
     ...(env.KEY ? { keys: env.KEY } : {}),
-    queueLimit: 16, // bodies that wait take memory, too
+    queueLimit: 16, // waiting bodies use memory, too
     bodyBytesMax: 1 << 18,
     onError: (error) => console.error(error),
   });

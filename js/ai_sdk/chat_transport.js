@@ -53,7 +53,7 @@ function promptOf({ role, parts }) {
   return [{ role: 'user', content: parts.flatMap(userPart) }];
 }
 
-/** @param {UIPart} part @returns {any[]} none for data that is only for the page */
+/** @param {UIPart} part @returns {any[]} undefined for data that is only for the page */
 function userPart(part) {
   if (part.type === 'text') return [{ type: 'text', text: part.text }];
   if (part.type !== 'file') return [];
@@ -63,7 +63,10 @@ function userPart(part) {
   return [{ type: 'file', mediaType: part.mediaType, data }];
 }
 
-/** @param {UIPart[]} parts @returns {UIPart[][]} those of each step: an answer, and the results of its calls */
+/**
+ * @param {UIPart[]} parts
+ * @returns {UIPart[][]} the parts of each step: an answer, and the results of its calls
+ */
 function stepsOf(parts) {
   /** @type {UIPart[][]} */
   const steps = [[]];
@@ -80,7 +83,7 @@ function toolNameOf(part) {
   return part.type.startsWith('tool-') ? part.type.slice('tool-'.length) : undefined;
 }
 
-/** @param {UIPart} part @returns {any} undefined: there is none yet */
+/** @param {UIPart} part @returns {any} undefined if there is none yet */
 function outputOf({ state, output, errorText, approval }) {
   if (state === 'output-error') return { type: 'error-text', value: errorText };
   if (state === 'output-denied') return { type: 'execution-denied', reason: approval?.reason };
@@ -121,7 +124,10 @@ function parsed(json) {
   }
 }
 
-/** @type {Record<string, (part: any) => UIChunk[]>} the chunks of each kind of part; none of the others */
+/**
+ * @type {Record<string, (part: any) => UIChunk[]>} the chunks of each kind of part; other kinds
+ * have none
+ */
 const chunksOf = {
   'stream-start': () => [{ type: 'start' }, { type: 'start-step' }],
   'tool-input-start': ({ id, toolName }) => [

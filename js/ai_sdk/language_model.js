@@ -63,7 +63,7 @@ export class WickLanguageModel {
           pull: (out) => pull(chunks, maker, out),
           cancel: async () => void (await chunks.return?.()),
         },
-        { highWaterMark: 0 }, // a reader that is slow pauses its request
+        { highWaterMark: 0 }, // a slow reader pauses its request
       ),
       request: { body },
     };

@@ -1,5 +1,5 @@
 // js/ai_sdk/prompt.js — the AI SDK's prompts and settings as a request for chat completions. A
-// setting that the engine does not know becomes a warning, or an error if it would change the
+// setting that the engine does not support becomes a warning, or an error if it would change the
 // answer.
 
 import { WickError } from '../index.js';
@@ -92,7 +92,11 @@ const toolMessage = ({ toolCallId, toolName, output }) => ({
   content: textOfOutput(output),
 });
 
-/** @param {FilePart} part @returns {import('../index.js').ChatMediaPart | undefined} nothing if it is neither an image nor audio */
+/**
+ * @param {FilePart} part
+ * @returns {import('../index.js').ChatMediaPart | undefined} undefined if it is neither an image
+ * nor audio
+ */
 function mediaOf({ data, mediaType }) {
   const kind = /^(image|audio)\b/.exec(mediaType)?.[1];
   if (kind === undefined || (data.type !== 'data' && data.type !== 'url')) return undefined;
@@ -102,7 +106,10 @@ function mediaOf({ data, mediaType }) {
   return kind === 'image' ? { type: 'image', image: from } : { type: 'audio', audio: from };
 }
 
-/** @param {Extract<Message, {role: 'user'}>['content']} parts @returns {ChatMessage['content']} a text unless it has media */
+/**
+ * @param {Extract<Message, {role: 'user'}>['content']} parts
+ * @returns {ChatMessage['content']} a text, or parts if it has media
+ */
 function contentOf(parts) {
   const found = parts.map((part) => {
     if (part.type === 'text') return { type: /** @type {const} */ ('text'), text: part.text };

@@ -1,9 +1,12 @@
-// js/base/abort_signals.js — actions that run when an AbortSignal aborts. A listener is removed as soon as no caller waits:
-// a program may pass one signal to all of its calls.
+// js/base/abort_signals.js — actions that run when an AbortSignal aborts. A listener is removed as
+// soon as no caller waits, because a program may pass one signal to all of its calls.
 
 import { abortError } from './errors.js';
 
-/** One listener for each signal, however many actions wait for it: Node warns about more than ten. */
+/**
+ * One listener for each signal, regardless of the number of waiting actions, because Node warns
+ * about more than ten.
+ */
 class Listener {
   #signal;
   #abort = () => {
@@ -36,13 +39,13 @@ const listeners = new WeakMap();
 /**
  * @param {AbortSignal | null | undefined} signal that has not aborted yet
  * @param {() => void} action
- * @returns {() => void} stops waiting
+ * @returns {() => void} a function that stops waiting
  */
 export function onAbort(signal, action) {
   if (!signal) return () => {};
   const listener = listeners.get(signal) ?? new Listener(signal);
   listeners.set(signal, listener);
-  const own = () => action(); // the same function may wait twice
+  const own = () => action(); // the same function may be registered twice
   listener.add(own);
   return () => listener.remove(own);
 }
@@ -63,7 +66,7 @@ export async function unlessAborted(made, signal, undo) {
   try {
     return await Promise.race([made, /** @type {Promise<never>} */ (aborted)]);
   } catch (error) {
-    made.then(undo).catch(() => {}); // it was not made, or went with the engine
+    made.then(undo).catch(() => {}); // the value was not created, or was freed with the engine
     throw error;
   } finally {
     stop();

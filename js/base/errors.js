@@ -1,5 +1,6 @@
-// js/base/errors.js — the error class of the package, and how errors are sent between threads.
-// Aborted calls reject with a DOMException named AbortError, as elsewhere on the web.
+// js/base/errors.js — the error class of the package, and the conversion of errors for sending them
+// between threads. Aborted calls reject with a DOMException named AbortError, as elsewhere on the
+// web.
 
 import { WickError } from './wick_error.js';
 
@@ -31,7 +32,10 @@ export function codeOfStatus(status) {
   return statusCodes[status] ?? 'INTERNAL';
 }
 
-/** @param {unknown} [reason] an AbortSignal's @returns {unknown} the rejection of an aborted call */
+/**
+ * @param {unknown} [reason] that of an AbortSignal
+ * @returns {unknown} the rejection of an aborted call
+ */
 export function abortError(reason) {
   return reason ?? new DOMException('The operation was aborted', 'AbortError');
 }
@@ -73,7 +77,7 @@ export function toPlainError(error) {
   return { code: 'INTERNAL', message, cause: plainCause(error) };
 }
 
-/** @param {unknown} cause @returns {unknown} something that can be cloned */
+/** @param {unknown} cause @returns {unknown} a value that can be cloned */
 function plainCause(cause) {
   if (cause instanceof Error) return { name: cause.name, message: cause.message };
   try {

@@ -1,5 +1,6 @@
-// js/base/host_features.js — detects the features of the host. Each feature is tested separately, since hosts
-// have any combination (WebKitGTK is cross-origin isolated and has no SharedArrayBuffer).
+// js/base/host_features.js — detects the features of the host. Each feature is tested separately,
+// because hosts have any combination of them (WebKitGTK is cross-origin isolated but has no
+// SharedArrayBuffer).
 
 import { WickError } from './errors.js';
 
@@ -42,12 +43,12 @@ export function hasSharedMemory() {
   }
 }
 
-/** Many dot products are tested, because hosts compile a function again when it is called often. */
+/** Many dot products are tested, because hosts recompile a function that is called often. */
 const PROBE = { calls: 200, dots: 50, x: -3, y: 5 };
 
 /**
- * Whether relaxed SIMD exists and computes the right sums. V8 11 (Node 20 with its flag) doubles the dot product and
- * loses the accumulator when both are in one register.
+ * Whether relaxed SIMD exists and computes the right sums. V8 11 (Node 20 with its flag) doubles
+ * the dot product and loses the accumulator if both are in one register.
  * @returns {boolean}
  */
 function isRelaxedRight() {
@@ -85,14 +86,17 @@ export const hasWideMemory = () => isValid(wideProbe);
 
 /** @returns {number} logical processors, 1 if they are not known */
 function countProcessors() {
-  const told = globalThis.navigator?.hardwareConcurrency;
-  if (told) return told;
+  const reported = globalThis.navigator?.hardwareConcurrency;
+  if (reported) return reported;
   const os = globalThis.process?.getBuiltinModule?.('node:os');
   return os?.availableParallelism() ?? 1;
 }
 
 const DEFAULT_THREADS_MAX = 8;
-/** This many threads are allowed on every host, because some browsers report fewer processors than there are. */
+/**
+ * The number of threads that is allowed on every host, because some browsers report fewer
+ * processors than the machine has.
+ */
 const ANYWHERE_THREADS_MAX = 8;
 
 /**
@@ -107,8 +111,8 @@ export function defaultThreads() {
 }
 
 /**
- * The most threads that a caller may request. With more, all threads would wait at every barrier for those that have
- * no processor.
+ * The largest number of threads that a caller may request. With more, all threads would wait at
+ * every barrier for those that have no processor.
  * @returns {number}
  */
 export const mostThreads = () => Math.max(ANYWHERE_THREADS_MAX, 2 * countProcessors());

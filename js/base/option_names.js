@@ -1,5 +1,5 @@
 // js/base/option_names.js — checks the names of options. An unknown name is an error that proposes the nearest known one:
-// a misspelt option that was ignored would be noticed late.
+// if a misspelt option were ignored, users would notice late.
 
 import { WickError } from './errors.js';
 
@@ -58,11 +58,12 @@ function nearestOf(name, known) {
 }
 
 /**
- * Returns `options`. Throws if they are not an object, or have a name that is not listed. undefined counts as left out.
+ * Returns `options`. Throws if they are not an object, or have a name that is not listed. undefined
+ * counts as missing.
  * @template {object} T
  * @param {T} options
  * @param {(keyof T & string)[]} names
- * @param {string[]} [silent] further known names, which are never proposed
+ * @param {string[]} [silent] other known names, which are never proposed
  * @returns {T}
  */
 export function checkNames(options, names, silent = []) {

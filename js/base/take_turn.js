@@ -1,6 +1,9 @@
 // js/base/take_turn.js — lets waiting events run first: messages and requests that have arrived.
 
-/** How long to wait when only another request can help, by its reader or its end. */
+/**
+ * How long to wait when only another request can make progress possible, by being read or by
+ * ending.
+ */
 const PAUSE_MS = 5;
 
 /** @returns {Promise<unknown>} settles after the events that have arrived, in the context of the caller's request */

@@ -1,4 +1,4 @@
-// js/bytes/checked_read.js — reading a stream with a check of the position of what arrives.
+// js/bytes/checked_read.js — reads a stream and checks the position of the bytes that arrive.
 
 import { WickError } from '../base/errors.js';
 

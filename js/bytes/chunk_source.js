@@ -1,13 +1,15 @@
-// js/bytes/chunk_source.js — models that are kept as a folder of chunks in the origin private file system. A worker reads
-// them by sync access handles, several times faster than the Blob of the same files (tools/bench/second_visit.mjs).
+// js/bytes/chunk_source.js — models that are stored as a folder of chunks in the origin private
+// file system. A worker reads them through sync access handles, several times faster than the Blob
+// of the same files (tools/bench/second_visit.mjs).
 
 import { BlobStream } from './blob_stream.js';
 import { fileIsMissing } from './split_files.js';
 
 /** @typedef {import('./model_sources.js').ByteStream} ByteStream */
 /**
- * A file: `folder` is the path of a folder with a file for each chunk of it, named by its number; `blob` is all of them.
- * It has no handle: WebKit cannot send one to a worker before July 2026.
+ * A file: `folder` is the path of a folder with a file for each chunk, named by its number; `blob`
+ * has the content of all of them. It has no handle: WebKit cannot send one to a worker before July
+ * 2026.
  * @typedef {{folder: string[], size: number, chunkBytes: number, blob: Blob}} ChunkedFile
  */
 /** @typedef {{read(to: Uint8Array, options: {at: number}): number, close(): void}} Handle FileSystemSyncAccessHandle */
@@ -19,7 +21,7 @@ import { fileIsMissing } from './split_files.js';
 const PIECE_BYTES = 1 << 18;
 /** Chunks that are opened before they are read: opening takes longer than reading. */
 const AHEAD = 16;
-/** A chunk that is not open by then is read from the Blob. */
+/** A chunk that is not open after this time is read from the Blob. */
 const OPEN_MS_MAX = 2000;
 
 export class ChunkSource {
@@ -39,11 +41,14 @@ export class ChunkSource {
   }
 }
 
-/** If a chunk cannot be opened (another tab has its lock, a browser has no such handles) it is read from the Blob. */
+/**
+ * The stream of a file. If a chunk cannot be opened (another tab has its lock, or the browser has
+ * no such handles), it is read from the Blob.
+ */
 class ChunkStream {
   #file;
   #buffer = new Uint8Array(PIECE_BYTES);
-  /** By the number of the chunk. @type {Map<number, Promise<OpenChunk | undefined>>} */
+  /** The open chunks by their numbers. @type {Map<number, Promise<OpenChunk | undefined>>} */
   #chunks = new Map();
   #opened;
   #folder;

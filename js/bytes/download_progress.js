@@ -1,5 +1,5 @@
-// js/bytes/download_progress.js — bytes, speed and remaining time of a download, reported at most every 100 ms,
-// and when the size becomes known.
+// js/bytes/download_progress.js — bytes, speed and remaining time of a download, reported at most
+// every 100 ms, and once the size is known.
 
 import { nowMs } from '../base/clock.js';
 
@@ -30,7 +30,7 @@ export class ProgressMeter {
    * @param {number | undefined} total
    * @param {Progress['phase']} [phase] any phase except 'loading', and the first `total`, are reported at once: if the
    * connection stalls, the next call may be much later
-   * @param {number} [retryMs] the time to the next try
+   * @param {number} [retryMs] the time to the next attempt
    */
   update(loaded, total, phase = 'loading', retryMs = undefined) {
     const ms = nowMs();

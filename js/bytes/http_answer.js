@@ -1,5 +1,5 @@
-// js/bytes/http_answer.js — reads the headers of a response: the version of the file, which part of it the body is, and
-// when a busy server may be asked again.
+// js/bytes/http_answer.js — reads the headers of a response: the version of the file, the part of
+// it that the body contains, and the time after which a busy server may be tried again.
 
 import { WickError } from '../base/errors.js';
 
@@ -30,8 +30,8 @@ export function lengthOf({ headers }) {
 
 /**
  * @param {Response} response with status 206
- * @returns {Part | 'hidden' | undefined} 'hidden': it does not say, or this page may not read it; undefined: the body is
- *   not a plain part of the file
+ * @returns {Part | 'hidden' | undefined} 'hidden' if the header is missing, or this page may not
+ * read it; undefined if the body is not a plain part of the file
  */
 export function partOf(response) {
   const { headers } = response;
@@ -50,7 +50,10 @@ export function partOf(response) {
   return { start, end, size, isSane: isWithin && !isOther };
 }
 
-/** @param {Response} response @returns {number} how long its server asks to wait; 0 if it does not say */
+/**
+ * @param {Response} response
+ * @returns {number} the pause that its server requests; 0 if it requests none
+ */
 export function retryAfterMs({ headers }) {
   const text = headers.get('Retry-After')?.trim() ?? '';
   if (/^\d+$/.test(text)) return Number(text) * 1000;
@@ -58,7 +61,7 @@ export function retryAfterMs({ headers }) {
   return Number.isNaN(atMs) ? 0 : Math.max(0, atMs - Date.now());
 }
 
-/** 429 and 5xx: another try may succeed after a while. */
+/** 429 and 5xx: another attempt may succeed after a while. */
 export class BusyServer extends WickError {
   /** @param {string} message @param {object} cause @param {number} waitMs */
   constructor(message, cause, waitMs) {
@@ -67,7 +70,7 @@ export class BusyServer extends WickError {
   }
 }
 
-/** @param {string} url @param {Response} response with an error's status */
+/** @param {string} url @param {Response} response that has an error status */
 export function httpError(url, response) {
   const { status, statusText } = response;
   const message = `${url} answered ${status}${statusText ? ` ${statusText}` : ''}`;

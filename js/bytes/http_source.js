@@ -19,7 +19,7 @@ const BACKOFF_MS = [250, 500, 1000, 2000, 4000];
 const BACKOFF_MS_MAX = 8000;
 /** The last bytes that were delivered. A range that cannot be checked by its headers begins with them. */
 const TAIL_BYTES = 4096;
-/** How much of an answer that is not a model is quoted in the error. */
+/** The number of bytes that an error quotes from a response that is not a model. */
 const REFUSAL_BYTES = 40;
 /** The time limit for reading the title of a web page, which only improves the text of an error. */
 const TITLE_MS = 30_000;
@@ -28,16 +28,17 @@ const TITLE_MS = 30_000;
  * @typedef {object} HttpOptions
  * @property {string[]} urls absolute
  * @property {Record<string, string>} headers
- * @property {number} retries how often in a row a broken download is resumed
+ * @property {number} retries the number of consecutive attempts to resume a broken download
  * @property {number} stallMs a connection that delivers no byte for this long counts as broken; 0: never
  * @property {(attempt: number, waitMs: number) => void} [onRetry]
  * @property {typeof globalThis.fetch} [fetch]
- * @property {KnownVersion} [known] the required version of the file; another one is refused (CHANGED). Such a
- *   stream begins at its offset, and is resumed there, also when the server has sent the bytes before it once
+ * @property {KnownVersion} [known] the required version of the file; another one is refused
+ * (CHANGED). Such a stream begins and resumes at its offset, even if the server ignored the range
+ * before and sent the earlier bytes
  */
 
 /**
- * The version of a file, as far as it is known. `tail` reads the bytes before the stream's offset.
+ * The known properties of a file's version. `tail` reads the bytes before the stream's offset.
  * @typedef {{validator: string | null, size: number | null, tail?: () => Promise<Uint8Array | undefined>}} KnownVersion
  */
 
@@ -95,7 +96,7 @@ class HttpStream {
   size;
   /** The size by the Content-Length of another origin, whose body may be compressed without notice. @type {number | undefined} */
   promisedBytes;
-  /** True until the server has ignored a range. */
+  /** True until the server ignores a range. */
   takesRanges = true;
   #url;
   #options;
@@ -113,7 +114,10 @@ class HttpStream {
   #hasBytes = false;
   /** Bytes of this version arrived before, in this stream or an earlier one. */
   #isKnown;
-  /** 1 when the last byte is requested again: a server may refuse a range that begins after the last byte. */
+  /**
+   * 1 if the last byte is requested again: a server may refuse a range that begins at the end of
+   * the file.
+   */
   #overlap = 0;
   /** The bytes before `position`, at most TAIL_BYTES. @type {Uint8Array | undefined} */
   #tail;
@@ -125,7 +129,7 @@ class HttpStream {
   #request = { isRange: false, isAnswered: false, hasBrought: false };
   /** The response is a part. `end` is known if its headers could be read. @type {{end: number | undefined} | undefined} */
   #part;
-  /** All of a part has arrived, and the next request shows whether more follows. */
+  /** A part has arrived completely, and the next request shows whether more follows. */
   #asksForMore = false;
 
   /**
@@ -172,7 +176,7 @@ class HttpStream {
   }
 
   /**
-   * The bytes that are new. The bytes that were delivered before must be the same.
+   * Returns the new bytes, and checks that those delivered before are the same.
    * @param {Uint8Array} bytes
    */
   #skipKnown(bytes) {
@@ -202,7 +206,10 @@ class HttpStream {
     this.#tail.set(fresh, kept);
   }
 
-  /** Whether more is to be requested after the end of a response. The server may have sent less than the rest. */
+  /**
+   * Whether to request more after the end of a response. The server may have sent only a part of
+   * the rest.
+   */
   #continues() {
     const { hasBrought } = this.#request;
     const isMissing = this.size !== undefined && this.position < this.size;
@@ -235,7 +242,7 @@ class HttpStream {
     return withTimeout(reader.read(), this.#options.stallMs, this.#cancelled.signal);
   }
 
-  /** @returns {Promise<number>} the offset that the next request begins at */
+  /** @returns {Promise<number>} the offset where the next request begins */
   async #firstByte() {
     // A range of a compressed body counts compressed bytes, so such a download starts again.
     if (this.position === 0 || this.#isCompressed || this.#withoutRange) return 0;
@@ -312,14 +319,14 @@ class HttpStream {
       this.#checkValidator(response);
       this.size = this.#sizeOf(response, part);
     } catch (error) {
-      // a proxy's text with status 200 is not a new version: the stored part stays
+      // a proxy's text with status 200 is not a new version, so the stored part is kept
       throw (isPart ? undefined : refusalOf(this.#url, await startOfText(response))) ?? error;
     }
     return true;
   }
 
   /**
-   * @param {Response} response with a part of the file
+   * @param {Response} response that is a part of the file
    * @param {number} first the offset that was requested
    * @returns {AnswerPart} it does not begin after `position`
    */
@@ -328,7 +335,8 @@ class HttpStream {
     if (part === 'hidden') {
       const isChecked = this.#comparesTail || !(this.#tail ?? this.#options.known?.tail);
       this.#comparesTail = true;
-      if (!isChecked && first > 0) throw new UnusableRange('it does not say its place', 'compare');
+      if (!isChecked && first > 0)
+        throw new UnusableRange('the response has no readable Content-Range header', 'compare');
       return { start: first, end: undefined, size: undefined };
     }
     if (part?.size !== undefined) this.#checkSize(response, part.size);

@@ -1,5 +1,6 @@
-// js/bytes/model_sources.js — the sources of a model's bytes: addresses, blobs, files of the disk, a stream. A source
-// opens any of its files at an offset and returns a stream of the bytes from there.
+// js/bytes/model_sources.js — the sources of a model's bytes: addresses, blobs, files on disk, a
+// stream. A source opens any of its files at an offset and returns a stream of the bytes from
+// there.
 
 import { WickError, wordsOf } from '../base/errors.js';
 import { BlobStream } from './blob_stream.js';
@@ -21,7 +22,7 @@ import { fileIsMissing, nameOfFile } from './split_files.js';
  * @property {boolean} canSeek whether a file can be opened again, and at an offset
  * @property {(file: number, offset: number) => Promise<ByteStream>} open the stream may begin before
  *   `offset`, but not after it
- * @property {() => void} [close] ends open streams and those that are being opened
+ * @property {() => void} [close] ends streams that are open or being opened
  */
 
 /**
@@ -34,7 +35,8 @@ import { fileIsMissing, nameOfFile } from './split_files.js';
  */
 
 /**
- * @param {Exclude<SourceDescription, {kind: 'page' | 'chunks'}>} description `chunks` are ChunkSource's, in workers
+ * @param {Exclude<SourceDescription, {kind: 'page' | 'chunks'}>} description `chunks` is the source
+ * of ChunkSource, in workers
  * @param {(attempt: number, waitMs: number) => void} onRetry
  * @returns {Source}
  */
@@ -50,7 +52,7 @@ export function createSource(description, onRetry) {
 }
 
 const PIECE_BYTES = 1 << 20;
-/** Smaller files are read synchronously: that is faster than turns of the event loop. */
+/** Smaller files are read synchronously, which is faster than waiting for the event loop. */
 const SMALL_FILE_BYTES = 16 << 20;
 /** Pieces of this size stay in the processor's cache until they are copied into the module. */
 const SMALL_PIECE_BYTES = 1 << 18;
@@ -73,7 +75,7 @@ export class BlobSource {
   }
 }
 
-/** Files of the disk, on hosts with node:fs (Node, Deno, Bun). */
+/** Files on disk, on hosts with node:fs (Node, Deno, Bun). */
 class PathSource {
   canSeek = true;
   #paths;
@@ -91,9 +93,9 @@ class PathSource {
     if (!fs)
       throw new WickError('ARG', `Files are not available on this host: ${path} cannot be opened`);
     try {
-      const told = fs.statSync(path);
-      if (told.isFile() && told.size > 0 && told.size <= SMALL_FILE_BYTES) {
-        return new SmallFileStream(fs, fs.openSync(path, 'r'), offset, told.size);
+      const stats = fs.statSync(path);
+      if (stats.isFile() && stats.size > 0 && stats.size <= SMALL_FILE_BYTES) {
+        return new SmallFileStream(fs, fs.openSync(path, 'r'), offset, stats.size);
       }
       const handle = await fs.promises.open(path, 'r');
       const stat = await handle.stat();
@@ -204,7 +206,10 @@ class IteratorStream {
   }
 }
 
-/** Ends an iterator of the caller's. Its errors are ignored. @param {AsyncIterator<Uint8Array>} iterator */
+/**
+ * Ends the caller's iterator. Its errors are ignored.
+ * @param {AsyncIterator<Uint8Array>} iterator
+ */
 async function leave(iterator) {
   try {
     await iterator.return?.();

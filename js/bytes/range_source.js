@@ -6,7 +6,7 @@ import { fileIsMissing } from './split_files.js';
 /** @typedef {import('./model_sources.js').ByteStream} ByteStream */
 /** @typedef {import('../edge.js').ReadRange} ReadRange */
 
-/** The bytes of one request. Each request costs a round trip, and on some hosts money. */
+/** The size of a request in bytes. Each request costs a round trip, and on some hosts money. */
 const RANGE_BYTES = 4 << 20;
 /**
  * The unit in which an answer is read. The same memory is reused, because hosts also count memory that the garbage
@@ -39,7 +39,7 @@ class RangeStream {
   #range;
   /** The reader of the current range. @type {ReadableStreamBYOBReader | undefined} */
   #reader;
-  /** Bytes that it has returned. */
+  /** The number of bytes that it has returned. */
   #given = 0;
   /** @type {ArrayBuffer | undefined} */
   #memory;
@@ -50,7 +50,10 @@ class RangeStream {
     this.position = offset;
   }
 
-  /** @returns {Promise<Uint8Array | null>} valid until the next call; null at the end of the file */
+  /**
+   * @returns {Promise<Uint8Array | null>} bytes that are valid until the next call; null at the end
+   * of the file
+   */
   async read() {
     for (;;) {
       const bytes = this.#reader ? await this.#readOn(this.#reader) : await this.#ask();
@@ -58,7 +61,7 @@ class RangeStream {
       this.#given += bytes.byteLength;
       if (this.#given > RANGE_BYTES) {
         this.cancel();
-        const words = `range gave ${this.#given} bytes where ${RANGE_BYTES} were requested`;
+        const words = `range returned ${this.#given} bytes where ${RANGE_BYTES} were requested`;
         throw new WickError(
           'ARG',
           `${words}: it must return the bytes from the offset on, and no more`,
@@ -69,7 +72,10 @@ class RangeStream {
     }
   }
 
-  /** @returns {Promise<Uint8Array | undefined>} all bytes of the next range, none if it is read by a reader */
+  /**
+   * @returns {Promise<Uint8Array | undefined>} all bytes of the next range, or undefined if it is
+   * read by a reader
+   */
   async #ask() {
     this.#given = 0;
     const found = await this.#guard(() => this.#range(this.position, RANGE_BYTES));
@@ -106,7 +112,7 @@ class RangeStream {
   }
 
   cancel() {
-    this.#reader?.cancel().catch(() => {}); // nothing is left to cancel
+    this.#reader?.cancel().catch(() => {}); // the stream has already ended
     this.#reader = undefined;
   }
 }

@@ -1,15 +1,18 @@
 // js/bytes/row_readers.js — reads a model's file while the engine runs: rows of tables that stay outside of memory. The
-// module waits for them, so only sources that can be read synchronously have a reader: files of the disk, and in a
-// browser's worker Blobs, which may be a chosen file or a kept model.
+// module waits for them, so only sources that can be read synchronously have a reader: files on
+// disk, and in a browser's worker Blobs, which may be a chosen file or a stored model.
 
 /** @typedef {import('./model_sources.js').SourceDescription} SourceDescription */
 /**
- * `read` returns as many bytes of a file as there are, at most `size`; it throws where it fails. `size` is that of all
- * files whose names are known.
+ * `read` returns up to `size` bytes of a file, fewer only at its end, and throws on failure. `size`
+ * is the total size of all files whose names are known.
  * @typedef {{size: number, read: (file: number, offset: number, size: number) => Uint8Array, close: () => void}} RowReader
  */
 
-/** @param {SourceDescription} source @returns {RowReader | undefined} undefined: such a source has none here */
+/**
+ * @param {SourceDescription} source
+ * @returns {RowReader | undefined} undefined if such a source has no reader on this host
+ */
 export function openRows(source) {
   if (source.kind === 'path') {
     const fs = globalThis.process?.getBuiltinModule?.('node:fs');
@@ -21,8 +24,8 @@ export function openRows(source) {
 }
 
 /**
- * Files are opened here, before the model is read, and stay open. A file that is written to while
- * the model runs is refused, as browsers do with a File: its rows may have changed. Pipes can be
+ * Files are opened here, before the model is read, and stay open. A file that is modified while the
+ * model runs is refused, like a File in browsers, because its rows may have changed. Pipes can be
  * read only once.
  * @param {typeof import('node:fs')} fs
  * @param {string[]} paths
@@ -42,13 +45,13 @@ function pathRows(fs, paths) {
     close(); // loading reports why
     return undefined;
   }
-  const told = open.map((descriptor) => fs.fstatSync(descriptor));
+  const stats = open.map((descriptor) => fs.fstatSync(descriptor));
   let buffer = new Uint8Array(0);
   return {
-    size: told.reduce((sum, { size }) => sum + size, 0),
+    size: stats.reduce((sum, { size }) => sum + size, 0),
     read(file, offset, size) {
       const { mtimeMs } = fs.fstatSync(open[file]);
-      if (mtimeMs !== told[file].mtimeMs) throw new Error('the file was changed');
+      if (mtimeMs !== stats[file].mtimeMs) throw new Error('the file was changed');
       if (buffer.length < size) buffer = new Uint8Array(size);
       return buffer.subarray(0, fs.readSync(open[file], buffer, 0, size, offset));
     },

@@ -76,13 +76,13 @@ export async function readChatFile(from) {
 /** @param {Uint8Array} json @returns {ChatMessage[]} */
 function messagesOf(json) {
   /** @type {any} */
-  let told;
+  let parsed;
   try {
-    told = JSON.parse(new TextDecoder().decode(json));
+    parsed = JSON.parse(new TextDecoder().decode(json));
   } catch (error) {
     throw new WickError('FORMAT', `saved chat: has no JSON (${error})`);
   }
-  const { messages } = told ?? {};
+  const { messages } = parsed ?? {};
   const areMessages = (/** @type {any} */ one) => typeof one?.role === 'string';
   if (Array.isArray(messages) && messages.every(areMessages)) return messages;
   throw new WickError('FORMAT', 'saved chat: has no messages');

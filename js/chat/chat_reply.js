@@ -20,7 +20,8 @@ export class ChatReply {
 
   /**
    * @param {() => Promise<ChatStream>} begin starts the turn
-   * @param {(message: ChatMessage | undefined) => void} end called once; undefined: there is no answer
+   * @param {(message: ChatMessage | undefined) => void} end called once, with undefined if there is
+   * no answer
    */
   constructor(begin, end) {
     this.#begin = begin;
@@ -54,7 +55,7 @@ export class ChatReply {
     return /** @type {Result} */ (this.#result).message;
   }
 
-  /** Ends a turn that runs. */
+  /** Ends a turn that is running. */
   async leave() {
     this.#settle('abort');
     const chunks = await this.#chunks?.catch(() => undefined);
@@ -67,8 +68,10 @@ export class ChatReply {
 
   /**
    * @template T
-   * @param {(chunk: Chunk) => T | undefined} shape undefined: nothing for this reader
-   * @returns {AsyncGenerator<T, void, void>} its `return` does not wait for a piece that is on its way
+   * @param {(chunk: Chunk) => T | undefined} shape returns undefined if a chunk has nothing for
+   * this reader
+   * @returns {AsyncGenerator<T, void, void>} a generator whose `return` does not wait for a pending
+   * piece
    */
   #read(shape) {
     if (this.#isTaken) throw new WickError('ARG', 'reply: can be read only once');
@@ -117,12 +120,12 @@ export class ChatReply {
     } catch (error) {
       if (this.#isOver) return undefined;
       const { name } = /** @type {any} */ (error ?? {});
-      this.#settle(name === 'WickError' ? 'error' : 'abort'); // with any reason of a signal
+      this.#settle(name === 'WickError' ? 'error' : 'abort'); // for any reason of a signal
       throw error;
     }
   }
 
-  /** @param {'abort' | 'error'} [early] why it ends before its end */
+  /** @param {'abort' | 'error'} [early] the reason if it ends prematurely */
   #settle(early) {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -133,7 +136,7 @@ export class ChatReply {
   }
 }
 
-/** The deltas of a stream put together. */
+/** Assembles the deltas of a stream into a message. */
 class MessageParts {
   #content = '';
   #reasoning = '';
@@ -171,7 +174,7 @@ class MessageParts {
     /** @type {ChatMessage} */
     const message = { role: 'assistant', content: this.#content };
     if (this.#reasoning !== '') message.reasoning_content = this.#reasoning;
-    // calls of a truncated or broken reply do not count
+    // calls of a truncated or malformed reply do not count
     if (this.#finish === 'tool_calls') message.tool_calls = this.#calls;
     const { prompt_tokens = 0, completion_tokens = this.#pieces } = this.#usage ?? {};
     const cachedTokens = this.#usage?.prompt_tokens_details.cached_tokens ?? 0;

@@ -1,5 +1,6 @@
 // js/chat/chat_session.js — a conversation that continues: its messages, and a session whose keys and values follow them.
-// The messages are what counts. Each turn makes the session the prompt of all messages, so it reads what is new.
+// The messages are authoritative: each turn sends them all as the prompt of the session, which
+// reads only the new part.
 
 import { WickError } from '../index.js';
 import { readChatFile, writeChatFile } from './chat_file.js';
@@ -30,7 +31,7 @@ export class Chat {
 
   /**
    * @param {Engine} engine
-   * @param {Session} session its own
+   * @param {Session} session the chat's own session
    * @param {Record<string, any>} settings of all turns
    * @param {ChatMessage[]} messages
    */
@@ -140,7 +141,7 @@ export class Chat {
  * @template {object} T
  * @param {string} where
  * @param {T} options
- * @param {string[]} names that do not belong there
+ * @param {string[]} names that are not allowed there
  * @returns {T}
  */
 function checkFields(where, options, names) {
@@ -152,7 +153,12 @@ function checkFields(where, options, names) {
   return options;
 }
 
-/** @param {ChatMessage[]} messages @param {ChatMessage} answer @returns {ChatMessage[]} a prefix is how the answer begins */
+/**
+ * @param {ChatMessage[]} messages
+ * @param {ChatMessage} answer
+ * @returns {ChatMessage[]} the messages with the answer, which begins with the prefix if there is
+ * one
+ */
 function withAnswer(messages, answer) {
   const last = messages.at(-1);
   if (last?.prefix !== true) return [...messages, answer];
@@ -184,7 +190,7 @@ function messagesOf(content) {
   throw argumentError(`A turn is a text, a message or several messages: ${index} has no role`);
 }
 
-/** @param {ChatOptions} options @returns {ChatMessage[]} how the conversation begins */
+/** @param {ChatOptions} options @returns {ChatMessage[]} the first messages of the conversation */
 function beginningOf({ system, messages }) {
   if (system === undefined) return messagesOf(messages ?? []);
   if (typeof system !== 'string') throw argumentError('system must be a string');
@@ -219,7 +225,11 @@ export async function loadChat(engine, bytes, options = {}) {
   return new Chat(engine, session, settings, messages);
 }
 
-/** @param {Engine} engine @param {Uint8Array} state @returns {Promise<Session | undefined>} none: it is of another model */
+/**
+ * @param {Engine} engine
+ * @param {Uint8Array} state
+ * @returns {Promise<Session | undefined>} undefined if it belongs to another model
+ */
 async function sessionOf(engine, state) {
   try {
     return (await engine.loadState(state)).session;

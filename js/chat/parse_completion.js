@@ -6,11 +6,17 @@ import { WickError } from '../index.js';
 /** @typedef {import('../index.js').ChatCompletions} ChatCompletions */
 /** @typedef {import('../index.js').ChatCompletion} ChatCompletion */
 /** @typedef {import('../index.js').StandardSchema} StandardSchema */
-/** How an answer is requested and read. @typedef {{format: any, read: (text: string) => unknown}} Reading */
+/**
+ * How an answer is requested and read.
+ * @typedef {{format: any, read: (text: string) => unknown}} Reading
+ */
 
 const TARGET = 'draft-2020-12';
 
-/** @param {string} text @returns {unknown} it may have been cut by a stop string */
+/**
+ * @param {string} text
+ * @returns {unknown} the parsed value; the text may have been cut by a stop string
+ */
 function parsed(text) {
   try {
     return JSON.parse(text);
@@ -50,7 +56,7 @@ function readingOfFormat(format) {
   if (format?.['~standard']) return readingOf(format);
   const type = format?.type ?? 'text';
   if (type === 'text') throw new WickError('ARG', 'parse needs a schema as its response_format');
-  // of zodResponseFormat and similar helpers
+  // from zodResponseFormat and similar helpers
   return { format, read: format.$parseRaw ?? parsed };
 }
 

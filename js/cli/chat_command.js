@@ -16,7 +16,7 @@ export const CHAT_HELP =
   'At a terminal: Ctrl-C stops an answer, Ctrl-D ends the chat, /new starts another conversation.';
 const HINT = '(Ctrl-D ends the chat)';
 
-/** Names of generate() by those of chat completions. */
+/** The names of options of generate() by those of chat completions. */
 const fields = new Map([
   ...samplerOptions.map(([field, option]) => /** @type {const} */ ([option, field])),
   ['maxTokens', 'max_tokens'],
@@ -111,7 +111,7 @@ async function answerLines(chat) {
 
 /**
  * @param {import('./exit.js').Argument[]} found options that the WASI build has checked
- * @param {URL} home the package's files
+ * @param {URL} home the folder of the package
  * @returns {Promise<undefined>}
  */
 export async function chatWith(found, home) {

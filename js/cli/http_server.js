@@ -6,7 +6,10 @@ import { answer } from '../node/answer.js';
 
 /** @typedef {import('../node/answer.js').Handle} Handle */
 
-/** A client has this long to send the head of a request, and all of it. Then its connection is closed. */
+/**
+ * How long a client may take to send the head of a request, and the whole request. Its connection
+ * is closed afterwards.
+ */
 const HEAD_MS = 20_000;
 const REQUEST_MS = 90_000;
 const CHECK_MS = 5_000;

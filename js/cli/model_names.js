@@ -1,5 +1,5 @@
-// js/cli/model_names.js — models that are given as an address or by their name on a hub: they are downloaded once, and kept
-// in the store of the user's models.
+// js/cli/model_names.js — models that are specified by an address or by their name on a hub. They
+// are downloaded once, and kept in the store of the user's models.
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,10 @@ const HUB_NAME = /^(?:hf:)?[\w.-]+\/[\w.-]+(?:@[\w.-]+)?(?:\/.+\.gguf|:[\w.-]+)?
 const SPLIT_FILE = /-\d{5}-of-(?!00001)\d{5}\.gguf$/i;
 const DATA = 'model.gguf';
 
-/** @param {string} model the argument MODEL @returns {boolean} whether it does not name a file of this machine */
+/**
+ * @param {string} model the argument MODEL
+ * @returns {boolean} whether it is a name rather than a file on this machine
+ */
 export function isModelName(model) {
   if (existsSync(model)) return false;
   if (/^https?:\/\//i.test(model)) return true;
@@ -46,7 +49,7 @@ function progressOf(model) {
 
 /**
  * @param {string} model
- * @param {URL} home the package's files
+ * @param {URL} home the folder of the package
  * @returns {Promise<string>} the path of the file of a model that has a name
  */
 export async function keptFile(model, home) {

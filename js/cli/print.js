@@ -1,4 +1,5 @@
-// js/cli/print.js — writes to standard output, and fails with the exit code of files when that is full or closed.
+// js/cli/print.js — writes to standard output, and fails with the exit code of file errors if it is
+// full or closed.
 
 import process from 'node:process';
 import { EXIT_FILE, Exit } from './exit.js';

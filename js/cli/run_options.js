@@ -93,7 +93,11 @@ export function readOptions(found) {
   return { last, generation, lora, positionals };
 }
 
-/** @param {string[]} positionals @param {string} usage @returns {string} the model, the only one of them */
+/**
+ * @param {string[]} positionals
+ * @param {string} usage
+ * @returns {string} the model, which must be the only argument
+ */
 export function onlyModel([model, more], usage) {
   if (model !== undefined && more === undefined) return model;
   const problem = model === undefined ? 'MODEL is missing' : `unexpected argument '${more}'`;

@@ -147,13 +147,16 @@ async function checkTemplateName(engine, template) {
   try {
     await engine.applyTemplate([{ role: 'user', content: '' }]);
   } catch (error) {
-    const { message } = /** @type {Error} */ (error); // a template may refuse this conversation
+    const { message } = /** @type {Error} */ (error); // a template may reject this conversation
     if (/has no chat template named/.test(message))
       throw new Exit(EXIT_FILE, `--chat-template: ${message}`);
   }
 }
 
-/** @param {import('../index.js').Engine} engine @param {boolean} isGiven whether there is a template of an option */
+/**
+ * @param {import('../index.js').Engine} engine
+ * @param {boolean} isGiven whether an option sets a template
+ */
 async function warnOfTemplate(engine, isGiven) {
   if (isGiven || (await engine.info()).chatTemplate !== null) return;
   process.stderr.write(
@@ -169,8 +172,8 @@ function failOption(error) {
 
 /**
  * @param {Argument[]} found
- * @param {URL} home the package's files
- * @returns {Promise<undefined>} settles when a signal has ended it
+ * @param {URL} home the folder of the package
+ * @returns {Promise<undefined>} settles when a signal has ended the server
  */
 export async function serveModel(found, home) {
   if (found.some((one) => 'option' in one && ['--help', '-h'].includes(one.option))) {

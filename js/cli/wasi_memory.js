@@ -5,7 +5,7 @@
  * node:wasi keeps the address of the memory of the start. After memory.grow it would write to freed memory
  * (nodejs/node#51303). So it gets each new buffer before the next call.
  * @param {InstanceType<typeof import('node:wasi').WASI>} wasi
- * @returns {(memory: WebAssembly.Memory) => void} to be called with the instance's memory
+ * @returns {(memory: WebAssembly.Memory) => void} a function to call with the instance's memory
  */
 export function followMemory(wasi) {
   const setMemory = Object.getOwnPropertySymbols(wasi).find((s) => s.description === 'kSetMemory');

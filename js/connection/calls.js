@@ -1,21 +1,21 @@
-// js/connection/calls.js — every call that the page makes to the engine's worker, one row each. The page calls
-// them by name (EngineConnection.call), the worker answers them, and a shared engine reads from a row which
-// sessions belong to a tab.
+// js/connection/calls.js — the calls that the page makes to the engine's worker, with a row for
+// each. The page calls them by name (EngineConnection.call), the worker answers them, and a shared
+// engine uses the rows to determine which sessions belong to a tab.
 
 /**
  * The relation of a call to sessions, if any:
  * - `makes`: its result is the number of a new session.
  * - `uses`: its first argument is a session's number; 0 means no session.
  * - `forks`: it uses one and makes another.
- * - `closes`: it uses one, which is gone afterwards.
+ * - `closes`: it uses one, which no longer exists afterwards.
  * - `loads`: its result has the number of a new session as `session`; 0 means no session.
  * @typedef {'makes' | 'uses' | 'forks' | 'closes' | 'loads'} SessionRule
  */
 
 /**
  * With `native`, a call has no JavaScript except its row: the function of web/exports.c, its
- * parameters after the engine, and its result. Without, js/worker/answers.js has a function of the
- * call's name.
+ * parameters after the engine, and its result. Without it, js/worker/answers.js has a function with
+ * the call's name.
  * @typedef {{session?: SessionRule} &
  *   (import('../wasm/native_engine.js').NativeCall | {native?: undefined})} Call
  */
@@ -71,7 +71,10 @@ export const calls = {
  *   (typeof calls)[Name] extends {native: string} ? never : Name}[CallName]} AnsweredName
  */
 
-/** @param {string} name as it arrived in a message @returns {Call | undefined} undefined for an unknown name */
+/**
+ * @param {string} name as received in a message
+ * @returns {Call | undefined} undefined for an unknown name
+ */
 export const callNamed = (name) =>
   Object.hasOwn(calls, name) ? calls[/** @type {CallName} */ (name)] : undefined;
 

@@ -1,5 +1,6 @@
-// js/connection/engine_connection.js — the page's connection to the engine's workers: calls and their answers, output of
-// requests, and their end when a worker crashes or the engine is closed.
+// js/connection/engine_connection.js — the page's connection to the engine's workers: it handles
+// calls and their answers, the output of requests, and what happens to them when a worker crashes
+// or the engine is closed.
 
 import { onAbort } from '../base/abort_signals.js';
 import {
@@ -23,7 +24,10 @@ import { countPosts, startThread } from './start_worker.js';
  *   fail: (error: unknown) => void}} Waiter
  */
 
-/** How long the worker may take to end its helpers and remove its file. After that all workers are terminated. */
+/**
+ * The time that the worker has to end its helpers and remove its swap file. After that all workers
+ * are terminated.
+ */
 const CLOSE_MS_MAX = 5000;
 
 /** A worker with a stack of 512 KB, as in Safari, does not receive a message of 1000 levels. Templates take 96. */
@@ -31,7 +35,11 @@ const LEVELS_MAX = 200;
 
 const ignore = () => {};
 
-/** @param {unknown} value @param {number} levels that it may have @returns {boolean} whether it has more */
+/**
+ * @param {unknown} value
+ * @param {number} levels the limit of levels
+ * @returns {boolean} whether it has more
+ */
 function isDeeper(value, levels) {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return false;
   if (Array.isArray(value) && typeof value[0] === 'number') return false; // tokens
@@ -41,7 +49,7 @@ function isDeeper(value, levels) {
 export class EngineConnection {
   /** The engine's worker, then the helpers that were started. @type {import('./start_worker.js').Thread[]} */
   #threads = [];
-  /** Functions that start the helpers which were not started yet. @type {(() => void)[]} */
+  /** Functions that start the helpers which have not been started yet. @type {(() => void)[]} */
   #late = [];
   /** @type {() => import('./start_worker.js').Thread} */
   #startThread = () => {
@@ -59,7 +67,7 @@ export class EngineConnection {
   /** @type {(() => void) | undefined} */
   #onClosed;
   #hasFile = false;
-  /** Progress was reported before. */
+  /** Whether progress has been reported. */
   #isLoading = false;
   /** @type {((info: any) => void) | undefined} */
   #onReadyAgain;
@@ -67,7 +75,10 @@ export class EngineConnection {
   #onEnd;
   /** @type {PageSource | undefined} */
   #pageSource;
-  /** Functions of the caller's that decode media in place of the host. @type {{decodeImage?: import('../index.js').DecodeImage | null | undefined} | undefined} */
+  /**
+   * The caller's functions that decode media in place of the host.
+   * @type {{decodeImage?: import('../index.js').DecodeImage | null | undefined} | undefined}
+   */
   decoders;
 
   /**
@@ -106,12 +117,15 @@ export class EngineConnection {
     if (this.#threads.length > 1) this.#threads[0].post({ type: 'close' });
   };
 
-  /** @param {import('./messages.js').Progress} progress of bytes that the page reads */
+  /** @param {import('./messages.js').Progress} progress of reading bytes in the page */
   report(progress) {
     if (!this.#end && this.#start) this.#onProgress(progress);
   }
 
-  /** In its own turn of the event loop: starting helpers takes this thread some milliseconds. */
+  /**
+   * Starts helpers in a separate turn of the event loop, because that takes some milliseconds of
+   * this thread.
+   */
   #startHelpersSoon() {
     if (this.#late.length === 0) return;
     setTimeout(() => {
@@ -148,7 +162,7 @@ export class EngineConnection {
   /**
    * @param {Omit<import('./messages.js').InitMessage, 'helpers' | 'sent'>} message
    * @param {Source | undefined} pageSource bytes that the worker reads through this page
-   * @param {Source} [mmprojSource] the same of the mmproj file
+   * @param {Source} [mmprojSource] the same for the mmproj file
    * @returns {Promise<object>} settles when the model is loaded, with the engine's facts about it
    */
   init(message, pageSource, mmprojSource) {
@@ -350,7 +364,7 @@ export class EngineConnection {
 
   /**
    * @param {WickError} error the error of every pending and every later call
-   * @param {{isPolite?: boolean}} [options] whether the workers are asked first
+   * @param {{isPolite?: boolean}} [options] whether the workers are requested to end first
    * @returns {Promise<void> | undefined} the promise of the first call of #stop
    */
   #stop(error, options = {}) {
@@ -397,12 +411,13 @@ export class EngineConnection {
 
 /**
  * @typedef {object} RunningRequest
- * @property {(count: number) => void} acknowledge reports how many further pieces were read
- * @property {(logits: Float32Array) => void} answer passes the hook's logits on
+ * @property {(count: number) => void} acknowledge reports the number of further pieces that were
+ * read
+ * @property {(logits: Float32Array) => void} answer passes the hook's logits to the worker
  * @property {() => void} forget the request has ended
  * @property {() => void} cancel
- * @property {() => Promise<void>} [drive] where no worker computes: computes until there is output for this request, which
- *   it hands over
+ * @property {() => Promise<void>} [drive] if no worker computes: computes until there is output for
+ * this request, and delivers it
  */
 
 /** Bytes that only the page can read (a stream, the caller's fetch). The worker requests them. */

@@ -17,15 +17,15 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
 /**
  * The first message says whether a worker is the engine's or a helper. A helper receives no other message.
- * Helpers get the memory from the engine's worker through a port each. The page never holds the memory, so that it is
- * freed when the workers end.
+ * Each helper gets the memory from the engine's worker through a port. The page never has a
+ * reference to the memory, so it is freed when the workers end.
  * @typedef {{type: 'helper', module: WebAssembly.Module, index: number,
  *   port: MessagePort}} HelperMessage
  *
  * `sent` counts the messages that were posted to the engine's worker, where memory can be shared.
  * `grammar`, `extras` and `media` are further modules of the build, or their addresses.
  * `wide` is the address of the module with 64-bit addresses, for models that need more than 4 GiB; '': the host has no such
- * memory; undefined: the caller gave a module without an address.
+ * memory; undefined: the caller passed a module without an address.
  * @typedef {{type: 'init', module: WebAssembly.Module, wide?: string | undefined, helpers: MessagePort[],
  *   grammar?: WebAssembly.Module | string | undefined, extras?: WebAssembly.Module | string | undefined,
  *   media?: WebAssembly.Module | string | undefined,
@@ -36,8 +36,9 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  */
 
 /**
- * The input of a request: a prompt, or a conversation that the worker renders. `prefix` is the beginning of the reply.
- * `media` are its images and recordings, whose places in the texts have `marker`.
+ * The input of a request: a prompt, or a conversation that the worker renders. `prefix` is the
+ * beginning of the reply. `media` are its images and recordings; `marker` is the text at their
+ * places.
  * @typedef {{media?: import('../wasm/media_table.js').Medium[] | undefined, marker?: string | undefined}} InputMedia
  * @typedef {({prompt: string | number[]} | {messages: PlainMessage[],
  *   variables: Record<string, unknown>, parseSpecial?: boolean, tools?: object[] | undefined,
@@ -48,14 +49,14 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  *
  * @typedef {Omit<NativeRequest, 'prompt' | 'tokenizeFlags' | 'passesWaited'>} Settings
  *
- * The completions of one prompt have the ids from `id` on.
+ * The completions of one prompt have consecutive ids, beginning with `id`.
  * @typedef {{type: 'generate', id: number, completions: number, input: Input, settings: Settings,
  *   wantsTokens: boolean}} GenerateMessage
  */
 
 /**
- * Messages to the engine's worker. `ack` says how many further pieces the reader of a request has taken; `end` is where
- * the bytes of an answer end in their file.
+ * Messages to the engine's worker. `ack` is the number of further pieces that the reader of a
+ * request has read; `end` is the offset in the file where the bytes of an answer end.
  * @typedef {HelperMessage | InitMessage | GenerateMessage |
  *   {type: 'cancel', id: number} |
  *   {type: 'close'} |
@@ -78,7 +79,8 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
 /**
  * The results of a step for one request. `texts` are the new pieces. `tokens` has the details of each piece, if they
- * were requested. `deltas` is what each piece of a reply to a conversation is, where it is not just content. With
+ * were requested. `deltas` has the kind of each piece of a reply to a conversation, unless all are
+ * content. With
  * `asked` the request waits for its hook's result for the logits after these tokens.
  * @typedef {{logits: Float32Array, tokens: Int32Array}} Asked
  * @typedef {{id: number, texts: string[], tokens: TokenDetail[], deltas?: Delta[][] | undefined,
@@ -88,8 +90,8 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  */
 
 /**
- * Messages from the engine's worker. `ask` requests bytes of a stream that only the page has. `log` is text
- * for the page's console, where the worker has none.
+ * Messages from the engine's worker. `ask` requests bytes of a stream that only the page can read.
+ * `log` is text for the page's console, where the worker has none.
  * @typedef {{type: 'ready', info: object} |
  *   {type: 'failed', error: PlainError} |
  *   {type: 'closed'} |

@@ -11,8 +11,8 @@ import { ownFile } from '../base/own_files.js';
  * A worker of either kind. `onEnd` is called when a worker failed or ended on its own.
  * @typedef {object} Thread
  * @property {(message: unknown, transfer?: Transferable[]) => void} post
- * @property {Int32Array} [sent] how many messages were posted, in shared memory (countPosts): a worker that computes
- *   reads it to see whether a message waits
+ * @property {Int32Array} [sent] the number of posted messages, in shared memory (countPosts): a
+ * worker that is computing reads it to see whether a message is waiting
  * @property {() => Promise<void>} terminate
  * @property {(isBusy: boolean) => void} keepAlive whether a Node process waits for this worker
  */
@@ -30,7 +30,10 @@ export function startThread(option, onMessage, onEnd) {
     : adaptNode(worker, onMessage, onEnd);
 }
 
-/** @param {Thread} thread @returns {Thread} the same, which counts what it posts where memory can be shared */
+/**
+ * @param {Thread} thread
+ * @returns {Thread} the same worker, which counts its posts if memory can be shared
+ */
 export function countPosts(thread) {
   if (!hasSharedMemory()) return thread;
   const sent = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
@@ -68,7 +71,7 @@ function startWorker(option) {
 
 /**
  * Starts the worker's file as a script, which is 6 ms faster than as a module. The worker's standard streams are not
- * connected, because making them takes 3 ms. Its warnings come as messages instead.
+ * connected, because creating them takes 3 ms. Its warnings arrive as messages instead.
  * @param {typeof import('node:worker_threads')} threads
  * @returns {NodeWorker}
  */
@@ -112,7 +115,11 @@ function startWebWorker(option) {
 /** Some browsers throw at once, others send an error event to the worker. @type {WeakMap<Worker, () => WickError | undefined>} */
 const refusals = new WeakMap();
 
-/** The origins whose workers import their file. If the import is refused, only the worker gets an event. @type {WeakMap<Worker, string>} */
+/**
+ * The origins from which workers import their file. If the import is refused, only the worker gets
+ * an event.
+ * @type {WeakMap<Worker, string>}
+ */
 const imports = new WeakMap();
 
 /**
@@ -151,7 +158,7 @@ function watchPolicy(source) {
 }
 
 /**
- * @param {string} words an error's, or the directive
+ * @param {string} words the text of an error, or the directive
  * @param {string} source the source that worker-src has to allow
  * @param {unknown} [cause]
  * @returns {WickError | undefined} undefined if no policy was the reason
@@ -176,8 +183,8 @@ function refusedBy(words, source, cause) {
 }
 
 /**
- * Bundlers search for exactly this expression, and copy the file, which has all that it needs.
- * Within `new Worker(...)` they would also make a bundle of it.
+ * Bundlers search for exactly this expression and copy the file, which is self-contained. Within
+ * `new Worker(...)` they would also bundle it.
  */
 const workerUrl = () => new URL('./worker.js', import.meta.url);
 
@@ -190,7 +197,7 @@ function isElsewhere(url) {
 /** @param {URL} url on another origin, such as a CDN, that lets any page read it */
 function startByBlob(url) {
   const address = JSON.stringify(url.href);
-  // Chromium starts no module of a frame without an origin (sandboxed)
+  // Chromium does not start modules in a frame without an origin (sandboxed)
   const isOpaque = globalThis.location.origin === 'null';
   const text = isOpaque ? `importScripts(${address});` : `import ${address};`;
   const blob = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
@@ -209,12 +216,12 @@ function startByBlob(url) {
  */
 function adaptWeb(worker, onMessage, onEnd) {
   worker.addEventListener('message', ({ data }) => onMessage(data));
-  worker.addEventListener('messageerror', () => onEnd('it sent what cannot be received'));
+  worker.addEventListener('messageerror', () => onEnd('it sent a message that cannot be received'));
   worker.addEventListener('error', (event) => {
     event.preventDefault();
     const { message, error } = event;
     if (message) return onEnd(message, error ?? undefined);
-    // the event of the policy may come later
+    // the policy's event may arrive later
     const origin = imports.get(worker);
     const or = origin
       ? `, or worker-src of the Content Security Policy does not allow ${origin}`
@@ -236,7 +243,7 @@ function adaptWeb(worker, onMessage, onEnd) {
  */
 function adaptNode(worker, onMessage, onEnd) {
   worker.on('message', onMessage);
-  worker.on('messageerror', (error) => onEnd('it sent what cannot be received', error));
+  worker.on('messageerror', (error) => onEnd('it sent a message that cannot be received', error));
   worker.on('error', (error) => onEnd(String(error), error));
   let isEnding = false;
   worker.on('exit', (code) => {

@@ -25,16 +25,16 @@ import { inWords } from './memory_plan.js';
 /** @typedef {import('../edge.js').EdgeModel} EdgeModel */
 
 const LOOK_MS = 5;
-/** A loader that is silent for 3 s is gone, or its source has stalled. */
+/** A loader that is silent for 3 s has been ended, or its source has stalled. */
 const SILENT_LOOKS_MAX = 3000 / LOOK_MS;
 
 /** A model that is being loaded. The loader is the call that reads its bytes. */
 class Loading {
-  /** The calls that took over the load. */
+  /** The number of calls that have taken over the load. */
   loaders = 0;
   /** Pieces that have arrived. */
   pieces = 0;
-  /** The loader's caller has left. */
+  /** Whether the loader's caller has aborted. */
   isLeft = false;
 
   /** @param {NativeEngine} native @param {HeldFile} mmproj the received part of the mmproj file */
@@ -45,7 +45,7 @@ class Loading {
 
   /**
    * @param {EdgeOptions} options
-   * @returns {Promise<boolean>} whether the model is complete; false when another call has taken over
+   * @returns {Promise<boolean>} whether the model is complete; false if another call has taken over
    */
   async load(options) {
     const { native, mmproj } = this;
@@ -75,7 +75,7 @@ class Loading {
         const directoryOnly = options.directoryOnly === true;
         await loadMedia(native, encoders, mmproj, { ...host, directoryOnly });
       };
-      // a silent source must not delay a caller that leaves
+      // a silent source must not delay a caller that aborts
       await unlessAborted(read(), signal, () => {});
     } catch (error) {
       if (own === this.loaders) throw error;
@@ -100,8 +100,8 @@ class Opener {
   }
 
   /**
-   * Every request waits by its own timer. If the loading request is silent, for example because its client has left and the
-   * host has ended it, another one continues where it stopped.
+   * Every request waits with its own timer. If the loading request is silent, for example because
+   * its client has disconnected and the host has ended it, another one continues where it stopped.
    * @param {EdgeModel} model
    * @returns {Promise<Engine>}
    */
@@ -144,7 +144,7 @@ class Opener {
         loading.isLeft = true;
         throw error;
       }
-      // the engine keeps the error of its load: the next call starts over
+      // the engine keeps the error of its load, so the next call starts over
       this.#loading = undefined;
       loading.native.destroy();
       throw inWords(trapOf(error), options.isolateBytes, heldBytesOf(options));

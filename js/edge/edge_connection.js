@@ -1,7 +1,8 @@
-// js/edge/edge_connection.js — the connection that the page's classes expect (as js/connection/engine_connection.js), where
-// the engine is in their own thread. Nothing runs in the background: the reader of an answer computes until it has
-// something, in its own turns of the event loop. Output for others waits until they read. So no promise is shared
-// between requests, and a reader that goes away leaves no other reader waiting.
+// js/edge/edge_connection.js — the connection that the page's classes expect (like
+// js/connection/engine_connection.js) if the engine is in the same thread. Nothing runs in the
+// background: the reader of an answer computes until it has output, in its own turns of the event
+// loop. Output for others waits until they read. So no promise is shared between requests, and no
+// reader has to wait for another one that has disconnected.
 
 import { unlessAborted } from '../base/abort_signals.js';
 import { refusalOf, throwIfAborted, toPlainError, WickError } from '../base/errors.js';
@@ -28,7 +29,10 @@ export class EdgeConnection {
   /** Units of work of a pass with one row for each request: the layers, and the logits. */
   #passUnits;
   #lastId = 0;
-  /** Output that was not read yet, by the numbers of the requests that continue. @type {Map<number, Output[]>} */
+  /**
+   * Output that has not been read yet, by the numbers of the requests that continue.
+   * @type {Map<number, Output[]>}
+   */
   #mail = new Map();
   /** The error of every later call. @type {WickError | undefined} */
   #end;
@@ -36,7 +40,7 @@ export class EdgeConnection {
   decoders;
 
   /**
-   * @param {NativeEngine} native with a model
+   * @param {NativeEngine} native an engine with a model
    * @param {{queueLimit: number | undefined, chatTemplate: string | undefined}} options
    */
   constructor(native, options) {
@@ -101,7 +105,10 @@ export class EdgeConnection {
     this.check();
     const ids = waiters.map(() => ++this.#lastId);
     for (const id of ids) this.#mail.set(id, []);
-    /** Reports that encoding has failed; another reader may have done the encoding. @param {unknown} error */
+    /**
+     * Reports that encoding has failed, possibly while another reader was computing.
+     * @param {unknown} error
+     */
     const fail = (error) => {
       const plain = toPlainError(refusalOf(error));
       for (const id of ids) this.#mail.get(id)?.push({ ...emptyOutput(id), error: plain });
@@ -128,7 +135,10 @@ export class EdgeConnection {
     };
   }
 
-  /** The next pass frees the request's memory, and perhaps no other reader will call it. @param {number} id */
+  /**
+   * Cancels a request. The next pass frees its memory, and perhaps no other reader will run one.
+   * @param {number} id
+   */
   #cancel(id) {
     if (!this.#mail.has(id) || this.#end) return;
     this.#served.cancel(id);
@@ -142,7 +152,7 @@ export class EdgeConnection {
     if (this.#hasOnlyCancelled()) void this.#endCancelled();
   }
 
-  /** Whether no reader is left to complete the pass that cancelled requests are in. */
+  /** Whether cancelled requests are in a pass that no reader will complete. */
   #hasOnlyCancelled() {
     return !this.#end && this.#mail.size === 0 && !this.#served.requests.isEmpty;
   }
@@ -152,11 +162,15 @@ export class EdgeConnection {
       do await this.#turns.take();
       while (this.#hasOnlyCancelled() && this.#step(1) === STEP_PROGRESS);
     } catch {
-      // the engine crashed, which every later call reports
+      // the engine has crashed, which every later call reports
     }
   }
 
-  /** @param {number} id @param {Waiter} waiter @returns {Promise<void>} when output was handed over, or no more will come */
+  /**
+   * @param {number} id
+   * @param {Waiter} waiter
+   * @returns {Promise<void>} settles when output was delivered, or no more will arrive
+   */
   async #drive(id, waiter) {
     for (;;) {
       this.check();
@@ -185,7 +199,10 @@ export class EdgeConnection {
     return result;
   }
 
-  /** A step of an encoder is as long as a turn. It may be for a request that began earlier. */
+  /**
+   * Runs a step of the encoder, which takes as long as a turn. It may be for a request that began
+   * earlier.
+   */
   async #encode() {
     this.#guard(() => this.#served.encodeStep());
     await this.#turns.take();

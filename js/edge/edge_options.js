@@ -16,7 +16,7 @@ import { memoryLimitOf } from './memory_plan.js';
 /** @typedef {import('../edge.js').EdgeModel} EdgeModel */
 /** @typedef {import('../bytes/model_sources.js').Source} Source */
 
-/** The types make sure that none is missing. @type {Record<keyof EdgeModel, null>} */
+/** The types ensure that none is missing. @type {Record<keyof EdgeModel, null>} */
 const modelNames = {
   ...{ bytes: null, range: null, stream: null, url: null, file: null, blob: null },
   ...{ headers: null, fetch: null, retries: null, stallMs: null },
@@ -58,7 +58,7 @@ export function checkEdgeOptions(options) {
   }
   checkCallback('decodeImage', options.decodeImage);
   if ((options.mmproj ?? null) !== null && !options.mediaWasm) {
-    throw argumentError('mmproj needs mediaWasm, the module of media of the same build');
+    throw argumentError('mmproj needs mediaWasm, the media module of the same build');
   }
   if (typeof (options.chatTemplate ?? '') !== 'string') {
     throw argumentError("chatTemplate must be Jinja text or 'chatml'");
@@ -96,10 +96,14 @@ export function edgeConfigOf(options) {
 /** @param {EdgeModel} model @returns {number} bytes that stay in JavaScript's memory while the engine runs */
 export const heldBytesOf = ({ bytes, mmproj }) => sizeOf(bytes) + sizeOf(mmproj);
 
-/** @param {any} given @returns {number} of bytes in JavaScript's memory */
+/** @param {any} given @returns {number} the size of bytes in JavaScript's memory */
 const sizeOf = (given) => given?.byteLength ?? 0;
 
-/** @param {EdgeModel} model @param {() => void} onRetry @returns {Promise<Source | undefined>} none without an mmproj file */
+/**
+ * @param {EdgeModel} model
+ * @param {() => void} onRetry
+ * @returns {Promise<Source | undefined>} undefined without an mmproj file
+ */
 export async function mmprojSourceOf({ mmproj, headers, fetch, retries, stallMs }, onRetry) {
   if ((mmproj ?? undefined) === undefined) return undefined;
   const how = { headers, fetch, retries, stallMs };

@@ -1,20 +1,20 @@
-// js/edge/memory_plan.js — the engine's share of a host's memory limit. Such a limit counts all that an isolate
-// holds: the linear memory and the heap of JavaScript.
+// js/edge/memory_plan.js — the engine's share of a host's memory limit. Such a limit applies to the
+// total memory of an isolate: the linear memory and the heap of JavaScript.
 
 import { WickError } from '../base/errors.js';
 import { checkNumber } from '../page/option_checks.js';
 
 /** Stack and data of the module, which the engine's budget does not count. */
 const MODULE_BYTES = 1 << 20;
-/** The buffer that pieces of the model pass through, in the linear memory. */
+/** The buffer in linear memory through which pieces of the model pass. */
 const STAGING_BYTES = 1 << 18;
 /** The memory that JavaScript takes: the package's code, the engine's compiled WebAssembly, requests and their texts. */
 const SCRIPT_BYTES = 19 << 20;
 
 /**
  * @param {import('../edge.js').EdgeOptions} options
- * @param {number} heldBytes of the model that stay in JavaScript's memory
- * @returns {number} the engine's budget; 0: what WebAssembly's memory can grow to
+ * @param {number} heldBytes bytes of the model that stay in JavaScript's memory
+ * @returns {number} the engine's budget; 0: the maximum of WebAssembly's memory
  */
 export function memoryLimitOf({ isolateBytes, memoryLimit = 0 }, heldBytes) {
   const asked = checkNumber('memoryLimit', memoryLimit, { min: 0, whole: true });

@@ -4,7 +4,7 @@
 import { nowMs } from '../base/clock.js';
 import { takeTurn } from '../base/take_turn.js';
 
-/** If the clock advances, others wait no longer than this plus one unit of work. */
+/** If the clock advances, other tasks wait no longer than this plus one unit of work. */
 const TURN_MS_MAX = 8;
 /** If it does not: products of weights and tokens, 10 to 30 ms of work. */
 const TURN_PRODUCTS_MAX = 100e6;
@@ -14,14 +14,14 @@ export class Turns {
   #units = 0;
   #lastMs = nowMs();
 
-  /** @param {{parameters?: number, layers?: number} | null | undefined} shape the model's */
+  /** @param {{parameters?: number, layers?: number} | null | undefined} shape that of the model */
   constructor(shape) {
     const { parameters = 0, layers = 1 } = shape ?? {};
     const products = Math.max(1, parameters / Math.max(1, layers));
     this.#unitsMax = Math.max(1, Math.floor(TURN_PRODUCTS_MAX / products));
   }
 
-  /** @param {number} units that were worked */
+  /** @param {number} units of work that were done */
   count(units) {
     this.#units += units;
   }

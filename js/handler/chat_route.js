@@ -1,4 +1,5 @@
-// js/handler/chat_route.js — POST /v1/chat/completions: checks the body's fields and messages, and answers by the engine.
+// js/handler/chat_route.js — POST /v1/chat/completions: checks the body's fields and messages, and
+// lets the engine answer.
 
 import { fieldKinds } from '../base/option_table.js';
 import { effortNames } from '../base/reasoning_effort.js';
@@ -32,10 +33,10 @@ import { saltWithin } from './keys.js';
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
 
-/** How much the model should reason: variables of its template. */
+/** The amount of reasoning, as variables of the model's template. */
 export const effort = must(isOneOf(...effortNames), `one of ${effortNames.join(', ')}`);
 
-/** Answers of one version are the same for a model and a seed. */
+/** The version: its answers are the same for a model and a seed. */
 export const FINGERPRINT = `wick-${VERSION}`;
 
 /** The engine's. */
@@ -136,7 +137,7 @@ export function checkMessages(messages, name) {
   for (const [index, message] of messages.entries()) checkMessage(message, `${name}[${index}]`);
 }
 
-/** Clients keep further members in their messages, and send them. */
+/** Clients store additional members in their messages, and send them. */
 const messageFields = {
   role: checkRole,
   content: checkContent,
@@ -166,7 +167,12 @@ function checkRole(role, name) {
   throw invalidField(name, `${name} must be one of ${roles.join(', ')}`);
 }
 
-/** A server fetches no addresses that its clients name. @param {unknown} url @param {string} at @param {string} name */
+/**
+ * Checks that a URL is a data URL: a server must not fetch addresses that its clients choose.
+ * @param {unknown} url
+ * @param {string} at
+ * @param {string} name
+ */
 export function checkDataUrl(url, at, name) {
   if (typeof url !== 'string') throw invalidField(name, `${at} must have a url`);
   if (/^data:/i.test(url)) return;
@@ -205,7 +211,7 @@ function checkContent(content, name) {
 }
 
 /**
- * The variables of the template, which has one of two names for the switch.
+ * The variables of the template, in which the switch has one of two names.
  * @param {Record<string, any>} body that was checked
  * @returns {object | undefined}
  */

@@ -1,4 +1,4 @@
-// js/handler/choice.js — the choices of a completion that is under way: texts and tokens as they arrive.
+// js/handler/choice.js — the choices of a completion in progress: texts and tokens as they arrive.
 
 /** @typedef {import('../index.js').Generation} Generation */
 /** @typedef {import('../index.js').TokenDetail} TokenDetail */
@@ -16,7 +16,7 @@ export class Choice {
   /** Tokens that no chunk contains yet. @type {TokenDetail[]} */
   tokens = [];
 
-  /** @param {Generation} generation @param {Echo} [echo] before its text */
+  /** @param {Generation} generation @param {Echo} [echo] the text before its own */
   constructor(generation, echo) {
     this.generation = generation;
     this.echo = echo;
@@ -31,16 +31,16 @@ export class Choice {
     this.#texts.return();
   }
 
-  /** @returns {string} how it ended */
+  /** @returns {string} the reason for its end */
   get finish() {
     return this.generation.result?.finishReason === 'length' ? 'length' : 'stop';
   }
 
   /**
-   * Tokens arrive before their text, which waits until it is read.
+   * Tokens arrive before their text, which is buffered until it is read.
    * @param {string} text of the chunk
    * @param {boolean} isLast
-   * @returns {TokenDetail[]} the tokens that the text is made of
+   * @returns {TokenDetail[]} the tokens of which the text consists
    */
   takeTokens(text, isLast) {
     this.#textBytes += encoder.encode(text).length;

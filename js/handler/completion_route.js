@@ -30,7 +30,7 @@ import { randomName } from './random_name.js';
 
 /** OpenAI's default. */
 const MAX_TOKENS = 16;
-/** The limit of all prompts of a request together. */
+/** The limit for all prompts of a request together. */
 const CHOICES_MAX = 16;
 
 /** @type {Record<string, import('./fields.js').Check>} */
@@ -41,11 +41,14 @@ const fields = withAliases({
   prompt: () => {},
   lora,
   ...{ logprobs: whole(0, LOGPROBS_MAX), n_probs: whole(0, LOGPROBS_MAX), best_of: whole(1) },
-  ...fieldsOf(fieldKinds.completion), // control tokens of a prompt are always read
+  ...fieldsOf(fieldKinds.completion), // control tokens of a prompt always keep their meaning
 });
 export const completionFields = new Set(Object.keys(fields));
 
-/** The names in engine.generate of the fields that are passed on. @type {Record<string, string>} */
+/**
+ * The names that engine.generate has for the fields that are passed on.
+ * @type {Record<string, string>}
+ */
 const optionNames = {
   ...{ stop: 'stop', logit_bias: 'logitBias', logprobs: 'logprobs' },
   ...{ grammar: 'grammar', regex: 'regex', choices: 'choices', json_schema: 'jsonSchema' },
@@ -75,8 +78,8 @@ const nothing = {
  * @param {Engine} engine
  * @param {string | number[]} prompt
  * @param {Record<string, any>} options
- * @param {{n: number, seed: number | undefined, echo: Echo | undefined}} choices the seeds of the others follow the
- *   first's
+ * @param {{n: number, seed: number | undefined, echo: Echo | undefined}} choices whose seeds count
+ * up from the first one's
  * @returns {Choice[]}
  */
 function choicesOf(engine, prompt, options, { n, seed, echo }) {
@@ -93,7 +96,7 @@ function choicesOf(engine, prompt, options, { n, seed, echo }) {
   });
 }
 
-/** @param {Echo | undefined} echo of a choice that generated nothing */
+/** @param {Echo | undefined} echo the echo of a choice that generated nothing */
 const usageOf = (echo) => {
   return { promptTokens: echo?.promptTokens ?? 0, cachedTokens: 0, completionTokens: 0 };
 };
@@ -131,7 +134,7 @@ class Completion {
     return Object.assign({}, this.#head, { choices }, more);
   }
 
-  /** @returns {object} when all have ended */
+  /** @returns {object} the usage, once all have ended */
   get usage() {
     let [promptTokens, cachedTokens, completionTokens] = [0, 0, 0];
     for (const choices of this.prompts) {

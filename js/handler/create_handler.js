@@ -127,8 +127,8 @@ class Handler {
       response = await this.#answer(request, pathname, route, { record, end });
     } catch (error) {
       const isGone = request.signal.aborted;
-      const told = isGone ? clientGone() : error;
-      response = this.#refusalOf(told, record, textRoutes[route ?? '']);
+      const reported = isGone ? clientGone() : error;
+      response = this.#refusalOf(reported, record, textRoutes[route ?? '']);
     }
     response.headers.set('X-Request-Id', `req-${randomName()}`);
     this.#cors.addTo(request, response.headers);
@@ -154,11 +154,11 @@ class Handler {
 
   /** @param {unknown} error @param {RequestRecord} record @param {TextRoute} [route] @returns {Response} */
   #refusalOf(error, record, route) {
-    const told = httpErrorOf(error, route?.fields);
+    const reported = httpErrorOf(error, route?.fields);
     record.isStreamed = false;
-    record.fail(told);
-    if (told.status >= 500 && told.status !== 501) this.#options.onError(error);
-    return errorResponseOf(told, route?.errorOf);
+    record.fail(reported);
+    if (reported.status >= 500 && reported.status !== 501) this.#options.onError(error);
+    return errorResponseOf(reported, route?.errorOf);
   }
 
   /**

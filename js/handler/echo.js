@@ -9,9 +9,9 @@ import { HttpError, invalidField } from './http_errors.js';
 /**
  * @typedef {object} Echo
  * @property {string} text of the prompt
- * @property {number} promptTokens all that the model reads
- * @property {(Pick<TokenDetail, 'text' | 'top'> & {logprob?: number | null})[]} tokens
- *   of the prompt, without logprobs none; the very first one has no logprob, because nothing precedes it
+ * @property {number} promptTokens the number of tokens that the model reads
+ * @property {(Pick<TokenDetail, 'text' | 'top'> & {logprob?: number | null})[]} tokens those of the
+ * prompt, or none without logprobs; the first one has no logprob, because no token precedes it
  */
 
 /** @param {number[]} all @param {number[]} part @param {number} from */
@@ -43,7 +43,7 @@ async function pieceOf(engine, id) {
  * @param {Engine} engine
  * @param {number[]} ids at least two
  * @param {Record<string, any>} options of the request
- * @returns {Promise<TokenDetail[]>} of all but the first
+ * @returns {Promise<TokenDetail[]>} the details of all tokens except the first
  */
 async function detailsOf(engine, [first, ...forced], { logprobs, adapters, salt, signal }) {
   /** @type {TokenDetail[]} */

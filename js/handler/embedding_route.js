@@ -1,5 +1,5 @@
-// js/handler/embedding_route.js — POST /v1/embeddings in OpenAI's shape, and POST /v1/rerank in those of Jina and Cohere
-// (documents) and of text-embeddings-inference (texts).
+// js/handler/embedding_route.js — POST /v1/embeddings in OpenAI's format, and POST /v1/rerank in
+// those of Jina and Cohere (documents) and of text-embeddings-inference (texts).
 
 import {
   boolean,
@@ -86,7 +86,7 @@ export async function answerRerank(engine, body, { signal, model }) {
     const list = scored.map(({ text: own, ...one }) =>
       body.return_text ? { ...one, text: own } : one,
     );
-    return Object.assign(list, { usage }); // for the record: JSON has no members of an array
+    return Object.assign(list, { usage }); // for the record only: JSON omits members of arrays
   }
   return {
     model,

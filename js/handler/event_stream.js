@@ -1,6 +1,6 @@
 // js/handler/event_stream.js — chunks as server-sent events. A chunk is read from the engine when the reader of the
-// answer requests it. The engine pauses a request whose chunks are not read. Until the first chunk of the engine, comment
-// lines keep clients and proxies from giving up.
+// answer requests it. The engine pauses a request whose chunks are not read. Before the engine's
+// first chunk, comment lines keep clients and proxies from timing out.
 
 import { SILENCE_MS } from '../base/option_table.js';
 import { errorBodyOf, httpErrorOf } from './http_errors.js';
@@ -10,9 +10,11 @@ import { errorBodyOf, httpErrorOf } from './http_errors.js';
  * @property {number} leading number of chunks that precede those of the engine
  * @property {() => Promise<IteratorResult<object, unknown>>} next
  * @property {() => void} leave cancels the request; a pending `next` settles
- * @property {boolean} [isBare] nothing follows the last one
- * @property {boolean} [isNamed] events have their `type` as a name, and nothing follows the last one
- * @property {(error: import('./http_errors.js').HttpError) => object} [failureOf] the last chunk when the engine fails
+ * @property {boolean} [isBare] whether nothing follows the last one
+ * @property {boolean} [isNamed] whether events have their `type` as a name, and nothing follows the
+ * last one
+ * @property {(error: import('./http_errors.js').HttpError) => object} [failureOf] returns the last
+ * chunk after a failure of the engine
  */
 
 /**
@@ -27,7 +29,10 @@ import { errorBodyOf, httpErrorOf } from './http_errors.js';
 const encoder = new TextEncoder();
 const END = 'data: [DONE]\n\n';
 
-/** An engine that refuses a request does so within this time, unless it is very busy. Then the head is sent. */
+/**
+ * An engine that refuses a request does so within this time, unless it is very busy. After it, the
+ * head is sent.
+ */
 const REFUSAL_MS = 400;
 const COMMENT = ': waiting\n\n';
 
@@ -137,9 +142,9 @@ class EventSource {
       return;
     }
     this.#reader.onError(error);
-    const told = httpErrorOf(error);
+    const reported = httpErrorOf(error);
     const { isNamed, failureOf = errorBodyOf } = this.#chunks;
-    controller.enqueue(encoder.encode(eventOf(failureOf(told), isNamed)));
+    controller.enqueue(encoder.encode(eventOf(failureOf(reported), isNamed)));
     this.#close(controller);
   }
 
@@ -157,7 +162,7 @@ class EventSource {
 /**
  * @param {Chunks} chunks
  * @param {Reader} reader
- * @returns {Promise<Response>} rejects, after `leave`, if the engine refuses
+ * @returns {Promise<Response>} rejects, after calling `leave`, if the engine refuses
  */
 export async function streamResponseOf(chunks, reader) {
   const source = new EventSource(chunks, reader);
@@ -170,6 +175,6 @@ export async function streamResponseOf(chunks, reader) {
   const { headers } = reader;
   headers.set('Content-Type', 'text/event-stream; charset=utf-8');
   headers.set('Cache-Control', 'no-cache');
-  headers.set('X-Accel-Buffering', 'no'); // nginx would hold the tokens back
+  headers.set('X-Accel-Buffering', 'no'); // otherwise nginx would buffer the tokens
   return new Response(new ReadableStream(source, { highWaterMark: 0 }), { headers });
 }

@@ -7,7 +7,8 @@ import { areSamplers, areTexts, flagFields, optionNumbers } from '../base/sample
 import { HttpError, invalidField } from './http_errors.js';
 
 /**
- * Throws if the value (never null) is not valid. The engine checks limits that depend on it.
+ * Throws if the value (never null) is not valid. Limits that depend on the engine are checked
+ * there.
  * @typedef {(value: any, name: string) => void} Check
  */
 
@@ -136,7 +137,7 @@ function structuredOutputs(value, name) {
   const known = { json: schema, regex: text, choice: choices, grammar: text, json_object: boolean };
   checkFields(value, known, `${name}.`);
   if (Object.values(value).filter((one) => (one ?? false) !== false).length <= 1) return;
-  throw invalidField(name, `${name}: has one of ${Object.keys(known).join(', ')}`);
+  throw invalidField(name, `${name}: must have exactly one of ${Object.keys(known).join(', ')}`);
 }
 
 /** The fields that chat completions and completions share. @type {Record<string, Check>} */
@@ -161,7 +162,7 @@ export const isOneOf =
   (value) =>
     values.includes(value);
 
-/** The fields that all routes accept without an effect. */
+/** The fields that all routes accept and ignore. */
 export const idleFields = fieldsOf(fieldKinds.every);
 
 /** Copies the defined values. @param {Record<string, unknown>} to @param {Record<string, unknown>} from */
@@ -174,7 +175,7 @@ export function assignGiven(to, from) {
 /**
  * @param {Record<string, unknown>} body
  * @param {Record<string, Check>} fields
- * @param {string} [prefix] of their names
+ * @param {string} [prefix] before their names in errors
  */
 export function checkFields(body, fields, prefix = '') {
   for (const [name, value] of Object.entries(body)) {
@@ -187,7 +188,10 @@ export function checkFields(body, fields, prefix = '') {
   }
 }
 
-/** @param {Record<string, Check>} fields @returns {Record<string, Check>} these, and other servers' names of them */
+/**
+ * @param {Record<string, Check>} fields
+ * @returns {Record<string, Check>} these fields, and other servers' names for them
+ */
 export const withAliases = (fields) => ({
   ...fields,
   ...Object.fromEntries(
@@ -209,7 +213,7 @@ function rename(body, from, to, value) {
 /**
  * Checks the fields of a body, and renames those with other servers' names.
  * @param {Record<string, any>} body
- * @param {Record<string, Check>} fields of withAliases
+ * @param {Record<string, Check>} fields returned by withAliases
  */
 export function checkBody(body, fields) {
   checkFields(body, fields);
@@ -227,7 +231,7 @@ export function checkBody(body, fields) {
 /**
  * @param {Record<string, unknown>} body
  * @param {Record<string, Check>} fields
- * @returns {Record<string, unknown>} the body's fields that are among these and not null
+ * @returns {Record<string, unknown>} the body's fields that are among these and are not null
  */
 export function pickFields(body, fields) {
   const picked = Object.entries(body).filter(

@@ -9,10 +9,14 @@ const names = [
   ...['adapters', 'onError', 'onRequest'],
 ];
 
-/** The characters that a header can hold after `Bearer`. */
+/** The characters that a header can contain after `Bearer`. */
 const isKey = /^[\x21-\x7e]+$/;
 
-/** @param {unknown} value @param {string} name @returns {string[]} none where nothing was given */
+/**
+ * @param {unknown} value
+ * @param {string} name
+ * @returns {string[]} an empty list if the option is missing
+ */
 function textsOf(value, name) {
   if (value === undefined) return [];
   const texts = [value].flat();

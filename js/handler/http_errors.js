@@ -1,13 +1,14 @@
-// js/handler/http_errors.js — errors as answers of HTTP, in OpenAI's shape: {error: {message, type, param, code}}.
+// js/handler/http_errors.js — errors as HTTP responses in OpenAI's format: {error: {message, type,
+// param, code}}.
 
 /** An error with the status of the answer that reports it. */
 export class HttpError extends Error {
   /**
-   * @param {number} status of HTTP
+   * @param {number} status HTTP status
    * @param {string} code for programs
    * @param {string} message for people
-   * @param {{param?: string | null, headers?: Record<string, string>}} [more] the field of the body that is
-   *   wrong, and headers of the answer
+   * @param {{param?: string | null, headers?: Record<string, string>}} [more] the invalid field of
+   * the body, and headers of the answer
    */
   constructor(status, code, message, { param = null, headers = {} } = {}) {
     super(message);
@@ -39,7 +40,7 @@ export const bodyTimeout = (ms) =>
   });
 
 /** The client never reads this status. It is the one that nginx logs for a closed connection. */
-export const clientGone = () => new HttpError(499, 'client_gone', 'The client has gone');
+export const clientGone = () => new HttpError(499, 'client_gone', 'The client has disconnected');
 
 /**
  * The HTTP status of each code of WickError. Other errors become a 500 without their message.
@@ -50,7 +51,7 @@ const answers = {
   RANGE: { status: 400, code: 'invalid_value' },
   UNSUPPORTED: { status: 400, code: 'unsupported_value' },
   PROMPT_TOO_LONG: { status: 400, code: 'context_length_exceeded' },
-  FULL: { status: 400, code: 'invalid_value' }, // an image that the model reads at once is longer than a batch
+  FULL: { status: 400, code: 'invalid_value' }, // an image that the model must read in one pass is longer than a batch
   GRAMMAR_TOO_LARGE: { status: 400 },
   TEMPLATE: { status: 400 },
   NO_TEMPLATE: {
@@ -69,13 +70,16 @@ const answers = {
   NONFINITE: { status: 500 },
 };
 
-/** @param {string} name @returns {string} maxTokens as max_tokens */
+/**
+ * @param {string} name
+ * @returns {string} the name in snake case, such as max_tokens for maxTokens
+ */
 const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 /**
  * @param {any} error of the engine
  * @param {Set<string>} fields of the body
- * @returns {string | null} the field that its cause or the first word of its message names
+ * @returns {string | null} the field that is named by its cause or by the first word of its message
  */
 function paramOf(error, fields) {
   if (error.code === 'PROMPT_TOO_LONG') {
@@ -93,7 +97,7 @@ function paramOf(error, fields) {
 }
 
 /**
- * @param {any} error whatever was thrown
+ * @param {any} error the thrown value
  * @param {Set<string>} [fields] of the body, for `param`
  * @returns {HttpError}
  */

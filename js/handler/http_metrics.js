@@ -10,7 +10,7 @@ export class HttpMetrics {
     this.#answers.set(labels, (this.#answers.get(labels) ?? 0) + 1);
   }
 
-  /** @param {number} generations under way now @returns {string} */
+  /** @param {number} generations the number of running ones @returns {string} */
   text(generations) {
     const answers = [...this.#answers].map(
       ([labels, count]) => `wick_http_responses_total${labels} ${count}\n`,

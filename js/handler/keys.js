@@ -9,8 +9,7 @@ const digestOf = async (text) =>
   new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(text)));
 
 /**
- * The time does not depend on the digests' content. Digests are compared, so the time does not depend on
- * the length of a key either.
+ * Compares digests in a time that does not depend on their content, nor on the length of a key.
  * @param {Uint8Array} a
  * @param {Uint8Array} b of the same length
  */
@@ -36,14 +35,14 @@ const tenantOf = async (key) => ({
 export class Keys {
   #tenants;
 
-  /** @param {string[]} keys none: anyone may send requests */
+  /** @param {string[]} keys if there are none, anyone may send requests */
   constructor(keys) {
     this.#tenants = keys.length > 0 ? Promise.all(keys.map(tenantOf)) : undefined;
   }
 
   /**
    * @param {Headers} headers of a request
-   * @returns {Promise<string | undefined>} the salt of the key's requests; nothing without keys
+   * @returns {Promise<string | undefined>} the salt of the key's requests; undefined without keys
    */
   async saltFor(headers) {
     if (!this.#tenants) return undefined;
@@ -62,10 +61,10 @@ export class Keys {
 }
 
 /**
- * A client may also send its own salts. All salts of keys have the same length, so no salt of a
- * client equals one of another key.
+ * Combines the key's salt with one that a client may send. All salts of keys have the same length,
+ * so no salt of a client equals one of another key.
  * @param {string | undefined} tenant the key's salt
- * @param {string | null | undefined} own the body's
+ * @param {string | null | undefined} own that of the body
  * @returns {string | undefined}
  */
 export function saltWithin(tenant, own) {

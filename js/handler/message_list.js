@@ -4,12 +4,12 @@
 /** @typedef {{type: 'text', text: string} | {type: 'image_url', image_url: {url: string}}} Part */
 
 /**
- * A message as engine.chat.completions.create takes it.
+ * A message of engine.chat.completions.create.
  * @typedef {{role: string, content: string | Part[], reasoning_content?: string, tool_call_id?: string,
  *   tool_calls?: {id: string, type: 'function', function: {name: string, arguments: string}}[]}} Message
  */
 
-/** Makes one message of several items of the same turn. */
+/** Combines several items of the same turn into one message. */
 export class MessageList {
   /** @type {Message[]} */
   #messages = [];

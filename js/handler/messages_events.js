@@ -1,5 +1,5 @@
-// js/handler/messages_events.js — the events of a streamed answer of /v1/messages, made of the chunks of a chat
-// completion. Each block is opened, written and closed before the next one.
+// js/handler/messages_events.js — the events of a streamed answer of /v1/messages, built from the
+// chunks of a chat completion. Each block is opened, written and closed before the next one.
 
 import { blockOf, endOf, usageOf } from './messages_shape.js';
 
@@ -21,7 +21,10 @@ export class MessagesEvents {
   /** @type {object[]} */
   #events = [];
 
-  /** The message that begins, when its prompt has been read. @type {(() => object) | undefined} */
+  /**
+   * The function that builds the first event, once the prompt has been read.
+   * @type {(() => object) | undefined}
+   */
   #begin;
 
   /** @param {() => object} begin */
@@ -48,7 +51,7 @@ export class MessagesEvents {
     if (usage) this.#finish(usage);
   }
 
-  /** @param {string} type @param {object} [members] of its block */
+  /** @param {string} type @param {object} [members] those of its block */
   #open(type, members) {
     this.#close();
     this.#index++;

@@ -26,7 +26,7 @@ const blockFields = {
   tool_result: { tool_use_id: string },
 };
 
-/** Further members, such as `cache_control`, are left out. @param {any} block @param {string} at */
+/** Other members, such as `cache_control`, are left out. @param {any} block @param {string} at */
 function checkBlock(block, at) {
   if (!isObject(block) || !isText(block.type)) {
     throw invalidField(at, `${at} must be an object with a type`);
@@ -44,7 +44,7 @@ function checkBlock(block, at) {
 /**
  * @param {unknown} content a text, or blocks
  * @param {string} at
- * @param {string[]} types of blocks that may be here
+ * @param {string[]} types of blocks that are allowed here
  * @returns {any[]} blocks
  */
 function blocksOf(content, at, types) {
@@ -71,7 +71,7 @@ function urlOf({ type, media_type: media, data, url }, at) {
 /** @param {any[]} blocks @param {string} type */
 const ofType = (blocks, type) => blocks.filter((block) => block.type === type);
 
-/** @param {any[]} blocks @returns {string} that of its text blocks */
+/** @param {any[]} blocks @returns {string} the text of its text blocks */
 const textOf = (blocks) =>
   ofType(blocks, 'text')
     .map(({ text }) => text)
@@ -122,7 +122,8 @@ const takers = { user: takeUser, assistant: takeAssistant };
 /**
  * @param {unknown} system a text, or blocks of text
  * @param {unknown} messages
- * @returns {(Message & {prefix?: true})[]} a last message of the assistant is continued
+ * @returns {(Message & {prefix?: true})[]} the messages; a last message of the assistant is
+ * continued
  */
 export function messagesOfBlocks(system, messages) {
   if (!Array.isArray(messages) || messages.length === 0) {

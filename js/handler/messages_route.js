@@ -1,5 +1,5 @@
-// js/handler/messages_route.js — POST /v1/messages and /v1/messages/count_tokens, Anthropic's interface, by a chat
-// completion. Nothing is stored.
+// js/handler/messages_route.js — POST /v1/messages and /v1/messages/count_tokens, Anthropic's
+// interface, through a chat completion. Nothing is stored.
 
 import { effort } from './chat_route.js';
 import {
@@ -128,7 +128,10 @@ const chatToolOf = ({ name, description, input_schema: parameters }) => ({
   function: pickFields({ name, description, parameters }, { name, description, parameters }),
 });
 
-/** The variables of the template: models have one of two names. @param {Record<string, any>} body */
+/**
+ * The variables of the template, in which the switch has one of two names.
+ * @param {Record<string, any>} body
+ */
 function variablesOf({ thinking, chat_template_kwargs: own }) {
   if (!thinking) return own ?? undefined;
   const isOn = thinking.type !== 'disabled';

@@ -38,7 +38,7 @@ export const begunMessage = (model, promptTokens) => ({
   usage: usageOf({ prompt_tokens: promptTokens, completion_tokens: 0 }),
 });
 
-/** @param {string} json that the model wrote; a call that was cut has no whole object */
+/** @param {string} json that the model wrote; a truncated call has an incomplete object */
 function inputOf(json) {
   try {
     return JSON.parse(json);
@@ -63,7 +63,7 @@ export function messageOf({ choices: [choice], usage }, model) {
   };
 }
 
-/** The types of errors by the status of HTTP. @type {Record<number, string>} */
+/** The types of errors by HTTP status. @type {Record<number, string>} */
 const errorTypes = {
   401: 'authentication_error',
   403: 'permission_error',

@@ -1,4 +1,5 @@
-// js/handler/named_events.js — a stream of events that are made of the chunks of a chat completion.
+// js/handler/named_events.js — a stream of events that are built from the chunks of a chat
+// completion.
 
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
 

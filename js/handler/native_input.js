@@ -1,5 +1,5 @@
-// js/handler/native_input.js — what POST /completion and /infill of llama.cpp's server take in other forms than OpenAI's
-// routes: prompts and logit biases.
+// js/handler/native_input.js — input of POST /completion and /infill in llama.cpp's formats, which
+// differ from those of OpenAI's routes: prompts and logit biases.
 
 import { areTokens } from './completion_route.js';
 import { isObject, isText, missing, must } from './fields.js';
@@ -13,7 +13,7 @@ const BIASES_MAX = 1024;
 
 // ---- prompts ----
 
-/** @param {any} one @returns {boolean} whether it is texts and token ids of one prompt */
+/** @param {any} one @returns {boolean} whether it has the texts and token ids of one prompt */
 const isMixed = (one) =>
   Array.isArray(one) &&
   one.some((part) => typeof part === 'number') &&
@@ -29,7 +29,10 @@ function unwrapped(one) {
   return one.prompt_string;
 }
 
-/** @param {any} given the body's @returns {any[]} the prompts: texts, token ids, or both */
+/**
+ * @param {any} given the value in the body
+ * @returns {any[]} the prompts: texts, token ids, or both
+ */
 export function promptsOf(given) {
   const isOne = (/** @type {any} */ one) => isText(one) || areTokens(one) || isMixed(one);
   const prompt = Array.isArray(given) ? given.map(unwrapped) : unwrapped(given);
@@ -45,9 +48,10 @@ export function promptsOf(given) {
 
 /**
  * @param {Engine} engine
- * @param {string | (string | number)[]} prompt of promptsOf
+ * @param {string | (string | number)[]} prompt one of those that promptsOf returns
  * @param {AbortSignal} signal
- * @returns {Promise<number[]>} its tokens, with those of a beginning if it begins with a text
+ * @returns {Promise<number[]>} its tokens, with a beginning-of-sequence token if it begins with a
+ * text
  */
 export async function tokensOf(engine, prompt, signal) {
   if (areTokens(prompt)) return /** @type {number[]} */ (prompt);

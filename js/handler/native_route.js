@@ -1,5 +1,5 @@
-// js/handler/native_route.js — POST /completion and /infill in the shape of llama.cpp's server: prompts, each continued
-// once, with its tokens, timings and settings.
+// js/handler/native_route.js — POST /completion and /infill in the format of llama.cpp's server:
+// prompts, each of which is continued once, with tokens, timings and settings.
 
 import { samplerLetters } from '../base/option_table.js';
 import { optionNumbers } from '../base/sampler_fields.js';
@@ -81,7 +81,7 @@ function timingsOf({ usage, timings }) {
 /**
  * @param {Record<string, any>} body that was checked
  * @param {[token: number, bias: number][]} biases of this request
- * @returns {object} the settings in force
+ * @returns {object} the effective settings
  */
 function settingsOf(body, biases) {
   const numbers = Object.values(optionNumbers).map(({ field, byDefault }) => [
@@ -119,7 +119,10 @@ function stopOf({ finishReason, stop }) {
 const isTruncated = ({ finishReason, usage }, { max_tokens: most = -1 }) =>
   finishReason === 'length' && (most < 0 || usage.completionTokens < most);
 
-/** @param {Record<string, any>} shape @param {string[] | null | undefined} names of members, with / for those within */
+/**
+ * @param {Record<string, any>} shape
+ * @param {string[] | null | undefined} names of members, with / before nested ones
+ */
 function picked(shape, names) {
   if (!names?.length) return shape;
   const found = names.map((name) => [
@@ -134,7 +137,7 @@ class NativeCompletion {
   #model;
   #settings;
   #probabilities;
-  /** The choices whose streams had a line break. @type {Set<number>} */
+  /** The choices whose streams contained a line break. @type {Set<number>} */
   #linesBroken = new Set();
 
   /**
@@ -174,13 +177,17 @@ class NativeCompletion {
     return { index, content, tokens: ids, stop: false, id_slot: -1, ...this.#detailsOf(tokens) };
   }
 
-  /** @param {number} index @param {string} content all of it, or nothing at the end of a stream @returns {object} */
+  /**
+   * @param {number} index
+   * @param {string} content the complete text, or nothing at the end of a stream
+   * @returns {object}
+   */
   endOf(index, content) {
     const { result } = this.choices[index].generation;
     const found = /** @type {import('../index.js').GenerationResult} */ (result);
     const { stream: isStreamed, return_tokens: wantsTokens, response_fields: names } = this.#body;
     const tokens = this.#take(index, content, true);
-    const ids = tokens.map(({ token }) => token); // of a stream: those without a text
+    const ids = tokens.map(({ token }) => token); // in a stream: only those without a text
     const shape = {
       ...{ index, content, tokens: isStreamed || wantsTokens ? ids : [] },
       ...{ id_slot: -1, stop: true, model: this.#model },
@@ -224,7 +231,11 @@ async function* chunksOf(completion) {
   }
 }
 
-/** @param {Engine} engine @returns {Promise<[token: number, bias: number][]>} how llama.cpp's server shows ignore_eos */
+/**
+ * @param {Engine} engine
+ * @returns {Promise<[token: number, bias: number][]>} the form in which llama.cpp's server shows
+ * ignore_eos
+ */
 async function bannedEnds(engine) {
   const { tokenizer } = await engine.info();
   return (tokenizer?.ends ?? []).map((token) => [token, Number.NEGATIVE_INFINITY]);
@@ -251,7 +262,7 @@ async function complete(engine, prompts, body, asked) {
   if (body.ignore_eos) biases.push(...(await bannedEnds(engine)));
   const choices = given.map((tokens, index) => {
     const onToken = (/** @type {TokenDetail} */ token) => void choice.tokens.push(token);
-    const prompt = tokens.length > 0 ? tokens : prompts[index]; // the engine refuses an empty one
+    const prompt = tokens.length > 0 ? tokens : prompts[index]; // the engine refuses an empty prompt
     const choice = new Choice(engine.generate(prompt, { ...options, onToken }));
     return choice;
   });

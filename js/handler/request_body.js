@@ -1,10 +1,13 @@
-// js/handler/request_body.js — a request's body: JSON of limited size, read no further than the limit, with
-// lists of limited length.
+// js/handler/request_body.js — a request's body: JSON of limited size, which is read only up to the
+// limit, with lists of limited length.
 
 import { isObject } from './fields.js';
 import { bodyTimeout, HttpError } from './http_errors.js';
 
-/** Browsers send other types to any origin without a preflight request. */
+/**
+ * Only JSON is accepted, because browsers send other types to any origin without a preflight
+ * request.
+ */
 const isJson = /^application\/(?:[\w.-]+\+)?json *(?:;|$)/i;
 
 /** @param {number} bytesMax */
@@ -35,14 +38,20 @@ function checkHeaders(headers, bytesMax) {
 
 /** The components' limits. Deeper values overflow the stack of functions that visit them recursively. */
 const DEPTH_MAX = 500;
-/** Objects and arrays. Reading more of them would delay other requests for longer than the number of bytes suggests. */
+/**
+ * The limit of objects and arrays. Reading more of them would delay other requests for longer than
+ * the number of bytes suggests.
+ */
 const NODES_MAX = 50_000;
 
 const [QUOTE, BACKSLASH, LIST, LIST_END, OBJECT, OBJECT_END] = [...'"\\[]{}'].map((mark) =>
   mark.charCodeAt(0),
 );
 
-/** A regular expression takes longer here than JSON.parse. @param {string} text of JSON */
+/**
+ * Counts without a regular expression, which takes longer here than JSON.parse.
+ * @param {string} text of JSON
+ */
 function checkNodes(text) {
   let depth = 0;
   let nodes = 0;
@@ -69,7 +78,7 @@ async function readText(body, { bodyBytesMax: bytesMax, bodyTimeout: ms }, signa
   const decoder = new TextDecoder('utf-8', { fatal: true });
   const reader = body.getReader();
   let isLate = false;
-  const leave = () => void reader.cancel().catch(() => {}); // nothing is left to cancel
+  const leave = () => void reader.cancel().catch(() => {}); // the stream has already ended
   if (signal.aborted) leave();
   signal.addEventListener('abort', leave);
   const timer = setTimeout(() => {
@@ -97,7 +106,10 @@ async function readText(body, { bodyBytesMax: bytesMax, bodyTimeout: ms }, signa
   }
 }
 
-/** @param {ReadableStreamDefaultReader<Uint8Array>} reader a body that breaks is the client's failure */
+/**
+ * @param {ReadableStreamDefaultReader<Uint8Array>} reader that of the body; a body that breaks off
+ * is the client's failure
+ */
 async function readPiece(reader) {
   try {
     return await reader.read();
@@ -106,7 +118,7 @@ async function readPiece(reader) {
   }
 }
 
-/** @param {TextDecoder} decoder @param {Uint8Array} [bytes] none at the end @returns {string} */
+/** @param {TextDecoder} decoder @param {Uint8Array} [bytes] missing at the end @returns {string} */
 function decode(decoder, bytes) {
   try {
     return decoder.decode(bytes, { stream: bytes !== undefined });
@@ -118,7 +130,7 @@ function decode(decoder, bytes) {
 /**
  * Each item costs work that other requests wait for. A list of numbers is the tokens of one text.
  * @param {Record<string, unknown>} body
- * @param {number} itemsMax of each field that is a list
+ * @param {number} itemsMax the limit for each field that is a list
  */
 function checkLists(body, itemsMax) {
   for (const [name, list] of Object.entries(body)) {

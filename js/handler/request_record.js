@@ -4,7 +4,7 @@
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
 /** @typedef {import('../openai.js').RequestRecord} Fields */
 
-/** The operation of each route that reads text. @type {Record<string, string>} */
+/** The operation of each route that processes text. @type {Record<string, string>} */
 const operations = {
   '/v1/chat/completions': 'chat',
   '/v1/completions': 'text_completion',
@@ -18,7 +18,7 @@ const operations = {
 
 const seconds = (/** @type {number} */ ms) => Math.round(ms * 1000) / 1e6;
 
-/** @param {any} chunk @returns {boolean} the one that `include_usage` adds */
+/** @param {any} chunk @returns {boolean} whether it is the chunk that `include_usage` adds */
 const isUsage = (chunk) => Array.isArray(chunk.choices) && chunk.choices.length === 0;
 
 /** The usage of answers in the format of llama.cpp's server, one or several. @param {any} value */
@@ -43,9 +43,9 @@ export class RequestRecord {
   #id;
   /** @type {string | undefined} */
   #error;
-  /** Its answer is a stream, which ends after the handler has returned. */
+  /** Whether its answer is a stream, which ends after the handler has returned. */
   isStreamed = false;
-  /** The whole answer was read. */
+  /** Whether the whole answer was read. */
   isWhole = false;
 
   /** @param {any} value an answer, a chunk or an event of it */
@@ -65,9 +65,9 @@ export class RequestRecord {
   }
 
   /**
-   * The same chunks, which it has seen.
+   * Passes chunks on unchanged, after recording them.
    * @param {Chunks} chunks
-   * @param {boolean} hidesUsage the client did not request it
+   * @param {boolean} hidesUsage whether the client did not request the usage
    * @returns {Chunks}
    */
   follow(chunks, hidesUsage) {
@@ -121,7 +121,7 @@ export class RequestRecord {
   #generation(model) {
     const usage = this.#usage;
     const details = usage?.prompt_tokens_details ?? usage?.input_tokens_details;
-    const apart = usage?.cache_read_input_tokens ?? 0; // Anthropic's: not among the input's
+    const apart = usage?.cache_read_input_tokens ?? 0; // Anthropic's input tokens do not include these
     return {
       ...(model !== undefined && { 'gen_ai.response.model': model }),
       ...(this.#id !== undefined && { 'gen_ai.response.id': this.#id }),

@@ -1,5 +1,6 @@
-// js/handler/response_events.js — the events of a streamed answer of /v1/responses, made of the chunks of a chat
-// completion. Each item of the output is opened, written and closed before the next one.
+// js/handler/response_events.js — the events of a streamed answer of /v1/responses, built from the
+// chunks of a chat completion. Each item of the output is opened, written and closed before the
+// next one.
 
 import {
   begunResponse,
@@ -54,7 +55,7 @@ export class ResponseEvents {
     this.#head = head;
   }
 
-  /** @returns {ResponseEvent[]} those since the last call */
+  /** @returns {ResponseEvent[]} the events since the last call */
   take() {
     return this.#events.splice(0);
   }
@@ -78,7 +79,7 @@ export class ResponseEvents {
     if (content) this.#write('message', content, this.#pending);
     for (const call of tool_calls) this.#writeCall(call);
     const isTold = reasoning_content || content || tool_calls.length > 0;
-    // reasoning and calls are followed by their marks, which belong to no text
+    // reasoning and calls are followed by their marks, which do not belong to any text
     const last = this.#output.at(-1)?.type ?? 'message';
     if (isTold || last !== 'message') this.#pending = [];
     this.#finish = choice?.finish_reason ?? this.#finish;
@@ -104,7 +105,11 @@ export class ResponseEvents {
     });
   }
 
-  /** @param {'message' | 'reasoning'} type @param {string} text @param {object[]} [logprobs] of its tokens */
+  /**
+   * @param {'message' | 'reasoning'} type
+   * @param {string} text
+   * @param {object[]} [logprobs] those of its tokens
+   */
   #write(type, text, logprobs = []) {
     const { item, part, name, more } = kinds[type];
     if (!this.#isOpen || this.#output.at(-1)?.type !== type) {

@@ -9,7 +9,7 @@ import { MessageList } from './message_list.js';
 
 const string = must(isText, 'a string');
 const roles = ['system', 'developer', 'user', 'assistant'];
-/** The parts that hold text. */
+/** The types of parts that contain text. */
 const textParts = ['input_text', 'output_text', 'text', 'summary_text', 'reasoning_text'];
 
 /** @param {unknown} parts a text, or parts of it @param {string} at @returns {string} */
@@ -32,7 +32,11 @@ function textOf(parts, at) {
 /** @param {any} part @returns {boolean} */
 const isImage = (part) => part?.type === 'input_image' && isText(part.image_url);
 
-/** @param {unknown} parts as textOf takes them, and images @param {string} at @returns {Message['content']} */
+/**
+ * @param {unknown} parts those of textOf, and images
+ * @param {string} at
+ * @returns {Message['content']}
+ */
 function contentOf(parts, at) {
   if (!Array.isArray(parts) || !parts.some(isImage)) return textOf(parts, at);
   return parts.map((part, index) => {
@@ -81,9 +85,11 @@ const takers = {
 };
 
 /**
- * Calls of other tools that the client runs, such as a shell, are calls of functions. Tools that OpenAI's server runs have
- * no call_id and say nothing that a model can read.
- * @param {any} item @param {string} at @param {MessageList} conversation
+ * Calls of other tools that the client runs, such as a shell, become calls of functions. Tools that
+ * OpenAI's server runs have no call_id, and their items contain nothing that a model can read.
+ * @param {any} item
+ * @param {string} at
+ * @param {MessageList} conversation
  * @returns {boolean} whether it is one of these
  */
 function takeOther(item, at, conversation) {
@@ -100,7 +106,12 @@ function takeOther(item, at, conversation) {
   return true;
 }
 
-/** Further members of an item are left out. @param {any} item @param {string[]} names of texts @param {string} at */
+/**
+ * Other members of an item are left out.
+ * @param {any} item
+ * @param {string[]} names those of its texts
+ * @param {string} at
+ */
 function checkItem(item, names, at) {
   const fields = Object.fromEntries(names.map((name) => [name, string]));
   checkFields(pickFields(item, fields), fields, `${at}.`);

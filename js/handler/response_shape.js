@@ -88,7 +88,7 @@ export const begunResponse = (head, output = []) => ({
 /**
  * @param {object} head
  * @param {Item[]} output
- * @param {{finish: string, usage: any}} end of the chat completion
+ * @param {{finish: string, usage: any}} end that of the chat completion
  */
 export function endedResponse(head, output, { finish, usage }) {
   const isCut = finish === 'length';

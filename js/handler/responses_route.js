@@ -1,5 +1,5 @@
-// js/handler/responses_route.js — POST /v1/responses: text and tools, by a chat completion. Nothing is stored, so
-// each request brings its whole conversation.
+// js/handler/responses_route.js — POST /v1/responses: text and tools, through a chat completion.
+// Nothing is stored, so each request contains its whole conversation.
 
 import { chatToolChoice, effort, LOGPROBS_MAX } from './chat_route.js';
 import {
@@ -37,8 +37,8 @@ const { n, max_tokens, stream_options, ...shared } = commonFields;
 const LOGPROBS = 'message.output_text.logprobs';
 
 /**
- * Reasoning is returned in plain text, so encrypted reasoning is not needed. Tools of other types are left out, and so
- * are their calls.
+ * Reasoning is returned in plain text, so encrypted reasoning is not needed. Tools of other types
+ * and their calls are left out.
  */
 const isKnownInclude = (/** @type {any} */ list) =>
   Array.isArray(list) &&
@@ -47,7 +47,10 @@ const isKnownInclude = (/** @type {any} */ list) =>
       one === 'reasoning.encrypted_content' || one === LOGPROBS || /^[a-z_]+_call\./.test(one),
   );
 
-/** The fields that are passed to the engine by their names. @type {Record<string, import('./fields.js').Check>} */
+/**
+ * The fields that are passed to the engine under their own names.
+ * @type {Record<string, import('./fields.js').Check>}
+ */
 const effective = { ...shared, parallel_tool_calls: boolean, chat_template_kwargs: object };
 
 /** @type {Record<string, import('./fields.js').Check>} */
@@ -134,7 +137,7 @@ const chatChoiceOf = (choice) =>
 const chatToolOf = (tool) => ({ type: tool.type, function: pickFields(tool, toolFields) });
 
 /**
- * Tools of other types are left out, and the answer's header says so.
+ * Tools of other types are left out, which a header of the answer reports.
  * @param {any[] | null | undefined} tools
  * @param {Headers} headers
  * @param {(tool: any) => boolean} isKnown
@@ -174,7 +177,8 @@ function chatBodyOf(body) {
 }
 
 /**
- * The response of a stream. Chunks say which tokens are of the text, and which of reasoning and calls.
+ * The response of a stream. The chunks show which tokens belong to the text, to reasoning or to
+ * calls.
  * @param {AsyncIterable<any>} chunks of the chat completion
  * @param {ResponseEvents} events
  * @returns {Promise<object>}

@@ -20,7 +20,7 @@ export const tokenizeNames = new Set(Object.keys(tokenizeFields));
 function tokensOf(engine, body, signal) {
   const { messages, tools, chat_template_kwargs: variables } = body;
   if (messages) return engine.tokenize(messages, { tools, variables, signal });
-  // llama.cpp's server adds none by default, and vLLM does
+  // llama.cpp's server adds no special tokens by default, but vLLM does
   const addSpecial = body.add_special ?? body.add_special_tokens ?? body.prompt !== undefined;
   const parseSpecial = body.parse_special ?? true;
   return engine.tokenize(body.content ?? body.prompt, { addSpecial, parseSpecial, signal });

@@ -1,17 +1,19 @@
 // js/isolate/isolate_page.js — registers the service worker that isolates the page, and reloads the page once for it.
 
 /**
- * The time when the tab was reloaded. It is removed when the page is isolated, but in Chromium pages with other headers still
- * see it, and by then the worker may be gone.
+ * The key for the time when the tab was reloaded. It is removed once the page is isolated, but in
+ * Chromium, pages with other headers still see it, possibly after the worker was removed.
  */
 const RELOADED = 'wick-llm isolate';
-/** If the worker does not control the page this long after a reload, it can be reloaded again. */
+/**
+ * If the worker does not control the page this long after a reload, the page can be reloaded again.
+ */
 const RELOAD_MS_MIN = 60_000;
 
 /**
  * Registering another file for the same pages would replace a site's own service worker, which in turn would replace this one.
  * @param {ServiceWorkerContainer} serviceWorker
- * @param {URL} address of the worker that isolates; its search may have changed
+ * @param {URL} address of the worker that isolates; its query may have changed
  * @returns {Promise<boolean>} whether another service worker controls this page
  */
 async function isTaken(serviceWorker, address) {
@@ -32,8 +34,8 @@ async function isActive({ installing, waiting, active }) {
 }
 
 /**
- * @param {boolean} isControlled this page came by way of a service worker
- * @returns {boolean} whether a reload may help; a tab that cannot remember it is not reloaded
+ * @param {boolean} isControlled whether a service worker served this page
+ * @returns {boolean} whether a reload may help; a tab that cannot store this is not reloaded
  */
 function remember(isControlled) {
   try {
@@ -66,7 +68,7 @@ export async function isolate({ worker = 'isolate-worker.js' } = {}) {
     return true;
   }
   const { document, navigator, location } = globalThis;
-  // a frame is isolated only if the page around it is
+  // a frame can be isolated only if the page that contains it is
   if (!document || !navigator.serviceWorker || window.top !== window) return false;
   const isControlled = navigator.serviceWorker.controller !== null;
   try {
@@ -76,7 +78,7 @@ export async function isolate({ worker = 'isolate-worker.js' } = {}) {
     if (!location.href.startsWith(registration.scope)) return false;
     if (!(await isActive(registration)) || !remember(isControlled)) return false;
   } catch {
-    return false; // private windows, and pages that are not from HTTPS or localhost
+    return false; // private windows, and pages that are not served over HTTPS or from localhost
   }
   location.reload();
   return new Promise(() => {});

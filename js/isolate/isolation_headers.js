@@ -1,4 +1,5 @@
-// js/isolate/isolation_headers.js — the headers that give a page shared memory, and so threads, where its server sets none.
+// js/isolate/isolation_headers.js — the headers that enable shared memory, and so threads, in a
+// page whose server does not set them.
 
 const EMBEDDER = 'Cross-Origin-Embedder-Policy';
 const OPENER = 'Cross-Origin-Opener-Policy';
@@ -11,8 +12,10 @@ const hasOne = (headers, name, values) =>
  * For a service worker: the response to the request for a page, or for a worker of it. Pages of every status, because a host
  * without rules for addresses answers those of a single-page application with its error page.
  * @param {Response} response
- * @param {'require-corp' | 'credentialless'} [embedder] the policy, unless the server's own isolates
- * @returns {Response} the same with the headers; unchanged if it has them, and if it cannot be read
+ * @param {'require-corp' | 'credentialless'} [embedder] the policy, unless the server's own one
+ * isolates
+ * @returns {Response} the same response with the headers; it is unchanged if it has them or cannot
+ * be read
  */
 export function isolated(response, embedder = 'require-corp') {
   const { status, statusText, headers } = response;

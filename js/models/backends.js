@@ -9,7 +9,7 @@ import { hasOpfs, OpfsBackend } from './opfs_backend.js';
 
 /**
  * Releases a lock. A lock is a lease: its holder checks `isHeld` before each write, because another
- * tab takes it from one that was frozen. `lost` aborts when that happens.
+ * tab may have taken it while the holder was frozen. `lost` aborts when that happens.
  * @typedef {(() => Promise<void>) & {isHeld?: () => Promise<boolean>, lost?: AbortSignal}} Unlock
  */
 
@@ -17,29 +17,33 @@ import { hasOpfs, OpfsBackend } from './opfs_backend.js';
 /** @typedef {{kind: 'chunks', files: import('../bytes/chunk_source.js').ChunkedFile[]}} KeptChunks */
 
 /**
- * Records and chunks by the model's id. Each write happens as a whole or not at all, and is kept when its promise
- * settles.
+ * Records and chunks by the model's id. Each write is atomic, and is durable once its promise
+ * resolves.
  * @typedef {object} Backend
  * @property {'folder' | 'opfs' | 'indexeddb' | 'memory'} kind
- * @property {string} [folder] where it keeps them
- * @property {() => Promise<unknown>} [open] rejects with `NO_STORAGE` where nothing can be kept
+ * @property {string} [folder] the folder that it stores them in
+ * @property {() => Promise<unknown>} [open] rejects with `NO_STORAGE` if nothing can be stored
  * @property {() => Promise<string[]>} ids
  * @property {(id: string) => Promise<ModelRecord | undefined>} readRecord
  * @property {(record: ModelRecord) => Promise<void>} writeRecord
- * @property {(id: string, index: number, size: number) => Promise<Uint8Array<ArrayBuffer> | undefined>} readChunk
- *   undefined: none with this size is stored
+ * @property {(id: string, index: number, size: number) => Promise<Uint8Array<ArrayBuffer> |
+ * undefined>} readChunk undefined if no chunk of this size is stored
  * @property {(id: string, index: number, bytes: Uint8Array<ArrayBuffer>) => Promise<void>} writeChunk
- * @property {(id: string) => Promise<void>} settle no writer stores chunks of it for now
- * @property {(record: ModelRecord) => Promise<boolean>} hasChunks whether those of a whole model are stored, by their sizes
- * @property {(id: string, path: string) => Promise<void>} [adopt] takes a file of the disk for the model's chunks
+ * @property {(id: string) => Promise<void>} settle is called when no writer stores chunks of the
+ * model for now
+ * @property {(record: ModelRecord) => Promise<boolean>} hasChunks whether the chunks of a complete
+ * model are stored, by their sizes
+ * @property {(id: string, path: string) => Promise<void>} [adopt] uses a file on disk as the
+ * model's chunks
  * @property {(id: string) => Promise<void>} remove
  * @property {(record: ModelRecord) => Promise<KeptPaths | KeptChunks | undefined>} describe how a
- * worker can read a whole model directly; undefined if it cannot, or a part is missing
+ * worker can read a complete model directly; undefined if it cannot, or if a part is missing
  * @property {() => Promise<{freeBytes: number | undefined, isPersisted: boolean}>} estimate
  * @property {() => Promise<boolean>} persist
- * @property {(id: string, options?: {steal?: boolean}) => Promise<Unlock | undefined>} tryLock `steal`: from a tab that does
- *   not answer
- * @property {(id: string) => Promise<boolean>} [isAlive] whether the holder of the lock renews it, where that can be seen
+ * @property {(id: string, options?: {steal?: boolean}) => Promise<Unlock | undefined>} tryLock
+ * `steal`: takes it from a tab that does not respond
+ * @property {(id: string) => Promise<boolean>} [isAlive] whether the holder of the lock renews it,
+ * if that can be detected
  * @property {() => Promise<void>} close
  */
 

@@ -1,20 +1,23 @@
-// js/models/browser_locks.js — shared parts of the two browser backends: locks between tabs, how much room there is, and how
-// long they wait for storage.
+// js/models/browser_locks.js — shared parts of the two browser backends: locks between tabs, the
+// free space, and time limits for storage.
 
 import { WickError } from '../base/errors.js';
 
-/** Frames without an origin have the objects, and may not use them. @param {unknown} cause */
+/** Frames without an origin have these objects, but may not use them. @param {unknown} cause */
 export const noStorage = (cause) =>
   new WickError('NO_STORAGE', `storage: the browser stores nothing for this page: ${cause}`, cause);
 
-/** A browser that has not opened its storage by then may never do so; a slow disk has. */
+/**
+ * A browser that has not opened its storage after this time may never do so; even a slow disk is
+ * faster.
+ */
 const OPEN_MS = 30_000;
 
 /**
  * @template T
  * @param {Promise<T>} opening
- * @param {string} what is opened
- * @returns {Promise<T>} rejects when it has not settled in time
+ * @param {string} what the name of what is opened
+ * @returns {Promise<T>} rejects if it has not settled in time
  */
 export function openedInTime(opening, what) {
   return new Promise((settle, fail) => {
@@ -28,11 +31,11 @@ export function openedInTime(opening, what) {
 /**
  * @param {string} id
  * @param {{steal?: boolean}} [options]
- * @returns {Promise<import('./backends.js').Unlock | undefined>} undefined: another tab has it
+ * @returns {Promise<import('./backends.js').Unlock | undefined>} undefined if another tab has it
  */
 export function tryWebLock(id, { steal = false } = {}) {
   const locks = globalThis.navigator?.locks;
-  if (!locks) return Promise.resolve(async () => {}); // pages that are not served securely have none
+  if (!locks) return Promise.resolve(async () => {}); // insecure pages have no locks
   return new Promise((settle, fail) => {
     const lost = new AbortController();
     /** @type {() => void} */
@@ -48,10 +51,10 @@ export function tryWebLock(id, { steal = false } = {}) {
       }
       const unlock = async () => {
         release();
-        await ended.catch(() => {}); // it was taken by another tab
+        await ended.catch(() => {}); // another tab has taken the lock
       };
       const isHeld = async () => {
-        await locks.query?.(); // after its answer a tab that was frozen has noticed its loss
+        await locks.query?.(); // if a frozen tab has lost its lock, it is notified before this query is answered
         return !lost.signal.aborted;
       };
       settle(Object.assign(unlock, { isHeld, lost: lost.signal }));

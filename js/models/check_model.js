@@ -1,5 +1,5 @@
-// js/models/check_model.js — checks whether a kept model is the requested one, and whether its server still has it.
-// The store does not change.
+// js/models/check_model.js — checks whether a stored model is the requested one, and whether its
+// server still has it. The store is not changed.
 
 import { argumentError, throwIfAborted, WickError, wordsOf } from '../base/errors.js';
 import { validatorOf } from '../bytes/http_answer.js';
@@ -22,7 +22,12 @@ async function askHub(record, name, { hub, fetch, signal }) {
   return sha256 && record.sha256 ? compared(record.sha256, sha256) : sizesOf(record, size);
 }
 
-/** A file of the same size may be another one. @param {ModelRecord} record @param {number} size @returns {State} */
+/**
+ * Compares sizes: a file of the same size may still be another one.
+ * @param {ModelRecord} record
+ * @param {number} size
+ * @returns {State}
+ */
 const sizesOf = (record, size) =>
   record.size !== null && Number.isSafeInteger(size) && size !== record.size ? 'newer' : 'unknown';
 
@@ -49,7 +54,10 @@ async function askServer(record, url, { fetch = globalThis.fetch, headers, signa
   return compared(record.tag, validator);
 }
 
-/** Wrong arguments are not a server's fault. @param {CheckOptions} options */
+/**
+ * Checks the arguments, so that wrong ones are not reported as a server's fault.
+ * @param {CheckOptions} options
+ */
 function checkGiven({ fetch, headers }) {
   if (fetch !== undefined && typeof fetch !== 'function') {
     throw argumentError('fetch must be a function');
@@ -64,7 +72,8 @@ function checkGiven({ fetch, headers }) {
 /**
  * @param {ModelRecord} record of a whole model
  * @param {CheckOptions} options
- * @returns {Promise<{state: State, reason?: string}>} an unreachable server is not a failure
+ * @returns {Promise<{state: State, reason?: string}>} the state; an unreachable server is not a
+ * failure
  */
 export async function compareWithServer(record, options) {
   checkGiven(options);
@@ -87,7 +96,7 @@ export async function compareWithServer(record, options) {
  * Refuses a model of another SHA-256 or size than the wanted one (CORRUPT).
  * @param {{name: string, sha256?: string | null, size?: number | null}} found its sum may be unknown
  * @param {import('../models.js').GetOptions} wanted
- * @param {string} where it is, e.g. "is kept"
+ * @param {string} where a phrase such as "is kept"
  */
 export function refuseOther(found, wanted, where) {
   const refuse = (
@@ -103,7 +112,7 @@ export function refuseOther(found, wanted, where) {
 }
 
 /**
- * Refuses a whole model that is not the wanted one. Its SHA-256 is computed if it is not known.
+ * Refuses a complete model that is not the wanted one. Its SHA-256 is computed if it is not known.
  * @param {ModelRecord} record
  * @param {import('../models.js').GetOptions} wanted
  * @param {import('./backends.js').Backend} backend

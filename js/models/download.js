@@ -25,16 +25,16 @@ import { checksum, Sha256 } from './sha256.js';
 /**
  * @typedef {object} DownloadOptions
  * @property {(offset: number, known: KnownVersion) => Promise<FileStream>} open
- * @property {() => void} close ends what is being opened
+ * @property {() => void} close cancels the opening of a stream
  * @property {(missingBytes: number, isRefused: boolean) => Promise<boolean>} makeRoom whether another try may succeed;
  *   throws if there is no room
  * @property {(record: ModelRecord) => void} onStored
- * @property {() => void} onNews bytes have arrived
+ * @property {() => void} onNews is called when bytes have arrived
  * @property {() => Promise<void>} [checkLease] throws if another tab has taken over
  * @property {number} connections
  */
 
-/** Further connections begin in gaps of at least this many chunks. */
+/** Additional connections start only in gaps of at least this many chunks. */
 const GAP_CHUNKS_MIN = 4;
 
 const MAGIC = 'GGUF';
@@ -48,9 +48,9 @@ export function checkModel(bytes) {
 }
 
 export class Download {
-  /** True when the server has answered for the version of which chunks are stored. */
+  /** True once a server has confirmed the version of the stored chunks. */
   isConfirmed = false;
-  /** The chunk that a reader waits for. @type {number | undefined} */
+  /** The chunk that a reader is waiting for. @type {number | undefined} */
   wanted;
   /** The file's size as the server reports it, while it is not certain. @type {number | undefined} */
   promisedBytes;
@@ -68,7 +68,7 @@ export class Download {
   /** @type {unknown} */
   #failure;
   #isStart = true;
-  /** The size is where the body ended, because its server did not report it. */
+  /** The size is the offset where the body ended, because its server did not report a size. */
   #isSizeFound = false;
   #sha;
 
@@ -81,7 +81,7 @@ export class Download {
     if (sha256 !== null) this.#sha = hash ? Sha256.resume(hash.state, hash.size) : new Sha256();
   }
 
-  /** Settles when the model is whole; rejects when it is not; the stored part stays. */
+  /** Resolves when the model is complete. After a rejection, the stored part is kept. */
   async run() {
     try {
       if (!hasAllChunks(this.#record)) this.#startLane();
@@ -98,7 +98,10 @@ export class Download {
     }
   }
 
-  /** Chunks that have arrived whole are stored before `run` ends: with the last of them the model is whole. */
+  /**
+   * Stops the download. Chunks that have arrived completely are stored before `run` ends; the last
+   * of them may complete the model.
+   */
   stop() {
     this.#isStopped = true;
     for (const stream of this.#streams) stream.cancel();
@@ -117,7 +120,8 @@ export class Download {
 
   /**
    * @param {number} position
-   * @returns {Uint8Array<ArrayBuffer> | undefined} those bytes from there on that have arrived and are not stored yet
+   * @returns {Uint8Array<ArrayBuffer> | undefined} the bytes from there on that have arrived but
+   * are not stored yet
    */
   bytesAt(position) {
     const index = Math.floor(position / CHUNK_BYTES);
@@ -134,7 +138,11 @@ export class Download {
     return sum;
   }
 
-  /** The last chunk of a file whose SHA-256 is known waits until that is right. @param {number} index */
+  /**
+   * Whether a chunk is withheld: the last chunk of a file with a known SHA-256 is, until the hash
+   * matches.
+   * @param {number} index
+   */
   #isWithheld(index) {
     const { sha256, size } = this.#record;
     return sha256 !== null && (size === null || index === chunkCount(size) - 1);
@@ -146,10 +154,10 @@ export class Download {
     this.#lanes.push(this.#guard(this.#run(!this.isConfirmed)));
   }
 
-  /** @param {boolean} isFirst of the connections, the one that follows the readers */
+  /** @param {boolean} isFirst whether it is the first connection, which follows the readers */
   async #run(isFirst) {
     for (let start = this.#next(isFirst); start !== undefined; start = this.#next(isFirst)) {
-      this.#arriving.set(start, { bytes: new Uint8Array(0), filled: 0 }); // it is this connection's
+      this.#arriving.set(start, { bytes: new Uint8Array(0), filled: 0 }); // reserves the chunk for this connection
       const stream = await this.#open(start);
       if (isFirst && !this.isConfirmed) await this.#confirm(stream);
       try {
@@ -181,7 +189,10 @@ export class Download {
     return widest.start + (widest.length >> 1);
   }
 
-  /** @param {number} count @returns {{start: number, length: number}[]} chunks that are missing and follow each other */
+  /**
+   * @param {number} count
+   * @returns {{start: number, length: number}[]} runs of consecutive missing chunks
+   */
   #gaps(count) {
     /** @type {{start: number, length: number}[]} */
     const gaps = [];
@@ -197,7 +208,7 @@ export class Download {
   /** @param {number} index */
   async #open(index) {
     const { tag, size, sha256 } = this.#record;
-    // mirrors name the same content by different tags: if its SHA-256 is known, that decides
+    // mirrors use different tags for the same content: if its SHA-256 is known, that decides
     const known = {
       validator: sha256 === null ? tag : null,
       size,
@@ -226,7 +237,7 @@ export class Download {
   }
 
   /**
-   * Reads on until a chunk that is stored, or that another connection fetches.
+   * Reads until it reaches a chunk that is stored, or that another connection fetches.
    * @param {FileStream} stream
    * @param {number} start
    * @param {boolean} isFirst
@@ -248,7 +259,11 @@ export class Download {
     }
   }
 
-  /** @param {Pieces} pieces @param {number} index @returns {Promise<Uint8Array<ArrayBuffer> | undefined>} nothing: the file has ended */
+  /**
+   * @param {Pieces} pieces
+   * @param {number} index
+   * @returns {Promise<Uint8Array<ArrayBuffer> | undefined>} undefined if the file has ended
+   */
   async #fill(pieces, index) {
     const record = this.#record;
     const chunk = { bytes: new Uint8Array(chunkSize(record, index)), filled: 0 };
@@ -263,7 +278,7 @@ export class Download {
     }
     const isEnd = chunk.filled === chunk.bytes.byteLength;
     if (index === 0 && this.#isStart && (isEnd || record.size === null)) {
-      checkModel(chunk.bytes.subarray(0, chunk.filled)); // it has less than the four letters
+      checkModel(chunk.bytes.subarray(0, chunk.filled)); // it has fewer than the four letters
     }
     if (isEnd) return chunk.bytes;
     const size = index * CHUNK_BYTES + chunk.filled;
@@ -304,7 +319,11 @@ export class Download {
     this.#options.onStored(record);
   }
 
-  /** A chunk, or the journal that names it. @param {number} size bytes of the chunk @param {() => Promise<void>} write */
+  /**
+   * Writes a chunk, or the journal that names it.
+   * @param {number} size bytes of the chunk
+   * @param {() => Promise<void>} write
+   */
   async #write(size, write) {
     await this.#options.checkLease?.();
     try {
@@ -331,7 +350,7 @@ export class Download {
     if (this.#sha && (await sumOf(this.#sha, record, read)) !== record.sha256) {
       await this.#backend.remove(record.id);
       const { urls, sha256 } = record;
-      const message = `${urls[0]} gave other bytes than those of SHA-256 ${sha256}`;
+      const message = `${urls[0]} returned bytes that do not match SHA-256 ${sha256}`;
       throw new WickError('CORRUPT', message);
     }
     if (!this.#sha) await this.#refuseTruncated();
@@ -341,7 +360,10 @@ export class Download {
     await this.#backend.writeRecord(record);
   }
 
-  /** A file that ended early is not complete. The bytes it received are the beginning of the next try. */
+  /**
+   * A file that ended early is not complete. The received bytes are the beginning of the next
+   * attempt.
+   */
   async #refuseTruncated() {
     const record = this.#record;
     const { id, urls, size } = record;
@@ -361,7 +383,7 @@ export class Download {
     }
   }
 
-  /** A chunk that arrived before an earlier one. @param {number} index */
+  /** Hashes a chunk that arrived before an earlier one. @param {number} index */
   async #readAgain(index) {
     const { id } = this.#record;
     const bytes = await this.#backend.readChunk(id, index, chunkSize(this.#record, index));

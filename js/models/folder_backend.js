@@ -12,12 +12,15 @@ import { CHUNK_BYTES, parseRecord } from './records.js';
 const RECORD = 'record.json';
 const DATA = 'model.gguf';
 const LOCK = 'lock';
-/** The holder of a lock renews it at this interval; a holder that is silent for that long has ended, whatever its number says. */
+/**
+ * The holder of a lock renews it at this interval. A holder that is silent for longer counts as
+ * ended, even if a process with its number exists.
+ */
 const BEAT_MS = 2000;
 const SILENT_MS = 15_000;
 const TAKE_TRIES = 10;
 
-/** @returns {string} the folder that is used when none is named */
+/** @returns {string} the folder that is used by default */
 function defaultFolder() {
   const { process } = globalThis;
   const path = process.getBuiltinModule('node:path');
@@ -27,7 +30,11 @@ function defaultFolder() {
   return path.join(caches, 'wick-llm', 'models');
 }
 
-/** The writer holds the model's lock, whose file made its folder. @implements {Backend} */
+/**
+ * Models in a folder. The writer of a model has its lock, whose file also creates the model's
+ * folder.
+ * @implements {Backend}
+ */
 export class FolderBackend {
   kind = /** @type {const} */ ('folder');
   #fs;
@@ -62,7 +69,10 @@ export class FolderBackend {
     return parseRecord(text);
   }
 
-  /** The old record stays until the new one is complete. @param {ModelRecord} record */
+  /**
+   * Replaces a record. The old one is kept until the new one is complete.
+   * @param {ModelRecord} record
+   */
   async writeRecord(record) {
     const name = this.#at(record.id, RECORD);
     await this.#write(name, async () => {
@@ -84,7 +94,12 @@ export class FolderBackend {
     }
   }
 
-  /** The bytes are on the disk before the record names them. @param {string} id @param {number} index @param {Uint8Array} bytes */
+  /**
+   * Writes a chunk. Its bytes are on the disk before the record names them.
+   * @param {string} id
+   * @param {number} index
+   * @param {Uint8Array} bytes
+   */
   async writeChunk(id, index, bytes) {
     await this.#write(this.#at(id, DATA), async () => {
       const opened = this.#open.get(id) ?? this.#openData(id);
@@ -101,7 +116,7 @@ export class FolderBackend {
     return this.#fs.open(this.#at(id, DATA), constants.O_RDWR | constants.O_CREAT);
   }
 
-  /** @param {string} id of a model without a writer for now */
+  /** @param {string} id of a model that currently has no writer */
   async settle(id) {
     const file = this.#open.get(id);
     this.#open.delete(id);
@@ -114,17 +129,25 @@ export class FolderBackend {
     return facts?.size === size;
   }
 
-  /** Takes a file over without copying its blocks, where the file system can. @param {string} id @param {string} path */
+  /**
+   * Takes a file over, without copying its blocks if the file system supports that.
+   * @param {string} id
+   * @param {string} path
+   */
   async adopt(id, path) {
     const { constants } = globalThis.process.getBuiltinModule('node:fs');
     const name = this.#at(id, DATA);
     await this.#write(name, async () => {
       await this.#fs.copyFile(path, name, constants.COPYFILE_FICLONE);
-      await this.#fs.chmod(name, 0o644); // the file's own rights may forbid writing
+      await this.#fs.chmod(name, 0o644); // the file's own permissions may forbid writing
     });
   }
 
-  /** The record goes first: a partly removed model does not count. The lock stays with its holder. @param {string} id */
+  /**
+   * Removes a model, its record first, so that a partly removed model does not count. The lock
+   * stays with its holder.
+   * @param {string} id
+   */
   async remove(id) {
     await this.settle(id);
     await this.#fs.rm(this.#at(id, RECORD), { force: true });
@@ -139,7 +162,7 @@ export class FolderBackend {
 
   /** @param {string} id */
   async #removeEmpty(id) {
-    await this.#fs.rmdir(this.#at(id, '')).catch(() => {}); // there is something in it
+    await this.#fs.rmdir(this.#at(id, '')).catch(() => {}); // the folder is not empty
   }
 
   /** @param {ModelRecord} record @returns {Promise<import('./backends.js').KeptPaths | undefined>} */
@@ -166,16 +189,20 @@ export class FolderBackend {
     return true;
   }
 
-  /** @param {string} id @returns {Promise<boolean>} whether the process that has the lock has renewed it lately */
+  /**
+   * @param {string} id
+   * @returns {Promise<boolean>} whether the process that has the lock has renewed it recently
+   */
   async isAlive(id) {
     const facts = await this.#fs.stat(this.#at(id, LOCK)).catch(() => undefined);
     return facts !== undefined && Date.now() - facts.mtimeMs < 2 * BEAT_MS;
   }
 
   /**
-   * A lock that was not renewed is taken over.
+   * Takes the lock, also if its holder has not renewed it.
    * @param {string} id
-   * @returns {Promise<import('./backends.js').Unlock | undefined>} undefined: another process has it
+   * @returns {Promise<import('./backends.js').Unlock | undefined>} undefined if another process has
+   * it
    */
   async tryLock(id) {
     const name = this.#at(id, LOCK);
@@ -211,16 +238,16 @@ export class FolderBackend {
     }
   }
 
-  /** The lock of a process that has ended. @param {string} name @param {string} own */
+  /** Takes over the lock of a process that has ended. @param {string} name @param {string} own */
   async #steal(name, own) {
     const held = await this.#fs.readFile(name, 'utf8').catch(() => '');
     const facts = await this.#fs.stat(name).catch(() => undefined);
     const isSilent = facts !== undefined && Date.now() - facts.mtimeMs > SILENT_MS;
-    const isWritten = held !== ''; // it may be between its making and its first byte
+    const isWritten = held !== ''; // otherwise it may have been created but not written yet
     if (!isSilent && (!isWritten || isRunning(Number.parseInt(held, 10)))) return false;
     const aside = `${name}.${crypto.randomUUID()}`;
     try {
-      await this.#fs.rename(name, aside); // one of those who try
+      await this.#fs.rename(name, aside); // only one of several contenders succeeds
     } catch {
       return false;
     }
@@ -243,8 +270,8 @@ export class FolderBackend {
 }
 
 /**
- * Whether models are kept in a folder. A page of Electron with node integration keeps them as other pages do: its workers
- * have no files.
+ * Whether models are kept in a folder. A page of Electron with node integration stores them like
+ * other pages, because its workers have no access to files.
  * @returns {boolean}
  */
 export function hasFolders() {

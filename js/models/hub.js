@@ -1,5 +1,6 @@
 // js/models/hub.js — names of models on a hub: `hf:owner/repo/file.gguf` is a file, `owner/repo:Q4_K_M` the file of a
-// repository that has this type. The hub's listing says which files there are, how large, and with which SHA-256.
+// repository that has this type. The hub's listing has the names, sizes and SHA-256 hashes of the
+// files.
 
 import { argumentError, WickError, wordsOf } from '../base/errors.js';
 import { splitNames } from '../bytes/split_files.js';
@@ -9,7 +10,7 @@ import { splitNames } from '../bytes/split_files.js';
 /** @typedef {{path: string, size: number, sha256: string | undefined}} HubFile */
 
 const ENDPOINT = 'https://huggingface.co';
-/** The type that is used if none is named, in preference to the first file of the listing. */
+/** The default type, which is preferred to the first file of the listing. */
 const TYPE = 'Q4_K_M';
 const PAGES_MAX = 100;
 const TRIES_MAX = 4;
@@ -18,7 +19,7 @@ const WAIT_MS = 500;
 
 const NAME = /^(?:hf:)?([\w.-]+)\/([\w.-]+?)(?:@([\w.-]+))?(?:\/(.+\.gguf)|:([\w.-]+))?$/i;
 
-/** Such a part would lead to another place of the hub. @param {string | undefined} part */
+/** Such a part would lead to another place on the hub. @param {string | undefined} part */
 const isUpward = (part) => part === '.' || part === '..';
 
 /** @param {unknown} name */
@@ -41,7 +42,7 @@ const MMPROJ = 'MMPROJ';
 /** @param {HubName} name @returns {HubName} its mmproj file, next to the model */
 export const mmprojName = ({ owner, repo, revision }) => ({ owner, repo, revision, type: MMPROJ });
 
-/** @param {HubName} name @returns {string} the same for all spellings of a name */
+/** @param {HubName} name @returns {string} a name that is the same for all spellings */
 export function canonicalName({ owner, repo, revision, path, type }) {
   const rest = path === undefined ? `:${(type ?? TYPE).toUpperCase()}` : `/${path}`;
   return `hf:${owner}/${repo}${revision === undefined ? '' : `@${revision}`}${rest}`;
@@ -105,13 +106,17 @@ async function listFiles(base, first, ask) {
     const next = /<([^>]+)>\s*;\s*rel="?next"?/.exec(response.headers.get('Link') ?? '')?.[1];
     if (next === undefined) return files;
     url = new URL(next, url).href;
-    // the token is only for this host
+    // the token is sent only to this host
     if (new URL(url).origin !== new URL(base).origin) break;
   }
   throw new WickError('HTTP', `${first}: listing of files has too many pages`);
 }
 
-/** @param {HubFile[]} files @param {HubName} name @returns {HubFile[]} all of a split model's */
+/**
+ * @param {HubFile[]} files
+ * @param {HubName} name
+ * @returns {HubFile[]} all files of a split model
+ */
 function chooseFiles(files, { owner, repo, path, type }) {
   const isMmproj = type?.toUpperCase() === MMPROJ;
   const models = isMmproj ? files.filter((one) => PROJECTOR.test(one.path)) : modelsAmong(files);
@@ -167,7 +172,7 @@ function fileOfType(files, type) {
 /**
  * @param {string} url
  * @param {{headers: Record<string, string>, fetch?: typeof globalThis.fetch, signal?: AbortSignal | null}} options
- * @returns {Promise<Response>} with a good status
+ * @returns {Promise<Response>} the response, with a successful status
  */
 async function request(url, { headers, fetch = globalThis.fetch, signal }) {
   for (let tries = 1; ; tries++) {

@@ -11,7 +11,10 @@ import { checksum, Sha256 } from './sha256.js';
 /** @typedef {import('./backends.js').Backend} Backend */
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
 
-/** The bytes that are hashed without a turn of the event loop: a page stays responsive. */
+/**
+ * The number of bytes that are hashed before yielding to the event loop, so that a page stays
+ * responsive.
+ */
 const TURN_BYTES = 1 << 18;
 
 const turn = () => new Promise((settle) => setTimeout(settle));
@@ -39,7 +42,7 @@ export async function importModel(backend, from, { name, url, signal, onProgress
   const unlock = await backend.tryLock(id);
   try {
     await makeRoom(id, blob.size);
-    await backend.writeRecord(record); // without a chunk, so it never looks whole
+    await backend.writeRecord(record); // without chunks, so it never looks complete
     const isAdopted = typeof from === 'string' && backend.adopt !== undefined;
     if (isAdopted) await backend.adopt?.(id, from);
     const sha = new Sha256();

@@ -1,5 +1,5 @@
-// js/models/indexed_db_backend.js — models in IndexedDB, where a page cannot write files: a record for each model, and
-// one for each of its chunks.
+// js/models/indexed_db_backend.js — models in IndexedDB, for pages that cannot write files: a
+// record for each model, and one for each of its chunks.
 
 import { storageError, wholeArray } from '../storage/browser_files.js';
 import {
@@ -23,7 +23,7 @@ function openDatabase() {
   try {
     return indexedDB.open(NAME, 1);
   } catch (error) {
-    throw noStorage(error); // of a frame without an origin
+    throw noStorage(error); // in a frame without an origin
   }
 }
 
@@ -31,7 +31,7 @@ function openDatabase() {
 export const hasIndexedDb = () => globalThis.indexedDB !== undefined;
 
 /** @param {string} id */
-const chunksOf = (id) => IDBKeyRange.bound([id], [id, []]); // arrays are greater than numbers
+const chunksOf = (id) => IDBKeyRange.bound([id], [id, []]); // arrays sort after numbers
 
 /** @param {unknown} error */
 const isConnectionLost = (error) =>
@@ -65,7 +65,7 @@ export class IndexedDbBackend {
   /** @type {Promise<IDBDatabase> | undefined} */
   #database;
 
-  /** Rejects where nothing can be kept. @returns {Promise<IDBDatabase>} */
+  /** Rejects if nothing can be stored. @returns {Promise<IDBDatabase>} */
   open() {
     this.#database ??= this.#begin();
     return this.#database;
@@ -125,7 +125,10 @@ export class IndexedDbBackend {
     }
   }
 
-  /** The next transaction opens another connection. @param {IDBDatabase} database that was lost */
+  /**
+   * Forgets a lost connection, so that the next transaction opens another one.
+   * @param {IDBDatabase} database that was lost
+   */
   async #forget(database) {
     if ((await this.#database?.catch(() => undefined)) === database) this.#database = undefined;
     database.close();

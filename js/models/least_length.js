@@ -1,9 +1,12 @@
-// js/models/least_length.js — the minimum length of a GGUF file, by its directory. A download that ended before it
-// is not complete, whatever its server says.
+// js/models/least_length.js — the minimum length of a GGUF file, computed from its directory. A
+// shorter download is not complete, regardless of what its server reports.
 
 import { WickError } from '../base/errors.js';
 
-/** Values of a block and its bytes, by the number of the type (src/format/types.c). @type {Record<number, [number, number]>} */
+/**
+ * The number of values of a block, and its bytes, by the number of the type (src/format/types.c).
+ * @type {Record<number, [number, number]>}
+ */
 const BLOCKS = {
   0: [1, 4],
   1: [1, 2],
@@ -50,7 +53,7 @@ const DIMS_MAX = 4;
 const ALIGNMENT = 32;
 const ALIGNMENT_MAX = 1 << 20;
 
-/** The directory cannot be read here. The engine reports what is wrong with it. */
+/** The directory cannot be read here. The engine reports its errors. */
 class Unreadable extends Error {}
 
 /** Reads a file from its first byte on. */
@@ -69,7 +72,7 @@ class Reader {
     this.#chunkBytes = chunkBytes;
   }
 
-  /** @param {number} size @returns {Promise<number>} where its bytes are in the view */
+  /** @param {number} size @returns {Promise<number>} the offset of its bytes in the view */
   async #take(size) {
     const at = this.position;
     this.position += size;
@@ -78,7 +81,7 @@ class Reader {
     return at - this.#start;
   }
 
-  /** @param {number} from bytes before it are not needed */
+  /** @param {number} from the offset before which no bytes are needed */
   async #load(from) {
     const kept = Math.max(0, this.#start + this.#view.byteLength - from);
     if (kept === 0) this.#next = Math.floor(from / this.#chunkBytes);
@@ -153,7 +156,10 @@ async function skipValues(reader, values) {
   return alignment;
 }
 
-/** @param {Reader} reader @returns {Promise<number>} the least end of a tensor, from the first one's beginning */
+/**
+ * @param {Reader} reader
+ * @returns {Promise<number>} the end of a tensor, relative to the beginning of the first one
+ */
 async function endOfTensor(reader) {
   await reader.skipString();
   const dims = await reader.u32();
@@ -181,9 +187,10 @@ async function lengthOf(reader) {
 }
 
 /**
- * @param {(index: number) => Promise<Uint8Array | undefined>} chunk undefined after the file's end
- * @param {number} chunkBytes of all chunks but the last
- * @returns {Promise<number>} 0 where the directory cannot be read
+ * @param {(index: number) => Promise<Uint8Array | undefined>} chunk returns undefined after the
+ * file's end
+ * @param {number} chunkBytes size of all chunks except the last
+ * @returns {Promise<number>} 0 if the directory cannot be read
  */
 export async function leastLength(chunk, chunkBytes) {
   const reader = new Reader(chunk, chunkBytes);
@@ -197,7 +204,7 @@ export async function leastLength(chunk, chunkBytes) {
 }
 
 /**
- * Refuses a file that ends before its directory says (TRUNCATED).
+ * Refuses a file that is shorter than its directory requires (TRUNCATED).
  * @param {{name: string, size: number}} file
  * @param {Parameters<typeof leastLength>[0]} chunk
  * @param {number} chunkBytes

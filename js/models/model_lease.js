@@ -1,5 +1,6 @@
-// js/models/model_lease.js — one model of the store while it is read or downloaded. One of all tabs and processes downloads;
-// the others read the stored chunks, and one of them takes over when it ends.
+// js/models/model_lease.js — one model of the store while it is read or downloaded. Only one of the
+// tabs and processes downloads it. All other tabs and processes read the stored chunks, and one of
+// them takes over when it ends.
 
 import { onAbort } from '../base/abort_signals.js';
 import { WickError } from '../base/errors.js';
@@ -13,13 +14,16 @@ import { Sha256 } from './sha256.js';
 
 /** Tabs that wait for another tab's download look at its journal at least this often. */
 const LOOK_MS = 200;
-/** A tab that downloads and gives no sign of life for this long is reported, and is asked whether it is alive. */
+/**
+ * A downloading tab that shows no sign of life for this long is reported, and is requested to send
+ * one.
+ */
 const REPORT_MS = 3000;
-/** Then it counts as frozen: another tab takes over its lease. */
+/** After this long it counts as frozen, and another tab takes over its lease. */
 const TAKE_OVER_MS = 12_000;
 const PIECE_BYTES = 1 << 20;
 
-/** For a file of which only the size was known. @param {ModelRecord} record */
+/** The error for a file of which only the size was known. @param {ModelRecord} record */
 const otherSize = ({ urls, size }) =>
   new WickError('CORRUPT', `${urls[0]} is not the requested file: its size is not ${size} bytes`);
 
@@ -30,15 +34,15 @@ const otherSize = ({ urls, size }) =>
  * @property {import('./download.js').DownloadOptions['makeRoom']} makeRoom
  * @property {(record: ModelRecord) => void} onStored
  * @property {(record: ModelRecord) => void} onWhole
- * @property {() => void} onArrived bytes have arrived that are not stored yet
- * @property {() => void} [onAsk] the tab that downloads is asked for a sign of life
- * @property {() => void} [onWaiting] another tab downloads and does not answer
+ * @property {() => void} onArrived is called when bytes have arrived that are not stored yet
+ * @property {() => void} [onAsk] requests a sign of life from the tab that downloads
+ * @property {() => void} [onWaiting] is called when another tab is downloading but does not respond
  */
 
 /** The messages of the tab that downloads. @typedef {{received: number, total?: number}} Heard */
 
 export class OpenModel {
-  /** Its readers and waiters. */
+  /** The number of readers and of callers that wait for it. */
   users = 0;
   /** The last message about it. @type {ModelRecord | undefined} */
   record;
@@ -58,17 +62,17 @@ export class OpenModel {
   #isFollowing = false;
   /** @type {Heard | undefined} */
   #heard;
-  /** The last sign of life of the tab that leads, and when this tab looked for one. */
+  /** The time of the leading tab's last sign of life, and when this tab last checked for one. */
   #signMs = 0;
   #lookMs = 0;
   #isWaiting = false;
   /** The chunk that was read last. @type {{index: number, bytes: Uint8Array<ArrayBuffer>} | undefined} */
   #chunk;
-  /** The record whose bytes were given. @type {ModelRecord | undefined} */
+  /** The record whose bytes were returned. @type {ModelRecord | undefined} */
   #given;
   /** @type {string | undefined} */
   #stamp;
-  /** A download that has failed: it has the bytes that were not stored. @type {Download | undefined} */
+  /** A failed download, which has the bytes that were not stored. @type {Download | undefined} */
   #failed;
   /** Chunks of the journal that are missing. @type {Set<number>} */
   #lost = new Set();
@@ -102,10 +106,10 @@ export class OpenModel {
   hear(heard) {
     this.#heard = heard;
     this.hearSign();
-    this.news.tell();
+    this.news.notify();
   }
 
-  /** The tab that leads is not frozen. */
+  /** Records a sign of life: the leading tab is not frozen. */
   hearSign() {
     this.#signMs = performance.now();
   }
@@ -127,7 +131,10 @@ export class OpenModel {
     return this.#given?.sha256 ?? this.#options.known.sha256 ?? undefined;
   }
 
-  /** The version whose bytes were given. @returns {import('../bytes/http_source.js').KnownVersion} */
+  /**
+   * The version whose bytes were returned.
+   * @returns {import('../bytes/http_source.js').KnownVersion}
+   */
   get version() {
     const { size, sha256 } = this.#given ?? this.#options.known;
     const tag = this.#given?.tag ?? null;
@@ -135,7 +142,11 @@ export class OpenModel {
     return { validator: sha256 == null ? tag : null, size: size ?? null };
   }
 
-  /** @param {number} position @returns {Promise<Sha256 | undefined>} of the bytes before it, if all of them are still here */
+  /**
+   * @param {number} position
+   * @returns {Promise<Sha256 | undefined>} the hash of the bytes before it, if all of them are
+   * still available
+   */
   async hashBefore(position) {
     const record = this.#given;
     const sha = new Sha256();
@@ -157,7 +168,10 @@ export class OpenModel {
     this.record = (await this.#backend.readRecord(this.#id)) ?? this.record;
   }
 
-  /** @param {() => boolean} isLeft no caller waits any more @returns {Promise<void>} when the model is whole */
+  /**
+   * @param {() => boolean} isLeft whether no caller waits any more
+   * @returns {Promise<void>} settles when the model is complete
+   */
   async complete(isLeft) {
     while (!this.isWhole && !isLeft()) await this.advance();
   }
@@ -196,7 +210,10 @@ export class OpenModel {
     throw new WickError('CHANGED', `${record.name} was changed while it was being downloaded`);
   }
 
-  /** Stored chunks may be of a version that the server no longer has: the leading tab knows when the server has answered. */
+  /**
+   * Whether stored chunks may be read. They may belong to a version that the server no longer has;
+   * the leading tab knows once the server has responded.
+   */
   #mayRead() {
     return this.isWhole || !this.#download || this.#download.isConfirmed;
   }
@@ -222,7 +239,7 @@ export class OpenModel {
 
   // ---- the downloading tab ----
 
-  /** Ensures that a tab downloads, and waits for a change. */
+  /** Ensures that some tab is downloading, and waits for a change. */
   async advance() {
     if (this.#failure !== undefined) throw this.#failure;
     if (this.#download) {
@@ -252,7 +269,10 @@ export class OpenModel {
     else this.#ended = this.#start(this.record, unlock);
   }
 
-  /** Whether the tab that leads has given no sign of life for too long. A tab that was frozen itself begins to count. */
+  /**
+   * Whether the leading tab has shown no sign of life for too long. A tab that was itself frozen
+   * starts counting again.
+   */
   #isAbandoned() {
     const now = performance.now();
     if (now - this.#lookMs > REPORT_MS) this.hearSign();
@@ -267,7 +287,7 @@ export class OpenModel {
     if (silentMs > REPORT_MS && !this.#isWaiting) {
       this.#isWaiting = true;
       this.#options.onWaiting?.();
-      this.news.tell();
+      this.news.notify();
     }
     await this.news.next(LOOK_MS);
     await this.refresh();
@@ -320,7 +340,7 @@ export class OpenModel {
       stop();
       this.#download = undefined;
       await unlock();
-      this.news.tell();
+      this.news.notify();
     }
   }
 
@@ -335,11 +355,11 @@ export class OpenModel {
           throw new WickError('BUSY', 'download: another tab has taken over');
       },
       onStored: (stored) => {
-        this.news.tell();
+        this.news.notify();
         onStored(stored);
       },
       onNews: () => {
-        this.news.tell();
+        this.news.notify();
         onArrived();
       },
     });
@@ -349,12 +369,12 @@ export class OpenModel {
     await download.run();
   }
 
-  /** Ends what is under way. Stored chunks stay. */
+  /** Ends reading and downloading. Stored chunks are kept. */
   async stop() {
     this.#failure ??= new WickError('CLOSED', 'model: reading was stopped');
     await this.#leading?.catch(() => {});
     this.#download?.stop();
-    this.news.tell();
+    this.news.notify();
     await this.#ended;
     this.#chunk = undefined;
     this.#failed = undefined;

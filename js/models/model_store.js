@@ -19,7 +19,7 @@ import { checkImportOptions, getOptionsOf } from './store_options.js';
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
 /** @typedef {import('./backends.js').Backend} Backend */
 /**
- * A file. `alias` is the name that it was requested by.
+ * A file. `alias` is the name by which it was requested.
  * @typedef {{url: string, id?: string, alias?: string, name?: string, size?: number | null, sha256?: string | null,
  *   headers?: Record<string, string>}} Wanted
  */
@@ -59,7 +59,7 @@ export class ModelStore extends EventTarget {
   #evict;
   /** @type {Map<string, OpenModel>} */
   #open = new Map();
-  /** The closing of models without readers. @type {Set<Promise<void>>} */
+  /** Promises of closing models that have no readers. @type {Set<Promise<void>>} */
   #ending = new Set();
   /** @type {BroadcastChannel | undefined} */
   #channel;
@@ -99,7 +99,10 @@ export class ModelStore extends EventTarget {
     return records.sort((a, b) => b.usedMs - a.usedMs).map(entryOf);
   }
 
-  /** @param {string | URL} name @returns {Promise<ModelRecord | undefined>} a whole one before others */
+  /**
+   * @param {string | URL} name
+   * @returns {Promise<ModelRecord | undefined>} a complete model in preference to partial ones
+   */
   async #find(name) {
     if (typeof name !== 'string' && !(name instanceof URL)) {
       throw argumentError('name must be an address, a fingerprint, a SHA-256 or an id of a model');
@@ -126,7 +129,7 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * Whether the server has another version of a whole model. Kept files are unchanged.
+   * Whether the server has another version of a complete model. Stored files are not changed.
    * @param {string | URL} name
    * @param {import('../models.js').CheckOptions} [options]
    * @returns {Promise<import('../models.js').ModelCheck>}
@@ -157,7 +160,8 @@ export class ModelStore extends EventTarget {
   /**
    * @param {Wanted[]} files
    * @returns {Promise<import('./backends.js').KeptPaths | import('./backends.js').KeptChunks |
-   * undefined>} how a worker reads them directly; undefined if it cannot, or one is not whole
+   * undefined>} how a worker reads them directly; undefined if it cannot, or if a file is
+   * incomplete
    */
   async describe(files) {
     await Promise.allSettled(this.#ending); // models that engines have just read are still being stored
@@ -191,10 +195,10 @@ export class ModelStore extends EventTarget {
   // ---- downloads ----
 
   /**
-   * Downloads what is not kept of a model.
+   * Downloads the parts of a model that are not stored.
    * @param {string | URL} name an address, a name on the hub, or the name of a model of the store
    * @param {GetOptions} [options]
-   * @returns {Promise<ModelEntry>} the whole one; of a split model its first file
+   * @returns {Promise<ModelEntry>} the complete model; of a split model its first file
    */
   async get(name, options = {}) {
     const how = getOptionsOf(options);
@@ -208,7 +212,7 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * The files of a model. The hub is asked where they are unless all of them are kept.
+   * The files of a model. Unless all of them are stored, the hub is queried for their addresses.
    * @param {string | URL} name
    * @param {GetOptions & {isOnly?: boolean}} [options]
    * @returns {Promise<Wanted[]>}
@@ -243,7 +247,10 @@ export class ModelStore extends EventTarget {
     return true;
   }
 
-  /** The record of a file, whatever address its content came from. @param {Wanted} file */
+  /**
+   * The record of a file, regardless of the address that its content came from.
+   * @param {Wanted} file
+   */
   async #recordOf({ id, url, sha256 }) {
     const byAddress = await this.#find(id ?? url);
     if (byAddress?.fingerprint || !sha256) return byAddress;
@@ -280,20 +287,27 @@ export class ModelStore extends EventTarget {
     throw new WickError('NOT_FOUND', `${file.url} was removed while it was downloaded`);
   }
 
-  /** Whether the chunks of a whole model are stored. If not, its record says so afterwards. @param {ModelRecord} record */
+  /**
+   * Whether the chunks of a complete model are stored. If not, its record is updated.
+   * @param {ModelRecord} record
+   */
   async #isThere(record) {
     if (await this.#backend.hasChunks(record)) return true;
     return (await this.verify(record.id)).isWhole;
   }
 
-  /** `thrown` is what the caller's function has thrown: nothing is reported any more. @param {OpenModel} model @param {() => void} report */
+  /**
+   * `thrown` is the error that the caller's function has thrown; after it, nothing is reported.
+   * @param {OpenModel} model
+   * @param {() => void} report
+   */
   #listen(model, report) {
     let isEnded = false;
     const own = {
       thrown: /** @type {{error: unknown} | undefined} */ (undefined),
       end() {
         isEnded = true;
-        model.news.tell();
+        model.news.notify();
       },
     };
     (async () => {
@@ -308,7 +322,7 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * Opens a model for reading, or for downloading it. It is to be released.
+   * Opens a model for reading, or for downloading it. The caller must release it.
    * @param {Wanted} wanted
    * @param {Omit<GetOptions, 'signal' | 'onProgress' | 'sha256' | 'size'> & {onRetry?: (attempt: number, waitMs: number) => void,
    *   onWaiting?: () => void}} options
@@ -370,7 +384,7 @@ export class ModelStore extends EventTarget {
     });
   }
 
-  /** @param {ModelRecord} record of a whole model that is used now @param {Wanted} file */
+  /** @param {ModelRecord} record of a complete model that is being used now @param {Wanted} file */
   async #touch(record, { url, alias }) {
     record.usedMs = Date.now();
     record.urls = [...new Set([...record.urls, url, ...(alias ? [alias] : [])])];
@@ -379,7 +393,7 @@ export class ModelStore extends EventTarget {
     try {
       await this.#backend.writeRecord(record);
     } catch {
-      // a full disk: the model can be read all the same
+      // the disk is full, but the model can still be read
     } finally {
       await unlock();
     }
@@ -417,7 +431,10 @@ export class ModelStore extends EventTarget {
     return true;
   }
 
-  /** The mmproj file of a model's repository, if no other model is kept of that. @param {ModelRecord} removed */
+  /**
+   * Deletes the mmproj file of a model's repository if no other model of that repository is stored.
+   * @param {ModelRecord} removed
+   */
   async #deleteMmproj(removed) {
     /** @param {ModelRecord} record */
     const namesOf = ({ urls }) =>
@@ -511,7 +528,7 @@ export class ModelStore extends EventTarget {
   /**
    * @param {string} id of the model that needs room
    * @param {number} missing bytes of it that are not stored
-   * @param {boolean} isRefused the storage has refused a write
+   * @param {boolean} isRefused whether the storage has refused a write
    * @returns {Promise<boolean>} whether there may be room now
    */
   async #makeRoom(id, missing, isRefused) {
@@ -537,8 +554,9 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * The engine has refused a stored model. Damaged chunks are fetched again by the next `get`. If
-   * none is damaged, the file was damaged from the start: it is removed if it can be downloaded again.
+   * Handles a stored model that the engine has refused. Damaged chunks are fetched again by the
+   * next `get`. If no chunk is damaged, the file was damaged from the start, so it is removed if it
+   * can be downloaded again.
    * @param {Wanted[]} files
    * @param {{canRemove: boolean}} options
    */
@@ -569,12 +587,16 @@ export class ModelStore extends EventTarget {
     this.#channel?.postMessage({ type, detail });
   }
 
-  /** Other tabs are notified how much has arrived, but not of each piece. @param {string} id @param {() => OpenModel['progress']} progress */
+  /**
+   * Notifies other tabs of the number of bytes that have arrived, but not for each piece.
+   * @param {string} id
+   * @param {() => OpenModel['progress']} progress
+   */
   #arrivals(id, progress) {
-    let told = -ARRIVED_MS;
+    let reportedAt = -ARRIVED_MS;
     return () => {
-      if (performance.now() - told < ARRIVED_MS) return;
-      told = performance.now();
+      if (performance.now() - reportedAt < ARRIVED_MS) return;
+      reportedAt = performance.now();
       const { received, total } = progress() ?? {};
       this.#channel?.postMessage({ type: 'arrived', detail: { id, received, total } });
     };
@@ -592,7 +614,7 @@ export class ModelStore extends EventTarget {
     const isArrived = type === 'arrived' && [received, total].every(Number.isSafeInteger);
     if (isArrived) this.#open.get(detail.id)?.hear({ received, total: total || undefined });
     if (!eventTypes.includes(type) || typeof detail?.id !== 'string') return;
-    this.#open.get(detail.id)?.news.tell();
+    this.#open.get(detail.id)?.news.notify();
     this.dispatchEvent(new CustomEvent(type, { detail }));
   }
 

@@ -1,6 +1,6 @@
-// js/models/news.js — waiting until something has changed.
+// js/models/news.js — lets callers wait until something changes.
 
-/** All waiters are woken by the next `tell`. */
+/** All waiters are woken by the next `notify`. */
 export class News {
   /** @type {() => void} */
   #wake = () => {};
@@ -13,13 +13,13 @@ export class News {
     });
   }
 
-  tell() {
+  notify() {
     const wake = this.#wake;
     this.#next = this.#begin();
     wake();
   }
 
-  /** @param {number} [limitMs] ends the waiting as well @returns {Promise<void>} */
+  /** @param {number} [limitMs] the longest time to wait @returns {Promise<void>} */
   async next(limitMs) {
     if (limitMs === undefined) return this.#next;
     /** @type {any} */

@@ -1,5 +1,6 @@
 // js/models/opfs_backend.js — models in the origin private file system: a folder for each, with its record and a file for
-// each chunk. A chunk is written by a copy that takes its place when it is complete, so no chunk is ever incomplete.
+// each chunk. A chunk is written to a copy that replaces it once it is complete, so no chunk is
+// ever incomplete.
 
 import { readReplaced, storageError, wholeArray } from '../storage/browser_files.js';
 import {
@@ -16,7 +17,10 @@ import { CHUNK_BYTES, chunkCount, chunkSize, parseRecord } from './records.js';
 
 const ROOT = 'wick-llm-models';
 const RECORD = 'record.json';
-/** This many files are opened at a time: each costs a message to the browser's own process. */
+/**
+ * The number of files that are opened at the same time; each one costs a message to the browser
+ * process.
+ */
 const OPENED_AT_ONCE = 16;
 
 /** @returns {boolean} whether this thread can use it */
@@ -77,7 +81,7 @@ export class OpfsBackend {
         await writable.write(typeof content === 'string' ? content : wholeArray(content));
         await writable.close();
       } catch (error) {
-        await writable.abort().catch(() => {}); // an error has ended it already
+        await writable.abort().catch(() => {}); // an error has already ended it
         throw error;
       }
     } catch (error) {
@@ -119,7 +123,10 @@ export class OpfsBackend {
     return (await this.describe(record)) !== undefined;
   }
 
-  /** The record goes first: a partly removed model does not count. @param {string} id */
+  /**
+   * Removes a model, its record first, so that a partly removed model does not count.
+   * @param {string} id
+   */
   async remove(id) {
     const root = await this.#root();
     const folder = await this.#folder(id).catch(() => undefined);
@@ -130,7 +137,8 @@ export class OpfsBackend {
   /**
    * The path of the chunks, and one Blob of all of them.
    * @param {ModelRecord} record
-   * @returns {Promise<import('./backends.js').KeptChunks | undefined>} undefined: a chunk is missing
+   * @returns {Promise<import('./backends.js').KeptChunks | undefined>} undefined if a chunk is
+   * missing
    */
   async describe(record) {
     const size = record.size ?? 0;

@@ -7,19 +7,19 @@ import { hashText } from './sha256.js';
 
 /** The version of the format of records and chunks. A record of another version is ignored. */
 export const VERSION = 1;
-/** Every chunk but a file's last one has this size. */
+/** Every chunk has this size, except for the last one of a file. */
 export const CHUNK_BYTES = 4 << 20;
 
 /**
  * @typedef {object} ModelRecord
  * @property {number} version
  * @property {string} id the name of its place in the store
- * @property {string} stamp another one whenever the model is started over
+ * @property {string} stamp changes whenever the download starts over
  * @property {string} name of the file
  * @property {string[]} urls addresses that it came from
- * @property {number | null} size bytes, as soon as it is known
+ * @property {number | null} size in bytes, once it is known
  * @property {string | null} tag the ETag or date of the version that is being downloaded
- * @property {string | null} sha256 of the whole file: given beforehand, or computed
+ * @property {string | null} sha256 of the whole file: known beforehand, or computed
  * @property {(string | null)[]} sums checksums of the chunks that are stored
  * @property {{size: number, state: number[]} | null} hash SHA-256 of the first chunks
  * @property {string | null} fingerprint of the content; only whole models have one
@@ -28,9 +28,12 @@ export const CHUNK_BYTES = 4 << 20;
  */
 
 /** @typedef {import('../models.js').ModelEntry} ModelEntry */
-/** @typedef {{name: string, urls?: string[], size?: number | null, sha256?: string | null}} Known known before the download */
+/**
+ * @typedef {{name: string, urls?: string[], size?: number | null, sha256?: string | null}} Known
+ * the properties that are known before the download
+ */
 
-/** @param {string} url @returns {string} where the model of an address is kept */
+/** @param {string} url @returns {string} the id under which the model of an address is stored */
 export const idOf = (url) => hashText(url).slice(0, 32);
 
 /**
@@ -76,7 +79,11 @@ export function parseRecord(text) {
 /** @param {number} size @returns {number} */
 export const chunkCount = (size) => Math.ceil(size / CHUNK_BYTES);
 
-/** @param {ModelRecord} record @param {number} index @returns {number} the chunk's size, if the file's is not known the greatest */
+/**
+ * @param {ModelRecord} record
+ * @param {number} index
+ * @returns {number} the chunk's size, or the maximum if the file's size is not known
+ */
 export function chunkSize({ size }, index) {
   return size === null ? CHUNK_BYTES : Math.min(CHUNK_BYTES, size - index * CHUNK_BYTES);
 }
@@ -93,9 +100,9 @@ export async function readWhole(record, index, backend) {
 }
 
 /**
- * @param {import('./sha256.js').Sha256} sha of the chunks before
+ * @param {import('./sha256.js').Sha256} sha hash of the chunks before
  * @param {ModelRecord} record whose size is known
- * @param {(index: number) => Promise<Uint8Array>} read gives a chunk
+ * @param {(index: number) => Promise<Uint8Array>} read returns a chunk
  * @returns {Promise<string>} the SHA-256 of the file
  */
 export async function sumOf(sha, record, read) {
@@ -115,7 +122,10 @@ export function storedBytes(record) {
   return record.sums.reduce((sum, one, index) => sum + (one ? chunkSize(record, index) : 0), 0);
 }
 
-/** @param {ModelRecord} record with all chunks @returns {string} of the content: the same bytes have the same one */
+/**
+ * @param {ModelRecord} record with all chunks
+ * @returns {string} the fingerprint of the content: equal bytes have equal fingerprints
+ */
 export const fingerprintOf = ({ size, sums }) => hashText([size, ...sums].join(' '));
 
 /** @param {ModelRecord} record @returns {ModelEntry} */

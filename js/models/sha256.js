@@ -1,7 +1,11 @@
-// js/models/sha256.js — SHA-256 (FIPS 180-4) of bytes that arrive in pieces. Web Crypto takes only whole messages, and its
-// state cannot be kept across a reload.
+// js/models/sha256.js — SHA-256 (FIPS 180-4) of bytes that arrive in pieces. Web Crypto accepts
+// only whole messages, and its state cannot be stored across a reload.
 
-/** @param {number} bits of a square or cube root's fraction @param {(prime: number) => number} root @param {number} count */
+/**
+ * @param {number} bits those of a square or cube root's fraction
+ * @param {(prime: number) => number} root
+ * @param {number} count
+ */
 function fractions(bits, root, count) {
   const words = new Int32Array(count);
   for (let prime = 2, found = 0; found < count; prime++) {
@@ -18,12 +22,12 @@ const START = fractions(32, Math.sqrt, 8);
 const ROUNDS = fractions(32, Math.cbrt, 64);
 const BLOCK_BYTES = 64;
 
-/** A hash that takes bytes in pieces. `state` can be kept between whole blocks. */
+/** A hash that accepts bytes in pieces. `state` can be stored between whole blocks. */
 export class Sha256 {
   #words = START.slice();
   #schedule = new Int32Array(64);
   #rest = new Uint8Array(BLOCK_BYTES);
-  /** Bytes taken so far. */
+  /** The number of bytes hashed so far. */
   size = 0;
 
   /** @returns {number[]} the state after a whole number of blocks */
@@ -31,7 +35,10 @@ export class Sha256 {
     return [...this.#words];
   }
 
-  /** @param {number[]} state @param {number} size bytes that it covers, whole blocks */
+  /**
+   * @param {number[]} state
+   * @param {number} size the number of bytes that it covers, in whole blocks
+   */
   static resume(state, size) {
     const hash = new Sha256();
     hash.#words = Int32Array.from(state);
@@ -56,7 +63,7 @@ export class Sha256 {
     return this;
   }
 
-  /** @returns {string} 64 hexadecimal digits; the hash takes no more bytes */
+  /** @returns {string} 64 hexadecimal digits; afterwards, the hash does not accept more bytes */
   hex() {
     const { size } = this;
     const padding = new Uint8Array(((119 - (size % BLOCK_BYTES)) % BLOCK_BYTES) + 9);
@@ -118,7 +125,7 @@ const CHECKSUM_DIGITS = 32;
 
 /** @param {Uint8Array<ArrayBuffer>} bytes of a chunk @returns {Promise<string>} the first half of their SHA-256 */
 export async function checksum(bytes) {
-  const { subtle } = globalThis.crypto ?? {}; // none in pages that are not served securely
+  const { subtle } = globalThis.crypto ?? {}; // missing in insecure pages
   if (!subtle) return new Sha256().update(bytes).hex().slice(0, CHECKSUM_DIGITS);
   const found = new Uint8Array(await subtle.digest('SHA-256', bytes));
   const digits = Array.from(found, (byte) => byte.toString(16).padStart(2, '0')).join('');

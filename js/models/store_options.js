@@ -1,4 +1,5 @@
-// js/models/store_options.js — the options of the store's calls, checked before a byte is fetched or written.
+// js/models/store_options.js — checks the options of the store's calls before anything is fetched
+// or written.
 
 import { argumentError, wordsOf } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
@@ -48,7 +49,10 @@ export function storeOptionsOf(options) {
   return { folder, evict };
 }
 
-/** @param {GetOptions['sha256'] | null} sha256 @returns {string | undefined} as the store writes it down: in small letters */
+/**
+ * @param {GetOptions['sha256'] | null} sha256
+ * @returns {string | undefined} in the form in which the store writes it: in lower case
+ */
 function sha256Of(sha256) {
   if (sha256 === undefined || sha256 === null) return undefined;
   if (/^[\da-f]{64}$/i.test(wordsOf(sha256))) return wordsOf(sha256).toLowerCase();

@@ -1,5 +1,6 @@
-// js/models/stored_source.js — the source of an engine whose model is kept. A complete model is read by the worker. A model
-// that is still downloading is read here, as its bytes arrive.
+// js/models/stored_source.js — the source of an engine whose model is in the store. A complete
+// model is read by the worker. A model that is still being downloaded is read here, as its bytes
+// arrive.
 
 import { WickError } from '../base/errors.js';
 import { readNext } from '../bytes/checked_read.js';
@@ -30,14 +31,15 @@ import { openModels } from './open_store.js';
  * @property {boolean | 'only'} cache 'only': no server is asked
  * @property {AbortSignal | null} [signal]
  * @property {(attempt: number, waitMs: number) => void} onRetry
- * @property {() => void} [onWaiting] another tab downloads the model and does not answer
+ * @property {() => void} [onWaiting] is called if another tab is downloading the model but does not
+ * respond
  */
 
 /** Errors of the store do not prevent a model from being loaded. @param {unknown} error */
 const isOfStore = (error) =>
   error instanceof WickError && ['STORAGE_FULL', 'NO_STORAGE', 'IO'].includes(error.code);
 
-/** One for all engines of a page. @type {Promise<ModelStore> | undefined} */
+/** The store that all engines of a page share. @type {Promise<ModelStore> | undefined} */
 let shared;
 
 /**
@@ -58,7 +60,7 @@ export async function openKept({ part, ...options }) {
     return true;
   };
   const invalidate = async (/** @type {string} */ code, /** @type {boolean} */ canRemove) => {
-    // the beginning of a file that ended early is right
+    // the beginning of a file that ended early is correct
     if (code !== 'TRUNCATED' || (await areWhole())) await store.invalidate(files, { canRemove });
   };
   if (described) return { description: described, source: undefined, invalidate };
@@ -77,7 +79,10 @@ export async function openKept({ part, ...options }) {
   return { description, source: new KeptSource(store, files, options), invalidate };
 }
 
-/** @param {KeptOptions} options @returns {Promise<ModelStore | undefined>} undefined: a named model is loaded without it */
+/**
+ * @param {KeptOptions} options
+ * @returns {Promise<ModelStore | undefined>} undefined if a named model is loaded without the store
+ */
 async function openShared({ cache, model }) {
   try {
     shared ??= openModels();
@@ -128,7 +133,7 @@ export class KeptSource {
   #store;
   #files;
   #options;
-  /** By the number of the file. @type {Map<number, OpenModel>} */
+  /** The models by the number of the file. @type {Map<number, OpenModel>} */
   #models = new Map();
   /** Without the store. @type {Set<HttpSource>} */
   #plain = new Set();
@@ -161,7 +166,7 @@ export class KeptSource {
     return stream;
   }
 
-  /** The last chunk may fail to be stored after its bytes were given. @param {OpenModel} model */
+  /** Storing the last chunk may fail after its bytes were returned. @param {OpenModel} model */
   async #watch(model) {
     while (!this.#isClosed && !model.isWhole && !model.hasFailed) await model.news.next();
     if (!this.#isClosed && isOfStore(model.failure)) this.#warn(model.failure);
@@ -178,7 +183,7 @@ export class KeptSource {
    * @param {unknown} error
    * @param {number} file
    * @param {number} offset
-   * @param {KnownVersion} known the version whose bytes were given
+   * @param {KnownVersion} known the version whose bytes were returned
    */
   async openPlain(error, file, offset, known) {
     const isServers = error instanceof WickError && !isOfStore(error);
@@ -216,7 +221,7 @@ class KeptStream {
   #isCancelled = false;
   /** @type {Uint8Array | null | undefined} */
   #first;
-  /** The bytes that were given last. @type {Uint8Array | undefined} */
+  /** The bytes that were returned last. @type {Uint8Array | undefined} */
   #last;
 
   /**
@@ -231,7 +236,7 @@ class KeptStream {
     this.#source = source;
   }
 
-  /** Errors of the first bytes are those of opening it. */
+  /** Reads the first bytes, so that their errors are errors of opening the source. */
   async start() {
     try {
       this.#first = await this.#take();
@@ -259,7 +264,10 @@ class KeptStream {
     }
   }
 
-  /** The rest comes from the server, from this position on and of the same version. @param {unknown} error */
+  /**
+   * Reads the rest from the server, from this position on and of the same version.
+   * @param {unknown} error
+   */
   async #leaveStore(error) {
     const { version } = this.#model;
     const tail = async () => this.#last;
@@ -291,6 +299,6 @@ class KeptStream {
   cancel() {
     this.#isCancelled = true;
     this.#plain?.cancel();
-    this.#model.news.tell();
+    this.#model.news.notify();
   }
 }

@@ -7,9 +7,10 @@ import { answer, signalOf } from './answer.js';
 /** @typedef {import('./answer.js').Handle} Handle */
 
 /**
- * The path below the place where an application has the handler: `/ai/v1/models` as `/v1/models`.
+ * The path below the place where an application mounts the handler: `/v1/models` for
+ * `/ai/v1/models`.
  * @param {string} url of a request, from its first slash on
- * @returns {string | undefined} undefined where the handler has no such route
+ * @returns {string | undefined} undefined if the handler has no such route
  */
 function routeOf(url) {
   const end = url.search(/[?#]/);
@@ -33,7 +34,7 @@ export function nodeListener(handle) {
   checkHandle(handle);
   return async (incoming, outgoing, next) => {
     const url = incoming.url ?? '/';
-    // Express cuts off where the application has the handler, which may be the /v1 of its routes
+    // Express removes the mount path, which may be the /v1 of the routes
     const path = routeOf(url) ?? routeOf(incoming.originalUrl ?? url);
     if (path === undefined && next) next();
     else await answer(incoming, outgoing, handle, path ?? url);
@@ -76,7 +77,7 @@ export function honoHandler(handle) {
   return (context) => {
     const { raw } = context.req;
     const { origin, pathname, search } = new URL(raw.url);
-    /** @type {ServerResponse | undefined} where Hono runs on node:http */
+    /** @type {ServerResponse | undefined} set if Hono runs on node:http */
     const outgoing = context.env?.outgoing;
     const signal = outgoing ? signalOf(outgoing) : raw.signal;
     const hasBody = raw.method !== 'GET' && raw.method !== 'HEAD';

@@ -1,7 +1,11 @@
-// js/node/answer.js — answers a request of node:http with a function from Request to Response. A slow client slows its own
-// answer down. The request's signal aborts when the client disconnects.
+// js/node/answer.js — answers a request of node:http with a function from Request to Response. A
+// slow client slows down only its own answer. The request's signal aborts when the client
+// disconnects.
 
-/** @typedef {import('node:http').IncomingMessage & {body?: unknown}} IncomingMessage a framework may have read its body */
+/**
+ * @typedef {import('node:http').IncomingMessage & {body?: unknown}} IncomingMessage whose body a
+ * framework may already have read
+ */
 /** @typedef {import('node:http').ServerResponse} ServerResponse */
 /** @typedef {(request: Request) => Promise<Response>} Handle */
 
@@ -79,7 +83,7 @@ async function send(body, outgoing) {
   const reader = body.getReader();
   let wake = () => {};
   outgoing.once('close', () => {
-    reader.cancel().catch(() => {}); // nothing is left to cancel
+    reader.cancel().catch(() => {}); // the stream has already ended
     wake();
   });
   for (;;) {
@@ -111,13 +115,16 @@ export async function answer(incoming, outgoing, handle, path = incoming.url ?? 
   }
 }
 
-/** @param {ServerResponse} outgoing @returns {AbortSignal} aborts when the client leaves before the answer has ended */
+/**
+ * @param {ServerResponse} outgoing
+ * @returns {AbortSignal} aborts when the client disconnects before the answer has ended
+ */
 export function signalOf(outgoing) {
   const controller = new AbortController();
   outgoing.once('close', () => {
     if (!outgoing.writableFinished) controller.abort();
   });
-  if (outgoing.destroyed) controller.abort(); // the client left before the framework called this
+  if (outgoing.destroyed) controller.abort(); // the client disconnected before the framework called this
   return controller.signal;
 }
 

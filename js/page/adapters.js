@@ -1,4 +1,5 @@
-// js/page/adapters.js — engine.adapters: files of adapters (LoRA) are read here and passed on to the engine.
+// js/page/adapters.js — engine.adapters: reads files of adapters (LoRA) and passes them to the
+// engine.
 
 import { argumentError, throwIfAborted } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
@@ -42,7 +43,7 @@ export class Adapters {
   /**
    * @param {import('../index.js').ModelSource} from one file
    * @param {import('../index.js').AddAdapterOptions} options
-   * @returns {Promise<import('../index.js').AdapterInfo>} when requests may choose it
+   * @returns {Promise<import('../index.js').AdapterInfo>} settles when requests may choose it
    */
   async add(from, options) {
     const { name, signal } = checkNames(Object(options), ['name', 'signal']);
@@ -61,7 +62,7 @@ export class Adapters {
           () => {},
         );
     throwIfAborted(signal);
-    await this.#connection.call('addAdapter', [name]); // an aborted call might leave the name in place
+    await this.#connection.call('addAdapter', [name]); // an aborted call might leave the name registered
     try {
       throwIfAborted(signal);
       await this.#feed(name, opened, signal);
@@ -95,7 +96,7 @@ export class Adapters {
     }
   }
 
-  /** @param {string} name rejects with BUSY while a request uses it */
+  /** @param {string} name of the adapter; the call rejects with BUSY while a request uses it */
   async remove(name) {
     await this.#connection.call('removeAdapter', [checkName(name)]);
   }

@@ -16,7 +16,8 @@ import { checkCount, shown } from './option_checks.js';
 const ALTERNATIVES_MAX = 20;
 
 /**
- * A continuation. Its session holds all of its tokens but `next`; `begun` are the bytes of its text.
+ * A continuation. Its session has all of its tokens except `next`; `begun` are the bytes of its
+ * text.
  * @typedef {{session: Session, tokens: number[], begun: number[], logprob: number, next: string | number[]}} Live
  * @typedef {{beam: Live, token: number, bytes: number[], logprob: number}} Candidate
  */
@@ -25,7 +26,9 @@ const names = /** @type {(keyof import('../index.js').GrammarOptions)[]} */ (
   Object.keys(grammarNames)
 );
 
-/** Probabilities among the tokens that a grammar allows: nothing else changes them. */
+/**
+ * Settings for probabilities among the tokens that a grammar allows, which nothing else changes.
+ */
 const amongAllowed = { ...plainSampling, temperature: 1, seed: 0, logprobsAfter: true };
 
 /** @param {BeamSearchOptions} options */
@@ -81,7 +84,7 @@ class Search {
   #ended = [];
   /** @type {Set<Session>} */
   #open = new Set();
-  /** Texts of a grammar that beams have had. @type {Set<string>} */
+  /** Texts of a grammar that beams have already generated. @type {Set<string>} */
   #texts = new Set();
 
   /** @param {ReturnType<typeof checked>} settings @param {Set<number>} ends tokens that end a text */
@@ -127,8 +130,8 @@ class Search {
   }
 
   /**
-   * The first ones. With a grammar no text occurs twice: it accepts any tokens that make up a text, and the likeliest are
-   * enough.
+   * The best candidates. With a grammar no text occurs twice: it accepts any tokens that spell a
+   * text, and the most likely ones are enough.
    * @param {Candidate[]} candidates the likeliest first
    * @returns {Candidate[]}
    */
@@ -174,11 +177,11 @@ class Search {
     });
     await generation.text();
     if (details.length === 0) {
-      // nothing can follow in a text of the grammar
+      // nothing can follow in a text of this grammar
       this.#ended.push({ tokens: beam.tokens, logprob: beam.logprob, finishReason: 'stop' });
       return [];
     }
-    // the sampled token is only one of the candidates, so it is taken back
+    // the sampled token is only one of the candidates, so it is removed again
     const tokens = await beam.session.tokens();
     await beam.session.truncate(tokens.length - 1);
     const top = details[0].top.filter(({ logprob }) => Number.isFinite(logprob));

@@ -11,7 +11,7 @@ async function read(reader) {
   const tokens = [];
   for (let piece = await reader.next(); piece; piece = await reader.next()) {
     text += piece.text;
-    // held-back text belongs to no token
+    // held-back text does not belong to a token
     if (!piece.token || piece.token.token < 0) continue;
     tokens.push(piece.token.token);
     logprob += piece.token.logprob ?? 0;

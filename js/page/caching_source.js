@@ -1,5 +1,5 @@
-// js/page/caching_source.js — the bytes of a model with an address: from its stored part, and from its
-// server, whose bytes are stored as they arrive.
+// js/page/caching_source.js — the bytes of a model with an address: from its stored part, and from
+// its server, whose bytes are stored as they arrive.
 
 import { argumentError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
@@ -34,7 +34,7 @@ export function namedSource(options) {
 
 /**
  * The mmproj file: that of the model's repository on the hub (`true`), a name there, or any other form that a model may have.
- * @param {EngineOptions} options with `mmproj`
+ * @param {EngineOptions} options those with `mmproj`
  * @returns {ModelLocation}
  */
 export function mmprojSource(options) {
@@ -52,8 +52,9 @@ export function mmprojSource(options) {
 }
 
 /**
- * In pages models are kept, unless the caller fetches them or needs no weights; models with a name
- * are kept everywhere. A store that cannot be used does not prevent a model from being loaded.
+ * In pages, models are stored unless the caller fetches them or needs no weights; models with a
+ * name are stored on every host. A store that cannot be used does not prevent a model from being
+ * loaded.
  * @param {EngineOptions} options
  * @param {ModelLocation} from
  * @param {{onRetry: (attempt: number, waitMs: number) => void, onWaiting: () => void}} reports
@@ -68,7 +69,7 @@ export async function keptSource(options, from, reports) {
   const isHttp = download?.urls.every((url) => /^https?:/.test(url));
   if (!isHttp || (cache === false && model === undefined)) return from;
   try {
-    const { openKept } = /** @type {any} */ (await import('../models.js')); // it is not for users
+    const { openKept } = /** @type {any} */ (await import('../models.js')); // it is internal
     const how = { ...download, cache, signal, ...reports };
     const { description, source, invalidate } = await openKept(how);
     return { description, source: source && (async () => source), invalidate };

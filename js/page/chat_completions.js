@@ -25,7 +25,7 @@ import { Session } from './session.js';
 /** @typedef {import('./piece_reader.js').PieceReader} PieceReader */
 /** @typedef {import('../connection/messages.js').PlainMessage} PlainMessage */
 
-/** Fields that would change the answer and are not supported. They are refused. */
+/** Fields that would change the answer but are not supported. They are refused. */
 const unsupported = [
   ...['functions', 'function_call', 'audio', 'modalities', 'web_search_options'],
 ];
@@ -98,8 +98,9 @@ export function messagesOf(messages) {
 
 /**
  * @param {ChatCompletionRequest} body
- * @returns {{tools: import('../index.js').ChatTool[] | undefined, toolChoice?: import('../connection/messages.js').ToolChoice}} the
- *   tools that the model may call, and which of them it has to
+ * @returns {{tools: import('../index.js').ChatTool[] | undefined, toolChoice?:
+ * import('../connection/messages.js').ToolChoice}} the tools that the model may call, and those
+ * that it must call
  */
 function toolsOf(body) {
   const { tool_choice: choice, parallel_tool_calls: isParallel } = body;
@@ -151,7 +152,7 @@ function splitPrefix(messages) {
   const { role, prefix, content } = messages[index];
   if (prefix !== true || role !== 'assistant' || index === 0 || index < messages.length - 1) {
     throw argumentError(
-      `messages[${index}].prefix must be true, in the last message, of the assistant, after another`,
+      `messages[${index}].prefix must be true, and only in a last message of the assistant that follows another message`,
     );
   }
   return { messages: messages.slice(0, -1), prefix: textOf(content) };
@@ -304,7 +305,7 @@ export class ChatCompletions {
   /**
    * @param {unknown} messages
    * @param {import('../index.js').CountOptions} [options]
-   * @returns {Promise<number>} tokens of the prompt that `create` would make of them
+   * @returns {Promise<number>} tokens of the prompt that `create` would build from them
    */
   async countTokens(messages, options = {}) {
     return this.#asPrompt('countChat', messages, options);
@@ -313,7 +314,7 @@ export class ChatCompletions {
   /**
    * @param {import('../index.js').ChatMessage[]} messages
    * @param {import('../index.js').CountOptions} [options]
-   * @returns {Promise<number[]>} the prompt that `create` would make of them
+   * @returns {Promise<number[]>} the prompt that `create` would build from them
    */
   async tokenize(messages, options = {}) {
     return this.#asPrompt('tokenizeChat', messages, options);
@@ -329,9 +330,9 @@ export class ChatCompletions {
     const { tools, tool_choice, reasoning_effort, parseSpecial = false, signal } = options;
     checkObject('variables', options.variables);
     checkEffort(reasoning_effort);
-    const told = toolsOf(/** @type {any} */ ({ tools, tool_choice })).tools;
+    const chatTools = toolsOf(/** @type {any} */ ({ tools, tool_choice })).tools;
     const variables = { ...effortOf(reasoning_effort), ...options.variables };
-    const given = { tools: told, variables, parseSpecial };
+    const given = { tools: chatTools, variables, parseSpecial };
     const { parts, ...texts } = splitMedia(messagesOf(messages));
     /** @type {import('../connection/messages.js').Input} */
     const input = { ...texts, ...splitPrefix(texts.messages), ...given };
@@ -494,7 +495,11 @@ export class ChatStream {
     return Object.assign(last, { timings: timingsOf(done) });
   }
 
-  /** The content of a piece: mostly one delta. @param {number} index @param {Piece} piece */
+  /**
+   * The content of a piece, which is usually one delta.
+   * @param {number} index
+   * @param {Piece} piece
+   */
   *#pieces(index, piece) {
     const details = this.#body.logprobs === true ? logprobsOf(piece, this.#body) : undefined;
     let logprobs = details ? { content: details, refusal: null } : null;
@@ -520,13 +525,16 @@ export class ChatStream {
       created,
       model,
       choices: [{ index, delta: {}, logprobs: null, finish_reason: null, ...choice }],
-      // that of the last chunk has numbers
+      // only the usage of the last chunk has numbers
       ...(this.#body.stream_options?.include_usage && { usage: null }),
     };
   }
 }
 
-/** @param {PieceReader[]} readers only these: an abandoned stream is cancelled */
+/**
+ * @param {PieceReader[]} readers are aborted by the controller; an abandoned stream is cancelled
+ * instead
+ */
 function abortsReaders(readers) {
   const controller = new AbortController();
   const { signal } = controller;
@@ -545,7 +553,7 @@ async function* merged(readers) {
   /** @param {number} index */
   const nextOf = (index) => {
     const next = readers[index].next().then((piece) => ({ index, piece }));
-    next.catch(() => {}); // no reader waits for it after the stream was abandoned
+    next.catch(() => {}); // no reader waits for it once the stream is abandoned
     return next;
   };
   const waiting = new Map(readers.map((_, index) => [index, nextOf(index)]));
@@ -580,7 +588,7 @@ function usageOf(dones) {
 /**
  * @param {Piece} piece
  * @param {ChatCompletionRequest} body
- * @returns {object[]} OpenAI's shape; none for text that is not a token's
+ * @returns {object[]} in OpenAI's shape; nothing for text that does not belong to a token
  */
 function logprobsOf({ token }, body) {
   if (!token || token.token < 0) return [];

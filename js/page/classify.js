@@ -1,4 +1,4 @@
-// js/page/classify.js — engine.classify: which of some labels a text has, with their probabilities.
+// js/page/classify.js — engine.classify: the probabilities of labels for a text.
 
 import { argumentError, WickError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
@@ -6,13 +6,16 @@ import { askModel } from './ask_model.js';
 import { checkText, shown } from './option_checks.js';
 
 const INSTRUCTIONS = 'Read the text and answer with the label that fits it, and nothing else.';
-/** The labels that are tried at a time: their requests share what the first of them has read. */
+/**
+ * The number of labels that are scored at a time. Their requests share the tokens that the first of
+ * them has read.
+ */
 const LABELS_AT_ONCE = 16;
 
 /** @typedef {import('../connection/engine_connection.js').EngineConnection} EngineConnection */
 /** @typedef {import('../connection/messages.js').Input} Input */
 /**
- * `isWhole`: the grammar is one of the whole reply, with its reasoning.
+ * `isWhole`: whether the grammar covers the whole reply, with its reasoning.
  * @typedef {(input: Input, options: import('../index.js').GenerateOptions, isWhole?: boolean) =>
  *   import('./piece_reader.js').PieceReader} Ask
  */
@@ -41,7 +44,8 @@ function checkLabels(labels) {
  * @param {string} text
  * @param {string[]} labels
  * @param {import('../index.js').ClassifyOptions} options
- * @returns {Promise<import('../index.js').Classification>} the most probable first
+ * @returns {Promise<import('../index.js').Classification>} the labels with their probabilities, the
+ * most probable first
  */
 export async function classify(connection, ask, text, labels, options) {
   checkNames(options, ['instructions', 'salt', 'truncate', 'signal']);
@@ -77,7 +81,7 @@ function softmax(logits) {
  * @param {string[]} labels
  * @param {boolean} truncate
  * @param {AbortSignal | null | undefined} signal
- * @returns {Promise<number[] | undefined>} undefined: the model has no head
+ * @returns {Promise<number[] | undefined>} undefined if the model has no head
  */
 async function scoresOfHead(connection, text, labels, truncate, signal) {
   const request = { texts: [text], pooling: 'rank', normalize: false, truncate, dimensions: 0 };
@@ -91,12 +95,12 @@ async function scoresOfHead(connection, text, labels, truncate, signal) {
   }
   if (scores.length === labels.length) return Array.from(scores);
   throw argumentError(
-    `the model's head gives ${scores.length} scores, and there are ${labels.length} labels: give one for each, in the head's order`,
+    `the model's head has ${scores.length} scores, but there are ${labels.length} labels: pass one for each, in the head's order`,
   );
 }
 
 /**
- * The logarithm of how probable the model finds each label as its whole answer.
+ * The logarithm of the probability of each label as the model's whole answer.
  * @param {Ask} ask
  * @param {string} content
  * @param {string[]} labels

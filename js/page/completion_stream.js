@@ -1,5 +1,6 @@
 // js/page/completion_stream.js — the result of chat.completions.stream: the chunks, events, and the whole completion at the
-// end, as openai-node's helper. It reads automatically, so a listener or the promise of the end is enough.
+// end, like openai-node's helper. It reads automatically, so a listener or the promise of the end
+// is enough.
 
 import { onAbort } from '../base/abort_signals.js';
 
@@ -131,7 +132,7 @@ function addChunk(whole, { id, created, model, choices, usage, timings }) {
     }
     choice.finish_reason = reason ?? choice.finish_reason;
     if (stop !== undefined) choice.stop_reason = stop;
-    // calls that broke have arrived as content, too
+    // malformed calls have arrived as content, too
     if (reason === 'stop') delete message.tool_calls;
   }
 }

@@ -1,5 +1,5 @@
 // js/page/create_engine.js — createEngine: chooses the modules and the number of threads, starts the worker and
-// waits for the model. The thread that calls never computes.
+// waits for the model. The calling thread never computes.
 
 import { onAbort } from '../base/abort_signals.js';
 import { abortError, throwIfAborted, WickError } from '../base/errors.js';
@@ -94,7 +94,7 @@ export async function createEngine(options) {
       if (!isPossible) return start(connection);
       return connection.share(
         (onMessage) => new TabThread(shared, start, onMessage, EngineConnection),
-        // its errors go to the page, not to a call
+        // its errors are reported to the page, not to a call
         ({ sharing }) => sharing === 'leader' && queueMicrotask(() => options.onLead?.()),
       );
     };
@@ -136,7 +136,8 @@ async function startEngine(connection, options, config, locate) {
 const damageCodes = ['TRUNCATED', 'FORMAT', 'CORRUPT', 'NOT_GGUF'];
 
 /**
- * The next call downloads damaged chunks again. The error may also be that of a draft or an mmproj file.
+ * Marks damaged chunks, which the next call downloads again. The error may also be that of a draft
+ * or an mmproj file.
  * @param {import('./model_options.js').ModelLocation} from
  * @param {string} code
  * @param {EngineOptions} options

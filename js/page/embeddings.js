@@ -9,7 +9,7 @@ import { checkCount, checkNumber, checkText, shown, U32_MAX } from './option_che
 /** @typedef {import('../wasm/engine_records.js').NativeEmbed} NativeEmbed */
 /** @typedef {import('../wasm/native_engine.js').Embedded} Embedded */
 
-/** 'model': as the file says. */
+/** 'model' is the pooling that the file specifies. */
 const poolings = ['model', 'none', 'mean', 'cls', 'last', 'rank'];
 
 /** @param {unknown} list @returns {boolean} */
@@ -112,8 +112,8 @@ export async function rerank(connection, query, documents, options) {
 }
 
 /**
- * Some rerankers give the probabilities of their labels (Qwen3-Reranker), the others logits.
- * @param {Float32Array} scores of a head, the first of which counts
+ * Some rerankers return the probabilities of their labels (Qwen3-Reranker), others logits.
+ * @param {Float32Array} scores those of a head, of which the first one counts
  */
 function probabilityOf(scores) {
   const isWhole = scores.every((score) => score >= 0 && score <= 1);

@@ -48,10 +48,10 @@ export class Engine {
   }
 
   /**
-   * A request of a task.
+   * Starts the request of a task.
    * @param {Input} input
    * @param {GenerateOptions} options
-   * @param {boolean} [isWhole] the grammar is one of the whole reply, with its reasoning
+   * @param {boolean} [isWhole] whether the grammar covers the whole reply, with its reasoning
    * @returns {import('./piece_reader.js').PieceReader}
    */
   #ask = (input, { signal, ...options }, isWhole) => {
@@ -75,7 +75,8 @@ export class Engine {
    * Several completions of one prompt, which is processed once. They run together. All of them start when the first
    * one is read.
    * @param {string | ArrayLike<number>} prompt
-   * @param {GenerateOptions & {n?: number}} [options] `seed` is the first one's, the others follow
+   * @param {GenerateOptions & {n?: number}} [options] `seed` is the seed of the first one; the
+   * others count up from it
    * @returns {Generation[]}
    */
   generateMany(prompt, { n = 2, ...options } = {}) {
@@ -115,7 +116,7 @@ export class Engine {
   }
 
   /**
-   * How well documents fit a query, the best first.
+   * Ranks documents by their relevance to a query, the best first.
    * @param {string} query
    * @param {string[]} documents
    * @param {import('../index.js').RerankOptions} [options]
@@ -125,7 +126,7 @@ export class Engine {
   }
 
   /**
-   * Which of some labels a text has, the most probable first.
+   * The labels with their probabilities for a text, the most probable first.
    * @param {string} text
    * @param {string[]} labels
    * @param {import('../index.js').ClassifyOptions} [options]
@@ -135,7 +136,7 @@ export class Engine {
   }
 
   /**
-   * The content of a text, as a record of a JSON schema.
+   * Extracts a record of a JSON schema from a text.
    * @param {string} text
    * @param {import('../index.js').GrammarOptions['jsonSchema']} schema
    * @param {import('../index.js').ExtractOptions} [options]
@@ -153,7 +154,7 @@ export class Engine {
   }
 
   /**
-   * A text, or the prompt that a conversation becomes.
+   * The tokens of a text, or of the prompt that a conversation becomes.
    * @param {string | import('../index.js').ChatMessage[]} text
    * @param {any} [options] TokenizeOptions, or CountOptions of a conversation
    * @returns {Promise<number[]>}
@@ -200,7 +201,7 @@ export class Engine {
 
   /**
    * @param {any} part an image or a recording
-   * @returns {Promise<import('../index.js').MediaCost>} known before it is encoded
+   * @returns {Promise<import('../index.js').MediaCost>} its cost, known before it is encoded
    */
   async mediaCost(part) {
     const medium = await mediumOf(part, this.#connection.decoders ?? {});
@@ -217,7 +218,7 @@ export class Engine {
   }
 
   /**
-   * @param {Blob | ArrayBuffer | Uint8Array} bytes that a chat's save has given
+   * @param {Blob | ArrayBuffer | Uint8Array} bytes that a chat's `save` has returned
    * @param {import('../index.js').ChatOptions} [options]
    * @returns {Promise<import('../index.js').Chat>}
    */
@@ -238,7 +239,7 @@ export class Engine {
     return this.#connection.call('applyTemplate', [messagesOf(messages), given], signal);
   }
 
-  /** Facts about the model, and the memory and threads in use now. */
+  /** Information about the model, and the memory and threads that are currently in use. */
   async info() {
     return infoOf(await this.#connection.call('info', []));
   }
@@ -295,7 +296,7 @@ export class Engine {
   }
 
   /**
-   * The pages that the prefix cache has of a conversation.
+   * The pages of a conversation that are in the prefix cache.
    * @param {import('../index.js').ChatMessage[]} messages
    * @param {import('../index.js').CountOptions} [options]
    */

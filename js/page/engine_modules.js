@@ -1,6 +1,7 @@
 // js/page/engine_modules.js — chooses the WebAssembly of an engine: a build of the package for this host, or the caller's.
-// A build is four modules. The worker loads the one of grammars when a request needs it, the one of extras when a model
-// does, and the one of media with an mmproj file. A model that needs more than 4 GiB has one module, with 64-bit addresses, for any number of threads.
+// A build is four modules. The worker loads the grammar module when a request needs it, the extras
+// module when a model does, and the media module with an mmproj file. A model that needs more than
+// 4 GiB has one module, with 64-bit addresses, for any number of threads.
 
 import { detectSimd, hasWideMemory } from '../base/host_features.js';
 import { ownFile } from '../base/own_files.js';
@@ -63,7 +64,10 @@ function ownModule(build) {
 /** @param {unknown} option @returns {option is string | URL} */
 const isAddress = (option) => typeof option === 'string' || option instanceof URL;
 
-/** @param {string | URL} address @returns {string} with all that it lacks: the worker's file may be elsewhere */
+/**
+ * @param {string | URL} address
+ * @returns {string} a complete address, because the worker's file may be elsewhere
+ */
 const wholeAddress = (address) => new URL(address, globalThis.location?.href).href;
 
 /**
@@ -85,13 +89,13 @@ const partAddress = (wasm, name) =>
 /** @param {EngineOptions['wasm']} wasm @returns {string | undefined} '' if the host has no 64-bit memory */
 function wideOf(wasm) {
   if (!isAddress(wasm)) return undefined;
-  // builds of one and of several threads have one
+  // builds with one and with several threads share one
   const address = String(wasm).replace(/-(?:single|threads)(?=\.wasm(?:$|[?#]))/, '');
   return hasWideMemory() ? partAddress(address, 'wide') : '';
 }
 
 /**
- * A secondary module: the caller's if given, else the one next to the first.
+ * A secondary module: the caller's if there is one, otherwise the file next to the first module.
  * @param {EngineOptions['wasm']} wasm
  * @param {EngineOptions['wasm']} given
  * @param {string} name

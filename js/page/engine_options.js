@@ -14,7 +14,10 @@ import { checkCallback, checkFlag, checkNumber, shown, U32_MAX } from './option_
 /** The options that name the model's source. @type {Record<keyof import('../index.js').ModelSource, null>} */
 const sourceNames = { url: null, file: null, blob: null, bytes: null, stream: null };
 
-/** All options. The type makes sure that none is missing. @type {Record<keyof EngineOptions, unknown>} */
+/**
+ * All options. The type ensures that none is missing.
+ * @type {Record<keyof EngineOptions, unknown>}
+ */
 const engineNames = {
   ...sourceNames,
   ...engineNumbers,
@@ -154,7 +157,7 @@ function isLikeLlamaCpp({ mediaLike = 'published' }) {
   throw argumentError(`mediaLike must be 'published' or 'llama.cpp', not ${shown(mediaLike)}`);
 }
 
-/** Some models read an image at once. */
+/** The batch size with media, because some models read an image in one pass. */
 const MEDIA_BATCH = 512;
 
 /**
@@ -190,7 +193,7 @@ export function checkThreads(threads) {
 
 /**
  * The name of a shared engine within the origin. It contains the model, the options that change answers and the version
- * of the package, so that only tabs with the same of each share an engine.
+ * of the package, so that only tabs for which all of these are equal share an engine.
  * @param {EngineOptions} options
  * @param {import('../wasm/engine_records.js').NativeConfig} config
  * @param {SourceDescription} description

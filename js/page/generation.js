@@ -36,7 +36,7 @@ export class Generation {
     return texts;
   }
 
-  /** @returns {Promise<string>} all of the text, when it has ended */
+  /** @returns {Promise<string>} the whole text, once it has ended */
   async text() {
     let text = '';
     for await (const piece of this) text += piece;
@@ -87,7 +87,7 @@ export function timingsOf(done) {
     decodeMs,
     ttftMs,
     prefillTokensPerSecond: perSecond(promptTokens - cachedTokens, prefillMs),
-    // the first token comes with the prefill
+    // the first token is a part of the prefill
     decodeTokensPerSecond: perSecond(completionTokens - 1, decodeMs),
   };
 }

@@ -13,7 +13,10 @@ import { checkObject, shown } from './option_checks.js';
 /** @typedef {import('../index.js').GrammarOptions} GrammarOptions */
 /** @typedef {{kind: number, text: string, begun?: string | Uint8Array, isWhole?: boolean}} Grammar wick_grammar */
 
-/** The options. The type makes sure that none is missing. @type {Record<keyof GrammarOptions, null>} */
+/**
+ * The options. The type ensures that none is missing.
+ * @type {Record<keyof GrammarOptions, null>}
+ */
 export const grammarNames = { grammar: null, jsonSchema: null, regex: null, choices: null };
 
 /**
@@ -112,7 +115,7 @@ const formats = {
     return {};
   },
   json_object(format) {
-    // llama.cpp's way to request a schema
+    // llama.cpp's way of requesting a schema
     checkMembers('response_format', format, ['type', 'schema']);
     checkObject('response_format.schema', format.schema);
     return { jsonSchema: format.schema ?? { type: 'object' } };

@@ -1,4 +1,5 @@
-// js/page/logits_hook.js — calls the caller's hook with a copy of the logits, and checks what it makes of them.
+// js/page/logits_hook.js — calls the caller's hook with a copy of the logits, and checks the
+// changed values.
 
 import { argumentError, WickError, wordsOf } from '../base/errors.js';
 

@@ -1,5 +1,5 @@
-// js/page/media_decode.js — images become pixels and recordings samples, by the host's decoders. PPM images and WAV recordings
-// are read everywhere.
+// js/page/media_decode.js — converts images to pixels and recordings to samples with the host's
+// decoders. PPM images and WAV recordings are read everywhere.
 
 import { bytesOfBlob } from '../base/blob_bytes.js';
 import { argumentError, WickError, wordsOf } from '../base/errors.js';
@@ -37,7 +37,7 @@ const isA = (value, name) => {
 /** @param {unknown} from @returns {boolean} */
 const isBytes = (from) => from instanceof ArrayBuffer || ArrayBuffer.isView(from);
 
-/** Before it is copied. @param {number} size in bytes */
+/** Checks the size before the file is copied. @param {number} size in bytes */
 function checkSize(size) {
   if (size <= FILE_BYTES_MAX) return;
   throw new WickError('ARG', `file: has ${size} bytes, limit is ${FILE_BYTES_MAX}`);
@@ -135,10 +135,10 @@ function checkPixels(width, height) {
   throw argumentError(`image: ${width} x ${height} pixels, the limit is 2^28`);
 }
 
-/** Beyond it some browsers draw nothing, and report nothing. */
+/** Beyond this size some browsers draw nothing and report no error. */
 const DRAWN_SIDE_MAX = 32_767;
 
-/** @param {any} image @returns {Pixels} on white, where it is transparent */
+/** @param {any} image @returns {Pixels} its pixels, drawn on white where it is transparent */
 function drawn(image) {
   const [width, height] = sizeOf(image);
   if (!(width > 0 && height > 0)) throw argumentError('image: has no pixels');
@@ -277,7 +277,7 @@ const readers = {
   '3 32': (view, at) => view.getFloat32(at, true),
 };
 
-/** The kind of samples that the chunk `fmt ` of an extensible file names. */
+/** The format of an extensible file, whose chunk `fmt ` names the kind of samples elsewhere. */
 const EXTENSIBLE = 0xfffe;
 
 /** @param {DataView} view @returns {Sound} */
@@ -327,13 +327,13 @@ function samplesOf(view, read, from, end, channels, bytes) {
 
 /** Rates in Hz. A browser's AudioBuffer has no others. */
 const [RATE_MIN, RATE_MAX] = [3000, 768_000];
-/** The engine's limit. It is as in src/media/sound.h. */
+/** The engine's limit, as in src/media/sound.h. */
 const SECONDS_MAX = 4 * 3600;
 /** Zero crossings of the filter on each side. */
 const CROSSINGS = 16;
-/** Values of the filter that are kept. */
+/** The limit of filter values that are kept. */
 const KEPT_MAX = 2 ** 20;
-/** Samples between two turns of others. */
+/** The number of samples after which other tasks get a turn. */
 const TURN_SAMPLES = 2 ** 17;
 
 /** Before it is resampled. @param {Sound} sound @returns {number} its rate in whole Hz */
@@ -348,10 +348,10 @@ function rateOf({ samples, sampleRate }) {
 }
 
 /**
- * A sinc with a Hann window, which cuts off below the lower of both halves of the rates.
+ * A sinc with a Hann window, which cuts off below half of the lower rate.
  * @param {number} rate
- * @returns {{reach: number, at: (phase: number) => Float64Array}} values from `reach` samples before the one where a phase is,
- *   in samples of 16 kHz divided by `rate`
+ * @returns {{reach: number, at: (phase: number) => Float64Array}} values from `reach` samples
+ * before the position of a phase, in samples of 16 kHz divided by `rate`
  */
 function filterOf(rate) {
   const cut = Math.min(1, RATE / rate);

@@ -8,7 +8,10 @@ import { loadTasks } from './later.js';
 /** @typedef {import('../connection/messages.js').PlainMessage} PlainMessage */
 /** @typedef {import('../wasm/media_table.js').Medium} Medium */
 /** @typedef {{decodeImage?: import('../index.js').DecodeImage | null | undefined}} Decoders */
-/** A part that is not text: where it is in the prompt, and its content. @typedef {{kind: 'image' | 'audio', place: string, from: unknown}} MediaPart */
+/**
+ * A part that is not text: its place in the prompt, and its content.
+ * @typedef {{kind: 'image' | 'audio', place: string, from: unknown}} MediaPart
+ */
 
 /** The sample rate of decoded recordings, in Hz. */
 export const MEDIA_RATE = 16000;
@@ -22,7 +25,7 @@ const contents = {
     typeof audio?.data === 'string' ? `data:audio/${audio.format};base64,${audio.data}` : undefined,
 };
 
-/** @param {any} part @param {string} place @returns {MediaPart | undefined} nothing for a text */
+/** @param {any} part @param {string} place @returns {MediaPart | undefined} undefined for a text */
 export function mediaPartOf(part, place) {
   if (part?.type === 'text' && typeof part.text === 'string') return undefined;
   const type = part?.type;
@@ -75,7 +78,8 @@ export function splitMedia(messages) {
 
 /**
  * @param {unknown} prompt
- * @returns {{text: string, marker: string, parts: MediaPart[]} | undefined} nothing if it has no parts
+ * @returns {{text: string, marker: string, parts: MediaPart[]} | undefined} undefined if it has no
+ * parts
  */
 export function mediaPromptOf(prompt) {
   if (!Array.isArray(prompt) || typeof prompt[0] !== 'object') return undefined;
@@ -88,7 +92,7 @@ export function mediaPromptOf(prompt) {
   return { text, marker, parts };
 }
 
-/** A text that occurs nowhere else. */
+/** A marker, which is a text that occurs nowhere else. */
 const markerOf = () => `<media-${randomName()}>`;
 
 /** @param {MediaPart[]} parts @param {Decoders} decoders @returns {Promise<Medium[]>} */
@@ -108,7 +112,8 @@ export async function mediumOf(part, decoders) {
 /**
  * @param {any} part
  * @param {Decoders} decoders
- * @returns {Promise<any>} the part with pixels or samples: they do not change, and are not decoded again
+ * @returns {Promise<any>} the part with pixels or samples, which do not change and are not decoded
+ * again
  */
 export async function decodedPart(part, decoders) {
   if (part?.type === 'text') return part;

@@ -1,4 +1,4 @@
-// js/page/model_options.js — the options of createEngine that say where the model is: addresses, files of the
+// js/page/model_options.js — the options of createEngine that locate the model: addresses, files on
 // disk, blobs or a stream.
 
 import { argumentError, WickError, wordsOf } from '../base/errors.js';
@@ -17,7 +17,8 @@ import { checkCallback, checkNumber, shown } from './option_checks.js';
  * @property {(() => Promise<Source>) | undefined} source the source that the page reads itself
  * @property {(code: string, canRemove: boolean) => Promise<void>} [invalidate] for a cached model that the engine refused
  * @property {ReturnType<typeof downloadOf> & {urls: string[], model?: string, part?: 'mmproj', hub?: object,
- *   fetch?: typeof globalThis.fetch}} [download] of a model that has addresses, or a name; `part`: of the file next to it
+ *   fetch?: typeof globalThis.fetch}} [download] the options for downloading a model that has
+ *   addresses or a name; `part`: those of the file next to it
  */
 
 const RETRIES = 5;
@@ -90,7 +91,7 @@ export function draftOf(draft) {
 
 /**
  * @param {unknown} mmproj
- * @param {EngineOptions} options those of downloads count
+ * @param {EngineOptions} options of which those for downloads are used
  * @returns {ModelLocation}
  */
 export function mmprojOf(mmproj, { headers, fetch, retries, stallMs }) {
@@ -203,16 +204,14 @@ function headerOf(pair) {
 function absoluteUrl(url) {
   const base = globalThis.document?.baseURI ?? globalThis.location?.href;
   const text = wordsOf(url);
-  // URL would take the letter of a drive for a scheme
+  // URL would mistake the letter of a drive for a scheme
   if (!/^[a-z]:[\\/]/i.test(text) && URL.canParse(text, base)) return new URL(text, base);
   const isPath = typeof url === 'string' && /[\\/.~]/.test(text);
-  const hint = isPath
-    ? `: a path of the disk is given as file: '${text}', in a page as a File`
-    : '';
+  const hint = isPath ? `: pass a path on disk as file: '${text}', or in a page a File` : '';
   throw argumentError(`url: ${text} is not an address${hint}`);
 }
 
-/** @param {string[]} names all of a split model's, or one of them */
+/** @param {string[]} names all names of a split model's files, or one of them */
 function namesOf(names) {
   return names.length === 1 ? splitNames(names[0]) : names;
 }
@@ -243,8 +242,8 @@ function blobSource(files) {
 export const nameOfBlob = (blob) => ('name' in blob ? String(blob.name) : '');
 
 /**
- * Whether the worker can read it without the page. Not in Node, which cannot clone a File; Node 20 crashes when a worker
- * reads a Blob of a file.
+ * Whether the worker can read it without the page. It cannot in Node, which is unable to clone a
+ * File; Node 20 even crashes if a worker reads a Blob of a file.
  * @param {Blob} blob
  */
 function canSend(blob) {

@@ -37,7 +37,7 @@ export const checkCompletions = (name, value) =>
 /**
  * @param {string} name
  * @param {unknown} value
- * @param {boolean} [otherwise] where it is not given
+ * @param {boolean} [otherwise] the value if it is missing
  * @returns {boolean}
  */
 export function checkFlag(name, value, otherwise = false) {

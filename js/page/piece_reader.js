@@ -1,5 +1,5 @@
-// js/page/piece_reader.js — reads the pieces of one request. The request starts with the first read, and is cancelled
-// when no reader is left.
+// js/page/piece_reader.js — reads the pieces of one request. The request starts with the first
+// read, and is cancelled when it has no reader any more.
 
 import { onAbort } from '../base/abort_signals.js';
 import { abortError, checkSignal, fromPlainError, throwIfAborted } from '../base/errors.js';
@@ -17,9 +17,11 @@ import { checkCallback, checkNumber } from './option_checks.js';
 /** A piece of text, with the details of its token if they were requested, and as parts of a reply if it is one. */
 /** @typedef {{text: string, token: TokenDetail | undefined, deltas?: Delta[] | undefined}} Piece */
 
-/** After this many pieces the worker is informed that they were read. */
+/** The number of pieces after which the worker is notified that they were read. */
 const ACKNOWLEDGE_EVERY = 32;
-/** With this many unread pieces the reader checks whether their holder was collected as garbage. */
+/**
+ * The number of unread pieces from which the reader watches for garbage collection of their holder.
+ */
 const UNREAD_PIECES_WATCHED = 64;
 const aborted = /** @type {const} */ ('abort');
 
@@ -75,7 +77,7 @@ export class PieceReader {
     this.#logitsHook = logitsHook;
   }
 
-  /** @returns {Done | undefined} the result, after a good end */
+  /** @returns {Done | undefined} the result, if the request ended successfully */
   get done() {
     return this.#done;
   }
@@ -116,7 +118,7 @@ export class PieceReader {
   /** @param {RunningRequest} running */
   begin(running) {
     this.#running = running;
-    if (this.#failure) running.cancel(); // it was aborted before it began
+    if (this.#failure) running.cancel(); // the request was aborted before it began
     this.#isStarted = true;
     this.#wake?.();
   }
@@ -166,7 +168,10 @@ export class PieceReader {
     this.#isWatched = false;
   }
 
-  /** An error of the caller's callbacks ends their request only. @param {Output} output */
+  /**
+   * Makes sure that an error in the caller's callbacks ends only their request.
+   * @param {Output} output
+   */
   #receiveSafely(output) {
     try {
       this.#receive(output);
@@ -226,14 +231,15 @@ export class PieceReader {
     this.#unacknowledged = 0;
   }
 
-  /** Cancels the request, because no reader is left. */
+  /** Cancels the request, because it has no reader any more. */
   cancel() {
     if (!this.isOver) this.abort(abortError());
   }
 }
 
 /**
- * The readers of a prompt's completions. All completions start when the first of them is read.
+ * Creates the readers of a prompt's completions. All completions start when the first of them is
+ * read.
  * @param {EngineConnection} connection
  * @param {Parameters<EngineConnection['generate']>[0] & {parts?: import('./media_parts.js').MediaPart[] | undefined}} message
  *   `parts` are decoded when the request starts
@@ -284,7 +290,7 @@ export function readersOf(connection, message, options, completions = 1) {
   return readers;
 }
 
-/** The longest time of a timer. */
+/** The longest delay of a timer. */
 const TIMEOUT_MS_MAX = 2 ** 31 - 1;
 
 /** @param {number | null | undefined} timeout @returns {number | undefined} */
@@ -297,7 +303,7 @@ function timeoutOf(timeout) {
 const timeoutError = (ms) => new DOMException(`The text took longer than ${ms} ms`, 'TimeoutError');
 
 /**
- * The generator with a `return` that cancels at any time. Without this a generator that has not
+ * Wraps a generator so that `return` cancels at any time. Without this a generator that has not
  * begun would not run its `finally`, and one that waits for a piece would return only after that
  * piece.
  * @template T

@@ -3,7 +3,8 @@
 /** @typedef {import('../index.js').EngineStats} EngineStats */
 
 /**
- * Name, help, type, value and labels of each line. Prometheus requests base units, and for `_total` in names of counters.
+ * Name, help, type, value and labels of each line. Prometheus recommends base units, and `_total`
+ * in the names of counters.
  * @param {EngineStats} stats
  * @returns {[name: string, help: string, type: 'gauge' | 'counter', values: Record<string, number>][]}
  */

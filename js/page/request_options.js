@@ -1,5 +1,5 @@
-// js/page/request_options.js — the options of one request, checked and completed: a wrong type is refused
-// here, and what depends on the model is refused by the engine.
+// js/page/request_options.js — the options of one request, checked and completed: wrong types are
+// refused here, and the engine checks everything that depends on the model.
 
 import { argumentError, wordsOf } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
@@ -81,7 +81,7 @@ function tokensMaxOf(count) {
 }
 
 /**
- * The salt must be well-formed: a lone surrogate would be encoded as the same bytes as another one.
+ * The salt must be well-formed, because all lone surrogates would be encoded as the same bytes.
  * @param {unknown} salt
  * @returns {string} '' if there is none
  */
@@ -101,15 +101,13 @@ function speculationOf(speculation) {
 
 /** @param {number | bigint | null | undefined} seed @returns {bigint} */
 function seedOf(seed) {
-  // -1 is llama.cpp's word for a random one
+  // -1 means a random seed, as in llama.cpp
   if (seed === undefined || seed === null || seed === -1)
     return (BigInt(randomWord()) << 32n) | BigInt(randomWord());
   if (typeof seed === 'bigint') return BigInt.asUintN(64, seed);
   if (Number.isSafeInteger(seed)) return BigInt.asUintN(64, BigInt(seed));
   if (Number.isInteger(seed)) {
-    throw argumentError(
-      `seed ${seed} is greater than a number can hold exactly: give it as a bigint`,
-    );
+    throw argumentError(`seed ${seed} is too large for an exact number: pass it as a bigint`);
   }
   throw argumentError(`seed must be a whole number, not ${shown(seed)}`);
 }
@@ -141,7 +139,7 @@ function stopsOf(stop) {
 function idsOf(tokens) {
   if (!Array.isArray(tokens) && !ArrayBuffer.isView(tokens)) return undefined;
   const ids = Array.from(/** @type {any} */ (tokens));
-  // they are passed as int32: any other number would become another token
+  // they are passed as int32, so any other number would become a different token
   return ids.every((token) => Number.isInteger(token) && (token | 0) === token) ? ids : undefined;
 }
 

@@ -44,7 +44,7 @@ async function resultOf(tools, { id, function: { name, arguments: json } }, sign
 }
 
 /**
- * The results of all calls of a message, as messages. The calls run together.
+ * The results of all calls of a message, as messages. The calls run concurrently.
  * @param {ToolSet} tools
  * @param {ChatToolCall[]} calls
  * @param {RunToolsOptions} options
@@ -76,16 +76,16 @@ export async function runTools(completions, options) {
     if (isRefused) throw argumentError(`runTools has no option ${name}`);
   }
   checkCount('maxRounds', maxRounds);
-  const told = chatToolsOf(tools);
+  const chatTools = chatToolsOf(tools);
   if (!Array.isArray(body.messages)) throw argumentError('messages must be an array');
   const messages = [...body.messages];
   const usage = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 };
   for (let rounds = 1; rounds <= maxRounds; rounds++) {
     throwIfAborted(body.signal);
-    // a required call is made once: afterwards the model may answer
+    // a required call is made only once; afterwards the model may answer
     const choice =
       rounds === 1 ? {} : { tool_choice: body.tool_choice === 'none' ? 'none' : 'auto' };
-    const answer = await completions.create({ ...body, ...choice, messages, tools: told });
+    const answer = await completions.create({ ...body, ...choice, messages, tools: chatTools });
     const { message, finish_reason } = answer.choices[0];
     usage.prompt_tokens += answer.usage.prompt_tokens;
     usage.completion_tokens += answer.usage.completion_tokens;

@@ -21,7 +21,7 @@ export class Session {
   /** @type {Promise<void> | undefined} */
   #closing;
 
-  /** @param {EngineConnection} connection @param {number} id the engine's */
+  /** @param {EngineConnection} connection @param {number} id the engine's number of the session */
   constructor(connection, id) {
     this.#connection = connection;
     this.#id = id;
@@ -39,7 +39,11 @@ export class Session {
     return unlessAborted(made, signal, (session) => session.close());
   }
 
-  /** @param {unknown} session @param {EngineConnection} connection its engine's @returns {number} the engine's */
+  /**
+   * @param {unknown} session
+   * @param {EngineConnection} connection that of the session's engine
+   * @returns {number} the engine's
+   */
   static numberOf(session, connection) {
     if (session instanceof Session && session.#connection === connection) return session.#id;
     throw argumentError('session must be a session of this engine');
@@ -52,7 +56,7 @@ export class Session {
    */
   prompt(prompt, options = {}) {
     if ((options.salt ?? undefined) !== undefined) {
-      throw argumentError('salt is a setting of createSession: a session keeps its own');
+      throw argumentError('salt is a setting of createSession and cannot be changed later');
     }
     const message = {
       input: { prompt: promptOf(prompt, true) },
@@ -74,7 +78,7 @@ export class Session {
   /**
    * @param {string | ArrayLike<number>} text
    * @param {Pick<GenerateOptions, 'signal' | 'onPrefill'>} options
-   * @param {[first: number, last: number]} [drop] tokens to drop as soon as all others are computed
+   * @param {[first: number, last: number]} [drop] tokens to drop once all others are computed
    */
   async #read(text, options, drop) {
     const message = {
@@ -93,7 +97,7 @@ export class Session {
     return new Session(this.#connection, await this.#connection.call('forkSession', [this.#id]));
   }
 
-  /** @param {number} tokens how many are kept, from the first on */
+  /** @param {number} tokens the number of tokens to keep, from the first on */
   async truncate(tokens) {
     await this.#connection.call('truncateSession', [this.#id, checkCount('tokens', tokens)]);
   }
@@ -103,7 +107,7 @@ export class Session {
    * the dropped ones. If these are not computed, or their pages were taken, the engine computes
    * them first.
    * @param {number} first
-   * @param {number} last the first that stays again
+   * @param {number} last the first token after the dropped ones
    */
   async drop(first, last) {
     const range = [checkCount('first', first), checkCount('last', last)];
@@ -117,7 +121,8 @@ export class Session {
   }
 
   /**
-   * @param {string | import('../index.js').SaveOptions} [how] `to`, or where it is kept and in which types
+   * @param {string | import('../index.js').SaveOptions} [how] `to`, or an object with the place and
+   * the types
    * @returns {Promise<Uint8Array<ArrayBuffer>>}
    */
   async save(how) {

@@ -34,7 +34,10 @@ function checkOptions(options) {
   }
 }
 
-/** @param {object} options @returns {Record<string, any>} without those that are undefined or null */
+/**
+ * @param {object} options
+ * @returns {Record<string, any>} the options without those that are undefined or null
+ */
 const givenOf = (options) =>
   Object.fromEntries(
     Object.entries(options).filter(([, value]) => (value ?? undefined) !== undefined),
@@ -42,7 +45,7 @@ const givenOf = (options) =>
 
 /**
  * @param {import('../pipeline.js').GenerationOptions} options
- * @param {() => Promise<number>} countPrompt tokens of the prompt, for max_length
+ * @param {() => Promise<number>} countPrompt returns the tokens of the prompt, for max_length
  * @returns {Promise<Record<string, any>>} fields of a chat completion
  */
 export async function settingsOf(options, countPrompt) {

@@ -8,7 +8,7 @@ import { answersOf, isChat, takerOf, textGeneration } from './text_generation.js
 /** @typedef {import('../pipeline.js').GenerationOptions} Options */
 
 const RATE = 16000;
-/** Where a long recording is cut: the quietest of these frames within the last second of a piece. */
+/** A long recording is cut at the quietest of these frames within the last second of a piece. */
 const FRAME = RATE / 50;
 
 /** @param {Engine} engine @param {'image' | 'audio'} kind @param {string} task */
@@ -46,7 +46,7 @@ function withImages(chat, images) {
 export function imageTextToText(engine) {
   const generate = textGeneration(engine);
   /**
-   * A chat, or images with a text or a chat.
+   * The input is a chat, or images with a text or a chat.
    * @param {any} input
    * @param {any} [second]
    * @param {Options} [third]

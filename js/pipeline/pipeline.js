@@ -19,7 +19,7 @@ const tasks = {
   'automatic-speech-recognition': speechRecognition,
 };
 
-/** Options of transformers.js that say where its own files are and how they run. They have no effect. */
+/** Options of transformers.js that concern its own files and how they run. They have no effect. */
 const withoutEffect = [
   ...['dtype', 'device', 'revision', 'cache_dir', 'local_files_only', 'subfolder', 'config'],
   ...['model_file_name', 'use_external_data_format', 'session_options'],
@@ -61,8 +61,8 @@ async function openEngine(model, { progress_callback: tell, ...options }) {
   if ('createSession' in source) return /** @type {any} */ (source);
   for (const name of withoutEffect) delete (/** @type {any} */ (options)[name]);
   const onProgress = progressOf(model, tell);
-  const told = onProgress ? { onProgress } : {};
-  return createEngine(/** @type {EngineOptions} */ ({ ...options, ...source, ...told }));
+  const progressOption = onProgress ? { onProgress } : {};
+  return createEngine(/** @type {EngineOptions} */ ({ ...options, ...source, ...progressOption }));
 }
 
 /** The tokenizer functions that transformers.js's users call. @param {Engine} engine */
@@ -88,7 +88,7 @@ const tokenizerOf = (engine) => ({
 export async function pipeline(task, model, options = {}) {
   if (!Object.hasOwn(tasks, task)) {
     const known = Object.keys(tasks).join(', ');
-    throw new WickError('UNSUPPORTED', `Unknown pipeline task ${task}; there are ${known}`);
+    throw new WickError('UNSUPPORTED', `Unknown pipeline task ${task}; the tasks are ${known}`);
   }
   const engine = await openEngine(model, options);
   const dispose = () => engine.close();

@@ -1,4 +1,4 @@
-// js/pipeline/tensor.js — numbers with dimensions, as transformers.js gives them.
+// js/pipeline/tensor.js — numbers with dimensions, like those of transformers.js.
 
 import { WickError } from '../index.js';
 
@@ -40,7 +40,7 @@ export class Tensor {
 /**
  * Vectors of texts, or of their tokens. Shorter texts are padded with zeros.
  * @param {Float32Array[]} rows one for each text
- * @param {number[]} counts tokens of each text; empty: one vector for each text
+ * @param {number[]} counts tokens of each text; if empty, there is one vector for each text
  * @returns {Tensor} [texts, width] or [texts, tokens, width]
  */
 export function tensorOf(rows, counts) {

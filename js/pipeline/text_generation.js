@@ -6,7 +6,9 @@ import { settingsOf } from './generation_options.js';
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('../index.js').ChatMessage} ChatMessage */
 /** @typedef {import('../pipeline.js').GenerationOptions} Options */
-/** @typedef {(piece: string) => boolean} Take receives a piece; false: no more is needed */
+/**
+ * @typedef {(piece: string) => boolean} Take receives a piece; returns false if no more is needed
+ */
 
 /** @param {unknown} input @returns {input is ChatMessage[]} */
 export const isChat = (input) =>
@@ -39,17 +41,17 @@ export function takerOf({ streamer, stopping_criteria: criteria }) {
  */
 export async function answersOf(engine, messages, options, take) {
   const { tools, tokenizer_encode_kwargs: variables = {}, streamer } = options;
-  const told = tools ? { tools } : {};
+  const toolOptions = tools ? { tools } : {};
   const settings = await settingsOf(options, () =>
-    engine.countTokens(messages, { ...told, variables }),
+    engine.countTokens(messages, { ...toolOptions, variables }),
   );
   const isText = messages.every(({ content }) => !Array.isArray(content));
   if (streamer && !streamer.skip_prompt && isText) {
-    take(await engine.applyTemplate(messages, { variables: { ...variables, ...told } }));
+    take(await engine.applyTemplate(messages, { variables: { ...variables, ...toolOptions } }));
   }
   const body = /** @type {any} */ ({
     ...settings,
-    ...told,
+    ...toolOptions,
     messages,
     chat_template_kwargs: variables,
   });

@@ -56,8 +56,8 @@ function softmax(logits) {
 }
 
 /**
- * The names of the head's numbers, and whether they are probabilities already, as those of causal
- * models are.
+ * The names of the head's numbers, and whether they are already probabilities, like those of causal
+ * models.
  * @param {Engine} engine
  */
 async function headOf(engine) {
@@ -85,7 +85,7 @@ export function textClassification(engine) {
     head ??= headOf(engine);
     const { labels, isProbability } = await head;
     const all = rows.map((row) => {
-      // a single number: its logit is of yes against no
+      // a single number is the logit of yes against no
       const single = row.length === 1 ? [1 / (1 + Math.exp(-row[0]))] : softmax(row);
       const scores = isProbability ? Array.from(row) : single;
       return scores

@@ -1,5 +1,6 @@
-// js/prompt_api/conversation.js — the history of a session of the Prompt API: prompts that stay, turns of which the
-// oldest go when the context is full, and the engine's session with the text that was read.
+// js/prompt_api/conversation.js — the history of a session of the Prompt API: prompts that are
+// never dropped, turns of which the oldest are dropped when the context is full, and the engine's
+// session with the text that was read.
 
 import { domError, quotaError } from './dom_errors.js';
 import { MessageCounter } from './message_counter.js';
@@ -11,13 +12,15 @@ import { LanguageModelToolCall } from './tool_parts.js';
 /** @typedef {import('../index.js').ChatMessage} ChatMessage */
 /** @typedef {NonNullable<ChatMessage['tool_calls']>[0]} Call */
 /** @typedef {ReturnType<typeof import('./options.js').readOptions>} Options */
-/** The settings of a prompt: fields of its request, instructions for the model, and when it stops.
- * @typedef {{fields: object, words: string, effort: string, signal: AbortSignal}} How */
+/**
+ * The settings of a prompt: fields of its request, instructions for the model, and its limits.
+ * @typedef {{fields: object, words: string, effort: string, signal: AbortSignal}} How
+ */
 /** A piece of an answer. @typedef {string | LanguageModelToolCall} Piece */
 
-/** Room that is made for an answer; of a small context an eighth. */
+/** The room that is reserved for an answer; in a small context, an eighth of it. */
 const ANSWER_TOKENS = 512;
-/** Calls of tools and their results, in a row, before a prompt is given up. */
+/** The number of consecutive rounds of tool calls after which a prompt fails. */
 const ROUNDS_MAX = 16;
 
 /** The error of a prompt without messages. @type {ChatMessage} */
@@ -73,11 +76,16 @@ export class Conversation {
     await this.#read(messages, signal);
   }
 
-  /** Tokens that a prompt would add. @param {ChatMessage[]} said @param {string} words @param {AbortSignal} [signal] */
+  /**
+   * The number of tokens that a prompt would add.
+   * @param {ChatMessage[]} said
+   * @param {string} words
+   * @param {AbortSignal} [signal]
+   */
   async measure(said, words, signal) {
-    const told = withWords(said, words);
-    if (said[0]?.role === 'system') return this.#counter.count(told, signal); // a system message can only come first
-    const all = await this.#counter.count([...this.#messages(), ...told], signal);
+    const added = withWords(said, words);
+    if (said[0]?.role === 'system') return this.#counter.count(added, signal); // a system message can only come first
+    const all = await this.#counter.count([...this.#messages(), ...added], signal);
     return Math.max(0, all - this.usage);
   }
 
@@ -89,9 +97,9 @@ export class Conversation {
    * @returns {Promise<boolean>} whether turns were dropped
    */
   async makeRoom(said, words, signal) {
-    const told = withWords(said, words);
+    const added = withWords(said, words);
     const forAnswer = Math.min(ANSWER_TOKENS, Math.floor(this.window / 8));
-    const tokens = () => this.#counter.count([...this.#messages(turns), ...told], signal);
+    const tokens = () => this.#counter.count([...this.#messages(turns), ...added], signal);
     let turns = this.#turns;
     let needed = await tokens();
     while (needed + forAnswer > this.window && turns.length > 0) {
@@ -121,7 +129,11 @@ export class Conversation {
     await this.#keep(said);
   }
 
-  /** Reads messages ahead of the prompt that they are for, by requesting an answer of one token. @param {ChatMessage[]} messages @param {AbortSignal} signal */
+  /**
+   * Reads messages before the prompt to which they belong, by requesting an answer of one token.
+   * @param {ChatMessage[]} messages
+   * @param {AbortSignal} signal
+   */
   async #read(messages, signal) {
     if (messages.length === 0) return;
     try {
@@ -136,7 +148,8 @@ export class Conversation {
   /**
    * @param {ChatMessage[]} said
    * @param {How} how
-   * @returns {AsyncGenerator<Piece, void, void>} the turn is kept when it ends, and only then
+   * @returns {AsyncGenerator<Piece, void, void>} pieces of the answer; the turn is kept only if it
+   * ends
    */
   async *answer(said, how) {
     const turn = said.length === 0 ? [nothing] : [...said];
@@ -146,7 +159,7 @@ export class Conversation {
       turn.push(begun ? { ...message, content: `${begun.content}${message.content}` } : message);
       const calls = finish === 'tool_calls' ? (message.tool_calls ?? []) : [];
       if (Object.keys(how.fields).length > 0 && finish === 'length') {
-        throw domError('SyntaxError', 'The context ended before the answer was whole');
+        throw domError('SyntaxError', 'The context ended before the answer was complete');
       }
       const isOpen = calls.some((call) => this.#toolOf(call).execute === undefined);
       if (isOpen) yield* calls.map(callOf);
@@ -211,7 +224,11 @@ export class Conversation {
     return this.#options.tools.find(({ tool }) => tool.function.name === name) ?? missing;
   }
 
-  /** Runs a tool of the page. The model reads what went wrong. @param {Call} call @returns {Promise<ChatMessage>} */
+  /**
+   * Runs a tool of the page. The model gets errors as the result.
+   * @param {Call} call
+   * @returns {Promise<ChatMessage>}
+   */
   async #run(call) {
     const { name } = call.function;
     /** @type {string} */

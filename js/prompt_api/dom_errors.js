@@ -6,7 +6,7 @@ export function domError(name, message, cause) {
   return cause === undefined ? error : Object.assign(error, { cause });
 }
 
-/** Web IDL's class, where the host has none yet. */
+/** Web IDL's class, for hosts that do not have it yet. */
 class OwnQuotaExceededError extends DOMException {
   /** @param {string} message @param {{quota: number, requested: number}} numbers */
   constructor(message, { quota, requested }) {

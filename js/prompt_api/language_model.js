@@ -12,14 +12,17 @@ import * as parts from './tool_parts.js';
 /** @typedef {import('../prompt-api.js').ModelSource} Source */
 /** @typedef {ReturnType<Conversation['answer']>} Answer */
 
-/** Only this file has it, so no other code constructs sessions. */
+/** Only this file has this key, so no other code can construct sessions. */
 const key = Symbol('LanguageModel');
 const destroyed = () => domError('AbortError', 'The session was destroyed');
 
-/** Pieces that a stream holds before its prompt waits for the reader. */
+/** The number of pieces that a stream buffers before its prompt waits for the reader. */
 const STREAM_PIECES = 16;
 
-/** @param {AbortSignal | undefined} signal @returns a controller that aborts with the signal, until they part */
+/**
+ * @param {AbortSignal | undefined} signal
+ * @returns a controller that aborts with the signal until they are disconnected
+ */
 function joined(signal) {
   const controller = new AbortController();
   const abort = () => controller.abort(signal?.reason);
@@ -34,7 +37,7 @@ let samplingOf;
 /** Copies media now: a canvas may change while the prompt waits. @param {Conversation} to @param {import('../index.js').ChatMessage[]} said */
 function takenNow(to, said) {
   const taken = takeMedia(to.engine, said);
-  taken.catch(() => {}); // the prompt may be given up before
+  taken.catch(() => {}); // the prompt may be abandoned before
   return taken;
 }
 
@@ -94,8 +97,8 @@ class Session extends EventTarget {
   }
 
   /**
-   * Makes room, reports dropped messages, and returns an answer. It is an operation until it has
-   * been read.
+   * Makes room, reports dropped messages, and returns an answer. It counts as an operation until it
+   * has been read.
    * @param {unknown} input
    * @param {any} options
    * @param {(piece: import('./conversation.js').Piece, signal: AbortSignal) => void | Promise<void>} take
@@ -132,13 +135,18 @@ class Session extends EventTarget {
       if (typeof piece === 'string') text += piece;
       else calls.push({ type: 'tool-call', value: piece });
     });
-    // parts wherever calls are possible, so that a page need not check which it is
+    // the input is always an array of parts if calls are possible, so a page need not check its
+    // type
     const { hasParts } = this.#conversation.options;
     if (calls.length === 0) return hasParts ? [{ type: 'text', value: text }] : text;
     return text === '' ? calls : [{ type: 'text', value: text }, ...calls];
   }
 
-  /** @param {unknown} input @param {any} [options] @returns {ReadableStream<any>} a reader that is slow pauses its prompt */
+  /**
+   * @param {unknown} input
+   * @param {any} [options]
+   * @returns {ReadableStream<any>} a stream; a slow reader pauses its prompt
+   */
   promptStreaming(input, options = {}) {
     options.signal?.throwIfAborted();
     const leaving = joined(options.signal);
@@ -291,7 +299,8 @@ function unlessAborted(value, signal) {
 
 /**
  * @param {Source} source
- * @param {{extensions?: boolean}} [options] `extensions`: members that browsers reserve for extensions exist, too
+ * @param {{extensions?: boolean}} [options] `extensions`: whether members that browsers reserve for
+ * extensions exist, too
  * @returns {any} the class LanguageModel, whose sessions share one engine
  */
 export function defineLanguageModel(source, { extensions = false } = {}) {
@@ -326,7 +335,7 @@ function addExtensions(Class) {
 }
 
 /**
- * Puts LanguageModel where the browser has none.
+ * Installs LanguageModel if the browser has none.
  * @param {Source} source
  * @param {{replace?: boolean, extensions?: boolean}} [options]
  * @returns {any} the class that is installed now

@@ -1,4 +1,5 @@
-// js/prompt_api/message_counter.js — counts the tokens of messages, also of those that a template refuses unchanged.
+// js/prompt_api/message_counter.js — counts the tokens of messages, including those that a template
+// refuses in their original form.
 
 import { joinedContent } from './prompt_media.js';
 
@@ -8,7 +9,7 @@ import { joinedContent } from './prompt_media.js';
 export class MessageCounter {
   #engine;
   #tools;
-  /** Whether the template refuses two messages of one role in a row. */
+  /** Whether the template refuses consecutive messages of one role. */
   isJoined = false;
 
   /** @param {Engine} engine @param {import('../index.js').ChatTool[]} [tools] */
@@ -25,7 +26,7 @@ export class MessageCounter {
     const together = await this.#tokensOf(joined(messages), signal);
     this.isJoined ||= together !== undefined;
     if (together !== undefined) return together;
-    // a conversation that is not complete yet, such as a system prompt alone
+    // a conversation that is not complete yet, such as only a system prompt
     const all = messages.map(({ content }) => content);
     const text = all.reduce((before, content) => joinedContent(before, '\n', content));
     return this.#engine.countTokens(/** @type {string} */ (text), {
@@ -34,7 +35,11 @@ export class MessageCounter {
     });
   }
 
-  /** @param {ChatMessage[]} messages @param {AbortSignal} [signal] @returns {Promise<number | undefined>} nothing where the template refuses them */
+  /**
+   * @param {ChatMessage[]} messages
+   * @param {AbortSignal} [signal]
+   * @returns {Promise<number | undefined>} undefined if the template refuses them
+   */
   async #tokensOf(messages, signal) {
     try {
       return await this.#engine.countTokens(messages, { ...this.#tools, signal: signal ?? null });
@@ -44,13 +49,19 @@ export class MessageCounter {
     }
   }
 
-  /** @param {ChatMessage[]} messages @returns {ChatMessage[]} as the template takes them */
+  /**
+   * @param {ChatMessage[]} messages
+   * @returns {ChatMessage[]} the messages in the form that the template accepts
+   */
   asTaken(messages) {
     return this.isJoined ? joined(messages) : messages;
   }
 }
 
-/** @param {ChatMessage[]} messages @returns {ChatMessage[]} those of one role in a row as one */
+/**
+ * @param {ChatMessage[]} messages
+ * @returns {ChatMessage[]} the messages, with consecutive ones of one role joined
+ */
 function joined(messages) {
   /** @type {ChatMessage[]} */
   const list = [];

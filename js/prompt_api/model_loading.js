@@ -1,5 +1,5 @@
-// js/prompt_api/model_loading.js — one engine for all sessions of a page: loaded with the first session, with progress
-// for all that wait for it.
+// js/prompt_api/model_loading.js — one engine for all sessions of a page. It is loaded with the
+// first session, and progress is reported to all that wait for it.
 
 import { createEngine } from '../index.js';
 
@@ -27,7 +27,7 @@ export class CreateMonitor extends EventTarget {
   ondownloadprogress = null;
   #last = -1;
 
-  /** @param {number} share from 0 to 1; events never go back or repeat */
+  /** @param {number} share from 0 to 1; events never go backwards or repeat */
   tell(share) {
     const loaded = Math.floor(Math.min(share, 1) * STEPS) / STEPS;
     if (loaded <= this.#last) return;
@@ -63,7 +63,8 @@ export class ModelLoading {
   }
 
   /**
-   * Whether the model may read these types: a function tells when it has made the engine.
+   * Whether the model may read these types. For a function, that is known once it has created the
+   * engine.
    * @param {string[]} media
    */
   async reads(media) {
@@ -102,7 +103,7 @@ export class ModelLoading {
     const source = this.#source;
     if ('createSession' in source) return source;
     const onProgress = (/** @type {import('../index.js').Progress} */ { loaded, total }) => {
-      // the end is reported when the engine is ready
+      // the end is reported once the engine is ready
       const share = total ? Math.min(loaded / total, 1 - 1 / STEPS) : 0;
       for (const tell of this.#listeners) tell(share);
     };

@@ -20,10 +20,13 @@ export const samplingLimits = {
 const efforts = ['none', 'low', 'medium', 'high'];
 const inputs = ['text', 'image', 'audio', 'tool-call', 'tool-response'];
 const understood = ['text', 'tool-call', 'tool-response'];
-/** Whether it reads these depends on the model. */
+/** Types whose support depends on the model. */
 const media = ['image', 'audio'];
 
-/** @param {string} tag @returns {boolean} whether it names a language; what the model speaks is not known */
+/**
+ * @param {string} tag
+ * @returns {boolean} whether it names a language; the languages of the model are not known
+ */
 function isLanguage(tag) {
   if (!Intl.DisplayNames) return true;
   return new Intl.DisplayNames('en', { type: 'language', fallback: 'none' }).of(tag) !== undefined;
@@ -42,7 +45,7 @@ function typesOf(expected = [], known = understood) {
   return { types, isUnderstood };
 }
 
-/** @param {any} options @param {boolean} isExtension other pages have no topK and temperature */
+/** @param {any} options @param {boolean} isExtension whether topK and temperature exist */
 function samplingOf({ samplingMode, topK, temperature }, isExtension) {
   const { defaultTopK, maxTopK, defaultTemperature, maxTemperature } = samplingLimits;
   if (!isExtension || (topK === undefined && temperature === undefined)) {
@@ -102,7 +105,7 @@ function toolsOf(tools, isOpen) {
  * @param {boolean} isExtension
  * @returns {{isSupported: boolean, sampling: ReturnType<typeof samplingOf>, tools: ReturnType<typeof toolOf>[],
  *   effort: string, inputs: string[], media: string[], hasParts: boolean}} `hasParts`: an answer is an array of its parts.
- *   `isSupported` if the model reads all of `media`
+ *   `isSupported`: whether the options are supported, if the model reads all of `media`
  */
 export function readOptions(options = {}, isExtension = false) {
   const { expectedInputs, expectedOutputs, tools = [], thinking = {} } = options;

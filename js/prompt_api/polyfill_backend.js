@@ -1,6 +1,6 @@
 // js/prompt_api/polyfill_backend.js — a backend of Google's polyfill of the Prompt API (GoogleChromeLabs/web-ai-demos,
-// prompt-api-polyfill/backends/base.js). The polyfill keeps the conversation and hands over all of it for each answer;
-// the engine's prefix cache has the part that was read before.
+// prompt-api-polyfill/backends/base.js). The polyfill keeps the conversation and passes all of it
+// for each answer; the engine's prefix cache has the part that was read before.
 
 import { domError } from './dom_errors.js';
 import { MessageCounter } from './message_counter.js';
@@ -13,7 +13,10 @@ import { isMedia, mediaPart } from './prompt_media.js';
 /** @typedef {import('../prompt-api.js').ModelSource} Source */
 
 const roles = /** @type {const} */ ({ model: 'assistant', system: 'system', user: 'user' });
-/** Options of createEngine that the polyfill's configuration may hold; the rest of it is the polyfill's. */
+/**
+ * Options of createEngine that the polyfill's configuration may contain; the rest of it belongs to
+ * the polyfill.
+ */
 const engineNames = [
   'url',
   'model',
@@ -62,7 +65,8 @@ function partOf({ text, inlineData }) {
 }
 
 /**
- * The polyfill's versions hand over a JSON schema, or one in the form of Google's services.
+ * Depending on its version, the polyfill passes a JSON schema, or a schema in the format of
+ * Google's services.
  * @param {any} schema
  * @returns {any} a JSON schema
  */
@@ -76,7 +80,7 @@ function schemaOf(schema) {
   return plain;
 }
 
-/** @param {any} target the polyfill's, which remembers the last value */
+/** @param {any} target that of the polyfill, which remembers the last value */
 function progressOf(target) {
   return (/** @type {number} */ share) => {
     const loaded = Math.floor(share * STEPS) / STEPS;
@@ -88,7 +92,8 @@ function progressOf(target) {
 }
 
 /**
- * @param {Source} [source] without it the polyfill's configuration names the model, by `url` or `model`
+ * @param {Source} [source] if it is missing, the polyfill's configuration names the model by `url`
+ * or `model`
  * @returns {any} a class for the polyfill's list of backends
  */
 export function definePolyfillBackend(source) {
@@ -101,7 +106,7 @@ export function definePolyfillBackend(source) {
     /** @param {any} [options] */
     static availability(options) {
       const { isSupported, media } = readOptions(options);
-      // other sources are known when their engine is made
+      // other sources are known once their engine is created
       const mayRead = source && (!('url' in source || 'model' in source) || 'mmproj' in source);
       return isSupported && (media.length === 0 || mayRead) ? 'available' : 'unavailable';
     }
@@ -122,7 +127,12 @@ export function definePolyfillBackend(source) {
       return schema;
     }
 
-    /** The following fields are set at once: the polyfill does not wait. @param {any} _ @param {any} session @param {any} [monitor] */
+    /**
+     * The following fields are set synchronously, because the polyfill does not wait.
+     * @param {any} _
+     * @param {any} session
+     * @param {any} [monitor]
+     */
     async createSession(_, { systemInstruction = '', generationConfig }, monitor) {
       this.#system = systemInstruction;
       const schema = generationConfig?.responseSchema;

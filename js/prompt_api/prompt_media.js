@@ -1,5 +1,5 @@
-// js/prompt_api/prompt_media.js — images and recordings in prompts of the Prompt API: which values they may have, and their
-// pixels and samples, which are taken once, when the prompt is given.
+// js/prompt_api/prompt_media.js — images and recordings in prompts of the Prompt API: their allowed
+// values, and their pixels and samples, which are read once, when the prompt is passed.
 
 import { domError } from './dom_errors.js';
 
@@ -44,7 +44,11 @@ export function mediaPart(type, value) {
   return { type, [type]: value };
 }
 
-/** @param {Engine} engine @param {any} part @returns {Promise<any>} a part that later changes of its value do not change */
+/**
+ * @param {Engine} engine
+ * @param {any} part
+ * @returns {Promise<any>} a copy of the part, which later changes of its value do not affect
+ */
 async function taken(engine, part) {
   if (!isMedia(part.type)) return part;
   try {
@@ -56,7 +60,11 @@ async function taken(engine, part) {
   }
 }
 
-/** @param {Engine} engine @param {ChatMessage[]} messages @returns {Promise<ChatMessage[]>} with decoded images and recordings */
+/**
+ * @param {Engine} engine
+ * @param {ChatMessage[]} messages
+ * @returns {Promise<ChatMessage[]>} the messages with decoded images and recordings
+ */
 export async function takeMedia(engine, messages) {
   if (!messages.some(({ content }) => Array.isArray(content))) return messages;
   return Promise.all(
@@ -72,7 +80,12 @@ export async function takeMedia(engine, messages) {
 const partsOf = (content) =>
   Array.isArray(content) ? content : [{ type: 'text', text: content ?? '' }];
 
-/** @param {Content} before @param {string} between @param {Content} after @returns {any} both as one content */
+/**
+ * @param {Content} before
+ * @param {string} between
+ * @param {Content} after
+ * @returns {any} both contents as one
+ */
 export function joinedContent(before, between, after) {
   if (!Array.isArray(before) && !Array.isArray(after)) {
     return `${before ?? ''}${between}${after ?? ''}`;

@@ -12,14 +12,18 @@ import {
 
 const roles = ['system', 'user', 'assistant'];
 
-/** @param {string} what it is @param {unknown} value @returns {string} its JSON; a DataError if it has none */
+/**
+ * @param {string} what the name of the value for errors
+ * @param {unknown} value
+ * @returns {string} its JSON; a DataError if it has none
+ */
 function jsonOf(what, value) {
   try {
     const isPlain = typeof value !== 'object' || /Object|Array|Null/.test(tagOf(value));
     const json = isPlain ? JSON.stringify(value) : undefined;
     if (json !== undefined) return json;
   } catch {
-    // it contains itself, or a bigint
+    // the value contains itself, or a bigint
   }
   throw domError('DataError', `${what} must have a JSON representation`);
 }
@@ -61,7 +65,7 @@ function callOf({ callID, name, arguments: given }) {
  * @param {any} part
  * @param {string} role
  * @param {{parts: any[], calls: ReturnType<typeof callOf>[], responses: ChatMessage[]}} into
- * @param {string[]} inputs those of expectedInputs
+ * @param {string[]} inputs the types of expectedInputs
  */
 function readPart(part, role, into, inputs) {
   const { type, value } = part ?? {};
@@ -96,11 +100,15 @@ function checkExpected(type, inputs) {
   throw domError('NotSupportedError', `expectedInputs of this session has no ${type}`);
 }
 
-/** @param {any[]} parts @returns {any} a text, unless there are others */
+/** @param {any[]} parts @returns {any} a text, or parts if not all of them are texts */
 const contentOf = (parts) =>
   parts.some(({ type }) => isMedia(type)) ? parts : parts.map(({ text }) => text).join('');
 
-/** @param {any} message @param {string[]} inputs @returns {ChatMessage[]} results of tools are separate messages */
+/**
+ * @param {any} message
+ * @param {string[]} inputs
+ * @returns {ChatMessage[]} the messages, in which results of tools are separate
+ */
 function messagesOf(message, inputs) {
   const { role, content } = message;
   const into = /** @type {Parameters<typeof readPart>[2]} */ ({
@@ -122,8 +130,9 @@ function messagesOf(message, inputs) {
 
 /**
  * @param {unknown} input
- * @param {{isFirst: boolean, mayPrefix: boolean, inputs: string[]}} place a system prompt is the first message of a
- *   session; `inputs` are the types that it expects
+ * @param {{isFirst: boolean, mayPrefix: boolean, inputs: string[]}} place `isFirst`: whether it is
+ * the first message of a session, which may be a system prompt; `inputs`: the types that the
+ * session expects
  * @returns {ChatMessage[]}
  */
 export function readPrompt(input, { isFirst, mayPrefix, inputs }) {
@@ -158,7 +167,7 @@ function schemaOf(wanted) {
   }
 }
 
-/** The text after a prompt whose answer is JSON of a schema. @param {object} schema */
+/** The text that follows a prompt whose answer is JSON of a schema. @param {object} schema */
 const schemaWords = (schema) => `\n\nAnswer with JSON of this schema: ${JSON.stringify(schema)}`;
 
 /**
@@ -181,10 +190,14 @@ export function readConstraint({ responseConstraint: wanted, omitResponseConstra
   return { fields: { response_format: { type: 'json_schema', json_schema } }, words };
 }
 
-/** @param {ChatMessage[]} messages @param {string} words @returns {ChatMessage[]} the words in the last one of the user */
+/**
+ * @param {ChatMessage[]} messages
+ * @param {string} words
+ * @returns {ChatMessage[]} the messages, with the words added to the user's last one
+ */
 export function withWords(messages, words) {
   const at = words === '' ? -1 : messages.findLastIndex(({ role }) => role === 'user');
   if (at < 0) return messages;
-  const told = { ...messages[at], content: joinedContent(messages[at].content, words, '') };
-  return [...messages.slice(0, at), told, ...messages.slice(at + 1)];
+  const changed = { ...messages[at], content: joinedContent(messages[at].content, words, '') };
+  return [...messages.slice(0, at), changed, ...messages.slice(at + 1)];
 }

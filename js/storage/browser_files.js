@@ -1,10 +1,10 @@
-// js/storage/browser_files.js — files in the origin private file system. All pages can read them. Some browsers let
-// only workers write them (Safari before 26).
+// js/storage/browser_files.js — files in the origin private file system. All pages can read them.
+// In some browsers only workers can write them (Safari before 26).
 
 import { WickError } from '../base/errors.js';
 
 const FOLDER = 'wick-llm';
-/** Swapped pages have their own folder, because callers choose the names of states. */
+/** Swapped pages have a separate folder, because callers choose the names of states. */
 const SWAP_FOLDER = 'wick-llm-swap';
 
 /**
@@ -63,7 +63,7 @@ export async function readFile(name) {
   return readReplaced(await folder.getFileHandle(name));
 }
 
-/** @returns {boolean} whether this thread can use writeFile; true also where no thread can */
+/** @returns {boolean} whether this thread can use writeFile; true also if no thread can */
 export function canWriteHere() {
   const { prototype } = globalThis.FileSystemFileHandle ?? {};
   return prototype === undefined || typeof prototype.createWritable === 'function';
@@ -77,7 +77,7 @@ export async function writeFile(name, bytes) {
   try {
     await (isCopied ? writeCopy(file, bytes) : writeInPlace(file, bytes));
   } catch (error) {
-    // a state that is written in part is useless, and so is an empty file
+    // a partly written state is useless, and so is an empty file
     const isEmpty = isCopied && (await file.getFile()).size === 0;
     if (isEmpty || !isCopied) await folder.removeEntry(name).catch(() => {});
     throw error;
@@ -85,20 +85,24 @@ export async function writeFile(name, bytes) {
 }
 
 /**
- * Safari 26 writes the whole buffer of a view (WebKit bug 302733).
+ * Copies a view, because Safari 26 would write its whole buffer (WebKit bug 302733).
  * @param {Uint8Array<ArrayBuffer>} bytes
  */
 export const wholeArray = (bytes) =>
   bytes.byteLength === bytes.buffer.byteLength ? bytes : bytes.slice();
 
-/** The old file stays until the new copy is closed. @param {FileSystemFileHandle} file @param {Uint8Array<ArrayBuffer>} bytes */
+/**
+ * Writes a copy; the old file is kept until the new copy is closed.
+ * @param {FileSystemFileHandle} file
+ * @param {Uint8Array<ArrayBuffer>} bytes
+ */
 async function writeCopy(file, bytes) {
   const writable = await file.createWritable();
   try {
     await writable.write(wholeArray(bytes));
     await writable.close();
   } catch (error) {
-    await writable.abort().catch(() => {}); // an error has ended it already
+    await writable.abort().catch(() => {}); // an error has already ended it
     throw error;
   }
 }
@@ -137,7 +141,12 @@ export async function openSyncFile() {
   return { access, remove: () => removeClosed(folder, name) };
 }
 
-/** In Chromium a file can be removed only some time after its access was closed. @param {any} folder @param {string} name */
+/**
+ * Removes a file, with retries: Chromium allows that only some time after its access handle was
+ * closed.
+ * @param {any} folder
+ * @param {string} name
+ */
 async function removeClosed(folder, name) {
   for (let tries = 0; tries < 100; tries++) {
     try {

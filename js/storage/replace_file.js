@@ -1,9 +1,13 @@
-// js/storage/replace_file.js — replaces a file of the disk as a whole: its bytes are written to another file, which then takes
-// its name. Leftovers of a process that ends meanwhile are removed by the next one.
+// js/storage/replace_file.js — replaces a file on disk atomically: its bytes are written to another
+// file, which is then renamed. Leftovers of a process that ends meanwhile are removed by the next
+// one.
 
 /** @typedef {typeof import('node:fs').promises} Files */
 
-/** No write takes so long without a new byte. It is for files whose process cannot be known. */
+/**
+ * The age after which a file of an unknown process counts as abandoned: every write adds bytes more
+ * often than that.
+ */
 const ABANDONED_MS = 3_600_000;
 /** After the file's name: a process and a random name, or, as earlier versions wrote it, the random name alone. */
 const UNFINISHED = /^\.(?:(\d+)-)?[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}\.tmp$/;
@@ -35,7 +39,11 @@ export async function replaceFile(files, name, content, options = {}) {
   await removeUnfinished(files, name).catch(() => {}); // the next save tries again
 }
 
-/** Files of processes that have ended. Files of live writers stay. @param {Files} files @param {string} name */
+/**
+ * Removes files of processes that have ended. Files of running writers are kept.
+ * @param {Files} files
+ * @param {string} name
+ */
 async function removeUnfinished(files, name) {
   const path = globalThis.process.getBuiltinModule('node:path');
   const [folder, base] = [path.dirname(name), path.basename(name)];

@@ -88,7 +88,7 @@ function openNodeFile(folder) {
   const file = fs.openSync(name, 'wx+', 0o600);
   const remove = () => fs.rmSync(name, { force: true });
   try {
-    remove(); // so that the file disappears however the process ends
+    remove(); // so that the file disappears regardless of how the process ends
   } catch {
     // Windows cannot remove an open file
   }

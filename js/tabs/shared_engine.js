@@ -1,5 +1,6 @@
 // js/tabs/shared_engine.js — the leading tab's side of a shared engine. It passes the calls of its clients (other tabs,
-// and this one) to the engine. When a client goes, its requests are cancelled and its sessions closed.
+// and this one) to the engine. When a client disconnects, its requests are cancelled and its
+// sessions are closed.
 
 import { toPlainError, WickError } from '../base/errors.js';
 import { callNamed, usesSession } from '../connection/calls.js';
@@ -16,7 +17,7 @@ import { callNamed, usesSession } from '../connection/calls.js';
 export const leaderGone = (what) =>
   new WickError('LEADER_GONE', `shared engine: its tab was closed, ${what}`);
 
-/** @param {ToWorker} message @returns {number} the session that it uses, 0: none */
+/** @param {ToWorker} message @returns {number} the session that it uses; 0: none */
 export function sessionOf(message) {
   if (message.type === 'generate') return message.settings.session ?? 0;
   if (message.type !== 'call' || !usesSession(callNamed(message.method))) return 0;
@@ -29,18 +30,27 @@ export class Hub {
   #engine;
   /** The result of loading. @type {{info: object} | {error: import('../base/errors.js').PlainError} | undefined} */
   #loaded;
-  /** Clients may still use session numbers of an earlier leader. This number is added so that they differ. */
+  /**
+   * Clients may still use session numbers of an earlier leader. This number is added to new ones so
+   * that they differ.
+   */
   #firstSession = crypto.getRandomValues(new Uint32Array(1))[0] * 2 ** 20;
 
-  /** @param {ConnectionClass} Connection given by the caller, so that its code is in one file of the package */
+  /**
+   * @param {ConnectionClass} Connection passed by the caller, so that its code is in only one file
+   * of the package
+   */
   constructor(Connection) {
-    /** This tab is informed last: at the engine's end it closes the hub. @param {FromWorker} message */
+    /**
+     * Notifies all clients, this tab last, because it closes the hub when the engine ends.
+     * @param {FromWorker} message
+     */
     const tell = (message) => {
       for (const client of [...this.#clients.values()].reverse()) client.post(message);
     };
     this.#engine = new Connection(
       (progress) => tell({ type: 'progress', progress }),
-      // after a crash each tab ends its part; the next tab that opens the engine leads
+      // after a crash each tab closes its side; the next tab that opens the engine leads
       (error) => tell({ type: 'failed', error: toPlainError(error) }),
     );
   }
@@ -59,7 +69,7 @@ export class Hub {
   #greet(client) {
     if (!this.#loaded) return;
     if ('error' in this.#loaded) client.post({ type: 'failed', error: this.#loaded.error });
-    else client.post({ type: 'ready', info: client.told(this.#loaded.info) });
+    else client.post({ type: 'ready', info: client.infoFor(this.#loaded.info) });
   }
 
   /**
@@ -79,7 +89,7 @@ export class Hub {
     this.#clients.get(id)?.receive(message);
   }
 
-  /** @param {string} id a client that has gone */
+  /** @param {string} id a client that has disconnected */
   remove(id) {
     this.#clients.get(id)?.leave();
     this.#clients.delete(id);
@@ -121,8 +131,8 @@ class Client {
     if (!this.#isGone) this.#tell(message);
   }
 
-  /** @param {object} info the engine's @returns {object} the same with this client's role */
-  told(info) {
+  /** @param {object} info that of the engine @returns {object} the same with this client's role */
+  infoFor(info) {
     return { ...info, sharing: this.#sharing };
   }
 
@@ -160,9 +170,7 @@ class Client {
     const own = session - this.#firstSession;
     if (!this.#sessions.has(own)) {
       const wasOurs = own > 0 && own < 2 ** 20;
-      throw wasOurs
-        ? new WickError('SEQ', 'session: closed')
-        : leaderGone('its sessions went with it');
+      throw wasOurs ? new WickError('SEQ', 'session: closed') : leaderGone('its sessions are lost');
     }
     return own;
   }
@@ -183,7 +191,7 @@ class Client {
 
   /** @param {string} method @param {any} value @returns {unknown} the value with this client's session numbers */
   #valueOf(method, value) {
-    if (method === 'info') return this.told(value);
+    if (method === 'info') return this.infoFor(value);
     const rule = callNamed(method)?.session;
     if (rule === 'loads') return { ...value, session: this.#own(value.session) };
     return rule === 'makes' || rule === 'forks' ? this.#own(value) : value;

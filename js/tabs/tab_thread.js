@@ -20,8 +20,9 @@ import { Hub, leaderGone, sessionOf } from './shared_engine.js';
  */
 
 /**
- * Not in Node: it has no tabs, and locks and channels would keep its process alive. A page whose storage is blocked (by
- * the user or a sandbox) has these interfaces, but they refuse.
+ * Whether tabs can share an engine. Not in Node, which has no tabs, and where locks and channels
+ * would keep the process alive. A page whose storage is blocked (by the user or a sandbox) has
+ * these interfaces, but they reject every call.
  * @returns {Promise<boolean>}
  */
 export async function canShare() {
@@ -38,9 +39,11 @@ export async function canShare() {
   }
 }
 
-/** How often a tab that waits for its leader looks for a sign of life, and requests one. */
+/**
+ * The interval at which a tab that waits for its leader checks for a sign of life and requests one.
+ */
 const LOOK_MS = 1000;
-/** A leader that gives none for this long is reported, */
+/** A leader that shows no sign of life for this long is reported, */
 const REPORT_MS = 3000;
 /** and is replaced after this long: browsers freeze tabs in the background with their locks. */
 const TAKE_OVER_MS = 12_000;
@@ -48,7 +51,8 @@ const TAKE_OVER_MS = 12_000;
 /**
  * @param {string} name
  * @param {AbortSignal} signal releases the lock, or leaves the queue
- * @param {{steal?: boolean, onLost?: () => void}} [options] `steal`: from its holder, whose `onLost` is called
+ * @param {{steal?: boolean, onLost?: () => void}} [options] `steal`: takes the lock from its
+ * holder, whose `onLost` is called
  * @returns {Promise<void>} settles when the lock is held
  */
 function hold(name, signal, { steal = false, onLost = () => {} } = {}) {
@@ -87,7 +91,7 @@ export class TabThread {
   /** Leaves the queue for the lock of leaders. */
   #queue = new AbortController();
   #watch = setInterval(() => this.#look(), LOOK_MS);
-  /** The leader's last sign of life, and when this tab looked for one. */
+  /** The time of the leader's last sign of life, and when this tab last checked for one. */
   #signMs = performance.now();
   #lookMs = performance.now();
   #isWaiting = false;
@@ -131,7 +135,7 @@ export class TabThread {
     await this.#wait();
   }
 
-  /** Follows until it is this tab's turn to lead. */
+  /** Follows until this tab becomes the leader. */
   async #wait() {
     this.#queue = new AbortController();
     const signal = AbortSignal.any([this.#end.signal, this.#queue.signal]);
@@ -155,7 +159,7 @@ export class TabThread {
     if (silentMs < LOOK_MS) return;
     this.#hall.postMessage({ ask: this.#id });
     if (silentMs > REPORT_MS && !this.#isWaiting) this.#reportWaiting();
-    if (silentMs > TAKE_OVER_MS) this.#takeOver().catch(() => {}); // it is tried again
+    if (silentMs > TAKE_OVER_MS) this.#takeOver().catch(() => {}); // it is retried
   }
 
   #hearSign() {
@@ -170,7 +174,10 @@ export class TabThread {
     this.#onMessage({ type: 'progress', progress: { loaded: 0, phase: 'waiting', ...unknown } });
   }
 
-  /** One tab at a time: the others learn of the new leader and follow it. */
+  /**
+   * Makes this tab the leader. Only one tab at a time does so: the others are notified of the new
+   * leader and follow it.
+   */
   async #takeOver() {
     await navigator.locks.request(
       `${this.#name} takes over`,
@@ -184,7 +191,10 @@ export class TabThread {
     );
   }
 
-  /** Another tab leads now: this one was frozen. It follows, and its open calls go to the new leader. */
+  /**
+   * Another tab leads now, because this one was frozen. It becomes a follower, and its open calls
+   * go to the new leader.
+   */
   async #giveWay() {
     const hub = this.#hub;
     this.#hub = undefined;
@@ -219,7 +229,11 @@ export class TabThread {
     await hub.start(this.#load);
   }
 
-  /** Only after the answer of the locks does a tab that was frozen know whether it leads. @param {Hub} hub @param {string} client */
+  /**
+   * A tab that was frozen cannot tell whether it leads until the lock manager answers.
+   * @param {Hub} hub
+   * @param {string} client
+   */
   async #greet(hub, client) {
     await navigator.locks.query?.();
     if (this.#hub === hub) this.#admit(hub, client);
@@ -250,7 +264,7 @@ export class TabThread {
   #follow(leader) {
     this.#leader = leader;
     this.#isReady = false;
-    this.#failWhere(sessionOf, 'its sessions went with it');
+    this.#failWhere(sessionOf, 'its sessions are lost');
   }
 
   /** @param {(message: ToWorker) => unknown} isLost @param {string} why */
@@ -268,7 +282,7 @@ export class TabThread {
     if (this.#hub && leader !== this.#id) return;
     this.#hearSign();
     const isAnswer = message.type === 'step' || 'id' in message;
-    if (isAnswer && leader !== this.#leader) return; // from an earlier leader: the next one is asked again
+    if (isAnswer && leader !== this.#leader) return; // from an earlier leader: the call goes to the next one again
     if (message.type === 'ready') this.#meet(leader, message);
     else if (message.type === 'step') this.#step(message.outputs);
     else {
@@ -296,7 +310,7 @@ export class TabThread {
   #ask(message) {
     this.#send(message);
     if (message.type !== 'generate') return;
-    // the same settings give the same text, and so the same pieces
+    // the same settings produce the same text, and so the same pieces
     for (let id = message.id; id < message.id + message.completions; id++) {
       const open = this.#open.get(id);
       if (open) {

@@ -14,13 +14,13 @@ import {
   ADAPTER_USERS,
 } from './layout.js';
 
-/** Pieces that are copied into the module. */
+/** The size of the pieces that are copied into the module. */
 const PIECE_BYTES = 262144;
 
 /** @typedef {{name: string, scale: number}} AdapterUse */
 /**
- * The parts of the engine that the table needs: its functions, which take its handle first, memory
- * for one call, and a status that is thrown as an error.
+ * The parts of the engine that the table needs: its functions, whose first argument is the handle;
+ * memory for one call; and a status that is thrown as an error.
  * @typedef {object} Engine
  * @property {(name: string, ...args: number[]) => number} run
  * @property {(use: (passed: import('./heap.js').Passed) => void) => void} pass
@@ -39,7 +39,7 @@ export class AdapterTable {
     this.#engine = engine;
   }
 
-  /** Begins an adapter, whose file is fed next. @param {string} name that no other has */
+  /** Begins an adapter, whose file is fed next. @param {string} name which no other adapter has */
   add(name) {
     if (this.#numbers.has(name)) {
       throw new WickError('ARG', `adapter ${name}: name is already used`, { option: 'name' });
@@ -56,7 +56,11 @@ export class AdapterTable {
     throw new WickError('ARG', `Unknown adapter ${name}`, { option: 'adapters' });
   }
 
-  /** After a failure the engine has freed all of it. @param {string} name @param {number} status */
+  /**
+   * After a failure, the engine has freed the adapter completely.
+   * @param {string} name
+   * @param {number} status
+   */
   #checkLoading(name, status) {
     if (status !== 0) this.#numbers.delete(name);
     this.#engine.check(status);
@@ -66,7 +70,8 @@ export class AdapterTable {
    * @param {string} name
    * @param {number} offset
    * @param {Uint8Array} bytes from there on
-   * @returns {boolean} whether the adapter waits for extras: these bytes are to be fed again then
+   * @returns {boolean} whether the adapter needs the extras module, in which case these bytes must
+   * be fed again
    */
   feed(name, offset, bytes) {
     const number = this.#numberOf(name);
@@ -93,7 +98,7 @@ export class AdapterTable {
     this.#numbers.delete(name);
   }
 
-  /** @returns {import('../index.js').AdapterInfo[]} those that requests may choose */
+  /** @returns {import('../index.js').AdapterInfo[]} the adapters that requests may choose */
   list() {
     const names = new Map(Array.from(this.#numbers, ([name, number]) => [number, name]));
     const found = [];

@@ -1,5 +1,5 @@
-// js/wasm/engine_records.js — an engine's configuration and a request, written into the records that
-// web/exports.c takes.
+// js/wasm/engine_records.js — an engine's configuration and a request, written into the records
+// that web/exports.c reads.
 
 import { engineFlags, engineNumbers, requestFlags, samplingNumbers } from '../base/option_table.js';
 import * as layout from './layout.js';
@@ -49,8 +49,8 @@ export const kvTypes = {
  */
 
 /**
- * A part of a reply as OpenAI streams it. `callsWhole`: a call broke, and only this many before it
- * are calls; its text is the content.
+ * A part of a reply as OpenAI streams it. `callsWhole`: a call was malformed, so only this many
+ * calls before it count, and its text becomes content.
  * @typedef {{content?: string, reasoning_content?: string, tool_calls?: {index: number, id?: string,
  *   type?: 'function', function: {name?: string, arguments: string}}[], callsWhole?: number}} Delta
  */
@@ -74,16 +74,18 @@ export const kvTypes = {
  * @property {string} [samplers] their letters in order; left out: the default ones
  * @property {string[]} [drySequenceBreakers] left out: the default ones
  * @property {string[]} stop
- * @property {boolean} [asksHost] before each token the logits are requested
+ * @property {boolean} [asksHost] whether the engine passes the logits to the host before each token
  * @property {number} [thinkingBudgetTokens] at most this many tokens of reasoning; -1 or left out:
  * any number
  * @property {string} [reasoningEnding] the text of a prompt, which takes precedence
- * @property {NativeConversation} [conversation] in place of a prompt, which may be its tokens
+ * @property {NativeConversation} [conversation] in place of a prompt; the prompt may contain its
+ * tokens
  * @property {number} [session] the text continues this session and is added to it
  * @property {boolean} [prefillOnly] nothing is sampled
- * @property {[first: number, last: number] | undefined} [drop] tokens to drop from the session when all of it is read
- * @property {number} priority higher ones go first
- * @property {number} [passesWaited] passes that have begun since it arrived, before it was submitted
+ * @property {[first: number, last: number] | undefined} [drop] tokens to drop from the session once
+ * all of the prompt is read
+ * @property {number} priority higher priorities run first
+ * @property {number} [passesWaited] passes that began after it arrived and before it was submitted
  * @property {boolean | 'always'} speculation whether tokens are proposed and checked (speculative decoding)
  * @property {string} [salt] prefixes are shared only between requests with the same salt; '' or left out: none
  * @property {number[]} [forced] these tokens are returned in place of sampled ones
@@ -105,7 +107,7 @@ export const kvTypes = {
 
 /**
  * @param {Float64Array} words of a record
- * @param {number} field gets the text's address, the next one its bytes
+ * @param {number} field gets the text's address; the next field gets its size in bytes
  * @param {string | Uint8Array | undefined} text
  * @param {Passed} passed
  */
@@ -210,7 +212,7 @@ function passConversation(words, { conversation, grammar }, passed) {
   words[layout.REQUEST_IS_GRAMMAR_WHOLE] = Number(grammar?.isWhole ?? false);
 }
 
-/** The names of poolings, in the order of wick_pooling. */
+/** The names of the pooling types, in the order of wick_pooling. */
 export const poolings = /** @type {const} */ (['model', 'none', 'mean', 'cls', 'last', 'rank']);
 
 /**

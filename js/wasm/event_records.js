@@ -38,8 +38,9 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
  * @property {{token: number, logprob: number}[]} top
  * @property {string} text
  * @property {number} finish
- * @property {number} stop 1 + the number of the stop string that ended it, or 0; of a part of a call its number
- * @property {string} id of a call that begins, whose name is the text
+ * @property {number} stop 1 + the number of the stop string that ended it, or 0; for a part of a
+ * call, the number of the call
+ * @property {string} id of a call that begins; its name is the text
  * @property {number} status
  * @property {number} subject
  * @property {number} tokensPrompt

@@ -1,6 +1,7 @@
-// js/wasm/heap.js — the only file that reads and writes the module's memory. Addresses are unsigned, because a
-// heap may reach above 2 GiB, and numbers also where they have 64 bits (wide_calls.js). Views are made again after the memory has grown. Other files get copies of bytes, because
-// TextDecoder refuses shared memory.
+// js/wasm/heap.js — the only file that reads and writes the module's memory. Addresses are
+// unsigned, because a heap may reach above 2 GiB, and they are numbers even if they have 64 bits
+// (wide_calls.js). Views are created again after the memory has grown. Other files get copies of
+// bytes, because TextDecoder refuses shared memory.
 
 import {
   ERROR_MESSAGE_AT,
@@ -36,7 +37,7 @@ export class Heap {
     this.#errorAddress = unsigned(exports.error_address());
   }
 
-  /** @returns {number} the linear memory's size now */
+  /** @returns {number} the current size of the linear memory */
   get sizeBytes() {
     return this.#memory.buffer.byteLength;
   }
@@ -52,7 +53,7 @@ export class Heap {
     this.#view = new DataView(this.#memory.buffer);
   }
 
-  /** @param {number} sizeBytes @returns {number} an address, 0 when there is no room */
+  /** @param {number} sizeBytes @returns {number} an address, or 0 if there is no room */
   alloc(sizeBytes) {
     return unsigned(this.#exports.alloc(sizeBytes));
   }
@@ -135,7 +136,7 @@ export class Passed {
     this.#heap = heap;
   }
 
-  /** @param {number} sizeBytes @returns {number} an address; throws when there is no room */
+  /** @param {number} sizeBytes @returns {number} an address; throws if there is no room */
   room(sizeBytes) {
     const address = this.#heap.alloc(sizeBytes);
     if (address === 0) throw new RangeError(`no room for ${sizeBytes} bytes in linear memory`);

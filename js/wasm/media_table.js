@@ -1,5 +1,5 @@
-// js/wasm/media_table.js — images and recordings of an engine: the calls into the module of media, which is loaded with the
-// first mmproj file.
+// js/wasm/media_table.js — images and recordings of an engine: the calls into the media module,
+// which is loaded with the first mmproj file.
 
 import { passChat, putText } from './engine_records.js';
 import {
@@ -29,8 +29,8 @@ import {
 /** @typedef {{tokens: number, rows: number, tiles: number, macs: number, encodeBytes: number, isReady: boolean}} MediumInfo */
 /** @typedef {import('./heap.js').Passed} Passed */
 /**
- * The parts of the engine that are needed here: its functions, which take its handle first, memory for one call, results, and a
- * status that is thrown as an error.
+ * The parts of the engine that are needed here: its functions, whose first argument is the handle;
+ * memory for one call; results; and a status that is thrown as an error.
  * @typedef {object} Engine
  * @property {(name: string, ...args: number[]) => number} run
  * @property {<T>(use: (passed: Passed) => T) => T} pass
@@ -55,7 +55,7 @@ export class MediaTable {
     return this.#isLoaded;
   }
 
-  /** The host's `read_media` gives the file's bytes meanwhile. */
+  /** Loads the encoders. The host's `read_media` supplies the file's bytes. */
   load() {
     this.#engine.check(this.#engine.run('media_load'));
     this.#isLoaded = true;
@@ -67,7 +67,12 @@ export class MediaTable {
     return kinds.filter((_, index) => this.#engine.run('media_has', index) !== 0);
   }
 
-  /** Its rows are fed afterwards. @param {number} width @param {number} height @returns {number} its number */
+  /**
+   * Adds an image whose rows are fed afterwards.
+   * @param {number} width
+   * @param {number} height
+   * @returns {number} its number
+   */
   beginImage(width, height) {
     this.#engine.check(this.#engine.run('media_add', 0, width, height));
     return this.#engine.number(MEDIA_ID);

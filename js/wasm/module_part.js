@@ -1,5 +1,6 @@
-// js/wasm/module_part.js — a further module of a build, which few engines or requests need: it is loaded for the first one. It
-// uses the memory, the table and the functions of the first.
+// js/wasm/module_part.js — a secondary module of a build, which only some engines or requests need,
+// so it is loaded for the first of these. It uses the memory, the table and the functions of the
+// main module.
 
 import { WickError } from '../base/errors.js';
 
@@ -9,24 +10,29 @@ export class ModulePart {
   #name;
   /** @type {Promise<void> | undefined} */
   #loading;
-  /** The joined module, for other instances of the first module. @type {WebAssembly.Module | undefined} */
+  /**
+   * The secondary module, for other instances of the main module.
+   * @type {WebAssembly.Module | undefined}
+   */
   module;
 
   /**
    * @param {import('./wasm_module.js').Exports} exports of the first module
-   * @param {WebAssembly.Module | (() => Promise<WebAssembly.Module>) | null | undefined} source the further one, or what loads it;
-   *   none: not available
+   * @param {WebAssembly.Module | (() => Promise<WebAssembly.Module>) | null | undefined} source the
+   * secondary module, or a function that loads it; null if it is not available
    * @param {'grammar' | 'extras' | 'media'} name
    */
   constructor(exports, source, name) {
     this.#exports = exports;
     this.#source = source;
     this.#name = name;
-    // tools/build/split.mjs begins the names of the part's exports with this
+    // tools/build/split.mjs puts this prefix before the names of the part's exports
     this.isReady = !Object.keys(exports).some((one) => one.startsWith(`${name[0]}%`));
   }
 
-  /** @returns {boolean} whether it must be loaded first; a compiled module is available from now on */
+  /**
+   * @returns {boolean} whether it must be loaded first; an already compiled module is joined here
+   */
   isLacking() {
     if (this.isReady) return false;
     if (!this.#source) throw this.#fail(`give createEngine ${this.#name}Wasm of wasm's build`);
@@ -34,7 +40,10 @@ export class ModulePart {
     return !this.isReady;
   }
 
-  /** Several may wait for one. After a failure the next one tries again. @returns {Promise<void>} */
+  /**
+   * Several callers may wait for one load. After a failure, the next call tries again.
+   * @returns {Promise<void>}
+   */
   async load() {
     if (this.isReady) return;
     const load = /** @type {() => Promise<WebAssembly.Module>} */ (this.#source);
@@ -67,7 +76,7 @@ export class ModulePart {
 }
 
 /**
- * Its functions enter the table of this instance: every thread has its own.
+ * Adds its functions to the table of this instance: every thread has a separate table.
  * @param {import('./wasm_module.js').Exports} exports of the first module
  * @param {WebAssembly.Module} module
  */

@@ -1,5 +1,6 @@
-// js/wasm/native_engine.js — web/exports.c with JavaScript's types: one engine in one instance of the module.
-// js/wasm/heap.js reads and writes the memory, js/wasm/engine_records.js fills the records.
+// js/wasm/native_engine.js — wraps web/exports.c in JavaScript's types: one engine in one instance
+// of the module. js/wasm/heap.js reads and writes the memory, js/wasm/engine_records.js fills the
+// records.
 
 import { nameOption, optionOf, subjectName } from '../base/error_subjects.js';
 import { codeOfStatus, WickError } from '../base/errors.js';
@@ -60,16 +61,16 @@ const TEXT_SLACK_BYTES = 64;
 /** @typedef {(engine: number, out: number, capacity: number, ...more: number[]) => number} WriteText */
 
 /**
- * A function of web/exports.c that takes the engine and the listed arguments, and returns nothing (only a status) or one of
- * these: the number of a session (0 after a failure), tokens (a status; `numbers` has address and count), JSON (it writes
- * text).
+ * A function of web/exports.c that takes the engine and the listed arguments, and returns only a
+ * status or one of these: the number of a session (0 after a failure), tokens (a status; `numbers`
+ * has their address and count), or JSON (the function writes text).
  * @typedef {{native: string, takes: ('number' | 'flag' | 'text')[],
  *   gives?: 'session' | 'tokens' | 'json'}} NativeCall
  */
 
 /**
  * The result for a text: its vector or scores, or the vectors of its tokens one after the other;
- * and its tokens.
+ * and the number of its tokens.
  * @typedef {{vector: Float32Array<ArrayBuffer>, tokens: number}} Embedded
  */
 
@@ -82,7 +83,10 @@ export class NativeEngine {
   #draft;
   /** @type {{address: number, sizeBytes: number} | undefined} */
   #staging;
-  /** The limit of another memory of this host; 0: this one has the most. */
+  /**
+   * The limit of the larger kind of memory that this host supports; 0: this memory is the largest
+   * kind.
+   */
   mostBytes = 0;
 
   /**
@@ -90,7 +94,7 @@ export class NativeEngine {
    * @param {import('./wasm_module.js').Exports} exports
    * @param {number} engine
    * @param {StateBytes} state
-   * @param {Parts} [parts] every engine has them; tests of one do without
+   * @param {Parts} [parts] every engine has them; some tests omit them
    */
   constructor(heap, exports, engine, state, parts) {
     this.#state = state;
@@ -167,7 +171,7 @@ export class NativeEngine {
     return new NativeEngine(this.#heap, this.#exports, engine, this.#state, this.parts);
   }
 
-  /** From now on this loaded sibling proposes tokens. @param {NativeEngine} draft */
+  /** Makes this loaded sibling propose tokens from now on. @param {NativeEngine} draft */
   useDraft(draft) {
     this.#check(this.#exports.engine_set_draft(this.#engine, draft.#engine), 'The draft model');
     this.#draft = draft;
@@ -224,8 +228,9 @@ export class NativeEngine {
   /**
    * @param {number} file
    * @param {number} offset
-   * @param {Uint8Array} bytes any number of them
-   * @returns {unknown} true if the model waits for extras: these bytes are to be fed again then
+   * @param {Uint8Array} bytes any number of bytes
+   * @returns {unknown} true if the model needs the extras module: the caller then loads it and
+   * feeds these bytes again
    */
   feed(file, offset, bytes) {
     const { address, sizeBytes } = this.#takeStaging();
@@ -240,7 +245,7 @@ export class NativeEngine {
     return this.wantsExtras();
   }
 
-  /** @returns {boolean} whether the model, or an adapter, waits for extras */
+  /** @returns {boolean} whether the model, or an adapter, needs the extras module */
   wantsExtras() {
     return Boolean(this.#exports.extras_are_wanted?.());
   }
@@ -248,7 +253,7 @@ export class NativeEngine {
   /**
    * @template T
    * @param {() => T} call that needs extras
-   * @returns {T | Promise<T>} a promise where they are loaded first
+   * @returns {T | Promise<T>} a promise if they must be loaded first
    */
   withExtras(call) {
     const { extras } = this.parts;
@@ -450,7 +455,8 @@ export class NativeEngine {
   /**
    * Compiles a request's grammar for a few milliseconds.
    * @param {NativeRequest} request
-   * @returns {boolean} whether that is done, so that `submit` takes no longer than without a grammar
+   * @returns {boolean} whether compilation is finished, so `submit` takes no longer than without a
+   * grammar
    */
   prepareGrammar(request) {
     if (!request.grammar && !request.conversation?.toolChoice) return true;
@@ -480,7 +486,7 @@ export class NativeEngine {
     this.#exports.request_cancel(this.#engine, id);
   }
 
-  /** @param {number} id @param {boolean} isPaused paused requests take no part in steps */
+  /** @param {number} id @param {boolean} isPaused steps skip paused requests */
   pause(id, isPaused) {
     this.#exports.request_pause(this.#engine, id, Number(isPaused));
   }
@@ -544,7 +550,7 @@ export class NativeEngine {
     return this.#heap.number(0);
   }
 
-  /** @param {number} index of a text, when all is done @returns {Embedded} */
+  /** @param {number} index of a text, once all steps have run @returns {Embedded} */
   embedded(index) {
     const address = unsigned(this.#exports.embed_get(this.#engine, index));
     const [rows, width] = [VECTORS_ROWS, VECTORS_WIDTH].map((at) => this.#heap.number(at));
@@ -556,7 +562,7 @@ export class NativeEngine {
     this.#exports.embed_end(this.#engine);
   }
 
-  // ---- calls that are described by their row ----
+  // ---- calls that are described by a NativeCall ----
 
   /**
    * @param {NativeCall} call
@@ -620,7 +626,11 @@ export class NativeEngine {
     return this.#exports.step(this.#engine, budgetUs);
   }
 
-  /** For hosts whose clock does not advance. @param {number} units layers of passes, and rounds of logits @returns {number} STEP_* */
+  /**
+   * For hosts whose clock does not advance.
+   * @param {number} units layers of passes, and blocks of logits
+   * @returns {number} STEP_*
+   */
   stepUnits(units) {
     return this.#exports.step_units(this.#engine, units);
   }
@@ -637,7 +647,7 @@ export class NativeEngine {
  * @param {NativeCall['takes'][number]} kind
  * @param {any} value
  * @param {Passed} passed
- * @returns {number[]} the values that stand for it in a call: text is an address and a size
+ * @returns {number[]} the arguments that it becomes in a call: text becomes an address and a size
  */
 function valuesOf(kind, value, passed) {
   if (kind === 'number') return [value];
@@ -656,8 +666,8 @@ function noRoom(heap, sizeBytes) {
 function errorOf(heap, context) {
   const { status, subject, offset, numbers, message } = heap.lastError();
   const code = codeOfStatus(status);
-  const told = nameOption(message, subject);
-  const text = context ? `${context}: ${told}` : told;
+  const named = nameOption(message, subject);
+  const text = context ? `${context}: ${named}` : named;
   const [option, about] = [optionOf(subject), subjectName(subject)];
   return new WickError(code, text, {
     status: `WICK_E_${code}`,

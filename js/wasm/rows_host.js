@@ -1,4 +1,4 @@
-// js/wasm/rows_host.js — called by the module to read rows of tables that stay outside of its memory.
+// js/wasm/rows_host.js — the module calls it to read rows of tables that stay outside its memory.
 
 /** @typedef {import('./heap.js').Heap} Heap */
 

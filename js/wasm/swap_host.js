@@ -1,4 +1,4 @@
-// js/wasm/swap_host.js — called by the module to swap pages to a file.
+// js/wasm/swap_host.js — functions that the module calls to swap pages to a file.
 
 /** @typedef {import('./heap.js').Heap} Heap */
 

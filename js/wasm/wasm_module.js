@@ -1,4 +1,4 @@
-// js/wasm/wasm_module.js — compiles the engine's module and makes an instance of it.
+// js/wasm/wasm_module.js — compiles the engine's module and creates an instance of it.
 
 import { nowMs } from '../base/clock.js';
 import { WickError } from '../base/errors.js';
@@ -12,7 +12,7 @@ export const WASM_PAGE_BYTES = 65536;
 const INITIAL_PAGES = 16;
 /** 4, 2, 1 and 0.5 GiB, 384 and 256 MiB. Phones refuse the larger ones. */
 const MAXIMUM_PAGES = [65536, 32768, 16384, 8192, 6144, 4096];
-/** 16, 12, 8 and 6 GiB: smaller ones are for modules with 32-bit addresses. */
+/** 16, 12, 8 and 6 GiB: for less, a module with 32-bit addresses suffices. */
 const WIDE_MAXIMUM_PAGES = [262144, 196608, 131072, 98304];
 
 /**
@@ -25,7 +25,7 @@ export async function compileModule(source) {
     if (source instanceof ArrayBuffer) return await WebAssembly.compile(source);
     if (ArrayBuffer.isView(source)) {
       const { buffer, byteOffset, byteLength } = source;
-      // V8 takes no DataView
+      // V8 does not accept a DataView
       return await WebAssembly.compile(
         new Uint8Array(/** @type {ArrayBuffer} */ (buffer), byteOffset, byteLength),
       );
@@ -80,10 +80,11 @@ export function isThreaded(module) {
 }
 
 /**
- * The largest memory that the host grants. It is reserved, and used only as far as it grows.
+ * The largest memory that the host grants. Its addresses are reserved, but memory is used only as
+ * far as it grows.
  * @param {{shared: boolean, helpers: number, isWide?: boolean}} options `isWide`: of 64-bit addresses
  * @returns {{memory: WebAssembly.Memory, maximum: number} | undefined} undefined if the host
- *   refused the smallest, too; `maximum` is in pages
+ * refused even the smallest; `maximum` is in pages
  */
 export function createMemory({ shared, helpers, isWide = false }) {
   const initial = INITIAL_PAGES + Math.ceil((helpers * HELPER_STACK_BYTES) / WASM_PAGE_BYTES);
@@ -93,7 +94,7 @@ export function createMemory({ shared, helpers, isWide = false }) {
     try {
       return { memory: new WebAssembly.Memory(descriptor), maximum };
     } catch {
-      // try the next, which is smaller
+      // try the next smaller size
     }
   }
   return undefined;
@@ -122,15 +123,18 @@ export function createMemory({ shared, helpers, isWide = false }) {
  */
 
 /**
- * Synchronous, as workers may do. A promise would wait for its turn after other tasks of the start.
+ * This is synchronous, which is allowed in workers. A promise would have to wait for other tasks of
+ * the start.
  * @param {WebAssembly.Module} module
  * @param {WebAssembly.Memory} memory
- * @param {Partial<Host>} host a function that is missing does nothing and returns false
+ * @param {Partial<Host>} host missing functions are replaced by ones that do nothing and return
+ * false
  * @returns {Exports}
  */
 export function instantiate(module, memory, host) {
   const now_us = () => nowMs() * 1000;
-  // These have as many parameters as the module passes: V8 compiles a further wrapper for other numbers.
+  // These have exactly the parameters that the module passes; for other numbers V8 would compile
+  // another wrapper.
   const silent = (/** @type {number} */ _address, /** @type {number} */ _size) => {};
   const never = (/** @type {number} */ _address, /** @type {number} */ _size) => false;
   const unswapped = (
@@ -167,12 +171,13 @@ export function instantiate(module, memory, host) {
 }
 
 /**
- * The data that a helper gets from the engine's worker: `module`, which may differ from the one at its start; `extras`, if the model needs them, and `media` with an mmproj file.
+ * The data that a helper gets from the engine's worker: `module`, which may differ from the one
+ * with which it was started; `extras`, if the model needs them, and `media` with an mmproj file.
  * @typedef {{memory: WebAssembly.Memory, module?: WebAssembly.Module, extras: WebAssembly.Module | undefined, media?: WebAssembly.Module | undefined}} HelperStart
  */
 
 /**
- * Makes this thread a helper until it ends. It receives no messages any more.
+ * Makes this thread a helper until it ends. It no longer receives messages.
  * @param {WebAssembly.Module} module
  * @param {HelperStart} start
  * @param {number} index from 0

@@ -1,8 +1,12 @@
-// js/wasm/wide_calls.js — modules with 64-bit addresses (memory64): their addresses and sizes are bigints at the border, and
-// numbers on this side. tools/build/wide_module.mjs writes a section into such a module, which says where they are.
+// js/wasm/wide_calls.js — modules with 64-bit addresses (memory64): their addresses and sizes are
+// bigints at the interface, and numbers on this side. tools/build/wide_module.mjs writes a section
+// into such a module that marks them.
 
-/** The section's name: JSON of the functions that are exported and imported, by name, a letter for each parameter and for the
- * result: a an address or a size, others another value. */
+/**
+ * The section's name: JSON of the functions that are exported and imported, by name, with a letter
+ * for each parameter and for the result: a for an address or a size, other letters for other
+ * values.
+ */
 const SECTION = 'wick.wide';
 /** No allocation of this size succeeds. */
 const MOST = 2 ** 53;
@@ -21,11 +25,15 @@ export const isWide = (module) => WebAssembly.Module.customSections(module, SECT
 /** @param {unknown} value @returns {unknown} */
 const toNumber = (value) => (typeof value === 'bigint' ? Number(BigInt.asUintN(64, value)) : value);
 
-/** @param {unknown} value @param {string} kind @returns {unknown} a failure is -1 also for the module */
+/**
+ * @param {unknown} value
+ * @param {string} kind
+ * @returns {unknown} the value for the module, for which a failure is also -1
+ */
 const toModule = (value, kind) => (kind === 'a' ? BigInt(Math.min(Number(value), MOST)) : value);
 
 /**
- * Makes an instance whose functions take and return numbers.
+ * Creates an instance whose functions accept and return numbers.
  * @param {WebAssembly.Module} module
  * @param {Record<string, any>} env its imports
  * @returns {Record<string, any>} its exports; `isWide` if addresses have 64 bits
@@ -48,19 +56,19 @@ export function instantiateCalls(module, env) {
   return { ...Object.fromEntries(found), isWide: true };
 }
 
-/** @param {Function} run of the module @param {WideCalls[string]} call */
+/** @param {Function} run a function of the module @param {WideCalls[string]} call */
 const moduleCall =
   (run, { params }) =>
   (/** @type {unknown[]} */ ...args) =>
     toNumber(run(...args.map((value, index) => toModule(value, params[index]))));
 
-/** @param {Function} run of the host @param {WideCalls[string]} call */
+/** @param {Function} run a function of the host @param {WideCalls[string]} call */
 const hostCall =
   (run, { result }) =>
   (/** @type {unknown[]} */ ...args) =>
     toModule(run(...args.map(toNumber)), result);
 
-/** @param {WebAssembly.Global} global of addresses */
+/** @param {WebAssembly.Global} global one for addresses */
 const wideGlobal = (global) => ({
   get value() {
     return toNumber(global.value);

@@ -1,5 +1,5 @@
-// js/worker/answers.js — answers the page's calls (js/connection/calls.js): by a function of web/exports.c, or by
-// one of the functions here.
+// js/worker/answers.js — answers the page's calls (js/connection/calls.js) with a function of
+// web/exports.c, or with one of the functions here.
 
 import { WickError } from '../base/errors.js';
 import { callNamed } from '../connection/calls.js';
@@ -19,8 +19,9 @@ import { storageError, writeFile } from '../storage/browser_files.js';
 
 /**
  * The prompt of a conversation, without encoding its images.
- * @param {Parts} parts @param {Conversation} input
- * @param {boolean} isCounted its tokens are, so images need not be read
+ * @param {Parts} parts
+ * @param {Conversation} input
+ * @param {boolean} isCounted whether only its tokens are counted, so that images need not be read
  * @returns {Int32Array}
  */
 function promptOf({ chat, media }, input, isCounted) {
@@ -41,7 +42,7 @@ const answers = {
   applyTemplate: ({ chat }, messages, variables) => chat().render(messages, variables),
   countChat: (parts, input) => promptOf(parts, input, true).length,
   tokenizeChat: (parts, input) => Array.from(promptOf(parts, input, false)),
-  /** It is not encoded. */
+  /** The cost is known without encoding. */
   mediaCost({ native, media }, medium) {
     const numbers = media.add([medium]);
     try {
@@ -55,7 +56,7 @@ const answers = {
   info({ native, chat }) {
     try {
       chat(); // so the report has the option's template
-    } catch {} // conversations report what is wrong with it
+    } catch {} // errors of the template are reported by conversations
     return {
       ...native.info(),
       ...native.counters(),
@@ -79,7 +80,7 @@ const answers = {
   saveState: ({ native }, session, packed) =>
     native.withExtras(() => native.saveState(session, packed)),
   loadState: ({ native }, bytes) => native.withExtras(() => native.restoreState(bytes)),
-  /** It waits for the file system. */
+  /** Keeping a file waits for the file system. */
   keepFile: async (_, name, bytes) => {
     try {
       await writeFile(name, bytes);
@@ -90,7 +91,7 @@ const answers = {
 };
 
 /**
- * @param {string} name as it arrived in a message
+ * @param {string} name as received in a message
  * @param {any[]} args
  * @param {Parts} parts
  * @returns {unknown} a promise only of what waits

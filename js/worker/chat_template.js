@@ -22,7 +22,7 @@ export class ChatTemplate {
 
   /**
    * @param {PlainMessage[]} messages
-   * @param {Record<string, unknown>} [variables] further variables of the template
+   * @param {Record<string, unknown>} [variables] additional variables of the template
    * @returns {string}
    */
   render(messages, variables) {
@@ -31,8 +31,8 @@ export class ChatTemplate {
   }
 
   /**
-   * A conversation as the engine renders it. Contents with media are texts with markers, or lists of parts if the template
-   * writes no text of others (SmolVLM's).
+   * A conversation in the form that the engine renders. Contents with media are texts with markers,
+   * or lists of parts if the template ignores plain texts (SmolVLM's).
    * @param {Conversation} input
    * @param {number[]} [media] numbers of the images and recordings whose markers are in the messages
    * @returns {NativeChat}
@@ -50,11 +50,11 @@ export class ChatTemplate {
   }
 
   /**
-   * The prompt's tokens: control tokens of the template are control tokens, those in messages are text, unless
-   * `parseSpecial` says that they are control tokens, too.
+   * The prompt's tokens. Control tokens in the template are control tokens; those in messages are
+   * text unless `parseSpecial` is set.
    * @param {Conversation} input
    * @param {number[]} [media] numbers of the images and recordings whose markers are in the messages
-   * @param {NativeChat} [chat] of the input
+   * @param {NativeChat} [chat] result of chatOf for the input
    * @returns {Int32Array}
    */
   prompt(input, media, chat = this.chatOf(input, media)) {
@@ -75,7 +75,12 @@ export class ChatTemplate {
   }
 }
 
-/** @param {PlainMessage} message @param {string} marker @returns {PlainMessage} only between two texts is there a line break */
+/**
+ * @param {PlainMessage} message
+ * @param {string} marker
+ * @returns {PlainMessage} the messages with texts as contents; only adjacent texts are separated by
+ * a line break
+ */
 function asTexts(message, marker) {
   if (!Array.isArray(message.content)) return message;
   const content = message.content.reduce((text, part, index, parts) => {
@@ -86,7 +91,8 @@ function asTexts(message, marker) {
 }
 
 /**
- * The last part, which templates ignore, is why the engine leaves the list unchanged.
+ * The messages with lists as contents. Because of the last part, which templates ignore, the engine
+ * leaves the list unchanged.
  * @param {PlainMessage} message
  * @returns {PlainMessage}
  */
@@ -102,7 +108,10 @@ function localSeconds() {
   return Math.floor(now.getTime() / 1000) - now.getTimezoneOffset() * 60;
 }
 
-/** @param {unknown} error @returns {unknown} one of the engine about the template, as in the page */
+/**
+ * @param {unknown} error
+ * @returns {unknown} an error of the engine about the template, in the form that the page reports
+ */
 export function inTemplateWords(error) {
   if (!(error instanceof WickError) || error.code === 'NOMEM') return error;
   if (/** @type {any} */ (error.cause)?.subject !== 'template') return error;

@@ -1,6 +1,7 @@
 // js/worker/embedder.js — embeds texts, a step at a time alongside requests. The engine embeds the
 // texts of one call at a time. Each caller drives its own call, and the first call of the queue if
-// no other caller does: on hosts with a context per request, a caller whose client has left stops.
+// no other caller does, because on hosts with a context per request a caller stops when its client
+// disconnects.
 
 import { WickError } from '../base/errors.js';
 import { STEP_IDLE, STEP_PROGRESS, STEP_WAIT_BYTES } from '../wasm/layout.js';
@@ -9,23 +10,24 @@ import { STEP_IDLE, STEP_PROGRESS, STEP_WAIT_BYTES } from '../wasm/layout.js';
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
 /** @typedef {import('../wasm/engine_records.js').NativeEmbed} NativeEmbed */
 
-/** How long to wait for bytes of the model before the next look. */
+/** The time to wait for bytes of the model before checking again. */
 const BYTES_MS = 5;
 
 /**
- * A call in the queue. `steps` are those that were done for it. When it is over, it has vectors or a failure.
+ * A call in the queue. `steps` is the number of steps that were run for it. When it has ended, it
+ * has vectors or a failure.
  * @typedef {{request: NativeEmbed, steps: number, isBegun: boolean, vectors: Embedded[] | undefined,
  *   failure: {error: unknown} | undefined}} Job
  */
 
 /**
  * @typedef {object} Host
- * @property {() => number} step works a little; STEP_*
- * @property {() => Promise<void>} takeTurn lets messages and requests have their turn
- * @property {() => boolean} isClosed the engine is gone
+ * @property {() => number} step does some work; returns STEP_*
+ * @property {() => Promise<void>} takeTurn yields to messages and requests
+ * @property {() => boolean} isClosed whether the engine is closed
  */
 
-/** @param {() => void} begin FULL can only mean that a text is too long */
+/** @param {() => void} begin a call in which FULL can only mean that a text is too long */
 function inWords(begin) {
   try {
     begin();
@@ -52,7 +54,7 @@ export class Embedder {
     /** @type {Job} */
     const job = { request, steps: 0, isBegun: false, vectors: undefined, failure: undefined };
     this.#line.push(job);
-    /** The first call of the queue at the last look. */
+    /** The first call of the queue at the last check. */
     let [seen, steps] = [job, 0];
     while (!job.vectors && !job.failure) {
       if (this.#host.isClosed()) throw new WickError('CLOSED', 'engine: closed');

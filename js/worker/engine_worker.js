@@ -1,5 +1,5 @@
-// js/worker/engine_worker.js — the engine in its worker. It answers messages and steps the engine, with a turn of the
-// event loop where a message waits. It never blocks.
+// js/worker/engine_worker.js — the engine in its worker. It answers messages and steps the engine,
+// and yields to the event loop when a message is waiting. It never blocks.
 
 import { nowMs } from '../base/clock.js';
 import { fromPlainError, refusalOf, toPlainError, WickError } from '../base/errors.js';
@@ -24,7 +24,7 @@ import { isRefused, isTooLarge, isWanted, WIDE_BYTES, widened, withReason } from
 
 /** How long a step may take. Messages that arrive meanwhile (a cancel, the next request) wait for its end. */
 const STEP_BUDGET_US = 1000;
-/** The same while a request has no first piece yet. */
+/** The same limit while a request has no first piece yet. */
 const FIRST_STEP_BUDGET_US = 250;
 /** How long a step of an embedding may take: messages and requests wait for its end. */
 const EMBED_STEP_BUDGET_US = 4000;
@@ -35,9 +35,9 @@ const EMBED_STEP_BUDGET_US = 4000;
 const TURN_MS_MAX = 15;
 /** The first piece and the end of a request are sent at once, the pieces between at this interval: messages cost time. */
 const TELL_MS = 15;
-/** Every host has more memory. */
+/** Every host has more memory than this. */
 const SMALL_BYTES = 2 ** 29;
-/** How long loading may delay messages and steps when requests are already waiting. */
+/** The time for which loading may delay messages and steps while requests are waiting. */
 const FEED_MS_MAX = 8;
 
 /** @param {NativeEngine} native @returns {{media?: string[]}} the kinds that an mmproj file can encode */
@@ -53,12 +53,15 @@ export class EngineWorker {
   /** @type {ServedEngine | undefined} */
   #served;
   #isStepping = false;
-  /** A step of an encoder comes soon. */
+  /** Whether a step of an encoder is scheduled. */
   #isEncoding = false;
   #hasSteppedEarly = false;
   #isReady = false;
   #isClosed = false;
-  /** How many messages were posted to this worker, if the page can say it. @type {Int32Array | undefined} */
+  /**
+   * The number of messages that were posted to this worker, if the page can share it.
+   * @type {Int32Array | undefined}
+   */
   #sent;
   #received = 0;
   /** @type {import('../storage/swap_file.js').SwapFile | undefined} */
@@ -77,7 +80,7 @@ export class EngineWorker {
 
   /**
    * @param {(message: FromWorker) => void} post
-   * @param {(text: string) => void} log takes text for the console
+   * @param {(text: string) => void} log receives text for the console
    */
   constructor(post, log) {
     this.#post = post;
@@ -148,7 +151,10 @@ export class EngineWorker {
   async #start(message) {
     this.#sent = message.sent;
     let isTold = false;
-    /** Known when the directory is: what a helper works with. @type {(start: HelperStart) => void} */
+    /**
+     * Sends the helpers what they need to work; it is set once the directory is known.
+     * @type {(start: HelperStart) => void}
+     */
     let tellHelpers = () => {};
     const needed = new Promise((/** @type {typeof tellHelpers} */ settle) => {
       tellHelpers = (start) => {
@@ -266,7 +272,8 @@ export class EngineWorker {
   }
 
   /**
-   * The reader of tables that stay outside, if the source can be read while the engine runs.
+   * Returns a reader of the tables that stay outside, if the source can be read while the engine
+   * runs.
    * @param {import('../wasm/engine_records.js').NativeConfig} config
    * @param {import('../bytes/model_sources.js').SourceDescription} source
    */
@@ -290,7 +297,7 @@ export class EngineWorker {
   }
 
   /**
-   * Files stay open only where tables stay outside.
+   * Closes the files unless tables stay outside.
    * @param {NativeEngine} native that has read the directory
    * @param {import('../wasm/engine_records.js').NativeConfig} config
    */
@@ -342,7 +349,7 @@ export class EngineWorker {
     if (!this.#isClosed) native.useDraft(drafting);
   }
 
-  /** From now on requests are accepted. The directory is complete; the weights may still be loading. */
+  /** Accepts requests from now on. The directory is complete; the weights may still be loading. */
   #beReady() {
     if (this.#isReady) return;
     this.#isReady = true;
@@ -369,7 +376,10 @@ export class EngineWorker {
     else this.#post({ type: 'crashed', message: String(error) });
   }
 
-  /** Helpers wait within the module. They must leave it before every host can terminate them. */
+  /**
+   * Helpers wait within the module. They must leave it first, because not every host can terminate
+   * a waiting thread.
+   */
   async #close() {
     this.#isClosed = true;
     this.#requests?.close();
@@ -416,7 +426,10 @@ export class EngineWorker {
     }
   }
 
-  /** Images and recordings are encoded between the messages and steps, unless that happens already. */
+  /**
+   * Starts to encode images and recordings between messages and steps, unless that is already
+   * happening.
+   */
   #encodeSoon() {
     if (this.#isEncoding || !this.#served?.isEncoding()) return;
     this.#isEncoding = true;
@@ -435,7 +448,7 @@ export class EngineWorker {
     return this.#served?.requests;
   }
 
-  /** Starts to step, unless it steps already. */
+  /** Starts to step, unless it is already stepping. */
   #wake() {
     if (this.#isStepping || !this.#requests?.canStep()) return;
     this.#isStepping = true;
@@ -465,7 +478,7 @@ export class EngineWorker {
     const startMs = nowMs();
     do {
       const result = this.#stepOnce();
-      // an idle engine got the waiting requests just now, or there are none
+      // an idle engine has just received the waiting requests, or there are none
       this.#isStepping = result !== STEP_WAIT_BYTES && requests.canStep();
     } while (this.#isStepping && !this.#hasMail() && nowMs() - startMs < TURN_MS_MAX);
     if (this.#isStepping) this.#yield();
@@ -477,16 +490,17 @@ export class EngineWorker {
   }
 }
 
-/** @returns {Promise<void>} settles after the messages which have arrived */
+/** @returns {Promise<void>} settles after the messages that have already arrived */
 const takeTurn = () => new Promise((settle) => makeYield(settle)());
 
 /**
- * Returns a function that runs `action` after the messages which have arrived.
+ * Returns a function that runs `action` after the messages that have already arrived.
  * @param {() => void} action
  * @returns {() => void}
  */
 function makeYield(action) {
-  // Node handles up to a thousand messages of a port in one turn, also those that a handler has posted.
+  // Node handles up to a thousand messages of a port in one turn, including those that a handler
+  // has posted.
   if (typeof setImmediate === 'function') return () => void setImmediate(action);
   const { port1, port2 } = new MessageChannel();
   port1.onmessage = action;

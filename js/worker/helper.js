@@ -17,7 +17,7 @@ export function becomeHelper({ module, index, port }) {
   };
   port.onmessage = ({ data }) => {
     if (typeof data === 'object' && !data?.memory) return ask();
-    // an error of a task reaches the page's error event, one of a promise does not
+    // an error thrown in a task reaches the page's error event, but a rejected promise does not
     runHelper(data.module ?? module, data, index).catch((error) => setTimeout(() => raise(error)));
   };
   // Firefox loses shared memory that is sent while the port is being transferred.

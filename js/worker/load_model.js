@@ -1,5 +1,5 @@
-// js/worker/load_model.js — reads the bytes that the engine requests. An open stream is read on if the next bytes are
-// near; otherwise a new stream is opened.
+// js/worker/load_model.js — reads the bytes that the engine requests. If the next bytes are near,
+// it continues to read an open stream; otherwise it opens a new one.
 
 import { WickError } from '../base/errors.js';
 import { checkStart, readNext } from '../bytes/checked_read.js';
@@ -9,7 +9,10 @@ import { refuseOthers } from '../bytes/refused_files.js';
  * Up to this many bytes are skipped on an open stream: a new request would cost a round trip.
  */
 const GAP_BYTES_MAX = 4 << 20;
-/** Most open streams. Browsers open six connections to a host, and a paused stream holds one. */
+/**
+ * The limit of open streams. Browsers open six connections to a host, and a paused stream occupies
+ * one.
+ */
 const STREAMS_MAX = 3;
 
 /** @typedef {import('../bytes/model_sources.js').Source} Source */
@@ -76,7 +79,8 @@ class Streams {
  * @param {NativeEngine} native
  * @param {Source} source
  * @param {{onBytes?: () => Promise<void> | void, isClosed?: () => boolean}} [options] `onBytes` is
- *   called after each piece and waited for; `isClosed` is true when the engine was closed, and ends loading
+ * called and awaited after each piece; `isClosed` returns true if the engine was closed, which ends
+ * loading
  * @returns {Promise<void>}
  */
 export async function loadModel(native, source, { onBytes, isClosed = () => false } = {}) {

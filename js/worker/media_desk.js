@@ -8,16 +8,22 @@ import { checkStart, readNext } from '../bytes/checked_read.js';
 /** @typedef {import('../wasm/media_table.js').Medium} Medium */
 /** @typedef {import('../bytes/model_sources.js').Source} Source */
 
-/** How long a step of an encoder may take, unless one piece of its work takes longer: messages and requests wait for its end. */
+/**
+ * The time limit of an encoder's step, unless one piece of its work takes longer. Messages and
+ * requests wait for its end.
+ */
 const STEP_BUDGET_US = 4000;
-/** The limits of a step of resizing. Rows of few bytes may become wide ones. */
+/** The limits of a step of resizing. Rows of few bytes may expand to wide ones. */
 const [STRIP_BYTES, STRIP_ROWS] = [2 ** 20, 256];
 
-/** The bytes of a file that have arrived, read from any offset: while the encoders are loaded. */
+/**
+ * The bytes of a file that have arrived, which can be read from any offset while the encoders are
+ * being loaded.
+ */
 export class HeldFile {
   /** @type {Uint8Array[]} */
   #pieces = [];
-  /** Where each piece ends. @type {number[]} */
+  /** The end of each piece. @type {number[]} */
   #ends = [];
   size = 0;
   /** The whole file's size, if it is known. */
@@ -69,8 +75,8 @@ export const mediaHost = (file, heap) => ({
  * @param {NativeEngine} native
  * @param {Source} source
  * @param {HeldFile} file
- * @param {{onBytes: () => void, isClosed: () => boolean, directoryOnly?: boolean}} host with `directoryOnly` no more is read
- *   than the memory plan needs
+ * @param {{onBytes: () => void, isClosed: () => boolean, directoryOnly?: boolean}} host if it has
+ * `directoryOnly`, only what the memory plan needs is read
  */
 export async function loadMedia(native, source, file, { onBytes, isClosed, directoryOnly }) {
   const stream = await source.open(0, file.size);
@@ -94,7 +100,10 @@ export async function loadMedia(native, source, file, { onBytes, isClosed, direc
   }
 }
 
-/** @param {NativeEngine} native @returns {Promise<boolean>} whether the bytes that have arrived are the directory */
+/**
+ * @param {NativeEngine} native
+ * @returns {Promise<boolean>} whether the bytes that have arrived include the directory
+ */
 async function isPlanned(native) {
   try {
     await native.withMedia(() => native.media.load());
@@ -107,7 +116,10 @@ async function isPlanned(native) {
 
 export class MediaDesk {
   #native;
-  /** Images whose rows the engine does not have all, by number. @type {Map<number, Extract<Medium, {kind: 'image'}> & {row: number}>} */
+  /**
+   * Images that the engine does not have completely, by number.
+   * @type {Map<number, Extract<Medium, {kind: 'image'}> & {row: number}>}
+   */
   #unfed = new Map();
 
   /** @param {NativeEngine} native */
@@ -156,7 +168,10 @@ export class MediaDesk {
     return true;
   }
 
-  /** Gives the engine all rows: the tokens of a prompt depend on them. @param {number[]} numbers */
+  /**
+   * Passes all remaining rows to the engine, because the tokens of a prompt depend on them.
+   * @param {number[]} numbers
+   */
   complete(numbers) {
     for (const number of numbers) while (this.#feed(number));
   }

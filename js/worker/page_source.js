@@ -34,7 +34,11 @@ export class PageBytes {
     return source;
   }
 
-  /** @param {number} id of a question @param {unknown} value @param {number} [end] where bytes end in their file */
+  /**
+   * @param {number} id of a question
+   * @param {unknown} value
+   * @param {number} [end] the offset in the file where bytes end
+   */
   answer(id, value, end) {
     this.#take(id)?.settle(value instanceof Uint8Array ? { bytes: value, end } : value);
   }

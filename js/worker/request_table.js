@@ -1,6 +1,6 @@
 // js/worker/request_table.js — the requests in the engine's worker: those that wait, those that the
-// engine has, and the messages to the page about them. The page's numbers become the engine's here,
-// and its events become outputs.
+// engine has, and the messages to the page about them. Here the page's numbers are mapped to the
+// engine's, and the engine's events become outputs.
 
 import { nameOption, optionOf } from '../base/error_subjects.js';
 import { codeOfStatus, refusalOf, toPlainError, WickError } from '../base/errors.js';
@@ -45,7 +45,8 @@ const finishes = /** @type {const} */ (['stop', 'stop', 'length', 'abort']);
  *   wantsTokens: boolean, number: number, unread: number, isResting: boolean,
  *   isAsking: boolean, isCancelled: boolean, hasSpoken: boolean, deltas: Delta[],
  *   broken: Pick<Delta, 'callsWhole'> | undefined}} Entry
- * `deltas` are the parts of a reply whose piece is still to come; after a broken call `broken` is with its content.
+ * `deltas` are the parts of a reply whose piece has not arrived yet; after a malformed call,
+ * `broken` is stored with its content.
  */
 
 export class RequestTable {
@@ -57,7 +58,7 @@ export class RequestTable {
   #isTight = false;
   /** The submitted requests, by the engine's numbers. @type {Map<number, Entry>} */
   #submitted = new Map();
-  /** How many of them rest. */
+  /** The number of them that rest. */
   #resting = 0;
   /** Results for the page, by its numbers. @type {Map<number, Output>} */
   #outputs = new Map();
@@ -65,9 +66,12 @@ export class RequestTable {
   /** Results of requests that the engine refused. @type {Output[]} */
   #refused = [];
   #limit;
-  /** How many were refused because the queue was full. */
+  /** The number of requests that were refused because the queue was full. */
   #refusals = 0;
-  /** Those whose grammar is being loaded or compiled, before they wait for a place. @type {Set<Entry[]>} */
+  /**
+   * Requests whose grammar is being loaded or compiled. After that, they wait for a place.
+   * @type {Set<Entry[]>}
+   */
   #held = new Set();
   #onChange;
   #waitingMax = 0;
@@ -75,7 +79,8 @@ export class RequestTable {
   /**
    * @param {NativeEngine} native
    * @param {number} [limit] the most that may run and wait
-   * @param {() => void} [onChange] something can be done that could not without a step or a message
+   * @param {() => void} [onChange] called when something can be done that no step or message would
+   * start
    */
   constructor(native, limit = Number.POSITIVE_INFINITY, onChange = () => {}) {
     this.#native = native;
@@ -104,7 +109,7 @@ export class RequestTable {
     const count = this.#submitted.size + this.#waiting.count + this.#heldCount;
     if (count + completions > this.#limit) {
       this.#refusals += completions;
-      const words = `${count} requests run or wait, the most there may be is ${this.#limit}`;
+      const words = `${count} requests run or wait, the limit is ${this.#limit}`;
       throw new WickError('QUEUE_FULL', words);
     }
     const arrival = this.#arrivals++;
@@ -257,7 +262,7 @@ export class RequestTable {
     }
   }
 
-  /** @param {number} id an unknown one has ended already */
+  /** @param {number} id if it is unknown, the request has already ended */
   cancel(id) {
     const entry = this.#find(id);
     if (!entry || entry.isCancelled) return;
@@ -329,7 +334,10 @@ export class RequestTable {
     return false;
   }
 
-  /** Takes the events of a step. @returns {boolean} whether there is a first piece or an end, which is sent at once */
+  /**
+   * Reads the events of a step.
+   * @returns {boolean} whether there is a first piece or an end, which must be sent at once
+   */
   hear() {
     for (const event of this.#native.takeEvents()) this.#add(event);
     this.#submitWaiting();
@@ -376,7 +384,7 @@ export class RequestTable {
    * @param {Entry} entry
    * @param {Output} output
    * @param {EngineEvent} event that ends the piece
-   * @returns {boolean} whether it brought anything
+   * @returns {boolean} whether anything was added
    */
   #addParts(entry, output, { kind, text }) {
     const { deltas } = entry;
@@ -406,7 +414,7 @@ export class RequestTable {
       Object.assign(this.#token(token), { logprob }),
     );
     const token = Object.assign(this.#token(event.token), { top });
-    // if it was not requested it was not computed; 0 would mean a probability of 1
+    // if it was not requested, it was not computed; 0 would mean a probability of 1
     const { logprob } = entry.request;
     output.tokens.push(logprob ? Object.assign(token, { logprob: event.logprob }) : token);
   }

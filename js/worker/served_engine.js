@@ -1,5 +1,6 @@
-// js/worker/served_engine.js — the calls that reach an engine, in a worker or in the caller's own thread: requests, whose
-// conversations become prompts here, and calls. It depends neither on messages nor on turns of the event loop.
+// js/worker/served_engine.js — the calls that reach an engine, in a worker or in the caller's own
+// thread: requests, whose conversations become prompts here, and other methods. It depends neither
+// on messages nor on the event loop.
 
 import { callNamed, usesSession } from '../connection/calls.js';
 import { STEP_WAIT_BYTES, TOKENIZE_ADD_SPECIAL, TOKENIZE_PARSE_SPECIAL } from '../wasm/layout.js';
@@ -16,15 +17,16 @@ import { RequestTable } from './request_table.js';
  * @typedef {object} Serving
  * @property {number | undefined} queueLimit the most requests that may run and wait
  * @property {string | undefined} chatTemplate in place of the model's
- * @property {() => void} [wake] there is something to do without a message
- * @property {() => number} step one step of the engine, whose results are delivered; STEP_*
+ * @property {() => void} [wake] called when there is something to do without a message
+ * @property {() => number} step runs one step of the engine and delivers its results; returns
+ * STEP_*
  * @property {import('./embedder.js').Host} embedding
  */
 
 /**
  * @typedef {object} Encoding a request whose media are not encoded yet
  * @property {Omit<GenerateMessage, 'type'>} message
- * @property {Set<number>} ids its completions that still run
+ * @property {Set<number>} ids its completions that are still running
  * @property {number[]} numbers of its media
  * @property {(error: unknown) => void} fail
  */
@@ -71,7 +73,10 @@ export class ServedEngine {
     this.#encoding.push({ message, ids, numbers, fail });
   }
 
-  /** @param {number} [id] of a completion; without it, of any @returns {boolean} whether its media are to be encoded */
+  /**
+   * @param {number} [id] of a completion; without it, any completion counts
+   * @returns {boolean} whether its media must still be encoded
+   */
   isEncoding(id) {
     if (id === undefined) return this.#encoding.length > 0;
     return this.#encoding.some(({ ids }) => ids.has(id));
@@ -94,7 +99,7 @@ export class ServedEngine {
     this.#leave(first);
   }
 
-  /** @param {Encoding} left it is submitted, cancelled or has failed */
+  /** @param {Encoding} left a request that is submitted, cancelled or has failed */
   #leave(left) {
     this.#encoding = this.#encoding.filter((one) => one !== left);
     this.#media.remove(left.numbers);
@@ -119,7 +124,11 @@ export class ServedEngine {
     this.requests.add(id, request, wantsTokens);
   }
 
-  /** @param {string} method @param {unknown[]} args @returns {unknown} a promise only of what waits */
+  /**
+   * @param {string} method
+   * @param {unknown[]} args
+   * @returns {unknown} a promise only if the call has to wait
+   */
   call(method, args) {
     if (usesSession(callNamed(method))) this.#finishCancelled(args[0]);
     return answerCall(method, args, {

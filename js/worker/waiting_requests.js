@@ -26,10 +26,10 @@ export function precedes(a, b, passes) {
 export class WaitingRequests {
   /** The requests of each priority, in the order of arrival. @type {Map<number, Entry[][]>} */
   #lines = new Map();
-  /** Number of completions that wait. */
+  /** The number of waiting completions. */
   count = 0;
 
-  /** @param {Entry[]} entries the last to arrive */
+  /** @param {Entry[]} entries those that arrived last */
   add(entries) {
     const { priority } = entries[0];
     const line = this.#lines.get(priority);
@@ -48,7 +48,7 @@ export class WaitingRequests {
     return found;
   }
 
-  /** @param {Entry[]} entries that `first` gave */
+  /** @param {Entry[]} entries that `first` returned */
   take(entries) {
     const { priority } = entries[0];
     const line = /** @type {Entry[][]} */ (this.#lines.get(priority));

@@ -12,13 +12,18 @@ const NARROW_BYTES = 2 ** 32;
 /** The largest memory with 64-bit addresses that hosts grant, in bytes. */
 export const WIDE_BYTES = 2 ** 34;
 
-/** @param {WickError} error @returns {number[] | undefined} of a plan: what it needs, the limit, tokens of context */
+/**
+ * @param {WickError} error
+ * @returns {number[] | undefined} the numbers of a plan: the required bytes, the limit, and the
+ * tokens of context
+ */
 const numbersOf = ({ cause }) => /** @type {{numbers?: number[]} | undefined} */ (cause)?.numbers;
 
 /**
  * @param {unknown} error of loading
  * @param {InitMessage} message
- * @returns {error is WickError} whether the model's plan needs more than a memory of 32-bit addresses has, and the caller allows it
+ * @returns {error is WickError} whether the model needs more than a memory with 32-bit addresses
+ * can have, and the caller allows that
  */
 export function isTooLarge(error, { module, config: { memoryLimit } }) {
   if (!(error instanceof WickError) || error.code !== 'NOMEM') return false;
@@ -37,7 +42,7 @@ export const withReason = ({ message, cause }, why) =>
 
 /**
  * @param {InitMessage} message
- * @param {boolean} isLoading the model is being loaded, or a file after it was refused
+ * @param {boolean} isLoading whether the model is being loaded, and not a later file
  * @returns {string | undefined} why the engine cannot start again with 64-bit addresses; undefined if it can
  */
 function whyNot({ wide, source }, isLoading) {
@@ -55,9 +60,10 @@ export const isWanted = ({ wide, module, config: { memoryLimit } }) =>
 
 /**
  * @param {InitMessage} message
- * @param {{error: WickError, isLoading: boolean}} [refusal] of the model with 32-bit addresses
- * @returns {Promise<InitMessage>} the same with the module of 64-bit addresses, which has no further modules; if there is no
- * such module, throws the refusal with the reason
+ * @param {{error: WickError, isLoading: boolean}} [refusal] the refusal of the model with 32-bit
+ * addresses
+ * @returns {Promise<InitMessage>} the same options with the module of 64-bit addresses, which has
+ * no secondary modules; throws the refusal with the reason if there is no such module
  */
 export async function widened(message, refusal) {
   const why = refusal && whyNot(message, refusal.isLoading);

@@ -22,8 +22,8 @@ function listen() {
 }
 
 /**
- * The same in Node. Messages come from the port to the thread that started this one. Text for the console goes there as
- * well, because the worker's standard streams are not connected.
+ * The same in Node. Messages arrive through the port to the thread that started this one. Text for
+ * the console goes there as well, because the worker's standard streams are not connected.
  */
 function listenInNode() {
   const { parentPort, receiveMessageOnPort } =
@@ -32,7 +32,8 @@ function listenInNode() {
   const log = (/** @type {string} */ text) => port.postMessage({ type: 'log', text });
   worker = new EngineWorker((message) => port.postMessage(message), log);
   port.on('message', receive);
-  // Messages that have arrived are received synchronously: the first event costs Node 24 some 30 ms.
+  // Messages that have arrived are received synchronously, because the first event costs about 30
+  // ms in Node 24.
   for (let next = receiveMessageOnPort(port); next; next = receiveMessageOnPort(port)) {
     receive(next.message);
   }

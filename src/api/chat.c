@@ -70,7 +70,7 @@ static bool is_same(const char *text, size_t size_bytes, const char *word) {
   return size_bytes == strlen(word) && memcmp(text, word, size_bytes) == 0;
 }
 
-// The template that a name stands for: "chatml", "default", or another of the model's templates.
+// The template of a name: "chatml", "default", or another one of the model's templates.
 static gguf_string named_source(const wick_engine *engine, const char *name, size_t size_bytes) {
   static const char KEY[] = "tokenizer.chat_template";
   char key[sizeof KEY + 1 + TEMPLATE_NAME_BYTES_MAX];
@@ -111,7 +111,7 @@ wick_status wick_chat_set_template(wick_engine *engine, const char *source, size
   return WICK_OK;
 }
 
-// Chooses the template for conversations: with the tools that `json` lists, or without any.
+// Chooses the template for conversations with the tools that `json` lists, or without tools.
 static wick_status choose_template(wick_engine *engine, const char *json, size_t size_bytes,
                                    engine_template **out, wick_error *error) {
   engine_chat *chat = &engine->chat;
@@ -189,8 +189,8 @@ static bool is_same_text(const char *a, size_t a_bytes, const char *b, size_t b_
   return a_bytes == b_bytes && (a_bytes == 0 || memcmp(a, b, a_bytes) == 0);
 }
 
-// A request is prepared in slices, and submitted again later if it finds no memory. The tokenizer
-// may have arrived since.
+// Whether the conversation is already rendered: a request is prepared in slices, and submitted
+// again later if it finds no memory. The tokenizer may have arrived since.
 static bool is_rendered(const wick_engine *engine, const wick_chat *wanted) {
   const engine_chat *chat = &engine->chat;
   const wick_chat *of = &chat->of;
@@ -214,7 +214,7 @@ static const char *header_of(const char *ending, size_t size_bytes) {
   return is_named ? "<|channel|>final<|message|>" : "";
 }
 
-// Stores how the reply begins, and the rendered conversation.
+// Stores the beginning of the reply, and the rendered conversation.
 static wick_status keep(wick_engine *engine, const wick_chat *wanted, wick_error *error) {
   engine_chat *chat = &engine->chat;
   const template_text *text = &chat->text;
@@ -277,7 +277,7 @@ wick_status wick_chat_render(wick_engine *engine, const wick_chat *chat, wick_ch
 
 // ---- tokens ----
 
-// True when the template already writes the token that the tokenizer would put first, as most do.
+// Whether the template already writes the token that the tokenizer would put first, like most do.
 bool engine_begins_with_bos(const wick_engine *engine) {
   const tokenizer *tokenizer = engine->tokenizer;
   const template_text *text = &engine->chat.text;
@@ -318,7 +318,7 @@ wick_status wick_chat_tokenize(wick_engine *engine, const wick_chat *chat, const
   const wick_span *spans = chat->parse_special ? NULL : text->spans;
   size_t more = 0;
   size_t capacity =
-      text->size_bytes + engine->chat.ending.size_bytes + 16;  // mostly a byte a token
+      text->size_bytes + engine->chat.ending.size_bytes + 16;  // usually more than a byte per token
   for (int round = 0; round < 3; round++) {
     memory_free(&engine->memory, engine->chat.tokens);
     int32_t *out = memory_alloc_array(&engine->memory, capacity, sizeof(int32_t));

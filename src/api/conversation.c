@@ -1,5 +1,5 @@
-// api/conversation.c — a conversation as a request: its prompt, what its reply may be, and how the
-// reply is read.
+// api/conversation.c — a conversation as a request: its prompt, the constraints of its reply, and
+// the parsing of the reply.
 #include <string.h>
 
 #include "api/insides.h"
@@ -41,7 +41,7 @@ static wick_text trimmed(const char *bytes, size_t size_bytes) {
 // The template has read the JSON, so it is valid.
 static wick_text member_of(const wick_chat *chat, wick_text name) {
   wick_text key = {0}, found = {0};
-  size_t from = 0;  // where the member's value begins
+  size_t from = 0;  // the offset of the member's value
   uint32_t depth = 0;
   for (size_t at = 0; at < chat->json_bytes; at++) {
     const char c = chat->json[at];
@@ -88,8 +88,8 @@ static wick_status read_tools(const wick_conversation *asked, conversation *made
 
 // ---- the prompt ----
 
-// Sets the tokens of the conversation, unless the caller has made them; valid until the next call
-// about conversations.
+// Sets the tokens of the conversation, unless the caller has computed them. They are valid until
+// the next call about conversations.
 static wick_status find_tokens(wick_engine *engine, const wick_chat *chat, wick_request *request,
                                wick_error *error) {
   wick_chat_text text;
@@ -97,8 +97,8 @@ static wick_status find_tokens(wick_engine *engine, const wick_chat *chat, wick_
   return wick_chat_tokenize(engine, chat, &request->tokens, &request->token_count, error);
 }
 
-// How many tokens the session and the conversation have in common. The request has the ones that
-// the session lacks: at least one, whose logits the reply needs.
+// The number of tokens that the session and the conversation have in common. The request has those
+// that the session lacks: at least one, because the reply needs its logits.
 static uint32_t find_common(const session *session, wick_request *request) {
   const int32_t *had = session->tokens, *tokens = request->tokens;
   uint32_t same = 0;
@@ -138,8 +138,8 @@ static void write_grammar(const conversation *made, const wick_grammar *content,
   json_close(&json, '{');
 }
 
-// Returns the part of the content that is in the prompt: a beginning may close the reasoning first.
-// Content that mentions reasoning is not part of the reply's beginning.
+// Returns the part of the content that is in the prompt. The beginning of a reply may close the
+// reasoning first. Content that mentions reasoning is not part of the reply's beginning.
 static wick_text begin_content(reply_wish *wish, const wick_chat *chat) {
   const reply_thought *thought = &REPLY_THOUGHTS[wish->format.thought];
   const size_t close_bytes = strlen(thought->close);
@@ -217,7 +217,7 @@ static wick_status make_reply(wick_engine *engine, const wick_conversation *aske
   return WICK_OK;
 }
 
-// Valid until the next call about conversations; its text is to be freed.
+// The result is valid until the next call about conversations; the caller frees its text.
 static wick_status make(wick_engine *engine, const wick_request *request, conversation *made,
                         wick_error *error) {
   const wick_conversation *asked = request->conversation;
@@ -298,7 +298,7 @@ wick_status engine_submit_conversation(wick_engine *engine, const wick_request *
 
 bool engine_prepare_conversation(wick_engine *engine, const wick_request *request) {
   conversation made;
-  static const int32_t NO_TOKENS;  // a grammar does not need them
+  static const int32_t NO_TOKENS;  // a grammar does not need tokens
   wick_request wanted = *request;
   wanted.tokens = &NO_TOKENS;
   const bool is_made = make(engine, &wanted, &made, NULL) == WICK_OK;

@@ -39,8 +39,8 @@ static wick_status put_text(id_list *list, tokenizer *tokenizer, wick_text text,
   return status == WICK_E_FULL ? WICK_OK : status;
 }
 
-// The pair as BERT and XLM-R read it: [CLS] query [SEP] document [SEP], <s> query </s></s> document
-// </s>.
+// The pair in the form of BERT and XLM-R: [CLS] query [SEP] document [SEP], <s> query </s></s>
+// document </s>.
 static wick_status put_plain_pair(id_list *list, tokenizer *tokenizer, const wick_embed_text *pair,
                                   wick_error *error) {
   const bool is_wpm = tokenizer_is_word_pieces(tokenizer);
@@ -71,8 +71,8 @@ static const char *find(const char *text, const char *end, const char *wanted) {
   return NULL;
 }
 
-// The template's three parts. False when the template has no places for a query followed by a
-// document.
+// Splits the template into its three parts. Returns false if the template has no places for a query
+// followed by a document.
 static bool split_template(wick_text source, wick_text parts[3]) {
   static const char QUERY[] = "{query}", DOCUMENT[] = "{document}";
   const char *end = source.bytes + source.size_bytes;
@@ -149,7 +149,7 @@ static wick_status put_one(wick_engine *engine, id_list *list, const wick_embed_
                   WICK_TOKENIZE_ADD_SPECIAL, error);
 }
 
-// Checks how many tokens text `index` has. Returns how many of them are read.
+// Checks the number of tokens of text `index`. Returns how many of them are read.
 static wick_status check_count(const wick_engine *engine, const wick_embed_request *request,
                                uint32_t index, size_t count, uint32_t *kept, wick_error *error) {
   const uint32_t context = engine->context_tokens;
@@ -164,8 +164,8 @@ static wick_status check_count(const wick_engine *engine, const wick_embed_reque
   return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, count, context);
 }
 
-// Tokens of all texts, one after the other; counts [text_count]. Both are the caller's to free,
-// also after a failure.
+// Tokens of all texts, one after the other; counts [text_count]. The caller frees both, even after
+// a failure.
 static wick_status make_tokens(wick_engine *engine, const wick_embed_request *request,
                                int32_t **tokens, uint32_t *counts, wick_error *error) {
   size_t used = 0, capacity = 0;

@@ -14,9 +14,9 @@ enum {
   CHECKPOINTS_MIN = 4,
   CHECKPOINTS_MAX = 256,
   STATES_PLANNED =
-      4,  // of one sequence: before a pass, after it, within it, and at the last whole page
-  ENCODER_CONTEXT_DEFAULT = 2048,  // its passes have room for this many tokens
-  CONTEXTS_DEFAULT = 4             // full contexts for which there may be KV pages
+      4,  // states of one sequence: before a pass, after it, within it, and at the last whole page
+  ENCODER_CONTEXT_DEFAULT = 2048,  // an encoder's passes have room for this many tokens
+  CONTEXTS_DEFAULT = 4             // number of full contexts for which there may be KV pages
 };
 
 void wick_config_default(wick_config *config) { *config = (wick_config){0}; }
@@ -33,7 +33,7 @@ static const kernel_table *kernels_named(const char *name) {
   if (name == NULL) return bound;
   if (strlen(name) + 1 == bytes && memcmp(name, bound->name, bytes) == 0) return bound;
 #ifdef WICK_ONE_KERNELS
-  return NULL;  // a module is smaller without tables that it never binds
+  return NULL;  // a module is smaller without tables that it never uses
 #else
   return kernels_by_name(name);
 #endif
@@ -94,7 +94,7 @@ static wick_status check_config(wick_config *config, wick_error *error) {
   return WICK_OK;
 }
 
-// Helpers that could not be started.
+// Reports helpers that could not be started.
 static wick_status check_threads(const wick_engine *engine, wick_error *error) {
   const uint32_t wanted = engine->config.threads;
   const uint32_t started = thread_pool_started(engine->threads);
@@ -193,16 +193,15 @@ wick_status engine_check_budget(const wick_engine *engine, const char *what, uin
                       plan.total_bytes, limit);
 }
 
-// Recurrent states that are kept as checkpoints.
+// The number of recurrent states that are kept as checkpoints.
 static uint32_t count_checkpoints(uint64_t state_bytes) {
   const uint64_t count = CHECKPOINTS_BYTES / state_bytes;
   return count < CHECKPOINTS_MIN ? CHECKPOINTS_MIN
                                  : (count > CHECKPOINTS_MAX ? CHECKPOINTS_MAX : (uint32_t)count);
 }
 
-// The plan counts pages of the engine itself. The pools grow up to their number before they evict
-// idle pages of the prefix cache. Beyond that number, they evict first, and grow only for requests
-// that run together.
+// The plan counts the pages of one engine. Up to that number, the pools grow before they evict idle
+// pages of the prefix cache. Beyond it, they evict first, and grow only for concurrent requests.
 store_config engine_store_config(const wick_engine *engine) {
   const uint32_t pages = ceil_div_u32(engine->context_tokens, KERNEL_PAGE_TOKENS);
   const uint32_t kv_tokens = engine->config.kv_tokens_max;
@@ -257,9 +256,10 @@ static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
   return kernels_check(engine->kernels, &needs, error);
 }
 
-// The first step checks all kernels: the host compiles them then, and the model loads sooner.
-// The host's compiler recompiles a function that is called often, and could make mistakes then. So
-// the next steps check DOT_CHECKS * KERNEL_DOTS relaxed dots, and finally all kernels once more.
+// The first step checks all kernels: the host compiles them at that time, so the model loads
+// sooner. The host's compiler recompiles a function that is called often, which could introduce
+// errors. So the next steps check DOT_CHECKS * KERNEL_DOTS relaxed dots, and finally all kernels
+// once more.
 void engine_check_kernels(wick_engine *engine) {
   const kernel_table *kernels = engine->kernels;
   const uint32_t last = kernels->dots_are_right == NULL ? 0 : DOT_CHECKS;
@@ -387,7 +387,7 @@ static bool has_prefix(const char *name, const char *prefix) {
   return strlen(name) >= length && memcmp(name, prefix, length) == 0;
 }
 
-// Natively, vectors are called simd128, whatever instructions the processor has for them.
+// In native builds, vectors are called simd128, regardless of the processor's instructions.
 static op_lane lane_of(const kernel_table *kernels) {
   if (has_prefix(kernels->name, lane_name(LANE_SCALAR))) return LANE_SCALAR;
   if (has_prefix(kernels->name, lane_name(LANE_RELAXED))) return LANE_RELAXED;
@@ -512,7 +512,7 @@ wick_status engine_no_model(const wick_engine *engine, wick_error *error) {
   if (engine->model_error.status != WICK_OK)
     return engine_repeat_error(&engine->model_error, error);
   if (engine->is_directory_ready) {
-    fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "only the model's directory was asked for");
+    fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "only the model's directory was requested");
     return status_about(WICK_E_NODATA, error, WICK_SUBJECT_DIRECTORY_ONLY, 0, 0);
   }
   return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET,
@@ -539,7 +539,7 @@ wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan, wick_er
   }
   wick_sampling sampling;
   sampler_set_defaults(&sampling);
-  sampling.temperature = 1.0f;  // without top-k a sampler needs most memory
+  sampling.temperature = 1.0f;  // a sampler without top-k needs the most memory
   plan->scratch_bytes += sampler_plan_bytes(&sampling, engine->model->config.vocab);
   plan->kv_bytes = store_plan_bytes(engine->kernels, &store, engine->context_tokens);
   plan->kv_bytes += store_open_bytes(engine->kernels, &store);
@@ -678,7 +678,7 @@ void wick_pages_get_state(const wick_engine *engine, wick_pages_state *state) {
                               .pages_available = kv_pool_pages_available(engine->kv)};
 }
 
-// Begins a step. False: there is nothing to do.
+// Begins a step. Returns false if there is nothing to do.
 static bool begin_step(wick_engine *engine) {
   if (engine->scheduler == NULL) return false;
   engine_check_kernels(engine);
@@ -689,7 +689,7 @@ static bool begin_step(wick_engine *engine) {
   return true;
 }
 
-// Runs one unit. False: nothing more can be done now; *result says why.
+// Runs one unit. Returns false if nothing more can be done now; *result is the reason.
 static bool work(wick_engine *engine, wick_step_result *result) {
   const scheduler_result done = scheduler_step(engine->scheduler);
   *result = WICK_STEP_PROGRESS;

@@ -1,7 +1,7 @@
-// api/extras.c — which models need the code that some builds lack (extras in flags.mk): in web
-// builds they wait for it, the small WASI program refuses them. Everything that is not named here
-// needs it, so later additions need it by default. tools/build/check_extras.mjs compares the tables
-// with EXTRAS_SOURCES when the small program is linked.
+// api/extras.c — determines which models need code that some builds lack (extras in flags.mk): in
+// web builds they wait for it, the small WASI program refuses them. Everything that is not named
+// here needs it, so new additions need it by default. tools/build/check_extras.mjs compares the
+// tables with EXTRAS_SOURCES when the small program is linked.
 #include "base/extras.h"
 
 #include <string.h>
@@ -35,15 +35,15 @@ static bool is_among(gguf_string text, const char *words) {
   return false;
 }
 
-// Functions that read the text refuse it if it is missing or not text.
+// Functions that read the value refuse it if it is missing or not text.
 static bool has_unusual_text(const gguf_directory *directory, const char *key, const char *usual,
                              gguf_string *text) {
   wick_error ignored;
   return gguf_get_string(directory, key, text, &ignored) == WICK_OK && !is_among(*text, usual);
 }
 
-// The first key of a usual architecture that makes layers of another kind, or NULL. Values of a
-// wrong type are refused by those who read them.
+// The first key of a usual architecture that requires layers of another kind, or NULL. Values of a
+// wrong type are refused by the functions that read them.
 static const char *find_unusual_key(const gguf_directory *directory, char key[KEY_BYTES]) {
   gguf_string name = {"", 0};
   wick_error ignored;
@@ -77,7 +77,7 @@ static bool are_usual_kv(const wick_config *config) {
 
 // ---- Builds that load them later ----
 
-// Without a reader nothing is moved automatically; a model that is not loaded needs none.
+// Without a reader, tables are not moved automatically; a model that is not loaded needs no reader.
 bool engine_may_move_tables(const wick_engine *engine) {
   const wick_config *config = &engine->config;
   if (extras_program() != NULL || config->tables == WICK_TABLES_INSIDE) return false;

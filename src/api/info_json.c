@@ -226,7 +226,7 @@ static void write_load(json_writer *json, const wick_engine *engine) {
   json_u64(json, "layers_ready", state.layers_ready);
   json_bool(json, "complete", state.is_complete);
   if (state.is_complete) {
-    char text[24];  // hexadecimal, since a number of JavaScript is exact up to 2^53 only
+    char text[24];  // hexadecimal, since JavaScript's numbers are exact only up to 2^53
     text_format(text, sizeof text, "%llx", (unsigned long long)state.fingerprint);
     json_text(json, "fingerprint", text);
   }

@@ -18,22 +18,23 @@
 
 // A chat template: compiled when it is first needed.
 typedef struct engine_template {
-  gguf_string source;  // no bytes: it has not been looked up
+  gguf_string source;  // empty: it has not been looked up
   chat_template *compiled;
   bool has_format;
   reply_format format;  // of replies
 } engine_template;
 
-// Conversations: their templates, and what the last call has made.
+// Conversations: their templates, and the result of the last call.
 typedef struct engine_chat {
   engine_template plain;
   engine_template with_tools;      // the model's template for conversations with tools
-  engine_template *last;           // which one the last rendering used, or NULL
-  const engine_template *guarded;  // whose source the tokenizer knows, or NULL
+  engine_template *last;           // the template of the last rendering, or NULL
+  const engine_template *guarded;  // whose source was passed to tokenizer_guard, or NULL
   char *given;                     // source of the only template, not chosen by tools, or NULL
   template_text text;
-  wick_chat of;      // the conversation of `text`, which is not rendered again
-  wick_text ending;  // how its reply begins: the template's text after the last message, and from
+  wick_chat of;  // the conversation of `text`, which is not rendered again
+  wick_text
+      ending;  // the beginning of its reply: the template's text after the last message, and from
   size_t prefix_at;  // here on a header and the prefix
   char *kept;        // texts of `of` and the ending; NULL: `text` is not complete
   int32_t *tokens;
@@ -67,7 +68,7 @@ struct wick_engine {
   engine_chat chat;
   engine_media *media;       // NULL: no encoders are loaded
   embedding *embedding;      // under way, or NULL
-  forward_pass *embed_pass;  // of a causal model's; an encoder's is `forward`
+  forward_pass *embed_pass;  // of a causal model's embedding; an encoder uses `forward`
   uint32_t embed_count;      // texts
   bool is_draft;             // it proposes for another engine, which uses its forward pass
   drafter *drafter;          // NULL: no smaller model proposes
@@ -86,8 +87,8 @@ struct wick_engine {
 // For tests: other kernels, and an allocation that fails.
 typedef struct engine_hooks {
   const kernel_table *kernels;  // NULL: those of the configuration
-  uint64_t fail_at_call;        // the k-th allocation answers NULL; 0: never
-  uint64_t fail_from_call;      // the same, and all after it
+  uint64_t fail_at_call;        // the k-th allocation returns NULL; 0: never
+  uint64_t fail_from_call;      // the same for this and all later ones
 } engine_hooks;
 wick_status engine_create(const wick_config *config, const engine_hooks *hooks, wick_engine **out,
                           wick_error *error);
@@ -98,8 +99,8 @@ wick_status engine_take_directory(void *context, wick_error *error);
 const gguf_directory *engine_directory(const wick_engine *engine);  // NULL until it is ready
 // Whether the model runs without a tensor of its file.
 bool engine_tensor_is_unread(const wick_engine *engine, uint32_t index);
-// Whether the model, whose directories are complete, waits for code that has not loaded yet
-// (base/extras.h). Bytes that are fed meanwhile are not kept.
+// Whether the model, whose directories are complete, waits for code that has not been loaded yet
+// (base/extras.h). Bytes that are fed meanwhile are not stored.
 bool engine_is_held(const wick_engine *engine);
 bool engine_types_are_held(const loader *loader);  // of an adapter's tensors
 // In builds that never load this code: refuses models that need it with WICK_E_UNSUPPORTED.
@@ -114,21 +115,21 @@ wick_status engine_repeat_error(const wick_error *from, wick_error *error);
 wick_status engine_refuse_again(const wick_engine *engine, wick_error *error);
 // The most tokens of a pass; an encoder's pass holds a text of any length.
 uint32_t engine_batch_tokens(const wick_engine *engine);
-// The data that the store keeps for the engine's model. Whether tables may have to stay outside:
-// then engine_choose_tables (extras) decides.
+// The data that the store keeps for the engine's model. Whether tables may have to stay outside. If
+// so, engine_choose_tables (extras) decides.
 bool engine_may_move_tables(const wick_engine *engine);
 // Keeps tables outside where the configuration or the limit requires it.
 wick_status engine_choose_tables(wick_engine *engine, wick_error *error);
 store_config engine_store_config(const wick_engine *engine);
 // The error that says why there is no model.
 wick_status engine_no_model(const wick_engine *engine, wick_error *error);
-// The start of each step: sets load_error when kernels compute wrongly.
+// Called at the start of each step: sets load_error if kernels compute incorrectly.
 void engine_check_kernels(wick_engine *engine);
 // The pooling that the model's file specifies.
 wick_pooling engine_pooling(const wick_engine *engine);
 // Frees all adapters; no request uses one any more.
 void engine_free_adapters(wick_engine *engine);
-// The bytes that all adapters hold.
+// The bytes that all adapters occupy.
 uint64_t engine_adapter_bytes(const wick_engine *engine);
 // WICK_E_NOMEM if the plan and `more_bytes` together exceed the engine's memory limit.
 wick_status engine_check_budget(const wick_engine *engine, const char *what, uint64_t more_bytes,

@@ -11,7 +11,7 @@ void wick_load_next_range(const wick_engine *engine, uint32_t *file, uint64_t *o
   loader_next_range(engine->loader, file, offset_bytes, length_bytes);
 }
 
-// Keeps the first error, which later calls report again.
+// Stores the first error, which later calls report again.
 static wick_status remember(wick_engine *engine, wick_status status, wick_error *error) {
   if (status == WICK_OK) return WICK_OK;
   if (engine->load_error.status == WICK_OK && error != NULL) engine->load_error = *error;

@@ -67,7 +67,8 @@ static uint64_t cache_bytes_of(const wick_engine *engine) {
   return given == 0 ? (uint64_t)MEDIA_BYTES_USUAL : given;
 }
 
-// An mmproj file that is inspected without a model is not compared with one.
+// Reads the text model's settings; an mmproj file that is inspected without a model is not compared
+// with them.
 static wick_status read_text(const wick_engine *engine, media_items *items, wick_error *error) {
   if (engine->model != NULL) return media_text_read(engine_directory(engine), &items->text, error);
   items->text = (media_text){0};
@@ -92,7 +93,7 @@ static wick_status check_room(const wick_engine *engine, uint64_t weights_bytes,
                    (unsigned long long)limit);
 }
 
-// Plans the memory before a byte of weights is read.
+// Plans the memory before any weights are read.
 static wick_status measure_encoders(wick_engine *engine, const gguf_directory *directory,
                                     media_items *items, wick_error *error) {
   const media_options options = options_of(engine);
@@ -136,10 +137,10 @@ static wick_status check_load(const wick_engine *engine, const wick_reader *read
   const bool has_model = engine->model != NULL || engine->config.directory_only;
   if (!has_model || engine_directory(engine) == NULL) {
     return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET,
-                     "an mmproj file is loaded after the directory of the model");
+                     "an mmproj file must be loaded after the directory of the model");
   }
   if (engine->media != NULL) {
-    return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "the engine has an mmproj file already");
+    return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "the engine already has an mmproj file");
   }
   if (reader->piece_bytes == 0) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a reader without room for a piece");
@@ -314,7 +315,8 @@ static wick_status check_batch(const wick_engine *engine, const media_item *item
   return status;
 }
 
-// A new item for a content, with its plan and tokens, not yet in the list. NULL after a failure.
+// Creates an item for a content, with its plan and tokens, but does not add it to the list. NULL
+// after a failure.
 static media_item *plan_item(wick_engine *engine, const content *from, uint64_t key,
                              wick_status *status, wick_error *error) {
   media_model *encoder;
@@ -380,7 +382,7 @@ wick_status wick_media_get_info(const wick_engine *engine, uint32_t media, wick_
 
 // ---- adding ----
 
-// The caller may free its samples before they are encoded.
+// Copies the samples, because the caller may free them before they are encoded.
 static wick_status keep_samples(wick_engine *engine, media_item *item, const content *from,
                                 wick_error *error) {
   const size_t count = (size_t)from->samples;
@@ -390,8 +392,8 @@ static wick_status keep_samples(wick_engine *engine, media_item *item, const con
   return WICK_OK;
 }
 
-// An image that is enlarged is resized only when it is encoded. Until then many small images, which
-// may exceed the context, take no more memory than the caller's.
+// An image that is enlarged is resized only when it is encoded. Until then, many small images,
+// which may exceed the context, need no more memory than the caller's.
 static wick_status begin_rows(wick_engine *engine, media_item *item, uint32_t width,
                               uint32_t height, wick_error *error) {
   const uint64_t size_bytes = (uint64_t)width * height * 3;
@@ -462,7 +464,7 @@ static wick_status use(wick_engine *engine, media_item *item, uint32_t *media) {
   return WICK_OK;
 }
 
-// Memory ran out while the image was resized, and its pixels are gone.
+// Whether memory ran out while the image was resized, so that its pixels are lost.
 static bool has_lost_pixels(const media_item *item) {
   const media_prepared *prepared = &item->prepared;
   return item->kind == MEDIA_IMAGES && !media_item_is_ready(item) && item->pixels == NULL &&
@@ -571,7 +573,7 @@ static void end_chunk(wick_engine *engine, media_item *item, bool is_done) {
   }
 }
 
-// Resizes some rows of an image that was kept. Rows of few bytes may become wide ones.
+// Resizes some rows of a stored image. Rows of few bytes may expand to wide ones.
 static wick_status resize_kept(wick_engine *engine, media_item *item, wick_error *error) {
   enum { SLICE_BYTES = 1 << 20, SLICE_ROWS = 256 };
   const media_model *encoder = items_of(engine)->encoders[MEDIA_IMAGES];
@@ -594,7 +596,7 @@ static wick_status resize_kept(wick_engine *engine, media_item *item, wick_error
   return status;
 }
 
-// A slice of the work before the first chunk.
+// Runs a slice of the work before the first chunk.
 static wick_status prepare_more(wick_engine *engine, media_item *item, wick_error *error) {
   const media_model *encoder = items_of(engine)->encoders[item->kind];
   if (item->kind == MEDIA_AUDIO) {
@@ -607,8 +609,8 @@ static wick_status prepare_more(wick_engine *engine, media_item *item, wick_erro
   return media_resize(encoder, &item->plan, &item->prepared, &item->is_prepared, error);
 }
 
-// Takes the rows of another item of the same content. The content of an image in parts is known
-// after its last row.
+// Shares the rows of another item with the same content. The content of an image that arrives in
+// parts is known only after its last row.
 static void share_rows(wick_engine *engine, media_item *item) {
   media_item *held = find_key(engine, item->kind, item->key, item);
   if (item->done != 0 || item->encoding != NULL || held == NULL || !media_item_is_ready(held)) {
@@ -641,7 +643,8 @@ static wick_status step(wick_engine *engine, media_item *item, wick_error *error
   return status;
 }
 
-// An item that exceeds the context cannot be read, so it is not encoded.
+// Checks that an item fits the context, because otherwise it cannot be read and need not be
+// encoded.
 static wick_status check_context(const wick_engine *engine, const media_item *item,
                                  wick_error *error) {
   const uint32_t most = context_of(engine);
@@ -668,7 +671,7 @@ wick_status wick_media_step(wick_engine *engine, uint32_t media, uint64_t budget
   if (item == NULL) return unknown(media, error);
   if (item->done == 0 && item->encoding == NULL) status = check_begin(engine, item, error);
   const uint64_t begin_us = engine->now_us();
-  thread_pool_limit(engine->threads, 0);  // a pass sets its own
+  thread_pool_limit(engine->threads, 0);  // a pass sets a limit itself
   while (status == WICK_OK && !media_item_is_ready(item)) {
     status = step(engine, item, error);
     if (engine->now_us() - begin_us >= budget_us) break;

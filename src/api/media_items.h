@@ -1,4 +1,4 @@
-// api/media_items.h — images and recordings that an engine holds: planned, then encoded into rows
+// api/media_items.h — images and recordings of an engine: they are planned, then encoded into rows
 // that requests share. Internal to media.c and media_prompt.c.
 #ifndef WICK_API_MEDIA_ITEMS_H
 #define WICK_API_MEDIA_ITEMS_H
@@ -11,20 +11,21 @@ typedef struct media_item {
   uint32_t id;
   uint32_t users;  // calls of wick_media_add_* without a wick_media_remove
   media_kind kind;
-  uint64_t key;   // hash of the content; of an image, of the rows that have been fed
+  uint64_t key;   // hash of the content; for an image, of the rows that have been fed
   uint64_t turn;  // of its last use
   media_plan plan;
-  uint32_t width, height, fed;  // of an image: pixels, and rows that have been fed
-  uint8_t *pixels;              // of an image that is not resized yet, [height][width][3]
-  uint32_t resized;             // rows of those
-  media_prepared prepared;      // until it is encoded
-  float *samples;               // of a recording, until then
-  bool is_prepared;             // it is resized, or all facts that its spectra need are known
-  media_encoding *encoding;     // of chunk `done`, or NULL
-  uint32_t done;                // chunks of the plan
-  media_head *heads;            // [plan.count], of the chunks that are rows
-  media_span **spans;           // [plan.count]; NULL until they are encoded
-  int32_t *tokens;              // [token_count], with those of rows
+  uint32_t width, height,
+      fed;           // of an image: its size in pixels, and the number of rows that have been fed
+  uint8_t *pixels;   // of an image that is not resized yet, [height][width][3]
+  uint32_t resized;  // rows of those
+  media_prepared prepared;   // until it is encoded
+  float *samples;            // of a recording, until it is prepared
+  bool is_prepared;          // it is resized, or everything that its spectra need is known
+  media_encoding *encoding;  // of chunk `done`, or NULL
+  uint32_t done;             // chunks of the plan
+  media_head *heads;         // [plan.count], of the chunks that are rows
+  media_span **spans;        // [plan.count]; NULL until they are encoded
+  int32_t *tokens;           // [token_count], with those of rows
   uint32_t token_count;
 } media_item;
 
@@ -39,7 +40,7 @@ typedef struct media_items {
   int32_t *prompt;  // of the last wick_media_tokenize
 } media_items;
 
-// The cast is the reason for `base`.
+// `base` must be the first member because of this cast.
 static inline media_items *items_of(const wick_engine *engine) {
   return (media_items *)(void *)engine->media;
 }

@@ -8,7 +8,7 @@
 
 // ---- tokens of an item ----
 
-// Everything that the rows depend on: the content, the encoder, and which chunk of the item it is.
+// Everything that the rows depend on: the content, the encoder, and the number of the chunk.
 static media_head head_of(const wick_engine *engine, const media_item *item, uint32_t chunk) {
   const media_items *items = items_of(engine);
   const media_model *encoder = items->encoders[item->kind];
@@ -40,7 +40,8 @@ static void write_tokens(media_item *item, const media_prompt *prompt) {
   }
 }
 
-// Room for the tokens of a plan whose text has `texts` tokens. False: no memory.
+// Allocates room for the tokens of a plan whose text has `texts` tokens. Returns false if there is
+// no memory.
 static bool make_room(memory_gate *memory, media_item *item, size_t texts) {
   const size_t chunks = (size_t)item->plan.count + 1;
   item->heads = memory_alloc_array(memory, chunks, sizeof *item->heads);
@@ -198,7 +199,7 @@ static wick_status put_prefix(wick_engine *engine, const wick_media_prompt *prom
   return status;
 }
 
-// The text of the prompt; of a conversation the rendered one.
+// The text of the prompt, which is rendered for a conversation.
 static wick_status find_text(wick_engine *engine, const wick_media_prompt *prompt,
                              marked_text *text, wick_error *error) {
   wick_chat_text rendered;

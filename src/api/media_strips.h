@@ -5,12 +5,12 @@
 
 #include "wick.h"
 
-// As wick_media_add_image, but the image's rows are fed afterwards. wick_media_step fails with
-// WICK_E_NODATA until all have been fed. Each image gets a new number; content that is already
+// The same as wick_media_add_image, but the image's rows are fed afterwards. wick_media_step fails
+// with WICK_E_NODATA until all have been fed. Each image gets a new number; content that is already
 // stored is not encoded again.
 wick_status engine_media_begin_image(wick_engine *engine, uint32_t width, uint32_t height,
                                      uint32_t *media, wick_error *error);
-// The next rows, rgb[rows][width][3]. WICK_E_ARG (unknown number, more rows than are left),
+// Feeds the next rows, rgb[rows][width][3]. WICK_E_ARG (unknown number, more rows than are left),
 // WICK_E_NOMEM, after which it can only be removed.
 wick_status engine_media_feed_image(wick_engine *engine, uint32_t media, const uint8_t *rgb,
                                     uint32_t rows, wick_error *error);

@@ -14,7 +14,7 @@ static inline bool checked_add_u64(uint64_t a, uint64_t b, uint64_t *out) {
 }
 
 // The product is checked in 32-bit halves: clang turns a check by division into a 128-bit product,
-// which is a call of __multi3.
+// which calls __multi3.
 static inline bool checked_mul_u64(uint64_t a, uint64_t b, uint64_t *out) {
   const uint64_t a_high = a >> 32, b_high = b >> 32;
   if (a_high != 0 && b_high != 0) return false;

@@ -1,6 +1,6 @@
-// base/decimal.c — exact conversions by integers of many limbs: a double is a ratio of two of them.
-// Slow compared with the methods of Ryu (Adams 2018) and short; numbers in templates and grammars
-// are few.
+// base/decimal.c — exact conversions with multi-limb integers: a double is a ratio of two of them.
+// This is slow compared with the methods of Ryu (Adams 2018), but short, and templates and grammars
+// have few numbers.
 #include "base/decimal.h"
 
 #include <stdint.h>
@@ -85,7 +85,7 @@ static void take_digit(decimal_digits *number, char c, bool is_fraction) {
   } else if (number->count < DIGITS_READ_MAX) {
     number->digits[number->count++] = (uint8_t)(c - '0');
     if (is_fraction) number->exponent--;
-  } else {  // after the last digit that counts: whether something follows decides ties
+  } else {  // after the last significant digit, further digits only decide ties
     if (c != '0') number->digits[DIGITS_READ_MAX] = 1;
     if (!is_fraction) number->exponent++;
   }
@@ -259,7 +259,7 @@ static void round_digits(double value, int count, uint8_t *digits, int *point) {
     big_add_product(&numerator, 10, 0);
     exponent--;
   }
-  for (;;) {  // the estimate may be one too small
+  for (;;) {  // the estimate may be too small by one
     big ten = denominator;
     big_add_product(&ten, 10, 0);
     if (big_compare(&numerator, &ten) < 0) break;
@@ -294,7 +294,8 @@ static double read_back(const uint8_t *digits, int count, int point) {
 }
 
 // Short numbers by arithmetic on doubles: an integer below 2^53 divided by an exact power of ten is
-// rounded once, so it equals the number that the digits are read as. False: more digits are needed.
+// rounded once, so it equals the number as which the digits are read. Returns false if more digits
+// are needed.
 static bool short_digits(double value, uint8_t digits[DIGITS_WRITTEN_MAX], int *count, int *point) {
   enum { PLACES_MAX = 22, DIGITS_MAX = 15 };
   double power = 1;
@@ -315,7 +316,8 @@ static bool short_digits(double value, uint8_t digits[DIGITS_WRITTEN_MAX], int *
 }
 
 // Rounds to digits that read back as the value. If the value is a power of two, the nearest digits
-// may not, but those above do: its neighbour below is nearer than the one above.
+// may not be read back as it, but the next higher ones are: its lower neighbour is nearer than the
+// upper one.
 static bool round_trips(double value, int count, uint8_t *digits, int *point) {
   round_digits(value, count, digits, point);
   if (read_back(digits, count, *point) == value) return true;
@@ -324,8 +326,8 @@ static bool round_trips(double value, int count, uint8_t *digits, int *point) {
   return read_back(digits, count, *point) == value;
 }
 
-// Finds the fewest digits by bisection: if some number of digits reads back as the value, more
-// digits do, too.
+// Finds the fewest digits by bisection: if some number of digits is read back as the value, so are
+// more digits.
 static void fewest_digits(double value, uint8_t digits[DIGITS_WRITTEN_MAX], int *count,
                           int *point) {
   int low = 1, high = DIGITS_WRITTEN_MAX;
@@ -410,7 +412,7 @@ static uint64_t scale_to_integer(double value, int places) {
 size_t decimal_write_fixed(char out[DECIMAL_FIXED_BYTES], double value, int places) {
   const double magnitude = value < 0 ? -value : value;
   if (!(magnitude < 4e18)) return decimal_write_f64(out, value);
-  int exact_places = 0;  // that a 64-bit integer has room for; zeros follow
+  int exact_places = 0;  // places that fit a 64-bit integer; zeros follow
   double scaled = magnitude;
   while (exact_places < places && scaled * 10 < 4e18) {
     scaled *= 10;

@@ -21,7 +21,7 @@ static void write_raw(json_writer *writer, const char *bytes, size_t size_bytes)
   if (size_bytes > 0) writer->sink(writer->context, bytes, size_bytes);
 }
 
-// Counts the bytes at the start that a JSON string takes without an escape.
+// Counts the leading bytes that need no escape in a JSON string.
 static size_t plain_run(const char *bytes, size_t size_bytes) {
   size_t run = 0;
   while (run < size_bytes) {

@@ -18,23 +18,23 @@ typedef struct json_writer {
 void json_begin(json_writer *writer, json_sink sink, void *context);
 
 // `key` names a member of an object; NULL for items of an array and for the outermost value.
-// `bracket` is '{' or '['. json_close is given the bracket that json_open was given.
+// `bracket` is '{' or '['. json_close must get the same bracket as json_open.
 void json_open(json_writer *writer, const char *key, char bracket);
 void json_close(json_writer *writer, char bracket);
 void json_string(json_writer *writer, const char *key, const char *bytes, size_t size_bytes);
 void json_text(json_writer *writer, const char *key, const char *text);  // NULL gives null
-// Only the key: the text that is written into the sink next is its complete value.
+// Writes only the key: the text that is written to the sink next is its complete value.
 void json_member(json_writer *writer, const char *key);
 void json_u64(json_writer *writer, const char *key, uint64_t value);
 void json_i64(json_writer *writer, const char *key, int64_t value);
 void json_bool(json_writer *writer, const char *key, bool value);
-// The shortest decimals that read back as the same number (of doubles: at most 15 digits); null for
-// NaN and infinities, 0 for magnitudes below 1e-290.
+// The shortest decimals that are read back as the same number (of doubles: at most 15 digits); null
+// for NaN and infinities, 0 for magnitudes below 1e-290.
 void json_f32(json_writer *writer, const char *key, float value);
 void json_f64(json_writer *writer, const char *key, double value);
 
-// A sink for JSON that is written twice: first `bytes` is NULL and the JSON is only measured, then
-// there is memory of that size.
+// A sink for JSON that is written twice: at first `bytes` is NULL and the JSON is only measured,
+// then there is memory of that size.
 typedef struct json_room {
   char *bytes;
   size_t size_bytes;

@@ -1,5 +1,6 @@
 // base/math.c — exp, log, pow, sin and cos in double, by argument reduction and polynomials, and
-// half floats. The engine has its own so that a model gives the same text on every host.
+// half floats. The engine has its own functions so that a model generates the same text on every
+// host.
 #include "base/math.h"
 
 static double f64_of_bits(uint64_t bits) {
@@ -59,14 +60,14 @@ double math_log(double x) {
   double series = 0.0;
   for (int k = 23; k >= 3; k -= 2) series = (series + 1.0 / (double)k) * z;
   const double correction = 2.0 * s * series;
-  // log(1 + f) = f - s * f + 2 s (series), since 2 s = f - s f
+  // log(1 + f) = f - s * f + 2 s (series), because 2 s = f - s f
   return (double)exponent * LN2_HIGH + (f - (s * f - (correction + (double)exponent * LN2_LOW)));
 }
 
 double math_pow(double base, double exponent) { return math_exp(exponent * math_log(base)); }
 
-// pi / 2 in three parts (Cody and Waite), the first two of 30 bits and less: their products with
-// integers below 2^23 are exact.
+// pi / 2 in three parts (Cody and Waite), the first two with at most 30 bits, so their products
+// with integers below 2^23 are exact.
 static const double PIO2_1 = 1.570796325802803;
 static const double PIO2_2 = 9.920935791635221e-10;
 static const double PIO2_3 = 5.170182981794105e-19;

@@ -56,7 +56,7 @@ void memory_use_reserve(memory_gate *memory, void *reserve, size_t size_bytes) {
 
 void memory_end_reserve(memory_gate *memory) { memory_use_reserve(memory, NULL, 0); }
 
-// Blocks follow each other; freed ones are not used again.
+// Blocks follow each other; freed ones are not reused.
 static void *take_reserved(memory_gate *memory, size_t size_bytes) {
   const size_t left = memory->reserve_bytes - memory->reserve_used_bytes;
   if (size_bytes > left || align_size(size_bytes, CACHE_LINE_BYTES) + HEADER_BYTES > left) {
@@ -151,7 +151,7 @@ void *memory_resize_array(memory_gate *memory, void *block, size_t count, size_t
 void memory_free(memory_gate *memory, void *block) {
   if (block == NULL) return;
   block_header *header = header_of(block);
-  if (header->mark != LIVE_MARK) __builtin_trap();  // freed twice, or not ours
+  if (header->mark != LIVE_MARK) __builtin_trap();  // freed twice, or not from this allocator
   header->mark = 0;
   if (is_reserved(memory, header)) return;
   memory->bytes_now -= header->total_bytes;

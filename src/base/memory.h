@@ -1,5 +1,5 @@
-// base/memory.h — the one allocator of the engine. It counts allocations, keeps a budget, and fails
-// at the k-th call when a test requests it. The host supplies the memory (platform.h).
+// base/memory.h — the only allocator of the engine. It counts allocations, enforces a budget, and
+// fails at the k-th call if a test requests that. The host supplies the memory (platform.h).
 #ifndef WICK_BASE_MEMORY_H
 #define WICK_BASE_MEMORY_H
 
@@ -21,7 +21,7 @@ typedef struct memory_gate {
   uint64_t fail_from_call;  // the same, and all later calls fail
   void *(*host_alloc)(size_t size_bytes);  // 64-byte aligned, not zeroed, or NULL
   void (*host_free)(void *block, size_t size_bytes);
-  const wick_host *host;  // whose memory it is instead; NULL: of the two functions
+  const wick_host *host;  // provides the memory instead; NULL: the two functions do
   uint8_t *reserve;       // memory_use_reserve; NULL: none
   size_t reserve_bytes, reserve_used_bytes;
 } memory_gate;
@@ -31,15 +31,15 @@ typedef struct memory_gate {
 void memory_init(memory_gate *memory, uint64_t budget_bytes, void *(*host_alloc)(size_t),
                  void (*host_free)(void *, size_t));
 
-// Call before the first block: memory then comes from `host`, if it gives any. NULL does
+// Called before the first block: memory then comes from `host`, if it provides any. NULL does
 // nothing.
 void memory_use_host(memory_gate *memory, const wick_host *host);
 
 // The block is 64-byte aligned and not zeroed. NULL: the host refuses, or the budget would be
-// exceeded. Size 0 gives a valid pointer. Cost: O(1) in addition to the host's own.
+// exceeded. Size 0 returns a valid pointer. Cost: O(1) in addition to the host's cost.
 void *memory_alloc(memory_gate *memory, size_t size_bytes);
 void *memory_alloc_zeroed(memory_gate *memory, size_t size_bytes);
-// A size that the host may be unable to address.
+// The same for a size that the host may be unable to address.
 void *memory_alloc_wide(memory_gate *memory, uint64_t size_bytes);
 // Allocates count * item_bytes; the product is checked.
 void *memory_alloc_array(memory_gate *memory, size_t count, size_t item_bytes);
@@ -48,14 +48,15 @@ void *memory_resize(memory_gate *memory, void *block, size_t size_bytes);
 void *memory_resize_array(memory_gate *memory, void *block, size_t count, size_t item_bytes);
 void memory_free(memory_gate *memory, void *block);  // NULL is fine
 
-// Until memory_end_reserve all blocks come from `reserve`, which the caller got from the gate
-// earlier, and none from the host: for short work where nothing may be allocated. They are not
-// counted. NULL: the reserve is used up. All of them are freed before the end.
+// Until memory_end_reserve all blocks come from `reserve`, which the caller allocated from the gate
+// earlier, and none from the host. This is for short work during which nothing may be allocated.
+// The blocks are not counted, and all of them must be freed before the end. NULL: the reserve is
+// used up.
 void memory_use_reserve(memory_gate *memory, void *reserve, size_t size_bytes);
 void memory_end_reserve(memory_gate *memory);
 
 // The status for a NULL from the functions above: "out of memory: N bytes for <what> (M in use,
-// budget B)". The gate knows how many it refused.
+// budget B)". The gate has recorded the refused size.
 wick_status memory_fail(const memory_gate *memory, wick_error *error, const char *what);
 
 #endif

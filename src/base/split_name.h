@@ -1,5 +1,5 @@
-// base/split_name.h — the names of a split model's files, as llama.cpp's gguf-split gives them:
-// NAME-00001-of-00003.gguf.
+// base/split_name.h — the names of a split model's files, in the form that llama.cpp's gguf-split
+// uses: NAME-00001-of-00003.gguf.
 #ifndef WICK_BASE_SPLIT_NAME_H
 #define WICK_BASE_SPLIT_NAME_H
 

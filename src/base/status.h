@@ -1,5 +1,6 @@
 // base/status.h — statuses and errors. A function that can fail returns a wick_status and fills the
-// caller's wick_error (include/wick.h) with a message and a place. Base includes no other room.
+// caller's wick_error (include/wick.h) with a message and a place. The room base does not include
+// other rooms.
 #ifndef WICK_BASE_STATUS_H
 #define WICK_BASE_STATUS_H
 
@@ -17,8 +18,8 @@ wick_status fail_with(wick_error *error, wick_status status, uint64_t offset_byt
 wick_status status_about(wick_status status, wick_error *error, wick_subject subject,
                          uint64_t first, uint64_t second);
 
-// WICK_E_ARG unless the array `reserved` of a caller's struct is 0: a later header has fields
-// there.
+// WICK_E_ARG unless the array `reserved` of a caller's struct is 0, because later headers may have
+// fields there.
 #define STATUS_CHECK_RESERVED(name, reserved, error) \
   status_check_reserved(name, reserved, sizeof(reserved) / sizeof *(reserved), error)
 wick_status status_check_reserved(const char *name, const uint64_t *reserved, size_t count,

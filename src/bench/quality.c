@@ -4,7 +4,7 @@
 
 #include "base/math.h"
 
-static const double KL_NATS_ROUNDING = 1e-9;  // as much below 0 is taken as 0
+static const double KL_NATS_ROUNDING = 1e-9;  // a value this much below 0 counts as 0
 
 static double infinity_f64(void) { return (double)f32_of_bits(0x7f800000u); }
 

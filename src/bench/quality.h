@@ -1,6 +1,5 @@
 // bench/quality.h — the distance of a quantised model's next-token distribution from the reference:
-// Kullback-Leibler divergence of the softmaxes, in nats (as llama.cpp's perplexity tool reports
-// it).
+// Kullback-Leibler divergence of the softmaxes, in nats (like in llama.cpp's perplexity tool).
 #ifndef WICK_BENCH_QUALITY_H
 #define WICK_BENCH_QUALITY_H
 
@@ -10,21 +9,21 @@
 
 #include "base/status.h"
 
-// out[i] = log softmax(logits)[i], in doubles. WICK_E_NODATA when empty, WICK_E_NONFINITE when a
-// logit is NaN or +Inf or all are -Inf.
+// out[i] = log softmax(logits)[i], in doubles. WICK_E_NODATA if empty, WICK_E_NONFINITE if a logit
+// is NaN or +Inf or all are -Inf.
 wick_status log_softmax_f64(const float *logits, size_t count, double *out);
 
 typedef struct bench_quality {
   bool passed;          // kl_nats < kl_nats_max
-  double kl_nats;       // KL(reference, candidate); +Inf when unknown
+  double kl_nats;       // KL(reference, candidate); +Inf if unknown
   double kl_nats_max;   // the limit
   bool top1_agrees;     // same most probable token (the lowest id among equals)
   const char *message;  // static; "" when passed
 } bench_quality;
 
-// Checks one position and always fills *out. It has not passed when the status is WICK_E_SHAPE
-// (lengths differ), WICK_E_NODATA (empty) or WICK_E_NONFINITE. No term is skipped: p > 0 where q =
-// 0 gives +Inf.
+// Checks one position and always fills *out. It has not passed if the status is WICK_E_SHAPE
+// (lengths differ), WICK_E_NODATA (empty) or WICK_E_NONFINITE. Terms are not skipped: p > 0 with q
+// = 0 results in +Inf.
 wick_status quality_check(const float *reference, size_t reference_count, const float *candidate,
                           size_t candidate_count, double kl_nats_max, bench_quality *out);
 

@@ -1,4 +1,5 @@
-// bench/stats.c — ranks are computed in integers: ceil(41000 * 0.999) in floats is one too many.
+// bench/stats.c — ranks are computed in integers, because ceil(41000 * 0.999) in floats is one too
+// large.
 #include "bench/stats.h"
 
 #include <string.h>

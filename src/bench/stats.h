@@ -1,6 +1,6 @@
 // bench/stats.h — statistics of measurements: percentiles by nearest rank, sample variance,
-// bootstrap intervals, and figures of the gaps between tokens. The functions are pure; the caller
-// supplies scratch.
+// bootstrap intervals, and statistics of the gaps between tokens. The functions are pure; the
+// caller supplies scratch.
 #ifndef WICK_BENCH_STATS_H
 #define WICK_BENCH_STATS_H
 
@@ -14,13 +14,13 @@
 void stat_sort(double *values, size_t count);
 
 // The value of rank ceil(count * permille / 1000), at least the first. scratch: [count].
-// WICK_E_NODATA when empty, WICK_E_NONFINITE for a NaN, WICK_E_ARG for permille above 1000.
+// WICK_E_NODATA if empty, WICK_E_NONFINITE for a NaN, WICK_E_ARG for permille above 1000.
 wick_status stat_percentile(const double *values, size_t count, uint32_t permille, double *scratch,
                             double *out);
 // The middle value, or the mean of the two middle values. scratch: [count]. Statuses as above.
 wick_status stat_median(const double *values, size_t count, double *scratch, double *out);
-// Whether this many values have a tail beyond the percentile: count >= 1 / (1 - p). With fewer the
-// percentile is the maximum and should not be printed.
+// Whether this many values have a tail beyond the percentile: count >= 1 / (1 - p). With fewer
+// values, the percentile is the maximum and should not be printed.
 bool stat_has_tail(size_t count, uint32_t permille);
 
 double stat_mean(const double *values, size_t count);      // 0 when empty
@@ -34,7 +34,7 @@ typedef struct stat_interval {
 
 enum { BOOTSTRAP_SEED_DEFAULT = 42, BOOTSTRAP_RESAMPLES_DEFAULT = 1000 };
 
-// Percentile interval of the mean (Efron 1979). splitmix64 from `seed` makes the same picks on
+// Percentile interval of the mean (Efron 1979). splitmix64 from `seed` draws the same samples on
 // every host. confidence in (0, 1). scratch: [resamples]. WICK_E_ARG, WICK_E_NODATA,
 // WICK_E_NONFINITE.
 wick_status stat_bootstrap_ci(const double *values, size_t count, double confidence,

@@ -11,8 +11,8 @@ typedef struct adapter_files {
 } adapter_files;
 
 args_option adapter_files_option(adapter_files *adapters);
-// Loads them into the engine. Reports errors. Afterwards `uses` [files.count] are what a request
-// chooses.
+// Loads them into the engine. Reports errors. Afterwards a request can refer to `uses`
+// [files.count].
 exit_code adapter_files_load(adapter_files *adapters, wick_engine *engine);
 
 #endif

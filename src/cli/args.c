@@ -84,8 +84,8 @@ static void print_usage(const args_spec *spec) {
   if (spec->notes != NULL) output_format(OUTPUT_TEXT, "%s\n", spec->notes);
 }
 
-// Reads the number at `text`. Returns the place after its digits, or NULL when there are none or
-// too many.
+// Reads the number at `text`. Returns the place after its digits, or NULL if there are none or too
+// many.
 static const char *read_digits(const char *text, uint64_t *value) {
   const char *at = text;
   for (*value = 0; *at >= '0' && *at <= '9'; at++) {
@@ -95,7 +95,7 @@ static const char *read_digits(const char *text, uint64_t *value) {
   return at == text ? NULL : at;
 }
 
-// Digits and nothing else, so that "-1", "0x10" and " 7" are refused.
+// Accepts only digits, so that "-1", "0x10" and " 7" are refused.
 static bool read_unsigned(const char *text, uint64_t *value) {
   const char *end = read_digits(text, value);
   return end != NULL && *end == '\0';
@@ -201,8 +201,8 @@ static bool parse_pair(const args_option *option, const char *text) {
   return find_choice(option, second, strlen(second), &pair[1]);
 }
 
-// Reads one id at `text`. Returns what follows it, or NULL. An id that fits is taken here; the
-// model refuses ids that its vocabulary does not have.
+// Reads one id at `text`. Returns the place after it, or NULL. Any id that fits is accepted here;
+// the model refuses ids that are not in its vocabulary.
 static const char *read_token(const char *text, int32_t *id) {
   uint64_t number;
   const bool is_negative = *text == '-';

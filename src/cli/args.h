@@ -1,7 +1,7 @@
 // cli/args.h — a strict option parser. An unknown option, a missing value or a number out of range
-// gives one line on stderr. Options may come before or after the positional arguments. A long
-// option takes its value as the next argument or after '='. When an option is given twice, the last
-// one counts.
+// is reported in one line on stderr. Options may come before or after the positional arguments. A
+// long option takes its value as the next argument or after '='. If an option is given twice, the
+// last one counts.
 #ifndef WICK_CLI_ARGS_H
 #define WICK_CLI_ARGS_H
 
@@ -31,20 +31,20 @@ typedef enum args_kind {
   ARGS_U64,      // uint64_t
   ARGS_F32,      // float within [low, high]
   ARGS_CHOICE,   // uint32_t: index into `choices`
-  ARGS_PAIR,     // uint32_t[2]: two of them with ':' between, or one that is both
+  ARGS_PAIR,     // uint32_t[2]: two numbers separated by ':', or one for both
   ARGS_TOKENS    // args_tokens: ids separated by commas or spaces
 } args_kind;
 
 typedef struct args_option {
   const char *name;  // "-n", "--temp"
   args_kind kind;
-  void *value;                    // of the kind; keeps its default when the option is absent
+  void *value;                    // of the kind; keeps its default if the option is absent
   const char *value_name, *help;  // for the usage; value_name NULL for flags
   double low, high;               // of numbers
   const char *const *choices;     // NULL-terminated
 } args_option;
 
-// Options by kind: each takes its value's own type.
+// Options by kind, each with a pointer to its type of value.
 args_option args_flag(const char *name, bool *value, const char *help);
 args_option args_string(const char *name, const char **value, const char *value_name,
                         const char *help);

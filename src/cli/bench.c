@@ -1,4 +1,4 @@
-// cli/bench.c — the speed of prefill and decode, as llama-bench measures it: random tokens, greedy,
+// cli/bench.c — measures the speed of prefill and decode like llama-bench: random tokens, greedy,
 // one warm-up, then repetitions, for each number of threads.
 #include <string.h>
 
@@ -102,7 +102,7 @@ static void print_rows(bench_run *run, bool is_first) {
     print_row(run, "decode", setup->decode_tokens, run->result.decode_tok_s);
 }
 
-// Under the table, for the last number of threads.
+// Printed below the table, for the last number of threads.
 static void print_latencies(bench_run *run) {
   bench_result *result = &run->result;
   const summary ttft = summarise(result->ttft_ms, run->options->setup.repetitions, result->scratch);

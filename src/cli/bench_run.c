@@ -43,7 +43,7 @@ static exit_code repeat(wick_engine *engine, const bench_setup *setup, const int
   request.tokens = prompt;
   request.token_count = setup->prompt_tokens;
   request.max_tokens = setup->decode_tokens + 1;  // the first token comes with the prefill
-  request.no_speculation = true;  // proposals would measure how much the text repeats
+  request.no_speculation = true;  // the result would depend on how much the text repeats
   request.ignore_end = true;
   request.adapters = setup->adapters.uses;
   request.adapter_count = setup->adapters.files.count;
@@ -92,7 +92,7 @@ static int32_t *make_prompt(uint32_t count, uint32_t vocab) {
   return prompt;
 }
 
-// Reports an error when fewer tokens were generated than requested.
+// Reports an error if fewer tokens were generated than requested.
 static exit_code check_context(const wick_engine *engine, const bench_setup *setup) {
   wick_plan plan = {.context_tokens = 0};
   wick_memory_plan(engine, &plan, NULL);

@@ -8,11 +8,11 @@
 typedef struct bench_setup {
   uint32_t prompt_tokens;  // prefilled in each repetition, at least 1
   uint32_t decode_tokens;  // decoded after the prompt, 0: none
-  uint32_t repetitions;    // that are counted; one more runs before them
+  uint32_t repetitions;    // number of counted ones; one more runs before them
   adapter_files adapters;  // loaded
 } bench_setup;
 
-// Values of the repetitions in order; bench_result_free.
+// Values of the repetitions in order. Freed by bench_result_free.
 typedef struct bench_result {
   double *prefill_tok_s, *decode_tok_s, *ttft_ms;  // [repetitions]
   double *itl_ms;                                  // [itl_count] gaps between tokens, of all

@@ -132,7 +132,7 @@ static exit_code ask(conversation *talk, const char *text, size_t text_bytes) {
   return answer(talk);
 }
 
-// A line without its newline; false at the end of the input, or when it cannot be read.
+// Reads a line without its newline; returns false at the end of the input, or if it cannot be read.
 static bool read_line(byte_list *line, exit_code *code) {
   line->size_bytes = 0;
   if (output_is_terminal(STDIN_FILENO)) {

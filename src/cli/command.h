@@ -1,4 +1,4 @@
-// cli/command.h — the commands of the command line, one file each, and what they have in common.
+// cli/command.h — the commands of the command line, each in its own file, and their common parts.
 #ifndef WICK_CLI_COMMAND_H
 #define WICK_CLI_COMMAND_H
 
@@ -10,7 +10,7 @@
 
 typedef enum exit_code {
   EXIT_DONE = 0,
-  EXIT_USAGE = 2,  // the command line, or a request that the model cannot take
+  EXIT_USAGE = 2,  // the command line, or a request that the model cannot handle
   EXIT_FILE = 3,   // a file or the model in it
   EXIT_MEMORY = 4,
   EXIT_INTERNAL = 5
@@ -19,7 +19,7 @@ typedef enum exit_code {
 // `argv` holds the arguments after the command's name.
 typedef struct command {
   const char *name, *summary;
-  exit_code (*run)(int argc, char **argv);  // NULL: another program has it (commands.h)
+  exit_code (*run)(int argc, char **argv);  // NULL: another program has the command (commands.h)
 } command;
 
 exit_code command_run(int argc, char **argv);
@@ -41,20 +41,20 @@ exit_code command_media(int argc, char **argv);
 
 // ---- messages (report.c) ----
 
-// One line on stderr: "wick: ...", with the name of the program.
+// Prints one line on stderr: "wick: ...", with the name of the program.
 void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
-// A file may have any bytes in its names. Those that could control a terminal become '?'.
+// Replaces bytes that could control a terminal by '?', because names in a file may have any bytes.
 void replace_controls(char *text);
-// The error of a call about `subject` (a file, a command), and the exit code of its kind.
+// Reports the error of a call about `subject` (a file, a command), and returns the exit code for
+// its kind.
 exit_code report_error(const char *subject, const wick_error *error);
 
-// The exit code of a command that ended well: EXIT_DONE, unless what it wrote to standard output
-// was lost.
+// The exit code of a successful command: EXIT_DONE, unless its output was lost.
 exit_code output_end(void);
-// The same for a file: EXIT_FILE when it could not be made or written. A reader that went away is
-// not an error.
+// The same for a file: EXIT_FILE if it could not be created or written. A reader that has closed
+// its end is not an error.
 exit_code output_file_check(const output_file *file);
-// Closes it. The exit code of a command that ended with `code`.
+// Closes the file. Returns the exit code of a command that ended with `code`.
 exit_code output_file_end(output_file *file, exit_code code);
 
 #endif

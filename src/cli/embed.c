@@ -1,4 +1,5 @@
-// cli/embed.c — texts to vectors, and documents to scores. Both are JSON on standard output.
+// cli/embed.c — computes vectors of texts and scores of documents. Both are written as JSON to
+// standard output.
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,7 @@ typedef struct embed_options {
   model_settings model;
 } embed_options;
 
-// The texts of a request, and what holds their bytes.
+// The texts of a request, and the buffers of their bytes.
 typedef struct embed_texts {
   wick_embed_text *items;
   uint32_t count;
@@ -137,7 +138,7 @@ static void print_document(const args_strings *documents, uint32_t index, float 
   output_format(OUTPUT_TEXT, "%s\t%s\n", number, documents->items[index]);
 }
 
-// Documents, the best first; equal ones in their order.
+// Sorts documents, the best first; equal ones keep their order.
 static exit_code print_ranking(const embed_options *given, const wick_engine *engine) {
   const args_strings *documents = &given->texts;
   bool is_printed[ARGS_STRINGS_MAX] = {false};

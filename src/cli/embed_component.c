@@ -52,7 +52,7 @@ static size_t format_u32(uint8_t out[NUMBER_BYTES], uint32_t value) {
   return size;
 }
 
-// As a signed 32-bit number with the same bits, always five bytes long.
+// Writes a signed 32-bit LEB128 number with the same bits, always five bytes long.
 static void format_i32(uint8_t out[NUMBER_BYTES], uint32_t value) {
   const uint64_t wide = (uint64_t)(int64_t)(int32_t)value;
   for (uint32_t i = 0; i < NUMBER_BYTES; i++) out[i] = (uint8_t)((wide >> (7 * i)) & 127) | 128;
@@ -61,7 +61,7 @@ static void format_i32(uint8_t out[NUMBER_BYTES], uint32_t value) {
 
 // ---- sections ----
 
-// Reads the next section: its number, its content, and in *whole the entire section. A truncated
+// Reads the next section: its number, its content and, in *whole, the entire section. A truncated
 // section is refused.
 static bool take_section(span *from, uint8_t *id, span *content, span *whole) {
   uint32_t size;
@@ -123,7 +123,7 @@ typedef struct section {
   uint8_t id;
   span kept;        // the rest of its content, after its first number
   uint32_t number;  // the new one
-  bool has_prefix;  // of memories: there is one, without a maximum
+  bool has_prefix;  // for memories: there is one, without a maximum
   uint64_t added;   // bytes after it
 } section;
 
@@ -142,12 +142,13 @@ static uint32_t pages_of(uint64_t bytes) {
   return (uint32_t)((bytes + PAGE_BYTES - 1) / PAGE_BYTES);
 }
 
-// The segment's head: active, its place, its size. 1 + 1 + 5 + 1 and the size.
+// The size of the segment: its head (mode, address and size, 1 + 1 + 5 + 1 bytes and the size), and
+// its data.
 static uint64_t segment_bytes(const embed_job *job) {
   return 3 + NUMBER_BYTES + size_of_u32((uint32_t)job->file_bytes) + job->file_bytes;
 }
 
-// Rewrites a section; false: it stays unchanged.
+// Rewrites a section; returns false if it stays unchanged.
 static bool change(const embed_job *job, uint8_t id, span content, section *out) {
   *out = (section){.id = id};
   if (id == SECTION_MEMORY) {
@@ -177,7 +178,7 @@ static bool has_room(span data) {
   return memcmp(mark + sizeof MARK, EMPTY, sizeof EMPTY) == 0;
 }
 
-// Reads the memory's size. False: the module was not built by make edge.
+// Reads the memory's size. Returns false if the module was not built by make edge.
 static bool read_memory(embed_job *job) {
   span rest = {job->module.bytes + PREAMBLE_BYTES, job->module.size - PREAMBLE_BYTES};
   span content, whole;
@@ -233,9 +234,9 @@ static bool put_segment(embed_job *job) {
 
 // The data with the model's place written after the mark.
 static bool put_data(embed_job *job, const section *changed) {
-  const uint32_t told[2] = {job->pages * PAGE_BYTES, (uint32_t)job->file_bytes};
-  uint8_t bytes[sizeof told];
-  for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)(told[i / 4] >> (8 * (i % 4)));
+  const uint32_t values[2] = {job->pages * PAGE_BYTES, (uint32_t)job->file_bytes};
+  uint8_t bytes[sizeof values];
+  for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)(values[i / 4] >> (8 * (i % 4)));
   const uint8_t *mark = find_mark(changed->kept) + sizeof MARK;
   const size_t before = (size_t)(mark - changed->kept.bytes);
   section head = *changed;
@@ -312,10 +313,10 @@ static exit_code open_model(embed_job *job) {
     report("%s is not a GGUF file", job->model);
     return EXIT_FILE;
   }
-  // half of the address space: the engine places the weights in the other
+  // half of the address space, because the engine places the weights in the other half
   job->file_bytes = (uint64_t)size;
   if (size > 0 && job->file_bytes < UINT64_C(1) << 31) return EXIT_DONE;
-  report("%s is too large: a component holds less than 2 GiB", job->model);
+  report("%s is too large: a component can contain less than 2 GiB", job->model);
   return EXIT_FILE;
 }
 

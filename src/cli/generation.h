@@ -9,19 +9,19 @@
 #define GENERATION_UNLIMITED UINT32_MAX
 
 typedef struct generation {
-  wick_event end;               // the DONE event, without what follows it
+  wick_event end;               // the DONE event, without its text
   uint64_t decode_allocations;  // calls of the memory gate between the first and the last token
 } generation;
 
-// Called for each TOKEN event, and for parts of replies to conversations. False cancels the
-// request.
+// Called for each TOKEN event, and for parts of replies to conversations. Returning false cancels
+// the request.
 typedef bool (*generation_on_token)(void *context, wick_engine *engine, const wick_event *event);
 
 // Submits the request and steps the engine until it is done. Reports failures. `on_token` may be
 // NULL.
 exit_code generation_run(wick_engine *engine, const wick_request *request,
                          generation_on_token on_token, void *context, generation *done);
-// The same, but takes events after every unit of work: for measurements.
+// The same, but takes events after every unit of work, for measurements.
 exit_code generation_run_stepwise(wick_engine *engine, const wick_request *request,
                                   generation_on_token on_token, void *context, generation *done);
 // The same for a request that was submitted; reports a failed submission.

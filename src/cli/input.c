@@ -88,7 +88,7 @@ exit_code input_read(const char *text, const char *path, const char *model, inpu
     report("standard input is the model already: give the text with -p or -f");
     return EXIT_USAGE;
   }
-  // a user at a terminal would not know what the program waits for
+  // a user at a terminal would not see what the program is waiting for
   if (is_stdin && output_is_terminal(STDIN_FILENO))
     report("type the text; Ctrl-D on an empty line ends it");
   const exit_code code =

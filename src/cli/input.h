@@ -12,16 +12,16 @@ typedef struct input_text {
   size_t size_bytes;
 } input_text;
 
-// Reads from a descriptor until `out` is full or the file ends, waiting where a pipe that does not
-// block has nothing yet. False when reading failed (errno), whatever *got holds.
+// Reads from a descriptor until `out` is full or the file ends, and waits if a non-blocking pipe
+// has no data yet. Returns false if reading failed (errno), regardless of *got.
 bool input_read_fd(int fd, void *out, size_t size_bytes, size_t *got_bytes);
 
-// The text of `-p` (text), else of the file of `-f` (path), else of standard input, byte for byte.
-// Both at once, or standard input when the model comes from there, is a usage error.
+// The text of `-p` (text), or else of the file of `-f` (path), or else of standard input, byte for
+// byte. Both options at once, or standard input if the model is read from there, are a usage error.
 exit_code input_read(const char *text, const char *path, const char *model, input_text *out);
 void input_free(input_text *input);
 
-// Gives the engine the chat template of a file, unless `path` is NULL. Reports errors.
+// Sets the engine's chat template from a file, unless `path` is NULL. Reports errors.
 exit_code input_use_template(wick_engine *engine, const char *path, const char *model);
 
 #endif

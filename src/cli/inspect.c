@@ -1,5 +1,5 @@
-// cli/inspect.c — the content of a file and the memory that it needs, as tables or as JSON. Opens
-// every well-formed GGUF, whether its architecture runs here or not.
+// cli/inspect.c — shows the content of a file and the memory that it needs, as tables or as JSON.
+// It opens every well-formed GGUF, even if its architecture is not supported.
 #include <stdio.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static void cell_append(void *context, const char *bytes, size_t size_bytes) {
   to->used_bytes += fits;
 }
 
-// Cuts to VALUE_COLUMNS characters, between characters.
+// Truncates to VALUE_COLUMNS characters, at a character boundary.
 static void cell_shorten(cell *value) {
   size_t columns = 0;
   for (size_t i = 0; i < value->used_bytes; i++) {
@@ -298,7 +298,7 @@ exit_code command_inspect(int argc, char **argv) {
   if (code != EXIT_DONE) return code;
   const bool is_file = strcmp(model[0], "-") != 0;
   if (mmproj != NULL) code = plan_media(engine, mmproj);
-  // why one without a plan does not run is reported, and the file shown
+  // if there is no plan, the reason is reported, and the file is still shown
   if (mmproj == NULL && is_file && is_mmproj(engine)) (void)plan_media(engine, model[0]);
   if (code != EXIT_DONE) {
     model_close(engine);

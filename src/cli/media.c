@@ -83,8 +83,8 @@ static exit_code print_chunks(const media_input *input) {
   return output_end();
 }
 
-// A line for each image and recording. Memory: of the weights; while it is prepared; until its rows
-// are computed; of one chunk's encoding.
+// Prints a line for each image and recording. The memory is that of the weights; while it is
+// prepared; until its rows are computed; and of one chunk's encoding.
 static exit_code print_costs(const media_input *input) {
   for (uint32_t i = 0; i < input->item_count; i++) {
     const media_item *item = &input->items[i];

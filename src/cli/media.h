@@ -36,7 +36,7 @@ typedef struct media_parts {
 
 // Reads the JSON array of parts and the files that it names.
 exit_code media_parts_read(memory_gate *memory, const char *path, media_parts *out);
-// Parts from the files of options: images, then recordings, then a text.
+// Creates parts from the files of options: images, then recordings, then a text.
 exit_code media_parts_make(const args_strings *images, const args_strings *audio, const char *text,
                            size_t text_bytes, media_parts *out);
 void media_parts_free(media_parts *parts);

@@ -30,7 +30,8 @@ static const char *take_floats(const input_text *file, uint32_t repeat, media_pa
   return "";
 }
 
-// "" when the samples were added, NULL without memory, else the reason.
+// Returns "" if the samples were added, NULL if memory ran out, otherwise the reason of the
+// failure.
 static const char *take(const input_text *file, uint32_t repeat, media_part *part) {
   if (repeat > REPEAT_MAX) return "is repeated too often";
   const bool is_riff = file->size_bytes >= 4 && memcmp(file->bytes, "RIFF", 4) == 0;

@@ -9,7 +9,7 @@
 #include "cli/media_input.h"
 
 static const char *const TYPES[] = {"image", "audio"};  // by media_kind
-// A question that no user asks: a character of the private use area.
+// A question that users do not ask: a character of the private use area.
 static const char PROBE[] = "\xee\x80\x80";
 enum { NO_MEDIA = 2, MARKER_BYTES_MAX = 256 };
 
@@ -23,7 +23,7 @@ static exit_code fail_memory(void) {
 typedef struct probe {
   const char *system;  // or NULL
   bool is_list;        // the content is a list of parts
-  uint32_t kind;       // of a part in front of the text: a media_kind, or NO_MEDIA
+  uint32_t kind;       // of a part before the text: a media_kind, or NO_MEDIA
 } probe;
 
 static void put_part(json_writer *json, const char *type) {
@@ -65,7 +65,7 @@ static void write_probe(const probe *probe, json_room *room) {
   json_close(&json, '{');
 }
 
-// The conversation; its JSON, to be freed, is NULL without memory.
+// The conversation; its JSON, which the caller frees, is NULL if there is no memory.
 static wick_chat make_probe(const probe *probe) {
   json_room room = {0};
   write_probe(probe, &room);
@@ -82,7 +82,8 @@ static wick_chat make_probe(const probe *probe) {
   return chat;
 }
 
-// *out is terminated and to be freed; NULL if the template refuses the messages.
+// Renders a conversation. *out is terminated, and the caller frees it; it is NULL if the template
+// refuses the messages.
 static exit_code render(wick_engine *engine, const probe *probe, char **out) {
   wick_chat_text text;
   wick_error error;
@@ -100,7 +101,7 @@ static exit_code render(wick_engine *engine, const probe *probe, char **out) {
 }
 
 // Finds the marker that the template writes for the part in the conversation `with`, without white
-// space around it: `with` and `without` end in the same text, and the marker is in front of that.
+// space around it: `with` and `without` end in the same text, and the marker is before that text.
 // "" if there is none. `plain` is the conversation with a string in place of the list.
 static void find_marker(const char *plain, const char *without, const char *with,
                         char marker[MARKER_BYTES_MAX]) {
@@ -161,8 +162,8 @@ static exit_code learn_marker(media_chat *chat, wick_engine *engine, media_kind 
   return marker[0] == '\0' ? code : take_marker(chat, engine, &probes[2], marker, is_found);
 }
 
-// The tokens of a conversation with a different first question: the question's tokens begin where
-// the two differ.
+// Compares the tokens of a conversation with a different first question: the question's tokens
+// begin where the two differ.
 static exit_code learn_place(media_chat *chat, wick_engine *engine, const char *system) {
   wick_error error;
   const int32_t *tokens = NULL;
@@ -239,7 +240,7 @@ static wick_status replace_markers(const media_chat *chat, const int32_t *tokens
              : status;
 }
 
-// Puts all items in front of the first question.
+// Puts all items before the first question.
 static wick_status put_in_front(const media_chat *chat, const int32_t *tokens, size_t count,
                                 wick_error *error) {
   media_input *input = chat->input;

@@ -1,6 +1,6 @@
 // cli/media_chat.h — conversations whose first question has images and recordings: they are where
-// the chat template puts parts like {"type": "image"}, or in front of the question if it does not
-// know them.
+// the chat template puts parts like {"type": "image"}, or before the question if it does not
+// support them.
 #ifndef WICK_CLI_MEDIA_CHAT_H
 #define WICK_CLI_MEDIA_CHAT_H
 
@@ -18,7 +18,7 @@ typedef struct media_chat {
   // Tokens that the template writes for a part, by media_kind
   int32_t markers[2][MEDIA_MARKER_TOKENS_MAX];
   size_t marker_counts[2];
-  int32_t *probe;  // [probe_count] of a conversation with another first question
+  int32_t *probe;  // [probe_count] tokens of a conversation with another first question
   size_t probe_count;
 } media_chat;
 
@@ -33,16 +33,16 @@ exit_code media_chat_follow(media_chat *chat, wick_engine *engine, const wick_re
 
 // ---- with images or without ----
 
-// Finds out what the engine's template writes. `input` may be NULL: then this and the other
-// functions do what a conversation of texts needs. Functions that give an exit code report errors.
+// Determines what the engine's template writes. `input` may be NULL, in which case this and the
+// other functions handle a conversation of texts. Functions that return an exit code report errors.
 static inline exit_code media_chat_begin(media_chat *chat, media_input *input, wick_engine *engine,
                                          const char *system) {
   return input == NULL ? EXIT_DONE : media_chat_learn(chat, input, engine, system);
 }
 static inline void media_chat_end(media_chat *chat) { free(chat->probe); }  // zeros are fine
-// Whether the messages must reach the template as they are (wick_chat.keeps_arguments).
+// Whether the messages must be passed to the template unchanged (wick_chat.keeps_arguments).
 static inline bool media_chat_takes_parts(const media_chat *chat) { return chat->takes_parts; }
-// Writes the member "content" of a message. The images are in the first one of the user.
+// Writes the member "content" of a message. The images are in the user's first message.
 static inline void media_chat_put(media_chat *chat, json_writer *json, const char *role,
                                   const char *text, size_t text_bytes) {
   if (chat->takes_parts) {

@@ -39,11 +39,11 @@ typedef struct media_input_files {
   media_options options;
 } media_input_files;
 
-// Opens the vocabulary of a text model and the encoders of its mmproj file. Functions that give an
-// exit code report errors.
+// Opens the vocabulary of a text model and the encoders of its mmproj file. Functions that return
+// an exit code report errors.
 exit_code media_input_open(media_input *input, const media_input_files *files);
 void media_input_close(media_input *input);  // zeros are fine
-// Plans the images and recordings of input->parts, and makes input->prompt of all parts.
+// Plans the images and recordings of input->parts, and builds input->prompt from all parts.
 exit_code media_input_plan(media_input *input);
 // Resizes an image, or computes the spectra of a recording, unless that is done.
 wick_status media_input_prepare(media_input *input, media_item *item, wick_error *error);

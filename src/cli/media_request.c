@@ -132,7 +132,7 @@ typedef struct submission {
   media_rows *rows;    // [count], of the parts that have some
 } submission;
 
-// All that the rows depend on: the content, the encoder, and which chunk of the image it is.
+// Everything that the rows depend on: the content, the encoder, and which chunk of the image it is.
 static media_rows rows_of(const media_input *input, const prompt_chunk *chunk) {
   const media_item *item = &input->items[chunk->image];
   const media_chunk *part = chunk_at(input, chunk);

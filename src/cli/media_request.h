@@ -30,10 +30,11 @@ enum { MEDIA_LIMITS_MAX = 3 };
 size_t media_limits_list(media_options *options, args_option *list);
 static inline bool media_has_parts(const media_files *files) { return files->parts_path != NULL; }
 
-// Reads the files and plans the prompt; *out is NULL without any. Sets what the engine needs: a
-// batch that holds an image which is read at once; with --parts, unless --ctx is given, a context
-// of the prompt's length, which may exceed the one that the model was trained on. Functions that
-// give an exit code report errors; the small WASI program has no encoders and says so.
+// Reads the files and plans the prompt; *out is NULL if there are none. Sets the engine's options:
+// a batch that fits an image which is read in one pass; and with --parts, unless --ctx is
+// specified, a context of the prompt's length, which may exceed the one on which the model was
+// trained. Functions that return an exit code report errors; the small WASI program has no
+// encoders, which it reports.
 exit_code media_request_open(const media_files *files, const char *model,
                              const model_settings *settings, wick_config *config,
                              media_input **out);

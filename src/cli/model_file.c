@@ -19,15 +19,15 @@
 enum { PIECE_BYTES = 1024 * 1024, NAME_BYTES_MAX = 4096, NONE = -1 };
 
 typedef struct model_source {
-  const char *path;           // as the user gave it
+  const char *path;           // as specified by the user
   char name[NAME_BYTES_MAX];  // of the open file, for messages
   int fd;                     // NONE: none is open
-  uint32_t file;              // which of a split model's
+  uint32_t file;              // index among the files of a split model
   uint64_t position_bytes;
-  bool is_regular;         // has a size and can be read anywhere
+  bool is_regular;         // has a size and can be read at any offset
   uint8_t *piece;          // PIECE_BYTES
   wick_reader reader;      // of tables outside
-  struct timespec newest;  // when the newest of the files was written to, as they were loaded
+  struct timespec newest;  // latest modification time of the files when they were loaded
 } model_source;
 
 // ---- names of split models ----
@@ -40,7 +40,7 @@ static exit_code name_file(model_source *source, uint32_t file) {
   }
   if (split_name(source->path, file, source->name, sizeof source->name)) return EXIT_DONE;
   report(
-      "%s: the model is split into several files; give the first one, named "
+      "%s: the model is split into several files; specify the first one, named "
       "like model-00001-of-00003.gguf",
       source->path);
   return EXIT_FILE;
@@ -59,8 +59,8 @@ static bool is_newer(const struct stat *facts, const struct timespec *than) {
                                          : written->tv_nsec > than->tv_nsec;
 }
 
-// Sets is_regular. Tells the engine the size of a file that has one, so that a cut file is refused
-// before it is read.
+// Sets is_regular. Passes the size of a file that has one to the engine, so that a truncated file
+// is refused before it is read.
 static exit_code measure_file(model_source *source, wick_engine *engine) {
   struct stat facts;
   source->is_regular =
@@ -73,7 +73,7 @@ static exit_code measure_file(model_source *source, wick_engine *engine) {
   return report_error(source->name, &error);
 }
 
-// Opens another of the model's files; fd NONE: it could not be opened.
+// Opens another one of the model's files; fd is NONE if that failed.
 static exit_code change_file(model_source *source, uint32_t file) {
   close_file(source);
   source->file = file;
@@ -107,7 +107,7 @@ static exit_code end_of_file(const model_source *source, wick_engine *engine) {
   return EXIT_FILE;
 }
 
-// Reads the next bytes at the source's position: of a pipe as many as there is room for.
+// Reads the next bytes at the source's position; from a pipe, as many as there is room for.
 static bool read_piece(const model_source *source, size_t size_bytes, size_t *got_bytes) {
   if (!source->is_regular) return input_read_fd(source->fd, source->piece, size_bytes, got_bytes);
   const ssize_t got = pread(source->fd, source->piece, size_bytes, (off_t)source->position_bytes);
@@ -138,7 +138,7 @@ static bool is_loaded(const wick_engine *engine) {
   return state.is_complete;
 }
 
-// Reads one range that the engine requested. A pipe gives its next piece instead.
+// Reads one range that the engine requested. From a pipe, it reads the next piece instead.
 static exit_code feed_range(model_source *source, wick_engine *engine, uint64_t offset_bytes,
                             uint64_t length_bytes) {
   if (!source->is_regular) return feed_piece(source, engine, PIECE_BYTES);
@@ -158,7 +158,7 @@ static exit_code feed_model(model_source *source, wick_engine *engine) {
     uint64_t offset_bytes, length_bytes;
     wick_load_next_range(engine, &file, &offset_bytes, &length_bytes);
     if (length_bytes == 0) return end_of_file(source, engine);  // the file is cut
-    // opening a file makes its size known, so the engine is asked again
+    // opening a file reveals its size, so the engine is queried again
     const bool is_open = source->fd != NONE && source->file == file;
     const exit_code code = is_open ? feed_range(source, engine, offset_bytes, length_bytes)
                                    : open_file(source, file, engine);
@@ -169,9 +169,9 @@ static exit_code feed_model(model_source *source, wick_engine *engine) {
 
 // ---- tables outside ----
 
-// The file stays open from loading on, so that it is the one that was loaded whatever its name
-// means by now. Files of a split model are opened again. A file that was written to since it was
-// loaded is not read: its rows may have changed.
+// The file stays open after loading, so that rows come from the loaded file even if its name now
+// refers to another one. Files of a split model are opened again. A file that was modified since it
+// was loaded is not read, because its rows may have changed.
 static size_t read_table(void *context, uint32_t file, uint64_t offset_bytes, void *bytes,
                          size_t size_bytes) {
   model_source *source = context;
@@ -184,7 +184,7 @@ static size_t read_table(void *context, uint32_t file, uint64_t offset_bytes, vo
   return got < 0 ? SIZE_MAX : (size_t)got;
 }
 
-// Whether the file can be read anywhere, before it is opened.
+// Whether the file can be read at any offset, before it is opened.
 static bool can_read_tables(const char *path) {
   struct stat facts;
   return strcmp(path, "-") != 0 && stat(path, &facts) == 0 && S_ISREG(facts.st_mode);

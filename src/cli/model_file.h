@@ -6,15 +6,15 @@
 #include "cli/command.h"
 
 // Creates an engine and loads the model, or what config->directory_only requests. `path` is a file
-// or "-". The first file of a split model (name-00001-of-00003.gguf) gives the names of the others.
-// A file is read where the engine asks, a pipe in order, in pieces of 1 MiB. A file
-// may be read again while the engine runs (config->tables), a pipe cannot. Reports errors; *engine
-// is then NULL.
+// or "-". The names of a split model's files are derived from the first one
+// (name-00001-of-00003.gguf). A file is read where the engine requests, a pipe in order, in pieces
+// of 1 MiB. A file may be read again while the engine runs (config->tables), a pipe cannot. Reports
+// errors; *engine is then NULL.
 exit_code model_open(const char *path, const wick_config *config, wick_engine **engine);
 // Destroys the engine and closes the file that it may read while it runs. NULL is fine.
 void model_close(wick_engine *engine);
-// The same for metadata and tokenizer alone. A file without a tokenizer is an error.
-// `pre_tokenizer` takes the place of the file's; NULL: the file's.
+// The same for only metadata and tokenizer. A file without a tokenizer is an error.
+// `pre_tokenizer` replaces the file's; NULL: the file's.
 exit_code model_open_vocabulary(const char *path, const char *pre_tokenizer, wick_engine **engine);
 
 #endif

@@ -1,4 +1,4 @@
-// cli/nearest.h — finds the name that was probably meant by a mistyped one.
+// cli/nearest.h — finds the name that was probably meant when one was mistyped.
 #ifndef WICK_CLI_NEAREST_H
 #define WICK_CLI_NEAREST_H
 

@@ -38,7 +38,7 @@ typedef struct perplexity_text {
 
 // Sums over the positions of all windows.
 typedef struct perplexity_sums {
-  const int32_t *next;  // the token that follows each position of the window that is running
+  const int32_t *next;  // the token that follows each position of the current window
   uint32_t first_counted, window_count;
   FILE *reference;       // rows of float32 [vocab], in order, or NULL
   output_file *save;     // or NULL
@@ -46,18 +46,18 @@ typedef struct perplexity_sums {
   double *log_softmax;   // [vocab]
   double *kl;            // [tokens]
   size_t positions;      // with logits
-  size_t predicted;      // with a next token to predict
-  size_t agreed;         // same likeliest token as the reference
+  size_t predicted;      // positions with a next token to predict
+  size_t agreed;         // positions with the same most likely token as the reference
   double nll_nats;
-  size_t count;         // of all windows' tokens
-  uint64_t told_us;     // when progress was last reported
-  const char *failure;  // why it failed, or NULL
+  size_t count;          // of all windows' tokens
+  uint64_t reported_us;  // when progress was last reported
+  const char *failure;   // why it failed, or NULL
   const adapter_files *adapters;
 } perplexity_sums;
 
 static void compare_row(perplexity_sums *sums, const float *logits, uint32_t vocab) {
   if (fread(sums->reference_row, sizeof(float), vocab, sums->reference) != vocab) {
-    sums->failure = "the reference holds fewer positions than the text";
+    sums->failure = "the reference has fewer positions than the text";
     return;
   }
   bench_quality quality;
@@ -71,10 +71,10 @@ static void compare_row(perplexity_sums *sums, const float *logits, uint32_t voc
 
 // Reports progress, because a text may take minutes.
 static void report_progress(perplexity_sums *sums) {
-  enum { TELL_US = 10 * 1000 * 1000 };
+  enum { REPORT_US = 10 * 1000 * 1000 };
   const uint64_t now_us = platform_now_us();
-  if (now_us - sums->told_us < TELL_US) return;
-  sums->told_us = now_us;
+  if (now_us - sums->reported_us < REPORT_US) return;
+  sums->reported_us = now_us;
   report("%zu of %zu tokens", sums->positions, sums->count);
 }
 
@@ -119,8 +119,8 @@ static bool puts_bos(const perplexity_text *text) {
   return text->bos != WICK_TOKEN_NONE && !text->as_llama && text->window_tokens > 1;
 }
 
-// Fills the window that begins with token `at` of the text. Returns how many tokens of the text are
-// in it: a BOS that is put before them leaves room for one less.
+// Fills the window that begins with token `at` of the text. Returns the number of tokens of the
+// text in it: a BOS before them leaves room for one less.
 static uint32_t fill_window(const perplexity_text *text, size_t at, perplexity_sums *sums) {
   const bool is_put = at > 0 && puts_bos(text);
   const uint32_t room = text->window_tokens - is_put;
@@ -143,7 +143,7 @@ static exit_code run_windows(wick_engine *engine, const perplexity_text *text,
     const size_t room = text->window_tokens - 1;
     sums->count += (end - text->window_tokens + room - 1) / room;
   }
-  sums->told_us = platform_now_us();
+  sums->reported_us = platform_now_us();
   for (size_t at = 0; at < end;) {
     at += fill_window(text, at, sums);
     const exit_code code = run_window(engine, text, sums);
@@ -204,7 +204,7 @@ static int32_t find_bos(wick_engine *engine) {
 }
 
 static bool make_room(perplexity_sums *sums, uint32_t vocab, perplexity_text *text) {
-  // a BOS in each window adds at most one position to each two
+  // a BOS in each window adds at most one position for every two
   const size_t positions = 2 * text->count;
   text->window = malloc(text->window_tokens * sizeof *text->window);
   sums->reference_row = malloc(vocab * sizeof(float));
@@ -290,7 +290,7 @@ exit_code command_perplexity(int argc, char **argv) {
       args_flag("--special", &given.has_special,
                 "parse special tokens in the text, as in a chat (else plain text)"),
       args_flag("--llama", &given.as_llama,
-                "count as llama-perplexity does: whole windows, the second half of each"),
+                "count like llama-perplexity: whole windows, the second half of each"),
       adapter_files_option(&given.adapters),
   };
   const args_spec spec = {

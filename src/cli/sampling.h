@@ -1,4 +1,4 @@
-// cli/sampling.h — the options that say how tokens are chosen, by llama.cpp's names.
+// cli/sampling.h — the options that control how tokens are chosen, under llama.cpp's names.
 #ifndef WICK_CLI_SAMPLING_H
 #define WICK_CLI_SAMPLING_H
 
@@ -15,10 +15,9 @@ typedef struct sampling_options {
 enum { SAMPLING_OPTIONS_MAX = 40 };
 
 // Appends the options, whose values go to `sampling` or, for sampling_finish, to `given`; returns
-// how many. Sets a random seed.
+// their number. Sets a random seed.
 size_t sampling_list(sampling_options *given, wick_sampling *sampling, args_option *options);
-// Completes `sampling`, which then points into `given`. A sampler that is not known is a usage
-// error.
+// Completes `sampling`, which then points into `given`. An unknown sampler is a usage error.
 exit_code sampling_finish(sampling_options *given, wick_sampling *sampling);
 
 #endif

@@ -48,7 +48,7 @@ size_t settings_list(model_settings *settings, uint32_t which, args_option *opti
   return count;
 }
 
-// The kernels that the environment variable WICK_CPU names, or the best. NULL, with a message, when
+// The kernels that the environment variable WICK_CPU names, or the best. NULL, with a message, if
 // no kernels have this name. (A module is for one kind of processor.)
 static const char *choose_kernels(void) {
 #ifndef __wasm__

@@ -1,4 +1,4 @@
-// cli/settings.h — the options that several commands share: how an engine is made.
+// cli/settings.h — the options for creating an engine, which several commands share.
 #ifndef WICK_CLI_SETTINGS_H
 #define WICK_CLI_SETTINGS_H
 
@@ -27,11 +27,11 @@ enum {
 model_settings settings_default(void);
 // --pre-tokenizer alone.
 args_option settings_pre_tokenizer(const char **name);
-// Appends the options that `which` names; returns how many (at most 6).
+// Appends the options that `which` names; returns their number (at most 6).
 size_t settings_list(model_settings *settings, uint32_t which, args_option *options);
 // A default configuration with these settings. Reports kernels that do not exist.
 exit_code settings_apply(const model_settings *settings, wick_config *config);
-// Waits for the helper threads of the engine. Reports an error when there are fewer threads than
+// Waits for the helper threads of the engine. Reports an error if there are fewer threads than
 // requested.
 exit_code settings_check_threads(const model_settings *settings, const wick_engine *engine);
 

@@ -41,7 +41,7 @@ enum {
 // A tensor has fewer than 2^32 rows of fewer than 2^32 blocks. Arrays of arrays are refused as
 // WICK_E_UNSUPPORTED. A bool that is neither 0 nor 1 is WICK_E_FORMAT.
 
-// A view of bytes in the directory, not terminated. It is valid as long as the directory lives.
+// A view of bytes in the directory, not terminated. It is valid as long as the directory exists.
 typedef struct gguf_string {
   const char *bytes;
   uint64_t size_bytes;
@@ -70,23 +70,24 @@ typedef struct gguf_tensor {
 typedef struct gguf_directory gguf_directory;
 
 wick_status gguf_directory_create(memory_gate *memory, gguf_directory **out, wick_error *error);
-// Before the first feed: this is file `file` of a split model (gguf_tensor.file).
+// Called before the first feed: marks this as file `file` of a split model (gguf_tensor.file).
 void gguf_directory_set_file(gguf_directory *directory, uint32_t file);
 void gguf_directory_destroy(gguf_directory *directory);
 
-// Takes the next bytes of the file, in order, any number. *used is how many belong to the
-// directory: fewer than size_bytes once it is complete. After a failure every call fails. All calls
-// together cost O(bytes), whatever their sizes.
+// Takes the next bytes of the file, in order and any number of them. *used is the number of bytes
+// that belong to the directory: fewer than size_bytes once it is complete. After a failure every
+// call fails. All calls together cost O(bytes), regardless of their sizes.
 wick_status gguf_directory_feed(gguf_directory *directory, const void *bytes, size_t size_bytes,
                                 size_t *used, wick_error *error);
 bool gguf_directory_is_complete(const gguf_directory *directory);
-// The file has ended. WICK_OK when complete, else WICK_E_TRUNCATED naming what was being read.
+// Called when the file has ended. WICK_OK if the directory is complete, else WICK_E_TRUNCATED,
+// which names the part that was being read.
 wick_status gguf_directory_finish(const gguf_directory *directory, wick_error *error);
-// The least length of the file known so far. The number grows while the file is read.
+// A lower bound of the file's length, which grows while the file is read.
 uint64_t gguf_directory_needs(const gguf_directory *directory);
 
-// The functions below need a complete directory. Strings, values and tensors live as long as it
-// does.
+// The functions below need a complete directory. Strings, values and tensors are valid as long as
+// it exists.
 
 uint32_t gguf_version(const gguf_directory *directory);
 uint64_t gguf_directory_bytes(const gguf_directory *directory);  // header to last tensor entry
@@ -104,10 +105,10 @@ const gguf_value *gguf_find(const gguf_directory *directory, const char *key);
 const gguf_tensor *gguf_find_tensor(const gguf_directory *directory, const char *name);
 const gguf_tensor *gguf_find_tensor_string(const gguf_directory *directory, gguf_string name);
 
-// Typed access. Numbers convert between all integer types when the value fits, and from F32/F64 for
-// gguf_get_f64. An absent key gives WICK_E_NODATA, leaves *out unchanged and sets no error, since
-// the key may be optional. A wrong type or a value that does not fit is WICK_E_FORMAT, with the key
-// and offset in the error.
+// Typed access. Numbers are converted between all integer types if the value fits, and from F32/F64
+// by gguf_get_f64. An absent key returns WICK_E_NODATA, leaves *out unchanged and sets no error,
+// because the key may be optional. A wrong type or a value that does not fit is WICK_E_FORMAT, with
+// the key and offset in the error.
 wick_status gguf_get_u32(const gguf_directory *directory, const char *key, uint32_t *out,
                          wick_error *error);
 wick_status gguf_get_f64(const gguf_directory *directory, const char *key, double *out,
@@ -116,7 +117,7 @@ wick_status gguf_get_bool(const gguf_directory *directory, const char *key, bool
                           wick_error *error);
 wick_status gguf_get_string(const gguf_directory *directory, const char *key, gguf_string *out,
                             wick_error *error);
-// An array of `item_type`; WICK_E_FORMAT when it is something else.
+// An array of `item_type`; WICK_E_FORMAT if it is something else.
 wick_status gguf_get_array(const gguf_directory *directory, const char *key,
                            gguf_value_type item_type, const gguf_value **out, wick_error *error);
 // An item of an array of numbers (any integer type or F32/F64), index < count.
@@ -128,7 +129,8 @@ gguf_string gguf_next_string(const uint8_t **cursor);
 
 bool gguf_string_equals(gguf_string string, const char *text);
 
-// The string as a message shows it: at most its first 80 bytes, '?' for what is not printable.
+// The string as a message shows it: at most its first 80 bytes, with '?' for bytes that are not
+// printable.
 enum { GGUF_QUOTE_BYTES = 96 };
 const char *gguf_quote(gguf_string string, char out[GGUF_QUOTE_BYTES]);
 

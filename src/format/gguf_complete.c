@@ -9,7 +9,7 @@
 enum {
   ALIGNMENT_DEFAULT = 32,
   SLACK_BYTES_MAX = 4096,
-  // A table half full of usual names has runs well under a hundred; this bounds a hostile one.
+  // In a half-full table of usual names, runs are well below a hundred; this limits hostile ones.
   PROBES_MAX = 1024
 };
 
@@ -27,7 +27,7 @@ static bool names_are_equal(gguf_string a, gguf_string b) {
   return a.size_bytes == b.size_bytes && memcmp(a.bytes, b.bytes, (size_t)a.size_bytes) == 0;
 }
 
-// The slot that holds `name`, or the free slot for it; UINT32_MAX when the run is too long.
+// The slot with `name`, or the free slot for it; UINT32_MAX if the run is too long.
 static uint32_t find_slot(const gguf_directory *directory, const gguf_index *index, name_at name_of,
                           gguf_string name) {
   uint32_t slot = (uint32_t)hash_bytes(name.bytes, (size_t)name.size_bytes, 0) & index->mask;
@@ -64,7 +64,7 @@ static wick_status build_index(gguf_directory *directory, gguf_index *index, nam
   return WICK_OK;
 }
 
-// The number of the entry of this name, plus 1; 0 when there is none.
+// The number of the entry with this name, plus 1; 0 if there is none.
 static uint32_t find_number(const gguf_directory *directory, const gguf_index *index,
                             name_at name_of, gguf_string name) {
   if (index->slots == NULL) return 0;
@@ -87,7 +87,7 @@ const gguf_tensor *gguf_find_tensor(const gguf_directory *directory, const char 
   return gguf_find_tensor_string(directory, (gguf_string){name, strlen(name)});
 }
 
-// Frees the unused room that growth by doubling left. A refusal by the host changes nothing.
+// Frees the unused room from growth by doubling. A refusal by the host changes nothing.
 static void *shrink(gguf_directory *directory, void *block, size_t used, size_t held) {
   if (held - used <= SLACK_BYTES_MAX) return block;
   void *moved = memory_resize(directory->memory, block, used);

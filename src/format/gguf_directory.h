@@ -1,5 +1,5 @@
-// format/gguf_directory.h — the directory as the files of the GGUF reader share it, while and after
-// parsing. Only src/format/gguf*.c include it.
+// format/gguf_directory.h — the directory in the form that the files of the GGUF reader share,
+// during and after parsing. Only src/format/gguf*.c include it.
 //
 //   bytes of the file: [ parsed | waiting for the rest of the step's need_bytes ]
 //                      0        position                            size_bytes
@@ -13,7 +13,7 @@
 // The kind of the bytes at `position`. Each step waits until all of its bytes have arrived, so a
 // retry costs O(1) and all feeds together cost O(bytes).
 typedef enum gguf_stage {
-  GGUF_AT_MAGIC = 0,  // where a zeroed directory begins
+  GGUF_AT_MAGIC = 0,  // the initial state of a zeroed directory
   GGUF_AT_VERSION,
   GGUF_AT_COUNTS,
   GGUF_AT_KEY_LENGTH,
@@ -30,7 +30,7 @@ typedef enum gguf_stage {
   GGUF_AT_END
 } gguf_stage;
 
-// Open addressing over entry numbers; a slot holds number + 1, 0 when free.
+// Open addressing over entry numbers; a slot has number + 1, or 0 if it is free.
 typedef struct gguf_index {
   uint32_t *slots;
   uint32_t mask;
@@ -52,7 +52,7 @@ struct gguf_directory {
   uint64_t data_offset;
   size_t values_declared;
   size_t tensors_declared;
-  gguf_value *values;  // values[value_count] is the one being read
+  gguf_value *values;  // values[value_count] is the value being read
   size_t value_count;
   size_t value_capacity;
   gguf_tensor *tensors;  // offsets are relative to the data until gguf_complete()
@@ -71,7 +71,7 @@ uint32_t gguf_type_bytes(uint32_t type);
 const char *gguf_type_name(gguf_value_type type);
 
 // Called after the last entry. Sets pointers and indexes, and checks alignment and the layout of
-// the data. Fills directory->failure when it fails.
+// the data. Fills directory->failure if it fails.
 void gguf_complete(gguf_directory *directory);
 
 #endif

@@ -9,7 +9,7 @@ enum {
   MAGIC_BYTES = 4,
   LENGTH_BYTES = 8,
   TYPE_BYTES = 4,
-  // Input is taken in slices, so that few bytes after the directory are copied.
+  // Input is processed in slices, so that few bytes after the directory are copied.
   SLICE_BYTES = 65536,
   BUFFER_BYTES_MIN = 4096,
   ENTRIES_MIN = 16,
@@ -47,7 +47,7 @@ static const char *quote_tensor(const gguf_directory *directory, char out[GGUF_Q
                      out);
 }
 
-// Fills `error` with what was being read when the file ended.
+// Fills `error` with the item that was being read when the file ended.
 static wick_status fail_at_what_is_read(const gguf_directory *directory, wick_status status,
                                         uint64_t offset_bytes, const char *problem,
                                         wick_error *error) {
@@ -435,7 +435,8 @@ static wick_status append(gguf_directory *directory, const uint8_t *bytes, size_
   return WICK_OK;
 }
 
-// Takes slices until the directory is complete or the input is used up; *taken is how much of it.
+// Takes slices until the directory is complete or the input is used up; *taken is the number of
+// used bytes.
 static wick_status take_input(gguf_directory *directory, const uint8_t *bytes, size_t size_bytes,
                               size_t *taken) {
   while (directory->stage != GGUF_AT_END && *taken < size_bytes) {

@@ -30,7 +30,7 @@ struct gguf_writer {
   size_t items_left;          // of the array of strings being added
   uint64_t data_bytes;        // declared, each tensor padded
   size_t tensor_now;          // the one whose data is being written,
-  uint64_t tensor_now_bytes;  // and how much of it was
+  uint64_t tensor_now_bytes;  // and the number of its written bytes
 };
 
 static void fail(gguf_writer *writer, wick_status status, const char *what, const char *name) {

@@ -56,7 +56,7 @@ typedef struct ggml_type_facts {
 // NULL for an unknown id.
 const ggml_type_facts *type_facts(uint32_t type);
 
-// Bytes of `values` values in the file; false when the type is unknown, values is not a multiple of
+// Bytes of `values` values in the file; false if the type is unknown, values is not a multiple of
 // the block, or the product does not fit.
 bool type_row_bytes(uint32_t type, uint64_t values, uint64_t *bytes);
 

@@ -44,7 +44,7 @@ static void add_edge(dfa_maker *maker, uint32_t low, uint32_t high, uint32_t to)
   if (work_step(maker->work, 1)) (void)WORK_PUSH(maker->work, &maker->edges, edge);
 }
 
-// Marks the states from which an end is reached.
+// Marks the states from which an end can be reached.
 static bool *find_live(const dfa_maker *maker) {
   grammar_work *work = maker->work;
   const uint32_t count = maker->first.count, edges = maker->edges.count;
@@ -110,7 +110,7 @@ static const dfa *end_maker(dfa_maker *maker) {
 
 // ---- simple sets ----
 
-// Every set is memoized by the arguments it was made from, and stays valid.
+// Every set is memoized by the arguments of its construction, and stays valid.
 enum { MEMO_NONE, MEMO_LENGTHS, MEMO_TEXT, MEMO_PRODUCT, MEMO_NFA };
 
 static const dfa *make_none(grammar_work *work, const void *key, size_t size_bytes) {
@@ -209,7 +209,7 @@ struct state_parter {
   work_u32_list values;
 };
 
-// The class of a state, and the classes that its edges lead to.
+// Lists the class of a state and the classes to which its edges lead.
 static void list_kind(state_parter *p, uint32_t state) {
   p->values.count = 0;
   (void)WORK_PUSH(p->work, &p->values, p->classes[state]);
@@ -227,8 +227,8 @@ static void list_kind(state_parter *p, uint32_t state) {
   }
 }
 
-// Splits the classes by where their states lead. Returns the number of classes; they are numbered
-// in the order of their first states.
+// Splits the classes by the targets of their states. Returns the number of classes; they are
+// numbered in the order of their first states.
 static uint32_t part_classes(state_parter *p) {
   p->kinds.set_count = p->kinds.values.count = 0;
   for (uint32_t i = 0; i < p->kinds.slot_count; i++) p->kinds.slots[i] = 0;
@@ -304,8 +304,8 @@ static bool product_lives(const product *p, uint32_t a, uint32_t b) {
   return p->operation == DFA_OR ? a != GONE || b != GONE : a != GONE;
 }
 
-// For the edges of both from `low` on: the end of the next one, and the states to which both lead
-// up to there.
+// The end of the next common range of both automata's edges from `low` on, and the states to which
+// they lead in it.
 static uint32_t edge_at(const dfa *set, uint32_t state, uint32_t *at, uint32_t low, uint32_t *end) {
   if (state == GONE) return GONE;
   while (*at < set->first[state + 1] && set->edges[*at].high < low) (*at)++;
@@ -484,7 +484,7 @@ static uint32_t subset_end(subsets *s) {
   return work_intern(s->nfa->work, &s->sets, s->list, s->count);
 }
 
-// The places where ranges of a set begin, or end before, sorted.
+// The sorted code points where ranges of a set begin, or before which they end.
 static uint32_t find_bounds(subsets *s, uint32_t set) {
   const nfa *nfa = s->nfa;
   uint32_t count = 0;

@@ -1,6 +1,6 @@
 // grammar/dfa.h — sets of texts as deterministic automata over code points: patterns, formats,
 // ranges of numbers, names of members. They never change, every state can
-// reach an end, and they are memoized by the arguments they were made from (work.h).
+// reach an end, and they are memoized by the arguments of their construction (work.h).
 #ifndef WICK_GRAMMAR_DFA_H
 #define WICK_GRAMMAR_DFA_H
 
@@ -22,7 +22,7 @@ typedef struct dfa {
 
 typedef enum dfa_operation { DFA_AND, DFA_OR, DFA_WITHOUT } dfa_operation;
 
-// NULL after a failure, and where an argument is NULL.
+// NULL after a failure, and if an argument is NULL.
 const dfa *dfa_combine(grammar_work *work, const dfa *a, const dfa *b, dfa_operation operation);
 const dfa *dfa_none(grammar_work *work);
 const dfa *dfa_any_text(grammar_work *work);
@@ -31,8 +31,8 @@ const dfa *dfa_of_text(grammar_work *work, const uint8_t *text, size_t size_byte
 // Texts of this many characters; most may be UINT32_MAX.
 const dfa *dfa_of_lengths(grammar_work *work, uint32_t least, uint32_t most);
 // The same texts with the fewest states (Moore 1956); `set` itself if it has many states, or if a
-// few rounds do not settle which states are equivalent. Returns NULL when `work` pauses: call again
-// with the same *progress, which is NULL at first.
+// few rounds do not determine which states are equivalent. Returns NULL when `work` pauses: call
+// again with the same *progress, which is NULL at first.
 typedef struct state_parter state_parter;
 const dfa *dfa_minimise(grammar_work *work, const dfa *set, state_parter **progress);
 bool dfa_holds(const dfa *set, const uint8_t *text, size_t size_bytes);
@@ -40,8 +40,8 @@ static inline bool dfa_is_empty(const dfa *set) { return set != NULL && set->cou
 
 // ---- from automata that are not deterministic ----
 
-// Edges are read or skipped; AT_START and AT_END are skipped at the beginning and the end of the
-// text only.
+// Edges are read or skipped; AT_START and AT_END are skipped only at the beginning and the end of
+// the text.
 typedef enum nfa_kind { NFA_RANGE, NFA_SKIP, NFA_AT_START, NFA_AT_END } nfa_kind;
 
 typedef struct nfa {
@@ -65,9 +65,10 @@ void nfa_skip(nfa *nfa, uint32_t from, nfa_kind kind, uint32_t to);
 void nfa_text(nfa *nfa, uint32_t from, const uint8_t *text, size_t size_bytes, uint32_t to);
 // The texts of a set, from one state to another.
 void nfa_copy(nfa *nfa, const dfa *set, uint32_t from, uint32_t to);
-// No edge leads to `start`, so the beginning of a text differs from the rest.
+// No edge may lead to `start`, so that the beginning of a text differs from the rest.
 const dfa *dfa_of_nfa(nfa *nfa, uint32_t start, uint32_t end);
-// Continues the set that was being made at the pause. False: another pause, or a failure.
+// Continues the set that was being built at the pause. Returns false at another pause, or after a
+// failure.
 bool dfa_resume_paused(grammar_work *work);
 
 #endif

@@ -181,7 +181,7 @@ static uint32_t read_value(reader *r, uint32_t parent, uint32_t depth) {
 
 // ---- members by name ----
 
-// The slot of a member, or the empty one where it would be.
+// The slot of a member, or the empty one into which it would go.
 static uint32_t *find_slot(const json_document *document, uint32_t node, document_text name,
                            uint32_t *steps) {
   const json_node *nodes = document->nodes.items;

@@ -19,14 +19,14 @@ typedef struct document_text {
   uint32_t size_bytes;
 } document_text;
 
-// Nodes have numbers. 0 means no node, and reads as null without members; 1 is the root.
+// Nodes have numbers. 0 means no node, and behaves like null without members; 1 is the root.
 typedef struct json_node {
   json_kind kind;
   uint32_t parent, first, next, count;  // children, and the next child of the same parent
   uint32_t index;                       // among them
   size_t at, end;                       // in the source
   document_text key;                    // of a member, decoded
-  document_text text;                   // a string, decoded; a number as it is written
+  document_text text;                   // a decoded string, or the original text of a number
 } json_node;
 
 typedef struct json_document {
@@ -37,8 +37,8 @@ typedef struct json_document {
   uint32_t *slots, slot_mask;  // members by object and name: a node, or 0
 } json_document;
 
-// WICK_E_ARG naming the place; WICK_E_FULL when it is nested too deeply. Of members with the same
-// name the last one counts, as in JSON.parse.
+// WICK_E_ARG, which names the place; WICK_E_FULL if it is nested too deeply. Of members with the
+// same name the last one counts, as in JSON.parse.
 bool document_read(grammar_work *work, const uint8_t *source, size_t size_bytes,
                    json_document *out);
 
@@ -47,7 +47,7 @@ static inline const json_node *document_node(const json_document *document, uint
 }
 bool text_is(document_text text, const char *wanted);
 bool text_is_same(document_text a, document_text b);
-// A member of an object; 0: none, or no object.
+// A member of an object; 0 if there is none, or if it is not an object.
 uint32_t document_member(const json_document *document, uint32_t node, document_text name);
 uint32_t document_find(const json_document *document, uint32_t node, const char *name);
 

@@ -1,20 +1,20 @@
-// grammar/exponents.c — an automaton over the texts MANTISSA e EXPONENT: it reads the mantissa as
-// the digits of the value would be read, with the point where the exponent moves it.
+// grammar/exponents.c — an automaton over the texts MANTISSA e EXPONENT: it reads the mantissa like
+// the digits of the value, with the point at the place to which the exponent moves it.
 #include "grammar/exponents.h"
 
 #include "grammar/work.h"
 
-// RIGHT_MAX: how many digits the point may move to the right; LEFT_MAX: to the left. FAR: more than
-// LEFT_MAX.
+// RIGHT_MAX: the number of digits by which the point may move to the right; LEFT_MAX: to the left.
+// FAR: more than LEFT_MAX.
 enum { RIGHT_MAX = 22, LEFT_MAX = 12, FAR = LEFT_MAX + 1, BEYOND = RIGHT_MAX + 1, NONE = -1 };
-enum { ZEROS_BEYOND = 330 };  // zeros after which a set that does not end has no bounds
+enum { ZEROS_BEYOND = 330 };  // zeros after which a set without an end is unbounded
 // The largest exponents of a mantissa with one digit before the point, and with up to 209: doubles
-// have these numbers. NO_LIMIT: of a mantissa that is 0, and of exponents below 0.
+// can represent these numbers. NO_LIMIT: for a mantissa of 0, and for exponents below 0.
 enum { EXPONENT_MAX = 307, EXPONENT_LONG_MAX = 99, NO_LIMIT = 0 };
 
-// The part of the mantissa that was read. The number with it: in RIGHT how many digits after the
-// point are before it in the value; in PLAIN how many there were; in LEFT how many digits before
-// the point are after it in the value; in WHOLE whether there are several.
+// The part of the mantissa that was read. Its number means: in RIGHT, the number of digits after
+// the point that are before it in the value; in PLAIN, the number of digits; in LEFT, the number of
+// digits before the point that are after it in the value; in WHOLE, whether there are several.
 typedef enum mantissa_part {
   START,       // a sign or nothing
   WHOLE,       // digits before the point
@@ -22,9 +22,9 @@ typedef enum mantissa_part {
   ZERO_RIGHT,  // zeros after it
   RIGHT,       // digits after the point
   RIGHT_LONG,  // the same, with several digits before the point
-  PLAIN,       // digits after the point, which are after that of the value
-  LEFT,        // digits before the point, which are after that of the value
-  LEFT_ALONE,  // the same, no more of them
+  PLAIN,       // digits after the point, which are after the value's point
+  LEFT,        // digits before the point, which are after the value's point
+  LEFT_ALONE,  // the same, without further ones
   LEFT_POINT,  // the point
   LEFT_AFTER,  // digits after it
   PART_COUNT
@@ -66,7 +66,7 @@ static void add(exponents *e, uint32_t from, uint8_t byte, uint32_t to) {
 
 // ---- exponents ----
 
-// The digits of a number of two digits at most.
+// Adds the digits of a number of at most two digits.
 static void add_number(exponents *e, uint32_t from, uint32_t number) {
   if (number >= 10) {
     const uint32_t next = program_place(e->builder);
@@ -76,7 +76,7 @@ static void add_number(exponents *e, uint32_t from, uint32_t number) {
   add(e, from, (uint8_t)('0' + number % 10), e->end);
 }
 
-// Numbers above `least`, which has two digits, and up to a limit.
+// Adds numbers above `least`, which has two digits, up to a limit.
 static void add_above(exponents *e, uint32_t from, uint32_t least, uint32_t limit) {
   program_builder *builder = e->builder;
   const uint32_t tens = program_place(builder), second = program_place(builder);
@@ -97,7 +97,7 @@ static void add_above(exponents *e, uint32_t from, uint32_t least, uint32_t limi
   }
 }
 
-// After 'e', the sign and zeros.
+// Adds 'e', the sign and zeros.
 static uint32_t put_mark(exponents *e, uint32_t from, bool is_negative, bool takes_any_sign) {
   program_builder *builder = e->builder;
   const uint32_t mark = program_place(builder), digits = program_place(builder);
@@ -110,7 +110,7 @@ static uint32_t put_mark(exponents *e, uint32_t from, bool is_negative, bool tak
   return digits;
 }
 
-// Any exponent; only those below 0 with `is_negative`.
+// Adds any exponent, or only those below 0 with `is_negative`.
 static void put_any(exponents *e, uint32_t from, bool is_negative) {
   const uint32_t digits = put_mark(e, from, is_negative, true);
   program_bytes(e->builder, digits, '0', '9', digits);
@@ -126,7 +126,7 @@ static void put_left(exponents *e, uint32_t from, uint32_t number) {
   }
 }
 
-// Exponents from 0 on by bits, BEYOND for all above up to a limit.
+// Adds exponents from 0 on by bits; BEYOND is for all above, up to a limit.
 static void put_right(exponents *e, uint32_t from, uint32_t bits, uint32_t limit) {
   if (bits == 0) return;
   const uint32_t digits = put_mark(e, from, false, false);
@@ -137,7 +137,7 @@ static void put_right(exponents *e, uint32_t from, uint32_t bits, uint32_t limit
   if ((bits & 1) != 0) put_left(e, from, 0);
 }
 
-// The exponents after which the digits so far, then zeros, are in the set.
+// The exponents for which the digits so far, followed by zeros, are in the set.
 static uint32_t right_bits(const exponents *e, int64_t state, uint32_t least) {
   uint32_t bits = 0;
   bool is_always = true;
@@ -152,7 +152,7 @@ static uint32_t right_bits(const exponents *e, int64_t state, uint32_t least) {
 
 // ---- the mantissa ----
 
-// The first digit before the point, where all of them are after that of the value.
+// Adds the first digit before the point if all of them are after the value's point.
 static void add_left(exponents *e, uint32_t from, int64_t state, uint8_t digit) {
   int64_t at = step(e->set, step(e->set, state, '0'), '.');
   for (uint32_t zeros = 0; zeros < LEFT_MAX; zeros++, at = step(e->set, at, '0')) {

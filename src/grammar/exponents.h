@@ -1,4 +1,4 @@
-// grammar/exponents.h — the numbers of a set as they are written with an exponent.
+// grammar/exponents.h — the numbers of a set in spellings with an exponent.
 #ifndef WICK_GRAMMAR_EXPONENTS_H
 #define WICK_GRAMMAR_EXPONENTS_H
 
@@ -6,10 +6,10 @@
 #include "grammar/program.h"
 
 // Adds them from a place to another. `set` is one of numbers.h: it has all spellings of a value
-// without an exponent. Left out are spellings of sets with more than EXPONENTS_STATES_MAX states,
-// with more than 22 digits after the point or 12 that the point moves over to the left, and
-// exponents beyond where the set has bounds there. The numbers are finite as doubles, if they have
-// at most 209 digits before the point.
+// without an exponent. It leaves out spellings of sets with more than EXPONENTS_STATES_MAX states,
+// spellings with more than 22 digits after the point or with more than 12 digits over which the
+// point moves to the left, and exponents beyond the set's bounds. The numbers are finite as
+// doubles, if they have at most 209 digits before the point.
 enum { EXPONENTS_STATES_MAX = 1000 };
 void exponents_add(program_builder *builder, const dfa *set, uint32_t from, uint32_t to);
 // The exponents that may follow any number, or one with a single digit before the point.

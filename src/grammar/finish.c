@@ -9,7 +9,7 @@ typedef struct program_finisher program_finisher;
 struct program_finisher {
   program_builder *builder;
   uint32_t root;
-  uint32_t linked, dropped;  // how many places have been linked and dropped
+  uint32_t linked, dropped;  // number of places that have been linked and dropped
   // places from which an end can be reached
   uint32_t *from;                // [edges] the place of an edge
   uint32_t *next_to;             // [edges] the next edge that leads to the same place
@@ -23,8 +23,8 @@ struct program_finisher {
   bool *nullable;          // [rules]
   bool changed;            // in this round
   uint32_t tried, called;  // the next rules of this round, and of the search
-  uint8_t *state;          // [rules] 0: not seen, 1: being walked, 2: done
-  uint32_t *seen;          // [places] the number of the walk that was here last
+  uint8_t *state;          // [rules] 0: not visited, 1: being visited, 2: done
+  uint32_t *seen;          // [places] the number of the walk that last visited it
   uint32_t walk, left_recursive;
   work_u32_list todo, calls;
   prefix_sharer *sharer;
@@ -54,7 +54,7 @@ static program_finisher *begin(program_builder *builder, uint32_t root) {
   return f;
 }
 
-// Each part returns false after a failure or a pause, and then continues.
+// Each part returns false after a failure, or at a pause, after which it continues.
 
 // ---- places from which an end can be reached ----
 
@@ -186,7 +186,7 @@ static bool find_nullable(program_finisher *f) {
 }
 
 // Finds a rule that calls itself before it has read anything. A depth-first search whose stack is a
-// list of a rule times 2, or 1 more for the end of one.
+// list of entries: a rule's number times 2, plus 1 for the end of that rule.
 static bool walk_calls(program_finisher *f) {
   grammar_work *work = f->builder->work;
   while (f->left_recursive == 0 && work_advance(work)) {

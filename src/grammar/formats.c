@@ -34,7 +34,7 @@ enum { PATTERN_BYTES = 256 << 10 };
 #define LOCAL ATOM "(\\." ATOM ")*"
 #define LABEL "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
 #define SHORT_LABEL "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-// no hyphens at the third and fourth place: those names are encoded ones
+// no hyphens at the third and fourth place, because these mark encoded names
 #define HOST_LABEL                                                                             \
   "([A-Za-z0-9]|[A-Za-z0-9]{2}|[A-Za-z0-9][A-Za-z0-9-][A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9-]("    \
   "[A-Za-z0-9][A-Za-z0-9-]|-[A-Za-z0-9])([A-Za-z0-9-]{0,58}[A-Za-z0-9])|[A-Za-z0-9][A-Za-z0-9" \
@@ -53,7 +53,7 @@ enum { PATTERN_BYTES = 256 << 10 };
 #define TEMPLATE_VAR TEMPLATE_NAME "(:[1-9][0-9]{0,3}|\\*)?"
 #define EMAIL LOCAL "@(" LABEL "\\.)+" LABEL
 #define IRI_CHARS "[^\\x00-\\x20\"<>\\\\^`{|}]*"
-// Regular expressions, by how deep groups are within groups.
+// Regular expressions, by the depth of nested groups.
 #define REGEX_TIMES "([*+?]|\\{[0-9]+(,[0-9]*)?\\})\\??"
 #define REGEX_ATOM "[^()[\\]\\\\*+?{}|^$]|\\\\[\\s\\S]|\\[([^\\]\\\\]|\\\\[\\s\\S])*\\]"
 #define REGEX_OF(inner)                                                                       \
@@ -63,7 +63,8 @@ enum { PATTERN_BYTES = 256 << 10 };
 
 typedef struct format {
   const char *name;
-  const char *pattern, *any;  // any NULL: the same; both: refused
+  const char *pattern,
+      *any;  // if `any` is NULL, it is the same; if both are, the format is refused
 } format;
 
 static const format FORMATS[] = {
@@ -153,7 +154,7 @@ format_kind format_find(grammar_work *work, document_text name, format_level lev
   const bool is_iso = name.size_bytes > 4 && memcmp(name.bytes, "iso-", 4) == 0;
   const document_text time = is_iso ? (document_text){name.bytes + 4, name.size_bytes - 4} : name;
   if (text_is(time, "time") || text_is(time, "date-time")) {
-    // common validators accept more forms of these than the set has
+    // common validators accept more forms than this set has
     if (is_iso && level == FORMAT_AT_MOST) return FORMAT_REFUSED;
     *texts = find_time(work, text_is(time, "date-time"), is_iso, level);
     return FORMAT_TEXTS;
@@ -163,7 +164,7 @@ format_kind format_find(grammar_work *work, document_text name, format_level lev
   for (size_t i = 0; i < sizeof FORMATS / sizeof FORMATS[0]; i++) {
     const format *format = &FORMATS[i];
     if (!text_is(name, format->name)) continue;
-    // groups may be nested deeper than the set has them
+    // groups may be nested deeper than in this set
     const bool is_regex = level == FORMAT_AT_MOST && text_is(name, "regex");
     if (format->pattern == NULL || is_regex) return FORMAT_REFUSED;
     const char *pattern = any && format->any != NULL ? format->any : format->pattern;

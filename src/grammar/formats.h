@@ -8,7 +8,7 @@
 typedef enum format_kind {
   FORMAT_UNKNOWN,  // means nothing, as in the standard
   FORMAT_TEXTS,    // *texts
-  FORMAT_REFUSED,  // of the standard, and not held here
+  FORMAT_REFUSED,  // in the standard, but not supported here
   FORMAT_INT32,    // numbers; of OpenAPI
   FORMAT_INT64,    // whole numbers; those that are written have fewer than 64 bits
 } format_kind;

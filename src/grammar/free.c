@@ -4,7 +4,7 @@
 #include <string.h>
 
 typedef struct free_node {
-  uint32_t next[256];  // of the automaton, when it is complete; else children, 0: none
+  uint32_t next[256];  // transitions; until the automaton is complete the children, 0 for none
   uint32_t place, to;  // `to`: a mark ends here
   uint32_t shorter;    // the node of the longest proper ending of its text
 } free_node;
@@ -31,7 +31,7 @@ static void insert(free_maker *m, uint32_t root, const free_mark *mark) {
   if (m->nodes[at].to == 0) m->nodes[at].to = mark->to;
 }
 
-// Breadth first: each node's shorter one is complete before it.
+// Breadth first, so that each node's shorter one is complete before the node itself.
 static void complete(free_maker *m) {
   uint32_t *queue = work_alloc(m->builder->work, m->count, sizeof *queue);
   if (queue == NULL) return;

@@ -1,4 +1,4 @@
-// grammar/gbnf.c — reads GBNF straight into places of a program.
+// grammar/gbnf.c — parses GBNF directly into places of a program.
 #include "grammar/gbnf.h"
 
 #include <string.h>
@@ -16,7 +16,7 @@ typedef struct rule_name {
 // The text between two places.
 typedef struct piece {
   uint32_t from, to;
-  bool is_plain;  // one character, any plain one among them
+  bool is_plain;  // one character, which includes any plain one
 } piece;
 
 typedef struct gbnf_names gbnf_parser;
@@ -30,7 +30,7 @@ struct gbnf_names {
   struct {
     rule_name *items;
     uint32_t count, capacity;
-  } names;                // of the rule that is being written
+  } names;                // of the rule that is being built
   work_u32_list rules;    // [names] its rule
   work_u32_list name_of;  // [rules] its name + 1
   char name[64];          // for messages
@@ -61,7 +61,7 @@ static bool is_word(uint8_t c) {
   return is_digit(c) || ((c | 32) >= 'a' && (c | 32) <= 'z') || c == '-';
 }
 
-// Spaces and comments, and line ends where the rule cannot end.
+// Skips spaces and comments, and line breaks where the rule cannot end.
 static void skip_space(gbnf_parser *p, bool over_lines) {
   while (!is_at_end(p)) {
     const uint8_t c = peek(p);
@@ -175,7 +175,7 @@ static void emit_class(gbnf_parser *p, const class_ranges *ranges, bool is_not, 
     uint32_t high = is_last ? CODE_POINT_LAST : ranges->high[i];
     const uint32_t after = high + 1 > next ? high + 1 : next;
     if (is_not) {
-      high = low - 1;  // low 0: nothing is before it
+      high = low - 1;  // low 0: no character is before it
       low = next;
       if (low > high || high == UINT32_MAX) low = 1, high = 0;
     } else if (low < next) {
@@ -281,7 +281,7 @@ static void mark_plain(gbnf_parser *p, const piece *piece, uint32_t place) {
   }
 }
 
-// Any number of times, at least `least` of 0 and 1, without a separate rule.
+// Repeats a piece any number of times, at least `least` (0 or 1), without a separate rule.
 static piece repeat_piece(gbnf_parser *p, const piece *inside, uint32_t least) {
   const piece made = new_piece(p);
   const uint32_t loop = program_place(p->builder);
@@ -378,7 +378,7 @@ static bool parse_sequence(gbnf_parser *p, bool is_nested, uint32_t from, uint32
 
 static bool parse_choice(gbnf_parser *p, bool is_nested, uint32_t from, uint32_t to) {
   do {
-    skip_space(p, true);  // a line may end after the bar
+    skip_space(p, true);  // a line break may follow the bar
     const uint32_t start = program_place(p->builder);
     program_skip(p->builder, from, start);
     if (!parse_sequence(p, is_nested, start, to)) return false;

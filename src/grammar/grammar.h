@@ -21,8 +21,8 @@ typedef struct grammar {
   machine *machine;
 } grammar;
 
-// Compiles a grammar. `tokens` NULL: it cannot name tokens. WICK_E_ARG (broken, with the position),
-// WICK_E_UNSUPPORTED (by name), WICK_E_FULL (too large), WICK_E_NOMEM.
+// Compiles a grammar. If `tokens` is NULL, it cannot name tokens. WICK_E_ARG (broken, with the
+// position), WICK_E_UNSUPPORTED (by name), WICK_E_FULL (too large), WICK_E_NOMEM.
 wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const wick_grammar *wanted,
                            grammar **out, wick_error *error);
 // The same with the caller's working memory, in slices: returns WICK_E_BUSY after a slice, and the
@@ -35,10 +35,11 @@ uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
 // The reply of a chat model that may call tools, in the form of the engine's chat template. The
 // text is a JSON object of `tools`, `tool_choice` ("auto", "required", or {"function": {"name"}}),
 // `parallel_tool_calls` in OpenAI's format, `ending`, the part of the prompt after the messages,
-// `has_begun`: its end is content, and `content`: {"kind", "text"}, a grammar of the content after
-// the reasoning. "auto": free until a call or the content begins; otherwise only calls follow the
-// reasoning. The arguments of text that begins as a call match its schema, or WICK_E_UNSUPPORTED
-// names the keyword that is not supported. print_special belongs to it, except for plain <think>.
+// `has_begun`, set if the end of `ending` is content, and `content`: {"kind", "text"}, a grammar of
+// the content after the reasoning. With "auto" the text is free until a call or the content begins;
+// otherwise only calls follow the reasoning. If a text begins as a call, its arguments match the
+// schema, or WICK_E_UNSUPPORTED names the keyword that is not supported. The request needs
+// print_special, unless the marks are a plain <think>.
 #define GRAMMAR_REPLY ((wick_grammar_kind)5)
 // Defined in the room reply (hold.c), which has the formats of calls.
 uint32_t grammar_build_reply(program_builder *builder, const tokenizer *tokens,
@@ -52,12 +53,12 @@ typedef struct grammar_matcher {
 } grammar_matcher;
 
 void matcher_begin(grammar *grammar, grammar_matcher *matcher);
-// Begins after a prefix. WICK_E_ARG if the prefix does not match: the matcher is not usable then.
+// Begins after a prefix. WICK_E_ARG if the prefix does not match; the matcher is then not usable.
 wick_status matcher_begin_after(grammar *grammar, const wick_grammar *wanted,
                                 grammar_matcher *matcher, wick_error *error);
 void matcher_copy(const grammar_matcher *from, grammar_matcher *to);
 void matcher_end(grammar_matcher *matcher);
-// False if the text cannot continue with these bytes; then the place is unchanged.
+// Returns false, and leaves the place unchanged, if the text cannot continue with these bytes.
 bool matcher_take_bytes(grammar_matcher *matcher, const uint8_t *bytes, size_t count);
 // The same for a token: its bytes, or the token itself if the grammar names it.
 bool matcher_take_token(grammar_matcher *matcher, const tokenizer *tokens, int32_t token,

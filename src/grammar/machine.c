@@ -1,6 +1,6 @@
 // grammar/machine.c — numbered sets, the configuration after a byte, and the collection of sets
-// that nothing uses anymore. Sets only refer to sets with lower numbers, so the collection moves
-// everything down in one walk.
+// that nothing uses anymore. Sets refer only to sets with lower numbers, so the collection compacts
+// everything in one pass.
 #include "grammar/machine.h"
 
 #include <string.h>
@@ -28,7 +28,7 @@ typedef struct item {
 
 typedef struct set {
   uint32_t first, count;  // items: 2 words each
-  uint32_t followers;     // words of what follows each class of bytes; NO_FOLLOWERS
+  uint32_t followers;     // offset of the configurations after each class of bytes; NO_FOLLOWERS
   uint32_t depth;
   uint32_t hash;
 } set;
@@ -76,7 +76,7 @@ static void enter_slot(machine *m, uint32_t number) {
   m->slots[at & (SLOTS - 1)] = number + 1;
 }
 
-// MACHINE_DEAD for no items, and when there is no room.
+// Returns MACHINE_DEAD for no items, and if there is no room.
 static uint32_t intern(machine *m, const item *items, uint32_t count) {
   if (count == 0) return MACHINE_DEAD;
   const uint32_t hash = hash_items(items, count);
@@ -220,7 +220,7 @@ static uint32_t add_member(machine *m, uint32_t set, uint32_t member) {
   return all;
 }
 
-// The stack below the members, when `required` of the members are still missing.
+// The stack below the members, while `required` of the members are still missing.
 static uint32_t drop_members(machine *m, uint32_t set, uint32_t required) {
   uint32_t all = MACHINE_DEAD;
   for (uint32_t i = 0; i < m->sets[set].count; i++) {
@@ -259,8 +259,8 @@ static void close_place(machine *m, uint32_t place, uint32_t set) {
   }
 }
 
-// Places that stay in a configuration: those that read something, those with plain characters, the
-// end.
+// Whether a place stays in a configuration: those that read something, those with plain characters,
+// and the end do.
 static bool is_kept(const grammar_program *program, uint32_t place) {
   if (place == ACCEPT || program->places[place].plain != 0) return true;
   for (uint32_t i = program->places[place].edges; i != 0; i = program->edges[i].next) {
@@ -272,7 +272,7 @@ static bool is_kept(const grammar_program *program, uint32_t place) {
 
 static void begin_closing(machine *m) {
   for (uint32_t i = 0; i < m->reached_count; i++) {
-    // slots are cleared by walking the entered items
+    // slots are cleared by walking over the entered items
     uint32_t at = (uint32_t)hash_mix_u64(m->reached[i].place);
     while (m->reached_slots[at & (REACHED_SLOTS - 1)] != 0) {
       m->reached_slots[at++ & (REACHED_SLOTS - 1)] = 0;
@@ -497,7 +497,7 @@ void machine_mark_end(machine_mark *mark) {
   mark->machine = NULL;
 }
 
-// `followers` becomes 1 for a set that is needed, else 0; later the new number.
+// Sets `followers` to 1 for a set that is needed, else to 0; later it is the new number.
 static void mark_needed(machine *m) {
   for (uint32_t i = 0; i < m->set_count; i++) m->sets[i].followers = 0;
   m->sets[MACHINE_DEAD].followers = m->sets[BOTTOM].followers = 1;
@@ -521,7 +521,7 @@ bool machine_make_room(machine *m) {
     item *items = (item *)(void *)(m->words + words);
     memmove(items, items_of(m, i), moved.count * sizeof *items);
     for (uint32_t j = 0; j < moved.count; j++) items[j].set = m->sets[items[j].set].followers;
-    // sets[i] keeps the new number until the walk is over: the moved one is before it or on it
+    // sets[i] keeps the new number until the pass is over, because the moved set is at or before it
     moved.first = words;
     moved.hash = hash_items(items, moved.count);
     words += 2 * moved.count;

@@ -11,7 +11,7 @@
 
 enum {
   MACHINE_BYTES = 6 << 20,
-  MACHINE_DEPTH_MAX = 1000,      // of places to return to
+  MACHINE_DEPTH_MAX = 1000,      // of return places
   MACHINE_PLACES_MAX = 8 << 10,  // of a configuration, before and after closing
   MACHINE_DEAD = 0,              // the empty set
   MACHINE_MARKS_MAX = 64,
@@ -35,14 +35,15 @@ void machine_mark_begin(machine *machine, machine_mark *mark);
 void machine_mark_copy(const machine_mark *from, machine_mark *to);
 void machine_mark_end(machine_mark *mark);
 
-// The configuration after a byte: MACHINE_DEAD when there is none, or when it takes more than the
-// machine has (see machine_is_full). Numbers without a mark are valid until the next collection,
-// which only machine_make_room does.
+// The configuration after a byte; MACHINE_DEAD if there is none, or if it exceeds the machine's
+// memory (see machine_is_full). Numbers without a mark are valid until the next collection, which
+// only machine_make_room does.
 uint32_t machine_step(machine *machine, uint32_t state, uint8_t byte);
-// The configuration after the token alone as in edges of tokens, united with `bytes`, the one
+// The configuration after the token by edges of tokens, merged with `bytes`, the configuration
 // after its bytes (MACHINE_DEAD: none).
 uint32_t machine_step_token(machine *machine, uint32_t state, uint32_t token, uint32_t bytes);
-// Makes room so that a mask or a token can be computed; marks are renumbered. False: there is none.
+// Makes room so that a mask or a token can be computed; marks are renumbered. Returns false if
+// there is no room.
 bool machine_make_room(machine *machine);
 
 bool machine_accepts(const machine *machine, uint32_t state);
@@ -50,9 +51,9 @@ bool machine_accepts(const machine *machine, uint32_t state);
 bool machine_continues(const machine *machine, uint32_t state);
 // The least number of plain characters that may follow (program.h).
 uint32_t machine_plain(const machine *machine, uint32_t state);
-// The one byte that may follow, or -1: several, or a token, or the end.
+// The only byte that may follow, or -1 if several bytes, a token or the end may follow.
 int machine_only_byte(machine *machine, uint32_t state);
-// Whether something did not fit since the machine was made.
+// Whether anything has not fitted since the machine was created.
 bool machine_is_full(const machine *machine);
 
 // The edges of tokens of a configuration, one after the other: `at` begins with 0.
@@ -63,7 +64,7 @@ typedef struct machine_token_edge {
 bool machine_next_token_edge(const machine *machine, uint32_t state, uint64_t *at,
                              machine_token_edge *edge);
 
-// The number of collections so far: state numbers of others are not valid any more.
+// The number of collections so far. State numbers from before a collection are no longer valid.
 uint32_t machine_generation(const machine *machine);
 
 #endif

@@ -5,15 +5,15 @@
 #include <string.h>
 
 enum {
-  WALK_SHORT = 512,  // nodes of a walk that is not kept
+  WALK_SHORT = 512,  // nodes of a walk whose mask is not kept
   SLOTS_MAX = 256,
-  ROOMS_MAX = 64,  // how often one mask may fill the machine
+  ROOMS_MAX = 64,  // number of times that one mask may fill the machine
 };
 
 typedef struct mask_walk {
   const grammar_matcher *matcher;
   uint32_t *mask;
-  uint32_t seen, rooms;  // nodes; how many times there was none
+  uint32_t seen, rooms;  // visited nodes; number of times that room was made
 } mask_walk;
 
 typedef struct mask_slot {
@@ -25,7 +25,7 @@ typedef struct mask_slot {
 struct mask_cache {
   memory_gate *memory;
   const vocabulary_trie *trie;
-  uint32_t *masks;  // [slot_count + 1][word_count]; the last one is for what was found last
+  uint32_t *masks;  // [slot_count + 1][word_count]; the last one is the most recent mask
   uint32_t slot_count;
   uint64_t clock;
   mask_slot slots[SLOTS_MAX + 1];
@@ -119,7 +119,7 @@ static void add_token_edges(const vocabulary_trie *trie, const machine *machine,
   }
 }
 
-// Returns the nodes seen.
+// Returns the number of visited nodes.
 static uint32_t compute(const vocabulary_trie *trie, const grammar_matcher *matcher,
                         uint32_t *mask) {
   machine *machine = matcher->grammar->machine;

@@ -1,4 +1,5 @@
-// grammar/mask.h — which tokens may follow, as bits; kept for configurations that occur again.
+// grammar/mask.h — masks with a bit for each token that may follow. They are kept for
+// configurations that occur again.
 #ifndef WICK_GRAMMAR_MASK_H
 #define WICK_GRAMMAR_MASK_H
 
@@ -9,13 +10,13 @@ enum { MASK_CACHE_BYTES = 2 << 20 };
 
 typedef struct mask_cache mask_cache;
 
-// For one grammar. WICK_E_NOMEM. `trie` outlives it.
+// A cache for one grammar. WICK_E_NOMEM. `trie` must outlive it.
 wick_status mask_cache_create(memory_gate *memory, const vocabulary_trie *trie, mask_cache **out,
                               wick_error *error);
 void mask_cache_destroy(mask_cache *cache);
 
 // The tokens that may follow at the matcher's place: bit t % 32 of word t / 32 [trie->word_count].
-// Tokens that end a text are among them where it may end. The bits are valid until the next call.
+// They include tokens that end a text if it may end there. The bits are valid until the next call.
 // Nothing is allocated. Cost: a walk over the trie as far as tokens fit, or a lookup.
 const uint32_t *mask_find(mask_cache *cache, grammar_matcher *matcher);
 // The same into `bits` [ceil(vocab / 32)]; a model's vocabulary may be larger than the tokenizer's.

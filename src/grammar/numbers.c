@@ -53,10 +53,9 @@ static const dfa *magnitudes(grammar_work *work) {
 
 // ---- decimals ----
 
-// A number as its digits: `whole` of them are before the point, and the last of the others is not
-// zero.
+// A number in digits: `whole` of them are before the point, and the last of the others is not zero.
 typedef struct decimal {
-  char digits[2 * DIGITS_MAX + 2];  // at least one before the point, without zeros in front
+  char digits[2 * DIGITS_MAX + 2];  // at least one before the point, without leading zeros
   uint32_t count, whole;
   bool is_negative, is_zero;
 } decimal;
@@ -71,7 +70,8 @@ static int32_t read_exponent(document_text text, uint32_t at) {
   return sign * exponent;
 }
 
-// Digits that count, and where the point is before the first of them; false: too many.
+// Reads the significant digits, and the position of the point relative to the first of them;
+// returns false if there are too many.
 static bool read_digits(document_text text, decimal *d, int32_t *point) {
   bool has_point = false;
   uint32_t at = d->is_negative ? 1 : 0;
@@ -94,7 +94,7 @@ static bool read_digits(document_text text, decimal *d, int32_t *point) {
   return true;
 }
 
-// False: too many digits.
+// Returns false if there are too many digits.
 static bool read_plain(document_text text, decimal *d) {
   char digits[2 * DIGITS_MAX + 2];
   int32_t point;
@@ -165,7 +165,7 @@ static void add_above(pattern *p, char digit) {
 static const dfa *above(grammar_work *work, const decimal *d) {
   pattern *p = work_alloc(work, 1, sizeof *p);
   if (p == NULL) return NULL;
-  add_count(p, "[1-9][0-9]{", d->whole, ",}");  // a digit more before the point
+  add_count(p, "[1-9][0-9]{", d->whole, ",}");  // one more digit before the point
   add(p, FRACTION);
   for (uint32_t i = 0; i < d->count; i++) {
     if (d->digits[i] == '9') continue;
@@ -213,7 +213,7 @@ const dfa *numbers_equal(grammar_work *work, document_text value) {
   return with_signs(work, plus ? same : none, minus ? same : none);
 }
 
-// An upper bound is a lower one with the signs turned.
+// An upper bound is a lower one with reversed signs.
 const dfa *numbers_bounded(grammar_work *work, document_text bound, number_bound kind) {
   decimal d;
   if (!read_decimal(work, bound, &d)) return NULL;
@@ -241,7 +241,7 @@ typedef struct divider {
   uint32_t first, end;
 } divider;
 
-// State of a remainder and the digits read after the point (0: none yet).
+// The state for a remainder and the number of digits read after the point (0: none yet).
 static uint32_t divider_state(const divider *d, uint32_t remainder, uint32_t digits) {
   return d->first + remainder * (d->places + 2) + digits;
 }
@@ -250,7 +250,7 @@ static void add_remainder(divider *d, uint32_t remainder) {
   nfa *nfa = &d->nfa;
   uint32_t rest = remainder;
   for (uint32_t digits = d->places + 1;; digits--) {
-    // digits - 1 have been read after the point: those that are missing are zeros
+    // digits - 1 have been read after the point; missing ones are zeros
     const uint32_t from = divider_state(d, remainder, digits);
     if (rest == 0) nfa_skip(nfa, from, NFA_SKIP, d->end);
     if (digits == d->places + 1) {

@@ -1,5 +1,5 @@
-// grammar/prefixes.c — alternatives that begin alike share their beginning, so that matching a list
-// of thousands of words takes few places at once, as in a trie.
+// grammar/prefixes.c — makes alternatives with a common beginning share it, so that matching a list
+// of thousands of words needs few places at once, like in a trie.
 #include "grammar/program.h"
 
 struct prefix_sharer {

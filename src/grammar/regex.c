@@ -12,7 +12,7 @@ enum {
   PARTS_MAX = 1 << 19,   // states and edges of the automaton
   MEMO_REGEX = 100,      // and 101: whole
   LOOK_TIMES_MAX = 16,   // repetitions around a look-ahead
-  LOOK_DEPTH_MAX = 100,  // look-aheads, and alternatives with them, after one another
+  LOOK_DEPTH_MAX = 100,  // consecutive look-aheads, and alternatives with them
 };
 
 typedef enum node_kind {
@@ -46,7 +46,7 @@ typedef struct parser {
   grammar_work *work;
   const uint8_t *text;
   size_t size_bytes, at;
-  bool whole;  // the text that is read now ends with the pattern
+  bool whole;  // the text that is being read ends with the pattern
   uint32_t depth, look_depth;
   struct {
     node *items;
@@ -123,7 +123,7 @@ static const code_range SPACES[] = {
     {0x2028, 0x2029}, {0x202f, 0x202f}, {0x205f, 0x205f}, {0x3000, 0x3000}, {0xfeff, 0xfeff}};
 static const code_range LINE_ENDS[] = {{10, 10}, {13, 13}, {0x2028, 0x2029}};
 
-// Adds sorted ranges, or all but them.
+// Adds sorted ranges, or everything except them.
 static void add_ranges(parser *p, range_list *list, const code_range *ranges, uint32_t count,
                        bool is_not) {
   uint32_t next = 0;
@@ -208,8 +208,8 @@ static bool fail_escape(parser *p, uint8_t c) {
   return fail(p, WICK_E_ARG, "unknown escape");
 }
 
-// After a backslash: a set into `list`, or a code point into *code. *is_set, false before, says
-// which.
+// After a backslash: a set into `list`, or a code point into *code. *is_set, false before the call,
+// is set to true for a set.
 static bool take_escape(parser *p, range_list *list, bool *is_set, uint32_t *code) {
   static const char NAMES[] = "tnvfr", CODES[] = "\t\n\v\f\r";
   if (is_at_end(p)) return fail(p, WICK_E_ARG, "a backslash at the end");
@@ -412,7 +412,7 @@ static uint32_t parse_term(parser *p) {
   } else {
     take_braces(p, &least, &most);
   }
-  take(p, "?");  // lazy or not: the texts are the same
+  take(p, "?");  // lazy or not, the accepted texts are the same
   if (repeats_next(p)) fail(p, WICK_E_ARG, "nothing to repeat");
   return add_node(p, (node){.kind = NODE_REPEAT, .a = atom, .least = least, .most = most});
 }
@@ -436,7 +436,7 @@ static uint32_t parse_choice(parser *p) {
 
 static void emit(parser *p, nfa *nfa, uint32_t at, uint32_t from, uint32_t to);
 
-// A chain of joins is walked from its last part, and only what it holds by recursion.
+// A chain of joins is processed from its last part, with recursion only into its parts.
 static void emit_join(parser *p, nfa *nfa, uint32_t at, uint32_t from, uint32_t to) {
   while (p->nodes.items[at].kind == NODE_JOIN && work_is_ok(p->work)) {
     const uint32_t middle = nfa_state(nfa);
@@ -510,7 +510,7 @@ static void emit(parser *p, nfa *nfa, uint32_t at, uint32_t from, uint32_t to) {
 
 // ---- look-ahead: some texts are selected from, or removed from, the rest of the text ----
 
-// The nodes that are still to come, one after the other.
+// A list of the nodes that follow.
 typedef struct rest_list {
   uint32_t node;
   const struct rest_list *next;
@@ -536,7 +536,7 @@ static void emit_look(parser *p, nfa *nfa, const node *look, const rest_list *re
 static void emit_rest(parser *p, nfa *nfa, const rest_list *rest, uint32_t from, uint32_t to,
                       uint32_t end);
 
-// Each number of times, and what follows it.
+// Emits each number of repetitions, and the rest of the text after it.
 static void emit_times(parser *p, nfa *nfa, const rest_list *rest, uint32_t from, uint32_t to,
                        uint32_t end) {
   const node node = p->nodes.items[rest->node];
@@ -551,7 +551,8 @@ static void emit_times(parser *p, nfa *nfa, const rest_list *rest, uint32_t from
   }
 }
 
-// The rest of the text from `from` on: up to `to` if no look-ahead comes, else up to its `end`.
+// Emits the rest of the text from `from` on: up to `to` if no look-ahead follows, otherwise up to
+// its `end`.
 static void emit_rest(parser *p, nfa *nfa, const rest_list *rest, uint32_t from, uint32_t to,
                       uint32_t end) {
   if (++p->look_depth > LOOK_DEPTH_MAX) {
@@ -582,8 +583,8 @@ static void emit_rest(parser *p, nfa *nfa, const rest_list *rest, uint32_t from,
   p->look_depth--;
 }
 
-// The texts that may follow; not `is_inner`: from their beginning on. Not `whole`: anything may
-// come before and after.
+// The texts that may follow. Unless `is_inner`, they start at the beginning of the text. Unless
+// `whole`, anything may precede and follow them.
 static const dfa *dfa_of_rest(parser *p, const rest_list *rest, bool whole, bool is_inner) {
   for (const rest_list *at = rest; at != NULL && is_inner; at = at->next) {
     if (!p->nodes.items[at->node].has_start) continue;
@@ -596,7 +597,7 @@ static const dfa *dfa_of_rest(parser *p, const rest_list *rest, bool whole, bool
   nfa_begin(&nfa, p->work);
   const uint32_t start = nfa_state(&nfa), from = nfa_state(&nfa), to = nfa_state(&nfa);
   const uint32_t begin = nfa_state(&nfa);
-  // texts that a look-ahead has decided end there, and not where anything may follow
+  // texts that are decided by a look-ahead end there, not where anything may follow
   const bool decides = is_inner || p->nodes.items[rest->node].has_look;
   const uint32_t end = decides ? nfa_state(&nfa) : to;
   nfa_skip(&nfa, start, NFA_SKIP, from);

@@ -107,7 +107,7 @@ static uint32_t text_rule(schema_compiler *c) {
 
 // ---- one case ----
 
-// The rule of the numbers of a set, with exponents too.
+// The rule of the numbers of a set, including those with exponents.
 static uint32_t numbers_rule(schema_compiler *c, const dfa *set) {
   for (uint32_t i = 0; i < c->set_rules.count; i++) {
     const set_rule_entry *known = &c->set_rules.items[i];
@@ -282,7 +282,7 @@ typedef struct schema_job {
 } schema_job;
 
 // After a pause in the midst of a rule: undoes what has been built since the last one that was
-// kept. Facts about sets stay.
+// kept. Results about sets are kept.
 static void restore(schema_job *job) {
   const schema_compiler *now = &job->now;
   program_restore(&now->builder, &job->kept.builder);

@@ -1,6 +1,6 @@
 // grammar/schema.h — JSON Schema (drafts 4, 6, 7, 2019-09, 2020-12) as a grammar of JSON texts.
 //
-// A schema that cannot be honoured is refused with its keyword and its place (WICK_E_UNSUPPORTED).
+// An unsupported schema is refused with its keyword and its place (WICK_E_UNSUPPORTED).
 // Members are in the order in which the schema declares them, others after them.
 #ifndef WICK_GRAMMAR_SCHEMA_H
 #define WICK_GRAMMAR_SCHEMA_H
@@ -8,8 +8,8 @@
 #include "grammar/program.h"
 
 // `any`: every spelling of a value in JSON, with white space, and undeclared members unless the
-// schema forbids them. Else one spelling: ", " and ": " between, no other white space, no
-// exponents; members that are declared or that a schema for others allows.
+// schema forbids them. Otherwise one spelling: separators are ", " and ": ", with no other white
+// space and no exponents; and only members that are declared or that a schema for others allows.
 //
 // Returns the rule of a whole text; 0 after a failure.
 uint32_t schema_build(program_builder *builder, const uint8_t *text, size_t size_bytes, bool any);
@@ -32,16 +32,17 @@ typedef struct argument_form {
   const char *quote;                      // MARKED
   const char *before_name;                // PARAMS: patterns
   const char *before_text, *before_json;  // between the name and the value
-  // After the value. It has a "<" and may end with the name; no text has what precedes the name.
+  // After the value. It contains a "<" and may end with the name; texts never contain the part
+  // before the name.
   const char *end;
-  const char *wrap, *unwrap;  // around a text that may have the end; NULL: there are none
+  const char *wrap, *unwrap;  // around a text that may contain `end`; NULL: there are none
   bool has_lines;             // a line break before and after each value
-  bool has_attribute;         // before_text and before_json tell a reader which it is
-  bool escapes_names;         // & and " are &amp; and &quot;
+  bool has_attribute;  // before_text and before_json differ, so a parser can distinguish the kinds
+  bool escapes_names;  // & and " are &amp; and &quot;
 } argument_form;
 
-// The rule of an object of the schema, in one spelling. WICK_E_UNSUPPORTED also where the form
-// cannot write a name.
+// The rule of an object of the schema, in one spelling. WICK_E_UNSUPPORTED also if the form cannot
+// write a name.
 uint32_t schema_build_argument(program_builder *builder, const uint8_t *text, size_t size_bytes,
                                const argument_form *form);
 

@@ -10,7 +10,7 @@ enum { NAME_BYTES_MAX = 255 };
 
 // ---- names ----
 
-// Texts that every reader takes for a name without quotes.
+// Whether every parser reads a text as a name without quotes.
 static bool is_word(document_text name) {
   bool is_one = name.size_bytes > 0 && name.size_bytes <= NAME_BYTES_MAX;
   for (uint32_t i = 0; i < name.size_bytes && is_one; i++) {
@@ -50,8 +50,8 @@ static bool is_special(char letter) { return has_byte("\\|/()[]{}.*+?^$", letter
 
 enum { PATTERN_BYTES_MAX = 160 };
 
-// The texts that `before`, a pattern, or a mark describes. Of a mark that has the name, what
-// precedes it.
+// The texts that match a pattern or contain a mark; of a mark that contains the name, only the part
+// before the name counts.
 static const dfa *texts_having(schema_compiler *c, const char *before, const char *mark) {
   char pattern[PATTERN_BYTES_MAX] = "";
   size_t count = 0;
@@ -63,7 +63,7 @@ static const dfa *texts_having(schema_compiler *c, const char *before, const cha
   return regex_compile(c->work, (const uint8_t *)pattern, count, false);
 }
 
-// The texts that contain a mark of the form, or which a reader would take for a wrapped one.
+// The texts that contain a mark of the form, or that a parser would mistake for a wrapped text.
 static const dfa *texts_with_marks(schema_compiler *c) {
   const bool is_marked = c->form->style == ARGUMENT_MARKED;
   return texts_having(c, is_marked ? "" : "^\\s*<!\\[CDATA\\[|",
@@ -111,7 +111,7 @@ static const dfa *texts_unlike_json(schema_compiler *c) {
 
 // ---- values between marks ----
 
-// The argument being written: an argument's name, and the JSON type of its value or NULL.
+// The argument that is being written: its name, and the JSON type of its value or NULL.
 typedef struct written {
   document_text name;
   const char *type;
@@ -137,7 +137,7 @@ static uint32_t put_line(schema_compiler *c, uint32_t from) {
   return c->form->has_lines ? program_text(&c->builder, from, "\n", 1) : from;
 }
 
-// The set with one more term.
+// Returns the set with one more term.
 static uint32_t set_with(schema_compiler *c, uint32_t set, schema_term term) {
   schema_term terms[64];
   const uint32_t count = c->sets.sets[set].count;
@@ -149,7 +149,7 @@ static uint32_t set_with(schema_compiler *c, uint32_t set, schema_term term) {
   return schema_set(c, terms, count + 1);
 }
 
-// The texts of the set that are not strings; 0: nothing that a reader takes for what it is.
+// The set of values that are not strings; 0 if a parser would recognize none of them.
 static uint32_t other_values(schema_compiler *c, uint32_t set, uint32_t said) {
   static const uint32_t BITS[][2] = {{TYPE_NULL, SAID_NULL},     {TYPE_TRUE, SAID_BOOLEAN},
                                      {TYPE_FALSE, SAID_BOOLEAN}, {TYPE_NUMBER, SAID_NUMBER},
@@ -170,7 +170,7 @@ static void put_json(schema_compiler *c, uint32_t from, uint32_t set, const writ
   program_skip(&c->builder, put_pattern(c, at, c->form->end, one), to);
 }
 
-// JSON of each type, which the form names.
+// Adds JSON for each type, whose name the form contains.
 static void put_typed_json(schema_compiler *c, uint32_t from, uint32_t set, written one,
                            uint32_t to) {
   if (!has_byte(c->form->before_json, SCHEMA_TYPE[0])) {
@@ -202,7 +202,7 @@ static void put_text(schema_compiler *c, uint32_t from, const dfa *texts, const 
   program_skip(&c->builder, put_pattern(c, put_line(c, after), c->form->end, one), to);
 }
 
-// Python's words for JSON's literals, which many templates print.
+// Adds Python's words for JSON's literals, which many templates print.
 static void put_words(schema_compiler *c, uint32_t from, uint32_t set, const written *one,
                       uint32_t to) {
   static const struct {
@@ -221,8 +221,8 @@ static void put_words(schema_compiler *c, uint32_t from, uint32_t set, const wri
   }
 }
 
-// How a reader tells texts from JSON: by an attribute, or by the types that the schema states. If
-// it allows a text and other types, JSON of these is not a text.
+// Adds a parameter. Parsers distinguish texts from JSON by an attribute, or by the types in the
+// schema. If the schema allows texts and other types, JSON of the latter is not a text.
 static void put_param(schema_compiler *c, uint32_t from, document_text name, uint32_t set,
                       uint32_t to) {
   const bool has_attribute = c->form->has_attribute;

@@ -14,7 +14,8 @@ static bool has_seen(const schema_case *value, schema_term term) {
   return seen != NULL;
 }
 
-// Also true where the opposite was seen: then nothing is left.
+// Whether a term has been seen. Also true if its opposite was seen, in which case nothing satisfies
+// the case.
 static bool was_seen(schema_compiler *c, expansion *x, schema_term term) {
   const uint32_t count = x->value.seen == NULL ? 0 : x->value.seen->count;
   if (!work_step(c->work, count)) return true;
@@ -76,7 +77,7 @@ static member_says ask_member(schema_compiler *c, const schema_case *value, docu
   return says;
 }
 
-// True if nothing that a case requires of a member breaks a term.
+// Whether every member that the case allows satisfies a term.
 static bool member_is(schema_compiler *c, member_says *says, schema_term term) {
   if (says->is_forbidden || says->count == 0) return says->is_forbidden;
   says->terms[says->count++] = term_opposite(term);
@@ -106,7 +107,7 @@ static bool task_holds(schema_compiler *c, const schema_case *value, const task 
   return member_is(c, &says, task->term);
 }
 
-// Whether some option of a choice holds already, so that there is nothing to choose. Below a scope
+// Whether some option of a choice already holds, so that there is nothing to choose. Below a scope
 // it matters which ones hold.
 static bool choice_holds(schema_compiler *c, const schema_case *value, const task *choice) {
   const option *option = choice->scope != NULL ? NULL : choice->options;
@@ -118,8 +119,8 @@ static bool choice_holds(schema_compiler *c, const schema_case *value, const tas
   return false;
 }
 
-// A required member that no value can satisfy leaves no object. A set that cannot be expanded here
-// is refused elsewhere, if it stays.
+// Checks required members: one that no value can satisfy rules out objects. A set that cannot be
+// expanded here is refused elsewhere if it remains.
 static void check_member(schema_compiler *c, schema_case *value, document_text name) {
   member_says says = ask_member(c, value, name);
   if (!says.is_required) return;
@@ -204,7 +205,7 @@ static void apply_task(schema_compiler *c, expansion *x, const task *task) {
   }
 }
 
-// Tasks before `end`, in the opposite order, in front of `list`.
+// Prepends the tasks before `end` to `list` in reverse order.
 static const task *turn_tasks(schema_compiler *c, const task *from, const task *end,
                               const task *list) {
   for (; from != end; from = from->next) schema_push(c, &list, *from);
@@ -221,7 +222,7 @@ static bool expand(schema_compiler *c, expansion x, uint32_t depth, case_list *o
   }
   if (!work_is_ok(c->work)) return false;
   if (x.value.types == 0) return true;
-  // names are declared when everything else has been chosen
+  // names are declared after everything else has been chosen
   if (x.choices == NULL && x.somes != NULL) {
     const option *options = schema_choose_member(c, &x.value, x.somes);
     x.somes = x.somes->next;
@@ -322,8 +323,7 @@ static uint32_t types_of_case(schema_compiler *c, const schema_case *value, uint
   return types;
 }
 
-// `emptiness` holds the types and a bit above them; all
-// types while they are being found.
+// `emptiness` has the types and a bit above them; all types while they are being determined.
 uint32_t schema_types(schema_compiler *c, uint32_t set, uint32_t depth) {
   const uint32_t is_known = TYPE_ANY + 1;
   if (set == UINT32_MAX) return TYPE_ANY;

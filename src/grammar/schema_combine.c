@@ -1,4 +1,4 @@
-// grammar/schema_combine.c — the keywords whose schemas speak about the same value: $ref, allOf,
+// grammar/schema_combine.c — the keywords whose schemas apply to the same value: $ref, allOf,
 // anyOf, oneOf, not, if.
 #include "grammar/schema_expansion.h"
 
@@ -38,8 +38,8 @@ static uint32_t child_of(const schema_compiler *c, uint32_t list, uint32_t index
   return child;
 }
 
-// If it matters which schemas hold, all combinations are tried: those that hold together say
-// together which members are evaluated.
+// If it matters which schemas hold, all combinations are tried: the schemas that hold together
+// determine which members are evaluated.
 void schema_yes_any_of(schema_compiler *c, expansion *x, uint32_t schema, uint32_t list) {
   const option *options = NULL;
   (void)schema;

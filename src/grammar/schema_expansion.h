@@ -21,8 +21,8 @@ typedef enum task_kind {
   TASK_ITEM,      // `term` for item `a`
   TASK_CONTAINS,  // `term` for at least `a` items and at most `b`, from place `from` on
   TASK_SOME,      // `term` for some member with a name in `set`
-  TASK_OTHER,     // the same, and nobody declares its name
-  TASK_PART,      // `term` speaks about members or items
+  TASK_OTHER,     // the same, and its name is not declared
+  TASK_PART,      // `term` applies to members or items
   TASK_CHOICE,
 } task_kind;
 
@@ -46,10 +46,10 @@ typedef struct option {
 typedef struct expansion {
   schema_case value;
   const task *todo, *choices, *somes;
-  const term_scope *scope;  // of the term under way
+  const term_scope *scope;  // of the current term
   schema_term term;         // under way
   bool is_part;             // it is among the parts
-  uint32_t node;            // where the set is refused
+  uint32_t node;            // the node to name if the set is refused
 } expansion;
 
 static inline const json_node *node_of(const schema_compiler *c, uint32_t node) {
@@ -59,7 +59,7 @@ static inline const json_node *node_of(const schema_compiler *c, uint32_t node) 
 // The requirement of a keyword. `schema` is the node of the schema, `value` that of the keyword's
 // value.
 typedef void keyword_yes(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value);
-// The ways in which a value breaks the keyword, one option each.
+// The ways in which a value violates the keyword, one option for each.
 typedef void keyword_no(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                         const option **options);
 
@@ -75,11 +75,11 @@ void schema_push_count(schema_compiler *c, const task **list, task_kind kind, ui
 void schema_push_set(schema_compiler *c, const task **list, task_kind kind, const dfa *set);
 void schema_push_choice(schema_compiler *c, expansion *x, const option *options);
 void schema_add_option(schema_compiler *c, const option **options, const task *tasks);
-// A way to break a keyword that only speaks about values of some types.
+// Adds a way to violate a keyword that applies only to values of some types.
 void schema_add_broken(schema_compiler *c, const task *tasks, uint32_t types,
                        const option **options);
 // The texts or numbers (TYPE_STRING, TYPE_NUMBER) that are not in a set; and one of them as a way
-// to break a keyword.
+// to violate a keyword.
 const dfa *schema_rest(schema_compiler *c, uint32_t type, const dfa *set);
 void schema_add_rest(schema_compiler *c, uint32_t type, const dfa *set, const option **options);
 void schema_add_term(schema_compiler *c, const expansion *x, term_kind kind, uint32_t node,
@@ -114,7 +114,7 @@ keyword_no schema_no_required, schema_no_properties, schema_no_additional, schem
 uint32_t schema_contains_count(schema_compiler *c, uint32_t schema, const char *name,
                                uint32_t otherwise);
 
-// The member that a TASK_SOME is about: one that is declared, or another one.
+// The member to which a TASK_SOME applies: a declared one, or another one.
 const option *schema_choose_member(schema_compiler *c, const schema_case *value, const task *some);
 
 // ---- schema_combine.c ----

@@ -80,7 +80,7 @@ static uint32_t item_terms(schema_compiler *c, const schema_case *value, uint32_
   return count;
 }
 
-// The set of item `index`, with at most WANTED_MAX + 1 more terms.
+// The set of item `index`, with at most WANTED_MAX + 1 additional terms.
 static uint32_t item_set(schema_compiler *c, const schema_case *value, uint32_t index,
                          const schema_term *more, uint32_t more_count) {
   schema_term *terms = work_alloc(c->work, TERMS_MAX + WANTED_MAX + 1, sizeof *terms);
@@ -103,7 +103,7 @@ typedef struct array_plan {
   uint32_t unique;       // the node of uniqueItems; 0: none
   schema_term contains;  // items that match it are counted; 0: none
   uint32_t contains_least, contains_most;
-  // some item is the first of these, some item the second, ..., from a place on
+  // requirements that some item must meet, each from a place on
   schema_term wanted[WANTED_MAX];
   uint32_t wanted_from[WANTED_MAX];
   uint32_t wanted_count;
@@ -249,7 +249,7 @@ static void build_containing(schema_compiler *c, const array_plan *plan, uint32_
                     .all = (1u << plan->wanted_count) - 1,
                     .is_limited = is_limited};
   const uint64_t places = ((uint64_t)grid.rows + 1) * ((uint64_t)grid.columns + 1);
-  // an item leads on from each state in as many ways as there are sets of terms
+  // from each state, an item has as many edges as there are sets of terms
   if (places > GRID_MAX || places * (grid.all + 1) * (grid.all + 1) > GRID_MAX) {
     const schema_term term = plan->contains != 0 ? plan->contains : plan->wanted[0];
     schema_refuse(c, term_node(term), "contains with counts this large");

@@ -32,11 +32,11 @@ enum {
   IS_OBJECT = 1 << JSON_OBJECT,
   IS_SCHEMA = IS_BOOLEAN | IS_OBJECT,
   IS_ANY = 127,
-  IS_FILLED = 128,  // an array is not empty
+  IS_FILLED = 128,  // an array that is not empty
   SHAPE_STEPS = 40,
 };
 
-// Which kinds of values have a shape, and the shape of what they hold.
+// The kinds of values that have a shape, and the shape of their content.
 static const struct {
   uint8_t kinds, inner;
   const char *what;
@@ -64,7 +64,7 @@ static const struct {
 
 typedef struct keyword {
   const char *name;
-  keyword_yes *yes;  // NULL: it says nothing alone
+  keyword_yes *yes;  // NULL: it has no effect alone
   keyword_no *no;
   uint16_t since;  // dialect
   uint8_t shape;
@@ -131,7 +131,7 @@ enum { KEYWORD_COUNT = sizeof KEYWORDS / sizeof KEYWORDS[0], TARGET_STEPS_MAX = 
 
 static const keyword *find_entry(const schema_compiler *c, document_text name) {
   for (size_t i = 0; i < KEYWORD_COUNT; i++) {
-    // keywords of later drafts apply in decoding, where allowing fewer texts does no harm
+    // keywords of later drafts apply in decoding, where allowing fewer texts is harmless
     if (text_is(name, KEYWORDS[i].name)) {
       return c->any && KEYWORDS[i].since > c->dialect ? NULL : &KEYWORDS[i];
     }
@@ -182,7 +182,7 @@ bool schema_check(schema_compiler *c, uint32_t schema) {
   bool has_integer;
   if (c->shapes[schema] == SHAPE_SCHEMA) return true;
   c->shapes[schema] = SHAPE_SCHEMA;
-  // nodes come after those that contain them
+  // nodes follow those that contain them
   for (uint32_t node = schema; node < c->nothing && node_of(c, node)->at < end; node++) {
     const keyword_shape shape = c->shapes[node];
     const json_node *at = node_of(c, node);
@@ -241,7 +241,7 @@ static uint32_t find_target(schema_compiler *c, uint32_t node) {
 
 uint32_t schema_target(schema_compiler *c, term_kind kind, uint32_t node) {
   if (kind > TERM_NOT || node_of(c, node)->kind != JSON_OBJECT) return node;
-  // circular references have no effect: any of them can be taken
+  // circular references have no effect, so any of them can be used
   for (uint32_t i = 0; i < TARGET_STEPS_MAX && work_is_ok(c->work); i++) {
     if (c->targets[node] == 0) c->targets[node] = find_target(c, node);
     if (c->targets[node] == node) break;
@@ -260,7 +260,7 @@ static const term_scope *scope_of(schema_compiler *c, expansion *x, uint32_t nod
   return made;
 }
 
-// Each keyword of a schema; with `options`, the ways in which a value breaks it.
+// Applies each keyword of a schema; with `options`, adds the ways in which a value violates it.
 static void apply_keywords(schema_compiler *c, expansion *x, uint32_t node,
                            const option **options) {
   const json_kind kind = node_of(c, node)->kind;

@@ -5,8 +5,8 @@
 #include "grammar/schema_expansion.h"
 
 enum { TERMS_MAX = 256, GROUPS_MAX = 128, GRID_MAX = 200000, PART_STEPS = 40 };
-// The machine has room for these (machine.h). Optional members may each follow the one before; of
-// members in any order, each that has arrived is a place to return to.
+// The machine has room for these (machine.h). Each optional member may follow any one before it; of
+// members in any order, each that has arrived is a return place.
 enum { OPTIONAL_MAX = 900, MEMBERS_ANY_ORDER_MAX = 700 };
 
 static uint32_t keyword_of(const schema_compiler *c, const case_part *part, const char *name) {
@@ -68,7 +68,7 @@ const dfa *schema_names(schema_compiler *c, uint32_t node) {
   return c->names[node];
 }
 
-// Where a case is refused.
+// The node to name if a case is refused.
 static uint32_t node_for(const schema_case *value) {
   return value->parts == NULL ? 1 : term_node(value->parts->term);
 }
@@ -89,7 +89,7 @@ static void add_term(schema_compiler *c, term_list *list, term_kind kind, uint32
 }
 
 // Names that no part declares have no bytes; `bits` are the patterns that they match.
-// They also are what the case says of some member, by bits of `now`.
+// They are also the requirements of the case on some member, by bits of `now`.
 typedef struct member_name {
   document_text name;
   bool is_declared;
@@ -214,10 +214,10 @@ typedef struct object_plan {
     name_group *items;
     uint32_t count, capacity;
   } groups;
-  bool is_impossible;  // a member that is required cannot be
-  // Rules of undeclared members, by what the case says of some member; 0: none.
+  bool is_impossible;  // a required member is impossible
+  // Rules of undeclared members, by the requirements of the case on some member; 0: none.
   uint32_t others[1 << WANTED_MAX];
-  uint32_t all;  // the last of them: they have to be all that is said
+  uint32_t all;  // the last of them: all requirements at once
 } object_plan;
 
 static void declare(schema_compiler *c, object_plan *plan, document_text name, bool is_required) {
@@ -254,7 +254,7 @@ static void declare_all(schema_compiler *c, object_plan *plan) {
   const case_member **members = work_alloc(c->work, count, sizeof *members);
   if (members == NULL) return;
   for (const case_member *at = plan->value->members; at != NULL; at = at->previous) {
-    members[--count] = at;  // the first one that is named comes first
+    members[--count] = at;  // members keep the order of their names
   }
   for (const case_member *at = plan->value->members; at != NULL; at = at->previous) {
     const case_member *member = members[count++];
@@ -329,7 +329,7 @@ static void split_names(schema_compiler *c, object_plan *plan, const dfa *names,
   split_names(c, plan, dfa_combine(c->work, names, set, DFA_AND), patterns, bits | 1u << patterns);
 }
 
-// Whether decoding offers members that neither a name nor a pattern declares.
+// Whether decoding offers members that are declared neither by name nor by pattern.
 static bool offers_others(schema_compiler *c, const object_plan *plan) {
   if (c->any || (plan->declared == 0 && plan->patterns.count == 0)) return true;
   if (plan->value->members_least > plan->members.count) return true;
@@ -379,7 +379,7 @@ const option *schema_choose_member(schema_compiler *c, const schema_case *value,
   return options;
 }
 
-// Members with names of a group, as the rule of what they say together.
+// Adds members with names of a group, with the rule for all their schemas together.
 static void add_others(schema_compiler *c, object_plan *plan, const name_group *group, uint32_t now,
                        uint32_t end) {
   program_builder *builder = &c->builder;
@@ -424,7 +424,8 @@ static bool build_others(schema_compiler *c, object_plan *plan) {
 
 // ---- the object ----
 
-// Places by the number of members so far, up to `cap`; with no limit those above are one.
+// Places by the number of members so far, up to `cap`; without a limit, all numbers above share one
+// place.
 typedef struct member_grid {
   uint32_t *places;
   uint32_t cap;
@@ -437,12 +438,12 @@ static uint32_t *new_row(schema_compiler *c, const member_grid *grid) {
   return row;
 }
 
-// In decoding a member that has to be there comes last, so that no other one replaces it.
+// In decoding, a member that must be present comes last, so that no other one replaces it.
 static bool may_follow(const schema_compiler *c, uint32_t came, uint32_t now) {
   return (came & now) == 0 && (c->any || now != 0 || came == 0);
 }
 
-// Adds one member after `count` others; false where there may be no more.
+// Adds one member after `count` others; returns false if no more are allowed.
 static bool add_to_row(schema_compiler *c, const member_grid *grid, uint32_t from, uint32_t count,
                        uint32_t rule, const uint32_t *to) {
   if (grid->is_limited && count == grid->cap) return false;
@@ -453,8 +454,8 @@ static bool add_to_row(schema_compiler *c, const member_grid *grid, uint32_t fro
   return true;
 }
 
-// Adds the members after the declared ones, by what the members so far require of some member.
-// Undeclared members may have one name, so they count as one.
+// Adds the members after the declared ones, by the requirements on some member that the members so
+// far have met. Undeclared members may share one name, so they count as one.
 static void end_object(schema_compiler *c, const object_plan *plan, const member_grid *grid,
                        const uint32_t *row, uint32_t to) {
   const uint32_t least = plan->value->members_least;
@@ -507,8 +508,8 @@ static uint32_t further_rule(schema_compiler *c, uint32_t rule) {
   return has_comma ? schema_after_comma(c, rule) : rule;
 }
 
-// Places in an object by the members so far: what the case says of some member, and how many
-// members there are, from 1 to `cap`.
+// Places in an object by the members so far: the requirements on some member that are met, and the
+// number of members, from 1 to `cap`.
 typedef struct came_places {
   uint32_t *items;
   member_grid grid;
@@ -519,7 +520,8 @@ static uint32_t place_after(const came_places *places, uint32_t came, uint32_t c
   return places->items[came * cap + (count < cap ? count : cap) - 1];
 }
 
-// From each place of the members so far: a declared member, or others that `now` is about.
+// Adds from each place of the members so far: a declared member, or others that meet the
+// requirements `now`.
 static void follow(schema_compiler *c, const object_plan *plan, const came_places *places,
                    uint32_t member, uint32_t rule, uint32_t now) {
   const member_grid *grid = &places->grid;
@@ -538,7 +540,7 @@ static void follow(schema_compiler *c, const object_plan *plan, const came_place
   }
 }
 
-// Members in any order, each declared one once.
+// Builds members in any order, each declared one at most once.
 static bool build_any_order(schema_compiler *c, const object_plan *plan, uint32_t first,
                             uint32_t to) {
   program_builder *builder = &c->builder;
@@ -599,7 +601,7 @@ bool schema_build_object(schema_compiler *c, const schema_case *value, uint32_t 
   static const char *const BRACKETS[][2] = {{"{", "}"}, {"", ")"}, {"{", "}"}, {"", ""}};
   const char *const *brackets = BRACKETS[c->is_outermost ? c->form->style : ARGUMENT_JSON];
   const uint32_t inside = schema_open(c, from, brackets[0]), after = program_place(&c->builder);
-  // decoding counts members in their order only
+  // decoding counts members only if they are in order
   const bool is_counted = value->members_least != 0 || value->members_most != UINT32_MAX;
   const bool is_large = plan.members.count > MEMBERS_ANY_ORDER_MAX;
   if (is_large && c->any && !plan.is_impossible) {

@@ -2,8 +2,8 @@
 //
 // A value has to satisfy several schemas at once: a set of terms. Each set becomes a rule. A set is
 // first expanded into cases, in which no choice is left (anyOf, if, not, ...): for each case it is
-// known which types there are, which numbers and texts, and which schemas speak about members and
-// items. Members and items are sets of terms again.
+// known which types, numbers and texts are allowed, and which schemas apply to members and items.
+// Members and items are sets of terms again.
 #ifndef WICK_GRAMMAR_SCHEMA_PARTS_H
 #define WICK_GRAMMAR_SCHEMA_PARTS_H
 
@@ -24,12 +24,12 @@ enum {
   TYPE_ANY = 127,
   ANY_ORDER_MAX = 256,     // unique items in any order
   CASES_MAX = 1024,        // of a set of terms
-  CHOICE_DEPTH_MAX = 100,  // with those of values whose emptiness is being found
-  PATTERNS_MAX = 31,       // that speak about the names of one object
-  WANTED_MAX = 4,          // of what some item, or some undeclared member, has to be
+  CHOICE_DEPTH_MAX = 100,  // including those of values that are checked for emptiness
+  PATTERNS_MAX = 31,       // that apply to the names of one object
+  WANTED_MAX = 4,          // of requirements that some item, or some undeclared member, must meet
 };
 
-// A node of the document, and what a value must be to it.
+// A node of the document, and how a value must relate to it.
 typedef enum term_kind { TERM_SCHEMA, TERM_NOT, TERM_CONST, TERM_NOT_CONST } term_kind;
 typedef uint32_t schema_term;
 static inline schema_term term_of(term_kind kind, uint32_t node) {
@@ -39,13 +39,14 @@ static inline term_kind term_kind_of(schema_term term) { return (term_kind)(term
 static inline schema_term term_opposite(schema_term term) { return term ^ 1; }
 static inline uint32_t term_node(schema_term term) { return term >> 2; }
 
-// A schema with unevaluatedProperties or unevaluatedItems, around what speaks about the same value.
+// A schema with unevaluatedProperties or unevaluatedItems, around the schemas that apply to the
+// same value.
 typedef struct term_scope {
   uint32_t node;
   const struct term_scope *outer;
 } term_scope;
 
-// A term that speaks about members or items.
+// A term that applies to members or items.
 typedef struct case_part {
   schema_term term;
   const term_scope *scope;
@@ -84,7 +85,7 @@ typedef struct case_list {
   uint32_t count, capacity;
 } case_list;
 
-// Patterns and formats that were compiled before.
+// Patterns and formats that have been compiled.
 enum { KNOWN_PATTERN = 100 };  // in addition to format_level
 typedef struct known_set {
   document_text text;
@@ -113,15 +114,15 @@ typedef struct schema_compiler {
   work_u32_list emptiness;  // [sets] 0: unknown, else of schema_types
   work_u32_list queue;      // sets that have a rule
   uint32_t built;           // of the queue
-  bool is_kept;             // the document and the sets last beyond a pause
+  bool is_kept;             // the document and the sets are kept across a pause
   const dfa *all_numbers, *short_numbers;
-  uint32_t nothing;                 // a node that says false
+  uint32_t nothing;                 // a node of the schema false
   uint32_t number_rule, text_rule;  // of all numbers and texts; 0: not made yet
-  uint32_t check_depth;             // of values whose emptiness is being found
+  uint32_t check_depth;             // of values that are being checked for emptiness
   uint32_t depth;                   // of choices that are being made
   uint32_t *targets;                // [nodes] schema_target, or of a $ref; 0: not known yet
   const dfa **names;                // [nodes] of a schema for names; NULL: not made yet
-  uint8_t *shapes;                  // [nodes] what keywords' values must be; 0: anything
+  uint8_t *shapes;                  // [nodes] the kinds that keywords' values must have; 0: any
   struct {
     known_set *items;
     uint32_t count, capacity;
@@ -138,8 +139,8 @@ typedef struct schema_compiler {
   bool is_call;  // the object of a call's arguments, whose members may come in any order
   bool is_outermost;
   uint32_t gap;
-  const dfa *marked_texts;  // that hold a mark of the form; NULL: not made yet
-  // Nodes that say {"type": TYPE}, of an argument.
+  const dfa *marked_texts;  // that contain a mark of the form; NULL: not built yet
+  // Nodes of {"type": TYPE}, for an argument.
   uint32_t of_type[SCHEMA_TYPE_COUNT];
 } schema_compiler;
 
@@ -160,7 +161,7 @@ uint32_t schema_set(schema_compiler *c, schema_term *terms, uint32_t count);
 bool schema_expand(schema_compiler *c, uint32_t set, case_list *out);
 // The types of terms; all types if they cannot be expanded.
 uint32_t schema_types_of_terms(schema_compiler *c, schema_term *terms, uint32_t count);
-// True only when nothing can satisfy the set.
+// True only if it is certain that no value satisfies the set.
 bool schema_set_is_empty(schema_compiler *c, uint32_t set, uint32_t depth);
 // The types of values that may satisfy the set.
 uint32_t schema_types(schema_compiler *c, uint32_t set, uint32_t depth);
@@ -169,22 +170,22 @@ uint32_t schema_types(schema_compiler *c, uint32_t set, uint32_t depth);
 const dfa *schema_pattern(schema_compiler *c, document_text pattern);
 
 // ---- schema_keywords.c ----
-// Refuses a keyword whose value is not what it must be, here and in all schemas within.
+// Refuses keywords with values of the wrong kind, here and in all schemas within.
 bool schema_check(schema_compiler *c, uint32_t schema);
-// Whether a node is where a schema is expected, as far as schemas have been checked.
+// Whether a node is in a place where a schema is expected, as far as schemas have been checked.
 bool schema_is_schema(const schema_compiler *c, uint32_t node);
-// A keyword that no draft before 2019-09 has.
+// Whether the keyword exists in no draft before 2019-09.
 bool schema_is_newer(const schema_compiler *c, document_text name);
-// A keyword's node in a schema; 0: none, or the dialect does not know it.
+// A keyword's node in a schema; 0: none, or the dialect does not have the keyword.
 uint32_t schema_keyword(const schema_compiler *c, uint32_t node, const char *name);
-// The target of a schema that is only "$ref", else the schema itself: so that all places that refer
+// The target of a schema that is only "$ref", otherwise the schema itself. So all places that refer
 // to a schema share its rule.
 uint32_t schema_target(schema_compiler *c, term_kind kind, uint32_t node);
-// A schema that says nothing: true, or an object of annotations alone.
+// Whether a schema has no constraints: true, or an object with only annotations.
 bool schema_is_true(const schema_compiler *c, uint32_t node);
 
-// ---- schema_members.c, schema_items.c: what the parts of a case say of a member or an item ----
-// The set of terms for a member with this name, or an item; UINT32_MAX after a failure.
+// ---- schema_members.c, schema_items.c: the constraints of a case's parts on a member or an item
+// ---- The set of terms for a member with this name, or an item; UINT32_MAX after a failure.
 uint32_t schema_member_set(schema_compiler *c, const schema_case *value, document_text name);
 uint32_t schema_item_set(schema_compiler *c, const schema_case *value, uint32_t index);
 // All texts among the values of cases.
@@ -198,7 +199,7 @@ static inline bool part_is_within(const case_part *part, uint32_t node) {
   return scope != NULL;
 }
 bool schema_build_object(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to);
-// Between `least` and `most` items of a set, no two of them equal. `node` says so.
+// Between `least` and `most` items of a set, no two of them equal, as `node` requires.
 typedef struct schema_count {
   uint32_t set, least, most, node;
 } schema_count;
@@ -207,9 +208,9 @@ void schema_build_case(schema_compiler *c, const schema_case *value, uint32_t fr
 bool schema_build_array(schema_compiler *c, const schema_case *value, uint32_t from, uint32_t to);
 
 // ---- schema_arguments.c ----
-// The rule of a member of the outermost object: its name, its value, and what is around them.
+// The rule of a member of the outermost object: its name, its value, and the marks around them.
 uint32_t argument_member_rule(schema_compiler *c, document_text name, uint32_t set);
-// The name of a member of an inner object. Returns the place after it.
+// Adds the name of a member of an inner object. Returns the place after it.
 uint32_t argument_inner_name(schema_compiler *c, uint32_t from, document_text name);
 // Texts unchanged, without the mark that ends them.
 const dfa *argument_texts(schema_compiler *c, const dfa *texts);
@@ -220,7 +221,7 @@ static inline argument_style argument_style_of(const schema_compiler *c) {
 // ---- schema.c ----
 // The rule of a set; it is built later.
 uint32_t schema_rule(schema_compiler *c, uint32_t set);
-// A bracket and the white space inside of it. Returns the place after it.
+// Adds a bracket and the white space inside it. Returns the place after them.
 uint32_t schema_open(schema_compiler *c, uint32_t from, const char *bracket);
 uint32_t schema_close(schema_compiler *c, uint32_t from, const char *bracket);
 uint32_t schema_call(schema_compiler *c, uint32_t from, uint32_t rule);

@@ -1,4 +1,4 @@
-// grammar/schema_properties.c — the keywords that speak about members and items: required,
+// grammar/schema_properties.c — the keywords that apply to members and items: required,
 // properties, dependencies, contains and similar ones.
 #include "grammar/numbers.h"
 #include "grammar/schema_expansion.h"
@@ -10,8 +10,8 @@ void schema_yes_required(schema_compiler *c, expansion *x, uint32_t schema, uint
   }
 }
 
-// A name that is required, and of which "properties" says something, is one way to break both: it
-// is missing, or it is not what they say.
+// A name that is required and that also has a schema in "properties" is one way to violate both: it
+// is missing, or its value does not match.
 void schema_no_required(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                         const option **options) {
   const uint32_t list = schema_keyword(c, schema, "properties");
@@ -60,7 +60,8 @@ static void refuse_type(schema_compiler *c, const expansion *x, uint32_t value, 
   schema_refuse(c, value, "this keyword below 'not' (or in a 'oneOf' whose schemas overlap)");
 }
 
-// A member with a name in a set breaks a schema; or, where nothing satisfies that, is present.
+// Adds the way that a member with a name in a set violates a schema, or just exists if no value
+// satisfies the schema.
 static void add_some(schema_compiler *c, const expansion *x, const dfa *names, uint32_t schema,
                      const option **options) {
   const task *tasks = NULL;
@@ -71,7 +72,7 @@ static void add_some(schema_compiler *c, const expansion *x, const dfa *names, u
   schema_add_broken(c, tasks, TYPE_OBJECT, options);
 }
 
-// The names that additionalProperties of a schema is about.
+// The names to which additionalProperties of a schema applies.
 static const dfa *additional_names(schema_compiler *c, uint32_t schema) {
   nfa known;
   nfa_begin(&known, c->work);
@@ -149,7 +150,7 @@ void schema_no_contains(schema_compiler *c, expansion *x, uint32_t schema, uint3
   if (most != UINT32_MAX) schema_add_broken(c, many, TYPE_ARRAY, options);
 }
 
-// Some item from a place on breaks a schema.
+// Adds the way that some item from a place on violates a schema.
 static void add_some_item(schema_compiler *c, uint32_t from, uint32_t value,
                           const option **options) {
   const task *tasks = NULL;
@@ -171,7 +172,7 @@ void schema_no_additional_items(schema_compiler *c, expansion *x, uint32_t schem
   if (list->kind == JSON_ARRAY) add_some_item(c, list->count, value, options);
 }
 
-// One item breaks the schema for its place, or some item the schema of the others.
+// One item violates the schema for its place, or some item violates the schema of the others.
 void schema_no_items(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                      const option **options) {
   (void)x;
@@ -189,7 +190,7 @@ void schema_no_items(schema_compiler *c, expansion *x, uint32_t schema, uint32_t
   if (at->kind != JSON_ARRAY) add_some_item(c, node_of(c, prefix)->count, value, options);
 }
 
-// A member is present, and what depends on it does not hold.
+// A member is present, and its dependency does not hold.
 void schema_no_dependencies(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                             const option **options) {
   (void)schema;
@@ -210,7 +211,8 @@ void schema_no_dependencies(schema_compiler *c, expansion *x, uint32_t schema, u
   }
 }
 
-// An object with the member `name` also satisfies `value`; others may be anything.
+// Requires that an object with the member `name` also satisfies `value`; other values are not
+// restricted.
 static void depend(schema_compiler *c, expansion *x, document_text name, uint32_t value) {
   const option *options = NULL;
   const task *has = NULL, *lacks = NULL;

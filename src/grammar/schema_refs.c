@@ -10,7 +10,7 @@ enum { URI_BYTES_MAX = 2048, LOOK_STEPS = 4 };
 typedef struct uri {
   char text[URI_BYTES_MAX];
   uint32_t size_bytes;
-  bool is_cut;  // the URI is longer; it equals no other
+  bool is_cut;  // the URI is truncated, so it does not equal any other
 } uri;
 
 // ---- the place of a node ----
@@ -95,7 +95,7 @@ static uint32_t authority_end(const uri *base, uint32_t scheme) {
   return at;
 }
 
-// Replaces `base` by the reference (without its fragment) seen from there.
+// Resolves the reference (without its fragment) relative to `base`, and stores the result there.
 static void resolve_uri(uri *base, const char *text, uint32_t count) {
   const uint32_t scheme = scheme_bytes(base->text, base->size_bytes);
   const uint32_t path = authority_end(base, scheme);
@@ -315,7 +315,8 @@ void schema_find_dialect(schema_compiler *c) {
       c->dialect = NAMES[i].dialect;
     }
   }
-  // a schema that names no draft and has the older word for definitions is of an older draft
+  // a schema that does not name its draft but uses the older keyword for definitions belongs to an
+  // older draft
   if (!is_named && document_find(&c->document, 1, "definitions") != 0 && !has_newer_keyword(c)) {
     c->dialect = 7;
   }

@@ -40,7 +40,7 @@ void schema_no_number(schema_compiler *c, expansion *x, uint32_t schema, uint32_
 
 // ---- texts ----
 
-// A set that was made before, for a pattern or a format of some level.
+// A set that was built earlier for the same pattern, or for the same format and level.
 static const dfa **find_known(schema_compiler *c, document_text text, uint32_t level) {
   for (uint32_t i = 0; i < c->known.count; i++) {
     known_set *known = &c->known.items[i];

@@ -1,4 +1,4 @@
-// grammar/schema_tasks.c — lists of tasks, and what a task restricts in a case.
+// grammar/schema_tasks.c — lists of tasks, and the restrictions that a task adds to a case.
 #include "grammar/schema_expansion.h"
 
 // Each is compared with all others.
@@ -84,8 +84,8 @@ void schema_add_terms(schema_compiler *c, const expansion *x, term_kind kind, ui
   schema_add_option(c, options, tasks);
 }
 
-// The term under way speaks about members or items: its part comes in the order of keywords, and so
-// members do.
+// The current term restricts members or items: its parts are added in the order of the keywords,
+// which is also that of the members.
 void schema_push_part(schema_compiler *c, expansion *x) {
   if (x->is_part) return;
   x->is_part = true;

@@ -48,7 +48,7 @@ static void destroy(memory_gate *memory, constraint *constraint) {
   memory_free(memory, constraint);
 }
 
-// Memory that every grammar needs in addition to its program.
+// Allocates the memory that every grammar needs in addition to its program.
 static wick_status make_ready(grammar_shelf *shelf, memory_gate *memory, const tokenizer *tokens,
                               wick_error *error) {
   if (shelf->reserve == NULL) shelf->reserve = memory_alloc(memory, SHELF_RESERVE_BYTES);
@@ -72,7 +72,7 @@ static bool is_refusal(wick_status status) {
 }
 
 // Compiles the grammar and puts the constraint at the head of the list; if the grammar was refused,
-// the constraint holds the error. WICK_E_BUSY: the slice has ended.
+// the constraint has the error. WICK_E_BUSY: the slice has ended.
 static wick_status compile(grammar_shelf *shelf, grammar_work *work, const tokenizer *tokens,
                            constraint *made, wick_error *error) {
   wick_status status = make_ready(shelf, work->memory, tokens, error);
@@ -92,7 +92,7 @@ static wick_status compile(grammar_shelf *shelf, grammar_work *work, const token
 }
 
 // If there are more than `most` idle constraints (refused ones, or the others), destroys the least
-// recently used of them. False if there are not.
+// recently used of them. Otherwise returns false.
 static bool drop_idle(grammar_shelf *shelf, memory_gate *memory, bool is_refused, uint32_t most) {
   constraint **oldest = NULL;
   uint32_t count = 0;
@@ -202,8 +202,8 @@ static shelf_job **find_job(grammar_shelf *shelf, memory_gate *memory, const wic
   return place;
 }
 
-// A compilation that takes longer than most makes room for later ones: it becomes the slow one, or
-// waits for that one and begins again.
+// Moves a compilation that takes longer than most out of the way of later ones: it becomes the slow
+// one, or waits for the slow one and begins again.
 static void leave_quick(grammar_shelf *shelf, memory_gate *memory) {
   if (++shelf->quick->slices < SHELF_QUICK_SLICES) return;
   shelf->slow_ones[shelf->slow_count++ % SHELF_SLOW_MAX] = hash_of(&shelf->quick->made->wanted);
@@ -235,7 +235,7 @@ bool shelf_prepare(grammar_shelf *shelf, memory_gate *memory, const tokenizer *t
 }
 
 void shelf_clear(grammar_shelf *shelf, memory_gate *memory) {
-  // Without jobs, the module of grammars may not be loaded (tools/build/split.mjs).
+  // Without jobs, the grammar module may not be loaded (tools/build/split.mjs).
   if (shelf->quick != NULL) end_job(memory, &shelf->quick);
   if (shelf->slow != NULL) end_job(memory, &shelf->slow);
   while (shelf->constraints != NULL) {

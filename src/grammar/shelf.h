@@ -1,5 +1,5 @@
-// grammar/shelf.h — the constraints of an engine's requests: the vocabulary's trie, made at first
-// use, and the grammars that were used last, compiled, with their masks.
+// grammar/shelf.h — the constraints of an engine's requests: the vocabulary's trie, which is built
+// at first use, and the most recently used grammars, compiled and with their masks.
 #ifndef WICK_GRAMMAR_SHELF_H
 #define WICK_GRAMMAR_SHELF_H
 
@@ -9,12 +9,12 @@ enum {
   SHELF_IDLE_MAX = 2,  // unused grammars that are kept
   SHELF_REFUSED_MAX = 32,
   SHELF_SLICE_STEPS = 60000,  // a few milliseconds
-  SHELF_QUICK_SLICES = 20,    // of a grammar, before it waits for others that take as long
+  SHELF_QUICK_SLICES = 20,    // of a grammar, before it waits for other slow ones
   SHELF_SLOW_MAX = 32,
   SHELF_RESERVE_BYTES = 48 << 10,
 };
 
-// A compiled grammar with its masks, or why it was refused.
+// A compiled grammar with its masks, or the reason why it was refused.
 typedef struct constraint {
   struct constraint *next;
   grammar *grammar;  // NULL: refused
@@ -36,8 +36,8 @@ typedef struct shelf_job {
 
 typedef struct grammar_shelf {
   grammar_limits limits;
-  shelf_job *quick, *slow;             // one that has taken few slices, and one that has taken more
-  uint64_t slow_ones[SHELF_SLOW_MAX];  // hashes of texts that take more
+  shelf_job *quick, *slow;             // a compilation with few slices so far, and a longer one
+  uint64_t slow_ones[SHELF_SLOW_MAX];  // hashes of texts that need more
   uint32_t slow_count;
   vocabulary_trie *trie;  // NULL: no grammar was requested yet
   void *reserve;          // memory for tokenising short texts while requests run
@@ -45,11 +45,11 @@ typedef struct grammar_shelf {
   uint64_t clock;
 } grammar_shelf;
 
-// Compiles for one slice. True: it is compiled or refused, which shelf_take then reports at once.
-// Call it until then; a grammar that is not continued is freed.
+// Compiles for one slice. Returns true once the grammar is compiled or refused, which shelf_take
+// then reports immediately. Call it until then; a grammar that is not continued is freed.
 bool shelf_prepare(grammar_shelf *shelf, memory_gate *memory, const tokenizer *tokens,
                    const wick_grammar *wanted);
-// Errors as grammar_create. The callers that share the grammar's matcher and masks run on one
+// Errors as grammar_create. Callers that share the grammar's matcher and masks must run on one
 // thread.
 wick_status shelf_take(grammar_shelf *shelf, memory_gate *memory, const tokenizer *tokens,
                        const wick_grammar *wanted, constraint **out, wick_error *error);

@@ -22,7 +22,7 @@ static void add_digits(program_builder *builder, uint32_t from, uint32_t low, ui
   }
 }
 
-// Numbers of [low, high] with this many hexadecimal digits.
+// Adds the numbers of [low, high] with this many hexadecimal digits.
 static void add_hex(program_builder *builder, uint32_t from, uint32_t low, uint32_t high,
                     uint32_t digits, uint32_t to) {
   if (digits == 1) {
@@ -59,7 +59,7 @@ static void add_pairs(program_builder *builder, uint32_t from, uint32_t high_fir
   add_hex(builder, program_text(builder, high, "\\u", 2), low_first, low_last, 4, to);
 }
 
-// After "\u": characters of [low, high], those beyond U+FFFF as two surrogates.
+// Adds, after "\u", the characters of [low, high]; those beyond U+FFFF as two surrogates.
 static void add_unicode(program_builder *builder, uint32_t from, uint32_t low, uint32_t high,
                         uint32_t to) {
   if (low < 0xd800) add_hex(builder, from, low, high < 0xd800 ? high : 0xd7ff, 4, to);
@@ -90,7 +90,7 @@ typedef struct state_speller {
   program_builder *builder;
   spelling spelling;
   uint32_t from;
-  uint32_t escape, unicode;  // after "\" and "\u"; 0: not made yet
+  uint32_t escape, unicode;  // after "\" and "\u"; 0: not built yet
 } state_speller;
 
 static uint32_t escape_place(state_speller *s) {
@@ -109,7 +109,7 @@ static uint32_t unicode_place(state_speller *s) {
   return s->unicode;
 }
 
-// A range that holds every character beyond ASCII: there is a rule for them.
+// Whether a range has every character beyond ASCII, for which there is a rule.
 static bool is_above_ascii(uint32_t low, uint32_t high) {
   return low <= ASCII_LAST + 1 && high == CODE_POINT_MAX;
 }
@@ -216,8 +216,9 @@ static bool is_endless(const dfa *set, uint32_t state, const bool *endless) {
 
 // ---- classes of characters ----
 
-// The rule of one character of ranges: values are the spelling, then the first and the last of each
-// range. Equal classes share it, so that a state that reads them takes no place for their bytes.
+// The rule of one character of ranges: values are the spelling, then the first and the last
+// character of each range. Equal classes share the rule, so that states that read them need no
+// places for their bytes.
 static uint32_t class_rule(program_builder *builder, const uint32_t *values, uint32_t count) {
   const uint32_t found = work_intern(builder->work, &builder->classes, values, count);
   while (work_is_ok(builder->work) && builder->class_rules.count <= found) {
@@ -236,7 +237,7 @@ static uint32_t class_rule(program_builder *builder, const uint32_t *values, uin
   return rule;
 }
 
-// Whether a class takes enough places to have a rule.
+// Whether a class needs enough places to be worth a rule.
 static bool is_shared(spelling spelling, const work_u32_list *values) {
   const uint32_t low = values->items[1], high = values->items[values->count - 1];
   if (spelling == SPELL_JSON_ANY) return true;
@@ -244,7 +245,7 @@ static bool is_shared(spelling spelling, const work_u32_list *values) {
   return values->count > 3 || (low != high && !is_above_ascii(low, high));
 }
 
-// All edges of a state that lead where edge `first` does.
+// Adds all edges of a state that lead to the same state as edge `first`.
 static void spell_class(state_speller *s, const dfa *set, uint32_t first, uint32_t last,
                         work_u32_list *values, uint32_t to) {
   grammar_work *work = s->builder->work;
@@ -274,20 +275,20 @@ typedef struct set_spelling {
   uint32_t least, most, from, to;
 } set_spelling;
 
-// A place for each state and each number of characters so far, up to `last`.
+// The state of the work: a place for each state and each number of characters so far, up to `last`.
 typedef struct set_speller {
   program_builder *builder;
   set_spelling asked;
   bool *endless;               // [states]; NULL: none is marked
   uint32_t *places, *spelled;  // [last + 1][states]; [states] the walk that led there last
   uint32_t last, walk;
-  uint32_t rounds_left, count, state;  // of the part at hand
+  uint32_t rounds_left, count, state;  // of the current part
   bool has_changed;                    // in this round
   work_u32_list values;
 } set_speller;
 
-// The states that any plain characters never leave: the greatest set that is closed. False: it
-// continues after a pause, or a failure.
+// Finds the states that plain characters never leave: the largest closed set. Returns false after a
+// failure, or at a pause, after which it continues.
 static bool find_endless(set_speller *s) {
   const dfa *set = s->asked.set;
   // a few rounds are enough for hand-written patterns; states that are not settled then are not
@@ -317,7 +318,7 @@ static uint32_t place_of(set_speller *s, uint32_t count, uint32_t state) {
   return *place;
 }
 
-// From a state after `count` characters to those after `next`.
+// Adds the edges from a state after `count` characters to those after `next`.
 static void spell_state(set_speller *s, uint32_t state, uint32_t count, uint32_t next) {
   const dfa *set = s->asked.set;
   state_speller of = {.builder = s->builder, .spelling = s->asked.spelling};
@@ -356,7 +357,8 @@ static set_speller *begin_speller(program_builder *builder, const set_spelling *
   return work_is_ok(work) ? s : NULL;
 }
 
-// One row after another. False: it continues after a pause, or a failure.
+// Adds one row after another. Returns false after a failure, or at a pause, after which it
+// continues.
 static bool run_speller(set_speller *s) {
   program_builder *builder = s->builder;
   const set_spelling *asked = &s->asked;

@@ -8,8 +8,8 @@
 typedef enum spelling {
   SPELL_RAW,
   SPELL_JSON,       // one way for each character: escaped where it must be, the shortest escape
-  SPELL_JSON_ANY,   // every way that JSON has
-  SPELL_JSON_SAFE,  // as SPELL_JSON, and "<" is escaped: no mark of a form of calls is in it
+  SPELL_JSON_ANY,   // every spelling that JSON allows
+  SPELL_JSON_SAFE,  // as SPELL_JSON, but "<" is escaped, so that no mark of a form of calls occurs
 } spelling;
 
 // The texts of a set, from `from` to `to`; without quotes. They are built by spell_pending.
@@ -18,8 +18,8 @@ void spell_set(program_builder *builder, const dfa *set, spelling spelling, uint
 // Texts with `least` to `most` (UINT32_MAX: any number) characters. O(characters * edges).
 void spell_lengths(program_builder *builder, const dfa *set, spelling spelling, uint32_t least,
                    uint32_t most, uint32_t from, uint32_t to);
-// Builds what spell_set and spell_lengths were called for since. False: a failure, or a pause of
-// lasting work, after which it continues.
+// Builds the sets for which spell_set and spell_lengths have been called. Returns false after a
+// failure, or at a pause of resumable work, after which it continues.
 bool spell_pending(program_builder *builder);
 // One text, valid UTF-8, in quotes for JSON. Returns the place after it.
 uint32_t spell_text(program_builder *builder, spelling spelling, uint32_t from, const uint8_t *text,

@@ -6,7 +6,8 @@
 #include "base/checked.h"
 #include "base/text.h"
 
-// A token on its way into a trie: its first bytes as a number, which orders most of them.
+// A token that is being added to a trie: its first bytes as a number, which is enough to order most
+// tokens.
 typedef struct entry {
   uint64_t key;
   uint32_t at, size_bytes;  // of `text`
@@ -45,7 +46,7 @@ static bool is_before(const maker *m, const entry *a, const entry *b) {
   return a->size_bytes != b->size_bytes ? a->size_bytes < b->size_bytes : a->token < b->token;
 }
 
-// Merge sort from below; the result is in m->entries.
+// A bottom-up merge sort; the result is in m->entries.
 static void sort_entries(maker *m) {
   for (uint32_t width = 1; width < m->count; width *= 2) {
     for (uint32_t from = 0; from < m->count; from += 2 * width) {
@@ -90,8 +91,8 @@ static void lay_out(const maker *m, trie *out) {
   out->firsts[node] = m->count;
 }
 
-// A node's tokens are from its own first on to the next node's: tokens that equal the one before
-// add no node, and follow it.
+// A node's tokens are those from its first one up to the next node's first one: tokens that equal
+// the previous one do not add a node.
 static wick_status make_trie(maker *m, trie *out, wick_error *error) {
   sort_entries(m);
   out->token_count = m->count;

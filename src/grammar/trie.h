@@ -1,8 +1,8 @@
-// grammar/trie.h — a vocabulary by the bytes of its tokens, so that a constraint is tried on many
-// tokens at once. Control tokens and tokens without bytes are not in it.
+// grammar/trie.h — a trie of a vocabulary by the bytes of its tokens, so that a constraint is
+// checked for many tokens at once. Control tokens and tokens without bytes are not in it.
 //
-// Two tries: `plain` holds tokens of few whole characters that may be in any JSON string (no
-// control, no quote, no backslash), `others` all the rest.
+// There are two tries: `plain` has tokens of few whole characters that may be in any JSON string
+// (no control, no quote, no backslash), `others` has the rest.
 #ifndef WICK_GRAMMAR_TRIE_H
 #define WICK_GRAMMAR_TRIE_H
 
@@ -20,7 +20,7 @@ typedef struct trie {
   uint8_t *bytes;    // [node_count] that leads to a node
   uint8_t *depths;   // [node_count] from 1
   uint32_t *ends;    // [node_count] the first node that is not below
-  uint32_t *firsts;  // [node_count + 1] in `tokens`: those that end at the node
+  uint32_t *firsts;  // [node_count + 1] offsets in `tokens` of those that end at the node
   int32_t *tokens;   // [token_count]
   uint32_t node_count, token_count;
 } trie;
@@ -28,7 +28,7 @@ typedef struct trie {
 typedef struct vocabulary_trie {
   memory_gate *memory;
   trie plain, others, controls;
-  uint32_t vocab, word_count;  // of a mask: a bit a token
+  uint32_t vocab, word_count;  // words of a mask, with one bit per token
   uint32_t *plain_mask;        // [word_count] the tokens of `plain`
   int32_t *ends;               // tokens that end a text
   uint32_t end_count;

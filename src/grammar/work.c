@@ -58,7 +58,7 @@ void work_resume(grammar_work *work) {
 bool work_pause(grammar_work *work) {
   if (work->status != WICK_OK) return true;
   const uint64_t slice = work->slice_steps;
-  // a slice must do more than the work that each slice repeats at its beginning
+  // a slice must do more work than it repeats at its beginning
   if (slice == 0 || work->slice_taken < slice || work->slice_lasting < slice / 4) return false;
   work->status = WICK_E_BUSY;
   return true;

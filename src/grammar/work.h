@@ -1,10 +1,10 @@
-// grammar/work.h — the working memory of a compilation: freed as a whole, limited in bytes and in
-// steps, with the first failure kept. After a failure calls return NULL or 0 without relevant
-// changes, so callers may check once at the end.
+// grammar/work.h — the working memory of a compilation: it is freed as a whole, limited in bytes
+// and in steps, and keeps the first failure. After a failure calls return NULL or 0 without
+// relevant changes, so callers may check once at the end.
 //
-// A compilation may be done in slices. A pause is a failure (WICK_E_BUSY) that work_resume takes
-// back. The interrupted set of texts continues first. Then the compilation starts again: it finds
-// the finished sets (work_memo) and, of a schema, the rules (work_keep).
+// A compilation may be done in slices. A pause is a failure (WICK_E_BUSY) that work_resume clears.
+// The interrupted set of texts continues first. Then the compilation starts again: it finds the
+// finished sets (work_memo) and, for a schema, the rules (work_keep).
 #ifndef WICK_GRAMMAR_WORK_H
 #define WICK_GRAMMAR_WORK_H
 
@@ -49,40 +49,42 @@ typedef struct grammar_work {
   work_memo **memos;  // [memo_slots], a power of two
   uint32_t memo_count, memo_slots;
   void *kept;          // state of a paused compilation, or NULL
-  void *kept_calls;    // the same of the calls around it (reply/hold_slices.c)
+  void *kept_calls;    // the same for the calls around it (reply/hold_slices.c)
   void *kept_built;    // a built_grammar that is not finished, or NULL
   wick_status status;  // WICK_OK until the first failure
   wick_error error;
-  const char *left_out;  // refused if no text remains without it, or NULL
+  const char *left_out;  // the error if no text remains without it, or NULL
 } grammar_work;
 
 void work_begin(grammar_work *work, memory_gate *memory);
-// slice_steps 0, as at first: no pauses.
+// slice_steps 0, the initial value, means no pauses.
 void work_limit(grammar_work *work, const grammar_limits *limits, uint64_t slice_steps);
 void work_end(grammar_work *work);
-// After a pause, or before the first slice.
+// Called after a pause, or before the first slice.
 void work_resume(grammar_work *work);
 static inline bool work_is_paused(const grammar_work *work) { return work->status == WICK_E_BUSY; }
-// Between two parts of lasting work: true after a failure; the end of the slice counts as one.
+// Called between two parts of lasting work. Returns true after a failure; the end of the slice
+// counts as one.
 bool work_pause(grammar_work *work);
-// Between two parts of a compilation. If the slice is nearly over, it ends, and allocated memory
-// lasts: true, as after a failure.
+// Called between two parts of a compilation. If the slice is nearly over, it ends, and allocated
+// memory is kept beyond the pause; the result is true, as after a failure.
 bool work_keep(grammar_work *work);
-// All allocated memory lasts from here on, and so does all that follows in this slice.
+// Keeps all allocated memory beyond the pause, including later allocations in this slice.
 void work_settle(grammar_work *work);
-// The entry of a key, which is made when there is none; NULL after a failure. `kind` distinguishes
-// the keys of different functions. The value must depend on nothing but the key.
+// The entry of a key, which is created if necessary; NULL after a failure. `kind` distinguishes
+// the keys of different functions. The value must depend only on the key.
 work_memo *work_remember(grammar_work *work, uint32_t kind, const void *key, size_t size_bytes);
 
 // Zeroed, aligned to 8 bytes; NULL after a failure, including this call's (WICK_E_NOMEM,
 // WICK_E_FULL).
 void *work_alloc(grammar_work *work, size_t count, size_t item_bytes);
-// A larger copy of `old`, whose further items are not zeroed; the old one stays valid.
+// A larger copy of `old`, whose additional items are not zeroed; the old one stays valid.
 void *work_grow(grammar_work *work, const void *old, size_t count, size_t new_count,
                 size_t item_bytes);
 // Counts steps; false if there were too many, or after another failure.
 bool work_step(grammar_work *work, uint32_t steps);
-// Before the next part of lasting work: a step. False: a failure, or the end of the slice.
+// Called before the next part of lasting work: counts a step. Returns false after a failure or at
+// the end of the slice.
 bool work_advance(grammar_work *work);
 // Keeps the first failure. Always false.
 bool work_fail(grammar_work *work, wick_status status, uint64_t offset_bytes, const char *format,

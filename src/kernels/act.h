@@ -1,13 +1,13 @@
 // kernels/act.h — rows of activations in the form KERNEL_ACT_Q8.
 //
-// A row is cols / 32 blocks (the last is filled up with zeros), then in the SIMD variants the same
-// codes widened to 16 bits. The scalar reference reads the blocks of every variant.
+// A row is cols / 32 blocks (the last one is padded with zeros), followed in the SIMD variants by
+// the same codes widened to 16 bits. The scalar reference reads the blocks of every variant.
 //
 //   row = [ act_block x blocks ][ SIMD variants: act_wide x blocks ]
 //
-// A block's scale is amax / 127, so codes are in -127..127. When amax is not finite or at least
-// ACT_AMAX_END, the scale is NaN: outputs are then NaN and the step fails. (ggml, whose activations
-// have f16 scales, overflows at 8.3e6.) When amax is below ACT_TINY, the block counts as zero.
+// A block's scale is amax / 127, so codes are in -127..127. If amax is not finite or at least
+// ACT_AMAX_END, the scale is NaN, so outputs are NaN and the step fails. (ggml, whose activations
+// have f16 scales, overflows at 8.3e6.) If amax is below ACT_TINY, the block counts as zero.
 #ifndef WICK_KERNELS_ACT_H
 #define WICK_KERNELS_ACT_H
 
@@ -16,7 +16,7 @@
 
 enum { ACT_BLOCK = 32 };
 
-// The sums are negated, since they are used with the offset of a type: (code - 8) x = code x + 8
+// The sums are negated, because they are used with the offset of a type: (code - 8) x = code x + 8
 // (-x). "pairs": the first sum is over columns c with c % 4 < 2, the second over the others, as the
 // two 16-bit lanes of a 32-bit lane add up.
 typedef struct act_block {
@@ -31,7 +31,7 @@ typedef struct act_block {
 
 _Static_assert(sizeof(act_block) == 64, "a cache line, as the rows' strides are");
 
-// The codes as 16-bit pairs in the order in which masks and shifts by 8 take them out of 32-bit
+// The codes as 16-bit pairs in the order in which masks and shifts by 8 extract them from 32-bit
 // lanes. Group k of 8 has columns 4k, 4k + 2, then 4k + 1, 4k + 3.
 typedef struct act_wide {
   int16_t codes[8][2][2];

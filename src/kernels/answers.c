@@ -1,5 +1,5 @@
-// kernels/answers.c — known answers; see answers.h. The expected values are computed here, value by
-// value. Comparing with the scalar kernels instead would make the modules 10 KB larger.
+// kernels/answers.c — known-answer tests; see answers.h. The expected values are computed here,
+// value by value. Comparing with the scalar kernels instead would make the modules 10 KB larger.
 #include "kernels/answers.h"
 
 #include <string.h>
@@ -16,10 +16,10 @@ enum { ROWS = 37, ROWS_PADDED = 40, TOKENS = 5, BATCH = 33, COLS_FEW = 64, COLS_
 enum { WEIGHT_BYTES_MAX = ROWS_PADDED * 256, ACT_BYTES_MAX = COLS_MAX * 4 };
 
 #define TOLERANCE 1e-4f
-// Keys of codes meet queries of 16 bits, and probabilities have 16 bits, too.
+// The tolerance for codes: queries and probabilities are rounded to 16 bits.
 #define TOLERANCE_CODES 1e-3f
 
-// The made-up numbers of every case begin with this state.
+// The pseudo-random numbers of every case begin with this state.
 enum { STATE_FIRST = 1 };
 
 static uint32_t draw(uint32_t *state) {
@@ -31,7 +31,7 @@ static void draw_floats(uint32_t *state, uint32_t n, float *out) {
   for (uint32_t i = 0; i < n; i++) out[i] = (float)(draw(state) % 2001) * 1e-3f - 1.0f;
 }
 
-// Whether values are near, relative to the largest expected one. A NaN is not.
+// Whether values are close, relative to the largest expected one. A NaN is not.
 static bool is_near(const float *found, const float *wanted, uint32_t n, float tolerance) {
   float most = 0;
   bool near = true;
@@ -73,8 +73,8 @@ static const struct {
     {GGML_TYPE_NVFP4, 0, 0},
 };
 
-// Random codes with scales of one size. Cases that the relaxed kernels leave to others do not
-// occur: Inf and NaN, and the code -128 of Q8_0.
+// Random codes with scales of one size. Cases that the relaxed kernels leave to other kernels do
+// not occur: Inf and NaN, and the code -128 of Q8_0.
 static void draw_block(uint32_t type, uint32_t bytes, uint32_t *state, uint8_t *block) {
   uint32_t offset = 0, count = 1;
   for (uint32_t i = 0; i < bytes; i++) {
@@ -111,7 +111,7 @@ typedef struct product_case {
   kernel_matrix matrix;
 } product_case;
 
-// False when a case does not fit, which happens for no type.
+// Returns false if a case does not fit, which does not happen for any type.
 static bool product_make(product_case *p, uint32_t type, const kernel_table *kernels) {
   const kernel_type_ops *ops = &kernels->types[type];
   const ggml_type_facts *facts = type_facts(type);
@@ -147,7 +147,8 @@ static void product_run(product_case *p, const kernel_table *kernels, uint32_t t
   ops->matmul(&p->matrix, 0, ROWS, p->act, stride, tokens, y, ROWS);
 }
 
-// rounded[cols]: x as the kernels see it, through the codes of activations where they use them.
+// rounded[cols]: x as the kernels use it, converted to codes of activations and back if they use
+// codes.
 static void product_round(product_case *p, const kernel_type_ops *ops, const float *x,
                           float *rounded) {
   const uint32_t cols = p->matrix.cols;
@@ -207,7 +208,7 @@ typedef struct attention_case {
   kernel_page pages[PAGES];
 } attention_case;
 
-// halves: of F16, in which pages are until they are encoded
+// halves: of F16, the type of pages until they are encoded
 static void attention_make(attention_case *a, const kernel_kv_ops *keys,
                            const kernel_kv_ops *values, const kernel_kv_ops *halves) {
   uint32_t state = STATE_FIRST;
@@ -227,7 +228,7 @@ static void attention_make(attention_case *a, const kernel_kv_ops *keys,
     values->v_write(a->v[page], slot, row, HEAD_DIM);
   }
   draw_floats(&state, GROUP * HEAD_DIM, a->q);
-  // scales of channels meet queries of 9 bits, which these values fit without rounding
+  // scales by channel are multiplied by queries of 9 bits, which these values fit without rounding
   for (uint32_t i = 0; i < GROUP * HEAD_DIM; i++) {
     const int32_t factor =
         i % HEAD_DIM == 0 ? KV_COARSE_MOST : (int32_t)(a->q[i] * (float)KV_COARSE_MOST);
@@ -401,7 +402,7 @@ static void delta_run(const kernel_table *kernels, float *out) {
   kernels->delta(&delta);
 }
 
-// The first channel is left out.
+// The first channel is not computed.
 enum { STATES = 8, FIRST = 1 };
 
 // A channel of Mamba's, and a head of Mamba 2's, are columns.
@@ -467,7 +468,7 @@ static void wkv_run(const kernel_table *kernels, float *out) {
   float rows[(STEPS + ROWS_OF) * DIM], before[DIM * DIM];
   draw_floats(&state, (STEPS + ROWS_OF) * DIM, rows);
   draw_floats(&state, DIM * DIM, before);
-  // otherwise the state would grow from step to step and hide errors in small values
+  // otherwise the state would grow at every step and hide errors in small values
   for (uint32_t i = 0; i < (STEPS + ROWS_OF) * DIM; i++) rows[i] *= 0.25f;
   const kernel_wkv wkv = {.tokens = STEPS,
                           .dim = DIM,

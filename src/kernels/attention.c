@@ -3,9 +3,9 @@
 // For a step with scores s[t]: m' = max(m, s), c = e^(m - m'), p[t] = e^(s[t] - m'), sum' = sum * c
 // + p, acc' = acc * c + sum over t of p[t] * V[t].
 // The order of additions is fixed: p by the place in the page (add_places), V in the order of t.
-// Tokens outside of [first, last) are never read; their memory may hold anything. Sums over Q8 and
-// Q4 codes are integers: V's codes of all pages of a step, a block of 32 dims at a time
-// (kv_pages.h: factors), K's with scales of channels KV_CHANNELS dims at a time.
+// Tokens outside of [first, last) are never read; their memory may have any content. Sums over Q8
+// and Q4 codes are integers: for V, over all pages of a step and one block of 32 dims (kv_pages.h:
+// factors); for K with scales by channel, over KV_CHANNELS dims.
 #include "kernels/exp.h"
 #include "kernels/families.h"
 #include "kernels/kv_pages.h"
@@ -18,7 +18,8 @@ void attention_begin(const kernel_attention *state) {
   memset(state->acc, 0, (size_t)state->group * state->head_dim * sizeof(float));
 }
 
-// A state without tokens changes nothing, and merging into one copies the other bit for bit.
+// A state without tokens changes nothing, and merging into an empty state copies the other one bit
+// for bit.
 void attention_merge(const kernel_attention *state, const kernel_attention *part) {
   const uint32_t dims = state->head_dim;
   for (uint32_t h = 0; h < state->group; h++) {
@@ -102,8 +103,8 @@ static void bend_scores(const kernel_attention *state, uint32_t head, const kern
   }
 }
 
-// The scores of one head in a page, which are 0 before; and acc += sum over the tokens of a step of
-// p * V.
+// Computes the scores of one head in a page, which are 0 before; and acc += sum over the tokens of
+// a step of p * V.
 typedef void scores_function(const float *q, uint32_t dims, const kernel_page *page, float *scores);
 typedef void values_function(float *acc, uint32_t dims, const kernel_page *pages, uint32_t count,
                              float p[][KERNEL_PAGE_TOKENS]);
@@ -168,7 +169,7 @@ static void code_scores(const float *q, uint32_t dims, const kernel_page *page, 
   for (uint32_t t = page->first; t < page->last; t++) scores[t] *= kv_query_unit(q, dims);
 }
 
-// acc[dims of a block] += its blocks of all pages of a step.
+// acc[dims of a block] += the sums over its blocks of all pages of a step.
 static void block_values(float *acc, uint32_t count_dims, const code_block *blocks,
                          const kernel_page *pages, uint32_t count, float p[][KERNEL_PAGE_TOKENS]) {
   float most = 0.0f;

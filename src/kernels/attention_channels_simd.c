@@ -1,6 +1,6 @@
 // kernels/attention_channels_simd.c — scores over C8 and C4 pages of keys in 128-bit vectors. The
 // query's factors are multiplied by the scales of a page's channels, and the products by the codes,
-// all as integers. The results are those of attention.c, bit for bit.
+// all as integers. The results are bit-identical to those of attention.c.
 #include "kernels/code_rows.h"
 #include "kernels/families.h"
 
@@ -16,7 +16,7 @@ typedef struct page_piece {
   bool is_c8;
 } page_piece;
 
-// How sums of a page become scores: scores = sums * unit + base, for up to FEW heads.
+// The conversion of a page's sums to scores: scores = sums * unit + base, for up to FEW heads.
 typedef struct score_ends {
   float units[FEW], bases[FEW];
 } score_ends;
@@ -80,7 +80,7 @@ SIMD_INLINE void piece_factors(const page_piece *piece, const query_piece *queri
 // ---- Scores ----
 
 // sums[h] += ROWS pairs of dims times pairs of factors, of 8 tokens. In C4 the first sums are over
-// whole bytes, larger than the low codes by 16 times the high ones.
+// whole bytes, which exceed the low codes by 16 times the high ones.
 SIMD_INLINE void pairs_add(const uint8_t *codes, bool is_c8, const int16_t *const *factors,
                            row_sums *sums, uint32_t heads) {
   const int16_t *x[FEW];
@@ -98,8 +98,8 @@ SIMD_INLINE void pairs_add(const uint8_t *codes, bool is_c8, const int16_t *cons
   }
 }
 
-// scores[h][8 tokens] = (scores, unless the piece is the first, + codes times factors) as `ends`
-// says. `strip`: which of the two halves of the tokens.
+// scores[h][8 tokens] = (scores, unless the piece is the first, + codes times factors) as defined
+// by `ends`. `strip`: one of the two halves of the tokens.
 SIMD_INLINE void strip_scores(const page_piece *piece, uint32_t strip, bool is_c8,
                               int16_t factors[FEW][KV_CHANNELS], const score_ends *ends,
                               bool is_first, float *scores, uint32_t heads) {

@@ -1,7 +1,7 @@
 // kernels/attention_codes_simd.c — attention over Q8 and Q4 pages in 128-bit vectors. Codes are
 // stored in pairs (kv_pages.h) and multiplied by pairs of 16-bit factors; i32x4.dot_i16x8 sums two
-// products at a time in integers. The results are those of attention.c, bit for bit. Low codes of a
-// row are larger by KV_CODE_BIAS (code_rows.h).
+// products at a time in integers. The results are bit-identical to those of attention.c. Low codes
+// of a row are larger by KV_CODE_BIAS (code_rows.h).
 #include "kernels/code_rows.h"
 #include "kernels/families.h"
 
@@ -108,8 +108,8 @@ static __attribute__((noinline)) void page_scores(const kv_q8_block *blocks, uin
   }
 }
 
-// The factors of `heads` heads for `count` blocks from `first` on. `room` is used when the last
-// block is not whole.
+// The factors of `heads` heads for `count` blocks from `first` on. `room` is used if the last block
+// is not complete.
 static code_factors query_factors(const float *q, uint32_t dims, uint32_t first, uint32_t count,
                                   uint32_t heads, int16_t room[FEW][PIECE * BLOCK]) {
   code_factors factors;
@@ -255,7 +255,7 @@ SIMD_INLINE void strip_values(const step_blocks *blocks, uint32_t d, bool is_who
   }
 }
 
-// acc: [heads], dims apart, the `count` dims of a block.
+// Adds the `count` dims of a block to acc: [heads], dims apart.
 static __attribute__((noinline)) void block_values(const step_blocks *blocks, uint32_t count,
                                                    const code_factors *factors, float unit,
                                                    float *acc, uint32_t dims, uint32_t heads,

@@ -9,13 +9,13 @@
 
 #ifdef WICK_SIMD128
 
-// The number of heads whose scores are kept at a time, and of rows of STEP; and the dims of a page
-// of floats that are read at a time.
+// The number of heads whose scores are kept at a time, which is also the number of rows of STEP;
+// and the number of dims of a page of floats that are read at a time.
 enum { HEADS = 16, K_DIMS = 32, V_DIMS = 16, TOKENS = KERNEL_PAGE_TOKENS };
 enum { STEP = KERNEL_STEP_TOKENS };
 
 // Halves become floats that are 2^112 too small (simd_f16_tiny). Queries and probabilities are
-// first made 2^112 too large, so the products have the right bits. Queries of 2^16 and more
+// first multiplied by 2^112, so the products have the right bits. Queries of 2^16 and more
 // overflow.
 #define F16_SIZE 0x1p112f
 
@@ -108,8 +108,8 @@ SIMD_INLINE void wide_add(const float *rows, size_t stride, uint32_t count, cons
 
 // ---- Reading ahead ----
 
-// Reads an eighteenth of the bytes ahead at a time, since a call gets here about that often or
-// more.
+// Prefetches an eighteenth of the bytes at a time, because a call gets here at least about that
+// often.
 static reading_ahead ahead_begin(const kernel_ahead *places) {
   return (reading_ahead){places, 0, (uint32_t)align_size(places->bytes / 18, CACHE_LINE_BYTES)};
 }
@@ -127,7 +127,7 @@ __attribute__((noinline)) void read_ahead(reading_ahead *ahead) {
   ahead->done_bytes = end;
 }
 
-// ---- F16: heads meet the halves as they are converted ----
+// ---- F16: heads use the halves while they are being converted ----
 
 // Heads that share a conversion. With 8 halves and 2 sums for each head, all fit into the
 // registers. Converting again for the next heads costs no more than writing floats and reading
@@ -143,9 +143,9 @@ typedef struct strip_rows {
   uint32_t count, pages;
 } strip_rows;
 
-// out[h][8] += sum over i of x[h][i] * halves[i][column to column + 7]. `heads`: known when
-// compiled. One row a round: V8 unrolls such a loop itself and keeps each sum's products separate;
-// of rows unrolled here it puts all products of a sum one after the other.
+// out[h][8] += sum over i of x[h][i] * halves[i][column to column + 7]. `heads` is a compile-time
+// constant. Each iteration has one row: V8 unrolls such a loop itself and interleaves the sums. If
+// the rows were unrolled here, it would put all products of a sum one after the other.
 SIMD_INLINE void strip_add(const strip_rows *rows, uint32_t column, float *out, size_t out_stride,
                            uint32_t heads, simd_flavor flavor) {
   const v128_t mask = wasm_v128_load(simd_mask.f16_tiny);
@@ -202,7 +202,7 @@ SIMD_INLINE void strips_few(const strip_rows *rows, float *out, size_t out_strid
   }
 }
 
-// A score exceeds the maximum so far: the sums so far shrink.
+// Called if a score exceeds the maximum so far: scales the sums down.
 static __attribute__((noinline)) void softmax_raise(const kernel_attention *state, uint32_t head,
                                                     const float *scores, uint32_t tokens) {
   float most = state->max[head];
@@ -215,7 +215,7 @@ static __attribute__((noinline)) void softmax_raise(const kernel_attention *stat
   multiply(acc, state->head_dim, correction, acc);
 }
 
-// The sum of four vectors, as add_places of attention.c adds.
+// The sum of four vectors, in the order of add_places in attention.c.
 static float add_places(const v128_t places[4]) {
   v128_t sum =
       wasm_f32x4_add(wasm_f32x4_add(places[0], places[1]), wasm_f32x4_add(places[2], places[3]));
@@ -254,8 +254,8 @@ SIMD_INLINE float exp_row(float *scores, uint32_t tokens, v128_t max, simd_flavo
   return add_places(places);
 }
 
-// See step_softmax of attention.c, where the correction of a maximum that stays is 1. The heads
-// from `head` on, `tokens` of each; scores of tokens that do not count are -Inf.
+// See step_softmax of attention.c, where the correction is 1 if the maximum does not change. The
+// heads from `head` on, `tokens` of each; scores of tokens that do not count are -Inf.
 SIMD_INLINE void softmax(const kernel_attention *state, uint32_t head, uint32_t heads,
                          float *scores, uint32_t tokens, simd_flavor flavor) {
 #pragma nounroll
@@ -267,7 +267,7 @@ SIMD_INLINE void softmax(const kernel_attention *state, uint32_t head, uint32_t 
   }
 }
 
-// Scores of tokens that do not count become -Inf.
+// Sets the scores of tokens that do not count to -Inf.
 static void leave_out(float *scores, uint32_t heads, const kernel_page *pages, uint32_t count) {
   for (uint32_t n = 0; n < count; n++, scores += TOKENS) {
     if (pages[n].last - pages[n].first == TOKENS) continue;
@@ -279,7 +279,7 @@ static void leave_out(float *scores, uint32_t heads, const kernel_page *pages, u
   }
 }
 
-// Caps 4 scores, and adds ALiBi's bias to the scores from `position` on.
+// Caps 4 scores, and adds ALiBi's biases for the positions from `position` on.
 static v128_t bend(v128_t scores, float cap, const kernel_bias *bias, uint32_t position) {
   if (cap != 0) {
     const v128_t caps = wasm_f32x4_splat(cap);
@@ -291,7 +291,7 @@ static v128_t bend(v128_t scores, float cap, const kernel_bias *bias, uint32_t p
   return wasm_f32x4_add(scores, wasm_f32x4_mul(wasm_f32x4_splat(bias->slope), back));
 }
 
-// Caps and biases the scores of the heads from `head` on. Most models do not need it.
+// Caps and biases the scores of the heads from `head` on. Most models do not need this.
 static __attribute__((noinline)) void bend_scores(const kernel_attention *state, uint32_t head,
                                                   uint32_t heads, const kernel_page *pages,
                                                   uint32_t count, float *scores) {
@@ -347,8 +347,8 @@ SIMD_INLINE void f16_scores(const float *q, uint32_t dims, uint32_t heads, const
   }
 }
 
-// Without the last 4 dims where these are not a multiple of 8. Tokens that do not count have p = 0,
-// and all halves become finite floats.
+// Adds the values without the last 4 dims if the number of dims is not a multiple of 8. Tokens that
+// do not count have p = 0, and all halves become finite floats.
 SIMD_INLINE void f16_values(float *acc, uint32_t dims, uint32_t heads, const kernel_page *pages,
                             uint32_t count, const float *p, reading_ahead *ahead,
                             simd_flavor flavor) {

@@ -1,10 +1,10 @@
 // kernels/code_rows.h — rows of codes as in pages (kv_pages.h) times pairs of 16-bit
 // factors, in 128-bit vectors: the shared part of attention over codes of both kinds.
 //
-// A 16-bit lane of a row holds two codes: both = 256 * high + low, where `high` is signed and `low`
+// A 16-bit lane of a row has two codes: both = 256 * high + low, where `high` is signed and `low`
 // is not. Two sums are kept, over `both` and over `high`. The sum over `low` is the first less 256
-// times the second. The first may overflow, which does no harm: integers wrap, and the difference
-// fits. So one shift unpacks a row.
+// times the second. The first may overflow, which is harmless: integers wrap, and the difference
+// fits. So a single shift unpacks a row.
 #ifndef WICK_KERNELS_CODE_ROWS_H
 #define WICK_KERNELS_CODE_ROWS_H
 
@@ -14,14 +14,14 @@
 #ifdef WICK_SIMD128
 
 // FEW: heads that share unpacked codes; more sums would not fit into the registers. ROWS: rows of a
-// round of the loop; with 8, V8 11.3 (Node 20) keeps their operands in memory and needs 1.1 to 1.2
+// round of the loop; with 8, V8 11.3 (Node 20) keeps their operands in memory and takes 1.1 to 1.2
 // times as long.
 enum { FEW = 4, BLOCK = KV_BLOCK_VALUES, TOKENS = KERNEL_PAGE_TOKENS };
 enum { STRIP = 8, ROW_BYTES = 16, ROWS = 2, ROW_FACTORS = 2, STEP = KERNEL_STEP_TOKENS };
 
 // Whether a dot and its addition are one instruction, which takes 5 cycles: sums of up to 3 heads
-// are then two chains, since one would leave the processor waiting. More do not fit into the
-// registers.
+// are then split into two chains, because one would stall the processor. For more heads, two chains
+// do not fit into the registers.
 #ifdef __AVXVNNI__
 enum { CHAINED_HEADS = 3 };
 #else
@@ -62,7 +62,7 @@ SIMD_INLINE void row_add(v128_t low, v128_t high, const int16_t *const *factors,
 }
 
 // sums[h][0] += ROWS rows of whole lanes (both codes) times pairs of factors; sums[h][1] += the
-// same with the high codes. `heads` is known when compiled.
+// same with the high codes. `heads` is a compile-time constant.
 SIMD_INLINE void rows_add(const uint8_t *codes, const int16_t *const *factors, row_sums *sums,
                           uint32_t heads) {
   const int16_t *x[FEW];

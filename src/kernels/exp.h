@@ -1,4 +1,4 @@
-// kernels/exp.h — e^x and functions based on it for one float, as the SIMD kernels compute them.
+// kernels/exp.h — e^x and functions based on it for one float, computed like in the SIMD kernels.
 //
 // x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite, ln 2 in two parts), e^r by a polynomial of
 // degree 6 (minimax coefficients of Cephes' expf), scaled by 2^n. Relative error below 3e-7 for
@@ -28,7 +28,7 @@ static inline float exp_f32(float x) {
   const float rounded = x * EXP_LOG2_E + EXP_ROUND;
   const float n = rounded - EXP_ROUND;
   const float r = (x - n * EXP_LN2_HIGH) - n * EXP_LN2_LOW;
-  const float r2 = r * r;  // Estrin's order: fewer steps wait for each other
+  const float r2 = r * r;  // Estrin's order, with fewer dependent steps
   float p = (EXP_P0 * r + EXP_P1) * r2 + (EXP_P2 * r + EXP_P3);
   p = p * r2 + (EXP_P4 * r + EXP_P5);
   p = p * r2 + (r + 1.0f);

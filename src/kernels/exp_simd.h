@@ -20,7 +20,7 @@ SIMD_INLINE v128_t exp_pair(uint32_t index, v128_t r, simd_flavor flavor) {
   return simd_multiply_add(wasm_v128_load(c->p[index]), r, wasm_v128_load(c->p[index + 1]), flavor);
 }
 
-// For x up to EXP_MOST or NaN. A flavor with fused sums rounds some sums once only.
+// For x up to EXP_MOST or NaN. A flavor with fused multiply-adds rounds some sums only once.
 SIMD_INLINE v128_t exp_up_to_most(v128_t x, simd_flavor flavor) {
   const exp_constants *c = &exp_constant;
   const v128_t round = wasm_v128_load(c->round);

@@ -5,8 +5,8 @@
 
 #include "kernels/kernels.h"
 
-// Some sources are compiled again for other levels of processors (simd.h). There SIMD_NAME(f) is
-// f_avx2, for example; otherwise it is f.
+// Some sources are compiled again for other levels of processors (simd.h). In these builds
+// SIMD_NAME(f) is f_avx2, for example; otherwise it is f.
 #ifdef WICK_LEVEL
 #define SIMD_NAME(name) SIMD_NAME_AT(name, WICK_LEVEL)
 #define SIMD_NAME_AT(name, level) SIMD_NAME_JOINED(name, level)
@@ -92,7 +92,7 @@ matmul_function SIMD_NAME(q8_0_matmul_signed);
 // One row of the matrix times one row of activations.
 typedef float row_dot_function(const kernel_matrix *matrix, uint32_t row, const void *act_row);
 
-// A product made of row_dot, one output at a time.
+// A product that is computed with row_dot, one output at a time.
 static inline void matmul_by_rows(const kernel_matrix *matrix, uint32_t row_first,
                                   uint32_t row_last, const void *act, size_t act_stride_bytes,
                                   uint32_t tokens, float *y, size_t y_stride,
@@ -131,7 +131,7 @@ KERNEL_KV_FAMILY(f16);
 KERNEL_KV_FAMILY(q8);
 KERNEL_KV_FAMILY(q4);
 
-// Pages of keys with scales of channels, and rotated values.
+// Pages of keys with scales by channel, and rotated values.
 typedef void kv_encode_function(void *page, const void *f16_page, uint32_t first, uint32_t last,
                                 uint32_t head_dim);
 kv_bytes_function kv_c8_bytes, kv_c4_bytes, kv_r4_bytes;
@@ -149,7 +149,7 @@ void attention_begin(const kernel_attention *state);
 void attention_merge(const kernel_attention *state, const kernel_attention *part);
 void attention_end(const kernel_attention *state, float *out);
 
-// The progress of a call's reading ahead: `step_bytes` of each place at a time.
+// The progress of a call's prefetching, by `step_bytes` of each place at a time.
 typedef struct reading_ahead {
   const kernel_ahead *places;
   uint32_t done_bytes, step_bytes;
@@ -159,7 +159,7 @@ void read_ahead(reading_ahead *ahead);
 
 // Pages of codes in 128-bit vectors, the same in every flavor. Rows of scores and p are
 // KERNEL_STEP_TOKENS long. Scores of all tokens of `count` pages; acc [heads][head_dim] += p * V of
-// them, where p is at most 1, and 0 where tokens do not count.
+// them, where p is at most 1, and 0 for tokens that do not count.
 void codes_scores_simd(const float *q, uint32_t dims, uint32_t heads, const kernel_page *pages,
                        uint32_t count, kernel_kv_type type, float *scores, reading_ahead *ahead);
 void codes_values_simd(float *acc, uint32_t dims, uint32_t heads, const kernel_page *pages,
@@ -245,7 +245,7 @@ void scan_simd128(const kernel_scan *scan, uint32_t channel_first, uint32_t chan
 void ssd_simd128(const kernel_ssd *ssd);
 void wkv_simd128(const kernel_wkv *wkv);
 
-// Row `at` of the inputs, counted from the oldest of the state.
+// Row `at` of the inputs, counted from the oldest one in the state.
 static inline const float *conv_input(const kernel_conv *conv, uint32_t at) {
   const uint32_t before = conv->width - 1;
   return at < before ? conv->state_in + (size_t)at * conv->channels

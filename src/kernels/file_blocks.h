@@ -60,7 +60,8 @@ static inline void file_blocks_store(uint8_t *data, uint32_t cols, uint32_t row,
 #define FILE_BLOCKS_SIMD(name, type, offset)
 #endif
 
-// All functions of a type. offset: what makes its codes unsigned for the tiles (tile_type).
+// All functions of a type. offset: the number that makes its codes unsigned for the tiles
+// (tile_type).
 #define FILE_BLOCKS_TYPE(name, type, offset)                                               \
   uint32_t name##_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block, \
                          uint32_t block_count, const uint8_t *file) {                      \

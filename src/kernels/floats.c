@@ -40,7 +40,8 @@ enum {
   SIGN = 0x8000,
   MANTISSA_BITS = 10,
   MANTISSA = (1 << MANTISSA_BITS) - 1,
-  GREAT_EXPONENT = 32 - F16_CODE_SHIFT  // of F16: the first whose code would have more than 5 bits
+  GREAT_EXPONENT =
+      32 - F16_CODE_SHIFT  // the first of F16's exponents whose code would have more than 5 bits
 };
 
 // The codes that no smaller element takes, in order. Of exponent 0 all but zero are free. Of

@@ -17,7 +17,7 @@ SIMD_INLINE v128_t f32_column(const uint8_t *record, uint32_t half) {
   return wasm_v128_load(record + 16 * half);
 }
 
-// 2^102 too small: 2^112 because of simd_f16_tiny, 2^-10 because of the code.
+// The results are 2^102 too small: 2^112 because of simd_f16_tiny, 2^-10 because of the code.
 SIMD_INLINE v128_t f16_column(const uint8_t *record, uint32_t half) {
   return simd_f16_tiny(wasm_v128_load(record), half);
 }
@@ -28,8 +28,8 @@ SIMD_INLINE v128_t bf16_column(const uint8_t *record, uint32_t half) {
               : wasm_i32x4_shl(both, 16);
 }
 
-// An element of x, 2^102 times as great where the weights are as much too small. A power of two
-// changes no product's rounding. Where x becomes Inf the sums are not finite either.
+// An element of x, multiplied by 2^102 if the weights are too small by that factor. A power of two
+// does not change the rounding of a product. If x becomes Inf, the sums are not finite either.
 SIMD_INLINE v128_t float_splat(const float *x, bool is_tiny) {
   const v128_t value = wasm_v128_load32_splat(x);
   return is_tiny ? wasm_f32x4_mul(value, wasm_f32x4_splat(F16_CODE_SCALE)) : value;
@@ -67,7 +67,8 @@ SIMD_INLINE void float_strip(const uint8_t *record, uint32_t cols, const float *
 
 // A tile is 8 rows times some tokens along every second column of a chunk. 6 tokens leave registers
 // for two vectors of weights and one of activations, but none for products that are not fused or
-// for the masks of 16-bit types: these take 4. If a register has all 8 rows, 8 leave enough.
+// for the masks of 16-bit types, which therefore use 4 tokens. If a register has all 8 rows, 8
+// tokens leave enough.
 #ifdef WICK_LEVEL
 enum { TILE_TOKENS_MAX = 8, TILE_TOKENS = 8 };
 #else
@@ -77,7 +78,7 @@ enum { TILE_GROUPS = 32, TILE_COLS = 512, STRIP_TOKENS_MAX = 3 };
 
 #ifdef WICK_LEVEL
 
-// The rows of a column as floats, as the loads of 4 rows give them.
+// The rows of a column as floats, in the form of the loads of 4 rows.
 typedef __m256 column_load_8(const uint8_t *record);
 
 SIMD_INLINE __m256 f32_column_8(const uint8_t *record) {
@@ -137,7 +138,7 @@ SIMD_INLINE void float_tile(const uint8_t *record, uint32_t count, const float *
       const v128_t value = wasm_v128_load32_splat(x + t);
       low[t] = simd_multiply_add(w0, value, low[t], flavor);
       high[t] = simd_multiply_add(w1, value, high[t], flavor);
-      SIMD_FORGET();  // or all loads come first, and spill
+      SIMD_FORGET();  // otherwise all loads are moved to the front, and registers spill
     }
   }
   for (uint32_t t = 0; t < tokens; t++) {
@@ -157,7 +158,7 @@ typedef struct float_type {
   float x_scale;
   float_strip_function *strips[2];  // for 1 and 2 tokens
   float_tile_function *tile;
-  matmul_function *matmul_scalar;  // where a sum is not finite: x may have been too great
+  matmul_function *matmul_scalar;  // used if a sum is not finite, because x may have been too large
 } float_type;
 
 typedef struct float_job {
@@ -203,8 +204,8 @@ static void run_strips(const float_job *job, uint32_t row_first, uint32_t token,
   }
 }
 
-// x of every second column from `col` on for the tokens of a tile, side by side. The last token is
-// repeated to fill the tile.
+// Copies x of every second column from `col` on for the tokens of a tile into adjacent memory. The
+// last token is repeated to fill the tile.
 static void pack(const float_job *job, uint32_t token, uint32_t tokens, uint32_t col,
                  uint32_t count, float *out) {
   const uint32_t all = job->type->tile_tokens;
@@ -216,9 +217,9 @@ static void pack(const float_job *job, uint32_t token, uint32_t tokens, uint32_t
   }
 }
 
-// `tokens` tokens, at most a tile's, with at most TILE_GROUPS groups from `row` on. Groups share
-// the packed activations of a chunk; chunks are short, so these stay in the first cache, and the
-// weights of a group until its odd columns follow the even ones.
+// Multiplies `tokens` tokens, at most those of a tile, with at most TILE_GROUPS groups from `row`
+// on. Groups share the packed activations of a chunk; chunks are short, so the activations stay in
+// the first cache, and so do the weights of a group until its odd columns follow the even ones.
 static void run_tile(const float_job *job, uint32_t row, uint32_t token, uint32_t tokens) {
   const float_type *type = job->type;
   const uint32_t cols = job->matrix->cols, size = type->tile_tokens * KERNEL_ROW_GROUP;
@@ -255,7 +256,8 @@ static void run_tile(const float_job *job, uint32_t row, uint32_t token, uint32_
   }
 }
 
-// Some hundred rows with all tokens before the next ones, so that their weights stay in a cache.
+// Multiplies some hundred rows with all tokens before the next rows, so that their weights stay in
+// a cache.
 static void float_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
                          const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
                          size_t y_stride, const float_type *type) {
@@ -294,7 +296,7 @@ static void float_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32
   }
 #endif
 
-// The product of a type in a flavor. Where elements are wild the scalar reference computes it.
+// The product of a type in a flavor. If elements are wild, the scalar reference computes it.
 #define FLOAT_MATMUL(type, variant, record_bytes, flavor, tokens, is_tiny)                   \
   FLOAT_STRIP(type##_strip_1_##variant, 1, record_bytes, flavor, type##_column, is_tiny)     \
   FLOAT_STRIP(type##_strip_2_##variant, 2, record_bytes, flavor, type##_column, is_tiny)     \

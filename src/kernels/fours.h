@@ -7,13 +7,13 @@
 // 22. The dots fill the registers, so the sums of floats stay in memory.
 //
 // Signed codes as bytes: the dots of simd.h require 7 bits without a sign on one side, |x|. So the
-// code w takes the sign of x. Flipping all bits makes -w - 1 of it, also of -128, and
+// code w takes the sign of x. Flipping all bits turns w into -w - 1, even for -128, and
 //
 //   sum of w x = sum of |x| (x < 0 ? ~w : w) + sum of |x| where x < 0
 //
 // The second sum is the same for all rows. Two products of a pair are at most 2 * 127 * 128, which
-// 16 bits hold. QUADS needs none of that where SIMD_HAS_BYTES: codes are raised by 128 where the
-// dot takes them without a sign, and stay where it takes them with one.
+// fits 16 bits. QUADS needs none of this if SIMD_HAS_BYTES: codes are raised by 128 if the dot
+// reads them as unsigned, and stay unchanged if it reads them as signed.
 #ifndef WICK_KERNELS_FOURS_H
 #define WICK_KERNELS_FOURS_H
 

@@ -1,5 +1,6 @@
 // kernels/fp4_simd.c — products with MXFP4 in 128-bit vectors. The record is drawn in fp4.h. Step k
-// gives column groups k and 4 + k, codes through the table, 12 added.
+// unpacks column groups k and 4 + k: it looks the codes up in the table, whose values have 12
+// added.
 #include "kernels/fp4.h"
 
 #include "kernels/tile.h"

@@ -18,21 +18,21 @@ enum {
 
 // ---- eight columns at once: a byte each in 64 bits ----
 
-// 8 fields of 2 bits, one to a byte.
+// Spreads 8 fields of 2 bits to one byte each.
 static uint64_t spread_2(uint64_t point) {
   point = (point | point << 24) & 0x000000ff000000ffu;
   point = (point | point << 12) & 0x000f000f000f000fu;
   return (point | point << 6) & 0x0303030303030303u;
 }
 
-// codes (1 to 127) negated where the sign bits say so.
+// Stores codes (1 to 127), negated where the sign bits are set.
 static void signed_store(uint64_t codes, uint32_t sign_bits, int8_t out[8]) {
   const uint64_t signs = kernel_grids.signs[sign_bits];
   codes = (codes ^ signs) + (signs & EACH_BYTE);
   memcpy(out, &codes, sizeof codes);
 }
 
-// Signs are stored as 7 bits; the eighth makes their number even.
+// Signs are stored as 7 bits; the eighth makes the number of set bits even.
 static uint32_t even_signs(uint32_t seven) {
   return seven | ((uint32_t)__builtin_popcount(seven) & 1) << 7;
 }
@@ -148,7 +148,8 @@ static void iq3_s_load(const uint8_t *record, uint32_t row, uint32_t part, block
   out->scale = f32_of_f16(load_u16(block)) * (float)(2 * sub + 1);
 }
 
-// Codes of IQ1 are within -9..9, those of IQ3_S within -15..15: unsigned they fit the faster tiles.
+// Codes of IQ1 are within -9..9, those of IQ3_S within -15..15: as unsigned codes they fit the
+// faster tiles.
 enum { IQ1_OFFSET = 9, IQ3_S_OFFSET = 15 };
 
 static const block_type iq1_s_type = {BLOCK_SUPER, 8 * IQ1_S_BYTES, BLOCK_CODES, iq1_s_load};

@@ -7,9 +7,9 @@
 // block of columns. A record holds 8 rows' scales and then their codes so that one activation block
 // meets 8 rows from consecutive memory. Each type's record is drawn in its own file.
 //
-// Law (docs/design): an output y[token][row] is the same to the last bit whatever the other tokens
-// of the call, the row range, and the thread: integer dots per block are exact, and float partial
-// sums are added in one fixed order of blocks in every micro-kernel of a variant.
+// Law (docs/design): an output y[token][row] does not depend on the other tokens of the call, on
+// the row range or on the thread, not even in the last bit: integer dots per block are exact, and
+// float partial sums are added in one fixed order of blocks in every micro-kernel of a variant.
 #ifndef WICK_KERNELS_H
 #define WICK_KERNELS_H
 
@@ -22,8 +22,8 @@
 
 enum { KERNEL_ROW_GROUP = 8, KERNEL_PAGE_TOKENS = 16 };
 
-// A form of activations. Products of a type need their activations in one form. It is made once for
-// each row of activations and shared by all products that need it (q, k, v of a layer).
+// A form of activations. Each weight type requires one form. Each row of activations is converted
+// once, and all products that need the form share the result (q, k, v of a layer).
 typedef enum kernel_act_form {
   KERNEL_ACT_F32 = 0,  // plain floats
   KERNEL_ACT_Q8 = 1,   // per 32 values: int8 codes with scale and sums (see act.h)
@@ -81,9 +81,9 @@ typedef enum kernel_kv_type {
 // Pages of a KV head that attention adds in one step, and their tokens.
 enum { KERNEL_STEP_PAGES = 4, KERNEL_STEP_TOKENS = KERNEL_STEP_PAGES * KERNEL_PAGE_TOKENS };
 
-// The memory that will be read next: a call reads ahead `bytes` from each place on while it
-// computes. Processors read ahead automatically, but not beyond the end of a 4 KB page. 0 bytes:
-// nothing.
+// The memory that will be read next: while a call computes, it prefetches `bytes` from each of
+// these addresses. Processors read ahead automatically, but not beyond the end of a 4 KB page. 0
+// bytes: nothing.
 typedef struct kernel_ahead {
   const uint8_t *from[KERNEL_STEP_PAGES];
   uint32_t bytes;
@@ -121,7 +121,8 @@ typedef struct kernel_attention {
 } kernel_attention;
 
 typedef struct kernel_kv_ops {
-  // Bytes of one page's K (or V) of one KV head; 0 when the type is not in this build yet.
+  // Bytes of the K (or V) of one KV head in one page; 0 if this build does not support the type
+  // yet.
   size_t (*k_bytes)(uint32_t head_dim);
   size_t (*v_bytes)(uint32_t head_dim);
   // Stores one token's row of one KV head in slot 0..15. Returns how many values were not finite or
@@ -137,13 +138,13 @@ typedef struct kernel_kv_ops {
   // Converts queries [heads][head_dim] in place to the form for attention over keys of this type
   // (factors of 16 bits for types of codes); NULL: they stay unchanged.
   void (*queries_make)(float *q, uint32_t heads, uint32_t head_dim);
-  // Types that encode whole pages of keys: makes codes of the slots [first, last) of an F16 page of
-  // K; others have no effect. NULL: rows are written by k_write. If this is not NULL, k_write is,
-  // and k_copy copies the whole page.
+  // For types that encode whole pages of keys: encodes the slots [first, last) of an F16 page of K;
+  // the other slots are ignored. NULL: rows are written by k_write. If this is not NULL, k_write is
+  // NULL, and k_copy copies the whole page.
   void (*k_encode)(void *k_page, const void *f16_page, uint32_t first, uint32_t last,
                    uint32_t head_dim);
   // The same types: makes factors of queries [heads][head_dim], of kv_factor_bytes each and 16-byte
-  // aligned, which attention over pages of codes takes in addition to the queries.
+  // aligned, which attention over pages of codes needs in addition to the queries.
   void (*factors_make)(const float *q, uint32_t heads, uint32_t head_dim, void *factors);
   // Rotates the result of attention over values of this type [heads][head_dim] back, in place;
   // NULL: it stays unchanged.
@@ -234,8 +235,8 @@ typedef struct kernel_table {
   // "scalar"; WebAssembly: "simd128", "relaxed-pairs", "relaxed-quads"; x86-64: "sse2", "avx2",
   // "avxvnni"; arm64: "neon"
   const char *name;
-  // Whether KERNEL_DOTS relaxed dots give right results now. NULL: the table has none. Cost: a
-  // microsecond.
+  // Whether KERNEL_DOTS relaxed dots currently return correct results. NULL: the table has none.
+  // Cost: a microsecond.
   bool (*dots_are_right)(void);
   kernel_type_ops types[GGML_TYPE_COUNT];  // matmul is NULL for a type that does not run
   // Bytes of one row of activations of `cols` values in a form, a multiple of 64.
@@ -303,8 +304,8 @@ typedef struct kernel_table {
 
 // The best table of this build for this processor.
 const kernel_table *kernels_bind(void);
-// A table by name, for tests; NULL when this build has none of this name or the processor does not
-// run it.
+// A table by name, for tests; NULL if this build has no table of this name or the processor does
+// not support it.
 const kernel_table *kernels_by_name(const char *name);
 
 #endif

@@ -2,7 +2,7 @@
 // one KV head, and rows of values that are rotated before they become Q4 (R4). kv_pages.h has the
 // layout.
 //
-// Channels of keys differ much more from each other than tokens do in a channel, and a few have
+// Channels of keys differ much more from each other than tokens within a channel, and a few have
 // large values that hardly change (Liu et al. 2024, "KIVI"). Values have no such channels; a
 // rotation spreads the errors that single large values cause in their block.
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "kernels/kv_pages.h"
 
 enum { BLOCK = KV_BLOCK_VALUES, TOKENS = KERNEL_PAGE_TOKENS };
-// One less than fits: offsets are rounded down to a given lowest bit.
+// One less than the maximum, because offsets are rounded down to a given lowest bit.
 #define OFFSET_MOST 32766.0f
 
 size_t kv_c8_bytes(uint32_t head_dim) { return kv_blocks(head_dim) * sizeof(kv_c8_block); }
@@ -32,7 +32,7 @@ static float f32_of_order(int32_t order) {
   return order < 0 ? -f32_of_magnitude((uint32_t)-order) : f32_of_magnitude((uint32_t)order);
 }
 
-// An integer for each half, in the order of their values.
+// Maps halves to integers in the order of their values.
 static int32_t order_of(const channel_source *from, uint32_t dim, uint32_t slot) {
   const int32_t half = from->page[dim * TOKENS + kv_f16_slot(slot, TOKENS)];
   const int32_t magnitude = half & 0x7fff, sign = -(half >> 15);
@@ -56,7 +56,7 @@ static channel_range range_of(const channel_source *from, uint32_t dim) {
 // The upper half of the smallest float from `value` on that has no other bits.
 static uint32_t half_above(float value) { return (bits_of_f32(value) + 0xffffu) >> 16; }
 
-// Where the codes of a type lie: above the offset of their channel, which is then the smallest
+// The position of a type's codes: above the offset of their channel, which is then the smallest
 // value, or on both sides of it.
 typedef struct code_range {
   int32_t least, most;
@@ -80,7 +80,7 @@ static uint32_t units_of(const channel_source *from, uint32_t head_dim, code_ran
     width = above > width ? above : width;
   }
   const uint32_t offset = half_above(most * (1.0f / OFFSET_MOST));
-  width += 2 * f32_of_bits(offset << 16);  // offsets may be this far below their anchors
+  width += 2 * f32_of_bits(offset << 16);  // the largest distance of offsets below their anchors
   return offset << 16 | half_above(width / (float)(codes.most * KV_SCALE_MOST));
 }
 
@@ -113,7 +113,7 @@ typedef struct channel_block {
   int8_t *codes;
 } channel_block;
 
-// Block `index` of a page. units: as bits, which the lowest ones of its offsets become.
+// Block `index` of a page. units: bits that are stored in the lowest bits of its offsets.
 static void encode_block(const channel_source *from, uint32_t index, uint32_t head_dim,
                          uint32_t units, code_range codes, const channel_block *block) {
   const float step = f32_of_bits(units & 0xffff0000u), unit = f32_of_bits(units << 16);

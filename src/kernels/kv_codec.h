@@ -1,12 +1,12 @@
-// kernels/kv_codec.h — the KV cache's own block codecs: 32 values share one f32 scale. Not GGML's
-// Q8_0 and Q4_0 (those have f16 scales, and Q4_0 another range and order).
+// kernels/kv_codec.h — the KV cache's block codecs, in which 32 values share one f32 scale. They
+// differ from GGML's Q8_0 and Q4_0, which have f16 scales, and Q4_0 another range and order.
 //
 //   Q8: scale = amax / 127, code = round(x / scale) in -127..127, error <= amax / 254
-//   Q4: scale = amax / 7, code = round(x / scale) + 8 in 1..15, error <= amax / 14; byte i holds
-//       code 2i in its low and code 2i + 1 in its high half
+//   Q4: scale = amax / 7, code = round(x / scale) + 8 in 1..15, error <= amax / 14; byte i has
+//       code 2i in its low half and code 2i + 1 in its high half
 //
 // round() is half away from zero. A block whose largest magnitude is below 1e-10 is empty: it
-// decodes to zeros. Pages lay codes and scales out as their kernels need them (kv_pages.h).
+// decodes to zeros. Pages arrange codes and scales in the form that kernels need (kv_pages.h).
 #ifndef WICK_KERNELS_KV_CODEC_H
 #define WICK_KERNELS_KV_CODEC_H
 
@@ -28,8 +28,8 @@ _Static_assert(sizeof(kvq8_block) == 36 && sizeof(kvq4_block) == 20, "no padding
 
 void kvq8_clear(kvq8_block *block);  // scale and codes 0
 
-// Return how many of the values were not finite: a NaN is stored as 0, an infinity as the largest
-// code of its sign, and neither counts for the scale.
+// Return the number of values that were not finite: a NaN is stored as 0, an infinity as the
+// largest code of its sign, and neither counts for the scale.
 uint32_t kvq8_encode(const float x[KV_BLOCK_VALUES], kvq8_block *block);
 uint32_t kvq4_encode(const float x[KV_BLOCK_VALUES], kvq4_block *block);
 

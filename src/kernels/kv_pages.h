@@ -12,8 +12,8 @@
 //        In a row the pair of column c < 4 is at 4 c and 4 c + 2, codes larger by 128, that of
 //        column c + 4 at 4 c + 1 and 4 c + 3: 16-bit lanes shifted right by 8 are the latter.
 //   Q4   the same codes: of each 256, byte i has code i in its low half and code i + 128 in its
-//        high one, two dims of a token: no byte belongs to two tokens, which threads may write at a
-//        time
+//        high one, two dims of a token: no byte belongs to two tokens, because threads may write
+//        different tokens at the same time
 //   C8   of K alone, per 32 dims {i16 offset [32 dims], u8 scale [32 dims], i8 code [512]}: a value
 //        is offset * the page's offset unit + code * scale * the page's scale unit. Codes:
 //        K [16 pairs of dims] rows of 16 tokens, 2 dims
@@ -99,7 +99,7 @@ static inline uint32_t kv_v_code_at(uint32_t dim, uint32_t slot) {
   return dim / 8 * 128 + slot / 2 * 16 + kv_row_code_at(dim % 8, slot % 2);
 }
 
-// Stored byte of a code, and code of a stored byte.
+// Converts a code to its stored byte, and a stored byte to its code.
 #define KV_CODE_BIAS 128
 
 static inline uint8_t kv_q8_byte(int8_t code, uint32_t at) {
@@ -110,7 +110,7 @@ static inline int32_t kv_q8_code(const kv_q8_block *block, uint32_t at) {
   return at % 2 == 0 ? block->codes[at] - KV_CODE_BIAS : (int8_t)block->codes[at];
 }
 
-// The byte of a Q4 block that holds a code, and whether in its high half.
+// The byte of a Q4 block that contains a code, and whether the code is in its high half.
 static inline uint32_t kv_q4_byte_at(uint32_t at) { return at / 256 * 128 + at % 128; }
 static inline bool kv_q4_is_high(uint32_t at) { return at % 256 >= 128; }
 
@@ -119,7 +119,7 @@ static inline int32_t kv_q4_code(const kv_q4_block *block, uint32_t at) {
   return (kv_q4_is_high(at) ? byte >> 4 : byte & 15) - 8;
 }
 
-// The place of the code of a dim (0 to 31) and a token within a block of C8, and where C4 has it.
+// The place of the code of a dim (0 to 31) and a token within a block of C8, and its place in C4.
 static inline uint32_t kv_channel_code_at(uint32_t dim, uint32_t slot) {
   return dim / 2 * 32 + slot * 2 + dim % 2;
 }
@@ -136,7 +136,7 @@ static inline int32_t kv_c4_code(const kv_c4_block *block, uint32_t at) {
 enum { KV_ROTATED_MOST = 512 };
 void kv_rotate(float *row, uint32_t head_dim);
 
-// ---- Factors that meet codes ----
+// ---- Factors for products with codes ----
 //
 // Codes are multiplied and summed as integers, so the other operand becomes 16-bit integers, called
 // factors. A query is scaled by the largest value of its row. Probabilities, at most 1, times the

@@ -11,7 +11,7 @@ enum { BLOCK = KV_BLOCK_VALUES, TOKENS = KERNEL_PAGE_TOKENS };
 size_t kv_q8_bytes(uint32_t head_dim) { return kv_blocks(head_dim) * sizeof(kv_q8_block); }
 size_t kv_q4_bytes(uint32_t head_dim) { return kv_blocks(head_dim) * sizeof(kv_q4_block); }
 
-// One function serves K and V, since this takes little of the time.
+// One function handles K and V, because little time is spent here.
 #define ONE_BODY __attribute__((noinline, minsize))
 
 // The place of a code: kv_k_code_at, kv_v_code_at.
@@ -129,8 +129,8 @@ KV_SIDE(q8, v)
 KV_SIDE(q4, k)
 KV_SIDE(q4, v)
 
-// In place: a factor takes half the room of its float. A value that is not a number makes the unit
-// NaN.
+// Works in place: a factor needs half the room of its float. A value that is not a number makes the
+// unit NaN.
 static __attribute__((minsize)) void query_make(float *row, uint32_t head_dim) {
   float most = 0.0f, nothing = 0.0f;
   for (uint32_t d = 0; d < head_dim; d++) {

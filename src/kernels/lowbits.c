@@ -13,7 +13,7 @@ static uint32_t two_bits_of_file(const uint8_t *qs, uint32_t column) {
   return qs[column / 128 * 32 + column % 32] >> (column % 128 / 32 * 2) & 3;
 }
 
-// Column c of a part.
+// The byte that holds the two bits of column c of a part.
 static uint8_t *two_bits_byte(uint8_t codes[2][2][16], uint32_t row, uint32_t c) {
   return &codes[c / 16][row % 8 / 4][row % 4 * 4 + c % 4];
 }

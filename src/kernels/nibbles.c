@@ -22,7 +22,7 @@ static void nibbles_store(uint8_t codes[4][32], uint32_t row, const uint8_t from
   layout_words_store(codes[0], row, bytes, 4);
 }
 
-// Bit of column c in its byte.
+// The bit of column c in its byte.
 static uint32_t fifth_bit(uint32_t column) { return (column / 4 + 4) % 8; }
 
 static void fifth_add(const uint8_t fifth[32], uint32_t row, int8_t codes[32]) {
@@ -32,7 +32,7 @@ static void fifth_add(const uint8_t fifth[32], uint32_t row, int8_t codes[32]) {
   }
 }
 
-// `bits`: bit c is column c's.
+// Bit c of `bits` belongs to column c.
 static void fifth_store(uint8_t fifth[32], uint32_t row, uint32_t bits) {
   uint8_t *bytes = fifth + layout_word_offset(row);
   memset(bytes, 0, 4);

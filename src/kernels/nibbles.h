@@ -33,7 +33,7 @@ typedef struct q5_1_record {
   uint8_t codes[4][32];
 } q5_1_record;
 
-// subs[0] holds the sub-scales and sub-minima of parts 0 to 3, subs[1] those of parts 4 to 7. The 4
+// subs[0] has the sub-scales and sub-minima of parts 0 to 3, subs[1] those of parts 4 to 7. The 4
 // bytes of lane i are the sub-scales of rows i and i + 4, then their sub-minima.
 typedef struct q4_k_record {
   uint8_t scales[16], mins[16];

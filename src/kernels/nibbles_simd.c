@@ -102,8 +102,9 @@ SIMD_INLINE void k_super(const uint8_t *record, strip_super *super) {
   }
 }
 
-// Byte `index` of each lane, below 64. (Shifted as if it had a sign: knowing that it has none, the
-// compiler would convert unsigned integers, which takes V8 eight instructions.)
+// Byte `index` of each lane, below 64. (The shift is signed: if the compiler knew that the result
+// is unsigned, it would use a conversion of unsigned integers, for which V8 needs eight
+// instructions.)
 SIMD_INLINE v128_t k_sub_float(v128_t bytes, uint32_t index) {
   return wasm_f32x4_convert_i32x4(wasm_i32x4_shr(wasm_i32x4_shl(bytes, 24 - 8 * index), 24));
 }

@@ -1,6 +1,6 @@
 // kernels/recurrent_simd.c — mixers that carry a state, in 128-bit vectors. Lanes are channels or
-// columns of values, so every sum is added in the order of recurrent.c and has its bits. Ends that
-// fill no vector are left to recurrent.c.
+// columns of values, so every sum is added in the order of recurrent.c and is bit-identical to it.
+// Remainders that do not fill a vector are left to recurrent.c.
 #include <string.h>
 
 #include "kernels/exp_simd.h"
@@ -14,8 +14,8 @@
 // Tokens that share their loads of inputs and taps.
 enum { CONV_TOKENS = 4, CONV_ROWS_MAX = KERNEL_CONV_WIDTH_MAX + CONV_TOKENS - 1 };
 
-// `tokens` from t on, up to CONV_TOKENS. All inputs of 4 channels are loaded before an output is
-// stored: y may be x.
+// Computes `tokens` from t on, up to CONV_TOKENS. All inputs of 4 channels are loaded before an
+// output is stored: y may be x.
 SIMD_INLINE void conv_strip(const kernel_conv *conv, uint32_t width, uint32_t t, uint32_t tokens,
                             uint32_t channel_first, uint32_t channel_last) {
   const float *rows[CONV_ROWS_MAX];
@@ -137,8 +137,8 @@ SIMD_INLINE void strips_step(const delta_rows *at, uint32_t rows, uint32_t colum
   }
 }
 
-// One copy serves the delta rule and Mamba 2. A lone token's state comes from memory, which is
-// fastest read in its order: row after row.
+// One copy serves the delta rule and Mamba 2. The state of a single token comes from memory, which
+// is read fastest in order, row after row.
 static __attribute__((noinline)) void all_rows_step(delta_rows at, uint32_t key_dim,
                                                     uint32_t columns, bool is_alone,
                                                     delta_sums *sums) {
@@ -167,8 +167,8 @@ static void token_begin(const float *v, float decay, float beta, uint32_t column
   }
 }
 
-// Computes up to DELTA_COLUMNS columns. The rows are read once for each token: updating them and
-// the first sum of the next token are one pass.
+// Computes up to DELTA_COLUMNS columns. The rows are read once for each token: one pass updates
+// them and computes the first sum of the next token.
 static void some_columns(const kernel_delta *delta, uint32_t first, uint32_t columns) {
   delta_sums sums;
   memset(sums.known, 0, columns * sizeof(float));

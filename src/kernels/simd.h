@@ -1,13 +1,13 @@
-// kernels/simd.h — 128-bit vectors: the compiler's own on WebAssembly; natively, when WICK_SIMDE is
-// defined, the same intrinsics by SIMDe, which makes SSE, AVX or NEON of them. Defines WICK_SIMD128
-// where there are vectors, WICK_RELAXED where there are more dots than the plain one, WICK_FUSED
-// where sums of floats may be fused, and the code that several families share.
+// kernels/simd.h — 128-bit vectors: the compiler's own on WebAssembly; in native builds with
+// WICK_SIMDE, the same intrinsics from SIMDe, which maps them to SSE, AVX or NEON. Defines
+// WICK_SIMD128 if vectors are available, WICK_RELAXED if there are more dots than the plain one,
+// WICK_FUSED if sums of floats may be fused, and the code that several families share.
 //
-// Natively there is the plain flavor for every processor of the architecture; on x86-64 the same
+// Native builds have the plain flavor for every processor of the architecture; on x86-64 the same
 // sources are compiled again for WICK_LEVEL, avx2 or avxvnni (flags.mk), with the dots of those
-// processors. No flavor fuses natively: all give the bits of the scalar reference. With
-// WICK_CHECKED_DOTS the other flavors exist without a level, and trap where an operand has bits
-// that they may not rely on: the sanitizer builds.
+// processors. No native flavor fuses: all are bit-identical to the scalar reference. With
+// WICK_CHECKED_DOTS the other flavors exist without a level, and trap if an operand has bits that
+// they must not rely on. The sanitizer builds use this.
 #ifndef WICK_KERNELS_SIMD_H
 #define WICK_KERNELS_SIMD_H
 
@@ -39,12 +39,12 @@
 #define SIMD_INLINE static inline __attribute__((always_inline))
 
 // How a kernel multiplies codes. PLAIN: 16-bit lanes, i32x4.dot_i16x8, products and sums of floats
-// rounded separately (bit for bit what the scalar reference gives). PAIRS and QUADS are relaxed
+// rounded separately (bit-identical to the scalar reference). PAIRS and QUADS are relaxed
 // SIMD with fused float sums; PAIRS adds pairs of products in 16-bit lanes where they fit, QUADS
 // uses the dot of four products. PAIRS is faster where the CPU has no such instruction (kernels.c
-// looks). Two more are for one token on ARM: LONG has the bits of PLAIN, multiplies bytes and adds
-// 16-bit products, each of which is one instruction there. SIGNED is QUADS where the dot takes two
-// operands with signs, so that signed codes need not be turned.
+// looks). Two more are for one token on ARM. LONG is bit-identical to PLAIN, but multiplies bytes
+// and adds 16-bit products; both are single instructions on ARM. SIGNED is QUADS with a dot of two
+// signed operands, so that the signs of codes need no conversion.
 typedef enum simd_flavor {
   SIMD_PLAIN = 0,
   SIMD_PAIRS = 1,
@@ -125,20 +125,21 @@ static inline v128_t simd_madd(v128_t a, v128_t b, v128_t c) {
 #define SIMD_HAS_BYTES false
 #endif
 
-// Hides the origin of `pointer` from the compiler, so that offsets from it become those of the load
-// instructions; without it loops are rewritten to count one index and add each offset separately.
+// Hides the origin of `pointer` from the compiler, so that offsets from it are encoded in the load
+// instructions. Without it, loops are rewritten to count one index and add each offset separately.
 #define SIMD_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 
-// Whether a variable that is 0 is not, which the compiler cannot know; engines do and drop the
-// branch. So `if (simd_never(&zero)) break;` before code is computed before code after it, at no
-// cost. Without it the compiler puts all products of one sum of an unrolled loop one after the
-// other, and their operands do not fit into the registers.
+// Whether a variable that is always 0 is not 0. The compiler cannot know the result; engines can,
+// and drop the branch. So `if (simd_never(&zero)) break;` keeps the code before it before the code
+// after it, at no cost. Without it the compiler puts all products of one sum of an unrolled loop
+// one after the other, and their operands do not fit into the registers.
 SIMD_INLINE bool simd_never(uint32_t *zero) {
   __asm__ volatile("" : "+r"(*zero));
   return *zero != 0;
 }
 
-// Keeps values that were stored in memory: the compiler may not carry them in registers past this.
+// Keeps values that were stored in memory: the compiler must not keep them in registers past this
+// point.
 #define SIMD_FORGET() __asm__ volatile("" ::: "memory")
 
 // Masks that inner loops use. V8 rebuilds a constant in every iteration (three instructions);
@@ -156,7 +157,7 @@ typedef struct simd_masks {
   uint8_t top[16];     // 0x80
   uint8_t low_8_of_16[16], high_8_of_16[16];
   uint8_t f16_tiny[16];  // simd_f16_tiny's
-  int16_t f16_low[8];    // multiplied with pairs of halves: the low ones, moved as f16_tiny needs
+  int16_t f16_low[8];    // multiplied with pairs of halves: the low ones, shifted as f16_tiny needs
   int16_t ones[8];
   float code_round[4];     // KV_ROUND
   int32_t code_bits[4];    // KV_ROUND_BITS
@@ -185,7 +186,7 @@ SIMD_INLINE v128_t simd_with_sign(v128_t codes, v128_t x) {
 }
 
 // sum + wasm_i32x4_dot_i16x8(a, b). AVX-VNNI has one instruction for it. Clang splits the intrinsic
-// into two instructions again, so the instruction is named here.
+// into two instructions again, so the instruction is written out here.
 SIMD_INLINE v128_t simd_dot_add(v128_t a, v128_t b, v128_t sum) {
 #ifdef __AVXVNNI__
   __asm__("%{vex%} vpdpwssd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
@@ -195,22 +196,22 @@ SIMD_INLINE v128_t simd_dot_add(v128_t a, v128_t b, v128_t sum) {
 #endif
 }
 
-// sum + a * b, rounded once where the flavor fuses.
+// sum + a * b, rounded once if the flavor fuses.
 SIMD_INLINE v128_t simd_multiply_add(v128_t a, v128_t b, v128_t sum, simd_flavor flavor) {
   const bool is_apart = flavor == SIMD_PLAIN || flavor == SIMD_LONG;
   return is_apart ? wasm_f32x4_add(sum, wasm_f32x4_mul(a, b)) : simd_madd(a, b, sum);
 }
 
 // Rows 0-3 (low halves) or 4-7 (high halves) of 8 halves as floats, 2^112 too small: sign, exponent
-// and mantissa move to their places and the exponent's bias stays wrong. Subnormals come out right,
-// Inf and NaN do not (KERNEL_MATRIX_HAS_WILD_F16).
+// and mantissa move to their places, and the exponent's bias stays wrong. Subnormals are converted
+// correctly, Inf and NaN are not (KERNEL_MATRIX_HAS_WILD_F16).
 SIMD_INLINE v128_t simd_f16_tiny(v128_t halves, uint32_t high) {
   const v128_t top = high ? halves : wasm_i32x4_shl(halves, 16);
   return wasm_v128_and(wasm_i32x4_shr(top, 3), wasm_i32x4_splat((int32_t)0x8fffe000));
 }
 
 // The same at the right size. A subnormal's exponent field becomes that of 2^-15 where its leading
-// bit is not implied: adding min(0, v - 2^-14) takes it back. (Multiplying by 2^112 would do too
+// bit is not implied: adding min(0, v - 2^-14) takes it back. (Multiplying by 2^112 would work too,
 // but costs 150 cycles per subnormal on many CPUs.)
 SIMD_INLINE v128_t simd_f16_exact(v128_t halves, uint32_t high) {
   const v128_t top = high ? halves : wasm_i32x4_shl(halves, 16);

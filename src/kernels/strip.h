@@ -7,9 +7,9 @@
 // that multiplies bytes (simd.h): PLAIN, PAIRS or QUADS.
 //
 // A type says in a strip_type how its scales and codes are read from a record. This file multiplies
-// them with one token, or unpacks them for the tiles of several tokens (tile.h). For Q4_0 and QUADS
-// for example the compiler makes one function of it: all functions here are inlined into it, and
-// the members of strip_type are constants there.
+// them with one token, or unpacks them for the tiles of several tokens (tile.h). For each
+// combination of type and flavor, such as Q4_0 and QUADS, the compiler builds one function: all
+// functions here are inlined into it, and the members of strip_type become constants.
 #ifndef WICK_KERNELS_STRIP_H
 #define WICK_KERNELS_STRIP_H
 
@@ -18,8 +18,7 @@
 
 #ifdef WICK_SIMD128
 
-// An act_block as 32-bit words. Words 0 to 7 are the codes, 4 columns a word. The other functions
-// are:
+// An act_block as 32-bit words. Words 0 to 7 are the codes, 4 columns a word. The other words are:
 enum {
   ACT_WORDS = 16,
   ACT_WORD_SCALE = 8,
@@ -50,12 +49,12 @@ typedef struct strip_scales {
 // 4 rows x 4 columns. The part's 32 columns are 8 groups of 4: vector i of step s is group
 // s * step_groups + i * code_groups. Q4_0 for example has 4 steps of 2 vectors, groups s and 4 + s:
 // the low and the high nibbles of the same bytes. A type with sub-scales has two steps, one for
-// each 16 columns. `state` is one vector a half that a step leaves for the next one.
+// each 16 columns. `state` has one vector for each half, which a step passes to the next one.
 typedef struct strip_type {
   uint32_t record_bytes, parts;
   block_kind kind;
   uint32_t steps, per_step, step_groups, code_groups;
-  int32_t offset;  // is added to codes so that they are unsigned, of 7 bits; not of BLOCK_SIGNED
+  int32_t offset;  // added to codes to make them unsigned, of 7 bits; not for BLOCK_SIGNED
   bool is_of_job;  // the offset is that of the strip_job
   bool folded;
   void (*super)(const uint8_t *record, strip_super *super);
@@ -66,7 +65,7 @@ typedef struct strip_type {
                 v128_t *codes);
   uint32_t strip_tokens;  // see tile_type
   bool is_unrolled;       // dots have no loop: faster, but more code
-  bool has_fours;         // PAIRS takes tokens by fours; BLOCK_SIGNED of 8 steps
+  bool has_fours;         // PAIRS processes four tokens at once; BLOCK_SIGNED of 8 steps
 } strip_type;
 
 // For a type without state.
@@ -246,8 +245,8 @@ SIMD_INLINE void strip_dots_sub(const strip_type *type, int32_t offset, const ui
 // ---- products of bytes in 16-bit lanes (LONG) ----
 // A sum has two vectors: rows 0 and 1, rows 2 and 3, 4 columns each. Codes without a sign are added
 // in 16-bit lanes: 8 products with codes of 5 bits fit, and 4 with codes of 6. Signed codes are
-// added in pairs, in 32-bit lanes. If the compiler knew that codes have no sign, it would widen
-// them in another way; the masks for extracting codes are hidden from it.
+// added in pairs, in 32-bit lanes. The masks for extracting codes are hidden from the compiler: if
+// it could see that codes have no sign, it would widen them differently.
 
 typedef struct long_sum {
   v128_t rows[2];
@@ -483,9 +482,9 @@ SIMD_INLINE void strip_part(const strip_type *type, int32_t offset, const uint8_
 }
 
 // The operands of a call: `parts` parts of `groups` groups of 8 rows with `tokens` tokens. A group
-// begins group_stride_bytes after the one before, a token's activations act_stride words after the
-// one before. sums is [group][slot][8 rows], a slot for each token. Tokens are taken in pairs, so
-// an odd number of tokens has one more slot.
+// begins group_stride_bytes after the one before, and a token's activations begin act_stride words
+// after those of the token before. sums is [group][slot][8 rows], a slot for each token. Tokens are
+// processed in pairs, so an odd number of tokens needs one more slot.
 typedef struct strip_job {
   const uint8_t *record;
   size_t group_stride_bytes;
@@ -587,7 +586,7 @@ SIMD_INLINE void strip_run_four(const strip_type *type, const strip_job *job, co
   }
 }
 
-// Several tokens: by fours where the type has them, then by pairs. A last token without a partner
+// Several tokens: in fours if the type supports it, then in pairs. A last token without a partner
 // is multiplied twice, with itself as its partner.
 SIMD_INLINE void strip_run_pairs(const strip_type *type, const strip_job *job, simd_flavor flavor) {
   float *y = job->sums;
@@ -615,7 +614,8 @@ SIMD_INLINE void strip_run_pairs(const strip_type *type, const strip_job *job, s
   }
 }
 
-// One token and an even number of groups. Types with one part a record take two groups at a time.
+// One token and an even number of groups. Types with one part per record process two groups at a
+// time.
 SIMD_INLINE void strip_run_single(const strip_type *type, const strip_job *job,
                                   simd_flavor flavor) {
   const strip_lanes lanes = type->parts == 1 ? LANES_GROUPS : LANES_ONE;

@@ -5,12 +5,12 @@
 
 #ifdef WICK_SIMD128
 
-// Memory is faster when several places are read side by side. So the rows of a strip are cut into
+// Memory is faster if several places are read in parallel. So the rows of a strip are cut into
 // STREAMS ranges that take turns, a chunk of TILE_PARTS parts each.
 enum { STREAMS = 4, TILE_BATCH = 32, TILE_PARTS = 8 };
 
-// How many tokens and groups are multiplied in fours. Both are on the stack: activations, spread
-// and one part long (20 KB), fit the first cache, and sums (64 KB) the second.
+// The number of tokens and groups that are multiplied in fours. Both are on the stack: activations,
+// spread and one part long (20 KB), fit the first cache, and sums (64 KB) the second.
 enum { FOURS_TOKENS_MIN = 32, FOURS_TOKENS_MAX = 64, FOURS_GROUPS = 32 };
 
 // ---- unpacked parts as a type ----
@@ -22,7 +22,7 @@ SIMD_INLINE void part_super(const uint8_t *record, strip_super *super) {
   (void)super;
 }
 
-// Fields that a kind lacks are not used.
+// Fields that a kind does not have are not used.
 SIMD_INLINE void part_scales(const uint8_t *record, uint32_t part, const strip_super *super,
                              strip_scales *scales) {
   (void)part;
@@ -59,7 +59,7 @@ SIMD_INLINE void part_codes(const uint8_t *record, uint32_t part, uint32_t step,
    .is_of_job = (kind_) == BLOCK_CODES || (kind_) == BLOCK_SUB, \
    .is_unrolled = true}
 
-// By block_kind, as the tables of tile_kernels are.
+// Indexed by block_kind, like the tables of tile_kernels.
 static const strip_type part_types[6] = {PART_TYPE(BLOCK_CODES),  PART_TYPE(BLOCK_MINS),
                                          PART_TYPE(BLOCK_SUB),    PART_TYPE(BLOCK_SUB_MINS),
                                          PART_TYPE(BLOCK_SIGNED), PART_TYPE(BLOCK_HALVES)};
@@ -178,7 +178,7 @@ static uint32_t group_rows(const tile_job *job, uint32_t row) {
   return job->row_last - row < KERNEL_ROW_GROUP ? job->row_last - row : KERNEL_ROW_GROUP;
 }
 
-// Copies the first `rows` of 8 floats. (memcpy of a variable size is a slow call in V8.)
+// Copies the first `rows` of 8 floats. (A memcpy of variable size is a slow call in V8.)
 SIMD_INLINE void rows_copy(float *to, const float *from, uint32_t rows) {
   if (rows == KERNEL_ROW_GROUP) {
     const v128_t low = wasm_v128_load(from), high = wasm_v128_load(from + 4);
@@ -190,8 +190,8 @@ SIMD_INLINE void rows_copy(float *to, const float *from, uint32_t rows) {
   for (uint32_t r = 0; r < rows; r++) to[r] = from[r];
 }
 
-// Copies the sums of each group to y; groups are `stride` rows apart, from `row` on. It goes token
-// by token, because y is likely to be in memory and the sums in a cache.
+// Copies the sums of each group to y; groups are `stride` rows apart, from `row` on. It proceeds
+// token by token, because y is likely to be in memory and the sums in a cache.
 static __attribute__((noinline)) void sums_store(const tile_job *job, const strip_job *strip,
                                                  uint32_t row, uint32_t groups, uint32_t stride,
                                                  uint32_t token) {
@@ -223,7 +223,7 @@ static void run_unpacked(const tile_job *job, const strip_job *strip) {
   }
 }
 
-// All parts of strip->groups groups from `record` on.
+// Multiplies all parts of strip->groups groups from `record` on.
 static void run_parts(const tile_job *job, strip_job *strip, const uint8_t *record,
                       const strip_act *act) {
   const bool is_direct = strip->tokens <= job->type->strip_tokens;
@@ -244,7 +244,8 @@ static void run_parts(const tile_job *job, strip_job *strip, const uint8_t *reco
   }
 }
 
-// `tokens` tokens from `token` on: one, an even number, or any number if parts are unpacked.
+// Multiplies `tokens` tokens from `token` on: one, an even number, or any number if parts are
+// unpacked.
 static void run_tokens(const tile_job *job, uint32_t token, uint32_t tokens) {
   float sums[STREAMS * TILE_BATCH * KERNEL_ROW_GROUP];
   const uint32_t groups = ceil_div_u32(job->row_last - job->row_first, KERNEL_ROW_GROUP);
@@ -289,8 +290,8 @@ static void spread(const tile_job *job, uint32_t part, uint32_t token, uint32_t 
   }
 }
 
-// Returns the offset that codes have in a dot: that of the type, or 128 for signed codes where the
-// dot takes them without a sign.
+// Returns the offset that codes have in a dot: that of the type, or 128 for signed codes if the dot
+// reads them as unsigned.
 static int32_t offset_of(const tile_type *type, four_form form) {
   if (!SIMD_HAS_BYTES || form != FOUR_CODES || !kind_is_signed(type->kind)) return type->offset;
   const v128_t dot = simd_dot_quads(wasm_v128_load(simd_mask.low_1), wasm_v128_load(simd_mask.top),
@@ -298,7 +299,7 @@ static int32_t offset_of(const tile_type *type, four_form form) {
   return wasm_i32x4_extract_lane(dot, 0) > 0 ? 128 : 0;
 }
 
-// Adds 128 to signed codes, which are bytes without a sign then.
+// Adds 128 to signed codes, which makes them unsigned bytes.
 static void part_raise(tile_part *part) {
   const v128_t top = wasm_v128_load(simd_mask.top);
 #pragma nounroll
@@ -310,8 +311,8 @@ static void part_raise(tile_part *part) {
   }
 }
 
-// Reads TILE_PARTS parts of each group from part `first` on, so that they come from memory in one
-// piece. A single part is too short for the processor to read ahead.
+// Reads TILE_PARTS parts of each group from part `first` on, so that they are fetched from memory
+// in one piece. A single part is too short for the processor to prefetch.
 static void touch(const tile_job *job, const uint8_t *record, uint32_t first, uint32_t groups,
                   size_t group_bytes) {
   const uint32_t parts = job->parts - first < TILE_PARTS ? job->parts - first : TILE_PARTS;
@@ -329,7 +330,7 @@ static void touch(const tile_job *job, const uint8_t *record, uint32_t first, ui
   }
 }
 
-// `tokens` tokens from `token` on with at most FOURS_GROUPS groups from `row` on.
+// Multiplies `tokens` tokens from `token` on with at most FOURS_GROUPS groups from `row` on.
 static void run_fours(const tile_job *job, uint32_t row, uint32_t token, uint32_t tokens) {
   const tile_type *type = job->type;
   const four_form form = four_form_of(type->kind, job->kernels->flavor);
@@ -364,17 +365,17 @@ static void run_fours(const tile_job *job, uint32_t row, uint32_t token, uint32_
   sums_store(job, &strip, row, groups, KERNEL_ROW_GROUP, token);
 }
 
-// How many of the next `left` tokens are multiplied together.
+// The number of the next `left` tokens that are multiplied together.
 static uint32_t count_tokens(const tile_job *job, uint32_t left, bool *go_by_fours) {
   const uint32_t strip_tokens = job->type->strip_tokens;
   *go_by_fours = left >= FOURS_TOKENS_MIN && left > strip_tokens &&
                  job->kernels->fours[job->type->kind] != NULL;
   if (*go_by_fours && left > FOURS_TOKENS_MAX && left < FOURS_TOKENS_MAX + FOURS_TOKENS_MIN) {
-    return (left / 2 + FOUR - 1) / FOUR * FOUR;  // so that the rest goes by fours, too
+    return (left / 2 + FOUR - 1) / FOUR * FOUR;  // so that the rest is multiplied in fours, too
   }
   if (*go_by_fours) return left < FOURS_TOKENS_MAX ? left : FOURS_TOKENS_MAX;
   const uint32_t count = left < TILE_BATCH ? left : TILE_BATCH;
-  // With the strips of the type itself, an odd token is faster alone.
+  // With the type's own strips, an odd token is faster alone.
   return count > 1 && count <= strip_tokens ? count & ~1u : count;
 }
 

@@ -4,7 +4,7 @@
 // Three ways to compute a product, by the number of tokens:
 //   strips    The type's own code reads the codes from the records again for every tile (strip.h).
 //   unpacked  8 rows x 256 columns of codes are unpacked once (tile_part) and multiplied with up to
-//             32 tokens. For types whose codes cost much to read, and those without strips.
+//             32 tokens. For types whose codes are expensive to read, and for those without strips.
 //   fours     One part of 8 rows is unpacked and multiplied with up to 64 tokens, whose activations
 //             are copied into vectors once for 256 rows (fours.h).
 // Each call is short: V8 replaces a function by its optimised code between calls.
@@ -24,7 +24,7 @@ typedef struct tile_type {
   block_kind kind;
   int32_t offset;
   tile_strip *single;  // one token and an even number of groups
-  tile_strip *pairs;   // several tokens; NULL where they are unpacked for
+  tile_strip *pairs;   // several tokens; NULL if parts are unpacked for these
   tile_unpack *unpack;
   // Up to this number of tokens the type's own strips are faster than unpacking (0: it has none).
   // Measured by `WICK_BENCH=1 kernels_test bench_products`.
@@ -60,7 +60,7 @@ void tile_unpack_rows(const uint8_t *record, uint32_t first, uint32_t last, cons
   }                                                                    \
   TILE_PRODUCT_SINGLE(name, strip_facts, variant, flavor, variant)
 
-// The same, where several tokens are multiplied as in another variant.
+// The same if several tokens are multiplied as in another variant.
 #define TILE_PRODUCT_SINGLE(name, strip_facts, variant, flavor, variant_of_pairs)               \
   static void name##_single_token_##variant(const strip_job *job) {                             \
     strip_run_single(&(strip_facts), job, flavor);                                              \
@@ -81,8 +81,8 @@ void tile_unpack_rows(const uint8_t *record, uint32_t first, uint32_t last, cons
                 &SIMD_NAME(tile_kernels_##variant_of_pairs));                                   \
   }
 
-// Defines name_matmul_variant(): it calls name_product_variant(), or `other` where the matrix has
-// one of the flags.
+// Defines name_matmul_variant(): it calls name_product_variant(), or `other` if the matrix has one
+// of the flags.
 #define TILE_MATMUL(name, variant, flags_of_other, other)                                  \
   void SIMD_NAME(name##_matmul_##variant)(                                                 \
       const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last, const void *act, \

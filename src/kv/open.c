@@ -10,7 +10,8 @@ bool kv_pool_has_open(const kv_pool *pool) { return pool->layout.open_bytes != 0
 
 uint64_t kv_open_seq_bytes(const kv_layout *layout) { return 2 * (uint64_t)layout->open_bytes; }
 
-// The most pages that a pass of `rows` tokens fills completely, plus one for the numbering of rows.
+// The largest number of pages that a pass of `rows` tokens fills completely, plus one for the
+// numbering of rows.
 static size_t pass_pages(uint32_t rows) { return rows / KERNEL_PAGE_TOKENS + 1; }
 
 uint64_t kv_open_pass_bytes(const kernel_table *kernels, uint32_t kv_heads, uint32_t head_dim,
@@ -28,7 +29,7 @@ wick_status kv_open_begin(const kv_pool *pool, kv_seq *seq, wick_error *error) {
   seq->open = bytes > SIZE_MAX ? NULL : memory_alloc_zeroed(pool->memory, (size_t)bytes);
   if (seq->open != NULL) return WICK_OK;
   memory_fail(pool->memory, error, "keys of an open page");
-  return WICK_E_NOMEM;  // as memory_fail does, which clang-tidy cannot see
+  return WICK_E_NOMEM;  // like memory_fail, which clang-tidy cannot see
 }
 
 void kv_open_share(const kv_pool *pool, const kv_seq *from, kv_seq *to) {
@@ -82,7 +83,7 @@ static bool is_marked(const kv_seq *seq, const kv_entry *entry, uint32_t tokens)
 }
 
 // Whether the entry ends at `tokens` permanently. If tokens after it were dropped, but none before
-// it, its codes are those of a page that had other tokens, too.
+// it, its codes belong to a page that had other tokens, too.
 static bool ends_whole(const kv_entry *entry, uint32_t tokens) {
   return tokens == kv_entry_end(entry) && (entry->last == KERNEL_PAGE_TOKENS || entry->delta != 0);
 }
@@ -188,7 +189,7 @@ bool kv_open_row_fills(const kv_pool *pool, const kv_open_row *row) {
   return row->position - entry_of(pool, row)->position == KERNEL_PAGE_TOKENS - 1;
 }
 
-// One layer of a page.
+// Encodes one layer of a page.
 static void encode_layer(const kv_pool *pool, const kv_entry *entry, uint32_t layer,
                          const uint8_t *keys) {
   const kv_layout *layout = &pool->layout;

@@ -7,7 +7,8 @@
 //
 //   free     ref_count 0
 //   private  ref_count 1, not sealed: its one user may write
-//   shared   ref_count > 1: block tables and holds of the prefix cache; a write copies it first
+//   shared   ref_count > 1: block tables and references of the prefix cache; a write copies it
+//            first
 //   sealed   entered in the prefix cache: a write copies it first, until the page is freed
 #ifndef WICK_KV_PAGE_H
 #define WICK_KV_PAGE_H
@@ -46,8 +47,8 @@ typedef struct kv_layout {
   size_t open_head_bytes, open_bytes;
 } kv_layout;
 
-// How pages hold the types of a configuration: keys in Q8 and Q4 with scales of channels, encoded
-// when a page is full (kv/open.h), values in Q4 rotated.
+// The type in which pages store the type of a configuration: keys in Q8 and Q4 have scales by
+// channel and are encoded when a page is full (kv/open.h); values in Q4 are rotated.
 static inline kernel_kv_type kv_key_type(wick_kv_type type) {
   static const uint8_t types[WICK_KV_TYPE_COUNT] = {[WICK_KV_F16] = KERNEL_KV_F16,
                                                     [WICK_KV_F32] = KERNEL_KV_F32,
@@ -59,7 +60,7 @@ static inline kernel_kv_type kv_value_type(wick_kv_type type) {
   if (type == WICK_KV_Q8) return KERNEL_KV_Q8;
   return type == WICK_KV_Q4 ? KERNEL_KV_R4 : kv_key_type(type);
 }
-// The type by the name that a configuration has for it.
+// The type that a configuration has for it.
 static inline kernel_kv_type kv_named_type(kernel_kv_type type) {
   return type == KERNEL_KV_C8                           ? KERNEL_KV_Q8
          : type == KERNEL_KV_C4 || type == KERNEL_KV_R4 ? KERNEL_KV_Q4
@@ -89,20 +90,20 @@ void kv_page_data_init(kv_page_data *data, const kv_layout *layout, void *bytes)
 void *kv_page_data_k(const kv_page_data *data, uint32_t layer, uint32_t head);
 void *kv_page_data_v(const kv_page_data *data, uint32_t layer, uint32_t head);
 
-// Copies the rows of slots [0, slots) of all layers; the others stay unchanged. Codes of keys
-// that belong to a whole page are copied whole.
+// Copies the rows of slots [0, slots) of all layers; the others stay unchanged. Key codes that
+// belong to a whole page are all copied.
 void kv_data_copy(const kv_page_data *to, const kv_page_data *from, uint32_t slots);
-// Keys of a page that was never full are zeros in records.
+// Clears the keys of a page that was never full: they are zeros in records.
 void kv_data_clear_codes(const kv_page_data *data);
 
-// A page and, where it is open or about to be encoded, its F16 keys [open_bytes]; else NULL.
+// A page and its F16 keys [open_bytes], which are NULL unless it is open or about to be encoded.
 typedef struct kv_page_view {
   kv_page_data data;
   uint8_t *open;
 } kv_page_view;
 
-// open [layout->open_bytes] = the rows of K of the slots [0, slots) of a page of any types, F16,
-// and zeros. row: head_dim floats of scratch.
+// open [layout->open_bytes] = the K rows of the slots [0, slots) of a page of any types, as F16,
+// followed by zeros. row: head_dim floats of scratch.
 void kv_keys_open(const kv_layout *layout, uint8_t *open, const kv_page_view *from, uint32_t slots,
                   float *row);
 
@@ -111,7 +112,7 @@ typedef struct kv_slots {
   uint32_t first, last;
 } kv_slots;
 
-// Copies rows, including those before slots.first, into a page of other types, by way of floats. If
+// Copies rows, including those before slots.first, into a page of other types, through floats. If
 // the type of `to` encodes pages, `to.open` has F16 keys afterwards, of which the slots are
 // encoded. row: head_dim floats of scratch. Returns the number of values that were not finite or
 // did not fit the type.
@@ -123,7 +124,7 @@ uint32_t kv_data_convert(const kv_page_view *to, const kv_page_view *from, kv_sl
 typedef struct kv_page {
   kv_page_data data;
   kv_page_id id;
-  uint32_t ref_count;    // block tables and prefix holds; 0: free
+  uint32_t ref_count;    // block tables and prefix references; 0: free
   uint32_t hold_count;   // of these the prefix cache's
   uint32_t mark;         // scratch of the functions that count
   uint16_t fill_tokens;  // rows ever written since it was taken

@@ -35,8 +35,8 @@ static wick_status grow(kv_pool *pool, uint32_t pages, wick_error *error) {
   uint8_t *data = memory_alloc(pool->memory, bytes);
   if (data == NULL) return memory_fail(pool->memory, error, "KV pages");
   pool->segments[pool->segment_count++] = data;
-  // Attention multiplies slots that were not written by a weight of 0, so they must be finite: a
-  // page begins as zeros.
+  // Attention multiplies slots that have not been written by a weight of 0, so their values must be
+  // finite: a new page contains zeros.
   for (uint32_t i = 0; i < pages; i++) {
     kv_page_init(&pool->pages[pool->page_count + i], (kv_page_id)(pool->page_count + i),
                  &pool->layout, data + i * page_bytes);
@@ -179,7 +179,7 @@ void kv_page_release(kv_pool *pool, kv_page_id id) {
   page->fill_tokens = 0;
   page->is_sealed = false;
 #ifndef NDEBUG
-  // Finite in every type, and never a correct result in a test.
+  // A pattern that is finite in every type and never a correct result in a test.
   memset(page->data.bytes, 0x5a, pool->layout.page_bytes);
 #endif
   pool->page_free++;

@@ -8,7 +8,7 @@
 //
 // Invariants, checked by kv_pool_check:
 //   I1  a page is free exactly when its ref_count is 0
-//   I2  ref_count = occurrences in block tables + holds of the prefix cache
+//   I2 ref_count = occurrences in block tables + references of the prefix cache
 //   I3  used + free pages = all pages
 //   I4  token_count of a sequence fits its table
 //   I5  a page that is written is neither shared nor sealed (kv_seq_prepare_write)
@@ -19,7 +19,7 @@
 
 #include "kv/page.h"
 
-enum { KV_PAGES_ANY = -1 };  // pages_max: only the memory's budget bounds growth
+enum { KV_PAGES_ANY = -1 };  // pages_max: only the memory budget limits growth
 
 typedef struct kv_shortage {
   uint32_t pages_needed, pages_available;
@@ -27,7 +27,8 @@ typedef struct kv_shortage {
 
 // An entry of a block table. The slots [first, last) of the page hold, or are reserved for, the
 // tokens at the positions position + slot. Their keys were rotated at position + slot + delta.
-// delta is 0 until tokens before them are dropped. A query at p is rotated to p + delta for them.
+// delta is 0 until tokens before them are dropped. For these keys, a query at p is rotated to p +
+// delta.
 // `position` wraps below 0 when the first slots were dropped; position + first does not. Entries
 // follow each other without gaps; the first begins at position 0. Example: when tokens [4, 8) of a
 // sequence were dropped, slots 8 to 15 of its first page have delta 4 and position 2^32 - 4.
@@ -49,8 +50,8 @@ typedef struct kv_pool kv_pool;
 wick_status kv_pool_init(memory_gate *memory, const kernel_table *kernels, const kv_shape *shape,
                          uint32_t pages, uint32_t pages_max, kv_pool **out, wick_error *error);
 void kv_pool_destroy(kv_pool *pool);
-// Grows now as much as taking `pages` one after another would, so that taking them allocates
-// nothing. If there are too few pages, this is not an error here, only when they are taken.
+// Grows the pool now by as much as taking `pages` one after another would, so that taking them
+// later allocates nothing. Too few pages are not an error here, only when they are taken.
 // WICK_E_NOMEM.
 wick_status kv_pool_grow_for(kv_pool *pool, uint32_t pages, wick_error *error);
 // When free pages run short, a pool of fewer pages than this grows; a larger one first evicts idle
@@ -60,7 +61,8 @@ const kv_shape *kv_pool_shape(const kv_pool *pool);
 const kv_layout *kv_pool_layout(const kv_pool *pool);
 uint32_t kv_pool_pages(const kv_pool *pool);
 uint32_t kv_pool_pages_free(const kv_pool *pool);
-// Free pages, idle ones of the prefix cache, and those that the pool may still grow by.
+// The number of free pages, idle pages of the prefix cache, and pages by which the pool may still
+// grow.
 uint32_t kv_pool_pages_available(const kv_pool *pool);
 // NULL for an id out of range. For diagrams of the pool.
 const kv_page *kv_pool_page(const kv_pool *pool, kv_page_id page);
@@ -80,7 +82,7 @@ uint64_t kv_pool_bytes_used(const kv_pool *pool);      // of used pages
 uint64_t kv_pool_bytes_capacity(const kv_pool *pool);  // of all pages
 
 // A hole is a run of free pages between two used ones. A shared page counts once, with the tokens
-// of the sequence that has most in it.
+// of the sequence that stores most tokens in it.
 typedef struct kv_frag {
   uint32_t holes;
   uint32_t largest_free_region;  // pages
@@ -102,19 +104,20 @@ typedef struct kv_holder {
   void (*reclaim)(void *context, uint32_t pages);  // frees up to this many
 } kv_holder;
 void kv_pool_set_holder(kv_pool *pool, const kv_holder *holder);  // NULL: none
-// Adds a reference of the holder to a page in use. The first one seals the page.
+// Adds one of the holder's references to a page in use. The first one seals the page.
 void kv_page_hold(kv_pool *pool, kv_page_id page);
 void kv_page_unhold(kv_pool *pool, kv_page_id page);
-// Takes a page only for the holder (for reading a saved cache), with its hold. Evicts and grows as
-// kv_seq_extend does.
+// Takes a page for the holder alone (for reading a saved cache) and adds the holder's reference.
+// Evicts and grows as kv_seq_extend does.
 wick_status kv_page_take_held(kv_pool *pool, kv_page_id *page, kv_shortage *shortage,
                               wick_error *error);
 
 // ---- Sequences ----
 
-// A sequence with room for `tokens` (0: none yet). Ids start at 1 and are never used again. When
+// A sequence with room for `tokens` (0: none yet). Ids start at 1 and are never used again. If
 // there are too few free pages, idle pages of the prefix cache are evicted and the pool grows. If
-// that is not enough: WICK_E_PAGES (fills *shortage, which may be NULL). WICK_E_NOMEM.
+// that is not enough, the call fails with WICK_E_PAGES and fills *shortage, which may be NULL.
+// WICK_E_NOMEM.
 wick_status kv_seq_new(kv_pool *pool, uint32_t tokens, kv_seq_id *seq, kv_shortage *shortage,
                        wick_error *error);
 // Releases its pages; an unknown id is WICK_E_SEQ and changes nothing.
@@ -133,26 +136,26 @@ wick_status kv_seq_fork(kv_pool *pool, kv_seq_id seq, kv_seq_id *child, wick_err
 // allocates nothing and writes into private pages only.
 wick_status kv_seq_prepare_write(kv_pool *pool, kv_seq_id seq, uint32_t position, uint32_t tokens,
                                  kv_shortage *shortage, wick_error *error);
-// Reserves the pages that the call above takes, without taking them: until other calls take pages,
-// that call does not fail. The same errors.
+// Makes sure that the pages which kv_seq_prepare_write takes are available, without taking them:
+// until other calls take pages, that call does not fail. It has the same errors.
 wick_status kv_seq_ensure_write(kv_pool *pool, kv_seq_id seq, uint32_t position, uint32_t tokens,
                                 kv_shortage *shortage, wick_error *error);
-// Makes room in the block table for `tokens` in total: reserving their pages later allocates no
-// memory for it. WICK_E_SEQ, WICK_E_NOMEM.
+// Makes room in the block table for `tokens` in total, so that reserving their pages later does not
+// have to enlarge the table. WICK_E_SEQ, WICK_E_NOMEM.
 wick_status kv_seq_reserve_table(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
-// `tokens` positions were written (kv_row_write): counts them as stored. WICK_E_RANGE past
-// the reserved ones.
+// Counts `tokens` positions that were written (kv_row_write) as stored. WICK_E_RANGE past the
+// reserved ones.
 wick_status kv_seq_append(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
 // Sets the stored count; reserved pages stay. WICK_E_RANGE past the reserved ones.
 wick_status kv_seq_tokens_set(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
-// Drops the tokens from position `tokens` on, and some before it where kv_seq_cut says so, and
-// frees the pages that become empty. WICK_E_RANGE past the stored count, or where the window
-// has already slid.
+// Drops the tokens from position `tokens` on, and some before it if kv_seq_cut returns an earlier
+// position, and frees the pages that become empty. WICK_E_RANGE past the stored count, or where the
+// window has already slid.
 wick_status kv_seq_truncate(kv_pool *pool, kv_seq_id seq, uint32_t tokens, wick_error *error);
-// Whether the call above can cut it there.
+// Whether kv_seq_truncate can cut the sequence at that position.
 bool kv_seq_can_truncate(const kv_pool *pool, kv_seq_id seq, uint32_t tokens);
-// Where a page that was encoded cannot be opened again (kv/open.h) the call ends the sequence where
-// that page begins: returns this position, or `tokens`.
+// The position where kv_seq_truncate would end the sequence: `tokens`, or the first position of the
+// page if that page was encoded and cannot be opened again (kv/open.h).
 uint32_t kv_seq_cut(const kv_pool *pool, kv_seq_id seq, uint32_t tokens);
 // Drops the tokens [first, last). Tokens after them move down by last - first and keep their keys
 // (the delta of their entries grows). Pages that become empty are freed. A range within one
@@ -168,10 +171,10 @@ wick_status kv_seq_window(kv_pool *pool, kv_seq_id seq, uint32_t keep, wick_erro
 void kv_seq_slide(kv_pool *pool, kv_seq_id seq, uint32_t back);
 // Pages that its table has; those that fell out of the window are not among them.
 uint32_t kv_seq_pages(const kv_pool *pool, kv_seq_id seq);
-// Gives an empty sequence `pages` whole pages that are stored and fell out of the window.
-// WICK_E_SEQ, WICK_E_BUSY (not empty), WICK_E_NOMEM.
+// Makes an empty sequence begin after `pages` whole pages that count as stored but fell out of the
+// window. WICK_E_SEQ, WICK_E_BUSY (not empty), WICK_E_NOMEM.
 wick_status kv_seq_begin_after(kv_pool *pool, kv_seq_id seq, uint32_t pages, wick_error *error);
-// Puts a whole page in the place of one of these, and shares it.
+// Puts a whole page in the place of one of these pages, and shares it.
 void kv_seq_put_page(kv_pool *pool, kv_seq_id seq, uint32_t index, kv_page_id page);
 
 // The block table: *count entries, in the order of their positions. NULL for an unknown sequence.

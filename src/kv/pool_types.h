@@ -10,13 +10,13 @@
 
 typedef struct kv_seq {
   kv_seq_id id;
-  uint32_t token_count;  // stored; not summed from pages
+  uint32_t token_count;  // stored tokens; not a sum over pages
   uint32_t entry_count, entry_capacity;
   kv_entry *table;
-  // F16 keys of the pages that were begun last, [2][open_bytes]; NULL where none are needed.
+  // F16 keys of the pages that were begun last, [2][open_bytes]; NULL if none are needed.
   uint8_t *open;
   kv_page_id open_pages[2];  // KV_PAGE_NONE: of no page
-  uint32_t open_newest;      // the one that was taken last
+  uint32_t open_newest;      // index of the one that was taken last
   // A copy of one page's F16 keys of the slots [0, marked_slots); NULL: none (kv_open_mark).
   uint8_t *marked;
   kv_page_id marked_page;
@@ -49,20 +49,20 @@ void kv_page_retain(kv_pool *pool, kv_page_id page);
 
 // ---- open.c ----
 
-// Room for the open pages of a new sequence. WICK_E_NOMEM.
+// Allocates the open pages of a new sequence. WICK_E_NOMEM.
 wick_status kv_open_begin(const kv_pool *pool, kv_seq *seq, wick_error *error);
 void kv_open_share(const kv_pool *pool, const kv_seq *from, kv_seq *to);
 void kv_open_end(const kv_pool *pool, kv_seq *seq);
 // Forgets pages that are no longer in the table.
 void kv_open_forget(const kv_pool *pool, kv_seq *seq);
-// A page of the table was replaced by another one.
+// Called when a page of the table was replaced by another one.
 void kv_open_move(kv_seq *seq, kv_page_id from, kv_page_id to);
 // All layers of a page's F16 keys; NULL: it is not open.
 uint8_t *kv_open_find(const kv_pool *pool, const kv_seq *seq, kv_page_id page);
 // Whether the table can end at `tokens`, which are stored. If tokens after it were dropped, the
 // last page may end early.
 bool kv_open_can_end(const kv_pool *pool, const kv_seq *seq, uint32_t tokens);
-// The table now ends at `tokens`: a page whose keys were marked is open again.
+// Called when the table ends at `tokens`: a page whose keys were marked is opened again.
 void kv_open_cut(const kv_pool *pool, kv_seq *seq, uint32_t tokens);
 // Encodes the slots of an entry that will never be full; `page`, which is open, has their keys.
 void kv_open_encode(const kv_pool *pool, const kv_seq *seq, const kv_entry *entry, kv_page_id page);
@@ -73,12 +73,13 @@ uint32_t kv_seq_end(const kv_seq *seq);  // tokens that are stored or reserved
 wick_status kv_seq_reserve_entries(kv_pool *pool, kv_seq *seq, uint32_t entries, wick_error *error);
 // Adds an entry with a fresh page at the end; both were reserved.
 void kv_seq_add_page(kv_pool *pool, kv_seq *seq);
-// Index of the entry that has `position`, entry_count when none has.
+// Index of the entry that has `position`; entry_count if there is none.
 uint32_t kv_seq_entry_index(const kv_seq *seq, uint32_t position);
-// WICK_E_RANGE: the table has no page of `position`. The message has page index and position.
+// Returns WICK_E_RANGE: the table has no page for `position`. The message has page index and
+// position.
 wick_status kv_seq_outside(const kv_seq *seq, uint32_t position, wick_error *error);
-// Gives an entry whose page is shared or sealed its own page with a copy of the rows. One page
-// was reserved.
+// Replaces the page of an entry that is shared or sealed by a private page with a copy of the rows.
+// One page was reserved.
 void kv_entry_make_private(kv_pool *pool, kv_entry *entry);
 
 #endif

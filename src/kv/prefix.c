@@ -66,7 +66,7 @@ wick_status prefix_attach(prefix_cache *cache, kv_seq_id seq_id, cache_salt salt
   kv_seq *seq = kv_seq_find(pool, seq_id);
   if (seq == NULL) return kv_seq_unknown(seq_id, error);
   if (seq->entry_count != 0 || cache->config.page_tokens != KERNEL_PAGE_TOKENS) {
-    return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "sequence %u has pages already", seq_id);
+    return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "sequence %u already has pages", seq_id);
   }
   const uint32_t pages_max = count == 0 ? 0 : (count - 1) / KERNEL_PAGE_TOKENS;
   prefix_id id;

@@ -45,18 +45,18 @@ typedef struct prefix_entry {
   uint32_t child_count;
   uint32_t token_count;  // of the prefix that ends here
   prefix_id next;        // of the same bucket, or of the free places
-  bool is_linked;        // found by lookups; false after clearing while it has users
+  bool is_linked;        // lookups find it; false if the cache was cleared while it had users
   bool is_blocked;       // scratch of counting what could be reclaimed
 } prefix_entry;
 
 void prefix_entry_init(prefix_entry *entry, prefix_hash_t hash, uint32_t token_count,
                        kv_page_id page);  // one user, tick 0
 void prefix_entry_retain(prefix_entry *entry);
-// *is_idle: it was the last. WICK_E_ARG when there is none.
+// *is_idle: it was the last user. WICK_E_ARG if there is none.
 wick_status prefix_entry_release(prefix_entry *entry, bool *is_idle);
 
 typedef struct prefix_stats {
-  uint64_t hits, misses;                       // every lookup of tokens is one of them
+  uint64_t hits, misses;                       // every lookup of tokens counts as one of them
   uint64_t prefixes_cached, prefixes_evicted;  // entries inserted, evicted
   uint64_t tokens_saved;                       // on hits
   uint64_t collisions;                         // equal hash, other tokens
@@ -75,7 +75,7 @@ typedef struct prefix_parts {
   uint64_t bytes[PREFIX_PARTS_MAX];
   uint64_t former_bytes[PREFIX_PARTS_MAX];                          // in records of 0.1.0
   const void *(*find)(void *context, prefix_id id, uint32_t kind);  // NULL: the entry has none
-  // Keeps a copy for a new entry, as far as there is room.
+  // Stores a copy for a new entry, as far as there is room.
   void (*keep)(void *context, prefix_id id, uint32_t kind, const void *bytes, bool is_former);
 } prefix_parts;
 
@@ -99,20 +99,21 @@ void prefix_cache_destroy(prefix_cache *cache);  // NULL is fine
 
 // Attaches the longest cached prefix of the tokens to an empty sequence (no tokens, no pages), in
 // whole pages and at most count - 1 tokens: the last token must be computed for its logits.
-// *tokens_hit: how many tokens it has now. Counts one hit or one miss. WICK_E_SEQ, WICK_E_BUSY (not
-// empty), WICK_E_NOMEM.
+// *tokens_hit: the number of tokens that it has now. Counts one hit or one miss. WICK_E_SEQ,
+// WICK_E_BUSY (not empty), WICK_E_NOMEM.
 wick_status prefix_attach(prefix_cache *cache, kv_seq_id seq, cache_salt salt,
                           const int32_t *tokens, uint32_t count, uint32_t *tokens_hit,
                           wick_error *error);
 // Adds the whole pages of a sequence whose stored tokens are tokens[0, count), as idle entries.
 // Entries that exist become the most recently used. Stops at a page that was shifted or fell out of
-// a window, and when the cache is full. *tokens_known (may be NULL): how many tokens are now
-// cached. WICK_E_SEQ, WICK_E_RANGE (more than is stored), WICK_E_NOMEM (entries made so far stay).
+// a window, and when the cache is full. *tokens_known (may be NULL): the number of tokens that are
+// now cached. WICK_E_SEQ, WICK_E_RANGE (more than is stored), WICK_E_NOMEM (entries created so far
+// stay).
 wick_status prefix_store(prefix_cache *cache, kv_seq_id seq, cache_salt salt, const int32_t *tokens,
                          uint32_t count, uint32_t *tokens_known, wick_error *error);
 
-// Room for this many more entries (within entries_max), so that prefix_store allocates nothing
-// for them. WICK_E_NOMEM.
+// Reserves room for this many more entries (within entries_max), so that prefix_store allocates
+// nothing for them. WICK_E_NOMEM.
 wick_status prefix_reserve(prefix_cache *cache, uint32_t entries, wick_error *error);
 
 // ---- Entries ----

@@ -94,7 +94,7 @@ static bool grow_buckets(prefix_cache *cache, uint32_t places) {
 }
 
 static bool grow_places(prefix_cache *cache) {
-  // entries that were cleared while they had users take places beyond entries_max
+  // entries that were cleared while they had users occupy places beyond entries_max
   uint32_t capacity = cache->place_capacity < 16 ? 16 : cache->place_capacity * 2;
   const size_t asked = capacity > INT32_MAX ? SIZE_MAX : capacity;
   memory_gate *memory = cache->memory;

@@ -29,10 +29,10 @@ prefix_id prefix_find(prefix_cache *cache, prefix_id parent, cache_salt salt,
                       const int32_t *tokens);
 // Removes an entry and frees its page.
 void prefix_remove(prefix_cache *cache, prefix_id id);
-// Lookups no longer find it.
+// Unlinks an entry, so that lookups no longer find it.
 void prefix_unlink(prefix_cache *cache, prefix_id id);
-// Follows the chain through at most `pages` whole pages. Returns how many were found; *id: the
-// last.
+// Follows the chain through at most `pages` whole pages. Returns the number found; *id: the last
+// one.
 uint32_t prefix_walk(prefix_cache *cache, cache_salt salt, const int32_t *tokens, uint32_t pages,
                      prefix_id *id);
 // Counts a lookup of `count` tokens that ended at `id`. The entry and its ancestors become the most

@@ -1,4 +1,4 @@
-// kv/sequence.c — block tables: which pages hold which positions of a sequence.
+// kv/sequence.c — block tables, which map the positions of a sequence to pages.
 #include <string.h>
 
 #include "base/checked.h"
@@ -25,9 +25,9 @@ uint32_t kv_seq_end(const kv_seq *seq) {
   return seq->entry_count == 0 ? 0 : kv_entry_end(&seq->table[seq->entry_count - 1]);
 }
 
-// ---- Making and ending ----
+// ---- Creating and freeing ----
 
-// A new sequence, the last of the list, with a table of `entries` places.
+// Adds a new sequence at the end of the list, with a table of `entries` places.
 static wick_status add_seq(kv_pool *pool, uint32_t entries, wick_error *error) {
   if (pool->seq_next == UINT32_MAX) {
     return fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "sequence ids are used up");
@@ -104,7 +104,7 @@ wick_status kv_seq_fork(kv_pool *pool, kv_seq_id id, kv_seq_id *child, wick_erro
   return WICK_OK;
 }
 
-// ---- Looking ----
+// ---- Queries ----
 
 kv_seq_id kv_pool_skip_ids(kv_pool *pool, kv_seq_id next) {
   if (pool->seq_next < next) pool->seq_next = next;
@@ -169,7 +169,7 @@ wick_status kv_seq_reserve_entries(kv_pool *pool, kv_seq *seq, uint32_t entries,
   kv_entry *table = memory_resize_array(pool->memory, seq->table, capacity, sizeof *table);
   if (table == NULL) {
     memory_fail(pool->memory, error, "a block table");
-    return WICK_E_NOMEM;  // as memory_fail does, which clang-tidy cannot see
+    return WICK_E_NOMEM;  // like memory_fail, which clang-tidy cannot see
   }
   seq->table = table;
   seq->entry_capacity = capacity;
@@ -192,7 +192,8 @@ void kv_seq_add_page(kv_pool *pool, kv_seq *seq) {
 
 // ---- Counting ----
 
-// Rows below `tokens` were written: notes it in private pages. Shared pages have it noted already.
+// Records in private pages that rows below `tokens` were written. Shared pages already have this
+// record.
 static void note_fill(kv_pool *pool, const kv_seq *seq, uint32_t from, uint32_t tokens) {
   for (uint32_t i = kv_seq_entry_index(seq, from); i < seq->entry_count; i++) {
     const kv_entry *entry = &seq->table[i];
@@ -231,7 +232,8 @@ wick_status kv_seq_tokens_set(kv_pool *pool, kv_seq_id id, uint32_t tokens, wick
 
 // ---- Dropping ----
 
-// Whether the position after `tokens` needs tokens that fell out of the window.
+// Whether the position after `tokens` needs tokens that were released because they were outside the
+// window.
 static bool misses_window(const kv_pool *pool, const kv_seq *seq, uint32_t tokens) {
   const uint32_t window = pool->layout.shape.window;
   const uint32_t needed = window == 0 || tokens + 1 < window ? 0 : tokens + 1 - window;
@@ -265,15 +267,15 @@ wick_status kv_seq_truncate(kv_pool *pool, kv_seq_id id, uint32_t tokens, wick_e
   }
   if (tokens < seq->token_count && misses_window(pool, seq, tokens)) {
     return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET,
-                     "sequence %u: what %u tokens need fell out of the window", id, tokens);
+                     "sequence %u: tokens that %u tokens need fell out of the window", id, tokens);
   }
   tokens = kv_seq_cut(pool, id, tokens);
   while (seq->entry_count > 0 && kv_entry_begin(&seq->table[seq->entry_count - 1]) >= tokens) {
     const kv_page_id page = seq->table[--seq->entry_count].page;
     if (page >= 0) kv_page_release(pool, page);
   }
-  // If tokens after it were dropped, the last page ended early: its remaining slots are free
-  // again, unless it was encoded.
+  // If tokens after the last page were dropped, it may have ended early: its remaining slots are
+  // free again, unless it was encoded.
   kv_open_cut(pool, seq, tokens);
   if (seq->entry_count > 0) {
     kv_entry *last = &seq->table[seq->entry_count - 1];
@@ -304,7 +306,7 @@ wick_status kv_seq_window(kv_pool *pool, kv_seq_id id, uint32_t keep, wick_error
 void kv_seq_slide(kv_pool *pool, kv_seq_id id, uint32_t back) {
   const uint32_t window = pool->layout.shape.window;
   if (window == 0 || window > UINT32_MAX - back) return;
-  // the next position sees itself and window - 1 before it
+  // the next position attends to itself and to window - 1 positions before it
   kv_seq_window(pool, id, window - 1 + back, NULL);
 }
 
@@ -314,7 +316,7 @@ wick_status kv_seq_begin_after(kv_pool *pool, kv_seq_id id, uint32_t pages, wick
   kv_seq *seq = kv_seq_find(pool, id);
   if (seq == NULL) return kv_seq_unknown(id, error);
   if (seq->entry_count != 0) {
-    return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "sequence %u has pages already", id);
+    return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "sequence %u already has pages", id);
   }
   const wick_status status = kv_seq_reserve_entries(pool, seq, pages, error);
   if (status != WICK_OK) return status;

@@ -11,7 +11,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "records are written as they are in memory");
 
-// FORMER: of 0.1.0, which wrote all keys and values in the types that configurations name.
+// FORMER: that of 0.1.0, which wrote all keys and values in the types of the configuration.
 enum { STATE_VERSION = 5, STATE_VERSION_FORMER = 4, CHECKSUM_BYTES = 8 };
 static const char MAGIC[8] = {'W', 'I', 'C', 'K', 'K', 'V', 'S', 'T'};
 static const uint64_t CHECKSUM_SEED = 0x5749434b4b565354u;
@@ -55,7 +55,7 @@ static uint64_t checksum_add(uint64_t sum, const void *bytes, size_t size_bytes)
 }
 
 uint64_t kv_salt(uint64_t fingerprint, const kv_shape *shape, uint64_t extra) {
-  // the types as named: states of 0.1.0, whose codes differ, have the same salt
+  // the types of the configuration, so that states of 0.1.0, whose codes differ, have the same salt
   const uint64_t k_type = kv_named_type(shape->k_type), v_type = kv_named_type(shape->v_type);
   const uint64_t words[] = {fingerprint, extra, k_type << 32 | v_type,
                             (uint64_t)shape->layers << 32 | shape->kv_heads,
@@ -172,8 +172,8 @@ static void put_entries(state_writer *writer, const kv_seq *seq, uint32_t entrie
   }
 }
 
-// A page of a record on its way from a pool or into one, and its F16 keys if it is encoded or open:
-// in the record and, if the types differ, in the pool.
+// A page of a record while it is copied from a pool or into one, and its F16 keys if it is encoded
+// or open: in the record and, if the types differ, in the pool.
 typedef struct page_passage {
   kv_page_view view;  // [layout->page_bytes]; open: [layout->open_bytes] or NULL
   uint8_t *open;      // [the pool's open_bytes] or NULL
@@ -210,14 +210,14 @@ static wick_status open_passage(const kv_pool *pool, const kv_layout *layout, pa
   return memory_fail(pool->memory, error, "a page of a saved state");
 }
 
-// The entry with the last stored token when its page is not full; NULL: there is none.
+// The entry with the last stored token if its page is not full; otherwise NULL.
 static const kv_entry *open_entry(const kv_seq *seq) {
   if (seq->token_count == 0) return NULL;
   const kv_entry *entry = kv_table_find(seq->table, seq->entry_count, seq->token_count - 1);
   return kv_entry_end(entry) == seq->token_count || entry->page < 0 ? NULL : entry;
 }
 
-// A page of a table as its sequence sees it.
+// A page of a table as seen by its sequence.
 static kv_page_view view_of(const kv_pool *pool, const kv_seq *seq, const kv_entry *entry) {
   const bool is_open = entry == open_entry(seq);
   return (kv_page_view){pool->pages[entry->page].data,
@@ -237,7 +237,7 @@ static void put_page(state_writer *writer, const page_passage *passage, const kv
   put(writer, page->bytes, page->layout->page_bytes);
 }
 
-// The F16 keys of the page that is not full, where those of the record are encoded when they are.
+// Writes the F16 keys of the page that is not full, if the record's types encode full pages.
 static void put_open(state_writer *writer, const kv_pool *pool, const kv_seq *seq,
                      const page_passage *passage) {
   const kv_layout *layout = passage->view.data.layout;
@@ -326,7 +326,8 @@ static void put_node(state_writer *writer, const prefix_cache *cache, prefix_id 
   }
 }
 
-// The entries `depth` pages deep; *written: entries so far, places[id]: the index of an entry.
+// Writes the entries `depth` pages deep; *written: number of entries so far, places[id]: the index
+// of an entry.
 static void put_level(state_writer *writer, const prefix_cache *cache, uint32_t depth,
                       uint32_t *places, uint32_t *written) {
   for (prefix_id id = 0; id < cache->place_count && !writer->failed; id++) {
@@ -419,7 +420,7 @@ static wick_status check_model(const state_header *header, const kv_pool *pool, 
 }
 
 static bool sizes_agree(const state_header *header, const kv_layout *layout) {
-  // parts of a cache's entries are counted as they are read
+  // parts of a cache's entries are counted while they are read
   if (header->kind == STATE_CACHE) {
     return header->payload_bytes / node_bytes(layout) >= header->pages;
   }
@@ -506,7 +507,7 @@ static wick_status read_table(state_reader *reader, kv_seq *seq, uint32_t presen
   return WICK_OK;
 }
 
-// The F16 keys of the page that is not full; `to` has room for those of any page.
+// Reads the F16 keys of the page that is not full; `to` has room for those of any page.
 static bool get_open(state_reader *reader, kv_seq *seq, uint8_t *to) {
   const kv_entry *entry = open_entry(seq);
   if (kv_pool_has_open(reader->pool) && entry != NULL) seq->open_pages[0] = entry->page;
@@ -524,7 +525,7 @@ static wick_status read_pages(state_reader *reader, kv_seq *seq, wick_error *err
   return check_end(reader, error);
 }
 
-// One page of other types, from the passage into the pool.
+// Converts a page of other types from the page_passage into the pool.
 static wick_status unpack_page(const state_reader *reader, const kv_seq *seq, const kv_entry *entry,
                                const page_passage *passage, wick_error *error) {
   kv_page *page = &reader->pool->pages[entry->page];
@@ -595,7 +596,7 @@ typedef struct cache_reading {
   uint64_t left_bytes;  // of the payload
   uint8_t *page;        // [page_bytes] of the record
   uint8_t *parts;       // one of each kind, one after the other; NULL: there are none
-  prefix_id *ids;       // [entries], PREFIX_NONE: not entered; IS_NEW when it did not exist
+  prefix_id *ids;       // [entries], PREFIX_NONE: not added; IS_NEW if it did not exist
   uint32_t done, entered;
 } cache_reading;
 
@@ -697,7 +698,7 @@ static wick_status read_node(cache_reading *r, wick_error *error) {
   return WICK_OK;
 }
 
-// Releases these users. When reading failed, also removes the new entries, children first.
+// Releases these users. If reading failed, also removes the new entries, children first.
 static void end_reading(cache_reading *r, bool keeps) {
   for (uint32_t i = r->done; i-- > 0;) {
     const prefix_id id = r->ids[i];

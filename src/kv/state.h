@@ -16,11 +16,11 @@
 //
 // The record of a sequence may be packed: its K and V types differ from the pool's (usually
 // coarser), and its pages are laid out for them. Reading converts them to the pool's types. Its
-// salt is that of the pool's own types, so it is read where the types are those of the pool that
-// wrote it.
+// salt is that of the pool's own types, so only a pool with the same types as the writing one reads
+// it.
 //
-// Version 4, of 0.1.0, is read, too: its q8 and q4 are the types KERNEL_KV_Q8 and _Q4, which become
-// the pool's as packed ones do.
+// Version 4, of 0.1.0, is read, too: its q8 and q4 are the types KERNEL_KV_Q8 and _Q4, which are
+// converted to the pool's types like packed records.
 //
 // Reading checks sizes against the size of the source before it allocates. Errors:
 //   WICK_E_MISMATCH   another model, KV type or shape
@@ -39,19 +39,19 @@
 #include "kv/prefix.h"
 
 // A number that covers everything that saved states and cached pages depend on: the model's
-// fingerprint, and the pool's types and shape. `extra`: whatever else changes keys and values (rope
-// settings, adapters); 0 when nothing does.
+// fingerprint, and the pool's types and shape. `extra` covers everything else that changes keys and
+// values (rope settings, adapters); 0 if nothing does.
 uint64_t kv_salt(uint64_t fingerprint, const kv_shape *shape, uint64_t extra);
 
 typedef enum state_kind { STATE_SEQUENCE = 1, STATE_CACHE = 2 } state_kind;
 
-// Types that a record is packed in.
+// Types of a packed record.
 typedef struct kv_types {
   kernel_kv_type k, v;
 } kv_types;
 
 // Bytes of the records that the functions below write. packed: NULL for the pool's own types.
-// WICK_E_ARG, WICK_E_UNSUPPORTED for types that cannot be (kv_layout_init).
+// WICK_E_ARG, WICK_E_UNSUPPORTED for types that kv_layout_init refuses.
 wick_status state_seq_bytes(const kv_pool *pool, kv_seq_id seq, const kv_types *packed,
                             uint64_t *size_bytes, wick_error *error);
 uint64_t state_cache_bytes(const prefix_cache *cache);
@@ -86,11 +86,11 @@ wick_status state_begin(kv_pool *pool, uint64_t salt, const wick_state_source *s
 // WICK_E_ARG for the record of a cache.
 wick_status state_load_seq(state_reader *reader, int32_t *tokens, kv_seq_id *seq,
                            kv_shortage *shortage, wick_error *error);
-// Makes a full page of the pool from the bytes of one in the record of a cache, which 0.1.0 may
-// have written (kv_layout_former). WICK_E_NOMEM, WICK_E_CORRUPT.
+// Creates a full page of the pool from the bytes of a page in the record of a cache, which 0.1.0
+// may have written (kv_layout_former). WICK_E_NOMEM, WICK_E_CORRUPT.
 wick_status state_page_put(kv_pool *pool, kv_page_id page, const void *bytes, bool is_former);
 // Adds the entries that the cache does not have, as idle ones. A full cache or pool ends this
-// without an error. *entries: how many were entered.
+// without an error. *entries: the number of added entries.
 wick_status state_load_cache(state_reader *reader, prefix_cache *cache, uint32_t *entries,
                              wick_error *error);
 

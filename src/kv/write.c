@@ -6,7 +6,7 @@
 
 // ---- Copy on write ----
 
-// Gives an entry its own page with a copy of its rows. One page was reserved.
+// Replaces an entry's page by a private one with a copy of its rows. One page was reserved.
 static void copy_page(kv_pool *pool, kv_entry *entry) {
   const kv_page_id fresh = kv_page_take(pool);
   const kv_page *from = &pool->pages[entry->page];
@@ -42,7 +42,7 @@ static bool count_copies(const kv_pool *pool, const kv_seq *seq, uint32_t positi
   return true;
 }
 
-// Pages that are to be added to the table for [0, end).
+// The number of pages to add to the table for [0, end).
 static uint32_t count_added(const kv_seq *seq, uint32_t end) {
   const uint32_t room = kv_seq_end(seq);
   return end <= room ? 0 : ceil_div_u32(end - room, KERNEL_PAGE_TOKENS);
@@ -110,7 +110,7 @@ uint32_t kv_row_write(kv_pool *pool, kv_seq_id id, uint32_t layer, uint32_t posi
 // ---- Dropping a range of the middle ----
 
 // Splits an entry with both ends of the range inside. The first entry gets a copy of the page,
-// since no table names a page twice. Entry and page were reserved.
+// because no table names a page twice. Entry and page were reserved.
 //
 // If the page is open, the second entry keeps it. The first entry will never be full: its keys are
 // encoded in the copy, because other tables may have the page.

@@ -1,12 +1,12 @@
-// lab/convoy.c — wick-lab convoy MODEL: how much slower short requests become when long ones are
-// served at the same time. The short requests run twice with the same arrivals: alone, and after
-// the long ones, which all arrive at the beginning.
+// lab/convoy.c — wick-lab convoy MODEL: measures how much slower short requests become if long ones
+// are served at the same time. The short requests run twice with the same arrivals: alone, and
+// after the long ones, which all arrive at the beginning.
 //
-// A short request is blocked while two things are true: the first token of its prompt has not been
-// read, and prompts of long requests wait or are read. The blocked time is at most its extra wait
-// compared with the run alone, since waiting for other short requests is not the fault of the long
-// ones. Fragmentation is counted over pages that hold tokens. Room reserved for the rest of a
-// prompt will be filled, and is reported separately (as Kwon et al. 2023 do).
+// A short request is blocked while the first token of its prompt has not been read and prompts of
+// long requests are waiting or being read. The blocked time is at most its extra wait compared with
+// the run alone, because waiting for other short requests is not caused by the long ones.
+// Fragmentation is counted over pages that contain tokens. Room that is reserved for the rest of a
+// prompt will be filled, and is reported separately (as in Kwon et al. 2023).
 #include <stdlib.h>
 
 #include "lab/lab.h"
@@ -35,7 +35,8 @@ typedef struct convoy_outcome {
   convoy_pass alone, beside;
   double *blocked_ms;  // [blocked_count] of those that ended in both runs
   size_t blocked_count;
-  double overlap_ms_max;  // the longest time that one waited while long prompts waited or were read
+  double overlap_ms_max;  // the longest time that one waited while long prompts were waiting or
+                          // being read
   convoy_result verdict;
 } convoy_outcome;
 
@@ -75,8 +76,8 @@ static double wait_ms(const workload_item *item) {
   return (double)(item->read_us - item->arrival_us) / 1e3;
 }
 
-// For how long, while it waited, prompts of long requests waited or were read. The long requests
-// arrive together at the beginning, so this ends with the last of their prompts.
+// The time during which it waited while prompts of long requests were waiting or being read. The
+// long requests arrive together at the beginning, so this ends with the last of their prompts.
 static double overlap_ms(const workload *requests, const workload_item *item) {
   uint64_t end_us = 0;
   for (size_t i = 0; i < requests->count; i++) {

@@ -1,5 +1,5 @@
-// lab/media_synth.c — writes an mmproj file with random weights in the shape of a known encoder of
-// images. Shapes are from the models' published configurations.
+// lab/media_synth.c — writes an mmproj file with random weights in the shape of a known image
+// encoder. Shapes are from the models' published configurations.
 #include <string.h>
 
 #include "base/hash.h"
@@ -109,7 +109,7 @@ typedef struct mmproj_job {
   memory_gate memory;
   gguf_writer *writer;
   uint8_t *strip;
-  bool is_header;  // tensors are declared, else written
+  bool is_header;  // tensors are declared; otherwise they are written
   wick_status status;
   wick_error error;
 } mmproj_job;
@@ -314,6 +314,6 @@ exit_code lab_mmproj(int argc, char **argv) {
   job.file.path = given[2];
   memory_init(&job.memory, 0, platform_alloc, platform_free);
   write_model(&job);
-  const bool is_told = job.status != WICK_OK && job.status != WICK_E_IO;
-  return output_file_end(&job.file, is_told ? report_error(given[2], &job.error) : EXIT_DONE);
+  const bool must_report = job.status != WICK_OK && job.status != WICK_E_IO;
+  return output_file_end(&job.file, must_report ? report_error(given[2], &job.error) : EXIT_DONE);
 }

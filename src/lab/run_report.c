@@ -1,4 +1,4 @@
-// lab/run_report.c — the engine that is measured, and the report of a run.
+// lab/run_report.c — the engine under measurement, and the report of a run.
 #include "lab/run_report.h"
 
 #include <stdlib.h>

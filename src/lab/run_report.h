@@ -21,15 +21,16 @@ typedef struct serve_options {
 enum { SERVE_MD, SERVE_JSON, SERVE_OPTIONS_MAX = 7 };
 
 serve_options serve_options_default(void);
-// Appends the options that all have: --seed, --kv-tokens, --clock, --format and the settings of the
-// model.
+// Appends the options that all benchmarks have: --seed, --kv-tokens, --clock, --format and the
+// settings of the model.
 size_t serve_options_list(serve_options *options, args_option *list);
 
 typedef struct bench_host {
   const serve_options *options;
   wick_engine *engine;
-  double load_ms, cold_start_ms;  // until loaded; until the first token of a first request
-  uint64_t timestamp_s;           // Unix
+  double load_ms,
+      cold_start_ms;  // time until the model is loaded; until the first token of the first request
+  uint64_t timestamp_s;  // Unix
 } bench_host;
 
 // Opens the model without a prefix cache for any number of requests, and warms it up. Call
@@ -39,7 +40,7 @@ void bench_host_close(bench_host *host);
 // Reports an error for a class that does not fit the context.
 exit_code bench_host_check(const bench_host *host, const workload_class *class);
 
-// The raw samples of the finished requests of a run. bench_samples_free.
+// The raw samples of the finished requests of a run. Freed by bench_samples_free.
 typedef struct bench_samples {
   bench_outcome result;
   bench_summary summary;
@@ -52,13 +53,13 @@ enum { BENCH_EVERY_KIND = WORKLOAD_CLASSES_MAX };
 exit_code bench_samples_make(const bench_host *host, const serve_run *run, const workload *workload,
                              uint32_t kind, bench_samples *out);
 void bench_samples_free(bench_samples *samples);
-// null when there are too few values for the percentile (stat_has_tail).
+// Writes null if there are too few values for the percentile (stat_has_tail).
 void bench_write_percentile(json_writer *json, const char *key, const bench_samples *samples,
                             bench_series series, uint32_t permille);
-// "p50 / p95 / p99", a dash where there are too few.
+// Prints "p50 / p95 / p99", with a dash if there are too few values.
 void bench_print_percentiles(const bench_samples *samples, bench_series series);
-// A line that says that the p99 of so few requests is the slowest one. Prints nothing when there
-// are enough.
+// Prints a line that explains that the p99 of few requests is the slowest one. Prints nothing if
+// there are enough.
 void bench_print_few(uint32_t requests);
 
 // Members of the open object.
@@ -66,11 +67,11 @@ void bench_write_host(json_writer *json, const bench_host *host);      // enviro
 void bench_write_samples(json_writer *json, const bench_samples *of);  // result, summary
 void bench_write_load(json_writer *json, const char *key, const serve_run *run);
 void bench_write_class(json_writer *json, const workload_class *class);
-// requests: a row each, with `classes` for the names.
+// Writes a row for each request, with names from `classes`.
 void bench_write_requests(json_writer *json, const workload *workload,
                           const workload_class *classes);
 
-// A line of machine, model and settings above the tables.
+// Prints a line with machine, model and settings above the tables.
 void bench_print_host(const bench_host *host);
 void bench_print_load(const serve_run *run);
 

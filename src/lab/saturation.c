@@ -1,6 +1,6 @@
-// lab/saturation.c — wick-lab saturation MODEL: does the engine hold up under load? A
-// chain of short requests runs, each starting when the one before it has ended: first alone, then
-// alongside others of their kind that arrive at half the rate which the engine served alone.
+// lab/saturation.c — wick-lab saturation MODEL: tests the engine under load. A chain of short
+// requests runs, each starting when the previous one has ended: first alone, then alongside similar
+// requests that arrive at half the rate which the engine served alone.
 #include <stdlib.h>
 
 #include "lab/lab.h"

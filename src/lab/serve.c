@@ -1,7 +1,7 @@
-// lab/serve.c — wick-lab serve MODEL: requests of several classes arrive at their times,
-// whether the engine keeps up or not. It reports how many were served well, and how fast.
+// lab/serve.c — wick-lab serve MODEL: requests of several classes arrive at their times, even if
+// the engine does not keep up. It reports how many were served well, and how fast.
 //
-// A request was served well when its first token arrived within one limit and the mean gap between
+// A request was served well if its first token arrived within one limit and the mean gap between
 // its tokens was within another. Goodput is the number of such requests a second (Zhong et al.
 // 2024, DistServe).
 #include "lab/lab.h"

@@ -21,10 +21,10 @@ typedef struct serve_loop {
   uint64_t prompts;
   wick_stats before;
   uint64_t passes_seen;
-  double *speeds;  // [ended] tokens a second of the requests that have ended
+  double *speeds;  // [ended] tokens per second of the requests that have ended
   bench_stop stop;
-  uint64_t told_us;  // when progress was last reported
-  bool is_closed;    // nothing more is submitted
+  uint64_t reported_us;  // when progress was last reported
+  bool is_closed;        // nothing more is submitted
   exit_code code;
 } serve_loop;
 
@@ -47,7 +47,8 @@ static void submit(serve_loop *loop, workload_item *item) {
   request.tokens = loop->prompt;
   request.token_count = item->tokens_in;
   request.max_tokens = item->tokens_out;
-  request.no_speculation = true;  // proposals would measure how much the text repeats
+  request.no_speculation =
+      true;  // with proposals, the result would depend on repetitions in the text
   request.ignore_end = true;
   wick_error error;
   item->gaps_ms = calloc(item->tokens_out, sizeof *item->gaps_ms);
@@ -82,7 +83,7 @@ static void submit_arrived(serve_loop *loop) {
   if (!item->is_refused) loop->chain_item = item;
 }
 
-// Whether something may still arrive.
+// Whether requests may still arrive.
 static bool expects_more(const serve_loop *loop) {
   const serve_run *run = loop->run;
   if (loop->is_closed || loop->code != EXIT_DONE) return false;
@@ -164,7 +165,7 @@ static wick_stats sample_queue(serve_loop *loop) {
   return stats;
 }
 
-// Counts pages once a pass.
+// Counts pages once per pass.
 static void sample_load(serve_loop *loop) {
   serve_run *run = loop->run;
   const wick_stats stats = sample_queue(loop);
@@ -193,16 +194,16 @@ static void cancel_rest(serve_loop *loop) {
   }
 }
 
-// Reports progress, since a run may take minutes.
+// Reports progress, because a run may take minutes.
 static void report_progress(serve_loop *loop) {
-  enum { TELL_US = 10 * 1000 * 1000 };
+  enum { REPORT_US = 10 * 1000 * 1000 };
   const serve_run *run = loop->run;
-  if (now_us(loop) - loop->told_us < TELL_US) return;
-  loop->told_us = now_us(loop);
+  if (now_us(loop) - loop->reported_us < REPORT_US) return;
+  loop->reported_us = now_us(loop);
   const size_t open = run->open == NULL ? 0 : run->open->count;
   const size_t chain = run->chain == NULL ? 0 : run->chain->count;
-  report("%llu s: %zu of %zu requests have ended", (unsigned long long)(loop->told_us / 1000000),
-         run->ended, open + chain);
+  report("%llu s: %zu of %zu requests have ended",
+         (unsigned long long)(loop->reported_us / 1000000), run->ended, open + chain);
 }
 
 static exit_code run_loop(serve_loop *loop) {

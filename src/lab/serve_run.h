@@ -7,7 +7,7 @@
 #include "lab/workload.h"
 
 typedef struct serve_run {
-  // These requests arrive at their times, however busy the engine is (an open loop).
+  // These requests arrive at their times, regardless of how busy the engine is (an open loop).
   workload *open;
   // These requests arrive one by one, each when the one before it has ended. After the last one the
   // run ends, and all other requests are cancelled. NULL: none.
@@ -24,8 +24,8 @@ typedef struct serve_run {
   uint64_t passes, rows, preempted;
   uint32_t waiting_max, running_max;
   uint32_t pages_max;  // in use at once
-  // Token slots, summed over the passes: slots of the pages in use, slots of pages that hold a
-  // token, and slots with a token.
+  // Token slots, summed over the passes: slots of the pages in use, slots of pages with at least
+  // one token, and slots with a token.
   uint64_t slots_allocated, slots_touched, slots_used;
   double cv_at_stop;  // of the last 50 speeds
 } serve_run;

@@ -1,5 +1,5 @@
-// lab/summary.h — a benchmark's raw samples, the figures computed from them, and when to stop
-// sampling.
+// lab/summary.h — a benchmark's raw samples, the figures computed from them, and the criterion for
+// ending sampling.
 //
 //   TTFT: submit to first token.  ITL: gap between tokens.  tok/s: inverse of the mean gap.
 #ifndef WICK_LAB_SUMMARY_H
@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "bench/stats.h"
 
-// The measurements, and where they were made.
+// The measurements, and the machine that they were taken on.
 typedef struct bench_config {
   const char *model, *format, *quantization;  // "gguf", "Q4_0"
   const char *runtime, *runtime_version;      // "Chromium", "156"
@@ -39,8 +39,8 @@ typedef struct bench_outcome {
   uint64_t timestamp_s;  // Unix
 } bench_outcome;
 
-// An empty series gives 0 for all numbers. Percentiles are nearest ranks, medians are midpoints. A
-// tail is meaningful when stat_has_tail(ttft_count, permille).
+// For an empty series, all numbers are 0. Percentiles are nearest ranks, medians are midpoints. A
+// tail is meaningful if stat_has_tail(ttft_count, permille).
 typedef struct bench_summary {
   size_t ttft_count, itl_count, throughput_count;
   double ttft_ms_mean, ttft_ms_p50, ttft_ms_p95, ttft_ms_p99, ttft_ms_p999;
@@ -60,8 +60,8 @@ typedef struct bench_summary {
 wick_status bench_summarize(memory_gate *memory, const bench_outcome *result, bench_summary *out,
                             wick_error *error);
 
-// Sampling stops after 100 samples when stddev / mean of the last 50 was below 0.05 three times in
-// a row, and after 10000 samples.
+// Sampling stops after 100 samples if stddev / mean of the last 50 was below 0.05 three times in a
+// row, and otherwise after 10000 samples.
 enum {
   BENCH_SAMPLES_MIN = 100,
   BENCH_SAMPLES_MAX = 10000,
@@ -69,12 +69,12 @@ enum {
   BENCH_STABLE_CHECKS = 3
 };
 typedef struct bench_stop {
-  uint32_t stable_checks;  // in a row; 0 to begin with
+  uint32_t stable_checks;  // consecutive ones; initially 0
 } bench_stop;
-// Asked after each sample.
+// Called after each sample.
 bool bench_should_stop(bench_stop *stop, const double *samples, size_t count);
 
-// Share of the allocated KV bytes that holds no tokens; 0 when nothing is allocated.
+// Share of the allocated KV bytes without tokens; 0 if nothing is allocated.
 double kv_pct_of_waste(uint64_t allocated_bytes, uint64_t used_bytes);
 
 #endif

@@ -118,8 +118,8 @@ static exit_code write_file(synth_job *job, const char *path) {
   memory_init(&job->memory, 0, platform_alloc, platform_free);
   wick_error error;
   const wick_status status = write_model(job, &error);
-  const bool is_told = status != WICK_OK && status != WICK_E_IO;
-  return output_file_end(&job->file, is_told ? report_error(path, &error) : EXIT_DONE);
+  const bool must_report = status != WICK_OK && status != WICK_E_IO;
+  return output_file_end(&job->file, must_report ? report_error(path, &error) : EXIT_DONE);
 }
 
 static bool find_names(synth_job *job, const char *shape, const char *mix) {

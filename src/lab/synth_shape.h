@@ -1,4 +1,5 @@
-// lab/synth_shape.h — shapes of known models, and which type llama-quantize gives to each tensor.
+// lab/synth_shape.h — shapes of known models, and the type that llama-quantize chooses for each
+// tensor.
 #ifndef WICK_LAB_SYNTH_SHAPE_H
 #define WICK_LAB_SYNTH_SHAPE_H
 
@@ -7,7 +8,7 @@
 
 #include "format/types.h"
 
-// The blocks that mix positions in a layer; a set of them is a sum.
+// The blocks that mix positions in a layer; a sum is a set of them.
 typedef enum synth_mixer {
   SYNTH_ATTENTION = 1,
   SYNTH_SHORT_CONV = 2,  // LFM2
@@ -18,9 +19,9 @@ typedef enum synth_mixer {
 // Layers without attention.
 typedef struct synth_hybrid {
   synth_mixer mixer;
-  uint64_t attention_layers;  // bit i: layer i has attention all the same
+  uint64_t attention_layers;  // bit i: layer i has attention in any case
   uint32_t conv_kernel;
-  uint32_t heads, head_dim;     // of what a layer remembers; short convolutions have none
+  uint32_t heads, head_dim;     // of a layer's state; short convolutions have none
   uint32_t groups, state_size;  // of its keys
 } synth_hybrid;
 
@@ -51,12 +52,12 @@ enum {
   SYNTH_HAS_POST_NAMES = 128,       // the feed-forward's norm is named post_attention_norm
   SYNTH_HAS_EMBEDDING_NAMES = 256,  // the final norm is named token_embd_norm
   SYNTH_HAS_YARN = 512,             // GPT-OSS's
-  SYNTH_HAS_QUARTER_ROPE = 1024,    // RoPE turns a quarter of a head
+  SYNTH_HAS_QUARTER_ROPE = 1024,    // RoPE rotates a quarter of a head
   SYNTH_HAS_NO_ROPE = 2048,
   SYNTH_HAS_PREDICTOR = 4096  // the last layer predicts the token after the next
 };
 
-// A way to quantise a whole model: the name that llama-quantize has for it.
+// A way to quantise a whole model, with llama-quantize's name for it.
 typedef struct synth_mix {
   const char *name;
   ggml_type type;  // of most matrices
@@ -69,7 +70,7 @@ typedef struct synth_mix {
 typedef enum synth_content {
   SYNTH_MATRIX,
   SYNTH_NORM,
-  SYNTH_BIAS,   // also the weights of convolutions and of routers: F32, mean 0
+  SYNTH_BIAS,   // also weights of convolutions and routers: F32, mean 0
   SYNTH_DECAY,  // below 0
   SYNTH_ROPE_FACTORS
 } synth_content;
@@ -83,7 +84,7 @@ typedef struct synth_tensor {
   float deviation;  // standard deviation of the values of matrices, half the range of others
 } synth_tensor;
 
-// NULL when there is no such name; `index` counts from 0 for listing them.
+// NULL if there is no such name; for listing them, `index` counts from 0.
 const synth_shape *synth_find_shape(const char *name);
 const synth_mix *synth_find_mix(const char *name);
 const synth_shape *synth_shape_at(uint32_t index);

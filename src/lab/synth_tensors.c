@@ -1,4 +1,5 @@
-// lab/synth_tensors.c — the tensors of a shape; types as llama-quant.cpp of llama.cpp chooses them.
+// lab/synth_tensors.c — the tensors of a shape, with the types that llama-quant.cpp of llama.cpp
+// chooses.
 #include <stdio.h>
 
 #include "lab/synth_shape.h"
@@ -146,7 +147,7 @@ static bool has_part(const synth_shape *shape, uint32_t layer, uint32_t which) {
          (facts->mixers & synth_mixer_at(shape, layer)) != 0 && (facts->feeds & feeds) != 0;
 }
 
-// How many of the parts from `first` to `end` (not included) the layer has.
+// The number of parts from `first` to `end` (exclusive) that the layer has.
 static uint32_t count_parts(const synth_shape *shape, uint32_t layer, part first, part end) {
   uint32_t count = 0;
   for (uint32_t which = first; which < end; which++) {
@@ -231,8 +232,8 @@ static void set_matrix(synth_tensor *tensor, uint64_t cols, uint64_t rows) {
   tensor->deviation = 1.0f / __builtin_sqrtf((float)cols);
 }
 
-// However many there are, the layers together outweigh the embedding. Otherwise the tied output
-// would repeat its input.
+// Scales layers so that together they outweigh the embedding, regardless of their number. Otherwise
+// the tied output would repeat its input.
 static void set_residual(synth_tensor *tensor, const synth_shape *s, uint64_t cols) {
   set_matrix(tensor, cols, s->hidden);
   tensor->deviation *= 4.0f / __builtin_sqrtf(2.0f * (float)s->layers);

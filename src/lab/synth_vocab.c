@@ -102,7 +102,7 @@ static void add_merges(gguf_writer *writer, uint32_t vocab) {
   }
 }
 
-// Without memory they are left out: readers then take all tokens for normal ones.
+// If memory runs out they are omitted, and readers then treat all tokens as normal ones.
 static void add_kinds(gguf_writer *writer, uint32_t vocab, memory_gate *memory) {
   int32_t *kinds = memory_alloc_array(memory, vocab, sizeof *kinds);
   if (kinds == NULL) return;

@@ -27,7 +27,7 @@ float synth_random_f32(synth_random *random) {
   return (float)(int32_t)(random_u64(random) >> 32) * 0x1p-31f;
 }
 
-// Standard deviation of a type's values under scale 1, when its codes are uniform.
+// Standard deviation of a type's values with scale 1, if its codes are uniform.
 static float unit_deviation(ggml_type type) {
   switch (type) {
     case GGML_TYPE_Q8_0:
@@ -77,7 +77,7 @@ static void fill_floats(synth_filler *filler, uint8_t *out, size_t count) {
   }
 }
 
-// Values are chosen from a list. Converting every value would take ten times as long.
+// Chooses values from a list, because converting every value would take ten times as long.
 static void fill_halves(synth_filler *filler, uint8_t *out, size_t count) {
   uint64_t bits = 0;
   for (size_t i = 0; i < count; i++, bits >>= 16) {

@@ -1,4 +1,4 @@
-// lab/verdict.c — limits on what short requests may lose.
+// lab/verdict.c — limits on how much slower short requests may become.
 #include "lab/verdict.h"
 
 #include <string.h>

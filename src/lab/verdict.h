@@ -1,5 +1,5 @@
-// lab/verdict.h — judges measured latencies. The convoy test: how much do short requests lose when
-// long ones are served at the same time? The saturation test: how much is lost under load?
+// lab/verdict.h — judges measured latencies. The convoy test measures how much short requests lose
+// if long ones are served at the same time, the saturation test how much is lost under load.
 #ifndef WICK_LAB_VERDICT_H
 #define WICK_LAB_VERDICT_H
 
@@ -20,7 +20,7 @@ uint32_t workload_tokens_out(bench_workload workload);
 typedef struct convoy_config {
   uint32_t long_requests, short_requests;
   double p99_increase_pct_max;
-  double hol_blocking_ms_max;  // queued while a long prefill holds the engine
+  double hol_blocking_ms_max;  // queued while a long prefill occupies the engine
   double kv_fragmentation_pct_max;
 } convoy_config;
 
@@ -56,7 +56,7 @@ typedef struct convoy_samples {
 } convoy_samples;
 
 // Judges total latencies of short requests, alone and alongside long ones, and the times they were
-// blocked. A limit fails when exceeded, not when met. scratch: as long as the longest array.
+// blocked. A limit fails only if it is exceeded. scratch: as long as the longest array.
 void convoy_judge(const convoy_config *config, convoy_samples baseline_ms, convoy_samples convoy_ms,
                   convoy_samples hol_blocking_ms, double kv_fragmentation_pct, double *scratch,
                   convoy_result *out);

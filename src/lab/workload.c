@@ -22,7 +22,7 @@ static workload_class known_class(uint32_t index) {
   return index < sizeof known / sizeof known[0] ? known[index] : (workload_class){.share = 0};
 }
 
-// Digits; false when there is none or they are too many.
+// Reads digits; false if there are none or too many.
 static bool read_number(const char **at, uint32_t *out) {
   char *end;
   if (**at < '0' || **at > '9') return false;

@@ -12,7 +12,7 @@ static const uint64_t WORKLOAD_ARRIVAL_US_MAX = (uint64_t)1 << 60;
 typedef struct workload_class {
   char name[WORKLOAD_NAME_BYTES];
   uint32_t tokens_in, tokens_out;
-  double share;  // of the requests; all together 1
+  double share;  // of the requests; the shares add up to 1
 } workload_class;
 
 typedef struct workload_mix {
@@ -24,15 +24,15 @@ typedef struct workload_mix {
 typedef struct workload_item {
   uint32_t kind;  // index of its class
   uint32_t tokens_in, tokens_out;
-  uint64_t arrival_us;  // at WORKLOAD_ARRIVAL_US_MAX or later it never arrives
+  uint64_t arrival_us;  // WORKLOAD_ARRIVAL_US_MAX or later: it never arrives
   // measured:
   uint32_t request;     // the engine's id
-  uint64_t read_us;     // a first part of its prompt has been read
-  uint64_t first_us;    // its first token came
-  uint64_t last_us;     // the last one so far
+  uint64_t read_us;     // the first part of its prompt was read
+  uint64_t first_us;    // its first token arrived
+  uint64_t last_us;     // the latest token so far
   uint64_t done_us;     // it ended
   uint32_t tokens_fed;  // in its pages
-  uint32_t tokens;      // that were sampled
+  uint32_t tokens;      // number of sampled tokens
   double *gaps_ms;      // [tokens - 1] between them
   uint32_t finish;      // wick_finish; NONE: it was not submitted or has not ended
   bool is_refused;      // the queue was full
@@ -44,23 +44,23 @@ typedef struct workload {
 } workload;
 
 // "chat:0.7,short:0.2,long:0.1": classes with their shares, which need not add up to 1. A class is
-// a known name or its lengths, "512/128" (tokens of prompt and answer). Reports errors.
+// a known name or a pair of lengths, "512/128" (tokens of prompt and answer). Reports errors.
 exit_code workload_parse_mix(const char *text, workload_mix *mix);
-// A rate of arrivals a second: 0 (all at once), or at least one in a quarter of an hour. Reports
-// errors.
+// Checks a rate of arrivals per second: 0 (all at once), or at least one in a quarter of an hour.
+// Reports errors.
 exit_code workload_check_rate(double rate);
 // "10x2048/512": a number of requests and their class.
 exit_code workload_parse_group(const char *option, const char *text, uint32_t *count,
                                workload_class *kind);
 
 // `count` requests. Classes are drawn by their shares. Arrivals are a Poisson process of `rate` a
-// second (0: all at once). A seed gives the same requests on every host. workload_free.
+// second (0: all at once). A seed produces the same requests on every host. Freed by workload_free.
 exit_code workload_draw(const workload_mix *mix, size_t count, double rate, uint64_t seed,
                         workload *out);
 // The same for one class `kind`.
 exit_code workload_repeat(const workload_class *class, uint32_t kind, size_t count, double rate,
                           uint64_t seed, workload *out);
-// Merges both in the order of arrival, `a` before `b` at the same time. Both stay unchanged.
+// Merges both in the order of arrival, `a` before `b` at the same time. Neither is changed.
 exit_code workload_merge(const workload *a, const workload *b, workload *out);
 void workload_free(workload *workload);
 

@@ -66,7 +66,7 @@ static bool ask_directory(const loader *loader, uint32_t from_file, uint64_t fro
   for (uint32_t i = 0; i < loader->file_count; i++) {
     const load_file *at = &loader->files[i];
     if (gguf_directory_is_complete(at->directory)) continue;
-    // Which bytes after the next directory are needed is not known yet.
+    // The bytes that are needed after the next directory are not known yet.
     if (i < from_file || (i == from_file && at->fed_bytes < from)) return false;
     const uint64_t step = i == 0 ? DIRECTORY_STEP_BYTES : LATER_STEP_BYTES;
     const uint64_t left = at->size_bytes - at->fed_bytes;
@@ -78,8 +78,8 @@ static bool ask_directory(const loader *loader, uint32_t from_file, uint64_t fro
   return false;
 }
 
-// The first byte at or after `from` that is wanted and has not arrived, or UINT64_MAX; *number says
-// which of the file's wanted tensors holds it.
+// The first byte at or after `from` that is wanted and has not arrived, or UINT64_MAX; *number is
+// the index of the file's wanted tensor that contains it.
 static uint64_t find_missing(const load_file *file, uint64_t from, uint32_t *number) {
   for (;;) {
     from = ranges_next_missing(&file->present, from);

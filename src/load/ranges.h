@@ -21,8 +21,8 @@ typedef struct load_ranges {
   size_t count, capacity;
 } load_ranges;
 
-// Reserves memory so that ranges_add(first, end) will succeed. WICK_E_NOMEM, or WICK_E_FULL when
-// there would be LOAD_RANGES_MAX + 1 ranges. The list stays the same.
+// Reserves memory so that ranges_add(first, end) will succeed. WICK_E_NOMEM, or WICK_E_FULL if
+// there would be LOAD_RANGES_MAX + 1 ranges. The list does not change.
 wick_status ranges_reserve(load_ranges *ranges, memory_gate *memory, uint64_t first, uint64_t end,
                            wick_error *error);
 // Adds [first, end), parts of which may be in the list. Requires ranges_reserve() of the same
@@ -31,7 +31,7 @@ void ranges_add(load_ranges *ranges, uint64_t first, uint64_t end);
 
 // The first byte at or after `from` that has not arrived.
 uint64_t ranges_next_missing(const load_ranges *ranges, uint64_t from);
-// The first byte at or after `from` that has arrived; UINT64_MAX when there is none.
+// The first byte at or after `from` that has arrived; UINT64_MAX if there is none.
 uint64_t ranges_next_present(const load_ranges *ranges, uint64_t from);
 
 #endif

@@ -12,7 +12,7 @@
 #define LOAD_SIZE_UNKNOWN UINT64_MAX
 #define LOAD_UNWANTED UINT64_MAX  // in tensor_left_bytes
 
-// A block of which a part has arrived, because a call ended inside of it.
+// A block of which only a part has arrived, because a call ended within it.
 typedef struct load_carry {
   uint64_t block;         // of the tensor
   uint32_t tensor;        // index over all files
@@ -37,13 +37,13 @@ struct loader {
   loader_sink sink;
   bool directory_only;
   bool is_ready;       // all directories are complete, and the sink was informed
-  wick_error failure;  // status WICK_OK until something failed for good
+  wick_error failure;  // status WICK_OK until a permanent failure
   load_file *files;
   uint32_t file_count;
   uint32_t directories_complete;
   uint32_t tensor_count;        // of all files, once is_ready
   uint32_t tensors_left;        // wanted and not done
-  uint64_t *tensor_left_bytes;  // bytes of each tensor still to come, or LOAD_UNWANTED
+  uint64_t *tensor_left_bytes;  // bytes of each tensor that have not arrived, or LOAD_UNWANTED
   load_carry *carries;          // unordered
   size_t carry_count, carry_capacity;
   uint64_t wanted_bytes;  // of tensors
@@ -51,8 +51,8 @@ struct loader {
   load_fingerprint fingerprint;
 };
 
-// Takes bytes for an incomplete directory; *used counts those that belong to it or were fed before.
-// A failure fills loader->failure; only WICK_E_ARG fills *error.
+// Takes bytes for an incomplete directory; *used is the number of bytes that belong to it or were
+// fed before. A failure fills loader->failure; only WICK_E_ARG fills *error.
 wick_status load_take_directory(loader *loader, uint32_t file, uint64_t offset_bytes,
                                 const uint8_t *bytes, size_t size_bytes, size_t *used,
                                 wick_error *error);
@@ -61,7 +61,7 @@ wick_status load_begin(loader *loader);
 // Checks that everything in the directory fits into the file, whose size is known.
 wick_status load_check_size(loader *loader, uint32_t file);
 
-// Takes bytes from any place of a file once loader->is_ready.
+// Takes bytes from any place of a file once loader->is_ready is set.
 wick_status load_take_data(loader *loader, uint32_t file, uint64_t offset_bytes,
                            const uint8_t *bytes, size_t size_bytes, wick_error *error);
 // The first of the file's wanted tensors, in the order of bytes, that ends after `offset_bytes`.

@@ -54,7 +54,7 @@ typedef struct qformer_layer {
   media_norm norm;
 } qformer_layer;
 
-// Granite's: learned queries look at windows of rows.
+// Granite's: learned queries attend to windows of rows.
 typedef struct audio_qformer {
   uint32_t window, queries, heads, width, in, blocks;
   float *query;  // [queries][width]
@@ -63,7 +63,7 @@ typedef struct audio_qformer {
 } audio_qformer;
 
 typedef struct audio_weights {
-  sound_front front;  // the kind's, as the options say
+  sound_front front;  // the kind's, adjusted by the options
   media_linear convolutions[STEM_STAGES_MAX];
   float *by_channel[STEM_STAGES_MAX], *by_channel_bias[STEM_STAGES_MAX];  // [channels][3][3]
   media_norm norms[STEM_STAGES_MAX];
@@ -72,7 +72,7 @@ typedef struct audio_weights {
   conformer_layer *layers;
   uint32_t conv_channels, conv_taps;
   uint32_t attended, farthest;  // rows before and within which a row attends; granite's blocks
-  media_linear aside, back;     // granite: classes after half of the layers, and back
+  media_linear aside, back;     // granite: to classes after half of the layers, and back
   audio_qformer qformer;
 } audio_weights;
 

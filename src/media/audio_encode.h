@@ -5,7 +5,7 @@
 #include "media/audio.h"
 #include "media/encode.h"
 
-// The work of a frame's spectrum, as the number of multiply-adds of products that take as long.
+// The work of a frame's spectrum, as the number of multiply-adds that take the same time.
 enum { SOUND_FRAME_MACS = 1 << 21 };
 
 // The recording of a plan (plan_audio.c).
@@ -25,7 +25,7 @@ void conformer_add_classes(media_encoding *encoding);
 uint64_t conformer_relative_floats(const media_model *model, uint32_t rows);
 uint32_t conformer_thread_floats(const media_model *model, uint32_t rows);
 
-// Granite's windows of `from` become queries, *out (qformer.c). Returns how many rows.
+// Granite's windows of `from` become queries, *out (qformer.c). Returns the number of rows.
 uint32_t qformer_run(media_encoding *encoding, const float *from, size_t from_stride, float **out,
                      size_t *out_stride);
 uint64_t qformer_floats(const media_model *model, uint32_t rows);

@@ -52,7 +52,7 @@ static bool read_convolution(weight_reader *reader, const char *name, uint32_t s
   return weights_linear(reader, "", name, in * taps, channels, false, &sound->convolutions[stage]);
 }
 
-// Both taps of a channel, then across channels.
+// First the filters of each channel, then the product across channels.
 static bool read_by_channel(weight_reader *reader, uint32_t stage, uint32_t before, uint32_t after,
                             uint32_t channels) {
   audio_weights *sound = reader->model->sound;

@@ -1,4 +1,4 @@
-// media/conformer.c — layers of conformers (Gulati et al. 2020): half feed-forwards around
+// media/conformer.c — layers of conformers (Gulati et al. 2020): half-step feed-forwards around
 // attention with relative positions and a convolution over time.
 #include <string.h>
 
@@ -11,7 +11,7 @@ static const double GEMMA_CAP = 50;
 
 // ---- relative positions ----
 
-// Distances i - j that a row can have, the least first.
+// Distances i - j that a row can have, the smallest first.
 typedef struct distances {
   int64_t least;
   uint32_t count;
@@ -85,7 +85,7 @@ typedef struct conformer_attention {
   distances range;
 } conformer_attention;
 
-// The rows [*first, *end) that row i sees.
+// The rows [*first, *end) to which row i attends.
 static void seen_rows(const media_encoding *encoding, uint32_t i, uint32_t *first, uint32_t *end) {
   const media_model *model = encoding->model;
   const uint32_t attended = model->sound->attended, rows = encoding->grid.rows;
@@ -106,7 +106,7 @@ static float dot(const float *a, const float *b, uint32_t n) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// Queries of a head for keys and for positions.
+// Computes queries of a head for keys and for positions.
 static void make_queries(const media_model *model, const conformer_layer *layer, const float *q,
                          uint32_t head, float *keys, float *positions) {
   const uint32_t dim = model->head_dim;
@@ -200,14 +200,14 @@ static void attend(media_encoding *encoding, const conformer_layer *layer) {
 
 // ---- convolution ----
 
-// A sigmoid(B) of a row's halves, in place.
+// Computes A sigmoid(B) of a row's halves, in place.
 static void gate_row(const row_job *job, uint32_t row, uint32_t thread) {
   float *x = job->rows + row * job->stride;
   (void)thread;
   job->encoding->model->kernels->sigmoid_mul(x, x + job->width, job->width);
 }
 
-// The row after the taps over time, its norm and the activation.
+// Computes the row after the convolution over time, its norm and the activation.
 static void convolve_row(const row_job *job, uint32_t row, uint32_t thread) {
   const media_encoding *encoding = job->encoding;
   const media_model *model = encoding->model;

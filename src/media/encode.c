@@ -1,5 +1,5 @@
-// media/encode.c — an encoder, a layer at a time (media.h): a transformer over patches of an image
-// or rows of a spectrum, or a conformer.
+// media/encode.c — runs an encoder, a layer at a time (media.h): a transformer over patches of an
+// image or rows of a spectrum, or a conformer.
 #include "media/encode.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@
 
 // ---- cost ----
 
-// Counts a conformer: attention, two feed-forwards, the convolution block.
+// Multiply-adds of a conformer: attention, two feed-forwards, the convolution block.
 static uint64_t conformer_macs(const media_model *model, uint64_t rows) {
   const audio_weights *sound = model->sound;
   const uint64_t width = model->width, ffn = sound->layers[0].ffn[0].width;
@@ -79,7 +79,7 @@ static void take_projector(media_encoding *encoding, uint32_t *most) {
   encoding->pong = arena_take_floats(&encoding->arena, floats);
 }
 
-// Keys and values of all rows; a text, or window, begins with its own page.
+// Bytes of the keys and values of all rows; a text, or window, begins with a new page.
 static uint64_t page_bytes(const media_encoding *encoding) {
   const media_model *model = encoding->model;
   const kernel_kv_ops *kv = &model->kernels->kv[KERNEL_KV_F32];
@@ -116,7 +116,7 @@ static void take_buffers(media_encoding *encoding) {
   encoding->stride = arena_line_floats(model->width);
   encoding->qkv_stride = arena_line_floats(q + 2 * kv);
   encoding->attended_stride = arena_line_floats(q);
-  // the features of audio are in front of the last rows
+  // the features of audio are before the last rows
   const uint32_t features =
       model->feature_count + (model->sound != NULL && model->feature_count != 0);
   encoding->feature_stride = arena_line_floats(model->width * features);
@@ -195,7 +195,7 @@ static void rotate(const row_job *job, float *rows, uint32_t heads, const float 
   }
 }
 
-// Heads of head_dim values become heads of head_room, filled with zeros.
+// Widens heads of head_dim values to head_room, padded with zeros.
 static void widen_heads(const media_model *model, float *row) {
   const uint32_t dim = model->head_dim, room = model->head_room;
   for (uint32_t h = model->heads + 2 * model->kv_heads; h-- > 0 && dim != room;) {
@@ -214,7 +214,7 @@ static void narrow_row(const row_job *job, uint32_t row, uint32_t thread) {
   }
 }
 
-// Norms and rotation of the queries and keys of a row.
+// Applies norms and rotation to the queries and keys of a row.
 static void prepare_row(const row_job *job, uint32_t row, uint32_t thread) {
   const media_encoding *encoding = job->encoding;
   const media_model *model = encoding->model;
@@ -426,7 +426,7 @@ static wick_status run_layer(media_encoding *encoding, wick_error *error) {
   return WICK_OK;
 }
 
-// A layer of a conformer; features are taken before the classes are added.
+// Runs a layer of a conformer; features are stored before the classes are added.
 static void run_conformer(media_encoding *encoding) {
   if (encoding->layer == 0) keep_features(encoding, 0);
   conformer_layer_run(encoding);
@@ -434,7 +434,7 @@ static void run_conformer(media_encoding *encoding) {
   conformer_add_classes(encoding);
 }
 
-// Granite: the features, then the last rows, through the Q-Former.
+// Granite: passes the features, then the last rows, through the Q-Former.
 static void finish_granite(media_encoding *encoding) {
   const media_model *model = encoding->model;
   const float *from = encoding->hidden;

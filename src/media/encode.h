@@ -10,18 +10,18 @@
 
 // Rows that go through a product or a feed-forward together, which bounds their buffers.
 enum { ENCODE_BLOCK_ROWS = 256 };
-// Multiply-adds of a slice, during which nothing else of the thread runs: 20 ms of one core, 45 ms
-// of a slow one with F16 weights and plain vectors.
+// Multiply-adds of a slice, during which the thread does nothing else: 20 ms on one core, 45 ms on
+// a slow one with F16 weights and plain vectors.
 enum { ENCODE_SLICE_MACS = 1 << 29 };
 
 // The places of a picture's patches among the rows.
 typedef struct patch_grid {
   uint32_t across, down, window;  // patches
-  uint32_t patches, rows;         // rows: with the class row, which is the last one
+  uint32_t patches, rows;         // rows include the class row, which is the last one
   uint32_t windows;
   uint32_t *row_of;       // [down][across]
   uint32_t *y, *x;        // [patches] by row
-  model_input *whole;     // [rows], what attention needs to know: one text,
+  model_input *whole;     // [rows], the input of attention: one text,
   model_input *windowed;  // or a text for each window
 } patch_grid;
 
@@ -32,8 +32,8 @@ struct media_encoding {
   image_view pixels;
   media_chunk chunk;
   float *out;  // [chunk.rows][media_row_width]
-  // A step runs in slices, and each slice starts it from its beginning: pieces of work that are
-  // done are skipped, and so are all pieces after the first one for which the slice has no room. A
+  // A step runs in slices, and each slice runs it from its beginning: pieces of work that are done
+  // are skipped, and so are all pieces from the first one on for which the slice has no room. A
   // step writes only within pieces, or after all of them.
   uint64_t slice_macs_max, slice_macs;
   uint32_t pieces, pieces_done;  // of the step
@@ -61,7 +61,7 @@ struct media_encoding {
 static inline uint32_t encode_patches_a_side(const media_model *model) {
   return model->reduction != NULL ? 4 : model->merge;
 }
-// Begins a piece of work of the step. False: it is not to be done in this slice.
+// Begins a piece of the step's work. Returns false if it must not be done in this slice.
 bool encode_takes(media_encoding *encoding, uint64_t macs);
 // Multiply-adds of a picture of `across` x `down` patches.
 uint64_t encode_macs(const media_model *model, uint32_t across, uint32_t down);
@@ -114,8 +114,8 @@ wick_status patches_embed(media_encoding *encoding, wick_error *error);
 
 // ---- project.c ----
 
-// Rows [patches of a grid][width] through the steps into rows `out_stride` floats apart. The grid
-// says where a patch's row is.
+// Applies the steps to rows [patches of a grid][width] and writes rows that are `out_stride` floats
+// apart. The grid defines the place of a patch's row.
 void project(media_encoding *encoding, const media_projector *projector, const float *from,
              size_t from_stride, uint32_t merge, float *out, size_t out_stride);
 // Floats of ping and pong each.

@@ -10,7 +10,7 @@
 enum { MEDIA_FILE_BYTES_MAX = (1 << 28) - 1 };
 
 // Reads the size of a PPM file (P6) with levels up to 255, and where its pixels begin, which may be
-// beyond the end of the file. False: it is not such a file.
+// beyond the end of the file. Returns false if it is not such a file.
 bool ppm_parse(const uint8_t *bytes, size_t size_bytes, uint32_t *width, uint32_t *height,
                size_t *offset_bytes);
 
@@ -22,7 +22,8 @@ typedef struct wav_file {
   uint64_t count;  // of samples, each of all channels
 } wav_file;
 
-// NULL, or what is wrong: files of 16-bit integers and of 32-bit floats are read.
+// Returns NULL, or a description of the error. Files with 16-bit integers and with 32-bit floats
+// are supported.
 const char *wav_parse(const uint8_t *bytes, size_t size_bytes, wav_file *out);
 // The mean of the channels of sample `index`, which is below `count`.
 float wav_sample(const wav_file *wav, uint64_t index);

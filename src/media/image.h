@@ -1,5 +1,5 @@
 // media/image.h — pictures as 8-bit RGB: resampling that equals Pillow's byte for byte, and fitting
-// into a frame. Integer arithmetic, so every host has the same bytes.
+// into a frame. It uses integer arithmetic, so every host computes the same bytes.
 #ifndef WICK_MEDIA_IMAGE_H
 #define WICK_MEDIA_IMAGE_H
 
@@ -20,12 +20,12 @@ typedef struct image_view {
   size_t stride_bytes;
 } image_view;
 
-// A picture that is made from another one.
+// The size and position of a picture that is computed from another one.
 typedef struct image_frame {
   uint32_t width, height;
   uint32_t via_width, via_height;  // not 0: resampled to this size first
   image_filter filter;
-  bool keeps_aspect;  // fills the rest with `colour`, else stretches
+  bool keeps_aspect;  // fills the rest with `colour`; otherwise stretches
   uint8_t colour[3];
 } image_frame;
 
@@ -38,7 +38,7 @@ wick_status image_check(uint32_t width, uint32_t height, wick_error *error);
 // A picture is resampled in passes of 8 bits, the horizontal one first. A picture that already has
 // the size is copied.
 typedef struct image_fitting image_fitting;
-// Bytes of memory that fitting a picture of a size takes, and frees.
+// Temporary memory in bytes for fitting a picture of a size.
 uint64_t image_fit_bytes(uint32_t width, uint32_t height, const image_frame *frame);
 // Begins to write out[frame.height][frame.width][3], which must stay valid until the end, from a
 // picture of this size. WICK_E_NOMEM.

@@ -21,15 +21,15 @@ typedef enum vision_sizing {
   SIZING_SLICES       // MiniCPM: an overview and slices of about image_size
 } vision_sizing;
 
-// Which row of the table of positions a patch gets.
+// How the row in the table of positions is chosen for a patch.
 typedef enum vision_positions {
   POSITIONS_NONE,
   POSITIONS_FIXED,      // the row with the patch's number
   POSITIONS_ANTIALIAS,  // the square table resampled to the grid
-  POSITIONS_CORNERS,    // the same, corners on corners, linear
+  POSITIONS_CORNERS,    // the same, with aligned corners and linear interpolation
   POSITIONS_BICUBIC,
   POSITIONS_AXES,    // a table of columns and one of rows
-  POSITIONS_BUCKETS  // the row at the same part of a table of 70 x 70
+  POSITIONS_BUCKETS  // the row at the same fraction of a 70 x 70 table
 } vision_positions;
 
 typedef enum vision_rotary {
@@ -47,11 +47,11 @@ typedef enum media_activation {
   ACTIVATION_SILU
 } media_activation;
 
-// A step that the rows go through after the last layer.
+// A step that is applied to the rows after the last layer.
 typedef enum media_op {
   OP_END,
   OP_SHUFFLE,        // n x n patches side by side in a row, channels innermost
-  OP_GATHER,         // the same, channels outermost; without the matrix that follows, nothing
+  OP_GATHER,         // the same, channels outermost; skipped if the following matrix is missing
   OP_POOL,           // the mean of n x n patches
   OP_LAYER_NORM,     // NAME.weight, NAME.bias
   OP_RMS_NORM,       // NAME.weight
@@ -71,7 +71,7 @@ typedef struct media_step {
   media_op op;
   const char *name;
   bool is_optional;
-  bool is_unpublished;  // left out if the published model is followed
+  bool is_unpublished;  // skipped unless llama.cpp is followed
   float epsilon;        // of a norm; 0: the file's
   media_activation activation;
 } media_step;
@@ -90,7 +90,7 @@ typedef struct vision_kind {
   bool leaves_last;      // the last layer is not run unless the file says which layers are used
   bool drops_first_row;  // instead of the class row
   bool stretches;        // SIZING_SQUARE, as published: the image's aspect is not kept
-  bool has_fixed_merge;  // the file's merge size is not looked at
+  bool has_fixed_merge;  // the file's merge size is ignored
   uint32_t merge;        // patches a side of an output row, unless the file says so
   uint32_t blocks_min, blocks_max;  // SIZING_SMART: in squares of merged patches; 0: no limit
   const media_step *steps;

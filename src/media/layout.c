@@ -1,5 +1,5 @@
-// media/layout.c — see layout.h. Sizes are computed in 32-bit floats: doubles give another size for
-// a few images.
+// media/layout.c — see layout.h. Sizes are computed in 32-bit floats: doubles would result in other
+// sizes for a few images.
 #include "media/layout.h"
 
 #include "base/checked.h"
@@ -84,7 +84,7 @@ static void plan_square(const layout_settings *settings, image_layout *out) {
   out->overview = frame_of(settings, square_of(settings), !stretches);
 }
 
-// The largest number of tiles of a grid, since the overview counts as a picture, too.
+// The largest number of tiles of a grid, because the overview counts as a picture, too.
 static uint32_t tiles_limit(const layout_settings *settings, uint32_t usual) {
   const uint32_t limit = settings->pictures_max;
   return limit != 0 && limit - 1 < usual ? limit - 1 : usual;
@@ -150,7 +150,8 @@ static image_size lfm2_grid(image_size in, uint32_t tiles_max) {
   image_size best = {1, 1};
   float least = 3e38f;
   for (uint32_t tiles = LFM2_TILES_MIN; tiles <= tiles_max; tiles++) {
-    for (uint32_t most = 2; most <= tiles; most++) {  // grids of the same number by longer side
+    for (uint32_t most = 2; most <= tiles;
+         most++) {  // grids with equal numbers of tiles, ordered by the longer side
       for (uint32_t columns = 1; columns <= most; columns++) {
         if (tiles % columns != 0) continue;
         const uint32_t rows = tiles / columns, longer = columns > rows ? columns : rows;

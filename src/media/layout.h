@@ -8,7 +8,7 @@
 
 enum { LAYOUT_TILES_MAX = 1024, LAYOUT_PINPOINTS_MAX = 256 };
 
-// Numbers of a file.
+// The settings from a file.
 typedef struct layout_settings {
   const vision_kind *kind;
   uint32_t image_size, patch, merge;
@@ -17,19 +17,20 @@ typedef struct layout_settings {
   uint32_t pixels_min, pixels_max;  // SIZING_SMART; 0: no limit
   uint32_t pinpoints[LAYOUT_PINPOINTS_MAX][2];
   uint32_t pinpoint_count;
-  uint32_t pictures_max;  // that are encoded, the overview too; 0: no limit
-  bool pads;              // Gemma 3's pictures and LFM2's tiles, as llama.cpp; else stretched
+  uint32_t pictures_max;  // encoded pictures, including the overview; 0: no limit
+  bool pads;  // pads Gemma 3's pictures and LFM2's tiles, like llama.cpp; otherwise they are
+              // stretched
 } layout_settings;
 
 typedef struct image_layout {
-  uint32_t columns, rows;  // of tiles; 0: the overview is all
+  uint32_t columns, rows;  // of tiles; 0: there is only the overview
   image_frame tiles;       // of the picture that is cut into them
   image_frame overview;
   bool overview_is_first;
-  bool overview_is_of_tiles;  // is made of the picture that is cut
+  bool overview_is_of_tiles;  // is computed from the picture that is cut
 } image_layout;
 
-// The layout of an image of any size. WICK_E_ARG when it would have more than LAYOUT_TILES_MAX
+// The layout of an image of any size. WICK_E_ARG if it would have more than LAYOUT_TILES_MAX
 // tiles or more than IMAGE_PIXELS_MAX pixels.
 wick_status layout_plan(const layout_settings *settings, uint32_t width, uint32_t height,
                         image_layout *out, wick_error *error);

@@ -1,9 +1,10 @@
-// media/measure.c — the memory of an encoder, from the directory of its file (media.h): the encoder
-// is opened without a reader, which leaves its matrices out, and inputs are planned for it.
+// media/measure.c — computes the memory of an encoder from the directory of its file (media.h): it
+// opens the encoder without a reader, so that matrices are skipped, and plans inputs for it.
 #include "media/encode.h"
 #include "media/sound.h"
 
-// The shorter side of an image: four times as many pixels are IMAGE_PIXELS_MAX.
+// The shorter side of an image: an image with sides of this and four times this length has
+// IMAGE_PIXELS_MAX pixels.
 enum { SIDE_MAX = 1 << 13, SIDE_MIN = 32 };
 
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
@@ -20,7 +21,8 @@ static uint64_t bytes_of(const media_model *model, const media_plan *plan, uint3
          (uint64_t)plan->rows * media_row_width(model) * sizeof(float);
 }
 
-// Inputs of a kind by their size: sides of images, seconds of recordings.
+// The inputs of one kind, which differ in their size: the side of an image, or the seconds of a
+// recording.
 typedef struct input {
   const media_model *model;
   media_kind kind;
@@ -34,7 +36,7 @@ static wick_status plan_input(const input *of, uint32_t size, media_plan *plan, 
   return media_plan_image(of->model, size * of->across, size * of->down, plan, error);
 }
 
-// *fits: its rows are at most rows_max.
+// Sets *fits to whether it has at most rows_max rows.
 static wick_status look(const input *of, uint32_t size, uint32_t rows_max, bool *fits,
                         wick_error *error) {
   media_plan plan;
@@ -44,7 +46,7 @@ static wick_status look(const input *of, uint32_t size, uint32_t rows_max, bool 
   return status == WICK_E_NOMEM ? status : WICK_OK;
 }
 
-// The largest size that fits, else the least one.
+// The largest size that fits, or else the smallest one.
 static wick_status find_largest(const input *of, uint32_t rows_max, uint32_t *size,
                                 wick_error *error) {
   uint32_t least = of->kind == MEDIA_AUDIO ? 1 : SIDE_MIN;
@@ -71,7 +73,7 @@ static wick_status measure_input(const input *of, uint32_t rows_max, uint32_t th
   out->encode_bytes = larger(out->encode_bytes, bytes_of(of->model, &plan, threads));
   media_plan_free(of->model->memory, &plan);
   if (of->kind == MEDIA_AUDIO) return WICK_OK;
-  // the largest image takes the most memory to resize, whatever it is resized to
+  // resizing the largest image needs the most memory, regardless of the result's size
   status = plan_input(of, SIDE_MAX, &plan, error);
   if (status != WICK_OK) return status == WICK_E_NOMEM ? status : WICK_OK;
   out->prepare_bytes = larger(out->prepare_bytes, plan.prepare_bytes + plan.resize_bytes);

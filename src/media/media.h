@@ -18,20 +18,20 @@
 
 typedef struct media_model media_model;
 
-// The text model that takes the rows.
+// The text model that receives the rows.
 typedef struct media_text {
   uint32_t width;            // of an embedding
   uint32_t deepstack_count;  // layers that add a part of a row; a row is (1 + count) * width
-  bool has_axes;             // positions are of rows and columns (M-RoPE)
-  // Gemma 3, and Gemma 4 except for E2B and E4B: rows of an image see each other in both
+  bool has_axes;             // positions have rows and columns (M-RoPE)
+  // Gemma 3, and Gemma 4 except for E2B and E4B: rows of an image attend to each other in both
   // directions.
   bool sees_both_ways;
 } media_text;
 
-// Reads it from the metadata of a text model. WICK_E_FORMAT when keys are missing or wrong.
+// Reads it from the metadata of a text model. WICK_E_FORMAT if keys are missing or wrong.
 wick_status media_text_read(const gguf_directory *directory, media_text *out, wick_error *error);
 
-// Reads `size_bytes` bytes of the mmproj file from an offset; false when it cannot.
+// Reads `size_bytes` bytes of the mmproj file from an offset; returns false on failure.
 typedef struct media_reader {
   bool (*read)(void *context, uint64_t offset_bytes, void *out, size_t size_bytes);
   void *context;
@@ -55,8 +55,8 @@ typedef enum media_kind { MEDIA_IMAGES, MEDIA_AUDIO } media_kind;
 wick_status media_find_encoders(const gguf_directory *directory, bool *has_images, bool *has_audio,
                                 wick_error *error);
 
-// Reads the weights of the encoder of one kind. The directory is not needed later. Fails with the
-// key or tensor that is wrong: WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_NODATA (missing tensors),
+// Reads the weights of the encoder of one kind. The directory is not needed later. The error names
+// the key or tensor that is wrong: WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_NODATA (missing tensors),
 // WICK_E_UNSUPPORTED (unknown projectors and types), WICK_E_TRUNCATED, WICK_E_NOMEM.
 wick_status media_open(memory_gate *memory, const kernel_table *kernels,
                        const gguf_directory *directory, media_kind kind, const media_text *text,
@@ -90,14 +90,14 @@ typedef struct media_chunk {
   char text[48];       // terminated; special tokens in it are tokens
   bool is_text;        // else rows
   bool is_one_token;   // the text is a token of the vocabulary by its spelling
-  bool is_non_causal;  // the rows see each other
+  bool is_non_causal;  // the rows attend to each other
   bool is_audio;
-  bool is_overview;        // of the whole image, else a tile
-  uint32_t column, row;    // of the tile
-  uint32_t rows;           // that it gives
-  uint32_t across, down;   // their grid; rows beyond it separate its lines
-  bool counts_rows;        // each row has the next position, else a line and column of the grid
-  uint32_t positions;      // by which the position in the prompt advances
+  bool is_overview;       // of the whole image, else a tile
+  uint32_t column, row;   // of the tile
+  uint32_t rows;          // number of rows that the picture becomes
+  uint32_t across, down;  // their grid; rows beyond it separate its lines
+  bool counts_rows;       // each row has the next position; otherwise a line and column of the grid
+  uint32_t positions;     // by which the position in the prompt advances
   uint32_t width, height;  // pixels that are encoded; frames and bands of audio
   uint64_t macs;           // multiply-adds of its encoding
 } media_chunk;
@@ -127,16 +127,16 @@ typedef struct media_prepared {
   uint8_t *tiles, *overview;   // NULL: none
   const float *samples;        // of audio, the caller's
   double maximum;              // of its spectra
-  uint64_t heard;              // frames of which that is known
+  uint64_t heard;              // frames that `maximum` covers so far
 } media_prepared;
 
-// Begins to resample an image of the planned size, whose rows are then fed, in order. WICK_E_NOMEM,
-// after which *out is empty, as it is after the failures of the next two.
+// Begins to resample an image of the planned size, whose rows are then fed in order. WICK_E_NOMEM.
+// After a failure of this function or of the next two, *out is empty.
 wick_status media_begin_image(const media_model *model, const media_plan *plan, media_prepared *out,
                               wick_error *error);
 wick_status media_feed_image(const media_model *model, media_prepared *prepared, const uint8_t *rgb,
                              size_t stride_bytes, uint32_t rows, wick_error *error);
-// Resizes for some milliseconds after the last row has been fed.
+// Continues to resize for some milliseconds after the last row has been fed.
 wick_status media_resize(const media_model *model, const media_plan *plan, media_prepared *prepared,
                          bool *is_done, wick_error *error);
 // Does all of the above. WICK_E_NOMEM.

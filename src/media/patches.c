@@ -29,7 +29,7 @@ void grid_take(patch_grid *grid, scratch_arena *arena) {
   grid->windowed = arena_take_bytes(arena, (uint64_t)grid->rows * sizeof *grid->windowed);
 }
 
-// The rows of a window follow each other, and windows are ordered line by line.
+// The rows of a window are consecutive, and windows are ordered line by line.
 void grid_fill(patch_grid *grid) {
   const uint32_t side = grid->window == 0 ? grid->across + grid->down : grid->window;
   uint32_t row = 0, window = 0;

@@ -1,5 +1,5 @@
-// media/plan.c — the chunks that an image becomes in a prompt, and their cost; the pictures that
-// are encoded.
+// media/plan.c — plans the chunks of an image in a prompt, and their cost; and prepares the
+// pictures to encode.
 #include <string.h>
 
 #include "base/checked.h"
@@ -163,7 +163,7 @@ static void add_costs(const media_model *model, media_plan *plan) {
                       is_of_tiles ? layout->tiles.height : image->height, &layout->overview);
   if (layout->columns == 0) return;
   const uint64_t tiles_bytes = image_fit_bytes(image->width, image->height, &layout->tiles);
-  if (!is_of_tiles) {  // both are made of the same rows, at once
+  if (!is_of_tiles) {  // both are computed from the same rows, at the same time
     plan->resize_bytes += tiles_bytes;
   } else if (tiles_bytes > plan->resize_bytes) {
     plan->resize_bytes = tiles_bytes;
@@ -180,7 +180,8 @@ static uint64_t layout_rows(const media_model *model, const image_layout *layout
                                 layout->tiles.height / layout->rows);
 }
 
-// The next smaller layout: with fewer tiles, or with a smaller picture. False: there is none.
+// Chooses the next smaller layout: with fewer tiles, or with a smaller picture. Returns false if
+// there is none.
 static bool shrink(layout_settings *settings, const image_layout *layout) {
   const uint32_t tiles = layout->columns * layout->rows;
   uint32_t *size = &settings->pixels_max;
@@ -252,7 +253,7 @@ void media_plan_free(memory_gate *memory, media_plan *plan) {
 
 // ---- pictures ----
 
-// Multiply-adds of a slice: 20 ms of one core. A byte that is fed costs about 6.
+// Multiply-adds of a slice: 20 ms on one core. A fed byte costs about 6.
 enum { RESIZE_SLICE_MACS = 1 << 23, RESIZE_SLICE_BYTES = 1 << 20, TILES = 0, OVERVIEW = 1 };
 
 static wick_status begin_picture(const media_model *model, uint32_t width, uint32_t height,
@@ -302,7 +303,7 @@ wick_status media_feed_image(const media_model *model, media_prepared *prepared,
   return status;
 }
 
-// A slice of the overview of the tiles, or of passes after the first one.
+// Runs a slice of the overview, of the tiles, or of passes after the first one.
 static wick_status run_fitting(const media_plan *plan, const media_prepared *prepared,
                                image_fitting *fitting, bool *is_done, wick_error *error) {
   const uint32_t left = image_fit_rows_left(fitting);

@@ -15,7 +15,7 @@ uint64_t project_floats(const media_projector *projector, uint32_t patches, uint
   for (uint32_t i = 0; i < projector->count; i++) {
     const media_bound_step *bound = &projector->steps[i];
     if (bound->step->op == OP_STACK) rows = rows / (bound->out / bound->in) + 1;
-    // incomplete blocks at two edges: at most that many rows more
+    // blocks at two edges may be incomplete, which adds at most that many rows
     if (merges(bound) && merge > 1) rows = rows / merge + merge + 1;
     const uint64_t floats = rows * arena_line_floats(bound->out);
     if (floats > most) most = floats;
@@ -168,7 +168,7 @@ static void swiglu_rows(media_encoding *encoding, const media_bound_step *bound,
   rows_run(&job, rows);
 }
 
-// One step from rows to rows, which are not the same memory.
+// Applies one step to rows. Input and output must not overlap.
 static uint32_t run_step(media_encoding *encoding, const media_bound_step *bound, uint32_t merge,
                          uint32_t rows, const float *from, size_t from_stride, float *to,
                          size_t stride) {

@@ -1,5 +1,5 @@
 // media/prompt.h — a prompt with images: tokens of its texts and of the markers around images, and
-// where the rows of images are.
+// the places of the rows of images.
 #ifndef WICK_MEDIA_PROMPT_H
 #define WICK_MEDIA_PROMPT_H
 
@@ -29,13 +29,14 @@ typedef struct media_prompt {
 // Begins with the token that begins texts, if the vocabulary requires one. WICK_E_NOMEM.
 wick_status media_prompt_begin(memory_gate *memory, const tokenizer *tokenizer, media_prompt *out,
                                wick_error *error);
-// A text between two images; special tokens in it are tokens. Texts are tokenized one by one.
+// Adds a text between two images, in which special tokens keep their meaning. Texts are tokenized
+// one by one.
 wick_status media_prompt_add_text(media_prompt *prompt, const char *text, size_t size_bytes,
                                   wick_error *error);
-// Tokens of a text that was tokenized elsewhere.
+// Adds tokens of a text that was tokenized elsewhere.
 wick_status media_prompt_add_tokens(media_prompt *prompt, const int32_t *tokens, size_t count,
                                     wick_error *error);
-// WICK_E_UNSUPPORTED when the vocabulary lacks a marker that the encoder requires.
+// WICK_E_UNSUPPORTED if the vocabulary lacks a marker that the encoder requires.
 wick_status media_prompt_add_plan(media_prompt *prompt, const media_plan *plan, wick_error *error);
 wick_status media_prompt_end(media_prompt *prompt, wick_error *error);
 void media_prompt_free(media_prompt *prompt);  // zeros are fine

@@ -52,7 +52,7 @@ static float dot(const float *a, const float *b, uint32_t n) {
   return sum;
 }
 
-// A query of a window over the window's keys, by an online softmax.
+// Attention of one query of a window over the window's keys, by an online softmax.
 static void attend_row(const row_job *job, uint32_t row, uint32_t thread) {
   const audio_qformer *former = &job->encoding->model->sound->qformer;
   const former_attention *attention = job->more;

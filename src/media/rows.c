@@ -3,8 +3,8 @@
 
 #include "media/encode.h"
 
-// VALUE_MACS: of an activation or a norm. Of a product: rows of a slice at least, and rows that
-// kernels multiply together.
+// VALUE_MACS: the cost of an activation or a norm. For products: the least number of rows of a
+// slice, and the rows that kernels multiply together.
 enum { VALUE_MACS = 16, ROWS_LEAST = 16, ROWS_TOGETHER = 64 };
 
 static void run_rows(void *context, uint32_t first, uint32_t last, uint32_t thread) {

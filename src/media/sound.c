@@ -1,5 +1,5 @@
-// media/sound.c — see sound.h. Sums are in doubles: the logarithm magnifies rounding in bands that
-// are nearly empty.
+// media/sound.c — see sound.h. Sums use doubles, because the logarithm magnifies rounding errors in
+// bands that are nearly empty.
 #include "media/sound.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static const double PI = 3.14159265358979323846;
 
 // ---- frames ----
 
-// Frame 0 begins that many samples before the recording.
+// The number of samples by which frame 0 begins before the recording.
 static int64_t lead_of(const sound_front *front) {
   return front->ends == ENDS_PIECES ? PIECE_LEAD : front->transform / 2;
 }
@@ -40,7 +40,7 @@ sound_shape sound_measure(const sound_front *front, uint64_t samples) {
   return shape;
 }
 
-// The frames [*first, *first + count) of a chunk, before they are filled up and stacked.
+// The frames [*first, *first + count) of a chunk, before they are padded and stacked.
 static uint64_t chunk_range(const sound_front *front, uint64_t samples, uint32_t chunk,
                             uint64_t *first) {
   const sound_shape shape = sound_measure(front, samples);
@@ -187,7 +187,7 @@ typedef struct band_range {
   uint32_t first, end;
 } band_range;
 
-// Frames of a recording that follow each other.
+// Consecutive frames of a recording.
 struct sound_job {
   const sound_recording *recording;
   uint64_t first, frames;  // of the recording
@@ -209,7 +209,7 @@ static void find_ranges(sound_job *job) {
   }
 }
 
-// The samples of a frame; false: all of them are 0.
+// Copies the samples of a frame; returns false if all of them are 0.
 static bool take_frame(sound_job *job, uint64_t frame) {
   spectrum *s = &job->state;
   const sound_recording *recording = job->recording;
@@ -271,7 +271,7 @@ static void scale_by_logarithm(sound_job *job) {
   }
 }
 
-// The job has all frames of the recording.
+// Scales the values of a job that has all frames of the recording.
 static void scale_by_deviation(sound_job *job) {
   const uint64_t heard = job->recording->count / SOUND_HOP;
   const size_t step = job->recording->bands;
@@ -298,7 +298,7 @@ static uint64_t job_doubles(const sound_front *front, uint32_t bands, uint64_t f
   return bands * (front->transform / 2 + 1 + frames);
 }
 
-// A job with room for rows of `frames` frames. NULL: no memory.
+// Creates a job with room for rows of `frames` frames. NULL if there is no memory.
 static sound_job *begin_job(memory_gate *memory, const sound_recording *recording,
                             uint64_t frames) {
   const sound_front *front = recording->front;

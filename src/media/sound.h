@@ -1,4 +1,4 @@
-// media/sound.h — recordings as spectra: the front ends of encoders of audio. A recording is 16 kHz
+// media/sound.h — recordings as spectra: the front ends of audio encoders. A recording is 16 kHz
 // mono in floats from -1 to 1.
 #ifndef WICK_MEDIA_SOUND_H
 #define WICK_MEDIA_SOUND_H
@@ -11,10 +11,10 @@
 
 enum { SOUND_RATE = 16000, SOUND_HOP = 160, SOUND_SECONDS_MAX = 4 * 3600, SOUND_MELS_MAX = 512 };
 
-// The frames of which spectra are made.
+// How the ends of a recording are extended for its spectra.
 typedef enum sound_ends {
   ENDS_WHISPER,  // reflected in front, 30 seconds of silence after it
-  ENDS_REFLECT,  // reflected on both sides, zeros where the recording is too short
+  ENDS_REFLECT,  // reflected on both sides, zeros if the recording is too short
   ENDS_CLAMPED,  // the same, indices clamped
   ENDS_ZEROS,    // zeros on both sides
   ENDS_PIECES    // 160 zeros in front of each piece of 30 seconds
@@ -37,11 +37,11 @@ typedef struct sound_front {
   sound_ends ends;
   sound_scaling scaling;
   float floor;            // SCALING_MAXIMUM
-  float llama_cpp_floor;  // that llama.cpp has instead; 0: the same
+  float llama_cpp_floor;  // the value in llama.cpp; 0: the same
   uint32_t piece_frames;  // frames of a chunk; 0: all
-  uint32_t round_frames;  // chunks are filled to a multiple with zeros; 0: not
+  uint32_t round_frames;  // chunks are padded with zeros to a multiple of this; 0: not padded
   bool drops_rest;        // an incomplete piece
-  uint32_t stack;         // frames side by side in one, the rest is dropped
+  uint32_t stack;         // adjacent frames that become one; the rest is dropped
 } sound_front;
 
 // Frames of all chunks of a recording.
@@ -63,21 +63,21 @@ typedef struct sound_recording {
 } sound_recording;
 
 // If the scaling needs it, finds the maximum of at most `most` frames from *frame on, and advances
-// *frame. recording->maximum is 0 before the first call. *is_done: it is the maximum of all frames.
-// WICK_E_NOMEM.
+// *frame. recording->maximum is 0 before the first call. *is_done: it is now the maximum of all
+// frames. WICK_E_NOMEM.
 wick_status sound_listen(memory_gate *memory, sound_recording *recording, uint64_t *frame,
                          uint64_t most, bool *is_done, wick_error *error);
 // out[bands * stack][sound_chunk_frames] of a recording that was listened to. WICK_E_NOMEM.
 wick_status sound_spectrum(memory_gate *memory, const sound_recording *recording, uint32_t chunk,
                            float *out, wick_error *error);
-// The same in parts. The recording lives as long as the job, of memory_free.
+// The same in parts. The recording must outlive the job, which memory_free frees.
 typedef struct sound_job sound_job;
 wick_status sound_begin(memory_gate *memory, const sound_recording *recording, uint32_t chunk,
                         sound_job **out, wick_error *error);
 uint32_t sound_frames(const sound_job *job);
 void sound_compute(sound_job *job, uint32_t first, uint32_t count);  // frames
 void sound_finish(sound_job *job, float *out);                       // after all frames
-// Memory that sound_spectrum takes, and frees.
+// Temporary memory of sound_spectrum.
 uint64_t sound_spectrum_bytes(const sound_front *front, uint32_t bands, uint64_t count,
                               uint32_t chunk);
 

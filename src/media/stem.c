@@ -1,4 +1,4 @@
-// media/stem.c — from a spectrum to rows: the convolutions in front of encoders of audio.
+// media/stem.c — converts a spectrum to rows: the convolutions before audio encoders.
 #include <string.h>
 
 #include "media/audio.h"

@@ -78,7 +78,7 @@ static bool read_shape(weight_reader *reader) {
     return false;
   }
   if (!metadata_epsilon(reader)) return false;
-  // InternViT 6B, whose file does not say so
+  // InternViT 6B, whose file does not specify this
   const bool is_large = model->width == 3200 && model->layer_count == 45;
   model->has_rms_norms =
       model->kind->has_rms_norms || (model->kind->sizing == SIZING_CANDIDATES && is_large);
@@ -119,7 +119,7 @@ static bool read_merge(weight_reader *reader) {
   if (model->kind->has_fixed_merge) merge = model->kind->merge;
   model->layout.merge = model->merge = merge;
   if (model->kind->sizing != SIZING_SLICES) return true;
-  model->merge = 2;  // the rest is done between the layers
+  model->merge = 2;  // the rest of the merging happens between the layers
   return merge == 2 || merge == 4 ||
          metadata_fail_key(reader, WICK_E_FORMAT, "projector.scale_factor", "is not 2 or 4");
 }
@@ -164,7 +164,7 @@ static bool read_layout(weight_reader *reader) {
          metadata_fail_key(reader, WICK_E_FORMAT, "patch_size", "exceeds image_size");
 }
 
-// Which layers' inputs the projector reads, and how many layers run.
+// Determines the layers whose inputs the projector reads, and the number of layers to run.
 static bool read_features(weight_reader *reader) {
   media_model *model = reader->model;
   const char *key = "feature_layer";

@@ -13,7 +13,7 @@ typedef struct media_block {
   uint8_t padding[CACHE_LINE_BYTES - sizeof(void *)];
 } media_block;
 
-// With the headers of the block and of its allocation, each a cache line.
+// The size with the headers of the block and of its allocation, each a cache line.
 static uint64_t held_bytes(uint64_t size_bytes) {
   return (size_bytes + 3 * CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
 }
@@ -85,7 +85,7 @@ static bool read_bytes(weight_reader *reader, const gguf_tensor *tensor, uint64_
   return true;
 }
 
-// The blocks of a tensor seen as [rows][cols], a piece at a time.
+// Reads the blocks of a tensor as [rows][cols], a piece at a time.
 typedef struct matrix_reading {
   uint64_t row_bytes;
   uint32_t row_blocks, piece_rows;
@@ -143,8 +143,8 @@ static bool settle(weight_reader *reader, const tensor_ref *ref, uint32_t in, ui
   return true;
 }
 
-// Values of a row, one row at a time through a matrix of one row in the kernels' layout, which
-// dequantises all types.
+// Reads the values of a row through a matrix with one row in the kernels' layout, which dequantises
+// all types.
 static bool read_floats(weight_reader *reader, const gguf_tensor *tensor, float *out) {
   const uint32_t cols = (uint32_t)tensor->dims[0];
   const uint64_t rows = values_of(tensor) / cols;
@@ -220,7 +220,7 @@ static bool read_clamps(weight_reader *reader, const char *prefix, const char *n
   return true;
 }
 
-// In kernels of convolutions, a row has all dimensions but the last.
+// In convolution kernels, a row spans all dimensions except the last.
 static bool check_matrix(const weight_reader *reader, const gguf_tensor *tensor, uint32_t in,
                          uint32_t *out) {
   const uint32_t last = tensor->dim_count < 2 ? 1 : tensor->dim_count - 1;

@@ -1,4 +1,5 @@
-// media/weights.h — the weights of an encoder in memory, and how they are read from an mmproj file.
+// media/weights.h — the weights of an encoder in memory, and functions that read them from an
+// mmproj file.
 #ifndef WICK_MEDIA_WEIGHTS_H
 #define WICK_MEDIA_WEIGHTS_H
 
@@ -13,7 +14,7 @@ typedef struct media_norm {
   float *weight, *bias;  // NULL: absent
 } media_norm;
 
-// Before and after a product.
+// Limits of values before and after a product.
 typedef struct media_clamps {
   float input_min, input_max, output_min, output_max;
 } media_clamps;
@@ -91,7 +92,7 @@ struct media_model {
   media_activation activation;
   bool has_rms_norms;
   uint32_t width, heads, kv_heads, head_dim;
-  uint32_t head_room;    // head_dim as the kernels take it, a multiple of 4
+  uint32_t head_room;    // head_dim as the kernels require it, a multiple of 4
   uint32_t layer_count;  // that run
   uint32_t merge;        // of the projector, patches a side
   uint32_t window;       // patches a side; 0: none
@@ -131,7 +132,7 @@ bool metadata_has(const weight_reader *reader, const char *name);
 bool metadata_u32(const weight_reader *reader, const char *name, uint32_t low, uint32_t high,
                   bool is_optional, uint32_t *out);
 bool metadata_flag(const weight_reader *reader, const char *name, bool *out);
-// *out NULL: the file has no such list.
+// *out is NULL if the file has no such list.
 bool metadata_list(const weight_reader *reader, const char *name, const gguf_value **out);
 bool metadata_projector(const weight_reader *reader, gguf_string *out);
 bool metadata_unknown_projector(const weight_reader *reader, gguf_string name);  // always false
@@ -162,7 +163,8 @@ bool weights_read(weight_reader *reader, const char *prefix, const char *name, u
 // NAME.weight, and NAME.bias if the file has it, of `count` values.
 bool weights_norm(weight_reader *reader, const char *prefix, const char *name, uint32_t count,
                   bool is_optional, media_norm *out);
-// NAME.weight [out][in], NAME.bias and the clamps of NAME. *out 0: any number, which it becomes.
+// NAME.weight [out][in], NAME.bias and the clamps of NAME. If *out is 0, any number is accepted and
+// stored there.
 bool weights_linear(weight_reader *reader, const char *prefix, const char *name, uint32_t in,
                     uint32_t *out, bool is_optional, media_linear *linear);
 // A matrix [rows][cols] of floats.

@@ -8,7 +8,7 @@ enum { LINEAR_BUCKETS = 8, OCTAVE_PARTS_LOG2 = 3, OCTAVES_END = 26 };
 static const uint64_t EDGES_US[DISPATCH_EDGES - 1] = {100,   500,    1000,   5000,   10000,
                                                       50000, 100000, 500000, 1000000};
 
-static const double MEAN_US_LEAST = 0.001;  // below, ratios to a mean say nothing
+static const double MEAN_US_LEAST = 0.001;  // below this, ratios to a mean are meaningless
 
 // ---- one lane ----
 

@@ -47,11 +47,11 @@ typedef struct latency_histogram {
 // ---- one histogram ----
 
 void latency_clear(latency_histogram *latency);
-// Does not count a dispatch.
+// Adds a latency without counting a dispatch.
 void latency_record(latency_histogram *latency, uint64_t latency_us);
 void latency_merge(latency_histogram *into, const latency_histogram *from);
 double latency_stddev(const latency_histogram *latency);  // of a sample, in us
-// Nearest rank, as dispatch_latency_us_percentile.
+// Percentile by nearest rank, as in dispatch_latency_us_percentile.
 double latency_percentile(const latency_histogram *latency, uint32_t permille);
 
 // ---- lanes ----
@@ -59,7 +59,7 @@ double latency_percentile(const latency_histogram *latency, uint32_t permille);
 typedef struct dispatch_metrics {
   latency_histogram lanes[LANE_COUNT];
   uint64_t start_us;
-  uint32_t timer_grain_us;  // how fine the host's clock is: 5 in an isolated page, else 100
+  uint32_t timer_grain_us;  // resolution of the host's clock: 5 in an isolated page, otherwise 100
 } dispatch_metrics;
 
 void dispatch_init(dispatch_metrics *dispatch, uint64_t now_us, uint32_t timer_grain_us);
@@ -97,7 +97,7 @@ typedef enum dispatch_format {
   DISPATCH_PROMETHEUS = 1  // text format 0.0.4, cumulative buckets with inclusive edges
 } dispatch_format;
 
-// Writes terminated text; *used_bytes is its length. WICK_E_FULL when it does not fit (the text is
+// Writes terminated text; *used_bytes is its length. WICK_E_FULL if it does not fit (the text is
 // then empty), WICK_E_ARG for an unknown format.
 wick_status dispatch_write(const dispatch_metrics *dispatch, uint64_t now_us,
                            dispatch_format format, char *out, size_t size_bytes,

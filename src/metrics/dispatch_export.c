@@ -22,7 +22,7 @@ typedef struct writer {
 
 typedef unsigned long long ull;
 
-// "+Inf" counts them all; the others what is at most the edge.
+// "+Inf" counts all values; the others count those that are at most the edge.
 static ull cumulative(const uint64_t *edges, int edge) {
   ull sum = 0;
   for (int i = 0; i <= edge; i++) sum += edges[i];

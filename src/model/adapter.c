@@ -1,5 +1,5 @@
-// model/adapter.c — see adapter.h: a file's pairs of matrices checked against the model, and
-// placed.
+// model/adapter.c — see adapter.h: checks a file's pairs of matrices against the model, and places
+// them.
 #include "model/adapter.h"
 
 #include <string.h>
@@ -64,7 +64,7 @@ static bool ends_with(gguf_string name, const char *suffix) {
          memcmp(name.bytes + name.size_bytes - SUFFIX_BYTES, suffix, SUFFIX_BYTES) == 0;
 }
 
-// The other tensor of its pair. Names may hold zero bytes.
+// The other tensor of its pair. Names may contain zero bytes.
 static wick_status find_partner(const gguf_directory *directory, const gguf_tensor *tensor,
                                 const gguf_tensor **partner, wick_error *error) {
   char name[NAME_BYTES], quoted[GGUF_QUOTE_BYTES], missing[GGUF_QUOTE_BYTES];
@@ -93,7 +93,7 @@ static wick_status find_target(const loaded_model *model, const model_tensors *t
   const gguf_string base = {a->name.bytes, a->name.size_bytes - SUFFIX_BYTES};
   gguf_quote(base, quoted);
   const size_t read = text_format(name, sizeof name, "%.*s", (int)base.size_bytes, base.bytes);
-  // No name of the model's has a zero byte.
+  // The model's names do not contain zero bytes.
   const int32_t index = read < base.size_bytes ? -1 : tensors->find(tensors->context, name);
   if (index < 0) {
     return fail_with(error, WICK_E_MISMATCH, a->entry_offset_bytes,
@@ -150,7 +150,7 @@ static wick_status check_shapes(const gguf_tensor *a, const gguf_tensor *b,
                    (unsigned long long)rank, (int)ADAPTER_RANK_MAX);
 }
 
-// F32, F16 and BF16 stay; other types become F32.
+// F32, F16 and BF16 are kept; other types become F32.
 static ggml_type kept_type(uint32_t type) {
   return type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 ? (ggml_type)type : GGML_TYPE_F32;
 }

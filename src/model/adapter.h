@@ -1,6 +1,6 @@
-// model/adapter.h — LoRA (Hu et al. 2021): an adapter adds to the product of a weight that of two
-// narrow matrices, y += factor * B (A x), for the rows of a pass whose request chose it. Files: the
-// keys "adapter.*" and tensors NAME.lora_a, NAME.lora_b of llama.cpp's convert_lora_to_gguf.
+// model/adapter.h — LoRA (Hu et al. 2021): an adapter adds the product of two narrow matrices to
+// that of a weight, y += factor * B (A x), for the rows of a pass whose request chose it. Files:
+// the keys "adapter.*" and tensors NAME.lora_a, NAME.lora_b of llama.cpp's convert_lora_to_gguf.
 #ifndef WICK_MODEL_ADAPTER_H
 #define WICK_MODEL_ADAPTER_H
 
@@ -16,7 +16,7 @@
 
 enum { ADAPTER_RANK_MAX = 4096, ADAPTER_TARGETS_MAX = 4 };  // targets: weights of one product
 
-// The matrices that are added to one weight [out, in], or to each of a stack. A lookup's is
+// The matrices that are added to one weight [out, in], or to each of a stack. For a lookup:
 // embedding[token] += factor * B A[token].
 typedef struct adapter_pair {
   weight_tensor a;  // [rank, in]; of a lookup [rows, rank]
@@ -27,10 +27,10 @@ typedef struct model_adapter model_adapter;
 struct model_adapter {
   model_adapter *next;  // in the order of loading
   uint32_t id;
-  uint32_t users;        // requests and embeddings that hold it
+  uint32_t users;        // requests and embeddings that use it
   uint64_t fingerprint;  // of its file
   bool is_complete;
-  void *loading;  // of whoever loads it, until it is complete
+  void *loading;  // state of its loader, until it is complete
   memory_gate *memory;
   const kernel_table *kernels;
   float alpha;  // 0: the factor is the scale alone
@@ -50,14 +50,14 @@ struct model_adapter {
 // Reads the directory of an adapter's file and checks it against the model: keys, names, shapes and
 // types; allocates lists. `rows_max`: of a pass. WICK_E_MISMATCH (another architecture, a tensor
 // that the model does not have), WICK_E_SHAPE, WICK_E_FORMAT, WICK_E_UNSUPPORTED, WICK_E_NOMEM;
-// adapter_clear frees what it has.
+// adapter_clear frees the partial result.
 wick_status adapter_read(model_adapter *adapter, const loaded_model *model,
                          const model_tensors *tensors, const gguf_directory *directory,
                          uint32_t rows_max, wick_error *error);
-// The bytes that adapter_allocate takes, including the lists.
+// The bytes that adapter_allocate allocates, including the lists.
 uint64_t adapter_bytes(const model_adapter *adapter);
 wick_status adapter_allocate(model_adapter *adapter, wick_error *error);
-// Whole blocks of one row of a tensor of the file (loader_sink.place).
+// Places whole blocks of one row of a tensor of the file (loader_sink.place).
 void adapter_place(model_adapter *adapter, uint32_t tensor, uint32_t type, uint32_t row,
                    uint32_t first_block, uint32_t block_count, const uint8_t *blocks);
 // Frees everything except the struct.
@@ -75,10 +75,10 @@ typedef struct adapter_list {
   uint32_t id_last;
 } adapter_list;
 
-// NULL: there is none with that id.
+// NULL if there is none with that id.
 model_adapter *adapter_find(const adapter_list *list, uint32_t id);
 
-// A request's choice: no adapter twice, none of scale 0, in the order of their fingerprints.
+// A request's adapters in the order of their fingerprints, without duplicates or scales of 0.
 typedef struct adapter_set {
   uint32_t count;
   struct adapter_use {
@@ -109,11 +109,11 @@ typedef struct adapter_marks {
 
 adapter_marks adapter_marks_of(const adapter_set *set);
 bool adapter_marks_are_same(const adapter_marks *a, const adapter_marks *b);
-// The set of loaded adapters that they refer to. WICK_E_MISMATCH names one that is not loaded.
+// The set of loaded adapters to which they refer. WICK_E_MISMATCH names one that is not loaded.
 wick_status adapter_set_of_marks(const adapter_list *list, const adapter_marks *marks,
                                  adapter_set *set, wick_error *error);
-// The salt of pages that a tenant reads under adapters; no tenant's salt equals it. Without
-// adapters the tenant's own.
+// The salt of pages that a tenant computes with adapters, which differs from all tenants' salts.
+// Without adapters it is the tenant's own.
 cache_salt adapter_salt(cache_salt tenant, const adapter_marks *marks);
 
 #endif

@@ -12,7 +12,7 @@ typedef struct row_run {
   uint32_t first, count;
 } row_run;
 
-// Finds the next run with adapters, from row *at on. False: there is none.
+// Finds the next run with adapters, from row *at on. Returns false if there is none.
 static bool next_run(const model_product *product, uint32_t *at, row_run *run) {
   const adapter_set *const *sets = product->adapters;
   while (*at < product->tokens && sets[*at] == NULL) ++*at;
@@ -91,7 +91,7 @@ static void add_pair(const model_product *product, const row_run *run,
   const product_target *target = &product->few[index];
   const uint32_t rows = row_last - row_first;
   const kernel_type_ops *ops = &product->kernels->types[pair->b.type];
-  uint64_t before = 0;  // bytes of the rows in front; it fits, as the whole matrix does
+  uint64_t before = 0;  // bytes of the rows before it; this fits because the whole matrix does
   if (row_first != 0) ops->matrix_bytes(row_first, pair->b.dims[0], &before);
   kernel_matrix b = tensor_matrix(&pair->b, 0);
   b.data += before;

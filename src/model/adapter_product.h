@@ -1,12 +1,13 @@
 // model/adapter_product.h — the adapters' part of products: y += B (factor * A x) for the rows that
-// chose them. A row's result depends on its own adapters alone, in their order.
+// chose them. A row's result depends only on its own adapters, in their order.
 #ifndef WICK_MODEL_ADAPTER_PRODUCT_H
 #define WICK_MODEL_ADAPTER_PRODUCT_H
 
 #include "model/adapter.h"
 #include "model/product.h"
 
-// Units of the work that adapter_low_run cuts into ranges; 0: no adapter changes a target.
+// The number of units of work that adapter_low_run divides into ranges; 0: no adapter changes a
+// target.
 uint32_t adapter_low_units(const model_product *product);
 // factor * A x of the units [first, last). `context`: the product.
 void adapter_low_run(void *context, uint32_t first, uint32_t last, uint32_t thread);
@@ -17,8 +18,8 @@ enum { ADAPTER_STRIP_ROWS = 256 };
 
 // The factor of the product of A with a row.
 float adapter_factor(const struct adapter_use *use, const adapter_pair *pair);
-// Room for A x of row `row` of a pass and target `index`, with the other rows' at distances of
-// low_stride.
+// The place for A x of row `row` of a pass and target `index`; those of other rows are low_stride
+// apart.
 float *adapter_low_of(const model_adapter *adapter, uint32_t index, uint32_t row);
 // out[hidden] += B (factor * A[token]) of the token embedding's pairs. `room`: floats like out;
 // `row` of the pass.

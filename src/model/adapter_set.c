@@ -15,7 +15,7 @@ static wick_status refuse(wick_status status, wick_error *error, uint64_t first,
   return status_about(status, error, WICK_SUBJECT_ADAPTERS, first, second);
 }
 
-// The adapter of a choice that can be used; NULL, and why, when it cannot.
+// The adapter of a choice; NULL, with the reason, if it cannot be used.
 static model_adapter *find_use(const adapter_list *list, const wick_adapter_use *wanted,
                                wick_status *status, wick_error *error) {
   model_adapter *adapter = adapter_find(list, wanted->adapter);

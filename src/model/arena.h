@@ -1,6 +1,6 @@
 // model/arena.h — the scratch of a pass. A block takes its buffers one after the other and releases
-// them in reverse order (arena_mark, arena_release), so buffers that do not live at the same time
-// share their place. Without memory the same calls measure: peak_bytes is what they need.
+// them in reverse order (arena_mark, arena_release), so buffers that are not used at the same time
+// share memory. Without memory, the same calls only measure: peak_bytes is the required size.
 #ifndef WICK_MODEL_ARENA_H
 #define WICK_MODEL_ARENA_H
 
@@ -13,8 +13,8 @@
 
 typedef struct scratch_arena {
   const kernel_table *kernels;
-  uint32_t batch_tokens;  // rows of a pass at most
-  uint32_t threads;       // that may run at most
+  uint32_t batch_tokens;  // limit of rows in a pass
+  uint32_t threads;       // limit of running threads
   uint8_t *base;          // NULL: only sizes are measured
   uint64_t used_bytes, peak_bytes;
 } scratch_arena;
@@ -24,15 +24,15 @@ static inline uint32_t arena_line_floats(uint32_t count) {
   return (uint32_t)align_size(count, CACHE_LINE_FLOATS);
 }
 
-// Gives an arena its memory, including the part that it has already counted as used.
+// Sets the memory of an arena, including the part that it has already counted as used.
 void arena_begin(scratch_arena *arena, uint8_t *base, uint64_t size_bytes);
 
-// Room for this many bytes on a cache line; NULL while measuring.
+// Takes this many bytes, aligned to a cache line; NULL while measuring.
 void *arena_take_bytes(scratch_arena *arena, uint64_t size_bytes);
 float *arena_take_floats(scratch_arena *arena, uint64_t count);
 
 // Activations of `rows` rows of `cols` values in the quantised form. Rows whose length is not a
-// multiple of 32 have none, but take the room of one that is.
+// multiple of 32 have no such form, but use the room of a row rounded up to one.
 uint8_t *arena_take_act(scratch_arena *arena, uint64_t rows, uint32_t cols);
 
 static inline uint64_t arena_mark(const scratch_arena *arena) { return arena->used_bytes; }

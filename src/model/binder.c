@@ -24,7 +24,7 @@ static void make_name(const model_binder *binder, const char *own,
   }
 }
 
-// is_flat: rows may be in any dimension but the first (RWKV's mixes are 64 x 1 x 1 x 6).
+// is_flat: rows may be in any dimension except the first (RWKV's mixes are 64 x 1 x 1 x 6).
 static wick_status check_shape(const gguf_tensor *tensor, const tensor_wish *wish, bool is_flat,
                                wick_error *error) {
   if (is_flat && tensor->dims[0] == wish->cols &&
@@ -78,8 +78,8 @@ static wick_status make_matrix(const kernel_table *kernels, const gguf_tensor *t
                    type_facts(tensor->type)->name);
 }
 
-// Finds and checks the tensor, and adds its size to the total; NULL when it is absent or wrong.
-// `matrix`: NULL for a vector.
+// Finds and checks the tensor, and adds its size to the total; NULL if it is absent or wrong.
+// `matrix` is NULL for a vector.
 static model_binding *bind_tensor(model_binder *binder, const tensor_wish *wish,
                                   weight_tensor *matrix) {
   char name[GGUF_TENSOR_NAME_BYTES_MAX];
@@ -137,8 +137,8 @@ void bind_lookup(model_binder *binder, const char *name, uint32_t rows, uint32_t
   binder->is_apart = was_apart;
 }
 
-// The name of the tensor that belongs to `name`, which ends in ".weight": ".bias", ".scale". False
-// when it does not end so.
+// The name of the tensor that belongs to `name`, which ends in ".weight": ".bias", ".scale".
+// Returns false if it does not.
 static bool name_beside(const char *name, const char *suffix,
                         char out[GGUF_TENSOR_NAME_BYTES_MAX]) {
   static const char WEIGHT[] = ".weight";

@@ -14,32 +14,32 @@ struct model_binder {
   loaded_model *model;
   const model_tensors *tensors;
   int32_t layer;  // MODEL_LAYER_NONE: outside of layers, names have no "blk.N."
-  int32_t waits;  // the layer that cannot run without the tensor, or MODEL_LAYER_NONE
+  int32_t waits;  // the layer that needs the tensor to run, or MODEL_LAYER_NONE
   wick_error *error;
   wick_status status;  // of the first failure; later calls do nothing
   bool is_unscaled;    // a ".scale" next to a matrix is not its factor
   bool is_routed;      // stacks are a mixture's experts: adapters change each one separately
-  bool is_apart;       // weights bound now multiply no rows of a pass: adapters do not change it
+  bool
+      is_apart;  // weights bound now do not multiply rows of a pass, so adapters do not change them
 };
 
 typedef enum binding_need { BINDING_REQUIRED, BINDING_OPTIONAL } binding_need;
 
 // A weight matrix [rows, cols], which streams into the kernels' layout, with the factor that some
-// files store with it (".scale"). An optional one that is absent keeps dims of 0
-// (tensor_is_present).
+// files store with it (".scale"). An optional one that is absent has dims of 0 (tensor_is_present).
 void bind_matrix(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                  binding_need need, weight_tensor *matrix);
-// The same for a required one whose rows are looked up.
+// The same for a required matrix whose rows are looked up.
 void bind_lookup(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                  weight_tensor *matrix);
 // The same for a tensor of three dimensions: `count` matrices (a mixture's experts).
 void bind_stack(model_binder *binder, const char *name, uint32_t count, uint32_t rows,
                 uint32_t cols, binding_need need, weight_tensor *stack);
-// Floats [count], of F32, F16 or BF16. An optional one that is absent keeps NULL.
+// Floats [count], of F32, F16 or BF16. An optional one that is absent is NULL.
 void bind_vector(model_binder *binder, const char *name, uint32_t count, binding_need need,
                  float **vector);
-// A norm's weight `name`, which ends in ".weight", and its bias if the file has one. A NULL name:
-// no norm.
+// A norm's weight `name`, which ends in ".weight", and its bias if the file has one. If the name is
+// NULL, there is no norm.
 void bind_norm(model_binder *binder, const char *name, uint32_t count, binding_need need,
                float **weight, float **bias);
 // Floats [rows, cols].
@@ -48,9 +48,9 @@ void bind_table(model_binder *binder, const char *name, uint32_t rows, uint32_t 
 // Floats [rows, cols] of a file, transposed: out[col * rows + row] (filters of a convolution).
 void bind_turned(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                  binding_need need, float **out);
-// Rows of a tensor as in the file; 0: it is absent.
+// The number of rows of a tensor in the file; 0 if it is absent.
 uint32_t binder_rows(const model_binder *binder, const char *name);
-// Whether the file has the tensor: fused or separate.
+// Whether the file has the tensor, to tell fused from separate ones.
 bool binder_has(const model_binder *binder, const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 // model/block.h — the parts of a layer: a mixer, in which tokens attend to earlier ones, and a
-// feed-forward, in which they do not. A block brings its tensors (bind), its scratch (reserve), its
-// code (run) and what it keeps of a sequence (pages or a recurrent state).
+// feed-forward, in which they do not. A block provides its tensors (bind), its scratch memory
+// (reserve), its code (run) and its state for each sequence (pages or a recurrent state).
 //
 //   hidden [tokens, hidden] -> mixer -> hidden -> feed-forward -> hidden
 //
@@ -19,11 +19,11 @@ typedef struct model_pass model_pass;      // model/pass.h
 
 typedef struct model_block_ops {
   const char *name;  // "attention"
-  // Requests its tensors by name. Failures stay in the binder.
+  // Requests its tensors by name. Failures are stored in the binder.
   void (*bind)(model_block *block, model_binder *binder);
-  // Takes from the arena what run takes, in the same order; releases all of it.
+  // Takes the same memory from the arena as run, in the same order, and releases all of it.
   void (*reserve)(const model_block *block, scratch_arena *arena);
-  // Adds to the hidden rows of the pass. WICK_E_NONFINITE, WICK_E_IO.
+  // Adds to the hidden rows of the pass. Errors: WICK_E_NONFINITE, WICK_E_IO.
   wick_status (*run)(const model_block *block, model_pass *pass, wick_error *error);
 } model_block_ops;
 

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Limits: several times what is in use today, small enough that products fit 32 bits.
+// Limits: several times the values of today's models, but small enough that products fit 32 bits.
 enum {
   MODEL_LAYERS_MAX = 1024,
   MODEL_HIDDEN_MAX = 1 << 16,
@@ -23,13 +23,14 @@ typedef struct model_config {
   uint32_t layers, hidden, vocab;
   uint32_t context_trained;  // tokens
   float norm_epsilon;
-  bool has_layer_norms;       // norms subtract the mean (Ba et al. 2016), else RMS norms
-  float embedding_scale;      // of the rows that are looked up
-  float logit_scale;          // of the logits
-  bool scales_media;          // media rows are multiplied by embedding_scale too
-  uint32_t deepstack_layers;  // the first ones, after each of which media rows have a row added
-  float logit_cap;            // not 0: logits become cap * tanh(logit / cap), after the scale
-  // For people to read: of the first layer that has them, 0 when none has.
+  bool has_layer_norms;   // norms subtract the mean (Ba et al. 2016), else RMS norms
+  float embedding_scale;  // factor of the looked-up rows
+  float logit_scale;      // of the logits
+  bool scales_media;      // media rows are multiplied by embedding_scale too
+  uint32_t
+      deepstack_layers;  // number of first layers, after each of which a row is added to media rows
+  float logit_cap;       // not 0: logits become cap * tanh(logit / cap), after the scale
+  // Only for display: those of the first layer that has them; 0 if none has.
   uint32_t heads, kv_heads, head_dim, ffn;
 } model_config;
 

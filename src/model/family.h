@@ -1,15 +1,15 @@
 // model/family.h — architectures. A family is one file of model/families/: it reads its keys and
-// says which blocks each layer is made of.
+// defines the blocks of each layer.
 #ifndef WICK_MODEL_FAMILY_H
 #define WICK_MODEL_FAMILY_H
 
 #include "model/keys.h"
 #include "model/weights.h"
 
-// The input of a family: the model under way, with config.layers, hidden and vocab read.
+// The input of a family: the model, of which config.layers, hidden and vocab have been read.
 typedef struct model_plan {
   loaded_model *model;
-  model_keys *keys;  // plan functions keep their failures there
+  model_keys *keys;  // plan functions store their failures here
   const model_tensors *tensors;
   bool with_predictor;
   // Blocks of the layers, while the predictor is planned.
@@ -27,43 +27,43 @@ struct model_family {
 // NULL: not supported.
 const model_family *family_find(gguf_string name);
 
-// The next layer. Blocks are the model's from now on; NULL when making one has failed.
+// The next layer. The model takes ownership of the blocks; NULL if creating one has failed.
 void plan_layer(model_plan *plan, uint32_t layer, model_block *mixer, model_block *feed_forward);
 // A block that runs before all others of a layer which has been planned. It keeps all rows. A mixer
-// sets its input aside for the other one (pass_set_aside).
+// stores its input for the other one (pass_set_aside).
 void plan_first(model_plan *plan, uint32_t layer, model_block *first);
 // A block that runs after all others of a layer which has been planned.
 void plan_last(model_plan *plan, uint32_t layer, model_block *last);
 // A zeroed block of `size_bytes`, whose struct begins with a model_block.
 void *plan_block(model_plan *plan, const model_block_ops *ops, size_t size_bytes);
-// Rotary positions: "rope.*" keys with `dims` of a head where the file does not give a number.
+// Rotary positions: "rope.*" keys, with `dims` of a head if the file does not specify a number.
 // Returns the rope's number.
 uint32_t plan_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
-// "rope.dimension_sections": pairs of the rope that turn by the positions of time, y, x and z, in
-// this order or alternately. Without the key, or with zeros, there is one position.
+// "rope.dimension_sections": pairs of the rope that are rotated by the positions of time, y, x and
+// z, in this order or alternately. Without the key, or with zeros, there is one position.
 void plan_axes(model_plan *plan, uint32_t rope, bool is_alternating);
 // The same for layers with a sliding window that differ from others, whose rope is `rope`, only by
-// their base: "rope.freq_base_swa". `rope` where the file has no such key.
+// their base: "rope.freq_base_swa". Returns `rope` if the file has no such key.
 uint32_t plan_window_rope_like(model_plan *plan, uint32_t rope, uint32_t head_dim);
-// For layers with a sliding window, where these have a different base
-// ("rope.freq_base_swa", else 10000; "rope.dimension_count_swa") and no scaling but
-// "rope.scaling.attn_factor".
+// For layers with a sliding window that have a different base ("rope.freq_base_swa", else 10000;
+// "rope.dimension_count_swa") and no scaling except "rope.scaling.attn_factor".
 uint32_t plan_window_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved);
-// One more layer with keys and values of that shape. Returns its place in the pages.
+// Adds a layer with keys and values of that shape. Returns its place in the pages.
 model_pages plan_pages(model_plan *plan, uint32_t kv_heads, uint32_t head_dim, uint32_t window);
-// "attention.head_count_kv" of a layer of a hybrid, 0: it is recurrent. 1 when the key is absent.
+// "attention.head_count_kv" of a layer of a hybrid model; 0: it is recurrent. 1 if the key is
+// absent.
 uint32_t plan_kv_heads(model_plan *plan, uint32_t layer);
 // "feed_forward_length", which exists.
 uint32_t plan_ffn(model_plan *plan);
-// The same, of a layer where it is a list.
+// The same, for one layer if it is a list.
 uint32_t plan_ffn_of_layer(model_plan *plan, uint32_t layer);
-// Room in the recurrent state of a sequence. Returns where it begins, in bytes.
+// Reserves room in the recurrent state of a sequence. Returns its offset in bytes.
 uint64_t plan_state(model_plan *plan, uint64_t size_bytes);
-// Whether the file has a tensor of that whole name: where files of one architecture differ.
+// Whether the file has a tensor of that full name, for architectures whose files differ.
 bool plan_has_tensor(const model_plan *plan, const char *name);
 // The last "nextn_predict_layers" layers are for predicting further tokens: they take no memory.
 void plan_leave_out_predictors(model_plan *plan);
-// Whether the first of them is to be used. Then its blocks are made, whose pages are a separate
+// Whether the first of them will be used. If so, its blocks are created, whose pages are a separate
 // group, and plan_predictor follows.
 bool plan_begins_predictor(model_plan *plan);
 void plan_predictor(model_plan *plan, model_block *input, model_block *mixer,

@@ -17,13 +17,13 @@ struct forward_pass {
   void *block;            // all scratch
   float *logits;          // [FORWARD_LOGITS_ROWS, vocab]
   uint32_t vocab_stride;  // floats
-  bool is_choosing;       // how many threads to use
+  bool is_choosing;       // whether the number of threads is chosen by measurement
   thread_choice choice;
 };
 
 // ---- Scratch ----
 
-// Logits and keys of pages have the same place: when logits are computed, no layer needs its keys
+// Logits and keys of pages share their memory: when logits are computed, no layer needs its keys
 // any longer.
 static void take_logits(const loaded_model *model, forward_pass *forward, uint64_t logits_rows) {
   scratch_arena *arena = &forward->pass.arena;
@@ -43,7 +43,7 @@ static void take_logits(const loaded_model *model, forward_pass *forward, uint64
   }
 }
 
-// Lays out the buffers that live as long as the pass; blocks' buffers follow.
+// Lays out the buffers that exist as long as the pass; the blocks' buffers follow.
 static void take_buffers(const loaded_model *model, forward_pass *forward) {
   model_pass *pass = &forward->pass;
   scratch_arena *arena = &pass->arena;
@@ -68,7 +68,7 @@ static void take_buffers(const loaded_model *model, forward_pass *forward) {
   take_logits(model, forward, logits_rows);
 }
 
-// The largest need of any block and of the logits' products.
+// Reserves the most scratch memory that any block or the products of the logits need.
 static void reserve_blocks(const loaded_model *model, scratch_arena *arena) {
   const uint64_t begin = arena_mark(arena);
   for (uint32_t i = 0; i < model->config.layers; i++) {
@@ -215,7 +215,7 @@ static void begin_rows(void *context, uint32_t first, uint32_t last, uint32_t th
   }
 }
 
-// Everything the first layer needs has arrived with its weights.
+// Begins the pass. Everything that the first layer needs has arrived with its weights.
 static wick_status begin_layers(model_pass *pass, wick_error *error) {
   const loaded_model *model = pass->model;
   const wick_status status = embed(pass, error);
@@ -260,7 +260,7 @@ static bool keeps_all(const model_pass *pass) {
   return pass->keeps_rows && pass->layer == pass->model->config.layers;
 }
 
-// Adds the part for the layer of each media row. In the last layer rows have been moved together.
+// Adds the part for the layer to each media row. In the last layer, rows have been compacted.
 static void add_deepstack(model_pass *pass) {
   const model_config *config = &pass->model->config;
   const bool is_moved = pass->layer + 1 == config->layers && !pass->keeps_rows;
@@ -282,14 +282,15 @@ static wick_status run_layer(model_pass *pass, wick_error *error) {
   if (status != WICK_OK) return status;
   add_deepstack(pass);
   pass->layer++;
-  // of the rows whose logits are computed, as pass_keep_wanted moves them
+  // only for rows whose logits are computed, in the order of pass_keep_wanted
   for (uint32_t i = 0; i < pass->wanted_count && keeps_all(pass); i++) {
     pass->adapters[i] = pass->adapters[pass->wanted[i]];
   }
   return WICK_OK;
 }
 
-// Layers are compared with layers of the same blocks; in the last one only some rows continue.
+// Whether a layer's time can be compared: only layers with the same blocks, and not the last one,
+// in which only some rows continue.
 static bool is_comparable(const model_pass *pass) {
   const loaded_model *model = pass->model;
   const model_layer *first = &model->layers[0], *layer = &model->layers[pass->layer];
@@ -365,7 +366,7 @@ uint32_t forward_logits_compute(forward_pass *forward, uint32_t first) {
   model_product logits =
       pass_product(pass, pass->normed + at, pass->hidden_stride, model->config.hidden);
   logits.tokens = rows;
-  // the rows from `first` on are those of requests that have not ended
+  // the rows from `first` on belong to requests that have not ended
   if (pass->has_adapters) logits.adapters = pass->adapters + first;
   product_add(&logits, &model->output, model->output_bias, forward->logits, forward->vocab_stride);
   product_run(&logits);

@@ -56,7 +56,7 @@ void head_bind(model_binder *binder, model_head *head) {
   bind_vector(binder, "cls.output.bias", scores, BINDING_OPTIONAL, &head->output_bias);
 }
 
-// The longest vector on the way.
+// The longest vector between the steps.
 static uint32_t width_max(const model_head *head, uint32_t hidden) {
   const uint32_t widths[] = {head->dense_2.dims[1], head->dense_3.dims[1], head->dense.dims[1],
                              head->output.dims[1]};

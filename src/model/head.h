@@ -18,10 +18,10 @@ typedef enum head_activation {
 } head_activation;
 
 // A vector goes through dense_2 and dense_3, if the file has them (sentence-transformers' Dense). A
-// score: output(norm(act(dense(vector)))), of which all parts but the last are optional.
+// score is output(norm(act(dense(vector)))), of which all parts except the last are optional.
 typedef struct model_head {
   wick_pooling pooling;        // of the file; WICK_POOLING_MODEL: not specified
-  wick_pooling score_pooling;  // of the vector that scores are made of
+  wick_pooling score_pooling;  // of the vector from which scores are computed
   head_activation activation;
   bool is_softmax;          // scores are probabilities
   weight_tensor dense_2;    // [width, hidden]
@@ -36,7 +36,7 @@ typedef struct model_head {
 // "pooling_type", "classifier.pooling_type", "classifier.activation".
 void head_read(model_keys *keys, model_head *head);
 void head_bind(model_binder *binder, model_head *head);
-// The bytes that head_run takes from the arena.
+// Reserves the memory that head_run uses in the arena.
 void head_reserve(const model_head *head, uint32_t hidden, scratch_arena *arena);
 // The numbers that head_run returns for a vector; for scores 0 if the model has none.
 uint32_t head_width(const model_head *head, uint32_t hidden, bool is_score);

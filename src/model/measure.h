@@ -9,13 +9,14 @@
 #include "model/paged_attention.h"
 #include "model/product.h"
 
-// Weights are counted once, whatever the number of tokens: a strip of them serves all.
+// Weights are counted once, regardless of the number of tokens, because all tokens share a strip of
+// them.
 void measure_product(op_records *ops, op_kind op, const model_product *product);
 // `tokens` rows of `values` floats, read or written.
 void measure_rows(op_records *ops, op_kind op, uint32_t tokens, uint64_t values);
 // Keys and values written to their pages.
 void measure_store(op_records *ops, const paged_attention *attention);
-// Keys and values that the tokens look back on; heads of a group read them together. Counts every
+// Keys and values to which the tokens attend; heads of a group read them together. Counts every
 // position in the window up to the token's.
 void measure_attention(op_records *ops, const paged_attention *attention);
 

@@ -1,7 +1,6 @@
 // model/media.h — images and recordings in a text: rows of embeddings in place of those of tokens.
-// A row takes one position of a sequence, as a token does, and has a pseudo token that is a
-// hash of its content. So whatever compares tokens (prefix cache, sessions, swap) compares contents
-// too.
+// A row has one position of a sequence, like a token, and a pseudo token that is a hash of its
+// content. So all code that compares tokens (prefix cache, sessions, swap) also compares content.
 #ifndef WICK_MODEL_MEDIA_H
 #define WICK_MODEL_MEDIA_H
 
@@ -13,21 +12,21 @@
 #include "base/status.h"
 #include "model/weights.h"
 
-// An encoded image or recording, as a caller gives it.
+// An encoded image or recording, as passed by a caller.
 typedef struct media_rows {
   const float *rows;        // [count, width]
   uint32_t count, width;    // width: media_width
-  uint32_t grid_x, grid_y;  // of an image, where count is their product; 0: rows follow each other
-  bool is_image;            // its rows may see later ones, where the model's layers do that
-  uint64_t key[2];          // a hash of all that the rows depend on: content and encoder
+  uint32_t grid_x, grid_y;  // of an image whose count is their product; 0: rows form a sequence
+  bool is_image;            // its rows may attend to later ones, in models whose layers do so
+  uint64_t key[2];          // a hash of everything that the rows depend on: content and encoder
 } media_rows;
 
-// The properties of rows, as they are saved, too.
+// The properties of rows, which saved states contain, too.
 typedef struct media_head {
   uint32_t count, width;
-  uint32_t grid_x;     // 0: the rotary position grows by one a row, on all axes
-  uint32_t positions;  // by how much it is greater after the rows
-  uint32_t sees_all;   // 1: they see each other, before and after, and must be in one pass
+  uint32_t grid_x;     // 0: the rotary position increases by one per row on all axes
+  uint32_t positions;  // the increase of the rotary position after the rows
+  uint32_t sees_all;   // 1: rows attend to each other in both directions, and must be in one pass
   uint32_t zero;
   uint64_t key[2];
 } media_head;
@@ -57,23 +56,24 @@ typedef struct media_list {
 uint32_t media_width(const loaded_model *model);
 // The properties of the rows; their values are not read.
 media_head media_head_of(const loaded_model *model, const media_rows *rows);
-// Copies the rows. The caller is its first user. WICK_E_SHAPE, too, for a grid that is not that of
-// the rows; WICK_E_NOMEM. Values that are not finite end a pass. Else as media_head_check.
+// Copies the rows. The caller is its first user. WICK_E_SHAPE also for a grid that does not match
+// the rows; WICK_E_NOMEM; otherwise the errors of media_head_check. Values that are not finite end
+// a pass.
 wick_status media_span_create(memory_gate *memory, const loaded_model *model, uint32_t batch_tokens,
                               const media_rows *rows, media_span **out, wick_error *error);
-// WICK_E_SHAPE: no rows, or of another width; WICK_E_FULL: more than a pass holds, of an image that
-// is read in one.
+// WICK_E_SHAPE: no rows, or rows of another width; WICK_E_FULL: more rows than fit a pass, for an
+// image that is read in one pass.
 wick_status media_head_check(const loaded_model *model, uint32_t batch_tokens,
                              const media_head *head, wick_error *error);
-// With room for the rows, which are not filled in. WICK_E_NOMEM.
+// A span with room for the rows, which are not filled in. WICK_E_NOMEM.
 wick_status media_span_make(memory_gate *memory, const media_head *head, media_span **out,
                             wick_error *error);
 void media_span_release(memory_gate *memory, media_span *span);
 uint64_t media_rows_bytes(const media_head *head);
-// The pseudo token of a row: below 0.
+// The pseudo token of a row, which is below 0.
 int32_t media_token(const media_head *head, uint32_t row);
 
-// One more user of the span, whose place follows all others. WICK_E_NOMEM.
+// Adds a place with the span after all others, and a user of the span. WICK_E_NOMEM.
 wick_status media_list_add(memory_gate *memory, media_list *list, media_span *span, uint32_t first,
                            wick_error *error);
 // Adds the places of another list, `offset` positions further.
@@ -82,8 +82,8 @@ wick_status media_list_append(memory_gate *memory, media_list *list, const media
 // Keeps the places that begin before the position.
 void media_list_cut(memory_gate *memory, media_list *list, uint32_t position);
 void media_list_clear(memory_gate *memory, media_list *list);
-// The place that has the position, or NULL. *turned (may be NULL): by how much a rotary position is
-// less than the position, since grids of many rows have few.
+// The place that has the position, or NULL. *turned (may be NULL): the difference between the
+// position and the rotary position, which is lower because grids of many rows have few.
 const media_place *media_list_find(const media_list *list, uint32_t position, uint32_t *turned);
 
 static inline uint32_t media_end(const media_place *place) {

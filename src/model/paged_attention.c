@@ -1,5 +1,5 @@
-// model/paged_attention.c — every token reads each key and value, its own too, from its page, pages
-// in order: the answer does not depend on what else is in the batch.
+// model/paged_attention.c — every token reads each key and value, including its own, from its page,
+// with the pages in order. So the result does not depend on the rest of the batch.
 #include "model/paged_attention.h"
 
 #include <stdatomic.h>
@@ -35,10 +35,10 @@ uint32_t attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32_t hea
          2 * state_floats(group_heads, head_dim);
 }
 
-// A rotation takes at most head_dim floats: that of a thread follows its queries.
+// A rotation needs at most head_dim floats. Each thread's rotation is stored after its queries.
 static uint32_t rope_dims(const paged_attention *a) { return a->rope == NULL ? 0 : a->rope->dims; }
 
-// How many of the inputs from `first` on, before `end`, belong to the same sequence.
+// The number of inputs from `first` on, before `end`, that belong to the same sequence.
 static uint32_t run_length(const paged_attention *a, uint32_t first, uint32_t end) {
   uint32_t count = 1;
   while (first + count < end && a->inputs[first + count].sequence == a->inputs[first].sequence) {
@@ -52,7 +52,7 @@ typedef struct store_job {
   atomic_uint nonfinite;
 } store_job;
 
-// Keys of one token, rotated to the position that its page needs.
+// Rotates the keys of one token to the position that its page needs.
 static void rotate_key(const paged_attention *a, uint32_t t, float *shifted) {
   const model_input *input = &a->inputs[t];
   uint32_t entries;
@@ -74,7 +74,7 @@ static void multiply_heads(const paged_attention *a, float *x, const float *weig
   }
 }
 
-// Keys of a row's page where pages are encoded when they are full.
+// The keys of a row's page, for types that encode pages when they are full.
 static uint8_t *open_keys(const paged_attention *a, uint32_t t) {
   const kv_open_row row = {a->inputs[t].sequence, a->inputs[t].position, t};
   const kv_open_pass pass = {a->open, a->batch_tokens};
@@ -104,7 +104,7 @@ static void write_tokens(void *context, uint32_t first, uint32_t last, uint32_t 
   if (bad != 0) atomic_fetch_add(&job->nonfinite, bad);
 }
 
-// Pages that the rows [first, last) fill.
+// Encodes the pages that the rows [first, last) fill.
 static void encode_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const paged_attention *a = context;
   (void)thread;
@@ -116,7 +116,8 @@ static void encode_tokens(void *context, uint32_t first, uint32_t last, uint32_t
   }
 }
 
-// Where pages are encoded: makes ready for the rows. Returns whether they fill a page.
+// For types that encode pages: prepares the pages for the rows. Returns whether the rows fill a
+// page.
 static bool open_pages(const paged_attention *a) {
   bool fills = false;
   for (uint32_t t = 0, count; t < a->count; t += count) {
@@ -153,9 +154,10 @@ typedef struct tile_pages {
   size_t factor_bytes;  // of a query's factors; 0: there are none
 } tile_pages;
 
-// Consecutive tokens of one sequence, with the query heads of some KV heads: they meet the steps of
-// pages that all of them see together, so that each is loaded once. Several KV heads where there
-// are few tokens: a page's heads are adjacent, and memory is read in long pieces.
+// Consecutive tokens of one sequence, with the query heads of some KV heads: they process the steps
+// of pages that all of them see together, so that each page is loaded once. If there are few
+// tokens, a tile has several KV heads: the heads of a page are adjacent, so memory is read in long
+// pieces.
 typedef struct attention_tile {
   const paged_attention *attention;
   uint32_t token_first, token_count;
@@ -169,7 +171,7 @@ typedef struct attention_tile {
   kernel_bias *biases;     // of `state`, or NULL
   uint8_t *factors;        // of `state`, or NULL
   float *rest;             // scratch after them
-  int32_t delta;           // of the rotation of all queries now; DELTA_NONE: of no one
+  int32_t delta;           // to which all queries are currently rotated; DELTA_NONE: not rotated
 } attention_tile;
 
 #define DELTA_NONE INT32_MIN
@@ -226,8 +228,8 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
 // ---- Steps ----
 //
 // Pages are added in steps that depend on the table alone, not on which token sees how much of
-// them: entries that begin in the same KERNEL_STEP_TOKENS positions and are rotated alike,
-// KERNEL_STEP_PAGES at most. The part of a step that a window hides is left out, whether its pages
+// them: entries that begin in the same KERNEL_STEP_TOKENS positions and have the same rotation, at
+// most KERNEL_STEP_PAGES. The part of a step that a window hides is left out, whether its pages
 // still exist or not. (Where layers have windows, nothing is dropped from the middle: the entries
 // of a step are those of its positions.)
 
@@ -249,8 +251,8 @@ static bool is_hidden(const attention_tile *tile, const kv_entry *entry, uint32_
   return kv_entry_end(entry) <= attention_first(tile->attention, position);
 }
 
-// The pages of the step of the entries [first, end), of KV head kv_first, with what the token sees
-// of them. Returns how many there are.
+// The pages of the step of the entries [first, end), of KV head kv_first, with the part that the
+// token sees of each. Returns their number.
 static uint32_t step_pages(const attention_tile *tile, uint32_t token, uint32_t first, uint32_t end,
                            kernel_page pages[KERNEL_STEP_PAGES]) {
   const paged_attention *a = tile->attention;
@@ -280,7 +282,7 @@ static uint32_t step_pages(const attention_tile *tile, uint32_t token, uint32_t 
   return count;
 }
 
-// The memory read after the step that ends at entry `end`: the same KV head of the next one's
+// The memory to read after the step that ends at entry `end`: the same KV head of the next step's
 // pages.
 static kernel_ahead next_step(const attention_tile *tile, uint32_t end) {
   const paged_attention *a = tile->attention;
@@ -294,7 +296,7 @@ static kernel_ahead next_step(const attention_tile *tile, uint32_t end) {
   return ahead;
 }
 
-// The memory read after a KV head's pages: the next head's, at their side.
+// The memory to read after a KV head's pages: those of the next head, which are adjacent.
 static kernel_ahead next_head(const attention_tile *tile, const kernel_page *pages,
                               uint32_t count) {
   kernel_ahead ahead = {.bytes = (uint32_t)tile->pages.head_bytes};
@@ -304,7 +306,8 @@ static kernel_ahead next_head(const attention_tile *tile, const kernel_page *pag
   return ahead;
 }
 
-// The step of the entries [first, end), up to what `token` sees, for `count` tokens from it on.
+// Adds the step of the entries [first, end), up to the last place that `token` sees, for `count`
+// tokens from it on.
 static void add_step(const attention_tile *tile, uint32_t token, uint32_t count, uint32_t first,
                      uint32_t end) {
   const size_t head_bytes = tile->pages.head_bytes;
@@ -330,8 +333,8 @@ static void add_step(const attention_tile *tile, uint32_t token, uint32_t count,
   }
 }
 
-// The entries [entry_first, entry_end), of which one token may see a part. False when its query is
-// rotated differently than before.
+// Adds the entries [entry_first, entry_end), of which one token may see only a part. Returns false
+// if its query is now rotated differently than before.
 static bool attend_token(const attention_tile *tile, uint32_t token, uint32_t entry_first,
                          uint32_t entry_end) {
   const model_input *input = input_of(tile, token);
@@ -360,8 +363,8 @@ static const model_input *last_input(const attention_tile *tile) {
   return input_of(tile, tile->token_count - 1);
 }
 
-// The steps of [first, end) that a window hides from the tile's last token, all or in part: each
-// token separately. Returns the entry after them.
+// Adds the steps of [first, end) that a window hides, completely or in part, from the tile's last
+// token; each token separately. Returns the entry after them.
 static uint32_t attend_edge(attention_tile *tile, uint32_t first, uint32_t end) {
   const uint32_t from = attention_first(tile->attention, last_input(tile)->position);
   uint32_t i = first;
@@ -374,7 +377,7 @@ static uint32_t attend_edge(attention_tile *tile, uint32_t first, uint32_t end) 
   return i;
 }
 
-// The tile's state becomes that of one chunk, whose entries begin at `first`. Returns the entry
+// Computes the tile's state for one chunk, whose entries begin at `first`. Returns the entry
 // after them.
 static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
   const paged_attention *a = tile->attention;
@@ -384,7 +387,7 @@ static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
          entry_chunk(&tile->table[end]) == entry_chunk(&tile->table[first])) {
     end++;
   }
-  // where pages are encoded, tokens see their own page differently than later tokens do
+  // where pages are encoded, tokens see the page they are in as F16, unlike later tokens
   const uint32_t shared_end = tile->pages.open_bytes == 0 ? to + 1 : input_of(tile, 0)->position;
   a->kernels->attention_begin(&tile->state);
   uint32_t i = a->window == 0 ? first : attend_edge(tile, first, end);
@@ -500,7 +503,7 @@ static uint32_t first_entry(const attention_tile *tile) {
                     : (uint32_t)(kv_table_find(tile->table, tile->entries, first) - tile->table);
 }
 
-// All chunks, one after the other.
+// Adds all chunks, one after the other.
 static void attend_run(const paged_attention *a, uint32_t token_first, uint32_t token_count,
                        uint32_t kv_first, uint32_t kv_count, float *at) {
   const kernel_table *kernels = a->kernels;
@@ -524,13 +527,14 @@ static float *thread_scratch(const paged_attention *a, uint32_t thread) {
   return a->per_thread + (size_t)thread * a->per_thread_stride;
 }
 
-// KV heads of `count` tokens for which there is scratch.
+// The number of KV heads of `count` tokens for which there is scratch.
 static uint32_t kv_room(const paged_attention *a, uint32_t count) {
   const uint32_t batch = a->batch_tokens;
   return (batch < ATTENTION_TILE_TOKENS ? batch : ATTENTION_TILE_TOKENS) / count;
 }
 
-// The tokens [token, end) with the KV heads [kv_first, kv_end): runs of a sequence.
+// Computes the tokens [token, end) with the KV heads [kv_first, kv_end), split into runs of one
+// sequence.
 static void attend_range(const paged_attention *a, uint32_t token, uint32_t end, uint32_t kv_first,
                          uint32_t kv_end, float *at) {
   while (token < end) {
@@ -555,7 +559,7 @@ static void attend_units(void *context, uint32_t first, uint32_t last, uint32_t 
   }
 }
 
-// ---- Chunks side by side ----
+// ---- Chunks in parallel ----
 //
 // A single sequence has no more units than KV heads, often two or three. If its context is long,
 // its chunks are units too; their states are in rows of queries that a small batch leaves free.
@@ -608,8 +612,9 @@ static void attend_chunk_heads(const chunk_job *job, uint32_t chunk, uint32_t kv
   }
 }
 
-// A unit of work: a step of one KV head, those of a chunk head by head. A thread does the whole
-// heads of chunks whose middle it has, so that a short last chunk counts for what it is.
+// A unit of work: a step of one KV head, those of a chunk head by head. A thread computes the
+// complete heads of those chunks whose middle is in its range, so that a short last chunk counts
+// only for its length.
 static void attend_chunk_units(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const chunk_job *job = context;
   const uint32_t kv_heads = job->attention->kv_heads;
@@ -629,7 +634,7 @@ static uint32_t first_chunk(const paged_attention *a) {
   return attention_first(a, a->inputs[0].position) / ATTENTION_CHUNK_TOKENS;
 }
 
-// Chunks that are to be done side by side; 0: none are.
+// The number of chunks to compute in parallel; 0: not in chunks.
 static uint32_t count_chunks(const paged_attention *a, const thread_pool *threads) {
   const uint32_t units = ceil_div_u32(a->count, ATTENTION_TILE_TOKENS) * a->kv_heads;
   if (thread_pool_threads(threads) < 2 || units >= 2 * thread_pool_threads(threads)) return 0;

@@ -1,5 +1,5 @@
-// model/paged_attention.h — keys and values into their pages, and attention over the pages of a
-// sequence.
+// model/paged_attention.h — writes keys and values to their pages, and computes attention over the
+// pages of a sequence.
 #ifndef WICK_MODEL_PAGED_ATTENTION_H
 #define WICK_MODEL_PAGED_ATTENTION_H
 
@@ -12,27 +12,27 @@
 #include "model/rope.h"
 #include "thread/pool.h"
 
-// Tokens of a sequence that meet the pages together.
+// The number of tokens of a sequence that are processed together with the pages.
 enum { ATTENTION_TILE_TOKENS = 8 };
-// Positions whose keys and values are summed separately: a context's chunks can be given to
-// threads, and their sums are joined in order however many threads there are.
+// Positions whose keys and values are summed separately: a context's chunks can be assigned to
+// threads, and their sums are merged in order for any number of threads.
 enum { ATTENTION_CHUNK_TOKENS = 512 };
 
 // One layer's attention over the tokens of a batch. Rows are whole cache lines apart.
 typedef struct paged_attention {
   const kernel_table *kernels;
   kv_pool *pool;   // of the layer's group
-  uint8_t *open;   // kv_open_pass_bytes, of the group, where keys are encoded by pages
+  uint8_t *open;   // kv_open_pass_bytes, of the group, for types that encode pages of keys
   uint32_t layer;  // of the group
   uint32_t heads, kv_heads, head_dim;
-  bool sees_media;                   // rows of an image see all of it
-  uint32_t window;                   // positions that a token sees, its own included; 0: all
-  float scale;                       // of q k^T
-  float cap;                         // of scores, see kernel_attention; 0: none
-  const float *slopes;               // [heads] of ALiBi or NULL
-  const float *sinks;                // [heads] or NULL: scores that take part without a value
+  bool sees_media;      // rows of an image attend to all of it
+  uint32_t window;      // positions to which a token attends, including its own; 0: all
+  float scale;          // of q k^T
+  float cap;            // of scores, see kernel_attention; 0: none
+  const float *slopes;  // [heads] of ALiBi or NULL
+  const float *sinks;   // [heads] or NULL: scores without a value
   const float *q_weight, *k_weight;  // [head_dim] or NULL: factors after the rotation
-  const model_rope *rope;            // NULL: positions do not turn queries and keys
+  const model_rope *rope;            // NULL: queries and keys are not rotated
   const float *cos_sin;              // [count, rope->dims]
   const model_input *inputs;
   uint32_t count, batch_tokens;
@@ -50,7 +50,7 @@ static inline uint32_t attention_first(const paged_attention *attention, uint32_
   return window == 0 || position < window ? 0 : position + 1 - window;
 }
 
-// The last position that an input sees.
+// The last position to which an input attends.
 static inline uint32_t attention_last(const paged_attention *attention, const model_input *input) {
   const bool is_later = attention->sees_media && input->last > input->position;
   return is_later ? input->last : input->position;
@@ -60,11 +60,11 @@ static inline uint32_t attention_last(const paged_attention *attention, const mo
 // and two states.
 uint32_t attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32_t head_dim,
                                  uint32_t batch_tokens, bool has_biases);
-// Rotates the keys and writes keys and values of all tokens to their pages. WICK_E_NONFINITE when
-// one of them is not finite; `model_layer` is named then.
+// Rotates the keys and writes keys and values of all tokens to their pages. WICK_E_NONFINITE if one
+// of them is not finite; the error names `model_layer`.
 wick_status attention_store(paged_attention *attention, thread_pool *threads, uint32_t model_layer,
                             wick_error *error);
-// out[t] = softmax(q K^T * scale) V over what the sequence holds in the window up to the token.
+// out[t] = softmax(q K^T * scale) V over the tokens of the sequence in the window up to the token.
 void attention_run(paged_attention *attention, thread_pool *threads);
 
 #endif

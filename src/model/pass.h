@@ -1,4 +1,4 @@
-// model/pass.h — a forward pass under way, as its blocks see it.
+// model/pass.h — the state of a forward pass that its blocks use.
 #ifndef WICK_MODEL_PASS_H
 #define WICK_MODEL_PASS_H
 
@@ -14,17 +14,17 @@
 #include "store/store.h"
 #include "thread/pool.h"
 
-// One token of a batch. Its room is prepared (store_begin_rows); positions of one sequence are in
-// order, follow what it holds, and are adjacent.
+// One token of a batch. Its room is prepared (store_begin_rows); positions of one sequence are
+// consecutive and follow its stored tokens.
 typedef struct model_input {
   int32_t token;
   uint32_t position;
   uint32_t sequence;
   bool wants_logits;
   const adapter_set *adapters;  // NULL: none
-  uint32_t turned;              // the rotary position is less by this much (media_list_find)
-  uint32_t last;                // that it sees in layers whose images are read at once; or less
-  const media_place *media;     // of which it is a row, and `token` 0; NULL: it is a token
+  uint32_t turned;              // subtracted from the rotary position (media_list_find)
+  uint32_t last;  // position to which it attends in layers whose images are read at once; or less
+  const media_place *media;  // the media whose row it is (`token` is 0 then); NULL: it is a token
 } model_input;
 
 struct model_pass {
@@ -37,9 +37,10 @@ struct model_pass {
   const adapter_set **adapters;  // [batch_tokens] of rows of `hidden`
   bool has_adapters;             // any of them
   uint32_t *wanted;              // [batch_tokens] inputs that need logits
-  uint32_t count;  // rows of `hidden`: inputs; in the last layer, after its mixer, wanted ones
+  uint32_t count;  // rows of `hidden`: the inputs; after the mixer of the last layer, only the
+                   // wanted ones
   uint32_t wanted_count;
-  uint32_t layer;  // that runs or runs next
+  uint32_t layer;  // the current or next layer
   uint32_t hidden_stride;
   float *hidden;        // [batch_tokens, hidden], the residual stream
   float *normed;        // [batch_tokens, hidden]
@@ -82,15 +83,15 @@ void pass_add_output(model_pass *pass, const pass_output *output, const float *r
                      uint32_t stride);
 // hidden[t] = norm(hidden[t]), or norm(hidden[t] + aside[t]) (post-norm); a NULL weight: nothing
 void pass_norm_sums(model_pass *pass, bool with_aside, const float *weight, const float *bias);
-// Keeps rows [tokens, hidden] for the feed-forward of the layer, which then runs in parallel with
-// the mixer.
+// Stores rows [tokens, hidden] as input for the feed-forward of the layer, which then runs in
+// parallel with the mixer.
 void pass_set_aside(model_pass *pass, const float *rows);
 // A product over the rows of `x`, whose activations come from the arena: release them with
 // arena_release.
 model_product pass_product(model_pass *pass, const float *x, uint32_t x_stride, uint32_t cols);
-// In the last layer only rows whose logits are needed continue after the mixer has looked at other
-// rows: moves those of `hidden`, `aside`, `streams` and of `rows` [count, width] together and
-// lowers count. Elsewhere it does nothing. False when no row continues.
+// In the last layer, only rows whose logits are needed continue after the mixer has read all rows:
+// compacts `hidden`, `aside`, `streams` and `rows` [count, width] to these rows and lowers count.
+// In other layers it does nothing. Returns false if no row continues.
 bool pass_keep_wanted(model_pass *pass, float *rows, uint32_t stride, uint32_t width);
 
 #endif

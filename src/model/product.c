@@ -1,4 +1,5 @@
-// model/product.c — see product.h. Work is cut into groups of 8 rows over all matrices of a region.
+// model/product.c — see product.h. Work is divided into groups of 8 rows over all matrices of a
+// region.
 #include "model/product.h"
 
 #include "base/checked.h"
@@ -9,8 +10,8 @@
 // cache for all tokens of a batch, many enough that kernels can read them at several places at
 // once.
 enum { STRIP_GROUPS = 32 };
-// Groups of rows in one piece of a thread (thread/pool.h): enough that the call of a kernel, which
-// begins to read at several places, costs little next to it, as MACs with one token.
+// Groups of rows in one piece of a thread (thread/pool.h): enough that the overhead of a kernel
+// call, which begins to read at several places, is small; given in MACs with one token.
 enum { PIECE_MACS = 1 << 17, PIECE_GROUPS_MIN = 4 };
 _Static_assert(STRIP_GROUPS *KERNEL_ROW_GROUP <= ADAPTER_STRIP_ROWS, "adapters add to a strip");
 

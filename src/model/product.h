@@ -1,5 +1,6 @@
-// model/product.h — activations times one or several weight matrices, over threads, in one parallel
-// region: quantise once, share among the matrices, add bias and residual while a strip is warm.
+// model/product.h — activations times one or several weight matrices, on all threads, in one
+// parallel region: activations are quantised once and shared by the matrices, and bias and residual
+// are added while a strip is in the cache.
 #ifndef WICK_MODEL_PRODUCT_H
 #define WICK_MODEL_PRODUCT_H
 
@@ -18,9 +19,9 @@ typedef struct product_target {
   const float *bias;   // [rows] or NULL, added after it
   float *y;            // [count, rows], y_stride floats apart
   size_t y_stride;
-  float *residual;        // += y when not NULL, same stride
+  float *residual;        // += y if not NULL, same stride
   uint32_t first, count;  // rows of x that it multiplies
-  uint32_t number;        // weight_tensor.number of one whose rows are those of the product, or 0
+  uint32_t number;        // weight_tensor.number if its rows are those of the product, or 0
 } product_target;
 
 typedef struct model_product {
@@ -31,19 +32,20 @@ typedef struct model_product {
   uint32_t cols, tokens;
   uint8_t *act;  // room for `tokens` rows in a quantised form
   product_target few[PRODUCT_MATRICES_MAX];
-  product_target *many;  // room for more, the caller's; NULL: `few` is enough
+  product_target *many;  // room for more, owned by the caller; NULL: `few` is enough
   uint32_t target_count;
-  const adapter_set *const *adapters;  // [tokens], of each row, NULL: none; NULL: no row has any
+  const adapter_set *const
+      *adapters;  // [tokens] for each row, or NULL for none; NULL if no row has any
 } model_product;
 
 static inline const product_target *product_targets(const model_product *product) {
   return product->many == NULL ? product->few : product->many;
 }
 
-// y = x W^T + bias, to which the rows' adapters add theirs before the bias
+// y = x W^T + bias, to which the rows' adapters add their products before the bias
 void product_add(model_product *product, const weight_tensor *matrix, const float *bias, float *y,
                  size_t y_stride);
-// y = x W^T + bias; residual += y when it is not NULL.
+// y = x W^T + bias; residual += y if it is not NULL.
 void product_add_residual(model_product *product, const weight_tensor *matrix, const float *bias,
                           float *y, float *residual, size_t stride);
 // y = x[first ... first + count] W^T + bias with matrix `index` of a stack: a mixture's expert and

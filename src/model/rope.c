@@ -24,8 +24,9 @@ static double yarn_pair(const model_rope *rope, double turns) {
   return pair < rope->dims ? pair : rope->dims;
 }
 
-// How far pair i is interpolated, 0: not at all, 1: by the whole scale. From the first whole pair
-// on whose turns are fewer than `fast` to the one after the last that has `slow`.
+// The degree to which pair i is interpolated; 0: not at all, 1: by the whole scale. The ramp begins
+// at the first whole pair with fewer than `fast` turns, and ends after the last one with `slow`
+// turns.
 static double yarn_share(const model_rope *rope, uint32_t i) {
   const double low = yarn_pair(rope, rope->yarn.fast), high = yarn_pair(rope, rope->yarn.slow);
   int32_t first = (int32_t)low, last = (int32_t)high;
@@ -60,7 +61,7 @@ void rope_fill(const model_rope *rope, uint32_t context_tokens) {
   }
 }
 
-// The axis of pair i; sections repeat where there are more pairs.
+// The axis of pair i; sections repeat if there are more pairs.
 static uint32_t axis_of(const model_rope *rope, uint32_t i) {
   const uint32_t *sections = rope->sections;
   const uint32_t pairs = sections[0] + sections[1] + sections[2] + sections[3];

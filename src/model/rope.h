@@ -9,36 +9,37 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-// YaRN (Peng et al. 2023): slow rotations are interpolated, fast ones stay. The ramp between them
-// is where a rotation turns `slow` to `fast` times within the original context.
+// YaRN (Peng et al. 2023): slow rotations are interpolated, and fast ones are unchanged. The ramp
+// between them covers rotations that turn `slow` to `fast` times within the original context.
 typedef struct model_yarn {
   bool is_on;
   double fast, slow;  // turns
 } model_yarn;
 
 typedef struct model_rope {
-  uint32_t dims;        // of a head, the first ones; even
+  uint32_t dims;        // number of rotated values of a head, the first ones; even
   bool is_interleaved;  // pairs are (2i, 2i + 1), else (i, i + dims / 2)
   double theta;         // frequency i = theta^(-2i / dims)
   double scale;         // positions are divided by it (linear scaling), 1: none
   double magnitude;     // of cosines and sines, 1: a rotation alone
   model_yarn yarn;
   uint32_t sections[4];  // pairs whose position is that of time, y, x and z; all 0: there is one
-  bool is_alternating;   // pairs take turns over time, y and x, as far as their sections go
+  bool is_alternating;   // pairs alternate between time, y and x as far as their sections reach
   uint32_t original_context;  // tokens, 0: the file does not say
   float *factors;             // [dims / 2], divide the frequencies; NULL: none
-  // LongRoPE (Ding et al. 2024): as `factors`, for contexts up to the original one and longer ones
+  // LongRoPE (Ding et al. 2024): like `factors`, for contexts up to the original one and for longer
+  // ones
   float *short_factors, *long_factors;
   double *frequencies;  // [dims / 2], radians a position
 } model_rope;
 
-// Room for the frequencies.
+// Allocates room for the frequencies.
 wick_status rope_create(memory_gate *memory, model_rope *rope, wick_error *error);
 void rope_destroy(memory_gate *memory, model_rope *rope);
-// Fills the frequencies in, for contexts of this many tokens; the factors have arrived.
+// Computes the frequencies for contexts of this many tokens, once the factors have arrived.
 void rope_fill(const model_rope *rope, uint32_t context_tokens);
-// Cosine and sine of position * frequency, in pairs [dims / 2]; angles in double. Of a text: the
-// position is the same on all axes but the last, where it is 0.
+// Cosine and sine of position * frequency, in pairs [dims / 2]; angles are computed in double. For
+// text: the position is the same on all axes except the last, where it is 0.
 void rope_table(const model_rope *rope, int64_t position, float *cos_sin);
 // The same with a position on each axis. A rope without sections uses the first.
 void rope_table_axes(const model_rope *rope, const int64_t positions[4], float *cos_sin);

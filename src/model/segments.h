@@ -5,8 +5,8 @@
 
 #include "model/pass.h"
 
-// Rows [first, first + count) of one sequence: `from` is the state before them, `to` takes the one
-// after them.
+// Rows [first, first + count) of one sequence: `from` is the state before them, `to` receives the
+// state after them.
 typedef struct state_segment {
   uint32_t first, count;
   const float *from;

@@ -31,7 +31,7 @@ void tables_move_out(loaded_model *model, const model_tensors *tensors, const wi
 
 // ---- Rows of a pass ----
 
-// Fits: the whole table's bytes did.
+// This fits because the bytes of the whole table did.
 static uint64_t rows_bytes(const weight_tensor *table, const scratch_arena *arena) {
   uint64_t bytes = 0;
   arena->kernels->types[table->type].matrix_bytes(arena->batch_tokens, table->dims[0], &bytes);
@@ -58,7 +58,7 @@ void tables_reserve(const weight_tensor *table, scratch_arena *arena) {
   take_buffers(table, arena);
 }
 
-// A reader may give less than was requested; each piece has a byte at least.
+// A reader may return less than was requested; each piece has at least one byte.
 static wick_status read_row(const loaded_model *model, const gguf_tensor *tensor, uint32_t row,
                             uint8_t *bytes, size_t size_bytes, wick_error *error) {
   const wick_reader *reader = model->tables_reader;

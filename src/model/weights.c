@@ -1,4 +1,4 @@
-// model/weights.c — a model made from its directory, and its tensors filled in.
+// model/weights.c — builds a model from its directory, and fills in its tensors.
 #include "model/weights.h"
 
 #include <string.h>
@@ -41,8 +41,9 @@ static void read_vocab(model_keys *keys, const gguf_tensor *embedding, model_con
   }
 }
 
-// A file that promises layers without their tensors must not make us allocate for them. A file with
-// more layers than it promises would run without its last ones, and generate nonsense.
+// Checks the number of layers. A file that declares layers without their tensors must not cause
+// allocations for them. A file with more layers than it declares would run without its last ones,
+// and generate nonsense.
 static void check_layers(model_keys *keys, uint32_t layers, const model_tensors *tensors) {
   char after[GGUF_TENSOR_NAME_BYTES_MAX];
   const size_t size_bytes = text_format(after, sizeof after, "blk.%u.", layers);
@@ -89,8 +90,8 @@ static wick_status allocate_lists(loaded_model *model, uint32_t tensors, wick_er
   return WICK_OK;
 }
 
-// The first layer waits for what a pass needs before it: factors of rotary positions, and what is
-// made of the embeddings.
+// Makes the first layer wait for the input of a pass before it: factors of rotary positions, and
+// tensors applied to the embeddings.
 static void bind_beginning(model_binder *binder) {
   loaded_model *model = binder->model;
   const uint32_t hidden = model->config.hidden;
@@ -278,7 +279,7 @@ void model_tensor_done(loaded_model *model, uint32_t tensor) {
   const uint32_t slot = layer == MODEL_LAYER_NONE ? model->config.layers : (uint32_t)layer;
   model->layer_missing[slot]--;
   if (model->bindings[tensor].matrix == &model->embedding) model->is_embedding_ready = true;
-  // The flags of a matrix grow while it streams in; a tied output shares them at the end.
+  // The flags of a matrix are set while it streams in; a tied output gets them at the end.
   if (model->is_tied) model->output.flags = model->embedding.flags;
 }
 

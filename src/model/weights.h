@@ -24,15 +24,15 @@ typedef struct model_binding {
   float **vector;
   uint64_t size_bytes;   // in the weights segment, a multiple of a cache line
   uint32_t cols;         // of a vector's rows
-  uint32_t turned_rows;  // not 0: a vector's [rows, cols] are turned over
+  uint32_t turned_rows;  // not 0: a vector's [rows, cols] are transposed
   int32_t layer;         // MODEL_LAYER_NONE: embedding, output, final norm
-  bool is_adaptable;     // a matrix that rows of a pass are multiplied with
+  bool is_adaptable;     // a matrix by which rows of a pass are multiplied
 } model_binding;
 
 // Layers whose keys and values have one shape and keep the same range of positions share pages.
 typedef struct model_group {
   uint32_t layers, kv_heads, head_dim;
-  uint32_t window;  // tokens that a layer looks back on, itself included; 0: all
+  uint32_t window;  // tokens to which a layer attends, including the current one; 0: all
 } model_group;
 
 // The place of a layer's keys and values: in the pages of a group, after those of other layers.
@@ -69,16 +69,18 @@ typedef struct loaded_model {
   const char *embedding_norm_name;              // NULL: none
   float *output_norm, *output_norm_bias;        // [hidden]
   const char *output_norm_name;                 // NULL: none
-  const char *layer_prefix;   // of the names of layers' tensors, before "blk.N."; NULL: none
-  bool keeps_inputs;          // blocks read what another of their layer set aside (pass_set_aside)
-  uint32_t streams;           // rows of model_pass.streams a token (blocks/altup.h); 0: none
+  const char *layer_prefix;  // of the names of layers' tensors, before "blk.N."; NULL: none
+  bool
+      keeps_inputs;  // blocks read inputs that another block of their layer stored (pass_set_aside)
+  uint32_t streams;  // rows of model_pass.streams a token (blocks/altup.h); 0: none
   uint32_t layer_inputs_dim;  // floats of model_pass.layer_inputs a token and layer; 0: none
-  uint32_t context_tokens;    // that the engine runs with, 0 until it is chosen
+  uint32_t context_tokens;    // with which the engine runs; 0 until it is chosen
   float *output_bias;
   bool is_tied;
   bool has_axes;        // rotary positions are those of time, y, x and z
-  bool media_sees_all;  // in some layers the rows of an image see later ones of it
-  bool is_encoder;  // tokens see all of their text: its passes hold whole texts (whole_attention.h)
+  bool media_sees_all;  // in some layers the rows of an image attend to later rows of it
+  bool is_encoder;      // tokens attend to their whole text, so passes contain whole texts
+                        // (whole_attention.h)
   model_head head;
   uint8_t *weights;  // the segment
   uint64_t weights_bytes;
@@ -86,7 +88,8 @@ typedef struct loaded_model {
   const wick_reader *tables_reader;  // of their rows
   model_binding *bindings;           // one a tensor of the file
   uint32_t binding_count;
-  uint32_t *layer_missing;  // [layers + 1] tensors still to come; the last: outside of layers
+  uint32_t *layer_missing;  // [layers + 1] tensors that have not arrived; the last: those outside
+                            // of layers
   bool is_embedding_ready;
 } loaded_model;
 
@@ -101,7 +104,7 @@ typedef struct model_tensors {
 // Reads the hyper-parameters, lets the family plan its layers, checks every tensor's shape and
 // type, and sums the size of the weights; allocates the lists, not the weights. with_predictor:
 // uses a layer that predicts further tokens, if the file has one.
-// WICK_E_UNSUPPORTED for an architecture or a feature that this build does not run, by name;
+// WICK_E_UNSUPPORTED, with the name of an architecture or feature that this build does not support;
 // WICK_E_FORMAT for keys that are missing, wrong, or out of range; WICK_E_SHAPE; WICK_E_NOMEM.
 wick_status model_create(memory_gate *memory, const kernel_table *kernels,
                          const gguf_directory *directory, const model_tensors *tensors,
@@ -115,8 +118,8 @@ bool model_wants(const loaded_model *model, uint32_t tensor);
 wick_status model_place(loaded_model *model, uint32_t tensor, uint32_t type, uint32_t row,
                         uint32_t first_block, uint32_t block_count, const uint8_t *blocks);
 void model_tensor_done(loaded_model *model, uint32_t tensor);
-// How many layers can run: 0 until the embedding has arrived, then the complete ones from the
-// first.
+// The number of layers that can run: 0 until the embedding has arrived, then the complete layers
+// from the first on.
 uint32_t model_layers_ready(const loaded_model *model);
 bool model_is_ready(const loaded_model *model);
 

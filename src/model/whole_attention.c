@@ -1,6 +1,6 @@
-// model/whole_attention.c — see whole_attention.h. The steps in which pages are added, and what a
-// token sees of each, depend on its text alone: the answer is the same for any other texts of the
-// pass, tile and thread.
+// model/whole_attention.c — see whole_attention.h. The steps in which pages are added, and the part
+// of each that a token sees, depend only on its text. So the result does not depend on the other
+// texts of the pass, the tile or the thread.
 #include "model/whole_attention.h"
 
 #include <stdatomic.h>
@@ -24,7 +24,7 @@ static size_t head_bytes_of(const kernel_table *kernels, uint32_t head_dim) {
   return kv->k_bytes(head_dim) + kv->v_bytes(head_dim);
 }
 
-// Each text begins with its own page.
+// Each text begins with a new page.
 uint64_t whole_attention_bytes(const kernel_table *kernels, uint32_t kv_heads, uint32_t head_dim,
                                uint32_t batch_tokens) {
   const uint64_t pages = batch_tokens / PAGE + WHOLE_TEXTS_MAX;
@@ -54,7 +54,7 @@ static uint8_t *page_of(const whole_job *job, uint32_t row, uint32_t position, u
   return job->pages + ((first + position / PAGE) * a->kv_heads + kv) * job->head_bytes;
 }
 
-// Turns queries and keys, and writes keys and values to their pages.
+// Rotates queries and keys, and writes keys and values to their pages.
 static void write_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   whole_job *job = context;
   const paged_attention *a = job->attention;
@@ -121,7 +121,7 @@ static void add_positions(const whole_tile *tile, uint32_t token, uint32_t count
   tile->job->attention->kernels->attention_step[KERNEL_KV_F32][KERNEL_KV_F32](&state, pages, used);
 }
 
-// The part that one token sees of the step [from, end).
+// Adds the part of the step [from, end) that one token sees.
 static void add_seen(const whole_tile *tile, uint32_t token, uint32_t from, uint32_t end) {
   const uint32_t window = tile->job->attention->window, side = window / 2;
   const uint32_t position = position_of(tile, token);
@@ -138,7 +138,7 @@ static void add_seen(const whole_tile *tile, uint32_t token, uint32_t from, uint
   if (end > from) add_positions(tile, token, 1, from, end, tile->after);
 }
 
-// The step [from, end): at once where all tokens see it alike.
+// Adds the step [from, end), at once if all tokens see the same part of it.
 static void add_step(const whole_tile *tile, uint32_t from, uint32_t end) {
   const uint32_t window = tile->job->attention->window, side = window / 2;
   const uint32_t first = position_of(tile, 0), last = first + tile->count - 1;
@@ -152,7 +152,8 @@ static void add_step(const whole_tile *tile, uint32_t from, uint32_t end) {
   }
 }
 
-// Queries side by side, an empty state after them, and biases. ALiBi's are symmetric.
+// Begins a tile: adjacent queries, an empty state after them, and biases. ALiBi's biases are
+// symmetric.
 static void begin_tile(whole_tile *tile, float *at) {
   const paged_attention *a = tile->job->attention;
   const uint32_t values = tile->group * a->head_dim, all = tile_heads(a->heads, a->kv_heads);
@@ -213,8 +214,8 @@ static uint32_t tiles_of(const paged_attention *a) {
   return (a->count + tile_tokens(a) - 1) / tile_tokens(a);
 }
 
-// A unit of work: the rows of a tile and one KV head. Units of a head follow each other, so that
-// its keys and values stay in a cache.
+// A unit of work: the rows of a tile and one KV head. Units of a head are consecutive, so that its
+// keys and values stay in a cache.
 static void attend_units(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const whole_job *job = context;
   const paged_attention *a = job->attention;

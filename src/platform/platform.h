@@ -10,12 +10,12 @@
 
 #include "base/memory.h"
 
-// 64-byte aligned, not zeroed; NULL when the host refuses. The size is passed to free.
+// 64-byte aligned, not zeroed; NULL if the host refuses. The size is passed to free.
 void *platform_alloc(size_t size_bytes);
 void platform_free(void *block, size_t size_bytes);
 
-// How many bytes the host can still provide: physical memory, or the rest of the address space. 0:
-// unknown.
+// The number of bytes that the host can still provide: physical memory, or the rest of the address
+// space. 0: unknown.
 uint64_t platform_memory_bytes_max(void);
 
 // Monotonic, from an arbitrary start. Cost: a system call or a call into JavaScript.
@@ -32,9 +32,9 @@ void platform_random(void *out, size_t size_bytes);
 void platform_wait32(const uint32_t *address, uint32_t expected, uint64_t timeout_us);
 void platform_wake32(const uint32_t *address, uint32_t count);
 
-// Starts a helper thread that runs entry(argument) and ends. Returns false when the host has no
-// threads or refuses. On the web JavaScript starts the helpers before the engine requests them, and
-// they enter through web/thread_web.c.
+// Starts a helper thread that runs entry(argument) and ends. Returns false if the host has no
+// threads or refuses. On the web, JavaScript starts the helpers before the engine requests them,
+// and they enter through web/thread_web.c.
 bool platform_thread_start(void (*entry)(void *), void *argument, uintptr_t *handle);
 void platform_thread_join(uintptr_t handle);
 

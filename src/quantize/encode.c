@@ -1,5 +1,5 @@
-// quantize/encode.c — one function a type. Codes are made for the scales as the file holds them,
-// rounded to half floats or to 6 bits.
+// quantize/encode.c — one function for each type. Codes are computed for the scales as stored in
+// the file, rounded to half floats or to 6 bits.
 #include "quantize/encode.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { BLOCK = 32, SUPER = 256, SUBS = 8, HALVES = 16 };
 
-// Stores a half float and returns what it holds.
+// Stores a half float and returns its value.
 static float put_half(uint8_t *out, float value) {
   const uint16_t half = f16_of_f32(value);
   memcpy(out, &half, sizeof half);
@@ -111,8 +111,9 @@ static void encode_q5_1(const float *values, uint8_t *out) {
 
 // ---- blocks of 256 ----
 
-// Scales and minima of 6 bits of 8 sub-blocks in 12 bytes: those of the first four are in bytes 0-3
-// and 4-7, of the others the low halves in bytes 8-11 and the high bits above the first ones'.
+// Stores the 6-bit scales and minima of 8 sub-blocks in 12 bytes: those of the first four are in
+// bytes 0-3 and 4-7; of the others, the low halves are in bytes 8-11 and the high bits above those
+// of the first four.
 static void pack_sixes(const uint8_t scales[SUBS], const uint8_t mins[SUBS], uint8_t out[12]) {
   for (uint32_t i = 0; i < 4; i++) {
     out[i] = (uint8_t)(scales[i] | (scales[i + 4] >> 4) << 6);
@@ -122,7 +123,7 @@ static void pack_sixes(const uint8_t scales[SUBS], const uint8_t mins[SUBS], uin
 }
 
 typedef struct six_grid {
-  float scale, min;    // of the block, as the file holds them
+  float scale, min;    // of the block, as stored in the file
   quantize_line line;  // of the sub-block
   int32_t top;
 } six_grid;
@@ -137,7 +138,7 @@ static float error_of_codes(const float *values, const uint8_t codes[BLOCK], qua
 }
 
 // Chooses the sub-scales and sub-minima near the line with the least error, and their codes:
-// rounding each to 6 bits independently is not the best, because the errors of one can offset those
+// rounding each to 6 bits independently is not optimal, because the errors of one can offset those
 // of the other.
 static void encode_on_grid(const float *values, const six_grid *grid, uint8_t *scale, uint8_t *min,
                            uint8_t codes[BLOCK]) {
@@ -177,7 +178,7 @@ static void encode_subs(const float *values, int32_t top, uint8_t *out, uint8_t 
   pack_sixes(scales, mins, out + 4);
 }
 
-// Low 4 bits of 64 codes at a time: of the first 32 next to those of the next 32.
+// Packs the low 4 bits of 64 codes at a time: those of the first 32 next to those of the next 32.
 static void pack_nibbles_of_64(const uint8_t codes[SUPER], uint8_t *out) {
   for (uint32_t i = 0; i < SUPER / 2; i++) {
     const uint8_t *pair = codes + i / 32 * 64 + i % 32;

@@ -88,7 +88,7 @@ static tensor_kind kind_of(gguf_string name) {
 
 static bool holds_values(tensor_kind kind) { return kind == KIND_VALUES || kind == KIND_QKV; }
 
-// The layer of "blk.12.attn_v.weight"; 0 for a tensor of none.
+// The layer of a name such as "blk.12.attn_v.weight"; 0 for a tensor outside the layers.
 static uint32_t layer_of(gguf_string name) {
   static const char prefix[] = "blk.";
   const size_t length = sizeof prefix - 1;

@@ -1,6 +1,6 @@
-// quantize/quantize.c — the stream. Tensors are written in the order in which the old file holds
-// them. A tensor is a run of values here, cut into chunks that threads encode: its rows are whole
-// blocks of both types.
+// quantize/quantize.c — the stream. Tensors are written in the order of the old file. Here a tensor
+// is a run of values, split into chunks that threads encode; its rows are whole blocks of both
+// types.
 #include "quantize/quantize.h"
 
 #include <string.h>
@@ -94,7 +94,7 @@ static void copy_value(quantizer *quantizer, const gguf_value *value, const char
   }
 }
 
-// The metadata that describes the new file.
+// Whether a key is metadata that describes the new file.
 static bool is_replaced(gguf_string key) {
   return gguf_string_equals(key, "general.file_type") ||
          gguf_string_equals(key, "general.quantization_version") ||
@@ -102,7 +102,7 @@ static bool is_replaced(gguf_string key) {
          gguf_string_equals(key, "split.count") || gguf_string_equals(key, "split.tensors.count");
 }
 
-// The writer takes terminated names.
+// The writer requires terminated names.
 static wick_status terminate(quantizer *quantizer, gguf_string name, char *out) {
   char quoted[GGUF_QUOTE_BYTES];
   memcpy(out, name.bytes, (size_t)name.size_bytes);
@@ -203,7 +203,7 @@ static wick_status begin_data(quantizer *quantizer) {
 
 // ---- tensors ----
 
-// The place of the first value that the type does not hold, plus 1; 0: all fit.
+// The place of the first value that does not fit the type, plus 1; 0 if all fit.
 static uint32_t find_bad(const float *values, size_t count, ggml_type to) {
   if (to == GGML_TYPE_F32 || to == GGML_TYPE_BF16) return 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -240,7 +240,7 @@ static wick_status refuse_value(quantizer *quantizer, uint64_t index) {
                    type_facts(quantizer->to)->name);
 }
 
-// Writes what is in the buffer.
+// Writes the content of the buffer.
 static wick_status flush(quantizer *quantizer) {
   const ggml_type_facts *before = type_facts(quantizer->tensor->type);
   const ggml_type_facts *after = type_facts(quantizer->to);
@@ -279,7 +279,7 @@ static void end_tensor(quantizer *quantizer) {
   begin_tensor(quantizer);
 }
 
-// Takes bytes of the tensor; *used: how many.
+// Takes bytes of the tensor; *used is their number.
 static wick_status take_data(quantizer *quantizer, const uint8_t *bytes, size_t size_bytes,
                              size_t *used) {
   const gguf_tensor *tensor = quantizer->tensor;

@@ -1,5 +1,6 @@
 // quantize/quantize.h — rewrites a GGUF file with tensors of other types, as a stream: bytes of the
-// old file go in, bytes of the new one come out. Memory holds both directories and a few rows.
+// old file go in, bytes of the new one come out. Only both directories and a few rows are in
+// memory.
 //
 //   quantizer_create(&memory, &settings, &quantizer, &error);
 //   while (...) quantizer_feed(quantizer, bytes, size_bytes, &error);
@@ -24,23 +25,23 @@ typedef struct quantize_report {
 typedef struct quantize_settings {
   const quantize_mix *mix;
   uint32_t threads;      // 1 to WICK_THREADS_MAX; the file is the same with any number
-  bool takes_quantised;  // tensors that are quantised already lose precision twice; else refused
+  bool takes_quantised;  // accepts quantised tensors, which lose precision twice; otherwise refused
   gguf_write write;
   void (*on_tensor)(void *context, const quantize_report *report);  // NULL: not requested
   void *context;                                                    // of both
 } quantize_settings;
 
-// WICK_E_NOMEM; WICK_E_ARG for a number of threads out of its range.
+// WICK_E_NOMEM; WICK_E_ARG if the number of threads is out of range.
 wick_status quantizer_create(memory_gate *memory, const quantize_settings *settings,
                              quantizer **out, wick_error *error);
 void quantizer_destroy(quantizer *quantizer);
 
-// The next bytes of the old file, in order. A failure is permanent: WICK_E_FORMAT,
-// WICK_E_UNSUPPORTED (a type that cannot be read, a tensor that is quantised already, a split
+// Feeds the next bytes of the old file, in order. A failure is permanent: WICK_E_FORMAT,
+// WICK_E_UNSUPPORTED (a type that cannot be read, a tensor that is already quantised, a split
 // file), WICK_E_NONFINITE (a weight that is not finite or does not fit), WICK_E_NOMEM, WICK_E_IO.
 wick_status quantizer_feed(quantizer *quantizer, const void *bytes, size_t size_bytes,
                            wick_error *error);
-// The old file has ended. WICK_E_TRUNCATED when tensors are missing.
+// Called when the old file has ended. WICK_E_TRUNCATED if tensors are missing.
 wick_status quantizer_finish(quantizer *quantizer, wick_error *error);
 
 #endif

@@ -4,7 +4,7 @@
 
 enum { TENTHS = 10 };
 
-static const float TINY = 1e-15f;  // below it a scale is 0 as a half float anyway
+static const float TINY = 1e-15f;  // smaller scales are 0 as half floats
 
 float quantize_scale(const float *values, uint32_t count, int32_t levels) {
   float largest = 0, magnitude = 0;
@@ -15,7 +15,7 @@ float quantize_scale(const float *values, uint32_t count, int32_t levels) {
   if (magnitude < TINY) return 0;
   float best = 0, best_dots = 0, best_squares = 1;
   for (int32_t tenth = -TENTHS; tenth <= TENTHS; tenth++) {
-    // The largest value takes the code -levels, the longer side.
+    // The largest value gets the code -levels, the longer side.
     const float inverse = -((float)levels + 0.1f * (float)tenth) / largest;
     float dots = 0, squares = 0;
     for (uint32_t i = 0; i < count; i++) {

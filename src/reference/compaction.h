@@ -1,19 +1,20 @@
-// reference/compaction.h — moves pages of a pool together. The engine does not: a page serves any
-// sequence wherever it is, so holes cost no memory (docs/lab/memory.md has the measurement).
+// reference/compaction.h — moves pages of a pool together. The engine does not: a page can be used
+// by any sequence regardless of its place, so holes do not cost memory (docs/lab/memory.md has the
+// measurement).
 #ifndef WICK_REFERENCE_COMPACTION_H
 #define WICK_REFERENCE_COMPACTION_H
 
 #include "kv/pool.h"
 
 #define KV_DEFRAG_THRESHOLD 0.3
-// True when the fragmentation is over the threshold, more than a quarter is wasted with more than
+// True if the fragmentation exceeds the threshold, more than a quarter is wasted with more than
 // two holes, or less than a tenth is free with a hole.
 bool kv_pool_should_defrag(const kv_pool *pool, double threshold);
 // Moves pages so that neighbours in a block table become neighbours in the pool: all sequences in
-// the order of their ids, at most pages_moved_max pages. Between steps only. Returns the number.
+// the order of their ids, at most pages_moved_max pages. Only between steps. Returns the number.
 uint32_t kv_pool_defrag(kv_pool *pool, uint32_t pages_moved_max);
-// The same for one sequence. A page moves when the place after its neighbour is free, no other
-// sequence shares it, and no cache holds it. *moved: how many. WICK_E_SEQ.
+// The same for one sequence. A page moves if the place after its neighbour is free, no other
+// sequence shares it, and the prefix cache does not have it. *moved: their number. WICK_E_SEQ.
 wick_status kv_seq_compact(kv_pool *pool, kv_seq_id seq, uint32_t *moved, wick_error *error);
 // Pairs that are neighbours in the pool / all pairs; 1 for at most one page or no such sequence.
 double kv_seq_contiguity_ratio(const kv_pool *pool, kv_seq_id seq);

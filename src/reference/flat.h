@@ -16,7 +16,7 @@ typedef struct kv_flat {
   uint32_t count;                  // positions that are complete
   size_t stride_floats;            // of a layer, whole cache lines
   float *k, *v;                    // [layers][stride_floats]
-  uint32_t *appended;              // [layers]: 1 + the position that was appended last
+  uint32_t *appended;              // [layers]: 1 + the last appended position
 } kv_flat;
 
 size_t align_floats(size_t count);  // up to whole cache lines
@@ -29,7 +29,8 @@ wick_status kv_flat_init_model(kv_flat *flat, memory_gate *memory, uint32_t laye
                                wick_error *error);
 void kv_flat_destroy(kv_flat *flat);
 
-// Rows of `count` values at the present position. WICK_E_RANGE (layer), WICK_E_FULL, WICK_E_SHAPE.
+// Appends rows of `count` values at the current position. WICK_E_RANGE (layer), WICK_E_FULL,
+// WICK_E_SHAPE.
 wick_status kv_flat_append(kv_flat *flat, uint32_t layer, const float *k, const float *v,
                            uint32_t count, wick_error *error);
 // Completes the position. WICK_E_FULL; WICK_E_NODATA unless every layer has its row there.
@@ -47,7 +48,7 @@ wick_status kv_flat_keys_mut(kv_flat *flat, uint32_t layer, float **rows, size_t
                              wick_error *error);
 wick_status kv_flat_values_mut(kv_flat *flat, uint32_t layer, float **rows, size_t *count,
                                wick_error *error);
-// Touches a layer's rows; nothing for a layer out of range.
+// Touches a layer's rows; does nothing for a layer out of range.
 void kv_flat_prefetch(const kv_flat *flat, uint32_t layer);
 
 uint32_t kv_flat_count(const kv_flat *flat);

@@ -1,12 +1,13 @@
-// reference/pages.h — pages and rows one at a time. Inference reads pages in the kernels and writes
-// rows by kv_row_write (kv/pool.h). Tests read back what was written by the functions here.
+// reference/pages.h — reads and writes single pages and rows. Inference reads pages in the kernels
+// and writes rows with kv_row_write (kv/pool.h). Tests read the content back with the functions
+// here.
 #ifndef WICK_REFERENCE_PAGES_H
 #define WICK_REFERENCE_PAGES_H
 
 #include "kv/pool.h"
 
 // Bytes of a value with its share of the scale (4, 2, 1.125, 0.625). Nominal: without the scale
-// (4, 2, 1, 0.5). Reduction: 4 bytes divided by these. An unknown type gives 0.
+// (4, 2, 1, 0.5). Reduction: 4 bytes divided by these. 0 for an unknown type.
 double kv_type_value_bytes(kernel_kv_type type);
 double kv_type_value_bytes_nominal(kernel_kv_type type);
 double kv_type_reduction_ratio(kernel_kv_type type);
@@ -17,8 +18,8 @@ double kv_type_reduction_ratio_nominal(kernel_kv_type type);
 kernel_kv_type kv_page_data_type(const kv_page_data *data);  // of the keys
 size_t kv_page_data_bytes(const kv_page_data *data);
 // One token's row of one layer, [kv_heads * head_dim] floats. Writing encodes the whole row.
-// WICK_E_RANGE for a slot or layer outside of the page; WICK_E_SHAPE when `count` is not a row;
-// WICK_E_NONFINITE when values were not finite (they are stored as 0 or the largest number).
+// WICK_E_RANGE for a slot or layer outside of the page; WICK_E_SHAPE if `count` is not a row;
+// WICK_E_NONFINITE if values were not finite (they are stored as 0 or the largest number).
 wick_status kv_data_keys_write(const kv_page_data *data, uint32_t layer, uint32_t slot,
                                const float *row, size_t count, wick_error *error);
 wick_status kv_data_values_write(const kv_page_data *data, uint32_t layer, uint32_t slot,
@@ -37,14 +38,14 @@ uint32_t kv_page_room_tokens(const kv_page *page);
 
 kernel_kv_type kv_pool_type(const kv_pool *pool);  // of the keys
 double kv_pool_used_pct(const kv_pool *pool);      // 0 without pages
-// Bytes of used pages / the same in FP32; 1 when none is used. Smaller is better.
+// Bytes of used pages divided by their bytes in FP32; 1 if none is used. Smaller is better.
 double kv_pool_bytes_ratio(const kv_pool *pool);
 
 // ---- A sequence ----
 
-// Makes room for `tokens` more than are stored. The engine calls kv_seq_prepare_write instead,
-// which also copies shared pages. WICK_E_SEQ, WICK_E_OVERFLOW, WICK_E_PAGES (fills *shortage, which
-// may be NULL), WICK_E_NOMEM.
+// Makes room for `tokens` more tokens than are stored. The engine calls kv_seq_prepare_write
+// instead, which also copies shared pages. WICK_E_SEQ, WICK_E_OVERFLOW, WICK_E_PAGES (fills
+// *shortage, which may be NULL), WICK_E_NOMEM.
 wick_status kv_seq_extend(kv_pool *pool, kv_seq_id seq, uint32_t tokens, kv_shortage *shortage,
                           wick_error *error);
 // page * 16 + slot of a position. WICK_E_SEQ, WICK_E_RANGE.

@@ -1,5 +1,6 @@
 // reference/scratch_sizes.h — the scratch memory of a forward pass of one token, buffer by buffer,
-// as a pure function of the dimensions. model/arena.h lays the engine's own arena out, for batches.
+// as a pure function of the dimensions. model/arena.h lays out the engine's real arena, for
+// batches.
 #ifndef WICK_REFERENCE_SCRATCH_SIZES_H
 #define WICK_REFERENCE_SCRATCH_SIZES_H
 
@@ -13,19 +14,19 @@ typedef struct scratch_dims {
   bool is_gate_fused;  // gate and up come as one tensor of 2 * ffn rows
 } scratch_dims;
 
-// Elements; floats unless said otherwise.
+// Numbers of elements, which are floats unless noted otherwise.
 typedef struct scratch_plan_sizes {
   uint64_t hidden, normed, qkv, q, k, v, attention, projected;
   uint64_t up, gate, down, logits;
   uint64_t hidden_scales, hidden_codes;  // of the widest input of hidden's size; codes are bytes
   uint64_t ffn_scales, ffn_codes;        // of the feed-forward's input
   uint64_t separate_bytes;               // every buffer for itself
-  // Buffers that live at the same time: q, k and v are in qkv; the attention's buffers and the
-  // feed-forward's share their place, so do projected and down, and the two codes.
+  // Buffers that are used at the same time: q, k and v are in qkv; the attention's buffers share
+  // memory with those of the feed-forward, projected with down, and the two codes with each other.
   uint64_t arena_bytes;
 } scratch_plan_sizes;
 
-// QK_K values share a scale of the codes.
+// Plans the scratch; QK_K values share one scale of the codes.
 void scratch_plan(const scratch_dims *dims, scratch_plan_sizes *scratch);
 // The size of the layout with expanded values and 32-value codes, but the feed-forward's true size.
 uint64_t scratch_expanded_bytes(const scratch_dims *dims, uint32_t ffn);

@@ -1,5 +1,5 @@
-// reference/views.h — weights of a file that is in memory as a whole: views of it, checked against
-// its size, and their results. The engine's weights stream in (tensor/tensor.h, model/binder.h).
+// reference/views.h — weights of a file that is completely in memory: views of it, checked against
+// its size, and their products. The engine's weights stream in (tensor/tensor.h, model/binder.h).
 #ifndef WICK_REFERENCE_VIEWS_H
 #define WICK_REFERENCE_VIEWS_H
 
@@ -7,19 +7,20 @@
 
 // ---- Tensors ----
 
-// WICK_E_SHAPE unless the bytes are those of this many values of the type.
+// WICK_E_SHAPE unless the number of bytes is that of this many values of the type.
 wick_status tensor_check(const tensor_ref *ref, wick_error *error);
-// Checks the range only, not the type: a view of the image with the given dims. WICK_E_RANGE past
-// its end and WICK_E_OVERFLOW past 2^32 (wasm32's addresses); tensor->data is then NULL.
+// A view of the image with the given dims, of which only the range is checked, not the type.
+// WICK_E_RANGE past its end and WICK_E_OVERFLOW past 2^32 (wasm32's addresses); tensor->data is
+// then NULL.
 wick_status tensor_slice(const tensor_ref *ref, const uint8_t *image, uint64_t image_bytes,
                          uint32_t in, uint32_t out, weight_tensor *tensor, wick_error *error);
-// The same, and WICK_E_SHAPE unless the bytes are `out` rows of `in` values.
+// The same, with WICK_E_SHAPE unless the bytes are `out` rows of `in` values.
 wick_status tensor_from_ref(const tensor_ref *ref, const uint8_t *image, uint64_t image_bytes,
                             uint32_t in, uint32_t out, weight_tensor *tensor, wick_error *error);
 
-// Frees the bytes. The dims stay; later use is WICK_E_NODATA.
+// Frees the bytes. The dims are kept; later use returns WICK_E_NODATA.
 void tensor_free(memory_gate *memory, weight_tensor *tensor);
-// y[out] = W x[in] by the kernels, 8 repacked rows at a time: for comparisons, not for speed.
+// y[out] = W x[in] with the kernels, 8 repacked rows at a time, for comparisons and not for speed.
 // WICK_E_NODATA, WICK_E_UNSUPPORTED, WICK_E_NOMEM.
 wick_status tensor_matvec(const weight_tensor *tensor, const kernel_table *kernels,
                           memory_gate *memory, const float *x, float *y, wick_error *error);
@@ -35,7 +36,7 @@ typedef struct qkv_ref {
 wick_status qkv_out_dim(const qkv_ref *qkv, uint32_t hidden, uint64_t *rows, wick_error *error);
 // Query rows of a model with as many KV heads as heads: a third of a fused tensor.
 wick_status qkv_q_dim_mha(const qkv_ref *qkv, uint32_t hidden, uint64_t *rows, wick_error *error);
-// Binds views of the image, range checked: fused with `fused_out` rows, separate with
+// Binds views of the image, whose ranges are checked: fused with `fused_out` rows, separate with
 // values / hidden.
 wick_status qkv_bind(const qkv_ref *ref, const uint8_t *image, uint64_t image_bytes,
                      uint32_t hidden, uint32_t fused_out, qkv_projection *qkv, wick_error *error);
@@ -44,7 +45,7 @@ void qkv_free_data(memory_gate *memory, qkv_projection *qkv);
 
 // ---- A layer ----
 
-// A tensor that is absent has is_present false.
+// is_present is false for a missing tensor.
 typedef struct layer_part {
   bool is_present;
   tensor_ref ref;

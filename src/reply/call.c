@@ -116,7 +116,7 @@ void call_enter_named(reply_parser *p) {
   memset(&p->reads, 0, sizeof p->reads);
 }
 
-// Small models write calls without their marks, or as code.
+// Accepts calls without their marks, or written as code, because small models write these.
 void call_enter_whole(reply_parser *p, uint8_t byte) {
   static const reply_form FORMS[] = {
       {.open = "",
@@ -174,7 +174,8 @@ bool call_is_certain(const reply_parser *p) {
          (p->phase == PHASE_TAIL || (p->format.own >> (p->form - REPLY_FORMS) & 1) != 0);
 }
 
-// No form matches: the text is treated as before, and the byte that did not match is read again.
+// Called if no form matches: the text counts as ordinary text, and the byte that did not match is
+// read again.
 static void give_up(reply_parser *p) {
   p->at--;
   p->is_dry = p->begun = p->is_silent = false;

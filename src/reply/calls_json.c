@@ -92,7 +92,7 @@ static reply_step begin_arguments(reply_parser *p, uint8_t byte) {
   return scan_step(&calls->scan, byte);
 }
 
-// A byte of the arguments' JSON; STEP_DONE where the object ends with it.
+// A byte of the arguments' JSON; STEP_DONE if it ends the object.
 static reply_step take_argument(reply_parser *p, uint8_t byte) {
   const reply_step step = scan_step(&p->reads.calls_json.scan, byte);
   if (step != STEP_FAIL && p->begun) call_put(p, byte);

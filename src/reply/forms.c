@@ -80,7 +80,7 @@ static const reply_params MINIMAX_PARAMS = {.key = MINIMAX "<",
 static const reply_params GEMMA_4_PARAMS = {.key = "<|\"|>"};
 static const reply_params FUNCTION_GEMMA_PARAMS = {.key = "<escape>"};
 
-// Forms with one mark are tried one after the other, and if one of them is chosen, so are all.
+// Forms with the same mark are tried one after the other, and choosing one of them chooses all.
 const reply_form REPLY_FORMS[] = {
     // JSON between marks: Hermes, Qwen, Granite 4, MiniMax M1, Nemotron, Phi 4, Command R, ...
     {"<tool_call>", "<tool_call>", S, NULL, "</tool_call>", ARGUMENTS_CALLS, 0, NULL, CALL},
@@ -170,7 +170,7 @@ const reply_form REPLY_FORMS[] = {
 };
 const uint32_t REPLY_FORM_COUNT = sizeof REPLY_FORMS / sizeof REPLY_FORMS[0];
 
-// The first whose trait a template has; the last one has none.
+// The first one whose trait is in the template is used; the last one has no trait.
 const reply_thought REPLY_THOUGHTS[] = {
     {"<seed:think>", "<seed:think>", "</seed:think>"},
     {"[THINK]", "[THINK]", "[/THINK]"},

@@ -10,7 +10,7 @@
 typedef enum reply_arguments {
   ARGUMENTS_JSON,     // an object, after the name
   ARGUMENTS_CALLS,    // whole calls as JSON: an object with name and arguments, or a list of them
-  ARGUMENTS_PARAMS,   // marked parameters, whose values the tool's schema types
+  ARGUMENTS_PARAMS,   // marked parameters, whose types the tool's schema declares
   ARGUMENTS_PYTHON,   // name(key=value, ...), or a list of such calls
   ARGUMENTS_QUOTED,   // {key:value}, with strings between marks
   ARGUMENTS_CHANNELS  // messages with a header that names channel and recipient (harmony)
@@ -21,18 +21,18 @@ enum {
   FORM_ID_LAST = 2,     // the id comes after the arguments
   FORM_NAME_IN_ID = 4,  // functions.NAME:0
   FORM_NAME_IS_KEY = 8,
-  FORM_RECIPIENT = 16,  // the name "all" begins content
+  FORM_RECIPIENT = 16,  // the name "all" starts content
   FORM_LINES = 32,      // values are on separate lines
-  FORM_KNOWN = 64,      // only where the template has its trait: prose could have the mark
-  // How to write one:
+  FORM_KNOWN = 64,      // only if the template has its trait, because prose could contain the mark
+  // How calls are written:
   FORM_LIST = 128,       // calls as a list
   FORM_MANY = 256,       // several calls between the marks
   FORM_MAY_CLOSE = 512,  // `close` is left out by some models
   FORM_BRACKET = 1024,   // the mark is a word of prose, so it counts only with the bracket after it
-  FORM_WHOLE = 2048      // of no model: it is a call if it is the whole reply
+  FORM_WHOLE = 2048      // not specific to a model: it is a call if it is the whole reply
 };
 
-// In patterns: a tool's name, an id, white space if there is some.
+// In patterns: a tool's name, an id, optional white space.
 #define PATTERN_NAME "\1"
 #define PATTERN_ID "\2"
 #define PATTERN_SPACE "\3"
@@ -44,15 +44,16 @@ enum {
 
 // Marks of parameters: before and after a key, before and after a value, after the last parameter.
 // The one after a value may end with the key (PATTERN_NAME) and ">".
-// Of Gemma's objects: `key` is the mark around texts.
+// For Gemma's objects, `key` is the mark around texts.
 typedef struct reply_params {
   const char *key, *key_end, *value, *value_end, *end;
-  // Attributes that say whether a value is a text or JSON, which may name its type (SCHEMA_TYPE).
+  // Attributes that mark a value as text or as JSON; they may contain its type (SCHEMA_TYPE).
   const char *says_text, *says_json;
   const char *attributes_end;  // NULL: ">"
-  const char *wrap, *unwrap;   // marks within which a text may have those around values; or NULL
-  bool has_elements;           // lists and objects are elements with the same marks
-  bool escapes_keys;           // & and " are &amp; and &quot;
+  const char *wrap,
+      *unwrap;        // marks within which a text may contain the marks around values; or NULL
+  bool has_elements;  // lists and objects are elements with the same marks
+  bool escapes_keys;  // & and " are &amp; and &quot;
 } reply_params;
 
 static inline const char *params_attributes_end(const reply_params *params) {
@@ -62,8 +63,8 @@ static inline const char *params_attributes_end(const reply_params *params) {
 typedef struct reply_form {
   const char *trait;  // a string in every template of this form
   const char *open;   // the mark that begins it in content
-  const char *head;   // pattern of what precedes the arguments of each call
-  const char *tail;   // pattern of what follows them, or NULL
+  const char *head;   // pattern of the text before the arguments of each call
+  const char *tail;   // pattern of the text after them, or NULL
   const char *close;  // ends the calls; NULL: there is one call
   uint8_t arguments;
   uint16_t flags;
@@ -87,7 +88,8 @@ extern const reply_wrapper REPLY_WRAPPERS[];
 extern const uint32_t REPLY_WRAPPER_COUNT;
 
 enum { REPLY_BEGINNING_BYTES = 320 };
-// How a call without a mark begins, up to the bracket of its arguments. Its size in bytes.
+// Writes the beginning of a call without a mark, up to the bracket of its arguments. Returns its
+// size in bytes.
 size_t reply_call_beginning(const reply_form *form, const char *name, size_t name_bytes,
                             char out[REPLY_BEGINNING_BYTES]);
 

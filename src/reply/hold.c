@@ -119,7 +119,7 @@ static uint32_t put_thought(hold *h, uint32_t from, uint32_t end) {
   return hold_is_json(h) ? gap(h, gap(h, after)) : after;
 }
 
-// The place where the reply continues after the reasoning, if there is some.
+// Returns the place where the reply continues after the reasoning, if there is any.
 static uint32_t put_thoughts(hold *h, uint32_t from, uint32_t end) {
   const size_t closed = last_in_ending(h, h->thought->close);
   const bool may_come = h->thought->trait[0] != '\0' && closed == 0;
@@ -161,14 +161,14 @@ static uint32_t put_wrapper(hold *h, uint32_t from) {
   return after;
 }
 
-// Whether the template has written a form's mark already.
+// Whether the template has already written a form's mark.
 static bool is_begun(const hold *h, const reply_form *form) {
   const size_t end = last_in_ending(h, form->open);
   return end != 0 && end == h->ending.size_bytes;
 }
 
-// A rule of all forms that the template's model writes, with their marks, or of those among them
-// that the template has begun, from after their mark on; 0: there is none.
+// A rule of all forms that the template's model writes, with their marks, or of those that the
+// template has begun, from the end of their mark on; 0 if there are none.
 static uint32_t calls_rule(hold *h, bool after_mark) {
   const uint32_t rule = program_rule(h->builder), end = program_place(h->builder);
   bool can = false;
@@ -221,7 +221,7 @@ static uint32_t content_place(hold *h, uint32_t from) {
   return put_wrapper(h, put_wrapper(h, from));
 }
 
-// The requirement on the content, or calls.
+// Adds the required content, or calls.
 static bool put_answer(hold *h, uint32_t from, uint32_t to) {
   if (h->content != 0 && !h->is_required) {
     program_call(h->builder, content_place(h, from), h->content, to);
@@ -270,8 +270,8 @@ static void add_start(hold *h, hold_marks *marks, const reply_form *form, const 
   marks->starts[marks->start_count++] = (free_mark){bytes, size, to};
 }
 
-// Calls without a mark: the beginning of the model's own form. If the model's form is not known, an
-// object may be an answer; an object with a tool's name is a call.
+// Adds calls without a mark, which are recognized by the beginning of the model's own form. If that
+// form is unknown, an object may be an answer, but an object with a tool's name is a call.
 static void add_bare(hold *h, hold_marks *marks, const reply_form *form, bool is_own) {
   const bool is_json = form->arguments == ARGUMENTS_CALLS;
   reply_form one = *form;

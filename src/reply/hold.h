@@ -1,4 +1,4 @@
-// reply/hold.h — inside the grammar of a reply: from the mark of a form on, only calls of the
+// reply/hold.h — internals of the grammar of a reply: from the mark of a form on, only calls of the
 // request's tools whose arguments satisfy their schemas; after the reasoning the required content.
 #ifndef WICK_REPLY_HOLD_H
 #define WICK_REPLY_HOLD_H
@@ -17,8 +17,8 @@ typedef struct hold_tool {
   document_text name;
   const uint8_t *schema;  // of its parameters, as JSON
   size_t schema_bytes;
-  // The rules of its arguments, by style, or by form if forms have their own rules. 0: not made
-  // yet; HOLD_NO_RULE: they cannot be written so, and need not be.
+  // The rules of its arguments, by style, or by form if forms have their own rules. 0: not built
+  // yet; HOLD_NO_RULE: they cannot be written in this form, and need not be.
   uint32_t rules[HOLD_RULES_MAX];
 } hold_tool;
 
@@ -35,16 +35,16 @@ typedef struct hold {
   bool any_spelling;  // of JSON that is content
   uint32_t kind;      // the grammar of the content, wick_grammar_kind, and its text
   document_text text;
-  uint32_t content;  // its rule; 0: it is free
+  uint32_t content;  // its rule; 0: any content
   hold_tool *tools;  // that may be called
   uint32_t tool_count;
   uint32_t gap, id, short_id, digits;  // rules
-  size_t skip;                         // bytes that hold_put leaves out, as they were read already
+  size_t skip;  // bytes that hold_put leaves out because they were already read
 } hold;
 
 // ---- hold.c ----
 
-// A member of the request; 0: there is none.
+// A member of the request; 0 if there is none.
 static inline uint32_t hold_find(const hold *h, const char *name) {
   return document_find(&h->document, 1, name);
 }
@@ -65,9 +65,9 @@ uint32_t hold_text(hold *h, uint32_t from, const char *text);
 uint32_t hold_arguments(hold *h, const reply_form *form, hold_tool *tool);
 // Whether a form has calls of the tool.
 bool hold_can_call(const reply_form *form, const hold_tool *tool);
-// Adds what follows the mark of a form up to the end of its calls, from a place to another; the
-// first `skip` bytes are left out. `only`: the first call is of this tool; NULL: of any. False: the
-// form cannot be written.
+// Adds the text after the mark of a form up to the end of its calls, from one place to another; the
+// first `skip` bytes are left out. `only`: the first call must be of this tool; NULL: of any.
+// Returns false if the form cannot be written.
 bool hold_calls(hold *h, const reply_form *form, size_t skip, hold_tool *only, uint32_t from,
                 uint32_t to);
 
@@ -78,7 +78,7 @@ static inline bool hold_must_answer(const hold *h) { return h->is_required || h-
 
 // Builds the rule of the required content, if there is any.
 bool hold_read_content(hold *h, const tokenizer *tokens, gbnf_names **names);
-// False, and a failure, if a reader could take it for calls of the tools.
+// Fails and returns false if a parser could mistake it for calls of the tools.
 bool hold_check_content(hold *h, const tokenizer *tokens);
 static inline bool hold_is_json(const hold *h) { return h->kind == WICK_GRAMMAR_JSON_SCHEMA; }
 

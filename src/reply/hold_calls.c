@@ -17,7 +17,7 @@ static uint32_t call_rule(hold *h, uint32_t from, uint32_t rule) {
   return to;
 }
 
-// Nothing, a line break or a space.
+// The rule of nothing, a line break or a space.
 static uint32_t gap_rule(hold *h) {
   if (h->gap != 0) return h->gap;
   h->gap = program_rule(h->builder);
@@ -77,7 +77,8 @@ uint32_t hold_put(hold *h, uint32_t from, const char *pattern, const reply_form 
   for (; *pattern != '\0' && work_is_ok(h->builder->work); pattern++) {
     const bool names = *pattern == PATTERN_NAME[0] || *pattern == PATTERN_ID[0];
     if (names && tool == NULL)
-      continue;  // of no tool: the beginnings and ends of whole lists contain no tool's name
+      continue;  // not specific to a tool: the beginnings and ends of whole lists do not contain
+                 // its name
     if (*pattern == PATTERN_NAME[0]) {
       from = put_bytes(h, from, tool->name.bytes, tool->name.size_bytes);
     } else if (*pattern == PATTERN_ID[0]) {
@@ -181,7 +182,7 @@ bool hold_can_call(const reply_form *form, const hold_tool *tool) {
   return (form->flags & FORM_RECIPIENT) == 0 || !text_is(tool->name, "all");
 }
 
-// One call, without the mark and what closes it; 0: it cannot be written.
+// One call, without the mark and the text that closes it; 0 if it cannot be written.
 static uint32_t put_call(hold *h, uint32_t from, const reply_form *form, hold_tool *tool) {
   if (tool == NULL || !hold_can_call(form, tool)) return 0;
   const uint32_t arguments = hold_arguments(h, form, tool);
@@ -211,7 +212,7 @@ static uint32_t put_break(hold *h, uint32_t from) {
   return to;
 }
 
-// A further call of the same form.
+// Another call of the same form.
 static uint32_t further_rule(hold *h, const reply_form *form) {
   const uint32_t rule = program_rule(h->builder), end = program_place(h->builder);
   const bool is_list = (form->flags & FORM_LIST) != 0;

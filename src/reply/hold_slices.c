@@ -7,7 +7,7 @@ static const reply_form CHANNEL_FORM = {.open = "", .arguments = ARGUMENTS_JSON}
 typedef struct hold_job {
   hold now;
   program_builder builder, kept;
-  uint32_t done, kept_done;  // pairs of a form and a tool
+  uint32_t done, kept_done;  // counted in pairs of a form and a tool
   gbnf_names *names;
 } hold_job;
 
@@ -17,7 +17,7 @@ static const reply_form *form_of(const hold *h, uint32_t form) {
   return hold_uses(h, form) ? &REPLY_FORMS[form] : NULL;
 }
 
-// False: a failure, or the end of a slice.
+// Returns false after a failure, or at the end of a slice.
 static bool build_arguments(hold_job *job) {
   hold *h = &job->now;
   grammar_work *work = job->builder.work;

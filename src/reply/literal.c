@@ -1,5 +1,5 @@
-// reply/literal.c — arguments that are nearly JSON and become JSON while they arrive: Python's
-// calls, [name(key='text', other=[1, True])], and Gemma's objects,
+// reply/literal.c — arguments in formats similar to JSON, which are converted to JSON while they
+// arrive: Python's calls, [name(key='text', other=[1, True])], and Gemma's objects,
 // {key:<escape>text<escape>,other:1}.
 #include <string.h>
 
@@ -11,7 +11,7 @@ enum {
   AT_CALL,  // of a list
   IN_NAME,
   AT_FIRST,  // the first item of a container, or its end
-  AT_ITEM,   // a further item, or the end
+  AT_ITEM,   // another item, or the end
   IN_KEY,
   AFTER_KEY,
   AT_VALUE,
@@ -43,7 +43,7 @@ static bool is_word_byte(uint8_t byte) { return is_name_byte(byte) && byte != ':
 
 // ---- writing ----
 
-// The outermost container is shown with its first key, or its end.
+// The outermost container is reported with its first key, or its end.
 static bool begin(reply_parser *p) {
   if (p->begun) return true;
   if (!call_begin(p)) return false;
@@ -128,7 +128,7 @@ static reply_step string_step(reply_parser *p, uint8_t byte) {
   return STEP_MORE;
 }
 
-// As Python reads them: an unknown escape keeps its backslash.
+// Escapes follow Python: an unknown one keeps its backslash.
 static reply_step escape_step(reply_parser *p, uint8_t byte) {
   static const char NAMES[] = "\\'\"abfnrtv\n", CODES[] = "\\'\"\a\b\f\n\r\t\v";
   literal_state *literal = &p->reads.literal;
@@ -176,7 +176,7 @@ static reply_step marked_step(reply_parser *p, uint8_t byte) {
   literal_state *literal = &p->reads.literal;
   const char *mark = p->form->params->key;
   while (literal->matched > 0 && (uint8_t)mark[literal->matched] != byte) {
-    // The longest shorter match: the marks are short, so it is looked for.
+    // The longest shorter match, which is searched because the marks are short.
     uint8_t shorter = literal->matched - 1;
     while (shorter > 0 && memcmp(mark, mark + literal->matched - shorter, shorter) != 0) shorter--;
     for (uint8_t i = 0; i < literal->matched - shorter; i++) {

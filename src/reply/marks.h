@@ -1,5 +1,5 @@
 // reply/marks.h — finds the first of several strings in a text that arrives byte by byte (Knuth,
-// Morris and Pratt 1977, one automaton a string): O(strings) a byte, whatever arrived before.
+// Morris and Pratt 1977, one automaton per string), in O(strings) per byte.
 #ifndef WICK_REPLY_MARKS_H
 #define WICK_REPLY_MARKS_H
 
@@ -19,11 +19,11 @@ typedef struct reply_mark {
 typedef struct reply_marks {
   reply_mark items[MARKS_MAX];
   uint32_t count;
-  uint8_t pending;          // how many of the last bytes may begin a mark
+  uint8_t pending;          // number of last bytes that may begin a mark
   uint8_t firsts[256 / 8];  // bit set of first bytes
 } reply_marks;
 
-// Longer strings than MARK_BYTES_MAX, and more than MARKS_MAX, are a mistake of the caller. A
+// Strings longer than MARK_BYTES_MAX, or more than MARKS_MAX of them, are an error of the caller. A
 // string that exists already is not added again.
 void marks_add(reply_marks *marks, const char *text, uint8_t role);
 void marks_restart(reply_marks *marks);

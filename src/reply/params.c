@@ -1,5 +1,5 @@
 // reply/params.c — marked parameters, for example <parameter=KEY>VALUE</parameter>. The tool's
-// schema determines which JSON a value is.
+// schema determines the JSON type of a value.
 #include <string.h>
 
 #include "reply/parser.h"
@@ -67,7 +67,7 @@ static uint32_t type_of_json(value_text text) {
   }
 }
 
-// Python's words for JSON's constants, where the schema expects one; NULL: it is not one.
+// JSON's constant for one of Python's words, if the schema expects one; otherwise NULL.
 static const char *word_of(value_text text, uint32_t types) {
   static const struct {
     const char *word, *json;
@@ -130,7 +130,7 @@ static value_text take_tag(value_text *text, const char *mark) {
   return name;
 }
 
-// Takes what precedes the end of an element, whose first tag was taken, and that end.
+// Takes the content of an element, whose first tag was taken, and its end.
 static value_text take_inside(value_text *text, const char *mark) {
   value_text inside = {text->bytes, 0};
   for (uint32_t depth = 0; text->size_bytes > 0;) {
@@ -147,8 +147,8 @@ static value_text take_inside(value_text *text, const char *mark) {
   return inside;
 }
 
-// A value as elements: those of a list are called "item", others are members. Values without
-// elements have the type that their schema says.
+// Writes a value that consists of elements: those of a list are called "item", others are members.
+// Values without elements have the type in their schema.
 static void put_elements(reply_parser *p, value_text text, uint32_t schema) {
   const char *mark = p->form->params->key;
   const uint32_t types = tools_types_at(p->tools, p->name.bytes, p->name.size_bytes, schema);
@@ -211,7 +211,7 @@ static reply_step begin_value(reply_parser *p) {
   return STEP_MORE;
 }
 
-// Replaces what stands for & and " in a key.
+// Replaces the escapes of & and " in a key.
 static void unescape_key(reply_text *key) {
   static const char *const NAMES[] = {"&amp;", "&quot;"};
   uint32_t count = 0;
@@ -266,7 +266,7 @@ static reply_step begin_key(reply_parser *p, uint8_t byte) {
   return key_step(p, byte);
 }
 
-// Another parameter, or the end: both marks are followed until they differ.
+// Reads another parameter, or the end: both marks are tracked until they differ.
 static reply_step next_step(reply_parser *p, uint8_t byte) {
   params_state *params = &p->reads.params;
   if (params->position == 0) {
@@ -277,7 +277,7 @@ static reply_step next_step(reply_parser *p, uint8_t byte) {
   const char *key = p->form->params->key, *end = p->form->params->end;
   params->may_be_end = params->may_be_end && (uint8_t)end[position] == byte;
   if (params->may_be_end && end[position + 1] == '\0') return end_params(p);
-  if (params->may_be_key && key[position] == '\0') {  // the end begins with the mark of a key
+  if (params->may_be_key && key[position] == '\0') {  // the end mark begins with the mark of a key
     params->may_be_key = false;
     return params->may_be_end ? STEP_MORE : begin_key(p, byte);
   }
@@ -308,7 +308,7 @@ static reply_step open_value_step(reply_parser *p, uint8_t byte) {
   return STEP_MORE;
 }
 
-// A text between its own marks may have the mark that ends values.
+// Whether a text is between its own marks, so that it may contain the mark that ends values.
 static bool is_wrapped(const reply_params *params, value_text text) {
   return params->wrap != NULL && begins_with(text, params->wrap) &&
          !ends_with(trimmed(text), params->unwrap);
@@ -339,7 +339,7 @@ static reply_step value_step(reply_parser *p, uint8_t byte) {
   return STEP_MORE;
 }
 
-// A tag within a value, or the one that ends it.
+// Reads a tag within a value, or the one that ends it.
 static reply_step tag_step(reply_parser *p, uint8_t byte) {
   params_state *params = &p->reads.params;
   const reply_text *tag = &params->attributes;

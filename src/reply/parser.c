@@ -112,7 +112,7 @@ static void enter_after_mark(reply_parser *p, bool is_reasoning) {
   parser_enter_text(p, is_reasoning);
 }
 
-// Returns the certain text, except for white space at its end, where a mark may follow.
+// Returns the text that is certain, except for white space at its end, where a mark may follow.
 static void give_certain(reply_parser *p, size_t end) {
   for (; p->certain < end; p->certain++) {
     const bool is_open = p->tools == NULL && !p->is_reasoning && !p->is_fresh;
@@ -159,14 +159,15 @@ static bool is_whole_place(const reply_parser *p, uint8_t byte) {
          p->tools != NULL;
 }
 
-// Whether a mark counts here. At the beginning of the text a thought begins, and stray ends of
-// calls are left out; elsewhere the text only mentions their marks.
+// Whether a mark counts here. Only at the beginning of the text does a mark open a thought, and is
+// a stray end of a call dropped; elsewhere the text only mentions these marks.
 static bool counts(const reply_parser *p, const reply_mark *mark) {
   if (mark->role == ROLE_THOUGHT) return p->is_fresh;
   return mark->role != ROLE_CALLS_END || (p->is_fresh && p->calls > 0);
 }
 
-// A call within a thought: only the end of the thought shows that it was not a call.
+// Whether a call is within a thought, in which case only the end of the thought shows that it was
+// not a call.
 static bool waits_for_close(reply_parser *p, const reply_mark *mark) {
   if (!p->is_reasoning || p->is_ending) return false;
   const bool is_call = mark != NULL && mark->role == ROLE_CALL;
@@ -279,8 +280,8 @@ wick_status reply_parser_feed(reply_parser *p, const char *text, size_t size_byt
 
 // ---- the end ----
 
-// Reads again what only the end of the text decides: calls in a thought that was not closed, and a
-// reply that is a call as a whole.
+// Reads text again that only the end of the reply decides: calls in a thought that was not closed,
+// and a reply that is one call as a whole.
 static void read_held(reply_parser *p) {
   p->is_ending = true;
   if (p->place == PLACE_TEXT && p->awaits_close) {
@@ -300,8 +301,9 @@ static bool is_header(const uint8_t *text, size_t size_bytes) {
   return size_bytes == 0 || *text == '<' || memcmp(text, RECIPIENT, compared) == 0;
 }
 
-// The beginning of a mark, if the text ends within one. An ending that ordinary text may have is
-// not a mark: a word, a closing bracket, or a single punctuation character after a space.
+// The length of the beginning of a mark, if the text ends within one. An ending that ordinary text
+// may have is not a mark: a word, a closing bracket, or a single punctuation character after a
+// space.
 static size_t fragment_bytes(const reply_parser *p) {
   const size_t size = p->is_reasoning ? p->reasoning.pending : p->content.pending;
   const size_t from = p->count - size;
@@ -312,7 +314,7 @@ static size_t fragment_bytes(const reply_parser *p) {
   return size > 1 || !is_word ? size : 0;
 }
 
-// How many bytes at the end are a mark, or a call, that was cut off.
+// The number of bytes at the end that belong to a mark, or a call, that was cut off.
 static size_t cut_bytes(const reply_parser *p) {
   const size_t held = p->count - p->base;
   if (p->place == PLACE_TEXT) return p->is_limited ? 0 : fragment_bytes(p);
@@ -392,7 +394,7 @@ static void begin_with_recipient(reply_parser *p) {
   }
 }
 
-// The state in which the generation prompt leaves the reply.
+// Sets the state of the reply after the generation prompt.
 static void begin_after(reply_parser *p, const char *prompt, size_t size_bytes) {
   const reply_thought *thought = &REPLY_THOUGHTS[p->format.thought];
   const size_t opened = parser_find_last(prompt, size_bytes, thought->open);

@@ -3,7 +3,7 @@
 //
 // All text goes through the queue `held`:
 //
-//     base at count | not yet given | to be read |
+//     base at count | not yet returned | to be read |
 //
 // Text that may be a mark, or the beginning of a call, stays between base and at. When it turns out
 // to be neither, it is returned as content. If several forms begin with one mark, the next form
@@ -25,7 +25,7 @@ typedef struct reply_text {
   uint32_t size_bytes;
 } reply_text;
 
-// False: it is too long.
+// Returns false if it is too long.
 static inline bool text_add(reply_text *text, uint8_t byte) {
   if (text->size_bytes == REPLY_NAME_BYTES_MAX) return false;
   text->bytes[text->size_bytes++] = (char)byte;
@@ -78,14 +78,14 @@ struct reply_parser {
 
   // text
   reply_place place;
-  bool is_reasoning, trims;   // white space at the beginning is left out
+  bool is_reasoning, trims;   // white space at the beginning is skipped
   bool is_fresh;              // no text since the beginning, a thought or a call
-  bool is_prose;              // anything but a call at the beginning is text
-  bool is_limited, is_exact;  // of reply_parser_limit; white space of the content stays
+  bool is_prose;              // everything except a call at the beginning is text
+  bool is_limited, is_exact;  // of reply_parser_limit; white space of the content is kept
   bool has_bare;              // there are calls without a mark
   bool awaits_close;  // a call arrived in a thought: it does not count if the thought is closed
   bool is_ending;     // the text has ended
-  size_t certain;     // bytes before this place belong to no mark
+  size_t certain;     // bytes before this place do not belong to a mark
   reply_marks content, reasoning, header;
   reply_text header_text;
 
@@ -95,10 +95,10 @@ struct reply_parser {
   const reply_form *form;
   reply_phase phase;
   const char *pattern;
-  size_t body;       // from base: where forms begin to read
-  bool begun;        // the call is shown
-  bool is_silent;    // but not to the caller
-  bool is_dry;       // read only to see whether it is one: FORM_WHOLE before the end of the text
+  size_t body;     // offset from base where forms begin to read
+  bool begun;      // the call is shown
+  bool is_silent;  // but is not reported to the caller
+  bool is_dry;     // read only to check whether it is a call: FORM_WHOLE before the end of the text
   uint64_t call_at;  // the byte where its text begins
   bool is_listed;    // a call came before it in the same arguments
   uint32_t calls;
@@ -123,7 +123,7 @@ void parser_put_text(reply_parser *p, const char *text);  // of arguments
 void parser_put_escaped(reply_parser *p, uint8_t byte);
 void parser_show(reply_parser *p);  // emits the collected text
 void parser_fail(reply_parser *p, wick_status status, const char *what);
-// The place after the last occurrence of a string; 0: there is none.
+// The place after the last occurrence of a string; 0 if there is none.
 size_t parser_find_last(const char *text, size_t size_bytes, const char *wanted);
 uint64_t parser_base_bytes(const reply_parser *p);  // the place of `base` in the reply
 // Reads text again, after a mark.
@@ -135,18 +135,18 @@ void parser_give(reply_parser *p, size_t end);
 
 // Tries the forms whose mark is `open`; they read from the next byte on.
 void call_enter(reply_parser *p, const char *open);
-// A call whose name was in a header: its arguments follow, as JSON.
+// Begins a call whose name was in a header: its arguments follow as JSON.
 void call_enter_named(reply_parser *p);
 void call_step(reply_parser *p, uint8_t byte);
-// Tries whether the text from here on, which begins with this byte, is a call as a whole.
+// Checks whether the complete text from here on, which begins with this byte, is a call.
 void call_enter_whole(reply_parser *p, uint8_t byte);
-// At the end of the text: whether it was a call, so that it is read again.
+// Called at the end of the text: whether it was a call and must be read again.
 bool call_confirm_whole(reply_parser *p);
 // Whether the held text is the beginning or the end of a call.
 bool call_is_certain(const reply_parser *p);
-// Whether it has the name of a tool, but no arguments yet.
+// Whether the name of the tool has been read, but no arguments yet.
 bool call_is_known(const reply_parser *p);
-// Shows the call; false if it is not one. Text before `at` is released.
+// Reports the call; returns false if it is not one. Text before `at` is released.
 bool call_begin(reply_parser *p);
 void call_end(reply_parser *p);
 static inline void call_put(reply_parser *p, uint8_t byte) {

@@ -49,22 +49,22 @@ typedef void (*reply_sink)(void *context, const reply_event *event);
 // The forms of calls and of reasoning that a template's model writes.
 typedef struct reply_format {
   uint64_t forms;     // bit i: form i of forms.c
-  uint64_t own;       // of these, those that its model writes; without a trait the first one
+  uint64_t own;       // of these, the forms that its model writes; without a trait the first one
   uint32_t thought;   // which pair of marks encloses reasoning
   uint32_t wrappers;  // bit i: mark i that is left out
 } reply_format;
 
 reply_format reply_format_find(const char *template_text, size_t size_bytes);
-// Whether the template knows marks of reasoning.
+// Whether the template has marks of reasoning.
 bool reply_format_has_reasoning(const reply_format *format);
 // Whether reasoning is between marks that are control tokens of most models.
 bool reply_format_has_control_marks(const reply_format *format);
-// The text that ends reasoning. If messages have headers, the next one begins after it, with
-// `is_final` the one of the answer.
+// The text that ends reasoning. If messages have headers, the next one begins after it, or the
+// header of the answer if `is_final` is set.
 const char *reply_format_close(const reply_format *format, bool is_final);
 
-// Begins the text of a grammar of GRAMMAR_REPLY: an object, to which the requirement is still to be
-// added (grammar.h).
+// Begins the text of a grammar of GRAMMAR_REPLY: an object to which the caller adds the requirement
+// (grammar.h).
 void reply_grammar_begin(json_writer *json, const reply_format *format);
 
 // The tools of a request in OpenAI's format: an array of {type, function: {name, parameters}}.
@@ -74,25 +74,25 @@ wick_status reply_tools_create(memory_gate *memory, const char *json, size_t siz
                                reply_tools **out, wick_error *error);
 void reply_tools_destroy(reply_tools *tools);  // NULL is fine
 
-// `tools` may be NULL: then calls are content. They must live as long as the parser.
-// `generation_prompt` is what the template wrote after the last message: it may have opened the
-// reasoning already. WICK_E_NOMEM.
+// `tools` may be NULL, in which case calls are content. They must outlive the parser.
+// `generation_prompt` is what the template wrote after the last message: it may already have opened
+// the reasoning. WICK_E_NOMEM.
 typedef struct reply_parser reply_parser;
 wick_status reply_parser_create(memory_gate *memory, const reply_format *format,
                                 const reply_tools *tools, const char *generation_prompt,
                                 size_t prompt_bytes, reply_parser **out, wick_error *error);
 void reply_parser_destroy(reply_parser *parser);  // NULL is fine
-// Before the first feed. `has_begun`: the prompt has the beginning of the content. If a grammar
-// limits the content, no marks follow its first character, calls have the form that the
+// Called before the first feed. `has_begun`: the prompt has the beginning of the content. If a
+// grammar limits the content, no marks follow its first character, calls have the form that the
 // template's model writes, and white space before content other than JSON is part of it.
 void reply_parser_limit(reply_parser *parser, bool has_begun, wick_grammar_kind content);
 // Time is linear in the text. WICK_E_FORMAT names the call and the byte where its text is no longer
-// one, in numbers[0] the byte where that text begins, and in numbers[1] how many calls are whole
-// before it; WICK_E_FULL over a limit; WICK_E_NOMEM.
-// After an error each call returns the same error.
+// a call; numbers[0] is the byte where that text begins, and numbers[1] the number of complete
+// calls before it. WICK_E_FULL over a limit; WICK_E_NOMEM. After an error each call returns the
+// same error.
 wick_status reply_parser_feed(reply_parser *parser, const char *text, size_t size_bytes,
                               reply_sink sink, void *context, wick_error *error);
-// The text has ended. WICK_E_TRUNCATED: within the arguments of a call.
+// Ends the text. WICK_E_TRUNCATED: it ended within the arguments of a call.
 wick_status reply_parser_end(reply_parser *parser, reply_sink sink, void *context,
                              wick_error *error);
 // Whether the following text is reasoning, unless a mark ends it.

@@ -102,8 +102,8 @@ static reply_step step_in_word(json_scan *scan, uint8_t byte) {
   return *++scan->word == '\0' ? leave_value(scan) : STEP_MORE;
 }
 
-// The characters that may follow in a number, as the next state; 0 where the number has ended, or
-// must not.
+// The characters that may follow in a number, as the next state; 0 if the number has ended, or must
+// not end here.
 static uint8_t next_in_number(uint8_t state, uint8_t byte) {
   const bool is_exponent = (byte | 32) == 'e';
   if (state == AT_DIGIT) return byte == '0' ? IN_ZERO : is_digit(byte) ? IN_DIGITS : 0;

@@ -12,7 +12,7 @@
 
 typedef enum reply_step {
   STEP_MORE,    // the byte belongs to it
-  STEP_DONE,    // so it does, and it is the last one
+  STEP_DONE,    // the byte belongs to it and is its last one
   STEP_BEFORE,  // it ended before the byte
   STEP_FAIL     // the byte cannot be
 } reply_step;
@@ -31,7 +31,7 @@ reply_step scan_step(json_scan *scan, uint8_t byte);
 // Whether a text is one JSON value, with white space around it. `first` is its first byte.
 bool scan_holds(const uint8_t *text, size_t size_bytes, uint8_t *first);
 
-// The text of a string, from the byte after its first quotation mark on.
+// Reads the text of a string, from the byte after its first quotation mark on.
 typedef struct json_unescape {
   uint8_t state;
   uint32_t code, high;
@@ -40,7 +40,7 @@ typedef struct json_unescape {
 // STEP_DONE at the closing quotation mark. Writes 0 to 4 bytes.
 reply_step unescape_step(json_unescape *string, uint8_t byte, uint8_t out[4], size_t *count);
 
-// A byte of a text as written in a JSON string: 1 to 6 bytes.
+// Writes a byte of a text as in a JSON string: 1 to 6 bytes.
 size_t escape_byte(uint8_t byte, char out[6]);
 
 #endif

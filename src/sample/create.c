@@ -1,24 +1,24 @@
-// sample/create.c — makes a sampler. One block of memory holds everything:
+// sample/create.c — creates a sampler. One block of memory has everything:
 //
 //   sampler | bias | ring, slots | DRY: ring, slots, repeats, breakers, their bytes and borders
 //           | mask words | block maxima | work logits [vocab] | buckets | ids, weights, keys [kept]
 //
-// kept is top_k when top-k is the first to drop candidates, else vocab; 0 when greedy.
+// kept is top_k if top-k is the first sampler to drop candidates, otherwise vocab; 0 if greedy.
 #include <string.h>
 
 #include "base/checked.h"
 #include "sample/sampler_state.h"
 
-// One byte each: what DRY has by default.
+// DRY's default breakers, one byte each.
 static const char BREAKERS_DEFAULT[] = {'\n', ':', '"', '*'};
 
-// The block, while its parts are found; without it, their sizes alone.
+// The block while its parts are laid out; if it is NULL, only their sizes are computed.
 typedef struct parts {
   uint8_t *block;
   uint64_t used_bytes;
 } parts;
 
-// Counts and item sizes are below 2^32 and few, so no sum wraps.
+// Counts and item sizes are below 2^32 and few, so sums do not wrap.
 static void *take(parts *parts, uint64_t count, uint64_t item_bytes) {
   const uint64_t at = parts->used_bytes;
   const uint64_t line = CACHE_LINE_BYTES;
@@ -65,7 +65,7 @@ static void take_dry(sampler *s, const wick_sampling *config, parts *parts) {
   if (parts->block != NULL) copy_breakers(dry, config, bytes, borders);
 }
 
-// Finds all parts of `s`, which is zeros, and fills in what is known.
+// Lays out all parts of `s`, which is zeroed, and fills in the known values.
 static void take_all(sampler *s, const wick_sampling *config, uint32_t vocab, parts *parts) {
   settings_plan(config, vocab, &s->plan);
   s->vocab = vocab;
@@ -96,7 +96,7 @@ static const float SHARE_LEAST = 1e-30f;
 
 static void begin(sampler *s, const wick_sampling *config) {
   s->config = *config;
-  // 0 keeps the likeliest token, as any share that is small enough does
+  // 0 keeps the most likely token, like any sufficiently small share
   if (config->top_p == 0) s->config.top_p = SHARE_LEAST;
   if (config->typical_p == 0) s->config.typical_p = SHARE_LEAST;
   if (config->bias_count > 0) {

@@ -1,7 +1,7 @@
 // sample/dry.h — DRY ("don't repeat yourself", P. E. Weidmann 2024): the longer the repetition that
 // a token would continue, the more its logit is lowered. No repetition extends past the end of a
 // sequence breaker, and a token that contains a whole breaker is not penalized. Breakers are
-// searched in the bytes of the tokens, so it does not matter how the text was cut into tokens.
+// searched in the bytes of the tokens, so it does not matter how the text was split into tokens.
 #ifndef WICK_SAMPLE_DRY_H
 #define WICK_SAMPLE_DRY_H
 
@@ -22,8 +22,8 @@ typedef struct dry_state {
   penalty_slot *slots;     // [penalty_slot_count(capacity)] scratch
   uint32_t capacity;       // 0: off
   uint32_t held, next;     // of the ring
-  uint32_t since_break;    // tokens after the last end of a breaker, or ever
-  byte_pattern *breakers;  // whole ones are matched by their border again
+  uint32_t since_break;    // tokens since the last end of a breaker, or since the beginning
+  byte_pattern *breakers;  // after a match, matching continues with the border
   uint32_t breaker_count;
   dry_text text;  // NULL: there are no breakers
   void *text_context;

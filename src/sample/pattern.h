@@ -1,6 +1,6 @@
-// sample/pattern.h — a string that is looked for in a stream of bytes, by an automaton of Knuth,
-// Morris and Pratt (1977): its state is the length of the longest beginning of the string that the
-// stream ends with.
+// sample/pattern.h — searches a stream of bytes for a string, with the automaton of Knuth, Morris
+// and Pratt (1977): its state is the length of the longest prefix of the string with which the
+// stream ends.
 #ifndef WICK_SAMPLE_PATTERN_H
 #define WICK_SAMPLE_PATTERN_H
 
@@ -8,7 +8,7 @@
 
 typedef struct byte_pattern {
   const char *bytes;
-  uint16_t *borders;  // [size] longest proper border of each beginning of 1..size bytes
+  uint16_t *borders;  // [size] longest proper border of each prefix of 1..size bytes
   uint32_t size_bytes;
   uint32_t matched;  // bytes
 } byte_pattern;

@@ -1,5 +1,5 @@
 // sample/penalty.h — penalties for tokens that occurred before: a window of the last tokens, and
-// how often each token is in it.
+// the count of each token in it.
 #ifndef WICK_SAMPLE_PENALTY_H
 #define WICK_SAMPLE_PENALTY_H
 
@@ -23,8 +23,8 @@ void penalty_push(penalty_window *window, int32_t token);
 
 typedef struct penalty_strength {
   float
-      repeat;  // 1: off. A positive logit is divided by it, another multiplied (Keskar et al. 2019)
-  float frequency;  // 0: off. Times the count, subtracted (OpenAI)
+      repeat;  // 1: off. Positive logits are divided by it, others multiplied (Keskar et al. 2019)
+  float frequency;  // 0: off. Subtracted for each occurrence (OpenAI)
   float presence;   // 0: off. Subtracted once
 } penalty_strength;
 
@@ -35,10 +35,10 @@ typedef struct logit_set {
   uint32_t count;
 } logit_set;
 
-// The value of this token; NULL: none. Cost: O(log count).
+// The value of this token; NULL if there is none. Cost: O(log count).
 float *logit_set_find(const logit_set *set, int32_t token);
 
-// The token's slot, made if there is none; `slots` [slot_count, a power of two] has room.
+// The token's slot, which is created if necessary; `slots` [slot_count, a power of two] has room.
 penalty_slot *penalty_find_slot(penalty_slot *slots, uint32_t slot_count, int32_t token);
 
 // Changes the logits of the tokens in the window. Cost: O(capacity).

@@ -8,7 +8,8 @@
 
 static const float BIAS_FORBIDS = -100.0f;
 static const double LOGIT_LEAST = -3.4028234663852886e38;
-static const float TEMPERATURE_LEAST = 1e-30f;  // below it a quotient may be infinite: greedy
+static const float TEMPERATURE_LEAST =
+    1e-30f;  // below it a quotient may be infinite, so sampling is greedy
 
 static float minus_infinity(void) { return f32_of_bits(0xff800000u); }
 
@@ -30,8 +31,8 @@ void sampler_accept(sampler *sampler, int32_t token) {
 
 // ---- before the samplers ----
 
-// Finds the largest logit, of the vocabulary or of `kept`; all must be numbers below +Inf, and one
-// above -Inf. Sets s->block_max.
+// Finds the largest logit, of the vocabulary or of `kept`; all must be numbers below +Inf, and at
+// least one above -Inf. Sets s->block_max.
 static wick_status find_max(sampler *s, const float *logits, const candidates *kept,
                             const char *what, float *max, wick_error *error) {
   const logit_range range = logit_scan(logits, kept == NULL ? s->vocab : kept->count, s->block_max);
@@ -82,8 +83,8 @@ static void apply_mask(const sampler *s) {
 
 // The logits between two samplers.
 typedef struct chain_view {
-  const float *full;  // [vocab] the model's, or s->work; NULL: they are s->kept
-  float max;          // unless it has to be found
+  const float *full;  // [vocab] the model's logits, or s->work; NULL: the logits are in s->kept
+  float max;          // largest logit, if it is known
   bool has_max;
 } chain_view;
 
@@ -155,7 +156,7 @@ static void change_logits(sampler *s, chain_view *view, char step) {
   view->has_max = false;
 }
 
-// A sampler over s->kept.
+// Applies a sampler to s->kept.
 static void drop_candidates(sampler *s, chain_view *view, char step) {
   const wick_sampling *config = &s->config;
   candidates *kept = &s->kept;
@@ -219,7 +220,8 @@ static int32_t first_of_value(const float *logits, float value) {
   return token;
 }
 
-// Draws by the weights of s->kept, whose sum is `total`. Returns the place of the drawn candidate.
+// Draws with the weights of s->kept, whose sum is `total`. Returns the place of the drawn
+// candidate.
 static uint32_t draw(sampler *s, double total) {
   const candidates *kept = &s->kept;
   const double point = rng_uniform(&s->rng) * total;
@@ -233,7 +235,7 @@ static uint32_t draw(sampler *s, double total) {
   return drawn;
 }
 
-// Draws from s->kept. Returns the place, and the sum of the weights by which it was drawn.
+// Draws from s->kept. Returns the place, and the sum of the weights with which it was drawn.
 static uint32_t choose_kept(sampler *s, float max, double *total) {
   candidates *kept = &s->kept;
   if (s->config.mirostat == 1) mirostat_truncate_1(&s->mirostat, kept, s->vocab);
@@ -268,7 +270,7 @@ static void sort_top(sampler_choice *choice) {
 }
 
 // Finds the alternatives; s->block_max must be that of the model's logits. Their logprob fields
-// hold logits afterwards.
+// contain logits afterwards.
 static void find_top(sampler *s, const float *logits, sampler_choice *choice) {
   const uint32_t wanted = s->config.logprobs < s->vocab ? s->config.logprobs : s->vocab;
   choice->top_count = 0;
@@ -290,8 +292,8 @@ static void report_logprobs(const sampler *s, const float *logits, float max,
   }
 }
 
-// The candidates of the distribution that the token was drawn from: the weights of s->kept, or one
-// token.
+// Reports the candidates of the distribution from which the token was drawn: the weights of
+// s->kept, or one token.
 static void report_logprobs_after(const sampler *s, uint32_t drawn, double total,
                                   sampler_choice *choice) {
   const candidates *kept = &s->kept;

@@ -1,15 +1,15 @@
-// sample/sampler.h — from logits to a token. The samplers and their order are llama.cpp's; the
-// order may be another:
+// sample/sampler.h — from logits to a token. The samplers and their default order are llama.cpp's;
+// the order can be changed:
 //
 //   logits -> bias -> mask -> penalties -> DRY -> top-n-sigma -> top-k -> typical-p -> top-p
 //          -> min-p -> XTC -> temperature -> softmax -> seeded choice, or adaptive-p's
 //
-// Mirostat takes the place of all samplers but the temperature. Each sampler sees the softmax (at
-// temperature 1) of the candidates that the ones before it left; min-p compares with the largest.
-// Tokens of logit -Inf are not candidates. Equal logits are ordered by rising id, and -0 equals 0.
-// Choices are the same on every host: xoshiro256** (Blackman and Vigna 2018) seeded by splitmix64,
-// one draw a token (none when greedy) after one of XTC where two candidates are left, the engine's
-// own exp and log, one order of sums. Nothing is allocated after create.
+// Mirostat replaces all samplers except the temperature. Each sampler sees the softmax (at
+// temperature 1) of the candidates that remain after the samplers before it; min-p compares with
+// the largest. Tokens of logit -Inf are not candidates. Equal logits are ordered by rising id, and
+// -0 equals 0. Choices are the same on every host: xoshiro256** (Blackman and Vigna 2018) seeded by
+// splitmix64, one draw for each token (none if greedy), preceded by one for XTC if two candidates
+// are left; the engine's own exp and log; and one order of sums. Nothing is allocated after create.
 #ifndef WICK_SAMPLE_SAMPLER_H
 #define WICK_SAMPLE_SAMPLER_H
 
@@ -29,21 +29,21 @@ void sampler_set_defaults(wick_sampling *config);
 typedef void (*sampler_mask)(void *context, const float *logits, uint32_t *bits, uint32_t vocab);
 
 // Log-probabilities are natural logarithms of the softmax over the logits as the model gave them:
-// before bias, mask, penalties, temperature and truncation. They take one exponential for
-// each token of the vocabulary (0.4 ms for 151,936) and are computed only on request. With
-// config.logprobs_after they are of the distribution that the token was drawn from; of a greedy
-// choice it has one token.
+// before bias, mask, penalties, temperature and truncation. They need one exponential for each
+// token of the vocabulary (0.4 ms for 151,936) and are computed only on request. With
+// config.logprobs_after they are those of the distribution from which the token was drawn; for a
+// greedy choice it has one token.
 typedef struct sampler_choice {
   int32_t token;
-  float logprob;                          // of `token`; 0 when not requested
-  uint32_t top_count;                     // config.logprobs, or of how many tokens there are
+  float logprob;       // of `token`; 0 when not requested
+  uint32_t top_count;  // config.logprobs, or the number of tokens if that is less
   int32_t top_tokens[WICK_LOGPROBS_MAX];  // the most probable first
   float top_logprobs[WICK_LOGPROBS_MAX];
 } sampler_choice;
 
 typedef struct sampler sampler;
 
-// Copies the configuration. WICK_E_ARG naming the setting that is out of its range (NaN, negative
+// Copies the configuration. WICK_E_ARG, which names the setting that is out of range (NaN, negative
 // temperature, top_p outside of (0, 1], min_p outside of [0, 1], repeat_penalty not above 0, a bias
 // for an id outside of the vocabulary, a window of WICK_LAST_CONTEXT, which the caller replaces,
 // ...), WICK_E_NOMEM.
@@ -70,16 +70,16 @@ bool sampler_forbids(const sampler *sampler, int32_t token);
 wick_status sampler_choose(sampler *sampler, const float *logits, sampler_choice *choice,
                            wick_error *error);
 
-// Accepts a token that is certain, without drawing one. Its log-probabilities are as those of
-// sampler_choose; with config.logprobs_after, where it is all there is, they are 0.
-// WICK_E_NONFINITE as above, when log-probabilities are requested.
+// Accepts a forced token, without drawing one. Its log-probabilities are those of sampler_choose;
+// with config.logprobs_after they are 0, because it is the only candidate. WICK_E_NONFINITE as
+// above, when log-probabilities are requested.
 wick_status sampler_tell(sampler *sampler, const float *logits, int32_t token,
                          sampler_choice *choice, wick_error *error);
 
 // Stop strings over streamed bytes. The matcher holds back the longest end of the text that begins
 // a stop string, and no more. The string that is complete first wins; of several that end with the
-// same byte, the longest. The result does not depend on how the text is cut. Pieces of whole
-// characters come out as whole characters.
+// same byte, the longest. The result does not depend on how the text is split. If the pieces
+// consist of whole characters, so does the output.
 typedef struct stop_matcher stop_matcher;
 // WICK_E_ARG for too many strings, and for one that is too long or not UTF-8. count may be 0. An
 // empty string stops nothing.
@@ -95,8 +95,8 @@ bool stop_matcher_feed(stop_matcher *matcher, const char *bytes, size_t size_byt
 // Whether one of the strings is this text; *stop_index is its number.
 bool stop_matcher_has(const stop_matcher *matcher, const uint8_t *text, size_t size_bytes,
                       uint32_t *stop_index);
-// The generation ended for another reason. out receives the text held back (less than
-// WICK_STOP_BYTES_MAX). The matcher is then reset.
+// Called if the generation ended for another reason. out receives the text that was held back (less
+// than WICK_STOP_BYTES_MAX). The matcher is then reset.
 size_t stop_matcher_flush(stop_matcher *matcher, char *out);
 
 #endif

@@ -172,15 +172,15 @@ static bool is_on(const wick_sampling *config, uint32_t vocab, char letter) {
 
 static bool changes_logits(char step) { return step == SAMPLER_PENALTIES || step == SAMPLER_DRY; }
 
-// How many steps at the beginning change logits and drop nothing.
+// The number of steps at the beginning that change logits without dropping candidates.
 static uint32_t count_leading(const sampler_plan *plan) {
   uint32_t count = 0;
   while (count < plan->step_count && changes_logits(plan->steps[count])) count++;
   return count;
 }
 
-// Whether the largest logit after the leading steps is chosen whatever follows them. Samplers that
-// keep the largest logits keep it, too; typical-p and XTC do not.
+// Whether the largest logit after the leading steps is chosen regardless of the later steps.
+// Samplers that keep the largest logits keep it, too; typical-p and XTC do not.
 static bool takes_largest(const sampler_plan *plan, const wick_sampling *config) {
   if (config->temperature != 0 || plan->has_dynatemp) return false;
   for (uint32_t i = count_leading(plan); i < plan->step_count; i++) {

@@ -1,4 +1,4 @@
-// sample/settings.h — the settings of a sampler: their ranges, and which samplers they switch on.
+// sample/settings.h — the settings of a sampler: their ranges, and the samplers that they enable.
 #ifndef WICK_SAMPLE_SETTINGS_H
 #define WICK_SAMPLE_SETTINGS_H
 
@@ -17,12 +17,12 @@ enum { SAMPLERS(SAMPLER_LETTER) };
 typedef struct sampler_plan {
   char steps[WICK_SAMPLERS_MAX];
   uint32_t step_count;
-  bool is_greedy;         // the largest logit after the steps, which change logits alone
+  bool is_greedy;         // chooses the largest logit after the steps, which only change logits
   bool has_adaptive;      // adaptive-p chooses
-  float temperature;      // of the choice: the temperature's step, if it is the last one, is this
-  uint32_t kept_max;      // candidates at most; 0 when greedy
+  float temperature;      // of the choice, if the temperature is the last step
+  uint32_t kept_max;      // limit of candidates; 0 if greedy
   bool has_dynatemp;      // the temperature depends on the entropy
-  bool has_keys;          // a sampler needs scratch of a number a candidate
+  bool has_keys;          // a sampler needs scratch of one number per candidate
   uint32_t penalty_last;  // tokens; 0: no penalties
   uint32_t dry_last;      // tokens; 0: no DRY
 } sampler_plan;

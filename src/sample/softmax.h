@@ -1,5 +1,5 @@
 // sample/softmax.h — exponentials of logits in float, fast enough for a whole vocabulary. IEEE 754
-// rounds each operation, and sums have one order, so the bits are the same on every host.
+// rounds each operation, and sums have one order, so the results are bit-identical on every host.
 #ifndef WICK_SAMPLE_SOFTMAX_H
 #define WICK_SAMPLE_SOFTMAX_H
 

@@ -15,7 +15,7 @@ typedef struct selection {
   const float *weights;  // NULL: 1 each
   uint32_t count;
   const float *block_max;  // NULL: no block is skipped
-  float least;             // blocks whose largest logit is below are not
+  float least;             // blocks whose largest logit is below this are skipped
 } selection;
 
 static uint32_t block_end(const selection *from, uint32_t first) {
@@ -46,7 +46,7 @@ static void count_digits(const selection *from, uint32_t known, uint32_t prefix,
 }
 
 typedef struct threshold {
-  uint32_t digits;  // of the smallest key that stays
+  uint32_t digits;  // of the smallest key that is kept
   double above;     // weight of everything above it
 } threshold;
 
@@ -54,7 +54,7 @@ typedef struct threshold {
 static threshold find_threshold(const selection *from, double target, double *buckets) {
   static const uint32_t shifts[] = {21, 10, 0};
   threshold found = {0, 0};
-  uint32_t known = 0;  // the bits that are decided
+  uint32_t known = 0;  // the bits that are already determined
   for (int level = 0; level < 3; level++) {
     const uint32_t digit_mask = level < 2 ? 2047 : 1023;
     count_digits(from, known, found.digits, shifts[level], digit_mask, buckets);
@@ -67,8 +67,8 @@ static threshold find_threshold(const selection *from, double target, double *bu
 }
 
 // Gathers the logits above the threshold, and those equal to it until `target` is reached. Each
-// candidate is written, and the count grows if it stays: a branch would be predicted wrongly too
-// often, here and below. At most `room` stay.
+// candidate is written, and the count increases only if it is kept: a branch would be mispredicted
+// too often, here and below. At most `room` are kept.
 static void keep_above(candidates *kept, uint32_t room, const selection *from, threshold limit,
                        double target) {
   uint32_t used = 0;
@@ -105,7 +105,8 @@ void truncate_top_k(candidates *kept, const float *logits, uint32_t count, const
   keep_above(kept, k, &from, limit, target);
 }
 
-// All logits below `least` together weigh less than half of what top-p leaves out.
+// Skips the tail: all logits below `least` together weigh less than half of the weight that top-p
+// drops.
 static void drop_tail(candidates *kept, float max, double total, double mass) {
   const double least = (double)max + math_log((1.0 - mass) * total / (2.0 * (double)kept->count));
   uint32_t used = 0;

@@ -1,18 +1,18 @@
 // schedule/admission.c — which requests run, and which are preempted when pages run out.
 //
 // A request starts when there are pages for the tokens that it has to read. It takes further pages
-// one by one while it decodes. When pages run out, idle pages of the prefix cache go first
+// one by one while it decodes. When pages run out, idle pages of the prefix cache are evicted first
 // (kv/pool.h). Then the last running request in order is preempted: it loses its pages and waits.
 // When it starts again, it gets its pages back from the host (swap.h) or reads its text again.
 // Reading again gives the same logits (the law of the kernels), so its text does not change. A
-// session keeps what it held before the request, unless the host keeps that, too, or no request
-// could continue. The first request in order always continues, so all requests end.
+// session keeps the pages that it had before the request, unless the host keeps those, too, or no
+// request could continue. The first request in order always continues, so all requests end.
 #include <string.h>
 
 #include "base/checked.h"
 #include "schedule/scheduler_types.h"
 
-// After this many passes, memory that was refused is requested again.
+// The number of passes after which memory that was refused is requested again.
 enum { NOMEM_PASSES = 16 };
 
 bool admission_has_waited_long(const scheduler *scheduler, const request *request) {
@@ -32,7 +32,8 @@ bool admission_precedes(const scheduler *scheduler, const request *a, const requ
 
 // ---- Giving way ----
 
-// Gives pages to the host, if that costs less than prefill of `lost` of the `count` stored tokens.
+// Passes pages to the host, if that costs less than the prefill of `lost` of the `count` stored
+// tokens.
 static void keep_outside(scheduler *scheduler, request *request, kv_seq_id sequence, uint32_t count,
                          uint32_t lost) {
   const bool has_worked = swap_out(&scheduler->swap, &scheduler->swap_costs, request->id, sequence,
@@ -41,9 +42,9 @@ static void keep_outside(scheduler *scheduler, request *request, kv_seq_id seque
   scheduler->stats.swapped_out += request->swapped.bytes != 0;
 }
 
-// Preempts a request. Without a session it loses all its pages. A session keeps what it held before
-// the request, unless the host has a record of all. Pages that could not be read again with the
-// same values stay, too.
+// Preempts a request. Without a session it loses all its pages. A session keeps the pages that it
+// had before the request, unless the host has a record of all pages. Pages that could not be read
+// again with the same values stay, too.
 static void leave_pages(scheduler *scheduler, request *request) {
   seq_store *store = scheduler->parts.store;
   const kv_seq_id sequence = request->sequence;
@@ -110,9 +111,9 @@ static bool guest_gives_pages(const scheduler *scheduler) {
   return guest->give_pages != NULL && guest->give_pages(guest->context);
 }
 
-// If `first` cannot continue otherwise: takes the pages of a guest, of sessions without a request,
-// or of sessions whose request waits after it. All of these read their tokens again later. False
-// when none has pages.
+// Called if `first` cannot continue otherwise: takes the pages of a guest, of sessions without a
+// request, or of sessions whose request waits after it. All of these read their tokens again later.
+// False when none has pages.
 static bool take_from_others(scheduler *scheduler, const request *first) {
   seq_store *store = scheduler->parts.store;
   if (guest_gives_pages(scheduler) || sessions_give_pages(scheduler->parts.sessions)) return true;
@@ -151,7 +152,7 @@ bool admission_reserve(scheduler *scheduler, request *request, uint32_t tokens) 
   }
 }
 
-// Its pages hold what its session holds now.
+// Records that the request's pages now have the same tokens as its session.
 static void follow_session(const scheduler *scheduler, request *request) {
   const session *session = request->session;
   request->fed = store_tokens(scheduler->parts.store, session->sequence);
@@ -225,9 +226,9 @@ void admission_run(scheduler *scheduler, request *request, kv_seq_id sequence, u
   reserve_ahead(scheduler, request);
 }
 
-// How many tokens after the `stored` ones it needs pages for to start. A request that is alone, or
-// was preempted before, starts only with all pages that it will ever need. Otherwise it might never
-// end, or be preempted again and again.
+// The number of tokens after the `stored` ones for which a request needs pages to start. A request
+// that is alone, or was preempted before, starts only with all pages that it will ever need.
+// Otherwise it might never end, or be preempted repeatedly.
 static uint32_t tokens_to_start(const scheduler *scheduler, const request *request,
                                 uint32_t stored) {
   const uint32_t end = request_tokens_in_the_end(request);
@@ -253,17 +254,19 @@ static wick_status reserve_start(scheduler *scheduler, const request *request, k
     if (status != WICK_OK) return status;
   }
   const bool is_enough = grown == WICK_OK && store_has_room(store, &room);
-  // Otherwise the exact number: no page may have to be copied, and the error tells how many are
-  // missing.
+  // Otherwise the exact number is needed: possibly no page has to be copied, and the error has the
+  // number of missing pages.
   return store_prepare(store, sequence, is_enough ? reading : needed, error);
 }
 
-// When nothing new follows, the last token is read again, because its logits are needed.
+// Whether all tokens have been read. In this case the last token is read again, because its logits
+// are needed.
 static bool is_all_read(const request *request, uint32_t stored) {
   return stored == request->tokens_count && request->tokens_max != 0;
 }
 
-// Whether reading its record costs less, and there are pages for everything that it will ever need.
+// Whether reading the request's record costs less than prefill, and there are pages for everything
+// that it will ever need.
 static bool can_swap_in(const scheduler *scheduler, const request *request) {
   const scheduler_parts *parts = &scheduler->parts;
   if (request->swapped.bytes == 0) return false;
@@ -280,8 +283,8 @@ static bool can_swap_in(const scheduler *scheduler, const request *request) {
          store_has_room(parts->store, &room);
 }
 
-// The sequence of a record becomes that of the request, with room for the tokens that are read
-// next. It replaces the empty sequence of its session.
+// Makes the sequence of a record that of the request, with room for the tokens that are read next.
+// It replaces the empty sequence of the request's session.
 static wick_status take_up(scheduler *scheduler, request *request, kv_seq_id sequence,
                            uint32_t stored) {
   seq_store *store = scheduler->parts.store;
@@ -319,7 +322,8 @@ static bool start_swapped(scheduler *scheduler, request *request) {
   return true;
 }
 
-// Gives the request its sequence: the tokens that the prefix cache has, and pages to start with.
+// Creates the request's sequence, with the tokens that the prefix cache has and the pages that it
+// needs to start.
 static wick_status take_pages(scheduler *scheduler, request *request, wick_error *error) {
   seq_store *store = scheduler->parts.store;
   kv_seq_id sequence;
@@ -337,7 +341,7 @@ static wick_status take_pages(scheduler *scheduler, request *request, wick_error
   if (stored == 0 && request->on_logits == NULL) {
     stored = store_attach(store, sequence, request->salt, request->tokens, request->tokens_count);
   }
-  // so that its session can come back to this position
+  // so that its session can return to this position
   if (request->session != NULL) store_mark(store, sequence);
   status = reserve_start(scheduler, request, sequence, stored, error);
   if (status == WICK_OK) {
@@ -353,8 +357,8 @@ static wick_status take_pages(scheduler *scheduler, request *request, wick_error
   return status;
 }
 
-// Whether both requests begin with the page that `reading` reads now, and belong to one tenant. A
-// tenant must not be delayed by what another one reads.
+// Whether both requests begin with the page that `reading` reads now, and belong to one tenant. One
+// tenant's requests must not be delayed by another's prompts.
 static bool shares_next_page(const request *reading, const request *request) {
   if (!salt_is_same(reading->salt, request->salt)) return false;
   const uint32_t tokens = (reading->fed / KERNEL_PAGE_TOKENS + 1) * KERNEL_PAGE_TOKENS;
@@ -403,7 +407,8 @@ static bool is_blocked(const scheduler *scheduler, const request *next) {
          store_freed(scheduler->parts.store) == scheduler->blocked_freed;
 }
 
-// Memory that was refused may be available later, even if no page was freed.
+// Records that a request is blocked. Memory that was refused may be available later, even if no
+// page was freed.
 static void remember_blocked(scheduler *scheduler, const request *next, wick_status status) {
   const bool is_memory = status == WICK_E_NOMEM;
   scheduler->blocked_until = is_memory ? scheduler->stats.passes + NOMEM_PASSES : UINT64_MAX;

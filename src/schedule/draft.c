@@ -5,8 +5,8 @@
 
 #include "schedule/speculation.h"
 
-// It follows this many requests at a time. Another request takes the place that was least recently
-// used.
+// The number of requests that it follows at the same time. Another request replaces the least
+// recently used one.
 enum { DRAFT_TEXTS_MAX = 4 };
 _Static_assert(DRAFT_TEXTS_MAX >= SPECULATION_REQUESTS_MAX,
                "those that decode together would take each other's places in every pass");
@@ -40,7 +40,8 @@ wick_status drafter_create(const drafter_parts *parts, drafter **out, wick_error
     drafter_destroy(made);
     return memory_fail(parts->memory, error, "the drafter's batch");
   }
-  // Proposing then allocates nothing. Pages that are missing now may be free later.
+  // Reserves memory, so that proposing allocates nothing. Pages that are missing now may be free
+  // later.
   store_expect(parts->store, 1);
   store_room room = {{0}};
   store_add_room(parts->store, KV_SEQ_NONE, parts->context_tokens, &room);
@@ -71,7 +72,8 @@ void drafter_forget(drafter *drafter, uint32_t request) {
   }
 }
 
-// The place of the request, or a new one that is free or least recently used. NULL: no memory.
+// The place of the request, or a new one that is free or least recently used. NULL if there is no
+// memory.
 static draft_text *find_text(drafter *drafter, uint32_t request) {
   draft_text *oldest = &drafter->texts[0];
   for (uint32_t i = 0; i < DRAFT_TEXTS_MAX; i++) {
@@ -102,7 +104,7 @@ static void confirm(drafter *drafter, draft_text *text, const int32_t *tokens, u
 }
 
 // Reads `count` tokens. with_logits: computes the logits of the last one, which stay until the next
-// pass. False when pages ran out or values were not finite.
+// pass. Returns false if pages ran out or values were not finite.
 static bool read_tokens(drafter *drafter, draft_text *text, const int32_t *tokens, uint32_t count,
                         bool with_logits) {
   const drafter_parts *parts = &drafter->parts;
@@ -140,14 +142,14 @@ static int32_t likeliest(const drafter *drafter) {
   return (int32_t)best;
 }
 
-// Counts a call that can propose nothing (drafter_failures).
+// Counts a call that cannot propose anything (drafter_failures).
 static uint32_t give_up(drafter *drafter) {
   drafter->failures++;
   return 0;
 }
 
 // Reads the new part of the text, without its newest token, at most a batch. *is_done: nothing is
-// left. False when reading failed.
+// left to read. Returns false if reading failed.
 static bool catch_up(drafter *drafter, draft_text *text, const int32_t *tokens, uint32_t count,
                      bool *is_done) {
   const uint32_t left = count - 1 - text->read, most = drafter->parts.batch_tokens;

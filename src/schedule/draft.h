@@ -1,6 +1,6 @@
 // schedule/draft.h — a smaller model of the same vocabulary proposes tokens (Leviathan, Kalman and
-// Matias 2023). It proposes greedily; schedule/speculation.h needs no more. Its keys and values
-// have separate pages. Accepted proposals are not read again.
+// Matias 2023). It proposes greedily, which suffices for schedule/speculation.h. Its keys and
+// values have separate pages. Accepted proposals are not read again.
 #ifndef WICK_SCHEDULE_DRAFT_H
 #define WICK_SCHEDULE_DRAFT_H
 
@@ -12,7 +12,7 @@
 
 typedef struct drafter drafter;
 
-// The parts that it uses. All of it outlives the drafter, and nothing else uses it.
+// The parts that it uses. All of them outlive the drafter, and nothing else uses them.
 typedef struct drafter_parts {
   memory_gate *memory;
   const loaded_model *model;  // complete
@@ -22,20 +22,20 @@ typedef struct drafter_parts {
   uint32_t batch_tokens, context_tokens;
 } drafter_parts;
 
-// Takes the pages of one context at once, if they are available. WICK_E_NOMEM.
+// Allocates the pages of one context at once, if they are available. WICK_E_NOMEM.
 wick_status drafter_create(const drafter_parts *parts, drafter **out, wick_error *error);
 void drafter_destroy(drafter *drafter);  // NULL is fine
 
 // Proposes up to `most` tokens (at most SPECULATION_TOKENS_MAX) after a request's `tokens`, into
 // `out`. Returns their number, which is 0 while the drafter still has much of the text to read (it
-// reads a batch a call), and when its pages or its context run out. It allocates nothing while its
-// pages suffice.
+// reads one batch per call), and if its pages or its context run out. It allocates nothing while
+// its pages suffice.
 uint32_t drafter_propose(drafter *drafter, uint32_t request, const int32_t *tokens, uint32_t count,
                          uint32_t most, int32_t *out);
 // The request has ended.
 void drafter_forget(drafter *drafter, uint32_t request);
-// How often it could not continue: no pages, no memory, the end of its context, or values that are
-// not finite. The request then decodes without its proposals.
+// The number of times that it could not continue: no pages, no memory, the end of its context, or
+// values that are not finite. The request then decodes without its proposals.
 uint64_t drafter_failures(const drafter *drafter);
 // The recent time of a proposal, in us; 0: not measured.
 float drafter_token_us(const drafter *drafter);

@@ -7,9 +7,9 @@
 #include "base/math.h"
 #include "model/whole_attention.h"
 
-#define LENGTH_LEAST 1e-12f  // that a vector is divided by
+#define LENGTH_LEAST 1e-12f  // lower bound for dividing a vector by its length
 
-// A text's part of the pass under way.
+// A text's part of the current pass.
 typedef struct embedding_part {
   uint32_t rows, first_position;
   kv_seq_id sequence;
@@ -24,10 +24,10 @@ struct embedding {
   uint32_t *counts, text_count;
   size_t *firsts;  // [text_count] float of `vectors` where each begins
   float *vectors;
-  float *sum, *row;  // [hidden] of the text at hand; [head's width]
+  float *sum, *row;  // [hidden] of the current text; [head's width]
   model_input *inputs;
   embedding_part part[WHOLE_TEXTS_MAX];
-  uint32_t part_count;  // of the pass under way, 0: none is
+  uint32_t part_count;  // of the current pass; 0: there is none
   uint32_t at;          // the first text that is not done
   uint32_t fed;         // tokens of it that were read
   size_t fed_tokens;    // of all texts before
@@ -38,7 +38,7 @@ struct embedding {
 
 static void free_sequences(embedding *job);
 
-// The job's texts are read again from their first tokens.
+// Frees the job's pages; its texts are read again from their first tokens.
 static bool give_pages(void *context) {
   embedding *job = context;
   if (job->part_count == 0 && job->fed == 0) return false;
@@ -103,7 +103,7 @@ wick_status embedding_create(const embedding_parts *parts, int32_t *tokens, uint
   return WICK_OK;
 }
 
-// Gives the sequences of the pass back, and that of a text that is read in part.
+// Frees the sequences of the pass, and that of a partly read text.
 static void free_sequences(embedding *job) {
   if (job->parts.model->is_encoder) return;
   for (uint32_t i = 0; i < job->part_count; i++) {
@@ -143,8 +143,8 @@ static bool is_wanted(const embedding *job, uint32_t position, uint32_t count) {
   return true;
 }
 
-// Room in the store for a causal model's text. All of its pages are taken before its first rows are
-// read, so that two users of the pages never wait for each other in the middle.
+// Reserves room in the store for a causal model's text. All of its pages are taken before its first
+// rows are read, so that two users of the pages never wait for each other halfway.
 static wick_status prepare_sequence(embedding *job, embedding_part *part, uint32_t left,
                                     wick_error *error) {
   seq_store *store = job->parts.store;
@@ -195,7 +195,8 @@ static wick_status begin_pass(embedding *job, wick_error *error) {
 
 // ---- Pooling ----
 
-// out [width] = the head's output for a vector, cut and normalised if the request says so.
+// out [width] = the head's output for a vector, shortened and normalised if the request has these
+// settings.
 static wick_status write_vector(embedding *job, const float *vector, float *out,
                                 wick_error *error) {
   forward_head(job->parts.forward, vector, is_score(job), job->row);
@@ -227,7 +228,7 @@ static wick_status take_row(embedding *job, uint32_t position, const float *vect
   return write_vector(job, job->sum, out, error);
 }
 
-// A part's rows were read; its text continues in the next pass or is done.
+// Closes a part whose rows were read; its text continues in the next pass or is done.
 static void close_part(embedding *job, const embedding_part *part) {
   seq_store *store = job->parts.store;
   const uint32_t end = part->first_position + part->rows;
@@ -270,7 +271,7 @@ static wick_status fail_as(const wick_error *own, wick_status status, wick_error
   return status;
 }
 
-// Begins a pass. When pages are short, makes room or runs a unit of the requests instead.
+// Begins a pass. If pages are short, it makes room or runs a unit of the requests instead.
 static wick_status begin_or_wait(embedding *job, wick_step_result *result, wick_error *error) {
   wick_error shortage = {0};
   const wick_status status = begin_pass(job, &shortage);
@@ -285,8 +286,8 @@ static wick_status begin_or_wait(embedding *job, wick_step_result *result, wick_
   return WICK_OK;
 }
 
-// A layer of the pass. Values that are not finite are reported with the text: if the pass has
-// several, each is read again alone.
+// Runs a layer of the pass. Values that are not finite are reported with the text: if the pass has
+// several texts, each is read again alone.
 static wick_status run_layer(embedding *job, wick_error *error) {
   wick_error reason;
   const wick_status status = forward_layer(job->parts.forward, &reason);

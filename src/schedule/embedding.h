@@ -1,6 +1,6 @@
-// schedule/embedding.h — texts become vectors or scores: passes with rows of several texts, and
-// pooling of their results. An encoder has whole texts in a pass; a causal model reads them as
-// sequences of the store, in pieces if they are long. A vector depends on its text alone.
+// schedule/embedding.h — computes vectors or scores of texts: passes with rows of several texts,
+// and pooling of their results. An encoder has whole texts in a pass; a causal model reads them as
+// sequences of the store, in pieces if they are long. A vector depends only on its text.
 #ifndef WICK_SCHEDULE_EMBEDDING_H
 #define WICK_SCHEDULE_EMBEDDING_H
 
@@ -14,28 +14,29 @@ typedef struct embedding_parts {
   memory_gate *memory;
   const loaded_model *model;
   seq_store *store;       // of causal models
-  forward_pass *forward;  // nobody else has a pass under way in it
+  forward_pass *forward;  // no other pass may be in progress in it
   uint32_t batch_tokens;  // of `forward`
   adapter_set adapters;
-  scheduler *scheduler;  // whose requests share the store's pages; of causal models
+  scheduler *scheduler;  // whose requests share the store's pages; for causal models
 } embedding_parts;
 
 typedef struct embedding embedding;
 
-// `tokens` hold all texts one after the other, `counts` [text_count] how many each has; the job
-// takes both over and frees them, also when this fails. pooling is not WICK_POOLING_MODEL; `width`:
-// of the vectors that are kept, at most those of the head. WICK_E_NOMEM.
+// `tokens` has all texts one after the other, and `counts` [text_count] their lengths; the job
+// takes ownership of both and frees them, even if this fails. pooling must not be
+// WICK_POOLING_MODEL; `width` is that of the returned vectors, at most that of the head.
+// WICK_E_NOMEM.
 wick_status embedding_create(const embedding_parts *parts, int32_t *tokens, uint32_t *counts,
                              uint32_t text_count, wick_pooling pooling, uint32_t width,
                              bool is_normalised, embedding **out, wick_error *error);
 void embedding_destroy(embedding *job);
-// One unit of work: a layer, or what is done before and after a pass. When requests hold the pages
+// Runs one unit of work: a layer, or the work before and after a pass. If requests have the pages
 // that a text needs, the unit is one of theirs instead, and the text begins when they have ended.
 // Requests that could not continue otherwise take the pages of the texts, which begin again later.
-// WICK_E_PAGES when a text has too few pages and no request can run, WICK_E_NOMEM,
-// WICK_E_NONFINITE; the job is over then, and each further call returns the same error.
+// WICK_E_PAGES if a text has too few pages and no request can run, WICK_E_NOMEM, WICK_E_NONFINITE.
+// After an error the job is over, and each further call returns the same error.
 wick_status embedding_step(embedding *job, wick_step_result *result, wick_error *error);
-// Rows [width] of text `index`; NULL before all is done.
+// Rows [width] of text `index`; NULL before the job is done.
 const float *embedding_vectors(const embedding *job, uint32_t index, uint32_t *rows,
                                uint32_t *width, uint32_t *tokens);
 

@@ -15,16 +15,16 @@ typedef struct event_buffer {
   size_t text_bytes_max;  // of one record
 } event_buffer;
 
-// Room for many records whose text takes up to text_bytes_max. However large that is, an empty
-// buffer has room for `records` of them.
+// A buffer with room for many records whose text has up to text_bytes_max bytes. Regardless of that
+// size, an empty buffer has room for `records` of them.
 wick_status events_create(memory_gate *memory, size_t text_bytes_max, uint32_t records,
                           event_buffer *events, wick_error *error);
 void events_destroy(event_buffer *events);
 size_t events_plan_bytes(size_t text_bytes_max, uint32_t records);
-// Is there room for `records` of the largest kind, and for the parts of replies that usually come
-// with them?
+// Whether there is room for `records` of the largest kind, and for the parts of replies that
+// usually accompany them.
 bool events_have_room(const event_buffer *events, uint32_t records);
-// Before the record of a part: room for it and `records` others. WICK_E_NOMEM.
+// Called before the record of a part: makes room for it and `records` others. WICK_E_NOMEM.
 wick_status events_make_room(event_buffer *events, uint32_t records);
 // Appends a record and fills in its size_bytes, top_count and text_bytes. Text over the maximum is
 // cut at a character.

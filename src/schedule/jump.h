@@ -1,21 +1,21 @@
 // schedule/jump.h — jump-forward (Zheng et al. 2023, SGLang): if a grammar allows only one text, or
-// reasoning has to end, tokens are taken without being sampled, and the next pass reads them
+// reasoning must end, tokens are added without being sampled, and the next pass reads them
 // together.
 #ifndef WICK_SCHEDULE_JUMP_H
 #define WICK_SCHEDULE_JUMP_H
 
 #include "schedule/request.h"
 
-// Finds the tokens that follow a request's newest token whatever the model predicts, at most
-// JUMP_TOKENS_MAX: those of the text after that token. The last one is left to the sampler while a
-// longer token may take its place; one that a bias forbids is left, too, with all after it. They go
-// into request->jump; their number is jump_count. Nothing is allocated: `shelf` has the memory.
-// Cost: one look at the grammar where the text is free, else tokenising up to JUMP_BYTES_MAX bytes
-// and the mask of a place.
+// Finds the tokens that must follow a request's newest token, regardless of the model's prediction,
+// at most JUMP_TOKENS_MAX. The last one is left to the sampler if a longer token may replace it. A
+// token that a bias forbids is left to it, too, with all later ones. The tokens are stored in
+// request->jump; their number is jump_count. Nothing is allocated: `shelf` has the memory. Cost:
+// one check of the grammar if the text is free, otherwise tokenising up to JUMP_BYTES_MAX bytes and
+// one mask.
 void jump_find(request *request, memory_gate *memory, const grammar_shelf *shelf);
 
-// If the reasoning has used up its tokens, those of the mark that ends it go into request->jump.
-// False: it continues, or the grammar refuses the mark.
+// If the reasoning has used up its tokens, the tokens of the mark that ends it are stored in
+// request->jump. Returns false if it continues, or if the grammar refuses the mark.
 bool jump_end_thought(request *request);
 
 #endif

@@ -45,7 +45,7 @@ typedef struct part_sink {
   wick_status status;
 } part_sink;
 
-// Parts do not take the room of records that a row of logits still needs.
+// Parts leave enough room for the records that a row of logits still needs.
 static void put(part_sink *to, const wick_event *part, const char *text, size_t text_bytes) {
   if (to->status == WICK_OK) to->status = events_make_room(to->events, SCHEDULER_RECORDS_PER_ROW);
   if (to->status != WICK_OK) return;

@@ -1,5 +1,4 @@
-// schedule/parts.h — the reply to a conversation: its parts become events while the reply is
-// written.
+// schedule/parts.h — the reply to a conversation, whose parts become events while it is generated.
 #ifndef WICK_SCHEDULE_PARTS_H
 #define WICK_SCHEDULE_PARTS_H
 
@@ -8,7 +7,7 @@
 #include "reply/reply.h"
 #include "schedule/events.h"
 
-// The facts about a reply before it is written.
+// The properties of a reply before it is generated.
 typedef struct reply_wish {
   reply_format format;  // of its model's template
   bool has_parts;       // they become events
@@ -16,7 +15,7 @@ typedef struct reply_wish {
   wick_text tools;      // JSON for reply_tools_create; NULL: none
   bool has_begun;       // of reply_parser_limit, like `content`
   wick_grammar_kind content;
-  wick_text ending;  // how the reply begins: reply_parser_create
+  wick_text ending;  // the beginning of the reply: reply_parser_create
 } reply_wish;
 
 typedef struct reply_parts reply_parts;
@@ -26,10 +25,10 @@ typedef struct request request;
 wick_status parts_create(memory_gate *memory, const reply_wish *wish, reply_parts **out,
                          wick_error *error);
 void parts_destroy(memory_gate *memory, reply_parts *parts);  // NULL is fine
-// Writes events for the next bytes of request->shown; `finish`: WICK_FINISH_NONE, or how
-// the reply ends with them. A call whose text breaks becomes content, as a model may write
-// anything. A call that was cut by the limit of tokens stays one. WICK_E_NOMEM: there is no room
-// for text that was held back; otherwise nothing is allocated.
+// Writes events for the next bytes of request->shown; `finish`: WICK_FINISH_NONE, or the reason if
+// the reply ends with them. A malformed call becomes content, because a model may write anything. A
+// call that was cut by the limit of tokens remains a call. WICK_E_NOMEM: there is no room for text
+// that was held back; nothing else is allocated.
 wick_status parts_put(event_buffer *events, request *request, size_t shown_bytes,
                       wick_finish finish, wick_error *error);
 

@@ -1,6 +1,7 @@
-// schedule/pass.c — one pass through the model: makes a batch of the running requests, computes it
-// layer by layer, and samples from its logits. The logits of a row do not depend on the rest of the
-// batch (a law of the kernels), so a request gives the same text whatever else runs.
+// schedule/pass.c — one pass through the model: builds a batch from the running requests, computes
+// it layer by layer, and samples from its logits. The logits of a row do not depend on the rest of
+// the batch (a law of the kernels), so a request produces the same text regardless of other
+// requests.
 #include <string.h>
 
 #include "schedule/jump.h"
@@ -30,8 +31,8 @@ static void add_input(scheduler *scheduler, request *request, int32_t token, uin
   request->pass_tokens++;
 }
 
-// How many of the next `count` tokens a pass can read: the rows of an image that see each other are
-// read together, except those that the prefix cache has.
+// The number of the next `count` tokens that a pass can read: the rows of an image that see each
+// other are read together, except those that the prefix cache has.
 static uint32_t whole_spans(const request *request, uint32_t count) {
   const uint32_t end = request->fed + count;
   const media_place *place = media_list_find(&request->media, end, NULL);
@@ -63,7 +64,7 @@ static void add_decode(scheduler *scheduler, request *request) {
 
 // ---- Which requests are in it ----
 
-// The request that runs alone after a pass has failed; NULL: none.
+// The request that must run alone because a pass has failed; NULL: none.
 static request *find_alone(const scheduler *scheduler) {
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase == REQUEST_RUNNING && at->runs_alone && !request_rests(at)) return at;
@@ -73,7 +74,7 @@ static request *find_alone(const scheduler *scheduler) {
 
 static bool takes_part(const request *request, const struct request *alone) {
   if (request->phase != REQUEST_RUNNING || request_rests(request)) return false;
-  // It has read its prompt and samples nothing: it ends next.
+  // Whether it has read its prompt and samples nothing, so it ends next.
   if (request->tokens_max == 0 && !request_is_prefill(request)) return false;
   return alone == NULL || request == alone;
 }
@@ -86,7 +87,7 @@ static uint32_t count_decodes(const scheduler *scheduler, const request *alone) 
   return count;
 }
 
-// How many proposals of a source to request; making one takes `proposal_us`.
+// The number of proposals to request from a source that needs `proposal_us` for each.
 static uint32_t proposals_wanted(scheduler *scheduler, request *request, speculation_source source,
                                  uint32_t most, uint32_t decodes, float proposal_us) {
   request->speculation.source = source;
@@ -100,7 +101,7 @@ static float model_proposal_us(const scheduler_parts *parts) {
                                 : predictor_token_us(parts->predictor);
 }
 
-// Into `proposed`; returns how many.
+// Writes proposals to `proposed` and returns their number.
 static uint32_t propose_by_model(const scheduler_parts *parts, request *request, uint32_t most) {
   int32_t *proposed = request->speculation.proposed;
   const uint32_t id = request->id, count = request->tokens_count;
@@ -116,8 +117,7 @@ static uint32_t tokens_before_media(const int32_t *tokens, uint32_t count) {
   return before;
 }
 
-// Proposals from the text, or from a smaller model or a layer of the model when the text gives
-// none.
+// Proposals from the text, or from a smaller model or a layer of the model if the text yields none.
 static void find_proposals(scheduler *scheduler, request *request, uint32_t most,
                            uint32_t decodes) {
   speculation *speculation = &request->speculation;
@@ -131,7 +131,7 @@ static void find_proposals(scheduler *scheduler, request *request, uint32_t most
         proposals_wanted(scheduler, request, SPECULATION_LOOKUP, speculation->found, decodes, 0.0f);
   }
   if (speculation->count != 0 || (parts->drafter == NULL && parts->predictor == NULL)) return;
-  if (request->media.count != 0) return;  // which they have not seen
+  if (request->media.count != 0) return;  // which those models have not seen
   if (!speculation_is_awake(speculation, SPECULATION_DRAFT)) return;
   const uint32_t wanted = proposals_wanted(scheduler, request, SPECULATION_DRAFT, most, decodes,
                                            model_proposal_us(parts));
@@ -145,7 +145,7 @@ static void find_proposals(scheduler *scheduler, request *request, uint32_t most
   speculation->found = speculation->count;
 }
 
-// Proposals after the newest token, as many as there are pages for.
+// Adds proposals after the newest token, as many as there are pages for.
 static void propose(scheduler *scheduler, request *request, uint32_t decodes) {
   const scheduler_parts *parts = &scheduler->parts;
   speculation *speculation = &request->speculation;
@@ -183,7 +183,7 @@ static void reserve_rows(scheduler *scheduler, const request *alone) {
 }
 
 // The next request in prefill that is not in the pass yet: the first in order, or the one with the
-// least left to read.
+// fewest tokens left to read.
 static request *next_prefill(const scheduler *scheduler, const request *alone, bool is_shortest) {
   request *best = NULL;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
@@ -197,7 +197,7 @@ static request *next_prefill(const scheduler *scheduler, const request *alone, b
   return best;
 }
 
-// How much of a batch prompts may take.
+// The part of a batch that prompts may use.
 typedef struct prefill_share {
   uint32_t end;     // of the batch
   uint32_t tokens;  // in all
@@ -208,7 +208,7 @@ static bool is_long(const request *request, const prefill_share *share) {
   return request->tokens_count - request->fed > share->tokens;
 }
 
-// How many tokens the other prompts may take, counted up to `most`.
+// The number of tokens that the other prompts may use, counted up to `most`.
 static uint32_t unread_of_others(const scheduler *scheduler, const request *alone,
                                  const request *first, const prefill_share *share, uint32_t most) {
   uint32_t unread = 0, pieces = share->pieces;
@@ -229,9 +229,9 @@ static void add_part(scheduler *scheduler, request *request, uint32_t room, pref
   add_prompt(scheduler, request, room);
 }
 
-// The first prompt in order has a part of the room, so that it progresses whatever else arrives.
-// The rest, up to half of the room, is for the prompts with the least left to read. If the first
-// prompt is long and has not waited too long, they may take all but one token.
+// The first prompt in order has a part of the room, so that it makes progress regardless of what
+// else arrives. The rest, up to half of the room, is for the prompts with the fewest tokens left to
+// read. If the first prompt is long and has not waited too long, they may take all but one token.
 static void add_prefills(scheduler *scheduler, const request *alone, prefill_share share) {
   request *next = next_prefill(scheduler, alone, false);
   if (next == NULL) return;
@@ -251,8 +251,8 @@ static void add_prefills(scheduler *scheduler, const request *alone, prefill_sha
   }
 }
 
-// The first prompt in order, where the rows of an image that must be read together come next: it
-// has a pass alone, but not in two passes in a row while others wait. NULL: none.
+// The first prompt in order whose next rows belong to an image and must be read together. It has a
+// pass alone, but not two in a row while others wait. NULL: none.
 static request *find_whole(scheduler *scheduler, const request *alone) {
   request *first = NULL;
   if (scheduler->parts.model->media_sees_all) first = next_prefill(scheduler, alone, false);
@@ -277,8 +277,8 @@ static prefill_share share_for_prompts(const scheduler *scheduler) {
   return share;
 }
 
-// Informs the store which rows the pass will compute. When memory for a request is missing, that
-// request ends: false, and the others start over.
+// Tells the store which rows the pass will compute. If there is no memory for a request, that
+// request ends, the function returns false, and the others start over.
 static bool begin_rows(scheduler *scheduler) {
   seq_store *store = scheduler->parts.store;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
@@ -417,7 +417,7 @@ static void end_layers(scheduler *scheduler) {
 static void fail_pass(scheduler *scheduler, const wick_error *error) {
   request *only = scheduler->owners[0];
   const bool is_shared = only->pass_tokens != scheduler->batch_count;
-  // The cause may be a proposal that would not be accepted: the next pass has none.
+  // The cause may be a proposal that would not be accepted, so the next pass has none.
   const bool is_guess = scheduler->batch_count > 1 && only->speculation.count != 0;
   for (uint32_t i = 0; i < scheduler->batch_count; i++) {
     scheduler->owners[i]->runs_alone = is_shared;
@@ -472,7 +472,7 @@ static bool take_choice(scheduler *scheduler, request *request, const sampler_ch
 }
 
 // Takes the forced tokens, unless they wait for their logprobs: those of the grammar if it is
-// consulted, and after them those that end the reasoning. False when the request has ended by this.
+// consulted, and after them those that end the reasoning. Returns false if that ends the request.
 static bool jump(scheduler *scheduler, request *request, bool asks_grammar) {
   uint32_t room = request->wants_logprobs ? 0 : JUMP_TOKENS_MAX;
   for (;;) {
@@ -489,7 +489,7 @@ static bool jump(scheduler *scheduler, request *request, bool asks_grammar) {
   }
 }
 
-// The host gets the row before a token is drawn from it.
+// Passes the row to the host before a token is drawn from it.
 static void ask_host(scheduler *scheduler, request *request, const float *logits) {
   const wick_event event = {.request = request->id,
                             .kind = WICK_EVENT_LOGITS,
@@ -547,7 +547,8 @@ static void count_jumped(request *request) {
   request->jump_unread = unread > 1 ? unread : 0;
 }
 
-// After a row was sampled: the next rows count as far as their tokens are the sampled ones.
+// Called after a row is sampled: the next rows count as long as their tokens match the sampled
+// ones.
 static void check_proposals(scheduler *scheduler, request *request, uint32_t position) {
   for (uint32_t at = position + 1; at < request->tokens_count; at++) {
     if (!speculation_accepts(&request->speculation, request->tokens[at])) {
@@ -578,7 +579,7 @@ static void start_followers(scheduler *scheduler, request *original, const float
   }
 }
 
-// Handles one row of logits: hands it to on_logits, and samples from the last row of a prompt and
+// Handles one row of logits: passes it to on_logits, and samples from the last row of a prompt and
 // from each row after it.
 static void take_row(scheduler *scheduler, request *request, uint32_t position,
                      const float *logits) {

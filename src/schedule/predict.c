@@ -8,7 +8,8 @@
 #include "schedule/speculation.h"
 
 enum {
-  // The number of requests that the predictor follows; no more can decode with proposals at a time.
+  // The number of requests that the predictor follows, which is also the limit of requests that
+  // decode with proposals at the same time.
   PREDICT_TEXTS = SPECULATION_REQUESTS_MAX,
   PREDICT_ROWS = 32,           // of a pass
   PREDICT_TOKENS_MAX = 8192,   // of the window
@@ -17,7 +18,7 @@ enum {
 _Static_assert(PREDICT_ROWS > SPECULATION_ROWS_MAX, "one pass of proposals is read as a whole");
 static const float COST_WEIGHT = 0.2f;
 
-// The sequence holds the positions [base, next) of the request's text, counted from 0: rotary
+// The sequence has the positions [base, next) of the request's text, counted from 0: rotary
 // embeddings depend only on distances. `waiting` rows follow, which will be read together with the
 // tokens after them.
 typedef struct predict_text {
@@ -170,7 +171,7 @@ void predictor_forget(predictor *predictor, uint32_t request) {
   empty(predictor, text);
 }
 
-// The slot of the request, or one that is free or unused for long. NULL: none.
+// The slot of the request, or one that is free or has long been unused. NULL: none.
 static predict_text *take_text(predictor *predictor, uint32_t request) {
   predict_text *text = find_text(predictor, request);
   for (uint32_t i = 0; text == NULL && i < PREDICT_TEXTS; i++) {
@@ -197,7 +198,7 @@ static bool prepare(predictor *predictor, predict_text *text, uint32_t tokens) {
 }
 
 // Reads `count` rows together with the tokens after them. with_logits: compute those of the last
-// row. False if values are not finite; then the pages are empty.
+// row. Returns false if values are not finite; the pages are then empty.
 static bool read_rows(predictor *predictor, predict_text *text, const float *rows,
                       const int32_t *tokens, uint32_t count, bool with_logits) {
   const uint32_t first = store_tokens(predictor->store, text->sequence);
@@ -241,7 +242,7 @@ void predictor_read(predictor *predictor, uint32_t request, const int32_t *token
   predict_text *text = take_text(predictor, request);
   if (text == NULL) return;
   uint32_t at = text->next + text->waiting;
-  if (at < first) {  // the tokens between were not read
+  if (at < first) {  // the tokens in between were not read
     text->next = at = first;
     text->waiting = 0;
     empty(predictor, text);

@@ -18,7 +18,7 @@
 
 typedef struct predictor predictor;
 
-// The parts that it uses. All of it outlives the predictor.
+// The parts that it uses. All of them outlive the predictor.
 typedef struct predictor_parts {
   memory_gate *memory;
   const loaded_model *model;  // has a layer that predicts
@@ -32,22 +32,22 @@ typedef struct predictor_plan {
   uint64_t scratch_bytes, kv_bytes;
 } predictor_plan;
 predictor_plan predictor_plan_bytes(const predictor_parts *parts);
-// Takes all memory that it will need. WICK_E_NOMEM.
+// Allocates all memory that it will need. WICK_E_NOMEM.
 wick_status predictor_create(const predictor_parts *parts, predictor **out, wick_error *error);
 void predictor_destroy(predictor *predictor);  // NULL is fine
 
-// The positions [first, end) of a request's `tokens` have been read by a pass with
-// forward_keep_rows, as inputs from `input` on. Tokens that were read before are not read again.
+// Reads the positions [first, end) of a request's `tokens`, which a pass with forward_keep_rows has
+// read as inputs from `input` on. Tokens that were read before are not read again.
 void predictor_read(predictor *predictor, uint32_t request, const int32_t *tokens, uint32_t first,
                     uint32_t end, const forward_pass *forward, uint32_t input);
 // Proposes up to `most` tokens (at most SPECULATION_TOKENS_MAX) after a request's `tokens`, into
-// `out`. Returns how many: 0 where the position before the newest token is not the last one that
-// was read, or when values are not finite. Allocates nothing.
+// `out`. Returns their number, which is 0 if the position before the newest token is not the last
+// one that was read, or if values are not finite. Allocates nothing.
 uint32_t predictor_propose(predictor *predictor, uint32_t request, const int32_t *tokens,
                            uint32_t count, uint32_t most, int32_t *out);
-// The request has ended.
+// Called when the request has ended.
 void predictor_forget(predictor *predictor, uint32_t request);
-// How often values were not finite.
+// The number of times that values were not finite.
 uint64_t predictor_failures(const predictor *predictor);
 // The recent time of a proposal, in us; 0: not measured.
 float predictor_token_us(const predictor *predictor);

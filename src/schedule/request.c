@@ -1,4 +1,5 @@
-// schedule/request.c — makes a request that can run without allocating from the host's parameters.
+// schedule/request.c — creates a request from the host's parameters. It can then run without
+// allocating.
 #include "schedule/request.h"
 
 #include <string.h>
@@ -19,7 +20,7 @@ static wick_status prompt_too_long(size_t tokens, uint32_t context_tokens, wick_
   return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, tokens, context_tokens);
 }
 
-// Room for the tokens of the session, and `more`.
+// Reserves room for the tokens of the session and for `more`.
 static wick_status make_room(memory_gate *memory, size_t more, request *request,
                              wick_error *error) {
   const size_t count = request->prompt_count + more;
@@ -77,7 +78,7 @@ static wick_status tokenize_prompt(memory_gate *memory, tokenizer *tokenizer,
   return status;
 }
 
-// The tokens of the session come first.
+// Copies the session's tokens, which come first.
 static wick_status copy_session(memory_gate *memory, const session *session, request *request,
                                 wick_error *error) {
   const wick_status status = make_room(memory, session->count, request, error);
@@ -95,7 +96,7 @@ static wick_status make_prompt(memory_gate *memory, tokenizer *tokenizer,
   if (status != WICK_OK) return status;
   if (wanted->drop_first != 0 || wanted->drop_last != 0) {
     status = session_check_range(request->session, wanted->drop_first, wanted->drop_last, error);
-    // the last token of a full context has no place
+    // there is no position for the last token of a full context
     if (request->prompt_count > context_tokens) request->prompt_count = context_tokens;
     return status;
   }
@@ -189,7 +190,7 @@ static wick_status check_healing(const wick_request *wanted, wick_error *error) 
   return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, 0, 0);
 }
 
-// Removes the end of the prompt, and makes a grammar of texts that begin with it.
+// Removes the end of the prompt, and builds a grammar of texts that begin with it.
 static wick_status heal_prompt(memory_gate *memory, const tokenizer *tokenizer,
                                const wick_request *wanted, request *request, healing *healing,
                                wick_grammar *grammar, wick_error *error) {
@@ -212,8 +213,8 @@ static wick_status heal_prompt(memory_gate *memory, const tokenizer *tokenizer,
   return WICK_OK;
 }
 
-// Shorter tokens than the longest possible one are dropped: a model that has seen whole words uses
-// their beginnings for other words.
+// Forbids tokens that are shorter than the longest possible one: a model that was trained on whole
+// words uses their beginnings for other words.
 static void drop_shorter(const request *request, uint32_t *bits, uint32_t vocab) {
   const uint8_t *piece;
   for (uint32_t id = 0; id < vocab; id++) {
@@ -224,7 +225,8 @@ static void drop_shorter(const request *request, uint32_t *bits, uint32_t vocab)
   }
 }
 
-// If a further call is possible but the likeliest token begins none, the model's turn has ended.
+// If a further call is possible but the most likely token does not begin one, the model's turn has
+// ended.
 static void end_turn(const request *request, const float *logits, uint32_t *bits, uint32_t vocab) {
   uint32_t best = 0;
   bool can_end = false;
@@ -246,7 +248,7 @@ static void mask_tokens(void *context, const float *logits, uint32_t *bits, uint
   if (request->heals_token && request->tokens_out == 0) drop_shorter(request, bits, vocab);
 }
 
-// Takes a grammar, and the prefix of its text.
+// Sets up a grammar and the prefix of its text.
 static wick_status take_spelling(memory_gate *memory, const tokenizer *tokenizer,
                                  grammar_shelf *shelf, const wick_grammar *wanted, request *request,
                                  wick_error *error) {
@@ -269,7 +271,7 @@ static wick_status take_grammar(memory_gate *memory, const tokenizer *tokenizer,
   wick_status status = take_spelling(memory, tokenizer, shelf, wanted, request, error);
   const bool is_json = wanted->kind == WICK_GRAMMAR_JSON_SCHEMA || wanted->kind == GRAMMAR_REPLY;
   if (status == WICK_E_ARG && wanted->begun_bytes != 0 && is_json && !wanted->any_spelling) {
-    // people write white space where the shortest spelling has none
+    // prefixes by users may contain white space where the shortest spelling has none
     wick_grammar any = *wanted;
     any.any_spelling = true;
     status = take_spelling(memory, tokenizer, shelf, &any, request, error);
@@ -283,7 +285,7 @@ static wick_status take_grammar(memory_gate *memory, const tokenizer *tokenizer,
   return WICK_OK;
 }
 
-// How many tokens may be sampled, and room for them after the prompt.
+// Limits the number of sampled tokens, and reserves room for them after the prompt.
 static wick_status limit_output(memory_gate *memory, const wick_request *wanted,
                                 uint32_t context_tokens, request *request, wick_error *error) {
   // The last sampled token is never read, so the text may have one more token than there is room
@@ -345,7 +347,7 @@ wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_sh
   made->ignore_end = wanted->ignore_end;
   made->on_logits = wanted->on_logits;
   made->on_logits_context = wanted->on_logits_context;
-  // A text that continues an empty session is a whole text. The text of a grammar is written
+  // A text that continues an empty session is a whole text. The text of a grammar is returned
   // unchanged.
   const bool is_whole = wanted->tokens == NULL && wanted->text_bytes == 0 &&
                         (session == NULL || session->count == 0) && made->constraint == NULL;
@@ -408,15 +410,16 @@ uint32_t request_fitting_tokens(request *request, const tokenizer *tokenizer, co
   return fitting;
 }
 
-// False when the grammar has no more. `piece` is free until the token's text is written.
+// Returns false if the grammar cannot continue. `piece` is unused until the token's text is
+// written.
 static bool go_on_in_grammar(request *request, const tokenizer *tokenizer, int32_t token) {
   if (request->constraint == NULL) return true;
   return matcher_take_token(&request->matcher, tokenizer, token, (uint8_t *)request->piece) &&
          matcher_continues(&request->matcher);
 }
 
-// Leaves out the part that the prompt has: of the text in request->piece this many bytes are new.
-// The grammar ends with it.
+// Removes the part that the prompt already has, and returns the number of new bytes in
+// request->piece. The grammar ends after it.
 static size_t heal_text(request *request, size_t piece_bytes) {
   if (request->healing_bytes == 0) return piece_bytes;
   const size_t old = piece_bytes < request->healing_bytes ? piece_bytes : request->healing_bytes;

@@ -33,7 +33,7 @@ typedef struct request {
   bool is_cancelled;
   bool is_paused;      // keeps its pages and takes no part in passes
   bool was_preempted;  // has lost its pages at least once
-  bool runs_alone;     // after a failed pass each request runs alone, which shows which one failed
+  bool runs_alone;     // after a failed pass each request runs alone, to find the one that failed
   struct request *
       original;  // one of several completions: waits until this one has read the prompt; NULL: none
   session *session;  // NULL: none
@@ -43,7 +43,7 @@ typedef struct request {
   int32_t
       *tokens;  // [tokens_count of prompt_count + tokens_max]: the prompt and the sampled tokens
   uint32_t prompt_count, tokens_count, tokens_max;  // tokens_max: of the sampled ones
-  uint32_t queue_tokens;                            // that it had when it began to wait
+  uint32_t queue_tokens;                            // number of tokens when it began to wait
   bool has_read_prompt;                             // to the end, even if its pages are gone
   uint32_t fed;                                     // tokens whose keys and values are in pages
   uint32_t fed_before;   // of these, tokens that the session had before the request
@@ -62,8 +62,8 @@ typedef struct request {
   constraint *constraint;  // NULL: any text
   constraint *spent;     // healing's constraint, once the end of the prompt is reproduced; or NULL
   size_t healing_bytes;  // of the prompt's end that are still to come
-  bool heals_token;      // they were one token: the first one sampled begins with it
-  grammar_matcher matcher;  // where the text is in it
+  bool heals_token;      // they were one token, with which the first sampled token begins
+  grammar_matcher matcher;  // the position of the text in the grammar
   thought *thought;         // NULL: reasoning has no limit
   reply_parts *parts;       // of the reply to a conversation, or NULL
   // Forced tokens (schedule/jump.h): [jump_next, jump_count) will follow. They
@@ -81,7 +81,7 @@ typedef struct request {
   void (*on_logits)(void *context, uint32_t position, const float *logits, uint32_t vocab);
   void *on_logits_context;
   float *logits;   // [vocab]: the row that the host is asked about; NULL: it is not asked
-  bool is_asking;  // takes no part in passes until it has its answer
+  bool is_asking;  // is skipped by passes until the host has answered
   bool is_answered;
   uint64_t submitted_us, started_us, first_token_us;
 } request;
@@ -89,8 +89,8 @@ typedef struct request {
 // Copies the host's parameters and tokenises the prompt. `session` is the session that `wanted`
 // names, or NULL. `context_tokens` limits prompt and answer together; a longer prompt is
 // WICK_E_FULL with both numbers. `media`: spans among wanted->tokens, or NULL. Other errors are
-// those of wick_request_submit. `shelf` has the grammars; `wish` knows the marks of reasoning,
-// which a limit needs, and has the parts of a reply; NULL: neither.
+// those of wick_request_submit. `shelf` has the grammars; `wish` has the marks of reasoning, which
+// a limit needs, and the parts of a reply; NULL: neither.
 wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_shelf *shelf,
                            const wick_request *wanted, const media_list *media,
                            const reply_wish *wish, session *session, uint32_t vocab,
@@ -103,7 +103,7 @@ size_t request_text_bytes_max(const tokenizer *tokenizer);
 static inline bool request_is_prefill(const request *request) {
   return request->fed < request->prompt_count || request->tokens_count - request->fed > 1;
 }
-// Whether it keeps its pages and takes no part in passes.
+// Whether it keeps its pages but is skipped by passes.
 static inline bool request_rests(const request *request) {
   return request->is_paused || request->is_asking;
 }
@@ -114,17 +114,17 @@ static inline uint32_t request_tokens_in_the_end(const request *request) {
 // Whether it only drops tokens from its session. It then samples none.
 static inline bool request_drops(const request *request) { return request->drop_last != 0; }
 // Takes a sampled token. Its text goes through the detokenizer and the stop strings into
-// request->shown. Returns WICK_FINISH_NONE when the request continues.
+// request->shown. Returns WICK_FINISH_NONE if the request continues.
 wick_finish request_take_token(request *request, const tokenizer *tokenizer, int32_t token,
                                size_t *shown_bytes);
 // Before a token is sampled: *is_complete means that the text matches the request's grammar and
 // none can follow, so that the request ends. WICK_E_UNSUPPORTED: the text is not complete, and the
-// vocabulary has nothing that the grammar allows.
+// vocabulary has no token that the grammar allows.
 wick_status request_check_grammar(request *request, bool *is_complete, wick_error *error);
-// How many of these tokens, one after the other, the request's grammar allows next.
+// The number of these tokens, from the first on, that the request's grammar allows next.
 uint32_t request_fitting_tokens(request *request, const tokenizer *tokenizer, const int32_t *tokens,
                                 uint32_t count);
-// At the end: text that was held back for a stop string goes into request->shown.
+// Called at the end: writes the text that was held back for a stop string to request->shown.
 size_t request_flush(request *request);
 
 #endif

@@ -42,7 +42,7 @@ uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens)
 
 // Ends a request for its session. The session continues with the text that the request has read and
 // sampled. If its prompt was never read to the end, the session is unchanged. A request that drops
-// tokens has changed the session already.
+// tokens has already changed the session.
 static void leave_session(scheduler *scheduler, request *request) {
   session *session = request->session;
   const bool is_kept =
@@ -159,7 +159,7 @@ static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
   return WICK_OK;
 }
 
-// Checks the adapters of a request against those under which the pages of its session were read.
+// Checks the adapters of a request against those with which the pages of its session were computed.
 static wick_status choose_adapters(const scheduler *scheduler, const wick_request *wanted,
                                    const session *session, adapter_set *set, wick_error *error) {
   const adapter_list *list = scheduler->parts.adapters;
@@ -179,7 +179,7 @@ static wick_status choose_adapters(const scheduler *scheduler, const wick_reques
   return status_about(WICK_E_MISMATCH, error, WICK_SUBJECT_ADAPTERS, session->id, 0);
 }
 
-// From now on the request holds them.
+// Makes the request a user of its adapters.
 static void give_adapters(request *request, const adapter_set *set) {
   const adapter_marks marks = adapter_marks_of(set);
   request->adapters = *set;
@@ -187,7 +187,7 @@ static void give_adapters(request *request, const adapter_set *set) {
   adapter_set_hold(set);
 }
 
-// Tokens that were read under other adapters are read again.
+// Begins a request on a session. Tokens that were computed with other adapters are read again.
 static void begin_on_session(const scheduler *scheduler, session *session, const adapter_set *set) {
   const adapter_marks marks = adapter_marks_of(set);
   session->is_busy = true;
@@ -196,7 +196,7 @@ static void begin_on_session(const scheduler *scheduler, session *session, const
   session->adapters = marks;
 }
 
-// The last request of the list.
+// Appends a request to the list.
 static void enqueue(scheduler *scheduler, request *made, uint32_t passes_waited) {
   const uint64_t passes = scheduler->stats.passes;
   made->id = scheduler->id_next++;
@@ -216,7 +216,7 @@ static void enqueue(scheduler *scheduler, request *made, uint32_t passes_waited)
   if (waiting > scheduler->stats.waiting_max) scheduler->stats.waiting_max = waiting;
 }
 
-// Makes the other completions of a prompt.
+// Creates the other completions of a prompt.
 static wick_status make_followers(scheduler *scheduler, const wick_request *wanted,
                                   const reply_wish *wish, request *original, request **followers,
                                   wick_error *error) {
@@ -252,7 +252,7 @@ static void destroy_list(scheduler *scheduler, request *list) {
   }
 }
 
-// They are made from last to first and queued from first to last.
+// They are created from last to first and queued from first to last.
 static void enqueue_followers(scheduler *scheduler, request *followers, uint32_t passes_waited) {
   request *reversed = NULL;
   while (followers != NULL) {
@@ -347,7 +347,7 @@ wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused) {
     if (request->id != id) continue;
     request->is_paused = is_paused;
     scheduler->blocked_id = 0;
-    // no request waits for a prompt that is not being read
+    // requests must not wait for a prompt that is not being read
     if (is_paused && request_is_prefill(request)) leave_followers(scheduler, request);
     return WICK_OK;
   }
@@ -412,7 +412,7 @@ void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
   size_t text_bytes = 0;
   wick_error lack;
   if (how != WICK_FINISH_ERROR) {
-    // a reply that is cut inside a character ends before it
+    // a reply that is cut within a character ends before it
     if (how != WICK_FINISH_STOP) request->detokenizer.pending_bytes = 0;
     text_bytes = request_flush(request);
     if (parts_put(&scheduler->events, request, text_bytes, how, &lack) != WICK_OK) {
@@ -448,7 +448,7 @@ void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
   release(scheduler, request);
 }
 
-// Whether the pass under way has only cancelled requests.
+// Whether the current pass has only cancelled requests.
 static bool pass_is_for_nobody(const scheduler *scheduler) {
   for (uint32_t i = 0; i < scheduler->batch_count; i++) {
     if (scheduler->owners[i] != NULL && !scheduler->owners[i]->is_cancelled) return false;
@@ -456,8 +456,8 @@ static bool pass_is_for_nobody(const scheduler *scheduler) {
   return true;
 }
 
-// Ends one cancelled request; true when there was one. A request that shares a pass with others
-// ends after the pass.
+// Ends one cancelled request; returns true if there was one. A request that shares a pass with
+// others ends after the pass.
 static bool finish_cancelled(scheduler *scheduler) {
   for (request *request = scheduler->first; request != NULL; request = request->next) {
     if (!request->is_cancelled) continue;
@@ -472,7 +472,7 @@ static bool finish_cancelled(scheduler *scheduler) {
 }
 
 // Ends one request that has read its prompt and samples nothing. Before that, drops the tokens that
-// it is to drop.
+// it should drop.
 static bool finish_silent(scheduler *scheduler) {
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase != REQUEST_RUNNING || at->tokens_max != 0 || request_is_prefill(at)) continue;
@@ -487,7 +487,8 @@ static bool finish_silent(scheduler *scheduler) {
   return false;
 }
 
-// The time of a unit counts for its pass, however long the host waits between two units.
+// Runs a unit and adds its time to the time of its pass, regardless of how long the host waits
+// between two units.
 static scheduler_result step_pass(scheduler *scheduler) {
   const uint64_t start_us = scheduler->parts.now_us();
   const uint32_t rows = scheduler->batch_count;

@@ -1,7 +1,7 @@
 // schedule/scheduler.h — requests in, batches through the forward pass, events out. Running
-// requests share each pass (continuous batching, Yu et al. 2022, Orca). A pass holds every decode
-// and, in the order of arrival, pieces of prompts. A unit of work is one layer or one round of
-// logits.
+// requests share each pass (continuous batching, Yu et al. 2022, Orca). A pass contains every
+// decode and, in the order of arrival, pieces of prompts. A unit of work is one layer or one block
+// of logits.
 #ifndef WICK_SCHEDULE_SCHEDULER_H
 #define WICK_SCHEDULE_SCHEDULER_H
 
@@ -21,7 +21,7 @@
 
 typedef struct scheduler scheduler;
 
-// The parts that the scheduler uses. All of it outlives the scheduler.
+// The parts that the scheduler uses. All of them outlive the scheduler.
 typedef struct scheduler_parts {
   memory_gate *memory;
   const loaded_model *model;
@@ -52,18 +52,18 @@ typedef enum scheduler_result {
 enum {
   // A row of logits adds at most this many records: a token, those of a jump, and an end.
   SCHEDULER_RECORDS_PER_ROW = 1 + JUMP_TOKENS_MAX + 1,
-  // A unit of work begins with room for this many; further rows wait when there is less.
+  // A unit of work begins with room for this many records; further rows wait if there is less.
   SCHEDULER_RECORDS_PER_UNIT = SCHEDULER_RECORDS_PER_ROW,
-  // The most records that an empty event buffer must hold: those, and those of a completion that
-  // begins in the same unit.
+  // The number of records for which an empty event buffer must have room: those, and those of a
+  // completion that begins in the same unit.
   SCHEDULER_RECORDS_MAX = SCHEDULER_RECORDS_PER_UNIT + SCHEDULER_RECORDS_PER_ROW,
-  // A request that has waited for this many passes runs before all later ones, whatever their
-  // priority. This bounds waiting, except for the time that the running requests take.
+  // A request that has waited for this many passes runs before all later ones, regardless of
+  // priority. This bounds the waiting time, except for the time that the running requests need.
   SCHEDULER_PASSES_WAITED_MAX = WICK_PASSES_WAITED_MAX
 };
 
 // Another user of the store's pages (texts that are embedded). If a request cannot continue
-// otherwise, the guest gives up its pages and starts again later. False: it had none.
+// otherwise, the guest gives up its pages and starts again later. It returns false if it had none.
 typedef struct page_guest {
   void *context;
   bool (*give_pages)(void *context);  // NULL: there is no guest
@@ -73,7 +73,8 @@ wick_status scheduler_create(const scheduler_parts *parts, scheduler **out, wick
 void scheduler_destroy(scheduler *scheduler);
 uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens);
 
-// `wish`: the marks of reasoning, of a request that limits it, and the parts of a reply; else NULL.
+// `wish`: the parts of a reply, and the marks of reasoning for a request that limits it; otherwise
+// NULL.
 // `media`: spans among wanted->tokens, which has their pseudo tokens; NULL: none. Images that are
 // read in one pass have at most batch_tokens rows.
 wick_status scheduler_submit(scheduler *scheduler, const wick_request *wanted,
@@ -85,14 +86,14 @@ wick_status scheduler_cancel(scheduler *scheduler, uint32_t id);
 // Lets a smaller model propose tokens from now on; NULL: none does. The drafter must outlive the
 // scheduler, or be removed by NULL.
 void scheduler_set_drafter(scheduler *scheduler, drafter *drafter);
-// A paused request keeps its place in the order and takes no part in passes. It keeps its pages
+// A paused request keeps its place in the order and is skipped by passes. It keeps its pages
 // until another request needs them. WICK_E_ARG: unknown.
 wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused);
 // Answers the request that waits for the host. WICK_E_ARG: it does not wait.
 wick_status scheduler_find_asking(const scheduler *scheduler, uint32_t id, request **out);
 void scheduler_set_guest(scheduler *scheduler, page_guest guest);
-// For the guest: pages of a session without a request, or of a request that is paused, become
-// available. False: there are none, so the guest waits until requests end.
+// For the guest: makes pages of a session without a request, or of a paused request, available.
+// Returns false if there are none, so the guest waits until requests end.
 bool scheduler_gives_room(scheduler *scheduler);
 // Runs one unit of work.
 scheduler_result scheduler_step(scheduler *scheduler);

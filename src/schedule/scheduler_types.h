@@ -17,7 +17,7 @@ struct scheduler {
   uint64_t queue_tokens;  // tokens of all prompts that wait
   uint32_t id_next;
   event_buffer events;
-  // The pass under way: its inputs, and the request of each.
+  // The current pass: its inputs, and the request of each.
   model_input *batch;  // [batch_tokens]
   request **owners;    // [batch_tokens]; NULL: it has ended
   uint32_t batch_count;
@@ -27,11 +27,12 @@ struct scheduler {
   bool keeps_rows;       // for the predictor
   bool had_whole;        // the last pass was for one image, while others waited
   bool is_measured;      // a single request decodes in it: speculation learns from its time
-  // The request that found too few pages to start, and when. It is not tried again before that
-  // changes.
+  // The request that found too few pages to start, and the state at that time. It is not tried
+  // again before the state changes.
   uint32_t blocked_id, blocked_running;
-  uint64_t blocked_freed, blocked_until;  // blocked_until: the pass at which it is tried anyway
-  bool has_prompts;                       // it reads prompts, so its time tells the cost of prefill
+  uint64_t blocked_freed,
+      blocked_until;  // blocked_until: the pass at which it is tried in any case
+  bool has_prompts;   // it reads prompts, so its time shows the cost of prefill
   scheduler_stats stats;
   grammar_shelf shelf;
   swap_parts swap;
@@ -50,11 +51,11 @@ bool admission_has_waited_long(const scheduler *scheduler, const request *reques
 // Whether `a` is served before `b`. The order is: waited too long, priority, arrival.
 bool admission_precedes(const scheduler *scheduler, const request *a, const request *b);
 // Starts requests in that order. A request that finds too few pages takes them from running
-// requests of lower priority; otherwise it waits, and so do those after it. False when nothing has
-// changed.
+// requests of lower priority; otherwise it waits, and so do those after it. Returns false if
+// nothing has changed.
 bool admission_start(scheduler *scheduler);
-// Before a pass: reserves pages for `tokens` more of a running request. When pages run out, the
-// last requests in order are preempted. False when that is the request itself.
+// Before a pass: reserves pages for `tokens` more of a running request. If pages run out, the last
+// requests in order are preempted. Returns false if that includes the request itself.
 bool admission_reserve(scheduler *scheduler, request *request, uint32_t tokens);
 // Drops tokens from the session of a request that has read everything. A page for a copy is taken
 // in the same way as those of a pass. WICK_E_BUSY while requests before it need the page.
@@ -62,19 +63,21 @@ wick_status admission_drop(scheduler *scheduler, request *request, wick_error *e
 // Counts one more running request, with its pages.
 void admission_run(scheduler *scheduler, request *request, kv_seq_id sequence, uint32_t fed);
 
-// Makes a batch of the running requests and begins the pass. False when no request can continue.
+// Builds a batch from the running requests and begins the pass. Returns false if no request can
+// continue.
 bool pass_begin(scheduler *scheduler);
-// Runs one unit of the pass under way: a layer or a round of logits. False when the weights have
-// not arrived yet.
+// Runs one unit of the current pass: a layer or a block of logits. Returns false if the weights
+// have not arrived yet.
 bool pass_step(scheduler *scheduler);
-// Draws the token of a request whose host has answered. False: there is none.
+// Draws the token of a request whose host has answered. Returns false if there is none.
 bool pass_take_answer(scheduler *scheduler);
-// Abandons the pass under way: pages hold what they held before it.
+// Abandons the current pass: pages have the same content as before it.
 void pass_drop(scheduler *scheduler);
 
 // ---- predict.c, where there is a predictor ----
 
-// Whether it follows a request of the pass that begins. Then it needs all rows of the pass.
+// Whether the predictor follows a request of the pass that begins. If so, it needs all rows of the
+// pass.
 bool predict_begin(const scheduler *scheduler);
 // Lets the predictor read the accepted rows of a finished pass.
 void predict_after(scheduler *scheduler);

@@ -19,22 +19,22 @@
 typedef struct session {
   uint32_t id;
   kv_seq_id sequence;
-  int32_t *tokens;   // [count]; the pages hold the first of them
+  int32_t *tokens;   // [count]; the pages have the first of them
   media_list media;  // images and recordings among them
   uint32_t count;
   cache_salt salt;         // of its tenant
-  adapter_marks adapters;  // that the pages were read under
+  adapter_marks adapters;  // with which the pages were computed
   bool is_busy;            // a request for it runs or waits
-  uint64_t idle_since;  // in units of session_table.idle_next: when it was made or its last request
-                        // ended
+  uint64_t idle_since;     // in units of session_table.idle_next: when it was created or its last
+                           // request ended
 } session;
 
 typedef struct session_table {
   memory_gate *memory;
   seq_store *store;
-  const adapter_list *adapters;  // of which saved sessions need some; NULL: there are none
-  const loaded_model *model;     // that saved images and recordings are for; NULL: for none
-  uint32_t batch_tokens;         // that the largest of them must fit into
+  const adapter_list *adapters;  // that saved sessions may need; NULL: there are none
+  const loaded_model *model;     // whose images and recordings may be loaded; NULL: none
+  uint32_t batch_tokens;         // limit of the largest of them
   session **items;               // ascending ids
   uint32_t count, capacity, id_next;
   uint64_t idle_next;
@@ -44,14 +44,14 @@ typedef struct session_table {
 void sessions_init(session_table *table, memory_gate *memory, seq_store *store);
 void sessions_destroy(session_table *table);  // also of a table of zeros
 
-// Errors of all calls below: WICK_E_SEQ for an unknown id, WICK_E_BUSY while a request is on the
-// session, WICK_E_NOMEM, WICK_E_PAGES. On an error nothing has changed.
+// Errors of all calls below: WICK_E_SEQ for an unknown id, WICK_E_BUSY while a request runs or
+// waits on the session, WICK_E_NOMEM, WICK_E_PAGES. On an error nothing has changed.
 wick_status session_create(session_table *table, cache_salt salt, uint32_t *id, wick_error *error);
 // A session of the same tenant that shares every page. O(pages); no keys or values are copied.
 wick_status session_fork(session_table *table, uint32_t id, uint32_t *child, wick_error *error);
 // Keeps the first `tokens`. WICK_E_RANGE when there are fewer.
 wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens, wick_error *error);
-// The same for a session that a request has just been submitted for. `tokens` are at most those
+// The same for a session for which a request has just been submitted. `tokens` are at most those
 // that it has, and end outside of images and recordings.
 void session_cut(session_table *table, session *session, uint32_t tokens);
 // Drops the tokens [first, last). The tokens after them move down and keep their keys
@@ -75,32 +75,33 @@ wick_status session_find_idle(const session_table *table, uint32_t id, session *
 // Takes the pages of the session that has been idle for the longest time. Its tokens are read again
 // by its next request. False: no idle session has pages that could be read again.
 bool sessions_give_pages(const session_table *table);
-// The same until a new sequence of this many tokens has room, as far as idle sessions allow.
+// Repeats this until a new sequence of this many tokens has room, as far as idle sessions allow.
 void sessions_make_room(const session_table *table, uint32_t tokens);
 
 // Whether reading its tokens again gives the same keys and values. False once tokens were dropped
-// from the middle: the keys and values after them were computed with the dropped tokens in sight.
+// from the middle: the keys and values after them were computed with attention to the dropped
+// tokens.
 bool session_is_plain(const session_table *table, const session *session);
 
 // A record is: "WICKSESS", version u32, the number of tokens that the pages lack u32, salt 2 u64,
 // these tokens i32, a checksum u64 of all this, then the record of the sequence (kv/state.h). A
-// session that was read under adapters has version 3 and, after the salt, their number u64 and for
-// each its file's fingerprint u64, scale f32 and 0 u32. One with images or recordings has version
-// 4: the number of adapters, which may be 0, and those, then the number of spans u64 and for each a
-// media_head and its rows f32. packed: types of keys and values in the record; NULL: the store's
-// own. Errors of state_*.
+// session that was computed with adapters has version 3 and, after the salt, their number u64 and
+// for each its file's fingerprint u64, scale f32 and 0 u32. One with images or recordings has
+// version 4: the number of adapters, which may be 0, and those, then the number of spans u64 and
+// for each a media_head and its rows f32. packed: types of keys and values in the record; NULL: the
+// store's own. Errors of state_*.
 wick_status session_bytes(const session_table *table, uint32_t id, const kv_types *packed,
                           uint64_t *size_bytes, wick_error *error);
 wick_status session_save(const session_table *table, uint32_t id, uint64_t salt,
                          const kv_types *packed, const wick_state_sink *sink, wick_error *error);
-// A packed state differs from the one that reading the tokens gives. So such a session has its own
-// salt, which its forks share, and the prefix cache gives its pages to no other request. An adapter
-// that is not loaded is WICK_E_MISMATCH, a token over `vocab` WICK_E_CORRUPT, more than
+// A packed state differs from the one that reading the tokens gives. So such a session has a unique
+// salt, which its forks share, and the prefix cache does not use its pages for other requests. An
+// adapter that is not loaded is WICK_E_MISMATCH, a token over `vocab` WICK_E_CORRUPT, more than
 // `context_tokens` tokens WICK_E_FULL.
 wick_status session_load(session_table *table, uint64_t salt, uint32_t vocab,
                          uint32_t context_tokens, const wick_state_source *source, uint32_t *id,
                          wick_error *error);
-// For session_load: session_make gives a session with room for `count` tokens. It is not in the
+// For session_load: session_make returns a session with room for `count` tokens. It is not in the
 // list yet, but its place is reserved. session_list adds it, or session_discard frees it (NULL is
 // fine).
 wick_status session_make(session_table *table, uint32_t count, session **out, wick_error *error);

@@ -26,7 +26,7 @@ static uint64_t marks_bytes(const adapter_marks *marks, uint32_t version) {
   return version == RECORD_VERSION ? 0 : sizeof(uint64_t) + marks->count * sizeof *marks->of;
 }
 
-// The size of a span's head and rows, which follow each other in memory.
+// The size of a span's head and rows, which are adjacent in memory.
 static size_t span_bytes(const media_span *span) {
   return sizeof span->is + (size_t)media_rows_bytes(&span->is);
 }
@@ -137,7 +137,7 @@ static wick_status read_head(wick_state_source *source, uint32_t context_tokens,
     return fail_with(error, WICK_E_FORMAT, 0, "this is not a saved session of version %d to %d",
                      (int)RECORD_VERSION, (int)RECORD_VERSION_MEDIA);
   }
-  // one more than the context: the newest token of a full session was never read
+  // one more than the context, because the newest token of a full session has not been read
   if (head->tail > (uint64_t)context_tokens + 1) {
     fail_with(error, WICK_E_FULL, 12, "a session of at least %u tokens, the context holds %u",
               head->tail, context_tokens);
@@ -169,7 +169,7 @@ static wick_status read_marks(wick_state_source *source, const record_head *head
   return WICK_OK;
 }
 
-// Its place is found when the tokens are known.
+// Reads a span, whose place is determined once the tokens are known.
 static wick_status read_span(session_table *table, wick_state_source *source, media_list *media,
                              wick_error *error) {
   media_head head;
@@ -212,7 +212,7 @@ static wick_status read_tail(wick_state_source *source, const record_head *head,
   return sum == sum_of(head, marks, media, tail) ? WICK_OK : is_damaged(error);
 }
 
-// Tokens are of the vocabulary, or those of the images and recordings in order.
+// Checks that tokens are in the vocabulary, or are those of the images and recordings in order.
 static wick_status check_tokens(session *session, uint32_t vocab, wick_error *error) {
   const int32_t *tokens = session->tokens;
   const media_list *media = &session->media;
@@ -239,20 +239,20 @@ static wick_status check_tokens(session *session, uint32_t vocab, wick_error *er
   return next == media->count ? WICK_OK : is_damaged(error);
 }
 
-// For pages that could not be computed by reading the tokens again.
+// A salt for pages that cannot be computed by reading the tokens again.
 static cache_salt salt_of_its_own(session_table *table, cache_salt tenant) {
   const uint64_t words[] = {tenant.low, tenant.high, ++table->packed_count};
   return salt_of((const char *)words, sizeof words);
 }
 
-// Reads the record of the sequence. Its tokens go to made->tokens, the tail after them.
+// Reads the record of the sequence. Its tokens are stored in made->tokens, followed by the tail.
 static wick_status read_sequence(session_table *table, uint64_t salt, uint32_t context_tokens,
                                  wick_state_source *source, uint32_t tail, session *made,
                                  wick_error *error) {
   state_reader reader;
   wick_status status = store_load_begin(table->store, salt, source, &reader, error);
   if (status != WICK_OK) return status;
-  // a full session has one more token: the newest, which was never read
+  // a full session has one more token: the newest, which has not been read
   const uint64_t most = (uint64_t)context_tokens + (tail != 0 ? 1 : 0);
   if ((uint64_t)reader.tokens + tail > most) {
     fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "a session of %llu tokens, the context holds %u",

@@ -1,12 +1,12 @@
-// schedule/speculation.c — prompt lookup, and how many proposals pay.
+// schedule/speculation.c — prompt lookup, and the number of proposals that pays.
 #include "schedule/speculation.h"
 
 enum { REST_TOKENS_FIRST = 32, REST_TOKENS_MAX = 512 };
-// After this many misses the rest grows by one token.
+// After this many misses, the pause between lookups grows by one token.
 enum { MISSES_PER_REST = 16, MISS_REST_MAX = 7 };
 // A change has at most this many tokens, and replaces at most this many more.
 enum { CHANGE_TOKENS_MAX = 8, CHANGE_TOKENS_MORE = 2 };
-// The evidence of other places with the same tokens about a proposal.
+// Whether other places with the same tokens confirm a proposal.
 enum { OTHERS_NONE, OTHERS_AGREE, OTHERS_DISAGREE };
 enum { MATCH_CLASSES = 5, KIND_UNSEEN = 3 * MATCH_CLASSES };  // the last: no token before it agrees
 
@@ -21,20 +21,20 @@ static const float RIGHT_FIRST[SPECULATION_KINDS] = {
     0.25f, 0.35f, 0.43f,  0.48f,  0.5f,    // another one does not
     0.5f,  0.6f,  0.7f};                   // after a changed token
 static const float SEEN_FIRST = 4.0f, SEEN_KEPT = 0.95f;
-// A wrong proposal weighs more: its cost is lost, while the gain of a right one comes again.
+// A wrong proposal has more weight: its cost is lost, while the gain of a correct one will recur.
 static const float RATE_WEIGHT = 0.2f, RATE_WEIGHT_FAILED = 0.35f;
 // The first row of a pass waits for memory, further rows for the processor. So a pass of one row is
 // evidence about all passes, and a pass of several rows about passes of any several rows. The fewer
 // the rows, the weaker the evidence about the line.
 static const float COST_WEIGHT = 0.2f, COST_ROWS_HALF = 2.0f, COST_WEIGHT_UNLIKE = 0.05f;
 enum { COST_SEEN_MAX = 4 };  // until then, all passes of several rows count alike
-// The limit on a pass's time, as a multiple of the expected time. Something else may have delayed
-// it, or it was the first of this many rows.
+// The limit on a pass's time, as a multiple of the expected time. A longer pass may have been
+// delayed by something else, or was the first with this many rows.
 static const float COST_MOST = 1.5f;
-// If the text is this predictable, the costs of numbers of rows that are not chosen move a little
-// towards the others each time. If none is chosen, all become a little cheaper, until one is tried.
+// If the text is this predictable, the costs of row counts that are not chosen move a little
+// towards the others each time. If none is chosen, all become a little cheaper until one is tried.
 static const float COST_SURE_RATE = 0.9f, COST_UNLIKE_KEPT = 0.99f, COST_DOUBT = 0.002f;
-// A smaller gain is less than the noise of the measured costs.
+// Smaller gains are below the noise of the measured costs.
 static const float GAIN_MIN = 1.05f;
 
 // ---- Costs ----
@@ -80,7 +80,7 @@ typedef struct earlier_place {
   uint32_t at, match;  // the first token after the match
 } earlier_place;
 
-// Collects places: those where most tokens agree first, among equals the latest.
+// Collects places, those with the most agreeing tokens first, and the latest first among equals.
 typedef struct earlier_places {
   earlier_place list[SPECULATION_PLACES];
   uint32_t count;
@@ -152,7 +152,7 @@ static uint8_t kind_of(uint32_t match, uint32_t others) {
   return (uint8_t)(kind + others * MATCH_CLASSES);
 }
 
-// The tokens after a place. After the end of the text, the first proposals continue it.
+// The tokens after a place. Beyond the end of the text, these are the first proposals.
 static int32_t token_after(const speculation *speculation, const int32_t *tokens, uint32_t at,
                            uint32_t i) {
   const uint32_t period = speculation->start - at;
@@ -205,7 +205,7 @@ static speculation_trust *trust_of(speculation *speculation, uint32_t proposal) 
   return trust;
 }
 
-// The probability that a proposal is right when those before it were.
+// The probability that a proposal is correct if those before it were.
 static float rate_of(speculation *speculation, speculation_source source, uint32_t proposal) {
   if (source == SPECULATION_DRAFT) return speculation->draft_rate;
   const speculation_trust *trust = trust_of(speculation, proposal);

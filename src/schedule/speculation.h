@@ -7,11 +7,11 @@
 //
 // Speculation pays where many proposals are accepted and a row costs less in a larger pass than
 // alone. Both are measured while requests run. A proposal of the text is compared with the sampled
-// token even when it was not in the pass, so learning how far to trust it costs no time. Trust
-// depends on how many tokens before it agree, and on whether other places with the same tokens
-// continue in the same way. Example: in a list of records the names get proposals and the values do
-// not. Proposals of a smaller model cost time. If they do not pay, it rests and is tried again
-// later.
+// token even when it was not in the pass, so measuring how reliable proposals are costs no time.
+// The reliability of a proposal depends on how many tokens before it agree, and on whether other
+// places with the same tokens continue in the same way. Example: in a list of records the names get
+// proposals and the values do not. Proposals of a smaller model cost time. If they do not pay, it
+// rests and is tried again later.
 #ifndef WICK_SCHEDULE_SPECULATION_H
 #define WICK_SCHEDULE_SPECULATION_H
 
@@ -25,7 +25,8 @@ enum {
   SPECULATION_REQUESTS_MAX = 4,
   SPECULATION_MATCH_MIN = 3,   // least tokens that must agree with an earlier place
   SPECULATION_MATCH_MAX = 32,  // more agreeing tokens are not counted
-  SPECULATION_PLACES = 3,      // the place that is followed, and others to compare it with
+  SPECULATION_PLACES =
+      3,  // the place whose continuation is proposed, and others to compare it with
   // Kinds of proposals: 3, 4 to 5, 6 to 9, 10 to 15 or more tokens before it agree; for each of
   // these, no other place is known, another one continues in the same way, or another one does not.
   // After a token that was changed: 0, 1 or 2 tokens agree.
@@ -35,8 +36,8 @@ enum {
 
 typedef enum speculation_source { SPECULATION_LOOKUP, SPECULATION_DRAFT } speculation_source;
 
-// How often proposals were right, of those compared; recent ones weigh more. Both 0: nothing is
-// known.
+// The numbers of correct and of compared proposals; recent ones have more weight. Both are 0 if
+// nothing is known.
 typedef struct speculation_trust {
   float right, seen;
 } speculation_trust;
@@ -47,20 +48,20 @@ typedef struct speculation {
   speculation_source source;
   uint32_t found;  // tokens in `proposed`; the first `count` are in the pass under way
   uint32_t count, accepted;
-  uint32_t seen;  // of the found ones: already compared with sampled tokens
-  // For proposals of the text: the place of each, the places that would follow, and their kinds.
+  uint32_t seen;  // of those, the number already compared with sampled tokens
+  // For proposals from the text: the place of each, the places that would follow, and their kinds.
   uint32_t place, start;
   uint8_t kinds[SPECULATION_TOKENS_MAX];
   speculation_trust by_kind[SPECULATION_KINDS];
   uint32_t changed_place, changed;  // the last wrong proposal: its place, and its position; 0: none
-  uint32_t misses;                  // lookups without a result, one after the other
-  float draft_rate;  // of acceptance; recent proposals weigh more; 0: nothing is known
-  uint32_t lookup_rest, draft_rest;  // tokens to decode plainly before the next try
+  uint32_t misses;                  // consecutive lookups without a result
+  float draft_rate;  // of acceptance; recent proposals have more weight; 0: nothing is known
+  uint32_t lookup_rest, draft_rest;  // tokens to decode without proposals before the next attempt
   uint32_t draft_rest_next;
 } speculation;
 
-// The time of passes of 1, 2, ... rows: a line, and the deviation of each number of rows from it.
-// One for each scheduler.
+// The time of passes of 1, 2, ... rows: a linear model, and the deviation from it for each number
+// of rows. Each scheduler has one.
 typedef struct speculation_costs {
   float one_us;  // a pass of one row; 0: not measured
   float row;     // cost of each further row, as a share of one_us
@@ -73,7 +74,7 @@ typedef struct speculation_costs {
 void speculation_costs_took(speculation_costs *costs, uint32_t rows, uint64_t us);
 // The expected time of a pass of this many rows, in us; 0: not measured.
 float speculation_cost_us(const speculation_costs *costs, uint32_t rows);
-// Whether the source is not resting. Call it before each pass, since it counts the rest.
+// Whether the source is not resting. Call it before each pass, because it counts down the rest.
 bool speculation_is_awake(speculation *speculation, speculation_source source);
 // Prompt lookup: writes up to `most` tokens into `proposed` (with `found` and `kinds`). It follows
 // the place where most tokens agree with the end of the text, SPECULATION_MATCH_MIN or more, and
@@ -81,14 +82,14 @@ bool speculation_is_awake(speculation *speculation, speculation_source source);
 // After repeated misses it searches less often.
 void speculation_look_up(speculation *speculation, const int32_t *tokens, uint32_t count,
                          uint32_t most);
-// How many proposals of a source, at most `most`, give the most tokens for the time of a pass that
-// has `rows` rows without them. Making one takes `proposal_us`. 0: none would pay, and a smaller
-// model then rests. If the text is predictable, the measured costs of more proposals are lowered a
-// little each time.
+// The number of proposals from a source, at most `most`, with the highest number of tokens per unit
+// of time, if the pass has `rows` rows without them and a proposal takes `proposal_us`. 0:
+// proposals would not pay, and a smaller model then rests. If the text is predictable, the measured
+// costs of more proposals are lowered a little each time.
 uint32_t speculation_wanted(speculation *speculation, speculation_costs *costs,
                             speculation_source source, uint32_t most, uint32_t rows,
                             float proposal_us);
-// A token was sampled. True when it is the next proposal in the pass.
+// Records that a token was sampled. Returns true if it is the next proposal in the pass.
 bool speculation_accepts(speculation *speculation, int32_t token);
 
 #endif

@@ -5,10 +5,10 @@
 #include <string.h>
 
 enum {
-  PAGES_TO_TRY = 4,  // pages of the first measurement, at least
+  PAGES_TO_TRY = 4,  // the first measurement has at least this many pages
   ROWS_REMEMBERED = 1024,
   REFUSALS_MAX = 8,  // after this many failures the host is no longer used
-  DECLINED_MAX = 32  // after this many decisions against writing it is measured again: the disk may
+  DECLINED_MAX = 32  // after this many decisions not to write, measure again: the disk may
                      // have been busy
 };
 

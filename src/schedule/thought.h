@@ -1,4 +1,4 @@
-// schedule/thought.h — a limit of reasoning: when a reply has spent this many tokens on it, the
+// schedule/thought.h — a limit on reasoning: once a reply has spent this many tokens on it, the
 // mark that ends the reasoning follows as if it had been sampled (llama.cpp's --reasoning-budget).
 #ifndef WICK_SCHEDULE_THOUGHT_H
 #define WICK_SCHEDULE_THOUGHT_H
@@ -19,7 +19,7 @@ typedef struct thought_close {
 typedef struct thought {
   reply_parser *parser;  // of the output
   uint32_t left;         // tokens
-  uint32_t late;         // tokens after the limit, while a character is half written
+  uint32_t late;         // tokens after the limit, while a character is incomplete
   bool was_closed;       // once by the limit
   // The tokens that end the reasoning; the second list is for reasoning that begins again after the
   // first.
@@ -31,9 +31,9 @@ typedef struct thought {
 wick_status thought_create(memory_gate *memory, tokenizer *tokens, const reply_format *format,
                            const wick_reasoning *wanted, thought **out, wick_error *error);
 void thought_destroy(memory_gate *memory, thought *thought);  // NULL is fine
-// Takes the text of a token, also of a control token. Nothing is allocated.
+// Takes the text of a token, which may be a control token. Nothing is allocated.
 void thought_take(thought *thought, const uint8_t *bytes, size_t size_bytes);
-// Whether the reasoning has to end here.
+// Whether the reasoning must end here.
 bool thought_is_due(const thought *thought);
 
 #endif

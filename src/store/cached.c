@@ -64,9 +64,9 @@ uint32_t cached_reclaimable(void *context) {
   return count;
 }
 
-// Among entries used at the same time, a window's oldest tokens are evicted first: texts continue
-// after their ends. Without a window the last ones go: nothing is found after a page that is
-// missing.
+// Among entries that were used at the same time, a window's oldest tokens are evicted first,
+// because texts continue after their ends. Without a window, the last tokens are evicted first,
+// because nothing is found after a missing page.
 static bool goes_before(const side_pool *side, const prefix_entry *a, const prefix_entry *b) {
   if (a->last_access_tick != b->last_access_tick) return a->last_access_tick < b->last_access_tick;
   const bool is_shorter = a->token_count < b->token_count;
@@ -106,7 +106,7 @@ static uint32_t tokens_of(const seq_store *store, prefix_id id) {
   return id == PREFIX_NONE ? 0 : entry_of(store, id)->token_count;
 }
 
-// Whether all pages that the token after the entry sees exist.
+// Whether all pages exist to which the token after the entry attends.
 static bool has_pages(const side_pool *side, prefix_id id) {
   const seq_store *store = side->store;
   const uint32_t first = window_first(kv_pool_shape(side->pool), tokens_of(store, id));
@@ -124,7 +124,7 @@ static bool is_usable(const seq_store *store, prefix_id id) {
   return true;
 }
 
-// The last entry of the longest cached prefix that a sequence can continue from.
+// The last entry of the longest cached prefix from which a sequence can continue.
 static prefix_id find_usable(const seq_store *store, cache_salt salt, const int32_t *tokens,
                              uint32_t count) {
   prefix_id id = prefix_peek(store->prefix, salt, tokens, count);
@@ -137,7 +137,7 @@ uint32_t store_cached(seq_store *store, cache_salt salt, const int32_t *tokens, 
   return tokens_of(store, find_usable(store, salt, tokens, count - 1));
 }
 
-// The pages that the token after the entry sees, for an empty sequence. WICK_E_NOMEM.
+// Attaches the pages to which the token after the entry attends to an empty sequence. WICK_E_NOMEM.
 static wick_status attach_pages(const side_pool *side, kv_seq_id seq, prefix_id id) {
   const seq_store *store = side->store;
   const uint32_t count = tokens_of(store, id);
@@ -161,7 +161,7 @@ uint32_t store_attach(seq_store *store, kv_seq_id seq_id, cache_salt salt, const
   }
   const prefix_id id = find_usable(store, salt, tokens, count - 1);
   const uint32_t usable = tokens_of(store, id);
-  // one more token than the hit: the last requested token is never part of it
+  // one more token than the hit, because the last requested token is never part of it
   wick_status status = prefix_attach(store->prefix, seq_id, salt, tokens, usable + 1, &hit, NULL);
   if (status != WICK_OK || hit == 0) return 0;
   for (uint32_t i = 0; i < store->side_count && status == WICK_OK; i++) {
@@ -214,13 +214,13 @@ void cached_reserve(seq_store *store, uint32_t entries) {
   if (places != 0 && has_more(store)) grow_entries(store, places - 1);
 }
 
-// Whether the entry may have a state, for which others are evicted.
+// Whether there is room for a state of the entry; others are evicted for it.
 static bool make_state_room(seq_store *store) {
   if (store->entry_slot_count >= store->config.checkpoints_max) cached_evict_state(store);
   return store->entry_slot_count < store->config.checkpoints_max;
 }
 
-// The state at the end of the whole pages that the sequence has passed last belongs to their entry.
+// Adds the state at the last whole page that the sequence has passed to the entry of that page.
 static void keep_state(seq_store *store, const store_seq *seq, cache_salt salt,
                        const int32_t *tokens, uint32_t count) {
   const state_mark mark = seq->rolling;
@@ -233,7 +233,7 @@ static void keep_state(seq_store *store, const store_seq *seq, cache_salt salt,
   store->entry_slot_count++;
 }
 
-// Gives the entry and the entries before it the sequence's pages where they have none.
+// Adds the sequence's pages to the entry and to the entries before it, if they have none.
 static void keep_pages(side_pool *side, kv_seq_id seq, prefix_id id) {
   seq_store *store = side->store;
   uint32_t count;

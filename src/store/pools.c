@@ -1,4 +1,5 @@
-// store/pools.c — the pages of all groups: a pool each, whose sequences go together.
+// store/pools.c — the pages of all groups: each has a pool, and corresponding sequences change
+// together.
 #include "base/checked.h"
 #include "store/store_types.h"
 
@@ -14,8 +15,9 @@ uint32_t window_first(const kv_shape *shape, uint32_t position) {
   return shape->window == 0 || position < shape->window ? 0 : position + 1 - shape->window;
 }
 
-// The most pages of `all` that a sequence of a group has at once. With a window, these are the
-// pages for the window, for cuts and for a pass, wherever in a page they begin.
+// The largest number of pages, of `all`, that a sequence of a group has at once. With a window,
+// these are the pages for the window, for cuts and for a pass, regardless of where in a page they
+// begin.
 static uint32_t pages_of(const kv_shape *shape, uint32_t batch_tokens, uint32_t all) {
   if (shape->window == 0) return all;
   const uint64_t kept = (uint64_t)shape->window + STORE_BACK_TOKENS + batch_tokens;
@@ -23,10 +25,10 @@ static uint32_t pages_of(const kv_shape *shape, uint32_t batch_tokens, uint32_t 
   return most < all ? (uint32_t)most : all;
 }
 
-// Pages without keys and values, where no group keeps all positions.
+// The shape of pages without keys and values, used if no group keeps all positions.
 static const kv_shape POSITIONS = {0};
 
-// The group whose pool keeps all positions; group_count: none does.
+// The group whose pool keeps all positions; group_count if none does.
 static uint32_t find_whole(const store_config *config) {
   uint32_t group = 0;
   while (group < config->group_count && config->groups[group].window != 0) group++;
@@ -147,7 +149,7 @@ void pools_free(seq_store *store, kv_seq_id id) {
   for (uint32_t i = 0; i < pool_count(store); i++) kv_seq_free(pool_at(store, i), id, NULL);
 }
 
-// The number of rows that a pool makes room for at a time; with a window, those of a pass.
+// The number of rows for which a pool makes room at a time; with a window, those of a pass.
 static uint32_t rows_at_once(const seq_store *store, const kv_pool *pool, uint32_t tokens) {
   const bool has_window = kv_pool_shape(pool)->window != 0;
   return has_window && tokens > store->config.batch_tokens ? store->config.batch_tokens : tokens;
@@ -216,7 +218,7 @@ void pools_truncate(seq_store *store, kv_seq_id id, uint32_t tokens) {
 
 void store_add_room(const seq_store *store, kv_seq_id id, uint32_t tokens, store_room *room) {
   const uint32_t end = kv_seq_capacity(store->pool, id);
-  const uint32_t copies = id == KV_SEQ_NONE ? 0 : 1;  // where the last page is shared
+  const uint32_t copies = id == KV_SEQ_NONE ? 0 : 1;  // if the last page is shared
   room->pages[0] += copies + (tokens > end ? ceil_div_u32(tokens - end, KERNEL_PAGE_TOKENS) : 0);
   const uint32_t all = ceil_div_u32(tokens, KERNEL_PAGE_TOKENS);
   for (uint32_t i = 0; i < store->side_count; i++) {
@@ -248,7 +250,7 @@ static wick_status broken(wick_error *error, const char *what, uint32_t id) {
   return fail_with(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "sequence store: %s (%u)", what, id);
 }
 
-// Every sequence of a pool is in the others and has as many tokens there.
+// Checks that every sequence of a pool is in the others, with the same number of tokens.
 wick_status pools_check(const seq_store *store, wick_error *error) {
   wick_status status = kv_pool_check(store->pool, error);
   for (uint32_t i = 0; i < store->side_count && status == WICK_OK; i++) {

@@ -1,4 +1,4 @@
-// store/record.c — sequences written out and read back; store.h has the format. A record of pages
+// store/record.c — writes sequences and reads them back; store.h has the format. A record of pages
 // has the same tokens in each pool.
 #include <string.h>
 
@@ -148,7 +148,7 @@ static wick_status read_state(seq_store *store, const wick_state_source *source,
   return WICK_OK;
 }
 
-// Whether the pages exist that the next token and later ones see.
+// Whether the pages exist to which the next token and later ones attend.
 static bool has_pages(const kv_pool *pool, kv_seq_id id) {
   const uint32_t tokens = kv_seq_tokens(pool, id),
                  first = window_first(kv_pool_shape(pool), tokens);

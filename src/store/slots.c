@@ -13,8 +13,8 @@ static bool add_slot(seq_store *store) {
     store->slots = slots;
     store->slot_capacity = capacity;
   }
-  // Cleared, because blocks do not write the gaps between their parts, which are also in saved
-  // states.
+  // Clears the memory, because blocks do not write the gaps between their parts, which saved states
+  // contain.
   uint8_t *bytes = memory_alloc_wide(store->memory, store->config.state_bytes);
   if (bytes == NULL) return false;
   memset(bytes, 0, (size_t)store->config.state_bytes);
@@ -44,7 +44,8 @@ void slot_release(seq_store *store, slot_id *slot) {
   *slot = SLOT_NONE;
 }
 
-// Evicts the oldest mark of a sequence, else a rolling one. False if no sequence has one.
+// Evicts the oldest mark of a sequence, or else a rolling one. Returns false if no sequence has
+// one.
 static bool evict_mark(seq_store *store) {
   for (uint32_t i = 0; i < store->seq_count; i++) {
     store_seq *seq = &store->seqs[i];
@@ -62,12 +63,13 @@ static bool evict_mark(seq_store *store) {
   return false;
 }
 
-// Evicts one checkpoint: of the prefix cache, then of a sequence. False if there is none.
+// Evicts one checkpoint: of the prefix cache, or else of a sequence. Returns false if there is
+// none.
 static bool evict_checkpoint(seq_store *store) {
   return cached_evict_state(store) || evict_mark(store);
 }
 
-// A pass that is being prepared loses the state within its rows.
+// Takes the state within its rows from a pass that is being prepared.
 static bool evict_mid(seq_store *store) {
   for (uint32_t i = 0; i < store->seq_count; i++) {
     if (store->seqs[i].mid == SLOT_NONE) continue;

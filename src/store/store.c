@@ -1,4 +1,4 @@
-// store/store.c — sequences: pages of all groups and recurrent state moved together.
+// store/store.c — sequences: keeps the pages of all groups and the recurrent state in step.
 #include "store/store.h"
 
 #include <string.h>
@@ -94,7 +94,7 @@ static void release_pass(seq_store *store, store_seq *seq) {
   seq->rows = seq->mid_rows = seq->committed = 0;
 }
 
-// Marks after `position` are removed.
+// Removes the marks after `position`.
 static void cut_marks(seq_store *store, store_seq *seq, uint32_t position) {
   while (seq->mark_count != 0 && seq->marks[seq->mark_count - 1].position > position) {
     slot_release(store, &seq->marks[--seq->mark_count].slot);
@@ -190,7 +190,7 @@ uint32_t store_truncate(seq_store *store, kv_seq_id id, uint32_t tokens) {
     cut_marks(store, seq, tokens);
   } else {
     tokens = pools_cut(store, id, tokens);
-    if (!pools_can_cut(store, id, tokens)) tokens = 0;  // cached pages are found again
+    if (!pools_can_cut(store, id, tokens)) tokens = 0;  // cached pages will be found again
   }
   pools_truncate(store, id, tokens);
   return store_tokens(store, id);
@@ -247,8 +247,8 @@ wick_status store_prepare(seq_store *store, kv_seq_id id, uint32_t tokens, wick_
   return pools_prepare(store, id, tokens, error);
 }
 
-// The number of rows after which to keep the state: where proposals begin, else at the end of the
-// last whole page. 0: keep none.
+// The number of rows after which to keep the state: where proposals begin, or otherwise at the end
+// of the last whole page. 0: keep none.
 static uint32_t choose_mid(const store_seq *seq, uint32_t rows, uint32_t certain) {
   if (certain < rows) return certain;
   const uint32_t end = seq->position + rows;

@@ -10,8 +10,8 @@
 //
 // After some cuts, tokens must be read again: a recurrent state can only return to positions with a
 // checkpoint, and a window's pages may have been freed. So calls that cut return the new end of the
-// sequence, which may be before the requested one. The tokens between are read again, with the same
-// bits.
+// sequence, which may be before the requested one. The caller reads the tokens between the two
+// again, with bit-identical results.
 //
 // States are never written in place. A pass reads the state before its first token from one slot
 // and writes the state after its last token to another, so a failed pass changes nothing, a fork
@@ -41,10 +41,10 @@ enum { STORE_GROUPS_MAX = 4, STORE_POOLS_MAX = STORE_GROUPS_MAX + 1, STORE_BACK_
 typedef struct store_config {
   kv_shape groups[STORE_GROUPS_MAX];  // of layers with keys and values
   uint32_t group_count;
-  uint32_t batch_tokens;  // most tokens of a sequence in a pass; only used for windows
-  uint32_t pages_max;     // each pool grows up to this many
-  uint32_t pages_keep;    // below this size a pool grows before it evicts cached pages; with a
-                          // window fewer, those of one sequence
+  uint32_t batch_tokens;        // most tokens of a sequence in a pass; only used for windows
+  uint32_t pages_max;           // each pool grows up to this many
+  uint32_t pages_keep;          // below this size a pool grows before it evicts cached pages; for a
+                                // window group, only the pages of one sequence
   uint32_t prefix_entries_max;  // 0: no prefix cache
   uint64_t state_bytes;         // recurrent state of a sequence; 0: none
   uint32_t checkpoints_max;     // states that the prefix cache and idle positions may keep
@@ -73,7 +73,7 @@ typedef struct store_state_counts {
   uint32_t cached;  // held by entries of the prefix cache
 } store_state_counts;
 store_state_counts store_count_states(const seq_store *store);
-// Whether a group has a window: then the pages of each pass are reserved before it.
+// Whether a group has a window. If so, the pages of each pass are reserved before the pass.
 bool store_has_window(const seq_store *store);
 // Whether a pass may leave a sequence at a position where it cannot end, so store_settle must be
 // called: a recurrent state, or keys of full pages, exist only for some positions.
@@ -107,13 +107,13 @@ bool store_is_plain(const seq_store *store, kv_seq_id seq);
 
 // ---- A pass ----
 
-// The number of sequences in the next passes: store_prepare keeps slots for them.
+// Sets the number of sequences in the next passes, for which store_prepare keeps slots available.
 void store_expect(seq_store *store, uint32_t sequences);
 // Reserves pages for `tokens` more tokens, copies those that are shared, and reserves slots for the
-// states of a pass. WICK_E_PAGES, WICK_E_NOMEM; then nothing has changed.
+// states of a pass. WICK_E_PAGES and WICK_E_NOMEM leave everything unchanged.
 wick_status store_prepare(seq_store *store, kv_seq_id seq, uint32_t tokens, wick_error *error);
-// Begins a pass that reads `rows` tokens, prepared with store_prepare. The first `certain` will
-// count, the others are proposals. WICK_E_NOMEM if no slot is free.
+// Begins a pass that reads `rows` tokens, prepared with store_prepare. The first `certain` rows
+// will be committed; the others are proposals. WICK_E_NOMEM if no slot is free.
 wick_status store_begin_rows(seq_store *store, kv_seq_id seq, uint32_t rows, uint32_t certain,
                              wick_error *error);
 // Accepts this many more of the rows.
@@ -137,7 +137,8 @@ store_states store_states_of(const seq_store *store, kv_seq_id seq, uint64_t off
 typedef struct store_room {
   uint32_t pages[STORE_POOLS_MAX];
 } store_room;
-// Adds the pages that a sequence may still take until it has `tokens`; KV_SEQ_NONE: a new one.
+// Adds the pages that a sequence may still take until it has `tokens`; KV_SEQ_NONE means a new
+// sequence.
 void store_add_room(const seq_store *store, kv_seq_id seq, uint32_t tokens, store_room *room);
 // Grows the pools now as much as taking these pages would (kv_pool_grow_for). WICK_E_NOMEM.
 wick_status store_grow_for(seq_store *store, const store_room *room, wick_error *error);
@@ -163,7 +164,8 @@ uint32_t store_attach(seq_store *store, kv_seq_id seq, cache_salt salt, const in
                       uint32_t count);
 // The length that store_attach would return.
 uint32_t store_cached(seq_store *store, cache_salt salt, const int32_t *tokens, uint32_t count);
-// Adds the sequence's pages of the tokens [0, count) to the prefix cache, as far as it has room.
+// Adds the sequence's pages of the tokens [0, count) to the prefix cache, as far as the cache has
+// room.
 void store_remember(seq_store *store, kv_seq_id seq, cache_salt salt, const int32_t *tokens,
                     uint32_t count);
 
@@ -171,9 +173,9 @@ void store_remember(seq_store *store, kv_seq_id seq, cache_salt salt, const int3
 //
 // A sequence: kv/state.h's record of the pool with all positions, then those of the other pools,
 // and for recurrent models "WICKRECU", version u32, position u32, bytes u64, the state, checksum
-// u64 of all this. Errors as kv/state.h says.
+// u64 of all this. Errors are those of kv/state.h.
 
-// A number for everything that records depend on: the model's fingerprint and the groups' shapes.
+// A hash of everything that records depend on: the model's fingerprint and the groups' shapes.
 uint64_t store_salt(const seq_store *store, uint64_t fingerprint);
 // packed: types of keys and values in the record; NULL: the store's own.
 wick_status store_record_bytes(const seq_store *store, kv_seq_id seq, const kv_types *packed,

@@ -1,5 +1,6 @@
-// store/store_types.h — private types of the store's files (store.c sequences, pools.c pages of the
-// groups, slots.c states, cached.c the prefix cache, record.c saving); no other file includes it.
+// store/store_types.h — private types of the store's files (store.c: sequences, pools.c: pages of
+// the groups, slots.c: states, cached.c: the prefix cache, record.c: saving); no other file
+// includes it.
 #ifndef WICK_STORE_STORE_TYPES_H
 #define WICK_STORE_STORE_TYPES_H
 
@@ -24,8 +25,9 @@ typedef struct state_mark {
 typedef struct store_seq {
   kv_seq_id id;
   slot_id now;        // the state after `position` tokens; SLOT_NONE at position 0
-  uint32_t position;  // outside of a pass: all that is stored
-  // A pass under way: `rows` rows from `position` on, the first `mid_rows` of them end in `mid`.
+  uint32_t position;  // outside of a pass: all stored tokens
+  // A pass in progress: `rows` rows from `position` on; `mid` is the state after the first
+  // `mid_rows` of them.
   slot_id mid, next;
   uint32_t rows, mid_rows, committed;
   state_mark rolling;                 // the last whole page that was passed; slot SLOT_NONE: none
@@ -66,14 +68,14 @@ store_seq *store_find(const seq_store *store, kv_seq_id id);
 // Adds the data kept in addition to the pages of a new sequence. WICK_E_NOMEM.
 wick_status store_add_seq(seq_store *store, kv_seq_id id, wick_error *error);
 void store_remove_seq(seq_store *store, kv_seq_id id);
-// Keeps the current state when a whole page ends here.
+// Keeps the current state if a whole page ends here.
 void roll_state(seq_store *store, store_seq *seq);
 
 // ---- pools.c ----
 
 wick_status pools_create(seq_store *store, const kernel_table *kernels, wick_error *error);
 void pools_destroy(seq_store *store);
-// The first position that the token at `position` sees.
+// The first position to which the token at `position` attends.
 uint32_t window_first(const kv_shape *shape, uint32_t position);
 // These go through all pools; an error leaves everything unchanged.
 wick_status pools_new(seq_store *store, kv_seq_id *id, wick_error *error);
@@ -84,7 +86,8 @@ void pools_append(seq_store *store, kv_seq_id id, uint32_t tokens);
 void pools_set_tokens(seq_store *store, kv_seq_id id, uint32_t tokens);
 // Frees the pages before windows.
 void pools_slide(seq_store *store, kv_seq_id id);
-// Where pools_truncate ends the sequence that is to end at `tokens`: there or before (kv_seq_cut).
+// The position at which pools_truncate would end a sequence that should end at `tokens`: there or
+// before (kv_seq_cut).
 uint32_t pools_cut(const seq_store *store, kv_seq_id id, uint32_t tokens);
 bool pools_can_cut(const seq_store *store, kv_seq_id id, uint32_t tokens);
 void pools_truncate(seq_store *store, kv_seq_id id, uint32_t tokens);
@@ -94,15 +97,15 @@ wick_status pools_check(const seq_store *store, wick_error *error);
 
 // ---- slots.c ----
 
-// Takes a slot, with one reference: a free one, a new one, that of the checkpoint that costs least
-// to lose, or, as a last resort, that of a position within the rows of a pass that has not begun.
-// SLOT_NONE when there is none. Its bytes are not changed.
+// Takes a slot, with one reference: a free one, a new one, the slot of the checkpoint that is
+// cheapest to lose, or, as a last resort, that of a position within the rows of a pass that has not
+// begun. SLOT_NONE if there is none. The slot's bytes are not changed.
 slot_id slot_take(seq_store *store);
-// Only a free one, or a new one within the number of checkpoints.
+// Takes only a free slot, or a new one within the limit of checkpoints.
 slot_id slot_take_spare(seq_store *store);
 void slot_retain(seq_store *store, slot_id slot);
 void slot_release(seq_store *store, slot_id *slot);  // becomes SLOT_NONE
-// Makes sure that `count` can be taken. False without memory.
+// Makes sure that `count` slots can be taken. Returns false if there is no memory.
 bool slot_reserve(seq_store *store, uint32_t count);
 // The same as far as memory allows, without evicting anything.
 void slot_reserve_spare(seq_store *store, uint32_t count);
@@ -113,11 +116,11 @@ static inline uint8_t *slot_bytes(const seq_store *store, slot_id slot) {
 
 // ---- cached.c ----
 
-// Frees the slot of the entry that was used least recently; false when none has one.
+// Frees the slot of the least recently used entry; returns false if no entry has one.
 bool cached_evict_state(seq_store *store);
 // Makes room in the list, so that keeping the states of this many more entries allocates nothing.
 void cached_reserve(seq_store *store, uint32_t entries);
-// The prefix cache has removed an entry.
+// Called when the prefix cache has removed an entry.
 void cached_removed(void *context, prefix_id id);
 // The data of an entry that records of the cache contain in addition to its page; NULL: nothing.
 const prefix_parts *cached_parts(seq_store *store);

@@ -1,5 +1,5 @@
-// template/arena.h — memory of a template or of one rendering: taken piece by piece, freed as a
-// whole. A limit holds for all of it.
+// template/arena.h — memory of a template or of one rendering: allocated piece by piece, freed as a
+// whole, with a limit on the total.
 #ifndef WICK_TEMPLATE_ARENA_H
 #define WICK_TEMPLATE_ARENA_H
 
@@ -22,11 +22,11 @@ typedef struct jinja_arena {
 
 void jinja_arena_init(jinja_arena *arena, memory_gate *memory, size_t limit_bytes);
 void jinja_arena_free(jinja_arena *arena);
-// 8-byte aligned, not zeroed; NULL over the limit, or when memory is refused. O(1).
+// 8-byte aligned, not zeroed; NULL over the limit, or if memory is refused. O(1).
 void *jinja_arena_take(jinja_arena *arena, size_t size_bytes);
-// Makes a piece longer and keeps its contents. The newest piece grows in place. For any other
-// piece, the old memory stays in use until everything is freed. NULL as above; the old piece is
-// unchanged then.
+// Enlarges a piece and keeps its contents. The newest piece grows in place. For any other
+// piece, the old memory stays in use until everything is freed. NULL as above, in which case the
+// old piece is unchanged.
 void *jinja_arena_extend(jinja_arena *arena, void *piece, size_t old_bytes, size_t new_bytes);
 
 #endif

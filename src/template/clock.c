@@ -1,5 +1,5 @@
-// template/clock.c — strftime_now: the time that the host gave, written as C's strftime writes it
-// in English. Civil dates from days: Howard Hinnant, "chrono-compatible Low-Level Date Algorithms".
+// template/clock.c — strftime_now: the time that the host gave, formatted as C's strftime does in
+// English. Civil dates from days: Howard Hinnant, "chrono-compatible Low-Level Date Algorithms".
 #include "base/text.h"
 #include "template/run.h"
 
@@ -151,7 +151,7 @@ static void put_format(jinja_run *run, jinja_buffer *buffer, const char *format,
     }
     const size_t size = put_field(field, time, format[at]);
     if (size == 0) {
-      // unknown, perhaps the first byte of a character: unchanged, as glibc writes it
+      // unknown, perhaps the first byte of a character: left unchanged, as in glibc
       jinja_write(run, buffer, format + begin, at + 1 - begin, JINJA_MARK_TEMPLATE);
       continue;
     }

@@ -1,7 +1,7 @@
 // template/effort.c — the amount of reasoning: OpenAI's words, and those of templates.
 #include "template/messages.h"
 
-// In order. The base words are passed to templates that do not list what they know.
+// In order. The base words are passed to templates that do not list their levels.
 static const struct {
   const char *word;
   uint32_t base;  // the word to use if the template does not contain this one

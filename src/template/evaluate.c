@@ -1,7 +1,7 @@
 // template/evaluate.c — the value of an expression.
 #include "template/run.h"
 
-// Nested expressions, statements and calls; a level takes a few hundred bytes of the stack.
+// Nested expressions, statements and calls; each level needs a few hundred bytes of stack.
 enum { DEPTH_MAX = 200, ARGUMENTS_MAX = 64 };
 
 static const jinja_node *node_at(const jinja_run *run, uint32_t node) {
@@ -132,7 +132,7 @@ static bool collect_arguments(jinja_run *run, uint32_t at, const jinja_value *ca
   const jinja_string *const *texts = run->program->names;
   *arguments = (jinja_arguments){0};
   const spread more = evaluate_spread(run, links);
-  // counted now: an argument that is evaluated below may change the list or the dict
+  // counted now, because an argument that is evaluated below may change the list or the dict
   const uint32_t item_count = more.items->count, entry_count = more.dict->count;
   const size_t plain_room = (size_t)plain_count + item_count;
   const size_t named_room = (size_t)named_count + entry_count + (caller != NULL);

@@ -15,7 +15,7 @@ static uint32_t const_node(jinja_parser *parser, jinja_value value) {
                         (jinja_node){.kind = NODE_CONST, .a = jinja_add_constant(parser, value)});
 }
 
-// Reads at most `digits_max` digits of a base. Returns the number of bytes read, 0 when there are
+// Reads at most `digits_max` digits of a base. Returns the number of bytes read, or 0 if there are
 // fewer than `digits_min`.
 static uint32_t read_code(const char *bytes, uint32_t size_bytes, uint32_t base,
                           uint32_t digits_min, uint32_t digits_max, uint32_t *code) {
@@ -59,7 +59,7 @@ static uint32_t read_escape(const char *bytes, uint32_t size_bytes, char *out, u
   return read;
 }
 
-// A string's text without quotes and escapes, as Python reads it; two bytes of an escape never
+// A string's text without quotes and escapes, by Python's rules; two bytes of an escape never
 // become more than four.
 static const jinja_string *read_string(jinja_parser *parser) {
   const char *bytes = parser->lexer.source + parser->token.begin + 1;
@@ -241,7 +241,7 @@ static uint32_t parse_primary(jinja_parser *parser) {
   return 0;
 }
 
-// True when `name =` of a named argument is next.
+// Whether `name =` of a named argument is next.
 static bool is_named_argument(const jinja_parser *parser) {
   if (parser->token.kind != TOKEN_NAME) return false;
   jinja_lexer ahead = parser->lexer;
@@ -249,7 +249,7 @@ static bool is_named_argument(const jinja_parser *parser) {
   return next.kind == TOKEN_OPERATOR && next.op == '=';
 }
 
-// After the opening bracket.
+// Parses arguments after the opening bracket.
 static uint32_t parse_arguments(jinja_parser *parser) {
   jinja_links plain, named, all;
   uint32_t list = 0, dict = 0;
@@ -499,7 +499,7 @@ static uint32_t parse_binary(jinja_parser *parser, int level) {
   return node;
 }
 
-// The comparison here; 0: none. Takes it.
+// Reads the comparison operator here; returns 0 if there is none.
 static uint32_t take_comparison(jinja_parser *parser) {
   static const uint32_t ops[] = {OP_EQUAL, OP_UNEQUAL, OP_LESS_EQUAL, OP_GREATER_EQUAL, '<', '>'};
   for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
@@ -548,7 +548,7 @@ static uint32_t parse_not(jinja_parser *parser) {
 }
 
 uint32_t jinja_parse_plain(jinja_parser *parser) {
-  uint32_t any = 0;  // terms of `or`, each of them factors of `and`
+  uint32_t any = 0;  // terms of `or`, each of which has factors of `and`
   do {
     uint32_t all = parse_not(parser);
     while (jinja_take_name(parser, "and")) {

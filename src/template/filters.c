@@ -35,7 +35,7 @@ static jinja_value filter_attr(jinja_run *run, jinja_value input,
                                const jinja_arguments *arguments) {
   const jinja_string *name = jinja_string_argument(run, arguments, 0, "name");
   if (name == NULL) return JINJA_NOTHING;
-  // attributes alone, not items
+  // only attributes, not items
   if (input.kind == JINJA_DICT) {
     jinja_value method;
     return jinja_find_method(run, input, name, &method) ? method : JINJA_NOTHING;
@@ -85,7 +85,7 @@ static jinja_value filter_escape(jinja_run *run, jinja_value input,
 
 // ---- numbers ----
 
-// The number that a text writes, without the white space around it.
+// The number in a text, without the white space around it.
 static bool number_of_text(jinja_run *run, const jinja_string *text, double *real) {
   const jinja_value bare = jinja_strip(run, text, NULL, true, true);
   return run->status == WICK_OK && jinja_step_bytes(run, bare.string->size_bytes) &&
@@ -237,7 +237,7 @@ static jinja_value filter_title(jinja_run *run, jinja_value input,
   return jinja_buffer_value(run, &buffer);
 }
 
-// Any value, as text.
+// Any value as text.
 static const jinja_string *text_argument(jinja_run *run, const jinja_arguments *arguments,
                                          uint32_t index, const char *name) {
   const jinja_value *value = jinja_argument(arguments, index, name);
@@ -303,7 +303,7 @@ static jinja_value filter_indent(jinja_run *run, jinja_value input,
   return jinja_buffer_value(run, &buffer);
 }
 
-// Words are letters, digits and _ that follow each other, as Python's \w+.
+// Words are sequences of letters, digits and _, like Python's \w+.
 static jinja_value filter_wordcount(jinja_run *run, jinja_value input,
                                     const jinja_arguments *arguments) {
   (void)arguments;
@@ -379,7 +379,7 @@ static jinja_value filter_from_json(jinja_run *run, jinja_value input,
   if (input.kind != JINJA_STRING) {
     return jinja_fail(run, WICK_E_FORMAT, "from_json of a value that is not a text");
   }
-  // text whose marks are mixed is the content's
+  // text with mixed marks counts as content
   const uint8_t mark = input.string->marks != NULL ? JINJA_MARK_CONTENT : input.string->mark;
   return jinja_read_json(run, input.string->bytes, input.string->size_bytes, mark);
 }

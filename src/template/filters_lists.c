@@ -35,7 +35,7 @@ static jinja_value sort_key(jinja_run *run, jinja_value item, const jinja_value 
   return jinja_change_case(run, key.string, CASE_LOWER);
 }
 
-// Sorts items by their keys and keeps the order of equal ones (a merge sort whose runs double in
+// Sorts items by their keys and keeps the order of equal ones (a merge sort with runs of doubling
 // length). With `has_paths`, equal items need no keys.
 static jinja_value sort_items(jinja_run *run, const jinja_list *items, jinja_value *keys,
                               bool has_paths, bool is_reversed) {
@@ -68,8 +68,8 @@ static jinja_value sort_items(jinja_run *run, const jinja_list *items, jinja_val
   return jinja_list_value(sorted);
 }
 
-// As Jinja: the list of keys of "a,b". A single key needs no list: sort_items compares it as Python
-// compares such a list.
+// Like Jinja, the list of keys of "a,b". A single key needs no list: sort_items compares it as
+// Python compares such a list.
 static jinja_value sort_keys(jinja_run *run, jinja_value item, const jinja_value *path,
                              bool is_case_sensitive) {
   const jinja_string *paths = path != NULL && path->kind == JINJA_STRING ? path->string : NULL;
@@ -254,14 +254,14 @@ static jinja_value filter_join(jinja_run *run, jinja_value input,
   return jinja_buffer_value(run, &buffer);
 }
 
-// The items that map, select and similar filters go over: none for a value that counts as false, as
-// in Jinja.
+// The items over which map, select and similar filters iterate: none for a value that counts as
+// false, as in Jinja.
 static const jinja_list *items_if_true(jinja_run *run, jinja_value input) {
   static const jinja_list none = {0};
   return jinja_truth(input) ? jinja_items_of(run, input) : &none;
 }
 
-// The arguments without the first `count` plain ones.
+// The arguments without the first `count` positional ones.
 static jinja_arguments rest_of(const jinja_arguments *arguments, uint32_t count) {
   jinja_arguments rest = *arguments;
   if (count > rest.plain_count) count = rest.plain_count;
@@ -330,7 +330,7 @@ static jinja_value filter_rejectattr(jinja_run *run, jinja_value input,
   return choose(run, input, arguments, true, false);
 }
 
-// Lists of `count` items; the last is filled up.
+// Lists of `count` items; the last one is padded.
 static jinja_value filter_batch(jinja_run *run, jinja_value input,
                                 const jinja_arguments *arguments) {
   const int64_t count = jinja_int_argument(run, arguments, 0, "linecount", 0);

@@ -196,7 +196,7 @@ jinja_value jinja_format_percent(jinja_run *run, const jinja_string *format, jin
   const bool is_single =
       values.kind == JINJA_STRING || jinja_is_number(values) || values.kind == JINJA_NONE;
   if ((values.kind == JINJA_TUPLE && used < values.list->count) || (is_single && used == 0)) {
-    return jinja_fail(run, WICK_E_FORMAT, "a format does not take all values");
+    return jinja_fail(run, WICK_E_FORMAT, "a format leaves values unused");
   }
   return jinja_buffer_value(run, &buffer);
 }

@@ -55,7 +55,7 @@ static uint32_t find_tag(const jinja_lexer *lexer) {
   return lexer->size_bytes;
 }
 
-// The end of the text before a tag, without the white space that the tag takes away.
+// The end of the text before a tag, without the white space that the tag removes.
 static uint32_t strip_before(const jinja_lexer *lexer, uint32_t tag) {
   uint32_t end = tag;
   const char sign = byte_at(lexer, tag + 2);
@@ -71,8 +71,8 @@ static uint32_t strip_before(const jinja_lexer *lexer, uint32_t tag) {
   return begins_line ? end : tag;
 }
 
-// Moves past the end of a block or a comment, whose sign is at `sign` and whose closing two
-// characters end at `end`; trim_blocks removes the line end after it.
+// Moves past the end of a block or a comment, whose sign is at `sign` and whose two closing
+// characters end at `end`; trim_blocks removes the line break after it.
 static void pass_end(jinja_lexer *lexer, char sign, uint32_t end) {
   if (sign != '-' && sign != '+' && byte_at(lexer, end) == '\n') end++;
   advance(lexer, end);
@@ -106,7 +106,7 @@ static uint32_t after_word_block(const jinja_lexer *lexer, uint32_t at, const ch
   return at <= lexer->size_bytes && is_at(lexer, at, "%}") ? at + 2 : 0;
 }
 
-// The text of a raw block, in which nothing is a tag.
+// The text of a raw block, in which there are no tags.
 static jinja_token read_raw(jinja_lexer *lexer, uint32_t begin, char begin_sign) {
   advance(lexer, begin);
   if (begin_sign == '-') skip_space(lexer);
@@ -124,7 +124,7 @@ static jinja_token read_raw(jinja_lexer *lexer, uint32_t begin, char begin_sign)
   return wrong(lexer, "a raw block does not end");
 }
 
-// After a text: passes a comment, or begins the tag. False: no token yet.
+// Called after a text: skips a comment, or begins the tag. Returns false if there is no token yet.
 static bool read_tag_begin(jinja_lexer *lexer, jinja_token *token) {
   char sign;
   const char second = lexer->source[lexer->at + 1];

@@ -1,4 +1,4 @@
-// template/lexer.h — cuts the source of a template into texts and tokens.
+// template/lexer.h — splits the source of a template into texts and tokens.
 #ifndef WICK_TEMPLATE_LEXER_H
 #define WICK_TEMPLATE_LEXER_H
 
@@ -34,8 +34,8 @@ typedef struct jinja_lexer {
   uint32_t at, line;
   char closer;        // '}' or '%' in a tag, 0 in a text
   uint32_t brackets;  // open ones in a tag
-  bool starts_line;   // the last token ended with a line's end
-  uint32_t pending;   // after a text: the next token, 0: not known
+  bool starts_line;   // the last token ended with a line break
+  uint32_t pending;   // the next token after a text; 0: not known
 } jinja_lexer;
 
 // Lines of `source` end with \n, and its last byte is not \n.

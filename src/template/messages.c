@@ -1,5 +1,5 @@
 // template/messages.c — members of messages: removes those without meaning, and replaces names and
-// forms that templates do not know.
+// forms that templates do not support.
 #include "template/messages.h"
 
 #include <string.h>
@@ -133,7 +133,7 @@ static void prepare_reasoning(jinja_run *run, jinja_value message) {
   messages_set(run, message, "reasoning_content", *reasoning);
 }
 
-// gpt-oss's and LFM 2.5's templates know it as `thinking`.
+// gpt-oss's and LFM 2.5's templates call it `thinking`.
 static void prepare_thinking(jinja_run *run, jinja_value message) {
   const jinja_value *reasoning = messages_member(message, "reasoning_content");
   const bool has_other_name =
@@ -213,7 +213,7 @@ bool messages_has_id(jinja_run *run, jinja_value call, jinja_value result) {
   return id != NULL && wanted != NULL && jinja_equal(run, *id, *wanted);
 }
 
-// A result without an id, or with one that no call has, belongs to the call at the same place in
+// A result without an id, or with an id that no call has, belongs to the call at the same place in
 // the list.
 static void prepare_result(jinja_run *run, jinja_value result, call_turn *turn, bool is_short,
                            messages *out) {
@@ -247,7 +247,7 @@ static void prepare_ids(jinja_run *run, const messages_form *form, messages *out
 
 // ---- text that a template leaves out ----
 
-// True when the text was rendered, or is empty.
+// Checks that the text was rendered, or is empty.
 static void follow(jinja_run *run, jinja_value holder, const char *name, messages *out) {
   jinja_value *value = messages_member(holder, name);
   if (value == NULL || value->kind != JINJA_STRING || value->string->size_bytes == 0) return;
@@ -271,7 +271,7 @@ static void follow_parts(jinja_run *run, messages *out) {
   memset(out->used, 0, count * sizeof *out->used);
   for (uint32_t i = 0; i < out->list->count && run->status == WICK_OK; i++) {
     const jinja_value message = out->list->items[i];
-    // the template decides which of the assistant's earlier texts stay
+    // the template decides which of the assistant's earlier texts are kept
     if (!messages_have_role(message, "assistant")) follow(run, message, "content", out);
     for (uint32_t k = 0; k < count_calls(message); k++) {
       const jinja_value call = messages_member(message, "tool_calls")->list->items[k];

@@ -1,5 +1,6 @@
-// template/node.h — a template as a compact tree: nodes of 20 bytes in one array, which name each
-// other by index. 0 means no node. Lists of nodes are in `links`: a count and then the indices.
+// template/node.h — a template as a compact tree: nodes of 20 bytes in one array, which refer to
+// each other by index. 0 means no node. Lists of nodes are in `links`: a count and then the
+// indices.
 #ifndef WICK_TEMPLATE_NODE_H
 #define WICK_TEMPLATE_NODE_H
 
@@ -12,7 +13,7 @@ typedef enum jinja_node_kind {
   NODE_NAME,       // a: of names
   NODE_LIST,       // a: links
   NODE_TUPLE,      // a: links; also a target of assignments
-  NODE_DICT,       // a: links of keys and values in turn
+  NODE_DICT,       // a: links of alternating keys and values
   NODE_NEGATE,     // a
   NODE_PLUS,       // a
   NODE_NOT,        // a
@@ -20,7 +21,7 @@ typedef enum jinja_node_kind {
   NODE_OR,         // a, b
   NODE_BINARY,     // op, a, b
   NODE_CONCAT,     // a: links
-  NODE_COMPARE,    // a, b: links of operators and operands in turn
+  NODE_COMPARE,    // a, b: links of alternating operators and operands
   NODE_CHOICE,     // a if b else c
   NODE_ATTRIBUTE,  // a . name b
   NODE_ITEM,       // a [ b ]
@@ -32,7 +33,7 @@ typedef enum jinja_node_kind {
   NODE_BODY,          // a: links
   NODE_TEXT,          // a: of constants
   NODE_OUTPUT,        // a
-  NODE_IF,            // a: links of conditions and bodies in turn; condition 0: else
+  NODE_IF,            // a: links of alternating conditions and bodies; condition 0: else
   NODE_FOR,           // a: target, b: iterable, c: links of for_part
   NODE_SET,           // a: target, b
   NODE_SET_BLOCK,     // a: target, b: body, c: filters or 0
@@ -48,8 +49,8 @@ typedef enum jinja_node_kind {
 // Parts of NODE_FOR.c
 enum { FOR_BODY, FOR_ELSE, FOR_CONDITION, FOR_IS_RECURSIVE, FOR_PARTS };
 
-// Arguments in links: counts of plain and of named ones, the nodes of *args and **kwargs or 0, then
-// the plain ones, then names and values in turn.
+// Arguments in links: the counts of positional and of named ones, the nodes of *args and **kwargs
+// or 0, then the positional ones, then alternating names and values.
 enum { ARGUMENTS_PLAIN, ARGUMENTS_NAMED, ARGUMENTS_LIST, ARGUMENTS_DICT, ARGUMENTS_FIRST };
 
 // Operators, of one or two characters as in the source.
@@ -82,7 +83,7 @@ typedef struct jinja_program {
   uint32_t constant_count, constant_capacity, name_count, name_capacity;
   jinja_dict *name_ids;
   uint32_t body;       // the node of the whole template
-  uint32_t name_loop;  // names that the language defines
+  uint32_t name_loop;  // the names that the language defines
   uint32_t name_caller, name_varargs, name_kwargs;
 } jinja_program;
 

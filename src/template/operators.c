@@ -22,7 +22,7 @@ jinja_value jinja_negate(jinja_run *run, jinja_value big) {
 }
 
 static bool multiply(int64_t a, int64_t b, int64_t *out) {
-  // by magnitudes: a product of two 64-bit numbers is a library call on some hosts
+  // by magnitudes, because a product of two 64-bit numbers is a library call on some hosts
   const uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
   const uint64_t y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
   if (x != 0 && y > (uint64_t)INT64_MAX / x) return false;
@@ -53,7 +53,7 @@ static bool power(int64_t base, int64_t exponent, int64_t *out) {
   return true;
 }
 
-// A whole power, by squaring.
+// An integer power, by squaring.
 static double whole_power(double base, uint64_t exponent) {
   double result = 1;
   for (; exponent != 0; exponent >>= 1) {
@@ -81,12 +81,12 @@ static double floor_of(double value) {
   return whole > value ? whole - 1 : whole;
 }
 
-// The remainder of a division of magnitudes, exact: each difference is of numbers within a factor
-// of 2.
+// The exact remainder of a division of magnitudes: each subtraction has operands within a factor of
+// 2.
 static double rest_of(double a, double b) {
   double step = b;
   if (a - a != 0) return a - a;           // infinity has no remainder
-  if (b - b != 0) return b == b ? a : b;  // nothing is left out of infinity
+  if (b - b != 0) return b == b ? a : b;  // the remainder by infinity is the number itself
   while (step <= a / 2) step *= 2;
   for (; step >= b; step /= 2) {
     if (a >= step) a -= step;
@@ -104,7 +104,7 @@ static jinja_value divide_reals(uint32_t op, double a, double b) {
     quotient -= 1;
   }
   if (op == '%') return jinja_float(rest != 0 ? rest : b < 0 ? -0.0 : 0.0);
-  if (quotient == 0) return jinja_float(a == 0 ? a / b : 0.0);  // of zeros the sign counts
+  if (quotient == 0) return jinja_float(a == 0 ? a / b : 0.0);  // the sign of zeros matters
   const double whole = floor_of(quotient);
   return jinja_float(quotient - whole > 0.5 ? whole + 1 : whole);
 }
@@ -223,7 +223,7 @@ static jinja_value fail_operands(jinja_run *run, uint32_t op, jinja_value a, jin
   return jinja_fail(run, WICK_E_FORMAT, "%s %s %s", kind_name(a), text, kind_name(b));
 }
 
-// Values that can be joined, repeated and ordered.
+// Whether a value can be joined, repeated and ordered.
 static bool is_list(jinja_value value) {
   return value.kind == JINJA_LIST || value.kind == JINJA_TUPLE;
 }
@@ -342,9 +342,9 @@ int jinja_order(jinja_run *run, jinja_value a, jinja_value b) {
   run->depth++;
   for (uint32_t i = 0; i < a.list->count && i < b.list->count && order == 0; i++) {
     const jinja_value x = a.list->items[i], y = b.list->items[i];
-    if (jinja_equal(run, x, y)) continue;  // as Python: those need no order
+    if (jinja_equal(run, x, y)) continue;  // like in Python, equal items need no order
     order = jinja_order(run, x, y);
-    if (order == 0) break;  // neither: the run has failed, or NaN
+    if (order == 0) break;  // neither is smaller: the run has failed, or one is NaN
   }
   run->depth--;
   if (order != 0) return order;

@@ -1,6 +1,6 @@
 // template/parser.c — the parser of statements. Source: the documentation of Jinja 3.1, "List of
-// Control Structures", with loop controls, and `generation` of transformers, which marks what a
-// model wrote and changes no text.
+// Control Structures", with loop controls, and `generation` of transformers, which marks text of a
+// model without changing it.
 #include "template/parser.h"
 
 #include <string.h>
@@ -14,7 +14,7 @@ static void want_tag_end(jinja_parser *parser) {
   jinja_next_token(parser);
 }
 
-// The body up to `end`, and the tag that ends it.
+// Parses the body up to `end`, and the tag that ends it.
 static uint32_t parse_block(jinja_parser *parser, const char *end) {
   const char *const ends[] = {end, NULL};
   want_tag_end(parser);
@@ -86,7 +86,7 @@ static uint32_t parse_set(jinja_parser *parser) {
                         (jinja_node){.kind = NODE_SET_BLOCK, .a = target, .b = body, .c = filters});
 }
 
-// Names with defaults; the opening bracket was taken.
+// Parses names with defaults; the opening bracket has been consumed.
 static uint32_t parse_parameters(jinja_parser *parser) {
   jinja_links parameters;
   jinja_links_begin(&parameters);
@@ -164,7 +164,7 @@ static uint32_t parse_do(jinja_parser *parser) {
   return jinja_add_node(parser, (jinja_node){.kind = NODE_DO, .a = value});
 }
 
-// After the beginning of a block.
+// Parses a block after its beginning.
 static uint32_t parse_statement(jinja_parser *parser) {
   if (jinja_take_name(parser, "generation")) {
     const uint32_t body = parse_block(parser, "endgeneration");
@@ -229,8 +229,8 @@ static bool is_one_of(const jinja_parser *parser, const char *const *names) {
   return false;
 }
 
-// Up to a block that begins with one of `ends`, whose name is then the next token; NULL: up to the
-// end of the source.
+// Parses up to a block that begins with one of `ends`, whose name is then the next token, or up to
+// the end of the source if `ends` is NULL.
 static uint32_t parse_body(jinja_parser *parser, const char *const *ends) {
   jinja_links parts;
   jinja_links_begin(&parts);

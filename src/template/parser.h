@@ -1,4 +1,4 @@
-// template/parser.h — makes a tree of a template. Internal to template/.
+// template/parser.h — parses a template into a tree. Internal to template/.
 #ifndef WICK_TEMPLATE_PARSER_H
 #define WICK_TEMPLATE_PARSER_H
 
@@ -16,14 +16,14 @@ typedef struct jinja_parser {
   wick_error *error;
 } jinja_parser;
 
-// Makes the tree of `source`, which must be valid UTF-8 and is needed during the call only; the
-// program's arena is set up. WICK_E_FORMAT with the line, WICK_E_FULL, WICK_E_NOMEM.
+// Builds the tree of `source`, which must be valid UTF-8 and is needed only during the call; the
+// program's arena must be set up. WICK_E_FORMAT with the line, WICK_E_FULL, WICK_E_NOMEM.
 wick_status jinja_parse(jinja_program *program, const char *source, uint32_t size_bytes,
                         wick_error *error);
 
 // ---- the tree (tree.c): 0 after a failure ----
 uint32_t jinja_add_node(jinja_parser *parser, jinja_node node);
-// A list that is being made: on the stack of C at first.
+// A list that is being built, at first on the C stack.
 enum { LINKS_ON_STACK = 16 };
 typedef struct jinja_links {
   uint32_t few[LINKS_ON_STACK];
@@ -43,21 +43,22 @@ void jinja_parse_fail(jinja_parser *parser, const char *problem);
 void jinja_next_token(jinja_parser *parser);
 bool jinja_is_operator(const jinja_parser *parser, uint32_t op);
 bool jinja_is_name(const jinja_parser *parser, const char *name);
-// Takes the token if it is next.
+// Consumes the token if it is next.
 bool jinja_take_operator(jinja_parser *parser, uint32_t op);
 bool jinja_take_name(jinja_parser *parser, const char *name);
 void jinja_want_operator(jinja_parser *parser, uint32_t op, const char *problem);
-// The id of the name that must be here.
+// Reads the name that must be here and returns its id.
 uint32_t jinja_want_name(jinja_parser *parser);
-// False when nested too deeply. Every call is followed by jinja_leave.
+// Returns false if nested too deeply. Every call must be followed by jinja_leave.
 bool jinja_enter(jinja_parser *parser);
 void jinja_leave(jinja_parser *parser);
 
 // ---- expressions (expressions.c) ----
 uint32_t jinja_parse_expression(jinja_parser *parser);
-// Without a ternary at its outermost level: the iterable of a for may be followed by if.
+// Parses an expression without a ternary at its outermost level, because the iterable of a `for`
+// may be followed by `if`.
 uint32_t jinja_parse_plain(jinja_parser *parser);
-// Expressions with commas between them are a tuple.
+// Parses an expression; several that are separated by commas are a tuple.
 uint32_t jinja_parse_tuple(jinja_parser *parser, bool has_ternary);
 // `name(arguments) | ...` applied to `input` (0: a block's text).
 uint32_t jinja_parse_filters(jinja_parser *parser, uint32_t input);

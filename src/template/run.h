@@ -1,9 +1,9 @@
-// template/run.h — the state of one rendering, and the functions that its parts call in each other.
-// Internal to template/.
+// template/run.h — the state of one rendering, and the functions that its parts call in one
+// another. Internal to template/.
 //
 // A failure stays in the run: later calls do nothing, and their results are meaningless. All memory
-// comes from the run's arena. Each evaluated node, each item and each 32 bytes of text that are
-// looked at or written are a step; the steps are limited.
+// comes from the run's arena. Each evaluated node, each item, and each 32 bytes of text that are
+// read or written count as a step. The number of steps is limited.
 #ifndef WICK_TEMPLATE_RUN_H
 #define WICK_TEMPLATE_RUN_H
 
@@ -80,7 +80,8 @@ typedef struct jinja_arguments {
 } jinja_arguments;
 
 // ---- the run (run.c) ----
-// Ends the rendering; the message is reported with the line. Undefined, to be returned.
+// Ends the rendering; the message is reported with the line. Returns undefined, which the caller
+// returns.
 jinja_value jinja_fail(jinja_run *run, wick_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 jinja_value jinja_fail_memory(jinja_run *run);
@@ -89,7 +90,7 @@ jinja_value jinja_fail_undefined(jinja_run *run, jinja_value value);
 // Counts steps; false when the run has failed or there were too many.
 bool jinja_step(jinja_run *run, uint64_t steps);
 bool jinja_step_bytes(jinja_run *run, uint64_t bytes);
-// Counts the steps of a key: a text's bytes.
+// Counts the steps of a key: those of a text's bytes.
 bool jinja_step_key(jinja_run *run, jinja_value key);
 // The entry, or NULL; the key's steps are counted.
 jinja_entry *jinja_look_up(jinja_run *run, const jinja_dict *dict, jinja_value key);
@@ -119,7 +120,7 @@ jinja_value jinja_call_macro(jinja_run *run, const jinja_macro *macro,
 // ---- expressions (evaluate.c, operators.c) ----
 jinja_value jinja_evaluate(jinja_run *run, uint32_t node);
 jinja_value jinja_evaluate_call(jinja_run *run, const jinja_node *node, const jinja_value *caller);
-// A filter over the text of a block.
+// Applies a filter to the text of a block.
 jinja_value jinja_evaluate_filters(jinja_run *run, uint32_t node, jinja_value input);
 jinja_value jinja_call(jinja_run *run, jinja_value callee, const jinja_arguments *arguments);
 jinja_value jinja_get_attribute(jinja_run *run, jinja_value object, const jinja_string *name);
@@ -136,8 +137,8 @@ int jinja_order(jinja_run *run, jinja_value a, jinja_value b);
 // Fails unless Python can hash the value, so that a dict or `unique` can look it up.
 bool jinja_check_key(jinja_run *run, jinja_value value);
 bool jinja_contains(jinja_run *run, jinja_value container, jinja_value item);
-// The items that a for iterates over, as a list: not a copy where the value is one. NULL after a
-// failure.
+// The items over which a `for` iterates, as a list, which is not a copy if the value is a list.
+// NULL after a failure.
 jinja_list *jinja_items_of(jinja_run *run, jinja_value value);
 
 // ---- names of filters, tests, functions, methods ----
@@ -145,7 +146,7 @@ jinja_value jinja_filter(jinja_run *run, const jinja_string *name, jinja_value i
                          const jinja_arguments *arguments);
 bool jinja_test(jinja_run *run, const jinja_string *name, jinja_value input,
                 const jinja_arguments *arguments);
-// False: there is none of this name.
+// Returns false if there is no function of this name.
 bool jinja_find_function(const jinja_string *name, jinja_value *function);
 // The numbers from `start` on, up to before `stop`.
 jinja_value jinja_range(jinja_run *run, int64_t start, int64_t stop, int64_t step);
@@ -155,10 +156,10 @@ bool jinja_find_method(jinja_run *run, jinja_value self, const jinja_string *nam
                        jinja_value *method);
 jinja_value jinja_call_method(jinja_run *run, const jinja_method *method,
                               const jinja_arguments *arguments);
-// The argument at a place or of a name; NULL when it is not given.
+// The argument at a place or with a name; NULL if it is missing.
 const jinja_value *jinja_argument(const jinja_arguments *arguments, uint32_t index,
                                   const char *name);
-// The same, which must be a text: NULL and a failure when it is something else.
+// The same for an argument that must be a text: NULL and a failure if it is something else.
 const jinja_string *jinja_string_argument(jinja_run *run, const jinja_arguments *arguments,
                                           uint32_t index, const char *name);
 int64_t jinja_int_argument(jinja_run *run, const jinja_arguments *arguments, uint32_t index,
@@ -173,20 +174,21 @@ void jinja_write_text(jinja_run *run, jinja_buffer *buffer, const char *text, ui
 void jinja_write_part(jinja_run *run, jinja_buffer *buffer, const jinja_string *string,
                       uint32_t from, uint32_t to);
 void jinja_write_string(jinja_run *run, jinja_buffer *buffer, const jinja_string *string);
-// Writes a text in quotes. `escape` gives the bytes for a character, 0: it is written unchanged.
+// Writes a text in quotes. `escape` returns the number of bytes for a character, or 0 if it is
+// written unchanged.
 typedef size_t jinja_escape_character(char out[16], uint32_t code, uint32_t style);
 void jinja_write_quoted(jinja_run *run, jinja_buffer *buffer, const jinja_string *string,
                         char quote, jinja_escape_character *escape, uint32_t style);
-// The escape of a character: a backslash and a letter, where `names` has it (pairs of the
-// character and its letter; 0: it has not); a backslash, a letter and digits.
+// The escape of a character: a backslash and a letter if `names` has the character (pairs of a
+// character and its letter; returns 0 if not); or a backslash, a letter and digits.
 size_t jinja_escape_named(char out[16], uint32_t code, const char *names);
 size_t jinja_escape_hex(char out[16], uint32_t code, char letter, uint32_t digits);
 // As Python's str() and repr().
 void jinja_write_value(jinja_run *run, jinja_buffer *buffer, jinja_value value);
 void jinja_write_repr(jinja_run *run, jinja_buffer *buffer, jinja_value value);
 jinja_value jinja_buffer_value(jinja_run *run, const jinja_buffer *buffer);
-// A buffer that begins with a text, and the string of it when more was written. A text that grows
-// piece by piece is not copied for each piece. NULL after a failure.
+// A buffer that begins with a text, and the string of its content after more was written. A text
+// that grows piece by piece is not copied for each piece. NULL after a failure.
 jinja_buffer *jinja_begin_append(jinja_run *run, const jinja_string *begin);
 jinja_value jinja_end_append(jinja_run *run, jinja_buffer *buffer);
 // str() of a value; an empty string after a failure.
@@ -199,7 +201,7 @@ uint32_t jinja_find_part(jinja_run *run, const jinja_string *string, const jinja
 // The last place where it ends before `end`, or UINT32_MAX.
 uint32_t jinja_find_last(jinja_run *run, const jinja_string *string, const jinja_string *part,
                          uint32_t end);
-// Without the characters of `set`, or white space for NULL, at both ends.
+// The text without the characters of `set`, or without white space for NULL, at both ends.
 jinja_value jinja_strip(jinja_run *run, const jinja_string *string, const jinja_string *set,
                         bool left, bool right);
 jinja_value jinja_replace(jinja_run *run, const jinja_string *string, const jinja_string *from,
@@ -222,8 +224,8 @@ typedef struct jinja_json_style {
 } jinja_json_style;
 void jinja_write_json(jinja_run *run, jinja_buffer *buffer, jinja_value value,
                       const jinja_json_style *style);
-// The value of a JSON text, whose strings are the content's; with separate marks where the text
-// is a string of the template language. Fails with WICK_E_FORMAT.
+// The value of a JSON text, whose strings count as content, or have separate marks if the text is a
+// string of the template language. Fails with WICK_E_FORMAT.
 jinja_value jinja_read_json(jinja_run *run, const char *bytes, size_t size_bytes, uint8_t mark);
 jinja_value jinja_strftime(jinja_run *run, const jinja_string *format);
 

@@ -1,5 +1,5 @@
-// template/statements.c — runs statements, with scopes as in Jinja: variables that a loop, a macro
-// or a with sets are forgotten at its end; those that an if sets stay.
+// template/statements.c — runs statements, with scopes as in Jinja: variables that are set in a
+// loop, a macro or a `with` are dropped at its end; those that are set in an `if` are kept.
 #include "template/run.h"
 
 enum { STATEMENT_DEPTH_MAX = 200, VARIABLES_FIRST = 4 };

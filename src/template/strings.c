@@ -1,5 +1,5 @@
 // template/strings.c — string operations of templates. Parts of a string, and strings made from
-// them, keep the marks of the bytes that they come from. Source: Python's documentation of str.
+// them, keep the marks of their original bytes. Source: Python's documentation of str.
 #include <string.h>
 
 #include "base/text.h"
@@ -14,7 +14,7 @@ jinja_value jinja_markup(jinja_run *run, jinja_value text) {
   return jinja_of_string(markup);
 }
 
-// A result of the same kind: markup stays markup.
+// Returns a result of the same kind: markup stays markup.
 static jinja_value finish(jinja_run *run, const jinja_buffer *buffer, const jinja_string *like) {
   const jinja_value value = jinja_buffer_value(run, buffer);
   return like->is_markup ? jinja_markup(run, value) : value;
@@ -147,9 +147,9 @@ jinja_value jinja_replace(jinja_run *run, const jinja_string *string, const jinj
 // ---- upper and lower case ----
 
 // Simple mappings: ASCII, Latin-1, Greek and Cyrillic letters have their capitals at a fixed
-// distance; of other letters the capital is the neighbour whose lower case they are. Some letters
-// of living languages have it elsewhere: micro sign, y with diaeresis, dotless i, final sigma, and
-// those of African and Azerbaijani alphabets.
+// distance. The capital of other letters is the neighbour whose lower case they are. For some
+// letters of living languages it is elsewhere: micro sign, y with diaeresis, dotless i, final
+// sigma, and letters of African and Azerbaijani alphabets.
 static uint32_t upper_of(uint32_t code) {
   if (code < 0x80) return code >= 'a' && code <= 'z' ? code - 32 : code;
   static const uint16_t elsewhere[][2] = {

@@ -16,7 +16,8 @@ struct chat_template {
 
 // ---- compiling ----
 
-// The source with \n at the ends of lines, valid UTF-8, without one such end as its last byte.
+// Normalises the source: lines end with \n, it is valid UTF-8, and one line break at its end is
+// removed.
 static uint32_t normalise(const char *source, size_t size_bytes, char *out) {
   uint32_t written = 0;
   for (size_t at = 0; at < size_bytes;) {
@@ -75,8 +76,8 @@ void template_destroy(chat_template *template) {
 
 // ---- the conversation ----
 
-// A usual role may be in the middle of a control token ('<|' + role + '|>'), so it is as if the
-// template had written it. Other roles are content.
+// A usual role may be in the middle of a control token ('<|' + role + '|>'), so it counts as
+// written by the template. Other roles are content.
 static bool is_usual_role(const jinja_string *role) {
   static const char *const roles[] = {
       "user",    "assistant", "system",        "developer",   "tool",         "function",
@@ -99,7 +100,7 @@ static void trust_role(jinja_run *run, jinja_dict *message) {
   role->string = trusted;
 }
 
-// How the arguments of tool calls are given to the template.
+// How the arguments of tool calls are passed to the template.
 typedef enum arguments_form {
   AS_GIVEN,
   AS_OBJECTS,
@@ -107,7 +108,7 @@ typedef enum arguments_form {
   IN_OBJECTS  // as AS_OBJECTS, and other text is the member "arguments" of an object
 } arguments_form;
 
-// No text, and null, is an object without members: a call of a function without parameters.
+// An empty text, or null, is an object without members: a call of a function without parameters.
 static void read_object(jinja_run *run, jinja_value *arguments, arguments_form form) {
   jinja_run reading = *run;
   const jinja_string *text = arguments->string;
@@ -301,7 +302,7 @@ static void render_form(const chat_template *template, const template_input *inp
     if (is_limit(made) || (made->status == WICK_OK && !made->is_doubtful)) return;
     if (made->status == WICK_OK && next == IN_OBJECTS) return;
     render_once(template, input, form, next, &other);
-    // no memory: the right form is unknown
+    // no memory: the correct form is unknown
     if (other.status == WICK_OK || other.status == WICK_E_NOMEM) {
       replace(template->memory, made, &other);
     }
@@ -345,8 +346,8 @@ static bool next_form(const messages *prepared, bool is_refused, messages_form *
   return true;
 }
 
-// Forms that are tried: for short conversations all of them, for long ones as many as have this
-// size together.
+// The number of forms that are tried: all of them for short conversations, and for long ones as
+// many as have this size together.
 enum { FORMS_MAX = 24, FORMS_BYTES_MAX = 2 << 20 };
 
 // Some templates loop forever if a tool lacks a type.

@@ -1,5 +1,5 @@
-// template/tools.c — the tools of a conversation: members that a template needs and clients leave
-// out, and other names for the list.
+// template/tools.c — the tools of a conversation: adds members that a template needs but clients
+// leave out, and other names for the list.
 #include "template/messages.h"
 
 typedef struct tools_walk {

@@ -13,7 +13,7 @@ static bool has_text(jinja_value message) {
   return content != NULL && content->kind == JINJA_STRING;
 }
 
-// True for two messages that could be merged into one.
+// Whether two messages could be merged into one.
 static bool are_one_turn(jinja_value first, jinja_value second) {
   const bool is_users = messages_have_role(first, "user") && messages_have_role(second, "user");
   const bool is_assistants =
@@ -31,7 +31,7 @@ static jinja_value text_of_arguments(jinja_run *run, const jinja_value *argument
   return jinja_buffer_value(run, &text);
 }
 
-// "name arguments" of each call, a line each, after the text.
+// Writes "name arguments" of each call on a separate line after the text.
 static void write_calls(jinja_run *run, jinja_value message) {
   const jinja_value *calls = messages_member(message, "tool_calls");
   if (calls == NULL || calls->kind != JINJA_LIST || !has_text(message)) return;
@@ -65,9 +65,9 @@ static bool is_called(const jinja_value *last) {
   return last != NULL && (is_tool(*last) || has_calls(*last));
 }
 
-// The message that a template misses before this one: after calls and results an answer, where the
-// user did not wait for it, and at the beginning the user's. Answers that are empty are refused,
-// too.
+// Adds a message that a template requires before this one: an answer after calls and results if the
+// user did not wait for one, and a user message at the beginning. Empty answers are refused by
+// templates, too.
 static void add_missing(jinja_run *run, jinja_list *list, const jinja_value *last,
                         jinja_value message) {
   const bool is_first = last == NULL || is_system(*last);
@@ -107,8 +107,8 @@ static void add_call(jinja_run *run, jinja_list *list, jinja_value call) {
   jinja_add_item(run, list, message);
 }
 
-// Adds the results of messages [from, end) that have the call's id, or for a call NULL all that are
-// left. Added ones become undefined.
+// Adds the results of messages [from, end) that have the call's id, or all remaining ones if the
+// call is NULL. Added ones become undefined.
 static void add_results(jinja_run *run, jinja_list *list, const jinja_list *messages, uint32_t from,
                         uint32_t end, const jinja_value *call) {
   for (uint32_t i = from; i < end && run->status == WICK_OK; i++) {

@@ -80,7 +80,7 @@ jinja_list *jinja_list_create(jinja_arena *arena, uint32_t capacity) {
   return list->items == NULL ? NULL : list;
 }
 
-// The next capacity of a growing array; 0: it overflows.
+// The next capacity of a growing array; 0 if it overflows.
 static uint32_t grown(uint32_t capacity) {
   if (capacity < LIST_CAPACITY_MIN) return LIST_CAPACITY_MIN;
   return capacity > UINT32_MAX / 2 ? 0 : capacity * 2;

@@ -40,11 +40,12 @@ typedef struct jinja_string {
   const char *bytes;
   const uint8_t *marks;  // [size_bytes]; NULL: all bytes have `mark`
   uint32_t size_bytes;
-  jinja_buffer *owner;  // it is the beginning of this buffer, which may continue after it; or NULL
-  bool *is_used;        // set when a part of it is written to any text; NULL: not requested
+  jinja_buffer
+      *owner;  // the string is the beginning of this buffer, which may continue after it; or NULL
+  bool *is_used;  // set when a part of it is written to any text; NULL: not tracked
   uint8_t mark;
   bool is_arguments;  // of a tool call of the conversation, as JSON text
-  bool is_markup;     // of `safe` or `escape`: what is added to it by + is escaped (MarkupSafe)
+  bool is_markup;     // result of `safe` or `escape`: texts added by + are escaped (MarkupSafe)
 } jinja_string;
 
 typedef struct jinja_list jinja_list;
@@ -59,9 +60,10 @@ typedef struct jinja_value {
     bool truth;
     int64_t integer;
     double real;
-    const jinja_string *string;  // of STRING and BIG; of UNDEFINED: what was not found, or NULL
-    jinja_list *list;            // of LIST, TUPLE and RANGE
-    jinja_dict *dict;            // of DICT and NAMESPACE
+    const jinja_string
+        *string;       // of STRING and BIG; of UNDEFINED: the name that was not found, or NULL
+    jinja_list *list;  // of LIST, TUPLE and RANGE
+    jinja_dict *dict;  // of DICT and NAMESPACE
     jinja_loop *loop;
     jinja_macro *macro;
     jinja_method *method;
@@ -79,7 +81,7 @@ typedef struct jinja_entry {
   jinja_value key, value;
 } jinja_entry;
 
-// In the order of insertion. More than a few entries have a hash table.
+// Entries are in the order of insertion. With more than a few of them there is a hash table.
 struct jinja_dict {
   jinja_entry *entries;  // [count]
   uint32_t *slots;       // [slot_count] indices + 1, 0: empty; NULL: few entries
@@ -103,7 +105,7 @@ static inline jinja_value jinja_of_string(const jinja_string *string) {
   return (jinja_value){.kind = JINJA_STRING, .string = string};
 }
 
-// ---- made in an arena: NULL, or undefined, when it has no memory ----
+// ---- allocated in an arena: NULL, or undefined, if it has no memory ----
 
 // Copies the bytes, which must be valid UTF-8.
 const jinja_string *jinja_string_copy(jinja_arena *arena, const char *bytes, size_t size_bytes,
@@ -119,12 +121,12 @@ bool jinja_dict_set(jinja_arena *arena, jinja_dict *dict, jinja_value key, jinja
 
 // ---- lookups ----
 
-// NULL when there is none. O(1).
+// NULL if there is none. O(1).
 jinja_entry *jinja_dict_find(const jinja_dict *dict, jinja_value key);
 jinja_value *jinja_dict_find_text(const jinja_dict *dict, const char *key);
 void jinja_dict_remove(jinja_dict *dict, jinja_entry *entry);
 
-// The place of a byte in others; NULL when they do not have it.
+// The place of a byte in a range of bytes; NULL if it does not occur.
 const char *jinja_find_byte(const char *bytes, char wanted, size_t size_bytes);
 static inline bool jinja_is_one_of(char c, const char *set) {
   for (; *set != '\0'; set++) {

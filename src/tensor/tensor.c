@@ -41,7 +41,8 @@ static void clear_padding(const weight_tensor *tensor, uint8_t *data) {
   const uint32_t rows = tensor->dims[1];
   if (rows % KERNEL_ROW_GROUP == 0) return;
   const uint64_t group_bytes = tensor->matrix_bytes / ceil_div_u32(rows, KERNEL_ROW_GROUP);
-  // matrix_bytes is rounded up to a cache line, so this may begin a little late: clear a line more.
+  // matrix_bytes is rounded up to a cache line, so the padding may begin up to one line earlier:
+  // clear one more line.
   uint64_t clear_bytes = group_bytes + CACHE_LINE_BYTES;
   if (clear_bytes > tensor->matrix_bytes) clear_bytes = tensor->matrix_bytes;
   for (uint32_t i = 1; i <= tensor->dims[2]; i++) {

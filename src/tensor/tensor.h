@@ -1,7 +1,7 @@
 // tensor/tensor.h — weights in memory: a type, a shape, and the kernels' layout, into which they
-// are repacked as they stream in; and the weights of a layer: query, key and value projections,
-// fused or separate, and a feed-forward with or without a gate. reference/views.h makes views of a
-// whole file.
+// are repacked while they stream in; and the weights of a layer: query, key and value projections,
+// fused or separate, and a feed-forward with or without a gate. reference/views.h creates views of
+// a whole file.
 #ifndef WICK_TENSOR_TENSOR_H
 #define WICK_TENSOR_TENSOR_H
 
@@ -23,34 +23,35 @@ typedef struct tensor_ref {
 } tensor_ref;
 
 typedef struct weight_tensor {
-  const uint8_t *data;  // NULL once freed, and before there is memory for what streams in
+  const uint8_t *data;  // NULL once freed, and before memory for streamed bytes exists
   uint64_t size_bytes;
   ggml_type type;
   uint32_t dims[4];  // in (columns), out (rows), matrices (a mixture's experts), 1; 0s: absent
-  bool is_owned;     // data came from memory_alloc and goes with tensor_free (reference/views.h)
+  bool is_owned;     // data is from memory_alloc and is freed by tensor_free (reference/views.h)
   bool is_freed;
-  bool is_interleaved;         // data is in the kernels' layout (kernels/kernels.h), not the file's
-  uint32_t flags;              // KERNEL_MATRIX_*, of the kernels' layout
-  uint64_t matrix_bytes;       // there, from one matrix to the next: a multiple of a cache line
-  float *scales;               // [matrices], factors of the products; NULL: none
-  uint32_t number;             // of the model's tensors, from 1: its number for adapters; 0: none
-  const gguf_tensor *outside;  // not NULL: it has no data, rows are read there (model/tables.h)
+  bool is_interleaved;    // data is in the kernels' layout (kernels/kernels.h), not the file's
+  uint32_t flags;         // KERNEL_MATRIX_*, of the kernels' layout
+  uint64_t matrix_bytes;  // of that layout, from one matrix to the next: a multiple of a cache line
+  float *scales;          // [matrices], factors of the products; NULL: none
+  uint32_t number;        // of the model's tensors, from 1: its number for adapters; 0: none
+  const gguf_tensor *outside;  // not NULL: there is no data; rows are read from this tensor of the
+                               // file (model/tables.h)
 } weight_tensor;
 
 // ---- Weights that stream in ----
 
-// The shape and type of `count` matrices of `out` rows of `in` values whose bytes are still to
-// come. WICK_E_SHAPE unless the reference has as many bytes.
+// Sets the shape and type of `count` matrices of `out` rows of `in` values, whose bytes will arrive
+// later. WICK_E_SHAPE unless the reference has as many bytes.
 wick_status tensor_expect(const tensor_ref *ref, uint32_t in, uint32_t out, uint32_t count,
                           weight_tensor *tensor, wick_error *error);
-// From now on it is in the kernels' layout: sets size_bytes and matrix_bytes. WICK_E_UNSUPPORTED
-// when the kernels have no product of the type, WICK_E_OVERFLOW when the bytes do not fit 64 bits.
+// Changes it to the kernels' layout: sets size_bytes and matrix_bytes. WICK_E_UNSUPPORTED if the
+// kernels have no product of the type, WICK_E_OVERFLOW if the bytes do not fit 64 bits.
 wick_status tensor_interleave(weight_tensor *tensor, const kernel_table *kernels,
                               wick_error *error);
-// Gives it its place of size_bytes, which stays the caller's.
+// Sets the memory of size_bytes for its data, which remains the caller's.
 void tensor_settle(weight_tensor *tensor, uint8_t *data);
-// Repacks whole blocks of one row of the file to their places (kernel_type_ops.repack). Rows of all
-// matrices are counted through.
+// Repacks whole blocks of one row of the file to their places (kernel_type_ops.repack). Rows are
+// numbered across all matrices.
 void tensor_place(weight_tensor *tensor, const kernel_table *kernels, uint32_t row,
                   uint32_t first_block, uint32_t block_count, const uint8_t *blocks);
 // The operand of kernels: one matrix of a tensor in their layout.
@@ -81,7 +82,8 @@ uint64_t qkv_out_rows(const qkv_projection *qkv);
 
 typedef struct layer_dims {
   uint32_t hidden, ffn, heads, kv_heads, head_dim;
-  bool is_gated;  // the architecture's feed-forward has a gate, fused into up when it is absent
+  bool
+      is_gated;  // the architecture's feed-forward has a gate; if it is absent, it is fused into up
 } layer_dims;
 
 // The weights of attention: blocks of the model hold this (model/blocks/attention.c).
@@ -99,14 +101,14 @@ typedef struct attention_weights {
 // The weights of a feed-forward (model/blocks/dense.c).
 typedef struct ffn_weights {
   float *norm, *norm_bias;  // [hidden] or NULL
-  float *post_norm;         // [hidden] or NULL, of what the feed-forward adds
+  float *post_norm;         // [hidden] or NULL, norm of the feed-forward's result
   weight_tensor gate;       // [ffn, hidden], when has_gate
-  weight_tensor up;         // [layer_up_rows, hidden]: where the gate is fused, its rows first
+  weight_tensor up;         // [layer_up_rows, hidden]: if the gate is fused, its rows come first
   weight_tensor down;       // [hidden, ffn]
   float *gate_bias, *up_bias, *down_bias;  // or NULL
   bool has_gate;                           // as a separate tensor
 } ffn_weights;
 
-// Rows of `up`: ffn, or 2 * ffn where a gated feed-forward has no separate gate.
+// Rows of `up`: ffn, or 2 * ffn if a gated feed-forward has no separate gate.
 uint32_t layer_up_rows(const layer_dims *dims, bool has_gate);
 #endif

@@ -5,7 +5,8 @@
 #include "base/text.h"
 #include "text/encode.h"
 
-// GPT-2's alphabet: bytes that print stand for themselves, the other 68 follow from U+0100 on.
+// GPT-2's alphabet: printable bytes represent themselves, and the other 68 are mapped to characters
+// from U+0100 on.
 static uint32_t alphabet_of_byte(unsigned byte) {
   if (byte <= 0x20) return 0x100 + byte;
   if (byte < 0x7f) return byte;
@@ -73,7 +74,8 @@ static wick_status encode_word(encode_state *state, const uint8_t *word, size_t 
   return WICK_OK;
 }
 
-// Words of text that is valid UTF-8; `scratch` takes the longest token and 2 bytes.
+// Encodes the words of text that is valid UTF-8; `scratch` has room for the longest token and 2
+// bytes.
 static wick_status encode_words(encode_state *state, const uint8_t *text, size_t size_bytes,
                                 uint8_t *scratch, wick_error *error) {
   const tokenizer *tokenizer = state->tokenizer;
@@ -112,7 +114,7 @@ wick_status bpe_encode(encode_state *state, const uint8_t *text, size_t size_byt
   return encode_words(state, repaired, repaired_bytes, state->copy, error);
 }
 
-// A word of a vocabulary of characters.
+// Encodes a word for a vocabulary of characters.
 static wick_status encode_raw_word(encode_state *state, const uint8_t *word, size_t size_bytes,
                                    wick_error *error) {
   const tokenizer *tokenizer = state->tokenizer;
@@ -138,7 +140,8 @@ static wick_status encode_raw_word(encode_state *state, const uint8_t *word, siz
   return WICK_OK;
 }
 
-// In small letters, at most 2 * size_bytes + 4 of them: a character of 2 bytes may have one of 3.
+// Converts to lower case, to at most 2 * size_bytes + 4 bytes: a character of 2 bytes may have a
+// lower-case form of 3.
 static size_t lower_text(const uint8_t *text, size_t size_bytes, uint8_t *out) {
   size_t used = 0;
   for (size_t at = 0; at < size_bytes;) {

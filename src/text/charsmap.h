@@ -1,4 +1,4 @@
-// text/charsmap.h — the map that SentencePiece normalises text with, as GGUF files carry it
+// text/charsmap.h — SentencePiece's map for normalising text in the form that GGUF files contain
 // (tokenizer.ggml.precompiled_charsmap): a double-array trie of character sequences and their
 // replacements. Source: sentencepiece's normalizer; Darts-clone's double array (Yata 2011).
 // Internal to text/.
@@ -12,11 +12,11 @@
 #include "format/gguf.h"
 
 enum {
-  CHARSMAP_KEY_BYTES_MAX = 64,           // of a sequence that is looked for
-  CHARSMAP_REPLACEMENT_BYTES_MAX = 255,  // of what one is replaced by
+  CHARSMAP_KEY_BYTES_MAX = 64,           // of a sequence that is searched for
+  CHARSMAP_REPLACEMENT_BYTES_MAX = 255,  // of a replacement
 };
 
-// Points into the file's directory. All zero: nothing is replaced.
+// Points into the file's directory. If it is all zeros, no text is replaced.
 typedef struct charsmap {
   const uint8_t *units;  // 4 bytes each, little-endian
   uint32_t unit_count;
@@ -24,10 +24,10 @@ typedef struct charsmap {
   uint32_t replacement_bytes;
 } charsmap;
 
-// Reads the array; NULL: no map. WICK_E_FORMAT when its parts do not fit it.
+// Reads the array; NULL means no map. WICK_E_FORMAT if its parts do not fit it.
 wick_status charsmap_open(charsmap *map, const gguf_value *value, wick_error *error);
 
-// The bytes of the longest sequence of the map that a text begins with, 0 for none, and its
+// The size of the longest sequence of the map with which a text begins (0: none), and its
 // replacement. Reads CHARSMAP_KEY_BYTES_MAX bytes at most.
 size_t charsmap_match(const charsmap *map, const uint8_t *text, size_t size_bytes,
                       const uint8_t **replacement, size_t *replacement_bytes);

@@ -18,12 +18,12 @@ typedef struct merge_symbol {
   uint32_t pair_order;  // smaller merges first; among equals the leftmost
 } merge_symbol;
 
-// Whether two neighbours merge into a token: its `id`, and the `order` of the merge. The left
-// symbol begins at byte `left`; the right one begins at `right` and ends before `end`.
+// Returns whether two neighbours merge into a token: its `id`, and the `order` of the merge. The
+// left symbol begins at byte `left`; the right one begins at `right` and ends before `end`.
 typedef bool (*merge_find_pair)(const void *context, const merge_symbol *symbols, uint32_t left,
                                 uint32_t right, uint32_t end, uint32_t *order, int32_t *id);
 
-// Working memory, reused from word to word. All zero is empty.
+// Working memory, reused from word to word. It is initialised with zeros.
 typedef struct merger {
   memory_gate *memory;
   merge_symbol *symbols;
@@ -31,12 +31,13 @@ typedef struct merger {
   key_heap heap;
 } merger;
 
-// Makes room for a word of size_bytes; false when memory is refused. The contents are lost.
+// Makes room for a word of size_bytes; returns false if memory is refused. The contents are lost.
 bool merger_reserve(merger *merger, size_t size_bytes);
 void merger_free(merger *merger);
 
 // Merges the list of symbols from 0 to size_bytes; previous, next and id of each are filled in.
-// Afterwards `next` leads from 0 through the symbols that are left. False: memory was refused.
+// Afterwards `next` leads from 0 through the remaining symbols. Returns false if memory was
+// refused.
 bool merger_run(merger *merger, uint32_t size_bytes, merge_find_pair find, const void *context);
 
 #endif

@@ -1,5 +1,5 @@
 // text/pattern_parts.h — common parts of the patterns: runs of classes, contractions, white
-// space. Each takes text[at, end) and returns where its match ends; `at` when there is none.
+// space. Each takes text[at, end) and returns where its match ends; `at` if there is none.
 // Internal to text/.
 #ifndef WICK_TEXT_PATTERN_PARTS_H
 #define WICK_TEXT_PATTERN_PARTS_H

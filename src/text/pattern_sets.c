@@ -1,5 +1,5 @@
 // text/pattern_sets.c — the sets of characters that the regular expressions of tokenizer.ggml.pre
-// list, exact as llama.cpp runs them (src/unicode.cpp).
+// list, exactly as llama.cpp applies them (src/unicode.cpp).
 #include "text/patterns.h"
 
 bool pattern_is_newline(unicode_char c) { return c.code == '\r' || c.code == '\n'; }

@@ -1,5 +1,5 @@
 // text/patterns.c — hand-written matchers for the parts of the regular expressions of
-// tokenizer.ggml.pre, exact as llama.cpp runs them (src/unicode.cpp).
+// tokenizer.ggml.pre, with exactly the results of llama.cpp (src/unicode.cpp).
 #include "text/patterns.h"
 
 #include "text/pattern_parts.h"
@@ -21,8 +21,8 @@ bool pattern_find_gpt2_word(const pretokenize_stage *stage, const stage_text *in
 }
 
 // \s*[\r\n]+|\s{512}(?!\S)|\s{256}(?!\S)|…|\s{4}(?!\S)|\s{1,2}(?!\S)|\s{1} (jais-2). The memo is
-// where white space without newlines ends, so that a long run is not read again for each piece of
-// it.
+// the end of white space without newlines, so that a long run is not read again for each of its
+// pieces.
 static size_t match_halved_spaces(const stage_text *in) {
   enum { SPACES_MAX = 512 };
   size_t after = in->at;
@@ -38,7 +38,7 @@ static size_t match_halved_spaces(const stage_text *in) {
     ends[count++] = after;
   }
   if (count == 0) return in->at;
-  // The last one belongs to what follows.
+  // The last white space belongs to the following text.
   if (after == *in->memo && after < in->end && count > 1) count--;
   size_t taken = SPACES_MAX;
   while (taken > count) taken /= 2;
@@ -63,7 +63,7 @@ static size_t match_rest(const pretokenize_stage *stage, const stage_text *in) {
   return after > at ? after : pattern_match_spaces(text, at, end);
 }
 
-// Bytes of the contraction at a place, where the pattern knows them.
+// The number of bytes of the contraction at a place, if the pattern has contractions.
 static size_t match_own_contraction(const pretokenize_stage *stage, const uint8_t *text, size_t at,
                                     size_t end) {
   return stage->has_contractions ? pattern_match_contraction(text, at, end, true) : 0;
@@ -82,8 +82,8 @@ bool pattern_find_word(const pretokenize_stage *stage, const stage_text *in, tex
 
 // Letters in mixed case. Those beyond ASCII are both capital and small.
 typedef struct cased_letters {
-  size_t small_end;     // [^a-z]*[^A-Z]+ : where it ends, or where it begins when it is empty
-  size_t capitals_end;  // [^a-z]+[^A-Z]* also, when the other does not match
+  size_t small_end;     // end of [^a-z]*[^A-Z]+, or its beginning if it is empty
+  size_t capitals_end;  // end of [^a-z]+[^A-Z]*, used if the other does not match
 } cased_letters;
 
 static cased_letters match_cased_letters(const uint8_t *text, size_t at, size_t end, int letters) {
@@ -104,7 +104,8 @@ static cased_letters match_cased_letters(const uint8_t *text, size_t at, size_t 
   return (cased_letters){after > capitals_end ? after : last_small_end, capitals_end};
 }
 
-// [^\r\n\p{L}\p{N}]? and letters in mixed case, then maybe a contraction, or what remains
+// [^\r\n\p{L}\p{N}]? and letters in mixed case, then an optional contraction, or the rest of the
+// pattern
 bool pattern_find_cased_word(const pretokenize_stage *stage, const stage_text *in,
                              text_span *match) {
   const uint8_t *text = in->bytes;
@@ -117,7 +118,7 @@ bool pattern_find_cased_word(const pretokenize_stage *stage, const stage_text *i
   if (letters.small_end > begin) {
     after = letters.small_end;
   } else if (leads && (c.kind & stage->letters) != 0) {
-    // a mark before capitals is a separate word: it is a small letter, too
+    // a mark before capitals is a separate word, because it counts as a small letter, too
     *match = (text_span){at, begin + match_own_contraction(stage, text, begin, end)};
     return true;
   } else {
@@ -146,7 +147,7 @@ bool pattern_find_ended_word(const pretokenize_stage *stage, const stage_text *i
   return true;
 }
 
-// Characters of a set, count_min to count_max of them.
+// Finds count_min to count_max characters of a set.
 bool pattern_find_run(const pretokenize_stage *stage, const stage_text *in, text_span *match) {
   const uint8_t *text = in->bytes;
   const size_t end = in->end;

@@ -1,5 +1,5 @@
-// text/patterns_more.c — matchers for regular expressions of tokenizer.ggml.pre that are not of the
-// kind of GPT-2's and Llama's, exact as llama.cpp runs them (src/unicode.cpp).
+// text/patterns_more.c — matchers for regular expressions of tokenizer.ggml.pre that differ in kind
+// from GPT-2's and Llama's, with exactly the results of llama.cpp (src/unicode.cpp).
 #include <string.h>
 
 #include "text/pattern_parts.h"
@@ -22,7 +22,7 @@ bool pattern_find_last_spaces(const pretokenize_stage *stage, const stage_text *
   return begin < end;
 }
 
-// [\p{P}\p{S}] as the reference runs it: its list of ASCII symbols lacks the tilde.
+// [\p{P}\p{S}] as in the reference, whose list of ASCII symbols lacks the tilde.
 static bool is_sign(unicode_char c) {
   return (c.kind & (UNICODE_PUNCTUATION | UNICODE_SYMBOL)) != 0 && c.code != '~';
 }
@@ -89,7 +89,7 @@ typedef struct number_run {
   size_t count;
 } number_run;
 
-// The first run in text[at, end). False: there is none.
+// Finds the first run in text[at, end). Returns false if there is none.
 static bool find_numbers(const stage_text *in, size_t at, bool (*contains)(unicode_char),
                          number_run *run) {
   unicode_char c = unicode_at(in->bytes, at, in->end);
@@ -114,7 +114,7 @@ static size_t skip_three(const stage_text *in, size_t at) {
   return at;
 }
 
-// As llama.cpp groups them for afmoe and tiny_aya: text before a number stays with its first
+// Groups numbers like llama.cpp for afmoe and tiny_aya: text before a number stays with its first
 // group. The memo is the end of a run whose first group was found.
 bool pattern_find_number_group(const pretokenize_stage *stage, const stage_text *in,
                                text_span *match) {

@@ -28,7 +28,7 @@ typedef struct stage_text {
 
 struct pretokenize_stage;
 
-// The first match of a stage's pattern. False: there is none.
+// Finds the first match of a stage's pattern. Returns false if there is none.
 typedef bool (*stage_find)(const struct pretokenize_stage *stage, const stage_text *in,
                            text_span *match);
 
@@ -40,10 +40,10 @@ typedef struct pretokenize_stage {
   bool takes_space;       // pattern_find_run: one white space before the run belongs to it
   bool takes_blank;       // ... or one U+0020
   bool has_contractions;  // words: 's 't 're 've 'm 'll 'd in any case
-  bool marks_are_signs;   // ... marks that follow no letter belong to the punctuation
+  bool marks_are_signs;   // ... marks without a preceding letter belong to the punctuation
   bool cuts_spaces;       // ... white space is cut into powers of two
   bool cuts_newlines;     // ... each newline is alone
-  bool has_short_tail;    // ... one character at most of the tail
+  bool has_short_tail;    // ... at most one character of the tail
   uint8_t digits_max;     // ... digits of a number
   uint8_t letters;        // ... classes of letters
   const char *tail;       // ... characters that may follow punctuation
@@ -60,14 +60,14 @@ typedef struct pretokenizer {
   bool keeps_newlines;  // ... newlines that are a token need no merging; bos is always added
 } pretokenizer;
 
-// By the value of tokenizer.ggml.pre; NULL when it is not built in.
+// By the value of tokenizer.ggml.pre; NULL if it is not built in.
 const pretokenizer *pretokenizer_find(gguf_string name);
 
 // Walks over the words of a text.
 typedef struct word_cursor {
   const pretokenizer *pretokenizer;
   const uint8_t *text;          // valid UTF-8
-  text_span open[STAGES_MAX];   // text that each stage has not cut yet
+  text_span open[STAGES_MAX];   // text that each stage has not split yet
   text_span match[STAGES_MAX];  // a match that was found; the gap before it was returned first
   size_t memo[STAGES_MAX];
 } word_cursor;

@@ -1,6 +1,6 @@
 // text/roles.c — roles of tokens: begin and end of a text, end of a generation, and the kinds
-// that follow from a token's text because files often state them wrongly. Source: what llama.cpp
-// does when it loads a vocabulary.
+// that follow from a token's text because files often state them wrongly. Source: llama.cpp's
+// loading of vocabularies.
 #include "text/vocabulary.h"
 
 typedef enum token_role {
@@ -146,7 +146,7 @@ static bool ends_with_role(token_role role) {
          role == ROLE_FIM_SEPARATOR;
 }
 
-// The token that a key names; TOKEN_NONE when there is no such key or it points past the list.
+// The token that a key names; TOKEN_NONE if there is no such key or it points past the list.
 static wick_status read_token_key(const tokenizer *tokenizer, const gguf_directory *directory,
                                   const char *key, int32_t *out, wick_error *error) {
   uint32_t id = 0;
@@ -228,7 +228,8 @@ static void set_strips(tokenizer *tokenizer, const char *text, int flag, bool is
   *flags = (uint8_t)(is_set ? *flags | flag : *flags & ~flag);
 }
 
-// Files do not say which tokens remove white space next to them, but their names show it.
+// Files do not specify which tokens remove white space next to them, but the names of tokenizers
+// show it.
 static void apply_strips(tokenizer *tokenizer, gguf_string name, gguf_string pre,
                          gguf_string architecture) {
   if (contains(pre, "jina-v2-", false) || contains(architecture, "nomic-bert-moe", false) ||

@@ -1,6 +1,6 @@
 // text/special.c — finds special tokens in a text. The longest one at each place comes from an
-// automaton (special_index.c). Such candidates wait in a heap by (length, id, place); one that
-// overlaps with what has been taken gives way to a shorter one at the same place.
+// automaton (special_index.c). Such candidates are in a heap by (length, id, place); one that
+// overlaps with accepted tokens is replaced by a shorter one at the same place.
 #include "text/special.h"
 
 #include <string.h>
@@ -37,7 +37,7 @@ static uint32_t wanted_text(const special_table *table, uint32_t text, bool cont
   return token->rank != SPECIAL_NONE ? text : token->shorter;
 }
 
-// The longest of those that a special text begins with, of at most size_bytes.
+// The longest special text of at most size_bytes with which another one begins.
 static uint32_t find_shorter(special_search *search, const tokenizer *tokenizer, uint32_t text,
                              uint32_t size_bytes, bool controls) {
   const special_token *tokens = tokenizer->specials.tokens[controls];
@@ -51,7 +51,7 @@ static uint32_t find_shorter(special_search *search, const tokenizer *tokenizer,
   return text;
 }
 
-// The bytes from a place to the end of what the template has written there; 0 in content.
+// The number of bytes from a place to the end of the template's text there; 0 in content.
 static uint32_t template_room(const special_text *text, uint32_t place) {
   size_t low = 0, high = text->span_count;
   while (low < high) {
@@ -144,7 +144,7 @@ typedef struct claim_map {
   uint8_t *taken;  // a bit a byte
 } claim_map;
 
-// Takes a token's bytes and the white space that it removes.
+// Claims a token's bytes and the white space that it removes.
 static special_match claim_token(const claim_map *map, const tokenizer *tokenizer, int32_t id,
                                  uint32_t begin, uint32_t end) {
   const uint8_t flags = tokenizer->flags[id];
@@ -161,7 +161,8 @@ static special_match claim_token(const claim_map *map, const tokenizer *tokenize
 }
 
 // The beginning of the taken part in [begin, end), whose first byte is free and whose last one is
-// taken: that is as long as these at least, so it is one run to the end.
+// taken: tokens that were accepted earlier are at least this long, so that part is one run to the
+// end.
 static uint32_t find_taken(special_search *search, const claim_map *map, uint32_t begin,
                            uint32_t end) {
   uint32_t low = begin + 1, high = end - 1;
@@ -176,7 +177,7 @@ static uint32_t find_taken(special_search *search, const claim_map *map, uint32_
   return low;
 }
 
-// Takes candidates in order of their keys. False when memory is refused.
+// Accepts candidates in order of their keys. Returns false if memory is refused.
 static bool claim_candidates(special_search *search, const tokenizer *tokenizer,
                              const claim_map *map, bool controls) {
   const special_table *table = &tokenizer->specials;
@@ -232,7 +233,7 @@ void special_free(special_search *search, memory_gate *memory) {
   heap_free(&search->heap, memory);
 }
 
-// Marks or brackets, which no word of a language has.
+// Whether a text has marks or brackets, which words of a language do not contain.
 static bool looks_like_markup(gguf_string text) {
   static const char SIGNS[] = "<>[]{}|";
   for (uint64_t i = 0; i < text.size_bytes; i++) {

@@ -12,17 +12,18 @@ typedef struct special_match {
   int32_t token;
 } special_match;
 
-// All zero is an empty one.
+// It is initialised with zeros.
 typedef struct special_search {
   special_match *matches;
   size_t count;
   size_t capacity;
   key_heap heap;
-  uint64_t steps;  // states tried and candidates looked at; the time is proportional to them
+  uint64_t
+      steps;  // number of tried states and examined candidates, to which the time is proportional
 } special_search;
 
-// The text that is searched. In the spans of a conversation's content, and over their borders, only
-// user-defined tokens count, and of these only the ones that are not guarded (tokenizer_guard).
+// The text that is searched. In the spans of a conversation's content, and across their borders,
+// only user-defined tokens count, and of these only those that are not guarded (tokenizer_guard).
 typedef struct special_text {
   const uint8_t *bytes;
   uint32_t size_bytes;
@@ -30,10 +31,10 @@ typedef struct special_text {
   size_t span_count;
 } special_text;
 
-// Finds user-defined tokens, and all special tokens if `controls`, as llama.cpp does: first the
+// Finds user-defined tokens, and all special tokens if `controls` is set, like llama.cpp: first the
 // longest token anywhere in the text, then the next longest in the rest. Cost for any vocabulary:
-// at most 2 steps a byte, 2 for each place where a special token begins, and a heap of these
-// places. With spans, a search by halving for each place, and 16 steps more.
+// at most 2 steps per byte, 2 for each place where a special token begins, and a heap of these
+// places. With spans, also a binary search for each place, and 16 more steps.
 wick_status special_find(special_search *search, const tokenizer *tokenizer,
                          const special_text *text, bool controls, wick_error *error);
 // The next match from left to right; false at the end.

@@ -1,7 +1,7 @@
 // text/special_index.c — the automaton that finds special tokens (Aho and Corasick 1975). It reads
-// a text from its last byte to its first, and matches the reversed special texts. After each byte
-// its state is the longest beginning of the read text that ends a special text. That determines the
-// longest special text that begins there, in O(1) a byte for any vocabulary.
+// a text from its last byte to its first, and matches the reversed special texts. After each byte,
+// its state is the longest beginning of the read part that ends a special text. This determines the
+// longest special text that begins there, in O(1) per byte for any vocabulary.
 #include "text/vocabulary.h"
 
 static gguf_string text_of(const tokenizer *tokenizer, uint32_t rank) {
@@ -37,7 +37,7 @@ static void sift_down(const tokenizer *tokenizer, uint32_t *ranks, size_t at, si
   ranks[at] = moved;
 }
 
-// Heapsort: in place and never quadratic.
+// Heapsort, because it works in place and is never quadratic.
 static void sort_by_text(const tokenizer *tokenizer, uint32_t *ranks, size_t count) {
   for (size_t at = count / 2; at-- > 0;) sift_down(tokenizer, ranks, at, count);
   for (size_t last = count; last-- > 1;) {
@@ -50,7 +50,7 @@ static void sort_by_text(const tokenizer *tokenizer, uint32_t *ranks, size_t cou
 
 // ---- the automaton ----
 
-// The child of a node by a byte, or 0: none.
+// The child of a node by a byte, or 0 if there is none.
 static uint32_t find_child(const special_table *table, uint32_t node, uint8_t byte) {
   uint32_t low = table->nodes[node].children, high = table->nodes[node + 1].children;
   while (low < high) {
@@ -75,8 +75,8 @@ uint32_t special_next_state(const special_table *table, uint32_t state, uint8_t 
   }
 }
 
-// A text with the ones that it begins with: `shorter`, the longest of them, or the next one that is
-// searched for. Skips are those of a skew-binary list (Myers 1983).
+// Links a text to those with which it begins: `shorter` is the longest of them, or the next one
+// that is searched for. Skips are those of a skew-binary list (Myers 1983).
 static special_token link_token(const special_token *tokens, uint32_t rank, uint32_t shorter) {
   if (shorter != SPECIAL_NONE && tokens[shorter].rank == SPECIAL_NONE) {
     shorter = tokens[shorter].shorter;
@@ -95,8 +95,8 @@ static special_token link_token(const special_token *tokens, uint32_t rank, uint
   return token;
 }
 
-// The tokens order[low, high) have the same text; of those that are searched for the last one
-// counts.
+// Adds the text of the tokens order[low, high), which is the same; of those that are searched for,
+// the last one counts.
 static void add_text(tokenizer *tokenizer, uint32_t low, uint32_t high, uint32_t shorter) {
   special_table *table = &tokenizer->specials;
   uint32_t ranks[2] = {SPECIAL_NONE, SPECIAL_NONE};
@@ -113,7 +113,8 @@ static void add_text(tokenizer *tokenizer, uint32_t low, uint32_t high, uint32_t
   }
 }
 
-// Makes the children of a node from order[low, high), whose texts are longer than the node's depth.
+// Creates the children of a node from order[low, high), whose texts are longer than the node's
+// depth.
 static void add_children(tokenizer *tokenizer, uint32_t node, uint32_t low, uint32_t high,
                          uint64_t depth) {
   special_table *table = &tokenizer->specials;
@@ -124,7 +125,7 @@ static void add_children(tokenizer *tokenizer, uint32_t node, uint32_t low, uint
     while (end < high && byte_from_end(text_of(tokenizer, table->order[end]), depth) == byte) end++;
     const uint32_t child = table->node_count++;
     table->bytes[child] = byte;
-    // until it is its turn, a node holds its tokens: order[children, found)
+    // until it is processed, a node has its tokens: order[children, found)
     table->nodes[child] = (special_node){.children = low, .found = end};
     if (node == 0) {
       table->root[byte] = child;
@@ -135,7 +136,7 @@ static void add_children(tokenizer *tokenizer, uint32_t node, uint32_t low, uint
   }
 }
 
-// Breadth first, so that the node to which a node fails, which is nearer to the start, exists
+// Builds nodes breadth first, so that a node's failure target, which is nearer to the start, exists
 // before it.
 static void build_nodes(tokenizer *tokenizer) {
   special_table *table = &tokenizer->specials;

@@ -8,7 +8,7 @@
 
 enum { MEMORY_HEADER_BYTES = CACHE_LINE_BYTES };
 
-// The offsets of the tables in the one block, in bytes from its beginning.
+// The offsets of the tables in the block of memory, in bytes from its beginning.
 typedef struct vocabulary_layout {
   uint64_t offsets;
   uint64_t text_slots;
@@ -27,7 +27,7 @@ typedef struct vocabulary_layout {
   uint32_t pair_slot_count;
 } vocabulary_layout;
 
-// The lists of a file, NULL where there is none.
+// The lists of a file; NULL for missing ones.
 typedef struct vocabulary_lists {
   bool has_prefixes;  // of its family
   bool has_escapes;
@@ -65,7 +65,7 @@ static void count_specials(const vocabulary_lists *lists, uint64_t *count, uint6
   }
 }
 
-// The bytes of the texts of all tokens, if they are kept without escapes.
+// The size of the texts of all tokens, if they are stored without escapes.
 static uint64_t text_bytes(const vocabulary_lists *lists) {
   const uint8_t *cursor = lists->tokens->data;
   for (uint64_t id = 0; lists->has_escapes && id < lists->tokens->count; id++) {
@@ -74,11 +74,11 @@ static uint64_t text_bytes(const vocabulary_lists *lists) {
   return (uint64_t)(cursor - lists->tokens->data);
 }
 
-// Needs lists within the limits, so that nothing overflows.
+// Plans the layout. The lists must be within the limits, so that nothing overflows.
 static vocabulary_layout plan_layout(const vocabulary_lists *lists) {
   const uint64_t tokens = lists->tokens->count;
   const uint64_t merges = lists->merges != NULL ? lists->merges->count : 0;
-  // A table without rules has slots, too: every lookup ends at an empty one.
+  // A table without rules has slots, too, because every lookup ends at an empty one.
   vocabulary_layout layout = {.text_slot_count = slots_for(tokens),
                               .pair_slot_count = slots_for(merges)};
   layout.offsets = align_size(sizeof(tokenizer), sizeof(uint64_t));
@@ -104,14 +104,15 @@ static bool lists_are_within_limits(const vocabulary_lists *lists) {
          (lists->merges == NULL || lists->merges->count <= MERGES_MAX);
 }
 
-// An array of `type` whatever else is wrong with the file, or NULL.
+// An array of `type`, or NULL, regardless of other errors in the file.
 static const gguf_value *peek_array(const gguf_directory *directory, const char *key,
                                     gguf_value_type type) {
   const gguf_value *value = gguf_find(directory, key);
   return value != NULL && value->type == GGUF_ARRAY && value->item_type == type ? value : NULL;
 }
 
-// The type of tokenizer.ggml.token_type: i32, or u32 from some writers, which is stored alike.
+// The type of tokenizer.ggml.token_type: i32, or u32 from some writers, which are stored in the
+// same way.
 static gguf_value_type kinds_type(const gguf_directory *directory) {
   const bool is_u32 = peek_array(directory, "tokenizer.ggml.token_type", GGUF_U32) != NULL;
   return is_u32 ? GGUF_U32 : GGUF_I32;
@@ -213,7 +214,7 @@ static wick_status missing_is(wick_status status, wick_status otherwise, const c
   return fail_with(error, otherwise, WICK_NO_OFFSET, "%s is missing", key);
 }
 
-// The length of a name in a message, at most.
+// The length of a name in a message, limited to a maximum.
 static int shown_bytes(gguf_string text) {
   return text.size_bytes < 64 ? (int)text.size_bytes : 64;
 }
@@ -339,7 +340,7 @@ static wick_status read_tokens(tokenizer *tokenizer, const vocabulary_lists *lis
 }
 
 // The tokens added around a text, regardless of the file's metadata, as in llama.cpp: files of
-// gemma4 are known to be wrong, BERT's texts are between [CLS] and [SEP], RWKV's alone.
+// gemma4 are known to be wrong, BERT's texts are between [CLS] and [SEP], and RWKV's have none.
 static void settle_frame(tokenizer *tokenizer) {
   const bool is_gemma4 =
       tokenizer->family == FAMILY_CHARACTER_BPE && tokenizer->pretokenizer->keeps_newlines;
@@ -374,7 +375,7 @@ static int32_t token_if_there(const tokenizer *tokenizer, int32_t id) {
   return (uint32_t)id < tokenizer->token_count ? id : TOKEN_NONE;
 }
 
-// Defaults when the file does not say. Source: llama.cpp's defaults.
+// Sets defaults for values that the file does not specify. Source: llama.cpp's defaults.
 static void set_defaults(tokenizer *tokenizer) {
   switch (tokenizer->family) {
     case FAMILY_SPM:

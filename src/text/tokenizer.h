@@ -28,23 +28,23 @@ typedef enum token_kind {  // tokenizer.ggml.token_type
 
 // Reads the vocabulary; the directory must outlive the tokenizer (strings are not copied). Memory:
 // at most twice the tokenizer's metadata, and 13 bytes for each byte of its special tokens.
-// WICK_E_NODATA when the file has no tokenizer,
-// WICK_E_UNSUPPORTED for a model or pre-tokenizer that is not built in (named in the error),
-// WICK_E_FORMAT for lists of unequal length and similar faults.
-// `pre_tokenizer` takes the place of the file's (BPE); NULL: the file's.
+// WICK_E_NODATA if the file has no tokenizer, WICK_E_UNSUPPORTED for a model or pre-tokenizer that
+// is not built in (named in the error), WICK_E_FORMAT for lists of unequal length and similar
+// faults.
+// `pre_tokenizer` replaces the file's (BPE); NULL: the file's.
 wick_status tokenizer_create(memory_gate *memory, const gguf_directory *directory,
                              const char *pre_tokenizer, tokenizer **out, wick_error *error);
 // Whether a pre-tokenizer of that name is built in.
 bool tokenizer_knows_pre(const char *pre_tokenizer);
 void tokenizer_destroy(tokenizer *tokenizer);
-// Upper bound of the bytes that tokenizer_create will take, from the directory alone.
+// Upper bound of the bytes that tokenizer_create will allocate, from the directory alone.
 uint64_t tokenizer_plan_bytes(const gguf_directory *directory);
 
 uint32_t tokenizer_vocab(const tokenizer *tokenizer);
 token_kind tokenizer_kind(const tokenizer *tokenizer, int32_t token);
 int32_t tokenizer_bos(const tokenizer *tokenizer);  // TOKEN_NONE when there is none
 int32_t tokenizer_eos(const tokenizer *tokenizer);
-// Tokens around the parts of a text whose middle is to be written; TOKEN_NONE: it has none.
+// Fill-in-the-middle tokens around the parts of a text; TOKEN_NONE: the vocabulary has none.
 typedef enum infill_part {
   INFILL_PREFIX,
   INFILL_SUFFIX,
@@ -54,14 +54,14 @@ typedef enum infill_part {
   INFILL_PARTS
 } infill_part;
 int32_t tokenizer_infill(const tokenizer *tokenizer, infill_part part);
-// Between the texts of a pair, and after texts of word pieces.
+// The token between the texts of a pair, and after a text of WordPiece.
 int32_t tokenizer_separator(const tokenizer *tokenizer);
 bool tokenizer_is_word_pieces(const tokenizer *tokenizer);
 bool tokenizer_adds_bos(const tokenizer *tokenizer);
 bool tokenizer_adds_eos(const tokenizer *tokenizer);
-// Ends a generation: eos, eot, eom and similar ones (tokenizer.ggml.eot_token_id, <|im_end|>,
-// <|eot_id|>,
-// <|endoftext|>, <end_of_turn> … when they are control tokens, as llama.cpp decides it).
+// Whether a token ends a generation: eos, eot, eom and similar ones (tokenizer.ggml.eot_token_id,
+// <|im_end|>, <|eot_id|>,
+// <|endoftext|>, <end_of_turn> … if they are control tokens, by llama.cpp's rules).
 bool tokenizer_is_end(const tokenizer *tokenizer, int32_t token);
 // The id of a token by its exact text as in the vocabulary, or TOKEN_NONE.
 int32_t tokenizer_find(const tokenizer *tokenizer, const char *text, size_t size_bytes);
@@ -72,7 +72,7 @@ gguf_string tokenizer_text(const tokenizer *tokenizer, int32_t token);
 // In addition to WICK_TOKENIZE_*: the text follows another one, so that no space is put before it.
 enum { TOKENIZE_CONTINUES = 1 << 8 };
 
-// Writes at most `capacity` ids and sets *count to the number of ids of the text. WICK_E_FULL when
+// Writes at most `capacity` ids and sets *count to the number of ids of the text. WICK_E_FULL if
 // *count is larger than `capacity`. NULL is an empty text. The text need not be valid UTF-8: SPM
 // writes invalid bytes as byte tokens, BPE and the unigram model read each as U+FFFD, WordPiece
 // leaves them out, RWKV has tokens for them. O(n log n), for hostile text too. Working memory is
@@ -82,20 +82,20 @@ wick_status tokenizer_encode(const tokenizer *tokenizer, const char *text, size_
                              wick_error *error);
 
 // The same for a rendered conversation: `spans` [span_count] cover the text and mark its content.
-// In content control tokens, and user-defined ones that are guarded, are text whatever the flags; a
+// In content, control tokens and guarded user-defined tokens are text regardless of the flags; a
 // token that begins or ends in content is not special either.
 wick_status tokenizer_encode_spans(const tokenizer *tokenizer, const char *text, size_t size_bytes,
                                    const wick_span *spans, size_t span_count, uint32_t flags,
                                    int32_t *tokens, size_t capacity, size_t *count,
                                    wick_error *error);
-// Guards user-defined tokens of the form <|name|>, and those that occur in a text, the source of a
-// chat template, and look like markup. Tokens guarded by an earlier call no longer are.
-// O(size_bytes).
+// Guards user-defined tokens of the form <|name|>, and those that occur in a text (the source of a
+// chat template) and look like markup. Tokens that only an earlier call guarded are no longer
+// guarded. O(size_bytes).
 void tokenizer_guard(tokenizer *tokenizer, const char *text, size_t size_bytes);
 
 // The bytes of a token in the middle of a text (SPM: U+2581 becomes a space). A control token has
-// none unless `special`, an unknown id has none. Returns the number of bytes. *bytes points into
-// the directory or into `scratch`, which has tokenizer_piece_bytes_max bytes.
+// none unless `special` is set, and an unknown id has none. Returns the number of bytes. *bytes
+// points into the directory or into `scratch`, which has tokenizer_piece_bytes_max bytes.
 size_t tokenizer_piece(const tokenizer *tokenizer, int32_t token, bool special, uint8_t *scratch,
                        const uint8_t **bytes);
 size_t tokenizer_piece_bytes_max(const tokenizer *tokenizer);
@@ -111,7 +111,7 @@ typedef struct detokenizer {
 // at_start: true when the ids are a whole text, false when they continue one (generation).
 void detokenizer_init(detokenizer *state, bool at_start, bool special);
 // Feeds one token; writes whole characters only, at most tokenizer_piece_bytes_max + 16 bytes.
-// Bytes that can never become valid UTF-8 come out as U+FFFD each (as TextDecoder does).
+// Bytes that can never become valid UTF-8 are each written as U+FFFD (as TextDecoder does).
 size_t detokenizer_feed(detokenizer *state, const tokenizer *tokenizer, int32_t token, char *out);
 // Writes the pending bytes as U+FFFD; at most 12 bytes.
 size_t detokenizer_flush(detokenizer *state, char *out);

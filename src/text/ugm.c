@@ -1,4 +1,4 @@
-// text/ugm.c — SentencePiece's unigram model (T5, XLM-RoBERTa): the text is normalised, then cut
+// text/ugm.c — SentencePiece's unigram model (T5, XLM-RoBERTa): the text is normalised, then split
 // into the tokens with the greatest sum of scores. Sources: Kudo 2018, "Subword Regularization";
 // sentencepiece's unigram_model; the same sums in the same order as llama.cpp.
 #include <string.h>
@@ -12,7 +12,7 @@ static const float UNKNOWN_PENALTY = 10;
 
 // ---- scores ----
 
-// A finite score, which can be added up.
+// Whether a score is finite, so that it can be added.
 static bool is_usable(float score) { return score - score == 0; }
 
 static float score_of(const tokenizer *tokenizer, int32_t id) {
@@ -34,7 +34,7 @@ void ugm_find_unknown_score(tokenizer *tokenizer) {
 
 // ---- normalisation ----
 
-// Text that grows in state->copy.
+// Text that is being built in state->copy.
 typedef struct normal_text {
   encode_state *state;
   size_t used;
@@ -42,7 +42,7 @@ typedef struct normal_text {
   bool has_prefix;
 } normal_text;
 
-// Room for what one character can become.
+// Reserves room for the normalised form of one character.
 static bool reserve_more(normal_text *out) {
   enum { MOST = 3 * (CHARSMAP_REPLACEMENT_BYTES_MAX + 1) };
   encode_state *state = out->state;
@@ -113,7 +113,7 @@ typedef struct ugm_lattice {
   const uint8_t *text;
   size_t size_bytes;
   ugm_step *steps;  // [size_bytes + 1]
-  double *sums;     // [UGM_RING] of the best cut up to a place
+  double *sums;     // [UGM_RING] of the best split up to a place
 } ugm_lattice;
 
 static const double NO_SUM = -0x1p1023;
@@ -131,7 +131,8 @@ static bool is_matched(token_kind kind) {
   return kind == TOKEN_NORMAL || kind == TOKEN_USER_DEFINED || kind == TOKEN_UNUSED;
 }
 
-// All tokens that begin at a place, and the unknown one when none is its whole character.
+// Considers all tokens that begin at a place, and the unknown one if none covers the whole
+// character.
 static void offer_tokens(ugm_lattice *lattice, size_t at, size_t character_bytes) {
   const tokenizer *tokenizer = lattice->tokenizer;
   bool has_character = false;
@@ -162,7 +163,7 @@ static void find_best(ugm_lattice *lattice) {
   }
 }
 
-// Turns tokens that end at places into tokens that begin there.
+// Converts tokens that end at places to tokens that begin there.
 static void turn_around(ugm_lattice *lattice) {
   ugm_step step = lattice->steps[lattice->size_bytes];
   for (size_t to = lattice->size_bytes; to > 0;) {

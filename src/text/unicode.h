@@ -15,7 +15,7 @@ enum {
   UNICODE_PUNCTUATION = 8,
   UNICODE_SYMBOL = 16,
   UNICODE_MARK = 32,
-  UNICODE_SPACE = 64,     // white space, the controls \t \n \v \f \r and U+0085 among it
+  UNICODE_SPACE = 64,     // white space, including the controls \t \n \v \f \r and U+0085
   UNICODE_CONTROL = 128,  // category C, without the unassigned
   UNICODE_ANY = 255
 };
@@ -27,11 +27,11 @@ uint8_t unicode_class(uint32_t code_point);
 // without its accents; the leading consonant of a Hangul syllable). O(log n).
 uint32_t unicode_lower(uint32_t code_point);
 uint32_t unicode_base(uint32_t code_point);
-// The code points of a character's canonical decomposition, without the first one and accents
-// (marks that take no room). Most characters have none, none has more than two. Returns their
-// number.
+// The code points of a character's canonical decomposition, without the first one and without
+// accents (non-spacing marks). Most characters have none, and at most two are possible. Returns
+// their number.
 size_t unicode_tail(uint32_t code_point, uint32_t tail[2]);
-// Whether a mark takes room, as vowel signs of India do, and is not an accent (categories Mc, Me).
+// Whether a mark is spacing, like Indic vowel signs, and not an accent (categories Mc, Me).
 bool unicode_is_spacing_mark(uint32_t code_point);
 
 // A character of a text: class 0 and size 0 stand for the end.
@@ -41,14 +41,14 @@ typedef struct unicode_char {
   uint8_t size_bytes;
 } unicode_char;
 
-// The character at `at`, at most `end`. The text must be valid UTF-8.
+// The character at `at`, which is at most `end`. The text must be valid UTF-8.
 unicode_char unicode_at(const uint8_t *text, size_t at, size_t end);
 
 // The number of bytes at the beginning that are valid UTF-8.
 size_t unicode_valid_bytes(const uint8_t *text, size_t size_bytes);
 
-// Copies the text with U+FFFD in place of each byte that belongs to no valid character. `out` has
-// 3 * size_bytes. Returns the bytes written.
+// Copies the text with U+FFFD in place of each byte that is not part of a valid character. `out`
+// must have 3 * size_bytes. Returns the bytes written.
 size_t unicode_repair(const uint8_t *text, size_t size_bytes, uint8_t *out);
 
 #endif

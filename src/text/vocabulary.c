@@ -5,7 +5,7 @@
 
 static const uint32_t HASH_START = 0x811c9dc5u;
 
-// FNV-1a, 32 bits: can be continued, so that a joined text need not be copied together.
+// FNV-1a, 32 bits. It can be continued, so that joined texts need not be copied.
 static uint32_t hash_add(uint32_t hash, const void *bytes, size_t size_bytes) {
   const uint8_t *p = bytes;
   for (size_t i = 0; i < size_bytes; i++) hash = (hash ^ p[i]) * 0x01000193u;
@@ -64,8 +64,8 @@ static int32_t find_hashed(const tokenizer *tokenizer, uint32_t hash, gguf_strin
   }
 }
 
-// Never inlined: reading merges would be one long function, which engines that optimise at run time
-// would begin to compile again just when a model is nearly loaded.
+// Never inlined: reading merges would be one long function, which JIT compilers would recompile
+// just when a model is nearly loaded.
 __attribute__((noinline)) int32_t vocabulary_find_joined(const tokenizer *tokenizer,
                                                          gguf_string left, gguf_string right) {
   if (left.size_bytes > tokenizer->token_bytes_max ||
@@ -175,7 +175,8 @@ uint32_t vocabulary_find_rule(const tokenizer *tokenizer, int32_t left, int32_t 
   }
 }
 
-// Puts a rule into the table; of equal pairs the first stays. False: too many collide.
+// Adds a rule to the table; of equal pairs the first one is kept. Returns false if too many
+// collide.
 static bool insert_rule(tokenizer *tokenizer, uint32_t rank) {
   index_table *table = &tokenizer->by_pair;
   const merge_rule *rule = &tokenizer->rules[rank];
@@ -193,8 +194,8 @@ static bool insert_rule(tokenizer *tokenizer, uint32_t rank) {
   return false;
 }
 
-// Merges usually make tokens in the order of their ids: the last one made or the one after it saves
-// looking up the text.
+// Merges usually create tokens in the order of their ids, so trying the last one or the one after
+// it avoids looking up the text.
 static int32_t find_made(const tokenizer *tokenizer, int32_t last, gguf_string left,
                          gguf_string right) {
   for (int32_t id = last; id <= last + 1; id++) {
@@ -207,7 +208,7 @@ static int32_t find_made(const tokenizer *tokenizer, int32_t last, gguf_string l
 }
 
 // "left right": the space that separates them is the first one after the first byte. `last`: the
-// token that the merge before made.
+// token of the previous merge.
 static merge_rule parse_merge(const tokenizer *tokenizer, gguf_string text, int32_t last) {
   const merge_rule none = {TOKEN_NONE, TOKEN_NONE, TOKEN_NONE};
   if (text.size_bytes < 3) return none;

@@ -30,12 +30,12 @@
 enum {
   TOKENS_MAX = (1 << 21) - 1,
   MERGES_MAX = 1 << 24,
-  TOKEN_BYTES_MAX = 1 << 20,       // of a token: the room for a piece of text is a few times that
-  TEXT_BYTES_MAX = 1 << 28,        // of one text to encode: 12 times that fits 32 bits
+  TOKEN_BYTES_MAX = 1 << 20,  // of a token; the buffer for a piece of text is a few times as large
+  TEXT_BYTES_MAX = 1 << 28,   // of one text to encode: 12 times that fits 32 bits
   SPECIAL_TOKEN_BYTES_MAX = 1023,  // of a token that is searched for in the text
   PREFIX_BYTES_MAX = 1024,         // of a token that is searched for as a prefix
   ENDS_MAX = 48,                   // tokens that end a generation
-  NAMED_TOKENS_MAX = 64            // tokens known by their text (text/roles.c)
+  NAMED_TOKENS_MAX = 64            // tokens recognized by their text (text/roles.c)
 };
 
 // In the flags of a token, in addition to its kind.
@@ -43,7 +43,7 @@ enum {
   TOKEN_KIND_MASK = 7,
   TOKEN_STRIPS_LEFT = 8,    // found in a text, it removes the white space before it
   TOKEN_STRIPS_RIGHT = 16,  // ... and after it
-  TOKEN_GUARDED = 32,       // a user-defined one that is text in the content of a conversation
+  TOKEN_GUARDED = 32,  // a user-defined token that is plain text in the content of a conversation
 };
 
 typedef enum tokenizer_family {
@@ -52,7 +52,7 @@ typedef enum tokenizer_family {
   FAMILY_CHARACTER_BPE,  // on characters (gemma4)
   FAMILY_WPM,            // BERT
   FAMILY_UGM,            // SentencePiece's unigram model (T5)
-  FAMILY_RWKV            // the longest token, again and again
+  FAMILY_RWKV            // repeatedly the longest token
 } tokenizer_family;
 
 // Open addressing with linear probing. A slot holds an index and, in the remaining bits, a part of
@@ -67,8 +67,8 @@ enum { INDEX_PROBES_MAX = 4096 };
 static const uint32_t INDEX_EMPTY = UINT32_MAX;
 
 // Two bits for each of 1 << (32 - shift) hashes of beginnings of tokens: whether a token begins
-// with it, and whether it is a token. Text with which no token begins nearly always has neither
-// bit.
+// with such a text, and whether such a text is a token. Text with which no token begins nearly
+// always has neither bit.
 typedef struct prefix_filter {
   uint8_t *bits;
   uint32_t shift;
@@ -83,16 +83,16 @@ typedef struct merge_rule {
 // A special text that is searched for; several tokens may have the same.
 typedef struct special_token {
   uint32_t rank;     // of the token in special_table.ids; SPECIAL_NONE: it is not looked for
-  uint32_t shorter;  // the longest other one that it begins with; SPECIAL_NONE
-  uint32_t skip;     // one of those that follow by `shorter`, so that each is reached in O(log)
-  uint32_t depth;    // how many follow
+  uint32_t shorter;  // the longest other special text that it begins with, or SPECIAL_NONE
+  uint32_t skip;     // one further along the chain of `shorter`, so that each is reached in O(log)
+  uint32_t depth;    // length of that chain
 } special_token;
 
 // A state of the automaton: an end of some special text.
 typedef struct special_node {
-  uint32_t children;  // the first one; they end where those of the next node begin
+  uint32_t children;  // the first child; they end where the children of the next node begin
   uint32_t fail;      // the longest shorter beginning of this end that is a state, too
-  uint32_t found;     // the longest special text that this begins with; SPECIAL_NONE
+  uint32_t found;     // the longest special text that this begins with, or SPECIAL_NONE
 } special_node;
 
 static const uint32_t SPECIAL_NONE = UINT32_MAX;
@@ -128,7 +128,7 @@ struct tokenizer {
   charsmap charsmap;       // UGM
   float unknown_score;     // UGM
   special_table specials;
-  uint32_t bridges[8];       // a bit a byte: some token has U+2581 after it
+  uint32_t bridges[8];       // one bit for each byte: some token has U+2581 after this byte
   int32_t byte_tokens[256];  // TOKEN_NONE where there is none
   int32_t bos;
   int32_t eos;
@@ -148,11 +148,11 @@ struct tokenizer {
 
 // ---- texts of tokens ----
 gguf_string vocabulary_text(const tokenizer *tokenizer, int32_t id);
-// Adds a token to the table; of equal texts the first stays. False: too many collide.
+// Adds a token to the table; of equal texts the first is kept. False: too many collisions.
 bool vocabulary_insert(tokenizer *tokenizer, int32_t id);
 int32_t vocabulary_find(const tokenizer *tokenizer, const void *text, size_t size_bytes);
 // Walks over the tokens that a text begins with, the shortest first, as far as PREFIX_BYTES_MAX.
-// Each step takes O(1), and the walk ends soon after no token begins like the text.
+// Each step takes O(1), and the walk ends soon after the point where no token begins like the text.
 typedef struct prefix_walk {
   const tokenizer *tokenizer;
   const uint8_t *text;
@@ -173,7 +173,8 @@ int32_t vocabulary_find_joined(const tokenizer *tokenizer, gguf_string left, ggu
 // Fills in the rules from the list and their table.
 wick_status vocabulary_read_merges(tokenizer *tokenizer, const gguf_value *merges,
                                    wick_error *error);
-// The rank of the merge of two tokens, smaller is earlier; UINT32_MAX when there is no such merge.
+// The rank of the merge of two tokens (lower ranks merge first); UINT32_MAX if there is no such
+// merge.
 uint32_t vocabulary_find_rule(const tokenizer *tokenizer, int32_t left, int32_t right);
 
 // ---- roles of tokens: bos, ends, kinds that follow from the text (roles.c) ----
@@ -184,30 +185,31 @@ wick_status vocabulary_read_roles(tokenizer *tokenizer, const gguf_directory *di
 size_t vocabulary_named_bytes(void);
 
 // ---- special tokens in a text (special_index.c, special.c) ----
-// Fills in the table; an error for one that is too long. O(bytes log count).
+// Fills in the table. A token that is too long is an error. O(bytes log count).
 wick_status special_index(tokenizer *tokenizer, uint64_t offset_bytes, wick_error *error);
 static inline bool special_is(token_kind kind, bool controls) {
   return kind == TOKEN_USER_DEFINED ||
          (controls && (kind == TOKEN_CONTROL || kind == TOKEN_UNKNOWN));
 }
-// The state after one more byte; counts the states that were tried.
+// Returns the state after one more byte, and counts the states that were tried.
 uint32_t special_next_state(const special_table *table, uint32_t state, uint8_t byte,
                             uint64_t *steps);
 
 // ---- the families ----
-// Where the ids go. `count` continues counting when `tokens` is full.
+// Receives the ids. `count` continues to count when `tokens` is full.
 typedef struct token_sink {
   int32_t *tokens;
   size_t capacity;
   size_t count;
-  const tokenizer *bars;  // not NULL: text may not become its control tokens
+  const tokenizer *bars;  // if not NULL, text must not become its control tokens
 } token_sink;
 
 static inline void sink_put_any(token_sink *sink, int32_t token) {
   if (sink->count < sink->capacity) sink->tokens[sink->count] = token;
   sink->count++;
 }
-// Writes the bytes of a control token as single tokens, as far as there are some for them.
+// Writes the bytes of a control token as single tokens, as far as the vocabulary has tokens for
+// them.
 void sink_put_bytes(token_sink *sink, int32_t token);
 
 // Families that look for tokens at the beginning of a text.

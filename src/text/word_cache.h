@@ -1,5 +1,6 @@
-// text/word_cache.h — words of a text that were encoded before: their ids are copied from their
-// first place among the text's ids. Ordinary text repeats most of its words. Internal to text/.
+// text/word_cache.h — a cache of the words of a text that have been encoded: their ids are copied
+// from their first place among the text's ids. Ordinary text repeats most of its words. Internal to
+// text/.
 #ifndef WICK_TEXT_WORD_CACHE_H
 #define WICK_TEXT_WORD_CACHE_H
 
@@ -14,24 +15,24 @@ typedef struct cached_word {
   uint32_t count;
 } cached_word;
 
-// All zero is a cache that never finds anything.
+// If it is all zeros, it never finds anything.
 typedef struct word_cache {
   cached_word *words;
   uint32_t round;
 } word_cache;
 
-// Begins with a piece of text; words of pieces before it are forgotten. Takes memory when the piece
-// is long enough to be worth storing; false if that is refused.
+// Begins with a piece of text; words of pieces before it are forgotten. Allocates memory if the
+// piece is long enough for caching; returns false if that is refused.
 bool word_cache_begin(word_cache *cache, memory_gate *memory, size_t size_bytes);
 void word_cache_free(word_cache *cache, memory_gate *memory);
 
-// A place for a word: it has the word, or another one that is replaced. NULL: not worth storing.
-// The text must stay where it is until the next begin.
+// A place for a word: it has the word, or another one that is replaced. NULL: not worth caching.
+// The text must not move until the next begin.
 cached_word *word_cache_place(const word_cache *cache, const uint8_t *text, size_t size_bytes);
 // Writes the ids of the word if the place has it.
 bool word_cache_put(const word_cache *cache, const cached_word *place, const uint8_t *text,
                     size_t size_bytes, token_sink *sink);
-// Remembers that the ids of the word are those from `first` on. NULL: no place.
+// Remembers that the ids of the word are those from `first` on. NULL does nothing.
 void word_cache_keep(const word_cache *cache, cached_word *place, const uint8_t *text,
                      size_t size_bytes, const token_sink *sink, size_t first);
 

@@ -1,7 +1,7 @@
-// text/wpm.c — WordPiece as BERT models use it: text is stripped of accents and put in lower case,
-// cut at white space, punctuation and Chinese characters; each word becomes the longest tokens that
-// fit, from left to right, or is unknown as a whole. Source: BERT (Devlin et al. 2018). Where
-// llama.cpp takes less of a decomposition (Hangul) or leaves out vowel signs, this follows BERT.
+// text/wpm.c — WordPiece as used by BERT models: accents are removed, text is converted to lower
+// case and split at white space, punctuation and Chinese characters; each word becomes the longest
+// tokens that fit, from left to right, or is unknown as a whole. Source: BERT (Devlin et al. 2018).
+// Where llama.cpp keeps less of a decomposition (Hangul) or drops vowel signs, this follows BERT.
 #include <string.h>
 
 #include "base/text.h"
@@ -13,7 +13,7 @@ enum {
   WORD_CHARACTERS_MAX = 100  // BERT's max_input_chars_per_word: a longer word is unknown
 };
 
-// The blocks of Chinese characters that BERT knows.
+// Whether a character is in one of BERT's blocks of Chinese characters.
 static bool is_chinese(uint32_t code) {
   return (code >= 0x4e00 && code <= 0x9fff) || (code >= 0x3400 && code <= 0x4dbf) ||
          (code >= 0x20000 && code <= 0x2a6df) || (code >= 0x2a700 && code <= 0x2b73f) ||
@@ -31,7 +31,7 @@ static bool is_too_long(const uint8_t *word, size_t size_bytes) {
   return characters > WORD_CHARACTERS_MAX;
 }
 
-// The word that has been gathered in state->copy, after the mark.
+// Adds the tokens of the word that has been collected in state->copy, after the mark.
 static void put_word(encode_state *state, size_t *word_bytes) {
   const size_t size_bytes = *word_bytes;
   *word_bytes = WORD_MARK_BYTES;
@@ -42,7 +42,7 @@ static void put_word(encode_state *state, size_t *word_bytes) {
     size_t length;
     const int32_t id =
         vocabulary_find_longest(state->tokenizer, state->copy + at, size_bytes - at, &length);
-    if (id == TOKEN_NONE) {  // then the whole word is unknown
+    if (id == TOKEN_NONE) {  // the whole word is unknown
       state->sink.count = count_before;
       break;
     }
@@ -54,7 +54,7 @@ static void put_word(encode_state *state, size_t *word_bytes) {
   }
 }
 
-// The part of the text gathered so far: the word after the mark in state->copy.
+// The part of the text collected so far: the word after the mark in state->copy.
 typedef struct wpm_word {
   encode_state *state;
   size_t size_bytes;
@@ -69,7 +69,7 @@ static void add_character(wpm_word *word, uint32_t code) {
   if (is_alone) put_word(word->state, &word->size_bytes);
   const uint32_t form = tokenizer->lowers_case ? unicode_lower(code) : code;
   word->size_bytes += utf8_encode(form, word->state->copy + word->size_bytes);
-  // the only small letter of two code points
+  // the only lower-case letter that has two code points
   if (code == 0x130 && tokenizer->lowers_case && !tokenizer->strips_accents) {
     word->size_bytes += utf8_encode(0x307, word->state->copy + word->size_bytes);
   }

@@ -2,7 +2,8 @@
 #include "thread/choice.h"
 
 // The first layers warm up caches and the host's compiler. Fewer threads must gain a sixteenth.
-// A choice lasts a minute, or until most layers of a window take 1.5 times as long as at its time.
+// A choice lasts a minute, or until most layers of a window take 1.5 times as long as when it was
+// made.
 enum { WARM_UP_LAYERS = 6, GAIN_PARTS = 16, CHOICE_LASTS_US = 60000000, WATCH_LAYERS = 32 };
 
 // The candidates: all threads, half of them and one, without repeats.

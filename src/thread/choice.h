@@ -1,10 +1,10 @@
 // thread/choice.h — chooses by measurement how many of the started threads compute. The number of
 // processors is not a reliable guide: two may share a core, a container may have a quota, and one
-// thread may saturate memory. All threads, half of them and one take turns over the layers of the
-// first passes, and the fastest number is used. Few tokens (bound by memory) and many tokens (bound
-// by arithmetic) are measured separately. The trial is repeated every minute and when most layers
-// have become 1.5 times slower: a hot processor slows down, a battery saver moves threads to other
-// cores. Results do not depend on the choice (thread_pool_for).
+// thread may saturate memory. All threads, half of them and one are tried alternately on the layers
+// of the first passes, and the fastest number is used. Few tokens (bound by memory) and many tokens
+// (bound by arithmetic) are measured separately. The trial is repeated every minute, and if most
+// layers have become 1.5 times slower: a hot processor slows down, and a battery saver moves
+// threads to other cores. Results do not depend on the choice (thread_pool_for).
 #ifndef WICK_THREAD_CHOICE_H
 #define WICK_THREAD_CHOICE_H
 
@@ -18,7 +18,7 @@ typedef struct thread_trial {
   uint32_t measured;  // layers since the trial began
   uint32_t samples_us[CHOICE_CANDIDATES][CHOICE_SAMPLES];
   bool is_settled;  // false: candidates are being measured
-  uint32_t chosen;  // by the last trial that ended, 0: none has
+  uint32_t chosen;  // by the last completed trial; 0: none has ended
   // of the choice:
   uint64_t chosen_at_us;
   uint32_t layer_us;       // of a layer when it was chosen
@@ -26,17 +26,17 @@ typedef struct thread_trial {
 } thread_trial;
 
 typedef struct thread_choice {
-  uint32_t threads;  // the most that are tried
-  uint32_t running;  // tokens of the layer that runs; 0: it is not measured
+  uint32_t threads;  // the largest number that is tried
+  uint32_t running;  // tokens of the current layer; 0: it is not measured
   thread_trial few, many;
 } thread_choice;
 
 // The number of threads for the layer that begins at `now_us`: 1 to `threads`, the threads that
-// have started so far. When that number grows, the trials begin again.
+// have started so far. If that number grows, the trials begin again.
 uint32_t thread_choice_next(thread_choice *choice, uint32_t threads, uint32_t tokens,
                             uint64_t now_us);
 // Reports the time of that layer, which ended at `now_us`. Each call follows one of
-// thread_choice_next. The caller leaves out a layer that differs from the others.
+// thread_choice_next. The caller skips a layer that differs from the others.
 void thread_choice_took(thread_choice *choice, uint64_t time_us, uint64_t now_us);
 // The choice for passes of this many tokens; `threads` while the first trial runs.
 uint32_t thread_choice_now(const thread_choice *choice, uint32_t threads, uint32_t tokens);

@@ -1,4 +1,5 @@
-// thread/pool.c — the pool: an order and a run per helper, one count of helpers still at work.
+// thread/pool.c — the pool: an order and a run for each helper, and one count of helpers that are
+// still working.
 //
 //   caller                               helper i
 //     job, context, runs                   spins, then sleeps on `order`
@@ -7,12 +8,12 @@
 //     takes pieces of its run, then of others
 //     spins, then sleeps on `pending` <--  pending--, the last one wakes a sleeping caller
 //
-// Threads that are equally fast take nothing from each other, so each keeps reading the same rows.
-// A thread that is faster finishes the runs of those that are slower.
+// Threads of equal speed take nothing from each other, so each keeps reading the same rows. A
+// faster thread finishes the runs of slower ones.
 //
-// Both words carry a bit that says that their reader sleeps. The reader sets it with one atomic
-// operation that fails when the word has changed. So no system call wakes a reader that is awake,
-// and no wake-up is lost.
+// Both words have a bit that is set while their reader sleeps. The reader sets it with one atomic
+// operation that fails if the word has changed. So no system call wakes a reader that is awake, and
+// no wake-up is lost.
 #include "thread/pool.h"
 
 #include <stdatomic.h>
@@ -53,7 +54,7 @@ typedef struct pool_run {
 } pool_run;
 
 typedef struct pool_helper {
-  _Alignas(CACHE_LINE_BYTES) _Atomic uint32_t order;  // jobs given so far | QUIT | ASLEEP
+  _Alignas(CACHE_LINE_BYTES) _Atomic uint32_t order;  // jobs started so far | QUIT | ASLEEP
   pool_run run;                                       // written before `order`, in the same line
   uint32_t orders_given;                              // the caller's
   _Atomic uint32_t state;                             // helper_state
@@ -70,11 +71,11 @@ struct thread_pool {
   void *context;
   uint32_t least;         // units of a piece
   uint32_t slot_count;    // helpers requested: the extent of `helpers`
-  uint32_t helper_count;  // started, arrived or not; the caller's
+  uint32_t helper_count;  // helpers that were started, arrived or not; only the caller uses it
   uint32_t limit;         // of threads that take part; 0: none
   spin_budget budget;     // the caller's
-  _Alignas(CACHE_LINE_BYTES) _Atomic uint32_t pending;  // helpers at work | ASLEEP
-  pool_run run;  // the caller's; helpers look at it just before they change `pending`
+  _Alignas(CACHE_LINE_BYTES) _Atomic uint32_t pending;  // working helpers | ASLEEP
+  pool_run run;  // the caller's; helpers read it just before they change `pending`
   pool_helper helpers[];
 };
 
@@ -92,7 +93,7 @@ static void sleep_on(_Atomic uint32_t *word, uint32_t value) {
 
 static void wake_one(_Atomic uint32_t *word) { platform_wake32((const uint32_t *)word, 1); }
 
-// Reads *word until it equals `value` (is_equal) or differs from it; false when time is up.
+// Reads *word until it equals `value` (is_equal) or differs from it; returns false when time is up.
 static bool spin_until(_Atomic uint32_t *word, uint32_t value, bool is_equal, spin_budget *budget) {
   uint64_t end_us = 0;
   for (uint32_t round = 1; round < SPIN_ROUNDS_MAX; round++) {
@@ -117,7 +118,7 @@ static bool spin_until(_Atomic uint32_t *word, uint32_t value, bool is_equal, sp
 // ---- pieces ----
 
 // A piece is a third of the rest of a run, at least a sixteenth of it. So a thread that is five
-// times slower than the others still ends with them.
+// times slower than the others still finishes at the same time.
 enum { PIECE_PARTS = 3, RUN_PIECES = 16 };
 
 static bool take_piece(pool_run *run, uint32_t least, uint32_t *first, uint32_t *last) {
@@ -136,7 +137,7 @@ static bool take_piece(pool_run *run, uint32_t least, uint32_t *first, uint32_t 
   return false;
 }
 
-// Runs of helpers that do not take part are empty.
+// Computes the own run, then pieces of others. Runs of helpers that do not take part are empty.
 static void work(thread_pool *pool, uint32_t thread) {
   const uint32_t threads = pool->helper_count + 1;
   for (uint32_t i = 0; i < threads; i++) {
@@ -285,7 +286,7 @@ void thread_pool_for(thread_pool *pool, uint32_t units, thread_job job, void *co
 
 void thread_pool_for_pieces(thread_pool *pool, uint32_t units, uint32_t least, thread_job job,
                             void *context) {
-  uint8_t takers[WICK_THREADS_MAX];  // helper of each run but the caller's
+  uint8_t takers[WICK_THREADS_MAX];  // helper of each run except the caller's
   uint32_t runs = 1;
   const uint32_t most = pool->limit > 0 && pool->limit < units ? pool->limit : units;
   for (uint32_t i = 0; i < pool->helper_count && runs < most; i++) {
@@ -300,7 +301,8 @@ void thread_pool_for_pieces(thread_pool *pool, uint32_t units, uint32_t least, t
   pool->least = ceil_div_u32(units, runs * RUN_PIECES);
   if (pool->least < least) pool->least = least;
   atomic_store_explicit(&pool->pending, runs - 1, memory_order_relaxed);
-  // all runs before the first order: whoever has one may take from each of them
+  // all runs are written before the first order, because a helper with an order may take from each
+  // of them
   fill_run(&pool->run, units, 0, runs);
   for (uint32_t run = 1; run < runs; run++) {
     fill_run(&pool->helpers[takers[run]].run, units, run, runs);

@@ -10,14 +10,14 @@
 
 typedef struct thread_pool thread_pool;
 
-// Work on units [first, last) of a job; `thread` is 0..threads-1 (scratch slices are per thread). A
-// thread is called once for each piece that it takes.
+// Work on units [first, last) of a job; `thread` is 0..threads-1 (scratch slices are per thread).
+// It is called once for each piece that a thread takes.
 typedef void (*thread_job)(void *context, uint32_t first, uint32_t last, uint32_t thread);
 
-// Starts threads - 1 helpers (fewer when the host refuses) and does not wait for them. `host`
-// starts them, if it has the functions; NULL: the platform. A helper takes part in the jobs that
-// begin after its arrival. Helpers sleep when idle. WICK_E_ARG unless 1 <= threads <=
-// WICK_THREADS_MAX, WICK_E_NOMEM.
+// Starts threads - 1 helpers (fewer if the host refuses) and does not wait for them. `host` starts
+// them if it has the functions; NULL: the platform does. A helper takes part in the jobs that begin
+// after its arrival. Helpers sleep when idle. WICK_E_ARG unless 1 <= threads <= WICK_THREADS_MAX,
+// WICK_E_NOMEM.
 wick_status thread_pool_create(memory_gate *memory, const wick_host *host, uint32_t threads,
                                thread_pool **out, wick_error *error);
 // Returns when every helper has ended. NULL does nothing.
@@ -31,11 +31,12 @@ uint32_t thread_pool_threads(const thread_pool *pool);
 // From now on at most `threads` threads take part and the others sleep; 0: all.
 void thread_pool_limit(thread_pool *pool, uint32_t threads);
 
-// Cuts [0, units) into a run of whole units per thread and returns when all are done. A thread
+// Divides [0, units) into a run of whole units per thread and returns when all are done. A thread
 // takes its run in pieces; when it has none left, it takes pieces of others' runs, so that a slow
-// core (a little one, a busy one) does not hold up the rest. Units are independent, so the cut
-// never changes a result. A call has one barrier. Fewer than 2 units, or a pool of one thread, run
-// in the caller without synchronisation. One thread calls, never from inside a job.
+// core (an efficiency core, a busy one) does not hold up the rest. Units are independent, so the
+// division never changes a result. A call has one barrier. Fewer than 2 units, or a pool of one
+// thread, run in the caller without synchronisation. Only one thread may call it, never from inside
+// a job.
 void thread_pool_for(thread_pool *pool, uint32_t units, thread_job job, void *context);
 // The same with pieces of at least `least` units (the last of a run may be smaller), for jobs whose
 // calls are costly next to a unit.

@@ -111,9 +111,9 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
     ])) {
       const data = wavOf(new Uint8Array(samples.buffer)).toString('base64');
       const input = { type: 'input_audio', input_audio: { data, format: 'wav' } };
-      const { status, body: told } = await asked(server.origin, bodyAbout(input));
-      assert.deepEqual([status, told.error.code], [400, 'invalid_value']);
-      assert.match(told.error.message, words);
+      const { status, body: reported } = await asked(server.origin, bodyAbout(input));
+      assert.deepEqual([status, reported.error.code], [400, 'invalid_value']);
+      assert.match(reported.error.message, words);
     }
     for (const [bytes, words] of /** @type {[Buffer, RegExp][]} */ ([
       [wavOf(new Uint8Array(8000), 8000), /only WAV recordings of 16 kHz: its rate/],
@@ -121,9 +121,9 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
     ])) {
       const data = bytes.toString('base64');
       const other = { type: 'input_audio', input_audio: { data, format: 'mp3' } };
-      const { status, body: told } = await asked(server.origin, bodyAbout(other));
-      assert.deepEqual([status, told.error.code], [400, 'unsupported_value']);
-      assert.match(told.error.message, words);
+      const { status, body: reported } = await asked(server.origin, bodyAbout(other));
+      assert.deepEqual([status, reported.error.code], [400, 'unsupported_value']);
+      assert.match(reported.error.message, words);
     }
   });
 
@@ -152,18 +152,22 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
       [{ type: 7 }, 'invalid_value', /content\[0\] is not a part/],
       [{ type: 'text', text: 5 }, 'invalid_value', /content\[0\] is not a part/],
     ])) {
-      const { status, body: told } = await asked(server.origin, bodyAbout(one));
-      assert.deepEqual([status, told.error?.code], [400, code], JSON.stringify([one, told]));
-      assert.match(told.error.message, words);
+      const { status, body: reported } = await asked(server.origin, bodyAbout(one));
+      assert.deepEqual(
+        [status, reported.error?.code],
+        [400, code],
+        JSON.stringify([one, reported]),
+      );
+      assert.match(reported.error.message, words);
     }
     const dots = Array.from({ length: 400 }, (_, i) =>
       ppm(Buffer.from([...Buffer.from('P6 1 1 255\n'), i, i >> 8, 9])),
     );
     const many = { ...body, messages: [{ role: 'user', content: dots }] };
-    const { status, body: told } = await asked(server.origin, many);
-    assert.deepEqual([status, told.error.code], [400, 'context_length_exceeded']);
+    const { status, body: reported } = await asked(server.origin, many);
+    assert.deepEqual([status, reported.error.code], [400, 'context_length_exceeded']);
     assert.match(
-      told.error.message,
+      reported.error.message,
       /^prompt: images and recordings have \d+ tokens, the context has 256$/,
     );
     const leaving = new AbortController();
@@ -218,8 +222,8 @@ describe('wick-p3 with other files and settings', { skip: missing }, () => {
     assert.equal(readEvents(answers[1]).isWhole, true);
     const [content] = body.messages;
     const three = { ...body, messages: [content, content, content] };
-    const { status, body: told } = await asked(server.origin, three);
-    assert.deepEqual([status, told.error.code], [400, 'context_length_exceeded']);
+    const { status, body: reported } = await asked(server.origin, three);
+    assert.deepEqual([status, reported.error.code], [400, 'context_length_exceeded']);
   });
 
   test('an mmproj file loads from a URL; a wrong one causes a 503', async (t) => {

@@ -242,7 +242,7 @@ describe('the bytes of the model', () => {
     const tooMuch = async () => new Response(new Blob([large]));
     await assert.rejects(
       createEngine({ wasm, range: tooMuch }),
-      refused('ARG', /^range gave \d+ bytes where 4194304 were requested/),
+      refused('ARG', /^range returned \d+ bytes where 4194304 were requested/),
     );
   });
 
@@ -330,7 +330,7 @@ describe('a source on its own', () => {
       [8 + most, most],
     ]);
     const long = await new RangeSource(async () => new Uint8Array(most + 1)).open(0, 0);
-    const words = /^range gave 4194305 bytes where 4194304 were requested/;
+    const words = /^range returned 4194305 bytes where 4194304 were requested/;
     await assert.rejects(long.read(), { code: 'ARG', message: words });
     for (const nothing of [undefined, null, 5, {}, 'x']) {
       const none = await new RangeSource(/** @type {any} */ (async () => nothing)).open(0, 0);
@@ -392,7 +392,7 @@ describe('a source on its own', () => {
     const endless = new ReadableStream({ type: 'bytes', pull, cancel }, { highWaterMark: 0 });
     const long = await new RangeSource(async () => new Response(endless)).open(0, 0);
     for (let given = 0; given < most; given += piece.length) await long.read();
-    await assert.rejects(long.read(), { code: 'ARG', message: /^range gave \d+ bytes/ });
+    await assert.rejects(long.read(), { code: 'ARG', message: /^range returned \d+ bytes/ });
     assert.equal(isCancelled, true);
     const broken = { ok: false, status: 500, body: null, arrayBuffer: () => assert.fail() };
     const refusing = await new RangeSource(/** @type {any} */ (async () => broken)).open(0, 2);

@@ -316,9 +316,9 @@ describe('workerd', { skip: workerd.skip }, () => {
 
   test('wick-llm names the module to import there', async (t) => {
     const worker = `import { createEngine } from 'wick-llm';
-      const told = (error) => new Response(error.code + ': ' + error.message);
+      const reported = (error) => new Response(error.code + ': ' + error.message);
       export default {
-        fetch: (request) => createEngine({ url: 'http://127.0.0.1/model.gguf' }).catch(told),
+        fetch: (request) => createEngine({ url: 'http://127.0.0.1/model.gguf' }).catch(reported),
       };`;
     const entry = '(name = "wick-llm", esModule = embed "../../../dist/index.js")';
     const server = await startWorkerOf('main_entry', worker, `, ${entry}`);
@@ -336,7 +336,7 @@ describe('workerd', { skip: workerd.skip }, () => {
     const random = numbers(soakSeed);
     const count = soakCount(1000);
     const wanted = new Map();
-    const told = { whole: 0, cut: 0, refused: 0, full: 0 };
+    const reported = { whole: 0, cut: 0, refused: 0, full: 0 };
     /** @param {number} index */
     const one = async (index) => {
       const body = { prompt: `Tale ${index % 40}`, seed: index % 40, max_tokens: 24 };
@@ -347,7 +347,7 @@ describe('workerd', { skip: workerd.skip }, () => {
         const response = await ask(server.origin, '/v1/completions', '{"prompt": "Tale');
         assert.ok([400, 429].includes(response.status));
         await response.text();
-        told.refused++;
+        reported.refused++;
         return;
       }
       const controller = new AbortController();
@@ -357,7 +357,7 @@ describe('workerd', { skip: workerd.skip }, () => {
       const response = await ask(server.origin, '/v1/completions', sent, { signal });
       if (response.status === 429) {
         await response.text();
-        told.full++;
+        reported.full++;
         return;
       }
       assert.equal(response.status, 200);
@@ -367,7 +367,7 @@ describe('workerd', { skip: workerd.skip }, () => {
       const [{ text: expected }] = choices;
       assert.ok(expected.startsWith(text), `${index}: ${text} is not how ${expected} begins`);
       assert.ok(leaves || isWhole, `${index}: the answer broke off`);
-      told[isWhole ? 'whole' : 'cut']++;
+      reported[isWhole ? 'whole' : 'cut']++;
     };
     for (let tale = 0; tale < 40; tale++) {
       const body = { prompt: `Tale ${tale}`, seed: tale, max_tokens: 400 };
@@ -386,9 +386,9 @@ describe('workerd', { skip: workerd.skip }, () => {
       sizes.push(residentOf(server.pid).nowKb - (await pagesKb(server.origin)));
     }
     t.diagnostic(
-      `${JSON.stringify(told)}, ${sizes.join(' and ')} KB without pages after each half`,
+      `${JSON.stringify(reported)}, ${sizes.join(' and ')} KB without pages after each half`,
     );
-    assert.equal(told.whole + told.cut + told.refused + told.full, count);
+    assert.equal(reported.whole + reported.cut + reported.refused + reported.full, count);
     assert.ok(sizes[1] - sizes[0] < 12_000, `${sizes[0]} KB have become ${sizes[1]}`);
     assert.doesNotMatch(server.output(), /error|exception|hung/i);
   });

@@ -94,8 +94,8 @@ const modelOf = (size) =>
 /** @param {{pages: number, model: Buffer, counted?: boolean, more?: Buffer[]}} options */
 async function assertEmbedded({ pages, model, ...rest }) {
   const component = componentOf(moduleOf({ pages, ...rest }));
-  const told = await embed(component, model);
-  assert.equal(told.code, 0, told.stderr);
+  const result = await embed(component, model);
+  assert.equal(result.code, 0, result.stderr);
   const made = readFileSync(at('out.wasm'));
   const [old, found] = [sectionsOf(component), sectionsOf(made)];
   assert.deepEqual(made.subarray(0, 8), component.subarray(0, 8));
@@ -129,8 +129,8 @@ test('the model is stored after the memory, and its place is reported', async ()
 test('a component that cannot take a model is refused', async () => {
   const model = modelOf(99);
   const good = componentOf(moduleOf());
-  const told = Buffer.from(place);
-  told[6 + MARK.length + 7] = 1;
+  const result = Buffer.from(place);
+  result[6 + MARK.length + 7] = 1;
   const of = (/** @type {Parameters<typeof moduleOf>[0]} */ options) =>
     componentOf(moduleOf(options));
   /** @type {Record<string, Buffer>} */
@@ -142,7 +142,7 @@ test('a component that cannot take a model is refused', async () => {
     'cut within its module': good.subarray(0, good.length - 12),
     'a module alone': moduleOf(),
     'without a mark': of({ segments: [segment(0, Buffer.from('x'))] }),
-    'a mark with a model': of({ segments: [segment(0, told)] }),
+    'a mark with a model': of({ segments: [segment(0, result)] }),
     'a mark at the end': of({ segments: [segment(0, place.subarray(0, 6 + MARK.length + 7))] }),
     'a memory with a maximum': of({ memory: [1, 1, 2, 3] }),
     'two memories': of({ memory: [2, 0, 2, 0, 2] }),
@@ -177,7 +177,7 @@ test('a model that does not fit is refused', async () => {
   const args = ['embed-component', at('large'), '--component', at('plain.wasm')];
   const large = await wick(native, [...args, '-o', at('large.wasm')]);
   assert.equal(large.code, 3);
-  assert.match(large.stderr.toString(), /is too large: a component holds less than 2 GiB/);
+  assert.match(large.stderr.toString(), /is too large: a component can contain less than 2 GiB/);
   assert.equal(existsSync(at('large.wasm')), false);
 });
 

@@ -191,12 +191,12 @@ describe('the shared library', { skip: process.platform === 'linux' ? skip : 'no
       .map((line) => line.split(' ').at(-1));
     const wanted = declared.map((name) => `${name}@@WICK_0.1`);
     assert.deepEqual(names.filter((name) => name?.startsWith('wick')).sort(), wanted);
-    const told = await succeed('llvm-readelf-19', [
+    const reported = await succeed('llvm-readelf-19', [
       '-d',
       join(await install(), 'lib/libwick.so.0.1'),
     ]);
-    assert.match(told, /SONAME.*\[libwick\.so\.0\.1\]/);
-    assert.doesNotMatch(told, /TEXTREL/);
+    assert.match(reported, /SONAME.*\[libwick\.so\.0\.1\]/);
+    assert.doesNotMatch(reported, /TEXTREL/);
     const license = join(await install(), 'share/doc/wick/LICENSE');
     assert.deepEqual(readFileSync(license), readFileSync(join(root, 'LICENSE')));
   });

@@ -442,7 +442,7 @@ describe('perplexity', { skip: shared.skip }, () => {
     const args = ['perplexity', stories, '--kl', reference];
     await assertRefused(args, 3, /perplexity: .*(finite|NaN)/, { input });
     writeFileSync(reference, logits.subarray(0, logits.length - 4));
-    await assertRefused(args, 3, /the reference holds fewer positions than the text/, { input });
+    await assertRefused(args, 3, /the reference has fewer positions than the text/, { input });
     writeFileSync(reference, logits);
     const { kl_nats_mean } = JSON.parse(await text(args, { input }));
     assert.ok(Math.abs(kl_nats_mean) < 1e-12);
@@ -627,7 +627,7 @@ describe('inspect', { concurrency: 2, skip: shared.skip }, () => {
     await assertRefused(['run', '-', '-p', 'a'], 3, /split/, { input: readFileSync(parts) });
     const alone = join(temporary, 'alone.gguf');
     copyFileSync(parts, alone);
-    await assertRefused(['run', alone, '-p', 'a'], 3, /give the first one, named like/);
+    await assertRefused(['run', alone, '-p', 'a'], 3, /specify the first one, named like/);
     for (const tail of [
       '-0000:-of-00003',
       '-00001xof-00003',
@@ -636,7 +636,7 @@ describe('inspect', { concurrency: 2, skip: shared.skip }, () => {
     ]) {
       const other = join(temporary, `alone${tail}.gguf`);
       symlinkSync(parts, other);
-      await assertRefused(['run', other, '-p', 'a'], 3, /give the first one, named like/);
+      await assertRefused(['run', other, '-p', 'a'], 3, /specify the first one, named like/);
     }
   });
 

@@ -471,14 +471,14 @@ describe('run with a grammar', () => {
   });
 
   test('an invalid grammar is reported with its position and exits with 2', async () => {
-    for (const [args, told] of /** @type {[string[], RegExp][]} */ ([
+    for (const [args, reports] of /** @type {[string[], RegExp][]} */ ([
       [['--regex', '(a'], /^wick: the grammar: .* \(WICK_E_ARG/],
       [['--regex', '(a)\\1'], /^wick: the grammar: .* \(WICK_E_UNSUPPORTED/],
       [['--regex', 'a', '--choice', 'b'], /--regex and --choice cannot be used together/],
     ])) {
       const { code, stdout, stderr } = await cli(['run', builtIn, '-p', 'a', ...args]);
       assert.deepEqual([code, stdout.length], [2, 0], stderr);
-      assert.match(stderr, told);
+      assert.match(stderr, reports);
     }
     const none = await cli(['run', builtIn, '-p', 'a', '--json-schema', absent]);
     assert.equal(none.code, 3, none.stderr);

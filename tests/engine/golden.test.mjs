@@ -263,7 +263,7 @@ test('the lists of supported and refused references are complete', { skip: share
   const documented = readFileSync(join(root, 'docs/architectures.md'), 'utf8');
   for (const name of architectures)
     assert.ok(documented.includes(`\`${name}\``), `docs/architectures.md: ${name}`);
-  const told = /of (\d+) architectures/.exec(readFileSync(join(root, 'README.md'), 'utf8'));
-  assert.equal(Number(told?.[1]), architectures.size, 'README');
+  const reported = /of (\d+) architectures/.exec(readFileSync(join(root, 'README.md'), 'utf8'));
+  assert.equal(Number(reported?.[1]), architectures.size, 'README');
   for (const name of refusedArchitectures) assert.ok(all.has(name), `no reference of ${name}`);
 });

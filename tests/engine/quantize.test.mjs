@@ -151,8 +151,8 @@ describe('compared with llama.cpp', { skip: noLlama, concurrency: 2 }, () => {
         const [ours, theirs] = [`${source}.${type}.ours`, `${source}.${type}.theirs`];
         await quantize([source, ours, type, '--quiet']);
         const script = join(root, 'tests/support/llama_quantize.py');
-        const told = await run('python3', [script, libraries, source, theirs, String(id)]);
-        assert.equal(told.code, 0, told.stderr);
+        const reports = await run('python3', [script, libraries, source, theirs, String(id)]);
+        assert.equal(reports.code, 0, reports.stderr);
         const [mine, yours] = [await tensorsOf(ours), await tensorsOf(theirs)];
         assert.deepEqual([...mine.keys()].sort(), [...yours.keys()].sort());
         for (const [name, { type }] of mine) assert.equal(type, yours.get(name)?.type, name);
@@ -214,10 +214,10 @@ describe('the file', { concurrency: 2 }, () => {
 
   test('each tensor and the sum are reported, unless --quiet is given', async () => {
     makeSource();
-    const { stderr } = await quantize([source, at('told.gguf'), 'q4_0']);
+    const { stderr } = await quantize([source, at('reports.gguf'), 'q4_0']);
     assert.match(stderr, /\[ +\d+\/ +93\] blk\.3\.ffn_down\.weight +F16 -> Q4_0 +0\.04 MB/);
     assert.match(stderr, /weights: [\d.]+ MB -> [\d.]+ MB/);
-    assert.equal((await quantize([source, at('told.gguf'), 'q4_0', '--quiet'])).stderr, '');
+    assert.equal((await quantize([source, at('reports.gguf'), 'q4_0', '--quiet'])).stderr, '');
   });
 
   test('a quantized model answers', async () => {

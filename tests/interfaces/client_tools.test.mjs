@@ -54,8 +54,8 @@ async function chatOf(ask) {
   const messages = [{ role: 'user', content: question }];
   const first = await ask({ messages, tool_choice: 'required', max_tokens: 100 });
   const [{ id, function: called }] = first.tool_calls;
-  const told = { role: 'tool', tool_call_id: id, content: result };
-  const { content } = await ask({ messages: [...messages, first, told], max_tokens: 12 });
+  const reported = { role: 'tool', tool_call_id: id, content: result };
+  const { content } = await ask({ messages: [...messages, first, reported], max_tokens: 12 });
   return { call: [called.name, JSON.parse(called.arguments)], answer: content };
 }
 
@@ -85,8 +85,8 @@ async function openaiResponses(at, stream) {
   /** @type {any[]} */
   const items = first.output;
   const called = items.find((item) => item.type === 'function_call');
-  const told = { type: 'function_call_output', call_id: called.call_id, output: result };
-  const second = await ask({ input: [...input, ...first.output, told], max_output_tokens: 12 });
+  const reported = { type: 'function_call_output', call_id: called.call_id, output: result };
+  const second = await ask({ input: [...input, ...first.output, reported], max_output_tokens: 12 });
   return { call: [called.name, JSON.parse(called.arguments)], answer: second.output_text };
 }
 

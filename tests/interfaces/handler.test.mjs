@@ -114,10 +114,10 @@ describe('errors of the engine', () => {
 
   test('errors have the documented statuses', async () => {
     assert.equal(documented.length, 15);
-    const told = /** @type {any[]} */ ([]);
+    const reports = /** @type {any[]} */ ([]);
     for (const { code, status, retry, name } of documented) {
       const error = Object.assign(new Error(`It is ${code}`), { name: 'WickError', code });
-      const onError = (/** @type {any} */ one) => void told.push(one.code);
+      const onError = (/** @type {any} */ one) => void reports.push(one.code);
       const response = await createHandler(failing(error), { onError })(
         post('/v1/rerank', question),
       );
@@ -132,7 +132,7 @@ describe('errors of the engine', () => {
     const severe = documented
       .filter(({ status }) => status >= 500 && status !== 501)
       .map(({ code }) => code);
-    assert.deepEqual(told, severe);
+    assert.deepEqual(reports, severe);
   });
 
   test('errors with other codes or from other libraries do not expose their message', async () => {
@@ -182,8 +182,8 @@ describe('chat completions', () => {
     assert.notEqual(texts[0], texts[1]);
     assert.deepEqual([textOf(again, 0), textOf(again, 1)], texts);
     assert.deepEqual([one.model, again[0].model], ['fox', 'fox']);
-    const told = { ...greedy, logprobs: true, top_logprobs: 2 };
-    const [choice] = (await jsonOf(await handle(post(CHAT, told)))).choices;
+    const reports = { ...greedy, logprobs: true, top_logprobs: 2 };
+    const [choice] = (await jsonOf(await handle(post(CHAT, reports)))).choices;
     assert.equal(choice.logprobs.content.length, 24);
     assert.equal(choice.logprobs.content[3].top_logprobs.length, 2);
     const stop = choice.logprobs.content[9].token;

@@ -13,15 +13,15 @@ const cli = join(dist, 'cli.js');
 const model = join(modelFolder, 'wick-4.2m-q8_0.gguf');
 
 test('-h, --help and help list the commands', async () => {
-  const told = [];
+  const reports = [];
   for (const word of ['-h', '--help', 'help']) {
     const { code, stdout } = await run(process.execPath, [cli, word]);
     assert.equal(code, 0, word);
-    told.push(String(stdout));
+    reports.push(String(stdout));
   }
-  assert.match(told[0], /^wick runs GGUF language models/);
-  assert.match(told[0], /'wick serve MODEL'/);
-  assert.deepEqual(told, [told[0], told[0], told[0]]);
+  assert.match(reports[0], /^wick runs GGUF language models/);
+  assert.match(reports[0], /'wick serve MODEL'/);
+  assert.deepEqual(reports, [reports[0], reports[0], reports[0]]);
 });
 
 test('bundles have no long lines, as Node prints the line of an uncaught error', () => {
@@ -76,15 +76,15 @@ describe('a chat at a terminal', () => {
 
 test('chat with threads answers the lines of a pipe as one thread does', async () => {
   const input = 'My name is Ada.\n\nWhat is my name?';
-  const told = [];
+  const reports = [];
   for (const threads of ['1', '2']) {
     const args = [cli, 'chat', '--parse-special', model, '-n', '20', '--threads', threads];
     const { code, stdout, stderr } = await run(process.execPath, args, { input });
     assert.equal(code, 0, stderr);
-    told.push(stdout.toString());
+    reports.push(stdout.toString());
   }
-  assert.match(told[0], /Ada/);
-  assert.equal(told[1], told[0]);
+  assert.match(reports[0], /Ada/);
+  assert.equal(reports[1], reports[0]);
 });
 
 describe('a model by its name', () => {

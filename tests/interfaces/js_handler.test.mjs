@@ -396,15 +396,17 @@ describe('completions', () => {
     const speeches = [new Speech().say('a'), new Speech()];
     const { engine } = engineOf(speeches);
     /** @type {any[]} */
-    const told = [];
-    const handle = createHandler(engine, { onError: (error) => void told.push(any(error).code) });
+    const reports = [];
+    const handle = createHandler(engine, {
+      onError: (error) => void reports.push(any(error).code),
+    });
     const response = await handle(post(COMPLETIONS, { prompt: 'x', n: 2, stream: true }));
     speeches[0].fail(full());
     const events = await eventsOf(response);
     assert.deepEqual(events.slice(1), [
       { error: { ...refusal, param: null, code: 'invalid_value' } },
     ]);
-    assert.deepEqual([speeches[0].isLeft, speeches[1].isLeft, told], [true, true, ['RANGE']]);
+    assert.deepEqual([speeches[0].isLeft, speeches[1].isLeft, reports], [true, true, ['RANGE']]);
   });
 
   const metricsOf = (/** @type {any} */ handle) => handle(bare('/metrics'));
@@ -469,7 +471,7 @@ describe('completions', () => {
       assert.equal(refused.status, 499);
       assert.deepEqual(await refused.json(), {
         error: {
-          message: 'The client has gone',
+          message: 'The client has disconnected',
           type: 'invalid_request_error',
           param: null,
           code: 'client_gone',
@@ -1050,7 +1052,7 @@ describe('routes', () => {
     });
     const [reads, writes] = ['GET, HEAD, OPTIONS', 'POST, OPTIONS'];
     const asks = { 'Access-Control-Request-Headers': 'x-a, x-b' };
-    const told = { 'access-control-allow-headers': 'x-a, x-b' };
+    const reports = { 'access-control-allow-headers': 'x-a, x-b' };
     const vary = { vary: 'Origin' };
     /** @type {[any, string, string, any, any][]} cors, method, path, headers, the answer's */
     const cases = [
@@ -1067,7 +1069,7 @@ describe('routes', () => {
         'OPTIONS',
         CHAT,
         { origin: page, ...asks },
-        { ...may('*'), ...preflight(writes, told) },
+        { ...may('*'), ...preflight(writes, reports) },
       ],
       [page, 'OPTIONS', CHAT, { origin: other, ...asks }, { ...vary, allow: writes }],
     ];
@@ -1343,12 +1345,12 @@ describe('errors of the engine', () => {
     ];
     for (const [name, code, status, isTold] of cases) {
       /** @type {any[]} */
-      const told = [];
+      const reports = [];
       const error = Object.assign(new Error('it'), { name, code });
       const { engine } = engineOf([new Speech().fail(error)]);
-      const handle = createHandler(engine, { onError: (one) => void told.push(one) });
+      const handle = createHandler(engine, { onError: (one) => void reports.push(one) });
       assert.equal((await handle(post(COMPLETIONS, { prompt: 'a' }))).status, status);
-      assert.deepEqual(told, isTold ? [error] : []);
+      assert.deepEqual(reports, isTold ? [error] : []);
     }
   });
 

@@ -18,8 +18,8 @@ test('a request and its answer arrive whole; a client with an answer has not lef
   const signals = [];
   const url = await serve(t, async (request) => {
     signals.push(request.signal);
-    const told = `${request.method} ${new URL(request.url).pathname} ${request.headers.get('a')} `;
-    const pieces = [told, 'body: ', await request.text()].map((text) => Buffer.from(text));
+    const reports = `${request.method} ${new URL(request.url).pathname} ${request.headers.get('a')} `;
+    const pieces = [reports, 'body: ', await request.text()].map((text) => Buffer.from(text));
     const body = /** @type {any} */ (ReadableStream).from(pieces);
     return new Response(body, { status: 201, headers: { b: '2' } });
   });

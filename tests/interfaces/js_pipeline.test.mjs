@@ -161,15 +161,15 @@ describe('text-generation', () => {
     const { tokenizer } = generator;
     const hello = [{ role: 'user', content: 'Hello' }];
     /** @type {string[]} */
-    const told = [];
-    const callback_function = (/** @type {string} */ text) => void told.push(text);
+    const reported = [];
+    const callback_function = (/** @type {string} */ text) => void reported.push(text);
     const weather = { name: 'weather', parameters: { type: 'object' } };
     await generator(hello, {
       ...{ max_new_tokens: 1, tools: [{ type: 'function', function: weather }] },
       tokenizer_encode_kwargs: { mood: 'calm' },
       streamer: new TextStreamer(tokenizer, { callback_function }),
     });
-    assert.equal(told[0], 'calm[weather]<user>Hello');
+    assert.equal(reported[0], 'calm[weather]<user>Hello');
     const text = await tokenizer.apply_chat_template(hello, { tokenize: false, mood: 'wild' });
     assert.equal(text, 'wild<user>Hello');
     const whole = /** @type {any} */ ({});
@@ -198,12 +198,15 @@ describe('text-generation', () => {
       const refused = generator('Hello', options);
       await assert.rejects(refused, { code: 'ARG', message: new RegExp(`^${name} must be`) });
     }
-    const told = pipeline(
+    const reported = pipeline(
       'text-generation',
       modelPath,
       /** @type {any} */ ({ progress_callback: 5 }),
     );
-    await assert.rejects(told, { code: 'ARG', message: /progress_callback must be a function/ });
+    await assert.rejects(reported, {
+      code: 'ARG',
+      message: /progress_callback must be a function/,
+    });
     for (const input of [5, [], [5], [{}], null, ['a', messages, 5]]) {
       await assert.rejects(generator(/** @type {any} */ (input)), hasCode('ARG'));
     }
@@ -304,9 +307,9 @@ describe('answers on their own', () => {
   test('tools, variables and the signal reach the template, the count and the request', async () => {
     const { generate, asked } = generatorOver([[0, { content: 'a' }, 'stop']]);
     /** @type {string[]} */
-    const told = [];
+    const reported = [];
     const streamer = new TextStreamer(undefined, {
-      callback_function: (text) => void told.push(text),
+      callback_function: (text) => void reported.push(text),
     });
     const { signal } = new AbortController();
     const tools = [{ type: 'function', function: { name: 'f' } }];
@@ -322,13 +325,13 @@ describe('answers on their own', () => {
       [body.tools, body.chat_template_kwargs, body.max_tokens, how],
       [tools, variables, 3, { signal }],
     );
-    assert.deepEqual(told, ['<a>', 'a']);
+    assert.deepEqual(reported, ['<a>', 'a']);
     const quiet = new TextStreamer(undefined, {
       skip_prompt: true,
-      callback_function: (text) => void told.push(text),
+      callback_function: (text) => void reported.push(text),
     });
     await generate(chat, /** @type {any} */ ({ streamer: quiet }));
-    assert.deepEqual([told.slice(2), asked.length], [['a'], 4]);
+    assert.deepEqual([reported.slice(2), asked.length], [['a'], 4]);
   });
 
   test('a text is continued by its tokens, with the engine’s names of the options', async () => {
@@ -382,17 +385,17 @@ describe('answers on their own', () => {
   test('an interrupt ends a text after the received piece; a streamer gets no empty piece', async () => {
     const stop = new InterruptableStoppingCriteria();
     /** @type {string[]} */
-    const told = [];
+    const reported = [];
     const streamer = new TextStreamer(undefined, {
       callback_function: (text) => {
-        told.push(text);
+        reported.push(text);
         if (text === 'x') stop.interrupt();
       },
     });
     const options = /** @type {any} */ ({ stopping_criteria: stop, streamer });
     const texts = generatorOver([], [['', 'x', 'y']]);
     assert.deepEqual(await texts.generate('a', options), [{ generated_text: 'ax' }]);
-    assert.deepEqual(told.splice(0), ['a', 'x']);
+    assert.deepEqual(reported.splice(0), ['a', 'x']);
     stop.reset();
     const chats = generatorOver([
       [0, { content: '' }],
@@ -645,18 +648,20 @@ describe('pipeline', () => {
   test('pipeline loads a model from a path or address, reports progress and disposes of it', async () => {
     for (const model of [modelPath, pathToFileURL(modelPath), pathToFileURL(modelPath).href]) {
       /** @type {any[]} */
-      const told = [];
+      const reported = [];
       const options = { dtype: 'q4', device: 'webgpu', threads: 1 };
       const generator = await pipeline('text-generation', model, {
         ...options,
-        progress_callback: (info) => told.push(info),
+        progress_callback: (info) => reported.push(info),
       });
-      const kinds = told.map(({ status }) => status).filter((one, at, all) => one !== all[at - 1]);
+      const kinds = reported
+        .map(({ status }) => status)
+        .filter((one, at, all) => one !== all[at - 1]);
       assert.deepEqual(kinds, ['initiate', 'download', 'progress', 'done', 'ready']);
-      assert.equal(told[0].file, 'wick-2.6m-q8_0.gguf');
-      const last = told.findLast(({ status }) => status === 'progress');
+      assert.equal(reported[0].file, 'wick-2.6m-q8_0.gguf');
+      const last = reported.findLast(({ status }) => status === 'progress');
       assert.deepEqual([last.progress, last.loaded], [100, last.total]);
-      const loaded = told.flatMap((one) => one.loaded ?? []);
+      const loaded = reported.flatMap((one) => one.loaded ?? []);
       assert.ok(loaded.every((one, at) => at === 0 || one > loaded[at - 1]));
       assert.equal(generator.task, 'text-generation');
       await generator.dispose();

@@ -49,21 +49,24 @@ describe('the shape of llama.cpp’s server', () => {
   test('a completion has the text, its tokens and numbers', async () => {
     const generation = engine.generate(prompt, { maxTokens: 8, temperature: 0 });
     const text = await generation.text();
-    const told = await ask({ ...brief, return_tokens: true });
-    assert.equal(told.content, text);
-    assert.equal(await engine.detokenize(told.tokens), text);
-    assert.equal(told.prompt, prompt);
-    assert.deepEqual([told.stop, told.stop_type, told.stopping_word], [true, 'limit', '']);
-    assert.equal(told.tokens_predicted, 8);
-    assert.equal(told.tokens_evaluated, generation.result?.usage.promptTokens);
-    assert.equal(told.timings.predicted_n, 8);
-    assert.equal(told.timings.prompt_n + told.timings.cache_n, told.tokens_evaluated);
+    const reported = await ask({ ...brief, return_tokens: true });
+    assert.equal(reported.content, text);
+    assert.equal(await engine.detokenize(reported.tokens), text);
+    assert.equal(reported.prompt, prompt);
+    assert.deepEqual(
+      [reported.stop, reported.stop_type, reported.stopping_word],
+      [true, 'limit', ''],
+    );
+    assert.equal(reported.tokens_predicted, 8);
+    assert.equal(reported.tokens_evaluated, generation.result?.usage.promptTokens);
+    assert.equal(reported.timings.predicted_n, 8);
+    assert.equal(reported.timings.prompt_n + reported.timings.cache_n, reported.tokens_evaluated);
     const {
       n_predict: most,
       temperature,
       top_k: topK,
       repeat_last_n: last,
-    } = told.generation_settings;
+    } = reported.generation_settings;
     assert.deepEqual([most, temperature, topK, last], [8, 0, 40, 64]);
     assert.deepEqual((await ask(brief)).tokens, []);
   });
@@ -83,9 +86,9 @@ describe('the shape of llama.cpp’s server', () => {
   test('a stop string is named', async () => {
     const { content } = await ask(brief);
     const word = content.trim().split(' ')[1];
-    const told = await ask({ ...brief, stop: ['zzz', word] });
-    assert.deepEqual([told.stop_type, told.stopping_word], ['word', word]);
-    assert.ok(content.startsWith(told.content) && !told.content.includes(word));
+    const reported = await ask({ ...brief, stop: ['zzz', word] });
+    assert.deepEqual([reported.stop_type, reported.stopping_word], ['word', word]);
+    assert.ok(content.startsWith(reported.content) && !reported.content.includes(word));
   });
 
   test('several prompts, and prompts of texts and ids', async () => {
@@ -143,9 +146,9 @@ describe('the shape of llama.cpp’s server', () => {
       ids.map((id) => [id, false]),
       Object.fromEntries(ids.map((id) => [id, false])),
     ]) {
-      const told = await ask({ ...brief, logit_bias });
-      assert.ok(!told.content.startsWith(word), JSON.stringify(logit_bias));
-      assert.deepEqual(told.generation_settings.logit_bias, banned);
+      const reported = await ask({ ...brief, logit_bias });
+      assert.ok(!reported.content.startsWith(word), JSON.stringify(logit_bias));
+      assert.deepEqual(reported.generation_settings.logit_bias, banned);
     }
     const twice = await ask({ ...brief, logit_bias: [...ids, ...ids].map((id) => [id, -40]) });
     assert.deepEqual(
@@ -163,11 +166,11 @@ describe('the shape of llama.cpp’s server', () => {
 
   test('ignored ends are shown as forbidden', async () => {
     const { ends = [] } = (await engine.info()).tokenizer ?? {};
-    const [told, plain] = await Promise.all(
+    const [reported, plain] = await Promise.all(
       [{ ...brief, ignore_eos: true }, brief].map((body) => ask(body)),
     );
     assert.deepEqual(
-      told.generation_settings.logit_bias,
+      reported.generation_settings.logit_bias,
       ends.map((token) => ({ token, bias: null })),
     );
     assert.deepEqual(plain.generation_settings.logit_bias, []);
@@ -182,11 +185,11 @@ describe('the shape of llama.cpp’s server', () => {
   });
 
   test('probabilities of tokens, before and after the samplers', async () => {
-    const told = await ask({ ...brief, n_probs: 3, return_tokens: true });
-    const list = told.completion_probabilities;
+    const reported = await ask({ ...brief, n_probs: 3, return_tokens: true });
+    const list = reported.completion_probabilities;
     assert.deepEqual(
       list.map((/** @type {any} */ { id }) => id),
-      told.tokens,
+      reported.tokens,
     );
     for (const { token, bytes, logprob, top_logprobs: top } of list) {
       assert.equal(new TextDecoder().decode(Uint8Array.from(bytes)), token);
@@ -207,9 +210,9 @@ describe('the shape of llama.cpp’s server', () => {
 
   test('only the members that are requested', async () => {
     const names = ['content', 'generation_settings/n_predict', 'nothing'];
-    const told = await ask({ ...brief, response_fields: names });
-    assert.deepEqual(Object.keys(told), ['content', 'generation_settings/n_predict']);
-    assert.equal(told['generation_settings/n_predict'], 8);
+    const reported = await ask({ ...brief, response_fields: names });
+    assert.deepEqual(Object.keys(reported), ['content', 'generation_settings/n_predict']);
+    assert.equal(reported['generation_settings/n_predict'], 8);
   });
 
   test('fields of other servers work in all routes', async () => {
@@ -263,11 +266,11 @@ describe('the shape of llama.cpp’s server', () => {
       { ...body, messages: [messages[0], { ...begun, prefix: true }] },
       path,
     );
-    const told = await ask(
+    const reported = await ask(
       { ...body, continue_final_message: true, add_generation_prompt: false },
       path,
     );
-    assert.deepEqual(told.choices, wanted.choices);
+    assert.deepEqual(reported.choices, wanted.choices);
     for (const [more, param] of /** @type {[object, string][]} */ ([
       [{ add_generation_prompt: false }, 'add_generation_prompt'],
       [{ add_generation_prompt: true, continue_final_message: true }, 'continue_final_message'],
@@ -316,10 +319,10 @@ test('the prompt is shown with the token before it, and an answer that fills the
     const post = askOf(engine);
     const ask = async (/** @type {object} */ body) => (await post('/completion', body)).json();
     const tokens = await engine.tokenize(prompt);
-    const told = await ask({ prompt, ignore_eos: true });
-    assert.equal(told.prompt, await engine.detokenize(tokens, { special: true }));
-    assert.equal(told.truncated, true);
-    for (const n_predict of [4, told.tokens_predicted]) {
+    const reported = await ask({ prompt, ignore_eos: true });
+    assert.equal(reported.prompt, await engine.detokenize(tokens, { special: true }));
+    assert.equal(reported.truncated, true);
+    for (const n_predict of [4, reported.tokens_predicted]) {
       assert.equal((await ask({ prompt, n_predict, ignore_eos: true })).truncated, false);
     }
   } finally {
@@ -344,9 +347,9 @@ test('the middle of a text, after its files', async () => {
     const tokens = [prefix, ...(await plain('a fox and ')), suffix];
     tokens.push(...(await plain(' hen<|im_end|>')), middle);
     const wanted = await (await post('/completion', { ...more, prompt: tokens })).json();
-    const told = await (await post('/infill', { ...more, ...body })).json();
-    assert.equal(told.content, wanted.content);
-    assert.equal(told.prompt, wanted.prompt);
+    const reported = await (await post('/infill', { ...more, ...body })).json();
+    assert.equal(reported.content, wanted.content);
+    assert.equal(reported.prompt, wanted.prompt);
     const extra = [{ filename: 'a.c', text: 'int a;' }, { text: 'b' }];
     const files = [repository, ...(await plain('project\n'))];
     files.push(separator, ...(await plain('a.c\nint a;\n')));

@@ -160,15 +160,15 @@ describe('OpenAI’s client', () => {
         assert.ok(logprob <= 0 && top.length === count);
         if (count > 0) assert.deepEqual(top[0], { token, logprob, bytes }); // it was the likeliest
       }
-      const told = [];
+      const reports = [];
       let done;
       for await (const one of any(
         await client.responses.create({ ...body, ...more, stream: true }),
       )) {
-        if (one.type === 'response.output_text.delta') told.push(...one.logprobs);
+        if (one.type === 'response.output_text.delta') reports.push(...one.logprobs);
         if (one.type === 'response.output_text.done') done = one.logprobs;
       }
-      assert.deepEqual(told, logprobs);
+      assert.deepEqual(reports, logprobs);
       assert.deepEqual(done, logprobs);
     }
     const silent = await client.responses.create({ ...body, include: [], top_logprobs: 0 });

@@ -77,8 +77,8 @@ describe('bundlers', { skip: skip ?? false }, () => {
 
   /** The page of one script. @param {import('playwright-core').Page} page */
   async function assertTells(page) {
-    const told = (await page.locator('output').textContent()) ?? '';
-    assert.deepEqual(JSON.parse(told), { text: answer, best: 2 });
+    const reported = (await page.locator('output').textContent()) ?? '';
+    assert.deepEqual(JSON.parse(reported), { text: answer, best: 2 });
   }
 
   /** The component of a chat. @param {import('playwright-core').Page} page */

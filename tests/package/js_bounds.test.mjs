@@ -338,7 +338,7 @@ describe('of an engine', () => {
   });
 
   test('a path that is given as url is distinguished from an address', () => {
-    const hint = /is not an address: a path of the disk is given as file/;
+    const hint = /is not an address: pass a path on disk as file/;
     for (const url of ['/srv/x/model.gguf', 'C:\\x.gguf', 'c:/x.gguf', './x.gguf', '~/x.gguf']) {
       assert.throws(() => sourceOf({ url }), { ...refused, message: hint }, url);
     }

@@ -199,12 +199,12 @@ describe('ways to a model', () => {
 
   test('progress is reported from the first bytes to the last', async (t) => {
     /** @type {import('../../js/index.js').Progress[]} */
-    const told = [];
-    await openEngine(t, { file: slowModel, onProgress: (progress) => told.push(progress) });
-    const last = told[told.length - 1];
+    const reports = [];
+    await openEngine(t, { file: slowModel, onProgress: (progress) => reports.push(progress) });
+    const last = reports[reports.length - 1];
     assert.equal(last.phase, 'ready');
     assert.equal(last.loaded, last.total);
-    assert.ok(told.every(({ loaded }, i) => i === 0 || loaded >= told[i - 1].loaded));
+    assert.ok(reports.every(({ loaded }, i) => i === 0 || loaded >= reports[i - 1].loaded));
   });
 });
 

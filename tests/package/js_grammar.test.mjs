@@ -559,7 +559,7 @@ test('unsupported options reject with typed errors that name them', async (t) =>
   circular.items = circular;
   const deepSchema = (/** @type {number} */ depth) =>
     JSON.parse(`${'{"items":'.repeat(depth)}{}${'}'.repeat(depth)}`);
-  for (const [given, code, told] of /** @type {[any, string, RegExp][]} */ ([
+  for (const [given, code, reported] of /** @type {[any, string, RegExp][]} */ ([
     [{ grammar: 5 }, 'ARG', /grammar must be/],
     [{ grammar: 'root ::= [' }, 'ARG', /line 1/],
     [{ grammar: 'root ::= root "a" | "b"' }, 'UNSUPPORTED', /left recursion: rule 'root'/],
@@ -594,7 +594,7 @@ test('unsupported options reject with typed errors that name them', async (t) =>
     await assert.rejects(
       async () => engine.generate('a', given).text(),
       (error) => {
-        assert.match(/** @type {Error} */ (error).message, told);
+        assert.match(/** @type {Error} */ (error).message, reported);
         return hasCode(code)(error);
       },
     );

@@ -45,10 +45,10 @@ test('soak: an engine in Node frees everything of its requests', { skip }, async
   const { stdout, stderr } = await run(process.execPath, args);
   assert.equal(stderr, '');
   const lines = String(stdout).trimEnd().split('\n');
-  const told = lines.map((line) => JSON.parse(line));
-  checkGrowth(t, told);
+  const reported = lines.map((line) => JSON.parse(line));
+  checkGrowth(t, reported);
   // the worker's young generation is limited; this thread's is the host's
-  const { uncollectedKb } = told[1];
+  const { uncollectedKb } = reported[1];
   t.diagnostic(`before the collections: ${uncollectedKb} KB`);
   assert.ok(uncollectedKb < 56_000, `${uncollectedKb} KB before the collections`);
 });

@@ -705,13 +705,13 @@ describe('an engine', () => {
         return -64;
       };
       /** @type {any[]} */
-      const told = [];
+      const reports = [];
       const module = new WebAssembly.Module(bytes);
       const native = await NativeEngine.create(module, config, {
-        onMemory: (memory) => void told.push(memory),
-        onLog: (text) => void told.push(text),
+        onMemory: (memory) => void reports.push(memory),
+        onLog: (text) => void reports.push(text),
       });
-      const [memory] = told.splice(0);
+      const [memory] = reports.splice(0);
       assert.equal(memory.buffer instanceof SharedArrayBuffer, helpers > 0);
       assert.equal(envs[0].memory, memory);
       const pages = memory.buffer.byteLength / 65536;
@@ -738,7 +738,7 @@ describe('an engine', () => {
       assert.ok(Math.abs(envs[0].now_us() - performance.now() * 1000) < 1e12);
       new Uint8Array(memory.buffer).set([104, 105], 300);
       envs[0].log(300, 2);
-      assert.deepEqual(told, ['hi']);
+      assert.deepEqual(reports, ['hi']);
       envs[0].random(400, 64);
       const random = new Uint8Array(memory.buffer).slice(400, 465);
       assert.ok(new Set(random).size > 20 && random[64] === 0);

@@ -95,11 +95,11 @@ describe('overcome', () => {
         response.writeHead(200, { 'Content-Encoding': 'gzip', ...length }).end(body);
       });
       /** @type {import('../../js/index.js').Progress[]} */
-      const told = [];
+      const reports = [];
       const onProgress = (/** @type {import('../../js/index.js').Progress} */ one) =>
-        told.push(one);
+        reports.push(one);
       await assertWhole(await openEngine(t, { url, onProgress }));
-      for (const { loaded, total } of told) assert.ok(total === undefined || loaded <= total);
+      for (const { loaded, total } of reports) assert.ok(total === undefined || loaded <= total);
     }
   });
 

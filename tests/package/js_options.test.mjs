@@ -190,9 +190,9 @@ describe('more than there is', () => {
       assert.equal(workers, most);
       await engine.close();
     }
-    const told = warn.mock.calls.map((call) => call.arguments[0]);
-    assert.equal(told.length, 2);
-    assert.match(told[0], /64 threads are too many for the processors here, 8 are used/);
+    const reported = warn.mock.calls.map((call) => call.arguments[0]);
+    assert.equal(reported.length, 2);
+    assert.match(reported[0], /64 threads are too many for the processors here, 8 are used/);
   });
 
   test('refusals of the engine have the option and the numbers', async () => {

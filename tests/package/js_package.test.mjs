@@ -94,11 +94,11 @@ describe('files', () => {
   });
 
   test('integrity.json has the hash of each file that a page loads', () => {
-    const told = JSON.parse(read('integrity.json'));
+    const reported = JSON.parse(read('integrity.json'));
     const loaded = readdirSync(dist).filter((name) => name.endsWith('.js') && name !== 'cli.js');
     const modules = builds.map((build) => `wasm/wick-${build}.wasm`);
-    assert.deepEqual(Object.keys(told).sort(), [...loaded, ...modules].sort());
-    for (const [name, integrity] of Object.entries(told)) {
+    assert.deepEqual(Object.keys(reported).sort(), [...loaded, ...modules].sort());
+    for (const [name, integrity] of Object.entries(reported)) {
       const hash = createHash('sha384').update(readFileSync(join(dist, name)));
       assert.equal(integrity, `sha384-${hash.digest('base64')}`, name);
     }
@@ -571,7 +571,7 @@ test('an engine starts with little work, its module being compiled', async (t) =
     times.push((user + system) / 1000);
     await engine.close();
   }
-  const told = `${times.map((ms) => ms.toFixed(0)).join(', ')} ms of processor time`;
-  t.diagnostic(told);
-  assert.ok(Math.min(...times) < START_CPU_MS_MAX, told);
+  const reported = `${times.map((ms) => ms.toFixed(0)).join(', ')} ms of processor time`;
+  t.diagnostic(reported);
+  assert.ok(Math.min(...times) < START_CPU_MS_MAX, reported);
 });

@@ -913,7 +913,7 @@ describe('where the model is', () => {
       [{ url: 'm' }, 'url: m is not an address'],
       [
         { url: './m' },
-        "url: ./m is not an address: a path of the disk is given as file: './m', in a page as a File",
+        "url: ./m is not an address: pass a path on disk as file: './m', or in a page a File",
       ],
       [{ url: 'C:\\m' }, /^url: C:\\m is not an address: a path/],
       [{ url, fetch: 5 }, 'fetch must be a function'],

@@ -185,7 +185,7 @@ describe('stats', () => {
 test('messages of the engine name the option of their subject', () => {
   /** @param {string} name */
   const number = (name) => subjects.findIndex(([subject]) => subject === name);
-  for (const [subject, said, told] of [
+  for (const [subject, said, reports] of [
     ['context', 'the prompt has 9 tokens, the context holds 8', ' (option contextSize)'],
     ['plan', 'the model needs 4 bytes, the budget is 3', ' (options memoryLimit, contextSize)'],
     ['host', "the model needs 4 bytes, the host's limit is 3", ' (option contextSize)'],
@@ -199,7 +199,7 @@ test('messages of the engine name the option of their subject', () => {
     ['queue_tokens', 'too many are waiting', ''],
     ['top_p', 'top_p is 2', ' (option topP)'],
   ]) {
-    assert.equal(nameOption(said, number(subject)), said + told);
+    assert.equal(nameOption(said, number(subject)), said + reports);
   }
   assert.equal(nameOption('of another version', 1000), 'of another version');
   assert.equal(optionOf(number('penalty_last')), 'penaltyLast');
@@ -251,13 +251,13 @@ describe('names', () => {
 
 test('progress: when it is reported, the speed of the last seconds, the remaining time', () => {
   /** @type {import('../../js/connection/messages.js').Progress[]} */
-  const told = [];
-  const meter = new ProgressMeter((progress) => told.push(progress));
+  const reports = [];
+  const meter = new ProgressMeter((progress) => reports.push(progress));
   const at = (/** @type {number} */ ms, /** @type {any[]} */ ...args) => {
     fakeMs = ms;
-    const before = told.length;
+    const before = reports.length;
     meter.update(.../** @type {[number, number]} */ (args));
-    return told.length > before ? told[told.length - 1] : undefined;
+    return reports.length > before ? reports[reports.length - 1] : undefined;
   };
   const none = { bytesPerSecond: undefined, secondsLeft: undefined };
   assert.deepEqual(at(1000, 0, 9000), { loaded: 0, total: 9000, ...none, phase: 'loading' });
@@ -273,7 +273,7 @@ test('progress: when it is reported, the speed of the last seconds, the remainin
   assert.equal(at(5250, 4250, 9000)?.bytesPerSecond, 1000);
   assert.equal(at(5300, 8300, 9000, 'ready')?.bytesPerSecond, (8000 / 3950) * 1000);
   assert.equal(at(60_000, 8300, 9000)?.bytesPerSecond, 0);
-  assert.equal(told.at(-1)?.secondsLeft, undefined);
+  assert.equal(reports.at(-1)?.secondsLeft, undefined);
 });
 
 test('progress: a total that becomes known is reported at once, however little time has passed', () => {

@@ -371,15 +371,15 @@ describe('a reader of pieces', () => {
 
   test('callbacks are called, and their errors end their request', async () => {
     /** @type {any[]} */
-    const told = [];
+    const reported = [];
     const { connection, reader } = open({
-      onPrefill: (/** @type {any} */ progress) => told.push(progress),
-      onToken: (/** @type {any} */ token) => told.push(token.text),
+      onPrefill: (/** @type {any} */ progress) => reported.push(progress),
+      onToken: (/** @type {any} */ token) => reported.push(token.text),
     });
     reader.start();
     connection.give(0, ['a'], { prefill: { done: 1, total: 2 } });
     connection.waiters[0].onOutput({ texts: ['held back'], tokens: [{ token: -1, text: 'x' }] });
-    assert.deepEqual(told, [{ done: 1, total: 2 }, 'a']);
+    assert.deepEqual(reported, [{ done: 1, total: 2 }, 'a']);
     const wrong = open({ onToken: () => assert.fail('mine') });
     const next = wrong.reader.next();
     wrong.connection.give(0, ['a']);

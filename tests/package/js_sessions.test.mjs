@@ -465,12 +465,12 @@ describe('saved sessions', () => {
       if (!loaded) throw new Error('it was a session');
       assert.deepEqual(await loaded.tokens(), await session.tokens());
       const forks = [await loaded.fork(), await loaded.fork()];
-      const [told, again] = await Promise.all(
+      const [reported, again] = await Promise.all(
         forks.map((fork) => read(fork.prompt(' And', greedy))),
       );
-      assert.equal(again.text, told.text);
+      assert.equal(again.text, reported.text);
       // its last token is read again, and that of the question
-      assert.ok(told.promptTokens - told.cachedTokens <= 2, JSON.stringify(told));
+      assert.ok(reported.promptTokens - reported.cachedTokens <= 2, JSON.stringify(reported));
       const coarse = await openEngine(t, { kvType });
       await assert.rejects(coarse.loadState(bytes), hasCode('MISMATCH'));
       for (const one of [loaded, ...forks]) await one.close();
@@ -479,8 +479,8 @@ describe('saved sessions', () => {
     const fresh = await openEngine(t);
     const { session: packed } = await fresh.loadState(path);
     await packed?.prompt(' And', greedy).text();
-    const told = await read(fresh.generate(`${story} And`, greedy));
-    assert.equal(told.cachedTokens, 0);
+    const reported = await read(fresh.generate(`${story} And`, greedy));
+    assert.equal(reported.cachedTokens, 0);
     await assert.rejects(session.save(/** @type {any} */ ({ kvType: 'q2' })), hasCode('ARG'));
     await assert.rejects(session.save(/** @type {any} */ ({ type: 'q8' })), hasCode('ARG'));
   });

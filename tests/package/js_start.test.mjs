@@ -168,7 +168,7 @@ describe('in a page', () => {
     assert.deepEqual(log, [
       ['end', 'broke', error],
       ['end', 'again'],
-      ['end', 'it sent what cannot be received'],
+      ['end', 'it sent a message that cannot be received'],
       ['end', 'its file could not be loaded'],
     ]);
     assert.equal(worker.isEnded, false);
@@ -316,7 +316,7 @@ describe('in Node', () => {
     worker.emit('exit', 7);
     assert.deepEqual(log.splice(0), [
       ['message', 5],
-      ['end', 'it sent what cannot be received', error],
+      ['end', 'it sent a message that cannot be received', error],
       ['end', 'TypeError: x', error],
       ['end', 'it ended with code 7'],
     ]);

@@ -265,12 +265,12 @@ describe('requests', () => {
     };
     worker.receive(generate(9));
     await turns(12);
-    const told = posted.map(({ outputs: [output] }) => [
+    const reports = posted.map(({ outputs: [output] }) => [
       output.id,
       output.texts.join(''),
       output.done?.finish,
     ]);
-    assert.deepEqual(told, [
+    assert.deepEqual(reports, [
       [9, 'a', undefined],
       [9, 'bcde', undefined],
       [9, 'f', 'stop'],
@@ -439,8 +439,8 @@ describe('calls', () => {
         throw error;
       };
       call('detokenize', [1], false);
-      const told = any(posted.pop());
-      assert.deepEqual([told.type, told.id, told.error.code], ['error', 8, code]);
+      const reports = any(posted.pop());
+      assert.deepEqual([reports.type, reports.id, reports.error.code], ['error', 8, code]);
     }
     acts.detokenize = () => {
       throw new WebAssembly.RuntimeError('unreachable');

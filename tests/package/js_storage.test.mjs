@@ -275,9 +275,9 @@ describe('states in a browser', () => {
 
 test('errors of files by their kind', () => {
   const of = (/** @type {any} */ error, /** @type {any[]} */ ...more) => {
-    const told = storageError('a', error, ...more);
-    assert.equal(told.cause, error);
-    return [told.code, told.message];
+    const result = storageError('a', error, ...more);
+    assert.equal(result.cause, error);
+    return [result.code, result.message];
   };
   const named = (/** @type {string} */ name) => ({ name });
   const coded = (/** @type {string} */ code) => ({ code });

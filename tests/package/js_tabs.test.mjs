@@ -498,7 +498,7 @@ describe('when the leader is closed', () => {
     assert.deepEqual(request.texts, [['k'], ['a', 'b', 'c', 'd'], ['x', 'y']]);
   });
 
-  test('its sessions went with it', async (t) => {
+  test('its sessions are lost', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab] = [open(), open()];
     await Promise.all([leader.ready, tab.ready]);

@@ -371,10 +371,10 @@ test('the model itself', async (t) => {
           isHeld ||= how !== undefined;
         }
         if (!isHeld) assert.equal(shown, await ask(body));
-        const told = question.toLowerCase();
+        const reports = question.toLowerCase();
         for (const [word] of shown.matchAll(/\p{L}+/gu))
           assert.ok(
-            known.has(word.toLowerCase()) || told.includes(word.toLowerCase().replace(/s$/, '')),
+            known.has(word.toLowerCase()) || reports.includes(word.toLowerCase().replace(/s$/, '')),
             `${word} in ${shown}`,
           );
       }

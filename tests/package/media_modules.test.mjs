@@ -66,18 +66,18 @@ describe('bits of encoders', { skip, concurrency: 2 }, () => {
           top_logprobs: 5,
         };
         /** @type {Awaited<ReturnType<typeof tell>>[]} */
-        const told = [];
+        const reports = [];
         for (const node of nodes) {
           for (const threads of [1, 2]) {
             const options = { file: typeOf(id).model, mmproj, chatTemplate: texts, threads };
-            told.push(await tell(node, { ...options, contextSize: 512 }, body));
+            reports.push(await tell(node, { ...options, contextSize: 512 }, body));
           }
         }
-        for (const { rounding, kernels, tops } of told) {
-          const [same] = told.filter((one) => one.rounding === rounding);
+        for (const { rounding, kernels, tops } of reports) {
+          const [same] = reports.filter((one) => one.rounding === rounding);
           assert.equal(tops, same.tops, `${rounding} ${kernels}`);
         }
-        assert.ok(JSON.parse(told[0].tops).length > 0);
+        assert.ok(JSON.parse(reports[0].tops).length > 0);
       });
     }
   }

@@ -297,15 +297,15 @@ const foreign =
   (headers = {}) =>
   async (...given) => {
     const { body, status, headers: own } = await fetch(...given);
-    const told = new Headers(own);
-    for (const [name, value] of Object.entries(headers)) told.set(name, value);
-    const seen = new Response(body, { status, headers: told });
+    const reports = new Headers(own);
+    for (const [name, value] of Object.entries(headers)) reports.set(name, value);
+    const seen = new Response(body, { status, headers: reports });
     return Object.defineProperty(seen, 'type', { value: 'cors' });
   };
 
 describe('the information about a download of another origin', () => {
   /** @param {TestContext} t @param {Record<string, string>} [headers] */
-  async function told(t, headers) {
+  async function reports(t, headers) {
     const all = await begin(t);
     /** @type {import('../../js/models.js').KeepProgress[]} */
     const progress = [];
@@ -315,7 +315,7 @@ describe('the information about a download of another origin', () => {
   }
 
   test('counts the received bytes, in chunks or not, and the promised size', async (t) => {
-    const { store, url, state, progress, options } = await told(t);
+    const { store, url, state, progress, options } = await reports(t);
     state.fault = () => ({ cut: 100_000, stall: true });
     const stop = new AbortController();
     const got = store.get(url, { ...options, signal: stop.signal });
@@ -326,7 +326,7 @@ describe('the information about a download of another origin', () => {
   });
 
   test('after a pause is the whole file again, not its rest', async (t) => {
-    const { store, url, state, progress, options, open } = await told(t);
+    const { store, url, state, progress, options, open } = await reports(t);
     state.fault = (start) => (start === 0 ? { cut: CHUNK_BYTES + 5, stall: true } : undefined);
     const stop = new AbortController();
     const got = store.get(url, { ...options, signal: stop.signal });
@@ -350,7 +350,7 @@ describe('the information about a download of another origin', () => {
     'of nothing': '0',
   }))
     test(`is not a length ${what}`, async (t) => {
-      const { store, url, progress, options } = await told(t, { 'Content-Length': length });
+      const { store, url, progress, options } = await reports(t, { 'Content-Length': length });
       await store.get(url, options);
       await assertHolds(store, url);
       for (const { received, total = SIZE } of progress) {

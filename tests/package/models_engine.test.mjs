@@ -361,9 +361,12 @@ test('a page that cannot keep a model loads it nevertheless', {
       return engine.generate('Hello', { temperature: 0, maxTokens: 8 }).text();
     })()`);
     assert.ok(String(text).length > 0, what);
-    const told = warnings.filter((one) => one.includes('the model is not kept'));
+    const reports = warnings.filter((one) => one.includes('the model is not kept'));
     // a model of one chunk may be there before its chunk is refused
-    assert.ok(told.length === 1 || (what === 'room' && told.length === 0), `${what}: ${warnings}`);
+    assert.ok(
+      reports.length === 1 || (what === 'room' && reports.length === 0),
+      `${what}: ${warnings}`,
+    );
   }
 });
 

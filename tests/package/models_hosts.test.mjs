@@ -67,8 +67,8 @@ for (const [name, { path, skip }, args] of hosts) {
     const given = JSON.stringify([folder, url, sha256Of(model), modelPath]);
     const env = { ...process.env, WICK_GIVEN: given, XDG_CACHE_HOME: caches };
     const { stdout } = await run(path, args, { env });
-    const [told, left] = stdout.trim().split('\n');
-    const { imported, text, ...rest } = JSON.parse(told);
+    const [reported, left] = stdout.trim().split('\n');
+    const { imported, text, ...rest } = JSON.parse(reported);
     assert.deepEqual(rest, {
       ...{ kind: 'folder', paused: 'AbortError', isWhole: true, sha256: sha256Of(model) },
       verified: { isWhole: true, damagedChunks: [] },

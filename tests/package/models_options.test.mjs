@@ -204,19 +204,19 @@ test('the changes of a store are reported to the others of an origin, once', {
   });
   t.after(() => Promise.all([one, other].map((store) => store.close())));
   /** @type {string[]} */
-  const told = [];
+  const reports = [];
   for (const [name, store] of Object.entries({ one, other })) {
     for (const type of ['kept', 'removed']) {
       store.addEventListener(type, (event) => {
-        told.push(`${name}: ${type} ${/** @type {any} */ (event).detail.name}`);
+        reports.push(`${name}: ${type} ${/** @type {any} */ (event).detail.name}`);
       });
     }
   }
   await one.import(new Blob([model]), { name: 'own.gguf' });
-  await waitUntil(() => told.length === 2, 'the other store to be notified');
+  await waitUntil(() => reports.length === 2, 'the other store to be notified');
   await one.delete('own.gguf');
-  await waitUntil(() => told.length === 4, 'the other store to be notified of the end');
-  assert.deepEqual(told.toSorted(), [
+  await waitUntil(() => reports.length === 4, 'the other store to be notified of the end');
+  assert.deepEqual(reports.toSorted(), [
     ...['one: kept own.gguf', 'one: removed own.gguf'],
     ...['other: kept own.gguf', 'other: removed own.gguf'],
   ]);

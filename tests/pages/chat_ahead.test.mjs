@@ -287,8 +287,8 @@ test('Firefox answers before Enter, too', { skip: locate('firefox').skip }, asyn
   const page = await firefox.newPage();
   page.setDefaultTimeout(PATIENCE_MS);
   await page.goto(siteUrl());
-  const told = await page.evaluate(`(async () => { ${elsewhere} })()`);
-  assert.match(String(told), /started before Enter/);
+  const reported = await page.evaluate(`(async () => { ${elsewhere} })()`);
+  assert.match(String(reported), /started before Enter/);
 });
 
 test('so does WebKitGTK', { skip: locate('webkitDriver').skip }, async (t) => {

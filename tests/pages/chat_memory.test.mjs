@@ -44,10 +44,10 @@ const code = '**/forgotten_turns-*.js';
 /** @param {Page} page @param {string} question @returns {Promise<string[][]>} the model's prompt each time that it was asked this */
 const toldFor = (page, question) =>
   page.evaluate(`bodies.map(({ messages }) => messages.map(({ content }) => content))
-    .filter((told) => told.at(-1) === ${JSON.stringify(question)})`);
+    .filter((reported) => reported.at(-1) === ${JSON.stringify(question)})`);
 
 /** @param {Page} page @returns {Promise<string[]>} the model's last prompt */
-const told = (page) => page.evaluate('bodies.at(-1).messages.map(({ content }) => content)');
+const reported = (page) => page.evaluate('bodies.at(-1).messages.map(({ content }) => content)');
 
 test('turns forgotten a month ago are searched once a day, not at each start', {
   skip: skip || !isFull,
@@ -140,7 +140,7 @@ test('forgotten messages are no longer sent to the model; the rest is read again
   await forget(page, 1);
   await untilShown(page, ['First', 'One.', line, 'Third', 'Three.']);
   await untilTrue(page, `bodies.length > ${before}`);
-  assert.deepEqual(await told(page), ['First', 'One.', 'Third', 'Three.']);
+  assert.deepEqual(await reported(page), ['First', 'One.', 'Third', 'Three.']);
   const { priority, max_tokens } = await page.evaluate('bodies.at(-1)');
   assert.ok(priority < 0 && max_tokens === 1);
   await talk(page, 'Fourth', 'Four.');
@@ -167,7 +167,7 @@ test('a question that is asked before the rest is read again: the rest is read a
   await page.evaluate("say(' and whole.'); end()");
   await page.locator('#log[aria-busy=false]').waitFor();
   await untilTrue(page, `bodies.length > ${before + 1}`);
-  assert.deepEqual(await told(page), [
+  assert.deepEqual(await reported(page), [
     ...['Second', 'Two.', 'Third', 'Three.', 'Fourth', 'Half and whole.'],
   ]);
 });

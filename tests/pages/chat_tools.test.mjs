@@ -119,7 +119,7 @@ test('a conversation has tools if the user enables them; each call is shown, kep
   /** @type {any[]} */
   const bodies = await page.evaluate('bodies');
   assert.deepEqual(
-    bodies.map(({ tools: told }) => told?.length),
+    bodies.map(({ tools: reports }) => reports?.length),
     [undefined, 2, 2],
   );
   const [called, result] = bodies[2].messages.slice(-2);
@@ -257,8 +257,8 @@ test('malicious calls are shown as text and reported, do no harm, and are kept a
   await check();
   await ask(page, 'And then?'); // earlier calls are repeated to the model, within bounds
   await untilTrue(page, 'bodies.length === 1');
-  const told = /** @type {number} */ (await page.evaluate('JSON.stringify(bodies[0]).length'));
-  assert.ok(told > 1000);
+  const reports = /** @type {number} */ (await page.evaluate('JSON.stringify(bodies[0]).length'));
+  assert.ok(reports > 1000);
 });
 
 test('a page that closes after a call continues with its result', {

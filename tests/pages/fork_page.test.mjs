@@ -43,12 +43,12 @@ test('a beginning forks into stories, and a story forks again', { skip }, async 
   page.on('pageerror', (error) => problems.push(error.message));
   await page.goto(server.url);
   await page.waitForSelector(isOn('begin'));
-  const told = await page.inputValue('#beginning');
+  const reported = await page.inputValue('#beginning');
   await page.fill('#beginning', '');
   await page.click('#begin'); // the browser says that the field is empty
   assert.equal(await focusOf(page), 'beginning');
   assert.equal(await page.locator('article').count(), 0);
-  await page.fill('#beginning', told);
+  await page.fill('#beginning', reported);
   await page.focus('#begin');
   await page.keyboard.press('Enter');
   await page.waitForSelector('article:nth-child(3) button:enabled');
@@ -107,8 +107,8 @@ test('stopping keeps the focus and the text, which can be forked', {
   assert.equal(await page.locator('article').count(), 3);
   await page.locator('article:first-child button:enabled').click();
   await page.waitForSelector('article:nth-child(4) button:enabled');
-  const told = await page.locator('article:nth-child(4) .new').innerText();
-  assert.ok(told.length > 0);
+  const reported = await page.locator('article:nth-child(4) .new').innerText();
+  assert.ok(reported.length > 0);
   assert.equal(await page.locator('#problem').isHidden(), true);
   await page.close();
 });

@@ -284,14 +284,14 @@ const bench = (/** @type {string[]} */ ...options) =>
 test('an unknown peer is named', async () => {
   const { code, stderr } = await bench('--peers', 'ollama');
   assert.equal(code, 1);
-  assert.match(stderr, /no peer is called 'ollama'/);
+  assert.match(stderr, /unknown peer 'ollama'/);
 });
 
 test('an unknown browser is named', { skip: locate('chromium').skip }, async () => {
   const program = resolve(root, 'tools/bench/browsers.mjs');
   const { code, stderr } = await run(process.execPath, [program, '--hosts', 'chromium,mosaic']);
   assert.equal(code, 1);
-  assert.match(stderr, /no host is called 'mosaic'/);
+  assert.match(stderr, /unknown host 'mosaic'/);
 });
 
 const native = resolve(root, '.toolchain/bench/node_modules/node-llama-cpp');

@@ -108,10 +108,10 @@ describe("the package's README", () => {
     const file = join(root, 'build/package_readme.mjs');
     writeFileSync(file, code.replace(`'${name}',`, `'${name}', hub: { endpoint: '${hub.url}' },`));
     const env = { ...process.env, XDG_CACHE_HOME: temporaryFolder() };
-    const told = await run(process.execPath, [file], { env });
-    assert.equal(told.code, 0, told.stderr);
-    assert.match(told.stdout.toString(), /loaded \d+ of \d+ bytes/);
-    assert.ok(told.stdout.toString().split('\n').length > 8, 'it streams');
+    const result = await run(process.execPath, [file], { env });
+    assert.equal(result.code, 0, result.stderr);
+    assert.match(result.stdout.toString(), /loaded \d+ of \d+ bytes/);
+    assert.ok(result.stdout.toString().split('\n').length > 8, 'it streams');
   });
 
   test('it lists ten tasks, and the calls work', async (t) => {

@@ -66,12 +66,12 @@ function copyRepository(name) {
 /** @param {string} copy @param {Record<string, string>} [env] */
 function release(copy, env = {}) {
   const args = [join(copy, 'tools/build/release.mjs')];
-  const told = spawnSync(process.execPath, args, {
+  const result = spawnSync(process.execPath, args, {
     cwd: copy,
     env: { ...process.env, REPOSITORY: '', ...env },
     encoding: 'utf8',
   });
-  return { code: told.status, out: told.stdout, err: told.stderr };
+  return { code: result.status, out: result.stdout, err: result.stderr };
 }
 
 /** @param {string} path @param {(text: string) => string} change */
@@ -91,11 +91,11 @@ describe('make release', () => {
 
   test('packs both packages, tries them, and changes nothing else', () => {
     const { copy, git } = clone;
-    const told = release(copy, { REPOSITORY: 'https://example.org/wick/wick' });
-    assert.equal(told.code, 0, told.err);
+    const result = release(copy, { REPOSITORY: 'https://example.org/wick/wick' });
+    assert.equal(result.code, 0, result.err);
     const packs = readdirSync(join(copy, 'build/release')).filter((name) => name.endsWith('.tgz'));
     assert.equal(packs.length, 2);
-    const commands = told.out.split('\n').filter((line) => line.startsWith('npm publish '));
+    const commands = result.out.split('\n').filter((line) => line.startsWith('npm publish '));
     assert.match(commands[0], /demo-model-[\d.]+\.tgz --access public --provenance$/);
     assert.match(commands[1], /wick-llm-[\d.]+\.tgz --access public --provenance$/);
     assert.equal(git('status', '--porcelain').toString(), '');
@@ -118,10 +118,10 @@ describe('make release', () => {
   test('without an address of the sources there is no provenance, and it says so', () => {
     const { version } = JSON.parse(readFileSync(join(clone.copy, 'package.json'), 'utf8'));
     clone.git('tag', '-f', `v${version}`); // of this commit, so it may be made again
-    const told = release(clone.copy);
-    assert.equal(told.code, 0, told.err);
-    assert.doesNotMatch(told.out, /publish.*--provenance/);
-    assert.match(told.out, /without REPOSITORY/);
+    const result = release(clone.copy);
+    assert.equal(result.code, 0, result.err);
+    assert.doesNotMatch(result.out, /publish.*--provenance/);
+    assert.match(result.out, /without REPOSITORY/);
     const staged = join(clone.copy, 'build/release/wick-llm/package.json');
     assert.equal(JSON.parse(readFileSync(staged, 'utf8')).repository, undefined);
     for (const address of ['http://example.org/wick', 'example.org/wick', 'git@example.org:wick']) {
@@ -266,14 +266,14 @@ describe('source maps', () => {
     const entry = pathToFileURL(join(dist, 'index.js')).href;
     const script = `const { createEngine } = await import(${JSON.stringify(entry)});
       await createEngine({}).catch((error) => console.log(error.stack));`;
-    const told = await run(process.execPath, [
+    const result = await run(process.execPath, [
       ...['--enable-source-maps', '--input-type=module', '-e', script],
     ]);
-    assert.equal(told.code, 0, told.stderr);
+    assert.equal(result.code, 0, result.stderr);
     const found = /\((?:file:\/\/)?(\S*\/js\/page\/\S+\.js):(\d+):\d+\)/.exec(
-      told.stdout.toString(),
+      result.stdout.toString(),
     );
-    assert.ok(found, told.stdout.toString());
+    assert.ok(found, result.stdout.toString());
     const [, file, line] = found;
     const source = readFileSync(file, 'utf8').split('\n')[Number(line) - 1];
     assert.match(source, /WickError\(|throw |\w+\(/);

@@ -1,5 +1,5 @@
-// The findings of axe-core in a page against WCAG 2.1 A and AA, by day and by night: a part of
-// `make test-all`.
+// Checks pages with axe-core against WCAG 2.1 A and AA, in the light and in the dark theme. This is
+// a part of `make test-all`.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -13,12 +13,16 @@ const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.mi
 /** WCAG 2.1, levels A and AA. */
 const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'];
 
-/** The rules that compare colours. All others find the same in both, and take most of the time. */
+/**
+ * The rules that compare colours. All others have the same findings in both themes, and take most
+ * of the time.
+ */
 const colourRules = ['color-contrast', 'link-in-text-block'];
 
 /**
- * An expression of a page: the number of rules that passed, and the faults with their places. Colours fade in, and the final
- * ones count. Details of what passed are left out because they take as long as the rules.
+ * An expression of a page: the number of rules that passed, and the faults with their places.
+ * Colours fade in, and the final ones count. Details of passed rules are left out because they take
+ * as long as the rules.
  * @param {string[]} [rules] instead of all
  */
 const auditBy = (rules) => `(async () => {
@@ -45,13 +49,14 @@ async function audit(page, rules) {
 
 /**
  * @param {Page} page
- * @param {'light' | 'dark'} [colorScheme] that the page has: by night its colours alone are checked
+ * @param {'light' | 'dark'} [colorScheme] the page's theme: in the dark one only its colours are
+ * checked
  * @returns {Promise<string[]>} the faults, and their places
  */
 export const violations = async (page, colorScheme = 'light') =>
   isFull ? audit(page, colorScheme === 'dark' ? colourRules : undefined) : [];
 
-/** By day, and by night. @param {Page} page */
+/** Checks both themes. @param {Page} page */
 export async function assertAccessible(page) {
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     await page.emulateMedia({ colorScheme });

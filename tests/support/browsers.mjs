@@ -1,5 +1,5 @@
 // Starts the browsers of the tests: Chromium (playwright-core), Firefox (puppeteer-core) and
-// WebKitGTK (its WebDriver, spoken here by hand).
+// WebKitGTK (through its WebDriver protocol, which is implemented here).
 
 import { spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
@@ -9,8 +9,8 @@ import { chromium } from 'playwright-core';
 import { locate } from './locate.mjs';
 
 /**
- * How long a browser may take for anything. Tests wait for events, not for a while: this only ends
- * a wait that would never end, even on a busy machine.
+ * The time limit of any browser operation. Tests wait for events, not for fixed times: this limit
+ * only ends a wait that would never end, even on a busy machine.
  */
 export const PATIENCE_MS = 300_000;
 
@@ -25,8 +25,9 @@ const quiet = [
 ];
 
 /**
- * Only the last of several such switches counts, so playwright's are repeated. Suggestions of the address bar are a page of
- * Chromium's own in each new window, headless or not: as much work for the processor as a page of a test.
+ * Only the last of several such switches counts, so playwright's are repeated. Suggestions of the
+ * address bar are an internal page of Chromium in each new window, headless or not, which uses as
+ * much processor time as a page of a test.
  */
 const disabledFeatures = [
   ...['AvoidUnnecessaryBeforeUnloadCheckSync', 'DestroyProfileOnBrowserClose', 'HttpsUpgrades'],
@@ -36,7 +37,10 @@ const disabledFeatures = [
   ...['WebUIOmniboxPopup', 'WebUIOmniboxAimPopup', 'WebUIOmniboxFullPopup'],
 ];
 
-/** How each Chromium of the tests is started. @param {string[]} [more] arguments */
+/**
+ * The options with which each Chromium of the tests is started.
+ * @param {string[]} [more] arguments
+ */
 export const chromiumOptions = (more = []) => ({
   executablePath: locate('chromium').path,
   args: [...quiet, `--disable-features=${disabledFeatures}`, ...more],
@@ -51,8 +55,8 @@ export const chromiumOptions = (more = []) => ({
 export const launchOwnChromium = (more) => chromium.launch(chromiumOptions(more));
 
 /**
- * The Chromium that the test runner shares between files (browser_server.mjs); a file that is run alone has its own.
- * Closing it closes everything that was opened by this connection.
+ * The Chromium that the test runner shares between files (browser_server.mjs); a file that is run
+ * alone starts its own. Closing it closes everything that was opened through this connection.
  * @returns {Promise<import('playwright-core').Browser>}
  */
 export function launchChromium() {
@@ -61,7 +65,7 @@ export function launchChromium() {
 }
 
 /**
- * Chromium over a profile that outlives it.
+ * Launches Chromium with a profile that outlives it.
  * @param {string} folder
  * @returns {Promise<import('playwright-core').BrowserContext>}
  */
@@ -81,7 +85,7 @@ const timersRun = {
  * @returns {Promise<import('puppeteer-core').Browser>}
  */
 export async function launchFirefox(preferences = {}, profile = undefined) {
-  const { default: puppeteer } = await import('puppeteer-core'); // takes a while, and most files use none
+  const { default: puppeteer } = await import('puppeteer-core'); // loading it is slow, and most files do not need it
   return puppeteer.launch({
     browser: 'firefox',
     executablePath: locate('firefox').path,
@@ -120,7 +124,7 @@ function findFreePort() {
   });
 }
 
-/** @returns {string} WebKitGTK's small browser, wherever this Debian keeps it */
+/** @returns {string} WebKitGTK's small browser, at its path on this version of Debian */
 function findMiniBrowser() {
   for (const library of ['/usr/lib/x86_64-linux-gnu', '/usr/lib/aarch64-linux-gnu']) {
     if (!existsSync(library)) continue;
@@ -139,12 +143,12 @@ export class WebKitPage {
     this.driver = driver;
     this.base = base;
     this.session = '';
-    // it is in a separate process group, which is not ended for an interrupted process
+    // it is in a separate process group, which is not ended when this process is interrupted
     this.onExit = () => this.kill();
     process.once('exit', this.onExit);
   }
 
-  /** The display server and the driver are one group. */
+  /** Ends the display server and the driver, which are in one process group. */
   kill() {
     const { pid, exitCode } = this.driver;
     if (pid !== undefined && exitCode === null) process.kill(-pid, 'SIGTERM');
@@ -201,8 +205,7 @@ export class WebKitPage {
 const WEBKIT_TRIES = 3;
 
 /**
- * Another process may take a free port before the driver does, so a start that fails is tried
- * again.
+ * Another process may take a free port before the driver does, so a failed start is retried.
  * @param {{scriptTimeoutMs?: number}} [options]
  * @returns {Promise<WebKitPage>}
  */
@@ -225,8 +228,8 @@ async function startWebKit(scriptTimeoutMs) {
     {
       detached: true,
       stdio: 'ignore',
-      // WebKit's sandbox refuses to start as root; in this locale it says "C" for its language, which
-      // Intl refuses
+      // WebKit's sandbox refuses to start as root; in this locale it reports "C" as its language,
+      // which Intl refuses
       env: { ...process.env, LC_ALL: 'C.UTF-8', WEBKIT_DISABLE_SANDBOX_THIS_IS_DANGEROUS: '1' },
     },
   );

@@ -1,5 +1,5 @@
-// Prints the answers of one build of the package's modules as JSON: texts, tokens and hashes of logits of many models, with a
-// grammar, saved state and images.
+// Prints the output of one build of the package's modules as JSON: texts, tokens and hashes of
+// logits of many models, with a grammar, saved state and images.
 //   node build_answers.mjs DIST BUILD THREADS [VECTORS]    BUILD: e.g. simd128-threads; VECTORS: the shared folder's
 
 import { createHash } from 'node:crypto';

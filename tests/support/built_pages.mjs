@@ -1,5 +1,6 @@
-// Builds the example pages that take long, once for all test files of a run. The runner sets WICK_PAGES to their folder
-// (browser_server.mjs). A test file that is run alone builds its own.
+// Builds the example pages that take long to build, once for all test files of a run. The runner
+// sets WICK_PAGES to their folder (browser_server.mjs). A test file that is run alone builds its
+// own.
 
 import { cpSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
@@ -24,7 +25,7 @@ export function makePagesFolder() {
 /** @type {string | undefined} */
 let ownFolder;
 
-/** Whether this process is the one that builds. @param {string} lock a folder */
+/** Whether this process must build the page. @param {string} lock a folder */
 function take(lock) {
   try {
     mkdirSync(lock);
@@ -34,7 +35,11 @@ function take(lock) {
   }
 }
 
-/** One of several processes that need a page builds it. @param {string} name @param {string} folder */
+/**
+ * Builds a page in one of the processes that need it.
+ * @param {string} name
+ * @param {string} folder
+ */
 async function buildOnce(name, folder) {
   const lock = `${folder}.building`;
   await waitUntil(() => existsSync(folder) || take(lock), `${folder} is built`);

@@ -9,7 +9,7 @@ import { dist, modelFolder, modelPath } from './package.mjs';
 import { run } from './process.mjs';
 
 /**
- * A page that prints what it finds as JSON.
+ * A page that prints its results as JSON.
  * @param {string} url code
  * @param {string} [more] code before
  */
@@ -25,7 +25,7 @@ output.textContent = JSON.stringify({ text, best: ids.length });
 document.body.append(output);
 `;
 const plain = plainOf("'/model.gguf'");
-/** The demo model comes from its package: the bundler finds its files. */
+/** The demo model comes from its package, whose files the bundler finds. */
 const demo = plainOf('modelUrl', "import { modelUrl } from 'wick-llm-demo-model';");
 const html = (/** @type {string} */ script) =>
   `<!doctype html><meta charset="utf-8"><title>Wick</title><div id="root"></div>` +
@@ -46,17 +46,17 @@ function write(folder, files) {
   }
 }
 
-/** Node 24, because bundlers require a newer Node than the package does. */
+/** Node 24, because bundlers require a newer Node than the package. */
 const node = () => locate('node24').path;
 
 /**
- * Next to the bundlers, so that they are found from there; with the files of the package that npm would install, and nothing
- * else. `close` removes it.
+ * Creates a folder next to the bundlers, so that they are found from there, with only the files of
+ * the package that npm would install. `close` removes it.
  */
 export function openWorkshop() {
   const modules = locate('bundlers').path;
   const folder = mkdtempSync(join(dirname(modules), 'work-'));
-  // without it some take that of this repository, which names its sources
+  // without it some bundlers use that of this repository, which names its sources
   writeFileSync(join(folder, 'tsconfig.json'), '{}');
   const documented = filesOf('bundlers.md');
   const react = filesOf('react.md');
@@ -77,12 +77,15 @@ export function openWorkshop() {
   /** @param {string} cwd @param {string} program below node_modules @param {string[]} args */
   const start = async (cwd, program, args) => {
     const env = { NEXT_TELEMETRY_DISABLED: '1', CI: '1', NO_COLOR: '1' };
-    const told = await run(node(), [resolve(modules, program), ...args], { cwd, env });
-    if (told.code !== 0) throw new Error(`${program}: ${told.stderr}${told.stdout}`);
-    return `${told.stderr}${told.stdout}`;
+    const result = await run(node(), [resolve(modules, program), ...args], { cwd, env });
+    if (result.code !== 0) throw new Error(`${program}: ${result.stderr}${result.stdout}`);
+    return `${result.stderr}${result.stdout}`;
   };
 
-  /** @param {string} site that is served: it gets the model @param {Record<string, string>} [more] */
+  /**
+   * @param {string} site that is served, to which the model is added
+   * @param {Record<string, string>} [more]
+   */
   const finish = (site, more = {}) => {
     cpSync(modelPath, join(site, 'model.gguf'));
     write(site, more);
@@ -156,8 +159,8 @@ export function openWorkshop() {
       );
       if (!commands) throw new Error('docs/bundlers.md has no commands of esbuild');
       const [, flags, copied] = commands;
-      const told = await run(join(root, 'node_modules/.bin/esbuild'), flags.split(' '), { cwd });
-      if (told.code !== 0) throw new Error(told.stderr);
+      const result = await run(join(root, 'node_modules/.bin/esbuild'), flags.split(' '), { cwd });
+      if (result.code !== 0) throw new Error(result.stderr);
       for (const name of copied.split(' ')) {
         const from = join(cwd, name);
         cpSync(from, join(cwd, 'dist', name.split('/').at(-1) ?? ''), { recursive: true });
@@ -166,7 +169,10 @@ export function openWorkshop() {
     },
   };
 
-  /** `vite dev`, which bundles nothing. @returns {Promise<{url: string, close: () => Promise<void>}>} */
+  /**
+   * `vite dev`, which does not bundle.
+   * @returns {Promise<{url: string, close: () => Promise<void>}>}
+   */
   const serveVite = async () => {
     const cwd = project('vite-dev', {
       ...page,

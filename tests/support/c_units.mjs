@@ -1,5 +1,6 @@
-// The C unit tests of tests/c/, and how a program of them runs: natively, or as a WASI module made of the objects that are
-// shipped. A soak (make soak) runs only the tests that do more in a soak.
+// The C unit tests of tests/c/, and functions that run their programs: natively, or as a WASI
+// module built from the shipped objects. A soak (make soak) runs only the tests that do more in a
+// soak.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';

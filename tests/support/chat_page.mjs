@@ -1,5 +1,5 @@
-// The set-up and end of the chat page's tests: the page built in a separate folder, a server, a
-// Chromium, and a page over a fake engine whose errors fail the test.
+// The set-up and end of the chat page's tests: the page is built in a separate folder, with a
+// server, a Chromium, and a page with a fake engine whose errors fail the test.
 
 import assert from 'node:assert/strict';
 import { resolve } from 'node:path';
@@ -10,7 +10,10 @@ import { copyChat } from './built_pages.mjs';
 import { openStub } from './chat_stub.mjs';
 import { locate, root } from './locate.mjs';
 
-/** A file that the page saved: a shared Chromium has it elsewhere. @param {import('playwright-core').Download} download */
+/**
+ * Reads a file that the page saved, which a shared Chromium stores elsewhere.
+ * @param {import('playwright-core').Download} download
+ */
 export async function bytesOf(download) {
   const chunks = [];
   for await (const chunk of await download.createReadStream()) chunks.push(chunk);
@@ -42,7 +45,8 @@ export function useChat(name, { launch = launchChromium, ...serving } = {}) {
   });
 
   /**
-   * A page of an empty profile; an error in it, or in its console, fails the test, unless it is `expected`.
+   * Opens a page in an empty profile. An error in it, or in its console, fails the test unless it
+   * is `expected`.
    * @param {import('node:test').TestContext} t
    * @param {{script?: string, isReady?: boolean, path?: string, expected?: RegExp,
    *   options?: import('playwright-core').BrowserContextOptions}} [how]

@@ -1,4 +1,5 @@
-// The chat page over the package's own engine and the built-in model. The engine is `engine` in the page.
+// The chat page with the package's real engine and the built-in model. The engine is `engine` in
+// the page.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -10,7 +11,7 @@ import { untilTrue } from './package.mjs';
 
 /** @typedef {import('playwright-core').Page} Page */
 
-/** Instead of the package's entry. @param {string} entry the address of the package's own */
+/** Replaces the package's entry. @param {string} entry the address of the real one */
 export const capturing = (entry) => `
   import * as own from '${entry}';
   export * from '${entry}';
@@ -24,7 +25,11 @@ export const capturing = (entry) => `
     return made;
   };`;
 
-/** Runs in the page: the engine answers with this text if it is streamed, and otherwise with `again`. @param {string} said an expression */
+/**
+ * Runs in the page: makes the engine answer with this text if it is streamed, and otherwise with
+ * `again`.
+ * @param {string} said an expression
+ */
 export const saying = (said) => `
   globalThis.again = [];
   const timer = setInterval(() => {
@@ -85,7 +90,7 @@ export async function setTemperature(page, temperature) {
   await page.click('#settings-form [value=save]');
 }
 
-/** Waits until the engine has only pages that the cache may evict at any time. @param {Page} page */
+/** Waits until all of the engine's pages can be evicted. @param {Page} page */
 export const untilAllReturned = (page) =>
   untilTrue(
     page,
@@ -107,7 +112,12 @@ export const areWordsRead = `(async () => {
   return true;
 })()`;
 
-/** A fact of the developer panel. @param {Page} page @param {string} name @param {RegExp} text */
+/**
+ * Waits for a value in the developer panel.
+ * @param {Page} page
+ * @param {string} name
+ * @param {RegExp} text
+ */
 export const untilFact = (page, name, text) =>
   page.locator(`#kv-facts dd[data-fact="${name}"]`, { hasText: text }).waitFor();
 

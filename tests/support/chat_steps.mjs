@@ -1,13 +1,19 @@
 // The code that tests of the chat page in Firefox and WebKitGTK run in it: before the page's own
 // scripts, and at the beginning of the tests.
 
-/** A notice stays for a busy machine, on which more than its 20 seconds may pass between two clicks. */
+/**
+ * Keeps notices visible, because on a busy machine more than their 20 seconds may pass between two
+ * clicks.
+ */
 export const keepNotices = `{
   const usual = setTimeout;
   globalThis.setTimeout = (action, ms, ...more) => usual(action, ms === 20_000 ? 600_000 : ms, ...more);
 }`;
 
-/** Errors fail the test. No answer begins before Enter, unless the address has `ahead`: then the settings are unchanged. */
+/**
+ * Errors fail the test. No answer begins before Enter, unless the address has `ahead`, in which
+ * case the settings are unchanged.
+ */
 export const prelude = `${keepNotices}
   Object.assign(globalThis, { wrong: [], persists: 0, isFull: false });
   addEventListener('error', ({ message }) => wrong.push(message));

@@ -1,13 +1,14 @@
-// The chat page over a fake engine, whose output and timing the test controls.
+// The chat page with a fake engine, whose output and timing the test controls.
 
 import assert from 'node:assert/strict';
 import { PATIENCE_MS } from './browsers.mjs';
 import { keepNotices } from './chat_steps.mjs';
 
 /**
- * Instead of the package. For the test: `say`, `call`, `end` and `fail` make answers; `asked`, `bodies`, `counts` and `loaded`
- * record the page's requests. With `summary`, requests that are not streamed get that answer at once. With `answersByItself`
- * answers are words that arrive one by one, after the calls of `callsByItself` if tools are given. A token is a word.
+ * Replaces the package. For tests, `say`, `call`, `end` and `fail` produce answers, and `asked`,
+ * `bodies`, `counts` and `loaded` record the page's requests. With `summary`, requests that are not
+ * streamed get that answer at once. With `answersByItself`, answers are words that arrive one by
+ * one, after the calls of `callsByItself` if the request has tools. A token is a word.
  */
 export const stubEngine = `
   export class WickError extends Error {
@@ -88,8 +89,8 @@ export const stubEngine = `
   };`;
 
 /**
- * Instead of the store of models: everything is available at once, unless \`holdDownload\` waits. \`fetched\` lists the
- * downloaded models, \`parts\` are entries of partly stored ones.
+ * Replaces the store of models: everything is available at once, unless \`holdDownload\` waits.
+ * \`fetched\` lists the downloaded models, \`parts\` are entries of partly stored ones.
  */
 export const stubModels = `
   globalThis.fetched = [];
@@ -169,7 +170,11 @@ export async function talk(page, question, answer) {
 /** @param {Page} page @returns {Promise<string[]>} */
 export const shown = (page) => page.locator('.message .body').allInnerTexts();
 
-/** Waits until all of it is stored. @param {Page} page @param {(kept: {conversations: any[], turns: any[], drafts: any[]}) => boolean} condition */
+/**
+ * Waits until all records are stored.
+ * @param {Page} page
+ * @param {(kept: {conversations: any[], turns: any[], drafts: any[]}) => boolean} condition
+ */
 export async function untilKept(page, condition) {
   let pauseMs = 20;
   for (const end = Date.now() + PATIENCE_MS; ; pauseMs = Math.min(200, pauseMs * 1.5)) {
@@ -228,7 +233,7 @@ export async function readAll(page) {
   return { conversations, turns, drafts };
 }
 
-/** Runs in the page: the least value that any bar of reading a book has had. */
+/** Runs in the page: records the lowest value of any progress bar of reading a book. */
 export const watchBars = `
   globalThis.leastBar = Infinity;
   new MutationObserver(() => {

@@ -1,4 +1,4 @@
-// The memory of a page in Chromium, in KB, after collections in all its threads.
+// Measures the memory of a page in Chromium, in KB, after collections in all its threads.
 
 import { readFileSync } from 'node:fs';
 
@@ -36,7 +36,7 @@ async function collectIn(session) {
 
 /**
  * @param {import('playwright-core').Browser} browser
- * @returns {Promise<number>} of the renderer's process that has most: others are empty
+ * @returns {Promise<number>} the memory of the largest renderer process; the others are empty
  */
 async function rendererPrivateKb(browser) {
   const session = await browser.newBrowserCDPSession();
@@ -45,8 +45,8 @@ async function rendererPrivateKb(browser) {
   const sizes = processInfo
     .filter(({ type }) => type === 'renderer')
     .map(({ id }) => {
-      const told = readFileSync(`/proc/${id}/smaps_rollup`, 'utf8');
-      return Number(/^Private_Dirty:\s+(\d+)/m.exec(told)?.[1]);
+      const rollup = readFileSync(`/proc/${id}/smaps_rollup`, 'utf8');
+      return Number(/^Private_Dirty:\s+(\d+)/m.exec(rollup)?.[1]);
     });
   return Math.max(...sizes);
 }

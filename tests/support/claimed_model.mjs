@@ -1,5 +1,5 @@
-// The beginning of a GGUF file (metadata and list of tensors) of a llama of any size, without any of its weights: this is all
-// that a host sees of a model that is too large, before it is fetched.
+// The beginning of a GGUF file (metadata and list of tensors) of a llama of any size, without any
+// of its weights: a host sees no more of a model that is too large before fetching it.
 
 import { f32, pair, string, types, u32, u64 } from './gguf_bytes.mjs';
 

@@ -15,7 +15,7 @@ export function temporaryFolder() {
 }
 
 /**
- * Where the command line runs: natively, or a module in a runtime of process.mjs.
+ * A place where the command line runs: native, or as a module in a runtime of process.mjs.
  * @typedef {object} Host
  * @property {string} name
  * @property {string} program below build/
@@ -38,25 +38,29 @@ function wasiHost(runtime, program) {
 export const native = { name: 'native', program: 'native/wick', skip: false };
 /** @type {Host} */
 export const lab = { name: 'wick-lab', program: 'native/wick-lab', skip: false };
-/** @param {string} program @param {boolean} isExtra @returns {Host[]} it in the runtimes that take it */
+/**
+ * @param {string} program
+ * @param {boolean} isExtra
+ * @returns {Host[]} the program in the runtimes that support it
+ */
 const wasiHosts = (program, isExtra) =>
   Object.entries(wasiRuntimes)
     .filter(([, one]) => (one.isExtra ?? false) === isExtra)
     .filter(([, one]) => one.relaxed || !program.includes('relaxed'))
     .map(([runtime]) => wasiHost(runtime, `wasi/${program}.wasm`));
 
-/** The module that runs everywhere and has everything, in each runtime that most tests run in. */
+/** The complete module that runs everywhere, in each of the usual runtimes. */
 export const plainHosts = wasiHosts('wick-full', false);
-/** The faster module, in those that take it. */
+/** The faster module, in the runtimes that support it. */
 export const relaxedHosts = wasiHosts('wick-full-relaxed', false);
-/** Both, of usual models and commands alone. */
+/** Both modules in their small variant, with only the usual models and commands. */
 export const smallHosts = [...wasiHosts('wick', false), ...wasiHosts('wick-relaxed', false)];
 /** The same in the other runtimes. */
 export const extraHosts = [...wasiHosts('wick', true), ...wasiHosts('wick-relaxed', true)];
 
 /**
- * Runs `wick ...args`. Modules see the repository, the shared folder and `folders` under the paths
- * that they have on this machine.
+ * Runs `wick ...args`. Modules see the repository, the shared folder and `folders` under their
+ * paths on this machine.
  * @param {Host} host
  * @param {string[]} args
  * @param {{folders?: string[], input?: string | Uint8Array, cwd?: string,

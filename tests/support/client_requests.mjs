@@ -1,11 +1,12 @@
-// Requests in the shapes that public clients send, each with the source that builds it. The second turn of a
-// conversation has a call of a tool and its result. All of them are answered with status 200, by the handler in
-// JavaScript and by the components.
+// Requests in the formats that public clients send, each with the source that builds it. The second
+// turn of a conversation has a call of a tool and its result. All of them are answered with status
+// 200, by the handler in JavaScript and by the components.
 
 /** @typedef {{client: string, source: string, path: string, body: Record<string, any>}} ClientRequest */
 
 /**
- * Hermes' way to write calls, for a model of ChatML. Further members of tools and calls do not change the prompt.
+ * Hermes' format of calls, for a model with ChatML. Other members of tools and calls do not change
+ * the prompt.
  */
 export const toolTemplate =
   '{% if tools %}<|im_start|>system\n{% for t in tools %}{{ t.function.name }} {% endfor %}are called by ' +
@@ -306,7 +307,10 @@ const shapes = [
   }),
 ];
 
-/** Short and deterministic, so that answers can be compared. @type {ClientRequest[]} */
+/**
+ * Settings for short and deterministic answers, so that they can be compared.
+ * @type {ClientRequest[]}
+ */
 export const clientRequests = shapes.map(({ body, ...named }) => {
   const limit = named.path === RESPONSES ? 'max_output_tokens' : 'max_tokens';
   const field = body.max_completion_tokens ? 'max_completion_tokens' : limit;

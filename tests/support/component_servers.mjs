@@ -1,4 +1,4 @@
-// The components of `make edge` in the servers for which they are made.
+// The components of `make edge` in the servers for which they are built.
 
 import { once } from 'node:events';
 import { createServer } from 'node:net';
@@ -18,7 +18,7 @@ const hostFlags = {
   p2: ['-Scli'],
   p3: ['-Scli', '-Sp3', '-Wcomponent-model-async'],
 };
-/** All requests in one instance, where it takes them. */
+/** Handles all requests in one instance, if the component supports it. */
 const reuse = [
   ...['--idle-instance-timeout', '600s', '--max-instance-reuse-count', '100000'],
   ...['--max-instance-concurrent-reuse-count', '256'],
@@ -39,8 +39,8 @@ const folderOf = (model) => [
  * `wasmtime serve`, with the model in a preopened directory or in the component.
  * @param {string} name p2 or p3
  * @param {{args?: string[], model?: string, component?: string, isReused?: boolean, flags?: string[]}} [options]
- *   arguments of the command; a component with its model, in place of the built one; false: an instance each; flags of
- *   instances, in place of those that keep one
+ *   `args`: arguments of the command; `component`: one with its model, in place of the built one;
+ *   `shared` false: an instance for each request; `flags`: in place of those that keep one instance
  * @returns {Promise<Started>}
  */
 export function startWasmtime(name, options = {}) {
@@ -58,7 +58,7 @@ export function startWasmtime(name, options = {}) {
  * @param {string} name p2 or p3
  * @param {string} folder for it
  * @param {string} [model]
- * @returns {Promise<string>} the component with a model in it
+ * @returns {Promise<string>} the component with an embedded model
  */
 export async function embedModel(name, folder, model = modelPath) {
   const out = join(folder, `${name}.wasm`);
@@ -78,7 +78,7 @@ export async function embedModel(name, folder, model = modelPath) {
  * @param {string} name p2 or p3
  * @param {string} folder for it
  * @param {string} [model]
- * @returns {Promise<string>} a component whose instances begin with the model loaded
+ * @returns {Promise<string>} a component whose instances start with the model loaded
  */
 export async function snapshotOf(name, folder, model = modelPath) {
   const out = join(folder, `${name}-snapshot.wasm`);
@@ -101,7 +101,7 @@ async function runWell(program, args) {
   if (code !== 0) throw new Error(`${program} ${args[0]}: ${stderr}`);
 }
 
-/** @returns {Promise<number>} a port without a listener now */
+/** @returns {Promise<number>} a port that currently has no listener */
 async function freePort() {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -112,7 +112,7 @@ async function freePort() {
 }
 
 /**
- * `jco serve`. It takes no port 0, and another program may take a port that was free.
+ * `jco serve`. It does not accept port 0, and another program may take a port that was free.
  * @param {string} component with its model
  * @param {string} folder for jco's output
  * @returns {Promise<Started>}

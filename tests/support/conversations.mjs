@@ -1,4 +1,5 @@
-// Conversations for tests of chat templates: those that templates are written for, and random ones.
+// Conversations for tests of chat templates: those for which templates are written, and random
+// ones.
 
 export const tools = [
   {

@@ -1,5 +1,6 @@
-// A script of the page itself (tests/pages/csp.test.mjs puts it there): it records violations of the page's policy, and tries
-// actions that it should forbid. A browser's debugger may do more than the page, so it only calls these.
+// A script of the page itself (added by tests/pages/csp.test.mjs): it records violations of the
+// page's policy, and tries actions that it should forbid. A browser's debugger has more rights than
+// the page, so it only calls these functions.
 
 /** As `directive address`. @type {string[]} */
 const heard = [];
@@ -47,7 +48,7 @@ const probe = {
   /** @param {number} otherPort of a server of `attack.js` @returns {Promise<string[]>} the attacks that ran */
   async attack(otherPort) {
     probe.otherPort = otherPort;
-    await wait(0); // from here on the debugger is not among the callers
+    await wait(0); // from here on the debugger is not on the call stack
     const ends = Object.values(attacks).map((attack) => {
       try {
         return attack();
@@ -60,7 +61,10 @@ const probe = {
     return ran.sort();
   },
 
-  /** @param {string[]} addresses @returns {Promise<string[]>} those that the policy forbids */
+  /**
+   * @param {string[]} addresses
+   * @returns {Promise<string[]>} the actions that the policy forbids
+   */
   async forbidden(addresses) {
     const found = [];
     for (const address of addresses) {
@@ -69,7 +73,7 @@ const probe = {
         () => false,
         () => true,
       );
-      // the event comes soon after the failure, on a busy machine less soon
+      // the event arrives soon after the failure, but later on a busy machine
       const isRefused = await Promise.race([asked, wait(1000)]);
       for (let ms = 0; ms < (isRefused ? 2000 : 100) && heard.length === before; ms += 50)
         await wait(50);

@@ -1,4 +1,4 @@
-// The servers of examples/, each in the runtime that it is for, and the requests of their tests.
+// The servers of examples/, each in its runtime, and the requests of their tests.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -20,13 +20,15 @@ const example = (/** @type {string} */ path) => resolve(root, 'examples', path);
  */
 
 /**
- * @param {string} program @param {string[]} args @param {(line: string) => string | undefined} originOf
+ * @param {string} program
+ * @param {string[]} args
+ * @param {(line: string) => string | undefined} originOf
  * @param {NodeJS.ProcessEnv} [env]
- * @param {boolean} [hasChildren] which are closed with it
+ * @param {boolean} [hasChildren] whether it has child processes, which are closed with it
  * @returns {Promise<Started>}
  */
 export async function startServer(program, args, originOf, env, hasChildren = false) {
-  // workerd writes its port to the file 3, the others print it
+  // workerd writes its port to file descriptor 3, the others print it
   const child = spawn(program, args, {
     stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
@@ -60,7 +62,11 @@ export async function startServer(program, args, originOf, env, hasChildren = fa
 /** @param {string} line */
 const printedOrigin = (line) => /http:\/\/127\.0\.0\.1:\d+/.exec(line)?.[0];
 
-/** @param {string} program @param {string[]} args @returns {Promise<Started>} that prints where it listens */
+/**
+ * @param {string} program
+ * @param {string[]} args
+ * @returns {Promise<Started>} a server that prints its address
+ */
 export const startPrinting = (program, args) => startServer(program, args, printedOrigin);
 
 /** @param {string} configuration @param {string[]} [args] @param {NodeJS.ProcessEnv} [env] @returns {Promise<Started>} */
@@ -81,7 +87,11 @@ export const startBucket = (model) =>
     VERBOSE: '1',
   });
 
-/** @param {string} bucket its origin @param {NodeJS.ProcessEnv} [env] @returns {Promise<Started>} examples/workers */
+/**
+ * @param {string} bucket the origin of the bucket
+ * @param {NodeJS.ProcessEnv} [env]
+ * @returns {Promise<Started>} examples/workers
+ */
 export const startWorkerdAt = (bucket, env) =>
   startWorkerdAlone(config, [`--external-addr=bucket=${new URL(bucket).host}`], env);
 
@@ -111,7 +121,8 @@ export async function startWorkerd(model, env) {
  * @typedef {object} ExampleServer
  * @property {string | false} skip
  * @property {number} queueLimit
- * @property {boolean} hearsAtOnce that a client has left; workerd notices when it writes
+ * @property {boolean} hearsAtOnce whether it notices immediately that a client has disconnected;
+ * workerd notices when it writes
  * @property {(model?: string) => Promise<Started>} start
  */
 
@@ -170,8 +181,11 @@ export function startWorkerOf(name, source, modules = '') {
   return startWorkerdAlone(resolve(work, 'config.capnp'));
 }
 
-/** @param {number} pid @returns {{nowKb: number, peakKb: number, ownKb: number}} memory that a process
- * has in RAM: now, at most, and now without what is mapped from files, as programs are */
+/**
+ * @param {number} pid
+ * @returns {{nowKb: number, peakKb: number, ownKb: number}} resident memory of a process: now, at
+ * most, and now without mapped files such as its program
+ */
 export function residentOf(pid) {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8');
   const of = (/** @type {string} */ name) =>
@@ -188,7 +202,11 @@ export const ask = (origin, path, body, init) =>
     ...init,
   });
 
-/** @param {string} events @returns {{text: string, isWhole: boolean, chunks: any[]}} of a stream, perhaps cut */
+/**
+ * @param {string} events
+ * @returns {{text: string, isWhole: boolean, chunks: any[]}} the events of a stream, which may be
+ * truncated
+ */
 export function readEvents(events) {
   const whole = events.split('\n\n').slice(0, -1);
   const isWhole = whole.at(-1) === 'data: [DONE]';

@@ -1,5 +1,6 @@
-// A model hub as public documentation describes one: a listing in pages, large files on another host at signed addresses
-// that expire, gated and missing repositories, rate limits, pages and LFS pointers in place of files.
+// A model hub that behaves as in public documentation: a listing in pages, large files on another
+// host at signed addresses that expire, gated and missing repositories, rate limits, pages and LFS
+// pointers in place of files.
 
 import { createHash } from 'node:crypto';
 import { createServer } from 'node:http';
@@ -38,19 +39,22 @@ export async function startHub(repositories) {
   const state = {
     /** Requests to the hub: method and path. @type {string[]} */
     asked: [],
-    /** Offsets of what was sent of files. @type {number[]} */
+    /** Offsets of the sent parts of files. @type {number[]} */
     starts: [],
     /** Headers of requests to the other host. @type {import('node:http').IncomingHttpHeaders[]} */
     storageHeaders: [],
     /** Repositories that need a token, and the token. @type {Record<string, string>} */
     gated: {},
-    /** Requests that are refused with 429 before one is answered. */
+    /** The number of requests that are refused with 429 before one is answered. */
     busy: 0,
-    /** Signed addresses that were given out end to hold. */
+    /** Increase this to make earlier signed addresses expire. */
     epoch: 0,
     commit: COMMIT,
     repositories,
-    /** The other host's connections end after this many bytes of an answer. @type {number | undefined} */
+    /**
+     * The number of bytes after which the other host's connections break.
+     * @type {number | undefined}
+     */
     cut: undefined,
   };
 
@@ -185,7 +189,11 @@ export async function startHub(repositories) {
   };
 }
 
-/** A hub that has a model to find, and two of the page's list: one that runs, and one of no known architecture. @param {Buffer} model */
+/**
+ * A hub with a model to find, and two of the page's list: one that runs, and one of an unknown
+ * architecture.
+ * @param {Buffer} model
+ */
 export const startListedHub = (model) =>
   startHub({
     'wick/tiny-GGUF': {

@@ -1,4 +1,5 @@
-// Several instances of examples/workers, of `wick serve` or of `wasmtime serve` behind HAProxy, by examples/fleet/haproxy.cfg.
+// Several instances of examples/workers, `wick serve` or `wasmtime serve` with HAProxy as a load
+// balancer (examples/fleet/haproxy.cfg).
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -50,9 +51,10 @@ async function command(path, line) {
 }
 
 /**
- * HAProxy at a port that was free a moment ago.
+ * Starts HAProxy at a port that was free a moment ago.
  * @param {NodeJS.ProcessEnv} env
- * @returns {Promise<{origin: string, end: () => Promise<void>} | undefined>} none if it ended at once
+ * @returns {Promise<{origin: string, end: () => Promise<void>} | undefined>} undefined if it ended
+ * at once
  */
 async function startProxy(env) {
   const address = `127.0.0.1:${await freePort()}`;

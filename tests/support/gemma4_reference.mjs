@@ -1,5 +1,6 @@
-// Gemma 4 without per-layer embeddings, in doubles and one token at a time: its reference logits. The order of its parts
-// follows llama.cpp's graph (src/models/gemma4.cpp), with which it is compared if a reference file exists.
+// Reference logits of Gemma 4 without per-layer embeddings, computed in doubles and one token at a
+// time. The order of its parts follows llama.cpp's graph (src/models/gemma4.cpp), with which it is
+// compared if a reference file exists.
 
 import { keyValue, tensorValues } from './gguf_pieces.mjs';
 
@@ -39,8 +40,10 @@ function softmax(x) {
 }
 
 /**
- * Halves of a head rotate.
- * @param {Vector} head @param {number} position @param {number} base
+ * Rotates the halves of a head.
+ * @param {Vector} head
+ * @param {number} position
+ * @param {number} base
  * @param {Row} [factors] of the frequencies
  */
 function rotate(head, position, base, factors) {
@@ -79,8 +82,11 @@ function readModel(pieces) {
 
 /**
  * The normalised output of attention, added to x.
- * @param {Model} model @param {number} layer @param {Vector} x @param {number} position
- * @param {{keys: Vector[][], values: Vector[][]}} seen of the tokens before, one entry a token
+ * @param {Model} model
+ * @param {number} layer
+ * @param {Vector} x
+ * @param {number} position
+ * @param {{keys: Vector[][], values: Vector[][]}} seen entries of the tokens before, one for each
  */
 function attend({ find, tensor, key, epsilon }, layer, x, position, seen) {
   const own = (/** @type {string} */ name) => tensor(`blk.${layer}.${name}.weight`);
@@ -123,8 +129,10 @@ function feedForward(gate, up, down, input) {
 }
 
 /**
- * The combined output of a token's experts, before the norm of it.
- * @param {Model} model @param {number} layer @param {Vector} x
+ * The combined output of a token's experts, before its norm.
+ * @param {Model} model
+ * @param {number} layer
+ * @param {Vector} x
  */
 function mixExperts({ find, tensor, key, epsilon }, layer, x) {
   const own = (/** @type {string} */ name) => tensor(`blk.${layer}.${name}`);

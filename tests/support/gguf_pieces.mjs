@@ -1,4 +1,4 @@
-// A GGUF file split and reassembled with other keys and further tensors.
+// Splits a GGUF file and reassembles it with other keys and additional tensors.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { pair, string, types, u32, u64 } from './gguf_bytes.mjs';
@@ -8,7 +8,12 @@ const F32 = 0;
 /** Bytes of a value's type that is not a string or an array. */
 const SIZES = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
 
-/** @param {Buffer} file @param {number} at @param {number} type @returns {number} where the value ends */
+/**
+ * @param {Buffer} file
+ * @param {number} at
+ * @param {number} type
+ * @returns {number} the offset where the value ends
+ */
 function valueEnd(file, at, type) {
   if (type === types.string) return at + 8 + Number(file.readBigUInt64LE(at));
   if (type !== types.array) return at + SIZES[type];
@@ -20,8 +25,8 @@ function valueEnd(file, at, type) {
 }
 
 /**
- * The pieces of a GGUF file of version 3: its keys with their values, as bytes, where its tensors'
- * data begins, and its tensors' shapes (row length first), types and places in that.
+ * The pieces of a GGUF file of version 3: its keys with their values as bytes, the offset of its
+ * tensors' data, and the shapes (row length first), types and offsets of its tensors.
  * @param {string} path
  */
 export function readPieces(path) {
@@ -68,8 +73,10 @@ export function writePieces({ keys, tensors, data }) {
 }
 
 /**
- * A tensor after the others.
- * @param {Pieces} pieces @param {string} name @param {number[]} dims row length first
+ * Adds a tensor after the others.
+ * @param {Pieces} pieces
+ * @param {string} name
+ * @param {number[]} dims row length first
  * @param {Float32Array} values
  */
 export function addTensor(pieces, name, dims, values) {
@@ -91,7 +98,9 @@ export function tensorValues({ tensors, data }, name) {
 
 /**
  * A number, or those of an array of true and false.
- * @param {Pieces} pieces @param {string} name @returns {any} undefined: no such key
+ * @param {Pieces} pieces
+ * @param {string} name
+ * @returns {any} undefined if there is no such key
  */
 export function keyValue({ keys }, name) {
   const bytes = keys.get(name);
@@ -105,8 +114,11 @@ export function keyValue({ keys }, name) {
 }
 
 /**
- * A model with other chat templates: `tokenizer.chat_template.NAME`, and without a name the usual one.
- * @param {string} from @param {Record<string, string>} templates @param {string} to
+ * Writes a model with other chat templates: `tokenizer.chat_template.NAME`, or the default one
+ * without a name.
+ * @param {string} from
+ * @param {Record<string, string>} templates
+ * @param {string} to
  */
 export function writeTemplates(from, templates, to) {
   const pieces = readPieces(from);
@@ -118,8 +130,11 @@ export function writeTemplates(from, templates, to) {
 }
 
 /**
- * A model with further keys that are numbers or flags, such as `tokenizer.ggml.fim_pre_token_id`.
- * @param {string} from @param {Record<string, number | boolean>} values @param {string} to
+ * Writes a model with additional keys that are numbers or flags, such as
+ * `tokenizer.ggml.fim_pre_token_id`.
+ * @param {string} from
+ * @param {Record<string, number | boolean>} values
+ * @param {string} to
  */
 export function writeNumbers(from, values, to) {
   const pieces = readPieces(from);
@@ -132,8 +147,10 @@ export function writeNumbers(from, values, to) {
 }
 
 /**
- * A model of Q8_0 whose texts with one token have vectors that are not finite.
- * @param {string} from @param {number} token @param {string} to
+ * Writes a Q8_0 model for which texts with one of the tokens have vectors that are not finite.
+ * @param {string} from
+ * @param {number} token
+ * @param {string} to
  */
 export function poisonToken(from, token, to) {
   const [blockRow, blockBytes, nanF16] = [32, 34, 0x7e00];

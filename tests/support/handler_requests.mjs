@@ -1,11 +1,11 @@
-// Requests that the handler in JavaScript and the components answer alike, grouped by the options of the servers, and the
-// compared parts of their answers.
+// Requests that the JavaScript handler and the components must answer alike, grouped by the options
+// of the servers, and the compared parts of their answers.
 
 import { optionNumbers } from '../../js/base/sampler_fields.js';
 import { longLists, wrongBodies } from './wrong_bodies.mjs';
 
 /**
- * A server's options: as createHandler takes them, and as a component's environment.
+ * A server's options, for createHandler and as a component's environment.
  * @typedef {{options: import('../../js/openai.js').HandlerOptions, env: Record<string, string>}} Opening
  */
 /** @typedef {{method?: string, path: string, headers?: Record<string, string>, body?: unknown}} Asked */
@@ -38,7 +38,7 @@ const otherTools = [
 ];
 const said = { role: 'assistant', content: [{ type: 'output_text', text: 'Once.' }] };
 
-/** Bodies of /v1/responses that are answered, each whole and streamed. */
+/** Bodies of /v1/responses that are answered, each as a whole and streamed. */
 const responses = [
   short,
   { ...short, max_output_tokens: 400, stop: ['.'], metadata: { a: 'b' }, user: 'me', store: true },
@@ -116,7 +116,7 @@ const responses = [
 ];
 
 const asked = { role: 'user', content: 'Hi' };
-/** Conversations as other servers, files and routers have them. @type {object[]} */
+/** Conversations as other servers, files and routers write them. @type {object[]} */
 const replayed = [
   {
     messages: [
@@ -163,7 +163,7 @@ const limited = [
   ...[{ typical_p: 0, seed: 3, temperature: 1 }, { max_tokens: 0 }, { max_tokens: -2 }],
   ...[{ repeat_penalty: 0 }, { repeat_penalty: -1 }, { stop: Array(64).fill('zzz') }],
   ...[{ stop: '' }, { stop: [''] }, { parseSpecial: 'yes' }],
-  // other servers' names of these
+  // other servers' names for these
   ...[{ guided_regex: '[a-c]{3}' }, { guided_choice: ['red', 'green'] }, { guided_regex: '(' }],
   ...[{ guided_grammar: 'root ::= "a"' }, { guided_json: { const: 5 } }, { json_schema: '{"' }],
   ...[{ json_schema: { type: 'boolean' } }, { json_schema: '{"type": "boolean"}' }],
@@ -179,7 +179,7 @@ const limited = [
   ...[{ repetition_penalty: 1.5 }, { repetition_penalty: 1.5, repeat_penalty: 1.5 }],
   ...[{ ignore_eos: true, max_tokens: 40 }, { n_probs: 0 }, { n_probs: 2 }],
 ];
-/** Each number at its ends and beyond. @type {object[]} */
+/** Each number at the ends of its range and beyond. @type {object[]} */
 const ends = Object.values(optionNumbers).flatMap(({ field, min, max = 3e38, whole }) =>
   field === 'repeat_penalty' || field === 'thinking_budget_tokens'
     ? []
@@ -325,7 +325,10 @@ const texts = [
   ['/v1/completions', { prompt: [[300, 301], [302]], temperature: 0 }],
 ];
 
-/** Two mistakes: which of them is reported differs. @param {unknown} body */
+/**
+ * Whether a body has only one mistake: of two, the servers may report different ones.
+ * @param {unknown} body
+ */
 const isClear = (body) => typeof body !== 'string' || !body.includes('"messages": [], ');
 
 const echoed = { echo: true, temperature: 0, prompt: 'The fox ran over the hill.' };
@@ -543,7 +546,11 @@ const headerNames = [
 /** Values that are new each time, and words of errors. */
 const changing = ['id', 'item_id', 'call_id', 'created', 'created_at', 'message', 'cached_tokens'];
 
-/** @param {string} text of JSON @returns {any} without values that change; a float has other digits than a double */
+/**
+ * @param {string} text JSON
+ * @returns {any} the value without parts that change, and with rounded numbers, because floats and
+ * doubles have different digits
+ */
 const constantOf = (text) =>
   JSON.parse(text, (key, value) => {
     if (/(Ms|PerSecond)$/.test(key)) return 'a time';
@@ -554,17 +561,17 @@ const constantOf = (text) =>
 /** Pieces of a text may arrive in one event or in several. @param {any[]} events */
 function joined(events) {
   /** @type {any[]} */
-  const told = [];
+  const merged = [];
   for (const { sequence_number, ...event } of events) {
-    const last = told.at(-1);
+    const last = merged.at(-1);
     if (event.type?.endsWith('.delta') && last?.type === event.type) {
       last.delta += event.delta;
       last.logprobs?.push(...event.logprobs);
     } else {
-      told.push(event);
+      merged.push(event);
     }
   }
-  return told;
+  return merged;
 }
 
 /** @param {string} text @returns {any[]} */
@@ -581,13 +588,20 @@ function eventsOf(text) {
   });
 }
 
-/** Names of metrics, as their values differ. Components count loads, too. @param {string} page */
+/**
+ * Only the names of metrics, because their values differ. Components count loads, too.
+ * @param {string} page
+ */
 const metricsOf = (page) =>
   page
     .split('\n')
     .filter((line) => line.startsWith('# TYPE ') && !/_seconds|_model_loads/.test(line));
 
-/** @param {Response} response @returns {Promise<{status: number, headers: object, body: any}>} the part that two servers share */
+/**
+ * @param {Response} response
+ * @returns {Promise<{status: number, headers: object, body: any}>} the part that is the same for
+ * both servers
+ */
 export async function comparableOf(response) {
   const text = await response.text();
   const type = response.headers.get('content-type') ?? '';

@@ -1,11 +1,12 @@
 // tests/support/host_shim.c — a library for LD_PRELOAD that simulates a difficult host: each
 // reading of the clock advances it by SHIM_CLOCK_MS, and call number SHIM_CALLOC_FAILS of calloc
-// fails. With SHIM_CALLOC_COUNT the number of those calls is written to that file at the end.
+// fails. With SHIM_CALLOC_COUNT, the number of those calls is written to that file at the end.
 // SHIM_MALLOC_FAILS and SHIM_MALLOC_COUNT are the same for malloc and realloc.
 //
-// SHIM_BLOCK_COUNT reports how many blocks of memory were not freed, SHIM_WRITE_COUNT how often
-// something was written to standard output or error. With SHIM_PIECE_BYTES a call reads or writes
-// no more than that; each third one is interrupted, and each fourth finds the pipe full or empty.
+// SHIM_BLOCK_COUNT reports the number of blocks of memory that were not freed, SHIM_WRITE_COUNT the
+// number of writes to standard output or error. With SHIM_PIECE_BYTES, a call reads or writes at
+// most that many bytes; every third call is interrupted, and every fourth finds the pipe full or
+// empty.
 //
 // SHIM_CLOCK_STEP_US makes runs reproducible: clocks advance only when they are read, by this much
 // each time, or by up to SHIM_CLOCK_SPREAD times as much. SHIM_TIME_S is the time of day, in s
@@ -68,7 +69,7 @@ void free(void *block) {
   __libc_free(block);
 }
 
-// How many bytes of a call to read or write; 0: none, and errno has the reason.
+// The number of bytes of a call to read or write; 0: none, and errno has the reason.
 static size_t part_of(size_t size_bytes) {
   static unsigned long pieces;
   const unsigned long piece_bytes = setting("SHIM_PIECE_BYTES");
@@ -92,7 +93,7 @@ ssize_t read(int descriptor, void *bytes, size_t size_bytes) {
   return part_bytes == 0 && size_bytes != 0 ? -1 : syscall(SYS_read, descriptor, bytes, part_bytes);
 }
 
-// The time of a clock that is read once more, in us.
+// Reads a clock once more, and returns its time in us.
 static unsigned long look_us(unsigned long step_us) {
   static unsigned long looks, now_us = 1000000000;
   const unsigned long look = __atomic_add_fetch(&looks, 1, __ATOMIC_RELAXED);
@@ -138,7 +139,7 @@ static void write_count(const char *name, unsigned long count) {
   fclose(file);
 }
 
-__attribute__((destructor)) static void tell(void) {
+__attribute__((destructor)) static void report_calls(void) {
   write_count("SHIM_BLOCK_COUNT", (unsigned long)blocks);
   write_count("SHIM_WRITE_COUNT", writes);
   write_count("SHIM_CALLOC_COUNT", calls);

@@ -1,4 +1,5 @@
-// Installs the C library as `make install` does, in a separate folder, and builds with it as users do.
+// Installs the C library with `make install` in a separate folder, and builds programs with it like
+// users.
 
 import assert from 'node:assert/strict';
 import { join, resolve } from 'node:path';
@@ -17,10 +18,10 @@ export async function succeed(program, args, options) {
   return stdout.toString();
 }
 
-/** @returns {Promise<string>} the prefix that it is installed in */
+/** @returns {Promise<string>} the prefix in which it is installed */
 export function install() {
   const targets = ['--no-print-directory', 'install', 'PREFIX=/usr', `DESTDIR=${folder}/stage`];
-  // the make that may have started the tests must not affect this one
+  // a `make` that has started the tests must not affect this one
   const env = { MAKEFLAGS: '', MAKELEVEL: undefined };
   installing ??= succeed('make', targets, { env }).then(() => join(folder, 'stage/usr'));
   return installing;
@@ -46,7 +47,7 @@ export async function pkgConfig(name) {
 export async function cmake(source, target, args, wrapper) {
   const build = join(folder, target);
   const configure = ['-S', source, '-B', build, `-DCMAKE_PREFIX_PATH=${await install()}`];
-  // Emscripten's own search leaves the prefix out
+  // Emscripten's own search ignores the prefix
   configure.push(
     `-Dwick_DIR=${await install()}/lib/cmake/wick`,
     '-DCMAKE_BUILD_TYPE=Release',
@@ -58,13 +59,13 @@ export async function cmake(source, target, args, wrapper) {
   return build;
 }
 
-/** Emscripten's programs, of tools/setup.sh library. @param {string} tool */
+/** Emscripten's programs, as installed by tools/setup.sh library. @param {string} tool */
 export const emscripten = (tool) =>
   process.env.EMSDK
     ? join(process.env.EMSDK, 'upstream/emscripten', tool)
     : resolve(root, '.toolchain/emscripten/usr/share/emscripten', tool);
 
-/** @returns {string | false} why what `make library` builds cannot be tested here */
+/** @returns {string | false} the reason why the output of `make library` cannot be tested here */
 export function missing() {
   try {
     built('library/lib/libwick.a');

@@ -1,4 +1,5 @@
-// Where llama.cpp's own library is, which tools/setup.sh bench installs with node-llama-cpp. CI installs it.
+// Finds llama.cpp's library, which tools/setup.sh bench installs with node-llama-cpp. CI installs
+// it, too.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -13,7 +14,7 @@ export const libraries = join(
   '.toolchain/bench/node_modules/@node-llama-cpp/linux-x64/bins/linux-x64',
 );
 
-/** The reason that tests next to it are skipped. */
+/** The reason why tests that compare with it are skipped. */
 export const noLlama = !existsSync(libraries) && 'llama.cpp was not found (tools/setup.sh bench)';
 if (noLlama && ci) throw new Error(`CI must not skip: ${noLlama}`);
 
@@ -32,8 +33,11 @@ export class Llama {
 
   /**
    * Writes the logits after each token, from one of them on, as `wick logits` does.
-   * @param {string} path @param {number[]} tokens @param {string} out @param {number} [from]
-   * @returns {Promise<boolean>} whether it could
+   * @param {string} path
+   * @param {number[]} tokens
+   * @param {string} out
+   * @param {number} [from]
+   * @returns {Promise<boolean>} whether it was possible
    */
   async logits(path, tokens, out, from = 0) {
     if (!this.#process) {

@@ -87,14 +87,14 @@ def write_logits(llama, model, context, tokens, out, first):
     return "ok"
 
 
-def answer(llama, told, path, tokens, out, first):
-    told.clear()
+def answer(llama, errors, path, tokens, out, first):
+    errors.clear()
     model = llama.llama_model_load_from_file(path.encode(), llama.llama_model_default_params())
     context = model and llama.llama_init_from_model(model, context_settings(llama))
     if not context:
         if model:
             llama.llama_model_free(model)
-        return "no: " + " ".join(told).replace("\n", " ")[-300:]
+        return "no: " + " ".join(errors).replace("\n", " ")[-300:]
     result = write_logits(llama, model, context, tokens, out, first)
     llama.llama_free(context)
     llama.llama_model_free(model)
@@ -103,14 +103,14 @@ def answer(llama, told, path, tokens, out, first):
 
 def main(folder):
     llama = open_llama(folder)
-    told = []
-    log = LOG(lambda level, text, _: told.append(text.decode(errors="replace")) if level >= ERROR_LEVEL else None)
+    errors = []
+    log = LOG(lambda level, text, _: errors.append(text.decode(errors="replace")) if level >= ERROR_LEVEL else None)
     llama.llama_log_set(log, None)
     for line in sys.stdin:
         signal.alarm(SECONDS)
         path, tokens, out, first = line.rstrip("\n").split("\t")
         ids = [int(token) for token in tokens.split(",")]
-        print(answer(llama, told, path, ids, out, int(first)), flush=True)
+        print(answer(llama, errors, path, ids, out, int(first)), flush=True)
 
 
 main(sys.argv[1])

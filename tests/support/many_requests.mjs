@@ -1,5 +1,6 @@
-// Requests many answers of one token from one engine, in a separate process. At each of the given counts it prints in KB: its
-// private memory before and after collections, and the used part of both threads' heaps after them.
+// Requests many answers of one token from one engine, in a separate process. At each of the given
+// counts it prints in KB: its private memory before and after collections, and the used part of
+// both threads' heaps after them.
 
 import { readFileSync } from 'node:fs';
 import { Session } from 'node:inspector';
@@ -34,7 +35,7 @@ async function collect() {
       if (result?.usedSize) settle(result.usedSize);
     });
   });
-  const awake = setInterval(() => {}, 1000); // an idle engine keeps no process alive
+  const awake = setInterval(() => {}, 1000); // an idle engine does not keep a process alive
   session.post('NodeWorker.enable', { waitForDebuggerOnStart: false });
   session.post('HeapProfiler.collectGarbage');
   const usedBytes = (await ofWorker) + process.memoryUsage().heapUsed;
@@ -45,8 +46,8 @@ async function collect() {
 }
 
 function privateKb() {
-  const told = readFileSync('/proc/self/smaps_rollup', 'utf8');
-  return Number(/^Private_Dirty:\s+(\d+)/m.exec(told)?.[1]);
+  const rollup = readFileSync('/proc/self/smaps_rollup', 'utf8');
+  return Number(/^Private_Dirty:\s+(\d+)/m.exec(rollup)?.[1]);
 }
 
 let asked = 0;

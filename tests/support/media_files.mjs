@@ -1,4 +1,5 @@
-// The models, images and recordings of vectors/vision, and files of the formats that every host reads.
+// The models, images and recordings of vectors/vision, and files in the formats that every host
+// reads.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,20 +14,27 @@ export const manifest = skip
   ? { types: [], refuse: [] }
   : JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8'));
 
-/** A chat template of texts alone. */
+/** A chat template that writes only texts. */
 export const texts = '{% for m in messages %}{{ m.content }}{% endfor %}';
-/** As SmolVLM's: it writes the text of lists alone. */
+/** Like SmolVLM's, which writes only the texts of lists. */
 export const lists =
   "{% for m in messages %}{% for p in m.content %}{% if p['type'] == 'text' %}{{ p['text'] }}{% endif %}{% endfor %}{% endfor %}";
 
-/** @param {string} id of a type @returns {{model: string, mmproj: string, cases: any[]}} paths, and cases */
+/**
+ * @param {string} id that of a type
+ * @returns {{model: string, mmproj: string, cases: any[]}} paths, and cases
+ */
 export function typeOf(id) {
   const type = manifest.types.find((/** @type {any} */ one) => one.id === id);
   const [model, mmproj] = [type?.text_model, type?.mmproj].map((name) => join(folder, name ?? ''));
   return { model, mmproj, cases: type?.cases ?? [] };
 }
 
-/** @param {string} id of a type @param {string} name of a case @returns {any} its part that is not text */
+/**
+ * @param {string} id of a type
+ * @param {string} name of a case
+ * @returns {any} its part that is not a text
+ */
 export const partOf = (id, name) =>
   typeOf(id)
     .cases.find((one) => one.id === name)
@@ -60,7 +68,7 @@ export function fileOf({ image, audio, width, height }) {
   return image ? ppmOf(raw, width, height) : wavOf(raw);
 }
 
-/** @param {Buffer} ppm @returns {any} a part of a message, as OpenAI's clients send it */
+/** @param {Buffer} ppm @returns {any} a part of a message in the form that OpenAI's clients send */
 export const imagePartOf = (ppm) => ({
   type: 'image_url',
   image_url: { url: `data:image/x-portable-pixmap;base64,${ppm.toString('base64')}` },

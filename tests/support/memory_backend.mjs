@@ -1,11 +1,11 @@
-// A place for models in memory, which outlives the stores over it. It counts writes, and fails at the write that a test
-// chooses.
+// Storage for models in memory, which outlives the stores that use it. It counts writes, and fails
+// at a write that the test chooses.
 
 import { parseRecord } from '../../js/models/records.js';
 
 /** @typedef {import('../../js/models/backends.js').Backend} Backend */
 
-/** The data that remains when a process ends. */
+/** The data that is kept when a process ends. */
 export class MemoryDisk {
   /** @type {Map<string, string>} */
   records = new Map();
@@ -17,7 +17,7 @@ export class MemoryDisk {
   written = [];
   /** Bytes. */
   room = Number.POSITIVE_INFINITY;
-  /** Does not report how much room there is. */
+  /** Whether it does not report the free space. */
   isSilent = false;
 
   get usedBytes() {
@@ -28,7 +28,7 @@ export class MemoryDisk {
 /** @implements {Backend} */
 export class MemoryBackend {
   kind = /** @type {const} */ ('memory');
-  /** A process ends before its write with this number: nothing is written from then on. */
+  /** The number of writes after which the process ends, so that nothing more is written. */
   writesLeft = Number.POSITIVE_INFINITY;
 
   /** @param {MemoryDisk} disk */
@@ -39,7 +39,7 @@ export class MemoryBackend {
   /** @returns {Promise<void>} */
   async #write() {
     if (this.writesLeft-- > 0) return;
-    await new Promise(() => {}); // a process that has ended is not reported
+    await new Promise(() => {}); // a process that has ended never settles its writes
   }
 
   async ids() {

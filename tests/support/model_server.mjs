@@ -1,4 +1,5 @@
-// A server of one file whose answers a test controls: faults, other versions, and how many bytes are sent.
+// A server of one file whose answers a test controls: faults, other versions, and the number of
+// bytes that are sent.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -23,7 +24,7 @@ export const sha256Of = (bytes) => createHash('sha256').update(bytes).digest('he
  *   unknown?: boolean, damaged?: boolean}} Fault
  */
 
-/** The interval of bytes of a held answer, so that it is not mistaken for a broken one. */
+/** The interval between bytes of a held answer, so that it is not mistaken for a broken one. */
 const HELD_MS = 100;
 
 /**
@@ -56,7 +57,7 @@ export async function serveModel(first) {
     holdAt: Infinity,
     /** @type {(start: number) => Fault | undefined} */
     fault: () => undefined,
-    /** Waited for before each answer. @type {() => Promise<unknown> | undefined} */
+    /** A promise to await before each answer. @type {() => Promise<unknown> | undefined} */
     before: () => undefined,
     /** @type {import('node:http').IncomingHttpHeaders[]} */
     headers: [],
@@ -117,12 +118,17 @@ export async function serveModel(first) {
   };
 }
 
-/** The compared bytes before a position, where another origin hides which range it sent. */
+/**
+ * The number of bytes before a position that are compared if another origin hides which range it
+ * sent.
+ */
 export const TAIL_BYTES = 4096;
 
 /**
- * A download was continued at a position: nothing that is stored was fetched again except its tail.
- * @param {number[]} starts of all requests @param {number} position
+ * Asserts that a download was continued at a position: only the tail of the stored bytes was
+ * fetched again.
+ * @param {number[]} starts of all requests
+ * @param {number} position
  */
 export function assertContinued(starts, position) {
   assert.deepEqual(starts.slice(0, 2), [0, position]);

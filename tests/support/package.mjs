@@ -1,5 +1,5 @@
-// The npm package as it is shipped (dist/; $WICK_DIST names another build), and the helpers of its tests: models, engines that
-// are closed after the test, waiting.
+// The npm package as it is shipped (dist/; $WICK_DIST names another build), and helpers for its
+// tests: models, engines that are closed after the test, and waiting.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -23,7 +23,10 @@ export const { WickError } = entry;
 export const isHigh = process.env.WICK_HIGH === '1';
 const highWorker = new URL('high/worker.mjs', import.meta.url);
 
-/** Plain SIMD has the bits of the native build. @param {any} options of createEngine */
+/**
+ * Uses plain SIMD, which is bit-identical to the native build.
+ * @param {any} options of createEngine
+ */
 function createHigh(options) {
   const build = `simd128-${options?.threads === 1 ? 'single' : 'threads'}`;
   const wasm = pathToFileURL(join(dist, `wasm/wick-${build}.wasm`));
@@ -41,7 +44,7 @@ export const modelPath = join(modelFolder, 'wick-2.6m-q8_0.gguf');
 /** @typedef {import('../../js/index.js').EngineSettings & import('../../js/index.js').ModelSource} EngineOptions */
 
 /**
- * An engine that is closed when the test ends, whatever happens.
+ * An engine that is closed when the test ends, even after a failure.
  * @param {import('node:test').TestContext} t
  * @param {EngineOptions} [options] the built-in model by default, on one thread
  */
@@ -52,8 +55,8 @@ export async function openEngine(t, options = { file: modelPath }) {
 }
 
 /**
- * An engine that answers, but has no weights until `release` is called: requests that are made meanwhile all wait, in their
- * order, when the first pass begins.
+ * An engine that accepts requests, but has no weights until `release` is called. All requests that
+ * are sent before wait, in their order, when the first pass begins.
  * @param {import('node:test').TestContext} t
  * @param {Partial<EngineOptions>} [options]
  */
@@ -91,7 +94,7 @@ export async function synthesize(shape, type, path) {
 /** @param {number} ms */
 export const sleep = (ms) => new Promise((settle) => setTimeout(settle, ms));
 
-/** Ends a wait that would never end, even on a busy machine. */
+/** The limit that ends a wait which would never end, even on a busy machine. */
 const PATIENCE_MS = 300_000;
 
 /**
@@ -116,9 +119,10 @@ export async function waitUntil(condition, what, intervalMs = 5, longestMs = int
 export const waitForPage = (condition, what) => waitUntil(condition, what, 10, 100);
 
 /**
- * As page.waitForFunction, which polls by `eval` in the page: the pages' policies forbid that. It also considers a promise
- * true, and this does not.
- * @param {{evaluate: (condition: string) => Promise<any>}} page @param {string} condition
+ * Like page.waitForFunction, which polls with `eval` in the page, and that is forbidden by the
+ * pages' policies. Unlike it, this does not treat a promise as true.
+ * @param {{evaluate: (condition: string) => Promise<any>}} page
+ * @param {string} condition
  */
 export const untilTrue = (page, condition) =>
   waitForPage(() => page.evaluate(condition), condition);
@@ -147,7 +151,7 @@ export const hasCode = (code) => (error) => {
 /** @param {any} error */
 export const isAbort = (error) => error?.name === 'AbortError';
 
-/** For createEngine's `worker`: makes its workers and keeps them. */
+/** A function for createEngine's `worker` that creates its workers and keeps them. */
 export function keepWorkers() {
   /** @type {Worker[]} */
   const workers = [];

@@ -1,7 +1,7 @@
 // Small PDFs for tests.
 
 /**
- * A PDF with a line of text on each page; an empty one is a page without text.
+ * A PDF with a line of text on each page; an empty line results in a page without text.
  * @param {string[]} lines
  * @param {string} [trailer] more of it
  */

@@ -9,7 +9,7 @@ const folder = resolve(root, 'build/screenshots');
 
 /**
  * @param {{screenshot: (options?: any) => Promise<Uint8Array>}} page
- * @param {string} name of the file, without its end
+ * @param {string} name of the file, without its extension
  * @param {import('playwright-core').PageScreenshotOptions} [options]
  */
 export async function takePicture(page, name, options) {

@@ -1,7 +1,7 @@
-// The fake surroundings of a test while it runs.
+// The fake environment of a running test.
 
 /**
- * Globals with other values, until the test ends.
+ * Sets globals to other values until the test ends.
  * @param {import('node:test').TestContext} t
  * @param {Record<string, any>} globals
  */

@@ -1,10 +1,13 @@
-// Starts programs and WASI modules for tests and gathers what they print.
+// Starts programs and WASI modules for tests and collects their output.
 
 import { spawn } from 'node:child_process';
 import { resolve } from 'node:path';
 import { locate, locateRelaxedNode, root } from './locate.mjs';
 
-/** Ends a program that does not return, even on a busy machine. It proves nothing. */
+/**
+ * The time limit that ends a program which would never return, even on a busy machine. It is not a
+ * test of speed.
+ */
 const TIMEOUT_MS = 600_000;
 
 /**
@@ -48,7 +51,7 @@ export function run(program, args, { env, input, cwd = root, timeoutMs = TIMEOUT
 /**
  * @typedef {object} WasiCall
  * @property {Record<string, string>} folders maps the module's paths to this machine's
- * @property {Record<string, string | undefined>} env that the module sees
+ * @property {Record<string, string | undefined>} env the module's environment variables
  * @property {string} module
  * @property {string[]} args
  */
@@ -56,7 +59,7 @@ export function run(program, args, { env, input, cwd = root, timeoutMs = TIMEOUT
 /**
  * @typedef {object} WasiRuntime
  * @property {boolean} relaxed whether it supports relaxed SIMD
- * @property {boolean} [isExtra] the tests of the command line run there, and no others
+ * @property {boolean} [isExtra] whether only the tests of the command line run there
  * @property {() => ReturnType<typeof locate>} find
  * @property {(call: WasiCall) => string[]} argumentsOf
  */

@@ -1,10 +1,10 @@
-// Random JSON schemas, and random values near them.
+// Generates random JSON schemas, and random values that nearly match them.
 
 import { randomFrom } from './random_numbers.mjs';
 
 /** @typedef {ReturnType<typeof randomFrom>} Random */
 
-// Not the empty name: ajv's "required" does not see that it is missing
+// without the empty name, because ajv's "required" does not detect that it is missing
 export const names = ['a', 'b', 'c', 'é', 'x y', 'a"b'];
 export const texts = [
   '',
@@ -81,7 +81,7 @@ const ofNumber = (random) => {
 /** @type {Maker} */
 const ofArray = (random, depth) => {
   const inner = () => schema(random, depth - 1);
-  // Not both: next to "prefixItems", ajv accepts a list without items for "contains"
+  // not both, because next to "prefixItems" ajv accepts an empty list for "contains"
   /** @type {Record<string, () => unknown>} */
   const first = random.chance(0.8)
     ? { prefixItems: () => [inner(), ...random.list(1, inner)] }
@@ -118,7 +118,7 @@ const ofObject = (random, depth) => {
         minProperties: () => random.below(3),
         maxProperties: () => random.below(4),
         dependentRequired: () => ({ [random.pick(names)]: [random.pick(names)] }),
-        // Not both: ajv then treats members as unevaluated that "properties" has evaluated
+        // not both, because ajv would treat members as unevaluated that "properties" has evaluated
         ...(random.chance(0.5)
           ? { dependentSchemas: () => ({ [random.pick(names)]: ofObject(random, depth - 1) }) }
           : { unevaluatedProperties: () => false }),
@@ -156,7 +156,10 @@ function schema(random, depth) {
   return ofCases(random, depth);
 }
 
-/** A whole schema: what it names may name itself, below members or items only. @param {Random} random */
+/**
+ * A complete schema, whose definitions may refer to themselves, but only below members or items.
+ * @param {Random} random
+ */
 export function wholeSchema(random) {
   const named = () => random.pick([ofObject, ofArray])(random, 2);
   const root = random.chance(0.7) ? ofObject(random, 2) : ofCases(random, 2);

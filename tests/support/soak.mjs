@@ -1,4 +1,5 @@
-// make soak: runs hundreds of cases, of which a test otherwise runs a twentieth (tests/c/support/random.h has the same for C).
+// make soak: runs hundreds of cases, of which a normal test runs a twentieth
+// (tests/c/support/random.h has the same for C).
 
 export const isSoak = process.env.WICK_SOAK === '1';
 

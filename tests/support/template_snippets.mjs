@@ -1,7 +1,11 @@
 // Snippets of chat templates that apply each filter, test, method, operator and statement to values of every kind. Their output
 // in jinja2 is recorded in tests/engine/template_language.json.
 
-/** Each of the first before each of the second. @param {string[]} values @param {string[]} parts */
+/**
+ * Combines each of the first with each of the second.
+ * @param {string[]} values
+ * @param {string[]} parts
+ */
 const each = (values, parts) =>
   values.flatMap((value) => parts.map((part) => `{{ ${value}${part} }}`));
 const filters = (/** @type {string[]} */ values, /** @type {string[]} */ names) =>

@@ -3,7 +3,7 @@
 import { spawn } from 'node:child_process';
 import { root } from './locate.mjs';
 
-/** Ends a program that does not show what is awaited. */
+/** Ends a program that does not print the expected text in time. */
 const TIMEOUT_MS = 60_000;
 const python = 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)';
 

@@ -1,5 +1,7 @@
-// The chat page in Firefox and WebKitGTK: the page built in a separate folder with a test's own script first, a server, and a
-// test in each of both browsers. Their drivers run no script before a page's own, so the page has it as its first script.
+// The chat page in Firefox and WebKitGTK: the page is built in a separate folder with a script of
+// the test, and a server and a test in each of the two browsers are added. The drivers of these
+// browsers cannot run a script before those of a page, so the built page has it as its first
+// script.
 
 import assert from 'node:assert/strict';
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
@@ -16,7 +18,10 @@ import { locate, root } from './locate.mjs';
 
 /** Reopens a page, runs an async function's body in it, and returns its JSON. @typedef {(url: string, script: string) => Promise<any>} Visit */
 
-/** A WebKitGTK whose page is left while it stores something may open no database in the next one. */
+/**
+ * If a page of WebKitGTK is left while it stores something, the next page may be unable to open a
+ * database.
+ */
 const STORING_MS = 1000;
 
 /** @param {import('puppeteer-core').Browser} firefox @returns {Visit} */
@@ -30,8 +35,9 @@ export const visitsOfFirefox = (firefox) => async (url, script) => {
 };
 
 /**
- * The same page with another hash would not be loaded again. A page that is left for one of another origin while it stores
- * something is suspended with it, and no other page of its origin opens a database.
+ * The same page with another hash would not be loaded again. A page that is left for another origin
+ * while it stores something is suspended with its database open, and no other page of its origin
+ * can open it.
  * @param {import('./browsers.mjs').WebKitPage} page
  * @returns {Visit}
  */
@@ -48,7 +54,7 @@ export function visitsOfWebKit(page) {
 }
 
 /**
- * A test in each of both browsers, in one profile.
+ * Adds a test for each of the two browsers, in one profile.
  * @param {string} title
  * @param {(visit: Visit, t: import('node:test').TestContext) => Promise<unknown>} pass
  */
@@ -66,7 +72,7 @@ export function testInBoth(title, pass) {
 }
 
 /**
- * The chat page in a separate folder, and a server of it.
+ * Builds the chat page in a separate folder, and starts a server for it.
  * @param {string} name of the folder in build/
  * @param {(site: string) => unknown} change
  */
@@ -83,7 +89,11 @@ function useSite(name, change) {
   return { site, url: () => server.url };
 }
 
-/** Has the page run a script before its own modules, whatever their order. @param {string} site @param {string} script */
+/**
+ * Makes the page run a script before its own modules, regardless of their order.
+ * @param {string} site
+ * @param {string} script
+ */
 export function runFirst(site, script) {
   const page = resolve(site, 'index.html');
   const html = readFileSync(page, 'utf8');
@@ -92,7 +102,7 @@ export function runFirst(site, script) {
   writeFileSync(resolve(site, 'first.js'), `{ ${script} }`);
 }
 
-/** Tests over a fake engine. @param {string} name @param {string} [script] before the engine's */
+/** Tests with a fake engine. @param {string} name @param {string} [script] before the engine's */
 export const useStub = (name, script = '') =>
   useSite(name, (site) => {
     runFirst(site, prelude);
@@ -100,7 +110,11 @@ export const useStub = (name, script = '') =>
     writeFileSync(resolve(site, 'wick-llm/models.js'), stubModels);
   });
 
-/** Over the package's own engine, which is `engine` in the page. @param {string} name @param {string} [script] before the engine's */
+/**
+ * Tests with the package's real engine, which is `engine` in the page.
+ * @param {string} name
+ * @param {string} [script] before the engine's
+ */
 export const useReal = (name, script = '') =>
   useSite(name, (site) => {
     const entry = resolve(site, 'wick-llm/index.js');

@@ -28,7 +28,7 @@ const MODULES_MAX = 4;
 
 /**
  * @param {'node' | 'node24' | 'nodeArm'} runtime
- * @param {{env?: Record<string, string>, flags?: string[]}} [options] of the process
+ * @param {{env?: Record<string, string>, flags?: string[]}} [options] options of the process
  */
 export function openPool(runtime, { env: ofProcess = {}, flags = [] } = {}) {
   const { path, skip } = runtime === 'nodeArm' ? locate(runtime) : wasiRuntimes[runtime].find();
@@ -119,7 +119,7 @@ function serve() {
 
 // ---- its threads ----
 
-/** @param {Call} call @param {WebAssembly.Module} module @param {string} folder for what it prints */
+/** @param {Call} call @param {WebAssembly.Module} module @param {string} folder for its output */
 async function runCall({ file, args, folders, env }, module, folder) {
   const names = [join(folder, 'stdout'), join(folder, 'stderr')];
   const [stdout, stderr] = names.map((name) => openSync(name, 'w'));
@@ -145,7 +145,7 @@ async function runCall({ file, args, folders, env }, module, folder) {
   return { code, signal: null, stdout: out, stderr: `${err}${trap}` };
 }
 
-/** @param {string} folder for what a program prints */
+/** @param {string} folder for the output of programs */
 function work(folder) {
   parentPort?.on('message', async ({ call, module }) => {
     parentPort?.postMessage(await runCall(call, module, folder));

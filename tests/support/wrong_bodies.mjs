@@ -12,7 +12,10 @@ const tool = { type: 'function', name: 'get' };
 const TOO_LONG = 'array_above_max_length';
 const nested = (/** @type {number} */ depth) => '['.repeat(depth) + ']'.repeat(depth);
 
-/** Lists of too many items, as in `wrongBodies`, and long ones that are one text. @type {any[][]} */
+/**
+ * Lists with too many items, as in `wrongBodies`, and long ones that count as one text.
+ * @type {any[][]}
+ */
 export const longLists = [
   ['/v1/embeddings', { input: many('a') }, 400, 'input', TOO_LONG],
   ['/v1/embeddings', { input: many('a', 150_000) }, 400, 'input', TOO_LONG],

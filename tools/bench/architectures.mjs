@@ -2,9 +2,11 @@
 //
 //   node tools/bench/architectures.mjs [--document]
 //
-// Logits and vectors of the native build are compared with the references of the shared folder (WICK_SHARED), which
-// llama.cpp or an exact run in float64 gave; tests/engine/golden.test.mjs and tests/engine/embed.test.mjs check them for WASI,
-// too, and tests/package/js_extras.test.mjs for the web builds. With --document the table goes into docs/architectures.md.
+// Logits and vectors of the native build are compared with the references of the shared folder
+// (WICK_SHARED), which were computed by llama.cpp or an exact run in float64;
+// tests/engine/golden.test.mjs and tests/engine/embed.test.mjs check them for WASI, too, and
+// tests/package/js_extras.test.mjs for the web builds. With --document the table is written to
+// docs/architectures.md.
 
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -33,7 +35,10 @@ const outputOf = (args) =>
     }),
   );
 
-/** @param {Float32Array} found @param {Float32Array} wanted (its length counts) */
+/**
+ * @param {Float32Array} found
+ * @param {Float32Array} wanted the expected values, whose number is compared
+ */
 function largestOf(found, wanted) {
   let largest = 0;
   for (const [i, value] of wanted.entries()) {
@@ -43,7 +48,12 @@ function largestOf(found, wanted) {
   return largest;
 }
 
-/** @param {string} folder @param {string} path @param {any} one a case @param {'model' | 'embedder'} kind */
+/**
+ * @param {string} folder
+ * @param {string} path
+ * @param {any} one a case
+ * @param {'model' | 'embedder'} kind
+ */
 function compare(folder, path, one, kind) {
   const tokens = ['--tokens', one.tokens.join(',')];
   const golden =
@@ -107,7 +117,10 @@ function paragraphOf(kind, exact) {
   return wrap(`**${title}**, at most ${largest}: ${shown.map(one).join(', ')}.`);
 }
 
-/** @param {string} text @returns {string} in lines of at most 120 characters, which end after a name */
+/**
+ * @param {string} text
+ * @returns {string} the text in lines of at most 120 characters, which end after a name
+ */
 const wrap = (text) => text.replace(/(.{1,119}[,.])(?: |$)/g, '$1\n').trim();
 
 const { values } = parseArgs({ options: { document: { type: 'boolean', default: false } } });

@@ -1,6 +1,7 @@
-// Prints the cost of the decode loops on ARM processors: how many instructions V8 generates for a loop of the current WASI
-// modules, and how many cycles llvm-mca counts for an iteration on an Apple M1, a Cortex-X2 and a Cortex-A55; next to them the
-// instructions on x64. So the cost of a kernel's change on phones is visible without a phone.
+// Prints the cost of the decode loops on ARM processors: the number of instructions that V8
+// generates for a loop of the current WASI modules, and the number of cycles that llvm-mca counts
+// for an iteration on an Apple M1, a Cortex-X2 and a Cortex-A55; next to them the instructions on
+// x64. So the cost of a kernel change on phones can be seen without a phone.
 //
 //   make native wasi && tools/setup.sh edge arm && node tools/bench/arm_cycles.mjs [q4_0 ...]
 
@@ -29,7 +30,7 @@ const folder = join(root, 'build/cycles');
 
 /** @typedef {{at: number, hex: string, text: string}} Instruction */
 
-/** wasm-opt as for the shipped modules, but names stay. @param {string} config */
+/** Runs wasm-opt as for the shipped modules, but keeps names. @param {string} config */
 function namedModule(config) {
   const flags = /^WASM_OPT_FLAGS := ((?:.*\\\n)*.*)/m
     .exec(readFileSync(join(root, 'flags.mk'), 'utf8'))?.[1]
@@ -41,7 +42,12 @@ function namedModule(config) {
   return out;
 }
 
-/** Runs one token through each model, in one process: V8 prints the code that it makes. @param {string} node @param {string} module @param {string[]} models */
+/**
+ * Runs one token through each model, in one process, in which V8 prints the code that it generates.
+ * @param {string} node
+ * @param {string} module
+ * @param {string[]} models
+ */
 function printedCode(node, module, models) {
   const script = `
     import { readFileSync } from 'node:fs';
@@ -65,7 +71,11 @@ function printedCode(node, module, models) {
   return stdout;
 }
 
-/** @param {string} code @param {RegExp} name @returns {Instruction[]} of the function */
+/**
+ * @param {string} code
+ * @param {RegExp} name
+ * @returns {Instruction[]} the instructions of the function
+ */
 function instructionsOf(code, name) {
   const found = code
     .split('--- WebAssembly code ---')
@@ -76,7 +86,11 @@ function instructionsOf(code, name) {
   );
 }
 
-/** How far a branch goes back, or undefined. @param {Instruction} instruction @param {boolean} isArm */
+/**
+ * The target of a backward branch, or undefined.
+ * @param {Instruction} instruction
+ * @param {boolean} isArm
+ */
 function targetOf({ at, hex, text }, isArm) {
   if (!isArm) {
     const to = /^j\w+ 0x[0-9a-f]+ +<\+0x([0-9a-f]+)>/.exec(text)?.[1];

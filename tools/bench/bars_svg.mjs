@@ -1,13 +1,13 @@
-// Groups of bars as an SVG: panels side by side and below each other, each with its own scale that
-// begins at 0. Every bar has its value next to it; the colours can be distinguished on light and
-// dark.
+// Draws groups of bars as an SVG: a grid of panels, each with a separate scale that begins at 0.
+// Every bar has its value next to it; the colours can be distinguished on light and dark
+// backgrounds.
 
 import { escapeXml, short, styleOf } from './svg.mjs';
 
 const WIDTH = 760;
 const COLUMNS = 2;
 const PANEL_WIDTH = WIDTH / COLUMNS;
-/** Room for the names of groups, and for the value after the longest bar. */
+/** The widths for the names of groups, and for the value after the longest bar. */
 const NAMES_WIDTH = 142;
 const VALUE_WIDTH = 40;
 const BAR = 12;
@@ -22,7 +22,7 @@ const STYLE = styleOf(
   '.bar2 { fill: #6a737d }',
 );
 
-/** @typedef {{name: string, values: (number | undefined)[]}} Group one value a series */
+/** @typedef {{name: string, values: (number | undefined)[]}} Group one value for each series */
 /** @typedef {{title: string, groups: Group[]}} Panel */
 
 /** @param {string[]} series */
@@ -67,7 +67,7 @@ const drawLegend = (series) =>
 
 /**
  * @param {string} label of the whole picture
- * @param {string[]} series up to three; the first is drawn to be seen first
+ * @param {string[]} series up to three; the first one is emphasised
  * @param {Panel[]} panels
  * @returns {string}
  */

@@ -1,6 +1,7 @@
-// Measures the chat page: how long it takes from Enter to the first word of the answer, where its answer was begun at a
-// pause in typing, and where it was not (as on battery). Both take turns in one Chromium, each question in a new
-// conversation with its own words; the prompt has about `--tokens` tokens.
+// Measures the chat page: the time from Enter to the first word of the answer if the answer was
+// begun at a pause in typing, and if it was not (as on battery). Both alternate in one Chromium,
+// with each question in a new conversation and in different words; the prompt has about `--tokens`
+// tokens.
 //   node tools/bench/before_enter.mjs [--runs 15] [--tokens 400]
 
 import { resolve } from 'node:path';

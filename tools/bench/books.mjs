@@ -1,6 +1,6 @@
-// Measures read-once books: how long it takes to read a document; how long it takes from opening it to the first word of an
-// answer, if its state was kept in Q8 or Q4; and how large the state is. Under Node, with a synthetic model (wick synth) and
-// f16 keys and values.
+// Measures read-once books: the time to read a document; the time from opening it to the first word
+// of an answer if its state was stored in Q8 or Q4; and the size of the state. It runs in Node,
+// with a synthetic model (wick synth) and f16 keys and values.
 //   node tools/bench/books.mjs [--model qwen2.5-0.5b:q4_0] [--tokens 1000] [--runs 3] [--threads 0]
 
 import { resolve } from 'node:path';
@@ -27,12 +27,15 @@ const question = [17, 170, 71];
 
 const settings = {
   ...{ file: modelFile(options.model), contextSize: tokens + 64, ...(threads && { threads }) },
-  prefixCache: false, // no run profits from another
+  prefixCache: false, // so that no run benefits from another
 };
 const engine = await createEngine(settings);
 const book = Array.from({ length: tokens }, (_, index) => 100 + ((index * 7919) % 5000));
 
-/** @param {import('../../js/index.js').Session} session @returns {Promise<void>} when the first word has arrived */
+/**
+ * @param {import('../../js/index.js').Session} session
+ * @returns {Promise<void>} settles when the first word has arrived
+ */
 async function firstWord(session) {
   for await (const _ of session.prompt(question, {
     maxTokens: 1,

@@ -1,4 +1,4 @@
-// Wick and wllama as sides of a comparison: pages of one Chromium, each in its own context.
+// Wick and wllama as sides of a comparison: pages of one Chromium, each in a separate context.
 
 /**
  * One side of a comparison.
@@ -30,10 +30,10 @@ export async function openPage(browser, address) {
 }
 
 /**
- * From the navigation to the first token, in a browser context that has never seen the page: no
- * cache, no compiled code.
+ * Measures the time from the navigation to the first token, in a new browser context without cache
+ * or compiled code.
  * @param {import('playwright-core').Browser} browser
- * @param {string} address of cold.html, with all that it needs
+ * @param {string} address of cold.html, with all parameters
  * @returns {Promise<number>} milliseconds
  */
 export async function measureCold(browser, address) {

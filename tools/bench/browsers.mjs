@@ -1,9 +1,9 @@
 // Measures Wick in several browsers, in one run and alternately: Chromium with relaxed and with
-// plain SIMD, Firefox and WebKitGTK. Also measures a second visit in Chromium, whose code cache
-// then has the engine.
+// plain SIMD, Firefox and WebKitGTK. Also measures a second visit in Chromium, at which the code
+// cache contains the engine.
 //   node tools/bench/browsers.mjs [--models shape:type,...] [--threads 1] [--prompt 128] [--tokens 32]
 //     [--repetitions 5] [--hosts chromium,plain,firefox,webkit] [--visits 5] [--no-document]
-// A browser that does not start, fails or hangs is left out, with its reason. Writes
+// A browser that does not start, fails or hangs is skipped, and the reason is recorded. Writes
 // build/bench/browsers.json after each model, and its section of docs/benchmarks.md at the end.
 
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -44,7 +44,7 @@ const VISIT_PROMPT_TOKENS = 32;
 /** @typedef {import('./rows.mjs').HostRow} HostRow */
 
 const chromium = await launchChromium();
-// whatever ends this process, its exit ends the browsers
+// the exit of this process ends the browsers, regardless of its cause
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(130));
 
 /** @param {string} url @returns {Promise<Peer>} */
@@ -95,9 +95,7 @@ const names = {
 const hosts = options.hosts.split(',');
 const unknown = hosts.find((host) => !(host in openers));
 if (unknown !== undefined) {
-  console.error(
-    `bench-browsers: no host is called '${unknown}': there are ${Object.keys(openers)}`,
-  );
+  console.error(`bench-browsers: unknown host '${unknown}': the hosts are ${Object.keys(openers)}`);
   process.exit(1);
 }
 

@@ -1,9 +1,9 @@
 // Compares the speed of two builds of the package in Node: decode, prefill and createEngine.
 //   node tools/bench/builds.mjs OLD NEW [--pairs 15] [--file model.gguf] [--threads 1]
 //     [--prompt 256] [--tokens 256] [--kv f16] [--runs 3]
-// OLD and NEW are dist folders. A pair is a process of each, one after the other; which comes first
-// alternates; the best of its runs counts. A ratio is the speed of NEW divided by the speed of OLD: 0.9
-// is a tenth slower. The exit code is 1 when the 95 % interval of a ratio is wholly
+// OLD and NEW are dist folders. A pair is a process of each build, one after the other in
+// alternating order; the best of its runs counts. A ratio is the speed of NEW divided by the speed
+// of OLD: 0.9 is a tenth slower. The exit code is 1 if the 95 % interval of a ratio is completely
 // below 0.98.
 
 import { execFileSync } from 'node:child_process';

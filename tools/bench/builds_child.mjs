@@ -1,5 +1,5 @@
-// One engine of one build in a separate process (builds.mjs): prints what it measured, as JSON.
-// Fresh processes, because what V8 has compiled and collected would carry over from one to the next.
+// One engine of one build in a separate process (builds.mjs): prints its measurements as JSON. Each
+// runs in a fresh process, because V8's compiled code and heap would otherwise carry over.
 
 /** @typedef {{createMs: number, prefill: number, decode: number}} Measured tokens a second */
 /**
@@ -10,7 +10,8 @@
  * @property {number} promptTokens
  * @property {number} tokens to write
  * @property {import('../../js/index.js').KvType} [kvType]
- * @property {number} runs the best is taken, because other load on the machine only makes it slower
+ * @property {number} runs of which the best one counts, because other load on the machine only
+ * makes it slower
  */
 
 /** @param {Wanted} wanted @returns {Promise<Measured>} */

@@ -1,10 +1,10 @@
-// Runs many chats at once in a budget of keys and values that holds only a part of them. A chat has turns
-// of random tokens and sampled answers. Some chats keep their text in sessions; the others send all of it
-// again. Every answer is compared with that of the same chat alone in an engine with room for it, and
-// every page must be freed.
+// Runs many chats at once with a budget for keys and values that fits only a part of them. A chat
+// has turns of random tokens and sampled answers. Some chats keep their text in sessions; the
+// others send all of it again. Every answer is compared with that of the same chat alone in an
+// engine with room for it, and every page must be freed.
 //   node tools/bench/chats.mjs [--model shape:type | file.gguf] [--kv-mb 64] [--chats 16] [--sessions 4]
 //     [--turns 3] [--ask 96] [--answer 48] [--swap] [--json]
-// Exits with 1 when a text was lost or changed, a page was not freed, or the budget held all chats.
+// Exits with 1 if a text was lost or changed, a page was not freed, or the budget fitted all chats.
 
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -45,8 +45,9 @@ const question = (chat, turn) =>
   Array.from({ length: ask }, (_, i) => (chat * 104729 + turn * 1299709 + i * 7919) % vocab);
 
 /**
- * The tokens of its answers.
- * @param {import('../../js/index.js').Engine} engine @param {number} chat
+ * Runs a chat and returns the tokens of its answers.
+ * @param {import('../../js/index.js').Engine} engine
+ * @param {number} chat
  */
 async function runChat(engine, chat) {
   const session = chat < Number(options.sessions) ? await engine.createSession() : null;

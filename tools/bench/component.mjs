@@ -1,6 +1,6 @@
 // Measures the component of WASI 0.3 under `wasmtime serve` with 8 clients against 8 requests of
 // the same build in `wick-lab serve` under `wasmtime run`, alternately; and requests for one token:
-// of an instance that is reused, and of a snapshot with an instance each.
+// in an instance that is reused, and in a snapshot with an instance for each request.
 //   node tools/bench/component.mjs [--model wick-2.6m:q8_0] [--clients 8] [--tokens 200] [--rounds 9] [--runs 200]
 // Linux only: processor time is that of /proc. The clients run on the same processors.
 
@@ -69,7 +69,7 @@ const post = (origin, body, onPiece) =>
     sent.on('error', failed).end(text);
   });
 
-/** @param {number} pid @returns {number} milliseconds that it has computed */
+/** @param {number} pid @returns {number} milliseconds of processor time that it has used */
 function cpuMsOf(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
   return (Number(fields[11]) + Number(fields[12])) * TICK_MS;

@@ -1,5 +1,6 @@
-// Measures downloads into the store by 1 to 6 connections, from servers that limit each connection, all of them together, or
-// neither, and answer after a delay. Downloads with each number alternate; nothing is written to a disk.
+// Measures downloads into the store with 1 to 6 connections, from servers that limit each
+// connection, all of them together, or neither, and answer after a delay. Downloads with each
+// number alternate; nothing is written to disk.
 //   node tools/bench/connections.mjs [--megabytes 64] [--runs 5] [--document]
 
 import { createServer } from 'node:http';
@@ -24,7 +25,7 @@ const size = Number(options.megabytes) * 1e6;
 const file = Buffer.alloc(size, 'GGUF');
 
 /**
- * The network between: `latencyMs` before the first byte, MB/s of one connection and of all
+ * The simulated network: `latencyMs` before the first byte, MB/s of one connection and of all
  * together.
  * @typedef {{name: string, latencyMs: number, each: number, all: number}} Network
  */
@@ -118,7 +119,7 @@ if (options.document) {
     'connections',
     `## Connections of a download
 
-MB/s of a download of ${options.megabytes} MB by \`connections\` parallel ones, medians of ${options.runs}, which took turns.
+MB/s of a download of ${options.megabytes} MB over \`connections\` parallel connections; medians of ${options.runs} downloads each, which took turns.
 
 \`node tools/bench/connections.mjs --document\`: ${environmentLine(environment)}.
 

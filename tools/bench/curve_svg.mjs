@@ -1,5 +1,5 @@
-// Draws one curve as an SVG. Both axes are linear from 0 with round marks. Points have their values where
-// there is room. The colours are legible on light and dark.
+// Draws one curve as an SVG. Both axes are linear from 0 with round marks. Points are labelled with
+// their values if there is room. The colours are legible on light and dark.
 
 import { short, styleOf } from './svg.mjs';
 
@@ -10,7 +10,7 @@ const BOTTOM = 44;
 const TOP = 30;
 const RIGHT = 40;
 const BASE = HEIGHT - BOTTOM;
-/** The least distance between the middles of two names, so that both can be read. */
+/** The minimum distance between the centres of two labels, so that both can be read. */
 const NAME_WIDTH = 34;
 
 const STYLE = styleOf(

@@ -1,5 +1,5 @@
-// Measures the time of a token against the length of the context and the size of the model, in Node with the package as it is
-// shipped. Writes its section of docs/benchmarks.md and two pictures next to it.
+// Measures the time of a token against the length of the context and the size of the model, in Node
+// with the shipped package. Writes its section of docs/benchmarks.md and two pictures next to it.
 //   node tools/bench/curves.mjs [--threads 1] [--contexts 128,512,...] [--context-model shape:type]
 //     [--sizes shape:type,...] [--repetitions 3] [--no-document]
 
@@ -31,7 +31,7 @@ const { values: options } = parseArgs({
 const threads = Number(options.threads);
 const repetitions = Number(options.repetitions);
 const NEW_TOKENS = 32;
-/** Longer prompts take long and are measured once. */
+/** Longer prompts take a long time, so they are measured only once. */
 const REPEATED_PROMPT_MAX = 1024;
 
 /** @type {typeof import('../../js/index.js')} */
@@ -109,7 +109,7 @@ async function measureSizes() {
 function contextTable(contexts) {
   const first = contexts[0].decode;
   return [
-    '| context | prefill tok/s | decode tok/s | of the first |',
+    '| context | prefill tok/s | decode tok/s | relative to the first |',
     '|---|---|---|---|',
     ...contexts.map(
       ({ context, prefill, decode }) =>

@@ -1,5 +1,6 @@
-// Measures the figures that docs/deploy.md uses, with servers on this machine: a cold start, a prompt that is read and one that
-// the prefix cache has, and the processor time of a million tokens.
+// Measures the figures that docs/deploy.md uses, with servers on this machine: a cold start, a
+// prompt that is read and one that is in the prefix cache, and the processor time of a million
+// tokens.
 //   node tools/bench/deploy.mjs [--hosts workerd,node,deno,bun] [--model shape:type|FILE] [--context N] [--kv TYPE]
 //     [--prompt 400] [--repetitions 5]
 // Linux only: processor times are those of /proc. They are meaningful even on a shared machine.
@@ -50,13 +51,20 @@ const hosts = {
 
 const ticksMs = 1000 / Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 
-/** @param {number} pid @returns {number} milliseconds that a process has run, in all of its threads */
+/**
+ * @param {number} pid
+ * @returns {number} milliseconds of processor time of a process, summed over its threads
+ */
 function processorMs(pid) {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
   return (Number(fields[11]) + Number(fields[12])) * ticksMs;
 }
 
-/** No two of the same number begin alike. @param {number} number @param {number} [words] */
+/**
+ * A prompt for each number; no two of them have a common beginning.
+ * @param {number} number
+ * @param {number} [words]
+ */
 const promptOf = (number, words = Number(options.prompt)) =>
   Array.from({ length: words }, (_, i) => `${(number * 7919 + i * 104729) % 10} `).join('');
 

@@ -1,9 +1,9 @@
-// Measures vectors of texts against transformers.js (onnxruntime-web, WASM) in one Chromium,
+// Compares text embeddings with transformers.js (onnxruntime-web, WASM) in one Chromium,
 // alternately: the same weights, the same texts, one thread.
 //   node tools/bench/embeddings.mjs [--folder build/embed] [--texts 32] [--tokens 64] [--rounds 15]
 //     [--threads 1] [--document]
-// --folder has minilm-q8_0.gguf, minilm-f32.gguf and onnx/ (tools/embed/models.mjs). `make bench-embeddings`
-// makes them first.
+// --folder has minilm-q8_0.gguf, minilm-f32.gguf and onnx/ (tools/embed/models.mjs). `make
+// bench-embeddings` builds them first.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -32,14 +32,14 @@ const modules = resolve(root, '.toolchain/bench/node_modules');
 const threads = Number(options.threads);
 const WARM_UPS = 2;
 
-/** The files that a side loads; ours are compared with theirs of the same weights. */
+/** The files that each side loads; ours are compared with theirs of the same weights. */
 const sides = {
   'wick Q8_0': { peer: 'wick', url: '/models/minilm-q8_0.gguf', threads },
   'wick F32': { peer: 'wick', url: '/models/minilm-f32.gguf', threads },
   'transformers.js q8': { peer: 'transformers', model: 'models/onnx', dtype: 'q8', threads },
   'transformers.js fp32': { peer: 'transformers', model: 'models/onnx', dtype: 'fp32', threads },
 };
-/** [ours, theirs, the least ratio that the project requires] */
+/** [ours, theirs, the minimum ratio that the project requires] */
 const comparisons = /** @type {const} */ ([
   ['wick Q8_0', 'transformers.js q8', 1.5],
   ['wick F32', 'transformers.js fp32', 2],
@@ -51,7 +51,11 @@ function readWords() {
   return Object.keys(model.vocab).filter((piece) => /^[a-z]{3,}$/.test(piece));
 }
 
-/** Texts of that many tokens, [CLS] and [SEP] among them. @param {string[]} words @param {number} round */
+/**
+ * Texts of that many tokens, including [CLS] and [SEP].
+ * @param {string[]} words
+ * @param {number} round
+ */
 function makeTexts(words, round) {
   let state = 1 + round;
   const word = () => {
@@ -73,8 +77,8 @@ function cosine(a, b) {
 /** @typedef {{clock: number, processor: number}} Sample milliseconds */
 
 /**
- * Processor time of all pages so far. On a shared machine it is more reliable than the clock: only the page whose turn it is
- * computes.
+ * Processor time of all pages so far. On a shared machine it is more reliable than the clock,
+ * because only the measured page computes.
  * @param {import('playwright-core').CDPSession} session of the browser
  * @returns {Promise<number>} milliseconds
  */
@@ -112,7 +116,12 @@ async function measure(pages, words) {
   return { samples, vectors };
 }
 
-/** @param {Sample[]} ours @param {Sample[]} theirs @param {keyof Sample} time @returns {string} and its interval */
+/**
+ * @param {Sample[]} ours
+ * @param {Sample[]} theirs
+ * @param {keyof Sample} time
+ * @returns {string} the ratio and its interval
+ */
 function ratio(ours, theirs, time) {
   const [slow, fast] = [theirs, ours].map((samples) => samples.map((sample) => sample[time]));
   const [low, high] = ratioInterval(slow, fast);

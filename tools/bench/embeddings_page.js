@@ -1,5 +1,5 @@
-// Wick and transformers.js with the same calls, in a page (embeddings.html). embeddings.mjs serves
-// the files that they are imported from.
+// Wick and transformers.js with the same methods, in a page (embeddings.html). embeddings.mjs
+// serves the imported files.
 
 /** @param {string} address @returns {Promise<any>} */
 const load = (address) => import(address);

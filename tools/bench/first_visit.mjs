@@ -1,5 +1,6 @@
-// First visits of the chat page from this machine, each in an empty profile: when it paints, when its message field takes text, when its
-// model is ready, the first words of an answer, and how far anything moved meanwhile. Milliseconds since the navigation began.
+// Measures first visits of the chat page from this machine, each in an empty profile: the times
+// until it paints, until its message field accepts text, until its model is ready, and until the
+// first words of an answer, in milliseconds since the navigation began; and the layout shift.
 //   node tools/bench/first_visit.mjs [--visits 5] [--folder build/chat] [--phone]
 
 import { resolve } from 'node:path';
@@ -8,7 +9,7 @@ import { launchOwnChromium } from '../../tests/support/browsers.mjs';
 import { root } from '../../tests/support/locate.mjs';
 import { serve } from '../serve.mjs';
 
-/** Goals of the first visit: milliseconds, and the score of Chromium. */
+/** Goals of the first visit: milliseconds, and Chromium's score of layout shifts. */
 export const GOALS = { answer: 350, shift: 0.05 };
 
 /**

@@ -1,8 +1,9 @@
 // Measures 1 to 4 instances behind HAProxy (examples/fleet), with sessions that stay on their instance and with round robin:
-// requests a second, the share of prompt tokens that the prefix cache had, and the time to the first token.
+// requests a second, the share of prompt tokens that were in the prefix cache, and the time to the
+// first token.
 //   node tools/bench/fleet.mjs [--kind workerd|node|wasmtime] [--counts 1,2,4] [--sessions 16] [--turns 5] [--clients 4]
 //     [--rounds 3] [--model FILE]
-// The load is made on the same processors.
+// The load is generated on the same processors.
 
 import { parseArgs } from 'node:util';
 import { ask } from '../../tests/support/example_servers.mjs';
@@ -35,7 +36,11 @@ const ANSWER_TOKENS = 24;
  * @typedef {{prompt: number, cached: number, firstMs: number[], seconds: number, failed: number}} Sums
  */
 
-/** The system prompt of a town guide, different for each town: some 350 tokens. @param {number} index @returns {Session} */
+/**
+ * The system prompt of a town guide, different for each town, with about 350 tokens.
+ * @param {number} index
+ * @returns {Session}
+ */
 function sessionOf(index) {
   const street = (/** @type {number} */ i) =>
     `In street ${i} of town ${index} lives a cat that knows ${(i * 7 + index) % 50} stories.`;

@@ -1,6 +1,6 @@
 // Writes GGUF files in the shape of Gemma 4 with per-layer embeddings and random weights, cut to a
-// given number of layers and tokens. The numbers of `e2b` are those of Gemma 4 E2B, as far as its
-// speed goes: all feed-forwards have one width.
+// given number of layers and tokens. The numbers of `e2b` are those of Gemma 4 E2B as far as they
+// affect its speed: all feed-forwards have one width.
 
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { f32, pair, string, types, u32, u64 } from '../../tests/support/gguf_bytes.mjs';
@@ -54,7 +54,7 @@ function randomBits(seed) {
   };
 }
 
-/** Random blocks of a deviation. @param {Type} type @param {number} deviation */
+/** Random blocks with the given deviation. @param {Type} type @param {number} deviation */
 function strip(type, deviation) {
   const { bytes, deviation: unit } = blocks[type];
   const out = Buffer.alloc(STRIP_BYTES);
@@ -67,7 +67,12 @@ function strip(type, deviation) {
   return out;
 }
 
-/** @param {Shape} shape @param {Type} type of matrices @param {Type} tables @returns {Tensor[]} */
+/**
+ * @param {Shape} shape
+ * @param {Type} type that of the matrices
+ * @param {Type} tables
+ * @returns {Tensor[]}
+ */
 function listTensors(shape, type, tables) {
   const { layers, hidden, ffn, heads, kvHeads, perLayer, vocab } = shape;
   const all = layers * perLayer;
@@ -114,7 +119,7 @@ function listTensors(shape, type, tables) {
   return tensors;
 }
 
-/** Each fifth layer sees all tokens. @param {number} layer */
+/** Every fifth layer attends to all tokens. @param {number} layer */
 const isWide = (layer) => layer % 5 === 4;
 
 /** @param {Shape} shape */
@@ -182,7 +187,7 @@ const padded = (/** @type {number} */ bytes) => Math.ceil(bytes / 32) * 32;
 /**
  * @param {string} path
  * @param {Shape} shape
- * @param {{type?: Type, tables?: Type}} [of] of the layers' matrices, and of both tables
+ * @param {{type?: Type, tables?: Type}} [of] types of the layers' matrices and of both tables
  */
 export function writeGemma4(path, shape, { type = 'Q4_0', tables = 'Q8_0' } = {}) {
   const tensors = listTensors(shape, type, tables);

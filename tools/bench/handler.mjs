@@ -35,11 +35,11 @@ const { createHandler } = await import(resolve(root, 'dist/openai.js'));
 const engine = await createEngine({ file: modelFile(), threads: 1, prefixCache: false });
 const handle = createHandler(engine);
 
-/** @returns {number} microseconds that this process's first thread has run */
+/** @returns {number} microseconds of processor time of this process's first thread */
 const threadUs = () =>
   Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'utf8').split(' ')[0]) / 1000;
 
-/** Its end token never comes. @param {number} seed */
+/** A request in which end tokens are ignored. @param {number} seed */
 const bodyOf = (seed) => ({
   messages: [{ role: 'user', content: `Tell me story ${seed}.` }],
   ...{ seed, max_tokens: tokens, stream: true, stream_options: { include_usage: true } },

@@ -1,9 +1,9 @@
-// Measures `wick serve` under hostile load: the latency of normal requests alone, then next to slow, broken, oversized and
-// expensive requests (tools/bench/hostile_requests.mjs). Both parts run in the same minutes on the same machine, because
-// only their ratio is comparable.
+// Measures `wick serve` under hostile load: the latency of normal requests alone, and then during
+// slow, malformed, oversized and expensive requests (tools/bench/hostile_requests.mjs). Both parts
+// run in the same minutes on the same machine, because only their ratio is comparable.
 //   node tools/bench/hostile_load.mjs [--seconds 600] [--quiet 30] [--rate 4] [--model FILE] [--only KIND,...]
 // Exit status 1: a normal request failed or answered differently than alone, the server answered a hostile one with a
-// status from 500 on, or the median latency is over twice the quiet one.
+// status from 500 on, or the median latency is more than twice that without load.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -38,7 +38,10 @@ const city = {
   properties: { city: { type: 'string', maxLength: 8 } },
   required: ['city'],
 };
-/** The same few requests again and again, as an application sends them. @type {[string, object][]} */
+/**
+ * A few requests that are repeated, as an application would send them.
+ * @type {[string, object][]}
+ */
 const normal = [
   ['/v1/chat/completions', chat({})],
   ['/v1/chat/completions', chat({ stream: true })],
@@ -64,7 +67,9 @@ const saidIn = (text) =>
 
 /**
  * @typedef {{ms: number[], failures: string[]}} Measured
- * @param {string} url @param {number} seconds @param {Map<number, string>} said of each request
+ * @param {string} url
+ * @param {number} seconds
+ * @param {Map<number, string>} said the expected text of each request
  * @returns {Promise<Measured>}
  */
 async function measure(url, seconds, said) {
@@ -105,7 +110,7 @@ function print(name, { ms, failures }) {
   for (const failure of failures.slice(0, 5)) console.log(`  ${failure}`);
 }
 
-/** @param {number | undefined} pid @returns {number} MB; 0 where the host does not have it */
+/** @param {number | undefined} pid @returns {number} MB, or 0 if the host does not report it */
 function residentMb(pid) {
   try {
     return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]) / 1024;

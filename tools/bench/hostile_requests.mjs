@@ -1,5 +1,6 @@
-// tools/bench/hostile_requests.mjs — the hostile traffic of tools/bench/hostile_load.mjs, in a separate thread so that making
-// it does not delay the measured requests. Kinds take turns; no two requests of a kind are equal, so no cache helps.
+// tools/bench/hostile_requests.mjs — the hostile traffic of tools/bench/hostile_load.mjs, in a
+// separate thread so that generating it does not delay the measured requests. Kinds alternate, and
+// no two requests of a kind are equal, so caches do not help.
 
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,7 +16,13 @@ const MANY = 40;
 let isStopped = false;
 let serial = 0;
 
-/** Sends bytes to the server, and reads its answer. @param {(string | Buffer)[]} pieces @param {number} paceMs between pieces @param {number} holdMs @returns {Promise<string>} the status, or how it ended */
+/**
+ * Sends bytes to the server and reads its answer.
+ * @param {(string | Buffer)[]} pieces
+ * @param {number} paceMs between pieces
+ * @param {number} holdMs
+ * @returns {Promise<string>} the status, or a description of how it ended
+ */
 function raw(pieces, paceMs, holdMs) {
   return new Promise((settle) => {
     const socket = connect(Number(port), '127.0.0.1');
@@ -62,7 +69,10 @@ async function send(path, body, headers = {}) {
 /** @param {object} body @param {string} path */
 const json = (body, path = '/v1/chat/completions') => send(path, JSON.stringify(body));
 
-/** Opens MANY connections and returns how the first ended. @param {() => Promise<string>} one */
+/**
+ * Opens MANY connections and returns the result of the first one.
+ * @param {() => Promise<string>} one
+ */
 async function many(one) {
   const [first] = await Promise.all(list(MANY, one));
   return first;
@@ -99,7 +109,7 @@ const tool = (/** @type {number} */ i) => ({
   },
 });
 
-/** A stream whose client leaves after the first bytes. */
+/** A stream whose client disconnects after the first bytes. */
 async function leave() {
   const left = new AbortController();
   const body = JSON.stringify({ messages: hello, max_tokens: 400, stream: true });
@@ -115,7 +125,7 @@ async function leave() {
   return String(answer.status);
 }
 
-/** Answers and never reads. */
+/** Requests answers but never reads them. */
 function neverReads() {
   const body = JSON.stringify({ messages: hello, max_tokens: 200, stream: true });
   return new Promise((settle) => {

@@ -1,12 +1,14 @@
-// Measures a question about an image until the first token of its answer, in Wick and its peers, alternately: wllama in the
-// same Chromium, native llama.cpp and Wick's native program in separate processes. Then the encoders' multiply-adds a second
-// next to those of prefill, natively.
+// Measures the time from a question about an image to the first token of its answer, alternately in
+// Wick and its peers: wllama in the same Chromium, native llama.cpp and Wick's native program in
+// separate processes. Then measures the encoders' multiply-adds per second next to those of
+// prefill, natively.
 //   node tools/bench/images.mjs [--encoders smolvlm-256m:f16,smolvlm-256m:q8_0] [--threads 1] [--side 256] [--rounds 3]
 //     [--layers 4] [--without wllama] [--before OTHER/dist]
-// The encoders are those of `wick-lab mmproj`; the text model (text_model.mjs) is small, so that nearly all of the time is
-// the encoder's. Layers cost the same, so a few of them give the same ratios sooner. Each round has another image of random
-// pixels, so that nothing is cached. tools/setup.sh images installs native llama.cpp; a peer that is not installed is left out.
-// --before adds another build of the package. Encoders without a type are measured in each.
+// The encoders are those of `wick-lab mmproj`; the text model (text_model.mjs) is small, so nearly
+// all of the time is the encoder's. All layers cost the same, so a few of them yield the same
+// ratios sooner. Each round has another image of random pixels, so that nothing is cached.
+// tools/setup.sh images installs native llama.cpp; a peer that is not installed is left out.
+// --before adds another build of the package. Encoders without a type are measured in each type.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -25,7 +27,8 @@ import { writeTextModel } from './text_model.mjs';
 import { closeAll, doEach, takeTurns, withinLimit } from './turns.mjs';
 
 /**
- * By the encoder's name: how wide its rows are, and the layers that add further rows for layers of the text model.
+ * By the encoder's name: the width of its rows, and the layers that add further rows for layers of
+ * the text model.
  * @type {Record<string, {width: number, deepstacks: number[]}>}
  */
 const shapes = {
@@ -56,7 +59,10 @@ const LIMIT_MS = 600_000;
 const question = 'What is this?';
 const wllamaPackage = resolve(root, 'node_modules/@wllama/wllama/package.json');
 
-/** By name; those without a version are not installed. @type {Record<string, string | undefined>} */
+/**
+ * The peers by name; those without a version are not installed.
+ * @type {Record<string, string | undefined>}
+ */
 const peers = {
   wllama: existsSync(wllamaPackage)
     ? JSON.parse(readFileSync(wllamaPackage, 'utf8')).version
@@ -82,7 +88,11 @@ function makeOnce(name, make) {
 
 const lab = resolve(root, 'build/native/wick-lab');
 
-/** @param {string} path of a GGUF file @param {string} key of a u32 @param {number} value in its place, if the file has it */
+/**
+ * @param {string} path of a GGUF file
+ * @param {string} key of a u32
+ * @param {number} value to write in its place, if the file has the key
+ */
 function setNumber(path, key, value) {
   const file = readFileSync(path);
   const at = file.indexOf(key);
@@ -92,8 +102,11 @@ function setNumber(path, key, value) {
 }
 
 /**
- * SmolVLM enlarges images to 2,048 pixels a side, which are 17 pictures of the same cost: two are measured.
- * @param {string} shape @param {string} type @returns {string} its path
+ * SmolVLM enlarges images to 2,048 pixels a side, which are 17 pictures of the same cost, so only
+ * two are measured.
+ * @param {string} shape
+ * @param {string} type
+ * @returns {string} its path
  */
 const makeEncoder = (shape, type) =>
   makeOnce(`images-${shape}-${type}-${options.layers}.gguf`, (path) => {

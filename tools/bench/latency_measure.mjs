@@ -7,7 +7,10 @@ const median = (values) => [...values].sort((a, b) => a - b)[values.length >> 1]
 
 /** @typedef {import('../../js/index.js').Engine} Engine */
 
-/** @param {Engine} engine @returns {Promise<number>} ms that the first piece arrives after its token */
+/**
+ * @param {Engine} engine
+ * @returns {Promise<number>} the delay in ms from the first token to its piece
+ */
 async function firstPieceMs(engine) {
   const start = performance.now();
   const text = engine.generate('Hi', { ...greedy, maxTokens: 60 });
@@ -16,7 +19,10 @@ async function firstPieceMs(engine) {
   return ms - (text.result?.timings.ttftMs ?? 0);
 }
 
-/** @param {Engine} engine @returns {Promise<number>} ms that one token takes just after an abort */
+/**
+ * @param {Engine} engine
+ * @returns {Promise<number>} the time in ms for one token just after an abort
+ */
 async function afterAbortMs(engine) {
   let pieces = 0;
   for await (const _ of engine.generate('Hi', greedy)) if (++pieces === 50) break;

@@ -40,7 +40,7 @@ const emcc = process.env.EMSDK
 /** @param {string} program @param {string[]} args @returns {string} */
 const run = (program, args) => execFileSync(program, args, { encoding: 'utf8' });
 
-/** @param {string} optimization after the library's own @returns {string} */
+/** @param {string} optimization of the link, after the library's own @returns {string} */
 function link(optimization) {
   mkdirSync(build, { recursive: true });
   writeFileSync(join(build, 'package.json'), '{"type": "commonjs"}'); // as emcc writes programs
@@ -56,7 +56,7 @@ function link(optimization) {
   return program;
 }
 
-/** @param {string} program @returns {() => number} its decode, in tokens a second */
+/** @param {string} program @returns {() => number} its decode speed in tokens per second */
 const ofProgram = (program) => () =>
   JSON.parse(run(process.execPath, [program, file, options.prompt, options.tokens, `${RUNS}`]))
     .decode;

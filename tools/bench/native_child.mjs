@@ -10,7 +10,7 @@ const { getLlama } = await import(pathToFileURL(process.argv[2]).href);
 /** @type {any} */
 let sequence;
 
-/** @returns {string} which build of the kernels llama.cpp chose for this processor */
+/** @returns {string} the build of the kernels that llama.cpp chose for this processor */
 function cpuVariant() {
   const found = readFileSync('/proc/self/maps', 'utf8').match(/libggml-cpu-(\w+)\.so/);
   return found ? found[1] : 'unknown';

@@ -36,7 +36,7 @@ export function openNative() {
   started.on('exit', (code, signal) =>
     failAll(new Error(`native llama.cpp ended with ${code ?? signal}`)),
   );
-  started.on('error', failAll); // it could not be started, or is gone and cannot be asked
+  started.on('error', failAll); // it could not be started, or it has ended and cannot answer
   return {
     call: (method, argument) =>
       new Promise((settle, fail) => {

@@ -1,6 +1,8 @@
-// A run as an operator would do it, with only the documents: the commands of docs/components.md with a model's URL. A client
-// asks, pauses for 5 s and asks again; then 40 clients ask at once. Prints how often the model was downloaded, the memory next
-// to the documented cap, and whether the log and /metrics agree with the clients' counts. Fails if they do not.
+// Runs the server like an operator who has only the documents: with the commands of
+// docs/components.md and a model's URL. A client sends requests with pauses of 5 s; then 40 clients
+// send requests at the same time. Prints the number of downloads of the model, the memory next to
+// the documented limit, and whether the log and /metrics agree with the clients' counts. Fails if
+// they do not.
 //   node tools/bench/operator_run.mjs [--seconds 600] [--pause 5] [--clients 40] [--model smollm2-135m:q4_0] [--context 512]
 
 import { readFileSync } from 'node:fs';
@@ -52,7 +54,7 @@ function numberIn(text, pattern) {
   return Number(found[1]);
 }
 
-/** @param {string} events a stream may have a comment while it waits */
+/** @param {string} events of a stream, which may have a comment while it waits */
 const withoutComments = (events) => events.replaceAll(/^:.*\n\n/gm, '');
 
 /** @typedef {{route: string, status: number, read: number, written: number}} Counted */
@@ -79,7 +81,11 @@ class Clients {
     return text;
   }
 
-  /** One request after the other: a whole answer, a stream, a refused one, and two that need no model. @param {number} turn */
+  /**
+   * Sends requests one after the other: for a whole answer, for a stream, one that is refused, and
+   * two that need no model.
+   * @param {number} turn
+   */
   ask(turn) {
     const common = { temperature: 0, max_tokens: TOKENS, logit_bias: { 0: -100, 2: -100 } };
     const whole = { ...common, prompt: `Day ${turn}: once upon a` };

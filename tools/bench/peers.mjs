@@ -3,13 +3,13 @@
 //   node tools/bench/peers.mjs [--models shape:type,...] [--threads 1,2] [--prompt 128] [--tokens 32]
 //     [--repetitions 7] [--minutes 8] [--cold shape:type,...] [--peers wllama,llama.cpp]
 //     [--out build/bench/peers.json] [--append] [--section peers]
-// --models people: the shapes that people run, --models real: real weights (models.mjs). --append: a part of a longer run; the rows of other models
-// that --out has stay. --section people: the section of the document that is written.
-// QUICK=1: 64 + 16 tokens, up to 3 repetitions, no intervals, within 8 minutes. A full run repeats
-// each comparison for --minutes at most, but at least 3 times. After each comparison it writes
-// build/bench/peers.json, and peers.details.json next to it (environment, samples, what was left
-// out and why). A full run, or one with --document, ends by writing its section of
-// docs/benchmarks.md and the picture there.
+// --models people: the shapes that people run, --models real: real weights (models.mjs). --append:
+// this is a part of a longer run, so the rows of other models in --out are kept. --section people:
+// the section of the document to write. QUICK=1: 64 + 16 tokens, up to 3 repetitions, no
+// intervals, within 8 minutes. A full run repeats each comparison for --minutes at most, but at
+// least 3 times. After each comparison it writes build/bench/peers.json, and peers.details.json
+// next to it (environment, samples, and the skipped measurements with their reasons). A full run,
+// or one with --document, ends by writing its section of docs/benchmarks.md and the picture there.
 
 import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
@@ -68,7 +68,7 @@ const HOUR_MS = 3_600_000;
 /** @typedef {{shape: string, type: string, threads: number, phase: 'speed' | 'cold'}} Task */
 /** @typedef {ReturnType<typeof compareSamples>} Row */
 
-/** @returns {Record<string, string>} the peers' versions; ends the run when one is missing */
+/** @returns {Record<string, string>} the peers' versions; ends the run if one is missing */
 function findPeers() {
   const wllama = resolve(root, 'node_modules/@wllama/wllama/package.json');
   /** @type {Record<string, string | undefined>} */
@@ -84,7 +84,7 @@ function findPeers() {
       console.error(
         name in versions
           ? `bench-peers: ${name} is not installed: run tools/setup.sh core browsers bench`
-          : `bench-peers: no peer is called '${name}': there are ${Object.keys(versions).join(', ')}`,
+          : `bench-peers: unknown peer '${name}': the peers are ${Object.keys(versions).join(', ')}`,
       );
       process.exit(1);
     }
@@ -94,8 +94,8 @@ function findPeers() {
 }
 
 /**
- * Divides the time that is left in a quick run. A task that has begun gets at least one round. No task begins if one as long as
- * the longest so far would not end in time.
+ * Divides the time that is left in a quick run. A task that has begun gets at least one round. No
+ * task begins unless a task as long as the longest so far would end in time.
  */
 class Clock {
   #start = performance.now();
@@ -103,7 +103,10 @@ class Clock {
   #taskEnd = 0;
   #longestMs = 0;
 
-  /** @param {number} tasksLeft with the one that begins @returns {boolean} whether there is time for it */
+  /**
+   * @param {number} tasksLeft including the one that begins
+   * @returns {boolean} whether there is time for it
+   */
   startTask(tasksLeft) {
     const now = performance.now();
     const end = this.#start + QUICK_SECONDS * 1000;
@@ -116,7 +119,7 @@ class Clock {
     this.#longestMs = Math.max(this.#longestMs, performance.now() - this.#taskStart);
   }
 
-  /** @param {number} round the next @param {number} roundMs that the last one took */
+  /** @param {number} round the next one @param {number} roundMs that the last one took */
   hasTimeFor(round, roundMs) {
     return round < ROUNDS_MIN || performance.now() + roundMs <= this.#taskEnd;
   }
@@ -145,7 +148,7 @@ async function prepare(bench, { shape, type, threads }, peer, sides) {
   const wanted = { url: `/models/${name}`, path, threads, context };
   const loaded = await sides[peer].call('load', wanted);
   if (isNative) bench.variant = loaded.variant;
-  // rounds from 0 have their own prompts
+  // rounds from 0 have separate prompts
   const warmUp = quick ? 8 : Math.min(WARM_UP_TOKENS, promptTokens);
   await sides[peer].call('measure', { ...makePrompt(path, warmUp, repetitions), count: 4 });
 }
@@ -153,7 +156,7 @@ async function prepare(bench, { shape, type, threads }, peer, sides) {
 /**
  * @param {Bench} bench
  * @param {Task} task
- * @param {Record<string, Peer>} sides filled, so that whoever called can close them
+ * @param {Record<string, Peer>} sides is filled, so that the caller can close them
  * @returns {Promise<Outcome>}
  */
 async function compareSpeed(bench, task, sides) {
@@ -227,7 +230,7 @@ async function compareCold(bench, { shape, type, threads }) {
   return { rows: [row], failures };
 }
 
-/** @returns {Task[]} those of one thread first */
+/** @returns {Task[]} the tasks with one thread first */
 function listTasks() {
   const threads = options.threads.split(',').map(Number);
   /** @param {string} list @param {Task['phase']} phase @param {number} count */
@@ -298,7 +301,7 @@ async function runTasks(bench, out, save) {
       for (const [side, reason] of Object.entries(failures)) skipped.push({ ...gap, side, reason });
       bench.clock.endTask();
     } else {
-      const reason = 'no time is left: this machine is too busy for a quick run of all';
+      const reason = 'no time is left: this machine is too busy for a quick run of all models';
       skipped.push({ ...gap, reason });
     }
     save(rows, skipped);
@@ -310,14 +313,21 @@ async function runTasks(bench, out, save) {
   return { rows, skipped };
 }
 
-/** Whole or not at all: a run that is interrupted leaves what it had. @param {string} path @param {object} value */
+/**
+ * Writes the file atomically: an interrupted run leaves the previous content.
+ * @param {string} path
+ * @param {object} value
+ */
 function writeJson(path, value) {
   writeFileSync(`${path}.part`, `${JSON.stringify(value, null, 2)}\n`);
   renameSync(`${path}.part`, path);
 }
 
 const parts = `--threads ${options.threads} --cold none --section ${options.section} --append --models`;
-/** How the sections of the document begin, and the commands that write them. @type {Record<string, {head: string, command: string}>} */
+/**
+ * The beginnings of the document's sections, and the commands that write them.
+ * @type {Record<string, {head: string, command: string}>}
+ */
 const sections = {
   peers: {
     head: `## Against wllama and native llama.cpp
@@ -337,7 +347,7 @@ const sections = {
 
 /** @param {Row[]} rows @param {ReturnType<typeof describeEnvironment>} environment @param {Bench} bench */
 function writeDocument(rows, environment, { browser, versions, variant }) {
-  // llama.cpp last: the processor for which its kernels were built follows
+  // llama.cpp is last, because the processor for which its kernels were built follows
   const last = (/** @type {string} */ peer) => Number(peer === 'llama.cpp');
   const peers = Object.entries(versions)
     .sort(([a], [b]) => last(a) - last(b))

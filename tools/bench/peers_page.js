@@ -1,5 +1,5 @@
-// The two engines with the same calls, in a page (page.html, cold.html). peers.mjs serves the files
-// that they are imported from.
+// The two engines with the same methods, in a page (page.html, cold.html). peers.mjs serves the
+// imported files.
 
 /** @typedef {{url: string, threads: number, context: number, eager?: boolean, wasm?: string, mmproj?: string, dist?: string}} Load */
 /** @typedef {{text: string, count: number}} Work */
@@ -19,7 +19,7 @@ class Wick {
   /** @param {Load} wanted */
   async load({ url, threads, context, eager = false, wasm, mmproj, dist = '/dist' }) {
     const { createEngine } = await load(`${dist}/index.js`);
-    // every prompt is read whole, since prefill is measured
+    // every prompt is read completely, because prefill is measured
     const options = { threads, contextSize: context, eager, wasm, mmproj, prefixCache: false };
     this.#engine = await createEngine({ url, cache: false, ...options });
     const { kernels } = await /** @type {import('../../js/index.js').Engine} */ (

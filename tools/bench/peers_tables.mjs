@@ -1,5 +1,5 @@
-// The rows of a comparison with the peers as the tables of docs/benchmarks.md, one table a phase, and
-// back: the picture is drawn from what the document says.
+// Converts the rows of a comparison with the peers to the tables of docs/benchmarks.md, one for
+// each phase, and back, because the picture is drawn from the document.
 
 import { digits } from './rows.mjs';
 
@@ -25,7 +25,11 @@ function peerCell(row) {
   return `${row.ratio.toFixed(2)}${interval ? ` (${interval})` : ''}`;
 }
 
-/** @param {PeerRow[]} rows @param {Phase[]} shared phases of one table @returns {string[]} lines of Markdown */
+/**
+ * @param {PeerRow[]} rows
+ * @param {Phase[]} shared the phases of one table
+ * @returns {string[]} lines of Markdown
+ */
 function phaseTable(rows, shared) {
   const isOf = (/** @type {Phase} */ phase) => (/** @type {PeerRow} */ row) => row.phase === phase;
   const columns = shared
@@ -64,7 +68,7 @@ export function phaseTables(rows) {
     .join('\n\n');
 }
 
-/** @param {number[]} ratios @returns {string} from the least to the largest */
+/** @param {number[]} ratios @returns {string} the range from the smallest to the largest */
 const range = (ratios) =>
   [...new Set([Math.min(...ratios), Math.max(...ratios)].map((ratio) => ratio.toFixed(2)))].join(
     ' to ',
@@ -84,7 +88,11 @@ export function ratioLines(rows) {
     .join('\n');
 }
 
-/** @param {string} section @param {string} title @returns {string[][]} the cells of its table, head first */
+/**
+ * @param {string} section
+ * @param {string} title
+ * @returns {string[][]} the cells of its table, with the header first
+ */
 function tableOf(section, title) {
   const lines = section.split('\n');
   const from = lines.indexOf(`### ${title}`) + 1;
@@ -97,7 +105,10 @@ function tableOf(section, title) {
     .map((cells) => cells.map((cell) => cell.trim()));
 }
 
-/** @param {string} section that `phaseTables` wrote @returns {PeerRow[]} in the order of phases */
+/**
+ * @param {string} section one that `phaseTables` wrote
+ * @returns {PeerRow[]} the rows in the order of phases
+ */
 export function readPhaseTables(section) {
   const rows = tables.flatMap(([title, shared]) => {
     const [head = [], ...lines] = tableOf(section, title);

@@ -1,5 +1,5 @@
-// Measures the savings of the prefix cache: the time to the first token of requests that share a long prompt, of the first one
-// (cold) and of a later one, in Node with the package as it is shipped.
+// Measures the savings of the prefix cache: the time to the first token of requests that share a
+// long prompt, for the first one (cold) and for a later one, in Node with the shipped package.
 //   node tools/bench/prefix.mjs [--model shape:type | file.gguf] [--prompt 1000] [--repetitions 7]
 //     [--forks 200] [--document]
 // It also forks a session that has read such a prompt, `--forks` times, and prints the times from the call until the fork

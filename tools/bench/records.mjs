@@ -1,9 +1,10 @@
-// The cost of a JSON schema per token, and the savings of known keys: texts of a schema and free texts of the same number of
-// tokens, alternately, in one engine under Node.
+// Measures the cost of a JSON schema per token and the savings of known keys, with texts of a
+// schema and free texts of the same number of tokens, alternately in one engine under Node.
 //   node tools/bench/records.mjs [--model shape:type | file.gguf] [--rounds 15]
-// "strings" are texts without anything certain: of {"type": "string"}, each token is sampled from all that fit. "records"
-// have four keys that are certain. The free text of a round has the tokens of the other. Exit code 1: a token of a
-// string takes over 3 % longer, or a record is not 1.5 times as fast, surely (95 % intervals).
+// "strings" are texts of {"type": "string"} without forced tokens: each token is sampled from all
+// that fit. "records" have four keys, whose tokens are forced. The free text of a round has the
+// tokens of the other one. Exit code 1: a token of a string takes more than 3 % longer, or a record
+// is not 1.5 times as fast, each with a 95 % interval.
 
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -39,7 +40,10 @@ const schemas = {
 
 /** @typedef {{ms: number, tokens: number}} Measured */
 
-/** @param {import('../../js/index.js').GenerateOptions} settings @returns {Promise<Measured>} from the first token on */
+/**
+ * @param {import('../../js/index.js').GenerateOptions} settings
+ * @returns {Promise<Measured>} the time from the first token on
+ */
 async function measure(settings) {
   const stream = engine.generate('A text:', { temperature: 1, speculation: false, ...settings });
   await stream.text();

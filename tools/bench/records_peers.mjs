@@ -1,10 +1,12 @@
-// The cost of a JSON schema, and of a record, compared with wllama's grammar, in one Chromium,
-// alternately.
+// Compares the cost of a JSON schema, and of a record, with wllama's grammar, alternately in one
+// Chromium.
 //   node tools/bench/records_peers.mjs [--models smollm2-135m:q4_0,qwen2.5-0.5b:q4_0] [--rounds 11] [--threads 1] [--document]
-// "strings" are texts without anything certain: each token is sampled from all that fit. "records" have four keys that are
-// certain. The free text of a round has as many tokens. wllama gets the schema as GBNF, which llama.cpp makes of schemas, too;
-// the cost of strings is measured only in Wick, since wllama takes minutes for it.
-// Exit code 1: a token of a string surely takes over 3 % longer than a free one, or a record as long as wllama's or longer.
+// "strings" are texts without forced tokens: each token is sampled from all that fit. "records"
+// have four keys, whose tokens are forced. The free text of a round has as many tokens. wllama gets
+// the schema as GBNF, to which llama.cpp converts schemas, too; the cost of strings is measured
+// only in Wick, because wllama needs minutes for it. Exit code 1: a token of a string takes
+// significantly more than 3 % longer than a free one, or a record takes as long as wllama's or
+// longer.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
@@ -57,8 +59,8 @@ ${character}`,
 /** @typedef {{bound: Written[], free: Written[]}} Samples */
 
 /**
- * Strings: Wick's texts of the schema and free ones, alternately first, after a text that is not
- * measured.
+ * Measures strings: texts with the schema and free ones, whose order alternates, after a text that
+ * is not measured.
  * @param {import('./browser_peer.mjs').Peer} page
  * @returns {Promise<Samples>}
  */
@@ -135,7 +137,12 @@ function rows(model, kind, samples) {
   return lines.join('\n');
 }
 
-/** How much longer wllama takes. @param {string} model @param {Record<string, Samples>} samples @returns {string} */
+/**
+ * The line that reports how much longer wllama takes.
+ * @param {string} model
+ * @param {Record<string, Samples>} samples
+ * @returns {string}
+ */
 function recordsLine(model, { wick, wllama }) {
   const [ours, theirs] = [wick, wllama].map(({ bound }) => bound.map(({ ms }) => ms));
   const { low, shown } = ratio(theirs, ours);

@@ -1,4 +1,4 @@
-// The rows of a comparison (medians, ratio, interval), and their tables.
+// Computes the rows of a comparison (medians, ratio, interval) and writes their tables.
 
 import { median, ratioInterval } from './statistics.mjs';
 
@@ -11,7 +11,7 @@ import { median, ratioInterval } from './statistics.mjs';
  */
 
 /**
- * Speeds are better when high, times when low: a ratio above 1 means that Wick is better.
+ * Higher speeds and lower times are better: a ratio above 1 means that Wick is better.
  * @param {{row: RowKey, ours: number[], theirs: number[], hasInterval: boolean}} measured
  */
 export function compareSamples({ row, ours, theirs, hasInterval }) {

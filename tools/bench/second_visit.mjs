@@ -1,6 +1,7 @@
-// Measures a second visit: how long the weights of a kept model take until they are placed,
-// compared with reading a file of the same size from the origin private file system, and how much later the first token of 8
-// arrives. Visits and readings take turns in one Chromium, each in a separate page.
+// Measures a second visit: the time until the weights of a stored model are placed, compared with
+// reading a file of the same size from the origin private file system, and the additional time
+// until the first token of 8. Visits and readings alternate in one Chromium, each in a separate
+// page.
 //   node tools/bench/second_visit.mjs [--model qwen2.5-0.5b:q4_0] [--runs 10] [--threads 0] [--dist dist] [--document]
 // `--threads 0` is the engine's own choice.
 
@@ -65,7 +66,7 @@ async function inNewPage(code) {
   return found;
 }
 
-/** The first visit: keeps the model, and a file with as many bytes. @param {Given} given_ */
+/** The first visit, which stores the model, and a file with as many bytes. @param {Given} given_ */
 async function prepare({ url }) {
   const entry = '/dist/models.js';
   const { openModels } = await import(entry);

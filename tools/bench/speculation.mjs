@@ -1,7 +1,7 @@
 // Measures decode with and without proposals from the text itself, alternately. A model with random weights, which would only
 // repeat itself, is forced to write real text: code that is returned with an edit and JSON with a field changed, both to their
-// end, and prose in which nothing repeats. The vocabulary is a real one when WICK_SHARED has it (qwen2), else the built-in
-// model's.
+// end, and prose in which nothing repeats. The vocabulary is a real one if WICK_SHARED has it
+// (qwen2), otherwise that of the built-in model.
 //   node tools/bench/speculation.mjs [--model shape:type | file.gguf] [--tokens 260] [--repetitions 5]
 //     [--document]
 // With --document it writes its section of docs/benchmarks.md.

@@ -1,9 +1,10 @@
 // Measures the gain of a page without cross-origin isolation if the rows of each weight matrix are spread over several
 // instances with separate memories: kernels of the web build, messages, JSPI.
 //   node tools/bench/spread.mjs [--browsers chromium,firefox] [--models 'Qwen2.5-0.5B:q4_0,...'] [--seconds 6] [--awake 1]
-// --awake: how long both sides keep their event loops from sleeping, in ms. `make bench-spread` builds what it needs.
-// One helper, so two threads compute; four and eight by calculation.
-// Prints Markdown (docs/lab/spread.md). The exit code is 1 if outputs differ from those of one thread.
+// --awake: the time for which both sides keep their event loops from sleeping, in ms. `make
+// bench-spread` builds what it needs. With one helper, two threads compute; results for four and
+// eight are calculated. Prints Markdown (docs/lab/spread.md). The exit code is 1 if outputs differ
+// from those of one thread.
 
 import { parseArgs } from 'node:util';
 import { launchFirefox, launchOwnChromium } from '../../tests/support/browsers.mjs';
@@ -65,7 +66,7 @@ async function startChromium(/** @type {string} */ url) {
 
 /** @returns {ReturnType<typeof startChromium>} */
 async function startFirefox(/** @type {string} */ url, preferences = {}, note = 'as installed') {
-  // the clock's ticks alone: without isolation they are 1 ms
+  // isolation only for the clock's ticks, which are 1 ms without it
   const browser = await launchFirefox({ 'privacy.reduceTimerPrecision': false, ...preferences });
   const open = async () => {
     const page = await browser.newPage();
@@ -151,9 +152,12 @@ async function measureExchanges(page) {
   }
   const sizes = [4096, 256 * KB, 1024 * KB];
   return {
-    /** us of an exchange by payload, with one helper */
+    /** microseconds of an exchange with one helper, by payload */
     time: interpolate(sizes.map((bytes) => [bytes, found[`1 ${bytes}`]])),
-    /** us that each further helper adds: on two cores, where helpers wait for each other */
+    /**
+     * microseconds that each further helper adds; measured on two cores, where helpers wait for
+     * each other
+     */
     more: Math.max(0, (found['3 4096'] - found['1 4096']) / 2),
   };
 }

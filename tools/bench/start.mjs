@@ -1,5 +1,5 @@
-// Measures how soon an engine is ready in Node. Each fresh process imports the package and then makes one
-// engine of the built-in model. Processes of all kinds take turns.
+// Measures how soon an engine is ready in Node. Each fresh process imports the package and then
+// creates one engine with the built-in model. Processes of all kinds alternate.
 //   node tools/bench/start.mjs [--node node,/path/to/node24] [--threads default,1] [--runs 20]
 //     [--dist dist,/path/to/another/dist] [--file model.gguf] [--breakdown] [--document]
 
@@ -70,7 +70,11 @@ function rowOf({ version, dist, threads, starts }) {
   return `| ${name} | ${threads || 'none: an empty worker'} | ${[...numbers, importMs].map((ms) => ms.toFixed(1)).join(' | ')} |`;
 }
 
-/** When each mark is passed and what the engine's calls take, medians. @param {Side} side @param {Start[]} starts */
+/**
+ * Prints the median times at which each mark is passed and the median times of the engine's calls.
+ * @param {Side} side
+ * @param {Start[]} starts
+ */
 function printBreakdown({ version, dist, threads }, starts) {
   console.log(`\n${version}, ${dist}, threads: ${threads}; ms since the call of createEngine`);
   /** @type {Map<string, number[]>} */

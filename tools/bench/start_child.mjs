@@ -1,7 +1,7 @@
-// One start of an engine in a separate Node process (start.mjs): prints when it was ready, as JSON.
-// With "marks" the workers start by this file, too, which records when they reach each point and how long
-// the engine's calls take; the package is unchanged. Without "dist" it waits for a worker that does
-// nothing: the time that Node itself takes.
+// One start of an engine in a separate Node process (start.mjs): prints the time at which it was
+// ready, as JSON. With "marks", the workers also start through this file, which records when they
+// reach each point and how long the engine's calls take; the package is unchanged. Without "dist"
+// it waits for a worker that does nothing: the time that Node itself takes.
 
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -1,12 +1,13 @@
-// A text model of zeros for measuring encoders of images: as wide as the encoder's rows, with few layers, so that reading
-// the rows takes little of the time, and with the marks that llama.cpp and Wick write around images as tokens.
+// Writes a text model of zeros for measuring image encoders: as wide as the encoder's rows, with
+// few layers so that reading the rows takes little time, and with the marks that llama.cpp and Wick
+// write around images as tokens.
 
 import { writeFileSync } from 'node:fs';
 import { f32, pair, string, types, u32, u64 } from '../../tests/support/gguf_bytes.mjs';
 
 const [F32, F16] = [0, 1];
 const ALIGNMENT = 32;
-const LAYERS = 3; // as many as encoders of Qwen3-VL add rows to
+const LAYERS = 3; // the number to which encoders of Qwen3-VL add rows
 const [HEADS, HEAD_DIM, FFN] = [2, 64, 256];
 const [NORMAL, CONTROL] = [1, 3];
 
@@ -92,7 +93,7 @@ function metadataOf(width, deepstacks, tokens) {
  * Writes a model of Qwen3-VL's family.
  * @param {string} path
  * @param {number} width of the encoder's rows
- * @param {number} deepstacks further rows that the encoder has for the first layers
+ * @param {number} deepstacks number of additional rows that the encoder has for the first layers
  */
 export function writeTextModel(path, width, deepstacks) {
   const tokens = [...byteTokens(), 'th', 'he', ...marks];

@@ -1,14 +1,14 @@
-// Rounds in which each side has its turn. A side that fails, or does not answer in time, is left out, and
-// the others continue.
+// Runs rounds in which each side has a turn. A side that fails, or does not respond in time, is
+// dropped, and the others continue.
 
-/** The beginning of the reason of a side that did not answer in time. */
+/** The beginning of the reason for a side that did not respond in time. */
 export const LATE = 'no answer within';
 
 /**
  * @template T
  * @param {Promise<T>} promise
  * @param {number} limitMs
- * @returns {Promise<T>} rejected when that takes longer
+ * @returns {Promise<T>} rejects if that takes longer
  */
 export function withinLimit(promise, limitMs) {
   if (!Number.isFinite(limitMs)) return promise;

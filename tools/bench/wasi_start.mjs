@@ -1,5 +1,5 @@
-// Measures the time to the first token of the built-in model on wasmtime's command line, with modules that were
-// compiled before (wasmtime compile).
+// Measures the time to the first token of the built-in model on wasmtime's command line, with
+// modules that were compiled in advance (wasmtime compile).
 //   node tools/bench/wasi_start.mjs [--runs 21]
 
 import { spawn } from 'node:child_process';

@@ -1,9 +1,9 @@
-// A model that needs more than 4 GiB, in Node 24 and Chromium: whether its logits are bit-identical to the native build's, how long it
-// loads, and the time of a token.
+// Tests a model that needs more than 4 GiB, in Node 24 and Chromium: whether its logits are
+// bit-identical to the native build's, its loading time, and the time for a token.
 //   node tools/bench/wide.mjs [--shape qwen3-8b] [--type q4_k_m] [--folder /tmp] [--hosts node,chromium]
 //     [--simd simd128,relaxed] [--threads 2] [--tokens 6] [--model FILE]
-// It writes the model into the folder (5 GB) and removes it at the end, unless a file is given. Plain SIMD has the bits of the native build; relaxed
-// SIMD is what these hosts choose themselves.
+// It writes the model into the folder (5 GB) and removes it at the end, unless a file is given.
+// Plain SIMD is bit-identical to the native build; relaxed SIMD is the default of these hosts.
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -35,8 +35,8 @@ const prompt = [3, 14, 15, 92, 65, 35];
 /** @typedef {{loadS: number, tokenMs: number[], tokens: number[], sums: string[], linearBytes: number, kernels: string}} Found */
 
 /**
- * It runs in pages and in Node 24, so it uses nothing from here.
- * @param {string} entry the package's
+ * Runs in pages and in Node 24, so it must not use other code of this file.
+ * @param {string} entry the address of the package
  * @param {any} settings of createEngine
  * @param {number[]} prompt
  * @param {number} maxTokens

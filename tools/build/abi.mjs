@@ -1,5 +1,6 @@
-// Compares the interface of include/wick.h with the first one of a libwick.so of the same name (library/abi), by abidiff of
-// Debian's abigail-tools. Both become libraries of empty functions with debugging information.
+// Compares the interface of include/wick.h with the first one of a libwick.so of the same name
+// (library/abi), with abidiff of Debian's abigail-tools. Both are built as libraries of empty
+// functions with debugging information.
 //
 //   node tools/build/abi.mjs            exits with 1, and shows why, if programs that link the earlier library would break
 //   node tools/build/abi.mjs --record   keeps this interface: before the first release with a name (docs/releasing.md)
@@ -34,18 +35,28 @@ function run(program, args) {
   return { status: status ?? 1, said: `${stdout}${stderr}` };
 }
 
-/** @param {string} code of a header @returns {string} with its functions, which are empty */
+/**
+ * @param {string} code of a header
+ * @returns {string} the code, with empty bodies of its functions
+ */
 const withFunctions = (code) =>
   code.replace(/^(WICK_API [^;{]*\));$/gm, '$1 { __builtin_trap(); }');
 
-/** @param {string} code of a header @returns {string} with a function for each type, of a parameter with its size */
+/**
+ * @param {string} code of a header
+ * @returns {string} the code, with a function for each type that has a parameter of its size
+ */
 const withSizes = (code) =>
   [...code.matchAll(/^\} (wick_\w+);$/gm)].reduce(
     (all, [, name]) => `${all}void size_of_${name}(char (*bytes)[sizeof(${name})]) {}\n`,
     code,
   );
 
-/** @param {string} old @param {string} fresh codes of headers @returns {string} the second, without fields that take reserved room */
+/**
+ * @param {string} old
+ * @param {string} fresh codes of headers
+ * @returns {string} the second, without fields that use reserved room
+ */
 function withoutUsedRoom(old, fresh) {
   const structs = /^typedef struct (\w+) \{\n([^}]*) {2}uint64_t reserved\[\d+\];\n\} \1;$/gm;
   let code = fresh;
@@ -74,8 +85,9 @@ function differ(sources, folder) {
 }
 
 /**
- * @param {string} old a header @param {string} fresh another one
- * @returns {string} how the second one breaks programs of the first; '': it does not
+ * @param {string} old a header
+ * @param {string} fresh another one
+ * @returns {string} how the second one breaks programs built with the first; '' if it does not
  */
 export function breaksOf(old, fresh) {
   const folder = mkdtempSync(join(tmpdir(), 'wick-abi-'));

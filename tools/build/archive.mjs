@@ -1,6 +1,6 @@
-// Makes libwick.a of compiled objects, with names that cannot collide with a user's: symbols that the objects define and wick.h
-// does not are called wick__NAME in the archive. The objects stay unchanged, so an archive has the same code that ships in
-// programs and modules.
+// Builds libwick.a from compiled objects, with names that cannot collide with a user's: symbols
+// that the objects define and wick.h does not are called wick__NAME in the archive. The objects
+// stay unchanged, so an archive has the same code that ships in programs and modules.
 //
 //   node tools/build/archive.mjs ARCHIVE OBJECT...
 //

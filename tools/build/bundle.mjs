@@ -1,7 +1,9 @@
-// Puts the npm package together in dist/: the bundles (the page's, the worker's, one of each further entry), their source maps,
-// types, the engine's WebAssembly, the command line. Prints the JavaScript's sizes.
+// Assembles the npm package in dist/: the bundles (the page's, the worker's, and one for each other
+// entry), their source maps, types, the engine's WebAssembly, the command line. Prints the
+// JavaScript's sizes.
 //
-//   node tools/build/bundle.mjs [--web build/web] [--out dist]   with the modules of a folder, into another
+//   node tools/build/bundle.mjs [--web build/web] [--out dist]   with the modules of a folder, into
+//   another
 
 import { createHash } from 'node:crypto';
 import {
@@ -41,7 +43,7 @@ const common = {
   logLevel: 'warning',
 };
 
-/** Bytes. Node prints the whole line of an uncaught error. */
+/** In bytes. Lines are limited because Node prints the whole line of an uncaught error. */
 const lineLimits = [1000, 1050, 1100, 1150, 1200, 1250, 1300];
 
 /** Addresses of files, and those that bundlers of pages find: Vite needs `import.meta.url` in one line. */
@@ -75,7 +77,10 @@ const entries = [
   ...['index.js', 'chat.js', 'ai-sdk.js', 'prompt-api.js', 'pipeline.js', 'openai.js'],
   ...['node.js', 'isolate.js'],
 ];
-/** Files that `wick-llm` loads at first use, made of its own rooms; `chat.js` belongs to no room. */
+/**
+ * Files that `wick-llm` loads at first use, built from its own rooms; `chat.js` does not belong to
+ * a room.
+ */
 const later = ['models.js', 'sources.js', 'tabs.js', 'tasks.js'];
 /** Files of the package that others import unchanged. */
 const apart = ['index.js', 'chat.js', ...later];
@@ -92,7 +97,10 @@ const importsApart = {
   },
 };
 
-/** The edge has one file, so it includes the parts that are separate elsewhere. @type {import('esbuild').Plugin} */
+/**
+ * The edge bundle is one file, so it includes the parts that are separate elsewhere.
+ * @type {import('esbuild').Plugin}
+ */
 const importsWithin = {
   name: 'files of the package are put together',
   setup(within) {
@@ -108,7 +116,10 @@ const importsWithin = {
   },
 };
 
-/** Rooms of the engine are in it, but an error is an instance of one class. @type {import('esbuild').Plugin} */
+/**
+ * These bundles include rooms of the engine, but all errors must be instances of one class.
+ * @type {import('esbuild').Plugin}
+ */
 const errorsApart = {
   name: 'the class of errors is that of the package',
   setup(within) {
@@ -157,7 +168,7 @@ async function bundle() {
   });
 }
 
-/** @param {string} from a folder @param {string} to @param {RegExp} names */
+/** @param {string} from the source folder @param {string} to @param {RegExp} names */
 function copyAll(from, to, names) {
   if (!existsSync(join(root, from))) return;
   mkdirSync(join(dist, to), { recursive: true });

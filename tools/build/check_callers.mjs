@@ -8,7 +8,10 @@ import { fileURLToPath } from 'node:url';
 
 const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 
-/** Functions that only tests call, and why they are where they are. @type {Record<string, string>} */
+/**
+ * Functions that only tests call, with the reasons for their places.
+ * @type {Record<string, string>}
+ */
 const forTests = {
   gguf_writer_file_bytes:
     'the number of bytes that a writer has declared, next to those that it wrote',
@@ -28,7 +31,10 @@ const listed = execFileSync('git', ['ls-files', 'src', 'web', 'wasi'], {
 const files = listed.split('\n').filter((path) => /\.[ch]$/.test(path));
 /** @type {Map<string, number>} */
 const counts = new Map();
-/** The first halves of names that macros put together: `add_` of `add_##variant`. @type {Set<string>} */
+/**
+ * The first halves of names that macros concatenate: `add_` of `add_##variant`.
+ * @type {Set<string>}
+ */
 const pasted = new Set();
 for (const file of files) {
   const text = read(file);

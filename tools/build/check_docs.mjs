@@ -1,7 +1,7 @@
 // Checks that the files which documents and comments name exist: in a document every path or file name in
 // backticks, in a source every path that begins with a folder of the repository. NAME, * and {a,b}
 // stand for anything. Files that exist only after a build are not checked. Code that a document
-// quotes is in the source (quoted_code.mjs).
+// quotes must be in the source (quoted_code.mjs).
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const listed = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'u
 const files = listed.split('\0').filter((file) => file && existsSync(join(root, file)));
 const known = files.map((file) => `/${file}`).join('\n');
 
-/** Made by a build, or the names of the package's files as its users see them. */
+/** Files of a build, or names of the package's files in the form that users see. */
 const isMade = /^(\.ci|\.toolchain|build|dist|lib|node_modules|wick-llm)\//;
 const namesFile = /^[\w.*{},-]+\.(?:[ch]|m?js|d\.ts|md|css|html|svg|sh|py|tsv)$/;
 const namesPath =
@@ -22,13 +22,16 @@ const namesPath =
 const inComment =
   /(?<![\w./<-])(?:component|docs|emscripten|examples|js|library|src|tests|tools|wasi|web)\/[\w*/-]+\.(?:[ch]|m?js|md)\b/g;
 
-/** @param {string} file @returns {RegExp | undefined} its lines that are comments, if it is a source */
+/** @param {string} file @returns {RegExp | undefined} its comment lines, if it is a source */
 function commentOf(file) {
   if (/\.(?:c|h|m?js|d\.ts)$/.test(file)) return /(?:\/\/|^ *\/\*|^ *\*).*$/gm;
   return /\.(?:mk|sh|py)$|Makefile$/.test(file) ? /# .*$/gm : undefined;
 }
 
-/** @param {string} name a path, or its end @returns {boolean} whether a file or folder has it */
+/**
+ * @param {string} name a path, or its end
+ * @returns {boolean} whether a file or folder has this path
+ */
 function exists(name) {
   const pattern = name
     .replaceAll('.', '\\.')

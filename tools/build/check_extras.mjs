@@ -1,7 +1,8 @@
-// Checks when the small WASI program is linked that no part of EXTRAS_SOURCES (flags.mk), and no part of WASI_MEDIA_SRC
-// (Makefile), can be called unless src/api/extras.c or src/cli/media_options.c lets it: a call of a function that is left out
-// would trap. Every symbol of extras that other objects use belongs to one of the gates below, and the tables of extras.c name
-// just the families, types and tokenizers that are not extras.
+// Checks, when the small WASI program is linked, that no part of EXTRAS_SOURCES (flags.mk) or
+// WASI_MEDIA_SRC (Makefile) can be called unless src/api/extras.c or src/cli/media_options.c allows
+// it: a call of a function that was left out would trap. Every symbol of extras that other objects
+// use must belong to one of the gates below, and the tables of extras.c must name exactly the
+// families, types and tokenizers that are not extras.
 //   NM=llvm-nm node tools/build/check_extras.mjs EXTRAS.o... -- OTHERS.o...
 
 import { execFileSync } from 'node:child_process';
@@ -12,7 +13,10 @@ import { fileURLToPath } from 'node:url';
 const root = resolve(fileURLToPath(new URL('../..', import.meta.url)));
 const read = (/** @type {string} */ path) => readFileSync(resolve(root, path), 'utf8');
 
-/** The symbols of extras that others use, the sources that may use them, and what keeps them from being called. */
+/**
+ * The symbols of extras that others use, the sources that may use them, and the guards that keep
+ * them from being called.
+ */
 const gates = [
   { symbols: /^FAMILY_/, users: /^model\/family$/, by: 'FAMILIES' },
   {
@@ -54,20 +58,20 @@ const gates = [
     users: /^(api\/engine|model\/forward)$/,
     by: 'engine_may_move_tables',
   },
-  // a predictor is made by families that are extras
+  // only families that are extras create a predictor
   {
     symbols: /^(predict_|predictor_)/,
     users: /^(api\/engine|model\/weights|schedule\/(pass|scheduler))$/,
     by: 'FAMILIES',
   },
   { symbols: /^store_/, users: /^(api\/state|schedule\/swap)$/, by: 'config.swap' },
-  // media_options.c refuses images where FULL_PROGRAM is not NULL
+  // media_options.c refuses images if FULL_PROGRAM is not NULL
   {
     symbols: /^(media_(request|chat|plan)_|wick_media_)/,
     users: /^cli\/(chat|inspect|logits|media_options|run)$/,
     by: 'commands_usual',
   },
-  // no command of the small program saves states
+  // the small program has no command that saves states
   { symbols: /^(session|state)_/, users: /^api\/state$/, by: 'commands_usual' },
   { symbols: /^state_page_put$/, users: /^store\/cached$/, by: 'commands_usual' },
 ];
@@ -86,7 +90,10 @@ const withExtraLayers = {
 /** @type {string[]} */
 const faults = [];
 
-/** @param {string[]} objects @returns {{object: string, kind: string, name: string}[]} their outer symbols */
+/**
+ * @param {string[]} objects
+ * @returns {{object: string, kind: string, name: string}[]} their external symbols
+ */
 function symbolsOf(objects) {
   const nm = process.env.NM ?? 'llvm-nm';
   const listed = execFileSync(nm, ['-A', ...objects], {
@@ -105,7 +112,7 @@ const sourceOf = (/** @type {string} */ object) =>
 
 const divider = process.argv.indexOf('--');
 const [extras, others] = [process.argv.slice(2, divider), process.argv.slice(divider + 1)];
-/** Which object of extras defines it. @type {Map<string, string>} */
+/** The object of extras that defines each symbol. @type {Map<string, string>} */
 const inExtras = new Map();
 for (const { object, kind, name } of symbolsOf(extras))
   if (kind !== 'U') inExtras.set(name, sourceOf(object));
@@ -141,7 +148,11 @@ function wordsOf(table) {
   return new Set(words.trim().split(' '));
 }
 
-/** @param {string} what @param {Set<string>} listed @param {Map<string, boolean>} isExtra by name */
+/**
+ * @param {string} what
+ * @param {Set<string>} listed
+ * @param {Map<string, boolean>} isExtra whether a name belongs to the extras
+ */
 function assertComplement(what, listed, isExtra) {
   if (isExtra.size === 0) faults.push(`no ${what} found`);
   for (const [name, extra] of isExtra) {

@@ -1,5 +1,5 @@
-// Checks the imports under js/: a room (a folder) sees only itself and the rooms that are listed for it here, types included.
-// docs/architecture.md says what each room is for.
+// Checks the imports under js/: a room (a folder) may import only from itself and the rooms that
+// are listed for it here, including types. docs/architecture.md describes the purpose of each room.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
@@ -28,7 +28,7 @@ const rooms = {
   pipeline: [],
   isolate: [],
 };
-/** Rooms that use the package as its users do: they may import `wick-llm` and `wick-llm/models`. */
+/** Rooms that use the package like its users: they may import `wick-llm` and `wick-llm/models`. */
 const users = ['chat', 'ai_sdk', 'prompt_api', 'pipeline'];
 const usersImport = ['js/index.js', 'js/models.js'];
 /** Files outside the rooms, and the rooms that they may import from. @type {Record<string, string[]>} */
@@ -82,7 +82,7 @@ const loadedLater = ['js/chat.js', 'js/models.js', 'js/sources.js', 'js/tabs.js'
 const libraries = /** @type {Record<string, string[]>} */ ({ worker: ['@huggingface/jinja'] });
 
 /**
- * @param {string} file a path from the root
+ * @param {string} file its path relative to the root
  * @param {string} target the imported file
  * @param {boolean} isType
  * @returns {string | undefined} the fault
@@ -114,7 +114,7 @@ function faultOf(file, target, isType) {
   return `room ${to} is not one that ${own === undefined ? file : `room ${own}`} imports from`;
 }
 
-/** In this order: a type in a comment, then what code imports or exports from. */
+/** In this order: a type in a comment, then the modules from which code imports or exports. */
 const imports = [
   { pattern: /(?<!await )\bimport\('([^']+)'\)/g, isType: true },
   { pattern: /^(?:import|export)\b[^;]*?from '([^']+)'/gm, isType: false },

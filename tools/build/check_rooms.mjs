@@ -1,6 +1,7 @@
-// Checks includes: that a room under src/ sees only itself and the rooms above it, that engine code uses only those parts of
-// the C library that the freestanding web build has, that include/wick.h compiles alone, that programs (the command line, the
-// web's exports) use the engine through it, and that the list and the picture of docs/architecture.md show these rooms in this
+// Checks includes: that a room under src/ includes only itself and the rooms above it, that engine
+// code uses only those parts of the C library that the freestanding web build has, that
+// include/wick.h compiles alone, that programs (the command line, the web's exports) use the engine
+// through it, and that the list and the picture of docs/architecture.md show these rooms in this
 // order.
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -37,7 +38,7 @@ const outside = [
   [/^src\/cli\/quantize/, /^(cli|base|quantize)\/|^platform\/platform\.h$/],
   [/^src\/cli\//, /^(cli|bench|base)\/|^platform\/platform\.h$/],
   [/^web\/exports\.c$/, /^(layout|thread_web|web_heap)\.h$|^api\/media_strips\.h$/],
-  // its heap is the one of the web builds
+  // its heap is that of the web builds
   [/^wasi\//, /^\.\.\/web\/web_heap\.h$|^base\/|^platform\/platform\.h$/],
   [/^library\//, /^base\//],
   [
@@ -59,7 +60,7 @@ function sourcesBelow(folder) {
 }
 
 /**
- * @param {string} file a path from the root
+ * @param {string} file its path relative to the root
  * @param {string} header
  * @returns {string | undefined} the fault
  */
@@ -111,7 +112,11 @@ for (const path of folders.flatMap((folder) => sourcesBelow(folder))) {
     faults++;
   }
 }
-/** @param {string} file @param {string} text of it @param {RegExp} row which names a room */
+/**
+ * @param {string} file
+ * @param {string} text its content
+ * @param {RegExp} row the pattern of a row that names a room
+ */
 function checkShown(file, text, row) {
   const shown = [...text.matchAll(row)].map(([, name]) => name);
   if (String(shown) === String(rooms)) return;

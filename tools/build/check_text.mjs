@@ -1,7 +1,9 @@
 // Checks that no file of the repository has an address of a package registry (lock files included) or an absolute path of a
-// machine, that every C or JavaScript source has a first line that says what the file is for, and that text follows the rules
-// of writing_rules.mjs: documents, comments, errors, help, titles of tests, and strings in JavaScript.
-//   node tools/build/check_text.mjs --counts     how often each rule is broken, by folder
+// machine, that every C or JavaScript source has a first line that describes its purpose, and that
+// text follows the rules of writing_rules.mjs: documents, comments, errors, help, titles of tests,
+// and strings in JavaScript.
+//   node tools/build/check_text.mjs --counts prints the number of violations of each rule, by
+//   folder
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
@@ -49,7 +51,10 @@ function faultsOf(file, lines) {
   return found;
 }
 
-/** Files whose errors have to name their subject. On the command line `wick: ` is printed before a message. */
+/**
+ * Files whose errors must name their subject. On the command line `wick: ` is printed before a
+ * message.
+ */
 const withSubjects = /^js\/(?!cli|page\/request_options)|^js\/cli\/model_names\.js/;
 
 /** @param {string} file @param {string} text @returns {Record<'texts' | 'strings' | 'messages' | 'help', Found[]>} its texts for readers */
@@ -69,7 +74,8 @@ function readableOf(file, text) {
 /**
  * @param {string} file
  * @param {string} text
- * @returns {{rule: string, line: number, fault: string, isEnforced: boolean}[]} where the text breaks a rule
+ * @returns {{rule: string, line: number, fault: string, isEnforced: boolean}[]} the places where
+ * the text violates a rule
  */
 function writingFaultsOf(file, text) {
   const { texts, strings, messages, help } = readableOf(file, text);
@@ -104,7 +110,7 @@ function writingFaultsOf(file, text) {
   ];
 }
 
-/** @param {string} file @returns {string} the folder that counts are shown for */
+/** @param {string} file @returns {string} the folder for which counts are shown */
 const countedAs = (file) =>
   file
     .split('/')

@@ -1,5 +1,6 @@
 // make layout: generates web/layout.h and js/wasm/layout.js from the list in web/layout.mjs, and the files in
-// option_files.mjs from include/options.mjs. With --check it changes nothing, and fails if one of them is out of date.
+// option_files.mjs from include/options.mjs. With --check it changes nothing, and fails if one of
+// them is out of date.
 
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -50,7 +51,8 @@ const sizes = { u32: 4, i32: 4, f32: 4, u64: 8, bool: 1, size: 4 };
 
 /**
  * @param {Fields} fields
- * @returns {{at: Record<string, number>, sizeBytes: number}} where they begin if addresses have 64 bits: js/wasm/heap.js, Passed.record
+ * @returns {{at: Record<string, number>, sizeBytes: number}} their offsets if addresses have 64
+ * bits (see Passed.record in js/wasm/heap.js)
  */
 function wideOf(fields) {
   /** @type {Record<string, number>} */
@@ -71,7 +73,11 @@ const alignEight = (bytes) => Math.ceil(bytes / 8) * 8;
 /** @param {number} narrow bytes @param {number} wide bytes if addresses have 64 bits */
 const byWidth = (narrow, wide) => (narrow === wide ? narrow : `WEB_WIDTH(${narrow}, ${wide})`);
 
-/** @param {Fields} fields @returns {string} of each 32-bit field a letter: f a float, a an address or a size, u others */
+/**
+ * @param {Fields} fields
+ * @returns {string} a letter for each 32-bit field: f for a float, a for an address or a size, u
+ * for others
+ */
 const kindsOf = (fields) =>
   Object.values(fields)
     .map((type) => ({ f32: 'f', size: 'a', u64: 'uu' })[/** @type {string} */ (type)] ?? 'u')
@@ -139,7 +145,7 @@ function linesOfC() {
   ];
 }
 
-/** Nothing but constants: the bundler puts them where their names are. @returns {string[]} */
+/** Only constants, which the bundler inlines. @returns {string[]} */
 function linesOfJs() {
   /** @param {string} name @param {number} value */
   const constant = (name, value) => `export const ${name} = ${value};`;
@@ -184,11 +190,17 @@ function put(file, made) {
   const found = existsSync(path) ? readFileSync(path, 'utf8') : '';
   if (found === made) return;
   if (!isCheck) return writeFileSync(path, made);
-  console.error(`${file} is not what web/layout.mjs and include/options.mjs say: run make layout`);
+  console.error(
+    `${file} is out of date with web/layout.mjs and include/options.mjs: run make layout`,
+  );
   process.exitCode = 1;
 }
 
-/** @param {string} file @param {string} part between the lines that name it @param {string[]} made */
+/**
+ * @param {string} file
+ * @param {string} part the text between the lines that name it
+ * @param {string[]} made
+ */
 function putPart(file, part, made) {
   const lines = readFileSync(join(root, file), 'utf8').split('\n');
   const begin = lines.findIndex((line) => line.includes(` begin of ${part}: `)) + 1;

@@ -1,5 +1,6 @@
-// The bytes of the weights of the chat page's good models, by their shapes: those of a dense transformer are computed, those
-// of others are what `wick synth SYNTH TYPE -` writes.
+// The bytes of the weights of the chat page's good models, by their shapes: those of a dense
+// transformer are computed, and those of others are the size of the output of `wick synth SYNTH
+// TYPE -`.
 
 import { readFileSync } from 'node:fs';
 

@@ -1,5 +1,5 @@
-// Writes the tables of models in the guide and in the package's README: download sizes are those of
-// examples/chat/good_models.json, speeds are those of docs/benchmarks.md.
+// Writes the tables of models in the guide and in the package's README: download sizes are from
+// examples/chat/good_models.json, speeds from docs/benchmarks.md.
 //   node tools/build/model_table.mjs --write
 
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,10 @@ const F16_BYTES = 2;
 /** The shape in the benchmarks, if its name is not the id of the model. @type {Record<string, string>} */
 const measuredAs = { 'bonsai-1.7b': 'qwen3-1.7b' };
 
-/** Models from whose measured speed that of another model of the same type is computed. @type {Record<string, string>} */
+/**
+ * Models from whose measured speed the speed of other models of the same type is computed.
+ * @type {Record<string, string>}
+ */
 const yardsticks = { Q8_0: 'smollm2-135m', Q4_0: 'qwen3-0.6b' };
 
 /** Decode on one thread by model and type, from docs/benchmarks.md. @returns {Map<string, number>} */
@@ -44,7 +47,7 @@ function bytesOf(model, type = model.type) {
   return 'synth' in shape ? model.bytes : bytesOfShape(shape, type);
 }
 
-/** @param {any} model @returns {string} tokens a second, and where they come from */
+/** @param {any} model @returns {string} tokens per second, and their source */
 function speedOf(model) {
   const id = measuredAs[model.id] ?? model.id;
   const exact = speeds.get(`${id} ${model.type}`);
@@ -90,11 +93,17 @@ export function modelTable(count = models.length) {
   ].join('\n');
 }
 
-/** The documents with a table, and how many rows it has. @type {Record<string, number | undefined>} */
+/**
+ * The documents with a table, and the number of its rows.
+ * @type {Record<string, number | undefined>}
+ */
 const documents = { 'docs/guide/which-model.md': undefined, 'js/README.md': 5 };
 const marked = /(<!-- models: begin -->\n)[\s\S]*?(<!-- models: end -->)/;
 
-/** @returns {[string, string, string][]} each document, its text, and the text with the table of now */
+/**
+ * @returns {[string, string, string][]} each document, its text, and the text with the current
+ * table
+ */
 export const documentsWithTable = () =>
   Object.entries(documents).map(([name, count]) => {
     const text = read(name);

@@ -1,5 +1,6 @@
-// Constant data that only the functions of one part read is moved into that part's module: its strings and tables. The
-// linker's relocations (--emit-relocs) and symbols say which function reads which data, and which data points to other.
+// Moves constant data that only the functions of one part read (strings and tables) into that
+// part's module. The linker's relocations (--emit-relocs) and symbols show which function reads
+// which data, and which data points to other data.
 // https://github.com/WebAssembly/tool-conventions/blob/main/Linking.md
 
 import { leb, Reader, sectionsOf } from './wasm_bytes.mjs';
@@ -11,19 +12,26 @@ const SYMBOL_DATA = 1;
 const SYMBOL_SECTION = 3;
 const FLAG_UNDEFINED = 0x10;
 const FLAG_EXPLICIT_NAME = 0x40;
-/** Relocations that have an addend; of these the ones of memory are addresses of data. */
+/** Relocations that have an addend; those of memory are addresses of data. */
 const WITH_ADDEND = [3, 4, 5, 8, 9, 11];
 const OF_MEMORY = [3, 4, 5, 11];
-/** Fewer bytes between two pieces are cheaper than a further piece. They are constant, too. */
+/**
+ * A gap of fewer bytes between two pieces is cheaper than another piece. Its bytes are constant,
+ * too.
+ */
 const GAP_BYTES = 8;
 const I32_CONST = 0x41;
 const END = 0x0b;
 const MAIN = 128;
 
-/** @typedef {{begin: number, end: number}} Range bytes of the file */
+/** @typedef {{begin: number, end: number}} Range a range of bytes in the file */
 /** @typedef {{address: number, bytes: Buffer}} Piece */
 
-/** @param {Buffer} bytes @param {string} wanted @returns {Reader} after the name of a custom section */
+/**
+ * @param {Buffer} bytes
+ * @param {string} wanted
+ * @returns {Reader} the offset after the name of a custom section
+ */
 function customSection(bytes, wanted) {
   for (const { id, body } of sectionsOf(bytes)) {
     const reader = new Reader(bytes, body);
@@ -57,7 +65,11 @@ function segmentsOf(bytes) {
   });
 }
 
-/** @param {Buffer} bytes @param {Range[]} segments @returns {(Range | undefined)[]} of each symbol, if it is data */
+/**
+ * @param {Buffer} bytes
+ * @param {Range[]} segments
+ * @returns {(Range | undefined)[]} the range of each symbol that is data
+ */
 function symbolsOf(bytes, segments) {
   const reader = customSection(bytes, 'linking');
   reader.number();
@@ -148,9 +160,9 @@ function readersOf(bytes, owners) {
  * place.
  * @param {Buffer} bytes linked; changed
  * @param {number[]} owners the part of each defined function, or -1
- * @param {number} parts how many there are
+ * @param {number} parts their number
  * @param {number} address of the constant data
- * @returns {Piece[][]} of each part
+ * @returns {Piece[][]} the data of each part
  */
 export function takeData(bytes, owners, parts, address) {
   const readers = readersOf(bytes, owners);
@@ -173,7 +185,7 @@ export function takeData(bytes, owners, parts, address) {
   });
 }
 
-/** @param {number} value not negative @returns {number[]} with a sign */
+/** @param {number} value at least 0 @returns {number[]} with a sign */
 const signedLeb = (value) =>
   value < 64 ? [value] : [(value & 127) | 128, ...signedLeb(Math.floor(value / 128))];
 

@@ -1,6 +1,6 @@
 // Checks quotations of sources in documents: a fenced block right below a line that ends with a
-// file's name in backticks and a colon is that file's code. Each of its lines is in the file, in
-// this order; a line "..." means that lines are left out.
+// file's name in backticks and a colon is that file's code. Each of its lines must be in the file,
+// in this order; a line "..." means that lines are left out.
 
 /** A line that ends with a file in backticks and a colon, a fence, and all up to the next fence. */
 const quotes = /`([\w./-]+\.\w+)`:\n+```\w*\n([\s\S]*?)^```$/gm;
@@ -8,7 +8,7 @@ const quotes = /`([\w./-]+\.\w+)`:\n+```\w*\n([\s\S]*?)^```$/gm;
 /**
  * @param {string} document
  * @param {(path: string) => string | undefined} read gives the text of a file, if there is one
- * @returns {{quotes: number, faults: string[]}} how many quotes there are, and what is wrong with them
+ * @returns {{quotes: number, faults: string[]}} the number of quotations, and their errors
  */
 export function checkQuotes(document, read) {
   const found = [...document.matchAll(quotes)];

@@ -1,6 +1,6 @@
-// The requirements of a pack: its documents link to what is in it, its hashes are those of its
-// files, nothing names the machine that made it, publint and arethetypeswrong find nothing, and the engine answers in a project
-// that installs it.
+// Checks the requirements of a pack: its documents link only to files in it, its hashes match its
+// files, it does not contain paths of the machine that built it, publint and arethetypeswrong find
+// nothing, and the engine answers in a project that installs it.
 
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -9,16 +9,19 @@ import { basename, dirname, join } from 'node:path';
 
 /** @typedef {import('./release_pack.mjs').Pack & {staged: string}} Staged */
 
-/** The most bytes of a pack, by its package. */
+/** The largest size of a pack in bytes, by package. */
 const bytesMost = { 'wick-llm': 4_850_000, 'wick-llm-demo-model': 7_500_000 };
 
-/** @param {string} folder @returns {string[]} the files below it, as paths from it */
+/** @param {string} folder @returns {string[]} the files below it, as paths relative to it */
 const filesBelow = (folder) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => statSync(join(folder, name)).isFile())
     .sort();
 
-/** @param {string} folder of an unpacked package @returns {string[]} links of its documents that lead nowhere */
+/**
+ * @param {string} folder of an unpacked package
+ * @returns {string[]} broken links in its documents
+ */
 export function checkLinks(folder) {
   return filesBelow(folder)
     .filter((name) => name.endsWith('.md'))
@@ -46,7 +49,7 @@ export function checkIntegrity(folder) {
     .map(([name]) => `dist/integrity.json has another hash of ${name}`);
 }
 
-/** @param {string} folder @param {string} path of this machine @returns {string[]} */
+/** @param {string} folder @param {string} path one of this machine @returns {string[]} */
 export function checkPaths(folder, path) {
   return filesBelow(folder)
     .filter((name) => readFileSync(join(folder, name)).includes(path))

@@ -1,5 +1,5 @@
-// A package as npm gets it: its files in a separate folder, package.json without what only a clone
-// needs.
+// Prepares a package for npm: its files in a separate folder, with a package.json that lacks the
+// fields which only a clone needs.
 
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
@@ -24,8 +24,8 @@ function npmPack(cwd, ...args) {
 const packedReadme = (path) => readFileSync(path, 'utf8').replaceAll('](../', '](');
 
 /**
- * @param {{root: string, source: string, folder: string, repository: string | undefined}} wanted `source`: the folder of
- *   the package, from the root
+ * @param {{root: string, source: string, folder: string, repository: string | undefined}} wanted
+ * `source`: the folder of the package, relative to the root
  * @returns {string} the folder with its files
  */
 export function stagePackage({ root, source, folder, repository }) {

@@ -1,4 +1,4 @@
-// The state of a clone before a release: everything is committed, the version is the same
+// Checks the state of a clone before a release: everything is committed, the version is the same
 // everywhere, and the changelog describes it.
 
 import { execFileSync } from 'node:child_process';

@@ -1,4 +1,5 @@
-// Makes libwick.so of libwick.a: it has the same objects, and exports the names of wick.h, with a version.
+// Builds libwick.so from libwick.a: it has the same objects, and exports the names of wick.h with a
+// version.
 //
 //   node tools/build/shared_library.mjs FOLDER/libwick.so ARCHIVE VERSION LINK_FLAG...
 //

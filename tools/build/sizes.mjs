@@ -1,5 +1,6 @@
-// The gzipped sizes of the built files, next to those of docs/sizes.md. A file may be 3 % larger
-// than its row there, and some have a goal that no row may exceed; the tests of modules, package and chat page call sizeFault.
+// Compares the gzipped sizes of the built files with those of docs/sizes.md. A file may be 3 %
+// larger than its row there, and some files have a goal that they may not exceed. The tests of
+// modules, package and chat page call sizeFault.
 //   node tools/build/sizes.mjs            prints the table (make does it after each build)
 //   node tools/build/sizes.mjs --write    writes today's sizes into docs/sizes.md: commit it with the reason
 //   node tools/build/sizes.mjs FOLDER     prints the archives below a folder
@@ -19,7 +20,7 @@ const HEADROOM = 0.03;
 export const CHAT_PAGE = 'the chat page until it can be used';
 export const PACKAGE = 'the npm package, packed';
 
-/** The most bytes that a row may have. @type {[name: RegExp, bytes: number][]} */
+/** The largest number of bytes that a row may have. @type {[name: RegExp, bytes: number][]} */
 const goals = [
   [/^build\/web\/.*-wide\.wasm$/, 430_000],
   [/^build\/web\/wick-\w+-(single|threads)\.wasm$/, 240_000],
@@ -35,7 +36,11 @@ const goalOf = (name) => goals.find(([names]) => names.test(name))?.[1];
 /** @param {string} path @returns {number} */
 const gzippedBytes = (path) => gzipSync(readFileSync(path), { level: 9 }).byteLength;
 
-/** @param {string} folder @param {RegExp} names @returns {string[]} the files below it, as paths from the root */
+/**
+ * @param {string} folder
+ * @param {RegExp} names
+ * @returns {string[]} the files below it, as paths relative to the root
+ */
 function filesBelow(folder, names) {
   if (!existsSync(join(root, folder))) return [];
   return readdirSync(join(root, folder), { withFileTypes: true })
@@ -57,7 +62,10 @@ export function builtSizes() {
   return new Map(files.map((file) => [file, gzippedBytes(join(root, file))]));
 }
 
-/** @param {string} site a folder with the built chat page @returns {number} its own scripts and the package's that come with them */
+/**
+ * @param {string} site a folder with the built chat page
+ * @returns {number} its own scripts, and those of the package that load with them
+ */
 export function chatPageBytes(site) {
   /** @param {string} name @param {Set<string>} found */
   const addImports = (name, found) => {
@@ -94,7 +102,8 @@ export function sizeFault(name, bytes, table = tableSizes()) {
   const [listed, goal] = [table.get(name), goalOf(name)];
   if (goal && bytes > goal)
     return `${name}: ${digits(bytes)} bytes, the goal is ${digits(goal)}. Make it smaller.`;
-  const raise = 'If it needs the room: node tools/build/sizes.mjs --write, and say why.';
+  const raise =
+    'If the growth is justified, run node tools/build/sizes.mjs --write and explain it in the commit.';
   if (listed === undefined) return `${name}: has no row in docs/sizes.md. ${raise}`;
   if (bytes <= listed * (1 + HEADROOM)) return undefined;
   return `${name}: ${digits(bytes)} bytes, more than 3 % above the ${digits(listed)} of docs/sizes.md. ${raise}`;

@@ -1,11 +1,12 @@
 // Splits a linked module into the code that every engine runs and parts that are loaded when something needs them (PARTS in
-// flags.mk). A part shares memory, table and functions of the first (binaryen's wasm-split). Each is a whole module to a host.
+// flags.mk). A part shares memory, table and functions with the first module (binaryen's
+// wasm-split). For a host, each is a complete module.
 //
 //   node tools/build/split.mjs --linked FILE --map FILE --out PREFIX --part NAME=SOURCE,... [--part ...] [--wasm-split PROGRAM]
 //
 // writes PREFIX.main and PREFIX.NAME for each part. The linker's map has the object of each function; functions of the sources
 // (without .c) go to the part. Exports for a part are named after it and the module's bytes, so that a part of another build
-// does not link. Without wasm-split the first module is the linked one, and the parts are empty.
+// does not link. Without wasm-split, the first module is the linked one, and the parts are empty.
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -81,7 +82,10 @@ function wasmSplit(args) {
   if (status !== 0) throw new Error(`wasm-split: ${stderr}`);
 }
 
-/** @param {string[]} objects of the functions @returns {string[]} a name of each, which begins with its part's */
+/**
+ * @param {string[]} objects of the functions
+ * @returns {string[]} a name for each, which begins with its part's name
+ */
 function namesOf(objects) {
   for (const { sources } of parts) {
     const lost = sources.filter((source) => !objects.some((file) => file.endsWith(`/${source}.o`)));

@@ -28,7 +28,7 @@ export class Reader {
     }
   }
 
-  /** @returns {number} with a sign, of at most 32 bits */
+  /** @returns {number} a signed number of at most 32 bits */
   signed() {
     let [value, shift, byte] = [0, 0, 0];
     do {
@@ -87,7 +87,8 @@ export function sectionsOf(bytes) {
 
 /**
  * @param {Buffer} bytes a module
- * @returns {{sections: Buffer[], imported: number, defined: number}} all but custom sections, and numbers of functions
+ * @returns {{sections: Buffer[], imported: number, defined: number}} all sections except custom
+ * ones, and the numbers of functions
  */
 export function readModule(bytes) {
   /** @type {Buffer[]} */

@@ -1,5 +1,5 @@
 // Renames the symbols of a WebAssembly object file: the tool conventions' symbol table in the custom
-// section "linking", and the import section, whose field is the name of an undefined function.
+// section "linking", and the import section, whose field names are those of undefined functions.
 // (llvm-objcopy renames those of ELF files only.)
 // https://github.com/WebAssembly/tool-conventions/blob/main/Linking.md
 
@@ -37,7 +37,7 @@ class Reader {
     }
   }
 
-  /** @param {number} size @returns {Uint8Array} the next bytes, a given number */
+  /** @param {number} size @returns {Uint8Array} the given number of bytes */
   take(size) {
     if (this.at + size > this.bytes.length) throw new Error('the object file is truncated');
     this.at += size;
@@ -62,14 +62,17 @@ const nameBytes = (text) =>
 /** @param {number} id @param {Uint8Array} payload @returns {Buffer} a section, or a part of one */
 const part = (id, payload) => Buffer.concat([Buffer.from([id, ...leb(payload.length)]), payload]);
 
-/** Passes over limits: of a table or a memory. @param {Reader} reader */
+/** Skips the limits of a table or a memory. @param {Reader} reader */
 function skipLimits(reader) {
   const flags = reader.number();
   reader.number();
   if (flags & 1) reader.number();
 }
 
-/** The bytes after the kind of an import: a function, table, memory, global or tag. @param {Reader} reader */
+/**
+ * Skips the bytes after the kind of an import: a function, table, memory, global or tag.
+ * @param {Reader} reader
+ */
 function skipImportType(reader) {
   const kind = reader.number();
   if (kind === 0) reader.number();
@@ -139,7 +142,7 @@ function renameLinking(payload, rename) {
 
 /**
  * @param {Uint8Array} object
- * @param {Map<string, string>} names the symbols to rename, defined there or not
+ * @param {Map<string, string>} names the symbols to rename, whether defined there or not
  * @returns {Buffer}
  */
 export function renameSymbols(object, names) {

@@ -11,7 +11,11 @@ import { leb, nameBytes, Reader, sectionsOf } from './wasm_bytes.mjs';
 const [TYPES, IMPORTS, FUNCTIONS, EXPORTS] = [1, 2, 3, 7];
 const I64 = 0x7e;
 
-/** @param {Buffer} bytes @param {number} wanted @returns {Reader} before the number of its items */
+/**
+ * @param {Buffer} bytes
+ * @param {number} wanted
+ * @returns {Reader} a reader at the number of its items
+ */
 function readSection(bytes, wanted) {
   const found = sectionsOf(bytes).find(({ id }) => id === wanted);
   if (!found) throw new Error(`the module has no section ${wanted}`);

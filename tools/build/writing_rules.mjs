@@ -1,7 +1,11 @@
-// Rules of plain English that a program can check: words to replace, subjects that no sentence begins with, the format of
-// errors and of --help. check_text.mjs enforces them; --counts shows how often each is broken.
+// Rules of plain English that a program can check: words to replace, subjects with which no
+// sentence may begin, and the format of errors and of --help. check_text.mjs enforces them;
+// --counts shows the number of violations of each.
 
-/** Each says what to write instead. @type {{name: string, pattern: RegExp, instead: string}[]} */
+/**
+ * Patterns of words, each with its replacement.
+ * @type {{name: string, pattern: RegExp, instead: string}[]}
+ */
 export const wordRules = [
   {
     name: 'is no',
@@ -201,7 +205,10 @@ export const wordRules = [
 const subjects =
   /(?:(?:^|[.!?:] )(?:What|Who|Whoever|Whatever|Those (?:are|is|of|that|who|which|with)|The others|One that|Some of them)|^(?:who|whoever|what|Of (?!course\b|`?code`?,|\w+(?: \w+){0,3},)))\b[^.!?]*/g;
 
-/** @param {string} text of a paragraph @returns {string[]} sentences that begin with a subject that names nothing */
+/**
+ * @param {string} text of a paragraph
+ * @returns {string[]} sentences whose subject does not name anything
+ */
 export const namelessSentences = (text) =>
   [...text.matchAll(subjects)]
     .filter(([sentence], at, all) => text[all[at].index + sentence.length] !== '?')
@@ -258,14 +265,24 @@ export const titlesOf = (text) =>
     }),
   );
 
-/** How messages begin that name an option, a field or an address: `topK must be …`, `VALUE answered 404`, `unknown tool VALUE`. */
+/**
+ * The beginnings of messages that name an option, a field or an address: `topK must be …`, `VALUE
+ * answered 404`, `unknown tool VALUE`.
+ */
 const named =
   /^(?:VALUE|[a-z]\w*)(?:\.(?:\w+|VALUE)|\[VALUE\]|\/VALUE)* (?:must|needs|cannot|could|is|are|has|was|answered|belongs|and VALUE cannot)\b|^[Uu]nknown \w/;
 
-/** @param {string} message @returns {boolean} whether it begins with its subject: as `subject: what is wrong`, or with a name */
+/**
+ * @param {string} message
+ * @returns {boolean} whether it begins with its subject, as in `subject: what is wrong`, or with a
+ * name
+ */
 export const namesSubject = (message) => /^[^:]{1,80}: \S/.test(message) || named.test(message);
 
-/** @param {string} text a source @returns {{line: number, text: string}[]} lines of --help: an option, and what it does */
+/**
+ * @param {string} text a source
+ * @returns {{line: number, text: string}[]} lines of --help: an option and its description
+ */
 export const helpOf = (text) =>
   text.split('\n').flatMap((line, at) => {
     const [, described] = /^ {2}-{1,2}[\w-]+(?: [A-Z][\w:[\]]*)? {2,}(\S.*)$/.exec(line) ?? [];

@@ -1,5 +1,6 @@
-// Makes a component of a linked module: node tools/component/build.mjs MODULE WIT WORLD COMPONENT. The module's imports
-// and exports get the types of the world; what wasi-libc takes of WASI 0.1 comes from jco's adapter on top of 0.2.
+// Builds a component from a linked module: node tools/component/build.mjs MODULE WIT WORLD
+// COMPONENT. The module's imports and exports get the types of the world; the functions of WASI 0.1
+// that wasi-libc uses come from jco's adapter on top of 0.2.
 
 import { readFileSync, writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';

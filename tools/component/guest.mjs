@@ -1,5 +1,6 @@
-// Makes a component of a guest in JavaScript, Python or Rust and composes it with the engine's (docs/components.md, "A
-// typed interface"). A guest in Rust is the library of the Cargo.toml next to it:
+// Builds a component from a guest in JavaScript, Python or Rust and composes it with the engine's
+// (docs/components.md, "A typed interface"). A guest in Rust is the library of the Cargo.toml next
+// to it:
 //   node tools/component/guest.mjs GUEST.js|GUEST.py|GUEST.rs GUEST.wit ENGINE.wasm OUT.wasm
 // The outer component imports what the guest does, except for wick:llm, which it takes of the engine inside.
 //
@@ -31,7 +32,11 @@ const asyncNames = [...interfaces.matchAll(/^( *)([a-z-]+): async func/gm)].map(
   ([, , name]) => name,
 );
 
-/** @param {string} wit @param {boolean} isAsync @returns {string} with the package of llm.wit inside */
+/**
+ * @param {string} wit
+ * @param {boolean} isAsync
+ * @returns {string} the text, with the package of llm.wit added
+ */
 function witOf(wit, isAsync) {
   const lines = interfaces.replace(/^world [\s\S]*/m, '');
   const types = isAsync ? lines : lines.replaceAll(': async func', ': func');
@@ -95,7 +100,11 @@ async function componentOf(guest, wit) {
 const SECTION = { component: 4, alias: 6, type: 7, import: 10 };
 const HEADER_BYTES = 8;
 
-/** @param {Uint8Array} bytes @param {number} at @returns {[number, number]} a LEB128 number, and where it ends */
+/**
+ * @param {Uint8Array} bytes
+ * @param {number} at
+ * @returns {[number, number]} a LEB128 number, and the offset of its end
+ */
 function readLength(bytes, at) {
   let value = 0;
   for (let shift = 0; ; shift += 7) {
@@ -136,7 +145,10 @@ function filled(component, inner) {
 
 // ---- the composition ----
 
-/** @param {string} text of the imports @returns {string} with the functions of the engine unchanged */
+/**
+ * @param {string} text of the imports
+ * @returns {string} the text, with the functions of the engine unchanged
+ */
 function asyncTyped(text) {
   // `(export (;N;) "name" (func (type T)))` names the type of a function in the same instance type
   return text.replace(/\(type[^\n]*\n\s*\(instance\n[\s\S]*?\n {4}\)\n {2}\)/g, (type) => {
@@ -169,7 +181,7 @@ function outerOf(text, names) {
     ];
   });
   return [
-    // one instance in place of another: the numbers of all others stay
+    // one instance replaces another, so the numbers of all others do not change
     text
       .replace(
         /\(import "wick:llm[^\n]*/,
@@ -184,16 +196,26 @@ function outerOf(text, names) {
   ].join('\n');
 }
 
-/** @param {{id: number}} section @returns {boolean} is it of the imports at a component's beginning? */
+/**
+ * @param {{id: number}} section
+ * @returns {boolean} whether it belongs to the imports at a component's beginning
+ */
 const isImport = ({ id }) => id === SECTION.alias || id === SECTION.type || id === SECTION.import;
 
-/** @param {Uint8Array} component @returns {Promise<[string, number]>} its imports as text, and where they end */
+/**
+ * @param {Uint8Array} component
+ * @returns {Promise<[string, number]>} its imports as text, and the offset of their end
+ */
 async function importsOf(component) {
   const end = sectionsOf(component).find((section) => !isImport(section))?.from ?? HEADER_BYTES;
   return [asyncTyped(await print(component.subarray(0, end))), end];
 }
 
-/** @param {Uint8Array} component @returns {Promise<Uint8Array>} with the engine's functions unchanged, inside too */
+/**
+ * @param {Uint8Array} component
+ * @returns {Promise<Uint8Array>} the component, with the engine's functions unchanged, also in
+ * nested ones
+ */
 async function typed(component) {
   const [imports, end] = await importsOf(component);
   if (!imports.includes(`(import "${ENGINE}"`)) return component;

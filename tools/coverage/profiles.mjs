@@ -1,4 +1,4 @@
-// Runs of the C tests in build/test/coverage/, and clang's source-based coverage of them.
+// Runs the C tests in build/test/coverage/, and reads clang's source-based coverage of them.
 
 import { execFileSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -27,7 +27,7 @@ export const runCounted = (name, words, folder) =>
 
 /**
  * @param {string} folder of the counts
- * @param {string[]} names of the tests that they are of
+ * @param {string[]} names those of the tests
  * @param {string} form the format of `llvm-cov export`, e.g. "-format=lcov"
  * @returns {string | undefined} its output; undefined if no test has left counts
  */

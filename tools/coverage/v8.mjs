@@ -1,7 +1,7 @@
 // Converts the output of NODE_V8_COVERAGE to lines and branches of the sources of a bundle: V8
-// counts ranges of the bundle's characters, the source map says which place of which file a
-// character comes from. V8 reports a block only where its count differs from the code around it:
-// the share of branches is a lower bound.
+// counts ranges of the bundle's characters, and the source map has the file and place of each
+// character. V8 reports a block only if its count differs from the code around it, so the share of
+// branches is a lower bound.
 
 /** @typedef {{startOffset: number, endOffset: number, count: number}} Range */
 /** @typedef {{ranges: Range[], isBlockCoverage: boolean}} FunctionCoverage */
@@ -43,11 +43,15 @@ export function segmentsOf(code, mappings) {
   return segments;
 }
 
-/** @param {FunctionCoverage[]} functions @param {number} size @returns {Uint8Array} of each character: was it run? */
+/**
+ * @param {FunctionCoverage[]} functions
+ * @param {number} size
+ * @returns {Uint8Array} for each character, whether it was run
+ */
 export function ranOf(functions, size) {
   const ran = new Uint8Array(size).fill(1);
   const ranges = functions.flatMap((each) => each.ranges);
-  // a nested range counts for its own part
+  // a nested range overrides the one around it
   ranges.sort((a, b) => a.startOffset - b.startOffset || b.endOffset - a.endOffset);
   for (const { startOffset, endOffset, count } of ranges) {
     ran.fill(count > 0 ? 1 : 0, startOffset, endOffset);
@@ -83,7 +87,7 @@ export class SourceCoverage {
   }
 
   /**
-   * A source that a test ran directly: which of the lines that are known from bundles.
+   * Adds a source that a test ran directly, for the lines that are known from bundles.
    * @param {string} name
    * @param {{code: string, functions: FunctionCoverage[]}} script
    */

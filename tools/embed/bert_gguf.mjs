@@ -1,5 +1,5 @@
 // Converts an embedder of sentence-transformers with BERT's architecture (MiniLM, bge, e5, arctic) to
-// GGUF in F32, with the names that llama.cpp's converter gives. `wick quantize` makes other types of it.
+// GGUF in F32, with the names of llama.cpp's converter. `wick quantize` converts it to other types.
 //   node tools/embed/bert_gguf.mjs FOLDER OUT.gguf
 // FOLDER holds config.json, model.safetensors, vocab.txt and, for its pooling, 1_Pooling/config.json.
 
@@ -12,7 +12,7 @@ import { readSafetensors } from './safetensors.mjs';
 const poolings = { mean: 1, cls: 2 };
 const tokenTypes = { normal: 1, unknown: 2, control: 3 };
 
-/** Their keys in the file, and how the vocabulary spells them. */
+/** The special tokens: their keys in the file, and their texts in the vocabulary. */
 const specials = {
   bos: '[CLS]',
   eos: '[SEP]',
@@ -76,7 +76,11 @@ function tokenType(piece) {
   return Object.values(specials).includes(piece) ? tokenTypes.control : tokenTypes.normal;
 }
 
-/** @param {GgufWriter} file @param {string[]} pieces @param {number} types of segments */
+/**
+ * @param {GgufWriter} file
+ * @param {string[]} pieces
+ * @param {number} types the number of segment types
+ */
 function writeTokenizer(file, pieces, types) {
   file.set('tokenizer.ggml.model', 'string', 'bert');
   file.set('tokenizer.ggml.pre', 'string', 'default');

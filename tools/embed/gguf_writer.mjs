@@ -49,13 +49,13 @@ export class GgufWriter {
     this.#pairs.push(Buffer.concat([string(key), u32(types[kind]), encoders[kind](value)]));
   }
 
-  /** @param {string} key @param {Kind} kind of each @param {unknown[]} values */
+  /** @param {string} key @param {Kind} kind that of each item @param {unknown[]} values */
   setList(key, kind, values) {
     const head = [string(key), u32(types.array), u32(types[kind]), u64(values.length)];
     this.#pairs.push(Buffer.concat([...head, ...values.map(encoders[kind])]));
   }
 
-  /** @param {Weights} tensor its bytes are F32, little-endian */
+  /** @param {Weights} tensor with little-endian F32 bytes */
   add(tensor) {
     const wanted = 4 * tensor.shape.reduce((product, size) => product * size, 1);
     if (tensor.bytes.byteLength !== wanted) {

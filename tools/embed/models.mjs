@@ -17,7 +17,7 @@ if (weights.skip) {
 const folder = resolve(root, 'build/embed');
 mkdirSync(folder, { recursive: true });
 
-/** Made whole or not at all. @param {string} name @param {(part: string) => void} make */
+/** Created completely or not at all. @param {string} name @param {(part: string) => void} make */
 function once(name, make) {
   const path = join(folder, name);
   if (existsSync(path)) return;

@@ -1,4 +1,4 @@
-// Defines mutants: one small change of a source, such as a programmer may make by mistake.
+// Defines mutants. Each is one small change to a source that a programmer could make by mistake.
 
 import { tokensOf } from './tokens.mjs';
 
@@ -79,7 +79,10 @@ class Site {
     return this.tokens[i]?.text ?? '';
   }
 
-  /** @param {number} i @returns {boolean} spaces on both sides: the format distinguishes `a * b` from `a *b` */
+  /**
+   * @param {number} i
+   * @returns {boolean} whether it has spaces on both sides, which distinguish `a * b` from `a *b`
+   */
   isBinary(i) {
     const { start, end } = this.tokens[i];
     return /\s/.test(this.source[start - 1] ?? '') && /\s/.test(this.source[end] ?? '');
@@ -138,13 +141,21 @@ function ofSign(site, i) {
   return found;
 }
 
-/** @param {Site} site @param {number} i @returns {boolean} `const AWAKE_MAX = 64;`: a choice, as C's enums */
+/**
+ * @param {Site} site
+ * @param {number} i
+ * @returns {boolean} `const AWAKE_MAX = 64;`: a choice, such as C's enums
+ */
 function isLimit(site, i) {
   const lineStart = site.source.lastIndexOf('\n', site.tokens[i].start) + 1;
   return /^(export )?const [A-Z][A-Z\d_]* = /.test(site.source.slice(lineStart, lineStart + 80));
 }
 
-/** @param {Site} site @param {number} i @returns {string} the function among whose arguments a token is, or '' */
+/**
+ * @param {Site} site
+ * @param {number} i
+ * @returns {string} the function whose arguments include a token, or ''
+ */
 function calledWith(site, i) {
   for (let at = i - 1; at > 0; at--) {
     const text = site.text(at);
@@ -168,9 +179,12 @@ function isGrowth(site, i) {
 }
 
 /**
- * One more is not a fault in the arguments of an allocation, which only takes a little more memory, in a count of steps, which
- * only ends a little earlier at its limit, or in the growth of a list, which is then less frequent.
- * @param {Site} site @param {number} i @returns {Mutation[]}
+ * Changes a number by one. That is not a fault in the arguments of an allocation, which then only
+ * uses a little more memory, in a count of steps, which only reaches its limit a little earlier, or
+ * in the growth of a list, which is then less frequent.
+ * @param {Site} site
+ * @param {number} i
+ * @returns {Mutation[]}
  */
 function ofNumber(site, i) {
   const { start, end, text, kind } = site.tokens[i];
@@ -222,10 +236,12 @@ function ofReturn(site, i) {
 }
 
 /**
- * An expression statement deleted. C's own free() is left out: only commands call it, whose processes end soon, so that
- * no behaviour depends on it (the engine calls memory_free, and tests count its blocks). So is SIMD_OPAQUE, which only hides
- * facts from the optimiser.
- * @param {Site} site @param {number} i @returns {Mutation[]}
+ * Deletes an expression statement. C's own free() is left out: only commands call it, whose
+ * processes end soon, so that no behaviour depends on it (the engine calls memory_free, and tests
+ * count its blocks). So is SIMD_OPAQUE, which only hides facts from the optimiser.
+ * @param {Site} site
+ * @param {number} i
+ * @returns {Mutation[]}
  */
 function ofStatement(site, i) {
   if (!site.beginning(i) || NOT_A_STATEMENT.has(site.text(i))) return [];
@@ -250,15 +266,19 @@ function ofStatement(site, i) {
 }
 
 /**
- * Whether a function of two arguments is symmetric: the smaller and the larger of two, and vectors' sums, products and
- * comparisons of equality.
+ * Whether a function of two arguments is symmetric: minimum and maximum, and the sum, product and
+ * equality of vectors.
  * @param {string} name
  */
 const isCommutative = (name) =>
   /(^|_)(min|max)(_|$)/.test(name) ||
   /^wasm_[a-z\d]+_(add|mul|dot_i16x8|and|or|xor|eq|ne)$/.test(name);
 
-/** @param {Site} site @param {number} i @returns {Mutation[]} two plain arguments exchanged */
+/**
+ * @param {Site} site
+ * @param {number} i
+ * @returns {Mutation[]} mutants in which two plain arguments are exchanged
+ */
 function ofArguments(site, i) {
   if (site.text(i) !== ',' || (site.text(i - 2) !== '(' && site.text(i + 2) !== ')')) return [];
   if (!/^[(,]$/.test(site.text(i - 2))) return [];
@@ -271,7 +291,8 @@ function ofArguments(site, i) {
 }
 
 /**
- * The ranges of functions: in C nothing outside of them is changed (tables, types, prototypes).
+ * The ranges of functions: in C, the code outside of them is not changed (tables, types,
+ * prototypes).
  * @param {Site} site
  * @returns {(i: number) => boolean}
  */
@@ -288,7 +309,11 @@ function withinFunctions(site) {
   return (i) => bodies.some(([from, to]) => i > from && i < to);
 }
 
-/** @param {Site} site @param {number} i @returns {boolean} in a line that only names what it needs */
+/**
+ * @param {Site} site
+ * @param {number} i
+ * @returns {boolean} whether it is in a line that only imports names
+ */
 function isWithinImport(site, i) {
   const lineStart = site.source.lastIndexOf('\n', site.tokens[i].start) + 1;
   return site.language === 'js' && site.source.startsWith('import ', lineStart);
@@ -310,11 +335,12 @@ export function mutate(source, { start, end, text }) {
 }
 
 /**
- * The lines that a mutation changes, with single spaces: people read them, and a listed mutant is recognized by them wherever
- * its lines have moved.
+ * The lines that a mutation changes, with single spaces: people read them, and a listed mutant is
+ * recognized by them even if its lines have moved.
  * @param {string} source
  * @param {Mutation} mutation
- * @returns {{line: number, above: string, before: string, after: string}} `above`: the line in front of them
+ * @returns {{line: number, above: string, before: string, after: string}} `above`: the line before
+ * them
  */
 export function describeMutation(source, mutation) {
   const from = source.lastIndexOf('\n', mutation.start - 1) + 1;

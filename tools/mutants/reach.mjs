@@ -1,5 +1,5 @@
-// Which lines of the engine each C test runs (clang's source-based coverage), so that a mutant's time goes to the tests
-// that can see it. Tests of Node are assumed to run everything.
+// Records which lines of the engine each C test runs (clang's source-based coverage), so that a
+// mutant's time is spent on tests that can detect it. Node tests are assumed to run everything.
 
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve } from 'node:path';
@@ -32,14 +32,17 @@ export function linesOf(text) {
 /** @param {string} test @returns {string} of its program */
 const stampOf = (test) => hashOf(join(programs, test.split(' ')[0]));
 
-/** The coverage of the tests: kept for the next run, of each whose program is the same. */
+/**
+ * The coverage of the tests. It is stored for the next run, and reused for tests whose program is
+ * unchanged.
+ */
 export class Reach {
   #folder;
   #path;
   /** @type {Map<string, {stamp: string, lines: Lines}>} */
   #tests = new Map();
 
-  /** @param {string} folder where it is kept */
+  /** @param {string} folder where it is stored */
   constructor(folder) {
     this.#folder = join(folder, 'profiles');
     this.#path = join(folder, 'reach.json');
@@ -49,7 +52,7 @@ export class Reach {
       if (known.stamp === stampOf(test)) this.#tests.set(test, known);
   }
 
-  /** @param {string[]} tests as in rooms.json @param {number} jobs side by side */
+  /** @param {string[]} tests as in rooms.json @param {number} jobs number of parallel jobs */
   async measure(tests, jobs) {
     const left = [...new Set(tests)].filter((test) => !isOfNode(test) && !this.#tests.has(test));
     mkdirSync(this.#folder, { recursive: true });
@@ -63,7 +66,11 @@ export class Reach {
     writeFileSync(this.#path, JSON.stringify([...this.#tests]));
   }
 
-  /** @param {string} test @param {string} folder of this run alone @returns {Promise<Lines>} */
+  /**
+   * @param {string} test
+   * @param {string} folder that only this run uses
+   * @returns {Promise<Lines>}
+   */
   async #measureOne(test, folder) {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder);
@@ -73,8 +80,8 @@ export class Reach {
   }
 
   /**
-   * Whether a test may detect a fault in a line: it runs the line, or nothing is known (about a table's line, or a test of
-   * Node).
+   * Whether a test may detect a fault in a line, because it runs the line, or because that is
+   * unknown (for a line of a table, or a Node test).
    * @param {string} test
    * @param {string} file
    * @param {number} line

@@ -1,7 +1,8 @@
 // make mutants: makes small faults in the engine and the package, one at a time, and checks whether the tests
-// of the room (rooms.json) detect them. C tests that do not reach a mutant's line (reach.mjs) are skipped. SEED chooses
-// the mutants, C and JS are their numbers, ROOM restricts them to a room and AT to places (a folder, a file, lines of a
-// file: AT='src/cli/ src/base/math.c:20-24'), JOBS mutants are tried in parallel, RESUME=1 continues an earlier run.
+// of the room (rooms.json) detect them. C tests that do not reach a mutant's line (reach.mjs) are
+// skipped. SEED chooses the mutants, C and JS are their numbers, ROOM restricts them to a room and
+// AT to places (a folder, a file, lines of a file: AT='src/cli/ src/base/math.c:20-24'), JOBS
+// mutants are tried in parallel, RESUME=1 continues an earlier run.
 
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -21,7 +22,7 @@ import { BUDGET_MS, hashOf, Place, root, tryTests } from './trial.mjs';
 
 /**
  * A source belongs to the first room with a prefix of its path. `own` lists tests of single sources, which run before
- * those of the room, so that the time suffices for them.
+ * those of the room, so that there is enough time for them.
  * @typedef {{sources: string[], tests: string[], own?: Record<string, string[]>}} Room
  */
 /** @typedef {import('./operators.mjs').Mutation} Mutation */
@@ -107,7 +108,11 @@ function testsOf({ language, room, file }) {
   return [...new Set([...(own[file] ?? []), ...tests])];
 }
 
-/** @param {string} file @param {number} line @returns {boolean} whether AT names the place, or nothing */
+/**
+ * @param {string} file
+ * @param {number} line
+ * @returns {boolean} whether AT is empty or includes the place
+ */
 const isAt = (file, line) =>
   at.length === 0 ||
   at.some((word) => {
@@ -117,8 +122,9 @@ const isAt = (file, line) =>
   });
 
 /**
- * All mutants of a language in the order in which they are drawn. First a line is drawn, then one of its changes, so that a
- * line with many signs does not count more than others. If there are too few lines, their other changes follow.
+ * All mutants of a language in the order in which they are drawn. First a line is drawn, then one
+ * of its changes, so that a line with many operators does not count more than others. If there are
+ * too few lines, their other changes follow.
  * @param {'c' | 'js'} language
  * @returns {Mutant[]}
  */
@@ -154,7 +160,7 @@ function drawn(language) {
 
 const reach = new Reach(folder);
 
-/** @param {Mutant} mutant @param {number} line @returns {string[]} tests that may run it */
+/** @param {Mutant} mutant @param {number} line @returns {string[]} tests that may reach it */
 const testsOfLine = (mutant, line) =>
   testsOf(mutant).filter((test) => reach.mayRun(test, mutant.file, line));
 
@@ -178,7 +184,10 @@ class Baseline {
     if (stamp === this.#stamp) this.#times = new Map(times);
   }
 
-  /** @param {Place[]} places @param {Iterable<string>} tests those that fail without a mutant are left out */
+  /**
+   * @param {Place[]} places
+   * @param {Iterable<string>} tests tests that fail without a mutant are left out
+   */
   async measure(places, tests) {
     const left = [...new Set(tests)].filter((test) => !this.#times.has(test));
     const take = async (/** @type {Place} */ place) => {
@@ -207,10 +216,10 @@ class Baseline {
   }
 
   /**
-   * As many as a mutant has time for.
+   * The tests for which a mutant has time.
    * @param {string[]} tests
    * @param {(test: string) => number} chance that a test detects a mutant
-   * @returns {string[]} those that detect the most mutants in their time, and these first
+   * @returns {string[]} the tests that detect the most mutants per unit of time, in this order
    */
   ordered(tests, chance) {
     const cost = (/** @type {string} */ test) => 150 + this.of(test).cpuMs + this.of(test).idleMs;
@@ -218,7 +227,10 @@ class Baseline {
     return this.#withinBudget(best);
   }
 
-  /** @param {string[]} tests those that detect the most first @returns {string[]} one that is too long is passed over */
+  /**
+   * @param {string[]} tests ordered by what they detect
+   * @returns {string[]} one that is too long is passed over
+   */
   #withinBudget(tests) {
     let leftMs = BUDGET_MS;
     return tests.filter((test) => {
@@ -239,10 +251,13 @@ class Baseline {
   }
 }
 
-/** How often each test has detected mutants of a source and of its room, which orders the tests of the next ones. */
+/**
+ * Counts how often each test has detected mutants of a source and of its room. The counts order the
+ * tests for the next mutants.
+ */
 class Chances {
   #path = join(folder, 'kills.json');
-  /** @type {Map<string, number>} of earlier runs, too: their results make the next ones shorter */
+  /** @type {Map<string, number>} includes earlier runs, whose results make later ones shorter */
   #kills = new Map(existsSync(this.#path) ? JSON.parse(readFileSync(this.#path, 'utf8')) : []);
 
   /** @param {Result} result */
@@ -317,7 +332,7 @@ const counts = (/** @type {Result} */ { outcome }) =>
   outcome !== 'same' && outcome !== 'uncompilable';
 
 /**
- * Tries mutants in their order until the given number count.
+ * Tries mutants in their order until the given number of them counts.
  * @param {Mutant[]} mutants
  * @param {number} count
  * @param {{places: Place[], baseline: Baseline, known: Map<string, Result>}} with_
@@ -362,7 +377,8 @@ async function tryAll(mutants, count, { places, baseline, known }) {
       tell(result);
     }
   };
-  // a worker that waits for the last mutant of another would end too early: the remaining workers draw for it
+  // a worker that has to wait for another's last mutant would end too early, so the remaining
+  // workers draw mutants in its place
   while (next < mutants.length && counted < count) await Promise.all(places.map(take));
   return results;
 }

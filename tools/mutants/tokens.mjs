@@ -1,15 +1,20 @@
-// The words of a C or JavaScript source, as far as tools/mutants needs them: comments and preprocessor
-// lines are left out, a template literal is one word. It relies on the repository's format (make format).
+// The tokens of a C or JavaScript source, as far as tools/mutants needs them: comments and
+// preprocessor lines are left out, a template literal is one word. It relies on the repository's
+// format (make format).
 
 /** @typedef {{text: string, start: number, end: number, kind: 'name' | 'number' | 'text' | 'sign'}} Token */
 
 const SIGNS =
   /^(>>>=|\.\.\.|\*\*=|<<=|>>=|>>>|===|!==|&&=|\|\|=|\?\?=|->|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||\?\?|\?\.|\+=|-=|\*=|\/=|%=|&=|\|=|\^=|=>|\*\*|.)/s;
 const NUMBER = /^(0[xX][\da-fA-F_]+|\d[\d_]*(\.\d*)?([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?)[a-zA-Z]*/;
-/** After these a slash begins a regular expression. */
+/** After these tokens, a slash begins a regular expression. */
 const BEFORE_REGEX = /^([(,=:[!&|?{};+\-*%<>~^]|=>|&&|\|\||\?\?|===|!==|return|typeof|case|of|in)$/;
 
-/** @param {string} source @param {number} at after the opening backquote @returns {number} the end */
+/**
+ * @param {string} source
+ * @param {number} at the offset after the opening backquote
+ * @returns {number} the offset of the end
+ */
 function templateEnd(source, at) {
   for (let i = at; i < source.length; i++) {
     if (source[i] === '\\') i++;
@@ -50,7 +55,11 @@ function quoteEnd(source, at) {
   return source.length;
 }
 
-/** @param {string} source @param {number} at @returns {number} after the line and its continuation lines */
+/**
+ * @param {string} source
+ * @param {number} at
+ * @returns {number} the offset after the line and its continuation lines
+ */
 function directiveEnd(source, at) {
   for (let i = at; i < source.length; i++) {
     if (source[i] === '\\') i++;
@@ -92,7 +101,7 @@ export function tokensOf(source, language) {
  * @param {string} source
  * @param {number} at
  * @param {'c' | 'js'} language
- * @param {string} before the token before
+ * @param {string} before the previous token
  * @returns {Token}
  */
 function tokenAt(source, at, language, before) {

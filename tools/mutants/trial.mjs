@@ -1,5 +1,6 @@
-// The directory in which a worker tries mutants: a copy of the sources and tests below build/mutants/, with links
-// to the unchanged files. A mutant is built there and its room's tests run until one of them fails.
+// The directory in which a worker tries mutants: a copy of the sources and tests below
+// build/mutants/, with links to the unchanged files. A mutant is built there and its room's tests
+// run until one of them fails.
 
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -18,11 +19,11 @@ import { fileURLToPath } from 'node:url';
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
 
-/** @param {string} file @returns {string} of what is in it */
+/** @param {string} file @returns {string} the hash of the file's content */
 export const hashOf = (file) =>
   existsSync(file) ? createHash('sha256').update(readFileSync(file)).digest('hex') : 'none';
 
-/** The Makefile's settings of compilers: programs, flags and objects, between spaces. */
+/** The Makefile's compiler settings: programs, flags and objects, separated by spaces. */
 const given = (/** @type {string} */ name) =>
   (process.env[name] ?? '').split(' ').filter((word) => word !== '');
 
@@ -32,21 +33,29 @@ const sanitizers = {
 
 /**
  * The time of a test and its child processes: `cpuMs` of processor time, and `idleMs` without any
- * work to do. Other load on the machine lengthens neither.
+ * work to do. Other load on the machine does not increase either of them.
  * @typedef {{cpuMs: number, idleMs: number}} Times
  */
 /** @typedef {Times & {status: 'passed' | 'failed' | 'overdue', skipped?: number}} Ended `skipped` tests, which detect nothing */
 /** The native programs, and the variable with the objects of each. */
 const PROGRAMS = { wick: 'MUTANTS_WICK_OBJECTS', 'wick-lab': 'MUTANTS_WICK_LAB_OBJECTS' };
-/** A test may wait for other load on the machine for less than this multiple of its processor time. */
+/**
+ * A test may wait because of other load on the machine for less than this multiple of its processor
+ * time.
+ */
 const WAIT_TIMES = 30;
 const LOOK_MS = 500;
-/** Less than this share of the time on a processor is a timer that polls. */
+/**
+ * A test that uses less than this share of the time on a processor is only polling with a timer.
+ */
 const IDLE_SHARE = 0.1;
-/** Runs "$@" for $0 seconds of processor time and prints how many it took. */
+/** Runs "$@" for at most $0 seconds of processor time and prints how many it used. */
 const LIMITED = 'ulimit -t "$0"; TIMEFORMAT="cpu %U %S"; time "$@" 2>/dev/null';
 
-/** @param {string} path @returns {string[]} from the state on, because the name before it may contain anything */
+/**
+ * @param {string} path
+ * @returns {string[]} the fields from the state on, because the name before it may contain anything
+ */
 function statOf(path) {
   const stat = readFileSync(`${path}/stat`, 'utf8');
   return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
@@ -76,7 +85,11 @@ function endTree(pid) {
   }
 }
 
-/** @param {number} pid @returns {{cpuMs: number, isReady: boolean}} of a tree: whether a thread has work to do */
+/**
+ * @param {number} pid
+ * @returns {{cpuMs: number, isReady: boolean}} of a process tree, and whether one of its threads
+ * has work to do
+ */
 function workOf(pid) {
   let ticks = 0;
   let isReady = false;
@@ -94,8 +107,8 @@ function workOf(pid) {
 /**
  * Polls whether a tree has had work to do.
  * @param {number} pid
- * @param {(idleMs: number) => void} take the time without work until now
- * @returns {() => void} ends it
+ * @param {(idleMs: number) => void} take receives the time without work so far
+ * @returns {() => void} a function that ends it
  */
 function watchIdle(pid, take) {
   let last = { cpuMs: 0, atMs: performance.now() };
@@ -114,7 +127,7 @@ function watchIdle(pid, take) {
 }
 
 /**
- * Runs a test until it ends, a test of it fails, or it is overdue.
+ * Runs a test file until it ends, one of its tests fails, or it is overdue.
  * @param {string} program
  * @param {string[]} args
  * @param {{cwd: string, env: Record<string, string>, limits: Times}} options
@@ -171,7 +184,7 @@ export function runUntilFailure(program, args, { cwd, env, limits }) {
 }
 
 /**
- * Other mutants' tests continue meanwhile, and are watched.
+ * Runs a tool asynchronously, so that other mutants' tests continue and are watched.
  * @param {string} program
  * @param {string[]} args
  * @param {string} [cwd]
@@ -205,10 +218,14 @@ async function compile(file, source, flags, out) {
 /** @param {string} test */
 export const isOfNode = (test) => /\.mjs( |$)/.test(test);
 
-/** A mutant's tests together, in processor time. */
+/** The limit for all tests of a mutant together, in processor time. */
 export const BUDGET_MS = Number(process.env.MUTANTS_BUDGET_MS || 20_000);
 
-/** The time limit of a test with a mutant. @param {Times} usual without one @returns {Times} */
+/**
+ * The time limit of a test with a mutant.
+ * @param {Times} usual time without a mutant
+ * @returns {Times}
+ */
 export const limitsOf = ({ cpuMs, idleMs }) => ({
   cpuMs: 3 * cpuMs + 2000,
   idleMs: 2 * idleMs + 6000,
@@ -218,7 +235,7 @@ export const limitsOf = ({ cpuMs, idleMs }) => ({
  * Runs tests until one fails or their processor time is used up.
  * @param {Pick<Place, 'runTest'>} place
  * @param {string[]} tests in their order
- * @param {(test: string) => Times} usual times of a test without a mutant
+ * @param {(test: string) => Times} usual returns the times of a test without a mutant
  * @param {string} object
  * @returns {Promise<{outcome: 'killed' | 'timeout' | 'survived', by: string}>}
  */
@@ -243,7 +260,7 @@ export class Place {
     this.folder = folder;
     this.tree = join(folder, 'tree');
     this.out = join(folder, 'out');
-    /** The source whose mutant the command has not been linked with. */
+    /** The source of a mutant that has not been linked into the command yet. */
     this.mutantOf = '';
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(join(folder, 'temporary'), { recursive: true });
@@ -252,7 +269,7 @@ export class Place {
   }
 
   #copyTree() {
-    // a command that runs in examples/ prints its path without links
+    // a command that runs in examples/ prints its path with links resolved
     const copied = ['js', 'component', 'tests', 'tools', 'examples', 'package.json'];
     const options = { recursive: true, preserveTimestamps: true };
     mkdirSync(join(this.tree, 'build/native'), { recursive: true });
@@ -284,7 +301,7 @@ export class Place {
       cpSync(join(root, 'build/native', name), join(this.tree, 'build/native', name));
   }
 
-  /** The folder of the host's own temporary files. */
+  /** The environment, with a separate folder for temporary files. */
   get #env() {
     const temporary = join(this.folder, 'temporary');
     const shared = process.env.WICK_SHARED ?? resolve(root, '../shared');
@@ -292,7 +309,8 @@ export class Place {
   }
 
   /**
-   * @param {string} test the name of a C test and which parts of it, or a file below tests/ and which of its suites
+   * @param {string} test the name of a C test and the parts to run, or a file below tests/ and the
+   * suites to run
    * @param {Times} limits
    * @param {string} [object] the mutant's archive: C tests are linked with it before the engine's
    * @returns {Promise<Ended>}
@@ -363,7 +381,8 @@ export class Place {
     if (file.startsWith('src/cli/')) return { object: '' };
     const object = join(this.out, 'mutant.o');
     if (!(await compile(file, source, given('MUTANTS_TEST_FLAGS'), object))) return 'uncompilable';
-    // before the engine's archive, and an archive, too: tests may have their own in place of a source
+    // linked before the engine's archive, and as an archive, too, because tests may have a
+    // replacement for a source
     const archive = join(this.out, 'mutant.a');
     rmSync(archive, { force: true });
     const [archiver] = given('MUTANTS_AR');
@@ -373,7 +392,7 @@ export class Place {
   }
 
   /**
-   * Makes the component that a source of `component/` belongs to, in the copy.
+   * Builds the component to which a source of `component/` belongs, in the copy.
    * @param {string} file
    * @param {string} source
    * @returns {Promise<'uncompilable' | 'equivalent' | {object: ''}>}

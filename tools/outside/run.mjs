@@ -1,5 +1,6 @@
-// tools/outside/run.mjs — runs suites of peers on the native command line and writes docs/outside.md: how many cases pass,
-// are refused by name, and are wrong. `make outside` installs what it needs.
+// tools/outside/run.mjs — runs suites of peers with the native command line and writes
+// docs/outside.md, with the numbers of cases that pass, are refused by name, and are wrong. `make
+// outside` installs what it needs.
 //   node tools/outside/run.mjs [--maskbench FOLDER]   FOLDER: maskbench/data of a clone of guidance-ai/jsonschemabench
 
 import { spawnSync } from 'node:child_process';
@@ -23,7 +24,10 @@ const shared = process.env.WICK_SHARED ?? join(root, '../shared');
 const { values: options } = parseArgs({ options: { maskbench: { type: 'string' } } });
 const scratch = mkdtempSync(join(tmpdir(), 'wick-outside-'));
 
-/** JSON whose numbers keep their digits: JSON.parse makes 12345.0 an integer, and rounds. @param {string} text */
+/**
+ * JSON whose numbers keep their digits: JSON.parse turns 12345.0 into an integer, and rounds.
+ * @param {string} text
+ */
 function parseExact(text) {
   const tokens = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
   return JSON.parse(
@@ -58,7 +62,10 @@ function check(ended) {
   if (ended.status !== 0) throw new Error(`a command failed: ${ended.error ?? ended.stderr}`);
 }
 
-/** @param {string} draft @returns {Suite} of JSON-Schema-Test-Suite: each test is an instance */
+/**
+ * @param {string} draft
+ * @returns {Suite} the groups of JSON-Schema-Test-Suite, in which each test is an instance
+ */
 function schemaSuite(draft) {
   const names = {
     draft4: 'http://json-schema.org/draft-04/schema#',
@@ -136,14 +143,18 @@ function isOnPurpose({ label, schema }, text, holds) {
   return isDraft4 && /[:[,]-?\d+\.0+[,}\]]/.test(text);
 }
 
-/** @param {Group} group @returns {boolean[] | undefined} whether each instance holds; undefined: refused by name */
+/**
+ * @param {Group} group
+ * @returns {boolean[] | undefined} whether each instance is valid; undefined if the schema was
+ * refused by name
+ */
 function decide({ schema, accept, reject }) {
   const [schemaPath, textsPath] = [join(scratch, 'schema.json'), join(scratch, 'texts.json')];
   writeFileSync(schemaPath, textOf(schema));
   writeFileSync(textsPath, JSON.stringify([...accept, ...reject]));
   const given = ['constrain', '--json-schema', schemaPath, '--check', textsPath];
   const ended = spawnSync(wick, given, { encoding: 'utf8' });
-  // a schema that nothing satisfies has all instances rejected
+  // a schema that no instance satisfies rejects all of them
   if (/no text satisfies/.test(ended.stderr) && accept.length === 0) return reject.map(() => false);
   if (ended.status === 2 || /grammar state exceeds/.test(ended.stderr)) return undefined;
   check(ended);
@@ -183,7 +194,7 @@ const SUITES = [
   ...['MaskBench, a sample', 'MaskBench'],
 ];
 
-/** The rest of the document is not of these suites. */
+/** The rest of the document is not about these suites. */
 const NEXT = "## llama.cpp's server";
 
 fetchSchemaSuite();
@@ -191,7 +202,7 @@ const document = join(root, 'docs/outside.md');
 const whole = options.maskbench ? wholeMaskBench(options.maskbench) : [];
 const ran = [...drafts.map(schemaSuite), ...maskBench(), ...whole].map(runSuite);
 const before = readFileSync(document, 'utf8').split('\n');
-// a suite whose data is not here keeps its row
+// a suite whose data is not available keeps its row
 const rows = SUITES.flatMap((suite) => {
   const isOf = (/** @type {string} */ row) => row.startsWith(`| ${suite} | `);
   return ran.find(isOf) ?? before.find(isOf) ?? [];

@@ -1,6 +1,7 @@
-// tools/train/answer.mjs — answers by Wick's engine, as the model gives them alone and as the chat page shows them:
-// node answer.mjs MODEL.gguf. A request of chat completions on each line of the input; on each of the output
-// {"alone": {text, ended}, "page": {text, ended, held}}. Both have the seed of the request, if any.
+// tools/train/answer.mjs — answers from Wick's engine, both as the model alone generates them and
+// as the chat page shows them: node answer.mjs MODEL.gguf. A request of chat completions on each
+// line of the input; on each of the output {"alone": {text, ended}, "page": {text, ended, held}}.
+// Both have the seed of the request, if any.
 
 import { readFileSync } from 'node:fs';
 import readline from 'node:readline';

@@ -107,7 +107,8 @@ REPLY_SYSTEM = ["Reply only in JSON.", "Answer in JSON.", "Always answer in JSON
                 "You are an API. Answer in JSON.", "Use JSON for every answer."]
 
 
-# More wordings for the last stage of training, in which people are made of parts.
+# More wordings for the last stage of training, in which sentences about people are composed of
+# parts.
 _SUBJECTS = ["{name}", "{name}", "My name is {name} and this person", "This is {name}, who", "My friend {name}", "The {job} {name}",
              "Our {job} {name}", "A {job} called {name}", "There is a {job} called {name} who", "{name} the {job}",
              "I know {name}, a {job}, who", "My brother {name}", "A woman called {name}", "I met {name} today, who"]
@@ -177,7 +178,7 @@ _MAKE_OBJECT_WAYS = phrases.ways(MAKE_OBJECT, MAKE_OBJECT_MORE)
 
 
 def _json_turn(kind, user, value):
-    """Right means: it parses and says the same (figures for `parses` alone are in evaluate.py)."""
+    """An answer is right if it parses to the same value (figures for `parses` alone are in evaluate.py)."""
     def accept(text):
         try:
             return json.loads(text) == value

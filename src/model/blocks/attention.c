@@ -32,7 +32,7 @@ static uint32_t q_dim(const attention_block *attention) {
   return attention->is.heads * attention->is.head_dim;
 }
 
-// As many as the rows of attn_q are heads.
+// The number of heads for which attn_q has rows.
 static uint32_t projected_heads(const attention_settings *is) {
   return is->is_gated ? 2 * is->heads : is->heads;
 }
@@ -153,7 +153,7 @@ static bool is_padded(const attention_block *attention) {
   return padded_dim(attention->is.head_dim) != attention->is.head_dim;
 }
 
-// Room for the same heads in the form that attention's kernels need; `buffers` itself if they have
+// Buffers for the same heads in the form that attention's kernels need; `buffers` itself if it has
 // that form.
 static attention_buffers take_padded(const attention_block *attention, scratch_arena *arena,
                                      const attention_buffers *buffers) {
@@ -242,7 +242,8 @@ static void norm_heads(const head_job *job, float *row, const float *weight, con
     return;
   }
   for (uint32_t h = 0; h < heads; h++, row += dim) {
-    if (norms == ATTENTION_NORMS_AFTER) {  // a rotation keeps the length: the weights come after
+    if (norms == ATTENTION_NORMS_AFTER) {  // a rotation keeps the length, so the weights are
+                                           // applied after it
       job->pass->kernels->rms_norm(row, NULL, dim, job->pass->model->config.norm_epsilon, row);
     } else {
       norm_row(job->pass, row, weight, bias, dim, row);
@@ -277,8 +278,8 @@ static float temperature_of(const attention_settings *is, uint32_t position) {
   return (float)(1 + (double)is->temperature * math_log(1.0 + times));
 }
 
-// The preparation of queries, keys and values before the rotation: gates separated, values
-// clamped, heads normalised, queries scaled by their position.
+// Prepares queries, keys and values before the rotation: separates gates, clamps values, normalises
+// heads, and scales queries by their position.
 static void prepare_heads(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const head_job *job = context;
   const attention_block *attention = job->attention;
@@ -316,7 +317,7 @@ static bool needs_preparing(const attention_block *attention) {
          attention->weights.q_norm != NULL;
 }
 
-// The gate and the norm between attention and output projection.
+// Applies the gate and the norm between attention and output projection.
 static void finish_output(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const head_job *job = context;
   const attention_block *attention = job->attention;
@@ -334,7 +335,7 @@ static void finish_output(void *context, uint32_t first, uint32_t last, uint32_t
   }
 }
 
-// Over the pages of a sequence.
+// Attention over the pages of a sequence.
 static wick_status attend_pages(const attention_block *attention, model_pass *pass,
                                 paged_attention *run, wick_error *error) {
   run->pool = store_group(pass->store, attention->pages.group);
@@ -398,7 +399,7 @@ static wick_status attend_heads(const attention_block *attention, model_pass *pa
   return status;
 }
 
-// Queries, keys and values of tokens with zeros after their heads, in `padded`.
+// Copies queries, keys and values of tokens to `padded`, with zeros after their heads.
 static void pad_rows(const attention_block *attention, const attention_buffers *buffers,
                      const attention_buffers *padded, uint32_t tokens) {
   const attention_settings *is = &attention->is;
@@ -522,7 +523,7 @@ void attention_read_window_heads(model_plan *plan, attention_settings *settings)
   check_heads(keys, settings, keys_size(keys, "attention.value_length_swa", MODEL_HEAD_DIM_MAX));
 }
 
-// The part that only causal attention has.
+// Refuses settings that only causal attention supports.
 static void refuse_in_encoder(model_keys *keys, const attention_settings *is) {
   if (!is->has_sinks && !is->norms_values && is->qk_norms != ATTENTION_NORMS_AFTER) return;
   keys->status = fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.causal"),
@@ -531,7 +532,8 @@ static void refuse_in_encoder(model_keys *keys, const attention_settings *is) {
                            keys->architecture);
 }
 
-// Weights of norms after the rotation are read as wide as the heads in pages.
+// Refuses odd sizes: weights of norms after the rotation are read with the width of the heads in
+// pages.
 static void refuse_odd_heads(model_keys *keys, uint32_t head_dim) {
   if (keys->status != WICK_OK) return;
   keys->status =
@@ -548,8 +550,8 @@ static void note_heads(model_config *config, const attention_settings *is) {
   config->head_dim = is->head_dim;
 }
 
-// Slopes fall by half octaves or so: 2^(-alibi / n), 2^(-2 alibi / n) ... of n heads, the greatest
-// power of 2; those of further heads are between them.
+// The slopes fall geometrically: 2^(-alibi / n), 2^(-2 alibi / n) ... for the first n heads, where
+// n is the greatest power of 2; those of further heads are between them.
 static void make_slopes(float alibi, uint32_t heads, float *slopes) {
   uint32_t whole = 1;
   while (whole <= heads / 2) whole *= 2;

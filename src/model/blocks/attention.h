@@ -1,6 +1,6 @@
 // model/blocks/attention.h — attention with grouped heads: hidden += output(softmax(q k^T * scale)
-// v) (Vaswani et al. 2017; grouped heads: Ainslie et al. 2023). It is causal, over the pages of a
-// sequence, or that of an encoder, over a whole text.
+// v) (Vaswani et al. 2017; grouped heads: Ainslie et al. 2023). It is either causal, over the pages
+// of a sequence, or bidirectional, over a whole text (encoders).
 #ifndef WICK_MODEL_BLOCKS_ATTENTION_H
 #define WICK_MODEL_BLOCKS_ATTENTION_H
 
@@ -18,35 +18,35 @@ typedef enum attention_qk_norms {
   ATTENTION_NORMS_OF_HEADS,  // of each head with its own weights, [heads, head_dim]; optional
 } attention_qk_norms;
 
-// The input of the same layer's feed-forward where it runs in parallel with the attention.
+// The input of the same layer's feed-forward, if that runs in parallel with the attention.
 typedef enum attention_aside {
   ATTENTION_FIRST = 0,    // nothing: it runs after
   ATTENTION_ASIDE_INPUT,  // the input of the layer
-  ATTENTION_ASIDE_NORMED  // that, normalised for the attention
+  ATTENTION_ASIDE_NORMED  // the same, normalised for the attention
 } attention_aside;
 
 typedef struct attention_settings {
   const char *norm;        // of the norm before it, "attn_norm.weight"; NULL: none
-  const char *post_norm;   // of the norm of what it adds; NULL: none
+  const char *post_norm;   // of the norm of its result; NULL: none
   const char *sub_norm;    // of the norm before the output projection; NULL: none
   const char *sum_norm;    // of a norm of hidden after the addition (post-norm); NULL: none
-  const char *again_norm;  // of one more, of that and the input of the layer; NULL: none
-  bool sees_media;         // rows of an image see later ones of it; the other tokens do not
-  bool is_whole;           // tokens see later ones, too; half of a window is on each side
+  const char *again_norm;  // of one more norm, of that sum and the layer's input; NULL: none
+  bool sees_media;         // rows of an image attend to later rows of it; other tokens do not
+  bool is_whole;           // tokens attend to later ones, too; half of a window is on each side
   uint32_t heads, kv_heads, head_dim;
   uint32_t rope;                // a number of plan_rope, or ATTENTION_ROPE_NONE
   attention_qk_norms qk_norms;  // before they are rotated
   attention_aside aside;
-  bool is_aside;               // reads what another block set aside, normalised; `norm` is NULL
-  bool is_first;               // another mixer of the layer follows, which reads what was set aside
-  const model_block *keys_of;  // attention of a layer before whose keys and values it reads, too;
-                               // NULL: it has its own
-  bool norms_values;  // values are normalised by heads, without weights; where attn_v is absent
-                      // they are what attn_k gives
+  bool is_aside;  // its input is one that another block stored, normalised; `norm` is NULL
+  bool is_first;  // another mixer of the layer follows, which reads the stored input
+  const model_block *keys_of;  // attention of an earlier layer whose keys and values it also reads;
+                               // NULL: it has separate ones
+  bool norms_values;  // values are normalised by heads, without weights; if attn_v is absent,
+                      // they are the result of attn_k
   bool has_sinks;     // attn_sinks [heads]: scores of a token without a value (Xiao et al. 2023)
   bool is_gated;      // attn_q has a gate after each head's query: the output is multiplied by its
                       // sigmoid
-  uint32_t window;    // how many tokens back a token sees, 0: all
+  uint32_t window;    // how many tokens back a token attends; 0: all
   float scale;        // of q k^T, 0: 1 / sqrt(head_dim)
   float score_cap;    // not 0: scores become cap * tanh(score / cap)
   float clamp;        // not 0: queries, keys and values stay within [-clamp, clamp]
@@ -58,12 +58,12 @@ typedef struct attention_settings {
 } attention_settings;
 
 // Reads "attention.head_count", "attention.head_count_kv" (of `layer`), "attention.key_length" and
-// "attention.value_length", and checks that they go together; is_whole from "attention.causal".
+// "attention.value_length", and checks that they are consistent; is_whole from "attention.causal".
 // rope: ATTENTION_ROPE_NONE. Everything else is off.
 attention_settings attention_read_layer(model_plan *plan, uint32_t layer);
-// The same of layer 0, where all layers are alike.
+// The same for layer 0, if all layers are alike.
 attention_settings attention_read(model_plan *plan);
-// The heads of layers with a window where these have a different size:
+// Reads the size of the heads of layers with a window, if it differs:
 // "attention.key_length_swa" and "attention.value_length_swa".
 void attention_read_window_heads(model_plan *plan, attention_settings *settings);
 // Tensors: attn_q, attn_k, attn_v or, fused in this order, attn_qkv, and attn_output, each with an

@@ -68,7 +68,7 @@ typedef struct delta_buffers {
   float *read;          // [batch_tokens, value_dim]: S^T q
   float *beta, *decay;  // [batch_tokens, value_heads]
   uint32_t joined_stride, pair_stride;
-  float *joined;  // [batch_tokens, channels + value_dim] where they come by key heads, or NULL
+  float *joined;  // [batch_tokens, channels + value_dim] if they are stored by key heads, or NULL
   float *pairs;   // [batch_tokens, 2 * value_heads]: beta and alpha by key heads, or NULL
 } delta_buffers;
 
@@ -137,7 +137,7 @@ static void take_values(const float **from, float *to, uint32_t count) {
   *from += count;
 }
 
-// The values that are stored by key heads: to q, k, v and the gate, beta and alpha one after the
+// Sorts values that are stored by key heads into q, k, v and the gate, beta and alpha one after the
 // other.
 static void sort_heads(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const delta_job *job = context;
@@ -179,7 +179,8 @@ static void make_gates(const delta_net_block *net, float *beta, float *decay) {
   }
 }
 
-// q, k, v = silu(conv); q and k of each head to length 1, q by 1 / sqrt(head_dim)
+// q, k, v = silu(conv); q and k of each head are normalised to length 1, and q is scaled by 1 /
+// sqrt(head_dim)
 static void prepare_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const delta_job *job = context;
   const delta_net_block *net = job->net;

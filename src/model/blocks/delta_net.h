@@ -17,11 +17,11 @@ typedef struct delta_net_settings {
 
 // Reads "ssm.state_size", "ssm.group_count", "ssm.time_step_rank" and "ssm.conv_kernel".
 delta_net_settings delta_net_read(model_plan *plan);
-// Value head h looks with key head h modulo key_heads, or h / (value_heads / key_heads) where they
-// are grouped. Tensors: attn_norm, attn_qkv, attn_gate, ssm_conv1d, ssm_beta, ssm_alpha,
-// ssm_dt.bias, ssm_a, ssm_norm, ssm_out. Grouped: ssm_ba in place of ssm_beta and ssm_alpha, with
-// the rows of beta and then of alpha for each key head; and in older files ssm_in in place of
-// attn_qkv and attn_gate, with the rows of q, k, v and the gate for each key head.
+// Value head h uses key head h modulo key_heads, or h / (value_heads / key_heads) if they are
+// grouped. Tensors: attn_norm, attn_qkv, attn_gate, ssm_conv1d, ssm_beta, ssm_alpha, ssm_dt.bias,
+// ssm_a, ssm_norm, ssm_out. Grouped: ssm_ba in place of ssm_beta and ssm_alpha, with the rows of
+// beta and then of alpha for each key head; and in older files ssm_in in place of attn_qkv and
+// attn_gate, with the rows of q, k, v and the gate for each key head.
 model_block *delta_net_make(model_plan *plan, const delta_net_settings *settings);
 
 #endif

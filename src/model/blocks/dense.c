@@ -125,7 +125,7 @@ static void activate_tokens(void *context, uint32_t first, uint32_t last, uint32
   }
 }
 
-// Where the block reads from: [tokens, hidden], normalised.
+// The normalised input of the block: [tokens, hidden].
 static const float *norm_input(const dense_block *dense, model_pass *pass) {
   const float *rows = dense->is.is_aside ? pass->aside : pass->hidden;
   if (dense->weights.norm == NULL) return rows;

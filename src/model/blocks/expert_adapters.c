@@ -15,7 +15,8 @@ static void add_strips(const kernel_table *kernels, const kernel_matrix *whole, 
   const kernel_type_ops *ops = &kernels->types[whole->type];
   for (uint32_t first = 0; first < whole->rows; first += ADAPTER_STRIP_ROWS) {
     kernel_matrix strip = *whole;
-    uint64_t before = 0;  // bytes of the rows in front; it fits, as the whole matrix does
+    uint64_t before =
+        0;  // bytes of the preceding rows; no overflow, because the size of the whole matrix fits
     if (first != 0) ops->matrix_bytes(first, whole->cols, &before);
     strip.data += before;
     strip.rows = whole->rows - first < ADAPTER_STRIP_ROWS ? whole->rows - first

@@ -1,12 +1,12 @@
 // model/blocks/expert_adapters.h — the adapters' part of a mixture's experts: y += B_e (factor *
 // A_e x), with a pair of matrices for each expert of a stack (llama.cpp's build_lora_mm_id). A
-// row's result depends on its own adapters alone, in their order.
+// row's result depends only on its own adapters, in their order.
 #ifndef WICK_MODEL_BLOCKS_EXPERT_ADAPTERS_H
 #define WICK_MODEL_BLOCKS_EXPERT_ADAPTERS_H
 
 #include "model/pass.h"
 
-// The product of a stack: y[row] = x[row] W_e^T for each choice of a token, whose row it is.
+// The product of a stack: y[row] = x[row] W_e^T, with a row for each choice of a token.
 typedef struct expert_product {
   const weight_tensor *stack;
   uint32_t used;           // choices of a token
@@ -18,7 +18,7 @@ typedef struct expert_product {
   size_t x_stride, y_stride;
 } expert_product;
 
-// Adds what the adapters of each row of the pass give. After the product.
+// Adds the products of the adapters of each row of the pass. Called after the product.
 void expert_adapters_add(model_pass *pass, const expert_product *product);
 
 #endif

@@ -2,7 +2,7 @@
 //
 // Each token is routed independently. Rows are then gathered by expert, so that one pass over an
 // expert's weights serves all of its tokens, and a token's results are summed in the order of its
-// own ranking: the rest of the batch changes nothing.
+// own ranking, so they do not depend on the rest of the batch.
 #include "model/blocks/experts.h"
 
 #include <string.h>
@@ -123,18 +123,19 @@ typedef struct routing {
   float *ranks;            // the same: the scores that choose experts
   uint32_t *chosen;        // [batch_tokens, used] experts
   float *weights;          // [batch_tokens, used]
-  uint32_t *row_of;        // [batch_tokens, used] where a choice is in the gathered rows
-  uint32_t *token_of;      // [batch_tokens * used] whose row that is
-  uint32_t *ends;          // [experts] row after the expert's last one
+  uint32_t *row_of;        // [batch_tokens, used] row of a choice among the gathered rows
+  uint32_t *token_of;      // [batch_tokens * used] token of a gathered row
+  uint32_t *ends;          // [experts] index after the expert's last row
 } routing;
 
 typedef struct expert_buffers {
   routing routing;
   uint32_t ffn_stride, shared_stride;  // floats
-  uint32_t active;                     // experts that can be in use at once
+  uint32_t active;                     // experts that can be used at once
   float *wide;                         // [batch_tokens * used, hidden] inputs, then results
   float *gate, *up;                    // [batch_tokens * used, expert_ffn]; without a gate both are
-                                       // the product of up; of one product where they are fused
+                                       // the product of up, or of the single product if they are
+                                       // fused
   product_target *targets;             // [2 * active]
   float *sh_gate, *sh_up;              // [batch_tokens, shared_ffn]
   float *sh_out;                       // [batch_tokens, hidden]
@@ -192,7 +193,7 @@ static void reserve(const model_block *block, scratch_arena *arena) {
   const experts_block *experts = (const experts_block *)block;
   const uint64_t begin = arena_mark(arena), tokens = arena->batch_tokens;
   take_buffers(experts, arena);
-  reserve_act(arena, tokens * experts->is.used, experts->hidden);  // of the tokens, too
+  reserve_act(arena, tokens * experts->is.used, experts->hidden);  // also for the tokens' own rows
   reserve_act(arena, tokens * experts->is.used, experts->is.expert_ffn);
   reserve_act(arena, tokens, experts->is.shared_ffn);
   arena_release(arena, begin);
@@ -206,7 +207,7 @@ typedef struct experts_job {
   const expert_buffers *buffers;
 } experts_job;
 
-// Turns logits into the scores by which experts are chosen. False when one is not finite.
+// Turns logits into the scores by which experts are chosen. Returns false if one is not finite.
 static bool score_experts(const experts_settings *is, float *scores) {
   float largest = scores[0];
   double sum = 0;
@@ -256,7 +257,7 @@ static bool is_group_used(const experts_block *experts, const float *scores, uin
 }
 
 // The scores that choose experts: `scores`, or with biases and groups `ranks`, which is then
-// filled. Experts of other groups have -infinity.
+// filled. Experts of unused groups get -infinity.
 static const float *rank_experts(const experts_block *experts, const float *scores, float *ranks) {
   const experts_settings *is = &experts->is;
   const uint32_t groups = is->groups == 0 ? 1 : is->groups, size = is->experts / groups;
@@ -270,7 +271,8 @@ static const float *rank_experts(const experts_block *experts, const float *scor
   return ranks;
 }
 
-// The largest first, equal ones by their number. False when a rank is not finite.
+// Chooses the experts with the largest ranks first, equal ones by number. Returns false if a rank
+// is not finite.
 static bool choose_experts(const experts_settings *is, const float *ranks, uint32_t *chosen) {
   float last = 0;  // the rank chosen before
   for (uint32_t i = 0; i < is->used; i++) {
@@ -300,13 +302,13 @@ static void weigh_experts(const experts_settings *is, const float *scores, const
     }
     sum += weights[i];
   }
-  // llama.cpp's least sum, the smallest normal number of 16 bits
+  // llama.cpp's lower bound of the sum: the smallest normal 16-bit float
   if (sum < 6.103515625e-5) sum = 6.103515625e-5;
   if (!is->is_normalised && is->gating != EXPERTS_SOFTMAX_OF_CHOSEN) sum = 1;
   for (uint32_t i = 0; i < is->used; i++) weights[i] = (float)(weights[i] / sum) * is->scale;
 }
 
-// Weights that are NaN make the token's hidden row NaN, and the engine ends its request.
+// Sets weights of NaN: they make the token's hidden row NaN, and the engine ends its request.
 static void choose_any(uint32_t used, uint32_t *chosen, float *weights) {
   for (uint32_t i = 0; i < used; i++) {
     chosen[i] = i;
@@ -337,7 +339,7 @@ static void route_tokens(void *context, uint32_t first, uint32_t last, uint32_t 
   }
 }
 
-// Gives each choice its row: those of an expert side by side, in the order of tokens.
+// Assigns a row to each choice: the rows of an expert are adjacent, in the order of tokens.
 static void sort_choices(const experts_settings *is, const routing *routing, uint32_t tokens) {
   const uint32_t choices = tokens * is->used;
   uint32_t *ends = routing->ends;
@@ -439,7 +441,7 @@ static void add_experts(model_product *product, const expert_buffers *buffers,
   }
 }
 
-// The adapters' part of the product of a stack. is_up: its rows are the tokens'.
+// Adds the adapters' part to the product of a stack. is_up: its input rows are the tokens'.
 static void adapt(const experts_block *experts, model_pass *pass, const expert_buffers *buffers,
                   const weight_tensor *stack, bool is_up, float *y) {
   const routing *routing = &buffers->routing;
@@ -460,7 +462,7 @@ static void run_experts(const experts_block *experts, model_pass *pass,
                         const expert_buffers *buffers) {
   const uint64_t begin = arena_mark(&pass->arena);
   const uint32_t rows = pass->count * experts->is.used, ffn = experts->is.expert_ffn;
-  const bool is_alone = pass->count == 1;  // the experts of one token read it where it is
+  const bool is_alone = pass->count == 1;  // the experts of a single token read it in place
   experts_job job = {experts, pass, buffers};
   if (!is_alone) thread_pool_for(pass->threads, rows, gather_rows, &job);
   model_product up = rows_product(pass, buffers, is_alone ? pass->normed : buffers->wide,

@@ -1,9 +1,9 @@
 // model/blocks/experts.h — the feed-forward of a mixture of experts (Shazeer et al. 2017; Mixtral,
-// Jiang et al. 2024): a router gives each token the few experts that suit it best.
+// Jiang et al. 2024): a router assigns each token to the few experts that suit it best.
 //
 //   hidden += sum over its experts e of weight_e * down_e(silu(gate_e(x)) * up_e(x))
 //
-// and, where the model has one, a shared expert that serves every token.
+// and, if the model has one, a shared expert that processes every token.
 #ifndef WICK_MODEL_BLOCKS_EXPERTS_H
 #define WICK_MODEL_BLOCKS_EXPERTS_H
 
@@ -27,7 +27,7 @@ typedef enum experts_activation {
 
 typedef struct experts_settings {
   const char *norm;       // of the norm before it, "ffn_norm.weight"; NULL: none
-  const char *post_norm;  // of the norm of what it adds; NULL: none
+  const char *post_norm;  // of the norm of its result; NULL: none
   const char *sum_norm;   // of a norm of hidden after the addition (post-norm); NULL: none
   uint32_t experts, used, expert_ffn;
   // Only experts of the `groups_used` best groups are chosen; a group's two best count
@@ -36,24 +36,24 @@ typedef struct experts_settings {
   uint32_t shared_ffn;  // 0: no shared expert
   bool has_shared_gate;
   experts_activation activation;
-  bool routes_aside;  // the router reads what the mixer set aside (attention_settings.aside)
-  bool is_aside;      // experts and router read what another block set aside
+  bool routes_aside;  // the router reads the input that the mixer stored (attention_settings.aside)
+  bool is_aside;      // experts and router read the input that another block stored
   // The router has its own norm, whose weights are ffn_gate_inp.scale, and its logits are
   // divided by sqrt(hidden) (Gemma 4).
   bool norms_routes;
   experts_gating gating;
   bool is_normalised;    // the weights of a token's experts are made to sum to 1
   float scale;           // of the weights
-  float residual_scale;  // of what the block adds
+  float residual_scale;  // factor of the block's result
 } experts_settings;
 
 // Reads "expert_count", "expert_used_count", "expert_group_count" and "expert_group_used_count".
-// Without "expert_count" the model has no experts, unless they are required. The widths are the
-// caller's to read.
+// Without "expert_count" the model has no experts, unless they are required. The caller reads the
+// widths.
 experts_settings experts_read(model_plan *plan, bool is_required);
-// "expert_gating_func", which some families' files have; `usual` where the key is absent.
+// "expert_gating_func", which the files of some families have; `usual` if the key is absent.
 experts_gating experts_read_gating(model_plan *plan, experts_gating usual);
-// "expert_weights_scale", of which the same holds.
+// "expert_weights_scale", which also only some families have.
 float experts_read_scale(model_plan *plan);
 // Tensors: ffn_gate_inp [experts, hidden], ffn_gate_exps and ffn_up_exps [experts, expert_ffn,
 // hidden] or, fused in this order, ffn_gate_up_exps [experts, 2 expert_ffn, hidden], ffn_down_exps

@@ -65,7 +65,7 @@ static void bind(model_block *block, model_binder *binder) {
 
 // ---- Scratch ----
 
-// A matrix of floats, whose rows are whole cache lines apart.
+// A matrix of floats with rows that are padded to whole cache lines.
 typedef struct latent_rows {
   float *at;
   uint32_t stride;  // floats
@@ -190,7 +190,7 @@ static void project(latent_job *job, model_pass *pass) {
   }
 }
 
-// y[h, t] = x[h, t] W[h]^T; rows of a head side by side
+// y[h, t] = x[h, t] W[h]^T; rows of a head are adjacent
 static void multiply_heads(const latent_job *job, model_pass *pass, op_kind op,
                            const weight_tensor *stack, latent_rows x, latent_rows y) {
   const uint32_t heads = job->latent->is.heads, rows = heads * pass->count;
@@ -214,8 +214,8 @@ static void multiply_heads(const latent_job *job, model_pass *pass, op_kind op,
   arena_release(&pass->arena, begin);
 }
 
-// Copies `floats` values of each head of each token. A dim of 0: rows of a head are contiguous;
-// else a token's row has its heads `dim` floats apart.
+// Copies `floats` values of each head of each token. If a dim is 0, rows of a head are contiguous;
+// otherwise a token's row has its heads `dim` floats apart.
 typedef struct copy_job {
   latent_rows from, to;
   uint32_t from_dim, to_dim, floats;
@@ -361,7 +361,7 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
 
 // ---- Planning ----
 
-// The dim of the pages: the kernels take multiples of 4.
+// The dim of the pages: the kernels require multiples of 4.
 static uint32_t page_dim(const latent_settings *is) {
   uint32_t dim = is->key_dim > is->value_dim ? is->key_dim : is->value_dim;
   if (is->is_absorbed) dim = is->kv_rank + is->rotated_dim;

@@ -4,9 +4,10 @@
 //
 //   c, r = kv_a(x);  k_h = [k_b[h] c, rope(r)];  v_h = v_b[h] c;  q_h = [plain part, rope(rest)]
 //
-// Files have kv_b, which holds k_b and v_b of all heads, or (absorbed) k_b transposed and v_b. With
-// kv_b the pages hold keys and values of each head. Absorbed, q_h k_h = (k_b[h]^T q_h) c, so the
-// pages hold c and rope(r) once for all heads, and v_b multiplies what the attention has summed.
+// Files have kv_b, which contains k_b and v_b of all heads, or (absorbed) k_b transposed and v_b.
+// With kv_b, the pages have keys and values of each head. In the absorbed form, q_h k_h = (k_b[h]^T
+// q_h) c, so the pages have c and rope(r) once for all heads, and v_b multiplies the sums of the
+// attention.
 #ifndef WICK_MODEL_BLOCKS_LATENT_ATTENTION_H
 #define WICK_MODEL_BLOCKS_LATENT_ATTENTION_H
 
@@ -14,7 +15,7 @@
 
 typedef struct latent_settings {
   uint32_t heads;
-  uint32_t q_rank;                           // of the queries' low-rank projection, 0: attn_q alone
+  uint32_t q_rank;                           // of the queries' low-rank projection; 0: only attn_q
   uint32_t kv_rank;                          // values of the latent
   uint32_t key_dim, rotated_dim, value_dim;  // of a head; rotated_dim: the last ones of a key
   bool is_absorbed;

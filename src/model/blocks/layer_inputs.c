@@ -12,7 +12,7 @@
 
 typedef struct inputs_block {
   model_block block;
-  uint32_t dim, all;         // floats a token: of one layer, of all
+  uint32_t dim, all;         // floats per token: of one layer, of all
   weight_tensor table;       // [vocab, all]
   weight_tensor projection;  // [all, hidden]
   float *norm, *norm_bias;   // [dim]
@@ -134,7 +134,7 @@ typedef struct end_job {
   float *gates;  // [tokens, dim]
 } end_job;
 
-// gate = gelu(gate) * inputs. In the last layer rows are those whose logits are needed.
+// gate = gelu(gate) * inputs. In the last layer, there are only the rows whose logits are needed.
 static void gate_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const end_job *job = context;
   const model_pass *pass = job->pass;

@@ -5,8 +5,8 @@
 //   sqrt(2)
 //
 // After the feed-forward of a layer: hidden += norm(up(gelu(gate(hidden)) * inputs[layer])). In a
-// model with streams (blocks/altup.h) the gate reads scale * hidden, and all streams but the first
-// get the sum.
+// model with streams (blocks/altup.h), the gate reads scale * hidden, and all streams except the
+// first get the sum.
 #ifndef WICK_MODEL_BLOCKS_LAYER_INPUTS_H
 #define WICK_MODEL_BLOCKS_LAYER_INPUTS_H
 
@@ -14,10 +14,10 @@
 
 // "embedding_length_per_layer_input": floats a token and layer; 0 or absent: there are none.
 uint32_t layer_inputs_read(model_plan *plan);
-// Makes the inputs of all layers: the first mixer of layer 0. Tensors: per_layer_token_embd [vocab,
-// layers * dim], per_layer_model_proj [layers * dim, hidden], per_layer_proj_norm [dim].
+// Computes the inputs of all layers, as the first mixer of layer 0. Tensors: per_layer_token_embd
+// [vocab, layers * dim], per_layer_model_proj [layers * dim, hidden], per_layer_proj_norm [dim].
 model_block *layer_inputs_make(model_plan *plan, uint32_t dim);
-// Adds them to a layer, which is then multiplied by layer_output_scale [1], where the file has it.
+// Adds them to a layer, which is then multiplied by layer_output_scale [1], if the file has it.
 // Tensors: inp_gate [dim, hidden], proj [hidden, dim], post_norm [hidden]; with a dim of 0 none;
 // with streams altup_correct_scale [hidden].
 model_block *layer_end_make(model_plan *plan, uint32_t dim);

@@ -1,6 +1,6 @@
-// model/blocks/padded_heads.h — heads whose width is not a multiple of 4, as attention's kernels
-// need them: each head is followed by zeros. A product with zeros adds nothing to a score, and
-// values of zero stay zero.
+// model/blocks/padded_heads.h — heads whose width is not a multiple of 4, in the form that
+// attention's kernels need: each head is padded with zeros. A product with zeros adds nothing to a
+// score, and values of zero stay zero.
 #ifndef WICK_MODEL_BLOCKS_PADDED_HEADS_H
 #define WICK_MODEL_BLOCKS_PADDED_HEADS_H
 

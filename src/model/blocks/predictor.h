@@ -6,7 +6,7 @@
 //
 // The blocks of a usual layer follow, then a norm and the model's output. llama.cpp computes this
 // for Qwen3.5 (src/models/qwen35.cpp; its pull request 24025 takes the trunk's rows after the last
-// norm), and so does vLLM (qwen3_next_mtp.py).
+// norm), as does vLLM (qwen3_next_mtp.py).
 #ifndef WICK_MODEL_BLOCKS_PREDICTOR_H
 #define WICK_MODEL_BLOCKS_PREDICTOR_H
 

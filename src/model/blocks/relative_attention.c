@@ -1,5 +1,6 @@
 // model/blocks/relative_attention.c — see relative_attention.h. Each row is computed independently,
-// in the order of its text's positions: the answer is the same for any other texts of the pass.
+// in the order of its text's positions, so the result does not depend on the other texts of the
+// pass.
 #include "model/blocks/relative_attention.h"
 
 #include <stdatomic.h>
@@ -9,7 +10,7 @@
 #include "model/measure.h"
 #include "model/pass.h"
 
-// From this distance on all are in the last bucket.
+// From this distance on, all keys are in the last bucket.
 enum { DISTANCE_MAX = 128 };
 
 typedef struct relative_block relative_block;
@@ -20,8 +21,8 @@ struct relative_block {
   float *table;                 // [buckets, heads], of the first block
   float *norm, *norm_bias;
   weight_tensor q, k, v, output;
-  uint16_t bucket_of[DISTANCE_MAX +
-                     1];  // of a key that far before the token; after it half of all are added
+  uint16_t bucket_of[DISTANCE_MAX + 1];  // of a key at that distance before the token; after it,
+                                         // half of the number of buckets is added
 };
 
 // ---- Tensors ----
@@ -193,7 +194,7 @@ static void fill_buckets(relative_block *is) {
     uint32_t bucket = apart;
     if (apart >= exact) {
       const double share = math_log((double)apart / exact) / math_log((double)DISTANCE_MAX / exact);
-      // powers of two may fall a last bit below their bucket
+      // powers of two may be below their bucket by the last bit
       bucket = exact + (uint32_t)(share * (side - exact) + 1e-7);
     }
     is->bucket_of[apart] = (uint16_t)(bucket < side ? bucket : side - 1);

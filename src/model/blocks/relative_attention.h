@@ -1,5 +1,5 @@
 // model/blocks/relative_attention.h — attention of T5's encoder (Raffel et al. 2020): each token
-// looks at all of its text, and the term added to a score depends on the head and on the distance
+// attends to its whole text, and the term added to a score depends on the head and on the distance
 // of the two tokens, in buckets that widen with the distance. Scores are not scaled.
 #ifndef WICK_MODEL_BLOCKS_RELATIVE_ATTENTION_H
 #define WICK_MODEL_BLOCKS_RELATIVE_ATTENTION_H

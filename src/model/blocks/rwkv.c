@@ -89,7 +89,7 @@ typedef struct time_mix_block {
   float *out_norm, *out_norm_bias;            // [hidden]
 } time_mix_block;
 
-// "time_mix_w0", "time_mix_w1" and "time_mix_w2" are the bias and both matrices of letter w.
+// "time_mix_w0", "time_mix_w1" and "time_mix_w2" are the bias and the two matrices of letter w.
 static void bind_low_rank(model_binder *binder, char letter, uint32_t rank, uint32_t hidden,
                           bool has_bias, low_rank *low) {
   enum { LETTER = sizeof "time_mix_" - 1, DIGIT };
@@ -221,7 +221,7 @@ static void share_values(const time_job *job, size_t at) {
   kernels->add(v, mixed, n);
 }
 
-// w = e^(-sigmoid(w) / sqrt(e)); kk = k * k_k to length 1 in each head; a = sigmoid(a);
+// w = e^(-sigmoid(w) / sqrt(e)); kk = k * k_k, normalised to length 1 in each head; a = sigmoid(a);
 // k = k (1 + (a - 1) k_a). In place: of[MIX_A] becomes -kk, b becomes kk a.
 static void prepare_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const time_job *job = context;

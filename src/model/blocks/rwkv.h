@@ -19,8 +19,8 @@ typedef struct rwkv_settings {
 // "attention.iclr_lora_rank", "attention.value_residual_mix_lora_rank" and
 // "attention.gate_lora_rank".
 rwkv_settings rwkv_read(model_plan *plan);
-// Tensors: attn_norm and time_mix_*. The values of layer 0 are set aside for the other layers. It
-// keeps all rows: the channel mix of its layer reads them.
+// Tensors: attn_norm and time_mix_*. The values of layer 0 are stored for the other layers. The
+// block keeps all rows, because the channel mix of its layer reads them.
 model_block *rwkv_make_time_mix(model_plan *plan, const rwkv_settings *settings, uint32_t layer);
 // Tensors: attn_norm_2 and channel_mix_*.
 model_block *rwkv_make_channel_mix(model_plan *plan, const rwkv_settings *settings);

@@ -13,7 +13,7 @@
 // The offsets of values in the rows of a product, in floats from its beginning.
 typedef struct ssm_places {
   uint32_t x, z;      // in the rows of ssm_in
-  uint32_t b, c;      // Mamba 2: there; else in those of ssm_x
+  uint32_t b, c;      // in Mamba 2 in the same rows, else in those of ssm_x
   uint32_t dt;        // the same
   uint32_t in, low;   // widths of these rows; low: 0 in Mamba 2
   uint32_t channels;  // of the convolution, which begin at x
@@ -25,7 +25,7 @@ typedef struct ssm_block {
   ssm_places at;
   uint32_t hidden, head_dim;
   uint64_t conv_offset_bytes, state_offset_bytes;
-  float *norm;                       // [hidden]; NULL where the rows were set aside
+  float *norm;                       // [hidden]; NULL if another block stored the rows
   weight_tensor in;                  // [at.in, hidden]
   float *filter, *filter_bias;       // [taps, channels]; [channels] or NULL
   weight_tensor low, dt;             // [at.low, inner]; [heads, rank]; not in Mamba 2
@@ -132,7 +132,7 @@ typedef struct ssm_job {
   atomic_uint nonfinite;  // rows
 } ssm_job;
 
-// PLaMo 2's rows hold z and x head by head: puts all of x first.
+// PLaMo 2's rows have z and x head by head: moves all of x to the front.
 static void sort_heads(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const ssm_job *job = context;
   const uint32_t dim = job->ssm->head_dim, inner = job->ssm->is.inner;
@@ -160,7 +160,7 @@ static void convolve(const ssm_block *ssm, model_pass *pass, const ssm_buffers *
   convolution_run(&convolution);
 }
 
-// The steps after the convolution; in Mamba 2 dt is taken from its place.
+// The steps after the convolution; in Mamba 2, dt is read from its place in the rows.
 static void activate_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const ssm_job *job = context;
   const ssm_block *ssm = job->ssm;
@@ -225,7 +225,8 @@ static void make_steps(void *context, uint32_t first, uint32_t last, uint32_t th
   }
 }
 
-// Channels that a thread takes at a time through all tokens, while their state is in the cache.
+// The number of channels that a thread processes together for all tokens, while their state is in
+// the cache.
 enum { SCAN_CHANNELS = 16 };
 
 static void scan_channels(const ssm_job *job, const state_segment *segment, uint32_t unit) {
@@ -283,7 +284,7 @@ static void scan_head(const ssm_job *job, const state_segment *segment, uint32_t
   job->pass->kernels->ssd(&run);
 }
 
-// Units of SCAN_CHANNELS channels in Mamba, else heads; all tokens in order.
+// Scans units of SCAN_CHANNELS channels in Mamba, otherwise heads; all tokens in order.
 static void scan_units(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const ssm_job *job = context;
   segment_walk walk = segments_begin(job->pass, job->ssm->state_offset_bytes);
@@ -321,7 +322,7 @@ static void gate_tokens(void *context, uint32_t first, uint32_t last, uint32_t t
   }
 }
 
-// The scan's result in `read`.
+// Writes the scan's result to `read`.
 static void mix_tokens(ssm_job *job, model_pass *pass) {
   const ssm_block *ssm = job->ssm;
   const ssm_settings *is = &ssm->is;
@@ -373,7 +374,7 @@ static void check_multiple(model_keys *keys, const char *name, uint32_t value, c
 }
 
 ssm_settings ssm_read(model_plan *plan, ssm_form form) {
-  enum { RANK_LEAST = 64, RANK_PART = 16 };  // PLaMo 2's rank, of which its files say nothing
+  enum { RANK_LEAST = 64, RANK_PART = 16 };  // PLaMo 2's rank, which its files do not contain
   model_keys *keys = plan->keys;
   const uint32_t hidden = plan->model->config.hidden;
   ssm_settings is = {.form = form, .groups = 1, .residual_scale = 1};

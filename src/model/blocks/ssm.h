@@ -1,5 +1,5 @@
 // model/blocks/ssm.h — selective state spaces: Mamba (Gu and Dao 2023), Mamba 2 (Dao and Gu 2024)
-// and what PLaMo 2 (Preferred Networks 2025) makes of both.
+// and PLaMo 2's combination of both (Preferred Networks 2025).
 //   z, x (and b, c, dt in Mamba 2) = in(norm(hidden));  x (b, c) = silu(conv(x (b, c)))
 //   b, c, dt = dt_proj(norms(x_proj(x))) in Mamba and PLaMo 2;  dt = softplus(dt)
 //   S = e^(dt a) S + dt b x^T;  y = S^T c + d x;  hidden += out(norm(y * silu(z)))
@@ -18,14 +18,14 @@ typedef enum ssm_norms { SSM_NO_NORMS, SSM_PLAIN_NORMS, SSM_WEIGHTED_NORMS } ssm
 typedef struct ssm_settings {
   ssm_form form;
   uint32_t inner, states, taps;
-  uint32_t heads;         // Mamba: `inner`, heads of one channel
+  uint32_t heads;         // Mamba: equal to `inner`, heads of one channel
   uint32_t groups;        // Mamba 2: heads / groups of them share b and c; else 1
   uint32_t rank;          // of dt's projection; Mamba 2: 0
-  ssm_norms norms;        // of dt, b and c, where they are projected
+  ssm_norms norms;        // of dt, b and c, if they are projected
   bool may_lack_norm;     // Mamba 2: ssm_norm is optional
-  const char *post_norm;  // of the norm of what it adds; NULL: none
+  const char *post_norm;  // of the norm of its result; NULL: none
   float residual_scale;   // of what it adds
-  bool is_aside;          // reads what the mixer before it in its layer set aside
+  bool is_aside;          // its input is the one that the previous mixer of its layer stored
 } ssm_settings;
 
 // Reads "ssm.conv_kernel", "ssm.inner_size", "ssm.state_size", "ssm.time_step_rank" (Mamba: the

@@ -1,7 +1,7 @@
 // model/families/bert.c — encoders whose norms follow each addition: BERT (Devlin et al.
 // 2018; MiniLM, bge, e5, XLM-R's) with learned positions, nomic-embed (Nussbaum et al. 2024) and
 // jina-embeddings-v3 (Sturua et al. 2024) with rotated halves, jina-embeddings-v2 (Günther et al.
-// 2023) with ALiBi to both sides. Files are as llama.cpp's converter makes them.
+// 2023) with ALiBi to both sides. Files are in the form of llama.cpp's converter.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
@@ -62,7 +62,7 @@ static void plan_nomic_bert_moe(model_plan *plan) {
 
 static void plan_jina_bert_v3(model_plan *plan) { plan_rotated(plan, DENSE_GELU, true); }
 
-// Files for code have norms of queries and keys and a further norm of each layer.
+// Files for code have norms of queries and keys and one more norm in each layer.
 static void plan_jina_bert_v2(model_plan *plan) {
   attention_settings attention = read_attention(plan);
   dense_settings dense = read_dense(plan, DENSE_GELU, false);

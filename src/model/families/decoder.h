@@ -10,8 +10,8 @@
 // config.layers layers of attention and a dense feed-forward.
 void plan_dense_decoder(model_plan *plan, const attention_settings *attention,
                         const dense_settings *dense);
-// The same with a mixture of experts in place of the dense feed-forward, but in the first
-// "leading_dense_block_count" layers, which `dense` is for; NULL: there are none.
+// The same with a mixture of experts in place of the dense feed-forward, except in the first
+// "leading_dense_block_count" layers, which `dense` describes; NULL: there are none.
 void plan_experts_decoder(model_plan *plan, const attention_settings *attention,
                           const experts_settings *experts, const dense_settings *dense);
 

@@ -1,9 +1,9 @@
-// model/families/gemma.c — Gemma (Gemma team 2024): LLaMA's shape with GELU, heads of a separate
-// size, halves rotated, and embeddings multiplied by sqrt(hidden). Its files have 1 added to norms.
-// Gemma 2 (2024): norms of the blocks' outputs, too, a window in every other layer, scores and
-// logits capped. Gemma 3 (2025): a window in five of six layers, where positions have a different
-// base, and norms of queries and keys in place of the caps. EmbeddingGemma (2025): Gemma 3 as an
-// encoder.
+// model/families/gemma.c — Gemma (Gemma team 2024): LLaMA's shape with GELU, a separate head size,
+// rotation of halves, and embeddings multiplied by sqrt(hidden). In its files, 1 has been added to
+// the weights of norms. Gemma 2 (2024): also norms of the blocks' outputs, a window in every other
+// layer, and caps on scores and logits. Gemma 3 (2025): a window in five of six layers, where
+// positions have a different base, and norms of queries and keys in place of the caps.
+// EmbeddingGemma (2025): Gemma 3 as an encoder.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
@@ -35,7 +35,7 @@ static attention_settings read_sandwich(model_plan *plan, dense_settings *dense,
   return attention;
 }
 
-// The last of each `pattern` layers sees everything.
+// The last one of every `pattern` layers has no window.
 static void plan_alternating(model_plan *plan, const attention_settings *whole,
                              const attention_settings *windowed, const dense_settings *dense,
                              uint32_t pattern) {

@@ -1,5 +1,5 @@
 // model/families/gemma4.c — Gemma 4 (Google DeepMind 2026): Gemma 3's layers with heads of two
-// sizes, the features of gemma_layers.h, and per-layer embeddings; experts may run in parallel with
+// sizes, the features of gemma_layers.h, and per-layer embeddings; experts may run in parallel to
 // the feed-forward.
 #include "base/text.h"
 #include "model/blocks/dense.h"

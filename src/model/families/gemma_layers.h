@@ -1,6 +1,6 @@
 // model/families/gemma_layers.h — common parts of Gemma 3n and Gemma 4: layers with and without
-// a window, scores that are not scaled, normalised values, and layers that read the keys and values
-// of layers before them.
+// a window, unscaled scores, normalised values, and layers that read the keys and values of earlier
+// layers.
 #ifndef WICK_MODEL_FAMILIES_GEMMA_LAYERS_H
 #define WICK_MODEL_FAMILIES_GEMMA_LAYERS_H
 
@@ -10,17 +10,18 @@
 
 typedef struct gemma_layers {
   model_plan *plan;
-  uint32_t own;     // layers with their own keys and values, the first ones
-  uint32_t period;  // the last of this many layers sees everything; 0: GEMMA_PATTERN is a list
+  uint32_t own;     // number of first layers that have separate keys and values
+  uint32_t period;  // the last of this many layers has no window; 0: GEMMA_PATTERN is a list
   bool has_window_heads;
   uint32_t window, window_rope, rope;
 } gemma_layers;
 
-// Reads the keys of both and sets the scale of embeddings. `heads`: of a layer without a window.
+// Reads the metadata keys of both and sets the scale of embeddings. `heads`: those of a layer
+// without a window.
 gemma_layers gemma_layers_read(model_plan *plan, attention_settings *heads);
 // The attention of a layer.
 attention_settings gemma_layers_attention(const gemma_layers *gemma, uint32_t layer);
-// The layer whose keys and values a layer after the first `own` reads: the last of them, or for
+// The layer whose keys and values a layer after the first `own` reads: the last of these, or for
 // layers with a window the one before it. Both must be of the same shape.
 const model_block *gemma_layers_source(const gemma_layers *gemma, uint32_t layer,
                                        const attention_settings *is);

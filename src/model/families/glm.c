@@ -1,6 +1,6 @@
 // model/families/glm.c — ChatGLM 3 and GLM-4 (GLM team 2024): half of a head is rotated, neighbours
-// together; gate and up are one tensor; GLM-4-0414 also normalises what its blocks add. GLM-4.5
-// (GLM team 2025): experts chosen by sigmoids, with a shared one.
+// together; gate and up are one tensor; GLM-4-0414 also normalises the outputs of its blocks.
+// GLM-4.5 (GLM team 2025): experts chosen by sigmoids, with a shared one.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 

@@ -1,6 +1,6 @@
-// model/families/gpt_oss.c — gpt-oss (OpenAI 2025): every other layer sees a window; attention with
+// model/families/gpt_oss.c — gpt-oss (OpenAI 2025): every other layer has a window; attention with
 // sinks; experts with biases, whose weights are a softmax over the chosen ones. SmallThinker (Song
-// et al. 2025): three layers of four see a window, the fourth has no positions; the router reads
+// et al. 2025): three layers of four have a window, the fourth has no positions; the router reads
 // the input of the layer.
 #include "model/families/decoder.h"
 #include "model/families/families.h"

@@ -238,10 +238,10 @@ static bool give(void *context, void *bytes, size_t size_bytes) {
 static wick_engine *carry(const tenants *t, uint32_t session, uint32_t *loaded_session) {
   record.size_bytes = record.at = 0;
   const wick_state_sink sink = {&record, keep};
-  uint64_t told;
-  CHECK_EQ_INT(wick_state_bytes(t->engine, session, &told, NULL), WICK_OK);
+  uint64_t reported;
+  CHECK_EQ_INT(wick_state_bytes(t->engine, session, &reported, NULL), WICK_OK);
   CHECK_EQ_INT(wick_state_save(t->engine, session, &sink, NULL), WICK_OK);
-  CHECK_EQ_UINT(told, record.size_bytes);
+  CHECK_EQ_UINT(reported, record.size_bytes);
   wick_engine *other = load(&t->file);
   const wick_state_source source = {&record, give, record.size_bytes};
   wick_state_loaded loaded;

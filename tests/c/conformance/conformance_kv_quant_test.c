@@ -360,9 +360,9 @@ static void check_pool_counter(kernel_kv_type type, float nan, float infinity) {
 static void take_refusal(void *context, const wick_event *event, const uint8_t *after) {
   CHECK(event->kind != WICK_EVENT_TOKEN);
   if (event->kind != WICK_EVENT_DONE) return;
-  char told[256] = {0};  // not what logits that are not finite say
-  memcpy(told, after, event->text_bytes < 255 ? event->text_bytes : 255);
-  CHECK(strstr(told, "keys or values of layer 1 are not finite") != NULL);
+  char reply_text[256] = {0};  // not what logits that are not finite say
+  memcpy(reply_text, after, event->text_bytes < 255 ? event->text_bytes : 255);
+  CHECK(strstr(reply_text, "keys or values of layer 1 are not finite") != NULL);
   CHECK_EQ_UINT(event->finish, WICK_FINISH_ERROR);
   CHECK_EQ_UINT(event->status, WICK_E_NONFINITE);
   ++*(uint32_t *)context;

@@ -322,7 +322,7 @@ TEST(a_request_whose_text_is_complete_needs_no_token_that_ends_it) {
 TEST(grammars_that_cannot_be_honoured_are_typed_errors) {
   static const struct {
     wick_grammar_kind kind;
-    const char *text, *told;
+    const char *text, *expected;
     wick_status status;
   } REFUSED[] = {
       {WICK_GRAMMAR_GBNF, "root ::= [", "line 1", WICK_E_ARG},
@@ -347,7 +347,7 @@ TEST(grammars_that_cannot_be_honoured_are_typed_errors) {
     CHECK_EQ_INT(wick_request_submit(engine, &wanted, &id, &error), REFUSED[i].status);
     CHECK_EQ_INT(error.status, REFUSED[i].status);
     CHECK_EQ_STR(wick_subject_name(error.subject), "grammar");
-    if (!CHECK(strstr(error.message, REFUSED[i].told) != NULL)) printf("# %s\n", error.message);
+    if (!CHECK(strstr(error.message, REFUSED[i].expected) != NULL)) printf("# %s\n", error.message);
     wick_memory_get_state(engine, &after);
     CHECK_EQ_UINT(after.blocks_now, before.blocks_now);
   }

@@ -43,9 +43,9 @@ static void take_token(void *context, const wick_event *event, const uint8_t *af
     to->tokens[to->count++] = event->token;
   }
   if (event->kind == WICK_EVENT_DONE && event->finish == WICK_FINISH_ERROR) {
-    wick_error told = {0};
-    memcpy(told.message, after, event->text_bytes);
-    CHECK_EQ_STR(told.message, "");
+    wick_error reported = {0};
+    memcpy(reported.message, after, event->text_bytes);
+    CHECK_EQ_STR(reported.message, "");
   }
 }
 

@@ -61,22 +61,23 @@ static void run_to_idle(sweep *s) {
   CHECK(steps < STEPS_MAX);
 }
 
-static wick_error told;  // by the last call
+static wick_error last_error;  // by the last call
 
 // Refused memory is the only reason for a failure here, and the error says
 // so.
 static bool went_well(wick_status status) {
   if (status == WICK_OK) return true;
   CHECK(status == WICK_E_NOMEM || status == WICK_E_PAGES);
-  CHECK_EQ_INT(told.status, status);
-  CHECK(strstr(told.message, status == WICK_E_NOMEM ? "out of memory: " : "KV pages") != NULL);
-  told = (wick_error){0};
+  CHECK_EQ_INT(last_error.status, status);
+  CHECK(strstr(last_error.message, status == WICK_E_NOMEM ? "out of memory: " : "KV pages") !=
+        NULL);
+  last_error = (wick_error){0};
   return false;
 }
 
 static bool submit(sweep *s, const wick_request *request) {
   uint32_t id = 0;
-  if (!went_well(wick_request_submit(s->engine, request, &id, &told))) return false;
+  if (!went_well(wick_request_submit(s->engine, request, &id, &last_error))) return false;
   const uint32_t completions = request->completions == 0 ? 1 : request->completions;
   for (uint32_t i = 0; i < completions && s->count < IDS_MAX; i++) s->ids[s->count++] = id + i;
   return true;
@@ -96,14 +97,15 @@ static uint32_t keep_session(sweep *s, wick_status status, uint32_t id) {
 
 static uint32_t new_session(sweep *s, const char *salt) {
   uint32_t id = 0;
-  const wick_status status = wick_session_create_salted(s->engine, salt, strlen(salt), &id, &told);
+  const wick_status status =
+      wick_session_create_salted(s->engine, salt, strlen(salt), &id, &last_error);
   return keep_session(s, status, id);
 }
 
 static uint32_t fork_session(sweep *s, uint32_t session) {
   uint32_t id = 0;
   if (session == 0) return 0;
-  const wick_status status = wick_session_fork(s->engine, session, &id, &told);
+  const wick_status status = wick_session_fork(s->engine, session, &id, &last_error);
   return keep_session(s, status, id);
 }
 
@@ -127,7 +129,7 @@ static void with_sessions(sweep *s) {
   const int32_t *tokens;
   uint32_t count;
   if (first != 0 && wick_session_tokens(s->engine, first, &tokens, &count, NULL) == WICK_OK) {
-    if (count > 20) went_well(wick_session_drop(s->engine, first, 5, 19, &told));
+    if (count > 20) went_well(wick_session_drop(s->engine, first, 5, 19, &last_error));
     ask_session(s, first, 4, 4);
   }
   if (child != 0 && wick_session_tokens(s->engine, child, &tokens, &count, NULL) == WICK_OK) {
@@ -140,7 +142,7 @@ static void with_sessions(sweep *s) {
       submit(s, &drop);
       run_to_idle(s);
     }
-    went_well(wick_session_truncate(s->engine, child, 2, &told));
+    went_well(wick_session_truncate(s->engine, child, 2, &last_error));
     ask_session(s, child, 30, 4);
   }
 }
@@ -161,15 +163,15 @@ static bool save(sweep *s, uint32_t session) {
   const wick_state_sink sink = {s, write_saved};
   uint64_t size_bytes = 0;
   s->saved.size_bytes = s->saved_read = 0;
-  if (!went_well(wick_state_bytes(s->engine, session, &size_bytes, &told))) return false;
-  if (!went_well(wick_state_save(s->engine, session, &sink, &told))) return false;
+  if (!went_well(wick_state_bytes(s->engine, session, &size_bytes, &last_error))) return false;
+  if (!went_well(wick_state_save(s->engine, session, &sink, &last_error))) return false;
   return CHECK_EQ_UINT(s->saved.size_bytes, size_bytes);
 }
 
 static void load(sweep *s) {
   const wick_state_source source = {s, read_saved, s->saved.size_bytes};
   wick_state_loaded loaded = {0};
-  const wick_status status = wick_state_load(s->engine, &source, &loaded, &told);
+  const wick_status status = wick_state_load(s->engine, &source, &loaded, &last_error);
   if (!went_well(status) || loaded.session == 0) return;
   ask_session(s, keep_session(s, status, loaded.session), 5, 3);
 }
@@ -254,7 +256,7 @@ static void with_swap(sweep *s) {
 }
 
 static void with_draft(sweep *s) {
-  went_well(wick_engine_set_draft(s->engine, s->draft, &told));
+  went_well(wick_engine_set_draft(s->engine, s->draft, &last_error));
   for (uint32_t i = 0; i < 2; i++) {
     wick_request request = ask(s, 20 + i, 12, 0);
     request.always_speculates = true;
@@ -276,7 +278,7 @@ static uint32_t add_adapter(sweep *s, uint64_t seed) {
   fixture_file file = rig_write(&rig);
   uint32_t id = 0;
   const wick_status status =
-      wick_adapter_load_bytes(s->engine, file.bytes, file.size_bytes, &id, &told);
+      wick_adapter_load_bytes(s->engine, file.bytes, file.size_bytes, &id, &last_error);
   free(file.bytes);
   return went_well(status) ? id : 0;
 }
@@ -304,15 +306,15 @@ static void with_questions(sweep *s) {
   wick_plan plan;
   wick_model_info info;
   int32_t ids[64];
-  went_well(wick_memory_plan(s->engine, &plan, &told));
-  went_well(wick_model_get_info(s->engine, &info, &told));
+  went_well(wick_memory_plan(s->engine, &plan, &last_error));
+  went_well(wick_model_get_info(s->engine, &info, &last_error));
   wick_info_json(s->engine, count_bytes, &total);
   wick_inspect_json(s->engine, count_bytes, &total);
   wick_pages_json(s->engine, true, count_bytes, &total);
   wick_stats_json(s->engine, count_bytes, &total);
   CHECK(total > 1000);
   went_well(tokenizer_encode(s->engine->tokenizer, "the <|end|> end", 15,
-                             WICK_TOKENIZE_PARSE_SPECIAL, ids, 64, &count, &told));
+                             WICK_TOKENIZE_PARSE_SPECIAL, ids, 64, &count, &last_error));
   wick_request logits = ask(s, 10, 1, 0);
   submit(s, &logits);
   run_to_idle(s);

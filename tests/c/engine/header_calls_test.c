@@ -113,15 +113,16 @@ static uint64_t count_ops(const wick_engine *engine) {
 }
 
 TEST(what_is_measured_begins_anew_after_a_reset) {
-  static paper text, before, after, told;
+  static paper text, before, after, exported;
   wick_engine *engine = make_engine(true);
   REQUIRE(engine != NULL);
   load(engine);
   submit(engine);
   run(engine, 1000, &text);
   wick_metrics_json(engine, write_paper, &before);
-  wick_metrics_prometheus(engine, write_paper, &told);
-  CHECK(strncmp(told.text, "# HELP wick_", 12) == 0 || strncmp(told.text, "# TYPE wick_", 12) == 0);
+  wick_metrics_prometheus(engine, write_paper, &exported);
+  CHECK(strncmp(exported.text, "# HELP wick_", 12) == 0 ||
+        strncmp(exported.text, "# TYPE wick_", 12) == 0);
   CHECK(count_ops(engine) > 0);
   wick_metrics_reset(engine);
   CHECK_EQ_UINT(count_ops(engine), 0);
@@ -134,7 +135,7 @@ TEST(what_is_measured_begins_anew_after_a_reset) {
 }
 
 TEST(an_engine_that_does_not_measure_has_nothing_to_tell) {
-  static paper text, json, told;
+  static paper text, json, exported;
   wick_engine *engine = make_engine(false);
   REQUIRE(engine != NULL);
   load(engine);
@@ -142,9 +143,9 @@ TEST(an_engine_that_does_not_measure_has_nothing_to_tell) {
   run(engine, 1000, &text);
   wick_metrics_reset(engine);
   wick_metrics_json(engine, write_paper, &json);
-  wick_metrics_prometheus(engine, write_paper, &told);
+  wick_metrics_prometheus(engine, write_paper, &exported);
   CHECK_EQ_UINT(json.used_bytes, 0);
-  CHECK_EQ_UINT(told.used_bytes, 0);
+  CHECK_EQ_UINT(exported.used_bytes, 0);
   CHECK_EQ_UINT(count_ops(engine), 0);
   wick_engine_destroy(engine);
 }

@@ -171,7 +171,7 @@ TEST(a_sequence_may_begin_after_pages_that_it_has_not) {
   }
   CHECK_EQ_UINT(kv_pool_pages_free(pool), kv_pool_pages(pool));
   CHECK_EQ_INT(kv_seq_begin_after(pool, id, 1, &error), WICK_E_BUSY);
-  CHECK(strstr(error.message, "sequence 1 has pages already") != NULL);
+  CHECK(strstr(error.message, "sequence 1 already has pages") != NULL);
   CHECK_EQ_INT(kv_pool_check(pool, &error), WICK_OK);
   CHECK_EQ_INT(kv_seq_free(pool, id, NULL), WICK_OK);
   close_pool();

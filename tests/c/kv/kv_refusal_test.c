@@ -166,7 +166,7 @@ TEST(sequences_begin_empty_in_caches_of_their_pages) {
   REQUIRE(kv_seq_append(pool, seq, 20, NULL) == WICK_OK);
   prefix_cache *cache = open_cache(pool, KERNEL_PAGE_TOKENS, WICK_OK);
   check_said(prefix_attach(cache, seq, NO_SALT, TOKENS, 20, &hit, &error), &error, WICK_E_BUSY,
-             "sequence 1 has pages already");
+             "sequence 1 already has pages");
   check_said(prefix_store(cache, seq, NO_SALT, TOKENS, 21, &known, &error), &error, WICK_E_RANGE,
              "sequence 1 holds 20 tokens, not 21");
   CHECK(hit == 7 && known == 7);

@@ -1,4 +1,4 @@
-// Has conversations of two turns with a tool by LangChain's classes, and prints them as JSON:
+// Runs conversations of two turns with a tool, using LangChain's classes, and prints them as JSON:
 //   node langchain_tools.mjs FOLDER URL KEY MODEL        FOLDER: where LangChain is installed
 
 import { createRequire } from 'node:module';

@@ -23,7 +23,7 @@ shared = {"model": model_name, "temperature": 0}
 tools = [{"type": "function", "function": function}]
 
 
-def told(name, arguments, answer):
+def outcome_of(name, arguments, answer):
     return {"call": [name, json.loads(arguments) if isinstance(arguments, str) else arguments], "answer": answer}
 
 
@@ -35,7 +35,7 @@ def chat():
     [call] = message.tool_calls
     messages += [message, {"role": "tool", "tool_call_id": call.id, "content": result}]
     second = client.chat.completions.create(**body, max_tokens=12)
-    return told(call.function.name, call.function.arguments, second.choices[0].message.content)
+    return outcome_of(call.function.name, call.function.arguments, second.choices[0].message.content)
 
 
 def chat_streamed():
@@ -47,7 +47,7 @@ def chat_streamed():
     messages += [message, {"role": "tool", "tool_call_id": call.id, "content": result}]
     with client.chat.completions.stream(**body, max_tokens=12) as stream:
         pieces = [event.delta for event in stream if event.type == "content.delta"]
-    return told(call.function.name, call.function.arguments, "".join(pieces))
+    return outcome_of(call.function.name, call.function.arguments, "".join(pieces))
 
 
 def responses():
@@ -58,7 +58,7 @@ def responses():
     items += first.output
     items.append({"type": "function_call_output", "call_id": call.call_id, "output": result})
     second = client.responses.create(**body, max_output_tokens=12)
-    return told(call.name, call.arguments, second.output_text)
+    return outcome_of(call.name, call.arguments, second.output_text)
 
 
 def responses_streamed():
@@ -73,7 +73,7 @@ def responses_streamed():
         for event in client.responses.create(**body, max_output_tokens=12)
         if event.type == "response.output_text.delta"
     ]
-    return told(call.name, call.arguments, "".join(pieces))
+    return outcome_of(call.name, call.arguments, "".join(pieces))
 
 
 @tool("weather", description="Of a city", args_schema=parameters)
@@ -88,7 +88,7 @@ def langchain(**more):
     [call] = first.tool_calls
     answer = ToolMessage(result, tool_call_id=call["id"])
     second = model.bind_tools([weather], max_tokens=12).invoke([asked, first, answer])
-    return told(call["name"], call["args"], second.text)
+    return outcome_of(call["name"], call["args"], second.text)
 
 
 def langchain_streamed():
@@ -100,7 +100,7 @@ def langchain_streamed():
     [call] = first.tool_calls
     answer = ToolMessage(result, tool_call_id=call["id"])
     pieces = model.bind_tools([weather], max_tokens=12).stream([asked, first, answer])
-    return told(call["name"], call["args"], "".join(chunk.text for chunk in pieces))
+    return outcome_of(call["name"], call["args"], "".join(chunk.text for chunk in pieces))
 
 
 print(

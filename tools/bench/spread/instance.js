@@ -1,13 +1,15 @@
-// One instance of build/bench/spread-*.wasm with its own memory, and the messages between two of them.
+// One instance of build/bench/spread-*.wasm with a separate memory, and the messages between two
+// instances.
 
 const PAGES_MAX = 65_536;
 
-/** The product of a message that only comes back (spread.c). */
+/** The product number of a message that is only returned (spread.c). */
 export const EMPTY = -1;
 
 /**
  * A message is an ArrayBuffer: the product, its tokens, the bytes that follow the header, whether the buffer
- * is transferred and so returned in the reply, how long both sides stay awake (ms); then activations, or outputs.
+ * is transferred and so returned in the reply, and the time for which both sides stay awake (ms);
+ * then activations, or outputs.
  */
 export const HEADER_BYTES = 64;
 
@@ -38,7 +40,7 @@ export async function makeInstance(module, imports = {}) {
   let bytes = new Uint8Array(memory.buffer);
   const self = {
     wasm,
-    /** All of the memory, also after it has grown. */
+    /** All of the memory, even after it has grown. */
     bytes: () => {
       if (bytes.buffer !== memory.buffer) bytes = new Uint8Array(memory.buffer);
       return bytes;

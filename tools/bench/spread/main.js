@@ -14,7 +14,7 @@ const hasSuspension = Suspending !== undefined && promising !== undefined;
 let instance;
 /** @type {{worker: Worker, port: MessagePort, buffer: ArrayBuffer, reply: number}[]} */
 const helpers = [];
-/** How many of them take part. */
+/** The number of helpers that take part. */
 let active = 0;
 /** @type {Transport} */
 let transport = { channel: 'worker', isTransferred: true, awakeMs: 0 };
@@ -36,7 +36,10 @@ function post(product, tokens, address, bytes) {
   }
 }
 
-/** @returns {Promise<void>} when all have replied: only while nothing computes here, since replies are events */
+/**
+ * @returns {Promise<void>} a promise that settles when all have replied; nothing may compute here
+ * meanwhile, because replies are events
+ */
 const wait = () =>
   new Promise((settle) => {
     resume = settle;
@@ -82,7 +85,7 @@ const quartile = (values) => values.sort((a, b) => a - b)[values.length >> 2];
 /**
  * @param {(count: number) => unknown} run
  * @param {number} samples
- * @returns {Promise<number>} microseconds of one, the lower quartile
+ * @returns {Promise<number>} the lower quartile in microseconds
  */
 async function timeOf(run, samples) {
   let count = 1;
@@ -149,7 +152,8 @@ const methods = {
   /**
    * Exchanges of `bytes` with `helpers` helpers, `batch` in a sample.
    * @param {{helpers: number, bytes: number, busyUs: number, batch: number, samples: number, transport: Transport,
-   *   isSuspended: boolean}} argument isSuspended: in wasm; else JavaScript awaits each
+   *   isSuspended: boolean}} argument isSuspended: within WebAssembly; otherwise JavaScript awaits
+   *   each
    * @returns {Promise<number[]>} microseconds of one exchange, by sample, sorted
    */
   async exchange({ bytes, busyUs, batch, samples, isSuspended, ...rest }) {
@@ -157,7 +161,7 @@ const methods = {
     active = rest.helpers;
     transport = rest.transport;
     const from = instance.alloc(bytes);
-    await timeOf((n) => wasm.spin(n * 1000), 5); // engines compile it better after a while
+    await timeOf((n) => wasm.spin(n * 1000), 5); // engines optimize it after a while
     const turns = Math.round((busyUs * 1000) / (await timeOf((n) => wasm.spin(n * 1000), 5)));
     const awaited = async () => {
       for (let i = 0; i < batch; i++) {
@@ -180,7 +184,9 @@ const methods = {
     return found.sort((a, b) => a - b);
   },
 
-  /** @param {{products: Matrix[][], model: number[]}} argument `model`: what make_model takes */
+  /**
+   * @param {{products: Matrix[][], model: number[]}} argument `model`: the argument of make_model
+   */
   load({ products, model }) {
     instance.addProducts(products, ({ rows }) => [0, rows]);
     if (!instance.wasm.make_model(...model)) throw new Error('no memory left');

@@ -4,8 +4,9 @@
 /**
  * @typedef {import('./instance.js').Matrix} Matrix
  * @typedef {{hidden: number, ffn: number, heads: number, kvHeads: number, headDim: number, layers: number, vocab: number}} Shape
- * @typedef {{share: number, bytes: number, us: number, count: number}} Kind of product: the share of each helper,
- *   the mean payload of a message, the time of one thread, how often it is in a pass
+ * @typedef {{share: number, bytes: number, us: number, count: number}} Kind of product: the share
+ * of each helper, the mean payload of a message, the time on one thread, and the number of times it
+ * occurs in a pass
  */
 
 /** @type {Record<string, Shape>} from src/lab/synth_shape.c, and Qwen3-4B's published configuration */
@@ -34,7 +35,12 @@ const types = {
 };
 /** @typedef {keyof typeof types} Type */
 
-/** The type that llama-quantize takes for rows that are not whole blocks. @param {Type} type @param {number} cols @returns {Type} */
+/**
+ * The type that llama-quantize uses for rows that are not whole blocks.
+ * @param {Type} type
+ * @param {number} cols
+ * @returns {Type}
+ */
 function fittingType(type, cols) {
   if (cols % types[type].values === 0) return type;
   return type === 'q6_k' ? 'q8_0' : 'q5_0';
@@ -46,7 +52,7 @@ function usesMoreBits(layer, layers) {
   return layer < eighth || layer >= 7 * eighth || (layer - eighth) % 3 === 2;
 }
 
-/** If all layers take more bytes than this, fewer layers are built and reused. */
+/** If all layers need more bytes than this, fewer layers are built and reused. */
 const LAYERS_BYTES = 256 << 20;
 
 /**
@@ -86,7 +92,7 @@ export function planMatrices({ hidden, ffn, heads, kvHeads, headDim, layers, voc
   return { products, slots };
 }
 
-/** Splitting a product must save this much of its time. */
+/** The minimum share of a product's time that splitting it must save. */
 const LEAST_SAVING = 0.05;
 
 /**
@@ -107,7 +113,7 @@ const GROUP = 8;
  * @param {number} rows of a matrix, whole groups of 8
  * @param {number} share of each helper
  * @param {number} helpers
- * @returns {number[]} where main's rows end, then those of each helper
+ * @returns {number[]} the end of main's rows, then the ends of each helper's rows
  */
 export function splitRows(rows, share, helpers) {
   const each = Math.round((rows / GROUP) * share) * GROUP;
@@ -116,7 +122,7 @@ export function splitRows(rows, share, helpers) {
 
 /**
  * @param {Kind[]} kinds
- * @param {number} restUs of a pass outside of products
+ * @param {number} restUs time of a pass outside of products
  * @param {number} helpers
  * @param {(bytes: number) => number} exchangeUs
  * @returns {number} microseconds of a pass

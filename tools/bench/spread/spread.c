@@ -1,6 +1,6 @@
 // spread.c — the forward pass of a model with random weights, where the rows of each matrix are
 // spread over several instances of this module (tools/bench/spread.mjs). One instance, "main", has
-// the whole of each matrix, so that it can also compute alone; a helper has its rows only.
+// all rows of each matrix, so that it can also compute alone; a helper has only its own rows.
 // Kernels, layouts and strips are those of the engine (src/model/product.c).
 #include <string.h>
 
@@ -53,7 +53,7 @@ static spread_model model;
 static float *replies[HELPERS_MAX];
 static bool is_checking;
 static uint64_t hash;
-// [tokens][...] each; y has the outputs of a product's matrices one after the other
+// each is [tokens][...]; y has the outputs of a product's matrices one after the other
 static float *hidden, *normed, *attended, *y;
 static float *queries, *sums, *maxima, *totals;
 static uint8_t *act, *pages;
@@ -68,7 +68,7 @@ WEB_EXPORT("alloc") void *alloc(size_t bytes) { return web_heap_alloc(bytes); }
 
 // ---- Weights ----
 
-// A row has the same weights in whichever instance it is.
+// Fills rows with weights that do not depend on the instance.
 static bool fill(kernel_matrix *matrix, uint32_t seed, uint32_t first) {
   const ggml_type_facts *facts = type_facts((ggml_type)matrix->type);
   const kernel_type_ops *ops = &kernels->types[matrix->type];
@@ -92,7 +92,7 @@ static bool fill(kernel_matrix *matrix, uint32_t seed, uint32_t first) {
   return true;
 }
 
-// Adds the rows [first, last), whole groups, of a matrix; false: no memory.
+// Adds the rows [first, last) of a matrix, in whole groups; returns false if there is no memory.
 WEB_EXPORT("add_matrix")
 bool add_matrix(uint32_t seed, uint32_t type, uint32_t cols, uint32_t first, uint32_t last) {
   spread_matrix *matrix = &matrices[matrix_count++];
@@ -100,7 +100,7 @@ bool add_matrix(uint32_t seed, uint32_t type, uint32_t cols, uint32_t first, uin
   return fill(&matrix->held, seed, first);
 }
 
-// The last `count` matrices have the same activations.
+// Combines the last `count` matrices, which have the same activations, into a product.
 WEB_EXPORT("add_product") void add_product(uint32_t count) {
   products[product_count++] = (spread_product){matrix_count - count, count};
 }
@@ -201,9 +201,9 @@ static bool make_pages(void) {
   return true;
 }
 
-// Memory for passes of up to `tokens`; `outputs`: the most rows of a product. The products are four
-// a layer (q, k and v; attention's output; gate and up; down) of `slots` layers, and the output.
-// Attention reads `context` positions, the same in each layer.
+// Allocates memory for passes of up to `tokens`; `outputs`: the largest number of rows of a
+// product. The products are four a layer (q, k and v; attention's output; gate and up; down) of
+// `slots` layers, and the output. Attention reads `context` positions, the same in each layer.
 WEB_EXPORT("make_model")
 bool make_model(uint32_t width, uint32_t ffn, uint32_t heads, uint32_t kv_heads, uint32_t head_dim,
                 uint32_t slots, uint32_t context, uint32_t tokens, uint32_t outputs) {
@@ -288,7 +288,7 @@ static void run_layer(uint32_t slot, uint32_t tokens, bool is_spread) {
   kernels->add(hidden, y, tokens * model.hidden);
 }
 
-// `tokens` rows through `layers`, then the output of the last row.
+// Runs `tokens` rows through `layers`, then the output of the last row.
 WEB_EXPORT("pass") void pass(uint32_t tokens, uint32_t layers, bool is_spread) {
   synth_random random = {1};
   for (uint32_t i = 0; i < tokens * model.hidden; i++) hidden[i] = synth_random_f32(&random);
@@ -309,7 +309,7 @@ WEB_EXPORT("check") uint32_t check(uint32_t tokens, uint32_t layers, bool is_spr
 // The logits of the last pass.
 WEB_EXPORT("logits") const float *logits(void) { return y; }
 
-// Products of one kind (0 to 3: of a layer, 4: the output) alone, of one layer after another.
+// Runs only products of one kind (0 to 3: of a layer, 4: the output), of one layer after another.
 WEB_EXPORT("repeat") void repeat(uint32_t kind, uint32_t tokens, uint32_t count) {
   const float *x = kind == 1 ? attended : kind == 3 ? y : normed;
   for (uint32_t i = 0; i < count; i++) {
@@ -332,7 +332,7 @@ WEB_EXPORT("spins") void spins(uint32_t count, uint32_t turns) {
   for (uint32_t i = 0; i < count; i++) spin(turns);
 }
 
-// `count` exchanges of `bytes` each way, each after `busy` turns of spin().
+// Runs `count` exchanges of `bytes` each way, each after `busy` rounds of spin().
 WEB_EXPORT("exchange")
 void exchange(uint32_t count, const void *from, size_t bytes, uint32_t busy) {
   for (uint32_t i = 0; i < count; i++) {
