@@ -45,8 +45,8 @@ in = $(addprefix $(1)/,$(2))
 SHORTEST_FLAGS := -Oz
 SHORTEST_SOURCES := src/bench/% src/cli/% src/format/% src/lab/% src/metrics/% src/model/families/% src/platform/% src/quantize/% \
     src/reply/% src/store/% src/template/% src/tensor/% \
-  $(call in,src/media,audio_kinds audio_open formats kinds layers layout measure metadata open plan plan_audio prompt text_model \
-    vision_open weights) \
+  $(call in,src/media,audio_kinds audio_open cost formats kinds layers layout measure metadata open plan plan_audio prompt \
+    text_model vision_open weights) \
   $(call in,src/api,adapters chat constraint conversation directory draft embed extras info_json kinds load media media_prompt metrics \
     pages_json parts state stats_json tables tokens value_json version) \
   $(call in,src/base,decimal extras json options salt split_name status text) \
@@ -201,8 +201,8 @@ EXTRAS_SOURCES := $(call in,src/kernels,attention_channels_simd attention_codes_
 
 # This one is loaded with the first mmproj file: encoders of images and audio.
 MEDIA_SOURCES := $(call in,src/api,media media_prompt) \
-  $(call in,src/media,audio_kinds audio_open conformer encode kinds layers layout measure metadata open patches plan plan_audio \
-    project prompt qformer resample rows sound stem text_model vision_open weights)
+  $(call in,src/media,audio_kinds audio_open conformer cost encode kinds layers layout measure metadata open patches plan \
+    plan_audio project prompt qformer resample rows sound stem text_model vision_open weights)
 
 # ---- the C library, where others link (docs/c-library.md) ----
 # Neither clang nor emcc may let wasm-opt optimize the kernels: it reorders them, too.

@@ -8,32 +8,6 @@
 #include "media/audio_encode.h"
 #include "model/whole_attention.h"
 
-// ---- cost ----
-
-// Multiply-adds of a conformer: attention, two feed-forwards, the convolution block.
-static uint64_t conformer_macs(const media_model *model, uint64_t rows) {
-  const audio_weights *sound = model->sound;
-  const uint64_t width = model->width, ffn = sound->layers[0].ffn[0].width;
-  return model->layer_count * rows *
-         (4 * width * width + 4 * width * ffn + 3 * width * sound->conv_channels);
-}
-
-uint64_t encode_macs(const media_model *model, uint32_t across, uint32_t down) {
-  uint64_t rows = (uint64_t)across * down, macs = 0;
-  if (model->audio != NULL && model->audio->is_conformer) return conformer_macs(model, rows);
-  const uint64_t width = model->width, heads = (uint64_t)model->heads * model->head_dim;
-  for (uint32_t i = 0; i < model->layer_count; i++) {
-    const media_feed_forward *ffn = &model->layers[i].feed_forward;
-    const uint64_t factors = linear_is_present(&ffn->gate) ? 3 : 2;
-    uint64_t seen = rows;
-    if (model->layers[i].is_windowed) seen = (uint64_t)model->window * model->window;
-    macs += rows * (4 * width * heads + factors * width * ffn->width);
-    macs += 2 * rows * (seen < rows ? seen : rows) * heads;
-    if (model->reduction != NULL && model->reduction->after == i) rows /= 4;
-  }
-  return macs;
-}
-
 // ---- buffers ----
 
 static uint32_t widest(const media_model *model) {

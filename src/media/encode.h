@@ -63,7 +63,8 @@ static inline uint32_t encode_patches_a_side(const media_model *model) {
 }
 // Begins a piece of the step's work. Returns false if it must not be done in this slice.
 bool encode_takes(media_encoding *encoding, uint64_t macs);
-// Multiply-adds of a picture of `across` x `down` patches.
+// Multiply-adds of a picture of `across` x `down` patches, or of a piece of a recording: all
+// products but those of an audio encoder's first convolutions and of a Q-Former.
 uint64_t encode_macs(const media_model *model, uint32_t across, uint32_t down);
 // Memory of an encoding.
 uint64_t encode_bytes(const media_model *model, const media_chunk *chunk, uint32_t threads);
@@ -118,6 +119,9 @@ wick_status patches_embed(media_encoding *encoding, wick_error *error);
 // apart. The grid defines the place of a patch's row.
 void project(media_encoding *encoding, const media_projector *projector, const float *from,
              size_t from_stride, uint32_t merge, float *out, size_t out_stride);
+// Rows after a step, at least.
+uint64_t project_rows(const media_model *model, const media_bound_step *bound, uint32_t merge,
+                      uint64_t rows);
 // Floats of ping and pong each.
 uint64_t project_floats(const media_projector *projector, uint32_t patches, uint32_t merge);
 

@@ -9,6 +9,19 @@ static bool merges(const media_bound_step *bound) {
   return bound->step->op == OP_SHUFFLE || bound->step->op == OP_POOL;
 }
 
+// Rows before and after a joining step.
+static bool joins(const media_model *model, const media_step *step) {
+  const bool is_left_out = step->is_unpublished && !model->options.follows_llama_cpp;
+  return (step->op == OP_STACK || step->op == OP_MEAN_OF_TWO) && !is_left_out;
+}
+
+uint64_t project_rows(const media_model *model, const media_bound_step *bound, uint32_t merge,
+                      uint64_t rows) {
+  if (merges(bound)) return rows / ((uint64_t)merge * merge);
+  if (!joins(model, bound->step)) return rows;
+  return rows / (bound->step->op == OP_STACK ? model->stack : 2);
+}
+
 uint64_t project_floats(const media_projector *projector, uint32_t patches, uint32_t merge) {
   uint64_t most = 0;
   uint64_t rows = patches;
@@ -176,8 +189,7 @@ static uint32_t run_step(media_encoding *encoding, const media_bound_step *bound
   const float epsilon = step->epsilon != 0 ? step->epsilon : encoding->model->epsilon;
   const bool is_rms = step->op != OP_LAYER_NORM;
   if (merges(bound)) return merge_rows(encoding, bound, merge, from, from_stride, to, stride);
-  const bool is_left_out = step->is_unpublished && !encoding->model->options.follows_llama_cpp;
-  if ((step->op == OP_STACK || step->op == OP_MEAN_OF_TWO) && !is_left_out) {
+  if (joins(encoding->model, step)) {
     return join_rows(encoding, bound, rows, from, from_stride, to, stride);
   }
   if (step->op == OP_SWIGLU) {

@@ -270,8 +270,11 @@ TEST(a_plan_knows_the_cost_before_encoding) {
   CHECK_EQ_INT(media_plan_image(model, 20, 13, &plan, &error), WICK_OK);
   CHECK_EQ_UINT(plan.tiles, 5);
   CHECK_EQ_UINT(plan.rows, 5);
-  // of a tile of 9 patches: 9 (4 w^2 + 2 w f) + 2 * 9^2 w
-  CHECK_EQ_UINT(plan.macs, 5u * (9 * (4 * WIDTH * WIDTH + 2 * WIDTH * FFN) + 2 * 81 * WIDTH));
+  // of a tile of 9 patches: 9 (4 w^2 + 2 w f) + 2 * 9^2 w in the layer, and the products before and
+  // after it
+  const uint32_t layer = 9 * (4 * WIDTH * WIDTH + 2 * WIDTH * FFN) + 2 * 81 * WIDTH;
+  const uint32_t others = 9 * 3 * PATCH * PATCH * WIDTH + 9 * WIDTH * TEXT;
+  CHECK_EQ_UINT(plan.macs, 5 * (layer + others));
   CHECK_EQ_UINT(plan.prepare_bytes, (24 * 24 + 12 * 12) * 3);
   const uint64_t planned_bytes = plan.encode_bytes;
   media_plan_free(&memory, &plan);
