@@ -202,14 +202,14 @@ SIMD_INLINE void strips_few(const strip_rows *rows, float *out, size_t out_strid
   }
 }
 
-// Called if a score exceeds the maximum so far: scales the sums down.
+// A score exceeds the maximum so far: it becomes the largest of `most`, and the sums so far shrink.
 static __attribute__((noinline)) void softmax_raise(const kernel_attention *state, uint32_t head,
-                                                    const float *scores, uint32_t tokens) {
-  float most = state->max[head];
-#pragma nounroll
-  for (uint32_t t = 0; t < tokens; t++) most = scores[t] > most ? scores[t] : most;
-  const float correction = exp_f32(state->max[head] - most);
-  state->max[head] = most;
+                                                    v128_t most) {
+  most = wasm_f32x4_pmax(most, wasm_i64x2_shuffle(most, most, 1, 0));
+  most = wasm_f32x4_pmax(most, wasm_i32x4_shuffle(most, most, 1, 0, 3, 2));
+  const float max = wasm_f32x4_extract_lane(most, 0);
+  const float correction = exp_f32(state->max[head] - max);
+  state->max[head] = max;
   state->sum[head] *= correction;
   float *acc = state->acc + (size_t)head * state->head_dim;
   multiply(acc, state->head_dim, correction, acc);
@@ -223,8 +223,8 @@ static float add_places(const v128_t places[4]) {
   return wasm_f32x4_extract_lane(sum, 0) + wasm_f32x4_extract_lane(sum, 1);
 }
 
-// Whether one of the scores is larger than `max`, in all lanes.
-static bool is_larger(const float *scores, uint32_t tokens, v128_t max) {
+// The largest of the scores and of `max`, in one of the lanes. Scores that are NaN do not count.
+static v128_t largest_of(const float *scores, uint32_t tokens, v128_t max) {
   v128_t most[4];
   for (uint32_t i = 0; i < 4; i++) most[i] = max;
 #pragma nounroll
@@ -233,8 +233,7 @@ static bool is_larger(const float *scores, uint32_t tokens, v128_t max) {
       most[i] = wasm_f32x4_pmax(most[i], wasm_v128_load(scores + t + 4 * i));
     }
   }
-  most[0] = wasm_f32x4_pmax(wasm_f32x4_pmax(most[0], most[1]), wasm_f32x4_pmax(most[2], most[3]));
-  return wasm_v128_any_true(wasm_f32x4_gt(most[0], max));
+  return wasm_f32x4_pmax(wasm_f32x4_pmax(most[0], most[1]), wasm_f32x4_pmax(most[2], most[3]));
 }
 
 // scores = e^(scores - max). Returns their sum.
@@ -260,9 +259,9 @@ SIMD_INLINE void softmax(const kernel_attention *state, uint32_t head, uint32_t 
                          float *scores, uint32_t tokens, simd_flavor flavor) {
 #pragma nounroll
   for (uint32_t h = head; h < head + heads; h++, scores += STEP) {
-    if (is_larger(scores, tokens, wasm_v128_load32_splat(state->max + h))) {
-      softmax_raise(state, h, scores, tokens);
-    }
+    const v128_t max = wasm_v128_load32_splat(state->max + h);
+    const v128_t most = largest_of(scores, tokens, max);
+    if (wasm_v128_any_true(wasm_f32x4_gt(most, max))) softmax_raise(state, h, most);
     state->sum[h] += exp_row(scores, tokens, wasm_v128_load32_splat(state->max + h), flavor);
   }
 }
