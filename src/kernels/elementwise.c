@@ -122,9 +122,9 @@ void xielu_scalar(float *x, const kernel_xielu *curve, uint32_t n) {
   }
 }
 
-void gelu_erf_mul(float *gate, const float *up, uint32_t n) {
+void gelu_erf_mul_scalar(float *gate, const float *up, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
-    const float g = gate[i], value = 0.5f * g * (1.0f + erf_f32(g * 0.70710678118654752f));
+    const float g = gate[i], value = 0.5f * g * (1.0f + erf_f32(g * GELU_ROOT));
     gate[i] = up == NULL ? value : value * up[i];
   }
 }

@@ -160,6 +160,35 @@ void gelu_mul_simd128(float *gate, const float *up, uint32_t n) {
   gelu_mul_scalar(gate + i, up == NULL ? NULL : up + i, n - i);
 }
 
+// erf_f32 of exp.h.
+SIMD_INLINE v128_t erf_f32x4(v128_t x) {
+  static const float terms[] = {1.061405429f, -1.453152027f, 1.421413741f, -0.284496736f,
+                                0.254829592f};
+  const v128_t one = wasm_f32x4_splat(1), size = wasm_f32x4_abs(x);
+  const v128_t slope = wasm_f32x4_mul(wasm_f32x4_splat(0.3275911f), size);
+  const v128_t t = wasm_f32x4_div(one, wasm_f32x4_add(one, slope));
+  v128_t p = wasm_f32x4_mul(wasm_f32x4_splat(terms[0]), t);
+  for (int i = 1; i < 5; i++) {
+    p = wasm_f32x4_mul(wasm_f32x4_add(p, wasm_f32x4_splat(terms[i])), t);
+  }
+  const v128_t e = exp_up_to_most(wasm_f32x4_neg(wasm_f32x4_mul(size, size)), SIMD_PLAIN);
+  const v128_t value = wasm_f32x4_sub(one, wasm_f32x4_mul(p, e));
+  const v128_t below = wasm_f32x4_lt(x, wasm_f32x4_splat(0));
+  return wasm_v128_xor(value, wasm_v128_and(below, wasm_i32x4_splat(INT32_MIN)));
+}
+
+void gelu_erf_mul_simd128(float *gate, const float *up, uint32_t n) {
+  uint32_t i = 0;
+  for (; i + 4 <= n; i += 4) {
+    const v128_t g = wasm_v128_load(gate + i), half = wasm_f32x4_mul(wasm_f32x4_splat(0.5f), g);
+    const v128_t erf = erf_f32x4(wasm_f32x4_mul(g, wasm_f32x4_splat(GELU_ROOT)));
+    v128_t value = wasm_f32x4_mul(half, wasm_f32x4_add(wasm_f32x4_splat(1), erf));
+    if (up != NULL) value = wasm_f32x4_mul(value, wasm_v128_load(up + i));
+    wasm_v128_store(gate + i, value);
+  }
+  gelu_erf_mul_scalar(gate + i, up == NULL ? NULL : up + i, n - i);
+}
+
 void soft_cap_simd128(float *x, float cap, uint32_t n) {
   const v128_t caps = wasm_f32x4_splat(cap);
   uint32_t i = 0;

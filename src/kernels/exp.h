@@ -52,6 +52,7 @@ static inline float erf_f32(float x) {
 // 2 sqrt(2 / pi), and that times 0.044715 (Hendrycks and Gimpel 2016, the form with tanh).
 #define GELU_LINEAR 1.5957691216057308f
 #define GELU_CUBIC 0.0713548162726f
+#define GELU_ROOT 0.70710678118654752f  // of 1 / 2, in the exact form
 
 // ln(1 + e), e in [0, 1], is 2 atanh(s) = s (2 + 2/3 s^2 + 2/5 s^4 ...), s = e / (2 + e) <= 1/3.
 // Relative error below 3e-7.

@@ -27,6 +27,7 @@
 #define l2_norm_simd128 SIMD_NAME(l2_norm_simd128)
 #define layer_norm_simd128 SIMD_NAME(layer_norm_simd128)
 #define gelu_mul_simd128 SIMD_NAME(gelu_mul_simd128)
+#define gelu_erf_mul_simd128 SIMD_NAME(gelu_erf_mul_simd128)
 #define soft_cap_simd128 SIMD_NAME(soft_cap_simd128)
 #define xielu_simd128 SIMD_NAME(xielu_simd128)
 #define swiglu_clamped_simd128 SIMD_NAME(swiglu_clamped_simd128)
@@ -200,11 +201,11 @@ void l2_norm_scalar(const float *x, uint32_t n, float epsilon, float *out);
 void layer_norm_scalar(const float *x, const float *weight, const float *bias, uint32_t n,
                        float epsilon, float *out);
 void gelu_mul_scalar(float *gate, const float *up, uint32_t n);
+void gelu_erf_mul_scalar(float *gate, const float *up, uint32_t n);
 void soft_cap_scalar(float *x, float cap, uint32_t n);
 void swiglu_clamped_scalar(float *gate, const float *up, uint32_t n);
 void xielu_scalar(float *x, const kernel_xielu *curve, uint32_t n);
 void relu_mul(float *x, const float *up, uint32_t n);
-void gelu_erf_mul(float *x, const float *up, uint32_t n);
 void relu_square(float *x, uint32_t n);
 void clamp_values(float *x, float limit, uint32_t n);
 void multiply_values(float *x, const float *y, uint32_t n);
@@ -222,6 +223,7 @@ void l2_norm_simd128(const float *x, uint32_t n, float epsilon, float *out);
 void layer_norm_simd128(const float *x, const float *weight, const float *bias, uint32_t n,
                         float epsilon, float *out);
 void gelu_mul_simd128(float *gate, const float *up, uint32_t n);
+void gelu_erf_mul_simd128(float *gate, const float *up, uint32_t n);
 void soft_cap_simd128(float *x, float cap, uint32_t n);
 void swiglu_clamped_simd128(float *gate, const float *up, uint32_t n);
 void xielu_simd128(float *x, const kernel_xielu *curve, uint32_t n);

@@ -39,7 +39,7 @@
 #define TABLE_COMMON                                                                \
   .attention_begin = attention_begin, .attention_merge = attention_merge,           \
   .attention_end = attention_end, .relu_mul = relu_mul, .relu_square = relu_square, \
-  .gelu_erf_mul = gelu_erf_mul, .clamp = clamp_values, .multiply = multiply_values, \
+  .clamp = clamp_values, .multiply = multiply_values,                               \
   .kv = {[KERNEL_KV_F32] = KV_OPS(f32, NULL),                                       \
          [KERNEL_KV_F16] = KV_OPS(f16, NULL),                                       \
          [KERNEL_KV_Q8] = KV_OPS(q8, kv_queries_make),                              \
@@ -69,7 +69,8 @@
   .silu = silu_##variant, .sigmoid_mul = sigmoid_mul_##variant, .add = add_##variant,           \
   .scale = scale_##variant, .l2_norm = l2_norm_##variant, .conv = conv_##variant,               \
   .delta = delta_##variant, .layer_norm = layer_norm_##variant, .gelu_mul = gelu_mul_##variant, \
-  .soft_cap = soft_cap_##variant, .xielu = xielu_##variant,                                     \
+  .gelu_erf_mul = gelu_erf_mul_##variant, .soft_cap = soft_cap_##variant,                       \
+  .xielu = xielu_##variant,                                                                     \
   .swiglu_clamped = swiglu_clamped_##variant, .softplus = softplus_##variant,                   \
   .scan = scan_##variant, .ssd = ssd_##variant, .wkv = wkv_##variant
 

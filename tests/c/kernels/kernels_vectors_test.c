@@ -437,35 +437,34 @@ TEST(further_activation_functions) {
   for (uint32_t round = 0; round < 40; round++) {
     const uint32_t n = 1 + random_u32_below(100), cut = random_u32_below(n);
     const float cap = 1 + (float)random_u32_below(30);
-    float x[100], up[100], gelu[VARIANTS_MAX][100], capped[VARIANTS_MAX][100], other[100];
+    float x[100], up[100], gelu[VARIANTS_MAX][100], exact[VARIANTS_MAX][100];
+    float capped[VARIANTS_MAX][100], other[100];
     random_floats(x, n, round % 4 ? 3.0f : 60.0f);
     random_floats(up, n, 1.0f);
     for (size_t v = 0; v < count; v++) {
       memcpy(gelu[v], x, sizeof x);
+      memcpy(exact[v], x, sizeof x);
       memcpy(capped[v], x, sizeof x);
       list[v]->gelu_mul(gelu[v], round % 2 ? up : NULL, cut);
       list[v]->gelu_mul(gelu[v] + cut, round % 2 ? up + cut : NULL, n - cut);
+      list[v]->gelu_erf_mul(exact[v], round % 2 ? up : NULL, cut);
+      list[v]->gelu_erf_mul(exact[v] + cut, round % 2 ? up + cut : NULL, n - cut);
       list[v]->soft_cap(capped[v], cap, n);
       for (uint32_t i = 0; i < n; i++) {
-        const double wanted = gelu_of((double)x[i]) * (round % 2 ? (double)up[i] : 1);
+        const double factor = round % 2 ? (double)up[i] : 1, g = (double)x[i];
+        const double wanted = gelu_of(g) * factor, by_erf = g / 2 * (1 + erf(g / sqrt(2))) * factor;
         CHECK_NEAR((double)gelu[v][i], wanted, 1e-6 * (fabs(wanted) + fabs((double)x[i])));
-        CHECK_NEAR((double)capped[v][i], (double)cap * tanh((double)x[i] / (double)cap),
-                   5e-7 * (double)cap);
+        CHECK_NEAR((double)exact[v][i], by_erf, 3e-7 * (1 + fabs(g)));
+        CHECK_NEAR((double)capped[v][i], (double)cap * tanh(g / (double)cap), 5e-7 * (double)cap);
         if (!is_exact(list[v])) continue;
         CHECK_EQ_F32(gelu[v][i], gelu[0][i]);
+        CHECK_EQ_F32(exact[v][i], exact[0][i]);
         CHECK_EQ_F32(capped[v][i], capped[0][i]);
       }
     }
     memcpy(other, x, sizeof x);
     scalar()->relu_mul(other, up, n);
     for (uint32_t i = 0; i < n; i++) CHECK_EQ_F32(other[i], (x[i] < 0 ? 0 : x[i]) * up[i]);
-    memcpy(other, x, sizeof x);
-    scalar()->gelu_erf_mul(other, round % 2 ? up : NULL, n);
-    for (uint32_t i = 0; i < n; i++) {
-      const double exact = (double)x[i] / 2 * (1 + erf((double)x[i] / sqrt(2)));
-      CHECK_NEAR((double)other[i], exact * (round % 2 ? (double)up[i] : 1),
-                 3e-7 * (1 + fabs((double)x[i])));
-    }
     memcpy(other, x, sizeof x);
     scalar()->relu_square(other, n);
     for (uint32_t i = 0; i < n; i++) CHECK_EQ_F32(other[i], x[i] < 0 ? 0 : x[i] * x[i]);
@@ -478,7 +477,9 @@ TEST(further_activation_functions) {
 
 // ---- measuring ----
 
-enum { BENCH_PAGES = 256, BENCH_HEAD_DIM = 64, BENCH_GROUP = 3 };
+// Query heads of a KV head: those of a token, or of the tokens of a tile (whole_attention.c).
+enum { BENCH_PAGES = 256, BENCH_HEAD_DIM = 64, BENCH_GROUPS_MAX = 32 };
+static const uint32_t BENCH_GROUPS[] = {3, BENCH_GROUPS_MAX};
 
 typedef struct bench_attention {
   const kernel_table *kernels;
@@ -490,7 +491,7 @@ typedef struct bench_attention {
 
 static void bench_attend(void *context) {
   const bench_attention *b = context;
-  float out[BENCH_GROUP * BENCH_HEAD_DIM];
+  float out[BENCH_GROUPS_MAX * BENCH_HEAD_DIM];
   b->kernels->attention_begin(&b->state);
   for (size_t p = 0; p < BENCH_PAGES; p += KERNEL_STEP_PAGES) {
     kernel_page pages[KERNEL_STEP_PAGES];
@@ -503,33 +504,38 @@ static void bench_attend(void *context) {
   b->kernels->attention_end(&b->state, out);
 }
 
-// 4096 tokens of one KV head that three query heads share.
+static void bench_group(const kernel_table *kernels, kernel_kv_type kv, uint32_t group) {
+  static const char *const names[] = {"F32", "F16", "Q8", "Q4"};
+  static float q[BENCH_GROUPS_MAX * BENCH_HEAD_DIM], acc[BENCH_GROUPS_MAX * BENCH_HEAD_DIM];
+  float max[BENCH_GROUPS_MAX], sum[BENCH_GROUPS_MAX], row[BENCH_HEAD_DIM];
+  const kernel_kv_ops *ops = &kernels->kv[kv];
+  bench_attention b = {kernels,
+                       kv,
+                       {group, BENCH_HEAD_DIM, q, acc, max, sum, 0, NULL, NULL, {{0}, 0}},
+                       NULL,
+                       ops->k_bytes(BENCH_HEAD_DIM)};
+  random_floats(q, BENCH_GROUPS_MAX * BENCH_HEAD_DIM, 0.1f);
+  b.pages = aligned_alloc(64, 2 * BENCH_PAGES * b.page_bytes);
+  for (uint32_t i = 0; i < 2 * BENCH_PAGES * 16; i++) {
+    random_floats(row, BENCH_HEAD_DIM, 1.0f);
+    (i / 16 % 2 ? ops->v_write : ops->k_write)(b.pages + i / 16 * b.page_bytes, i % 16, row,
+                                               BENCH_HEAD_DIM);
+  }
+  const double seconds = bench_seconds(bench_attend, &b);
+  printf("#   %-14s attention of %2u heads, %s: %.2f GB/s of keys and values, %.1f GMAC/s\n",
+         kernels->name, (unsigned)group, names[kv],
+         2.0 * (double)BENCH_PAGES * (double)b.page_bytes / seconds * 1e-9,
+         (double)(2 * BENCH_PAGES * 16 * BENCH_HEAD_DIM * group) / seconds * 1e-9);
+  free(b.pages);
+}
+
+// 4096 tokens of one KV head that several query heads share.
 BENCH(attention_of_a_long_context) {
   const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
-  float q[BENCH_GROUP * BENCH_HEAD_DIM], acc[BENCH_GROUP * BENCH_HEAD_DIM];
-  float max[BENCH_GROUP], sum[BENCH_GROUP], row[BENCH_HEAD_DIM];
-  random_floats(q, BENCH_GROUP * BENCH_HEAD_DIM, 0.1f);
   for (size_t v = 0; v < count; v++) {
     for (kernel_kv_type kv = KERNEL_KV_F32; kv <= KERNEL_KV_Q4; kv++) {
-      static const char *const names[] = {"F32", "F16", "Q8", "Q4"};
-      const kernel_kv_ops *ops = &list[v]->kv[kv];
-      bench_attention b = {list[v],
-                           kv,
-                           {BENCH_GROUP, BENCH_HEAD_DIM, q, acc, max, sum, 0, NULL, NULL, {{0}, 0}},
-                           NULL,
-                           ops->k_bytes(BENCH_HEAD_DIM)};
-      b.pages = aligned_alloc(64, 2 * BENCH_PAGES * b.page_bytes);
-      for (uint32_t i = 0; i < 2 * BENCH_PAGES * 16; i++) {
-        random_floats(row, BENCH_HEAD_DIM, 1.0f);
-        (i / 16 % 2 ? ops->v_write : ops->k_write)(b.pages + i / 16 * b.page_bytes, i % 16, row,
-                                                   BENCH_HEAD_DIM);
-      }
-      const double seconds = bench_seconds(bench_attend, &b);
-      printf("#   %-14s attention, %s: %.2f GB/s of keys and values, %.1f GMAC/s\n", list[v]->name,
-             names[kv], 2.0 * (double)BENCH_PAGES * (double)b.page_bytes / seconds * 1e-9,
-             (double)(2 * BENCH_PAGES * 16 * BENCH_HEAD_DIM * BENCH_GROUP) / seconds * 1e-9);
-      free(b.pages);
+      for (uint32_t i = 0; i < 2; i++) bench_group(list[v], kv, BENCH_GROUPS[i]);
     }
   }
 }
