@@ -93,10 +93,14 @@ void rows_multiply(media_encoding *encoding, const media_linear *linear, const f
   const uint64_t macs = (uint64_t)linear->matrix.dims[0] * linear->matrix.dims[1];
   uint32_t most = rows_of_slice(encoding, macs, ROWS_LEAST, ENCODE_BLOCK_ROWS);
   if (most > ROWS_TOGETHER) most -= most % ROWS_TOGETHER;
-  for (uint32_t row = 0; row < count; row += most) {
+  for (uint32_t row = 0, some; row < count; row += some) {
     const uint32_t left = count - row;
-    multiply_block(encoding, linear, x + row * x_stride, x_stride, left < most ? left : most,
-                   y + row * y_stride, y_stride);
+    some = left < most ? left : most;
+    // kernels multiply few rows more slowly, so a few that would be left join the others
+    const bool leaves_few = left > most && left - most < ROWS_TOGETHER / 2;
+    if (leaves_few && most >= ROWS_TOGETHER) some = left / 2;
+    multiply_block(encoding, linear, x + row * x_stride, x_stride, some, y + row * y_stride,
+                   y_stride);
   }
 }
 
