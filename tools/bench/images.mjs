@@ -120,7 +120,7 @@ function makeText(shape) {
   const { width, deepstacks } = shapes[shape];
   const layers = options.layers === 'all' ? Infinity : Number(options.layers);
   const count = deepstacks.filter((layer) => layer < layers).length;
-  return makeOnce(`images-text-${width}-${count}.gguf`, (path) =>
+  return makeOnce(`images-text-model-${width}-${count}.gguf`, (path) =>
     writeTextModel(path, width, count),
   );
 }

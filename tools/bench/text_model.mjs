@@ -22,6 +22,14 @@ const marks = [
   ...['<|vision_start|>', '<|vision_end|>', '<|image_pad|>', '<|image>', '<image|>'],
 ];
 
+/** Made of two others each; SmolVLM's prompt has the last one, two line breaks. */
+const merged = [
+  ['t', 'h'],
+  ['h', 'e'],
+  ['Ċ', 'Ċ'],
+];
+const MARKS = 256 + merged.length; // the first of them
+
 /** The characters that GPT-2's vocabulary writes for bytes. */
 function byteTokens() {
   let other = 256;
@@ -57,8 +65,9 @@ function tensorsOf(width, tokens) {
 function metadataOf(width, deepstacks, tokens) {
   const number = (/** @type {string} */ key, /** @type {number} */ value) =>
     pair(`qwen3vl.${key}`, types.u32, u32(value));
-  const kinds = tokens.map((_, index) => u32(index < 256 ? NORMAL : CONTROL));
-  const merges = list('tokenizer.ggml.merges', types.string, [string('t h'), string('h e')]);
+  const kinds = tokens.map((_, index) => u32(index < MARKS ? NORMAL : CONTROL));
+  const pairs = merged.map((two) => string(two.join(' ')));
+  const merges = list('tokenizer.ggml.merges', types.string, pairs);
   const sections = [12, 10, 10, 0].map(u32);
   return [
     pair('general.architecture', types.string, string('qwen3vl')),
@@ -78,8 +87,8 @@ function metadataOf(width, deepstacks, tokens) {
     list('tokenizer.ggml.tokens', types.string, tokens.map(string)),
     list('tokenizer.ggml.token_type', 5, kinds),
     merges,
-    pair('tokenizer.ggml.bos_token_id', types.u32, u32(258)),
-    pair('tokenizer.ggml.eos_token_id', types.u32, u32(260)),
+    pair('tokenizer.ggml.bos_token_id', types.u32, u32(MARKS)),
+    pair('tokenizer.ggml.eos_token_id', types.u32, u32(MARKS + 2)),
     pair('tokenizer.ggml.add_bos_token', 7, Buffer.from([0])),
     pair(
       'tokenizer.chat_template',
@@ -96,7 +105,7 @@ function metadataOf(width, deepstacks, tokens) {
  * @param {number} deepstacks number of additional rows that the encoder has for the first layers
  */
 export function writeTextModel(path, width, deepstacks) {
-  const tokens = [...byteTokens(), 'th', 'he', ...marks];
+  const tokens = [...byteTokens(), ...merged.map((two) => two.join('')), ...marks];
   const metadata = metadataOf(width, deepstacks, tokens);
   const tensors = tensorsOf(width, tokens.length);
   let end = 0;
