@@ -70,9 +70,9 @@
   .scale = scale_##variant, .l2_norm = l2_norm_##variant, .conv = conv_##variant,               \
   .delta = delta_##variant, .layer_norm = layer_norm_##variant, .gelu_mul = gelu_mul_##variant, \
   .gelu_erf_mul = gelu_erf_mul_##variant, .soft_cap = soft_cap_##variant,                       \
-  .xielu = xielu_##variant,                                                                     \
-  .swiglu_clamped = swiglu_clamped_##variant, .softplus = softplus_##variant,                   \
-  .scan = scan_##variant, .ssd = ssd_##variant, .wkv = wkv_##variant
+  .xielu = xielu_##variant, .swiglu_clamped = swiglu_clamped_##variant,                         \
+  .softplus = softplus_##variant, .scan = scan_##variant, .ssd = ssd_##variant,                 \
+  .wkv = wkv_##variant
 
 // Signed codes of 8 bits may use another variant (block_kind), and so may the types that most
 // models have.
