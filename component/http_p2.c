@@ -235,6 +235,7 @@ void handle(abi_handle request, abi_handle outparam) {
   const abi_handle body = send_head(&reply, outparam, &stream);
   const bool is_whole = send_body(&reply, stream);
   server_end(&here, &reply);
+  while (server_has_cancelled(&here)) server_step(&here);
   output_drop(stream);
   abi_error_room room;
   if (is_whole) outgoing_body_finish(body, 0, 0, &room);

@@ -316,6 +316,12 @@ static bool write_body(task *mine) {
 
 // ---- the end ----
 
+// For all tasks.
+static int32_t work(void) {
+  server_step(&here);
+  return CODE_YIELD;
+}
+
 static void begin_closing(task *mine) {
   server_end(&here, &mine->reply);
   end_looking(mine);
@@ -329,6 +335,7 @@ static void begin_closing(task *mine) {
 
 static int32_t close_task(task *mine) {
   const bool is_read = discard_body(mine);
+  if (server_has_cancelled(&here)) return work();  // perhaps no other task is left to do it
   if (!is_read || mine->trailers_wait || mine->failed_waits) return wait_for(mine);
   set_join(mine->trailers, 0);
   set_join(mine->failed, 0);
@@ -338,12 +345,6 @@ static int32_t close_task(task *mine) {
   buffer_free(&mine->sending);
   free(mine);
   return CODE_EXIT;
-}
-
-// For all tasks.
-static int32_t work(void) {
-  server_step(&here);
-  return CODE_YIELD;
 }
 
 static int32_t go_on(task *mine) {

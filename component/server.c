@@ -490,6 +490,15 @@ bool server_step(server *of) {
   return !is_idle || is_embedding || is_encoding || size_bytes > 0;
 }
 
+bool server_has_cancelled(const server *of) {
+  wick_stats stats;
+  uint32_t open = 0;
+  if (of->engine == NULL) return false;
+  for (const answer *at = of->answers; at != NULL; at = at->next) open += at->choices_open;
+  wick_stats_get(of->engine, &stats);
+  return stats.running + stats.waiting > open;
+}
+
 void server_end(server *of, answer *to) {
   answer **link = &of->answers;
   while (*link != NULL && *link != to) link = &(*link)->next;

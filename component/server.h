@@ -61,8 +61,11 @@ bool server_begin(server *of, const http_request *request, answer *to);
 void server_take_body(server *of, http_request *request, answer *to);
 // Does a unit of work for all waiting answers. Returns false if none waits.
 bool server_step(server *of);
-// Called when the client has disconnected or has received everything. Frees the answer's memory.
+// Called when the client has disconnected or has received everything. Frees the answer and cancels
+// the requests that it still waits for.
 void server_end(server *of, answer *to);
+// Whether the engine still has requests of answers that have ended: server_step ends them.
+bool server_has_cancelled(const server *of);
 
 // ---- routes: bodies that were read, into answers that have begun or are refused ----
 

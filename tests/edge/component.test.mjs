@@ -250,9 +250,10 @@ describe('p3 in wasmtime: requests share the instance', { skip }, () => {
     server = await startWasmtime('p3');
   });
   after(() => server.close());
-  const metric = async (/** @type {string} */ name) => {
+  const metric = async (/** @type {string} */ name, labels = '') => {
     const page = await (await fetch(`${server.origin}/metrics`)).text();
-    return Number(new RegExp(`^${name}\\{wick_instance="\\w+"\\} (\\S+)$`, 'm').exec(page)?.[1]);
+    const sample = `^${name}\\{wick_instance="\\w+"${labels}\\} (\\S+)$`;
+    return Number(new RegExp(sample, 'm').exec(page)?.[1]);
   };
 
   test('requests share a batch and the prefix cache', async () => {
@@ -295,19 +296,27 @@ describe('p3 in wasmtime: requests share the instance', { skip }, () => {
   test('a client that leaves is cancelled, and the others continue', async () => {
     const long = { messages, temperature: 0, max_tokens: 3000, stream: true };
     const stays = ask(server.origin, CHAT, { messages, temperature: 0, max_tokens: 60 });
-    for (let round = 0; round < 12; round++) {
+    const leave = async (/** @type {number} */ pieces) => {
       const leaves = new AbortController();
       const response = await ask(server.origin, CHAT, long, { signal: leaves.signal });
       const reader = /** @type {ReadableStream} */ (response.body).getReader();
-      for (let piece = 0; piece < round % 4; piece++) await reader.read();
+      for (let piece = 0; piece < pieces; piece++) await reader.read();
       leaves.abort();
-    }
+    };
+    for (let round = 0; round < 12; round++) await leave(round % 4);
     const { choices } = await (await stays).json();
     const wanted = await (
       await reference(CHAT, { messages, temperature: 0, max_tokens: 60 })
     ).json();
     assert.equal(choices[0].message.content, wanted.choices[0].message.content);
     await waitUntil(async () => (await metric('wick_http_generations')) === 0, 'all to end');
+    // no other client is left to continue the pass
+    for (let pieces = 0; pieces < 4; pieces++) {
+      await leave(pieces);
+      const running = () => metric('wick_requests', ',state="running"');
+      await waitUntil(async () => (await metric('wick_http_generations')) === 0, 'its end');
+      await waitUntil(async () => (await running()) === 0, 'the engine at rest');
+    }
   });
 });
 

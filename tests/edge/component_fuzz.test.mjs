@@ -1,5 +1,6 @@
-// Random requests to a component: bodies that are near to right ones, bytes, requests that break off, clients that leave
-// or read slowly. Every answer has OpenAI's format, nothing leaks, and valid requests are still answered.
+// Random requests to a component: bodies that are near to right ones, bytes, requests that break off, clients that leave,
+// read slowly, send several requests at once or close one half of their connection. Every answer has OpenAI's format, the
+// engine returns to rest, and valid requests are still answered.
 
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
@@ -83,6 +84,61 @@ async function sendRaw(origin, pieces) {
 const POST = 'POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
 const start = '{"prompt":"Once","max_tokens":100,"stream":true';
 
+/**
+ * Requests on one connection, sent at once, of which some answers are read.
+ * @param {() => number} random @param {string} origin @param {boolean} isHalfClosed the client sends no more
+ */
+async function sendSeveral(random, origin, isHalfClosed) {
+  const { hostname, port } = new URL(origin);
+  const socket = connect({ port: Number(port), host: hostname, allowHalfOpen: true });
+  socket.on('error', () => {});
+  const closed = once(socket, 'close');
+  const count = 1 + Math.floor(random() * 3);
+  const texts = Array.from({ length: count }, (_, index) => {
+    const more = { max_tokens: 1 + Math.floor(random() * 60), n: 1 + Math.floor(random() * 3) };
+    const body = JSON.stringify({
+      prompt: 'fox '.repeat(1 + random() * 150),
+      stream: random() < 0.5,
+      ...more,
+    });
+    const last = index === count - 1 ? 'Connection: close\r\n' : '';
+    return `${POST}${last}Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+  });
+  let wanted = random() < 0.5 ? Infinity : random() * 3000; // bytes that it reads
+  socket.on('data', (piece) => {
+    wanted -= piece.length;
+    if (wanted < 0) socket.destroy();
+  });
+  socket.write(texts.join(''));
+  if (isHalfClosed) socket.end();
+  socket.on('end', () => socket.end());
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    socket.destroy();
+  }, 60_000);
+  await closed;
+  clearTimeout(timer);
+  assert.ok(!isLate, 'an answer ends');
+}
+
+/** A client of a stream, which leaves after some bytes of its answer. @param {() => number} random @param {string} origin */
+async function leave(random, origin) {
+  const leaves = new AbortController();
+  const body = { prompt: 'fox '.repeat(150), max_tokens: 100, stream: true, n: 3 };
+  const response = await ask(origin, '/v1/completions', body, { signal: leaves.signal });
+  if (random() < 0.3) await response.body?.getReader().read();
+  else await new Promise((settle) => setTimeout(settle, random() * 60)); // it reads nothing
+  leaves.abort();
+}
+
+/** @param {string} origin @returns {Promise<string>} the counts of an instance's metrics that are not 0 at rest */
+async function unrest(origin) {
+  const page = await (await fetch(`${origin}/metrics`)).text();
+  const gauges = /^(wick_http_generations|wick_requests)\{.*\} [1-9]\d*$/gm;
+  return (page.match(gauges) ?? []).join();
+}
+
 /** @type {((random: () => number, origin: string) => Promise<void>)[]} */
 const deeds = [
   async (random, origin) => {
@@ -130,6 +186,9 @@ const deeds = [
       ...Array.from(start, (letter) => `1\r\n${letter}\r\n`).slice(0, Math.floor(random() * 20)),
       random() < 0.5 ? 'zz\r\n' : '1\r\n}\r\n0\r\n\r\n',
     ]),
+  (random, origin) => sendSeveral(random, origin, false),
+  (random, origin) => sendSeveral(random, origin, true),
+  leave,
   async (_, origin) => {
     const body = { prompt: 'Once', max_tokens: 60, stream: true };
     const response = await ask(origin, '/v1/completions', body);
@@ -162,10 +221,11 @@ for (const name of ['p2', 'p3']) {
         assert.ok(text === undefined || text === wanted, `round ${round}: ${text}`);
         assert.doesNotMatch(server.output(), /panicked|wasm trap|unreachable/, `round ${round}`);
       }
-      await waitUntil(async () => {
-        const page = await (await fetch(`${server.origin}/metrics`)).text();
-        return /^wick_http_generations\{wick_instance="\w+"\} 0$/m.test(page);
-      }, 'all to end');
+      for (let round = 0; round < 12; round++) {
+        await waitUntil(async () => (await unrest(server.origin)) === '', 'all to end');
+        await leave(randomOf(round), server.origin);
+      }
+      await waitUntil(async () => (await unrest(server.origin)) === '', 'all to end');
       assert.equal(await rightText(), wanted);
     });
   });
