@@ -296,7 +296,11 @@ export class EngineConnection {
     this.check();
     throwIfAborted(signal);
     let id = 0;
-    const stop = onAbort(signal, () => this.#take(id)?.fail(abortError(signal?.reason)));
+    const stop = onAbort(signal, () => {
+      const waiter = this.#take(id);
+      if (waiter) this.#send({ type: 'cancel', id });
+      waiter?.fail(abortError(signal?.reason));
+    });
     try {
       return await new Promise((settle, fail) => {
         id = this.#wait({ settle, fail });
@@ -310,8 +314,8 @@ export class EngineConnection {
 
   /**
    * @param {Omit<import('./messages.js').GenerateMessage, 'type' | 'id' | 'completions'>} message
-   * @param {{onOutput: (output: Output) => void, fail: (error: unknown) => void}[]} waiters one for
-   *   each completion
+   * @param {{onOutput: (output: Output) => void, fail: (error: unknown) => void, isLost?: () => boolean}[]} waiters one
+   *   for each completion; a lost one was collected as garbage
    * @returns {RunningRequest[]}
    */
   generate(message, waiters) {

@@ -29,11 +29,12 @@ export class EdgeConnection {
   /** Units of work of a pass with one row for each request: the layers, and the logits. */
   #passUnits;
   #lastId = 0;
-  /**
-   * Output that has not been read yet, by the numbers of the requests that continue.
-   * @type {Map<number, Output[]>}
-   */
+  /** Steps of requests so far. */
+  #steps = 0;
+  /** Output that was not read yet, by the numbers of the requests that continue. @type {Map<number, Output[]>} */
   #mail = new Map();
+  /** Their readers. @type {Map<number, Waiter>} */
+  #waiters = new Map();
   /** The error of every later call. @type {WickError | undefined} */
   #end;
   /** @type {EngineConnection['decoders']} */
@@ -50,6 +51,9 @@ export class EdgeConnection {
     this.#passUnits = (shape?.layers ?? 0) + 1;
     this.#served = new ServedEngine(native, {
       ...options,
+      wake: (trap) => {
+        if (trap) this.#crash(trap);
+      },
       step: () => this.#step(),
       embedding: {
         step: () => this.#stepEmbedding(),
@@ -70,6 +74,25 @@ export class EdgeConnection {
 
   /**
    * After a trap the module's memory is in an unknown state, so the engine cannot continue.
+   * @param {unknown} trap
+   * @returns {WickError} the error of every later call
+   */
+  #crash(trap) {
+    return this.#stop(new WickError('WORKER_CRASHED', `The engine crashed: ${trap}`, trap));
+  }
+
+  /** @param {WickError} error of every pending and every later call @returns {WickError} that of the first call */
+  #stop(error) {
+    if (this.#end) return this.#end;
+    this.#end = error;
+    const waiters = [...this.#waiters.values()];
+    this.#mail.clear();
+    this.#waiters.clear();
+    for (const { fail } of waiters) fail(error);
+    return error;
+  }
+
+  /**
    * @template T
    * @param {() => T} action
    * @returns {T}
@@ -79,8 +102,7 @@ export class EdgeConnection {
       return action();
     } catch (error) {
       if (error instanceof WickError || error instanceof TypeError) throw error;
-      this.#end = new WickError('WORKER_CRASHED', `The engine crashed: ${error}`, error);
-      throw this.#end;
+      throw this.#crash(error);
     }
   }
 
@@ -90,11 +112,14 @@ export class EdgeConnection {
   async call(method, args, signal) {
     this.check();
     throwIfAborted(signal);
+    const id = ++this.#lastId;
     try {
-      const value = this.#guard(() => this.#served.call(method, args));
+      const value = this.#guard(() => this.#served.call(method, args, id));
       return await (value instanceof Promise ? unlessAborted(value, signal, () => {}) : value);
     } catch (error) {
-      throw signal?.aborted ? error : refusalOf(error);
+      if (!signal?.aborted) throw this.#guard(() => refusalOf(error));
+      this.#use((served) => served.cancel(id));
+      throw error;
     }
   }
 
@@ -103,12 +128,13 @@ export class EdgeConnection {
   /** @type {EngineConnection['generate']} */
   generate({ settings, ...message }, waiters) {
     this.check();
+    this.#cancelLost();
     const ids = waiters.map(() => ++this.#lastId);
-    for (const id of ids) this.#mail.set(id, []);
-    /**
-     * Reports that encoding has failed, possibly while another reader was computing.
-     * @param {unknown} error
-     */
+    for (const [index, id] of ids.entries()) {
+      this.#mail.set(id, []);
+      this.#waiters.set(id, waiters[index]);
+    }
+    /** Reports that encoding has failed; another reader may have done the encoding. @param {unknown} error */
     const fail = (error) => {
       const plain = toPlainError(refusalOf(error));
       for (const id of ids) this.#mail.get(id)?.push({ ...emptyOutput(id), error: plain });
@@ -117,7 +143,7 @@ export class EdgeConnection {
       const own = { settings: Object.assign({}, settings), id: ids[0], completions: ids.length };
       this.#guard(() => this.#served.submit(Object.assign(own, message), fail));
     } catch (error) {
-      for (const id of ids) this.#mail.delete(id);
+      for (const id of ids) this.#forget(id);
       const refusal = refusalOf(error);
       for (const waiter of waiters) waiter.fail(refusal);
     }
@@ -127,40 +153,51 @@ export class EdgeConnection {
   /** @param {number} id @param {Waiter} waiter @returns {RunningRequest} */
   #running(id, waiter) {
     return {
-      acknowledge: (count) => this.#served.requests.acknowledge(id, count),
-      answer: (logits) => this.#served.requests.answer(id, logits),
+      acknowledge: (count) => this.#use(({ requests }) => requests.acknowledge(id, count)),
+      answer: (logits) => this.#use(({ requests }) => requests.answer(id, logits)),
       forget: () => this.#forget(id),
       cancel: () => this.#cancel(id),
       drive: () => this.#drive(id, waiter),
     };
   }
 
-  /**
-   * Cancels a request. The next pass frees its memory, and perhaps no other reader will run one.
-   * @param {number} id
-   */
+  /** Does nothing after the engine has ended. @param {(served: ServedEngine) => void} action */
+  #use(action) {
+    if (!this.#end) this.#guard(() => action(this.#served));
+  }
+
+  /** The next pass frees the request's memory, and perhaps no other reader will call it. @param {number} id */
   #cancel(id) {
-    if (!this.#mail.has(id) || this.#end) return;
-    this.#served.cancel(id);
-    this.#step(1);
+    if (!this.#mail.has(id)) return;
+    try {
+      this.#guard(() => this.#served.cancel(id));
+      this.#step(1);
+    } catch {
+      // the engine crashed, which every later call reports
+    }
     this.#forget(id);
+  }
+
+  /** Cancels requests whose readers were collected as garbage. */
+  #cancelLost() {
+    for (const [id, { isLost }] of this.#waiters) if (isLost?.()) this.#cancel(id);
   }
 
   /** @param {number} id */
   #forget(id) {
     this.#mail.delete(id);
-    if (this.#hasOnlyCancelled()) void this.#endCancelled();
+    this.#waiters.delete(id);
+    void this.#endCancelled();
   }
 
-  /** Whether cancelled requests are in a pass that no reader will complete. */
-  #hasOnlyCancelled() {
-    return !this.#end && this.#mail.size === 0 && !this.#served.requests.isEmpty;
-  }
-
+  /** Completes the pass that cancelled requests are in, unless a reader does: those that are left may not read. */
   async #endCancelled() {
     try {
-      do await this.#turns.take();
-      while (this.#hasOnlyCancelled() && this.#step(1) === STEP_PROGRESS);
+      for (let steps = -1; !this.#end && this.#served.requests.hasCancelled; ) {
+        if (steps === this.#steps && this.#step(1) !== STEP_PROGRESS) return;
+        steps = this.#steps;
+        await this.#turns.take();
+      }
     } catch {
       // the engine has crashed, which every later call reports
     }
@@ -192,6 +229,7 @@ export class EdgeConnection {
    * @returns {number} STEP_*
    */
   #step(units = this.#served.requests.awaitsFirst() ? 1 : this.#passUnits) {
+    this.#steps++;
     const result = this.#guard(() => this.#native.stepUnits(units));
     this.#turns.count(units);
     const { requests } = this.#served;
@@ -221,8 +259,7 @@ export class EdgeConnection {
   /** Frees the memory. It may be called twice. */
   async close() {
     if (this.#end) return;
-    this.#end = new WickError('CLOSED', 'engine: closed');
-    this.#mail.clear();
+    this.#stop(new WickError('CLOSED', 'engine: closed'));
     this.#served.requests.close();
     this.#native.destroy();
   }

@@ -107,11 +107,12 @@ export class PieceReader {
     this.#isStarted = true;
   }
 
-  /** The functions that receive output and errors. */
+  /** The functions that receive output and errors, and whether their owner was collected as garbage. */
   get waiter() {
     return {
       onOutput: (/** @type {Output} */ output) => this.#receiveSafely(output),
       fail: (/** @type {unknown} */ error) => this.#fail(error),
+      isLost: () => this.#holder !== undefined && this.#holder.deref() === undefined,
     };
   }
 
@@ -183,8 +184,9 @@ export class PieceReader {
   /** @param {Output} output */
   #receive({ texts, tokens, deltas, prefill, asked, done, error }) {
     if (prefill) this.#promptTokens = prefill.total;
-    if (prefill) this.#onPrefill?.(prefill);
-    if (this.#onToken) for (const token of tokens) if (token.token >= 0) this.#onToken(token);
+    if (prefill && !this.isOver) this.#onPrefill?.(prefill);
+    if (this.#onToken) this.#tellTokens(tokens);
+    if (this.isOver) return; // it was aborted
     for (const [index, text] of texts.entries()) {
       const piece = { text, token: tokens[index] };
       this.#pieces.push(deltas ? Object.assign(piece, { deltas: deltas[index] }) : piece);
@@ -201,6 +203,11 @@ export class PieceReader {
     if (asked && this.#logitsHook && !this.isOver) {
       this.#running?.answer(callHook(this.#logitsHook, asked));
     }
+  }
+
+  /** @param {TokenDetail[]} tokens */
+  #tellTokens(tokens) {
+    for (const token of tokens) if (token.token >= 0 && !this.isOver) this.#onToken?.(token);
   }
 
   /** @returns {Promise<Piece | undefined>} undefined at the end */

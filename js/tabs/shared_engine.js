@@ -109,6 +109,8 @@ class Client {
   #firstSession;
   /** @type {Map<number, RunningRequest>} by the client's numbers */
   #running = new Map();
+  /** Pending calls, by the client's numbers. @type {Map<number, AbortController>} */
+  #calls = new Map();
   /** @type {Set<number>} by the engine's numbers */
   #sessions = new Set();
   #isGone = false;
@@ -141,7 +143,10 @@ class Client {
     if (message.type === 'call') this.#call(message);
     else if (message.type === 'generate') this.#generate(message);
     else if (message.type === 'ack') this.#running.get(message.id)?.acknowledge(message.count);
-    else if (message.type === 'cancel') this.#end(message.id)?.cancel();
+    else if (message.type === 'cancel') {
+      this.#end(message.id)?.cancel();
+      this.#calls.get(message.id)?.abort();
+    }
   }
 
   /** @param {number} id @returns {RunningRequest | undefined} */
@@ -154,6 +159,7 @@ class Client {
   leave() {
     this.#isGone = true;
     for (const running of this.#running.values()) running.cancel();
+    for (const call of this.#calls.values()) call.abort();
     this.#running.clear();
     for (const session of this.#sessions) this.#closeSession(session);
   }
@@ -178,14 +184,20 @@ class Client {
   /** @param {Extract<ToWorker, {type: 'call'}>} message */
   async #call(message) {
     const { id, method } = message;
+    const leaves = new AbortController();
+    this.#calls.set(id, leaves);
+    // a session that is made for a tab that has gone is closed
+    const signal = callNamed(method)?.session ? undefined : leaves.signal;
     try {
       const session = this.#session(message);
       const args = session === 0 ? message.args : [session, ...message.args.slice(1)];
-      const value = await this.#engine.call(/** @type {CallName} */ (method), args);
+      const value = await this.#engine.call(/** @type {CallName} */ (method), args, signal);
       if (callNamed(method)?.session === 'closes') this.#sessions.delete(session);
       this.post({ type: 'result', id, value: this.#valueOf(method, value) });
     } catch (error) {
       this.post({ type: 'error', id, error: toPlainError(error) });
+    } finally {
+      this.#calls.delete(id);
     }
   }
 

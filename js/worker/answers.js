@@ -12,7 +12,7 @@ import { storageError, writeFile } from '../storage/browser_files.js';
 
 /**
  * The source of the answers.
- * @typedef {{native: NativeEngine, requests: import('./request_table.js').RequestTable,
+ * @typedef {{id: number, native: NativeEngine, requests: import('./request_table.js').RequestTable,
  *   chat: () => import('./chat_template.js').ChatTemplate,
  *   embedder: import('./embedder.js').Embedder, media: import('./media_desk.js').MediaDesk}} Parts
  */
@@ -64,7 +64,7 @@ const answers = {
     };
   },
   metrics: ({ native }, format, reset) => readMetrics(native, format, reset),
-  embed: ({ embedder }, request) => embedder.embed(request),
+  embed: ({ embedder, id }, request) => embedder.embed(request, id),
   addAdapter: ({ native }, name) => native.adapters.add(name),
   feedAdapter({ native }, name, offset, bytes) {
     const feed = () => native.adapters.feed(name, offset, bytes);

@@ -14,9 +14,8 @@ import { STEP_IDLE, STEP_PROGRESS, STEP_WAIT_BYTES } from '../wasm/layout.js';
 const BYTES_MS = 5;
 
 /**
- * A call in the queue. `steps` is the number of steps that were run for it. When it has ended, it
- * has vectors or a failure.
- * @typedef {{request: NativeEmbed, steps: number, isBegun: boolean, vectors: Embedded[] | undefined,
+ * A call in the queue. `steps` are those that were done for it. When it is over, it has vectors or a failure.
+ * @typedef {{id: number, request: NativeEmbed, steps: number, isBegun: boolean, vectors: Embedded[] | undefined,
  *   failure: {error: unknown} | undefined}} Job
  */
 
@@ -49,10 +48,10 @@ export class Embedder {
     this.#host = host;
   }
 
-  /** @param {NativeEmbed} request @returns {Promise<Embedded[]>} */
-  async embed(request) {
+  /** @param {NativeEmbed} request @param {number} [id] of the call, for `cancel` @returns {Promise<Embedded[]>} */
+  async embed(request, id = 0) {
     /** @type {Job} */
-    const job = { request, steps: 0, isBegun: false, vectors: undefined, failure: undefined };
+    const job = { id, request, steps: 0, isBegun: false, vectors: undefined, failure: undefined };
     this.#line.push(job);
     /** The first call of the queue at the last check. */
     let [seen, steps] = [job, 0];
@@ -67,6 +66,15 @@ export class Embedder {
     }
     if (job.failure) throw job.failure.error;
     return /** @type {Embedded[]} */ (job.vectors);
+  }
+
+  /** @param {number} id of a call; one that is not in the queue has ended */
+  cancel(id) {
+    const job = this.#line.find((one) => one.id === id);
+    if (!job) return;
+    job.failure = { error: new WickError('ABORTED', 'embedding: aborted') };
+    this.#line = this.#line.filter((one) => one !== job);
+    if (job.isBegun) this.#native.embedEnd();
   }
 
   /** @param {Job} job the first of the queue @returns {number} STEP_* */

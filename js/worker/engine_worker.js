@@ -224,7 +224,7 @@ export class EngineWorker {
     this.#served = new ServedEngine(native, {
       queueLimit: config.queueLimit,
       chatTemplate,
-      wake: () => this.#guard(() => this.#wake()),
+      wake: (trap) => this.#guard(() => this.#wakeUnless(trap)),
       step: () => this.#stepOnce(),
       embedding: {
         step: () => native.embedStep(EMBED_STEP_BUDGET_US),
@@ -398,7 +398,7 @@ export class EngineWorker {
     /** @param {unknown} value */
     const settle = (value) => this.#post({ type: 'result', id, value });
     try {
-      const value = /** @type {ServedEngine} */ (this.#served).call(method, args);
+      const value = /** @type {ServedEngine} */ (this.#served).call(method, args, id);
       if (value instanceof Promise) {
         value.then(settle, (error) => this.#guard(() => fail(refusalOf(error))));
       } else settle(value);
@@ -448,7 +448,13 @@ export class EngineWorker {
     return this.#served?.requests;
   }
 
-  /** Starts to step, unless it is already stepping. */
+  /** @param {unknown} trap of the module */
+  #wakeUnless(trap) {
+    if (trap) throw trap;
+    this.#wake();
+  }
+
+  /** Starts to step, unless it steps already. */
   #wake() {
     if (this.#isStepping || !this.#requests?.canStep()) return;
     this.#isStepping = true;

@@ -79,8 +79,8 @@ export class RequestTable {
   /**
    * @param {NativeEngine} native
    * @param {number} [limit] the most that may run and wait
-   * @param {() => void} [onChange] called when something can be done that no step or message would
-   * start
+   * @param {(trap?: unknown) => void} [onChange] something can be done that could not without a step or a message, or the
+   *   module has trapped
    */
   constructor(native, limit = Number.POSITIVE_INFINITY, onChange = () => {}) {
     this.#native = native;
@@ -171,13 +171,18 @@ export class RequestTable {
    * @param {(error: unknown) => void} release
    */
   async #prepare(entries, release) {
+    let failure;
     try {
       await this.#native.loadGrammarPart();
       while (this.#held.has(entries) && !this.#isPrepared(entries)) await takeTurn();
     } catch (error) {
-      return release(error);
+      failure = error;
     }
-    release(undefined);
+    try {
+      release(failure);
+    } catch (trap) {
+      this.#onChange(trap);
+    }
   }
 
   /** Requests on a session do not overtake each other. @param {Entry[]} entries that are held */
@@ -211,15 +216,11 @@ export class RequestTable {
       const passes = this.#native.passes();
       const entries = /** @type {Entry[]} */ (this.#waiting.first(passes));
       if (!this.#hasPlace(entries, passes)) return;
-      // the compiled grammar has been dropped meanwhile
-      if (!this.#native.prepareGrammar(entries[0].request)) {
-        this.#waiting.take(entries);
-        this.#hold(entries);
-        continue;
-      }
+      let isPrepared = true;
       try {
+        isPrepared = this.#native.prepareGrammar(entries[0].request);
         entries[0].request.passesWaited = passes - entries[0].passesBefore;
-        this.#submit(entries);
+        if (isPrepared) this.#submit(entries);
       } catch (error) {
         const refusal = refusalOf(error);
         const isMore = this.#awake + entries.length > AWAKE_MAX;
@@ -228,12 +229,14 @@ export class RequestTable {
         this.#refuse(entries, refusal);
       }
       this.#waiting.take(entries);
+      if (!isPrepared) this.#hold(entries); // the compiled grammar has been dropped meanwhile
     }
   }
 
-  /** @returns {boolean} whether the engine has ended all requests, cancelled ones too */
-  get isEmpty() {
-    return this.#submitted.size === 0;
+  /** @returns {boolean} whether the engine has not yet ended a cancelled request */
+  get hasCancelled() {
+    for (const { isCancelled } of this.#submitted.values()) if (isCancelled) return true;
+    return false;
   }
 
   get #awake() {

@@ -17,9 +17,8 @@ import { RequestTable } from './request_table.js';
  * @typedef {object} Serving
  * @property {number | undefined} queueLimit the most requests that may run and wait
  * @property {string | undefined} chatTemplate in place of the model's
- * @property {() => void} [wake] called when there is something to do without a message
- * @property {() => number} step runs one step of the engine and delivers its results; returns
- * STEP_*
+ * @property {(trap?: unknown) => void} [wake] there is something to do without a message, or the module has trapped
+ * @property {() => number} step one step of the engine, whose results are delivered; STEP_*
  * @property {import('./embedder.js').Host} embedding
  */
 
@@ -105,8 +104,9 @@ export class ServedEngine {
     this.#media.remove(left.numbers);
   }
 
-  /** @param {number} id a completion of a request */
+  /** @param {number} id a completion of a request, or a call */
   cancel(id) {
+    this.#embedder.cancel(id);
     for (const one of this.#encoding) {
       if (one.ids.delete(id) && one.ids.size === 0) this.#leave(one);
     }
@@ -124,14 +124,11 @@ export class ServedEngine {
     this.requests.add(id, request, wantsTokens);
   }
 
-  /**
-   * @param {string} method
-   * @param {unknown[]} args
-   * @returns {unknown} a promise only if the call has to wait
-   */
-  call(method, args) {
+  /** @param {string} method @param {unknown[]} args @param {number} id @returns {unknown} a promise only of what waits */
+  call(method, args, id) {
     if (usesSession(callNamed(method))) this.#finishCancelled(args[0]);
     return answerCall(method, args, {
+      id,
       native: this.#native,
       requests: this.requests,
       chat: () => this.#chat(),

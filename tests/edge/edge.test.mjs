@@ -809,10 +809,19 @@ describe('the reader computes', () => {
       throw new WebAssembly.RuntimeError('unreachable');
     };
     const message = { input: { prompt: 'Once' }, settings: settingsOf({}), wantsTokens: false };
-    const fail = () => assert.fail();
-    const [running] = connection.generate(message, [{ onOutput: fail, fail }]);
+    /** @type {any[]} */
+    const failures = [];
+    const waiter = {
+      onOutput: () => assert.fail(),
+      fail: (/** @type {any} */ error) => failures.push(error),
+    };
+    const [running] = connection.generate(message, [waiter]);
     const crashed = { code: 'WORKER_CRASHED', message: /The engine crashed: .*unreachable/ };
     await assert.rejects(running.drive?.() ?? assert.fail(), crashed);
+    assert.deepEqual(
+      failures.map(({ code }) => code),
+      ['WORKER_CRASHED'],
+    );
     await assert.rejects(connection.call('info', []), crashed);
     assert.equal(connection.isEnded, true);
     running.cancel(); // it touches the module no more

@@ -335,6 +335,22 @@ describe('calls and requests', () => {
     await connection.close();
   });
 
+  test('a call that is aborted is cancelled once', async () => {
+    const { worker, ready, connection } = connect();
+    worker.say({ type: 'ready', info: {} });
+    await ready;
+    const leaves = new AbortController();
+    const calls = [1, 2].map(() => connection.call('embed', [{}], leaves.signal));
+    const [{ id: first }, { id: second }] = worker.got('call');
+    worker.say({ type: 'result', id: first, value: [] });
+    leaves.abort();
+    await calls[0];
+    await assert.rejects(calls[1], { name: 'AbortError' });
+    assert.deepEqual(worker.got('cancel'), [{ type: 'cancel', id: second }]);
+    worker.say({ type: 'result', id: second, value: 'late' });
+    await connection.close();
+  });
+
   test('outputs reach their own completion; a cancelled one gets nothing', async () => {
     const { worker, ready, connection } = connect();
     worker.say({ type: 'ready', info: {} });

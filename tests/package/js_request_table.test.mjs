@@ -179,7 +179,7 @@ describe('more requests than the engine takes', () => {
     const submitted = [];
     /** @type {{request: number, kind: number, finish: number, text: string}[]} */
     const events = [];
-    const engine = { passes: 0, room: Number.POSITIVE_INFINITY };
+    const engine = { passes: 0, room: Number.POSITIVE_INFINITY, wrong: '' };
     const native = {
       submit(/** @type {any} */ request) {
         if (submitted.length >= engine.room) throw new WickError('NOMEM', 'no room');
@@ -187,7 +187,10 @@ describe('more requests than the engine takes', () => {
         return submitted.length;
       },
       lacks: () => false,
-      prepareGrammar: () => true,
+      prepareGrammar(/** @type {any} */ { name }) {
+        if (name === engine.wrong) throw new WickError('ARG', 'Unknown adapter');
+        return true;
+      },
       passes: () => engine.passes,
       takeEvents: () => events.splice(0),
     };
@@ -251,6 +254,21 @@ describe('more requests than the engine takes', () => {
     end(2);
     add('usual');
     assert.equal(table.collect()[0].error?.code, 'NOMEM');
+  });
+
+  test('one whose adapter was removed while it waited is refused alone', () => {
+    const { add, engine, end, names } = tableOf();
+    add('left');
+    add('other');
+    engine.wrong = 'left';
+    assert.deepEqual(
+      end(1).map(({ id, error }) => [id, error?.code]),
+      [
+        [1, undefined],
+        [65, 'ARG'],
+      ],
+    );
+    assert.deepEqual(names(), ['other']);
   });
 });
 

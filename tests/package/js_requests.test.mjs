@@ -385,6 +385,18 @@ describe('a reader of pieces', () => {
     wrong.connection.give(0, ['a']);
     await assert.rejects(next, { message: 'mine' });
     assert.deepEqual(wrong.connection.log, ['cancel 0']);
+    const leaves = new AbortController();
+    /** @type {string[]} */
+    const heard = [];
+    const onToken = (/** @type {any} */ { text }) => {
+      heard.push(text);
+      leaves.abort();
+    };
+    const left = open({ signal: leaves.signal, onToken });
+    left.reader.start();
+    left.connection.give(0, ['a', 'b']);
+    left.connection.give(0, ['c']);
+    assert.deepEqual(heard, ['a'], 'none after the abort');
     for (const options of [{ onToken: 5 }, { onPrefill: 'x' }, { signal: {} }])
       assert.throws(() => open(options), isArg);
   });

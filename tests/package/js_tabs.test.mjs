@@ -297,6 +297,22 @@ describe('requests of tabs', () => {
     assert.deepEqual([closedLate.method, closedLate.args], ['closeSession', [6]]);
   });
 
+  test('a call that is aborted, or whose tab goes, ends where it runs', async (t) => {
+    const { open } = openTabs(t);
+    const [leader, tab] = [open(), open()];
+    await Promise.all([leader.ready, tab.ready]);
+    const leaves = new AbortController();
+    const call = tab.connection.call('embed', [{}], leaves.signal);
+    const { id } = await nth(leader, 'call');
+    leaves.abort();
+    await assert.rejects(call, { name: 'AbortError' });
+    assert.equal((await nth(leader, 'cancel')).id, id);
+    tab.connection.call('embed', [{}]).catch(() => {});
+    const late = await nth(leader, 'call', 1);
+    await tab.connection.close();
+    assert.equal((await nth(leader, 'cancel', 1)).id, late.id);
+  });
+
   test('a session is its own tab’s, under a separate number', async (t) => {
     const { open } = openTabs(t);
     const [leader, tab, other] = [open(), open(), open()];
