@@ -1270,7 +1270,8 @@ WICK_API wick_logprob wick_event_top(const wick_event *event, uint32_t index);
 typedef struct wick_dialog wick_dialog;
 
 // Receives the reply in pieces, in order: content (WICK_EVENT_CONTENT), or reasoning
-// (WICK_EVENT_REASONING), which later questions leave out. False: the reply ends here.
+// (WICK_EVENT_REASONING), which later questions leave out. False: the reply ends here. It neither
+// uses the engine nor destroys the dialog.
 typedef bool (*wick_reply_sink)(void *context, wick_event_kind kind, const char *text,
                                 size_t text_bytes);
 
@@ -1279,11 +1280,12 @@ WICK_API wick_status wick_dialog_create(wick_engine *engine, const char *system,
                                         wick_error *error);
 // Before the engine is destroyed; NULL does nothing.
 WICK_API void wick_dialog_destroy(wick_dialog *dialog);
-// Adds a question, runs the engine until the reply is complete, and adds the reply. `settings` are
-// those of a request without a prompt (sampling, limits, stops, grammar, reasoning); NULL:
-// wick_request_default. `sink` may be NULL. Errors as wick_request_submit, and those that end a
-// request; WICK_E_BUSY while the engine has other requests; WICK_E_NODATA while the model is
-// loading. After an error the dialog is as before the question.
+// Adds a question, runs the engine until the reply is complete, and adds the reply. Events that
+// were not taken before are dropped. `settings` are those of a request without a prompt (sampling,
+// limits, stops, grammar, reasoning); NULL: wick_request_default. `sink` may be NULL. Errors as
+// wick_request_submit, and those that end a request; WICK_E_ARG with `asks_host`; WICK_E_BUSY while
+// the engine has other requests, and in a sink; WICK_E_NODATA while the model is loading. After an
+// error the dialog is as before the question.
 WICK_API wick_status wick_dialog_ask(wick_dialog *dialog, const char *question,
                                      const wick_request *settings, wick_reply_sink sink,
                                      void *context, wick_error *error);

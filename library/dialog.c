@@ -22,6 +22,14 @@ struct wick_dialog {
   dialog_text reply;  // the content of the current reply
 };
 
+// A reply on its way in this thread, and the one in whose sink it was requested.
+typedef struct reply_frame {
+  const wick_engine *engine;
+  const struct reply_frame *outer;
+} reply_frame;
+
+static _Thread_local const reply_frame *innermost;
+
 static const char BEGIN[] = "{\"messages\":[", END[] = "]}";
 
 static void append(void *context, const char *bytes, size_t size_bytes) {
@@ -98,7 +106,17 @@ static wick_status end_status(const wick_event *event, wick_error *error) {
   return (wick_status)event->status;
 }
 
-// Runs the engine until the request has ended.
+// The request cannot continue: the model is not complete, or the caller would have to act.
+static wick_status stuck_status(wick_step_result result, wick_error *error) {
+  if (result == WICK_STEP_WAIT_BYTES) {
+    return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "the model is not loaded completely");
+  }
+  if (result != WICK_STEP_IDLE) return WICK_OK;
+  return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
+                   "dialog: the request is paused or asks its host. Submit a conversation instead");
+}
+
+// Runs the engine until the request has ended. Events that others have left are dropped.
 static wick_status run(wick_dialog *dialog, uint32_t id, wick_reply_sink sink, void *context,
                        wick_error *error) {
   wick_status status = WICK_OK;
@@ -108,14 +126,12 @@ static wick_status run(wick_dialog *dialog, uint32_t id, wick_reply_sink sink, v
     const uint8_t *events = wick_events_take(dialog->engine, &size_bytes);
     const wick_event *event = NULL;
     while ((event = wick_event_next(events, size_bytes, event)) != NULL) {
+      if (event->request != id) continue;
       if (event->kind == WICK_EVENT_DONE)
         return status == WICK_OK ? end_status(event, error) : status;
       if (continues) continues = take_part(dialog, event, sink, context);
     }
-    if (result == WICK_STEP_WAIT_BYTES && status == WICK_OK) {
-      status =
-          fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "the model is not loaded completely");
-    }
+    if (status == WICK_OK && continues) status = stuck_status(result, error);
     if (!continues || status != WICK_OK) wick_request_cancel(dialog->engine, id);
   }
 }
@@ -138,11 +154,14 @@ static wick_status submit(wick_dialog *dialog, const wick_request *settings, uin
   return status;
 }
 
-// Checks that there are no other requests, because these would lose their events.
+// Other requests would lose their events, and so would a reply whose sink asks.
 static wick_status check_idle(const wick_engine *engine, wick_error *error) {
   wick_stats stats;
   wick_stats_get(engine, &stats);
-  const uint32_t others = stats.running + stats.waiting + stats.paused;
+  uint32_t others = stats.running + stats.waiting + stats.paused;
+  for (const reply_frame *at = innermost; at != NULL; at = at->outer) {
+    if (at->engine == engine && others == 0) others = 1;  // it has ended, and is being read
+  }
   if (others == 0) return WICK_OK;
   return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET,
                    "a dialog cannot ask while the engine has other requests (%u): submit "
@@ -160,7 +179,10 @@ wick_status wick_dialog_ask(wick_dialog *dialog, const char *question, const wic
   reply->size_bytes = 0;
   add_message(json, "user", question, strlen(question));
   status = submit(dialog, settings, &id, error);
+  const reply_frame frame = {dialog->engine, innermost};
+  innermost = &frame;
   if (status == WICK_OK) status = run(dialog, id, sink, context, error);
+  innermost = frame.outer;
   if (status == WICK_OK) add_message(json, "assistant", reply->bytes, reply->size_bytes);
   if (json->is_lost || reply->is_lost) status = fail_memory(error);
   if (status != WICK_OK) json->size_bytes = kept_bytes;

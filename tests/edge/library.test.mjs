@@ -111,6 +111,17 @@ describe('a stranger builds natively', { skip }, () => {
     assert.equal(await succeed(program, [model]), 'ok\n');
   });
 
+  test('misuse and refused memory do not change a dialog', {
+    skip: process.platform !== 'linux' && 'needs glibc',
+  }, async () => {
+    const program = join(folder, 'dialog_hostile');
+    const source = join(root, 'tests/library/dialog_hostile.c');
+    const flags = await pkgConfig('wick');
+    await succeed('gcc', ['-std=c17', ...warnings, source, ...flags, '-o', program]);
+    const [, count] = /^(\d+) allocations\nok\n$/.exec(await succeed(program, [model])) ?? [];
+    assert.ok(Number(count) > 20, count);
+  });
+
   test('five lines of CMake build a program', async () => {
     const lines = [
       'cmake_minimum_required(VERSION 3.20)',
