@@ -28,7 +28,12 @@ typedef struct reply_frame {
   const struct reply_frame *outer;
 } reply_frame;
 
+#ifdef __wasm__
 static _Thread_local const reply_frame *innermost;
+#else
+// The archive's objects are also those of the shared library, which needs this model.
+static _Thread_local const reply_frame *innermost __attribute__((tls_model("initial-exec")));
+#endif
 
 static const char BEGIN[] = "{\"messages\":[", END[] = "]}";
 
