@@ -915,7 +915,7 @@ describe('where the model is', () => {
         { url: './m' },
         "url: ./m is not an address: pass a path on disk as file: './m', or in a page a File",
       ],
-      [{ url: 'C:\\m' }, /^url: C:\\m is not an address: a path/],
+      [{ url: 'C:\\m' }, /^url: C:\\m is not an address: pass a path/],
       [{ url, fetch: 5 }, 'fetch must be a function'],
       [{ url, retries: -1 }, 'retries must be a whole number of at least 0, not -1'],
       [
