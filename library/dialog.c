@@ -1,8 +1,9 @@
 // library/dialog.c — a conversation that the library keeps: its messages, and a session with their
-// tokens. It calls only functions of include/wick.h, and is part of the C library alone.
+// tokens. It is part of the C library alone.
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/insides.h"
 #include "base/json.h"
 #include "base/status.h"
 
@@ -21,19 +22,6 @@ struct wick_dialog {
   dialog_text json;   // BEGIN and the messages; END follows when it is submitted
   dialog_text reply;  // the content of the current reply
 };
-
-// A reply on its way in this thread, and the one in whose sink it was requested.
-typedef struct reply_frame {
-  const wick_engine *engine;
-  const struct reply_frame *outer;
-} reply_frame;
-
-#ifdef __wasm__
-static _Thread_local const reply_frame *innermost;
-#else
-// The archive's objects are also those of the shared library, which needs this model.
-static _Thread_local const reply_frame *innermost __attribute__((tls_model("initial-exec")));
-#endif
 
 static const char BEGIN[] = "{\"messages\":[", END[] = "]}";
 
@@ -164,9 +152,7 @@ static wick_status check_idle(const wick_engine *engine, wick_error *error) {
   wick_stats stats;
   wick_stats_get(engine, &stats);
   uint32_t others = stats.running + stats.waiting + stats.paused;
-  for (const reply_frame *at = innermost; at != NULL; at = at->outer) {
-    if (at->engine == engine && others == 0) others = 1;  // it has ended, and is being read
-  }
+  if (engine->is_in_dialog && others == 0) others = 1;  // it has ended, and is being read
   if (others == 0) return WICK_OK;
   return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET,
                    "a dialog cannot ask while the engine has other requests (%u): submit "
@@ -184,10 +170,9 @@ wick_status wick_dialog_ask(wick_dialog *dialog, const char *question, const wic
   reply->size_bytes = 0;
   add_message(json, "user", question, strlen(question));
   status = submit(dialog, settings, &id, error);
-  const reply_frame frame = {dialog->engine, innermost};
-  innermost = &frame;
+  dialog->engine->is_in_dialog = true;
   if (status == WICK_OK) status = run(dialog, id, sink, context, error);
-  innermost = frame.outer;
+  dialog->engine->is_in_dialog = false;
   if (status == WICK_OK) add_message(json, "assistant", reply->bytes, reply->size_bytes);
   if (json->is_lost || reply->is_lost) status = fail_memory(error);
   if (status != WICK_OK) json->size_bytes = kept_bytes;

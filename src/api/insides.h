@@ -82,6 +82,7 @@ struct wick_engine {
   wick_error load_error;  // status WICK_OK: none
   // With the directory alone: why text cannot be tokenised, and why the model would not run.
   wick_error tokenizer_error, model_error;
+  bool is_in_dialog;  // a dialog of the C library reads the events
 };
 
 // For tests: other kernels, and an allocation that fails.
