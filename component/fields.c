@@ -326,7 +326,7 @@ static bool take_salt(body *read, const char *tenant, wick_request *request, ref
   const uint32_t node = body_find(read, BODY_ROOT, "salt");
   const wick_text own = body_text(read, node);
   if (node != 0 && own.size_bytes == 0) {
-    return refuse_value(refused, "salt", "a string that is not empty");
+    return refuse_value(refused, "salt", "a non-empty string");
   }
   request->salt = tenant == NULL ? own.bytes : tenant;
   request->salt_bytes = tenant == NULL ? own.size_bytes : strlen(tenant);

@@ -114,7 +114,7 @@ static bool check_tools(const body *read, refusal *refused) {
   return true;
 }
 
-// Tools of other types than functions are left out, which a header of the answer reports.
+// Tools that are not functions are left out, which a header of the answer reports.
 static void report_ignored(const body *read, answer *to) {
   const uint32_t list = body_find(read, BODY_ROOT, "tools");
   for (uint32_t tool = body_node(read, list)->first; tool != 0;

@@ -157,7 +157,7 @@ bool settings_have_origin(const char *origins, const char *origin) {
 
 static bool settings_read_text(const char *name, const char **out, refusal *refused) {
   *out = getenv(name);
-  return *out == NULL || **out != '\0' || is_wrong(name, "a text that is not empty", refused);
+  return *out == NULL || **out != '\0' || is_wrong(name, "a non-empty text", refused);
 }
 
 static bool settings_read_texts(const char *name, const char **out, refusal *refused) {

@@ -194,7 +194,11 @@ class Opener {
 /** Detects a module with unknown imports. @param {unknown} error */
 function foreignOf(error) {
   if (!(error instanceof WebAssembly.LinkError)) return error;
-  return new WickError('WASM', `wasm is the engine of another version: ${error.message}`, error);
+  return new WickError(
+    'WASM',
+    `wasm is from a different version of the engine: ${error.message}`,
+    error,
+  );
 }
 
 /** @param {unknown} error */

@@ -40,6 +40,6 @@ const reserveOf = (heldBytes) => MODULE_BYTES + STAGING_BYTES + SCRIPT_BYTES + h
 export function inWords(error, isolateBytes, heldBytes) {
   const isRefused = error instanceof WickError && error.code === 'NOMEM';
   if (!isRefused || !isolateBytes) return error;
-  const words = `${error.message} (of isolateBytes ${isolateBytes}, JavaScript and the module keep ${reserveOf(heldBytes)})`;
+  const words = `${error.message} (isolateBytes is ${isolateBytes}, of which JavaScript and the module need ${reserveOf(heldBytes)})`;
   return new WickError('NOMEM', words, error.cause);
 }

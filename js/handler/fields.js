@@ -150,7 +150,7 @@ export const commonFields = {
   logit_bias: bias,
   choices,
   structured_outputs: structuredOutputs,
-  salt: must((value) => isText(value) && value !== '', 'a string that is not empty'),
+  salt: must((value) => isText(value) && value !== '', 'a non-empty string'),
   ...samplerFields,
   ...Object.fromEntries(flagFields.map(([field]) => [field, boolean])),
 };

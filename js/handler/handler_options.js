@@ -24,7 +24,9 @@ function textsOf(value, name) {
   if (texts.length > 0 && texts.every((text) => typeof text === 'string' && text !== '')) {
     return /** @type {string[]} */ (texts);
   }
-  throw new TypeError(`createHandler: ${name} must be a text or an array of at least one`);
+  throw new TypeError(
+    `createHandler: ${name} must be a non-empty string or a non-empty array of them`,
+  );
 }
 
 /** @param {unknown} value @param {string} name @returns {string[]} */

@@ -1,4 +1,4 @@
-// js/page/adapters.js — engine.adapters: reads files of adapters (LoRA) and passes them to the
+// js/page/adapters.js — engine.adapters: reads adapter files (LoRA) and passes them to the
 // engine.
 
 import { argumentError, throwIfAborted } from '../base/errors.js';
@@ -15,7 +15,7 @@ const sourceNames = /** @type {const} */ (['url', 'file', 'blob', 'bytes', 'stre
 /** @param {unknown} name @returns {string} */
 function checkName(name) {
   if (typeof name === 'string' && name !== '') return name;
-  throw argumentError(`name must be a string that is not empty, not ${shown(name)}`);
+  throw argumentError(`name must be a non-empty string, not ${shown(name)}`);
 }
 
 /** @param {unknown} uses of a request @returns {AdapterUse[] | undefined} */

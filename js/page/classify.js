@@ -27,9 +27,7 @@ function checkLabels(labels) {
   }
   for (const [index, label] of labels.entries()) {
     if (typeof label !== 'string' || label === '') {
-      throw argumentError(
-        `labels[${index}] must be a string that is not empty, not ${shown(label)}`,
-      );
+      throw argumentError(`labels[${index}] must be a non-empty string, not ${shown(label)}`);
     }
     if (labels.indexOf(label) !== index) {
       throw argumentError(`labels[${index}] appears twice: ${shown(label)}`);

@@ -37,7 +37,7 @@ function limitThreads(threads) {
   const most = mostThreads();
   if (threads <= most) return threads;
   console.warn(
-    `wick-llm: ${threads} threads are too many for the processors here, ${most} are used`,
+    `wick-llm: ${threads} threads are too many for this machine's processors; using ${most}`,
   );
   return most;
 }

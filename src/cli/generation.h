@@ -10,7 +10,7 @@
 
 typedef struct generation {
   wick_event end;               // the DONE event, without its text
-  uint64_t decode_allocations;  // calls of the memory gate between the first and the last token
+  uint64_t decode_allocations;  // calls to the memory gate between the first and the last token
 } generation;
 
 // Called for each TOKEN event, and for parts of replies to conversations. Returning false cancels

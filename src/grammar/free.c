@@ -6,12 +6,12 @@
 typedef struct free_node {
   uint32_t next[256];  // transitions; until the automaton is complete the children, 0 for none
   uint32_t place, to;  // `to`: a mark ends here
-  uint32_t shorter;    // the node of the longest proper ending of its text
+  uint32_t shorter;    // the node of the longest proper suffix of its text
 } free_node;
 
 typedef struct free_maker {
   program_builder *builder;
-  free_node *nodes;  // [0]: the text's own; of starts: after the marks'
+  free_node *nodes;  // [0]: the root of text and marks; then those of starts
   uint32_t count, first_start;
 } free_maker;
 
@@ -31,7 +31,7 @@ static void insert(free_maker *m, uint32_t root, const free_mark *mark) {
   if (m->nodes[at].to == 0) m->nodes[at].to = mark->to;
 }
 
-// Breadth first, so that each node's shorter one is complete before the node itself.
+// Breadth first, so that each node's `shorter` is complete before the node itself.
 static void complete(free_maker *m) {
   uint32_t *queue = work_alloc(m->builder->work, m->count, sizeof *queue);
   if (queue == NULL) return;
@@ -58,7 +58,7 @@ static bool is_space(uint32_t byte) {
   return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r';
 }
 
-// Bytes that no start continues are text. `last`: the byte that leads to the node.
+// Bytes that do not continue a start are text. `last`: the byte that leads to the node.
 static void complete_start(free_maker *m, uint32_t at, uint32_t text, uint32_t last) {
   free_node *node = &m->nodes[at];
   const bool is_first = at == m->first_start;

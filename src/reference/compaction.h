@@ -8,7 +8,7 @@
 
 #define KV_DEFRAG_THRESHOLD 0.3
 // True if the fragmentation exceeds the threshold, more than a quarter is wasted with more than
-// two holes, or less than a tenth is free with a hole.
+// two holes, or less than a tenth is free and there is a hole.
 bool kv_pool_should_defrag(const kv_pool *pool, double threshold);
 // Moves pages so that neighbours in a block table become neighbours in the pool: all sequences in
 // the order of their ids, at most pages_moved_max pages. Only between steps. Returns the number.

@@ -159,8 +159,8 @@ static bool is_whole_place(const reply_parser *p, uint8_t byte) {
          p->tools != NULL;
 }
 
-// Whether a mark counts here. Only at the beginning of the text does a mark open a thought, and is
-// a stray end of a call dropped; elsewhere the text only mentions these marks.
+// Whether a mark counts here. At the beginning of the text a mark opens a thought, and a stray end
+// of a call is dropped; elsewhere the text only mentions these marks.
 static bool counts(const reply_parser *p, const reply_mark *mark) {
   if (mark->role == ROLE_THOUGHT) return p->is_fresh;
   return mark->role != ROLE_CALLS_END || (p->is_fresh && p->calls > 0);

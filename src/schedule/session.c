@@ -190,8 +190,8 @@ void session_cut(session_table *table, session *session, uint32_t tokens) {
 wick_status session_check_range(const session *session, uint32_t first, uint32_t last,
                                 wick_error *error) {
   if (first <= last && last <= session->count) return WICK_OK;
-  return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET, "tokens %u to %u of session %u: it has %u",
-                   first, last, session->id, session->count);
+  return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET, "session %u has %u tokens, not %u to %u",
+                   session->id, session->count, first, last);
 }
 
 wick_status session_drop(session_table *table, uint32_t id, uint32_t first, uint32_t last,

@@ -30,8 +30,8 @@ static jinja_value take_run(jinja_run *run, const jinja_list *list, uint32_t *at
   return text;
 }
 
-// A text of later system messages is put in front of the user message that follows, or after the
-// one before: templates often need user and assistant alternately.
+// Puts the text of later system messages in front of the next user message, or after the previous
+// one: many templates require user and assistant to alternate.
 static void add_later(jinja_run *run, const jinja_list *list, uint32_t next, jinja_value text,
                       jinja_list *out) {
   jinja_value *following = next < list->count ? &list->items[next] : NULL;

@@ -432,7 +432,7 @@ describe('the plan of the memory', () => {
   test('a refusal for lack of memory names the isolate if it has a limit', () => {
     const full = new OwnError('NOMEM', 'too large', 5);
     const told = /** @type {any} */ (inWords(full, 100, 4));
-    const words = `too large (of isolateBytes 100, JavaScript and the module keep ${kept + 4})`;
+    const words = `too large (isolateBytes is 100, of which JavaScript and the module need ${kept + 4})`;
     assert.deepEqual([told.code, told.message, told.cause], ['NOMEM', words, 5]);
     for (const none of [undefined, null]) assert.equal(inWords(full, none, 4), full);
     for (const other of [new OwnError('IO', 'x'), new Error('x'), undefined]) {
@@ -640,7 +640,7 @@ describe('options', () => {
     // it imports the function env.y
     const imports = [1, 4, 1, 0x60, 0, 0, 2, 9, 1, 3, ...Buffer.from('env'), 1, 121, 0, 0];
     const other = foreignModule('engine_create', imports);
-    const wanted = refused('WASM', /^wasm is the engine of another version: .*env/);
+    const wanted = refused('WASM', /^wasm is from a different version of the engine: .*env/);
     await assert.rejects(createEngine({ wasm: other, bytes }), wanted);
   });
 
@@ -671,7 +671,7 @@ describe('memory', () => {
     };
     await assert.rejects(
       createEngine({ wasm, range, isolateBytes: 24e6 }),
-      refused('NOMEM', /of isolateBytes 24000000, JavaScript and the module keep \d{8}/),
+      refused('NOMEM', /isolateBytes is 24000000, of which JavaScript and the module need \d{8}/),
     );
     assert.ok(readBytes < 200_000, `${readBytes} bytes were read`);
     await assert.rejects(

@@ -203,7 +203,10 @@ describe('workerd', { skip: workerd.skip }, () => {
     assert.equal(response.status, 503);
     const { error } = await response.json();
     assert.equal(error.code, 'NOMEM');
-    assert.match(error.message, /of isolateBytes 128000000, JavaScript and the module keep/);
+    assert.match(
+      error.message,
+      /isolateBytes is 128000000, of which JavaScript and the module need/,
+    );
     const reads = server.output().match(/^\d+ \d+$/gm);
     assert.deepEqual(reads, ['0 4194304']);
     assert.ok(residentOf(server.pid).peakKb < 140_000);

@@ -46,7 +46,7 @@ const table = [
     [[], 1, { a: 1 }, { 1: '1' }, { '-1': 1 }],
     'an object of token ids and numbers',
   ],
-  ['salt', ['a'], ['', 1, []], 'a string that is not empty'],
+  ['salt', ['a'], ['', 1, []], 'a non-empty string'],
   ['repeat_last_n', [-1, 0, 2 ** 20], [-2, 2 ** 20 + 1], 'a whole number from -1 to 1048576'],
 ];
 

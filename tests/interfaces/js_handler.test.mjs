@@ -1090,7 +1090,7 @@ describe('routes', () => {
 
   test('options', () => {
     const { engine } = engineOf([]);
-    const texts = 'must be a text or an array of at least one';
+    const texts = 'must be a non-empty string or a non-empty array of them';
     const keys = 'must be visible ASCII characters without spaces';
     const count = 'must be a whole number of at least 1';
     /** @type {[any, string][]} */

@@ -82,7 +82,7 @@ describe('by the head of a model', { skip: shared.skip }, () => {
     await assert.rejects(
       engine.classify('a', ['no', 'yes']),
       (error) =>
-        hasCode('ARG')(error) && /gives 3 scores, and there are 2 labels/.test(String(error)),
+        hasCode('ARG')(error) && /has 3 scores, but there are 2 labels/.test(String(error)),
     );
     const long = 'a '.repeat(400);
     await assert.rejects(engine.classify(long, labels), hasCode('PROMPT_TOO_LONG'));
@@ -146,7 +146,7 @@ describe('by the likelihood of labels', () => {
       [[5, labels], /text must be a string, not 5/],
       [['a', 'yes'], /labels must be an array of two strings or more, not the string "yes"/],
       [['a', ['yes']], /labels must be an array of two strings or more/],
-      [['a', ['yes', '']], /labels\[1\] must be a string that is not empty/],
+      [['a', ['yes', '']], /labels\[1\] must be a non-empty string/],
       [['a', ['yes', 3]], /labels\[1\] must be a string/],
       [['a', ['yes', 'no', 'yes']], /labels\[2\] appears twice: the string "yes"/],
       [['a', labels, { instructions: 3 }], /instructions must be a string, not 3/],

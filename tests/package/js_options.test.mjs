@@ -192,7 +192,7 @@ describe('more than there is', () => {
     }
     const reported = warn.mock.calls.map((call) => call.arguments[0]);
     assert.equal(reported.length, 2);
-    assert.match(reported[0], /64 threads are too many for the processors here, 8 are used/);
+    assert.match(reported[0], /64 threads are too many for this machine's processors; using 8/);
   });
 
   test('refusals of the engine have the option and the numbers', async () => {

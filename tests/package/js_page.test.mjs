@@ -569,10 +569,7 @@ describe('adapters', () => {
       );
     }
     for (const name of ['', undefined, null, 5]) {
-      assert.throws(
-        () => adaptersOf([{ name }]),
-        refused(/^name must be a string that is not empty/),
-      );
+      assert.throws(() => adaptersOf([{ name }]), refused(/^name must be a non-empty string/));
     }
     for (const uses of ['a', {}, { length: 0 }, 5, true]) {
       assert.throws(() => adaptersOf(uses), refused(/^adapters must be an array/));
@@ -1114,7 +1111,7 @@ describe('createEngine', () => {
     await (await ended).close();
     if (most < 64) {
       assert.equal(workers[0].posted[0].config.threads, most);
-      const words = `wick-llm: ${most + 1} threads are too many for the processors here, ${most} are used`;
+      const words = `wick-llm: ${most + 1} threads are too many for this machine's processors; using ${most}`;
       assert.deepEqual(
         warn.mock.calls.map(({ arguments: args }) => args),
         [[words]],

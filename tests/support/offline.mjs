@@ -1,8 +1,8 @@
 // tests/support/offline.mjs — waits until a page may lose its network.
 
 /**
- * An expression of a page: whether all files of its build are kept, and the service worker that answers with them is
- * active. The files are stored a moment earlier, and a page that is reloaded then uses the network.
+ * An expression to evaluate in a page: whether all files of its build are stored, and the service worker that serves them
+ * is active. The files are stored a moment earlier, and a page that is reloaded in between uses the network.
  */
 export const isKept = `(async () => {
   const { installing, waiting, active } = (await navigator.serviceWorker.getRegistration()) ?? {};

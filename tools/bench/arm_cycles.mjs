@@ -118,7 +118,7 @@ function innerLoopOf(all, isArm) {
   return all.filter(({ at }) => at >= first && at <= last);
 }
 
-/** @param {Instruction[]} loop @param {string} cpu @returns {number} cycles of an iteration */
+/** @param {Instruction[]} loop @param {string} cpu @returns {number} cycles per iteration */
 function cyclesOf(loop, cpu) {
   const bytes = loop.flatMap(
     ({ hex }) =>

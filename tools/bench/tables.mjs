@@ -91,7 +91,7 @@ const mb = (/** @type {number} */ bytes) => (bytes / 1e6).toFixed(1);
 function tell(sides, where) {
   const { inside } = sides;
   console.log(
-    `\n| ${where} | linear memory MB | outside MB | loaded ms | prefill tokens/s | of inside | decode tokens/s | of inside |`,
+    `\n| ${where} | linear memory MB | outside MB | loaded ms | prefill tokens/s | relative to inside | decode tokens/s | relative to inside |`,
   );
   console.log('|---|---|---|---|---|---|---|---|');
   for (const [name, side] of Object.entries(sides)) {

@@ -144,7 +144,7 @@ function ofSign(site, i) {
 /**
  * @param {Site} site
  * @param {number} i
- * @returns {boolean} `const AWAKE_MAX = 64;`: a choice, such as C's enums
+ * @returns {boolean} `const AWAKE_MAX = 64;`: an arbitrary choice, like C's enums
  */
 function isLimit(site, i) {
   const lineStart = site.source.lastIndexOf('\n', site.tokens[i].start) + 1;
@@ -236,8 +236,8 @@ function ofReturn(site, i) {
 }
 
 /**
- * Deletes an expression statement. C's own free() is left out: only commands call it, whose
- * processes end soon, so that no behaviour depends on it (the engine calls memory_free, and tests
+ * Deletes an expression statement. C's own free() is left out: only commands call it, and
+ * their processes end soon, so no behaviour depends on it (the engine calls memory_free, and tests
  * count its blocks). So is SIMD_OPAQUE, which only hides facts from the optimiser.
  * @param {Site} site
  * @param {number} i

@@ -1,6 +1,6 @@
 """Sums as visitors put them: numbers in words, no spaces, "and 10 more?", small problems told as a story.
 
-The answers have the form of sums.py. What is beyond the model (large numbers, roots, percentages) is refused in one way.
+The answers have the form of sums.py. Sums that are too hard for the model (large numbers, roots, percentages) all get the same refusal.
 """
 
 import haste
@@ -98,7 +98,7 @@ def _numbers(source, sign):
 
 
 def _seen_pair(source, top_a, top_b):
-    """Two small numbers whose sum is not held out of training, unless the source asks for what is."""
+    """Two small numbers whose sum is not held out of training, unless the source requests held-out sums."""
     while True:
         a, b = source.rng.randint(1, top_a), source.rng.randint(1, top_b)
         if source.held_out or not sums.held_out_pair(a, b):
@@ -125,7 +125,7 @@ def plain(source):
 
 
 def many(source):
-    """Several sums in one message, in figures or words: dense practice of reading numbers and signs."""
+    """Several sums in one message, in figures or words: dense practice in reading numbers and signs."""
     rng, asked, told = source.rng, [], []
     spelled = rng.random() < 0.6
     for _ in range(rng.randint(2, 7)):
@@ -224,7 +224,7 @@ _NEXT = {"+": ["and {b} more?", "plus {b}?", "and plus {b}", "+ {b}", "add {b} t
 
 
 def follow_up(source):
-    """A sum, and one or two that go on with its result."""
+    """A sum, and one or two more that continue from its result."""
     rng = source.rng
     while True:
         a, b = rng.randint(1, 60), rng.randint(1, 40)
