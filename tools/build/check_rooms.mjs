@@ -40,7 +40,7 @@ const outside = [
   [/^web\/exports\.c$/, /^(layout|thread_web|web_heap)\.h$|^api\/media_strips\.h$/],
   // its heap is that of the web builds
   [/^wasi\//, /^\.\.\/web\/web_heap\.h$|^base\/|^platform\/platform\.h$/],
-  [/^library\//, /^base\//],
+  [/^library\//, /^(?:base\/|api\/insides\.h$)/], // a dialog has a flag in the engine
   [
     /^component\//,
     /^base\/|^grammar\/(document|work)\.h$|^media\/formats\.h$|^platform\/platform\.h$|^[a-z0-9_]+\.h$/,
