@@ -407,7 +407,7 @@ describe('the source of a model that is kept', () => {
     const kept = Uint8Array.of(1, 2, 3, 4);
     const model = {
       record: { size: 4 },
-      news: { tell: () => news++ },
+      news: { notify: () => news++ },
       bytesAt: async (/** @type {number} */ at, /** @type {() => boolean} */ isLeft) => {
         if (isLeft()) throw new Error('left');
         return at >= 4 ? null : kept.subarray(at, at + 2);
@@ -451,7 +451,7 @@ describe('the source of a model that is kept', () => {
     };
     const model = (/** @type {unknown} */ error) => ({
       bytesAt: bytesAt(error),
-      news: { tell() {} },
+      news: { notify() {} },
     });
     for (const code of ['NETWORK', 'CHANGED', 'HTTP', 'CLOSED']) {
       await assert.rejects(sourceWith(model(fail(code))).source.open(0, 0), { code });
