@@ -76,7 +76,7 @@ const order = [
  * The weight of a group in the search, so that tasks are listed before internals.
  * @type {Record<string, number>}
  */
-const ranks = { Guide: 2, Reference: 1.5, Explanation: 1, 'Lab notes': 0.6 };
+const ranks = { Guide: 2, Reference: 1, Explanation: 1, 'Lab notes': 0.6 };
 
 /**
  * @param {string} path in the repository

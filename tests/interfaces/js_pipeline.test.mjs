@@ -672,7 +672,7 @@ describe('pipeline', () => {
   test('invalid tasks, models and options', async () => {
     for (const task of ['translation', 'toString']) {
       const wrong = pipeline(/** @type {any} */ (task), modelPath);
-      await assert.rejects(wrong, /there are text-generation, feature-extraction/);
+      await assert.rejects(wrong, /the tasks are text-generation, feature-extraction/);
     }
     for (const model of [undefined, null, 5]) {
       await assert.rejects(pipeline('text-generation', /** @type {any} */ (model)), hasCode('ARG'));

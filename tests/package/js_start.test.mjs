@@ -501,6 +501,7 @@ describe('the connection', () => {
       'ref',
       'call',
       'unref',
+      'cancel',
       'unref',
       'unref',
     ]);
