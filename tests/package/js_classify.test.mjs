@@ -147,7 +147,7 @@ describe('by the likelihood of labels', () => {
       [['a', 'yes'], /labels must be an array of two strings or more, not the string "yes"/],
       [['a', ['yes']], /labels must be an array of two strings or more/],
       [['a', ['yes', '']], /labels\[1\] must be a non-empty string/],
-      [['a', ['yes', 3]], /labels\[1\] must be a string/],
+      [['a', ['yes', 3]], /labels\[1\] must be a non-empty string/],
       [['a', ['yes', 'no', 'yes']], /labels\[2\] appears twice: the string "yes"/],
       [['a', labels, { instructions: 3 }], /instructions must be a string, not 3/],
       [['a', labels, { truncate: 'no' }], /truncate must be true or false/],
