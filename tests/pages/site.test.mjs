@@ -223,7 +223,7 @@ test('the documentation: read in both colours and on a phone, searched, and its 
   await page.keyboard.press('/');
   await page.keyboard.type('saltt'); // with a fault
   const found = page.locator('#results li', { hasText: 'Tenants: salt' }).first();
-  assert.match(await found.locator('p').innerText(), /^In a shared prefix cache cachedTokens/);
+  assert.match(await found.locator('p').innerText(), /^In a shared prefix cache, cachedTokens/);
   await found.locator('a').click();
   await page.waitForURL(/\/some\/path\/docs\/guide\/sessions\.html#tenants-salt$/);
   await page.fill('#search', 'model '.repeat(3000));
