@@ -128,8 +128,7 @@ export function referenceText(path) {
   const found = declarationsOf(readText(modules[name]));
   const names = found.map((one) => `[${one.name}](#${one.name.toLowerCase()})`).join(', ');
   const sections = found.map((one) => sectionOf(one, known)).join('');
-  const given = found.some((one) => one.example || one.members.some(({ example }) => example))
-    ? 'In the examples `engine` has the model SmolLM2-135M-Instruct; comments at the end show what the code prints.\n\n'
-    : '';
+  const given =
+    'In the examples `engine` has the model SmolLM2-135M-Instruct; comments at the end show what the code prints.\n\n';
   return `# ${name}: all members\n\nMade of \`${modules[name]}\`. ${names}\n\n${given}${sections}`;
 }

@@ -27,22 +27,18 @@ const notRun = new Set([
 /** @param {string} code of a declaration or a member */
 const isCalled = (code) => /^(?:export (?:declare )?function )?\w+(?:<[^()]*?>)?\(/.test(code);
 
-/** Every function and method of the modules. */
+/** Every function and method of the modules, with its example if it has one. */
 const examples = Object.entries(modules).flatMap(([module, types]) =>
   declarationsOf(readFileSync(join(root, types), 'utf8')).flatMap(({ members, ...own }) => {
-    const name = own.name;
-    const all = [own, ...members.map((one) => ({ ...one, name: `${name}.${one.name}` }))];
-    return (
-      all
-        .filter(({ code, example }) => example || (!called.has(name) && isCalled(code)))
-        // a class and its methods show how it is made
-        .filter(
-          (one) =>
-            one.example || !/^constructor\(/.test(one.code) || !all.some(({ example }) => example),
-        )
-        .filter((one) => one.example || one.comment !== 'Older names.')
-        .map((one) => ({ module, ...one }))
-    );
+    const all = [own, ...members.map((one) => ({ ...one, name: `${own.name}.${one.name}` }))];
+    const isShown = all.some(({ example }) => example);
+    return all
+      .filter(({ code, comment, example }) => {
+        if (example) return true;
+        if (called.has(own.name) || comment === 'Older names.' || !isCalled(code)) return false;
+        return !(isShown && code.startsWith('constructor(')); // other examples construct it
+      })
+      .map((one) => ({ module, ...one }));
   }),
 );
 
@@ -60,7 +56,7 @@ test('every function and method has an example', () => {
 });
 
 describe('the examples print what they show', { skip: real.skip }, () => {
-  const { url: modelUrl } = { url: pathToFileURL(modelPath) };
+  const modelUrl = pathToFileURL(modelPath);
   /** @type {import('../../js/index.js').Engine | undefined} */
   let engine;
   after(() => engine?.close());
