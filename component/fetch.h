@@ -34,7 +34,7 @@ static inline uint64_t fetch_end_us(const fetch_url *url) {
 
 // GET with this Range header, "bytes=0-99". Reads the body's first bytes, at most `size_bytes`, and
 // sets *count. Blocks until they have arrived; no other request is served meanwhile. Returns false
-// if there is no response, if the body ends early, and after a timeout.
+// if the request fails or times out, or if the body ends early.
 bool fetch_get(const fetch_url *url, const char *range, void *bytes, size_t size_bytes,
                size_t *count, fetch_answer *out);
 

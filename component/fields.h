@@ -33,7 +33,7 @@ typedef struct field {
 
 // A table ends with a field without a name.
 typedef struct field_tables {
-  const field *own, *shared;  // NULL: there is no second table
+  const field *own, *shared;  // `shared` NULL: only `own`
   const char *prefix;         // of the fields' names in messages, "" or "messages[0]."
 } field_tables;
 // Whether all members of `object` are fields of the tables with valid values.

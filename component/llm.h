@@ -148,7 +148,7 @@ int32_t llm_generation_event(int32_t event, abi_handle waitable, int32_t code);
 
 // Does a unit of work for all generations of the model and passes each its result.
 void llm_model_work(llm_model *model);
-// Ends the request on a session and closes the session. Returns false if there is no request.
+// Ends the request on a session and closes the session. Returns false if nothing runs on it.
 bool llm_close_after_request(const llm_session *session);
 
 #endif

@@ -16,7 +16,7 @@ typedef struct url_source {
   fetch_url url;
   uint64_t total_bytes;  // of the file; 0: not known yet
   char etag[FETCH_VALUE_BYTES];
-  char problem[192];  // why a range could not be read; "" if there was no error
+  char problem[192];  // why a range could not be read; "" after a success
 } url_source;
 
 static size_t fail(url_source *from, const char *problem) {

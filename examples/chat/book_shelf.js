@@ -296,7 +296,7 @@ async function put(title, text, created = Date.now()) {
 }
 
 /**
- * Stores a record. If there is no room, it deletes data that can be recreated.
+ * Stores a record. If storage is full, it deletes data that can be recreated.
  * @param {() => Promise<void>} keep
  */
 const withRoom = (keep) =>

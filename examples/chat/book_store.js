@@ -208,7 +208,7 @@ export const listKeys = async () =>
 
 /**
  * @param {any} key
- * @param {boolean} [isFirst] whether to store it only if there is no key, such as one from another
+ * @param {boolean} [isFirst] whether to keep a key that exists already, such as one from another
  * tab
  * @returns {Promise<any>} the stored one
  */

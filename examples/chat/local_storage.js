@@ -3,7 +3,7 @@
 
 /**
  * @param {string} key
- * @returns {string | undefined} undefined if there is no such value, or no storage
+ * @returns {string | undefined} undefined if the value or the storage is missing
  */
 export function readValue(key) {
   try {
@@ -15,7 +15,7 @@ export function readValue(key) {
 
 /**
  * @param {string} key
- * @returns {any} undefined if there is no such value, no storage, or invalid content
+ * @returns {any} undefined if the value or the storage is missing, or the content is invalid
  */
 export function readJson(key) {
   try {

@@ -6,7 +6,7 @@ const NETWORK_MS_MAX = 4000;
 /**
  * @template T
  * @param {Promise<T>} answer
- * @returns {Promise<T | undefined>} undefined if there is no network
+ * @returns {Promise<T | undefined>} undefined if the network is unavailable
  */
 export function inTime(answer) {
   const late = new Promise((settle) => setTimeout(settle, NETWORK_MS_MAX));

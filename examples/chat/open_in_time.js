@@ -14,7 +14,7 @@ const OPEN_MS = 30_000;
  * @param {number} version
  * @param {import('idb').OpenDBCallbacks<any>} callbacks
  * @returns {Promise<import('idb').IDBPDatabase<any>>} the same as `openDB` of idb, but it rejects
- * if there is no response for half a minute
+ * if the database does not respond within half a minute
  */
 async function openInTime(name, version, callbacks) {
   const opening = openDB(name, version, callbacks);

@@ -88,7 +88,7 @@ export function toMarkdown({ conversation, turns }) {
  * @param {string[]} lines
  * @param {number} from
  * @param {string} kind
- * @returns {{text: string, next: number} | undefined} undefined if there is no block
+ * @returns {{text: string, next: number} | undefined} undefined if no block begins there
  */
 function blockAt(lines, from, kind) {
   const start = lines.findIndex((line, index) => index >= from && line !== '');

@@ -185,7 +185,7 @@ export class PieceReader {
   #receive({ texts, tokens, deltas, prefill, asked, done, error }) {
     if (prefill) this.#promptTokens = prefill.total;
     if (prefill && !this.isOver) this.#onPrefill?.(prefill);
-    if (this.#onToken) this.#tellTokens(tokens);
+    if (this.#onToken) this.#reportTokens(tokens);
     if (this.isOver) return; // it was aborted
     for (const [index, text] of texts.entries()) {
       const piece = { text, token: tokens[index] };
@@ -206,7 +206,7 @@ export class PieceReader {
   }
 
   /** @param {TokenDetail[]} tokens */
-  #tellTokens(tokens) {
+  #reportTokens(tokens) {
     for (const token of tokens) if (token.token >= 0 && !this.isOver) this.#onToken?.(token);
   }
 
