@@ -1,5 +1,5 @@
-// The engine's own exp, log, pow, sin and cos against the libc's in long
-// double, and half floats one by one.
+// The engine's exp, log, pow, sin and cos compared with libc's in long double, and every
+// half-precision float.
 #include "base/math.h"
 
 #include <math.h>
@@ -43,7 +43,7 @@ TEST(exp_is_within_its_bound) {
   check_worst("exp, relative", worst, 4e-16);
 }
 
-TEST(exp_at_its_ends) {
+TEST(exp_at_the_ends_of_its_range) {
   CHECK(math_exp(0) == 1.0);
   CHECK(math_exp(-0.0) == 1.0);
   CHECK(math_exp(1e-300) == 1.0);
@@ -55,7 +55,7 @@ TEST(exp_at_its_ends) {
   CHECK(math_exp(1e300) == (double)INFINITY);
   CHECK(math_exp(-746) == 0.0);
   CHECK(math_exp(-1e300) == 0.0);
-  // Subnormal results: a unit of the last place is 5e-324.
+  // Subnormal results: the unit in the last place is 5e-324.
   for (double x = -708.5; x > -745; x -= 0.37) {
     CHECK(fabsl((long double)math_exp(x) - expl((long double)x)) <= 5e-324L);
   }
@@ -74,7 +74,7 @@ TEST(log_is_within_its_bound) {
   check_worst("log, relative", worst, 4e-16);
 }
 
-TEST(log_at_its_ends) {
+TEST(log_at_the_ends_of_its_range) {
   CHECK(math_log(1) == 0.0);
   CHECK(math_log(0) == -(double)INFINITY);
   CHECK(math_log(-0.0) == -(double)INFINITY);
@@ -88,7 +88,7 @@ TEST(log_at_its_ends) {
   CHECK(relative_error(math_log(subnormal), logl((long double)subnormal)) < 4e-16);
 }
 
-TEST(pow_loses_with_the_size_of_the_exponent) {
+TEST(pow_error_grows_with_the_exponent) {
   double worst = 0;
   for (int i = 0; i < 20000; i++) {
     const double base = exp(random_between(-20, 20));
@@ -101,7 +101,7 @@ TEST(pow_loses_with_the_size_of_the_exponent) {
   check_worst("pow, relative / (1 + |exponent log base|)", worst, 4e-16);
 }
 
-TEST(pow_of_the_rope_is_good_for_a_float) {
+TEST(pow_is_accurate_to_a_float_for_rope_frequencies) {
   double worst = 0;
   const double bases[] = {10000, 500000, 1e6};
   for (int b = 0; b < 3; b++) {
@@ -162,8 +162,8 @@ TEST(sin_and_cos_of_whole_positions) {
   check_worst("sin and cos of positions, absolute", worst, 4e-16);
 }
 
-// A file's numbers can turn an angle into any double.
-TEST(sin_and_cos_of_anything_are_defined) {
+// Values in a file can make an angle any double.
+TEST(sin_and_cos_are_defined_for_every_double) {
   const double turn = 6.283185307179586;
   const double wild[] = {1e7,    9999999.5, 1e8,  1e15, 4.6e18, 9.3e18, 0x1p62,
                          0x1p63, 0x1p64,    1e30, 1e39, 1e45,   1e300,  1.7976931348623157e308};
@@ -187,7 +187,7 @@ TEST(sin_and_cos_of_anything_are_defined) {
 
 // ---- half floats ----
 
-// The value of a half by its sign, exponent and fraction.
+// Computes the value of a half from its sign, exponent and fraction.
 static double half_value(uint32_t half) {
   const double sign = (half >> 15) != 0 ? -1 : 1;
   const int exponent = (int)(half >> 10 & 31);
@@ -196,7 +196,7 @@ static double half_value(uint32_t half) {
   return sign * ldexp(1024 + fraction, exponent - 25);
 }
 
-TEST(every_half_becomes_its_float_and_itself_again) {
+TEST(every_half_survives_conversion_to_float_and_back) {
   for (uint32_t half = 0; half < 65536; half++) {
     const float value = f32_of_f16((uint16_t)half);
     if ((half & 0x7fff) > 0x7c00) {
@@ -213,7 +213,7 @@ TEST(every_half_becomes_its_float_and_itself_again) {
   }
 }
 
-TEST(floats_between_two_halves_go_to_the_nearer_or_even) {
+TEST(floats_between_two_halves_round_to_nearest_even) {
   for (uint32_t half = 0; half < 0x7bff; half++) {
     const float low = f32_of_f16((uint16_t)half);
     const float high = f32_of_f16((uint16_t)(half + 1));
@@ -226,12 +226,12 @@ TEST(floats_between_two_halves_go_to_the_nearer_or_even) {
   }
 }
 
-TEST(floats_beyond_the_halves) {
+TEST(floats_outside_the_range_of_halves) {
   CHECK_EQ_UINT(f16_of_f32(65504.0f), 0x7bff);
   CHECK_EQ_UINT(f16_of_f32(nextafterf(65520.0f, 0)), 0x7bff);
   CHECK_EQ_UINT(f16_of_f32(65520.0f), 0x7c00);
   CHECK_EQ_UINT(f16_of_f32(-3e38f), 0xfc00);
-  CHECK_EQ_UINT(f16_of_f32(0x1p-25f), 0);  // halfway to the least subnormal, to even
+  CHECK_EQ_UINT(f16_of_f32(0x1p-25f), 0);  // halfway to the smallest subnormal, rounds to even
   CHECK_EQ_UINT(f16_of_f32(nextafterf(0x1p-25f, 1)), 1);
   CHECK_EQ_UINT(f16_of_f32(1e-45f), 0);
   CHECK_EQ_UINT(f16_of_f32(-1e-45f), 0x8000);
@@ -246,13 +246,13 @@ TEST(bf16_is_the_upper_half_of_a_float) {
   CHECK(isnan(f32_of_bf16(0x7fc0)));
 }
 
-TEST(finite_means_neither_infinite_nor_nan) {
+TEST(is_finite_rejects_infinities_and_nan) {
   CHECK(math_is_finite_f32(0) && math_is_finite_f32(-3.4e38f) && math_is_finite_f32(1e-45f));
   CHECK(!math_is_finite_f32(INFINITY) && !math_is_finite_f32(-INFINITY));
   CHECK(!math_is_finite_f32(NAN) && !math_is_finite_f32(-NAN));
 }
 
-// ---- the same everywhere ----
+// ---- identical on all hosts ----
 
 static uint64_t fold(uint64_t hash, double value) {
   uint64_t bits;

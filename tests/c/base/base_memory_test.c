@@ -1,5 +1,4 @@
-// The memory gate (counts, budget, failing at a call, resizing) and
-// checked arithmetic.
+// The memory gate (counts, budget, injected failures, resizing) and checked arithmetic.
 #include "base/memory.h"
 
 #include <stdio.h>
@@ -56,7 +55,7 @@ TEST(zeroed_blocks_are_zero) {
   }
 }
 
-TEST(an_array_whose_size_wraps_is_refused) {
+TEST(an_array_whose_size_overflows_is_rejected) {
   gate_open(0);
   CHECK(memory_alloc_array(&memory, SIZE_MAX / 4, 8) == NULL);
   CHECK(memory_alloc_array(&memory, SIZE_MAX, SIZE_MAX) == NULL);
@@ -73,7 +72,7 @@ TEST(an_array_whose_size_wraps_is_refused) {
   memory_free(&memory, empty);
 }
 
-TEST(the_budget_is_kept) {
+TEST(the_budget_is_enforced) {
   gate_open(10000);
   void *first = memory_alloc(&memory, 6000);
   REQUIRE(first != NULL);
@@ -103,7 +102,7 @@ TEST(the_budget_can_be_used_to_the_last_byte) {
   CHECK(memory_alloc(&memory, 5000) == NULL);
 }
 
-TEST(the_chosen_call_fails_and_no_other) {
+TEST(only_the_chosen_call_fails) {
   for (uint64_t fail_at = 1; fail_at <= 5; fail_at++) {
     gate_open(0);
     memory.fail_at_call = fail_at;
@@ -118,7 +117,7 @@ TEST(the_chosen_call_fails_and_no_other) {
   }
 }
 
-TEST(resizing_keeps_what_fits) {
+TEST(resizing_keeps_the_contents) {
   gate_open(0);
   uint8_t *block = memory_resize(&memory, NULL, 100);
   REQUIRE(is_aligned(block));
@@ -156,7 +155,7 @@ static void note_free(void *block, size_t size_bytes) {
   platform_free(block, size_bytes);
 }
 
-TEST(the_host_may_refuse_and_is_told_sizes) {
+TEST(host_allocation_may_fail_and_free_receives_the_size) {
   memory_init(&memory, 0, refuse, platform_free);
   CHECK(memory_alloc(&memory, 1) == NULL);
   CHECK(memory_alloc_zeroed(&memory, 1) == NULL);
@@ -169,7 +168,7 @@ TEST(the_host_may_refuse_and_is_told_sizes) {
   CHECK_EQ_UINT(freed_bytes, held);
 }
 
-static void refusal_is(const char *bytes) {
+static void expect_failed_size(const char *bytes) {
   wick_error error = {0};
   char message[160];
   CHECK_EQ_INT(memory_fail(&memory, &error, "KV pages"), WICK_E_NOMEM);
@@ -178,8 +177,8 @@ static void refusal_is(const char *bytes) {
   CHECK_EQ_STR(error.message, message);
 }
 
-// The report names no size: it cannot be a different one.
-TEST(a_refusal_says_what_and_how_much) {
+// The caller of memory_fail passes no size, so that it cannot report the wrong one.
+TEST(an_allocation_error_contains_purpose_and_size) {
   gate_open(4096);
   void *block = memory_alloc(&memory, 1000);
   CHECK(memory_alloc(&memory, 123456789) == NULL);
@@ -199,34 +198,34 @@ TEST(a_refusal_says_what_and_how_much) {
   CHECK_EQ_STR(error.message, "out of memory: 70 bytes for KV pages (0 in use)");
 }
 
-TEST(every_way_to_ask_keeps_what_was_refused) {
+TEST(every_allocation_function_records_the_failed_size) {
   gate_open(4096);
   CHECK(memory_alloc_zeroed(&memory, 5001) == NULL);
-  refusal_is("5001");
+  expect_failed_size("5001");
   CHECK(memory_alloc_wide(&memory, 5002) == NULL);
-  refusal_is("5002");
+  expect_failed_size("5002");
   CHECK(memory_alloc_array(&memory, 1001, 5) == NULL);
-  refusal_is("5005");
+  expect_failed_size("5005");
   CHECK(memory_resize(&memory, NULL, 5006) == NULL);
-  refusal_is("5006");
+  expect_failed_size("5006");
   CHECK(memory_resize_array(&memory, NULL, 1001, 7) == NULL);
-  refusal_is("7007");
+  expect_failed_size("7007");
   CHECK(memory_alloc_array(&memory, SIZE_MAX, SIZE_MAX) == NULL);
-  // the product where 64 bits hold it, else the most that they hold
-  refusal_is(SIZE_MAX == UINT32_MAX ? "18446744065119617025" : "18446744073709551615");
+  // the product if it fits in 64 bits, otherwise the maximum
+  expect_failed_size(SIZE_MAX == UINT32_MAX ? "18446744065119617025" : "18446744073709551615");
   memory.fail_from_call = 1;
   CHECK(memory_alloc(&memory, 9) == NULL);
-  refusal_is("9");
+  expect_failed_size("9");
   memory.fail_from_call = 0;
   void *reserve = memory_alloc(&memory, 256);
   memory_use_reserve(&memory, reserve, 256);
   CHECK(memory_alloc(&memory, 300) == NULL);
   memory_end_reserve(&memory);
   memory_free(&memory, reserve);
-  refusal_is("300");
+  expect_failed_size("300");
 }
 
-TEST(what_no_host_can_address_is_not_asked_for) {
+TEST(sizes_beyond_the_address_space_never_reach_the_host) {
   gate_open(0);
   CHECK(memory_alloc_array(&memory, SIZE_MAX, 2) == NULL);
   CHECK(memory_resize_array(&memory, NULL, SIZE_MAX, 2) == NULL);
@@ -235,7 +234,7 @@ TEST(what_no_host_can_address_is_not_asked_for) {
   block = memory_resize_array(&memory, block, 100, 8);
   CHECK(block != NULL);
   CHECK_EQ_UINT(((const uint8_t *)block)[31], 7);
-  CHECK(memory_resize_array(&memory, block, SIZE_MAX, 8) == NULL);  // it stays
+  CHECK(memory_resize_array(&memory, block, SIZE_MAX, 8) == NULL);  // the block is unchanged
   memory_free(&memory, block);
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
@@ -275,8 +274,8 @@ TEST(aligning_rounds_up) {
   CHECK_EQ_UINT(ceil_div_u32(UINT32_MAX, 2), 0x80000000u);
 }
 
-// Blocks of a reserve: one after the other, until it is used up; the gate's own counts stay.
-TEST(a_reserve_gives_its_blocks_each_time) {
+// A reserve hands out consecutive blocks until it is used up and does not change the gate's counts.
+TEST(a_reserve_returns_its_blocks_each_time) {
   enum { RESERVE_BYTES = 4096, BLOCKS_MAX = 40 };
   gate_open(0);
   uint8_t *reserve = memory_alloc(&memory, RESERVE_BYTES);
@@ -302,7 +301,7 @@ TEST(a_reserve_gives_its_blocks_each_time) {
       CHECK_EQ_INT(blocks[i][99], (int)i + 1);
       memory_free(&memory, blocks[i]);
     }
-    CHECK(memory_alloc(&memory, 100) == NULL);  // freed ones are not used again
+    CHECK(memory_alloc(&memory, 100) == NULL);  // freed blocks are not reused
     memory_end_reserve(&memory);
     CHECK_EQ_UINT(memory.calls, calls);
     CHECK_EQ_UINT(memory.bytes_now, bytes);
@@ -312,7 +311,7 @@ TEST(a_reserve_gives_its_blocks_each_time) {
   CHECK(counts[0] >= RESERVE_BYTES / 256 && counts[0] < RESERVE_BYTES / 100);
   CHECK_EQ_UINT(counts[1], counts[0]);
   CHECK_EQ_UINT(counts[2], counts[0]);
-  // each block takes the same: so much is enough for one, and a byte less is not
+  // all blocks take the same number of bytes: that many are enough for one, one byte less is not
   const size_t one = RESERVE_BYTES / counts[0] / 64 * 64;
   memory_use_reserve(&memory, reserve, one);
   CHECK(memory_alloc(&memory, 100) != NULL);
@@ -330,7 +329,7 @@ TEST(a_reserve_gives_its_blocks_each_time) {
 
 typedef struct own_host {
   uint32_t taken, given_back, off_bytes;
-  size_t size_bytes;  // of the last block
+  size_t size_bytes;  // size of the last block
   void *block;
 } own_host;
 
@@ -351,7 +350,7 @@ static void free_own(void *context, void *block, size_t size_bytes) {
   platform_free((uint8_t *)block - own->off_bytes, size_bytes + own->off_bytes);
 }
 
-TEST(blocks_of_a_host_go_back_to_it) {
+TEST(host_blocks_are_returned_to_the_host) {
   own_host own = {0};
   const wick_host host = {.context = &own, .alloc = take_own, .free = free_own};
   const wick_host without = {.context = &own, .free = free_own};
@@ -366,7 +365,7 @@ TEST(blocks_of_a_host_go_back_to_it) {
   CHECK(is_aligned(block) && own.taken == 1 && own.size_bytes >= 100);
   memory_free(&memory, block);
   CHECK_EQ_UINT(own.given_back, 1);
-  // a block that is not aligned is of no use, and goes back at once
+  // an unaligned block is useless and is returned immediately
   static const uint32_t OFF_BYTES[] = {1, 2, 8, 32, 63};
   for (size_t i = 0; i < sizeof OFF_BYTES / sizeof *OFF_BYTES; i++) {
     own = (own_host){.off_bytes = OFF_BYTES[i]};
@@ -377,7 +376,7 @@ TEST(blocks_of_a_host_go_back_to_it) {
   }
 }
 
-TEST(calls_fail_from_a_chosen_one_on) {
+TEST(all_calls_fail_from_a_chosen_call_on) {
   for (uint64_t from = 1; from < 5; from++) {
     gate_open(0);
     memory.fail_from_call = from;

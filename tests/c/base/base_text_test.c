@@ -1,4 +1,4 @@
-// The formatter, UTF-8, statuses' names and messages, byte hashing.
+// The formatter, UTF-8, status names and messages, and byte hashing.
 #include "base/text.h"
 
 #include <float.h>
@@ -21,7 +21,7 @@
     CHECK_EQ_UINT(used, strlen(wanted));                             \
   } while (0)
 
-TEST(integers_of_every_length) {
+TEST(formats_integers_of_every_length) {
   CHECK_FORMAT("0 -1 2147483647", "%d %i %d", 0, -1, INT32_MAX);
   CHECK_FORMAT("-2147483648", "%d", INT32_MIN);
   CHECK_FORMAT("4294967295 ffffffff 0", "%u %x %x", UINT32_MAX, UINT32_MAX, 0u);
@@ -36,7 +36,7 @@ TEST(integers_of_every_length) {
   CHECK_EQ_STR(text, wanted);
 }
 
-TEST(strings_characters_and_percent_signs) {
+TEST(formats_strings_characters_and_percent_signs) {
   const char unterminated[3] = {'a', 'b', 'c'};
   CHECK_FORMAT("tensor 'blk.0' has 3%", "tensor '%s' has %d%%", "blk.0", 3);
   CHECK_FORMAT("ab|", "%.*s|", 2, unterminated);
@@ -50,7 +50,7 @@ TEST(strings_characters_and_percent_signs) {
   CHECK_FORMAT("", "%s", "");
 }
 
-TEST(doubles_have_six_digits) {
+TEST(doubles_have_six_significant_digits) {
   CHECK_FORMAT("0 0 1 -1 0.5", "%g %g %g %g %g", 0.0, -0.0, 1.0, -1.0, 0.5);
   CHECK_FORMAT("3.14159 100000 123456", "%g %g %g", 3.14159265, 1e5, 123456.4);
   CHECK_FORMAT("0.1 0.001 0.0001 0.00012345", "%g %g %g %g", 0.1, 0.001, 1e-4, 1.2345e-4);
@@ -61,7 +61,7 @@ TEST(doubles_have_six_digits) {
   CHECK_FORMAT("2.22507e-308", "%g", DBL_MIN);
 }
 
-TEST(doubles_read_back) {
+TEST(formatted_doubles_parse_to_nearby_values) {
   uint64_t state = 1;
   for (int i = 0; i < 20000; i++) {
     state = state * 6364136223846793005u + 1442695040888963407u;
@@ -88,7 +88,7 @@ static bool is_whole_utf8(const char *text) {
   return true;
 }
 
-TEST(a_text_is_cut_between_characters) {
+TEST(output_is_truncated_between_characters) {
   const char *const full = "aé日𝄞 -12 aé日𝄞";
   for (size_t size = 1; size < 40; size++) {
     char text[48];
@@ -106,7 +106,7 @@ TEST(a_text_is_cut_between_characters) {
   CHECK(nothing[0] == 'X');
 }
 
-TEST(nothing_follows_what_did_not_fit) {
+TEST(nothing_is_written_after_the_first_part_that_does_not_fit) {
   char text[6];
   CHECK_EQ_UINT(text_format(text, sizeof text, "ab%s%s", "日本", "x"), 5);
   CHECK_EQ_STR(text, "ab日");
@@ -143,7 +143,8 @@ TEST(every_code_point_is_encoded_and_decoded) {
   CHECK_EQ_UINT(utf8_encode(UINT32_MAX, bytes), 0);
 }
 
-// Which beginnings of 1, 2, 3 bytes some code point has; and of 1, 2, 3 bytes the whole ones.
+// Which prefixes of 1, 2 and 3 bytes occur in some code point, and which 1, 2 and 3 bytes are whole
+// code points.
 static uint8_t begins[3][1 << 21], whole[3][1 << 21];
 
 static void set_bit(uint8_t *bits, uint32_t i) { bits[i / 8] |= (uint8_t)(1u << i % 8); }
@@ -161,7 +162,7 @@ static void note_all_code_points(void) {
   }
 }
 
-// RFC 3629's rules for a string of up to 3 bytes, as a table.
+// The result by RFC 3629 for a string of up to 3 bytes, from the tables above.
 static int expected_decode(const uint8_t *bytes, size_t size) {
   uint32_t prefix = 0;
   for (size_t i = 0; i < size; i++) {
@@ -172,7 +173,7 @@ static int expected_decode(const uint8_t *bytes, size_t size) {
   return -1;
 }
 
-TEST(every_string_of_three_bytes_is_judged_by_the_rfc) {
+TEST(decoding_follows_the_rfc_for_every_string_of_three_bytes) {
   note_all_code_points();
   uint32_t wrong = 0;
   for (uint32_t i = 0; i < 1u << 24; i++) {
@@ -227,7 +228,7 @@ TEST(a_failure_fills_the_error) {
   CHECK_EQ_UINT(strlen(error.message), WICK_ERROR_MESSAGE_BYTES - 1);
 }
 
-TEST(a_failure_is_about_nothing_until_it_is_said) {
+TEST(a_failure_has_no_subject_until_one_is_set) {
   wick_error error;
   memset(&error, 0xff, sizeof error);
   CHECK_EQ_INT(status_about(fail_with(&error, WICK_E_FULL, WICK_NO_OFFSET, "full"), &error,
@@ -244,7 +245,7 @@ TEST(a_failure_is_about_nothing_until_it_is_said) {
 
 // ---- hashing ----
 
-TEST(bytes_are_hashed_by_fnv_1a_and_mixed) {
+TEST(bytes_are_hashed_with_fnv_1a_and_mixed) {
   CHECK_EQ_UINT(hash_bytes("", 0, 0), hash_mix_u64(0xcbf29ce484222325u));
   CHECK_EQ_UINT(hash_bytes("a", 1, 0), hash_mix_u64(0xaf63dc4c8601ec8cu));
   CHECK_EQ_UINT(hash_bytes("foobar", 6, 0), hash_mix_u64(0x85944171f73967e8u));

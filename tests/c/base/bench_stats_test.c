@@ -1,5 +1,5 @@
-// Statistics of benchmarks: sorting, empty and invalid input, stop
-// rule, saturation. The specified cases are in conformance_bench_test.c.
+// Benchmark statistics: sorting, empty and invalid input, stop rule, saturation. The specified
+// cases are in conformance_bench_test.c.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static bench_quality quality(const float *reference, const float *candidate, siz
   return result;
 }
 
-TEST(a_summary_of_nothing_and_of_nonsense) {
+TEST(summaries_of_empty_and_invalid_series) {
   memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
   bench_outcome result = {0};
@@ -73,7 +73,7 @@ TEST(a_convoy_without_data_does_not_pass) {
   }
 }
 
-TEST(saturation_allows_what_meets_the_limits) {
+TEST(saturation_accepts_loads_that_meet_the_limits) {
   const saturation_config *config = &SATURATION_CONFIG_DEFAULT;
   CHECK_NEAR(config->load_pct, 50, 0);
   CHECK(saturation_passes(config, 100, 70, 10, 20));
@@ -84,9 +84,9 @@ TEST(saturation_allows_what_meets_the_limits) {
   CHECK(!saturation_passes(config, 100, 70, (double)NAN, 20));
 }
 
-// ---- the plain functions ----
+// ---- single functions ----
 
-TEST(sorting_is_complete_for_every_length) {
+TEST(sorting_works_for_every_length) {
   for (size_t count = 0; count < 300; count++) {
     double sum = 0, after = 0;
     for (size_t i = 0; i < count; i++) {
@@ -100,7 +100,7 @@ TEST(sorting_is_complete_for_every_length) {
   }
 }
 
-TEST(percentiles_refuse_what_they_cannot_rank) {
+TEST(percentiles_reject_values_they_cannot_rank) {
   const double broken[] = {1, (double)NAN, 2};
   double found;
   CHECK_EQ_INT(stat_percentile(broken, 3, 500, scratch, &found), WICK_E_NONFINITE);
@@ -117,7 +117,7 @@ TEST(tails_need_enough_values) {
   CHECK(!stat_has_tail(1000000, 1000));
 }
 
-TEST(variance_does_not_cancel) {
+TEST(variance_does_not_suffer_from_cancellation) {
   const double far[] = {1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16};
   CHECK_NEAR(stat_variance(far, 4), 30, 1e-9);
   CHECK_NEAR(stat_variance(far, 1), 0, 0);
@@ -139,13 +139,13 @@ TEST(log_softmax_sums_to_one) {
   CHECK_EQ_INT(log_softmax_f64(logits + 3, 1, logs), WICK_E_NONFINITE);
 }
 
-TEST(quality_tells_whether_the_first_choice_agrees) {
+TEST(quality_reports_whether_the_top_token_agrees) {
   const float reference[] = {5, 4, 0}, candidate[] = {4, 5, 0};
   CHECK(quality(reference, reference, 3, 1).top1_agrees);
   CHECK(!quality(reference, candidate, 3, 1).top1_agrees);
 }
 
-TEST(types_have_limits_of_divergence) {
+TEST(each_type_has_a_divergence_limit) {
   double limit = 0;
   CHECK(quality_kl_nats_limit(GGML_TYPE_Q8_0, &limit) && limit == 0.01);
   CHECK(quality_kl_nats_limit(GGML_TYPE_Q4_K, &limit) && limit == 0.05);
@@ -153,7 +153,7 @@ TEST(types_have_limits_of_divergence) {
   CHECK(!quality_kl_nats_limit(GGML_TYPE_F32, &limit));
 }
 
-TEST(sampling_stops_when_it_is_stable) {
+TEST(sampling_stops_when_the_mean_is_stable) {
   bench_stop stop = {0};
   for (int i = 0; i < BENCH_SAMPLES_MAX; i++) values[i] = i % 2 == 0 ? 100 : 101;
   for (size_t count = 1; count < 102; count++) {
@@ -171,7 +171,7 @@ TEST(sampling_stops_when_it_is_stable) {
   CHECK(bench_should_stop(&stop, values, BENCH_SAMPLES_MAX));
 }
 
-TEST(kv_waste_is_a_share_of_what_is_allocated) {
+TEST(kv_waste_is_a_share_of_the_allocated_bytes) {
   CHECK_NEAR(kv_pct_of_waste(200, 150), 25, 1e-12);
   CHECK_NEAR(kv_pct_of_waste(0, 0), 0, 0);
   CHECK_NEAR(kv_pct_of_waste(100, 100), 0, 0);

@@ -1,11 +1,11 @@
-// The harness itself, and what every host promises to the other tests.
+// The test harness itself, and what every host guarantees to the other tests.
 #include "check.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-TEST(checks_that_hold_are_true) {
+TEST(passing_checks_return_true) {
   const char text[] = {'w', 'i', 'c', 'k', '\0'};
   CHECK(CHECK_EQ_INT(-1, -1));
   CHECK(CHECK_EQ_UINT(UINT64_MAX, UINT64_MAX));
@@ -26,14 +26,14 @@ TEST(a_written_file_is_read_back) {
   free(read);
 }
 
-TEST(the_repository_is_there) {
+TEST(the_repository_can_be_read) {
   size_t size_bytes = 0;
   uint8_t *license = check_read_file(check_repository("LICENSE"), &size_bytes);
   CHECK(license != NULL && memcmp(license, "MIT License", 11) == 0);
   free(license);
 }
 
-TEST(the_shared_folder_is_there) {
+TEST(the_shared_folder_can_be_read) {
   const char *path = check_shared("README.md");
   if (path == NULL) {
     SKIP("no shared folder");

@@ -1,5 +1,5 @@
-// Doubles as decimals: the digits are Python's repr, and reading is exact, so that both together
-// restore every double.
+// Doubles as decimals: the digits equal Python's repr, and parsing is exact, so a written double
+// parses to the same double.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static double read(const char *text) {
   return value;
 }
 
-TEST(writes_the_fewest_digits_as_python_does) {
+TEST(writes_the_same_shortest_digits_as_python) {
   static const struct {
     double value;
     const char *text;
@@ -36,7 +36,8 @@ TEST(writes_the_fewest_digits_as_python_does) {
       {2.2250738585072014e-308, "2.2250738585072014e-308"},
       {1.7976931348623157e308, "1.7976931348623157e+308"},
       {9007199254740993.0, "9007199254740992.0"},
-      {0x1p-1017, "7.120236347223045e-307"},  // a power of two: the nearest digits do not read back
+      {0x1p-1017,
+       "7.120236347223045e-307"},  // a power of two: the nearest digits do not parse to it
   };
   char text[DECIMAL_BYTES];
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -50,7 +51,7 @@ TEST(writes_the_fewest_digits_as_python_does) {
   CHECK_EQ_STR(text, "-inf");
 }
 
-TEST(every_double_is_read_back) {
+TEST(every_written_double_parses_to_itself) {
   uint64_t random = 7;
   for (int i = 0; i < 20000; i++) {
     const uint64_t bits = random_u64(&random);
@@ -65,8 +66,8 @@ TEST(every_double_is_read_back) {
   CHECK(true);
 }
 
-TEST(reads_the_nearest_double) {
-  CHECK(read("2.4703282292062327e-324") == 0);  // just below half of the least one
+TEST(parses_to_the_nearest_double) {
+  CHECK(read("2.4703282292062327e-324") == 0);  // just below half of the smallest subnormal
   CHECK(read("2.4703282292062328e-324") == 5e-324);
   CHECK(read("9007199254740993") == 9007199254740992.0);  // a tie goes to even
   CHECK(read("9007199254740993.00000000000000000000000000000000001") == 9007199254740994.0);
@@ -76,7 +77,7 @@ TEST(reads_the_nearest_double) {
   CHECK(read("+12.50e1") == 125);
 }
 
-TEST(refuses_what_is_no_decimal) {
+TEST(rejects_invalid_decimals) {
   static const char *const wrong[] = {"", "-", ".", "e5", "1e", "1e+", "1x", "0x10", " 1", "1 "};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     double value;
@@ -84,7 +85,7 @@ TEST(refuses_what_is_no_decimal) {
   }
 }
 
-TEST(writes_a_number_of_places) {
+TEST(writes_a_given_number_of_decimal_places) {
   char text[DECIMAL_FIXED_BYTES];
   decimal_write_fixed(text, 2.345, 2);
   CHECK_EQ_STR(text, "2.35");  // 2.345 is above the tie
@@ -100,7 +101,7 @@ TEST(writes_a_number_of_places) {
 
 // ---- against the C library ----
 
-// The fewest digits by trying them all, in the form of Python's repr.
+// Finds the shortest digits by trying every length, in the format of Python's repr.
 static void write_by_trying(char *out, double value) {
   char digits[40];
   int count = 1;
@@ -118,7 +119,7 @@ static void write_by_trying(char *out, double value) {
   snprintf(out, DECIMAL_BYTES, "%.*f", places < 1 ? 1 : places, value);
 }
 
-// Numbers as people write them: some digits, with a point somewhere.
+// Returns a number as people write it: a few digits with a decimal point somewhere.
 static double short_number(uint64_t *random) {
   char text[64];
   const int digits = 1 + (int)random_below(random, 17);
@@ -130,7 +131,7 @@ static double short_number(uint64_t *random) {
   return strtod(text, NULL);
 }
 
-TEST(short_and_long_numbers_are_written_as_the_c_library_writes_them) {
+TEST(writes_short_and_long_numbers_like_the_c_library) {
   uint64_t random = 11;
   for (int i = 0; i < 6000; i++) {
     double value = short_number(&random);
@@ -146,7 +147,7 @@ TEST(short_and_long_numbers_are_written_as_the_c_library_writes_them) {
   }
 }
 
-TEST(texts_are_read_as_the_c_library_reads_them) {
+TEST(parses_random_decimals_like_the_c_library) {
   uint64_t random = 12;
   for (int i = 0; i < 6000; i++) {
     char text[96];
@@ -171,8 +172,8 @@ TEST(texts_are_read_as_the_c_library_reads_them) {
   }
 }
 
-// Digits after those that can count move the exponent, and decide ties.
-TEST(texts_of_many_digits_are_read_as_the_c_library_reads_them) {
+// Digits beyond the significant ones change the exponent and decide ties.
+TEST(parses_many_digits_like_the_c_library) {
   enum { DIGITS_MAX = 1200 };
   uint64_t random = 14;
   for (int i = 0; i < 600; i++) {
@@ -196,7 +197,7 @@ TEST(texts_of_many_digits_are_read_as_the_c_library_reads_them) {
   }
 }
 
-TEST(places_are_written_as_the_c_library_writes_them) {
+TEST(writes_decimal_places_like_the_c_library) {
   uint64_t random = 13;
   double most = 4e18;
   for (int i = 0; i < 6000; i++) {
@@ -211,7 +212,7 @@ TEST(places_are_written_as_the_c_library_writes_them) {
     CHECK_EQ_UINT(decimal_write_fixed(text, value, places), strlen(wanted));
     CHECK_EQ_STR(text, wanted);
   }
-  // places that a double does not have are zeros
+  // decimal places beyond a double's digits are zeros
   char text[DECIMAL_FIXED_BYTES];
   CHECK_EQ_UINT(decimal_write_fixed(text, 3, DECIMAL_PLACES_MAX), 22);
   CHECK_EQ_STR(text, "3.00000000000000000000");

@@ -48,7 +48,8 @@ TEST(json_escapes_strings) {
   } cases[] = {
       {"plain ä 你 🙂", sizeof "plain ä 你 🙂" - 1, "\"plain ä 你 🙂\""},
       {"a\"b\\c\n\t\0d", 9, "\"a\\\"b\\\\c\\n\\u0009\\u0000d\""},
-      {"\x80 \xc3", 3, "\"\xef\xbf\xbd \xef\xbf\xbd\""},                // stray, cut
+      {"\x80 \xc3", 3,
+       "\"\xef\xbf\xbd \xef\xbf\xbd\""},  // stray continuation byte, truncated character
       {"\xed\xa0\x80", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},  // a surrogate
       {"\xc0\xaf", 2, "\"\xef\xbf\xbd\xef\xbf\xbd\""},                  // overlong
       {"", 0, "\"\""},
@@ -94,7 +95,7 @@ TEST(json_writes_short_decimals) {
   CHECK_EQ_STR(out, "null");
 }
 
-TEST(json_floats_read_back_the_same) {
+TEST(json_floats_parse_to_the_same_value) {
   uint32_t state = 1;
   for (int i = 0; i < 20000; i++) {
     state = state * 1664525u + 1013904223u;

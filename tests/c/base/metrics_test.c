@@ -1,5 +1,5 @@
-// Dispatch metrics: merging, histogram bounds, and the exported texts. The
-// specified cases are in conformance_metrics_test.c.
+// Dispatch metrics: merging, histogram bounds, and the exported text. The specified cases are in
+// conformance_metrics_test.c.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +16,11 @@ static void record_all(op_lane lane, const uint64_t *latencies_us, size_t count)
   for (size_t i = 0; i < count; i++) dispatch_record(&metrics, lane, latencies_us[i]);
 }
 
-TEST(every_latency_is_found_within_its_bucket) {
+TEST(percentiles_are_accurate_to_a_bucket) {
   for (uint64_t us = 0; us < 200000000; us += 1 + us / 200) {
     dispatch_init(&metrics, 0, 5);
-    // Far ones on both sides, so that the bucket alone tells, not the least or the largest.
+    // The outer values are far away, so the result comes from the bucket, not from the minimum or
+    // maximum.
     record_all(LANE_SCALAR, (const uint64_t[]){0, us, us, us, 300000000}, 5);
     const double found = dispatch_latency_us_p50(&metrics, LANE_SCALAR);
     if (us < 1u << 26) {
@@ -30,7 +31,7 @@ TEST(every_latency_is_found_within_its_bucket) {
   }
 }
 
-TEST(percentiles_go_by_nearest_rank) {
+TEST(percentiles_use_the_nearest_rank) {
   dispatch_init(&metrics, 0, 5);
   record_all(LANE_SCALAR, (const uint64_t[]){1, 2, 3, 4}, 4);
   const uint32_t permilles[] = {0, 1, 250, 251, 500, 750, 751, 1000};
@@ -40,7 +41,7 @@ TEST(percentiles_go_by_nearest_rank) {
   }
 }
 
-TEST(the_longest_latency_there_can_be) {
+TEST(the_longest_possible_latency) {
   dispatch_init(&metrics, 0, 5);
   for (int i = 0; i < 3; i++) dispatch_record(&metrics, LANE_SCALAR, UINT64_MAX);
   CHECK_EQ_UINT(metrics.lanes[0].latency_us_sum, UINT64_MAX);
@@ -48,7 +49,7 @@ TEST(the_longest_latency_there_can_be) {
   CHECK(dispatch_latency_us_p50(&metrics, LANE_SCALAR) > 1.8e19);
 }
 
-TEST(merging_threads_equals_counting_together) {
+TEST(merged_threads_equal_a_single_counter) {
   static dispatch_metrics parts[3];
   dispatch_init(&metrics, 1000, 5);
   for (int i = 0; i < 3; i++) dispatch_init(&parts[i], 1000 - (uint64_t)i, 5);
@@ -56,7 +57,7 @@ TEST(merging_threads_equals_counting_together) {
     const uint64_t us = hash_mix_u64(i) >> (30 + i % 30);
     const op_lane lane = (op_lane)(i % 4);
     dispatch_record(&metrics, lane, us);
-    dispatch_record(&parts[i % 3 == 0 ? 0 : 2], lane, us);  // nothing in parts[1]
+    dispatch_record(&parts[i % 3 == 0 ? 0 : 2], lane, us);  // parts[1] stays empty
   }
   dispatch_tally(&metrics, LANE_WEBGPU);
   dispatch_tally(&parts[1], LANE_WEBGPU);
@@ -78,7 +79,7 @@ TEST(merging_threads_equals_counting_together) {
   }
 }
 
-TEST(aliases_read_and_do_not_record) {
+TEST(aliases_can_be_read_but_not_recorded) {
   dispatch_init(&metrics, 0, 5);
   dispatch_record(&metrics, LANE_SCALAR, 1);
   dispatch_record(&metrics, LANE_SIMD128, 3);
@@ -99,7 +100,7 @@ TEST(aliases_read_and_do_not_record) {
   CHECK_NEAR(dispatch_latency_us_variance(&metrics, LANE_CPU), 4, 1e-12);
 }
 
-TEST(time_since_the_reset) {
+TEST(uptime_starts_at_the_reset) {
   dispatch_init(&metrics, 5000000, 5);
   for (int i = 0; i < 30; i++) dispatch_tally(&metrics, LANE_SCALAR);
   CHECK_NEAR(dispatch_elapsed_s(&metrics, 7000000), 2, 0);
@@ -121,7 +122,7 @@ static bool export_text(dispatch_format format, uint64_t now_us) {
   return CHECK_EQ_INT(status, WICK_OK) && CHECK_EQ_UINT(used, strlen(text));
 }
 
-TEST(json_names_every_lane_and_alias) {
+TEST(json_contains_every_lane_and_alias) {
   dispatch_init(&metrics, 0, 5);
   record_all(LANE_RELAXED, (const uint64_t[]){100, 200, 6000}, 3);
   dispatch_record(&metrics, LANE_WEBGPU, 2000000);
@@ -140,7 +141,7 @@ TEST(json_names_every_lane_and_alias) {
   for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
     if (!CHECK(strstr(text, parts[i]) != NULL)) printf("#   no %s in %s\n", parts[i], text);
   }
-  // Brackets match and nothing follows.
+  // Brackets match, and nothing follows the last one.
   int depth = 0;
   for (size_t i = 0; text[i] != 0; i++) {
     depth += text[i] == '{' ? 1 : text[i] == '}' ? -1 : 0;
@@ -174,7 +175,7 @@ TEST(prometheus_counts_up_to_inclusive_edges) {
   CHECK(text[strlen(text) - 1] == '\n');
 }
 
-TEST(the_longest_export_fits_and_a_short_buffer_is_refused) {
+TEST(the_longest_export_fits_and_a_short_buffer_is_rejected) {
   dispatch_init(&metrics, 0, UINT32_MAX);
   for (int lane = 0; lane < LANE_COUNT; lane++) {
     for (int i = 0; i < 3; i++) dispatch_record(&metrics, (op_lane)lane, UINT64_MAX - 7);

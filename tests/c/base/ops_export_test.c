@@ -1,5 +1,4 @@
-// The ops' records as Prometheus text: a line for each figure of each
-// op.
+// The op records as Prometheus text: one line per value of each op.
 #include <stdio.h>
 #include <string.h>
 
@@ -22,16 +21,16 @@ static void keep_text(void *context, const char *bytes, size_t size_bytes) {
   text[text_bytes] = '\0';
 }
 
-// The clock's resolution is passed on to the sums of the ops.
-TEST(the_grain_of_the_clock_is_told) {
+// The clock's resolution is included in the exported op metrics.
+TEST(the_timer_grain_is_exported) {
   static dispatch_metrics dispatch;
   ops_init(&ops, LANE_SIMD128, read_clock, 100);
   ops_dispatch(&ops, &dispatch);
   CHECK_EQ_UINT(dispatch.timer_grain_us, 100);
 }
 
-// Every op of every pass has its own figures, and each metric has a line for each.
-TEST(prometheus_has_a_line_for_each_figure) {
+// Every op of every pass has its own values, and each metric has a line for each of them.
+TEST(prometheus_has_a_line_for_each_value) {
   static const char *const edges[] = {"100",   "500",    "1000",   "5000",    "10000",
                                       "50000", "100000", "500000", "1000000", "+Inf"};
   static const uint64_t inclusive[] = {100,   500,    1000,   5000,    10000,

@@ -1,5 +1,5 @@
-// Salts: two tenants of an engine share no entries of the prefix cache, and what one
-// sees of his own request is the same whatever the other has read.
+// Salts: two tenants of an engine share no prefix cache entries, and what a tenant observes about
+// its own request does not depend on the other tenant's prompts.
 #include "base/salt.h"
 #include "fixture_model.h"
 #include "wick.h"
@@ -10,8 +10,8 @@ static const fixture_shape SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 1, 256, false, 
 
 // ---- The hash ----
 
-// FIPS 180-4's examples and lengths about a block's end: the first 128 bits (sha256sum).
-TEST(a_salt_begins_as_sha_256_does) {
+// Examples from FIPS 180-4 and lengths around a block boundary: the first 128 bits (sha256sum).
+TEST(a_salt_is_the_start_of_sha_256) {
   static const struct {
     uint32_t size_bytes;
     cache_salt salt;
@@ -66,7 +66,7 @@ static void close_tenants(tenants *t) {
   free(t->file.bytes);
 }
 
-// The events that a tenant sees of one request: no times.
+// The events that a tenant observes for one request, without times.
 typedef struct seen {
   uint32_t id, cached, units;
   int32_t said[ANSWER];
@@ -99,7 +99,7 @@ static void take(void *context, const wick_event *event, const uint8_t *after) {
   }
 }
 
-// Until its end, in units of work.
+// Runs the request to its end and counts units of work.
 static void follow(wick_engine *engine, seen *of) {
   while (!of->has_ended && of->units < 1000) {
     wick_step(engine, 0);
@@ -125,7 +125,7 @@ static uint32_t cached_of(wick_engine *engine, const int32_t *prompt, uint32_t s
 
 enum { WHOLE_PAGES = (PROMPT - 1) / KERNEL_PAGE_TOKENS * KERNEL_PAGE_TOKENS };
 
-TEST(what_one_tenant_has_read_another_reads_again) {
+TEST(tenants_do_not_share_cached_prefixes) {
   tenants t;
   open_tenants(&t);
   static const char *const NAMES[] = {NULL, "a", "b", "a ", "A"};
@@ -139,9 +139,10 @@ TEST(what_one_tenant_has_read_another_reads_again) {
   close_tenants(&t);
 }
 
-// A request alongside one that is just reading the same text: alone it would wait for those pages.
-static seen seen_beside(const fixture_file *file, const int32_t *prompt, const int32_t *others,
-                        const char *salt) {
+// Runs a request while another one prefills `others`. Within one tenant it waits for those pages if
+// the prompts are equal.
+static seen seen_while_running(const fixture_file *file, const int32_t *prompt,
+                               const int32_t *others, const char *salt) {
   wick_engine *engine = load(file);
   submit(engine, others, 0, "a");
   wick_step(engine, 0);
@@ -152,19 +153,19 @@ static seen seen_beside(const fixture_file *file, const int32_t *prompt, const i
   return of;
 }
 
-TEST(what_a_tenant_sees_does_not_depend_on_what_another_reads) {
+TEST(a_tenant_cannot_observe_another_tenants_prompt) {
   tenants t;
   open_tenants(&t);
   int32_t others[PROMPT];
   for (int32_t i = 0; i < PROMPT; i++) others[i] = 255 - i;
-  const seen beside_same = seen_beside(&t.file, t.prompt, t.prompt, "b");
-  const seen beside_other = seen_beside(&t.file, t.prompt, others, "b");
-  CHECK_EQ_UINT(beside_same.cached, 0);
-  CHECK_EQ_MEM(&beside_same, &beside_other, sizeof beside_same);
-  // of one tenant it does, which is what the cache is for
-  const seen of_same = seen_beside(&t.file, t.prompt, t.prompt, "a");
+  const seen same_prompt = seen_while_running(&t.file, t.prompt, t.prompt, "b");
+  const seen other_prompt = seen_while_running(&t.file, t.prompt, others, "b");
+  CHECK_EQ_UINT(same_prompt.cached, 0);
+  CHECK_EQ_MEM(&same_prompt, &other_prompt, sizeof same_prompt);
+  // within one tenant it does depend on it: this is what the cache is for
+  const seen of_same = seen_while_running(&t.file, t.prompt, t.prompt, "a");
   CHECK_EQ_UINT(of_same.cached, WHOLE_PAGES);
-  CHECK(of_same.units != beside_other.units);
+  CHECK(of_same.units != other_prompt.units);
   close_tenants(&t);
 }
 
@@ -182,7 +183,7 @@ static uint32_t fork_of(wick_engine *engine, uint32_t session) {
   return child;
 }
 
-TEST(a_session_and_its_forks_are_their_tenants) {
+TEST(sessions_and_forks_belong_to_their_tenant) {
   tenants t;
   open_tenants(&t);
   const uint32_t parent = session_of(t.engine, "a");
@@ -196,7 +197,7 @@ TEST(a_session_and_its_forks_are_their_tenants) {
   close_tenants(&t);
 }
 
-TEST(a_request_on_a_session_brings_no_salt) {
+TEST(a_request_on_a_session_cannot_set_a_salt) {
   tenants t;
   open_tenants(&t);
   wick_request request = fixture_request(t.prompt, PROMPT, ANSWER);
@@ -234,7 +235,7 @@ static bool give(void *context, void *bytes, size_t size_bytes) {
   return true;
 }
 
-// From one engine into a new one.
+// Copies the saved state from one engine to a new one.
 static wick_engine *carry(const tenants *t, uint32_t session, uint32_t *loaded_session) {
   record.size_bytes = record.at = 0;
   const wick_state_sink sink = {&record, keep};
@@ -250,7 +251,7 @@ static wick_engine *carry(const tenants *t, uint32_t session, uint32_t *loaded_s
   return other;
 }
 
-TEST(a_saved_cache_keeps_its_tenants_apart) {
+TEST(a_saved_cache_keeps_tenants_separate) {
   tenants t;
   open_tenants(&t);
   cached_of(t.engine, t.prompt, 0, "a");

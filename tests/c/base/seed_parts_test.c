@@ -1,6 +1,5 @@
-// Parts of the seed systems (tests/c/conformance/README.md) that none of their
-// 80 cases calls: true and nominal sizes of KV types, single entries, lookups by hash,
-// clearing.
+// Parts of the seed systems (tests/c/conformance/README.md) that none of their 80 cases calls: true
+// and nominal sizes of KV types, single entries, lookup by hash, clearing.
 #include <string.h>
 
 #include "check.h"
@@ -10,7 +9,7 @@
 #include "reference/pages.h"
 #include "reference/prefix_lookup.h"
 
-TEST(bytes_and_ratios_of_kv_types) {
+TEST(kv_types_have_their_sizes_and_ratios) {
   const struct {
     kernel_kv_type type;
     double nominal, bytes;
@@ -24,7 +23,7 @@ TEST(bytes_and_ratios_of_kv_types) {
     CHECK_NEAR(kv_type_value_bytes(type), types[i].bytes, 0);
     CHECK_NEAR(kv_type_reduction_ratio_nominal(type), 4 / types[i].nominal, 0);
     CHECK_NEAR(kv_type_reduction_ratio(type), 4 / types[i].bytes, 0);
-    // The actual size of a page.
+    // The actual size of a page in bytes.
     const kv_shape shape = {1, 8, 64, type, type, 0};
     kv_layout layout;
     REQUIRE(kv_layout_init(&layout, kernels_bind(), &shape, NULL) == WICK_OK);
@@ -82,7 +81,7 @@ static void close_cache(void) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-// An entry with one user, on a page without another user.
+// Inserts an entry with one user for a page without other users.
 static prefix_id insert(prefix_id parent, int32_t token) {
   kv_page_id page = KV_PAGE_NONE;
   prefix_id id = PREFIX_NONE;
@@ -93,7 +92,7 @@ static prefix_id insert(prefix_id parent, int32_t token) {
   return id;
 }
 
-TEST(a_lookup_by_hash_counts_and_touches) {
+TEST(a_lookup_by_hash_counts_a_hit_and_refreshes_the_entry) {
   REQUIRE(open_cache());
   const int32_t token = 5, other = 6;
   const prefix_id id = insert(PREFIX_NONE, token);
@@ -106,7 +105,7 @@ TEST(a_lookup_by_hash_counts_and_touches) {
   const prefix_stats stats = prefix_stats_get(cache);
   CHECK_EQ_UINT(stats.hits, 1);
   CHECK_EQ_UINT(stats.misses, 1);
-  CHECK_EQ_UINT(stats.tokens_saved, 0);  // nothing may be used again by a hash alone
+  CHECK_EQ_UINT(stats.tokens_saved, 0);  // a matching hash alone does not permit reuse
   close_cache();
 }
 
@@ -127,20 +126,20 @@ TEST(a_cleared_cache_finds_nothing_and_keeps_its_counters) {
   CHECK_EQ_UINT(stats.hits, 1);
   CHECK_EQ_UINT(stats.prefixes_cached, 2);
   CHECK_EQ_UINT(stats.prefixes_evicted, 0);
-  // An entry with a user goes with that user; until then its page stays.
+  // An entry in use is freed with its last user and keeps its page until then.
   CHECK_EQ_UINT(stats.pages_held, 1);
   CHECK_EQ_INT(prefix_release(cache, used), WICK_OK);
   CHECK_EQ_UINT(prefix_stats_get(cache).pages_held, 0);
   CHECK_EQ_UINT(kv_pool_pages_free(pool), PAGES);
-  // And it can be filled again.
+  // The cache can be filled again.
   insert(PREFIX_NONE, tokens[2]);
   CHECK_EQ_UINT(prefix_count(cache), 1);
   close_cache();
 }
 
-TEST(a_cleared_cache_gives_back_each_entry_with_its_last_user) {
+TEST(a_cleared_cache_frees_each_entry_with_its_last_user) {
   REQUIRE(open_cache());
-  enum { ENTRIES = 3 };  // each the parent of the next
+  enum { ENTRIES = 3 };  // each is the parent of the next
   static const uint32_t ORDERS[][ENTRIES] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}};
   for (size_t order = 0; order < sizeof ORDERS / sizeof *ORDERS; order++) {
     prefix_id ids[ENTRIES];

@@ -1,9 +1,9 @@
-// Names of a split model's files.
+// File names of a split model.
 #include "base/split_name.h"
 
 #include "check.h"
 
-TEST(a_file_of_a_split_model_has_its_number) {
+TEST(each_file_of_a_split_model_has_its_number) {
   char name[64];
   CHECK(split_name("a/m-00001-of-00003.gguf", 0, name, sizeof name));
   CHECK_EQ_STR(name, "a/m-00001-of-00003.gguf");
@@ -13,7 +13,7 @@ TEST(a_file_of_a_split_model_has_its_number) {
   CHECK_EQ_STR(name, "-99999-of-99999.gguf");
 }
 
-TEST(others_have_one_file) {
+TEST(other_names_have_a_single_file) {
   char name[64];
   CHECK(split_name("m.gguf", 0, name, sizeof name));
   CHECK_EQ_STR(name, "m.gguf");
@@ -24,7 +24,7 @@ TEST(others_have_one_file) {
   CHECK(!split_name("m-00001-of-00003.gguf", 99999, name, sizeof name));
 }
 
-TEST(a_name_has_its_place) {
+TEST(a_name_that_exceeds_the_buffer_is_rejected) {
   char name[7];
   CHECK(split_name("m.gguf", 0, name, sizeof name));
   CHECK(!split_name("mm.gguf", 0, name, sizeof name));

@@ -1,4 +1,4 @@
-// Classes of code points and repair of text that is not UTF-8.
+// Code point classes and repair of invalid UTF-8.
 #include "text/unicode.h"
 
 #include <string.h>
@@ -42,8 +42,9 @@ TEST(classes_of_known_code_points) {
   }
 }
 
-// How many code points of each class Unicode 15.1 has: any slip in the runs moves a count.
-TEST(counts_of_classes_are_those_of_unicode_15_1) {
+// The number of code points of each class in Unicode 15.1: an error in the table of runs changes a
+// count.
+TEST(class_counts_match_unicode_15_1) {
   uint32_t counts[8] = {0};
   for (uint32_t code = 0; code < 0x110000; code++) {
     const uint8_t kind = unicode_class(code);
@@ -60,8 +61,8 @@ TEST(counts_of_classes_are_those_of_unicode_15_1) {
   CHECK_EQ_UINT(counts[7], 139745);
 }
 
-// Sums over all of Unicode 15.1, from another implementation.
-TEST(lower_case_and_bases_are_those_of_unicode_15_1) {
+// Sums over all of Unicode 15.1, computed with a different implementation.
+TEST(lower_case_and_base_letters_match_unicode_15_1) {
   uint32_t lower_count = 0, base_count = 0, lower_sum = 0, base_sum = 0;
   for (uint32_t code = 0; code < 0x110000; code++) {
     const uint32_t lower = unicode_lower(code), base = unicode_base(code);
@@ -81,7 +82,7 @@ TEST(lower_case_and_bases_are_those_of_unicode_15_1) {
   CHECK_EQ_UINT(unicode_base(0xac01), 0x1100);
 }
 
-TEST(reads_back_every_character) {
+TEST(decodes_every_encoded_character) {
   for (uint32_t code = 0; code < 0x110000; code++) {
     uint8_t text[4];
     const size_t size = utf8_encode(code, text);
@@ -103,13 +104,13 @@ static void check_repaired(const char *text, size_t size, const char *wanted) {
 
 #define REPLACED "\xef\xbf\xbd"
 
-TEST(repairs_each_bad_byte_with_a_replacement_character) {
+TEST(replaces_each_invalid_byte_with_a_replacement_character) {
   check_repaired("", 0, "");
   check_repaired("plain", 5, "plain");
   check_repaired("\xc3\xa9", 2, "\xc3\xa9");
   check_repaired("\xff\xfe!", 3, REPLACED REPLACED "!");
   check_repaired("a\xc3(b", 4, "a" REPLACED "(b");
-  check_repaired("\xe2\x82", 2, REPLACED REPLACED);               // cut off
+  check_repaired("\xe2\x82", 2, REPLACED REPLACED);               // truncated
   check_repaired("\xc0\x80", 2, REPLACED REPLACED);               // overlong
   check_repaired("\xed\xa0\x80", 3, REPLACED REPLACED REPLACED);  // surrogate
   check_repaired("\xf4\x90\x80\x80.", 5, REPLACED REPLACED REPLACED REPLACED ".");
@@ -117,8 +118,9 @@ TEST(repairs_each_bad_byte_with_a_replacement_character) {
   CHECK_EQ_UINT(unicode_valid_bytes((const uint8_t *)"ab\xe2\x82", 4), 2);
 }
 
-// The first and last code points of each length in UTF-8, of which the first byte alone tells it.
-TEST(characters_are_read_at_the_edges_of_their_lengths) {
+// Tests the first and last code points of each UTF-8 length, including those determined by the
+// first byte.
+TEST(decodes_the_first_and_last_code_point_of_each_length) {
   static const uint32_t EDGES[] = {0,      0x7f,   0x80,   0x7ff,   0x800,   0xfff,   0x1000,
                                    0xd7ff, 0xe000, 0xffff, 0x10000, 0x3ffff, 0x40000, 0x10ffff};
   for (size_t i = 0; i < sizeof EDGES / sizeof EDGES[0]; i++) {

@@ -1,5 +1,5 @@
-// The web build's replacements for libc and compiler library, under other names next to this host's
-// own.
+// The web build's replacements for libc and the compiler library, renamed so that they can be
+// linked with this host's libc.
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 #define strlen web_strlen
 #define __multi3 web_multi3
 #include "../../../web/libc/string.h"
-// The header comes first: string.c finds this host's <string.h> read already.
+// Included after the harness, so string.c does not include this host's <string.h> again.
 #include "../../../web/libc/compiler.c"
 #include "../../../web/libc/string.c"
 #undef memcpy
@@ -23,7 +23,7 @@
 
 enum { BUFFER_BYTES = 96 };
 
-TEST(copies_every_size_and_nothing_beside_it) {
+TEST(memcpy_copies_every_size_and_nothing_else) {
   uint8_t from[BUFFER_BYTES], to[BUFFER_BYTES];
   for (size_t i = 0; i < BUFFER_BYTES; i++) from[i] = (uint8_t)(i + 1);
   for (size_t size = 0; size < BUFFER_BYTES - 2; size++) {
@@ -34,7 +34,7 @@ TEST(copies_every_size_and_nothing_beside_it) {
   }
 }
 
-TEST(moves_over_itself_in_both_directions) {
+TEST(memmove_handles_overlap_in_both_directions) {
   for (size_t from = 0; from < 40; from++) {
     for (size_t to = 0; to < 40; to++) {
       uint8_t bytes[BUFFER_BYTES], wanted[BUFFER_BYTES];
@@ -46,7 +46,7 @@ TEST(moves_over_itself_in_both_directions) {
   }
 }
 
-TEST(fills_every_size_and_nothing_beside_it) {
+TEST(memset_fills_every_size_and_nothing_else) {
   uint8_t to[BUFFER_BYTES], wanted[BUFFER_BYTES];
   for (size_t size = 0; size < BUFFER_BYTES - 1; size++) {
     memset(to, 1, sizeof to);
@@ -57,14 +57,14 @@ TEST(fills_every_size_and_nothing_beside_it) {
   }
 }
 
-TEST(compares_bytes_as_unsigned) {
+TEST(memcmp_compares_unsigned_bytes) {
   CHECK(web_memcmp("\x80", "\x7f", 1) > 0);
   CHECK(web_memcmp("ab", "ac", 2) < 0);
   CHECK_EQ_INT(web_memcmp("ab", "ac", 1), 0);
   CHECK_EQ_INT(web_memcmp("a", "b", 0), 0);
 }
 
-TEST(counts_up_to_the_first_zero) {
+TEST(strlen_counts_up_to_the_first_zero) {
   CHECK_EQ_UINT(web_strlen(""), 0);
   CHECK_EQ_UINT(web_strlen("wick"), 4);
   CHECK_EQ_UINT(web_strlen("wi\0ck"), 2);

@@ -1,5 +1,5 @@
-// The specified cases of measurement, BN-01 to BN-07, with the
-// figures that differ from the original's: no skipped terms, splitmix64 picks, midpoint medians.
+// Conformance cases BN-01 to BN-07: measurement. Some results differ from the original's: no terms
+// are skipped, indices are drawn with splitmix64, and medians are midpoints.
 #include <math.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ TEST(bn_01_percentiles) {
   for (int i = 0; i < 8; i++) CHECK_NEAR(percentile(values, 10, permilles[i]), wanted[i], 0);
   const double one[] = {42};
   for (int i = 0; i < 8; i++) CHECK_NEAR(percentile(one, 1, permilles[i]), 42, 0);
-  // Where ceil(n * 0.999) in floating point is one too many.
+  // Here ceil(n * 0.999) in floating point is one too large.
   fill_range(1, 41000);
   CHECK_NEAR(percentile(values, 41000, 999), 40959, 0);
 }
@@ -100,7 +100,7 @@ TEST(bn_03_divergence) {
   CHECK(!quality(even, uneven, 2, kl).passed);
 }
 
-TEST(bn_04_no_term_is_left_out) {
+TEST(bn_04_no_term_is_skipped) {
   const float left[] = {100, 0}, right[] = {0, 100}, even[] = {0, 0}, thirty[] = {30, 0};
   bench_quality q = quality(left, right, 2, 0.01);
   CHECK(!q.passed);
@@ -242,7 +242,7 @@ TEST(bn_07_convoy) {
   CHECK(r.passed && r.p99_increase_pct == 50);
   for (int i = 0; i < 100; i++) elevens[i] = 15.1;
   CHECK_EQ_UINT(judge(tens, 100, elevens, 100, met, 1, 15).reasons, CONVOY_P99_INCREASE);
-  // Nothing measured, or no baseline to compare with, has not passed.
+  // A convoy without measurements or without a baseline does not pass.
   const double nothing[] = {0};
   CHECK_EQ_UINT(judge(tens, 100, elevens, 0, hol, 5, 10).reasons, CONVOY_NO_DATA);
   CHECK_EQ_UINT(judge(nothing, 1, elevens, 100, hol, 5, 10).reasons, CONVOY_NO_DATA);

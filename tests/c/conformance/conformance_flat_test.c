@@ -17,7 +17,7 @@ static bool open_flat(kv_flat *flat, uint32_t layers, uint32_t dim, uint32_t cap
 static void close_flat(kv_flat *flat) {
   kv_flat_destroy(flat);
   CHECK_EQ_UINT(memory.blocks_now, 0);
-  kv_flat_destroy(flat);  // of what is freed already, nothing
+  kv_flat_destroy(flat);  // destroying it twice does nothing
 }
 
 static void check_sizes(uint32_t layers, uint32_t dim, uint32_t capacity, size_t stride,
@@ -37,7 +37,7 @@ static void check_sizes(uint32_t layers, uint32_t dim, uint32_t capacity, size_t
   close_flat(&flat);
 }
 
-// Sizes that do not fit are refused, whichever of the products it is that wraps.
+// Sizes that overflow are rejected, whichever multiplication overflows.
 static void check_refused(uint32_t layers, uint32_t dim, uint32_t capacity) {
   kv_flat flat;
   memory_init(&memory, 1 << 20, platform_alloc, platform_free);
@@ -55,14 +55,14 @@ TEST(fl_01_strides_and_bytes) {
   CHECK_EQ_UINT(align_floats(0), 0);
   CHECK_EQ_UINT(align_floats(1), 16);
   CHECK_EQ_UINT(align_floats(16), 16);
-  // aligned means the blocks, too, not the stride alone
+  // kv_flat_is_aligned also checks the blocks' addresses, not just the stride
   kv_flat flat;
   REQUIRE(open_flat(&flat, 2, 64, 8));
   flat.v += 4;
   CHECK(!kv_flat_is_aligned(&flat));
   flat.v -= 4;
   close_flat(&flat);
-  // of a model: its KV dimension, not the hidden size (TinyLlama: 4 heads of 64, not 2048)
+  // for a model, dim is the KV dimension, not the hidden size (TinyLlama: 4 heads of 64, not 2048)
   memory_init(&memory, 0, platform_alloc, platform_free);
   CHECK_EQ_INT(kv_flat_init_model(&flat, &memory, 22, 4, 64, 64, NULL), WICK_OK);
   CHECK_EQ_UINT(flat.dim, 256);
@@ -131,7 +131,7 @@ TEST(fl_02_append_read_write_reset) {
   close_flat(&flat);
 }
 
-TEST(fl_03_full_wrong_and_unwritten_rows) {
+TEST(fl_03_full_cache_and_wrong_or_unwritten_rows) {
   kv_flat flat;
   REQUIRE(open_flat(&flat, 2, 4, 10));
   const float v[4] = {0};
@@ -154,19 +154,19 @@ TEST(fl_03_full_wrong_and_unwritten_rows) {
   CHECK_EQ_INT(kv_flat_advance(&flat, NULL), WICK_E_NODATA);
   CHECK_EQ_INT(kv_flat_append(&flat, 0, v, v, 3, NULL), WICK_E_SHAPE);
   CHECK_EQ_INT(kv_flat_append(&flat, 0, v, v, 4, NULL), WICK_OK);
-  CHECK_EQ_INT(kv_flat_advance(&flat, NULL), WICK_E_NODATA);  // layer 1 is missing
+  CHECK_EQ_INT(kv_flat_advance(&flat, NULL), WICK_E_NODATA);  // the row of layer 1 is missing
   CHECK_EQ_UINT(kv_flat_count(&flat), 0);
   CHECK_EQ_INT(kv_flat_append(&flat, 1, v, v, 4, NULL), WICK_OK);
   CHECK_EQ_INT(kv_flat_advance(&flat, NULL), WICK_OK);
-  CHECK_EQ_INT(kv_flat_advance(&flat, NULL), WICK_E_NODATA);  // and now both
+  CHECK_EQ_INT(kv_flat_advance(&flat, NULL), WICK_E_NODATA);  // now both rows are missing
   CHECK_EQ_UINT(kv_flat_count(&flat), 1);
-  kv_flat_reset(&flat);  // the row at position 0 was the previous user's
+  kv_flat_reset(&flat);  // the row at position 0 was written before the reset
   CHECK_EQ_INT(kv_flat_advance(&flat, NULL), WICK_E_NODATA);
   CHECK_EQ_UINT(kv_flat_count(&flat), 0);
   close_flat(&flat);
 }
 
-TEST(refusals_say_which_position_and_layer) {
+TEST(errors_contain_the_position_and_layer) {
   kv_flat flat;
   wick_error error = {0};
   REQUIRE(open_flat(&flat, 2, 4, 1));

@@ -1,5 +1,5 @@
-// Conformance cases KQ-01 to KQ-12 of the seed systems: the KV cache's block codecs, the data of a
-// page in each type, and the page's header.
+// Conformance cases KQ-01 to KQ-12 of the seed systems: the KV cache's block codecs, page data in
+// each type, and the page header.
 #include "check.h"
 #include "fixture_model.h"
 #include "kv/pool.h"
@@ -27,7 +27,7 @@ static page_case *open_page(kernel_kv_type type) {
   return &c;
 }
 
-// The golden input: two blocks.
+// Fills x with the golden input: two blocks.
 static void make_pair(float x[PAIR]) {
   for (int i = 0; i < PAIR; i++) x[i] = (float)(i - 32) * 0.1f;
 }
@@ -90,7 +90,7 @@ TEST(kq_02_bytes_of_a_q4_page) {
   CHECK(kv_page_data_bytes(data) < bytes_q8);
 }
 
-// Anything but a whole row in one of the page's places is refused and writes nothing.
+// A row of the wrong length or at a position outside the page is rejected, and nothing is written.
 static void check_refusals(page_case *c, const float *row) {
   static uint8_t before[PAGE_BYTES_MAX];
   const kv_page_data *data = &c->page.data;
@@ -114,19 +114,19 @@ static void check_refusals(page_case *c, const float *row) {
   CHECK_EQ_F32(found[0], 77);
 }
 
-TEST(kq_03_f32_keys_are_read_back_as_written) {
+TEST(kq_03_f32_keys_are_read_back_exactly) {
   page_case *c = open_page(KERNEL_KV_F32);
   float keys[ROW] = {0}, found[ROW];
   for (int i = 0; i < 64; i++) keys[i] = (float)i * 0.1f;
   CHECK_EQ_INT(kv_data_keys_read(&c->page.data, 0, 0, found, ROW, NULL), WICK_OK);
-  CHECK_NEAR(largest_error(found, (float[ROW]){0}, ROW), 0, 0);  // a new page has zeros
+  CHECK_NEAR(largest_error(found, (float[ROW]){0}, ROW), 0, 0);  // a new page contains zeros
   CHECK_EQ_INT(kv_data_keys_write(&c->page.data, 0, 0, keys, ROW, NULL), WICK_OK);
   CHECK_EQ_INT(kv_data_keys_read(&c->page.data, 0, 0, found, ROW, NULL), WICK_OK);
   CHECK_EQ_MEM(found, keys, sizeof keys);
   check_refusals(c, keys);
 }
 
-TEST(kq_04_q8_rows_are_near_what_was_written) {
+TEST(kq_04_q8_rows_are_close_to_the_written_values) {
   page_case *c = open_page(KERNEL_KV_Q8);
   float row[ROW] = {0}, keys[ROW], values[ROW];
   make_pair(row);
@@ -201,7 +201,7 @@ TEST(kq_09_a_q4_block_begins_empty) {
   CHECK(block.scale == 0);
   float x[BLOCK];
   kvq4_decode(&block, x);
-  for (int i = 0; i < BLOCK; i++) CHECK(x[i] == 0);  // -0 as well
+  for (int i = 0; i < BLOCK; i++) CHECK(x[i] == 0);  // includes -0
 }
 
 static void check_golden(void) {
@@ -223,7 +223,7 @@ static void check_golden(void) {
   }
 }
 
-// A block with this one value that is not 0.
+// Returns a block in which only this value is nonzero.
 static void check_empty(float amax, bool is_empty) {
   float x[BLOCK] = {0}, found[BLOCK];
   x[5] = amax;
@@ -242,7 +242,7 @@ static void check_empty(float amax, bool is_empty) {
   CHECK((found[5] == 0) == is_empty);
 }
 
-// Alternating signs of one magnitude come back unchanged.
+// Values of one magnitude with alternating signs are read back unchanged.
 static void check_extremes(float q8_value, float q4_value) {
   float a[BLOCK], b[BLOCK], found[BLOCK];
   for (int i = 0; i < BLOCK; i++) {
@@ -295,7 +295,7 @@ TEST(kq_11_q4_rows_and_an_overfull_page) {
   CHECK_EQ_UINT(kv_page_room_tokens(&c->page), 0);
 }
 
-// The golden second block with two of its values replaced: all others are encoded as before.
+// Replaces two values of the golden second block; all other values must be encoded as before.
 static void check_replaced(float first, float second, int first_sign, int second_sign) {
   float x[PAIR];
   make_pair(x);
@@ -316,7 +316,7 @@ static void check_replaced(float first, float second, int first_sign, int second
   }
 }
 
-// Only zeros next to an infinity: an empty block.
+// A block with zeros and an infinity is encoded as an empty block.
 static void check_lone_infinity(float infinity) {
   float x[BLOCK] = {0}, found[BLOCK];
   x[7] = infinity;
@@ -331,7 +331,7 @@ static void check_lone_infinity(float infinity) {
   for (int i = 0; i < BLOCK; i++) CHECK(found[i] == 0);
 }
 
-// The pool counts them, and does not forget.
+// The pool counts non-finite values, and the count is never reset.
 static void check_pool_counter(kernel_kv_type type, float nan, float infinity) {
   memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
@@ -360,7 +360,7 @@ static void check_pool_counter(kernel_kv_type type, float nan, float infinity) {
 static void take_refusal(void *context, const wick_event *event, const uint8_t *after) {
   CHECK(event->kind != WICK_EVENT_TOKEN);
   if (event->kind != WICK_EVENT_DONE) return;
-  char reply_text[256] = {0};  // not what logits that are not finite say
+  char reply_text[256] = {0};  // not the message for non-finite logits
   memcpy(reply_text, after, event->text_bytes < 255 ? event->text_bytes : 255);
   CHECK(strstr(reply_text, "keys or values of layer 1 are not finite") != NULL);
   CHECK_EQ_UINT(event->finish, WICK_FINISH_ERROR);
@@ -393,7 +393,7 @@ static void check_engine(wick_kv_type type, float poison) {
   free(file.bytes);
 }
 
-TEST(kq_12_values_that_are_not_finite) {
+TEST(kq_12_non_finite_values) {
   const float nan = f32_of_bits(0x7fc00000u), infinity = f32_of_bits(0x7f800000u);
   check_replaced(nan, nan, 0, 0);
   check_replaced(infinity, -infinity, 1, -1);

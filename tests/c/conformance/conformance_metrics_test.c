@@ -1,5 +1,5 @@
-// The specified cases of dispatch metrics, DM-01 to DM-04,
-// with the figures that differ from the original's: nearest rank, sample variance, inclusive edges.
+// Conformance cases DM-01 to DM-04: dispatch metrics. Some results differ from the original's:
+// nearest rank, sample variance, inclusive edges.
 #include <math.h>
 #include <string.h>
 
@@ -28,7 +28,7 @@ TEST(dm_01_percentiles_and_buckets) {
   CHECK(is_near_pct(dispatch_latency_us_p50(&metrics, LANE_SIMD128), 700, 7));
   CHECK(is_near_pct(dispatch_latency_us_p95(&metrics, LANE_SIMD128), 8000, 7));
   CHECK(is_near_pct(dispatch_latency_us_p99(&metrics, LANE_SIMD128), 8000, 7));
-  // The first of the edges 100, 500, 1000, 5000, 10000 that hold each of them.
+  // Each latency is counted at the first of the edges 100, 500, 1000, 5000 and 10000 that holds it.
   const uint64_t *edges = metrics.lanes[LANE_SIMD128].edges;
   for (int i = 0; i < 5; i++) CHECK_EQ_UINT(edges[i], 1);
 }
@@ -48,7 +48,7 @@ TEST(dm_02_mean_and_spread) {
   CHECK_NEAR(dispatch_latency_us_stddev(&metrics, LANE_RELAXED), 0, 0);
 }
 
-TEST(dm_03_ratios_and_emptiness) {
+TEST(dm_03_ratios_and_empty_metrics) {
   dispatch_init(&metrics, 0, 5);
   CHECK_EQ_UINT(dispatch_total(&metrics), 0);
   CHECK_NEAR(dispatch_gpu_ratio(&metrics), 0, 0);
@@ -78,7 +78,7 @@ TEST(dm_04_long_tails_and_close_values) {
   dispatch_init(&metrics, 0, 5);
   for (int i = 0; i < 10; i++) dispatch_record(&metrics, LANE_SIMD128, 1000000);
   CHECK(is_near_pct(dispatch_latency_us_p50(&metrics, LANE_SIMD128), 1e6, 7));
-  // Among others, so that the buckets tell it and not the extremes.
+  // Other latencies are recorded too, so that the result comes from the buckets, not the extremes.
   record_all(LANE_SIMD128, (const uint64_t[]){1, 60000000}, 2);
   CHECK(is_near_pct(dispatch_latency_us_p50(&metrics, LANE_SIMD128), 1e6, 7));
   dispatch_reset(&metrics, 0);

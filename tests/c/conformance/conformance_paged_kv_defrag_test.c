@@ -1,6 +1,6 @@
 // Conformance cases PK-10 and PK-22 to PK-30 of the seed systems: pages that sequences share, and
-// how scattered pages are. The part that PK-29 repeats for the other types and for 3 layers is a
-// function of type and layers.
+// fragmentation. Checks that PK-29 repeats for the other types and for 3 layers are functions of
+// type and layers.
 #include "fixture_pool.h"
 #include "reference/compaction.h"
 #include "reference/pages.h"
@@ -11,7 +11,7 @@ static uint32_t refs_at(pool_case *c, kv_seq_id seq, uint32_t position) {
 
 // ---- Rows ----
 
-// A row of 0.01 steps, another one for each layer, position and version.
+// Fills a row in steps of 0.01, different for each layer, position and version.
 static void make_row(float row[POOL_ROW], uint32_t layer, uint32_t position, int version) {
   const int first = (int)(layer * 7 + position * 3) + version * 50;
   for (int i = 0; i < POOL_ROW; i++) row[i] = (float)((first + i) % 200 - 100) * 0.01f;
@@ -28,7 +28,7 @@ static void write_rows(pool_case *c, kv_seq_id seq, uint32_t tokens, int version
   }
 }
 
-// The digest of what a sequence's rows read back as.
+// Returns a digest of a sequence's rows as read from the cache.
 static uint64_t read_rows(pool_case *c, kv_seq_id seq, uint32_t tokens) {
   float rows[2][POOL_ROW];
   uint64_t digest = 1;
@@ -57,11 +57,11 @@ static void check_extend_short_of_pages(kernel_kv_type type, uint32_t layers) {
   pool_close(c);
 }
 
-TEST(pk_10_extending_without_pages) { check_extend_short_of_pages(KERNEL_KV_F32, 1); }
+TEST(pk_10_extending_without_free_pages) { check_extend_short_of_pages(KERNEL_KV_F32, 1); }
 
 // ---- PK-22 to PK-24: shared pages ----
 
-TEST(pk_22_no_page_to_copy_to) {
+TEST(pk_22_no_page_for_a_copy) {
   pool_case *c = pool_open(2, KERNEL_KV_F32, 1);
   const kv_seq_id parent = pool_new_seq(c, 16);
   const kv_seq_id child = pool_fork_seq(c, parent);
@@ -101,7 +101,7 @@ static void check_several_forks(kernel_kv_type type, uint32_t layers) {
   CHECK_EQ_INT(pool_page(c, other, 0)->id, pool_page(c, parent, 0)->id);
   CHECK(page->id != pool_page(c, parent, 0)->id);
   CHECK_EQ_UINT(kv_pool_pages_free(c->pool), 98);
-  // The child has its parent's rows until it writes its own.
+  // The child has its parent's rows until it writes new ones.
   const uint64_t before = read_rows(c, parent, 16);
   CHECK_EQ_UINT(read_rows(c, child, 16), before);
   write_rows(c, child, 1, 2);
@@ -134,7 +134,7 @@ TEST(pk_24_freeing_a_sequence_with_a_fork) { check_freeing_forks(KERNEL_KV_F32, 
 
 // ---- PK-25 to PK-28: fragmentation ----
 
-// A pool whose pages are all one sequence each; the one with page `freed` is freed.
+// Opens a pool in which each page is a separate sequence, and frees the one with page `freed`.
 static pool_case *open_full_pool(uint32_t pages, uint32_t freed) {
   pool_case *c = pool_open(pages, KERNEL_KV_F32, 1);
   kv_seq_id seq = KV_SEQ_NONE;
@@ -158,10 +158,10 @@ TEST(pk_25_few_free_pages) {
   CHECK_EQ_UINT(kv_frag_stats(c->pool).holes, 1);
   CHECK(!kv_pool_should_defrag(c->pool, KV_DEFRAG_THRESHOLD));
   pool_close(c);
-  c = open_full_pool(11, 4);  // 1/11 is
+  c = open_full_pool(11, 4);  // 1/11 is below 0.1
   CHECK(kv_pool_should_defrag(c->pool, KV_DEFRAG_THRESHOLD));
   pool_close(c);
-  c = open_full_pool(11, 10);  // but without a hole nothing would be won
+  c = open_full_pool(11, 10);  // but without a hole, compaction would gain nothing
   CHECK(!kv_pool_should_defrag(c->pool, KV_DEFRAG_THRESHOLD));
   pool_close(c);
 }
@@ -182,14 +182,14 @@ static void check_waste(kernel_kv_type type, uint32_t layers) {
   CHECK(!kv_pool_should_defrag(c->pool, 0.3));
   CHECK(!kv_pool_should_defrag(c->pool, 0.25));
   CHECK(kv_pool_should_defrag(c->pool, 0.2));
-  // A page that is shared counts once.
+  // A shared page counts once.
   pool_fork_seq(c, third);
   CHECK_EQ_UINT(kv_frag_stats(c->pool).wasted_capacity, 62);
   CHECK_NEAR(kv_frag_stats(c->pool).avg_tokens_per_page, 1, 0);
   pool_close(c);
 }
 
-// Whether ten pages of this many tokens each, with holes between them, are to be moved together.
+// Whether ten pages with this many tokens each and holes between them should be compacted.
 static bool should_defrag_ten(uint32_t holes, uint32_t tokens) {
   pool_case *c = pool_open(100, KERNEL_KV_F32, 1);
   kv_seq_id seqs[16];
@@ -219,14 +219,14 @@ TEST(pk_27_compacting_nothing) {
   CHECK_UNCHANGED(c, kv_seq_compact(c->pool, seq, &moved, &c->error), WICK_OK);
   CHECK_EQ_UINT(moved, 0);
   CHECK_UNCHANGED(c, kv_seq_compact(c->pool, POOL_UNKNOWN_SEQ, &moved, &c->error), WICK_E_SEQ);
-  // Pages 0 and 2 become 0 and 1; what is in them moves with them, and it is counted.
+  // Pages 0 and 2 become 0 and 1; their contents move with them, and the move is counted.
   const kv_seq_id scattered = pool_new_seq(c, 16), between = pool_new_seq(c, 16);
   CHECK_EQ_INT(kv_seq_extend(c->pool, scattered, 32, NULL, &c->error), WICK_OK);
   write_rows(c, scattered, 32, 0);
   pool_set_tokens(c, scattered, 32);
   const uint64_t rows = read_rows(c, scattered, 32);
   CHECK_UNCHANGED(c, kv_seq_compact(c->pool, scattered, &moved, &c->error), WICK_OK);
-  CHECK_EQ_UINT(moved, 0);  // there is a page between
+  CHECK_EQ_UINT(moved, 0);  // there is a page in between
   CHECK_NEAR(kv_seq_contiguity_ratio(c->pool, scattered), 0, 0);
   pool_free_seq(c, between);
   CHECK_EQ_INT(kv_seq_compact(c->pool, scattered, &moved, &c->error), WICK_OK);
@@ -269,7 +269,7 @@ TEST(pk_29_every_type_and_several_layers) {
   }
 }
 
-TEST(pk_30_counts_belong_to_sequences) {
+TEST(pk_30_token_counts_belong_to_sequences) {
   pool_case *c = pool_open(20, KERNEL_KV_F32, 1);
   const kv_seq_id seq = pool_new_seq(c, 48);
   pool_set_tokens(c, seq, 48);
@@ -277,12 +277,12 @@ TEST(pk_30_counts_belong_to_sequences) {
   pool_set_tokens(c, seq, 5);
   CHECK_EQ_UINT(kv_seq_tokens(c->pool, seq), 5);
   CHECK_EQ_UINT(kv_seq_tokens(c->pool, sibling), 48);
-  CHECK_EQ_UINT(kv_seq_capacity(c->pool, seq), 48);  // set releases nothing
+  CHECK_EQ_UINT(kv_seq_capacity(c->pool, seq), 48);  // kv_seq_tokens_set releases no pages
   CHECK_UNCHANGED(c, kv_seq_tokens_set(c->pool, seq, 49, &c->error), WICK_E_RANGE);
   CHECK_EQ_UINT(kv_seq_tokens(c->pool, seq), 5);
   pool_set_tokens(c, sibling, 20);
   CHECK_EQ_UINT(kv_seq_tokens(c->pool, seq), 5);
-  // Truncating releases the pages that hold nothing else, here a reference to each.
+  // Truncating releases the pages that hold no remaining token, here one reference to each.
   CHECK_EQ_UINT(refs_at(c, sibling, 32), 2);
   CHECK_EQ_INT(kv_seq_truncate(c->pool, seq, 5, &c->error), WICK_OK);
   CHECK_EQ_UINT(kv_seq_capacity(c->pool, seq), 16);

@@ -1,6 +1,7 @@
-// Conformance case PK-31 of the seed systems: random operations on the pool against a naive model,
-// in every type, and with each allocation of a run failing in turn. The model predicts the status
-// of each operation, every counter, which pages are shared, how many are moved, and what rows hold.
+// Conformance case PK-31 of the seed systems: random operations on the pool compared with a naive
+// model, for every type, and with each allocation of a run failing once. The model predicts the
+// status of each operation, every counter, which pages are shared, how many are moved, and the
+// contents of rows.
 #include <string.h>
 
 #include "base/hash.h"
@@ -16,13 +17,13 @@ enum { TOKENS_MAX = ENTRIES_MAX * PAGE, OPERATIONS = 1500, OPERATIONS_FAILING = 
 
 typedef struct naive_page {
   uint32_t refs;
-  uint64_t rows[PAGE];  // written values; 0: unknown
+  uint64_t rows[PAGE];  // values written; 0: unknown
 } naive_page;
 
 typedef struct naive_seq {
-  kv_seq_id id;  // KV_SEQ_NONE: the place is free
+  kv_seq_id id;  // KV_SEQ_NONE: the slot is free
   uint32_t count, entry_count;
-  int pages[ENTRIES_MAX];  // GONE: fell out of the window
+  int pages[ENTRIES_MAX];  // GONE: the page left the window
 } naive_seq;
 
 typedef struct naive_pool {
@@ -32,15 +33,16 @@ typedef struct naive_pool {
   naive_seq seqs[SEQS_MAX];
   kv_stats stats;  // expected counters of the pool
   uint64_t random, row_last;
-  uint32_t refused;  // operations that found no pages
-  bool has_failed;   // the one allocation
+  uint32_t refused;  // operations that found too few free pages
+  bool has_failed;   // whether the one allocation has failed
 } naive_pool;
 
 static uint32_t below(naive_pool *m, uint32_t limit) {
   return (uint32_t)random_below(&m->random, limit);
 }
 
-// Whole numbers of which the first is the largest, so that every type stores them exactly.
+// Fills a row with integers of which the first is the largest, so that every type stores them
+// exactly.
 static void make_row(const naive_pool *m, uint64_t row, float k[DIM], float v[DIM]) {
   const int largest = kv_pool_type(m->pool) == KERNEL_KV_Q4 ? 7 : 127;
   const uint32_t levels = 2 * (uint32_t)largest + 1;
@@ -87,7 +89,7 @@ static void copy_shared(naive_pool *m, int *page) {
   m->stats.cow_copies++;
 }
 
-// Whether the operation was done. The allocation that is made to fail may refuse what else is fine.
+// Whether the operation succeeded. The injected allocation failure may make a valid operation fail.
 static bool is_done(naive_pool *m, wick_status found, wick_status wanted) {
   if (found == WICK_E_NOMEM && !m->has_failed && wanted == WICK_OK && m->memory.fail_at_call != 0 &&
       m->memory.calls >= m->memory.fail_at_call) {
@@ -115,7 +117,7 @@ static void check_rows(const naive_pool *m, const naive_seq *seq) {
   }
 }
 
-// places: the page of the pool for each page of the model, GONE while that is not known
+// places: for each page of the model the page of the pool, GONE while unknown
 static void check_table(const naive_pool *m, const naive_seq *seq, int places[PAGES_MAX]) {
   uint32_t count;
   const kv_entry *table = kv_seq_table(m->pool, seq->id, &count);
@@ -144,7 +146,8 @@ static void check_stats(naive_pool *m) {
   CHECK_EQ_UINT(kv_pool_pages_available(m->pool), pages_free(m));
 }
 
-// The most tokens that one sequence has in each page of the model, together, and in how many pages.
+// Computes, for each page of the model, the most tokens that any sequence has in it, and returns
+// their sum and the number of pages.
 static uint64_t count_tokens(const naive_pool *m, uint32_t *with_tokens) {
   uint32_t of_page[PAGES_MAX] = {0};
   uint64_t tokens = 0;
@@ -286,7 +289,7 @@ static void write_tokens(naive_pool *m, naive_seq *seq) {
   seq->count = end;
 }
 
-// Write access to one page; a row that is known is written again.
+// Requests write access to one page; a row with known contents is written again.
 static void rewrite_row(naive_pool *m, naive_seq *seq) {
   const uint32_t at = below(m, seq->entry_count * PAGE + PAGE / 2);
   int *page = &seq->pages[at / PAGE];
@@ -328,8 +331,8 @@ static void window_seq(naive_pool *m, naive_seq *seq) {
   }
 }
 
-// How many pages compacting a sequence moves, at most `budget`; refs: of the pool's pages, changed
-// as by moving them.
+// Counts how many pages compacting a sequence moves, at most `budget`. Updates `refs`, the
+// reference counts of the pool's pages, as the moves would.
 static uint32_t count_moves(const naive_pool *m, kv_seq_id seq, uint32_t budget,
                             uint32_t refs[PAGES_MAX]) {
   uint32_t count, moves = 0;
@@ -408,7 +411,7 @@ static void operate(naive_pool *m, naive_seq *seq, naive_seq *other) {
 
 // ---- Runs ----
 
-// False when the allocation that is to fail was one of these.
+// Opens the pool; returns false if the injected allocation failure occurred here.
 static bool open_pool(naive_pool *m, kernel_kv_type type, uint64_t fail_at_call, uint64_t seed) {
   memset(m, 0, sizeof *m);
   memory_init(&m->memory, 0, platform_alloc, platform_free);
@@ -448,7 +451,8 @@ static void check_type(kernel_kv_type type, uint64_t seed) {
   close_pool(&m);
 }
 
-// Each allocation of the run fails once: what it was for is refused, and the run continues.
+// Runs once for each allocation of the run and lets it fail: the operation is rejected, and the run
+// continues.
 static void check_failing_allocations(void) {
   static naive_pool m;
   uint64_t fail_at_call = 0;

@@ -1,5 +1,5 @@
-// Conformance cases PK-01 to PK-21 but PK-10 of the seed systems: the pool of pages, sequences that
-// take and free pages, access to their pages, and what is refused.
+// Conformance cases PK-01 to PK-21 except PK-10 of the seed systems: the page pool, allocating and
+// freeing pages of sequences, access to their pages, and rejected operations.
 #include "fixture_pool.h"
 #include "reference/compaction.h"
 #include "reference/pages.h"
@@ -23,11 +23,11 @@ TEST(pk_02_a_sequence_takes_pages) {
   CHECK_EQ_UINT(kv_pool_stats(c->pool).active_sequences, 1);
   CHECK_EQ_UINT(kv_pool_stats(c->pool).pages_allocated, 2);
   CHECK_EQ_UINT(seq, 1);
-  CHECK_EQ_UINT(kv_seq_tokens(c->pool, seq), 0);  // reserved, not stored
+  CHECK_EQ_UINT(kv_seq_tokens(c->pool, seq), 0);  // reserved, but not stored
   CHECK_EQ_UINT(kv_seq_capacity(c->pool, seq), 32);
   pool_new_seq(c, 17);
   pool_free_seq(c, seq);
-  // The lowest free pages, and an id that never was.
+  // The lowest free pages, and a new id.
   const kv_seq_id third = pool_new_seq(c, 48);
   CHECK_EQ_UINT(third, 3);
   CHECK_EQ_INT(pool_page(c, third, 0)->id, 0);
@@ -36,7 +36,7 @@ TEST(pk_02_a_sequence_takes_pages) {
   pool_close(c);
 }
 
-TEST(pk_03_a_sequence_gives_its_pages_back) {
+TEST(pk_03_a_freed_sequence_returns_its_pages) {
   pool_case *c = pool_open(100, KERNEL_KV_Q4, 1);
   const kv_seq_id seq = pool_new_seq(c, 16);
   CHECK_EQ_UINT(kv_pool_pages_free(c->pool), 99);
@@ -52,7 +52,7 @@ TEST(pk_03_a_sequence_gives_its_pages_back) {
 static void check_bytes_ratio(kernel_kv_type type, double below, double exact,
                               uint64_t page_bytes) {
   pool_case *c = pool_open(100, type, 1);
-  CHECK_NEAR(kv_pool_bytes_ratio(c->pool), 1, 0);  // nothing is used
+  CHECK_NEAR(kv_pool_bytes_ratio(c->pool), 1, 0);  // no page is in use
   pool_new_seq(c, 16);
   CHECK(kv_pool_bytes_ratio(c->pool) < below);
   CHECK_NEAR(kv_pool_bytes_ratio(c->pool), exact, 0);
@@ -65,7 +65,7 @@ TEST(pk_04_bytes_saved_by_q8) { check_bytes_ratio(KERNEL_KV_Q8, 0.6, 0.28125, 18
 
 TEST(pk_05_bytes_saved_by_q4) { check_bytes_ratio(KERNEL_KV_Q4, 0.4, 0.15625, 10240); }
 
-TEST(pk_06_pages_of_positions) {
+TEST(pk_06_positions_map_to_pages) {
   pool_case *c = pool_open(100, KERNEL_KV_Q8, 1);
   const kv_seq_id seq = pool_new_seq(c, 32);
   const kv_page *first = pool_page(c, seq, 0), *second = pool_page(c, seq, 16);
@@ -80,7 +80,7 @@ TEST(pk_06_pages_of_positions) {
   pool_close(c);
 }
 
-TEST(pk_07_a_page_to_write) {
+TEST(pk_07_a_writable_page) {
   pool_case *c = pool_open(100, KERNEL_KV_Q8, 1);
   const kv_seq_id seq = pool_new_seq(c, 16);
   kv_page *page = NULL;
@@ -89,7 +89,7 @@ TEST(pk_07_a_page_to_write) {
   page->fill_tokens = 8;
   CHECK_EQ_UINT(pool_page(c, seq, 0)->fill_tokens, 8);
   CHECK_EQ_UINT(kv_page_room_tokens(pool_page(c, seq, 0)), 8);
-  CHECK_EQ_UINT(kv_pool_stats(c->pool).cow_operations, 0);  // it was nobody else's
+  CHECK_EQ_UINT(kv_pool_stats(c->pool).cow_operations, 0);  // no other sequence used it
   pool_close(c);
 }
 
@@ -112,13 +112,14 @@ TEST(pk_09_extending_an_unknown_sequence) {
   pool_close(c);
 }
 
-TEST(pk_11_extending_within_what_is_reserved) {
+TEST(pk_11_extending_within_the_reserved_pages) {
   pool_case *c = pool_open(100, KERNEL_KV_F32, 1);
   const kv_seq_id seq = pool_new_seq(c, 16);
   pool_set_tokens(c, seq, 5);
   CHECK_UNCHANGED(c, kv_seq_extend(c->pool, seq, 5, &c->shortage, &c->error), WICK_OK);
   CHECK_EQ_UINT(kv_pool_pages_free(c->pool), 99);
-  // To the last slot of the page, then one further: room is counted from the stored tokens on.
+  // Extends to the last slot of the page, then by one more: capacity is counted from the stored
+  // tokens.
   CHECK_UNCHANGED(c, kv_seq_extend(c->pool, seq, 11, &c->shortage, &c->error), WICK_OK);
   CHECK_EQ_INT(kv_seq_extend(c->pool, seq, 12, &c->shortage, &c->error), WICK_OK);
   CHECK_EQ_UINT(kv_pool_pages_free(c->pool), 98);
@@ -127,7 +128,7 @@ TEST(pk_11_extending_within_what_is_reserved) {
   pool_close(c);
 }
 
-// Ids that no sequence of a pool has: never given out, freed, none.
+// Ids that no sequence of a pool has: never assigned, freed, KV_SEQ_NONE.
 typedef struct id_case {
   pool_case *pool;
   kv_seq_id ids[3];
@@ -252,7 +253,7 @@ TEST(pk_20_tokens_over_several_pages) {
   pool_close(c);
 }
 
-TEST(pk_21_tokens_of_a_part_of_a_page) {
+TEST(pk_21_tokens_of_a_partial_page) {
   pool_case *c = pool_open(100, KERNEL_KV_F32, 1);
   const kv_seq_id seq = pool_new_seq(c, 32);
   pool_set_tokens(c, seq, 5);

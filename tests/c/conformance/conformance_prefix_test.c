@@ -1,5 +1,5 @@
 // Conformance cases PX-01 to PX-10 of the seed systems: hashes of prefixes and pages, and the
-// prefix cache, with the original's defects mended.
+// prefix cache, with the original's bugs fixed.
 #include <string.h>
 
 #include "check.h"
@@ -11,7 +11,7 @@ enum { PAGES = 8 };
 static const cache_salt NO_SALT = {0};
 static const cache_salt TENANT = {7, 0}, OTHER_LOW = {8, 0}, OTHER_HIGH = {7, 1};
 
-// A cache over the conformance pool, and a sequence whose pages the entries name.
+// A cache over the conformance pool, and a sequence whose pages the entries refer to.
 typedef struct prefix_case {
   memory_gate memory;
   kv_pool *pool;
@@ -31,7 +31,7 @@ static bool open_case(prefix_case *c, const prefix_config *config) {
   return check_true(is_open, error.message, __FILE__, __LINE__);
 }
 
-// The pool, the cache and every page are as they should be, and nothing leaks.
+// Checks that the pool, the cache and every page are consistent, and that nothing leaks.
 static void close_case(prefix_case *c) {
   wick_error error = {0};
   if (!CHECK_EQ_INT(prefix_check(c->cache, &error), WICK_OK) ||
@@ -51,7 +51,7 @@ static kv_page_id page_at(const prefix_case *c, uint32_t index) {
   return kv_seq_table(c->pool, c->seq, &count)[index].page;
 }
 
-// An entry with one user, of the sequence's page `index`.
+// Inserts an entry with one user for page `index` of the sequence.
 static prefix_id insert(prefix_case *c, prefix_id parent, const int32_t *tokens, uint32_t index) {
   prefix_id id = PREFIX_NONE;
   bool existed = true;
@@ -81,7 +81,7 @@ static wick_status insert_another(prefix_case *c, const int32_t *tokens) {
   return prefix_insert(c->cache, PREFIX_NONE, NO_SALT, tokens, page_at(c, 0), &id, &existed, NULL);
 }
 
-// Entries of one token in these cases are named by it.
+// In these cases, single-token entries are identified by their token.
 static bool contains_token(const prefix_case *c, int32_t token) {
   return prefix_contains(c->cache, page_hash(0, 0, &token, 1));
 }
@@ -154,7 +154,7 @@ TEST(px_03_insert_then_look_up) {
   CHECK_EQ_UINT(entry.ref_count, 1);
   CHECK_EQ_UINT(entry.token_count, 3);
   CHECK_EQ_INT(entry.page, page_at(&c, 0));
-  // the same again: nothing is overwritten or counted twice
+  // inserting the same entry again overwrites nothing and is not counted twice
   prefix_id again;
   bool existed = false;
   CHECK_EQ_INT(
@@ -170,7 +170,7 @@ TEST(px_04_misses_and_the_hit_ratio) {
   prefix_case c;
   REQUIRE(open_case(&c, &(prefix_config){.entries_max = 100, .page_tokens = 3}));
   const int32_t tokens[] = {1, 2, 3}, other[] = {7, 8, 9};
-  CHECK(!prefix_contains(c.cache, page_hash(0, 0, tokens, 3)));  // it has no entries yet
+  CHECK(!prefix_contains(c.cache, page_hash(0, 0, tokens, 3)));  // the cache is still empty
   insert(&c, PREFIX_NONE, tokens, 0);
   CHECK_EQ_UINT(prefix_lookup_tokens(c.cache, NO_SALT, other, 3), PREFIX_NONE);
   CHECK_EQ_UINT(prefix_stats_get(c.cache).misses, 1);
@@ -190,7 +190,7 @@ TEST(px_04_misses_and_the_hit_ratio) {
   close_case(&c);
 }
 
-TEST(px_05_refusals) {
+TEST(px_05_rejected_operations) {
   prefix_case c;
   REQUIRE(open_case(&c, &(prefix_config){.entries_max = 2, .page_tokens = 1}));
   const int32_t tokens[] = {1, 2, 3};
@@ -218,7 +218,7 @@ TEST(px_05_refusals) {
   close_case(&c);
 }
 
-TEST(px_06_the_least_recently_used_goes) {
+TEST(px_06_the_least_recently_used_is_evicted) {
   prefix_case c;
   const int32_t tokens[] = {1, 2, 3, 4};
   REQUIRE(open_case(&c, &(prefix_config){.entries_max = 3, .page_tokens = 1}));
@@ -231,13 +231,13 @@ TEST(px_06_the_least_recently_used_goes) {
   CHECK_EQ_UINT(prefix_count(c.cache), 3);
   CHECK_EQ_UINT(prefix_stats_get(c.cache).prefixes_evicted, 1);
   close_case(&c);
-  // never looked up: the earlier inserted
+  // with no lookups, the entry inserted first is evicted
   REQUIRE(open_case(&c, &(prefix_config){.entries_max = 2, .page_tokens = 1}));
   for (uint32_t i = 0; i < 2; i++) insert_idle(&c, PREFIX_NONE, &tokens[i], i);
   insert(&c, PREFIX_NONE, &tokens[2], 2);
   CHECK(!contains_token(&c, 1) && contains_token(&c, 2) && contains_token(&c, 3));
   close_case(&c);
-  // an entry that another follows is not a leaf and stays, however long ago it was used
+  // an entry with a child is not a leaf and stays, however long ago it was used
   REQUIRE(open_case(&c, &(prefix_config){.entries_max = 2, .page_tokens = 1}));
   const prefix_id root = insert_idle(&c, PREFIX_NONE, &tokens[0], 0);
   insert_idle(&c, root, &tokens[1], 1);
@@ -247,7 +247,7 @@ TEST(px_06_the_least_recently_used_goes) {
   close_case(&c);
 }
 
-TEST(ids_that_nothing_has_are_refused) {
+TEST(unknown_ids_are_rejected) {
   prefix_case c;
   REQUIRE(open_case(&c, &(prefix_config){.entries_max = 40, .page_tokens = 1}));
   for (int32_t token = 0; token < 40; token++) {
@@ -270,13 +270,13 @@ TEST(px_07_released_entries_are_idle) {
   CHECK_EQ_INT(prefix_retain(c.cache, id), WICK_OK);
   CHECK_EQ_UINT(entry_of(&c, id).ref_count, 2);
   CHECK_EQ_INT(prefix_release(c.cache, id), WICK_OK);
-  CHECK(!prefix_evict(c.cache));  // still used
+  CHECK(!prefix_evict(c.cache));  // still in use
   CHECK_EQ_UINT(prefix_stats_get(c.cache).pages_held, 1);
   CHECK_EQ_INT(prefix_release(c.cache, id), WICK_OK);
   CHECK(contains_token(&c, 1));
   CHECK_EQ_UINT(entry_of(&c, id).ref_count, 0);
   CHECK_EQ_UINT(prefix_stats_get(c.cache).pages_held, 1);
-  CHECK_EQ_INT(prefix_release(c.cache, id), WICK_E_ARG);  // nobody's
+  CHECK_EQ_INT(prefix_release(c.cache, id), WICK_E_ARG);  // no users left
   CHECK(contains_token(&c, 1));
   CHECK_EQ_UINT(kv_pool_page(c.pool, page_at(&c, 0))->ref_count, 2);
   CHECK(prefix_evict(c.cache));
@@ -286,7 +286,7 @@ TEST(px_07_released_entries_are_idle) {
   close_case(&c);
 }
 
-// The original's hash, of which collisions are known.
+// The original's hash, which has known collisions.
 static prefix_hash_t seed_hash(prefix_hash_t parent, uint64_t salt, const int32_t *tokens,
                                uint32_t count) {
   (void)parent;
@@ -294,7 +294,7 @@ static prefix_hash_t seed_hash(prefix_hash_t parent, uint64_t salt, const int32_
   return prefix_hash(tokens, count);
 }
 
-TEST(px_08_collisions_are_told_apart) {
+TEST(px_08_collisions_are_distinguished) {
   prefix_case c;
   const prefix_config config = {.entries_max = 4, .page_tokens = 4, .hash = seed_hash};
   REQUIRE(open_case(&c, &config));
@@ -310,12 +310,11 @@ TEST(px_08_collisions_are_told_apart) {
   CHECK_EQ_INT(entry_of(&c, a).page, page_at(&c, 0));
   CHECK_EQ_INT(entry_of(&c, b).page, page_at(&c, 1));
   close_case(&c);
-  // the real hash of pages distinguishes them alone
+  // the real page hash distinguishes them even without comparing tokens
   CHECK(page_hash(0, 0, COLLIDING[0], 4) != page_hash(0, 0, COLLIDING[1], 4));
 }
 
-// Entries of one hash are distinguished by any of their tokens, by their salt, and by what is
-// before.
+// Entries with the same hash are distinguished by their tokens, their salt and their parent.
 static prefix_hash_t same_hash(prefix_hash_t parent, uint64_t salt, const int32_t *tokens,
                                uint32_t count) {
   (void)parent;
@@ -325,7 +324,7 @@ static prefix_hash_t same_hash(prefix_hash_t parent, uint64_t salt, const int32_
   return 0x1234;
 }
 
-TEST(entries_of_one_hash_differ_in_any_token) {
+TEST(entries_with_equal_hashes_are_distinguished_by_any_token) {
   enum { TOKENS = 16 };
   prefix_case c;
   const prefix_config config = {.entries_max = 4, .page_tokens = TOKENS, .hash = same_hash};
@@ -349,9 +348,9 @@ TEST(entries_of_one_hash_differ_in_any_token) {
   close_case(&c);
 }
 
-// Entries with users outlive a clearing, alone: the entries they followed may go before them or
-// after them, and its place may be another's.
-TEST(cleared_entries_are_nobodys_children) {
+// Entries in use survive prefix_clear, but lose their parent, which may be freed before or after
+// them and whose slot may be reused.
+TEST(entries_that_survive_a_clear_have_no_parent) {
   prefix_case c;
   REQUIRE(open_case(&c, &(prefix_config){.entries_max = 8, .page_tokens = 1}));
   const int32_t tokens[] = {1, 2, 3, 4};
@@ -365,7 +364,7 @@ TEST(cleared_entries_are_nobodys_children) {
     CHECK_EQ_UINT(entry_of(&c, child).parent, PREFIX_NONE);
     CHECK_EQ_UINT(entry_of(&c, child).child_count, 0);
     if (keeps_parent != 0) CHECK_EQ_UINT(entry_of(&c, parent).child_count, 0);
-    // a new entry takes the place of the parent that went
+    // a new entry reuses the slot of the freed parent
     const prefix_id other = insert(&c, PREFIX_NONE, &tokens[2], 2);
     CHECK_EQ_UINT(other == parent, keeps_parent == 0);
     const prefix_id later = insert_idle(&c, other, &tokens[3], 3);
@@ -396,7 +395,8 @@ TEST(px_09_longest_prefix_of_single_tokens) {
   close_case(&c);
 }
 
-// The tokens that a fresh sequence gets, which are those that a search finds, too.
+// Returns the number of tokens that a fresh sequence gets; it must equal the number that a search
+// finds.
 static uint32_t attach(prefix_case *c, cache_salt salt, const int32_t *tokens, uint32_t count) {
   prefix_id last;
   const uint32_t found = prefix_find_longest(c->cache, salt, tokens, count, &last);
@@ -414,7 +414,7 @@ static uint32_t attach(prefix_case *c, cache_salt salt, const int32_t *tokens, u
   return hit;
 }
 
-TEST(px_10_whole_pages_and_never_the_last_token) {
+TEST(px_10_only_whole_pages_and_never_the_last_token) {
   prefix_case c;
   REQUIRE(open_case(&c, NULL));
   int32_t tokens[40];

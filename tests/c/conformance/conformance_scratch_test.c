@@ -1,5 +1,5 @@
 // Conformance cases SC-01 to SC-06 of the seed systems: sizes of scratch buffers, and that decoding
-// lives within them.
+// stays within them.
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +31,7 @@ static void write_keys(gguf_writer *w, const scratch_dims *dims) {
   gguf_writer_add_f32(w, "qwen2.rope.freq_base", 1e6f);
 }
 
-// Matrices are of Q4_0, or of F32 where rows are not whole blocks.
+// Matrices are Q4_0, or F32 if their rows are not whole blocks.
 static void write_tensors(gguf_writer *w, const scratch_dims *dims) {
   const uint64_t hidden = dims->hidden, ffn = dims->ffn, vocab = dims->vocab;
   const uint64_t q = (uint64_t)dims->heads * dims->head_dim;
@@ -77,7 +77,7 @@ static bool write_piece(void *context, const void *bytes, size_t size_bytes) {
   return true;
 }
 
-// A directory of one layer with these sizes.
+// Makes a directory of one layer with these sizes.
 static gguf_directory *make_directory(memory_gate *memory, const scratch_dims *dims) {
   written_file file = {.size_bytes = 0};
   gguf_writer *writer = NULL;
@@ -110,7 +110,7 @@ static loaded_model *make_model(memory_gate *memory, const gguf_directory *direc
 
 // ---- Sizes ----
 
-// The engine's own arena for one token takes no more than its buffers did, each for itself.
+// Checks that the engine's arena for one token takes no more than the separate buffers together.
 static void check_arena(const scratch_dims *dims, const scratch_plan_sizes *sizes) {
   memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
@@ -127,8 +127,8 @@ static void check_arena(const scratch_dims *dims, const scratch_plan_sizes *size
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-// `bytes` of every buffer for itself; `guessed_bytes` as the original's other layout had it, with a
-// feed-forward of 6 * hidden.
+// Checks the sizes: `bytes` of all buffers, and `guessed_bytes` for the original's other layout,
+// which assumes a feed-forward size of 6 * hidden.
 static scratch_plan_sizes check_sizes(const scratch_dims *dims, uint64_t bytes,
                                       uint64_t guessed_bytes) {
   scratch_plan_sizes s;
@@ -196,7 +196,7 @@ TEST(sc_04_sizes_of_tinyllama) {
 
 enum { STEPS = 1000, GUARD_BYTES = 64, BLOCKS_MAX = 64, LOGITS_EVERY = 250 };
 
-// Blocks of the engine's memory, each with guard words on both sides.
+// Blocks of the engine's memory with guard words on both sides.
 static struct {
   uint8_t *at;
   size_t size_bytes;
@@ -232,20 +232,20 @@ static void guarded_free(void *block, size_t size_bytes) {
   platform_free((uint8_t *)block - GUARD_BYTES, size_bytes + 2 * GUARD_BYTES);
 }
 
-// A model of one layer whose weights are random, and what a sequence needs to run through it.
+// A model of one layer with random weights, and what a sequence needs to run through it.
 typedef struct decode_case {
   memory_gate memory;
   loaded_model *model;
   thread_pool *threads;
   seq_store *store;
-  kv_pool *kv;  // of the store
+  kv_pool *kv;  // owned by the store
   forward_pass *forward;
   kv_seq_id seq;
 } decode_case;
 
 enum { ROW_BYTES = 4 * 4864, ROWS_MADE = 64 };  // the longest row: floats
 
-// Row `row` of a tensor: Q4_0 codes with one scale, 64 random rows again and again, or floats.
+// Makes row `row` of a tensor: Q4_0 codes with one scale (64 random rows, repeated), or floats.
 static void fill_row(const gguf_tensor *tensor, uint32_t row, uint8_t out[ROW_BYTES]) {
   enum { BLOCK_BYTES = 18 };
   const uint16_t scale = f16_of_f32(0.005f);
@@ -305,18 +305,19 @@ static void close_decode(decode_case *c) {
   CHECK_EQ_UINT(c->memory.blocks_now, 0);
 }
 
-// Not memset: the address sanitizer would see that it writes the gaps between buffers, too.
+// Does not use memset: the address sanitizer would report that it also writes the gaps between
+// buffers.
 __attribute__((no_sanitize("address"))) static void fill_ones(volatile uint64_t *at,
                                                               uint64_t size_bytes) {
   for (uint64_t i = 0; i < size_bytes / sizeof *at; i++) at[i] = UINT64_MAX;
 }
 
-// Every buffer of the forward pass becomes NaN.
+// Fills every buffer of the forward pass with NaN.
 static void poison_scratch(const decode_case *c) {
   const uint64_t bytes = forward_plan_bytes(c->model, 1, 1);
   int found = 0;
   for (int i = 0; i < BLOCKS_MAX; i++) {
-    // the memory's own header comes first
+    // the block starts with the memory gate's header
     if (guarded[i].at == NULL || guarded[i].size_bytes != bytes + CACHE_LINE_BYTES) continue;
     fill_ones((volatile uint64_t *)(void *)(guarded[i].at + CACHE_LINE_BYTES), bytes);
     found++;
@@ -324,7 +325,8 @@ static void poison_scratch(const decode_case *c) {
   CHECK_EQ_INT(found, 1);
 }
 
-// One token at the sequence's end. The logits, where they are wanted: they take nine tenths of it.
+// Runs one token at the sequence's end. Computes logits only if requested: they take nine tenths of
+// the time.
 static const float *decode(decode_case *c, bool wants_logits) {
   const uint32_t position = kv_seq_tokens(c->kv, c->seq);
   const model_input input = {
@@ -339,14 +341,14 @@ static const float *decode(decode_case *c, bool wants_logits) {
   return forward_logits(c->forward, 0);
 }
 
-// The reset of this engine does nothing: a step on poisoned buffers gives what it gave before.
+// This engine's reset does nothing: a step on poisoned buffers gives the same result.
 static void check_again(decode_case *c, uint32_t position, const float *wanted) {
   CHECK_EQ_INT(kv_seq_truncate(c->kv, c->seq, position, NULL), WICK_OK);
   poison_scratch(c);
   CHECK_EQ_MEM(decode(c, true), wanted, QWEN2.vocab * sizeof *wanted);
 }
 
-TEST(sc_05_decoding_lives_within_its_scratch) {
+TEST(sc_05_decoding_stays_within_its_scratch) {
   static decode_case c;
   static float first[151936], last[151936];
   REQUIRE(open_decode(&c));
@@ -369,7 +371,7 @@ TEST(sc_05_decoding_lives_within_its_scratch) {
   close_decode(&c);
 }
 
-TEST(sc_06_gate_and_up_in_one) {
+TEST(sc_06_fused_gate_and_up) {
   scratch_dims dims = {3072, 8192, 32, 32, 96, 32064, true};
   scratch_plan_sizes fused, apart;
   scratch_plan(&dims, &fused);

@@ -32,10 +32,11 @@ TEST(tn_02_fused_projections) {
   CHECK_EQ_UINT(rows, 3);
   CHECK_EQ_INT(qkv_q_dim_mha(&qkv, 4096, &rows, NULL), WICK_OK);
   CHECK_EQ_UINT(rows, 1);
-  // cut off, or a divisor, in the original
+  // the original truncated here, or used a divisor
   CHECK_EQ_INT(qkv_out_dim(&qkv, 4095, &rows, NULL), WICK_E_SHAPE);
   CHECK_EQ_INT(qkv_out_dim(&qkv, 0, &rows, NULL), WICK_E_SHAPE);
-  CHECK_EQ_INT(qkv_q_dim_mha(&qkv, 3072, &rows, NULL), WICK_E_SHAPE);  // 4 rows cannot be 3 parts
+  CHECK_EQ_INT(qkv_q_dim_mha(&qkv, 3072, &rows, NULL),
+               WICK_E_SHAPE);  // 4 rows cannot be divided into 3 parts
 }
 
 TEST(tn_03_separate_projections) {
@@ -61,11 +62,11 @@ TEST(tn_04_a_slice_is_a_view) {
   CHECK_EQ_UINT(tensor.size_bytes, 8);
   REQUIRE(tensor.data != NULL);
   CHECK_EQ_MEM(tensor.data, ((uint8_t[]){1, 2, 3, 4, 5, 6, 7, 8}), 8);
-  CHECK(tensor.data == image && !tensor.is_owned);  // nothing is copied
+  CHECK(tensor.data == image && !tensor.is_owned);  // no copy is made
   CHECK_EQ_UINT(tensor.dims[0], 4);
   CHECK_EQ_UINT(tensor.dims[1], 4);
   CHECK_EQ_INT(tensor.type, GGML_TYPE_Q4_K);
-  // no 4 rows of 4 values of this type
+  // 4 rows of 4 values are not possible in this type
   CHECK_EQ_INT(tensor_from_ref(&ref, image, 10, 4, 4, &tensor, NULL), WICK_E_SHAPE);
   CHECK(tensor.data == NULL);
 }
@@ -88,7 +89,7 @@ TEST(tn_05_a_bound_fused_tensor_has_the_rows_of_the_configuration) {
   CHECK_EQ_UINT(rows, 3);
   CHECK_EQ_INT(qkv_q_dim_mha(&ref, 4, &rows, NULL), WICK_OK);
   CHECK_EQ_UINT(rows, 1);
-  // one head of 4, and no row of 4 values in a type of 256 a block
+  // one head of 4; a type with 256 values per block cannot have rows of 4
   qkv_rows split;
   CHECK_EQ_INT(qkv_split(&qkv, 1, 1, 4, &split, NULL), WICK_E_SHAPE);
   qkv.fused.type = GGML_TYPE_F32;
@@ -118,7 +119,7 @@ static void check_overflow(uint64_t offset_bytes, uint64_t size_bytes) {
   CHECK(tensor.data == NULL);
 }
 
-// Qwen3-0.6B: 16 heads and 8 KV heads of 128, separate, on 1024 hidden values.
+// Qwen3-0.6B: 16 heads and 8 KV heads of 128, as separate tensors, with a hidden size of 1024.
 static void check_separate(void) {
   enum { HIDDEN = 1024, ROW_BYTES = HIDDEN / 256 * 144 };
   const uint64_t q_bytes = 2048 * ROW_BYTES, kv_bytes = 1024 * ROW_BYTES;
@@ -139,10 +140,11 @@ static void check_separate(void) {
   CHECK_EQ_UINT(rows.v, 1024);
   CHECK(qkv.v.data == image + q_bytes + kv_bytes);
   CHECK_EQ_UINT(qkv_bytes(&qkv), q_bytes + 2 * kv_bytes);
-  CHECK_EQ_INT(qkv_split(&qkv, 8, 8, 128, &rows, NULL), WICK_E_SHAPE);  // q_dim is not hidden
+  CHECK_EQ_INT(qkv_split(&qkv, 8, 8, 128, &rows, NULL),
+               WICK_E_SHAPE);  // q_dim differs from the hidden size
   qkv_free_data(NULL, &qkv);
   CHECK_EQ_UINT(qkv_bytes(&qkv), 0);
-  CHECK_EQ_UINT(qkv_out_rows(&qkv), 4096);  // dims stay
+  CHECK_EQ_UINT(qkv_out_rows(&qkv), 4096);  // the dimensions remain
   free(image);
 }
 
@@ -191,7 +193,7 @@ static void check_freed(void) {
   CHECK_EQ_INT(tensor_matvec(&tensor, kernels, &memory, x, y, NULL), WICK_OK);
   for (int row = 0; row < 3; row++) CHECK_EQ_F32(y[row], 48.0f * (float)(row + 1));
   weight_tensor empty = tensor;
-  empty.dims[1] = 0;  // a file may say so
+  empty.dims[1] = 0;  // a file may contain this
   CHECK_EQ_INT(tensor_matvec(&empty, kernels, &memory, x, y, NULL), WICK_E_UNSUPPORTED);
   empty.dims[0] = 0;
   empty.dims[1] = 3;
@@ -213,7 +215,8 @@ static tensor_ref next_ref(uint64_t *at, uint64_t values) {
   return ref;
 }
 
-// Binds a layer whose up projection is of `up_rows`: two heads of 4, one KV head, 12 hidden values.
+// Binds a layer whose up projection has `up_rows` rows: two heads of 4, one KV head, hidden size
+// 12.
 static wick_status bind_layer(bool has_gate, bool is_gated, uint32_t up_rows, tensor_layer *layer) {
   static float image[4096];
   uint64_t at = 0;
@@ -231,7 +234,7 @@ static wick_status bind_layer(bool has_gate, bool is_gated, uint32_t up_rows, te
   return layer_bind(&refs, (const uint8_t *)image, sizeof image, &dims, layer, NULL);
 }
 
-// Gate and up are one tensor of twice the rows only where a gated model has no separate gate.
+// Gate and up are one tensor with twice the rows only if a gated model has no separate gate.
 static void check_gates(void) {
   tensor_layer layer;
   for (int i = 0; i < 4; i++) {
@@ -244,7 +247,7 @@ static void check_gates(void) {
   }
   float norm[LAYER_HIDDEN] = {1};
   CHECK_EQ_INT(bind_layer(true, true, LAYER_FFN, &layer), WICK_OK);
-  CHECK_EQ_UINT(layer.attention.output.dims[0], LAYER_Q);  // of q_dim columns, not of hidden
+  CHECK_EQ_UINT(layer.attention.output.dims[0], LAYER_Q);  // it has q_dim columns, not hidden
   CHECK_EQ_UINT(layer.attention.output.dims[1], LAYER_HIDDEN);
   CHECK_EQ_UINT(layer.ffn.down.dims[0], LAYER_FFN);
   layer.attention.norm = norm;
