@@ -1,6 +1,6 @@
-// A lone request against a bare loop over the forward pass: the same
-// tokens, and the cost of the scheduler in addition. With WICK_BENCH=1 in the environment
-// bench_lone_request measures that on SmolLM2-135M's layers.
+// A single request compared with a bare loop over the forward pass: both generate the same tokens,
+// and the scheduler adds little time. With WICK_BENCH=1 in the environment, bench_lone_request
+// measures this on the layers of SmolLM2-135M.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -49,7 +49,7 @@ static int32_t bare_pass(wick_engine *engine, kv_seq_id sequence, const int32_t 
   return likeliest(engine);
 }
 
-// Greedy, `out_tokens` of them. Returns the time from the first token to the last, in us.
+// Generates `out_tokens` tokens greedily. Returns the time from the first token to the last, in us.
 static uint64_t run_bare(wick_engine *engine, uint32_t out_tokens, int32_t *out) {
   int32_t prompt[PROMPT_TOKENS];
   kv_seq_id sequence;
@@ -65,7 +65,7 @@ static uint64_t run_bare(wick_engine *engine, uint32_t out_tokens, int32_t *out)
   return took_us;
 }
 
-// The same as a request, step by step as a host drives it.
+// Does the same with a request, step by step as a host does.
 static uint64_t run_request(wick_engine *engine, uint32_t out_tokens, int32_t *out) {
   int32_t prompt[PROMPT_TOKENS];
   fill_prompt(prompt);
@@ -90,7 +90,7 @@ static uint64_t run_request(wick_engine *engine, uint32_t out_tokens, int32_t *o
   return last_us - first_us;
 }
 
-TEST(a_lone_request_says_what_a_bare_loop_says) {
+TEST(a_single_request_generates_the_same_tokens_as_a_bare_loop) {
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_engine *engine = open_engine(&file);
   int32_t bare[OUT_TOKENS_MAX], asked[OUT_TOKENS_MAX];
@@ -106,7 +106,7 @@ TEST(a_lone_request_says_what_a_bare_loop_says) {
 enum { BENCH_ROUNDS = 15 };
 
 BENCH(lone_request) {
-  // a vocabulary of 262 makes the pass cheaper, and so the scheduler's share larger
+  // a vocabulary of 262 makes the pass cheaper, so the scheduler's share is larger
   const fixture_shape shape = {GGML_TYPE_Q8_0, 576, 1536, 9, 3, 30, 2048, false, 0};
   fixture_file file = fixture_make(&shape);
   wick_engine *engine = open_engine(&file);
@@ -117,7 +117,7 @@ BENCH(lone_request) {
     const double request_us = (double)run_request(engine, OUT_TOKENS_MAX, out);
     if (round < 0) continue;
     ratios[round] = request_us / bare_us;
-    printf("#   bare %.0f us a token, request %.0f, ratio %.4f\n", bare_us / (OUT_TOKENS_MAX - 1),
+    printf("#   bare %.0f us per token, request %.0f, ratio %.4f\n", bare_us / (OUT_TOKENS_MAX - 1),
            request_us / (OUT_TOKENS_MAX - 1), ratios[round]);
   }
   double scratch[BENCH_ROUNDS], median = 0;

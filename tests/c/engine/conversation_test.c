@@ -1,5 +1,5 @@
 // Requests that reply to a conversation: their prompts, the parts of their replies, sessions, and
-// what is refused. Replies are forced tokens, so that they are known.
+// rejected input. The tokens of the replies are forced, so the tests know them.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +15,9 @@ enum { SAID_BYTES = 2048, TOKENS_MAX = 200 };
 static const char CALLS[] = "{% if 0 %}<tool_call>{% endif %}{{ messages[0].content }}|A|<think>";
 
 typedef struct heard {
-  char text[SAID_BYTES];  // the parts: a letter for the kind, then the text
+  char text[SAID_BYTES];  // the parts: one letter for the kind, then the text
   size_t size_bytes;
-  uint32_t last;  // kind
+  uint32_t last;  // the kind of the last part
   char plain[SAID_BYTES];
   size_t plain_bytes;
   uint32_t tokens_prompt, finish, status;
@@ -31,7 +31,7 @@ static void add(heard *to, const char *text, size_t size_bytes) {
   to->size_bytes += size_bytes;
 }
 
-// c content, r reasoning, n name, i id, a arguments, e end, b broken.
+// Letters: c content, r reasoning, n name, i id, a arguments, e end, b broken.
 static void take(void *context, const wick_event *event, const uint8_t *after) {
   heard *to = context;
   const char *text = (const char *)after + event->top_count * 8;
@@ -92,8 +92,8 @@ static wick_request request_of(const wick_conversation *conversation) {
   return request;
 }
 
-// Lets the engine reply with a text. `limit` of its tokens are generated; 0: all, and the turn
-// ends.
+// Lets the engine reply with `text`. Generates `limit` of its tokens; 0: all of them and the end of
+// the turn.
 static heard reply(wick_engine *engine, const wick_conversation *conversation, const char *text,
                    uint32_t limit) {
   static int32_t tokens[TOKENS_MAX];
@@ -122,13 +122,13 @@ static void check_reply(wick_engine *engine, const wick_conversation *conversati
   out.text[out.size_bytes] = '\0';
   CHECK_EQ_STR(out.text, wanted);
   CHECK_EQ_INT(out.finish, limit == 0 ? WICK_FINISH_STOP : WICK_FINISH_LENGTH);
-  // the text as the model writes it arrives, too
+  // the events also carry the text exactly as the model writes it
   CHECK(limit != 0 ||
         (out.plain_bytes == strlen(text) && memcmp(out.plain, text, out.plain_bytes) == 0));
   CHECK_EQ_UINT(out.calls_last, out.calls_first);
 }
 
-TEST(a_reply_comes_in_parts) {
+TEST(a_reply_is_split_into_parts) {
   wick_engine *engine = open_engine(CALLS);
   const wick_conversation with = conversation_of(HELLO(TOOLS)),
                           without = conversation_of(HELLO(""));
@@ -146,7 +146,7 @@ TEST(a_reply_comes_in_parts) {
   wick_engine_destroy(engine);
 }
 
-TEST(without_marks_all_is_content) {
+TEST(without_tags_everything_is_content) {
   wick_engine *engine = open_engine("{{ messages[0].content }}");
   const wick_conversation hello = conversation_of(HELLO(""));
   check_reply(engine, &hello, " <think>Hm.</think>", 0, "c: <think>Hm.</think>");
@@ -158,7 +158,7 @@ TEST(without_marks_all_is_content) {
   wick_engine_destroy(engine);
 }
 
-// Tools are found in JSON that the template accepts, wherever the variable is.
+// Tools are found in any JSON that the template accepts, wherever the variable is.
 TEST(tools_are_a_variable_of_the_template) {
   wick_engine *engine = open_engine(CALLS);
   static const char CALL[] =
@@ -184,8 +184,9 @@ TEST(tools_are_a_variable_of_the_template) {
   wick_engine_destroy(engine);
 }
 
-// Without the tokenizer the template lacks tokens, and the tokenizer does not guard its marks.
-TEST(a_conversation_is_rendered_again_once_the_model_has_arrived) {
+// Without the tokenizer the template lacks its special tokens, and the tokenizer cannot escape them
+// in content.
+TEST(a_conversation_is_rendered_again_once_the_model_is_loaded) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   const wick_chat chat = conversation_of(HELLO("")).chat;
   wick_config config;
@@ -204,7 +205,7 @@ TEST(a_conversation_is_rendered_again_once_the_model_has_arrived) {
   free(file.bytes);
 }
 
-TEST(a_broken_call_is_content) {
+TEST(an_invalid_call_is_content) {
   wick_engine *engine = open_engine(CALLS);
   const wick_conversation with = conversation_of(HELLO(TOOLS));
   static const char TEXT[] =
@@ -212,7 +213,8 @@ TEST(a_broken_call_is_content) {
   check_reply(engine, &with, TEXT, 0,
               "c:an0:geta:{\"a\": b0:c: <tool_call>{\"name\": \"get\", \"arguments\": {\"a\": "
               "?}}</tool_call> <think>");
-  // at the end of the turn an incomplete call counts as text; a call that the limit cuts stays
+  // at the end of the turn, an incomplete call counts as text; a call cut by the token limit
+  // remains a call
   static const char CUT[] = "</think><tool_call>{\"name\": \"get\", \"arguments\": {\"a\": 1";
   const heard out = reply(engine, &with, CUT, 0);
   CHECK_EQ_INT(out.status, WICK_E_TRUNCATED);
@@ -222,8 +224,8 @@ TEST(a_broken_call_is_content) {
   wick_engine_destroy(engine);
 }
 
-// Text that may be a mark is held back; more of it than the buffer of events has room for.
-TEST(text_that_was_held_back_comes_whole) {
+// Text that may be the start of a tag is held back; here it is longer than the event buffer.
+TEST(held_back_text_is_delivered_completely) {
   wick_engine *engine = open_engine(CALLS);
   const wick_conversation with = conversation_of(HELLO(TOOLS));
   char text[160] = "<tool_call>", wanted[200] = "r:";
@@ -254,8 +256,8 @@ TEST(the_prompt_is_the_conversation_with_its_prefix) {
   wick_engine_destroy(engine);
 }
 
-// Marks of reasoning count at the beginning of a reply. Content may speak of them.
-TEST(a_prefix_may_speak_of_reasoning) {
+// Reasoning tags only count at the beginning of a reply. Content may mention them.
+TEST(a_prefix_may_mention_reasoning_tags) {
   static const char PLAIN[] = "{% if 0 %}<tool_call><think>{% endif %}{{ messages[0].content }}|A|";
   static const struct {
     const char *source, *prefix, *wanted;
@@ -276,7 +278,7 @@ TEST(a_prefix_may_speak_of_reasoning) {
   }
 }
 
-// A text in the JSON may have the mark.
+// A string in the JSON may contain the tag.
 TEST(content_begins_after_the_first_end_of_reasoning) {
   wick_engine *engine = open_engine(CALLS);
   wick_conversation of = conversation_of(HELLO(""));
@@ -295,7 +297,7 @@ TEST(content_begins_after_the_first_end_of_reasoning) {
   wick_engine_destroy(engine);
 }
 
-TEST(a_session_follows_the_conversation) {
+TEST(a_session_is_reused_for_the_next_turn) {
   wick_engine *engine = open_engine("{% for one in messages %}[{{ one.content }}]{% endfor %}");
   wick_error error;
   uint32_t session, id, count;
@@ -303,7 +305,7 @@ TEST(a_session_follows_the_conversation) {
   CHECK_EQ_INT(wick_session_create(engine, &session, &error), WICK_OK);
   static const struct {
     const char *json;
-    uint32_t read;  // tokens of the prompt, with those that the session had
+    uint32_t read;  // prompt tokens, including those that the session already had
   } TURNS[] = {{"{\"messages\":[{\"content\":\"ab\"}]}", 4},
                {"{\"messages\":[{\"content\":\"ab\"},{\"content\":\"c\"}]}", 7},
                {"{\"messages\":[{\"content\":\"ax\"}]}", 4},
@@ -333,7 +335,7 @@ static void check_refused(wick_engine *engine, const wick_request *request, wick
   if (!CHECK_EQ_INT(error.subject, subject)) printf("# %s\n", error.message);
 }
 
-TEST(a_refused_conversation_leaves_its_session) {
+TEST(a_rejected_conversation_leaves_its_session_unchanged) {
   wick_engine *engine = open_engine("{% if 0 %}<tool_call>{% endif %}{{ messages[0].content }}");
   const wick_conversation hello = conversation_of(HELLO("")), calls = conversation_of(HELLO(TOOLS));
   wick_conversation other = conversation_of("{\"messages\":[{\"content\":\"hello\"}]}");
@@ -362,7 +364,7 @@ TEST(a_refused_conversation_leaves_its_session) {
   wick_engine_destroy(engine);
 }
 
-TEST(errors_say_what_they_are_about) {
+TEST(errors_have_a_subject) {
   wick_engine *engine = open_engine(CALLS);
   static const char TWINS[] = HELLO("\"tools\":[{\"name\":\"a\"},{\"name\":\"a\"}],");
   static const char SCHEMA[] = HELLO(
@@ -381,7 +383,8 @@ TEST(errors_say_what_they_are_about) {
   check_refused(engine, &request, WICK_E_ARG, WICK_SUBJECT_TOOLS);
   of = conversation_of(SCHEMA);
   uint32_t id;
-  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, NULL), WICK_OK);  // it is optional
+  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, NULL),
+               WICK_OK);  // the call is optional
   of.tool_choice = "\"required\"";
   of.tool_choice_bytes = strlen(of.tool_choice);
   check_refused(engine, &request, WICK_E_ARG, WICK_SUBJECT_TOOLS);
@@ -432,7 +435,7 @@ static void submit_sampled(wick_engine *engine, crowd *of, uint32_t i) {
   CHECK_EQ_INT(wick_request_submit(engine, &request, &of->ids[i], NULL), WICK_OK);
 }
 
-TEST(conversations_at_once_are_replied_to_as_each_alone) {
+TEST(concurrent_conversations_get_the_same_replies_as_separate_ones) {
   static crowd alone, together;
   wick_engine *engine = open_engine(CALLS);
   for (uint32_t i = 0; i < CROWD; i++) {
@@ -449,8 +452,8 @@ TEST(conversations_at_once_are_replied_to_as_each_alone) {
   wick_engine_destroy(engine);
 }
 
-// The grammar of a conversation is compiled in slices, and then found.
-TEST(a_conversation_is_prepared) {
+// The grammar of a conversation is compiled in slices and is then found in the cache.
+TEST(a_conversation_can_be_prepared_in_slices) {
   wick_engine *engine = open_engine(CALLS);
   const wick_conversation of = conversation_of(HELLO(TOOLS));
   const wick_request request = request_of(&of);
@@ -462,7 +465,7 @@ TEST(a_conversation_is_prepared) {
   wick_engine_destroy(engine);
 }
 
-TEST(without_memory_nothing_leaks) {
+TEST(running_out_of_memory_leaks_nothing) {
   wick_engine *engine = open_engine(CALLS);
   const wick_conversation with = conversation_of(HELLO(TOOLS));
   const wick_request request = request_of(&with);
@@ -478,5 +481,5 @@ TEST(without_memory_nothing_leaks) {
   }
   engine->memory.fail_at_call = 0;
   CHECK(failures > 20 && status == WICK_OK && before > 0);
-  wick_engine_destroy(engine);  // which reports leaks
+  wick_engine_destroy(engine);  // reports leaks
 }

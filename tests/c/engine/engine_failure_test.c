@@ -64,7 +64,7 @@ static wick_engine *open_engine(const fixture_file *file, uint64_t fail_at_call,
   return engine;
 }
 
-TEST(every_failing_allocation_is_told_and_leaks_nothing) {
+TEST(every_allocation_failure_is_reported_and_leaks_nothing) {
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   uint32_t failures = 0;
   for (uint64_t k = 1; k < 2000; k++) {
@@ -93,7 +93,8 @@ TEST(every_failing_allocation_is_told_and_leaks_nothing) {
   free(file.bytes);
 }
 
-// Memory may run out while a prompt takes cached pages of several groups: then it is read instead.
+// Memory may run out while a prompt takes cached pages of several groups; the prompt is then
+// computed instead.
 static void check_failing_again(const fixture_file *file) {
   char text[120];
   for (size_t i = 0; i < sizeof text; i++) text[i] = (char)('a' + i * 7 % 26);
@@ -120,7 +121,7 @@ static void check_failing_again(const fixture_file *file) {
   CHECK(failures > 5);
 }
 
-TEST(an_allocation_that_fails_among_cached_pages_changes_no_text) {
+TEST(a_failed_allocation_for_cached_pages_leaves_the_output_unchanged) {
   static const fixture_hybrid *const HYBRIDS[] = {&FIXTURE_GEMMA3, &FIXTURE_LFM2, &FIXTURE_QWEN35};
   for (size_t i = 0; i < sizeof HYBRIDS / sizeof *HYBRIDS; i++) {
     fixture_file file = fixture_make_hybrid(&FIXTURE_ODD, HYBRIDS[i]);
@@ -143,7 +144,7 @@ TEST(decoding_allocates_nothing) {
   free(file.bytes);
 }
 
-// ---- Steps that only decode, in company ----
+// ---- Steps that only decode several requests ----
 
 enum {
   DECODE_REQUESTS = 4,
@@ -171,7 +172,8 @@ static void take_decoded(void *context, const wick_event *event, const uint8_t *
   }
 }
 
-// False: the model takes no such requests, as an encoder or one with a shorter context.
+// Returns false if the model does not accept such requests, like an encoder or a model with a
+// shorter context.
 static bool submit_decoding(wick_engine *engine, const decode_setup *setup, decode_run *run) {
   wick_model_info info;
   if (!CHECK(wick_model_get_info(engine, &info, NULL) == WICK_OK)) return false;
@@ -194,7 +196,7 @@ static bool submit_decoding(wick_engine *engine, const decode_setup *setup, deco
   return true;
 }
 
-// Every request has two tokens, and none begins, ends or gives way in the step.
+// Whether every request has two tokens, and none starts, ends or is preempted in the step.
 static bool only_decodes(const decode_run *run, const wick_stats *before, const wick_stats *after) {
   for (uint32_t i = 0; i < run->count; i++) {
     if (run->out[i] < 2) return false;
@@ -203,7 +205,7 @@ static bool only_decodes(const decode_run *run, const wick_stats *before, const 
          before->running == after->running;
 }
 
-// Returns how many steps only decoded.
+// Returns how many steps only decoded, and checks that they did not allocate.
 static uint32_t check_decoding(const fixture_file *file, const char *name,
                                const decode_setup *setup) {
   wick_config config;
@@ -257,7 +259,7 @@ static uint32_t check_decodings(const fixture_file *file, const char *name) {
   return steps;
 }
 
-TEST(decoding_in_company_allocates_nothing) {
+TEST(decoding_concurrent_requests_allocates_nothing) {
   static const fixture_hybrid *const HYBRIDS[] = {&FIXTURE_LFM2,   &FIXTURE_QWEN35,
                                                   &FIXTURE_JAMBA,  &FIXTURE_GRANITE,
                                                   &FIXTURE_GEMMA3, &FIXTURE_GEMMA3N};
@@ -275,18 +277,19 @@ static bool check_shared_decoding(const memory_file *file, const char *name, uin
   static const decode_setup SETUPS[] = {
       {4, 3, 16, 54, false, false}, {3, 1, 64, 77, true, true}, {1, 3, 4, 100, false, true}};
   const fixture_file whole = {file->bytes, file->size_bytes, file->size_bytes};
-  // a setup that speculates, for layers that predict
+  // use a setup with speculation for models with prediction layers
   const uint32_t setup = strstr(name, "mtp") != NULL ? 2 : number % 3;
   return check_decoding(&whole, name, &SETUPS[setup]) > 100;
 }
 
-TEST(decoding_in_company_allocates_nothing_in_any_architecture) {
+TEST(decoding_concurrent_requests_allocates_nothing_in_any_architecture) {
   if (check_shared("") == NULL) SKIP("no shared folder");
   CHECK(shared_check("vectors/reference/models", check_shared_decoding) > 40);
   CHECK(shared_check("vectors/reference-more/models", check_shared_decoding) > 20);
 }
 
-// A reply that max_tokens cuts inside a character has no part of it; one that the model ends does.
+// A reply cut by max_tokens inside a character omits its bytes; a reply that the model ends
+// contains them.
 TEST(a_reply_cut_inside_a_character_ends_before_it) {
   static const int32_t FORCED[] = {'a', 0xc3, FIXTURE_END};
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
@@ -322,7 +325,7 @@ TEST(peak_memory_is_within_the_plan) {
   outcome result;
   CHECK_EQ_INT(ask(engine, "the inner", 0, &result, &error), WICK_OK);
   CHECK_EQ_UINT(result.finish, WICK_FINISH_LENGTH);
-  // The plan leaves out what does not grow with the model: lists, the loader, a request.
+  // The plan omits what does not grow with the model: lists, the loader, a request.
   CHECK(engine->memory.bytes_peak <= plan.total_bytes + 64 * 1024);
   CHECK(engine->memory.bytes_peak >= plan.total_bytes * 9 / 10);
   wick_engine_destroy(engine);
@@ -337,8 +340,8 @@ static void check_poisoned(float poison, ggml_type type) {
   wick_status status;
   wick_error error;
   wick_engine *engine = open_engine(&file, 0, &status, &error);
-  CHECK_EQ_INT(status, WICK_OK);  // weights that are not finite load
-  for (int i = 0; i < 2; i++) {   // and end every generation in words
+  CHECK_EQ_INT(status, WICK_OK);  // models with non-finite weights can be loaded
+  for (int i = 0; i < 2; i++) {   // every generation fails with a message
     outcome result;
     CHECK_EQ_INT(ask(engine, "the inner", 10, &result, &error), WICK_OK);
     CHECK_EQ_UINT(result.finish, WICK_FINISH_ERROR);
@@ -349,14 +352,14 @@ static void check_poisoned(float poison, ggml_type type) {
   free(file.bytes);
 }
 
-TEST(weights_that_are_not_finite_end_in_a_typed_error) {
+TEST(non_finite_weights_fail_with_a_typed_error) {
   check_poisoned(f32_of_bits(0x7fc00000u), GGML_TYPE_F32);
   check_poisoned(f32_of_bits(0x7f800000u), GGML_TYPE_F32);
   check_poisoned(f32_of_bits(0x7fc00000u), GGML_TYPE_F16);
   check_poisoned(f32_of_bits(0x7f800000u), GGML_TYPE_Q8_0);
 }
 
-TEST(prompts_out_of_bounds_are_refused_with_both_numbers) {
+TEST(prompts_out_of_bounds_are_rejected_with_length_and_limit) {
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_status status;
   wick_error error;
@@ -380,7 +383,7 @@ TEST(prompts_out_of_bounds_are_refused_with_both_numbers) {
   CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_E_ARG);
   CHECK(strstr(error.message, "9999") != NULL);
   outcome result;
-  text[256] = '\0';  // exactly the context: one token can still come
+  text[256] = '\0';  // exactly the context size: one more token can be generated
   CHECK_EQ_INT(ask(engine, text, 0, &result, &error), WICK_OK);
   CHECK_EQ_UINT(result.tokens_out, 1);
   CHECK_EQ_UINT(result.finish, WICK_FINISH_LENGTH);
@@ -390,7 +393,7 @@ TEST(prompts_out_of_bounds_are_refused_with_both_numbers) {
   free(file.bytes);
 }
 
-TEST(cancelling_ends_a_request_before_its_next_step) {
+TEST(a_cancelled_request_ends_before_its_next_step) {
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_status status;
   wick_error error;
@@ -420,7 +423,7 @@ TEST(cancelling_ends_a_request_before_its_next_step) {
   free(file.bytes);
 }
 
-TEST(a_truncated_file_fails_what_waits_for_it) {
+TEST(a_truncated_file_fails_the_requests_that_wait_for_it) {
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_config config;
   wick_config_default(&config);
@@ -450,7 +453,8 @@ TEST(a_truncated_file_fails_what_waits_for_it) {
   free(file.bytes);
 }
 
-// Layers run as soon as their weights have arrived, and the answer is that of a whole load.
+// Layers run as soon as their weights have arrived, and the answer is the same as after a complete
+// load.
 TEST(prefill_begins_while_layers_arrive) {
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_status status;

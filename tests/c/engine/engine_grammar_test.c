@@ -1,6 +1,6 @@
-// Requests with a grammar: whatever random weights choose at a high temperature, the text is one of
-// the grammar; it is the same alone, in company, after giving way and with proposals, and decoding
-// allocates nothing.
+// Requests with a grammar: with random weights and a high temperature, the output still matches the
+// grammar. It is the same for a single request, in a batch, after preemption and with speculation,
+// and decoding allocates nothing.
 #include "fixture_model.h"
 #include "grammar/shelf.h"
 #include "grammar_rig.h"
@@ -32,7 +32,7 @@ static wick_grammar grammar_at(uint32_t which) {
                         .text_bytes = strlen(GRAMMARS[which].text)};
 }
 
-// One of the samplers for each request.
+// Selects a different sampler for each request.
 static void choose_sampler(uint32_t which, wick_sampling *sampling) {
   if (which % 8 == 1) sampling->dry_multiplier = 1;
   if (which % 8 == 2) sampling->xtc_probability = 0.5f;
@@ -48,13 +48,13 @@ static void choose_sampler(uint32_t which, wick_sampling *sampling) {
   }
 }
 
-// The prompt of each request: it repeats the grammar's text.
+// Returns a request whose prompt repeats strings of the grammar.
 static wick_request request_at(uint32_t which, const wick_grammar *grammar) {
   static const char PROMPT[] =
       "{\"name\": \"ab\", \"age\": 1, \"tags\": [\"a\", \"a\"]} abc-12, xyz. ";
   wick_request wanted;
   wick_request_default(&wanted);
-  wanted.text = PROMPT + which;  // none begins like another one
+  wanted.text = PROMPT + which;  // no two prompts share a prefix
   wanted.text_bytes = sizeof PROMPT - 1 - which;
   wanted.max_tokens = OUT_TOKENS;
   wanted.grammar = grammar;
@@ -66,7 +66,7 @@ static wick_request request_at(uint32_t which, const wick_grammar *grammar) {
   return wanted;
 }
 
-// A text that ended on its own is one of the grammar, one that was cut the beginning of one.
+// Output that ended on its own must match the grammar; truncated output must match a prefix of it.
 static void check_text(const said *of, const wick_grammar *grammar) {
   grammar_rig rig;
   grammar_matcher matcher;
@@ -101,7 +101,7 @@ static void run_alone(void) {
   }
 }
 
-// All at once on these pages. Returns what the scheduler has counted.
+// Runs all requests at once on these pages. Returns the scheduler's counters.
 static wick_stats run_together(uint32_t kv_tokens, const wick_swap_host *swap, bool proposes) {
   wick_engine *engine = open_engine(kv_tokens, swap);
   memset(together, 0, sizeof together);
@@ -120,7 +120,7 @@ static wick_stats run_together(uint32_t kv_tokens, const wick_swap_host *swap, b
   return stats;
 }
 
-TEST(texts_are_of_their_grammar_in_any_company) {
+TEST(outputs_match_their_grammar_alone_and_in_batches) {
   uint32_t stopped = 0;
   run_alone();
   for (uint32_t i = 0; i < RUNS; i++) {
@@ -134,8 +134,8 @@ TEST(texts_are_of_their_grammar_in_any_company) {
   CHECK(run_together(224, &KEEPER, false).swapped_in > 0);
 }
 
-// Proposals that the grammar refuses are not tried; the others change no text.
-TEST(proposals_change_no_text_of_a_grammar) {
+// Draft tokens that the grammar rejects are not evaluated; the others do not change the output.
+TEST(speculation_does_not_change_grammar_constrained_output) {
   uint64_t proposed = 0, accepted = 0;
   run_alone();
   for (uint32_t i = 0; i < RUNS; i++) {
@@ -158,7 +158,7 @@ TEST(proposals_change_no_text_of_a_grammar) {
   run_together(0, NULL, true);
 }
 
-TEST(completions_of_a_grammar_are_those_of_their_seeds) {
+TEST(completions_with_a_grammar_match_separate_runs_of_their_seeds) {
   wick_engine *engine = open_engine(0, NULL);
   const wick_grammar grammar = grammar_at(0);
   wick_request wanted = request_at(0, &grammar);
@@ -200,7 +200,7 @@ TEST(decoding_with_a_grammar_allocates_nothing) {
   }
 }
 
-// ---- what only one text allows ----
+// ---- forced tokens ----
 
 static wick_stats run_with(uint32_t which, const wick_grammar *grammar, bool logprob, said *of) {
   wick_engine *engine = open_engine(0, NULL);
@@ -216,7 +216,7 @@ static wick_stats run_with(uint32_t which, const wick_grammar *grammar, bool log
   return stats;
 }
 
-TEST(certain_tokens_are_the_same_with_their_logprobs) {
+TEST(forced_tokens_are_the_same_with_and_without_logprobs) {
   for (uint32_t i = 0; i < RUNS; i++) {
     const wick_grammar grammar = grammar_at(i);
     run_with(i, &grammar, true, alone);
@@ -227,9 +227,9 @@ TEST(certain_tokens_are_the_same_with_their_logprobs) {
   }
 }
 
-// Every token of this vocabulary is a byte. A token is sampled where the text is free, and after
-// JUMP_TOKENS_MAX tokens that were not.
-TEST(certain_tokens_take_no_pass_of_their_own) {
+// Every token of this vocabulary is one byte. A token is sampled where the grammar allows a choice,
+// and after JUMP_TOKENS_MAX forced tokens.
+TEST(forced_tokens_need_no_separate_pass) {
   static const char SCHEMA[] =
       "{\"type\":\"object\",\"properties\":{\"first\":{\"type\":\"boolean\"},"
       "\"a longer name than a jump has tokens\":{\"type\":\"boolean\"}},"
@@ -240,7 +240,7 @@ TEST(certain_tokens_take_no_pass_of_their_own) {
   uint32_t sampled = 0, certain = 0;
   bool is_free = true;
   REQUIRE(together[0].finish == WICK_FINISH_STOP);
-  // the values begin with t or f: only there is a choice
+  // the values begin with t or f: the only choices
   for (uint32_t i = 0; i < together[0].count; i++) {
     const char *text = together[0].text + i;
     const bool is_value = i > 0 && text[-1] == ':';
@@ -253,13 +253,13 @@ TEST(certain_tokens_take_no_pass_of_their_own) {
     }
   }
   CHECK(together[0].count > 10 * sampled);
-  CHECK_EQ_UINT(stats.passes, sampled);  // the prompt is read in one, which gives the first token
+  CHECK_EQ_UINT(stats.passes, sampled);  // the prompt takes one pass, which yields the first token
   CHECK_EQ_UINT(stats.tokens_recomputed, 0);
   CHECK_EQ_UINT(stats.tokens_out, together[0].count);
 }
 
-// The vocabulary has "th": after a single t, h must follow all the same.
-TEST(certain_tokens_follow_a_token_that_others_would_have_made_longer) {
+// The vocabulary has "th": h must follow even if t was generated as a single token.
+TEST(forced_tokens_follow_a_token_that_could_have_been_longer) {
   static const char TEXT[] = "thhhhhhhhh";
   const wick_grammar grammar = {
       .kind = WICK_GRAMMAR_REGEX, .text = TEXT, .text_bytes = sizeof TEXT - 1};
@@ -268,7 +268,7 @@ TEST(certain_tokens_follow_a_token_that_others_would_have_made_longer) {
     const wick_stats stats = run_with(i, &grammar, false, together);
     CHECK_EQ_UINT(together[0].text_bytes, sizeof TEXT - 1);
     CHECK_EQ_MEM(together[0].text, TEXT, sizeof TEXT - 1);
-    CHECK_EQ_UINT(stats.passes, 1);  // the prompt's, which gives the first token
+    CHECK_EQ_UINT(stats.passes, 1);  // the prompt's pass, which yields the first token
     alone_first += together[0].count == sizeof TEXT - 1;
   }
   CHECK(alone_first > 0);
@@ -282,7 +282,7 @@ static said run_one(wick_engine *engine, const wick_grammar *grammar) {
   return together[0];
 }
 
-TEST(a_request_ends_where_its_grammar_can_only_end) {
+TEST(a_request_ends_when_its_grammar_is_complete) {
   wick_engine *engine = open_engine(0, NULL);
   const wick_grammar word = {.kind = WICK_GRAMMAR_REGEX, .text = "abc", .text_bytes = 3};
   const wick_grammar none = {.kind = WICK_GRAMMAR_CHOICE, .text = "[\"\"]", .text_bytes = 4};
@@ -294,13 +294,13 @@ TEST(a_request_ends_where_its_grammar_can_only_end) {
   result = run_one(engine, &none);
   CHECK_EQ_UINT(result.finish, WICK_FINISH_STOP);
   CHECK_EQ_UINT(result.count, 0);
-  // without a grammar the same weights say something else
+  // without a grammar, the same weights generate something else
   CHECK(run_one(engine, NULL).count > 3);
   wick_engine_destroy(engine);
 }
 
-// No further token is sampled, not even one that ends the text.
-TEST(a_request_whose_text_is_complete_needs_no_token_that_ends_it) {
+// No further token is sampled, not even an end-of-text token.
+TEST(a_complete_output_needs_no_end_token) {
   enum { OTHERS = FIXTURE_VOCAB - 256 };
   wick_engine *engine = open_engine(0, NULL);
   wick_bias bias[OTHERS];
@@ -319,7 +319,7 @@ TEST(a_request_whose_text_is_complete_needs_no_token_that_ends_it) {
   wick_engine_destroy(engine);
 }
 
-TEST(grammars_that_cannot_be_honoured_are_typed_errors) {
+TEST(unsupported_grammars_are_typed_errors) {
   static const struct {
     wick_grammar_kind kind;
     const char *text, *expected;
@@ -363,8 +363,8 @@ TEST(grammars_that_cannot_be_honoured_are_typed_errors) {
   wick_engine_destroy(engine);
 }
 
-// The last refusals are kept, and no more than these.
-TEST(refused_grammars_take_bounded_memory) {
+// Only the most recent rejected grammars are remembered.
+TEST(rejected_grammars_take_bounded_memory) {
   enum { REFUSALS = 3 * SHELF_REFUSED_MAX };
   wick_engine *engine = open_engine(0, NULL);
   uint64_t blocks[REFUSALS];
@@ -381,13 +381,13 @@ TEST(refused_grammars_take_bounded_memory) {
     blocks[i] = state.blocks_now;
   }
   for (int i = 1; i < REFUSALS; i++) {
-    const uint64_t kept_blocks = i < SHELF_REFUSED_MAX ? 2 : 0;  // the record and its text
+    const uint64_t kept_blocks = i < SHELF_REFUSED_MAX ? 2 : 0;  // the record and its message
     CHECK_EQ_UINT(blocks[i], blocks[i - 1] + kept_blocks);
   }
   wick_engine_destroy(engine);
 }
 
-// Logit biases that forbid all that the grammar allows end that request alone.
+// Logit biases that forbid everything the grammar allows fail only that request.
 TEST(a_bias_against_the_grammar_is_a_typed_error) {
   wick_engine *engine = open_engine(0, NULL);
   const wick_grammar grammar = {.kind = WICK_GRAMMAR_REGEX, .text = "ab", .text_bytes = 2};
@@ -404,9 +404,9 @@ TEST(a_bias_against_the_grammar_is_a_typed_error) {
   wick_engine_destroy(engine);
 }
 
-// The vocabulary has "th": where it is forbidden, what must follow comes as other tokens, or not at
-// all.
-TEST(a_forbidden_token_does_not_come_where_the_text_is_certain) {
+// The vocabulary has "th". If it is forbidden, the forced text is produced with other tokens, or
+// the request fails.
+TEST(a_forbidden_token_is_not_forced) {
   static const struct {
     const char *text;
     const char *forbidden;
@@ -434,8 +434,10 @@ TEST(a_forbidden_token_does_not_come_where_the_text_is_certain) {
   }
 }
 
-TEST(an_allocation_that_fails_for_a_grammar_is_a_status) {
-  enum { CALLS_MAX = 20000 };  // under the address sanitizer each piece of a grammar is a call
+TEST(an_allocation_failure_in_a_grammar_returns_a_status) {
+  enum {
+    CALLS_MAX = 20000
+  };  // under the address sanitizer, each part of a grammar is a separate allocation
   wick_engine *engine = open_engine(0, NULL);
   const wick_grammar grammar = grammar_at(0);
   const wick_request wanted = request_at(0, &grammar);
@@ -450,7 +452,7 @@ TEST(an_allocation_that_fails_for_a_grammar_is_a_status) {
     CHECK((status == WICK_OK) == (engine->memory.calls < engine->memory.fail_at_call));
     if (status == WICK_OK) together[0].id = id;
   }
-  REQUIRE(status == WICK_OK);  // no call was left that could fail
+  REQUIRE(status == WICK_OK);  // all allocations have been tried
   CHECK(failed > 20);
   engine->memory.fail_at_call = 0;
   const uint32_t id = together[0].id;

@@ -1,5 +1,5 @@
-// The engine's reports about itself as JSON, field by field: each name
-// with the number that the other functions give.
+// The engine's JSON reports about itself, field by field: each must equal the value that the other
+// functions return.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void keep_text(void *context, const char *bytes, size_t size_bytes) {
 
 static void no_text(void) { text_bytes = 0, text[0] = '\0'; }
 
-// The text has this part, which is the format's.
+// Checks that the report contains this part, given as a format.
 #define CHECK_SAYS(...)                                                                       \
   do {                                                                                        \
     char part[1024];                                                                          \
@@ -30,7 +30,7 @@ static void no_text(void) { text_bytes = 0, text[0] = '\0'; }
 
 typedef unsigned long long u64;
 
-// With a context the directory is all that is read.
+// With a nonzero context, only the directory is read.
 static wick_engine *open_with(const fixture_file *file, uint64_t budget_bytes, uint32_t context) {
   wick_config config;
   wick_config_default(&config);
@@ -54,12 +54,12 @@ static wick_engine *open_engine(const fixture_file *file, uint64_t budget_bytes)
   return open_with(file, budget_bytes, 0);
 }
 
-TEST(the_model_is_told_field_by_field) {
+TEST(the_report_describes_the_model_field_by_field) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_engine *engine = open_engine(&file, 0);
   info_of(engine);
   CHECK_SAYS("{\"architecture\":\"llama\",\"name\":\"fixture\",");
-  // embeddings, which are the output, too; a layer's matrices and norms; the last norm
+  // embeddings, which are also the output; one layer's matrices and norms; the last norm
   const unsigned layer = 64 * 64 * 2 + 32 * 64 * 2 + 96 * 64 * 3 + 2 * 64;
   CHECK_SAYS(
       "\"shape\":{\"parameters\":%u,\"layers\":3,\"hidden\":64,\"heads\":4,\"kv_heads\":2,"
@@ -78,13 +78,13 @@ TEST(the_model_is_told_field_by_field) {
   free(file.bytes);
 }
 
-TEST(the_types_of_a_model_are_counted_apart) {
+TEST(the_tensor_types_of_a_model_are_counted_separately) {
   fixture_shape shape = FIXTURE_DEFAULT;
   shape.type = GGML_TYPE_Q8_0;
   const fixture_file file = fixture_make(&shape);
   wick_engine *engine = open_engine(&file, 0);
   info_of(engine);
-  // 34 bytes for 32 weights
+  // 34 bytes per 32 weights
   const unsigned codes = (262 * 64 + 3 * (64 * 64 * 2 + 32 * 64 * 2 + 96 * 64 * 3)) / 32 * 34;
   CHECK_SAYS(
       "\"types\":{\"F32\":{\"tensors\":7,\"bytes\":%u},\"Q8_0\":{\"tensors\":22,\"bytes\":%u}}",
@@ -93,7 +93,7 @@ TEST(the_types_of_a_model_are_counted_apart) {
   free(file.bytes);
 }
 
-TEST(the_plan_what_runs_and_the_load_are_told) {
+TEST(the_report_contains_plan_runtime_and_load_state) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_engine *engine = open_engine(&file, 100000000);
   wick_plan plan;
@@ -128,7 +128,7 @@ TEST(the_plan_what_runs_and_the_load_are_told) {
   free(file.bytes);
 }
 
-TEST(before_the_directory_only_what_runs_is_told) {
+TEST(before_loading_the_report_contains_only_the_runtime) {
   wick_engine *engine = open_engine(NULL, 0);
   info_of(engine);
   CHECK(strncmp(text, "{\"threads\":1,", 13) == 0);
@@ -146,7 +146,7 @@ TEST(before_the_directory_only_what_runs_is_told) {
   wick_engine_destroy(engine);
 }
 
-TEST(why_a_model_does_not_run_is_told_in_place_of_its_plan) {
+TEST(the_report_of_a_model_that_cannot_run_has_an_error_instead_of_a_plan) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_engine *engine = open_with(&file, 0, 257);
   info_of(engine);
@@ -159,7 +159,7 @@ TEST(why_a_model_does_not_run_is_told_in_place_of_its_plan) {
   free(file.bytes);
 }
 
-TEST(the_directory_is_told_item_by_item) {
+TEST(the_report_lists_the_directory_item_by_item) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_engine *engine = open_engine(&file, 0);
   no_text();
@@ -190,7 +190,7 @@ TEST(the_directory_is_told_item_by_item) {
   free(file.bytes);
 }
 
-// ---- while it works ----
+// ---- reports during work ----
 
 static void pass_over(void *context, const wick_event *event, const uint8_t *after) {
   (void)context, (void)event, (void)after;
@@ -203,7 +203,7 @@ static void run_request(wick_engine *engine, const wick_request *request) {
   fixture_run(engine, pass_over, NULL);
 }
 
-TEST(pages_and_counters_are_told_as_they_come_and_go) {
+TEST(the_report_follows_pages_and_counters) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_engine *engine = open_engine(&file, 0);
   int32_t prompt[40];
@@ -221,7 +221,7 @@ TEST(pages_and_counters_are_told_as_they_come_and_go) {
   const char *pages = strstr(text, "\"all\":");
   REQUIRE(pages != NULL);
   const uint32_t all = (uint32_t)strtoul(pages + 6, NULL, 10);
-  // 3 layers of 2 heads of 16 halves, keys and values; the last token of an answer is not read
+  // 3 layers of 2 heads of 16 halves, keys and values; the last generated token is not evaluated
   CHECK_SAYS("{\"page_tokens\":16,\"page_bytes\":6144,\"k_type\":\"f16\",\"v_type\":\"f16\",");
   CHECK_SAYS(
       "\"pages\":{\"all\":%u,\"free\":%u,\"available\":%u,\"shared\":3,\"cached\":0,"
@@ -262,7 +262,7 @@ TEST(pages_and_counters_are_told_as_they_come_and_go) {
   no_text();
   wick_pages_json(engine, true, keep_text, NULL);
   CHECK_SAYS("\"map\":[\"cc.");
-  // whole pages of what both prompts begin with, the last one first
+  // the whole pages of the common prefix, the last one first
   static const struct {
     size_t count;
     const char *pages;
@@ -280,7 +280,7 @@ TEST(pages_and_counters_are_told_as_they_come_and_go) {
   free(file.bytes);
 }
 
-// The pages of an engine whose session has read 40 tokens and written 6.
+// Returns an engine whose session has read 40 tokens and written 6, and records its pages.
 static wick_engine *recorded_pages(const fixture_hybrid *hybrid) {
   fixture_file file = fixture_make_hybrid(&FIXTURE_ODD, hybrid);
   wick_engine *engine = open_engine(&file, 0);
@@ -295,8 +295,9 @@ static wick_engine *recorded_pages(const fixture_hybrid *hybrid) {
   return engine;
 }
 
-TEST(each_group_of_layers_and_its_pages_are_told) {
-  // layers 0 and 2 see 21 tokens, layer 1 sees all; a head of 12 halves for keys, one for values
+TEST(the_report_lists_each_layer_group_and_its_pages) {
+  // layers 0 and 2 see 21 tokens, layer 1 sees all; a head of 12 halves for keys, a head of 12 for
+  // values
   wick_engine *engine = recorded_pages(&FIXTURE_GEMMA3);
   const kv_pool *windowed = store_group(engine->store, 0), *whole = store_group(engine->store, 1);
   CHECK_EQ_INT(store_group_count(engine->store), 2);
@@ -311,7 +312,7 @@ TEST(each_group_of_layers_and_its_pages_are_told) {
   wick_engine_destroy(engine);
 }
 
-TEST(recurrent_states_are_told) {
+TEST(the_report_contains_recurrent_states) {
   wick_engine *engine = recorded_pages(&FIXTURE_LFM2);
   // two layers of convolutions with two earlier rows of 36 floats each, in whole cache lines
   const u64 state_bytes = 2 * (2 * 36 * 4 + 32);

@@ -1,10 +1,10 @@
-// The law of the design: the logits of a token are the same to the last bit whatever the batch, the
-// chunks in which the prompt or the file came, the number of threads; and what a request may cost.
+// The engine's main invariant: the logits of a token are bit-identical for every batch size, every
+// way of splitting the prompt or the file, and every number of threads.
 #include "api/insides.h"
 #include "fixture_model.h"
 #include "model/paged_attention.h"
 
-// The long one spans three chunks of attention, and ends in a batch small enough to be split.
+// The long prompt spans three attention chunks and ends in a batch small enough to be split.
 enum { PROMPT_TOKENS = 70, PROMPT_LONG_TOKENS = 1030 };
 _Static_assert(PROMPT_LONG_TOKENS > 2 * ATTENTION_CHUNK_TOKENS, "three chunks");
 
@@ -49,7 +49,7 @@ static void take_token(void *context, const wick_event *event, const uint8_t *af
   }
 }
 
-// Logits of every position, with the greedy continuation's ids after them.
+// Records the logits of every position, and the token ids of a greedy continuation.
 static bool run_logits(const fixture_file *file, const run_setup *setup, float *rows,
                        int32_t *continuation, uint32_t continuation_count) {
   wick_config config;
@@ -87,7 +87,7 @@ static bool run_logits(const fixture_file *file, const run_setup *setup, float *
 
 enum { ROWS = PROMPT_LONG_TOKENS * FIXTURE_VOCAB, CONTINUATION = 20 };
 
-// The result of `wanted` and of each other kernel, which must be identical.
+// Runs `wanted` and each other setup and kernel; the results must be identical.
 static void check_same(const fixture_file *file, const run_setup *wanted, const run_setup *others,
                        size_t count) {
   static float a[ROWS], b[ROWS];
@@ -138,7 +138,7 @@ TEST(logits_do_not_depend_on_batch_chunks_or_threads_q8_0) {
   check_law(&shape, NULL);
 }
 
-// Experts of a width that is not a multiple of the rows in a group.
+// The width of the experts is not a multiple of the number of rows in a group.
 TEST(logits_of_experts_do_not_depend_on_batch_chunks_or_threads_f32) {
   fixture_shape shape = FIXTURE_DEFAULT;
   shape.ffn = 44;
@@ -151,7 +151,7 @@ TEST(logits_of_experts_do_not_depend_on_batch_chunks_or_threads_q8_0) {
   check_law(&shape, &(fixture_experts){"qwen2moe", 12, 3, 64, false, NULL});
 }
 
-// Chunks one after the other, and side by side in threads.
+// The chunks run one after the other, and concurrently in threads.
 TEST(logits_of_a_long_context_do_not_depend_on_batch_or_threads) {
   fixture_shape shape = FIXTURE_DEFAULT;
   shape.type = GGML_TYPE_Q8_0;
@@ -169,8 +169,9 @@ TEST(logits_of_a_long_context_do_not_depend_on_batch_or_threads) {
   free(file.bytes);
 }
 
-// The same model on another number of KV heads gives other logits: the comparison can fail.
-TEST(the_comparison_sees_a_difference) {
+// The same model with a different number of KV heads gives different logits, so the comparison can
+// fail.
+TEST(the_comparison_detects_a_difference) {
   fixture_shape shape = FIXTURE_DEFAULT;
   fixture_file file = fixture_make(&shape);
   static float a[ROWS], b[ROWS];
@@ -186,6 +187,6 @@ TEST(the_comparison_sees_a_difference) {
     if (difference > worst) worst = difference;
     if (-difference > worst) worst = -difference;
   }
-  CHECK(worst < 0.05);  // half precision in the pages costs little
+  CHECK(worst < 0.05);  // half precision in the pages changes the logits only slightly
   free(file.bytes);
 }

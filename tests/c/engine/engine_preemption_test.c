@@ -1,6 +1,6 @@
-// Requests that give their pages up, and read again what they had or have it back from the host:
-// their logits, chosen tokens and log-probabilities are those of a request that has the engine to
-// itself, to the last bit, whatever the keys and values are kept in.
+// Requests that lose their pages, then recompute their tokens or restore them from the host: their
+// logits, tokens and log-probabilities are bit-identical to those of a request that runs without
+// others, for every KV type.
 #include "fixture_model.h"
 #include "swap_keeper.h"
 
@@ -10,7 +10,7 @@ enum {
   OUT_TOKENS = 40,
   TOP = 4,
   CONTEXT_TOKENS = 96,
-  SHORT_TOKENS = 128  // enough pages for one and a half of them
+  SHORT_TOKENS = 128  // enough pages for one and a half requests
 };
 
 static const fixture_shape SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 2, 256, false, 0};
@@ -20,7 +20,7 @@ typedef struct said_token {
   float logprob, top_logprobs[TOP];
 } said_token;
 
-// The results of one request. Rows that are read again must be what they were.
+// The results of one request. Recomputed rows must be unchanged.
 typedef struct said {
   uint32_t id;
   bool has_ended;
@@ -60,8 +60,8 @@ static wick_engine *open_engine(const fixture_file *file, wick_kv_type type, uin
   return engine;
 }
 
-// The last ones are sampled; of those without a session every other one has the logits of its
-// prompt looked at, and so takes nothing from the prefix cache.
+// The later half of the requests is sampled. Without sessions, every other request records the
+// logits of its prompt, and so takes nothing from the prefix cache.
 static void submit(wick_engine *engine, uint32_t which, uint32_t session, said *of) {
   int32_t tokens[PROMPT_TOKENS_MAX];
   uint64_t state = which;
@@ -87,7 +87,7 @@ static said *find_said(said *list, uint32_t id) {
   return NULL;
 }
 
-// The context is the list.
+// `context` is the list of results.
 static void take_event(void *context, const wick_event *event, const uint8_t *pairs) {
   said *of = find_said(context, event->request);
   if (!CHECK(of != NULL)) return;
@@ -119,7 +119,7 @@ static void check_type(const fixture_file *file, wick_kv_type type, const wick_s
     fixture_run(engine, take_event, alone);
     CHECK_EQ_UINT(scheduler_get_stats(engine->scheduler).preempted, 0);
     wick_engine_destroy(engine);
-    alone[i].id = UINT32_MAX;  // each was the first of its engine
+    alone[i].id = UINT32_MAX;  // each was the first request of its engine
   }
   wick_engine *engine = open_engine(file, type, SHORT_TOKENS, swap);
   REQUIRE(engine != NULL);
@@ -151,7 +151,7 @@ static void check_type(const fixture_file *file, wick_kv_type type, const wick_s
 
 enum { SESSION_TOKENS = 20, DROPPED_FIRST = 3, DROPPED_LAST = 8 };
 
-// A session that has read some tokens, and of whose middle some were dropped, or not.
+// Returns a session with some tokens, from whose middle a range may have been dropped.
 static uint32_t open_session(wick_engine *engine, uint32_t which, bool is_cut) {
   uint32_t session = 0, id;
   int32_t tokens[SESSION_TOKENS];
@@ -175,7 +175,7 @@ static uint32_t open_session(wick_engine *engine, uint32_t which, bool is_cut) {
   return session;
 }
 
-// The last session is cut, so what it held before cannot be read again: those pages stay.
+// The last session has a dropped range, so its tokens cannot be recomputed: its pages stay.
 static void check_sessions(const fixture_file *file, wick_kv_type type,
                            const wick_swap_host *swap) {
   memset(alone, 0, sizeof alone);
@@ -208,7 +208,7 @@ static void check_sessions(const fixture_file *file, wick_kv_type type,
   wick_engine_destroy(engine);
 }
 
-// With every type of pages, read again and kept by the host.
+// Runs the check with every KV type, with recomputation and with swapping to the host.
 static void check_all(void (*check)(const fixture_file *file, wick_kv_type type,
                                     const wick_swap_host *swap)) {
   fixture_file file = fixture_make(&SHAPE);
@@ -219,5 +219,5 @@ static void check_all(void (*check)(const fixture_file *file, wick_kv_type type,
   free(file.bytes);
 }
 
-TEST(sessions_that_gave_way_are_the_same_to_the_last_bit) { check_all(check_sessions); }
-TEST(requests_that_gave_way_are_the_same_to_the_last_bit) { check_all(check_type); }
+TEST(preempted_sessions_give_bit_identical_results) { check_all(check_sessions); }
+TEST(preempted_requests_give_bit_identical_results) { check_all(check_type); }

@@ -1,7 +1,7 @@
-// Refused memory anywhere in the interface: the k-th
-// allocation of a scenario fails, once or from then on. Each call answers, each request ends once,
-// and with memory there again the engine works; pages and memory are freed. With WICK_SOAK=1
-// batches of several sizes have their turn.
+// Allocation failures anywhere in the interface: the k-th allocation of a scenario fails, either
+// once or together with all later ones. Each call must return, each request must end once, the
+// engine must work once memory is available again, and all pages and memory must be freed. With
+// WICK_SOAK=1 several batch sizes are tested.
 #include <stdio.h>
 
 #include "adapter_rig.h"
@@ -18,7 +18,6 @@ typedef struct sweep {
   wick_engine *engine, *draft;
   uint32_t ids[IDS_MAX], dones[IDS_MAX], count;
   uint32_t sessions[SESSIONS_MAX], session_count;
-  uint64_t first_call;  // of those after loading
   int32_t prompt[PROMPT];
   fixture_file saved;
   size_t saved_read;
@@ -61,10 +60,10 @@ static void run_to_idle(sweep *s) {
   CHECK(steps < STEPS_MAX);
 }
 
-static wick_error last_error;  // by the last call
+static wick_error last_error;  // set by the last call
 
-// Refused memory is the only reason for a failure here, and the error says
-// so.
+// Returns whether the call succeeded. The only valid failure here is running out of memory, and the
+// error must say so.
 static bool went_well(wick_status status) {
   if (status == WICK_OK) return true;
   CHECK(status == WICK_E_NOMEM || status == WICK_E_PAGES);
@@ -215,7 +214,7 @@ static void with_completions(sweep *s) {
   run_to_idle(s);
 }
 
-// ---- a host that keeps pages ----
+// ---- a host that stores pages ----
 
 static fixture_file kept[IDS_MAX];
 
@@ -243,7 +242,8 @@ static void keep_drop(void *context, uint32_t id) {
   kept[id % IDS_MAX] = (fixture_file){0};
 }
 
-// Pages for two of the five: the others give way, and are kept by the host.
+// There are pages for two of the five requests; the others are preempted, and the host stores their
+// pages.
 static void with_swap(sweep *s) {
   for (int32_t i = 0; i < 5; i++) {
     s->prompt[0] = 10 + i;
@@ -270,7 +270,7 @@ static void count_bytes(void *context, const char *bytes, size_t size_bytes) {
   *(size_t *)context += size_bytes;
 }
 
-// Two adapters of the engine's model, loaded, used and removed. 0: it could not be loaded.
+// Loads an adapter for the engine's model; returns 0 if that fails.
 static uint32_t add_adapter(sweep *s, uint64_t seed) {
   rig_adapter rig = rig_begin(seed);
   rig_pair(&rig, "blk.0.attn_q.weight", GGML_TYPE_F32, 32, 32, 3);
@@ -351,7 +351,7 @@ static void check_pages(const sweep *s) {
   CHECK_EQ_UINT(stats.used_pages, stats.pages_held_prefix);
 }
 
-// The rest works as if nothing had happened.
+// Checks that the engine works afterwards as if nothing had happened.
 static void check_works(sweep *s) {
   for (uint32_t i = 0; i < s->count; i++) CHECK_EQ_UINT(s->dones[i], 1);
   memory_of(s->engine)->fail_at_call = memory_of(s->engine)->fail_from_call = 0;
@@ -367,7 +367,8 @@ static void check_works(sweep *s) {
   check_pages(s);
 }
 
-// The k-th allocation after loading fails. Returns how many there were.
+// Runs the scenario with the k-th allocation after loading failing. Returns the number of
+// allocations.
 static uint64_t run_once(const scenario *scenario, const fixture_file *file, uint32_t batch_tokens,
                          uint64_t k, bool is_lasting) {
   static sweep s;
@@ -382,7 +383,7 @@ static uint64_t run_once(const scenario *scenario, const fixture_file *file, uin
     s.draft = open_engine(&s, &plain, &status);
     CHECK_EQ_INT(status, WICK_OK);
   }
-  // the draft's own memory is refused in every second run
+  // in every other run, the allocation of the draft engine fails
   memory_gate *memory = memory_of(s.draft != NULL && k % 2 == 0 ? s.draft : s.engine);
   const uint64_t first = memory->calls;
   if (k != NEVER && is_lasting) memory->fail_from_call = first + k;
@@ -398,7 +399,7 @@ static uint64_t run_once(const scenario *scenario, const fixture_file *file, uin
   return calls;
 }
 
-// With WICK_SOAK=1 each batch size has its turn.
+// With WICK_SOAK=1, every batch size is tested.
 static bool is_soak(void) {
   const char *soak = getenv("WICK_SOAK");
   return soak != NULL && soak[0] == '1';
@@ -426,16 +427,18 @@ static void sweep_scenario(const scenario *scenario) {
 TEST(sessions_forks_and_drops) {
   sweep_scenario(&(scenario){"sessions", with_sessions, false, false});
 }
-TEST(states_saved_and_loaded) { sweep_scenario(&(scenario){"states", with_states, false, false}); }
+TEST(states_are_saved_and_loaded) {
+  sweep_scenario(&(scenario){"states", with_states, false, false});
+}
 TEST(completions_with_everything) {
   sweep_scenario(&(scenario){"completions", with_completions, false, false});
 }
-TEST(requests_that_give_way) { sweep_scenario(&(scenario){"swap", with_swap, false, true}); }
+TEST(preempted_requests) { sweep_scenario(&(scenario){"swap", with_swap, false, true}); }
 TEST(a_draft) { sweep_scenario(&(scenario){"draft", with_draft, true, false}); }
 TEST(adapters) { sweep_scenario(&(scenario){"adapters", with_adapters, false, false}); }
 TEST(questions) { sweep_scenario(&(scenario){"questions", with_questions, false, false}); }
 
-// Loading, when all memory from some allocation on is refused.
+// Loads a model while all allocations from the k-th on fail.
 TEST(loading_without_memory) {
   static sweep s;
   fixture_file file = fixture_make(&SHAPE);

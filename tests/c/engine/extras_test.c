@@ -1,6 +1,6 @@
-// A program that has not all of the engine (base/extras.h): which models
-// and configurations it takes, and that it refuses the others with the program that has what they
-// need.
+// A program that omits parts of the engine (base/extras.h): which models and configurations it
+// accepts, and that it rejects the others with an error that refers to the program that supports
+// them.
 #include <stdio.h>
 
 #include "base/extras.h"
@@ -35,7 +35,7 @@ static void check_said(wick_status status, const char *message) {
   CHECK_EQ_STR(error.message, message);
 }
 
-TEST(configurations_that_need_more_are_refused) {
+TEST(configurations_that_need_omitted_parts_are_rejected) {
   extras_leave_out("the whole one");
   static const struct {
     wick_kv_type k, v;
@@ -80,7 +80,7 @@ static void begin_model(built_family family, ggml_type type) {
   builder_init(&model, &choice);
 }
 
-// Continues to load the model.
+// Continues loading the model.
 static wick_status load_model(void) {
   const memory_file built = builder_write(&model);
   const fixture_file file = {built.bytes, built.size_bytes, built.size_bytes};
@@ -95,8 +95,8 @@ static wick_status load_model(void) {
   return status;
 }
 
-// Taken by the program that has everything; refused by the program that has it not, at a byte of
-// the file.
+// Checks that the complete program accepts the model and that the reduced one rejects it with a
+// byte offset in the file.
 static void check_needs(const char *message) {
   extras_leave_out("the whole one");
   const memory_file built = builder_write(&model);
@@ -119,7 +119,7 @@ static void check_needs(const char *message) {
   CHECK_EQ_INT(load_model(), WICK_OK);
 }
 
-TEST(usual_models_need_nothing_more) {
+TEST(common_models_need_no_omitted_parts) {
   static const built_family FAMILIES[] = {BUILT_LLAMA, BUILT_QWEN2};
   static const ggml_type TYPES[] = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_Q8_0};
   for (int f = 0; f < 2; f++) {
@@ -130,7 +130,7 @@ TEST(usual_models_need_nothing_more) {
   }
 }
 
-TEST(models_of_other_families_and_layers_are_refused) {
+TEST(models_with_omitted_families_or_layers_are_rejected) {
   begin_model(BUILT_LFM2, GGML_TYPE_F32);
   check_needs("the architecture 'lfm2' (general.architecture)" LEFT);
   begin_model(BUILT_QWEN3MOE, GGML_TYPE_F32);
@@ -146,14 +146,14 @@ TEST(models_of_other_families_and_layers_are_refused) {
   check_needs(NULL);
 }
 
-TEST(models_of_other_tokenizers_are_refused) {
+TEST(models_with_omitted_tokenizers_are_rejected) {
   const built_choice choice = {BUILT_WORDS, BUILT_LLAMA, GGML_TYPE_F32, 2, 64};
   builder_init(&model, &choice);
   check_needs("the tokenizer 'bert' (tokenizer.ggml.model)" LEFT);
 }
 
-// The type of one tensor decides, wherever it is in the file.
-TEST(tensors_of_other_types_are_refused) {
+// The type of a single tensor decides, wherever it is in the file.
+TEST(tensors_of_omitted_types_are_rejected) {
   begin_model(BUILT_LLAMA, GGML_TYPE_F32);
   const size_t count = model.tensor_count;
   builder_free(&model);

@@ -1,5 +1,5 @@
-// Functions of include/wick.h in every state of an engine: without a
-// model, with one, measured or not, while a request runs. Nothing of src/ is included here.
+// Functions of include/wick.h in every state of an engine: without a model, with one, with and
+// without metrics, and while a request runs. This file includes no headers from src/.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static uint32_t take(wick_engine *engine, paper *text) {
   return tokens;
 }
 
-// Runs until `wanted` tokens have arrived or nothing can continue. Returns their number.
+// Runs until `wanted` tokens have arrived or nothing can continue. Returns the number of tokens.
 static uint32_t run(wick_engine *engine, uint32_t wanted, paper *text) {
   uint32_t tokens = 0;
   for (int steps = 0; steps < STEPS_MAX && tokens < wanted; steps++) {
@@ -77,7 +77,7 @@ static uint32_t run(wick_engine *engine, uint32_t wanted, paper *text) {
   return tokens;
 }
 
-TEST(a_request_that_is_paused_says_nothing_until_it_goes_on) {
+TEST(a_paused_request_generates_nothing_until_it_is_resumed) {
   static paper whole, parts;
   wick_stats stats;
   wick_engine *engine = make_engine(false);
@@ -92,7 +92,7 @@ TEST(a_request_that_is_paused_says_nothing_until_it_goes_on) {
   CHECK_EQ_UINT(run(engine, 5, &parts), 5);
   CHECK_EQ_INT(wick_request_pause(engine, id + 1, true), WICK_E_ARG);
   CHECK_EQ_INT(wick_request_pause(engine, id, true), WICK_OK);
-  CHECK(run(engine, 1000, &parts) <= 1);  // of the pass that was under way
+  CHECK(run(engine, 1000, &parts) <= 1);  // the pass in progress may still produce a token
   CHECK_EQ_UINT(run(engine, 1000, &parts), 0);
   wick_stats_get(engine, &stats);
   CHECK_EQ_UINT(stats.paused, 1);
@@ -112,7 +112,7 @@ static uint64_t count_ops(const wick_engine *engine) {
   return count;
 }
 
-TEST(what_is_measured_begins_anew_after_a_reset) {
+TEST(metrics_restart_from_zero_after_a_reset) {
   static paper text, before, after, exported;
   wick_engine *engine = make_engine(true);
   REQUIRE(engine != NULL);
@@ -134,7 +134,7 @@ TEST(what_is_measured_begins_anew_after_a_reset) {
   wick_engine_destroy(engine);
 }
 
-TEST(an_engine_that_does_not_measure_has_nothing_to_tell) {
+TEST(an_engine_without_metrics_exports_nothing) {
   static paper text, json, exported;
   wick_engine *engine = make_engine(false);
   REQUIRE(engine != NULL);
@@ -150,7 +150,7 @@ TEST(an_engine_that_does_not_measure_has_nothing_to_tell) {
   wick_engine_destroy(engine);
 }
 
-TEST(an_engine_knows_what_it_was_made_with) {
+TEST(an_engine_reports_its_configuration) {
   static const char *const NAMES[] = {"f16", "f32", "q8", "q4", "?"};
   wick_config config;
   wick_model_info info;

@@ -1,5 +1,4 @@
-// A whole chat with only include/wick.h: no header of src/ is included
-// here.
+// A complete chat with only include/wick.h: no header from src/ is included here.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +45,7 @@ static wick_request question(uint32_t max_tokens) {
   return request;
 }
 
-// `units`: of each step; 0: a budget of time instead.
+// `units`: work units per step; 0: use a time budget instead.
 static void ask(wick_engine *engine, const wick_request *request, uint32_t units, answer *to) {
   uint32_t id;
   wick_error error;
@@ -73,7 +72,7 @@ static wick_engine *open_engine(const wick_config *config) {
   return engine;
 }
 
-TEST(a_chat_goes_on_through_the_header_alone) {
+TEST(a_chat_works_with_only_the_public_header) {
   wick_config config;
   wick_config_default(&config);
   wick_engine *engine = open_engine(&config);
@@ -96,7 +95,7 @@ TEST(a_chat_goes_on_through_the_header_alone) {
   ask(engine, &request, 0, &more);
   CHECK(more.text_bytes > 0);
 
-  // without a clock, and with alternatives: the same text
+  // without a clock and with alternative tokens, the text is the same
   wick_request other = question(24);
   other.sampling.logprobs = 3;
   ask(engine, &other, 7, &again);
@@ -105,7 +104,7 @@ TEST(a_chat_goes_on_through_the_header_alone) {
   wick_engine_destroy(engine);
 }
 
-TEST(the_stop_string_that_ended_an_answer_is_reported) {
+TEST(the_stop_string_that_ended_the_output_is_reported) {
   static const char *const stops[] = {"", "zzzz", "fox", "x"};
   static const size_t sizes[] = {0, 4, 3, 1};
   wick_config config;
@@ -143,7 +142,7 @@ static void write_paper(void *context, const char *bytes, size_t size_bytes) {
   to->text[to->used_bytes] = '\0';
 }
 
-TEST(text_becomes_tokens_and_comes_back) {
+TEST(tokenizing_and_detokenizing_restores_the_text) {
   static const char TEXT[] = "Once upon a time, a fox met a \xf0\x9f\xa6\x8a.";
   wick_config config;
   wick_config_default(&config);
@@ -167,7 +166,7 @@ TEST(text_becomes_tokens_and_comes_back) {
   wick_engine_destroy(engine);
 }
 
-TEST(a_file_can_be_looked_at) {
+TEST(a_file_can_be_inspected) {
   wick_config config;
   wick_config_default(&config);
   config.directory_only = true;
@@ -196,7 +195,7 @@ TEST(a_file_can_be_looked_at) {
   wick_engine_destroy(engine);
 }
 
-// Reads the model in short pieces, and fails once at the tenth.
+// Reads the model in short pieces and fails once, at the tenth call.
 typedef struct slow_file {
   FILE *stream;
   uint32_t calls;
@@ -210,7 +209,7 @@ static size_t read_slowly(void *context, uint32_t file, uint64_t offset_bytes, v
   return fread(bytes, 1, size_bytes < 50000 ? size_bytes : 50000, from->stream);
 }
 
-TEST(a_reader_that_fails_may_be_tried_again) {
+TEST(loading_can_be_retried_after_the_reader_fails) {
   static uint8_t piece[1 << 16];
   slow_file file = {.stream = fopen(check_repository(MODEL), "rb")};
   REQUIRE(file.stream != NULL);
@@ -231,8 +230,8 @@ TEST(a_reader_that_fails_may_be_tried_again) {
   fclose(file.stream);
 }
 
-// Regardless of the second source, the engine keeps the model that it has.
-TEST(an_engine_that_has_a_model_refuses_another_one) {
+// Whatever the second source contains, the engine keeps its model.
+TEST(an_engine_with_a_model_rejects_a_second_one) {
   static uint8_t piece[1 << 16];
   size_t size_bytes;
   uint8_t *bytes = check_read_file(check_repository(MODEL), &size_bytes);
@@ -263,7 +262,7 @@ TEST(an_engine_that_has_a_model_refuses_another_one) {
   free(bytes);
 }
 
-TEST(what_is_cut_is_told) {
+TEST(truncated_files_are_reported) {
   size_t size_bytes;
   uint8_t *bytes = check_read_file(check_repository(MODEL), &size_bytes);
   REQUIRE(bytes != NULL);
@@ -280,7 +279,7 @@ TEST(what_is_cut_is_told) {
   free(bytes);
 }
 
-TEST(errors_name_the_setting_and_its_numbers) {
+TEST(errors_contain_the_setting_and_its_values) {
   wick_config config;
   wick_engine *engine;
   wick_error error;
@@ -308,7 +307,7 @@ TEST(errors_name_the_setting_and_its_numbers) {
   request.sampling.top_p = 1.5f;
   CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_E_ARG);
   CHECK_EQ_STR(wick_subject_name(error.subject), "top_p");
-  // an error about no setting says so
+  // an error that concerns no setting has no subject
   CHECK_EQ_INT(wick_session_truncate(engine, 7, 0, &error), WICK_E_SEQ);
   CHECK_EQ_UINT(error.subject, WICK_SUBJECT_SESSION);
   wick_engine_destroy(engine);
@@ -334,7 +333,7 @@ TEST(every_status_and_subject_has_a_name) {
   CHECK_EQ_STR(wick_subject_name(error.subject), "pre_tokenizer");
 }
 
-// The error of a request with other settings of sampling.
+// Submits a request with these sampling settings and returns the error.
 static wick_error refuse(wick_engine *engine, const wick_sampling *sampling) {
   wick_request request = question(1);
   wick_error error = {.status = WICK_OK};
@@ -344,7 +343,7 @@ static wick_error refuse(wick_engine *engine, const wick_sampling *sampling) {
   return error;
 }
 
-TEST(errors_of_sampling_have_the_numbers_that_the_header_promises) {
+TEST(sampling_errors_have_the_numbers_documented_in_the_header) {
   static const wick_bias biases[WICK_BIAS_MAX + 1];
   const wick_bias unknown = {5000, 1}, infinite = {7, 1e30f * 1e30f};
   wick_config config;
@@ -378,8 +377,8 @@ TEST(errors_of_sampling_have_the_numbers_that_the_header_promises) {
   wick_engine_destroy(engine);
 }
 
-// The loop of the header's example, word for word (tests/engine/header.test.mjs compares them), but
-// for where it writes to.
+// The loop of the header's example, word for word (compared by tests/engine/header.test.mjs),
+// except for the output stream.
 static void run_example(wick_engine *engine, FILE *written) {
   wick_step_result result;
   do {
@@ -392,7 +391,7 @@ static void run_example(wick_engine *engine, FILE *written) {
   } while (result != WICK_STEP_IDLE);
 }
 
-TEST(the_example_of_the_header_writes_the_whole_text) {
+TEST(the_header_example_writes_the_complete_text) {
   const char *path = check_temporary("example.txt");
   wick_config config;
   wick_config_default(&config);
@@ -416,7 +415,7 @@ TEST(the_example_of_the_header_writes_the_whole_text) {
   wick_engine_destroy(engine);
 }
 
-TEST(a_budget_without_end_works_until_all_is_done) {
+TEST(an_unlimited_budget_runs_until_all_requests_are_done) {
   wick_config config;
   wick_config_default(&config);
   wick_engine *engine = open_engine(&config);
@@ -429,7 +428,7 @@ TEST(a_budget_without_end_works_until_all_is_done) {
   wick_engine_destroy(engine);
 }
 
-TEST(a_model_names_its_architecture) {
+TEST(model_info_contains_the_architecture) {
   wick_config config;
   wick_config_default(&config);
   wick_engine *engine = open_engine(&config);
@@ -443,7 +442,7 @@ TEST(a_model_names_its_architecture) {
   wick_engine_destroy(engine);
 }
 
-TEST(an_engine_without_a_model_has_no_figures_and_drafts_for_nobody) {
+TEST(an_engine_without_a_model_has_zero_stats_and_cannot_be_a_draft) {
   static const wick_stats none;
   wick_config config;
   wick_config_default(&config);
@@ -462,7 +461,7 @@ TEST(an_engine_without_a_model_has_no_figures_and_drafts_for_nobody) {
   wick_engine_destroy(empty);
 }
 
-TEST(the_default_of_embeddings_is_nothing_whatever_stood_there) {
+TEST(embedding_defaults_overwrite_all_fields) {
   wick_embed_request request;
   memset(&request, 0xa5, sizeof request);
   wick_embed_default(&request);
@@ -473,7 +472,7 @@ TEST(the_default_of_embeddings_is_nothing_whatever_stood_there) {
   CHECK_EQ_UINT(request.dimensions, 0);
 }
 
-TEST(a_plan_over_the_budget_is_refused_with_its_numbers) {
+TEST(a_plan_over_the_budget_is_rejected_with_both_numbers) {
   wick_config config;
   wick_config_default(&config);
   config.memory_bytes_max = 3000000;
@@ -493,7 +492,7 @@ TEST(a_plan_over_the_budget_is_refused_with_its_numbers) {
   wick_engine_destroy(engine);
 }
 
-TEST(figures_are_told) {
+TEST(stats_pages_memory_and_metrics_are_reported) {
   wick_config config;
   wick_config_default(&config);
   config.metrics = true;

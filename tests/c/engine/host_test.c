@@ -1,5 +1,4 @@
-// An engine over functions of its host (wick_host): its memory, clock, log
-// and threads.
+// An engine that uses functions of its host (wick_host): memory, clock, log and threads.
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +15,7 @@ static const char MODEL[] = "examples/models/wick-2.6m-q8_0.gguf";
 typedef struct own_host {
   wick_host functions;
   uint64_t blocks, bytes, calls;
-  uint32_t offset_bytes;  // off a cache line
+  uint32_t offset_bytes;  // distance from a cache line boundary
   void *last;
   char line[64];
   uint32_t threads_now, threads_started;
@@ -41,7 +40,7 @@ static void give(void *context, void *block, size_t size_bytes) {
 
 static uint64_t time_us;
 
-// Each reading takes a millisecond.
+// Each call advances the clock by one millisecond.
 static uint64_t look(void) { return time_us += 1000; }
 
 static void keep_line(void *context, const char *line) {
@@ -63,7 +62,7 @@ static void *run(void *given) {
   return NULL;
 }
 
-// One helper and no more.
+// Starts at most one helper thread.
 static bool start(void *context, void (*entry)(void *), void *argument, uintptr_t *thread) {
   own_host *host = context;
   work *given = malloc(sizeof *given);
@@ -148,7 +147,7 @@ static said ask(wick_engine *engine, uint64_t budget_us) {
   return found;
 }
 
-TEST(all_memory_is_the_hosts) {
+TEST(all_memory_comes_from_the_host) {
   own_host host = make_host();
   wick_engine *engine;
   wick_error error;
@@ -168,7 +167,7 @@ TEST(all_memory_is_the_hosts) {
   CHECK_EQ_STR(host.line, "");
 }
 
-TEST(a_block_off_its_place_is_none) {
+TEST(an_unaligned_block_is_rejected) {
   own_host host = make_host();
   host.offset_bytes = 8;
   wick_engine *engine;
@@ -178,7 +177,7 @@ TEST(a_block_off_its_place_is_none) {
   CHECK_EQ_UINT(host.blocks, 0);
 }
 
-TEST(half_a_pair_is_refused) {
+TEST(half_a_pair_of_functions_is_rejected) {
   own_host host = make_host();
   wick_engine *engine;
   wick_error error;
@@ -196,9 +195,9 @@ TEST(half_a_pair_is_refused) {
   CHECK_EQ_UINT(host.calls, 0);
 }
 
-// With a clock that advances when it is read, a budget is a number of readings, and the
-// same on every machine.
-TEST(budgets_and_figures_are_of_the_hosts_clock) {
+// The clock advances when it is read, so a budget is a number of clock reads, which is the same on
+// every machine.
+TEST(budgets_and_timings_use_the_hosts_clock) {
   own_host host = make_host();
   wick_engine *engine;
   wick_error error;
@@ -209,12 +208,12 @@ TEST(budgets_and_figures_are_of_the_hosts_clock) {
   CHECK(one.steps > 3);
   CHECK_EQ_UINT(other.steps, 1);
   CHECK_EQ_MEM(one.text, other.text, one.text_bytes);
-  // whole milliseconds, more than any machine needs for it
+  // whole milliseconds, longer than any machine really takes
   CHECK(one.decode_ms > 1 && one.decode_ms == (double)(uint64_t)one.decode_ms);
   wick_engine_destroy(engine);
 }
 
-TEST(the_host_hears_of_what_was_not_given_back) {
+TEST(memory_leaks_are_logged_to_the_host) {
   own_host host = make_host();
   wick_engine *engine;
   wick_error error;
@@ -227,7 +226,7 @@ TEST(the_host_hears_of_what_was_not_given_back) {
   give(&host, lost, (size_t)host.bytes);
 }
 
-TEST(threads_that_cannot_be_had_are_an_error) {
+TEST(failing_to_start_threads_is_an_error) {
   own_host host = make_host();
   wick_engine *engine = NULL;
   wick_error error = {0};
@@ -244,7 +243,7 @@ TEST(threads_that_cannot_be_had_are_an_error) {
   CHECK_EQ_UINT(host.blocks, 0);
 }
 
-TEST(helpers_are_the_hosts) {
+TEST(helper_threads_are_started_by_the_host) {
   own_host host = make_host();
   wick_engine *engine;
   wick_error error;

@@ -1,5 +1,5 @@
 // Images and audio through wick.h: the cases of vectors/vision from pixels and samples to logits
-// and tokens, the cache of encoded items, and what is refused.
+// and tokens, the cache of encoded items, and rejected input.
 #include <stdio.h>
 
 #include "api/media_strips.h"
@@ -126,7 +126,7 @@ static void check_greedy(const vectors *v, uint32_t node, const media_result *re
   CHECK_EQ_UINT(result->said_count, vectors_node(v, greedy)->count);
 }
 
-// The result of an earlier case.
+// Whether all items of the question are already encoded, by an earlier case.
 static bool is_encoded(wick_engine *engine, const question *asked) {
   wick_media_info info = {.is_ready = true};
   for (uint32_t i = 0; i < asked->count && info.is_ready; i++) {
@@ -180,7 +180,7 @@ static void check_type(const vectors *v, uint32_t type) {
   wick_engine_destroy(engine);
 }
 
-TEST(pixels_and_samples_give_the_logits_and_tokens_of_the_reference) {
+TEST(pixels_and_samples_give_the_reference_logits_and_tokens) {
   vectors v;
   if (check_shared("vectors/vision/manifest.json") == NULL) SKIP("no shared folder");
   if (vectors_open(&v, "vectors/vision/manifest.json")) {
@@ -213,7 +213,7 @@ static void close_first(first_case *first) {
   vectors_close(&first->v);
 }
 
-TEST(an_image_that_was_removed_is_not_encoded_again) {
+TEST(a_removed_image_is_not_encoded_again_when_it_is_added) {
   first_case first;
   wick_media_info info = {0};
   if (check_shared("vectors/vision/manifest.json") == NULL) SKIP("no shared folder");
@@ -227,7 +227,7 @@ TEST(an_image_that_was_removed_is_not_encoded_again) {
   CHECK_EQ_UINT(again.media[0], asked.media[0]);
   wick_media_get_info(first.engine, again.media[0], &info, NULL);
   CHECK(info.is_ready);
-  // a second question about it reads the prefix from the cache
+  // a second question about it takes the prefix from the cache
   ask(first.engine, &again, false);
   const media_result result = ask(first.engine, &again, false);
   CHECK(result.cached >= info.rows);
@@ -243,7 +243,7 @@ TEST(removed_images_beyond_the_budget_are_dropped) {
   encode_all(first.engine, &asked);
   wick_media_get_info(first.engine, asked.media[0], &info, NULL);
   first.engine->config.media_bytes_max = info.rows_bytes - 1;
-  // a request keeps the rows
+  // the request keeps the rows alive
   uint32_t id = 0;
   wick_request request = media_request(MEDIA_SAID_MAX);
   media_result result = {0};
@@ -256,7 +256,7 @@ TEST(removed_images_beyond_the_budget_are_dropped) {
   close_first(&first);
 }
 
-TEST(media_that_cannot_be_encoded_is_refused_by_name) {
+TEST(media_that_cannot_be_encoded_is_rejected_with_a_reason) {
   first_case first;
   wick_error error = {0};
   wick_media_info info;
@@ -337,7 +337,7 @@ static wick_status do_all(first_case *first, const uint8_t *mmproj, size_t mmpro
 
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-// The peaks of loading and of encoding are those that were planned before weights were read.
+// The peaks of loading and encoding equal the plan made before any weights were read.
 static void check_memory(const vectors *v, uint32_t type) {
   wick_media_memory plan;
   wick_error error = {0};
@@ -365,7 +365,7 @@ static void check_memory(const vectors *v, uint32_t type) {
   wick_engine_destroy(engine);
 }
 
-// Adds a black image in strips; returns the slices of its resizing and encoding.
+// Adds a black image in strips. Returns the number of steps for resizing and encoding it.
 static uint32_t count_slices(wick_engine *engine, uint32_t side, uint32_t *media) {
   enum { STRIP = 7 };
   wick_error error = {0};
@@ -387,8 +387,8 @@ static uint32_t count_slices(wick_engine *engine, uint32_t side, uint32_t *media
   return slices;
 }
 
-// A strip and a step are the most that others wait for.
-TEST(a_large_image_is_resized_in_parts_with_the_same_rows) {
+// Other requests wait for at most one strip and one step.
+TEST(a_large_image_is_resized_in_parts_with_identical_rows) {
   enum { SIDE = 3000 };
   first_case first;
   wick_media_info info = {0};
@@ -404,7 +404,7 @@ TEST(a_large_image_is_resized_in_parts_with_the_same_rows) {
   count_slices(engine, 64, &small);
   count_slices(engine, SIDE, &large);
   CHECK(engine->memory.bytes_peak - before < (uint64_t)SIDE * SIDE * 3);
-  // content that is held is not encoded again
+  // content that is still cached is not encoded again
   CHECK_EQ_INT(wick_media_add_image(engine, rgb, SIDE, SIDE, &whole, &error), WICK_OK);
   CHECK_EQ_UINT(whole, large);
   uint32_t again;
@@ -425,7 +425,7 @@ TEST(memory_is_planned_before_weights_are_read) {
   vectors_close(&v);
 }
 
-// The largest image takes the memory that was planned, no less.
+// Encoding the largest image takes as much memory as planned, not less.
 TEST(the_largest_image_takes_the_planned_memory) {
   enum { SIDE = 2048 };
   first_case first;
@@ -450,7 +450,7 @@ TEST(the_largest_image_takes_the_planned_memory) {
   close_first(&first);
 }
 
-TEST(a_file_that_the_budget_has_no_room_for_is_refused_before_its_weights) {
+TEST(a_file_that_exceeds_the_budget_is_rejected_before_its_weights) {
   first_case first;
   wick_error error = {0};
   if (check_shared("vectors/vision/manifest.json") == NULL) SKIP("no shared folder");
@@ -490,7 +490,7 @@ TEST(an_image_that_exceeds_the_context_is_not_encoded) {
   vectors_close(&v);
 }
 
-TEST(an_allocation_that_fails_is_a_status_and_leaks_nothing) {
+TEST(an_allocation_failure_returns_a_status_and_leaks_nothing) {
   first_case first;
   size_t mmproj_bytes, rgb_bytes;
   if (check_shared("vectors/vision/manifest.json") == NULL) SKIP("no shared folder");

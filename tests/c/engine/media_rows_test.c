@@ -1,6 +1,6 @@
-// Images and recordings among the tokens of a prompt obey the laws of tokens: any batch and number
-// of threads, prefix cache, sessions, forks, pages that were given up, company. Over models of the
-// fixture, and over the text models of vectors/vision where there are some.
+// Images and recordings in a prompt obey the same invariants as tokens, for any batch size and
+// number of threads, with the prefix cache, sessions, forks, preemption and concurrent requests.
+// Runs on fixture models and on the text models of vectors/vision if available.
 #include <math.h>
 #include <stdio.h>
 
@@ -17,7 +17,7 @@ typedef struct drawn_prompt {
   prompt_parts prompt;
 } drawn_prompt;
 
-// A text, an image, a text, a recording, a text. Texts are the same for all seeds.
+// Makes a prompt of text, image, text, recording, text. The text is the same for all seeds.
 static void draw(drawn_prompt *drawn, uint32_t width, uint64_t seed) {
   static const uint32_t TEXTS[] = {BEGIN, MIDDLE, END};
   prompt_parts *prompt = &drawn->prompt;
@@ -45,7 +45,7 @@ static void draw(drawn_prompt *drawn, uint32_t width, uint64_t seed) {
   }
 }
 
-static void let_go(drawn_prompt *drawn) {
+static void free_rows(drawn_prompt *drawn) {
   for (uint32_t i = 0; i < 2; i++) free(drawn->rows[i]);
 }
 
@@ -61,7 +61,7 @@ static void check_said(const media_result *found, const media_result *wanted) {
   CHECK_EQ_MEM(found->said, wanted->said, sizeof wanted->said);
 }
 
-// The answer of an engine that has seen nothing else.
+// Runs the prompt on a new engine.
 static media_result run_fresh(const fixture_file *file, const media_setup *setup,
                               const prompt_parts *prompt, bool with_logits) {
   media_result result = {0};
@@ -87,7 +87,7 @@ static void check_batches(const fixture_file *file, const prompt_parts *prompt, 
   }
 }
 
-// If pages are encoded when they are full, rows of an image see later pages as well.
+// If pages are encoded when they are full, rows of an image also see later pages.
 static void check_encoded_keys(const fixture_file *file, const prompt_parts *prompt, bool sees_all,
                                const media_result *exact) {
   media_setup setup = WHOLE;
@@ -100,7 +100,8 @@ static void check_encoded_keys(const fixture_file *file, const prompt_parts *pro
     error += difference * difference;
     square += (double)exact->logits[i] * (double)exact->logits[i];
   }
-  CHECK(sqrt(error / square) < 0.03);  // at most 0.024; with the keys of another page from 0.045
+  CHECK(sqrt(error / square) <
+        0.03);  // at most 0.024 is correct; using a different page's keys gives 0.045 or more
   free(wanted.logits);
 }
 
@@ -117,7 +118,7 @@ static void check_prefixes(wick_engine *engine, const prompt_parts *prompt,
   CHECK(found.cached <= BEGIN);
 }
 
-// Reads the parts on the session, without an answer.
+// Prefills the parts on the session without generating an answer.
 static void read_only(wick_engine *engine, const prompt_parts *prompt, uint32_t session) {
   wick_request request = media_request(0);
   media_result result = {0};
@@ -170,7 +171,7 @@ static wick_status load_record(wick_engine *engine, record *from, uint32_t *sess
   return status;
 }
 
-// Bytes that are not the record's, or not all of them.
+// Checks that truncated and damaged records are rejected.
 static void check_damage(wick_engine *engine, record *saved) {
   const size_t whole_bytes = saved->size_bytes;
   uint32_t session;
@@ -180,7 +181,7 @@ static void check_damage(wick_engine *engine, record *saved) {
   }
   saved->size_bytes = whole_bytes;
   for (int i = 0; i < 200; i++) {
-    // the heads of the record and of its spans, or any byte
+    // the headers of the record and of its spans, or any byte
     const size_t range = i % 2 == 0 ? 120 : whole_bytes - 8;
     uint8_t *byte = &saved->bytes[8 + random_u64(&state) % range];
     const uint8_t mask = (uint8_t)(1u << random_u64(&state) % 8);
@@ -190,7 +191,7 @@ static void check_damage(wick_engine *engine, record *saved) {
   }
 }
 
-// A session that is saved, and continues in another engine.
+// Saves a session and continues it in a different engine.
 static void check_record(wick_engine *engine, const fixture_file *file, uint32_t session,
                          const prompt_parts *rest, const media_result *wanted) {
   static record saved;
@@ -205,7 +206,7 @@ static void check_record(wick_engine *engine, const fixture_file *file, uint32_t
   check_damage(other, &saved);
   CHECK_EQ_UINT(other->sessions.count, 0);
   if (CHECK_EQ_INT(load_record(other, &saved, &loaded), WICK_OK)) {
-    while (sessions_give_pages(&other->sessions)) continue;  // its rows are read again
+    while (sessions_give_pages(&other->sessions)) continue;  // all rows must be recomputed
     const media_result found = media_run(other, rest, loaded, false);
     check_said(&found, wanted);
   }
@@ -226,7 +227,7 @@ static void check_sessions(wick_engine *engine, const fixture_file *file,
   CHECK_EQ_INT(wick_session_fork(engine, session, &third, NULL), WICK_OK);
   media_result found = media_run(engine, &rest, session, false);
   check_said(&found, wanted);
-  // all sessions read their rows again
+  // all sessions must recompute their rows
   while (sessions_give_pages(&engine->sessions)) continue;
   found = media_run(engine, &rest, child, false);
   check_said(&found, wanted);
@@ -238,7 +239,7 @@ static void check_sessions(wick_engine *engine, const fixture_file *file,
   CHECK_EQ_INT(wick_session_close(engine, third, NULL), WICK_OK);
 }
 
-// The answers to the first, second and third request, in this order.
+// Collects the answers to three requests in submission order.
 typedef struct company_listener {
   uint32_t first, third;
   media_result results[3];
@@ -254,7 +255,7 @@ static void take_company(void *context, const wick_event *event, const uint8_t *
   result->said[result->said_count++] = event->token;
 }
 
-// Three requests at once, the first of which is in the middle of its answer.
+// Runs three requests at once; the first is in the middle of its answer when the others start.
 static void check_company(wick_engine *engine, const drawn_prompt *drawn, const prompt_parts *other,
                           const media_result *wanted_other) {
   const prompt_parts text = parts_from(&drawn->prompt, 0, 1);
@@ -293,8 +294,8 @@ static void check_laws(const fixture_file *file) {
   wick_error error;
   CHECK_EQ_INT(store_check(engine->store, &error), WICK_OK);
   free(wanted.logits);
-  let_go(&drawn);
-  let_go(&other);
+  free_rows(&drawn);
+  free_rows(&other);
   wick_engine_destroy(engine);
 }
 
@@ -304,15 +305,17 @@ static void check_hybrid(const fixture_shape *shape, const fixture_hybrid *hybri
   free(file.bytes);
 }
 
-TEST(media_obey_the_laws_with_attention_alone) { check_hybrid(&FIXTURE_DEFAULT, NULL); }
-TEST(media_obey_the_laws_with_windows_and_images_read_at_once) {
+TEST(media_keep_the_invariants_with_attention_only) { check_hybrid(&FIXTURE_DEFAULT, NULL); }
+TEST(media_keep_the_invariants_with_windows_and_bidirectional_images) {
   check_hybrid(&FIXTURE_ODD, &FIXTURE_GEMMA3);
 }
-TEST(media_obey_the_laws_with_short_convolutions) { check_hybrid(&FIXTURE_ODD, &FIXTURE_LFM2); }
-TEST(media_obey_the_laws_with_delta_nets) { check_hybrid(&FIXTURE_ODD, &FIXTURE_QWEN35); }
-TEST(media_obey_the_laws_with_state_spaces) { check_hybrid(&FIXTURE_ODD, &FIXTURE_JAMBA); }
+TEST(media_keep_the_invariants_with_short_convolutions) {
+  check_hybrid(&FIXTURE_ODD, &FIXTURE_LFM2);
+}
+TEST(media_keep_the_invariants_with_delta_nets) { check_hybrid(&FIXTURE_ODD, &FIXTURE_QWEN35); }
+TEST(media_keep_the_invariants_with_state_spaces) { check_hybrid(&FIXTURE_ODD, &FIXTURE_JAMBA); }
 
-TEST(media_obey_the_laws_in_the_text_models_of_the_reference) {
+TEST(media_keep_the_invariants_in_the_reference_text_models) {
   static char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX];
   static const char FOLDER[] = "vectors/vision/models";
   if (check_shared("vectors/vision/manifest.json") == NULL) SKIP("no shared folder");
@@ -332,8 +335,8 @@ static void take_first_end(void *context, const wick_event *event, const uint8_t
   if (event->kind == WICK_EVENT_DONE && *ended == 0) *ended = event->request;
 }
 
-// The share of a batch that prompts have while others decode is smaller than the image.
-TEST(an_image_that_is_read_at_once_does_not_wait_for_the_end_of_other_answers) {
+// While others decode, the share of a batch for prompts is smaller than the image.
+TEST(a_bidirectional_image_does_not_wait_until_other_answers_end) {
   static const media_setup SMALL = {IMAGE + 4, 1, 0, WICK_KV_F32};
   fixture_file file = fixture_make_hybrid(&FIXTURE_ODD, &FIXTURE_GEMMA3);
   wick_engine *engine = media_engine(&file, &SMALL);
@@ -347,13 +350,13 @@ TEST(an_image_that_is_read_at_once_does_not_wait_for_the_end_of_other_answers) {
   CHECK_EQ_INT(engine_submit_parts(engine, &request, parts, 5, &second, NULL), WICK_OK);
   fixture_run(engine, take_first_end, &ended);
   CHECK_EQ_UINT(ended, second);
-  let_go(&drawn);
+  free_rows(&drawn);
   wick_engine_destroy(engine);
   free(file.bytes);
 }
 
-// The text before the image comes again, so a lookup finds the image's rows after it.
-TEST(rows_of_an_image_are_not_proposed) {
+// The text before the image repeats, so a lookup finds the image's rows as its continuation.
+TEST(image_rows_are_not_used_as_draft_tokens) {
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_engine *engine = media_engine(&file, &WHOLE);
   drawn_prompt drawn;
@@ -373,12 +376,12 @@ TEST(rows_of_an_image_are_not_proposed) {
   }
   CHECK_EQ_MEM(found[0].said, drawn.tokens[0] + BEGIN - 2, 2 * sizeof(int32_t));
   check_said(&found[1], &found[0]);
-  let_go(&drawn);
+  free_rows(&drawn);
   wick_engine_destroy(engine);
   free(file.bytes);
 }
 
-// ---- Refusals ----
+// ---- Rejected input ----
 
 static void check_refused(wick_engine *engine, const media_rows *media, wick_status status,
                           const char *text) {
@@ -390,7 +393,7 @@ static void check_refused(wick_engine *engine, const media_rows *media, wick_sta
   if (!CHECK(strstr(error.message, text) != NULL)) CHECK_EQ_STR(error.message, text);
 }
 
-TEST(rows_that_do_not_fit_are_refused) {
+TEST(rows_that_do_not_fit_are_rejected) {
   fixture_file file = fixture_make_hybrid(&FIXTURE_ODD, &FIXTURE_GEMMA3);
   static const media_setup SMALL = {16, 1, 0, WICK_KV_F32};
   wick_engine *engine = media_engine(&file, &SMALL);
@@ -416,7 +419,7 @@ TEST(rows_that_do_not_fit_are_refused) {
   const int32_t pseudo[] = {-5};
   wick_request request = fixture_request(pseudo, 1, 1);
   uint32_t id;
-  // parts are the whole prompt
+  // the parts must be the whole prompt
   CHECK_EQ_INT(engine_submit_parts(engine, &request, prompt.parts, 1, &id, NULL), WICK_E_ARG);
   wick_request texts = media_request(1);
   texts.text = "a";
@@ -427,7 +430,7 @@ TEST(rows_that_do_not_fit_are_refused) {
   free(file.bytes);
 }
 
-TEST(an_allocation_that_fails_refuses_the_prompt_and_leaks_nothing) {
+TEST(an_allocation_failure_rejects_the_prompt_and_leaks_nothing) {
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_engine *engine = media_engine(&file, &WHOLE);
   drawn_prompt drawn;
@@ -446,7 +449,7 @@ TEST(an_allocation_that_fails_refuses_the_prompt_and_leaks_nothing) {
   engine->memory.fail_at_call = 0;
   CHECK_EQ_INT(status, WICK_OK);
   CHECK(refused > 6);
-  let_go(&drawn);
+  free_rows(&drawn);
   wick_engine_destroy(engine);
   free(file.bytes);
 }

@@ -1,5 +1,5 @@
-// Images whose rows are fed in strips: narrow, flat and odd ones, several at once, and ones that
-// are removed, closed or out of memory in the middle.
+// Images whose rows are fed in strips: narrow, flat and odd ones, several at once, and images that
+// are removed, whose encoders are closed, or that run out of memory in the middle.
 #include "api/media_strips.h"
 #include "api/media_items.h"
 #include "media_engines.h"
@@ -23,7 +23,7 @@ static bool open_name(const char *name) {
   if (!vectors_open(&v, "vectors/vision/manifest.json")) return false;
   engine = media_open_type(&v, find_type(name));
   if (engine == NULL) return false;
-  engine->config.media_bytes_max = 1;  // nothing is kept
+  engine->config.media_bytes_max = 1;  // nothing is cached
   return true;
 }
 
@@ -32,7 +32,7 @@ static void close_engine(void) {
   vectors_close(&v);
 }
 
-// An image whose rows are fed.
+// An image that is fed row by row.
 typedef struct fed_image {
   uint8_t *rgb;
   uint32_t width, height, fed, media;
@@ -59,7 +59,7 @@ static wick_status feed(fed_image *image, uint32_t most, wick_error *error) {
   return status;
 }
 
-// Rows of the encoded image, one chunk after the other; freed by the caller.
+// Returns the rows of the encoded image, one chunk after the other; the caller frees them.
 static float *rows_of(uint32_t media, size_t *bytes) {
   const media_item *item = media_item_find(engine, media);
   const size_t row_bytes =
@@ -94,7 +94,7 @@ static float *encode_whole(const fed_image *image, size_t *bytes) {
   return rows;
 }
 
-// Two images, strip by strip in random order, then encoded alternately.
+// Feeds two images in strips of random order, then encodes them alternately.
 static void check_pair(uint32_t width, uint32_t height) {
   fed_image images[2] = {image_of(width, height, 1), image_of(width, height, 77)};
   float *wanted[2];
@@ -125,7 +125,7 @@ static void check_pair(uint32_t width, uint32_t height) {
   }
 }
 
-TEST(images_of_any_shape_in_strips_have_the_rows_of_whole_ones) {
+TEST(images_fed_in_strips_have_the_same_rows_as_whole_images) {
   static const uint32_t SIZES[][2] = {{1, 1},    {1, 130}, {130, 1}, {2, 333},  {333, 2},
                                       {37, 101}, {61, 48}, {48, 47}, {200, 133}};
   if (!open_name("idefics3")) SKIP("no shared folder");
@@ -133,7 +133,7 @@ TEST(images_of_any_shape_in_strips_have_the_rows_of_whole_ones) {
   close_engine();
 }
 
-// An image in the middle of its strips, then of its steps: `moment` of these. False: it is done.
+// Runs `moment` strips and then steps of an image. Returns false if it is done.
 static bool bring_to(fed_image *image, uint32_t moment, bool *is_ready) {
   enum { STRIP = 16 };
   wick_error error = {0};
@@ -148,7 +148,7 @@ static bool bring_to(fed_image *image, uint32_t moment, bool *is_ready) {
   return !*is_ready;
 }
 
-TEST(an_image_is_removed_at_any_moment_next_to_another_one) {
+TEST(an_image_can_be_removed_at_any_moment_without_affecting_another) {
   size_t bytes;
   bool is_ready;
   wick_error error = {0};
@@ -178,7 +178,7 @@ TEST(an_image_is_removed_at_any_moment_next_to_another_one) {
   close_engine();
 }
 
-TEST(encoders_are_closed_and_others_loaded_at_any_moment) {
+TEST(encoders_can_be_closed_and_loaded_again_at_any_moment) {
   bool is_ready, is_left = true;
   wick_error error = {0};
   if (!open_name("lfm2")) SKIP("no shared folder");
@@ -199,7 +199,7 @@ TEST(encoders_are_closed_and_others_loaded_at_any_moment) {
   close_engine();
 }
 
-// Everything until the image is encoded.
+// Runs all strips and steps until the image is encoded.
 static wick_status encode_in_strips(fed_image *image, wick_error *error) {
   bool is_ready = false;
   wick_status status = begin(image, error);
@@ -210,7 +210,7 @@ static wick_status encode_in_strips(fed_image *image, wick_error *error) {
   return status;
 }
 
-// While an image that ran out of memory is held, the same one can be added again.
+// While an image that ran out of memory still exists, the same image can be added again.
 static void check_again(const fed_image *image, const float *wanted, size_t bytes) {
   uint32_t media;
   wick_error error = {0};
@@ -248,14 +248,14 @@ static void check_memory(const char *type, uint32_t width, uint32_t height) {
   close_engine();
 }
 
-TEST(memory_that_runs_out_in_the_middle_fails_one_image) {
+TEST(running_out_of_memory_fails_only_one_image) {
   if (check_shared("vectors/vision/manifest.json") == NULL) SKIP("no shared folder");
   check_memory("idefics3", 200, 133);
-  check_memory("idefics3", 20, 13);  // enlarged: kept until it is encoded
+  check_memory("idefics3", 20, 13);  // it is enlarged and kept until it is encoded
   check_memory("lfm2", 90, 120);
 }
 
-// Its rows have few bytes but become wide ones.
+// The image's rows are short, but become long when it is resized.
 TEST(a_narrow_image_is_resized_in_steps) {
   enum { HEIGHT = 3000, STEP_ROWS_MAX = 256 };
   bool is_ready = false;

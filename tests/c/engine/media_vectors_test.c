@@ -1,5 +1,5 @@
-// The cases of vectors/vision with the reference's rows of images and recordings: logits of all
-// positions of texts and the greedy tokens, in several batches and numbers of threads.
+// The cases of vectors/vision, using the reference's rows for images and recordings: logits of all
+// text positions and the greedy tokens, for several batch sizes and numbers of threads.
 #include <stdio.h>
 
 #include "media_rig.h"
@@ -11,7 +11,7 @@ typedef struct vision {
   int32_t *tokens[MEDIA_PARTS_MAX];
   float *rows[MEDIA_PARTS_MAX];
   prompt_parts prompt;
-  uint32_t image_rows;  // of the largest image that is read at once
+  uint32_t image_rows;  // the largest image whose rows are evaluated together
 } vision;
 
 static int32_t *read_ints(const vectors *v, uint32_t node, uint32_t *count) {
@@ -24,7 +24,8 @@ static int32_t *read_ints(const vectors *v, uint32_t node, uint32_t *count) {
   return ints;
 }
 
-// The width of the grid: how many rows have the y of the first. 0 where x grows with time.
+// Returns the grid's width: how many rows have the same y as the first. Returns 0 if x grows with
+// time.
 static uint32_t grid_width(const vectors *v, uint32_t chunk, uint32_t count) {
   const uint32_t list = document_find(&v->document, chunk, "pos_txy");
   if (list == 0) return 0;
@@ -145,7 +146,7 @@ static void check_type(vision *vision, uint32_t type) {
   vision->model.bytes =
       media_read_file(vectors_text(v, type, "text_model"), &vision->model.size_bytes);
   const uint32_t cases = document_find(&v->document, type, "cases");
-  // linear attention amplifies the rounding
+  // linear attention amplifies rounding errors
   const bool is_linear = text_is(name, "qwen35") || text_is(name, "minicpmv4_6");
   for (uint32_t at = vectors_node(v, cases)->first; at != 0; at = vectors_node(v, at)->next) {
     const document_text id = vectors_text(v, at, "id");
@@ -159,7 +160,7 @@ static void check_type(vision *vision, uint32_t type) {
   free(vision->model.bytes);
 }
 
-TEST(logits_and_tokens_after_images_and_recordings_are_those_of_the_reference) {
+TEST(logits_and_tokens_after_images_and_recordings_match_the_reference) {
   static vision vision;
   if (check_shared("vectors/vision/manifest.json") == NULL) SKIP("no shared folder");
   if (vectors_open(&vision.vectors, "vectors/vision/manifest.json")) {

@@ -1,5 +1,5 @@
-// Requests and sessions at the bounds of what is taken: which
-// status, which setting is named, and the message.
+// Requests and sessions at the limits of valid input: the status, the subject and the message of
+// each error.
 #include <stdio.h>
 
 #include "api/insides.h"
@@ -64,7 +64,7 @@ static void check_submit(wick_engine *engine, const wick_request *request,
 
 static const wanted_error FINE = {.status = WICK_OK, .message = ""};
 
-TEST(priorities_have_bounds) {
+TEST(priorities_are_limited) {
   static const struct {
     int32_t priority;
     wanted_error wanted;
@@ -82,7 +82,7 @@ TEST(priorities_have_bounds) {
   wick_engine_destroy(engine);
 }
 
-TEST(completions_have_bounds_and_a_prompt_of_their_own) {
+TEST(completions_are_limited_and_need_a_prompt_without_session) {
   static const wanted_error MANY = {
       WICK_E_ARG, WICK_SUBJECT_COMPLETIONS, {17, 16}, "17 completions, the limit is 16"};
   static const wanted_error ALONE = {
@@ -107,7 +107,7 @@ TEST(completions_have_bounds_and_a_prompt_of_their_own) {
   wick_engine_destroy(engine);
 }
 
-TEST(prompts_fit_the_context) {
+TEST(prompts_must_fit_the_context) {
   static const wanted_error LONG = {WICK_E_FULL,
                                     WICK_SUBJECT_CONTEXT,
                                     {65, 64},
@@ -132,7 +132,7 @@ TEST(prompts_fit_the_context) {
   wick_engine_destroy(engine);
 }
 
-TEST(sessions_are_one_request_s_at_a_time) {
+TEST(a_session_runs_one_request_at_a_time) {
   static const wanted_error BUSY = {.status = WICK_E_BUSY,
                                     .message = "a request is running on session 1"};
   static const wanted_error IDLE = {
@@ -181,7 +181,7 @@ static void check_config(const wick_config *config, const wanted_error *wanted) 
   wick_engine_destroy(engine);
 }
 
-TEST(a_config_of_zeros_has_the_defaults) {
+TEST(a_zeroed_config_has_the_defaults) {
   wick_config usual, zeros;
   memset(&usual, 1, sizeof usual);
   memset(&zeros, 0, sizeof zeros);
@@ -199,7 +199,7 @@ TEST(a_config_of_zeros_has_the_defaults) {
   wick_engine_destroy(engines[1]);
 }
 
-TEST(fields_of_later_versions_are_refused) {
+TEST(fields_of_later_versions_are_rejected) {
   wick_config config;
   wick_config_default(&config);
   config.reserved[15] = 1;
@@ -210,7 +210,7 @@ TEST(fields_of_later_versions_are_refused) {
                                         "the defaults"});
 }
 
-TEST(configurations_at_their_bounds) {
+TEST(configurations_at_their_limits) {
   wick_config usual;
   wick_config_default(&usual);
   wick_config config = usual;
