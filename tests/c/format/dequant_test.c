@@ -1,5 +1,5 @@
-// Repacking and row_dequant give exactly what ggml's dequantisation gives:
-// the reference vectors dequant/TYPE.{quant,random}.{bin,f32}, rows of 256 values.
+// Repacking and row_dequant give exactly the same values as ggml's dequantisation: the reference
+// vectors dequant/TYPE.{quant,random}.{bin,f32}, rows of 256 values.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 enum { VECTOR_COLS = 256 };
 
-// Compares as numbers (0 equals -0); NaN with NaN.
+// Compares values: 0 equals -0, and NaN equals NaN.
 static bool rows_equal(const float *found, const float *wanted, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     const bool both_nan = found[i] != found[i] && wanted[i] != wanted[i];
@@ -57,7 +57,7 @@ static void check_vector(const char *name, const kernel_type_ops *ops, const ggm
   free(wanted);
 }
 
-TEST(rows_are_dequantised_as_ggml_does) {
+TEST(rows_are_dequantised_like_in_ggml) {
   if (check_shared("vectors") == NULL) SKIP("no shared folder");
   const kernel_table *kernels = kernels_bind();
   uint32_t types = 0;
@@ -69,13 +69,14 @@ TEST(rows_are_dequantised_as_ggml_does) {
     check_vector(facts->name, ops, facts, "random", 8, type);
     types++;
   }
-  CHECK_EQ_UINT(types, 27);  // all that there are vectors of
+  CHECK_EQ_UINT(types, 27);  // the number of types with reference vectors
 }
 
-// Zeros have no flags; each byte in turn is -128, or half of a 16-bit Inf.
-TEST(repacking_flags_what_kernels_must_know) {
+// A block of zeros sets no flags. Then each byte is set to -128, or to the upper half of a 16-bit
+// infinity.
+TEST(repacking_sets_the_flags_that_kernels_need) {
   enum { BLOCKS = 2 };
-  // without a 16-bit float, or unpacked before a product looks at it
+  // types without a 16-bit float, or unpacked before a matrix product uses it
   static const ggml_type PLAIN[] = {GGML_TYPE_F32,     GGML_TYPE_BF16,   GGML_TYPE_MXFP4,
                                     GGML_TYPE_NVFP4,   GGML_TYPE_IQ1_S,  GGML_TYPE_IQ1_M,
                                     GGML_TYPE_IQ2_XXS, GGML_TYPE_IQ2_XS, GGML_TYPE_IQ2_S,
@@ -91,7 +92,7 @@ TEST(repacking_flags_what_kernels_must_know) {
     CHECK_EQ_UINT(ops->repack(data, cols, 0, 0, BLOCKS, file), 0);
     uint32_t flags = 0;
     for (size_t at = 0; at < bytes; at++) {
-      file[at] = at % 2 == 0 ? 0x80 : 0x7c;  // -128; of a 16-bit float, Inf
+      file[at] = at % 2 == 0 ? 0x80 : 0x7c;  // -128, or the upper byte of a 16-bit infinity
       flags |= ops->repack(data, cols, 1, 0, BLOCKS, file);
       file[at] = 0;
     }

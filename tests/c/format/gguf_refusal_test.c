@@ -1,12 +1,12 @@
-// Each way in which a GGUF file is refused or cut short: the status,
-// the byte, the words.
+// Every way in which a GGUF file is rejected or truncated: the status, the byte offset and the
+// message.
 #include <stdio.h>
 
 #include "gguf_rig.h"
 
-// ---- refusals ----
+// ---- rejected files ----
 
-// A file to be refused: the function that writes it, and the error.
+// A file that must be rejected: the function that writes it, and the expected error.
 typedef struct refusal {
   const char *name;
   void (*make)(memory_file *file);
@@ -206,7 +206,7 @@ static void check_refusal(const refusal *wanted, const memory_file *file, size_t
   is_right = CHECK_EQ_INT((int64_t)error.offset_bytes, offset) && is_right;
   is_right = CHECK(strstr(error.message, wanted->words) != NULL) && is_right;
   if (!is_right) printf("#   %s in chunks of %zu: %s\n", wanted->name, chunk, error.message);
-  // it stays refused, in the same words
+  // later calls return the same error
   wick_error again;
   CHECK_EQ_INT(gguf_directory_feed(directory, "x", 1, &used, &again), status);
   CHECK_EQ_STR(again.message, error.message);
@@ -215,7 +215,7 @@ static void check_refusal(const refusal *wanted, const memory_file *file, size_t
   close_directory(directory);
 }
 
-TEST(each_refusal_names_what_and_where) {
+TEST(each_error_contains_the_cause_and_the_offset) {
   for (size_t i = 0; i < sizeof REFUSALS / sizeof *REFUSALS; i++) {
     memory_file file = {0};
     REFUSALS[i].make(&file);
@@ -225,7 +225,7 @@ TEST(each_refusal_names_what_and_where) {
   }
 }
 
-TEST(names_in_messages_are_printable) {
+TEST(names_in_error_messages_are_printable) {
   memory_file file = {0};
   make_key(&file, "bad\xff\nkey", 99);
   gguf_directory *directory = open_directory();
@@ -236,7 +236,7 @@ TEST(names_in_messages_are_printable) {
   file_free(&file);
 }
 
-TEST(a_file_cut_anywhere_is_truncated) {
+TEST(a_file_cut_at_any_byte_is_truncated) {
   memory_file file = sample_model();
   gguf_directory *whole = parse(&file);
   const size_t directory_bytes = (size_t)gguf_directory_bytes(whole);
@@ -276,8 +276,8 @@ static void check_truncation_words(size_t keep, const char *words) {
   file_free(&file);
 }
 
-// The byte of each part's end, and the part that is read until there.
-TEST(truncation_says_what_was_being_read) {
+// For each part, the byte at which it ends, and the message if the file ends before that byte.
+TEST(truncation_errors_contain_the_part_being_read) {
   static const struct {
     size_t end;
     const char *words;
@@ -297,9 +297,9 @@ TEST(truncation_says_what_was_being_read) {
   }
 }
 
-// ---- what is just not too much ----
+// ---- values at the limits ----
 
-TEST(what_reaches_a_limit_is_read) {
+TEST(values_at_the_limits_are_accepted) {
   static char long_key[GGUF_KEY_BYTES_MAX + 1], long_name[GGUF_TENSOR_NAME_BYTES_MAX + 1];
   memset(long_key, 'k', GGUF_KEY_BYTES_MAX);
   memset(long_name, 'n', GGUF_TENSOR_NAME_BYTES_MAX);
@@ -334,7 +334,7 @@ TEST(what_reaches_a_limit_is_read) {
   file_free(&file);
 }
 
-TEST(alignments_are_powers_of_two) {
+TEST(only_powers_of_two_are_valid_alignments) {
   for (int bit = 0; bit < 32; bit++) {
     for (int more = -1; more < 2; more++) {
       memory_file file = {0};
@@ -353,9 +353,9 @@ TEST(alignments_are_powers_of_two) {
   }
 }
 
-// A directory that is in order needs no list of its order, so that its directory takes no more than
-// its parts.
-TEST(tensors_in_order_need_no_list) {
+// If the tensors are sorted by offset, the directory needs no list for their order and allocates
+// one block less.
+TEST(sorted_tensors_need_no_list) {
   uint64_t blocks[2];
   for (int is_turned = 0; is_turned < 2; is_turned++) {
     memory_file file = {0};

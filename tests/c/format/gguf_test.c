@@ -1,5 +1,5 @@
-// Block facts, the GGUF directory from chunks of every size, typed access,
-// the cost of reading, and the writer. gguf_refusal_test.c has the refused files.
+// Block facts, the GGUF directory read in chunks of every size, typed access, the cost of reading,
+// and the writer. gguf_refusal_test.c tests the rejected files.
 #include "format/gguf.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@
 
 // ---- block facts ----
 
-TEST(types_are_those_of_ggml) {
+TEST(types_match_ggml) {
   for (uint32_t type = 0; type < GGML_TYPE_COUNT + 3; type++) {
     const ggml_type_facts *facts = type_facts(type);
     const bool is_gone = type == 4 || type == 5 || (type >= 31 && type <= 33) ||
@@ -35,8 +35,8 @@ TEST(rows_are_whole_blocks_and_fit_64_bits) {
   CHECK_EQ_UINT(bytes, UINT64_C(1) << 63);
 }
 
-// The reference's quantised rows: 2 of 256 values for each type.
-TEST(block_bytes_are_those_of_the_reference_rows) {
+// The reference's quantised rows: two rows of 256 values for each type.
+TEST(block_bytes_match_the_reference_rows) {
   if (check_shared("") == NULL) SKIP("no shared folder");
   size_t checked = 0;
   for (uint32_t type = 1; type < GGML_TYPE_COUNT; type++) {
@@ -45,7 +45,7 @@ TEST(block_bytes_are_those_of_the_reference_rows) {
     char name[64];
     snprintf(name, sizeof name, "vectors/reference/dequant/%s.quant.bin", facts->name);
     FILE *there = fopen(check_shared(name), "rb");
-    if (there == NULL) continue;  // integers, and what only activations are stored in
+    if (there == NULL) continue;  // integers, and types that are only used for activations
     fclose(there);
     size_t size_bytes;
     free(check_read_file(check_shared(name), &size_bytes));
@@ -57,7 +57,7 @@ TEST(block_bytes_are_those_of_the_reference_rows) {
   CHECK_EQ_UINT(checked, 27);
 }
 
-// ---- reading what the writer wrote ----
+// ---- reading written files ----
 
 static void add_every_type(gguf_writer *writer) {
   gguf_writer_add_number(writer, "u8", GGUF_U8, &(uint8_t){200});
@@ -155,7 +155,7 @@ static void check_arrays(const gguf_directory *directory) {
   CHECK(gguf_string_equals(gguf_next_string(&cursor), "bcd"));
 }
 
-TEST(a_directory_is_the_same_from_chunks_of_any_size) {
+TEST(the_directory_does_not_depend_on_the_chunk_size) {
   static const size_t CHUNKS[] = {1, 2, 3, 7, 8, 64, 1000, 100000};
   memory_file file = every_type_file(32);
   for (size_t i = 0; i < sizeof CHUNKS / sizeof *CHUNKS; i++) {
@@ -184,7 +184,7 @@ TEST(a_directory_is_the_same_from_chunks_of_any_size) {
   file_free(&file);
 }
 
-TEST(entries_say_where_they_stand) {
+TEST(entries_contain_their_file_offset) {
   memory_file file = every_type_file(32);
   gguf_directory *directory = parse(&file);
   for (size_t i = 0; i < gguf_value_count(directory); i++) {
@@ -200,7 +200,7 @@ TEST(entries_say_where_they_stand) {
   file_free(&file);
 }
 
-TEST(alignment_is_declared_and_kept) {
+TEST(the_declared_alignment_is_used) {
   static const uint32_t ALIGNMENTS[] = {8, 64, 4096};
   for (size_t i = 0; i < 3; i++) {
     memory_file file = every_type_file(ALIGNMENTS[i]);
@@ -213,7 +213,7 @@ TEST(alignment_is_declared_and_kept) {
   }
 }
 
-TEST(version_2_reads_like_version_3) {
+TEST(version_2_is_read_like_version_3) {
   memory_file file = every_type_file(32);
   file.bytes[4] = 2;
   gguf_directory *directory = parse(&file);
@@ -256,7 +256,7 @@ TEST(numbers_convert_when_they_fit) {
   file_free(&file);
 }
 
-TEST(wrong_types_are_told) {
+TEST(wrong_types_are_reported) {
   memory_file file = every_type_file(32);
   gguf_directory *directory = parse(&file);
   double number = 0;
@@ -292,8 +292,8 @@ TEST(quotes_are_short_and_printable) {
 
 // ---- layouts ----
 
-// A scalar (0 dimensions) is one value; gaps and other orders of the data are fine.
-TEST(unusual_layouts_are_read) {
+// A scalar (0 dimensions) has one value; the data may have gaps and be in a different order.
+TEST(unusual_layouts_are_accepted) {
   memory_file file = {0};
   file_header(&file, 3, 0);
   file_string(&file, "scalar");
@@ -357,8 +357,8 @@ static memory_file vocabulary_file(uint32_t tokens) {
   return file;
 }
 
-// Byte by byte, memory grows by doubling and nothing but the directory is left at the end.
-TEST(a_byte_at_a_time_costs_no_more) {
+// Reading byte by byte grows the memory by doubling, and at the end only the directory is left.
+TEST(reading_byte_by_byte_takes_no_more_memory) {
   memory_file file = vocabulary_file(20000);
   gguf_directory *directory = open_directory();
   size_t used;
@@ -371,7 +371,7 @@ TEST(a_byte_at_a_time_costs_no_more) {
   file_free(&file);
 }
 
-TEST(declared_counts_are_not_believed) {
+TEST(declared_counts_do_not_allocate_memory) {
   memory_file file = {0};
   file_header(&file, GGUF_TENSORS_MAX, GGUF_KEYS_MAX);
   file_string(&file, "x");
@@ -386,8 +386,8 @@ TEST(declared_counts_are_not_believed) {
   file_free(&file);
 }
 
-// Keys that all fall into one place of the hash table end in a refusal, not in quadratic time.
-TEST(colliding_keys_are_refused) {
+// Keys that all hash to the same slot are rejected instead of taking quadratic time.
+TEST(colliding_keys_are_rejected) {
   enum { COUNT = 1100, SLOTS = 4096 };
   memory_file file = {0};
   file_header(&file, 0, COUNT);
@@ -411,7 +411,7 @@ TEST(colliding_keys_are_refused) {
 
 // ---- failures ----
 
-TEST(no_allocation_that_fails_leaks) {
+TEST(failing_allocations_leak_nothing) {
   memory_file file = sample_model();
   uint64_t failed = 0;
   for (uint64_t k = 1;; k++) {
@@ -439,7 +439,7 @@ static bool write_nothing(void *context, const void *bytes, size_t size_bytes) {
   return true;
 }
 
-TEST(the_writer_tells_its_failures) {
+TEST(the_writer_reports_its_failures) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   gguf_writer *writer = NULL;
   size_t left = SIZE_MAX;
@@ -472,7 +472,7 @@ TEST(the_writer_tells_its_failures) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-TEST(a_writer_without_memory_says_so) {
+TEST(the_writer_reports_running_out_of_memory) {
   for (uint64_t k = 1;; k++) {
     memory_init(&memory, 0, platform_alloc, platform_free);
     memory.fail_at_call = k;

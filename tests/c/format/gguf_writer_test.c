@@ -1,5 +1,5 @@
-// The writer's refusals, each with its name: calls in another
-// order, names and shapes at the bounds of what a file may have. The first failure stays.
+// The writer's errors, each with its name: calls in the wrong order, and names and shapes at the
+// limits of the format. The first error is kept.
 #include <stdio.h>
 #include <string.h>
 
@@ -115,7 +115,8 @@ static void declare(gguf_writer *writer, misuse how) {
   if (how == TENSOR_TOO_LARGE) add_f32(writer, "a", LARGE, 2);
 }
 
-// As many bytes of data as the tensors have.
+// Returns the number of data bytes to write: the size of the tensors, except in cases that test a
+// wrong size.
 static size_t data_bytes(misuse how) {
   if (how == DATA_MISSING) return 0;
   return how == TENSOR_OF_FOUR || how == NAME_LONGEST ? 8 : how == DATA_TOO_LONG ? 5 : 4;
@@ -134,7 +135,7 @@ static wick_status write_all(gguf_writer *writer, misuse how, wick_error *error)
   return gguf_writer_finish(writer, error);
 }
 
-TEST(each_wrong_call_is_named) {
+TEST(the_error_of_each_wrong_call_contains_its_argument) {
   memset(key_longest, 'k', GGUF_KEY_BYTES_MAX);
   memset(key_too_long, 'k', GGUF_KEY_BYTES_MAX + 1);
   memset(name_longest, 'n', GGUF_TENSOR_NAME_BYTES_MAX);
@@ -156,7 +157,7 @@ TEST(each_wrong_call_is_named) {
   }
 }
 
-TEST(alignments_are_powers_of_two_from_8_on) {
+TEST(only_powers_of_two_of_at_least_8_are_valid_alignments) {
   static const struct {
     uint32_t alignment;
     wick_status status;

@@ -1,6 +1,6 @@
-// The reference set's models and vocabularies through the loader: the loaded tensors are the file's
-// bytes, whatever the pieces; and files that are mutated at random never crash, hang, leak or come
-// out wrong.
+// Loads the reference models and vocabularies: the loaded tensors equal the file's bytes, however
+// the file is split into pieces. Randomly mutated files never crash, hang, leak or produce wrong
+// tensors.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum { PIECES_MAX = 600, MUTATIONS = 40 };
 static const char *const FOLDERS[] = {"vectors/reference/models", "vectors/reference/corrupt",
                                       "vectors/reference/split", "vectors/stories260K"};
 
-// One loading of one file.
+// The state of loading one file.
 typedef struct attempt {
   memory_gate memory;
   wick_error error;
@@ -46,7 +46,7 @@ static void offer(attempt *made, const memory_file *file, uint64_t first, uint64
       loader_feed(made->loader, 0, first, file->bytes + first, (size_t)size_bytes, &made->error);
 }
 
-// In order, in pieces of random sizes up to `size_max`.
+// Feeds the file in order, in pieces of random sizes up to `size_max`.
 static void offer_in_order(attempt *made, const memory_file *file, uint64_t size_max,
                            uint64_t *state) {
   for (uint64_t at = 0; at < file->size_bytes && made->status == WICK_OK;) {
@@ -56,7 +56,7 @@ static void offer_in_order(attempt *made, const memory_file *file, uint64_t size
   }
 }
 
-// The directory, then the rest in pieces that are shuffled.
+// Feeds the directory, then the rest in shuffled pieces.
 static void offer_shuffled(attempt *made, const memory_file *file, uint64_t *state) {
   uint64_t pieces[PIECES_MAX];
   uint64_t first = 0;
@@ -77,7 +77,7 @@ static void offer_shuffled(attempt *made, const memory_file *file, uint64_t *sta
   for (size_t i = 0; i < count; i++) offer(made, file, pieces[i], piece_bytes);
 }
 
-// ---- the files as they are ----
+// ---- unmodified files ----
 
 static void check_whole_file(const memory_file *file, const char *name, uint64_t *state) {
   uint64_t fingerprints[4];
@@ -97,7 +97,7 @@ static void check_whole_file(const memory_file *file, const char *name, uint64_t
   }
 }
 
-TEST(models_come_out_as_they_are) {
+TEST(loaded_models_equal_their_files) {
   static char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX];
   if (check_shared("") == NULL) SKIP("no shared folder");
   uint64_t state = 1;
@@ -113,8 +113,8 @@ TEST(models_come_out_as_they_are) {
   }
 }
 
-// Vocabularies hold no tensors, but the largest directories.
-TEST(vocabularies_are_read_in_pieces) {
+// Vocabulary files contain no tensors, but have the largest directories.
+TEST(vocabularies_can_be_read_in_pieces) {
   static char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX];
   if (check_shared("") == NULL) SKIP("no shared folder");
   const size_t count = shared_list("vectors/vocab", names);
@@ -139,7 +139,7 @@ static const char *const PARTS[] = {"llama-small-F16-00001-of-00003.gguf",
                                     "llama-small-F16-00002-of-00003.gguf",
                                     "llama-small-F16-00003-of-00003.gguf"};
 
-TEST(the_split_model_holds_what_the_whole_one_does) {
+TEST(the_split_model_equals_the_whole_model) {
   if (check_shared("") == NULL) SKIP("no shared folder");
   memory_file whole = shared_read("vectors/reference/models", "llama-small-F16.gguf");
   memory_file parts[3];
@@ -177,7 +177,7 @@ TEST(the_split_model_holds_what_the_whole_one_does) {
 
 // ---- mutated files ----
 
-// Some bytes of the directory (mostly) or of the data are changed, or the file is cut.
+// Changes some bytes, mostly in the directory, and sometimes truncates the file.
 static void mutate(memory_file *file, uint64_t directory_bytes, uint64_t *state) {
   const uint64_t flips = 1 + random_below(state, 3);
   for (uint64_t i = 0; i < flips; i++) {
@@ -201,7 +201,8 @@ static void mutate(memory_file *file, uint64_t directory_bytes, uint64_t *state)
   if (random_below(state, 4) == 0) file->size_bytes = (size_t)random_below(state, file->size_bytes);
 }
 
-// Tensors whose bytes would fill the machine are not made.
+// Whether the file needs no tensor that is larger than itself: such tensors would exhaust the
+// memory.
 static bool is_small(const memory_file *file, uint64_t *directory_bytes) {
   memory_gate memory;
   wick_error error;
@@ -223,7 +224,7 @@ static bool is_small(const memory_file *file, uint64_t *directory_bytes) {
   return needed <= file->size_bytes;
 }
 
-// A mutated file ends in tensors that are its bytes, or in an error that says something.
+// Checks that a mutated file gives tensors that equal its bytes, or an error with a message.
 static void check_mutated(const memory_file *file, const char *name, uint64_t seed) {
   uint64_t state = seed, directory_bytes;
   attempt made;
@@ -248,7 +249,7 @@ static void check_mutated(const memory_file *file, const char *name, uint64_t se
   end(&made);
 }
 
-TEST(mutated_files_end_in_tensors_or_errors) {
+TEST(mutated_files_give_valid_tensors_or_errors) {
   static char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX];
   if (check_shared("") == NULL) SKIP("no shared folder");
   uint64_t state = 4;

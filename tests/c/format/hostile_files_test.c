@@ -1,5 +1,5 @@
-// The files that once broke the engine: each request on them ends,
-// once, within a bounded number of steps.
+// Files that once broke the engine: each request must end exactly once and within a bounded number
+// of steps.
 #include <stdio.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static wick_engine *open_hostile(const char *name, wick_status *status, wick_err
   return engine;
 }
 
-// Requests together, the last one cancelled half-way, then one alone. Returns the steps.
+// Runs several requests together and cancels the last one half-way. Returns the number of steps.
 static uint32_t run_requests(wick_engine *engine, hostile_run *run) {
   wick_request request;
   wick_request_default(&request);
@@ -81,7 +81,9 @@ static void check_hostile(const char *name, bool fails_in_words) {
   wick_engine_destroy(engine);
 }
 
-TEST(an_empty_list_of_merges) { check_hostile("empty-merges.gguf", false); }
-TEST(a_token_of_1190_bytes) { check_hostile("token-of-1190-bytes.gguf", false); }
-TEST(a_base_of_1e45_below_one) { check_hostile("freq-base-1e-45.gguf", true); }
-TEST(special_tokens_in_each_other) { check_hostile("nested-specials.gguf", false); }
+TEST(requests_end_with_an_empty_merge_list) { check_hostile("empty-merges.gguf", false); }
+TEST(requests_end_with_a_token_of_1190_bytes) { check_hostile("token-of-1190-bytes.gguf", false); }
+TEST(requests_end_with_a_frequency_base_of_1e_minus_45) {
+  check_hostile("freq-base-1e-45.gguf", true);
+}
+TEST(requests_end_with_nested_special_tokens) { check_hostile("nested-specials.gguf", false); }

@@ -1,5 +1,5 @@
-// The loader where something may be missing: models in several files,
-// files that are cut short, mistakes of the caller, sinks and allocations that fail.
+// Failures of the loader: split models with missing or wrong files, truncated files, wrong calls,
+// and failing sinks and allocations.
 #include "load_rig.h"
 
 // ---- split models ----
@@ -27,7 +27,7 @@ static void free_parts(memory_file *files) {
   for (uint32_t i = 0; i < PARTS; i++) file_free(&files[i]);
 }
 
-TEST(a_split_model_is_one_model) {
+TEST(a_split_model_is_loaded_as_one_model) {
   memory_file files[PARTS];
   make_parts(files);
   loader *loader = open_loader(0);
@@ -45,7 +45,7 @@ TEST(a_split_model_is_one_model) {
   const uint64_t fingerprint = loader_fingerprint(loader);
   close_loader(loader);
 
-  // the other files' directories in another order, and all data backwards
+  // feed the other directories in a different order, and all data backwards
   loader = open_loader(0);
   CHECK_EQ_INT(feed(loader, 0, &files[0], 0, files[0].size_bytes), WICK_OK);
   CHECK_EQ_UINT(loader_tensor_count(loader), 0);
@@ -71,7 +71,7 @@ static void check_split_refusal(const memory_file *files, wick_status status, co
   close_loader(loader);
 }
 
-TEST(parts_that_do_not_fit_are_refused) {
+TEST(parts_that_do_not_fit_are_rejected) {
   memory_file files[PARTS], wrong[PARTS];
   make_parts(files);
   memcpy(wrong, files, sizeof files);
@@ -112,7 +112,7 @@ TEST(parts_that_do_not_fit_are_refused) {
   free_parts(files);
 }
 
-TEST(as_many_parts_as_there_may_be_are_waited_for) {
+TEST(the_loader_requests_up_to_the_maximum_number_of_parts) {
   sample_spec spec = part_spec(0);
   spec.files = LOADER_FILES_MAX;
   memory_file first = sample_make(&spec);
@@ -129,7 +129,7 @@ TEST(as_many_parts_as_there_may_be_are_waited_for) {
   file_free(&first);
 }
 
-TEST(a_missing_part_is_told) {
+TEST(a_missing_part_is_reported) {
   memory_file files[PARTS];
   make_parts(files);
   loader *loader = open_loader(0);
@@ -142,14 +142,14 @@ TEST(a_missing_part_is_told) {
 
 // ---- truncation ----
 
-TEST(a_short_file_is_told_as_soon_as_its_size_is_known) {
+TEST(a_truncated_file_is_reported_when_its_size_is_known) {
   memory_file file = sample_model();
   const uint64_t directory_bytes = directory_end(&file);
   const gguf_tensor *last = NULL;
   for (uint64_t size = 0; size <= file.size_bytes; size++) {
     loader *loader = open_loader(0);
     wick_status status = loader_end(loader, 0, size, &error);
-    // the directory alone is enough to know
+    // the directory is enough to detect it
     const uint64_t end = size < directory_bytes ? size : directory_bytes;
     if (status == WICK_OK) status = feed(loader, 0, &file, 0, end);
     uint64_t needed = UINT64_MAX;
@@ -167,14 +167,14 @@ TEST(a_short_file_is_told_as_soon_as_its_size_is_known) {
   file_free(&file);
 }
 
-TEST(the_size_may_become_known_later) {
+TEST(the_size_may_be_set_after_data_has_arrived) {
   memory_file file = sample_model();
   loader *loader = open_loader(0);
   CHECK_EQ_INT(feed(loader, 0, &file, 0, file.size_bytes - 100), WICK_OK);
   CHECK_EQ_INT(loader_end(loader, 0, file.size_bytes, &error), WICK_OK);
   CHECK_EQ_INT(loader_end(loader, 0, file.size_bytes - 100, &error), WICK_E_TRUNCATED);
   CHECK(strstr(error.message, "'output.weight'") != NULL);
-  // and that is final
+  // the error is final
   wick_error again;
   CHECK_EQ_INT(feed(loader, 0, &file, 0, file.size_bytes), WICK_E_TRUNCATED);
   CHECK_EQ_INT(loader_end(loader, 0, file.size_bytes, &again), WICK_E_TRUNCATED);
@@ -188,7 +188,7 @@ TEST(the_size_may_become_known_later) {
   file_free(&file);
 }
 
-TEST(a_directory_alone_needs_no_tensors) {
+TEST(loading_only_the_directory_needs_no_tensors) {
   memory_file file = sample_model();
   const uint64_t end = directory_end(&file);
   memory_init(&memory, 0, platform_alloc, platform_free);
@@ -209,7 +209,7 @@ TEST(a_directory_alone_needs_no_tensors) {
   file_free(&file);
 }
 
-TEST(a_file_without_tensors_is_loaded_at_once) {
+TEST(a_file_without_tensors_is_complete_after_its_directory) {
   memory_file file = sample_make(&(sample_spec){.tensor_count = 0});
   loader *loader = open_loader(0);
   CHECK_EQ_INT(feed_as_asked(loader, &file), WICK_OK);
@@ -218,9 +218,9 @@ TEST(a_file_without_tensors_is_loaded_at_once) {
   file_free(&file);
 }
 
-// ---- mistakes and failures ----
+// ---- wrong calls and failures ----
 
-TEST(mistakes_of_the_caller_change_nothing) {
+TEST(wrong_calls_change_nothing) {
   memory_file file = sample_model();
   loader *loader = open_loader(0);
   const loader_sink none = {0};
@@ -239,13 +239,14 @@ TEST(mistakes_of_the_caller_change_nothing) {
   CHECK_EQ_INT(loader_feed(loader, 0, 120, NULL, 0, &error), WICK_OK);
   CHECK_EQ_INT(feed(loader, 0, &file, 120, file.size_bytes), WICK_OK);
   CHECK_EQ_INT(loader_feed(loader, 0, 500, NULL, 0, &error), WICK_OK);
-  CHECK_EQ_INT(loader_feed(loader, 0, INT64_MAX - 2, "xy", 2, &error), WICK_OK);  // nobody's
+  CHECK_EQ_INT(loader_feed(loader, 0, INT64_MAX - 2, "xy", 2, &error),
+               WICK_OK);  // belongs to no tensor
   check_loaded(loader, &file, "after mistakes");
   close_loader(loader);
   file_free(&file);
 }
 
-TEST(a_sink_that_fails_ends_the_loading) {
+TEST(a_failing_sink_ends_the_load) {
   memory_file file = sample_model();
   loader *loader = open_loader(0);
   sink.fail_directory = true;
@@ -262,8 +263,8 @@ TEST(a_sink_that_fails_ends_the_loading) {
     CHECK_EQ_INT(feed_in_order(loader, &file, 0, 23), WICK_E_NONFINITE);
     CHECK_EQ_UINT(sink.places, k);
     close_loader(loader);
-    if (k > 31) continue;  // there are this many blocks when pieces cut none
-    // in the call that brings the block, not in one after it
+    if (k > 31) continue;  // this is the number of blocks if no piece splits a row
+    // it fails in the call that delivers the block, not in a later one
     loader = open_loader(0);
     sink.fail_at_place = k;
     CHECK_EQ_INT(feed(loader, 0, &file, 0, file.size_bytes), WICK_E_NONFINITE);
@@ -274,7 +275,7 @@ TEST(a_sink_that_fails_ends_the_loading) {
   file_free(&file);
 }
 
-TEST(a_bad_directory_ends_the_loading) {
+TEST(an_invalid_directory_ends_the_load) {
   memory_file file = sample_model();
   file.bytes[0] = 'g';
   loader *loader = open_loader(0);
@@ -285,8 +286,8 @@ TEST(a_bad_directory_ends_the_loading) {
   file_free(&file);
 }
 
-// The first half of the data in order, the other half backwards in pieces of 13 bytes, so that
-// every list of the loader grows.
+// Feeds the first half of the data in order and the other half backwards in pieces of 13 bytes, so
+// that every list of the loader grows.
 static wick_status load_crosswise(loader *loader, const memory_file *file) {
   const uint64_t middle = file->size_bytes - 13 * 60;
   for (uint64_t at = 0; at < middle; at += 101) {
@@ -303,7 +304,7 @@ static wick_status load_crosswise(loader *loader, const memory_file *file) {
   return WICK_OK;
 }
 
-TEST(no_allocation_that_fails_leaks) {
+TEST(failing_allocations_leak_nothing) {
   memory_file file = sample_model();
   uint64_t failed = 0;
   for (uint64_t k = 1;; k++) {
@@ -328,8 +329,8 @@ TEST(no_allocation_that_fails_leaks) {
   file_free(&file);
 }
 
-// A refusal for want of memory while data comes can be mended by asking again.
-TEST(data_can_be_fed_again_after_memory_was_short) {
+// If memory runs out while data arrives, feeding the same data again must succeed.
+TEST(data_can_be_fed_again_after_running_out_of_memory) {
   memory_file file = sample_model();
   const uint64_t end = directory_end(&file);
   loader *loader = open_loader(0);
@@ -351,7 +352,7 @@ TEST(data_can_be_fed_again_after_memory_was_short) {
   file_free(&file);
 }
 
-TEST(no_allocation_of_a_split_model_leaks) {
+TEST(failing_allocations_of_a_split_model_leak_nothing) {
   memory_file files[PARTS];
   make_parts(files);
   for (uint64_t k = 1;; k++) {

@@ -1,5 +1,5 @@
-// The loader: the same tensors and the same fingerprint from any pieces in
-// any order, what it requests and what it takes. Its failures are tested by load_failure_test.c.
+// The loader: any pieces in any order give the same tensors and the same fingerprint; also which
+// ranges it requests and how much memory it takes. load_failure_test.c tests its failures.
 #include "load/load.h"
 
 #include "base/hash.h"
@@ -10,7 +10,7 @@
 
 // ---- the fingerprint ----
 
-// The first 32 fractional bits of a square root, made odd: bit by bit.
+// Computes the first 32 fractional bits of a square root bit by bit, and sets the lowest bit.
 static uint32_t factor_of(uint32_t prime) {
   const __uint128_t wanted = (__uint128_t)prime << 64;
   uint64_t root = 0;
@@ -21,7 +21,7 @@ static uint32_t factor_of(uint32_t prime) {
   return (uint32_t)root | 1;
 }
 
-// As load/fingerprint.h defines it, a byte at a time.
+// Computes the fingerprint byte by byte, as defined in load/fingerprint.h.
 static uint64_t plain_fingerprint(uint32_t file, uint64_t offset_bytes, const uint8_t *bytes,
                                   size_t size_bytes) {
   static const uint32_t primes[16] = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53};
@@ -36,7 +36,7 @@ static uint64_t plain_fingerprint(uint32_t file, uint64_t offset_bytes, const ui
   return hash_mix_u64(sums[0] ^ hash_mix_u64(sums[1]));
 }
 
-TEST(the_fingerprint_is_what_its_definition_says) {
+TEST(the_fingerprint_matches_its_definition) {
   enum { BYTES = 700 };
   uint8_t bytes[BYTES];
   uint64_t random = 5;
@@ -73,7 +73,7 @@ static const sample_tensor BIG_TENSORS[] = {
     {"b", GGML_TYPE_F32, 1, {64}},        {"big hole", GGML_TYPE_I8, 1, {1048576}},
     {"c", GGML_TYPE_I8, 2, {1024, 9216}}, {"tail", GGML_TYPE_F32, 1, {64}}};
 
-TEST(chunks_of_any_size_give_the_same_tensors) {
+TEST(the_tensors_do_not_depend_on_the_chunk_size) {
   static const uint64_t CHUNKS[] = {1, 2, 3, 17, 18, 19, 34, 210, 1000, 4096, 1000000};
   memory_file file = sample_model();
   const uint64_t fingerprint = sample_fingerprint(&file, 0);
@@ -89,8 +89,8 @@ TEST(chunks_of_any_size_give_the_same_tensors) {
   file_free(&file);
 }
 
-// Rows go out whole and straight from the caller's buffer: a call of place() a row.
-TEST(whole_rows_are_placed_at_once) {
+// Whole rows are passed directly from the caller's buffer, with one call of place() per row.
+TEST(whole_rows_are_placed_in_one_call) {
   memory_file file = sample_model();
   loader *loader = open_loader(0);
   CHECK_EQ_INT(feed(loader, 0, &file, 0, file.size_bytes), WICK_OK);
@@ -104,8 +104,8 @@ TEST(whole_rows_are_placed_at_once) {
   file_free(&file);
 }
 
-// 9 MiB in 9216 rows, and four tensors of one row.
-TEST(pieces_of_many_rows_cut_none) {
+// A tensor of 9216 rows (9 MiB) and four tensors of one row.
+TEST(a_piece_with_many_rows_splits_none) {
   memory_file file =
       sample_make(&(sample_spec){.tensors = BIG_TENSORS, .tensor_count = 6, .seed = 3});
   loader *loader = open_loader(1 << 3);
@@ -115,13 +115,14 @@ TEST(pieces_of_many_rows_cut_none) {
   file_free(&file);
 }
 
-// Unneeded bytes do not count as gaps.
-TEST(unwanted_bytes_may_come_in_any_pieces) {
+// Bytes that are not needed do not count as gaps.
+TEST(unneeded_bytes_may_arrive_in_any_pieces) {
   memory_file file =
       sample_make(&(sample_spec){.tensors = BIG_TENSORS, .tensor_count = 6, .seed = 3});
   const uint64_t end = directory_end(&file);
   for (int last = 0; last < 2; last++) {
-    loader *loader = open_loader(last ? 31 : 62);  // only the last one or the first one is wanted
+    loader *loader =
+        open_loader(last ? 31 : 62);  // only the last or only the first tensor is needed
     CHECK_EQ_INT(feed(loader, 0, &file, 0, end), WICK_OK);
     for (uint64_t i = 0; i < LOAD_RANGES_MAX + 10; i++) {
       CHECK_EQ_INT(feed(loader, 0, &file, 200000 + 2 * i, 200001 + 2 * i), WICK_OK);
@@ -137,7 +138,7 @@ typedef struct piece {
   uint64_t first, end;
 } piece;
 
-// Cuts [first, end) at random into pieces, and shuffles them.
+// Divides [first, end) into random pieces and shuffles them.
 static size_t cut_at_random(uint64_t first, uint64_t end, uint64_t size_max, piece *pieces,
                             size_t pieces_max, uint64_t *state) {
   size_t count = 0;
@@ -156,14 +157,14 @@ static size_t cut_at_random(uint64_t first, uint64_t end, uint64_t size_max, pie
   return count;
 }
 
-TEST(pieces_in_any_order_give_the_same_tensors) {
+TEST(the_tensors_do_not_depend_on_the_order_of_pieces) {
   enum { PIECES_MAX = 900, ROUNDS = 60 };
   static piece pieces[PIECES_MAX];
   memory_file file = sample_model();
   const uint64_t end = directory_end(&file);
   uint64_t state = 11;
   for (int round = 0; round < ROUNDS; round++) {
-    // on some rounds not all tensors are wanted
+    // in some rounds not all tensors are needed
     const uint64_t unwanted = round % 3 == 0 ? random_below(&state, 128) : 0;
     const uint64_t fingerprint = sample_fingerprint(&file, unwanted);
     loader *loader = open_loader(unwanted);
@@ -184,7 +185,7 @@ TEST(pieces_in_any_order_give_the_same_tensors) {
   file_free(&file);
 }
 
-TEST(backwards_byte_by_byte_is_fine) {
+TEST(bytes_may_arrive_backwards) {
   memory_file file = sample_model();
   const uint64_t end = directory_end(&file);
   loader *loader = open_loader(0);
@@ -197,13 +198,13 @@ TEST(backwards_byte_by_byte_is_fine) {
   file_free(&file);
 }
 
-TEST(bytes_that_came_before_are_ignored) {
+TEST(repeated_bytes_are_ignored) {
   memory_file file = sample_model();
   loader *loader = open_loader(0);
   CHECK_EQ_INT(feed(loader, 0, &file, 0, file.size_bytes), WICK_OK);
   const uint64_t fingerprint = loader_fingerprint(loader);
   const uint32_t places = sink.places;
-  // even when they say something else
+  // even if they differ
   for (size_t i = 0; i < file.size_bytes; i++) file.bytes[i] ^= 0x55;
   CHECK_EQ_INT(feed_in_order(loader, &file, 0, 100), WICK_OK);
   for (size_t i = 0; i < file.size_bytes; i++) file.bytes[i] ^= 0x55;
@@ -214,8 +215,8 @@ TEST(bytes_that_came_before_are_ignored) {
   file_free(&file);
 }
 
-// A block whose four parts arrive at four times.
-TEST(a_block_may_come_in_many_parts) {
+// The four parts of a block arrive separately.
+TEST(a_block_may_arrive_in_several_parts) {
   memory_file file = sample_model();
   const uint64_t end = directory_end(&file);
   loader *loader = open_loader(0);
@@ -239,7 +240,7 @@ TEST(a_block_may_come_in_many_parts) {
 
 static const sample_tensor LONG_TENSORS[] = {{"long", GGML_TYPE_Q8_0, 2, {64, 200}}};
 
-TEST(too_many_gaps_are_refused_and_can_be_filled) {
+TEST(too_many_gaps_are_rejected_and_can_be_filled) {
   memory_file file =
       sample_make(&(sample_spec){.tensors = LONG_TENSORS, .tensor_count = 1, .seed = 2});
   const uint64_t end = directory_end(&file);
@@ -259,7 +260,8 @@ TEST(too_many_gaps_are_refused_and_can_be_filled) {
   const uint64_t placed = loader_bytes_placed(loader);
   CHECK_EQ_INT(feed(loader, 0, &file, odd - 2, odd - 1), WICK_E_FULL);
   CHECK_EQ_UINT(loader_bytes_placed(loader), placed);
-  CHECK_EQ_INT(feed(loader, 0, &file, data, data + 1), WICK_OK);  // joins the existing ranges
+  CHECK_EQ_INT(feed(loader, 0, &file, data, data + 1),
+               WICK_OK);  // closes the gap between existing ranges
   CHECK_EQ_INT(feed(loader, 0, &file, data + 2, data + 3), WICK_OK);
   CHECK_EQ_INT(feed(loader, 0, &file, odd - 2, odd - 1), WICK_OK);
   CHECK_EQ_INT(feed_as_asked(loader, &file), WICK_OK);
@@ -268,7 +270,7 @@ TEST(too_many_gaps_are_refused_and_can_be_filled) {
   file_free(&file);
 }
 
-TEST(ranges_join_and_answer) {
+TEST(adjacent_ranges_are_merged_and_can_be_queried) {
   load_ranges ranges = {0};
   memory_init(&memory, 0, platform_alloc, platform_free);
   uint8_t present[300] = {0};
@@ -299,8 +301,8 @@ TEST(ranges_join_and_answer) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-// The list takes memory when it is full, and no sooner; a failed allocation changes nothing.
-TEST(ranges_take_memory_when_their_list_is_full) {
+// The list allocates memory only when it is full; a failed allocation changes nothing.
+TEST(ranges_allocate_only_when_their_list_is_full) {
   enum { COUNT = 20 };
   load_ranges ranges = {0};
   uint32_t refused = 0;
@@ -331,9 +333,9 @@ TEST(ranges_take_memory_when_their_list_is_full) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-// ---- asking ----
+// ---- requested ranges ----
 
-TEST(what_is_asked_for_is_enough) {
+TEST(the_requested_ranges_are_sufficient) {
   memory_file file = sample_model();
   for (uint64_t unwanted = 0; unwanted < 128; unwanted++) {
     loader *loader = open_loader(unwanted);
@@ -357,7 +359,7 @@ TEST(what_is_asked_for_is_enough) {
   file_free(&file);
 }
 
-TEST(ranges_join_over_small_holes_and_end_at_8_mib) {
+TEST(requests_span_small_holes_and_are_limited_to_8_mib) {
   memory_file file =
       sample_make(&(sample_spec){.tensors = BIG_TENSORS, .tensor_count = 6, .seed = 3});
   const uint64_t end = directory_end(&file);
@@ -375,13 +377,13 @@ TEST(ranges_join_over_small_holes_and_end_at_8_mib) {
   loader_next_range(loader, &number, &offset, &length);
   CHECK_EQ_UINT(offset, c);
   CHECK_EQ_UINT(length, 8 * 1024 * 1024);
-  // several requests at a time: the second begins where the first ends
+  // several requests at the same time: the second range begins where the first ends
   loader_next_range_from(loader, 0, offset + length, &number, &offset, &length);
   CHECK_EQ_UINT(offset, c + 8 * 1024 * 1024);
   CHECK_EQ_UINT(length, 1024 * 1024 + 256);
   loader_next_range_from(loader, 0, offset + length, &number, &offset, &length);
   CHECK_EQ_UINT(length, 0);
-  // bytes that have arrived are left out
+  // bytes that have arrived are not requested again
   CHECK_EQ_INT(feed(loader, 0, &file, c + 5000, c + 6000), WICK_OK);
   loader_next_range(loader, &number, &offset, &length);
   CHECK_EQ_UINT(offset, c);
@@ -395,7 +397,7 @@ TEST(ranges_join_over_small_holes_and_end_at_8_mib) {
   file_free(&file);
 }
 
-TEST(progress_is_told) {
+TEST(progress_is_reported) {
   memory_file file = sample_model();
   const uint64_t end = directory_end(&file);
   loader *loader = open_loader(2);
@@ -431,7 +433,7 @@ TEST(progress_is_told) {
 
 // ---- the fingerprint ----
 
-TEST(every_byte_that_is_wanted_counts_in_the_fingerprint) {
+TEST(every_needed_byte_affects_the_fingerprint) {
   memory_file file = sample_model();
   const uint64_t unwanted = 1 << 3;
   const uint64_t fingerprint = sample_fingerprint(&file, unwanted);
@@ -454,13 +456,13 @@ TEST(every_byte_that_is_wanted_counts_in_the_fingerprint) {
     CHECK_EQ_INT(sample_fingerprint(&file, unwanted) != fingerprint, is_wanted);
     file.bytes[at] ^= flip;
   }
-  // a metadata value: the architecture's name
+  // a metadata value: the name of the architecture
   file.bytes[24 + 8 + 20 + 4 + 8] ^= 1;
   CHECK(sample_fingerprint(&file, unwanted) != fingerprint);
   file_free(&file);
 }
 
-TEST(tensors_that_change_places_change_the_fingerprint) {
+TEST(swapping_two_tensors_changes_the_fingerprint) {
   static const sample_tensor TWINS[] = {{"a", GGML_TYPE_F32, 1, {64}},
                                         {"b", GGML_TYPE_F32, 1, {64}}};
   memory_file file = sample_make(&(sample_spec){.tensors = TWINS, .tensor_count = 2, .seed = 8});
@@ -475,7 +477,7 @@ TEST(tensors_that_change_places_change_the_fingerprint) {
   file_free(&file);
 }
 
-TEST(fingerprints_tell_places_apart) {
+TEST(fingerprints_depend_on_file_and_offset) {
   uint8_t bytes[256];
   uint64_t state = 9;
   for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (uint8_t)random_u64(&state);
@@ -488,7 +490,7 @@ TEST(fingerprints_tell_places_apart) {
     values[i] = fingerprint_value(&at);
     for (uint32_t j = 0; j < i; j++) CHECK(values[i] != values[j]);
   }
-  // sign bits, in the same place of two lines
+  // flip sign bits at the same position of two lines
   load_fingerprint plain = {{0}}, flipped = {{0}};
   fingerprint_add(&plain, 0, 0, bytes, sizeof bytes);
   bytes[3] ^= 0x80;
@@ -499,7 +501,7 @@ TEST(fingerprints_tell_places_apart) {
 
 // ---- memory ----
 
-// Loading in order needs no memory beyond the directory's, the list of tensors, one range and one
+// Loading in order needs no memory beyond the directory, the list of tensors, one range and one
 // block.
 TEST(memory_stays_small) {
   memory_file file =

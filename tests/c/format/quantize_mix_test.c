@@ -1,13 +1,13 @@
-// Which type each tensor gets, layer by layer, and the limits of what
-// a directory may say. The rows follow llama.cpp's rules (src/llama-quant.cpp);
-// tests/engine/quantize.test.mjs compares files with it.
+// Tests the type chosen for each tensor, layer by layer, and the limits on directory values. The
+// rows follow llama.cpp's rules (src/llama-quant.cpp); tests/engine/quantize.test.mjs compares
+// whole files with llama.cpp's.
 #include <stdio.h>
 #include <string.h>
 
 #include "gguf_rig.h"
 #include "quantize/mix.h"
 
-// A letter for each type, so that a row of layers is a text.
+// Returns one letter per type, so that the types of all layers form a string.
 static char letter_of(ggml_type type) {
   switch (type) {
     case GGML_TYPE_F32:
@@ -50,7 +50,7 @@ static void file_number(memory_file *file, const char *architecture, const char 
   file_u32(file, value);
 }
 
-// These projections of each layer, `skipped` layers without attention.
+// The projections of each layer; only every `every`-th layer has attention.
 static const char *const PARTS[] = {"attn_v", "attn_k", "attn_output", "ffn_down", "ffn_up"};
 enum { PART_COUNT = 5 };
 
@@ -83,12 +83,12 @@ static gguf_directory *open_model(const model *m, uint32_t every) {
   return directory;
 }
 
-// "output.weight" is one tensor, and the end of others.
+// "output.weight" is a tensor name and also a suffix of other names.
 static bool matches(const char *name, const char *part) {
   return strcmp(part, "output.weight") == 0 ? strcmp(name, part) == 0 : strstr(name, part) != NULL;
 }
 
-// The types of one projection in all layers that have it.
+// Writes the types of one projection in all layers that have it.
 static void row_of(const gguf_directory *directory, const quantize_facts *facts, const char *mix,
                    const char *part, char *out) {
   const quantize_mix *found = quantize_find_mix(mix);
@@ -118,12 +118,12 @@ static const model ODD = {"llama", 10, 0, 4, 4, 40, true};
 static const struct {
   const model *model;
   const char *mix, *part, *wanted;
-  uint32_t every;  // layers that have attention
+  uint32_t every;  // every how many layers a layer has attention
 } ROWS[] = {
 #include "quantize_mix_rows.h"
 };
 
-TEST(each_layer_has_its_type) {
+TEST(each_layer_gets_its_type) {
   for (size_t i = 0; i < sizeof ROWS / sizeof ROWS[0]; i++) {
     gguf_directory *directory = open_model(ROWS[i].model, ROWS[i].every);
     static quantize_facts facts;
@@ -138,7 +138,7 @@ TEST(each_layer_has_its_type) {
   }
 }
 
-// A directory of one tensor and the keys before it.
+// Makes a directory with a single tensor.
 static gguf_directory *open_tensor(const char *name, uint64_t columns, uint64_t rows,
                                    uint32_t type) {
   memory_file file = {0};
@@ -208,17 +208,17 @@ TEST(small_and_odd_tensors_keep_their_type) {
   CHECK(choose_one("q4_0", "per_layer_token_embd.weight", 256, 2) == '6');
   CHECK(choose_one("f16", "blk.0.attn_q.weight", 255, 2) == 'H');
   CHECK(choose_one("bf16", "blk.0.attn_norm.weight", 256, 2) == 'F');
-  // without layers that are known, each layer is the first of none
+  // if the number of layers is unknown, each tensor is treated as layer 0 of 0
   CHECK(choose_one("q4_k_m", "blk.0.attn_kv_b.weight", 256, 2) == '6');
   CHECK(choose_one("q4_k_m", "blk.0.attn_qkv.weight", 256, 2) == '6');
   CHECK(choose_one("q4_k_s", "blk.0.attn_qkv.weight", 256, 2) == '5');
-  // layers beyond what is counted are the last one
+  // layer numbers beyond the limit count as the last layer
   CHECK(choose_one("q4_k_s", "blk.1023.attn_v.weight", 256, 2) == '5');
   CHECK(choose_one("q4_k_s", "blk.99999999999.attn_v.weight", 256, 2) == '5');
 }
 
-// A name ends where its bytes do: the text after it in memory is not a part of it.
-TEST(names_end_with_their_bytes) {
+// A name ends after its size in bytes: what follows it in memory is ignored.
+TEST(names_need_no_terminator) {
   gguf_directory *directory = open_model(&DEEP, 1);
   static quantize_facts facts;
   REQUIRE(quantize_facts_read(directory, &facts, &error) == WICK_OK);
@@ -238,7 +238,7 @@ TEST(names_end_with_their_bytes) {
       {"blk.30.attn_v.weight", 20, '6'},
       {"blk.13.attn_v.weight", 20, '4'},
       {"weight", 6, '4'},
-      {"blk.4294967309.attn_v.weight", 28, '6'},  // 13 beyond 32 bits
+      {"blk.4294967309.attn_v.weight", 28, '6'},  // 13 + 2^32
       {"blk.", 4, 'F'},
   };
   for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
@@ -252,7 +252,7 @@ TEST(names_end_with_their_bytes) {
   close_directory(directory);
 }
 
-TEST(mixes_are_found_by_name_and_place) {
+TEST(mixes_are_found_by_name_and_index) {
   static const char *const NAMES[] = {"f32",    "F16",  "Bf16",   "q8_0",   "Q6_K", "q5_K_m",
                                       "q5_k_s", "Q5_0", "q4_k_m", "q4_k_s", "q4_0"};
   static const uint32_t FILE_TYPES[] = {0, 1, 32, 7, 18, 17, 16, 8, 15, 14, 2};
@@ -268,8 +268,8 @@ TEST(mixes_are_found_by_name_and_place) {
     CHECK(quantize_find_mix(NONE[i]) == NULL);
 }
 
-// Keys of the wrong type end the reading with their names.
-TEST(facts_of_the_wrong_type_are_refused) {
+// A key of the wrong type fails with an error that names the key.
+TEST(keys_of_the_wrong_type_are_rejected) {
   static const char *const KEYS[] = {"llama.block_count", "llama.expert_count",
                                      "llama.attention.head_count", "llama.attention.head_count_kv",
                                      "general.architecture"};
@@ -277,7 +277,7 @@ TEST(facts_of_the_wrong_type_are_refused) {
     memory_file file = {0};
     file_header(&file, 0, 5);
     for (size_t i = 0; i < 5; i++) {
-      const size_t key = (i + 4) % 5;  // the architecture first
+      const size_t key = (i + 4) % 5;  // the architecture is first
       const bool is_text = (key == 4) != (key == wrong);
       file_string(&file, KEYS[key]);
       file_u32(&file, is_text ? GGUF_STRING : GGUF_U32);

@@ -1,5 +1,5 @@
-// Encoding blocks, and the stream of a whole file: any cut of the input,
-// any number of threads, any allocation that fails.
+// Encoding of blocks, and the conversion of a whole file: with any pieces of input, any number of
+// threads, and any failing allocation.
 #include "quantize/quantize.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ static const ggml_type TYPES[] = {GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_BF16
                                   GGML_TYPE_Q5_K, GGML_TYPE_Q6_K};
 enum { TYPE_COUNT = sizeof TYPES / sizeof TYPES[0], BLOCK = 256, ROUNDS = 40 };
 
-// Steps of a type's codes over the range of its values.
+// Returns the number of steps that a type's codes have over the range of its values.
 static float steps_of(ggml_type type) {
   switch (type) {
     case GGML_TYPE_Q8_0:
@@ -49,7 +49,7 @@ static void encode_and_decode(ggml_type type, const float values[BLOCK], float o
   quantize_decode(kernels_by_name("scalar"), type, blocks, BLOCK, out);
 }
 
-TEST(encoded_values_come_back_within_a_step) {
+TEST(decoded_values_are_within_one_step) {
   uint64_t random = 3;
   for (uint32_t round = 0; round < ROUNDS; round++) {
     float values[BLOCK], back[BLOCK];
@@ -66,7 +66,7 @@ TEST(encoded_values_come_back_within_a_step) {
   }
 }
 
-TEST(what_a_type_holds_comes_back_exactly) {
+TEST(representable_values_are_decoded_exactly) {
   float values[BLOCK], back[BLOCK];
   for (uint32_t i = 0; i < BLOCK; i++) values[i] = (float)((int32_t)(i * 7 % 16) - 8) * 0.125f;
   for (uint32_t t = 0; t < TYPE_COUNT; t++) {
@@ -98,7 +98,7 @@ TEST(extreme_values_stay_finite) {
   }
 }
 
-TEST(a_chunk_of_every_type_has_room_in_its_layout) {
+TEST(a_chunk_of_every_type_fits_its_layout) {
   const kernel_table *kernels = kernels_bind();
   uint32_t count = 0;
   for (ggml_type type = 0; type < GGML_TYPE_COUNT; type++) {
@@ -135,7 +135,7 @@ static void random_group(uint64_t *random, float values[GROUP_MAX], uint32_t cou
   }
 }
 
-// The remaining squared error after the codes of one try are fitted by one scale.
+// Returns the squared error that remains when the codes of one attempt are fitted with one scale.
 static double error_of_scale(const float *values, uint32_t count, int32_t levels, uint32_t attempt,
                              float largest, double *scale) {
   const float inverse = -((float)levels + 0.1f * (float)((int32_t)attempt - 10)) / largest;
@@ -150,7 +150,7 @@ static double error_of_scale(const float *values, uint32_t count, int32_t levels
   return sum - *scale * dots;
 }
 
-TEST(the_scale_is_the_best_of_those_that_are_tried) {
+TEST(the_chosen_scale_is_the_best_of_all_attempts) {
   uint64_t random = soak_seed() + 7;
   for (uint32_t round = 0; round < 3000; round++) {
     float values[GROUP_MAX], largest = 0;
@@ -170,12 +170,12 @@ TEST(the_scale_is_the_best_of_those_that_are_tried) {
       const double distance = scale > found ? scale - found : found - scale;
       if (distance < 1e-5 * (found < 0 ? -found : found) && left < nearest) nearest = left;
     }
-    CHECK(nearest <= best + 1e-5);  // sums are floats
+    CHECK(nearest <= best + 1e-5);  // the sums are computed in float
   }
 }
 
-// With a minimum, too: scale * code + min, where the minimum is 0 at most if it must be.
-TEST(the_line_is_the_best_of_those_that_are_tried) {
+// The same with a minimum: scale * code + min, where the minimum may have to be at most 0.
+TEST(the_chosen_scale_and_minimum_are_the_best_of_all_attempts) {
   uint64_t random = soak_seed() + 8;
   for (uint32_t round = 0; round < 3000; round++) {
     float values[GROUP_MAX];
@@ -215,7 +215,7 @@ TEST(the_line_is_the_best_of_those_that_are_tried) {
   }
 }
 
-TEST(groups_of_one_value_have_no_scale_that_fails) {
+TEST(groups_of_equal_values_have_a_valid_scale) {
   float values[GROUP_MAX] = {0};
   CHECK_EQ_F32(quantize_scale(values, 16, 8), 0.0f);
   const quantize_line zero = quantize_scale_and_min(values, 32, 15, true);
@@ -225,14 +225,14 @@ TEST(groups_of_one_value_have_no_scale_that_fails) {
   CHECK(flat.scale == 0 && flat.min == 0.25f);
   const quantize_line below = quantize_scale_and_min(values, 32, 15, true);
   CHECK(below.min == 0);
-  CHECK_NEAR(below.scale * 14, 0.25f, 1e-6);  // the first that leaves nothing
+  CHECK_NEAR(below.scale * 14, 0.25f, 1e-6);  // the first attempt with no remaining error
   CHECK_NEAR(quantize_scale(values, 16, 8) * -7, 0.25f, 1e-6);
   for (uint32_t i = 0; i < GROUP_MAX; i++) values[i] = 1e-16f;
   CHECK_EQ_F32(quantize_scale(values, 16, 8), 0.0f);
 }
 
-// Blocks of the same weights, as FNV hashes: the same on every host and for every version.
-TEST(blocks_are_the_same_everywhere) {
+// FNV hashes of blocks of the same weights: identical on every host and in every version.
+TEST(blocks_are_the_same_on_every_host) {
   static const uint64_t HASHES[TYPE_COUNT] = {
       0x741f2c49b9fca084, 0x4f37803b7ca4e1a5, 0x01cfe4596053c9c4, 0x1624111e6bb506dc,
       0xec58c8d3905b3ca6, 0xce548d47c3d0c380, 0x3b23a8f59a6ea11a, 0x90d55345f7b0252e,
@@ -288,8 +288,8 @@ static const sample_tensor TENSORS[] = {
     {"blk.1.ffn_down.weight", GGML_TYPE_Q5_K, 2, {256, 7, 1, 1}},
 };
 
-// Random bytes make half floats of any size: weights that are quantised already are read, and their
-// scales set to 1.
+// Random bytes would make half-precision scales of any size, so the scales of quantised weights are
+// set to 1.
 static memory_file sample_file(void) {
   const sample_spec spec = {.tensors = TENSORS,
                             .tensor_count = sizeof TENSORS / sizeof TENSORS[0],
@@ -357,7 +357,7 @@ static wick_status convert(conversion *run, const memory_file *file, const char 
   return status;
 }
 
-TEST(any_cut_and_any_number_of_threads_give_the_same_file) {
+TEST(the_file_does_not_depend_on_pieces_and_threads) {
   memory_file file = sample_file();
   conversion whole;
   REQUIRE(convert(&whole, &file, "q4_k_m", 1, file.size_bytes, 0) == WICK_OK);
@@ -374,7 +374,7 @@ TEST(any_cut_and_any_number_of_threads_give_the_same_file) {
   file_free(&file);
 }
 
-TEST(an_allocation_that_fails_gives_everything_back) {
+TEST(an_allocation_failure_frees_all_memory) {
   memory_file file = sample_file();
   conversion run;
   REQUIRE(convert(&run, &file, "q6_k", 2, 4096, 0) == WICK_OK);
@@ -390,7 +390,7 @@ TEST(an_allocation_that_fails_gives_everything_back) {
   file_free(&file);
 }
 
-TEST(what_was_cut_is_told_and_stays_told) {
+TEST(a_truncated_file_is_rejected) {
   memory_file file = sample_file();
   conversion run;
   memory_file cut = file;

@@ -1,8 +1,8 @@
-// The table of refusals, tests/engine/corrupt/expected.tsv, as far as the reader
-// and the loader have a say: for each corrupt or unusual file of the reference set the stage that
-// refuses it, the status, the key or tensor that is named, and the offset. Files that a later stage
-// refuses (model, tokenizer, generation) must be loaded. The results are written to refusals.tsv
-// in the folder for temporary files, in the form of the table.
+// The table of rejected files, tests/engine/corrupt/expected.tsv, for the reader and the loader:
+// for each corrupt or unusual file of the reference set, the stage that rejects it, the status, the
+// key or tensor in the message, and the offset. Files that a later stage rejects (model, tokenizer,
+// generation) must load. The results are written to refusals.tsv in the temporary folder, in the
+// table's format.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 
 enum { FILES = 115, LINE_BYTES_MAX = 512 };
 
-// Feeds a file as the loader asks, in pieces of at most `piece_bytes`; of a split model this is
-// all there is.
+// Feeds a file as the loader requests, in pieces of at most `piece_bytes`. The other files of a
+// split model are empty.
 static wick_status load_file(loader *loader, const memory_file *file, uint64_t piece_bytes,
                              wick_error *error) {
   wick_status status = loader_end(loader, 0, file->size_bytes, error);
@@ -33,7 +33,7 @@ static wick_status load_file(loader *loader, const memory_file *file, uint64_t p
   return status;
 }
 
-// Loads with or without tensors, and forgets everything.
+// Loads the file with or without tensors and frees everything.
 static wick_status try_file(const memory_file *file, bool directory_only, uint64_t piece_bytes,
                             wick_error *error) {
   memory_gate memory;
@@ -52,7 +52,7 @@ static wick_status try_file(const memory_file *file, bool directory_only, uint64
   return status;
 }
 
-// The first name between single quotes, or "-".
+// Copies the first name in single quotes, or "-".
 static void find_name(const char *message, char out[GGUF_QUOTE_BYTES]) {
   const char *first = strchr(message, '\'');
   const char *last = first != NULL ? strchr(first + 1, '\'') : NULL;
@@ -61,7 +61,7 @@ static void find_name(const char *message, char out[GGUF_QUOTE_BYTES]) {
            last != NULL ? first + 1 : "-");
 }
 
-// A line of the table for a file, without its end.
+// Writes a file's line of the table, without the newline.
 static void describe(const char *name, const memory_file *file, uint64_t piece_bytes,
                      char out[LINE_BYTES_MAX]) {
   wick_error error = {0};
@@ -84,7 +84,8 @@ static void describe(const char *name, const memory_file *file, uint64_t piece_b
            offset);
 }
 
-// The loader's expected message for a line of the table: later stages' files are accepted by it.
+// Writes the loader's expected result for a line of the table: the loader accepts files of later
+// stages.
 static void wanted_of_loader(const char *line, const char *name, char out[LINE_BYTES_MAX]) {
   const char *stage = line + strlen(name);
   if (strncmp(stage, "\tdirectory\t", 11) == 0 || strncmp(stage, "\tdata\t", 6) == 0) {
@@ -112,7 +113,7 @@ static void check_line(const char *line, memory_file *report) {
   file_free(&file);
 }
 
-TEST(the_table_of_refusals_is_right) {
+TEST(files_are_rejected_as_the_table_says) {
   if (check_shared("") == NULL) SKIP("no shared folder");
   size_t size_bytes;
   char *table =

@@ -1,5 +1,5 @@
-// Weights that stream into the kernels' layout (tensor/tensor.h): in whatever order their blocks
-// come, products are those of the same bytes held as a view of the file.
+// Weights that stream into the kernels' layout (tensor/tensor.h): whatever the order of their
+// blocks, matrix products equal those of a view of the same bytes.
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static weight_tensor expect_all(wick_error *error) {
   return tensor;
 }
 
-// Rows in a random order, each in two pieces, the second piece first.
+// Places the rows in random order, each in two pieces, the second piece first.
 static void place_all(weight_tensor *tensor, const kernel_table *kernels, uint64_t seed) {
   uint32_t order[ROWS * MATRICES];
   for (uint32_t i = 0; i < ROWS * MATRICES; i++) order[i] = i;
@@ -54,7 +54,7 @@ static void check_product(const weight_tensor *tensor, const kernel_table *kerne
   CHECK_EQ_MEM(found, wanted, sizeof wanted);
 }
 
-TEST(streamed_weights_multiply_as_a_view_of_the_file_does) {
+TEST(streamed_weights_multiply_like_a_view_of_the_file) {
   const kernel_table *kernels = kernels_bind();
   memory_init(&memory, 0, platform_alloc, platform_free);
   for (int i = 0; i < VALUES; i++) image[i] = (float)((i * 37) % 101) / 16.0f;
@@ -65,7 +65,7 @@ TEST(streamed_weights_multiply_as_a_view_of_the_file_does) {
     CHECK_EQ_UINT(tensor.matrix_bytes % CACHE_LINE_BYTES, 0);
     uint8_t *data = memory_alloc(&memory, (size_t)tensor.size_bytes);
     REQUIRE(data != NULL);
-    memset(data, 0xff, (size_t)tensor.size_bytes);  // NaNs where nothing would be written
+    memset(data, 0xff, (size_t)tensor.size_bytes);  // a value that is never written is NaN
     tensor_settle(&tensor, data);
     place_all(&tensor, kernels, seed);
     for (uint32_t index = 0; index < MATRICES; index++) check_product(&tensor, kernels, index);
@@ -76,9 +76,9 @@ TEST(streamed_weights_multiply_as_a_view_of_the_file_does) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-// Regardless of the previous contents, every byte of the kernels' layout is written, rows that only
-// pad it as well. (After it a matrix is padded to a cache line.)
-TEST(what_was_there_before_leaves_no_trace) {
+// Every byte of the kernels' layout is written, including padding rows, so the previous contents do
+// not matter. (The padding of a matrix to a cache line is not part of the layout.)
+TEST(streaming_overwrites_all_previous_contents) {
   enum { ROWS_MAX = 2 * KERNEL_ROW_GROUP + 1, BLOCKS = 2 };
   static uint8_t row_bytes[BLOCKS * 1024];
   const kernel_table *kernels = kernels_bind();
@@ -120,7 +120,7 @@ TEST(what_was_there_before_leaves_no_trace) {
   CHECK(checked > 100);
 }
 
-TEST(shapes_and_types_that_do_not_fit_are_refused) {
+TEST(shapes_and_types_that_do_not_fit_are_rejected) {
   const kernel_table *kernels = kernels_bind();
   const tensor_ref ref = {7, sizeof image, VALUES, GGML_TYPE_F32};
   wick_error error = {0};
@@ -129,7 +129,7 @@ TEST(shapes_and_types_that_do_not_fit_are_refused) {
   CHECK_EQ_UINT(error.offset_bytes, 7);
   CHECK_EQ_INT(tensor_expect(&ref, COLS, UINT32_MAX, UINT32_MAX, &tensor, &error), WICK_E_SHAPE);
   tensor = expect_all(&error);
-  tensor.type = GGML_TYPE_Q8_K;  // no file's weights have it
+  tensor.type = GGML_TYPE_Q8_K;  // never used for weights in files
   CHECK_EQ_INT(tensor_interleave(&tensor, kernels, &error), WICK_E_UNSUPPORTED);
   tensor.type = GGML_TYPE_F32;
   tensor.dims[0] = tensor.dims[2] = UINT32_MAX;
