@@ -1,6 +1,5 @@
-// Standalone grammars: texts that are checked without an engine and
-// by its tokens, what is refused, and memory that runs out at any place. (The sanitizer reports
-// memory that is lost.)
+// Standalone grammars: checking strings without an engine and with an engine's tokens, rejected
+// grammars, and running out of memory at any point. (The sanitizer reports leaks.)
 #include <stdio.h>
 
 #include "fixture_model.h"
@@ -53,7 +52,7 @@ static const struct {
 };
 enum { CASE_COUNT = sizeof CASES / sizeof CASES[0] };
 
-TEST(texts_are_checked_with_an_engine_and_without) {
+TEST(strings_are_checked_with_and_without_an_engine) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_status status;
   wick_engine *engine = open_engine(&file, 0, &status);
@@ -79,8 +78,8 @@ TEST(texts_are_checked_with_an_engine_and_without) {
   free(file.bytes);
 }
 
-// Alternatives that share no beginning are more places than a machine has.
-TEST(a_text_that_the_machine_cannot_follow_is_a_status) {
+// Alternatives without a common prefix need more positions than the machine has.
+TEST(exceeding_the_machine_positions_returns_a_status) {
   static char text[400000];
   size_t count = (size_t)snprintf(text, sizeof text, "root ::= \"x\" (\"?\"");
   for (int i = 0; i < 9000; i++) {
@@ -97,8 +96,8 @@ TEST(a_text_that_the_machine_cannot_follow_is_a_status) {
   wick_constraint_destroy(constraint);
 }
 
-// Token ids in place of a text: this vocabulary has bytes, and five more.
-TEST(an_engine_takes_ids_of_tokens_for_a_text) {
+// Token ids instead of a string: this vocabulary has all bytes and five more tokens.
+TEST(token_ids_are_accepted_instead_of_strings) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_status status;
   wick_engine *engine = open_engine(&file, 0, &status);
@@ -135,7 +134,7 @@ TEST(an_engine_takes_ids_of_tokens_for_a_text) {
   free(file.bytes);
 }
 
-TEST(a_grammar_that_is_refused_leaves_nothing) {
+TEST(a_rejected_grammar_leaves_no_memory_allocated) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_status status;
   wick_engine *engine = open_engine(&file, 0, &status);
@@ -155,7 +154,7 @@ TEST(a_grammar_that_is_refused_leaves_nothing) {
   free(file.bytes);
 }
 
-TEST(memory_that_runs_out_anywhere_is_told) {
+TEST(running_out_of_memory_anywhere_is_reported) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_status status;
   wick_engine *engine = open_engine(&file, 0, &status);
@@ -180,7 +179,7 @@ TEST(memory_that_runs_out_anywhere_is_told) {
       CHECK(strstr(error.message, "memory") != NULL || strstr(error.message, "bytes") != NULL);
     } else {
       is_done = true;
-      CHECK(engine->memory.calls < call);  // none has failed
+      CHECK(engine->memory.calls < call);  // no allocation failed
       CHECK_EQ_STR(shown, CASES[3].wanted);
     }
     wick_constraint_destroy(constraint);
@@ -199,8 +198,8 @@ static uint32_t count_shelf(const grammar_shelf *shelf) {
   return count;
 }
 
-// The caller's texts may change after the call.
-TEST(a_shelf_has_texts_of_its_own) {
+// The caller's strings may change after the call.
+TEST(a_shelf_copies_the_strings) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_status status;
   wick_engine *engine = open_engine(&file, 0, &status);
@@ -234,8 +233,8 @@ TEST(a_shelf_has_texts_of_its_own) {
   free(file.bytes);
 }
 
-// Whichever allocation fails, the idle one is dropped and the new one is made again.
-TEST(an_idle_grammar_gives_way_when_memory_ends) {
+// Whichever allocation fails, the idle grammar is dropped and the new one is compiled again.
+TEST(an_idle_grammar_is_evicted_when_memory_runs_out) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_status status;
   wick_engine *engine = open_engine(&file, 0, &status);
@@ -263,9 +262,9 @@ TEST(an_idle_grammar_gives_way_when_memory_ends) {
   free(file.bytes);
 }
 
-// ---- names of kernels ----
+// ---- kernel names ----
 
-TEST(kernels_have_the_names_that_they_are_asked_by) {
+TEST(kernels_are_found_by_their_exact_names) {
   const char *best = wick_kernels_name(NULL);
   REQUIRE(best != NULL);
   CHECK_EQ_STR(wick_kernels_name(best), best);

@@ -1,5 +1,5 @@
-// Schemas whose alternatives share their members, and texts
-// with a pattern and a limit: decided right, and small.
+// Schemas whose alternatives share members, and strings with both a pattern and a length limit:
+// they must be decided correctly with small programs.
 #include <stdlib.h>
 
 #include "grammar_rig.h"
@@ -31,8 +31,8 @@ static void check_text(grammar_rig *rig, const char *text, bool wanted) {
   if (!CHECK(rig_holds(rig, text) == wanted)) printf("# %s: %d\n", text, wanted);
 }
 
-// Four kinds of one object: all have the members of "base", each needs a separate one, and none
-// says that it has no others, so that a value may be of several kinds, which "oneOf" forbids.
+// Writes four kinds of an object: all have the members of "base", and each requires a separate
+// member. None forbids other members, so a value may match several kinds, which "oneOf" rejects.
 static void write_kinds(const char *combination) {
   begin_source(
       "{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"definitions\":{"
@@ -62,7 +62,7 @@ static void write_kinds(const char *combination) {
   add("]}");
 }
 
-TEST(alternatives_that_share_members_are_decided) {
+TEST(alternatives_with_common_members_are_decided) {
   static const struct {
     const char *text;
     bool is_any, is_one;
@@ -70,7 +70,7 @@ TEST(alternatives_that_share_members_are_decided) {
       {"{\"id\":1,\"m0\":{}}", true, true},
       {"{\"id\":1,\"tags\":[\"a\"],\"size\":{\"w\":1},\"m3\":{\"w\":1,\"h\":2},\"note\":\"n\"}",
        true, true},
-      {"{\"id\":1,\"m2\":{\"w\":1},\"m3\":{}}", true, false},  // of two kinds
+      {"{\"id\":1,\"m2\":{\"w\":1},\"m3\":{}}", true, false},  // matches two kinds
       {"{\"id\":1,\"m2\":{\"w\":1},\"m3\":{\"w\":\"no\"}}", true, true},
       {"{\"id\":1,\"m0\":{},\"m1\":0,\"m2\":[],\"m3\":null}", true, true},
       {"{\"id\":1}", false, false},
@@ -92,7 +92,7 @@ TEST(alternatives_that_share_members_are_decided) {
 }
 
 // A schema that requires and forbids the same reference allows nothing.
-TEST(a_schema_and_its_opposite_leave_nothing) {
+TEST(a_schema_and_its_negation_match_nothing) {
   static const char *const SCHEMAS[] = {
       "{\"$defs\":{\"a\":{\"properties\":{\"x\":{\"type\":\"integer\"},\"y\":{\"minLength\":2}}}},"
       "\"allOf\":[{\"$ref\":\"#/$defs/a\"}],\"not\":{\"$ref\":\"#/$defs/a\"}}",
@@ -109,8 +109,8 @@ TEST(a_schema_and_its_opposite_leave_nothing) {
   }
 }
 
-// Circular references neither end nor constrain anything.
-TEST(references_in_a_circle_say_nothing) {
+// Circular references end and constrain nothing.
+TEST(circular_references_constrain_nothing) {
   grammar_rig rig;
   begin_source(
       "{\"$defs\":{\"a\":{\"$ref\":\"#/$defs/b\"},\"b\":{\"$ref\":\"#/$defs/c\"},"
@@ -122,7 +122,8 @@ TEST(references_in_a_circle_say_nothing) {
   rig_close(&rig);
 }
 
-// "a a a ...": this many words, the last of this many letters. Returns the characters.
+// Writes "a a a ..." with this many words, the last with this many letters. Returns the number of
+// characters.
 static size_t write_words(char *out, uint32_t words, uint32_t last) {
   size_t at = 0;
   out[at++] = '"';
@@ -151,7 +152,8 @@ static void check_words(grammar_rig *rig, uint32_t words_max, uint32_t length_ma
   check_text(rig, "\"a \"", false);
 }
 
-// Texts that count words and characters: of 50 words and 500 characters there are 25,000 places.
+// Counting both words and characters: with 50 words and 500 characters, the program has 25,000
+// positions.
 TEST(patterns_and_lengths_are_counted_together) {
   static const uint32_t LIMITS[][2] = {{50, 500}, {20, 200}, {3, 40}};
   for (size_t i = 0; i < sizeof LIMITS / sizeof *LIMITS; i++) {
@@ -194,13 +196,13 @@ static void check_lengths(uint32_t least, uint32_t most) {
   rig_close(&rig);
 }
 
-TEST(lengths_of_a_pattern_have_both_ends) {
+TEST(a_pattern_can_have_minimum_and_maximum_lengths) {
   for (uint32_t least = 0; least < 9; least++) {
     for (uint32_t most = 0; most < 12; most++) check_lengths(least, most == 11 ? UINT32_MAX : most);
   }
 }
 
-TEST(a_pattern_and_a_length_beyond_all_places_are_a_status) {
+TEST(a_pattern_and_a_length_that_need_too_many_positions_return_a_status) {
   grammar_rig rig;
   begin_source(
       "{\"type\":\"string\",\"pattern\":\"^(?:\\\\S+\\\\s+){0,400}\\\\S+$\",\"maxLength\":100000}");

@@ -1,5 +1,5 @@
-// Grammars whose text begins in the prompt: prefix and continuation are one text of the grammar,
-// wherever it is cut; a prefix that does not match is refused.
+// Grammars whose string begins in the prompt: prefix and continuation together match the grammar,
+// wherever the string is split; a prefix that does not match is rejected.
 #include "fixture_model.h"
 #include "grammar_rig.h"
 
@@ -43,7 +43,7 @@ static void keep_text(void *context, const char *bytes, size_t size_bytes) {
   shown[had + size_bytes] = '\0';
 }
 
-// Whether the text, as JSON writes it, is the rest of one.
+// Whether the grammar accepts `rest` as a continuation; it is passed as a JSON string.
 static bool is_rest(wick_constraint *constraint, const char *rest) {
   char texts[256];
   size_t used = 0;
@@ -65,17 +65,17 @@ static bool is_rest(wick_constraint *constraint, const char *rest) {
   return strcmp(shown, "[true]") == 0;
 }
 
-TEST(the_rest_of_a_text_is_one_wherever_it_is_cut) {
+TEST(the_continuation_matches_wherever_the_string_is_split) {
   for (uint32_t i = 0; i < CASE_COUNT; i++) {
     const char *whole = CASES[i].whole;
     for (size_t cut = 0; cut <= strlen(whole); cut++) {
-      if ((whole[cut] & 0xc0) == 0x80) continue;  // JSON holds no half of a character
+      if ((whole[cut] & 0xc0) == 0x80) continue;  // JSON cannot contain half a character
       const wick_grammar grammar = grammar_at(i, whole, cut);
       wick_constraint *constraint = NULL;
       wick_error error = {0};
       REQUIRE(wick_constraint_create(NULL, &grammar, &constraint, &error) == WICK_OK);
       CHECK(is_rest(constraint, whole + cut));
-      CHECK(is_rest(constraint, whole + cut));  // again, from the same place
+      CHECK(is_rest(constraint, whole + cut));  // checking does not change the start position
       CHECK(!is_rest(constraint, "#"));
       if (cut > 0 && i % 3 == 0) CHECK(!is_rest(constraint, whole));
       wick_constraint_destroy(constraint);
@@ -83,7 +83,7 @@ TEST(the_rest_of_a_text_is_one_wherever_it_is_cut) {
   }
 }
 
-TEST(what_no_text_begins_with_is_refused_with_its_byte) {
+TEST(a_prefix_that_does_not_match_is_rejected_with_its_byte_offset) {
   static const struct {
     uint32_t which;
     const char *begun, *told;
@@ -107,7 +107,7 @@ TEST(what_no_text_begins_with_is_refused_with_its_byte) {
     wanted.text = "a";
     wanted.text_bytes = 1;
     wanted.grammar = &grammar;
-    // the shelf keeps what it has compiled
+    // the shelf keeps the compiled grammar
     for (uint32_t again = 0; again < 3; again++) {
       if (again == 2) wick_memory_get_state(engine, &before);
       CHECK_EQ_INT(wick_request_submit(engine, &wanted, &id, &error), WICK_E_ARG);
@@ -120,10 +120,10 @@ TEST(what_no_text_begins_with_is_refused_with_its_byte) {
   wick_engine_destroy(engine);
 }
 
-// After reasoning that the prompt closes itself, only what follows the mark is content.
-TEST(content_begins_after_the_reasoning_of_the_prompt) {
+// If the prompt itself closes the reasoning, only the text after the closing tag is content.
+TEST(content_begins_after_reasoning_in_the_prompt) {
   static const struct {
-    const char *begun, *content;  // of it the content; NULL: refused
+    const char *begun, *content;  // the part of it that is content; NULL: rejected
   } ROWS[] = {
       {"</think>", ""},
       {"</think>ye", "ye"},
@@ -169,7 +169,7 @@ TEST(content_begins_after_the_reasoning_of_the_prompt) {
   wick_engine_destroy(engine);
 }
 
-// The prefix and the generated text, against the grammar in any spelling.
+// Checks prefix and generated text together against the grammar in any spelling.
 static void check_whole(const said *of, const wick_grammar *grammar) {
   wick_grammar plain = *grammar;
   grammar_rig rig;
@@ -210,7 +210,7 @@ static void ask(wick_engine *engine, const wick_grammar *grammar, uint32_t seed,
   fixture_run(engine, take_event, together);
 }
 
-TEST(a_request_goes_on_where_its_text_has_begun) {
+TEST(a_request_continues_the_string_begun_in_its_prompt) {
   wick_engine *engine = open_engine(0, NULL);
   for (uint32_t i = 0; i < CASE_COUNT; i++) {
     for (size_t cut = 0; cut <= strlen(CASES[i].whole); cut++) {
@@ -222,7 +222,7 @@ TEST(a_request_goes_on_where_its_text_has_begun) {
       ask(engine, &grammar, (uint32_t)cut + 1, 1);
       check_same(&together[0], &alone[0]);
       if (cut < strlen(CASES[i].whole) || i == 3) continue;
-      // nothing can follow the whole text
+      // a complete string allows no continuation
       CHECK_EQ_UINT(together[0].count, 0);
       CHECK_EQ_UINT(together[0].finish, WICK_FINISH_STOP);
     }
@@ -230,7 +230,7 @@ TEST(a_request_goes_on_where_its_text_has_begun) {
   wick_engine_destroy(engine);
 }
 
-TEST(json_may_have_begun_with_white_space_that_nobody_asked_for) {
+TEST(json_may_begin_with_whitespace_that_decoding_never_writes) {
   static const char *const BEGUN[] = {
       "{ \"name\": ",        "{\"name\":",    "{\n  \"name\" : \"a",
       "{\"name\":\"\\u0061", "\n{\"age\": 1", "{ \"age\" : 130 ,",
@@ -243,14 +243,14 @@ TEST(json_may_have_begun_with_white_space_that_nobody_asked_for) {
       check_whole(&together[0], &grammar);
     }
   }
-  // the shortest spelling is still that of others
+  // without a prefix, the shortest spelling is still used
   const wick_grammar plain = grammar_at(0, NULL, 0);
   ask(engine, &plain, 1, 1);
   CHECK(strncmp(together[0].text, "{\"name\": \"", 10) == 0);
   wick_engine_destroy(engine);
 }
 
-TEST(memory_that_runs_out_for_what_is_begun_leaves_nothing) {
+TEST(running_out_of_memory_with_a_prefix_leaks_nothing) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   bool is_done = false;
   uint64_t failures = 0;

@@ -1,5 +1,5 @@
-// Each error in a grammar has its status, its place and its reason: exactly these. Each is
-// tried again with allocations that fail.
+// Each error in a grammar has exactly this status, byte offset and message. Each case is also run
+// with failing allocations.
 #include "grammar/work.h"
 #include "grammar_rig.h"
 
@@ -41,7 +41,7 @@ static void check_wrong(wick_grammar_kind kind, const wrong_grammar *cases, size
 
 #define CHECK_WRONG(kind, cases) check_wrong(kind, cases, sizeof(cases) / sizeof *(cases))
 
-TEST(gbnf_that_is_refused) {
+TEST(invalid_gbnf_is_rejected) {
   static const wrong_grammar CASES[] = {
       {WICK_E_ARG, 0, "", "grammar, line 1: there is no rule root"},
       {WICK_E_ARG, 0, "# only a remark", "grammar, line 1: there is no rule root"},
@@ -128,7 +128,7 @@ TEST(gbnf_that_is_refused) {
   CHECK_WRONG(WICK_GRAMMAR_GBNF, CASES);
 }
 
-TEST(patterns_that_are_refused) {
+TEST(invalid_patterns_are_rejected) {
   static const wrong_grammar CASES[] = {
       {WICK_E_ARG, 1, "(", "pattern '(', byte 1: the group has no ')'"},
       {WICK_E_ARG, 2, "(a", "pattern '(a', byte 2: the group has no ')'"},
@@ -232,7 +232,7 @@ TEST(patterns_that_are_refused) {
   CHECK_WRONG(WICK_GRAMMAR_REGEX, CASES);
 }
 
-TEST(choices_that_are_refused) {
+TEST(invalid_choices_are_rejected) {
   static const wrong_grammar CASES[] = {
       {WICK_E_ARG, 0, "", "JSON, byte 0: a bad number"},
       {WICK_E_ARG, 0, "[]", "choices: an array of texts is expected"},
@@ -249,7 +249,7 @@ TEST(choices_that_are_refused) {
   CHECK_WRONG(WICK_GRAMMAR_CHOICE, CASES);
 }
 
-TEST(what_is_no_json_is_no_schema) {
+TEST(schemas_that_are_not_json_are_rejected) {
   static const wrong_grammar CASES[] = {
       {WICK_E_ARG, 0, "", "JSON, byte 0: a bad number"},
       {WICK_E_ARG, 1, "{", "JSON, byte 1: a member's name is expected"},
@@ -293,7 +293,7 @@ TEST(what_is_no_json_is_no_schema) {
   CHECK_WRONG(WICK_GRAMMAR_JSON_SCHEMA, CASES);
 }
 
-TEST(schemas_that_are_refused) {
+TEST(invalid_schemas_are_rejected) {
   static const wrong_grammar CASES[] = {
       {WICK_E_ARG, 0, "1", "schema, #: a schema is an object, true or false"},
       {WICK_E_ARG, 0, "\"a\"", "schema, #: a schema is an object, true or false"},
@@ -485,13 +485,14 @@ TEST(schemas_that_are_refused) {
 
 // ---- limits ----
 
-// A text with a part that is repeated: `most` times are allowed, one more is refused.
+// A grammar with a repeated part: `most` repetitions are allowed, one more is rejected.
 typedef struct grammar_limit {
   wick_grammar_kind kind;
-  const char *head, *part, *middle, *closing, *tail;  // `part` may have the number of the part
+  const char *head, *part, *middle, *closing,
+      *tail;  // `part` may contain the index of the repetition
   uint32_t most;
   wick_status status;
-  const char *message;  // a piece of it
+  const char *message;  // a part of the message
 } grammar_limit;
 
 static size_t put_times(char *out, size_t at, size_t room, const char *part, uint32_t times) {
@@ -520,8 +521,8 @@ static void check_times(const grammar_limit *limit, uint32_t times, wick_status 
   rig_close(&rig);
 }
 
-// Sizes that no grammar may have, and those that no number can hold.
-TEST(work_of_too_many_bytes_is_refused) {
+// Sizes above the limit for grammars, and sizes that overflow.
+TEST(allocations_above_the_grammar_limit_are_rejected) {
   static const size_t COUNTS[][2] = {
       {SIZE_MAX, 1}, {SIZE_MAX / 2 + 1, 2}, {GRAMMAR_WORK_BYTES_MAX + 1, 1}};
   for (size_t i = 0; i < sizeof COUNTS / sizeof *COUNTS; i++) {
@@ -537,8 +538,8 @@ TEST(work_of_too_many_bytes_is_refused) {
   }
 }
 
-// A request for memory after a failure gets none, and the failure stays.
-TEST(work_that_has_failed_gives_nothing) {
+// After a failure, all allocations fail and the first error is kept.
+TEST(allocations_fail_after_the_first_error) {
   memory_gate memory;
   grammar_work work;
   work_u32_list list = {0};
@@ -563,7 +564,7 @@ TEST(work_that_has_failed_gives_nothing) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-TEST(what_is_just_allowed_is_taken) {
+TEST(grammars_at_the_limits_are_accepted) {
   static const grammar_limit LIMITS[] = {
       {WICK_GRAMMAR_GBNF, "root ::= ", "(", "\"a\"", ")", "", 200, WICK_E_FULL,
        "groups are nested too deeply"},
@@ -604,7 +605,7 @@ TEST(what_is_just_allowed_is_taken) {
   }
 }
 
-TEST(repetitions_of_just_as_many_as_are_allowed_are_taken) {
+TEST(the_maximum_number_of_repetitions_is_accepted) {
   static const struct {
     wick_grammar_kind kind;
     const char *text;

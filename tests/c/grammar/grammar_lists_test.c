@@ -1,5 +1,5 @@
-// Alternatives by the thousand: those that begin alike are few
-// places at once, and what has no room is refused, never a part of it taken for the whole.
+// Thousands of alternatives: those with a common prefix share positions, and a grammar that needs
+// too many positions is rejected instead of being matched only in part.
 #include <stdlib.h>
 
 #include "grammar_rig.h"
@@ -22,7 +22,7 @@ static void open_source(grammar_rig *rig) {
   rig_compile(rig, &wanted);
 }
 
-TEST(a_list_of_20000_words_has_each_of_them) {
+TEST(a_list_of_20000_words_matches_each_of_them) {
   grammar_rig rig;
   char word[40];
   source_bytes = 0;
@@ -40,8 +40,9 @@ TEST(a_list_of_20000_words_has_each_of_them) {
   rig_close(&rig);
 }
 
-// Random words of two letters, which share beginnings, are repeated, and begin each other.
-TEST(random_lists_have_their_words_and_no_others) {
+// Random words of two letters: they share prefixes, occur repeatedly, and are prefixes of each
+// other.
+TEST(random_lists_match_only_their_words) {
   uint64_t state = 5;
   for (int list = 0; list < LISTS; list++) {
     char words[40][LETTERS_MAX + 1];
@@ -58,7 +59,8 @@ TEST(random_lists_have_their_words_and_no_others) {
     ADD(") [x-y]?");
     open_source(&rig);
     REQUIRE(rig.status == WICK_OK);
-    for (int code = 1; code < 1 << (LETTERS_MAX + 1); code++) {  // 1 and the letters' bits
+    for (int code = 1; code < 1 << (LETTERS_MAX + 1);
+         code++) {  // a leading 1 and one bit per letter
       char text[LETTERS_MAX + 2] = {0};
       bool wanted = false;
       size_t size = 0;
@@ -72,7 +74,7 @@ TEST(random_lists_have_their_words_and_no_others) {
   }
 }
 
-// Alternatives that share no beginning: each repeats a letter first.
+// Writes alternatives without a common prefix: each starts with a repeated letter.
 static void write_alternatives(const char *before) {
   source_bytes = 0;
   ADD("root ::= %s(\"?\"", before);
@@ -80,7 +82,7 @@ static void write_alternatives(const char *before) {
   ADD(")");
 }
 
-TEST(more_beginnings_than_there_is_room_for_are_refused) {
+TEST(too_many_alternatives_without_a_common_prefix_are_rejected) {
   grammar_rig rig;
   write_alternatives("");
   open_source(&rig);
@@ -89,7 +91,7 @@ TEST(more_beginnings_than_there_is_room_for_are_refused) {
   rig_close(&rig);
 }
 
-TEST(nothing_is_taken_where_not_all_has_room) {
+TEST(no_byte_is_accepted_if_not_all_positions_fit) {
   grammar_rig rig;
   grammar_matcher matcher;
   write_alternatives("\"x\" ");
@@ -103,14 +105,14 @@ TEST(nothing_is_taken_where_not_all_has_room) {
   rig_close(&rig);
 }
 
-// Every row of brackets is a separate configuration.
+// Each sequence of brackets is a separate configuration.
 static void fill(machine *machine, uint32_t state, int depth) {
   if (depth == 0 || machine_is_full(machine)) return;
   fill(machine, machine_step(machine, state, '['), depth - 1);
   fill(machine, machine_step(machine, state, '('), depth - 1);
 }
 
-TEST(texts_begin_where_others_have_filled_the_machine) {
+TEST(a_new_string_can_start_when_the_machine_is_full) {
   grammar_rig rig;
   grammar_matcher matcher;
   source_bytes = 0;
@@ -119,7 +121,7 @@ TEST(texts_begin_where_others_have_filled_the_machine) {
   REQUIRE(rig.status == WICK_OK);
   matcher_begin(rig.grammar, &matcher);
   CHECK(matcher_take_bytes(&matcher, (const uint8_t *)"[", 1));
-  machine_make_room(rig.grammar->machine);  // and where a text begins is no longer held
+  machine_make_room(rig.grammar->machine);  // the start state is no longer cached either
   fill(rig.grammar->machine, matcher.mark.state, 20);
   CHECK(machine_is_full(rig.grammar->machine));
   CHECK(rig_holds(&rig, "([()])"));
@@ -142,7 +144,7 @@ static void open_members(grammar_rig *rig, uint32_t count) {
   rig_compile(rig, &wanted);
 }
 
-// A text with `used` of `count` members: 1, 1 + step and so on.
+// Returns an object with `used` of `count` members: 1, 1 + step and so on.
 static const char *members_by(uint32_t step, uint32_t used, uint32_t count) {
   static char text[1 << 16];
   size_t size = 0;
@@ -155,7 +157,7 @@ static const char *members_by(uint32_t step, uint32_t used, uint32_t count) {
   return text;
 }
 
-TEST(hundreds_of_members_come_in_any_order_or_are_refused) {
+TEST(up_to_700_members_may_be_in_any_order) {
   enum { MOST = 700 };
   grammar_rig rig;
   open_members(&rig, MOST);

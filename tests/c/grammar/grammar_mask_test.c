@@ -1,5 +1,5 @@
-// Masks of tokens: exact for every token of several vocabularies, and
-// how long they take on a real one (WICK_BENCH=1: of all real schemas of the shared folder).
+// Token masks: exact for every token of several vocabularies, and how long they take with a real
+// vocabulary (WICK_BENCH=1: for all real schemas of the shared folder).
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <time.h>
@@ -18,7 +18,7 @@ typedef struct mask_rig {
   memory_gate memory;
   vocabulary_trie *trie;
   uint8_t *scratch;
-  bool has_controls;  // of the grammars that are tried
+  bool has_controls;  // whether the tested grammars may contain control tokens
 } mask_rig;
 
 static bool begin_rig(mask_rig *rig) {
@@ -49,7 +49,7 @@ static bool has_token(const uint32_t *mask, int32_t token) {
   return (mask[token / 32] >> token % 32 & 1u) != 0;
 }
 
-// One of the mask's tokens, all the same; -1 when there is none.
+// Returns a random token of the mask, with equal probabilities; -1 if the mask is empty.
 static int32_t pick_token(const uint32_t *mask, uint32_t vocab, uint64_t *random) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < vocab; i++) count += has_token(mask, (int32_t)i);
@@ -90,10 +90,10 @@ static const wick_grammar CONTROLS = {
 static const wick_grammar TOKENS = {
     .kind = WICK_GRAMMAR_GBNF, .text = TOKENS_TEXT, .text_bytes = sizeof TOKENS_TEXT - 1};
 
-// The plain definition: a token's bytes continue the text, or, for tokens that end a text, the text
-// may end. Other control tokens have no bytes, or those of their text where the grammar is of a
-// model's calls. A grammar may also name a token.
-static bool may_come(mask_rig *rig, const grammar_matcher *matcher, int32_t token) {
+// The reference definition: a token is allowed if its bytes continue the string, or, for end
+// tokens, if the string may end. Other control tokens have no bytes, except in grammars for tool
+// calls, where they have the bytes of their text. A grammar may also contain a token explicitly.
+static bool is_allowed(mask_rig *rig, const grammar_matcher *matcher, int32_t token) {
   const tokenizer *tokens = rig->vocabulary.tokenizer;
   const bool has_tokens = matcher->grammar->program.has_tokens;
   const bool special = matcher->grammar->program.has_controls;
@@ -111,16 +111,16 @@ static bool may_come(mask_rig *rig, const grammar_matcher *matcher, int32_t toke
 
 static bool check_mask(mask_rig *rig, const grammar_matcher *matcher, const uint32_t *mask) {
   for (uint32_t id = 0; id < rig->trie->vocab; id++) {
-    const bool fits = may_come(rig, matcher, (int32_t)id);
+    const bool fits = is_allowed(rig, matcher, (int32_t)id);
     if (fits == has_token(mask, (int32_t)id)) continue;
-    printf("# token %u: %s\n", id, fits ? "may come" : "may not come");
+    printf("# token %u: %s\n", id, fits ? "should be allowed" : "should not be allowed");
     return CHECK(fits == has_token(mask, (int32_t)id));
   }
   return CHECK(true);
 }
 
-// Masks along a text of random tokens. Half of the steps find the mask in the cache, others after
-// a collection, which numbers the configurations again.
+// Checks masks along a string of random tokens. Half of the steps find the mask in the cache; some
+// follow a collection, which renumbers the configurations.
 static void check_walk(mask_rig *rig, const wick_grammar *wanted, uint32_t steps) {
   grammar *grammar;
   mask_cache *cache;
@@ -155,15 +155,15 @@ static void check_grammars(mask_rig *rig, uint32_t steps) {
   }
 }
 
-TEST(masks_of_byte_tokens_hold_exactly_what_fits) {
+TEST(masks_of_byte_tokens_are_exact) {
   mask_rig rig = {0};
   fixture_open_spm_bytes(&rig.vocabulary);
   if (begin_rig(&rig)) check_grammars(&rig, 60);
   close_rig(&rig);
 }
 
-// Tokens that cross the borders of rules and characters; some have the same bytes, some end texts.
-TEST(masks_of_tokens_across_borders_hold_exactly_what_fits) {
+// The tokens cross rule and character boundaries; some have the same bytes, some are end tokens.
+TEST(masks_of_tokens_across_boundaries_are_exact) {
   fixture_token list[FIXTURE_ALPHABET + 24];
   size_t count = fixture_add_alphabet(list);
   static const char *const TEXTS[] = {
@@ -205,7 +205,7 @@ static void check_file(const char *name, bool has_tokens) {
   close_rig(&rig);
 }
 
-TEST(masks_of_real_vocabularies_hold_exactly_the_tokens_that_fit) {
+TEST(masks_of_real_vocabularies_are_exact) {
   if (check_shared(QWEN) == NULL) SKIP("no shared folder");
   check_file(QWEN, true);
   check_file("vectors/vocab/ggml-vocab-llama-spm.gguf", false);
@@ -218,8 +218,9 @@ static size_t letters_of(const uint8_t *piece, size_t count) {
   return letters;
 }
 
-// A list of the words that are tokens: far more places lead on from one than the machine holds.
-TEST(masks_of_words_by_the_ten_thousand_hold_exactly_the_tokens_that_fit) {
+// A list of words that are tokens: after one word, far more positions are possible than the machine
+// can store.
+TEST(masks_of_tens_of_thousands_of_words_are_exact) {
   enum { SOURCE_BYTES = 1 << 20, WORDS = 40000, LETTERS_MIN = 3 };
   if (check_shared(QWEN) == NULL) SKIP("no shared folder");
   mask_rig rig;
@@ -246,7 +247,7 @@ TEST(masks_of_words_by_the_ten_thousand_hold_exactly_the_tokens_that_fit) {
   close_rig(&rig);
 }
 
-// A vocabulary of the letters and of all pairs of them: a walk over them is a long one.
+// Opens a vocabulary of all letters and all pairs of letters, so that walks over it are long.
 static bool open_pairs(mask_rig *rig) {
   enum { LETTERS = 26 };
   static fixture_token list[FIXTURE_ALPHABET + LETTERS * LETTERS];
@@ -267,9 +268,9 @@ static bool open_pairs(mask_rig *rig) {
   return begin_rig(rig);
 }
 
-// As many as there is room for; then the one that was used first gives way, and after a collection
-// those of before it.
-TEST(masks_of_long_walks_are_kept_until_there_are_too_many) {
+// The cache keeps as many masks as fit; then the least recently used one is evicted, and after a
+// collection all older masks may be.
+TEST(masks_of_long_walks_are_cached_up_to_a_limit) {
   enum { KEPT = 256, PLACES = KEPT + 4 };
   static grammar_matcher at[PLACES];
   static const uint32_t *kept[KEPT];
@@ -292,7 +293,7 @@ TEST(masks_of_long_walks_are_kept_until_there_are_too_many) {
     for (uint32_t other = 0; other < i; other++) CHECK(kept[other] != kept[i]);
   }
   for (uint32_t i = 0; i < KEPT; i++) CHECK(mask_find(cache, &at[i]) == kept[i]);
-  CHECK(mask_find(cache, &at[0]) == kept[0]);  // now the one that was used last
+  CHECK(mask_find(cache, &at[0]) == kept[0]);  // now the most recently used mask
   CHECK(mask_find(cache, &at[KEPT]) == kept[1]);
   CHECK(mask_find(cache, &at[0]) == kept[0]);
   CHECK(mask_find(cache, &at[1]) == kept[2]);
@@ -306,8 +307,9 @@ TEST(masks_of_long_walks_are_kept_until_there_are_too_many) {
   close_rig(&rig);
 }
 
-// A model may have logits for more tokens than its vocabulary, or fewer: those beyond may not come.
-TEST(masks_are_as_long_as_they_are_wanted) {
+// A model may have logits for more or fewer tokens than its vocabulary: tokens beyond the
+// vocabulary are not allowed.
+TEST(masks_have_the_requested_length) {
   enum { MOST = 640 };
   mask_rig rig = {0};
   fixture_open_spm_bytes(&rig.vocabulary);
@@ -337,8 +339,9 @@ TEST(masks_are_as_long_as_they_are_wanted) {
   close_rig(&rig);
 }
 
-// However large a vocabulary is, kept masks take no more than their limit, except for four of them.
-TEST(masks_take_no_more_memory_than_their_limit) {
+// Whatever the size of a vocabulary, cached masks take no more memory than their limit, or that of
+// four masks.
+TEST(cached_masks_stay_within_their_memory_limit) {
   static const uint32_t WORDS[] = {1, 100, 1000, 4096, 8192, 100000};
   for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++) {
     const vocabulary_trie trie = {.word_count = WORDS[i]};
@@ -356,7 +359,7 @@ TEST(masks_take_no_more_memory_than_their_limit) {
   }
 }
 
-TEST(masks_without_memory_are_a_status_and_leak_nothing) {
+TEST(masks_without_memory_return_a_status_and_leak_nothing) {
   mask_rig rig = {0};
   fixture_open_spm_bytes(&rig.vocabulary);
   if (begin_rig(&rig)) {
@@ -384,9 +387,9 @@ TEST(masks_without_memory_are_a_status_and_leak_nothing) {
   close_rig(&rig);
 }
 
-// ---- figures ----
+// ---- timings ----
 
-// Processor time if the host reports it, so that other programs do not count.
+// Returns the CPU time if the host reports it, so that other processes do not count.
 static double now_us(void) {
 #ifdef __wasi__
   return (double)platform_now_us();
@@ -405,7 +408,7 @@ static int compare_doubles(const void *a, const void *b) {
 static void print_figures(const char *what, double *us, size_t count) {
   qsort(us, count, sizeof *us, compare_doubles);
   if (count == 0) return;
-  printf("# %s: %zu, median %.1f us, 90 %% %.1f, 99 %% %.1f, most %.1f\n", what, count,
+  printf("# %s: %zu, median %.1f us, 90 %% %.1f, 99 %% %.1f, max %.1f\n", what, count,
          us[count / 2], us[count * 9 / 10], us[count * 99 / 100], us[count - 1]);
 }
 
@@ -414,10 +417,10 @@ enum { STEPS_MAX = 200, FIGURES_MAX = 1 << 20 };
 typedef struct figures {
   double *masks, *compiles;
   size_t mask_count, compile_count;
-  FILE *out;  // instances, one a line; NULL: none
+  FILE *out;  // instances, one per line; NULL: none
 } figures;
 
-// A text of random tokens, in which what closes is taken where it may be after 100 tokens.
+// Generates a string of random tokens. After 60 tokens, closing tokens are preferred where allowed.
 static void write_instance(mask_rig *rig, mask_cache *cache, grammar *grammar, uint64_t *random,
                            figures *figures, size_t number) {
   const tokenizer *tokens = rig->vocabulary.tokenizer;
@@ -461,7 +464,7 @@ static void measure_schema(mask_rig *rig, const uint8_t *text, size_t size_bytes
   grammar_destroy(grammar);
 }
 
-// WICK_INSTANCES=FILE writes the texts, each after its schema's number.
+// With WICK_INSTANCES=FILE, writes the strings, each after the number of its schema.
 BENCH(of_masks) {
   mask_rig rig;
   const double began = now_us();

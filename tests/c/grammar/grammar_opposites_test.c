@@ -1,4 +1,5 @@
-// Values that break a schema, below 'not' and in a 'oneOf' whose schemas overlap; and unique items.
+// Values that violate a schema, within 'not' and within a 'oneOf' whose schemas overlap; and unique
+// items.
 #include "grammar_rig.h"
 
 enum { TEXTS_MAX = 8 };
@@ -23,7 +24,7 @@ static void check_rows(const schema_row *rows, size_t count) {
       if (!CHECK_EQ_INT(rig.status, WICK_OK)) {
         printf("# %s: %s\n", rows[i].schema, rig.error.message);
       } else {
-        // decoding has one spelling and one order: there what is rejected counts
+        // decoding has one spelling and one order, so only rejected values are checked there
         if (any) check_texts(&rig, rows[i].schema, rows[i].accept, true);
         check_texts(&rig, rows[i].schema, rows[i].reject, false);
       }
@@ -58,7 +59,7 @@ static const schema_row MEMBERS[] = {
      "\"null\"}}}}",
      {"{}", "{\"a\":1}", "{\"b\":null}"},
      {"{\"a\":null}", "{\"b\":1,\"a\":null}"}},
-    // two members that have to be, or one that is both
+    // two required members, or one that satisfies both
     {"{\"type\":\"object\",\"allOf\":[{\"not\":{\"patternProperties\":{\"a\":false}}},{\"not\":{"
      "\"patternProperties\":{\"b\":false}}}]}",
      {"{\"ab\":1}", "{\"a\":1,\"b\":2}", "{\"c\":0,\"b\":1,\"a\":2}"},
@@ -73,9 +74,9 @@ static const schema_row MEMBERS[] = {
      {"{\"0\":1,\"9\":1}"}},
 };
 
-TEST(members_that_break_a_schema) { CHECK_ROWS(MEMBERS); }
+TEST(members_that_violate_a_schema) { CHECK_ROWS(MEMBERS); }
 
-// of three that are declared, and others
+// three declared members, and others
 #define DECLARED "\"type\":\"object\",\"properties\":{\"a\":{},\"b\":{},\"c\":{}}"
 
 static const schema_row COUNTED[] = {
@@ -95,7 +96,7 @@ static const schema_row COUNTED[] = {
      {"{}", "{\"b\":1}", "{\"b\":1,\"a\":2}", "{\"c\":1,\"b\":2,\"x\":3}"}},
 };
 
-TEST(counted_members_come_in_any_order) { CHECK_ROWS(COUNTED); }
+TEST(counted_members_may_be_in_any_order) { CHECK_ROWS(COUNTED); }
 
 static const schema_row OVERLAPS[] = {
     {"{\"oneOf\":[{\"type\":\"object\",\"properties\":{\"a\":{},\"b\":{}},\"additionalProperties\":"
@@ -107,7 +108,7 @@ static const schema_row OVERLAPS[] = {
      "\"object\",\"propertyNames\":{\"pattern\":\"^[a-c]$\"}}]}",
      {"{\"a\":1}", "{\"d\":\"\"}", "{\"a\":\"\",\"b\":1}"},
      {"{}", "{\"a\":\"\"}", "{\"d\":1}"}},
-    // many kinds, each required by its name
+    // several alternatives, each required by its name
     {"{\"type\":\"object\",\"oneOf\":[{\"required\":[\"a\"],\"properties\":{\"a\":{\"type\":"
      "\"null\"}}},{\"required\":[\"b\"],\"properties\":{\"b\":{\"type\":\"null\"}}},{\"required\":["
      "\"c\"],\"properties\":{\"c\":{\"type\":\"null\"}}},{\"required\":[\"d\"],\"properties\":{"
@@ -119,7 +120,7 @@ static const schema_row OVERLAPS[] = {
      {"[]", "[1,2]", "[0]", "[2,0,1]"}},
 };
 
-TEST(one_of_schemas_that_overlap) { CHECK_ROWS(OVERLAPS); }
+TEST(one_of_with_overlapping_schemas) { CHECK_ROWS(OVERLAPS); }
 
 static const schema_row ITEMS[] = {
     {"{\"type\":\"array\",\"not\":{\"contains\":{\"type\":\"null\"}}}",
@@ -138,7 +139,7 @@ static const schema_row ITEMS[] = {
      {"[]", "[1,2]", "[1,2,null]"}},
 };
 
-TEST(items_that_break_a_schema) { CHECK_ROWS(ITEMS); }
+TEST(items_that_violate_a_schema) { CHECK_ROWS(ITEMS); }
 
 static const schema_row UNIQUE[] = {
     {"{\"type\":\"array\",\"uniqueItems\":true,\"items\":{\"enum\":[\"a\",\"ab\",\"b\"]}}",
@@ -162,7 +163,7 @@ static const schema_row UNIQUE[] = {
      {"{\"a\":[1,1]}", "{\"b\":1,\"a\":[2,2]}"}},
 };
 
-TEST(unique_items_of_a_list_of_values) { CHECK_ROWS(UNIQUE); }
+TEST(unique_items_from_a_list_of_values) { CHECK_ROWS(UNIQUE); }
 
 static const schema_row FORMATS[] = {
     {"{\"type\":\"string\",\"format\":\"regex\"}",
@@ -176,4 +177,4 @@ static const schema_row FORMATS[] = {
      {"\"a\"", "\"@a\"", "\"a@\""}},
 };
 
-TEST(formats_of_patterns_and_other_languages) { CHECK_ROWS(FORMATS); }
+TEST(formats_defined_by_patterns_and_other_languages) { CHECK_ROWS(FORMATS); }

@@ -1,7 +1,7 @@
-// The outcome for every grammar of the shared folder's structure/:
-// the size of its program, or why it is refused; and at each place of its texts, and of random ones
-// that it allows, which bytes may come next. tests/c/grammar/grammar_records.txt keeps it
-// (recorded_lines.h), a line for a few grammars.
+// The result for every grammar in the shared folder's structure/: the size of its program or the
+// reason it is rejected, and the bytes allowed at each position of its instances and of random
+// strings that it allows. tests/c/grammar/grammar_records.txt contains the expected results
+// (recorded_lines.h), one line for several grammars.
 #include <inttypes.h>
 
 #include "base/hash.h"
@@ -15,7 +15,7 @@ enum {
   CASES_A_LINE = 8,
   TEXT_BYTES_SEEN = 160,
   WALK_BYTES = 120,
-  REPEATED_MAX = 3  // of the other bytes in a random text, one after the other
+  REPEATED_MAX = 3  // in a random string, one byte in three may be any allowed byte
 };
 
 static uint64_t line_hash, walk_random;
@@ -24,7 +24,7 @@ static void note(uint64_t value) { line_hash = hash_mix_u64(line_hash * 31 + val
 
 static void note_text(const char *text) { line_hash = hash_bytes(text, strlen(text), line_hash); }
 
-// Notes what may follow. Returns how many bytes may, and which.
+// Hashes the allowed bytes. Writes them to `bytes` and returns their number.
 static uint32_t note_place(const grammar_matcher *matcher, uint8_t bytes[256]) {
   machine *machine = matcher->grammar->machine;
   uint32_t count = 0;
@@ -40,7 +40,7 @@ static uint32_t note_place(const grammar_matcher *matcher, uint8_t bytes[256]) {
   return count;
 }
 
-// Structure comes before other text, so that a walk ends what it begins.
+// Prefers structure to other text, so that a walk closes what it opens.
 static uint8_t choose(const uint8_t *bytes, uint32_t count) {
   static const char STRUCTURE[] = "\"}],:{[0 |(";
   if (random_below(&walk_random, REPEATED_MAX) != 0) {
@@ -78,7 +78,7 @@ static void note_instance(grammar *grammar, const uint8_t *text, size_t size_byt
   matcher_end(&matcher);
 }
 
-// Texts are the strings themselves, or the JSON as it is written.
+// Hashes the instances of a list: the strings themselves, or the JSON as written.
 static void note_instances(const vectors *v, uint32_t one, const char *list_name, bool is_json,
                            grammar *grammar) {
   const uint32_t list = document_find(&v->document, one, list_name);
@@ -134,7 +134,7 @@ static void record_file(const char *file, wick_grammar_kind kind, const char *ke
   vectors_close(&v);
 }
 
-TEST(grammars_allow_what_is_kept) {
+TEST(grammars_match_the_recorded_results) {
   if (check_shared("") == NULL) SKIP("no shared folder");
   recorded_size = line_hash = walk_random = 0;
   record_file("vectors/structure/gbnf/cases.json", WICK_GRAMMAR_GBNF, "grammar");
@@ -143,7 +143,7 @@ TEST(grammars_allow_what_is_kept) {
   recorded_check("grammar/grammar_records.txt");
 }
 
-TEST(real_schemas_allow_what_is_kept) {
+TEST(real_schemas_match_the_recorded_results) {
   if (check_shared("") == NULL) SKIP("no shared folder");
   recorded_size = line_hash = walk_random = 0;
   record_file("vectors/structure/schema/real.json", WICK_GRAMMAR_JSON_SCHEMA, "schema");

@@ -1,5 +1,5 @@
-// JSON schemas made at random: which values of a pool their
-// grammars hold, against a validator that reads keyword for keyword (schema_judge.h).
+// Random JSON schemas: which values of a pool their grammars accept, compared with a validator that
+// evaluates each keyword (schema_judge.h).
 #include <stdarg.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ typedef struct writer {
   uint64_t random;
   uint32_t dialect;
   bool is_within_definition, has_rest;  // "unevaluated...": then no value is an array or an object
-  // facts of a schema for the check
+  // facts about the schema for the check
   bool has_choices;
 } writer;
 
@@ -62,8 +62,8 @@ static void put_schemas(writer *w, uint32_t depth) {
   put(w, "]");
 }
 
-// Members with the names of the pool, in their order: schemas for members or for the same value, or
-// lists of names.
+// What the members with the names of the pool contain: schemas for the members, schemas for the
+// same value, or lists of names.
 typedef enum member_kind { MEMBER_SCHEMA, MEMBER_NAMES, MEMBER_IN_PLACE } member_kind;
 
 static void put_members(writer *w, uint32_t depth, member_kind kind) {
@@ -94,7 +94,7 @@ static void put_patterns(writer *w, uint32_t depth) {
   put(w, "}");
 }
 
-// ---- keywords: the text after the name ----
+// ---- keywords: writes the text after the name ----
 
 static void put_type(writer *w, uint32_t depth) {
   (void)depth;
@@ -223,7 +223,8 @@ static void put_rest(writer *w, uint32_t depth) {
 typedef struct keyword {
   const char *name;
   void (*put)(writer *w, uint32_t depth);
-  uint32_t since;  // as a rule: some are written in older drafts, where they say nothing
+  uint32_t since;  // the first draft with the keyword; it is sometimes written in older drafts,
+                   // where it has no effect
 } keyword;
 
 static const keyword KEYWORDS[] = {{"type", put_type, 0},
@@ -339,7 +340,8 @@ enum { POOL_BYTES = 1 << 15 };
 typedef struct pool {
   memory_gate memory;
   grammar_work work;
-  char text[POOL_BYTES];  // a list of lists: values that differ in the order of members alone
+  char text[POOL_BYTES];  // a list of lists: the values of a list differ only in the order of
+                          // members
   size_t size_bytes;
   json_document document;
 } pool;
@@ -471,7 +473,7 @@ static void check_schema(run *run, bool any) {
   rig_close(&rig);
 }
 
-TEST(schemas_mean_what_their_keywords_say) {
+TEST(grammars_accept_the_same_values_as_the_validator) {
   static run run;
   memset(&run, 0, sizeof run);
   if (!pool_open(&run.pool)) return;
@@ -486,13 +488,13 @@ TEST(schemas_mean_what_their_keywords_say) {
     if (CHECK(document_read(&work, (const uint8_t *)run.writer.text, run.writer.size_bytes,
                             &run.schema))) {
       check_schema(&run, true);
-      // in decoding keywords of later drafts count, too
+      // decoding also applies keywords of later drafts
       if (run.writer.dialect == 2020) check_schema(&run, false);
     }
     work_end(&work);
   }
-  printf("# %u compiled, %u refused, %u without a value; %u values fit, %u do not\n", run.compiled,
-         run.refused, run.empty, run.valid, run.broken);
+  printf("# %u compiled, %u rejected, %u without a value; %u values valid, %u invalid\n",
+         run.compiled, run.refused, run.empty, run.valid, run.broken);
   CHECK(run.compiled > 4 * run.refused);
   CHECK(run.valid > 1000 && run.broken > 1000);
   work_end(&run.pool.work);

@@ -1,6 +1,6 @@
-// Sets of texts against plain definitions: numbers against exact
-// arithmetic, regular expressions against a matcher that tries every way, products of sets against
-// their parts, lengths against counting, times against a clock.
+// Sets of strings compared with simple definitions: numbers with exact arithmetic, regular
+// expressions with a matcher that tries every way, products of sets with their parts, lengths with
+// counting, and times with a clock.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,8 @@ static bool holds(const dfa *set, const char *text) {
 typedef __int128 exact;
 enum { PLACES = 9 };
 
-// A JSON number times 10^PLACES; false for other texts, or with more places.
+// Reads a JSON number times 10^PLACES. Returns false for other strings, or with more decimal
+// places.
 static bool read_exact(const char *text, exact *out) {
   const bool is_negative = *text == '-';
   const char *at = text + is_negative;
@@ -62,7 +63,8 @@ static bool read_exact(const char *text, exact *out) {
   return true;
 }
 
-// A number near another: the same, a unit of some place more or less, another sign, more zeros.
+// Writes a number close to another: the same, one unit more or less, with the opposite sign, or
+// with more zeros.
 static void write_near(uint64_t *random, exact value, bool has_zeros, char out[48]) {
   static const uint32_t UNITS[] = {1000000000, 100000000, 1000000, 1000, 10000};
   const exact unit = UNITS[random_below(random, 5)];
@@ -115,7 +117,7 @@ static void check_number(const dfa *set, const char *text, bool wanted, const ch
   if (!CHECK(holds(set, text) == wanted)) printf("# %s, %s: %d\n", what, text, wanted);
 }
 
-// No set of numbers contains a text that is not a JSON number.
+// Checks that a set of numbers contains no string that is not a JSON number.
 static void check_broken(const dfa *set, const char *what) {
   static const char *const BROKEN[] = {"",      "-",  "00", "01",  "-01", "1.", ".5", "-.5",
                                        "1.2.3", "+1", "1-", "--1", "1e1", " 1", "1 ", "0x1"};
@@ -148,7 +150,7 @@ TEST(bounds_and_equal_numbers_are_exact) {
   }
 }
 
-// Digits with this many of them after the point.
+// Writes the digits with `places` of them after the point.
 static void write_decimal(const char *digits, size_t places, char *out) {
   const size_t count = strlen(digits);
   if (places == 0) {
@@ -181,8 +183,8 @@ static const char *const NUMBER_SCHEMAS[] = {
     "{\"type\":\"number\"}",
 };
 
-// A number is held with an exponent where it is held without one.
-TEST(exponents_are_held_by_the_value) {
+// A number with an exponent is accepted if and only if the same number without an exponent is.
+TEST(exponents_are_accepted_by_value) {
   uint64_t random = soak_seed() + 9;
   for (size_t i = 0; i < sizeof NUMBER_SCHEMAS / sizeof *NUMBER_SCHEMAS; i++) {
     grammar_rig rig;
@@ -221,7 +223,7 @@ TEST(exponents_are_held_by_the_value) {
   }
 }
 
-TEST(large_and_small_exponents_are_held_where_there_is_no_bound) {
+TEST(any_exponent_is_accepted_without_a_bound) {
   static const struct {
     uint32_t schema;
     const char *text;
@@ -262,7 +264,7 @@ TEST(large_and_small_exponents_are_held_where_there_is_no_bound) {
                {8, "1e30", true},
                {8, "1e2", false},
                {12, "1e-30", true},
-               // numbers are finite as doubles
+               // numbers must be finite as doubles
                {0, "1e309", false},
                {0, "0.6E+8589", false},
                {0, "9.5e307", true},
@@ -325,7 +327,7 @@ static void check_refused_divisor(const char *divisor) {
   end();
 }
 
-// A divisor takes divisor * (places + 2) states, of which there are 20,000.
+// A divisor needs divisor * (places + 2) states; the limit is 20,000.
 TEST(divisors_have_a_limit) {
   begin();
   CHECK(numbers_multiple(&work, text_of("10000")) != NULL);
@@ -341,8 +343,8 @@ TEST(divisors_have_a_limit) {
   check_refused_divisor("123456789012345678901234567890");
 }
 
-// The digits that a number may have: 60 before the point, 60 after it.
-TEST(numbers_of_many_digits) {
+// A number may have 60 digits before the point and 60 after it.
+TEST(numbers_have_a_digit_limit) {
   char text[130] = "1";
   for (int zeros = 0; zeros < 64; zeros++, text[zeros] = '0', text[zeros + 1] = 0) {
     begin();
@@ -361,7 +363,7 @@ TEST(numbers_of_many_digits) {
     snprintf(text, sizeof text, "1e-%d", places);
     begin();
     const dfa *set = numbers_bounded(&work, text_of(text), NUMBER_AT_LEAST);
-    // the point is `places` - 1 before the digit
+    // the digit is at decimal place `places`
     CHECK((set != NULL) == (places <= 60));
     if (set != NULL) {
       char below[80] = "0.", equal[80] = "0.";
@@ -375,7 +377,7 @@ TEST(numbers_of_many_digits) {
   }
 }
 
-TEST(counts_are_whole_and_not_negative) {
+TEST(counts_are_non_negative_integers) {
   static const struct {
     const char *text;
     uint32_t count;
@@ -415,7 +417,7 @@ TEST(sets_of_all_whole_and_short_numbers) {
     REQUIRE(read_exact(near, &value));
     CHECK(holds(all, near));
     check_number(whole, near, value % 1000000000 == 0, "whole");
-    // of each value one text, which is the shortest
+    // each value has one string, which is the shortest
     const bool is_least = strcmp(near, least) == 0 && strcmp(near, "-0") != 0;
     if (strlen(near) < 15) check_number(brief, near, is_least, "short");
   }
@@ -442,7 +444,7 @@ typedef enum part_kind {
 
 typedef struct part {
   part_kind kind;
-  bool members[8];  // of the alphabet
+  bool members[8];  // which letters of the alphabet
   uint32_t least, most;
   const struct part *a, *b;
 } part;
@@ -458,7 +460,7 @@ static void write_pattern(const char *text) {
   snprintf(pattern + at, sizeof pattern - at, "%s", text);
 }
 
-// Sets as patterns write them; of each its members of the alphabet.
+// Sets as written in patterns, with the letters of the alphabet that they contain.
 static const struct {
   const char *text, *members;
 } SETS[] = {{"a", "a"},
@@ -540,7 +542,8 @@ static const part *make_part(uint64_t *random, uint32_t depth) {
   return made;
 }
 
-// Sets of places in a text as bits: where the part may end when it begins at one of `from`.
+// Sets of positions in a string, as bits: where the part may end if it begins at a position in
+// `from`.
 static uint32_t ends_of(const part *part, const char *text, uint32_t from) {
   const uint32_t size = (uint32_t)strlen(text);
   uint32_t ends = 0, now = from;
@@ -568,7 +571,7 @@ static uint32_t ends_of(const part *part, const char *text, uint32_t from) {
   }
 }
 
-TEST(regular_expressions_match_as_all_ways_do) {
+TEST(regular_expressions_match_like_the_exhaustive_matcher) {
   uint64_t random = soak_seed() + 4;
   for (uint32_t round = 0; round < soak_count(30000); round++) {
     part_count = 0;
@@ -593,7 +596,7 @@ TEST(regular_expressions_match_as_all_ways_do) {
   }
 }
 
-// Single characters: each set against a list of code points.
+// Sets of single characters compared with lists of code points.
 TEST(sets_of_characters) {
   static const struct {
     const char *pattern;
@@ -648,7 +651,7 @@ TEST(sets_of_characters) {
   }
 }
 
-TEST(patterns_that_are_refused) {
+TEST(invalid_patterns_are_rejected) {
   static const struct {
     const char *pattern;
     wick_status status;
@@ -704,8 +707,8 @@ TEST(patterns_that_are_refused) {
   }
 }
 
-// As ECMA-262 has it with the flag u.
-TEST(brackets_without_their_meaning_are_rejected) {
+// As in ECMA-262 with the u flag.
+TEST(unescaped_brackets_without_a_meaning_are_rejected) {
   static const char *const CASES[] = {"a{", "a{x}", "{1}", "a{,2}", "a{1", "]", "}", "a{1,x}"};
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
     begin();
@@ -715,7 +718,7 @@ TEST(brackets_without_their_meaning_are_rejected) {
   }
 }
 
-TEST(look_ahead_reads_the_rest_of_the_text) {
+TEST(look_ahead_applies_to_the_rest_of_the_string) {
   static const char *const CASES[][3] = {{"(?!a)[ab]+", "ba", "ab"},
                                          {"(?=.{2}$)a*", "aa", "aaa"},
                                          {"P(?!$)(1Y)?(T(?!$)(1H)?)?", "PT1H", "P1YT"},
@@ -740,7 +743,7 @@ static const dfa *random_set(uint64_t *random) {
   return regex_compile(&work, (const uint8_t *)pattern, strlen(pattern), true);
 }
 
-TEST(products_hold_what_their_parts_say) {
+TEST(products_contain_what_their_parts_imply) {
   uint64_t random = soak_seed() + 5;
   for (uint32_t round = 0; round < soak_count(8000); round++) {
     begin();
@@ -759,14 +762,14 @@ TEST(products_hold_what_their_parts_say) {
       CHECK(holds(either, text) == (in_a || in_b));
       CHECK(holds(without, text) == (in_a && !in_b));
     }
-    // a set without itself, and without what it lacks
+    // a set minus itself, and a difference intersected with what was subtracted
     CHECK(dfa_is_empty(dfa_combine(&work, a, a, DFA_WITHOUT)));
     CHECK(dfa_is_empty(dfa_combine(&work, without, b, DFA_AND)));
     end();
   }
 }
 
-// Where `code` leads from a state; `count` of the set: nowhere.
+// Returns the state after `code`; `count` of the set means that no transition exists.
 static uint32_t step_of(const dfa *set, uint32_t state, uint32_t code) {
   if (state == set->count) return state;
   for (uint32_t i = set->first[state]; i < set->first[state + 1]; i++) {
@@ -777,7 +780,8 @@ static uint32_t step_of(const dfa *set, uint32_t state, uint32_t code) {
 
 enum { STATES_TRIED_MAX = 60 };
 
-// Whether some character that begins a range, or follows one, leads two states to different ones.
+// Whether a character at the start of a range, or just after one, leads two states to
+// distinguishable ones.
 static bool is_parted(const dfa *set, bool parted[][STATES_TRIED_MAX + 1], uint32_t a, uint32_t b) {
   for (uint32_t i = 0; i < set->first[set->count]; i++) {
     for (uint32_t code = set->edges[i].low; code <= set->edges[i].high + 1;
@@ -788,7 +792,8 @@ static bool is_parted(const dfa *set, bool parted[][STATES_TRIED_MAX + 1], uint3
   return false;
 }
 
-// Fills the table of states that some text distinguishes (Hopcroft and Ullman 1979, 3.4).
+// Fills the table of states that some string distinguishes (Hopcroft and Ullman 1979, 3.4). Returns
+// whether all are.
 static bool are_all_parted(const dfa *set) {
   static bool parted[STATES_TRIED_MAX + 1][STATES_TRIED_MAX + 1];
   const uint32_t count = set->count;
@@ -815,7 +820,7 @@ static bool are_all_parted(const dfa *set) {
   return true;
 }
 
-TEST(the_smallest_automaton_holds_the_same_texts) {
+TEST(the_minimal_automaton_accepts_the_same_strings) {
   uint64_t random = soak_seed() + 6;
   uint32_t smaller = 0;
   for (uint32_t round = 0; round < soak_count(1000); round++) {
@@ -855,7 +860,7 @@ TEST(lengths_are_counted_in_characters) {
   }
 }
 
-TEST(one_text_is_itself) {
+TEST(a_set_of_one_string_contains_only_that_string) {
   static const char *const TEXTS[] = {"", "a", "ab", "\xc3\xa9", "b\xf0\x9f\xa6\x8a", "abc"};
   enum { COUNT = sizeof TEXTS / sizeof *TEXTS };
   for (size_t i = 0; i < COUNT; i++) {
@@ -873,12 +878,12 @@ TEST(one_text_is_itself) {
 
 // ---- times ----
 
-// RFC 3339: a second 60 is one where it is 23:59 in UTC.
+// RFC 3339: a second 60 is only valid at 23:59 UTC.
 static bool is_leap_time(int hour, int minute, int offset_minutes) {
   return ((hour * 60 + minute - offset_minutes) % 1440 + 1440) % 1440 == 1439;
 }
 
-TEST(leap_seconds_are_at_the_end_of_a_day_in_utc) {
+TEST(leap_seconds_are_only_valid_at_the_end_of_a_utc_day) {
   const dfa *every = NULL, *agreed = NULL, *most = NULL;
   uint64_t random = soak_seed() + 6;
   begin();
@@ -888,7 +893,7 @@ TEST(leap_seconds_are_at_the_end_of_a_day_in_utc) {
   for (int i = 0; i < 4000; i++) {
     char text[40];
     const int hour = (int)random_below(&random, 24), minute = (int)random_below(&random, 60);
-    // half of them at the end of the day
+    // half of the times are at the end of the day
     const bool at_end = random_below(&random, 2) == 0;
     int offset = at_end ? hour * 60 + minute - 1439 : (int)random_below(&random, 2879) - 1439;
     if (at_end && offset < -1000) offset += 1440;

@@ -1,5 +1,5 @@
-// The steps of compiling a grammar: each part that is read or built takes its steps, so that no
-// grammar makes its reader wait.
+// The steps of compiling a grammar: every part that is read or built counts steps, so that
+// compilation can be divided into slices and no grammar blocks the engine.
 #include <stdio.h>
 #include <string.h>
 
@@ -29,7 +29,7 @@ static uint64_t end(void) {
   return steps;
 }
 
-TEST(each_place_and_edge_of_a_program_is_a_step) {
+TEST(each_position_and_edge_of_a_program_is_a_step) {
   program_builder builder;
   begin();
   REQUIRE(program_begin(&builder, &work));
@@ -80,7 +80,7 @@ static void read_plain(const char *text, size_t size_bytes) {
   CHECK(dfa_of_text(&work, (const uint8_t *)text, size_bytes) != NULL);
 }
 
-// The steps of the texts themselves are not counted.
+// Combines two sets; the steps of making these sets are not counted.
 static void combine(const char *text, size_t size_bytes, dfa_operation operation) {
   const dfa *a = dfa_of_text(&work, (const uint8_t *)text, size_bytes);
   const dfa *b = dfa_of_lengths(&work, 0, (uint32_t)size_bytes);
@@ -114,8 +114,8 @@ static uint64_t steps_of(read_text *read, const char *const parts[3], uint32_t t
   return end();
 }
 
-// The additional steps of as many parts again.
-TEST(steps_grow_with_what_is_read) {
+// Checks how many steps are added when the number of parts doubles.
+TEST(steps_grow_with_the_input) {
   enum { TIMES = 100 };
   static const struct {
     read_text *read;
@@ -173,7 +173,7 @@ TEST(steps_grow_with_what_is_read) {
   "root ::= r0 \".\"\nr0 ::= (" TEN(TEN("r1 | \"abcdefg\" | ")) "\"\")\n"                   \
   "r1 ::= (" TEN(TEN("r2 | r3 | \"hijk\" ")) ")?\nr2 ::= r3*\nr3 ::= " end " | \"y\" r0\n"
 
-// The beginning of a grammar of replies in the first form.
+// The beginning of a reply grammar in the first form.
 #define REPLY "{\"forms\":1,\"own\":1,\"wrappers\":0,\"thought\":0,"
 static const wick_grammar SLICED[] = {
     {.kind = WICK_GRAMMAR_REGEX, .text = "(a|b)*a(a|b){12}", .text_bytes = 16},
@@ -185,16 +185,16 @@ static const wick_grammar SLICED[] = {
      .text_bytes = 100,
      .any_spelling = true},
     {.kind = WICK_GRAMMAR_REGEX, .text = "(a|b)*a(a|b){25}", .text_bytes = 16},
-    // lengths, endless characters and what follows: pauses while sets are spelled
+    // lengths, unbounded character runs and what follows: pauses while sets are written out
     {.kind = WICK_GRAMMAR_JSON_SCHEMA, .text = LENGTHS, .text_bytes = sizeof LENGTHS - 1},
     {.kind = WICK_GRAMMAR_JSON_SCHEMA,
      .text = LENGTHS,
      .text_bytes = sizeof LENGTHS - 1,
      .any_spelling = true},
-    // rules that may be empty, and one that calls itself: pauses while the program is finished
+    // rules that may be empty, and a recursive one: pauses while the program is finished
     {.kind = WICK_GRAMMAR_GBNF, .text = CALLS("\"x\""), .text_bytes = sizeof CALLS("\"x\"") - 1},
     {.kind = WICK_GRAMMAR_GBNF, .text = CALLS("r0"), .text_bytes = sizeof CALLS("r0") - 1},
-    // rules of classes of characters, with pauses after they were made
+    // rules of character classes, with pauses after they were made
     {.kind = WICK_GRAMMAR_JSON_SCHEMA, .text = CLASSES, .text_bytes = sizeof CLASSES - 1},
 };
 
@@ -213,7 +213,7 @@ static grammar *compile_in(memory_gate *gate, const wick_grammar *wanted, uint64
   return made;
 }
 
-TEST(a_compilation_in_slices_makes_the_same_program) {
+TEST(compiling_in_slices_gives_the_same_program) {
   for (size_t i = 0; i < sizeof SLICED / sizeof *SLICED; i++) {
     const wick_grammar *wanted = &SLICED[i];
     uint32_t slices;
@@ -239,7 +239,7 @@ TEST(a_compilation_in_slices_makes_the_same_program) {
   }
 }
 
-// ---- slices of what is large ----
+// ---- slices of large grammars ----
 
 enum { WORDS = 10000, LARGE_BYTES = 600000 };
 
@@ -277,8 +277,9 @@ static size_t put_tool(char *to, size_t left, uint32_t i) {
                           i == 0 ? "" : ",", i, i % 50, i % 20);
 }
 
-// Each slice takes few steps, and all slices together not many times those of one go.
-TEST(what_is_large_is_compiled_or_refused_in_short_slices) {
+// Each slice takes few steps, and all slices together take at most a fixed multiple of the slice
+// size.
+TEST(large_grammars_are_compiled_or_rejected_in_short_slices) {
   static char text[LARGE_BYTES];
   static const grammar_limits DEFAULTS = {0};
   static const struct {
@@ -287,7 +288,7 @@ TEST(what_is_large_is_compiled_or_refused_in_short_slices) {
     const char *end;
     wick_status status;
     const char *message;
-    uint32_t slice, all;  // times SLICE at most
+    uint32_t slice, all;  // limits in multiples of SLICE
   } CASES[] = {
       {"{\"enum\":[", put_enum, "]}", WICK_OK, "", 18, 60},
       {"{\"type\":\"object\",\"properties\":{", put_optional, "}}", WICK_E_UNSUPPORTED,
@@ -330,7 +331,7 @@ TEST(what_is_large_is_compiled_or_refused_in_short_slices) {
     CHECK_EQ_STR(error.message, CASES[i].message);
     const bool is_short = most < CASES[i].slice * (uint64_t)SLICE;
     if (!CHECK(is_short && all < CASES[i].all * (uint64_t)SLICE)) {
-      printf("# %zu: %llu steps in a slice, %llu in all\n", i, (unsigned long long)most,
+      printf("# %zu: %llu steps in the longest slice, %llu in total\n", i, (unsigned long long)most,
              (unsigned long long)all);
     }
     grammar_destroy(made);
@@ -341,7 +342,7 @@ TEST(what_is_large_is_compiled_or_refused_in_short_slices) {
 
 // A rule that cannot pause while it is built is finished in separate slices, each of which is
 // short.
-TEST(building_and_finishing_are_slices) {
+TEST(building_and_finishing_are_separate_slices) {
   enum { SLICE = 100000 };
   static char text[LARGE_BYTES];
   static const grammar_limits DEFAULTS = {0};

@@ -1,5 +1,5 @@
-// Grammars of every kind: what they hold, what they refuse and how they
-// say it, and what a machine of fixed size does with texts that are longer than it.
+// Grammars of every kind: the strings they accept, their errors, and how a machine of fixed size
+// handles strings that need more states than it has.
 #include <stdlib.h>
 
 #include "grammar_rig.h"
@@ -75,7 +75,7 @@ static const grammar_case CASES[] = {
      "{\"type\":[\"number\",\"null\"],\"format\":\"int64\"}",
      {"-999999999999999", "0", "-1", "2147483648", "null"},
      {"-99999999999999999999", "1.5", "\"1\"", "-0.1"}},
-    // a format holds for values of its type alone
+    // a format applies only to values of its type
     {WICK_GRAMMAR_JSON_SCHEMA,
      false,
      "{\"type\":[\"string\",\"integer\",\"null\"],\"format\":\"int32\"}",
@@ -91,7 +91,7 @@ static const grammar_case CASES[] = {
      "{\"type\":[\"integer\",\"string\"],\"format\":\"date\"}",
      {"5", "99999999999", "\"2024-02-28\""},
      {"\"x\"", "\"2024-13-01\"", "null"}},
-    // accepted only by common validators: a time without an offset
+    // a time without an offset is accepted only by common validators
     {WICK_GRAMMAR_JSON_SCHEMA,
      true,
      "{\"type\":\"string\",\"format\":\"iso-time\"}",
@@ -107,7 +107,7 @@ static const grammar_case CASES[] = {
      "{\"type\":\"string\",\"format\":\"json-pointer-uri-fragment\"}",
      {"\"#\"", "\"#/a/~0~1\"", "\"#/%20\""},
      {"\"\"", "\"/a\"", "\"#a\"", "\"#/~2\""}},
-    // bounds that no number and no count reaches
+    // bounds that no number or count reaches
     {WICK_GRAMMAR_JSON_SCHEMA,
      true,
      "{\"type\":\"number\",\"minimum\":-1.7976931348623157e+308,"
@@ -120,7 +120,7 @@ static const grammar_case CASES[] = {
      "\"maxProperties\":1e400,\"contains\":{},\"maxContains\":9007199254740991}",
      {"\"abc\"", "\"\"", "[1,2]", "{}", "{\"a\":1}"},
      {"[]"}},
-    // of a rule written twice the last one counts
+    // if a rule is defined twice, the last definition counts
     {WICK_GRAMMAR_GBNF,
      true,
      "root ::= a\na ::= \"x\"\na ::= \"y\" a | \"z\"",
@@ -128,7 +128,7 @@ static const grammar_case CASES[] = {
      {"x", "yx", "", "y"}},
 };
 
-TEST(holds_what_each_kind_means) {
+TEST(each_kind_accepts_the_strings_it_defines) {
   for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
     grammar_rig rig;
     rig_open(&rig, CASES[i].kind, CASES[i].text, CASES[i].any);
@@ -142,8 +142,8 @@ TEST(holds_what_each_kind_means) {
   }
 }
 
-// As pydantic writes an address of the web: the length multiplies the states of the format.
-TEST(a_format_beside_a_length_of_thousands) {
+// A URL as pydantic writes it: the length multiplies the states of the format.
+TEST(a_format_with_a_length_limit_in_the_thousands) {
   static const grammar_case ADDRESSES[] = {
       {WICK_GRAMMAR_JSON_SCHEMA,
        false,
@@ -175,7 +175,7 @@ static void check_refused(wick_grammar_kind kind, const char *text, wick_status 
   rig_close(&rig);
 }
 
-TEST(refuses_by_name_and_place) {
+TEST(errors_contain_the_cause_and_location) {
   const wick_grammar_kind schema = WICK_GRAMMAR_JSON_SCHEMA, gbnf = WICK_GRAMMAR_GBNF;
   check_refused(schema, "{\"properties\":{\"a\":{\"uniqueItems\":true}}}", WICK_E_UNSUPPORTED,
                 "#/properties/a/uniqueItems");
@@ -196,8 +196,8 @@ TEST(refuses_by_name_and_place) {
   check_refused(WICK_GRAMMAR_NONE, "", WICK_E_ARG, "kind 0");
 }
 
-// Every way in which a schema is broken, or requires a missing feature, with its place.
-TEST(broken_schemas_are_told_by_their_place) {
+// Every way in which a schema can be invalid or need an unsupported feature, with its location.
+TEST(errors_contain_the_location_in_the_schema) {
   static const struct {
     const char *schema;
     wick_status status;
@@ -275,8 +275,8 @@ TEST(broken_schemas_are_told_by_their_place) {
   }
 }
 
-// A schema that leads to itself says nothing more the second time.
-TEST(schemas_may_lead_to_themselves) {
+// A schema that refers to itself adds no constraint the second time.
+TEST(schemas_may_refer_to_themselves) {
   static const struct {
     const char *schema, *accept, *reject;
   } LOOPS[] = {
@@ -301,8 +301,9 @@ TEST(schemas_may_lead_to_themselves) {
   }
 }
 
-// Some item is this, some item is that: one may be both, and none need be more.
-TEST(several_things_may_be_wanted_of_items) {
+// Several items are required: one item may satisfy two requirements, and no further items are
+// needed.
+TEST(several_requirements_on_items_can_be_combined) {
 #define TWO "{\"contains\":{\"minimum\":5},\"allOf\":[{\"contains\":{\"maximum\":5}}]}"
 #define COUNTED                                                                     \
   "{\"contains\":{\"const\":1},\"maxContains\":2,\"minItems\":1,\"maxItems\":4,"    \
@@ -350,7 +351,7 @@ TEST(hostile_grammars_end_in_a_status) {
   rig_close(&rig);
   check_refused(WICK_GRAMMAR_REGEX, "((a{1000}){1000}){1000}", WICK_E_FULL, "more than");
   check_refused(WICK_GRAMMAR_REGEX, "(a|b)*a(a|b){40}", WICK_E_FULL, "more than");
-  // many times take few places
+  // many repetitions need few positions
   rig_open(&rig, WICK_GRAMMAR_GBNF, "root ::= ((((\"a\"{9999}){9999}){9999}){9999})", true);
   CHECK_EQ_INT(rig.status, WICK_OK);
   CHECK(rig.grammar != NULL && rig.grammar->program.place_count < 20000);
@@ -376,7 +377,8 @@ TEST(free_text_around_a_constraint) {
   rig_close(&rig);
 }
 
-// free (trigger "c" "d" free)*, by searching for the trigger again at each place.
+// Whether the string is free (trigger "c" "d" free)*, by searching for the trigger again at each
+// position.
 static bool is_free_text(const char *text, const char *trigger) {
   const size_t trigger_bytes = strlen(trigger);
   const char *from = text;
@@ -390,7 +392,7 @@ static bool is_free_text(const char *text, const char *trigger) {
   }
 }
 
-// Triggers whose beginnings come again within them.
+// Uses triggers whose prefixes occur again within them.
 TEST(a_trigger_is_found_wherever_it_ends) {
   uint64_t random = 3;
   uint32_t fits = 0, with_trigger = 0;
@@ -431,8 +433,9 @@ TEST(a_trigger_is_found_wherever_it_ends) {
   CHECK(fits < 60 * 200 && with_trigger > 1000);
 }
 
-// Two ways at each letter: the stacks are shared, and so their number does not double.
-TEST(ambiguous_grammars_take_little) {
+// There are two ways for each letter, but their stacks are shared, so the number of stacks does not
+// double.
+TEST(ambiguous_grammars_take_little_memory) {
   grammar_rig rig;
   rig_open(&rig, WICK_GRAMMAR_GBNF,
            "root ::= \"a\" root \"b\" | \"a\" root \"c\" | \"a\" root | \"d\"", true);
@@ -448,7 +451,7 @@ TEST(ambiguous_grammars_take_little) {
   rig_close(&rig);
 }
 
-// How many brackets a text may open.
+// Returns how many brackets a string may open.
 static uint32_t brackets_of(const char *gbnf) {
   grammar_rig rig;
   grammar_matcher matcher;
@@ -463,9 +466,8 @@ static uint32_t brackets_of(const char *gbnf) {
   return count;
 }
 
-// The deepest of all ways counts: in the second and the third grammar it is within b, one more
-// rule.
-TEST(texts_have_a_depth) {
+// The deepest way counts: in the second and third grammar it is within b, which is one more rule.
+TEST(nesting_depth_is_limited) {
   CHECK_EQ_UINT(brackets_of("root ::= \"[\" root \"]\" | \"x\""), MACHINE_DEPTH_MAX - 2);
   CHECK_EQ_UINT(brackets_of("root ::= a\na ::= \"[\" a \"]\" | b | \"x\"\nb ::= \"[\" b | \"y\""),
                 MACHINE_DEPTH_MAX - 3);
@@ -473,8 +475,8 @@ TEST(texts_have_a_depth) {
                 MACHINE_DEPTH_MAX - 3);
 }
 
-// If any plain characters may follow, more than any token has, masks are known at once.
-TEST(places_know_how_many_plain_characters_may_follow) {
+// If any number of plain characters may follow, more than a token has, masks are known immediately.
+TEST(positions_report_how_many_plain_characters_may_follow) {
   static const struct {
     const char *schema, *text;
     uint32_t least, most;
@@ -511,8 +513,8 @@ TEST(places_know_how_many_plain_characters_may_follow) {
   }
 }
 
-// Texts need more states than the machine has at once.
-TEST(long_texts_fit_by_collection) {
+// The strings need more states than the machine has at once.
+TEST(long_strings_are_matched_with_state_collection) {
   grammar_rig rig;
   rig_open(&rig, WICK_GRAMMAR_JSON_SCHEMA,
            "{\"maxItems\": 100000, \"items\": {\"type\": \"integer\"}}", true);
@@ -533,7 +535,7 @@ TEST(long_texts_fit_by_collection) {
   rig_close(&rig);
 }
 
-// Tries every allocation of a grammar, or one of `step`.
+// Lets every `step`-th allocation of a grammar fail.
 static void check_without_memory(const grammar_case *one, uint64_t step) {
   const wick_grammar wanted = {.kind = one->kind,
                                .text = one->text,
@@ -559,7 +561,7 @@ static void check_without_memory(const grammar_case *one, uint64_t step) {
   CHECK(false);
 }
 
-TEST(an_allocation_that_fails_is_a_status) {
+TEST(an_allocation_failure_returns_a_status) {
   static const grammar_case MORE = {
       WICK_GRAMMAR_JSON_SCHEMA,
       false,

@@ -1,6 +1,5 @@
-// Grammars against plain definitions: GBNF against a matcher that
-// tries every way, repetitions against counting, JSON texts against their decoded form, broken
-// sources against a list.
+// Grammars compared with simple definitions: GBNF with a matcher that tries every way, repetitions
+// with counting, JSON strings with their decoded form, and invalid sources with a list of errors.
 #include <stdlib.h>
 #include <strings.h>
 
@@ -14,7 +13,7 @@ typedef enum part_kind { PART_SET, PART_JOIN, PART_EITHER, PART_TIMES } part_kin
 
 typedef struct part {
   part_kind kind;
-  uint32_t members;  // of the alphabet, as bits
+  uint32_t members;  // which letters of the alphabet, as bits
   uint32_t least, most;
   const struct part *a, *b;
 } part;
@@ -51,7 +50,8 @@ static void put_set(uint64_t *random, char *out, uint32_t members) {
   put(out, "]");
 }
 
-// A part, written after `out`; some parts become rules, which are written after the root.
+// Makes a part and writes it after `out`; some parts become rules, which are written after the
+// root.
 static const part *make_part(uint64_t *random, char *out, uint32_t depth) {
   part *made = &parts[part_count++];
   *made = (part){0};
@@ -97,7 +97,8 @@ static const part *make_part(uint64_t *random, char *out, uint32_t depth) {
   return made;
 }
 
-// Sets of places in a text as bits: where the part may end when it begins at one of `from`.
+// Sets of positions in a string, as bits: where the part may end if it begins at a position in
+// `from`.
 static uint32_t ends_of(const part *part, const char *text, uint32_t from) {
   const uint32_t size = (uint32_t)strlen(text);
   uint32_t ends = 0, now = from;
@@ -121,7 +122,7 @@ static uint32_t ends_of(const part *part, const char *text, uint32_t from) {
   }
 }
 
-TEST(gbnf_matches_as_all_ways_do) {
+TEST(gbnf_matches_like_the_exhaustive_matcher) {
   uint64_t random = soak_seed() + 1;
   for (uint32_t round = 0; round < soak_count(4000); round++) {
     char source[20000];
@@ -144,8 +145,8 @@ TEST(gbnf_matches_as_all_ways_do) {
   }
 }
 
-// Each character's bytes, at the ends of the ranges of UTF-8 and next to those of the class.
-TEST(classes_hold_their_characters_and_no_others) {
+// Tests each character's bytes, at the ends of the UTF-8 ranges and next to the ends of the class.
+TEST(classes_contain_exactly_their_characters) {
   static const uint32_t EDGES[] = {0x0,     0x1,      0x40,     0x7f,    0x80,    0xff,
                                    0x7ff,   0x800,    0xfff,    0x1000,  0xabcd,  0xd7ff,
                                    0xe000,  0xffff,   0x10000,  0x1f98a, 0x3ffff, 0x40000,
@@ -182,12 +183,12 @@ static void check_refused(wick_grammar_kind kind, const char *source, const char
   rig_open(&rig, kind, source, true);
   CHECK(rig.status == WICK_E_ARG || rig.status == WICK_E_UNSUPPORTED || rig.status == WICK_E_FULL);
   if (!CHECK(rig.status != WICK_OK && strstr(rig.error.message, part) != NULL)) {
-    printf("# %s: %s\n", source, rig.status == WICK_OK ? "taken" : rig.error.message);
+    printf("# %s: %s\n", source, rig.status == WICK_OK ? "accepted" : rig.error.message);
   }
   rig_close(&rig);
 }
 
-TEST(broken_gbnf_is_refused_by_its_line) {
+TEST(invalid_gbnf_is_rejected_with_its_line) {
   static const char *const CASES[][2] = {
       {"", "line 1: there is no rule root"},
       {"start ::= \"a\"", "there is no rule root"},
@@ -225,7 +226,7 @@ TEST(broken_gbnf_is_refused_by_its_line) {
   }
 }
 
-TEST(names_of_rules_have_letters_digits_and_dashes) {
+TEST(rule_names_consist_of_letters_digits_and_dashes) {
   for (int c = 1; c < 128; c++) {
     const bool is_name =
         (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
@@ -240,7 +241,7 @@ TEST(names_of_rules_have_letters_digits_and_dashes) {
   }
 }
 
-TEST(of_rules_with_one_name_the_last_counts) {
+TEST(the_last_of_several_rules_with_the_same_name_counts) {
   grammar_rig rig;
   rig_open(&rig, WICK_GRAMMAR_GBNF, "root ::= x\nx ::= \"a\"\nx ::= \"b\" | [cd]\n", true);
   REQUIRE(rig.status == WICK_OK);
@@ -302,7 +303,7 @@ TEST(repetitions_are_counted) {
   }
 }
 
-TEST(lengths_of_texts_are_counted_in_characters) {
+TEST(string_lengths_are_counted_in_characters) {
   for (uint32_t least = 0; least < 4; least++) {
     for (uint32_t most = least; most < 5; most++) {
       char source[100];
@@ -324,7 +325,7 @@ TEST(lengths_of_texts_are_counted_in_characters) {
   }
 }
 
-// ---- texts of JSON ----
+// ---- JSON strings ----
 
 static const uint32_t CHARACTERS[] = {'a',  'z',  '"',    '\\',   '/',     8,
                                       9,    10,   12,     13,     1,       0x1f,
@@ -338,7 +339,7 @@ static size_t put_escape(char *out, uint32_t code, bool is_upper) {
   return size + (size_t)sprintf(out + size, format, 0xdc00 + (code & 0x3ff));
 }
 
-// One spelling of a character in a JSON text; style 0 is the shortest one (RFC 8259, 7).
+// Writes one spelling of a character in a JSON string; style 0 is the shortest one (RFC 8259, 7).
 static size_t spell(char *out, uint32_t code, uint64_t style) {
   static const char CODES[] = "\"\\\b\f\n\r\t", NAMES[] = "\"\\bfnrt";
   const char *found = code != 0 && code < 128 ? strchr(CODES, (int)code) : NULL;
@@ -349,7 +350,7 @@ static size_t spell(char *out, uint32_t code, uint64_t style) {
   return utf8_encode(code, (uint8_t *)out);
 }
 
-TEST(a_text_is_accepted_in_its_spellings) {
+TEST(a_string_is_accepted_in_all_its_spellings) {
   uint64_t random = soak_seed() + 2;
   for (uint32_t round = 0; round < soak_count(4000); round++) {
     uint32_t codes[LONGEST], size = (uint32_t)random_below(&random, LONGEST + 1);
@@ -380,7 +381,7 @@ TEST(a_text_is_accepted_in_its_spellings) {
       }
       memcpy(text + end, "\"", 2);
       CHECK(rig_holds(&any, text) == is_same);
-      // the digits of an escape may be capital
+      // the digits of an escape may be upper case
       if (!CHECK(rig_holds(&one, text) == (strcasecmp(text, brief) == 0)))
         printf("# %s: %s\n", source, text);
     }
@@ -391,7 +392,7 @@ TEST(a_text_is_accepted_in_its_spellings) {
   }
 }
 
-TEST(schemas_that_are_no_json_are_refused) {
+TEST(schemas_that_are_not_json_are_rejected) {
   static const char *const CASES[][2] = {
       {"", "byte 0"},
       {"{\"a\" 1}", "':' is expected"},
@@ -430,8 +431,8 @@ TEST(schemas_that_are_no_json_are_refused) {
   }
 }
 
-// Keywords of other types say nothing, also where they could not be read.
-TEST(keywords_of_other_types_are_not_looked_at) {
+// Keywords for other types have no effect, even if they are invalid.
+TEST(keywords_for_other_types_are_ignored) {
   static const char *const CASES[][2] = {
       {"{\"type\":\"integer\",\"pattern\":\"(?=a)\"}", "5"},
       {"{\"type\":\"integer\",\"pattern\":\"(\"}", "5"},
@@ -453,8 +454,8 @@ TEST(keywords_of_other_types_are_not_looked_at) {
   }
 }
 
-// Characters beyond ASCII as they are and escaped, and what is next to them.
-TEST(characters_beyond_ascii_end_at_ascii) {
+// Characters beyond ASCII, written directly and as escapes, and the characters next to them.
+TEST(classes_beyond_ascii_exclude_ascii) {
   static const char *const PATTERNS[] = {"^[\\u0080-\\udbff\\udfff]$", "^[^\\\\x00-\\\\x7f]$"};
   static const struct {
     const char *text;
@@ -496,11 +497,11 @@ TEST(characters_beyond_ascii_end_at_ascii) {
 
 // ---- references ----
 
-// Pointers of RFC 6901 into one document: each to a constant, or to nothing.
-TEST(references_lead_where_pointers_say) {
+// JSON pointers (RFC 6901) into one document: each leads to a constant, or to nothing.
+TEST(references_resolve_json_pointers) {
   static const struct {
     const char *pointer;
-    const char *text;  // NULL: refused
+    const char *text;  // NULL: rejected
   } CASES[] = {{"#/$defs/a", "1"},
                {"#/$defs/b~1c", "2"},
                {"#/$defs/d~0e", "3"},
@@ -539,7 +540,8 @@ TEST(references_lead_where_pointers_say) {
     grammar_rig rig;
     rig_open(&rig, WICK_GRAMMAR_JSON_SCHEMA, source, true);
     if (!CHECK((rig.status == WICK_OK) == (CASES[i].text != NULL))) {
-      printf("# %s: %s\n", CASES[i].pointer, rig.status == WICK_OK ? "taken" : rig.error.message);
+      printf("# %s: %s\n", CASES[i].pointer,
+             rig.status == WICK_OK ? "accepted" : rig.error.message);
     }
     if (rig.status == WICK_OK && CASES[i].text != NULL) {
       for (int n = 1; n < 14; n++) {
@@ -556,7 +558,7 @@ TEST(references_lead_where_pointers_say) {
   }
 }
 
-// Addresses against a base (RFC 3986, 5.2 and 5.4): each is found under its target alone.
+// URIs relative to a base (RFC 3986, 5.2 and 5.4): each resolves only to its target.
 TEST(references_are_resolved_against_their_base) {
   static const char *const CASES[][3] = {
       {"http://a/b/c/d", "g", "http://a/b/c/g"},
@@ -621,8 +623,8 @@ TEST(references_are_resolved_against_their_base) {
   }
 }
 
-// An address of more bytes than are kept belongs to no other, however much of it is the same.
-TEST(addresses_that_are_too_long_are_not_found) {
+// A URI longer than the limit matches no other, however long their common prefix.
+TEST(uris_that_are_too_long_are_not_found) {
   static const int LENGTHS[][2] = {{1, 10},    {1500, 500},  {1500, 1000}, {2000, 43}, {2000, 44},
                                    {2000, 45}, {2039, 2048}, {3000, 3000}, {1, 3000},  {1, 2043},
                                    {2043, 1},  {2044, 1},    {1, 2044},    {3000, 1}};
@@ -630,7 +632,8 @@ TEST(addresses_that_are_too_long_are_not_found) {
   memset(base, 'b', sizeof base);
   memset(name, 'n', sizeof name);
   for (size_t i = 0; i < sizeof LENGTHS / sizeof *LENGTHS; i++) {
-    for (int kind = 0; kind < 2; kind++) {  // the same name, and one that ends in another letter
+    for (int kind = 0; kind < 2;
+         kind++) {  // the same name, and one that ends in a different letter
       snprintf(source, sizeof source,
                "{\"$id\":\"a:/%.*s/\",\"$ref\":\"%.*s\",\"$defs\":{\"t\":{\"$id\":\"%.*s%s\","
                "\"const\":1}}}",
@@ -652,8 +655,8 @@ TEST(addresses_that_are_too_long_are_not_found) {
   }
 }
 
-// A requirement on the items that is repeated counts once, wherever it is.
-TEST(what_is_wanted_twice_is_wanted_once) {
+// A repeated requirement on the items counts once, wherever it is.
+TEST(repeated_requirements_count_once) {
   static const char *const ORDERS[] = {"aab", "aba", "baa",    "abb",  "bab",
                                        "bba", "ab",  "aaabbb", "babab"};
   for (size_t i = 0; i < sizeof ORDERS / sizeof *ORDERS; i++) {
@@ -676,8 +679,8 @@ TEST(what_is_wanted_twice_is_wanted_once) {
   }
 }
 
-// Formats of numbers apply only to numbers, not to texts.
-TEST(formats_of_numbers) {
+// Number formats apply only to numbers, not to strings.
+TEST(number_formats_apply_only_to_numbers) {
   static const struct {
     const char *schema, *fits[6], *fits_not[6];
   } CASES[] = {

@@ -1,12 +1,12 @@
-// Every case of the shared folder's structure/: JSON schemas, GBNF
-// and regular expressions, whose instances are fed byte by byte.
+// Runs every case of the shared folder's structure/: JSON schemas, GBNF and regular expressions,
+// whose instances are fed byte by byte.
 #include <stdlib.h>
 
 #include "grammar/document.h"
 #include "grammar_rig.h"
 #include "vectors.h"
 
-// Whether a case's list of reasons, by index, has one for this instance.
+// Whether a case's list of reasons has an entry for this instance.
 static bool is_noted(const vectors *v, uint32_t one, uint32_t index) {
   char name[12];
   const int count = snprintf(name, sizeof name, "%u", index);
@@ -33,7 +33,7 @@ typedef struct tally {
   unsigned compiled, refused, accepts, rejects, noted, excused;
 } tally;
 
-// The instances of a list; `wanted`: they are accepted.
+// Checks the instances of a list; `wanted`: they must be accepted.
 static void check_instances(const vectors *v, uint32_t one, grammar_rig *rig, bool wanted,
                             tally *tally) {
   const document_text name = vectors_text(v, one, "name");
@@ -84,17 +84,17 @@ static void check_schemas(const char *file, unsigned schemas) {
   }
   CHECK_EQ_UINT(tally.compiled + tally.refused, schemas);
   printf(
-      "# %u compiled, %u refused; %u to accept (%u noted ones are not), %u to reject (%u excused "
-      "ones are not)\n",
+      "# %u compiled, %u rejected; %u to accept (%u known exceptions), %u to reject (%u known "
+      "exceptions)\n",
       tally.compiled, tally.refused, tally.accepts, tally.noted, tally.rejects, tally.excused);
   vectors_close(&v);
 }
 
-TEST(decides_the_suite_of_schemas) { check_schemas("vectors/structure/schema/suite.json", 393); }
+TEST(decides_the_schema_test_suite) { check_schemas("vectors/structure/schema/suite.json", 393); }
 
 TEST(decides_real_schemas) { check_schemas("vectors/structure/schema/real.json", 465); }
 
-// Instances are texts themselves here.
+// Checks instances that are plain strings instead of JSON.
 static void check_texts(const vectors *v, uint32_t one, grammar_rig *rig, bool wanted) {
   const uint32_t list = document_find(&v->document, one, wanted ? "accept" : "reject");
   for (uint32_t at = vectors_node(v, list)->first; at != 0; at = vectors_node(v, at)->next) {

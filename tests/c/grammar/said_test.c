@@ -1,4 +1,4 @@
-// The types that a schema says plainly, against a table.
+// The types that a schema states directly, compared with a table.
 #include "grammar/said.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 enum { SCHEMA_BYTES_MAX = 4096 };
 
-// The types of the member "m" of a schema with "$defs" for its references.
+// Returns the types of the member "m" of a schema; "$defs" has the targets of its references.
 static uint32_t types_in(const char *schema) {
   static const char DEFS[] =
       "\"$defs\":{\"s\":{\"type\":\"string\"},\"deep\":{\"in\":{\"type\":\"array\"}},"
@@ -38,7 +38,7 @@ static uint32_t types_in(const char *schema) {
   return types;
 }
 
-TEST(a_schema_says_its_types) {
+TEST(types_are_read_from_a_schema) {
   static const struct {
     const char *schema;
     uint32_t types;
@@ -101,8 +101,8 @@ TEST(a_schema_says_its_types) {
   }
 }
 
-// Schemas within schemas are looked at down to a depth, and this many of them.
-TEST(deep_and_wide_schemas_are_looked_at_in_part) {
+// Nested schemas are only examined up to a depth and a total number.
+TEST(deep_and_wide_schemas_are_examined_only_in_part) {
   for (uint32_t depth = 0; depth < 20; depth++) {
     char text[SCHEMA_BYTES_MAX] = "";
     for (uint32_t i = 0; i < depth; i++) strcat(text, "{\"anyOf\":[");
@@ -118,8 +118,8 @@ TEST(deep_and_wide_schemas_are_looked_at_in_part) {
   }
 }
 
-// A schema that names itself many times has more paths than can be followed.
-TEST(schemas_of_many_references_are_looked_at_in_time) {
+// A schema that refers to itself many times has more paths than can be followed.
+TEST(schemas_with_many_references_are_examined_in_bounded_time) {
   char text[SCHEMA_BYTES_MAX] = "{\"anyOf\":[";
   for (uint32_t i = 0; i < 20; i++) strcat(text, "{\"$ref\":\"#/properties/m\"},");
   strcat(text, "{\"type\":\"null\"}]}");

@@ -1,5 +1,5 @@
-// Schemas of public reports: which values they hold, in every spelling or in the one that decoding
-// writes.
+// Schemas from public bug reports: which values they accept, in every spelling or in the one that
+// decoding writes.
 #include "grammar_rig.h"
 
 enum { VALUES_MAX = 12 };
@@ -33,7 +33,7 @@ static void check_reports(const report *reports, size_t count, bool any) {
 
 #define CHECK_REPORTS(reports, any) check_reports(reports, sizeof(reports) / sizeof *(reports), any)
 
-TEST(required_members_that_are_not_declared_come_in_order) {
+TEST(undeclared_required_members_are_written_in_order) {
   static const report REPORTS[] = {
       {"{\"type\":\"object\",\"required\":[\"b\",\"a\",\"c\"],\"additionalProperties\":{\"type\":"
        "\"null\"}}",
@@ -47,7 +47,7 @@ TEST(required_members_that_are_not_declared_come_in_order) {
   CHECK_REPORTS(REPORTS, false);
 }
 
-TEST(identifiers_are_read_in_schemas_only) {
+TEST(identifiers_are_only_read_in_schemas) {
   static const report REPORTS[] = {
       {"{\"$defs\":{\"e\":{\"enum\":[{\"$id\":\"a:/x\",\"type\":\"null\"}]},\"x\":{\"$id\":\"a:/"
        "x\","
@@ -67,7 +67,7 @@ TEST(identifiers_are_read_in_schemas_only) {
        "\"const\":1}},\"$ref\":\"a:/x\"}",
        {"1"},
        {"null", "2"}},
-      // up to draft 7 an identifier next to "$ref" is ignored
+      // up to draft 7, an identifier next to "$ref" is ignored
       {"{\"$schema\":\"http://json-schema.org/draft-07/schema#\",\"$id\":\"a:/base/"
        "\",\"definitions\":{"
        "\"n\":{\"$id\":\"a:/base/n\",\"const\":1},\"m\":{\"$id\":\"a:/other/"
@@ -79,8 +79,8 @@ TEST(identifiers_are_read_in_schemas_only) {
   CHECK_REPORTS(REPORTS, true);
 }
 
-// All that is accepted can be written to its end.
-TEST(members_of_which_any_may_be_left_out_have_a_limit) {
+// Every accepted schema must be usable to the end of its last member.
+TEST(the_number_of_optional_members_is_limited) {
   static char schema[400000];
   static const int COUNTS[] = {700, 900, 901, 10000};
   for (size_t i = 0; i < sizeof COUNTS / sizeof *COUNTS; i++) {
