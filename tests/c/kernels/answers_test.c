@@ -1,5 +1,5 @@
-// Kernels that compute wrongly are found: before a model's first pass, and
-// the relaxed dot later, after 10,000 calls. Each case binds a deliberately wrong kernel.
+// Kernels that compute wrong results are detected: before a model's first pass, and, for the
+// relaxed dot, also later, after 10,000 calls. Each case binds a deliberately wrong kernel.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static kernel_needs needs_of_all(void) {
   return needs;
 }
 
-TEST(every_variant_knows_the_answers_for_every_type) {
+TEST(every_variant_passes_the_check_for_every_type) {
   const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   kernel_needs needs = needs_of_all();
@@ -32,8 +32,8 @@ TEST(every_variant_knows_the_answers_for_every_type) {
   }
 }
 
-// Times are reported, and bounded loosely: sanitizers and a busy machine are part of it.
-TEST(a_type_costs_well_under_a_millisecond) {
+// Times are reported, but the limit is loose because of sanitizers and busy machines.
+TEST(checking_a_type_takes_well_under_a_millisecond) {
   double most_ms = 0;
   for (uint32_t i = 0; i < TYPE_CASES; i++) {
     double least_ms = 1e9;
@@ -46,7 +46,7 @@ TEST(a_type_costs_well_under_a_millisecond) {
     }
     most_ms = fmax(most_ms, least_ms);
   }
-  printf("#   at most %.3f ms a type, %s\n", most_ms, kernels_bind()->name);
+  printf("#   at most %.3f ms per type, %s\n", most_ms, kernels_bind()->name);
   CHECK(most_ms < 20);
 }
 
@@ -54,7 +54,7 @@ TEST(a_type_costs_well_under_a_millisecond) {
 
 static kernel_table wrong;  // the best table, except for what a test replaces
 
-// The last row of the last token is off by a thousandth of the largest.
+// Changes the last row of the last token by a thousandth of the largest value.
 static void matmul_wrong(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
                          const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
                          size_t y_stride) {
@@ -67,7 +67,7 @@ static void matmul_wrong(const kernel_matrix *matrix, uint32_t row_first, uint32
   y[y_stride * (tokens - 1) + row_last - 1] += 1e-3f * most;
 }
 
-// Correct for few tokens only.
+// Is correct only for a few tokens.
 static void matmul_wrong_for_many(const kernel_matrix *matrix, uint32_t row_first,
                                   uint32_t row_last, const void *act, size_t act_stride_bytes,
                                   uint32_t tokens, float *y, size_t y_stride) {
@@ -76,7 +76,7 @@ static void matmul_wrong_for_many(const kernel_matrix *matrix, uint32_t row_firs
   if (tokens > 32) y[row_first] = NAN;
 }
 
-// One value is wrong, in any layout of the form.
+// Changes one value, in any layout of the form.
 static void act_make_wrong(kernel_act_form form, const float *x, uint32_t cols, void *act) {
   float changed[256];
   memcpy(changed, x, cols * sizeof *x);
@@ -105,7 +105,7 @@ static void l2_norm_wrong(const float *x, uint32_t n, float epsilon, float *out)
   kernels_bind()->l2_norm(x, n - 1, epsilon, out);
 }
 
-// The last tap is left out.
+// Omits the last tap.
 static void conv_wrong(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last) {
   kernels_bind()->conv(conv, channel_first, channel_last);
   for (uint32_t c = channel_first; c < channel_last; c++) conv->y[c] -= conv->x[c];
@@ -174,7 +174,7 @@ static void check_found(const char *names) {
   CHECK(strstr(error.message, wrong.name) != NULL);
 }
 
-TEST(each_wrong_kernel_is_found_and_named) {
+TEST(each_wrong_kernel_is_reported_by_name) {
   wrong = *kernels_bind();
   wrong.types[GGML_TYPE_Q8_0].matmul = matmul_wrong;
   check_found("products of Q8_0");
@@ -195,7 +195,7 @@ TEST(each_wrong_kernel_is_found_and_named) {
   check_found("the relaxed dot");
 }
 
-TEST(each_wrong_kernel_of_recurrent_layers_is_found_and_named) {
+TEST(each_wrong_recurrent_kernel_is_reported_by_name) {
   wrong = *kernels_bind();
   wrong.silu = silu_wrong;
   check_found("answers for silu");
@@ -231,7 +231,7 @@ TEST(each_wrong_kernel_of_recurrent_layers_is_found_and_named) {
     wrong = *kernels_bind();
     wrong.wkv = WKVS[i];
     check_found("wkv");
-    // and a model without such layers does not request it
+    // a model without such layers does not need the kernel
     kernel_needs needs = NEEDS;
     needs.is_recurrent = false;
     CHECK_EQ_INT(kernels_check(&wrong, &needs, NULL), WICK_OK);
@@ -240,7 +240,7 @@ TEST(each_wrong_kernel_of_recurrent_layers_is_found_and_named) {
 
 // ---- inputs of recurrent kernels ----
 
-// Kernels that take an input for another one of its size; what they are given is looked at.
+// Kernels that swap two inputs of the same size, and check the inputs they receive.
 static uint32_t swapped[2];
 
 static void swap_inputs(const float **const inputs[]) {
@@ -289,10 +289,10 @@ static void wkv_swapped(const kernel_wkv *wkv) {
   kernels_bind()->wkv(&other);
 }
 
-TEST(kernels_that_take_an_input_for_another_are_found) {
+TEST(kernels_that_swap_inputs_are_detected) {
   static const struct {
     const char *name;
-    uint32_t first, last;  // of the inputs, which have one size
+    uint32_t first, last;  // range of inputs of the same size
   } GROUPS[] = {{"delta", 0, 1},
                 {"delta", 2, 3},
                 {"answers for scan", 0, 1},
@@ -319,7 +319,7 @@ TEST(kernels_that_take_an_input_for_another_are_found) {
   }
 }
 
-TEST(what_a_model_does_not_take_is_not_asked) {
+TEST(kernels_that_a_model_does_not_need_are_not_checked) {
   wick_error error = {0};
   wrong = *kernels_bind();
   wrong.types[GGML_TYPE_Q6_K].matmul = matmul_wrong;
@@ -338,7 +338,7 @@ static wick_engine *engine_with(const kernel_table *kernels, const fixture_file 
   return engine;
 }
 
-// The first step reports the fault, with or without requests; later calls return the same status.
+// The first step reports the error, with or without requests; later calls return the same status.
 static void check_refused(wick_engine *engine, const char *what) {
   const int32_t tokens[] = {1, 2, 3};
   const wick_request request = fixture_request(tokens, 3, 200);
@@ -349,7 +349,7 @@ static void check_refused(wick_engine *engine, const char *what) {
   CHECK(strstr(error.message, what) != NULL);
 }
 
-TEST(a_model_is_refused_at_its_first_step) {
+TEST(a_model_is_rejected_at_its_first_step) {
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_error error = {0};
   wick_status status;
@@ -362,7 +362,7 @@ TEST(a_model_is_refused_at_its_first_step) {
   free(file.bytes);
 }
 
-TEST(a_step_before_the_weights_saves_fetching_them) {
+TEST(a_step_before_the_weights_arrive_ends_the_load_early) {
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_error error = {0};
   wick_status status;
@@ -374,7 +374,7 @@ TEST(a_step_before_the_weights_saves_fetching_them) {
   wick_config_default(&config);
   status = engine_create(&config, &(engine_hooks){.kernels = &wrong}, &engine, &error);
   CHECK_EQ_INT(status, WICK_OK);
-  while (status == WICK_OK && at < file.size_bytes) {  // a step after each 100 bytes
+  while (status == WICK_OK && at < file.size_bytes) {  // a step after every 100 bytes
     const size_t length = file.size_bytes - at < 100 ? file.size_bytes - at : 100;
     status = wick_load_feed(engine, 0, at, file.bytes + at, length, &error);
     at += length;
@@ -387,7 +387,7 @@ TEST(a_step_before_the_weights_saves_fetching_them) {
   free(file.bytes);
 }
 
-TEST(a_draft_with_wrong_kernels_is_refused) {
+TEST(a_draft_with_wrong_kernels_is_rejected) {
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_error error = {0};
   wick_status status;
@@ -431,7 +431,7 @@ static void take_ending(void *context, const wick_event *event, const uint8_t *a
   if (event->finish == WICK_FINISH_ERROR) memcpy(to->message, after, event->text_bytes);
 }
 
-// The outcome of a request for 200 tokens.
+// Runs a request for 200 tokens and returns its result.
 static ending run_request(const kernel_table *kernels) {
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_error error = {0};
@@ -444,7 +444,7 @@ static ending run_request(const kernel_table *kernels) {
   const wick_request request = fixture_request(tokens, 3, 200);
   CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_OK);
   fixture_run(engine, take_ending, &end);
-  fixture_take_all(engine, take_ending, &end);  // of the last step
+  fixture_take_all(engine, take_ending, &end);  // events of the last step
   wick_engine_destroy(engine);
   free(file.bytes);
   return end;
@@ -473,7 +473,7 @@ TEST(only_a_model_with_recurrent_layers_needs_their_kernels) {
   free(hybrid.bytes);
 }
 
-TEST(a_dot_that_becomes_wrong_ends_the_requests) {
+TEST(a_dot_that_becomes_wrong_fails_the_requests) {
   wrong = *kernels_bind();
   wrong.dots_are_right = dots_wrong_later;
   dots_asked = 0;
@@ -490,7 +490,7 @@ TEST(a_dot_that_becomes_wrong_ends_the_requests) {
   CHECK(strstr(cut.message, "the relaxed dot") != NULL);
 }
 
-TEST(products_are_checked_again_with_the_last_of_the_dots) {
+TEST(products_are_checked_again_with_the_last_dot_check) {
   wrong = *kernels_bind();
   wrong.dots_are_right = dots_wrong_later;
   wrong.types[GGML_TYPE_F32].matmul = matmul_wrong_later;

@@ -1,7 +1,8 @@
-// Attention over the pages of sequences against its definition in double: contexts of several
-// chunks, windows, tokens dropped from the middle, ALiBi, sinks, factors of heads. However many
-// threads there are, and alone or in a batch, the bits are the same, and each thread stays in its
-// scratch. (Where keys are encoded by pages, kv_logits_test.c has the tokens alone.)
+// Attention over the pages of sequences compared with its definition in double precision: contexts
+// of several chunks, windows, tokens dropped from the middle, ALiBi, sinks, head weights. For any
+// number of threads, and for single tokens or a batch, the results are bit-identical, and each
+// thread stays within its scratch. (If keys are encoded per page, kv_logits_test.c tests single
+// tokens.)
 #include "model/paged_attention.h"
 
 #include <math.h>
@@ -23,7 +24,7 @@ enum {
   DIM_MAX = 32
 };
 
-// The contents of a sequence, oldest first: rows as they arrived, before rotation.
+// The contents of a sequence, oldest token first: rows as they arrived, before rotation.
 typedef struct text {
   kv_seq_id id;
   uint32_t count;
@@ -36,7 +37,7 @@ typedef struct rig {
   model_rope rope;
   text texts[TEXTS];
   model_input *inputs;
-  float *queries;  // [batch_tokens][heads * head_dim], of the batch
+  float *queries;  // [batch_tokens][heads * head_dim], queries of the batch
   float *scratch;  // GUARD floats, the slices of THREADS_MAX threads, GUARD floats
   float *slopes, *sinks, *q_weight, *k_weight;
   uint64_t random;
@@ -45,7 +46,8 @@ typedef struct rig {
 static thread_pool *pools[THREADS_MAX + 1];
 static memory_gate pools_memory;
 
-// A pool of this many threads that have all arrived; of one where there are no threads.
+// Returns a pool with this many threads, once all have arrived; without thread support, with one
+// thread.
 static thread_pool *threads_of(uint32_t count) {
 #if !WICK_THREADS
   count = 1;
@@ -84,7 +86,7 @@ static float *unset_floats(size_t count) {
   return values;
 }
 
-// ---- What is tried ----
+// ---- Test cases ----
 
 typedef struct shape {
   uint32_t kv_heads, group, head_dim, batch_tokens;
@@ -183,9 +185,9 @@ static void check_guards(const rig *r) {
   CHECK_EQ_UINT(touched, 0);
 }
 
-// ---- Texts ----
+// ---- Sequences ----
 
-// One more token of each text given: rows that are stored, and a query.
+// Adds the given number of tokens to each sequence: stores their rows and adds a query for each.
 static void add_inputs(rig *r, const uint32_t *counts) {
   paged_attention *a = &r->a;
   const uint32_t q_row = a->heads * a->head_dim, row = a->kv_heads * a->head_dim;
@@ -242,7 +244,7 @@ static void drop_tokens(rig *r, uint32_t index, uint32_t first, uint32_t last) {
   t->count -= last - first;
 }
 
-// ---- The definition ----
+// ---- The reference ----
 
 static void rotate(const rig *r, double *x, uint32_t position) {
   const uint32_t dims = r->a.rope == NULL ? 0 : r->a.rope->dims;
@@ -266,8 +268,8 @@ static void turned_row(const rig *r, const float *from, const float *factors, ui
   }
 }
 
-// Keys of a text, rotated to the current positions of its tokens (dropping keeps the distances
-// between them).
+// Returns the keys of a sequence, rotated to the current positions of its tokens (dropping tokens
+// keeps the distances between the others).
 static double *turned_keys(const rig *r, const text *t) {
   const size_t row = (size_t)r->a.kv_heads * r->a.head_dim;
   double *keys = malloc((t->count + 1) * row * sizeof *keys);
@@ -317,7 +319,7 @@ static void check_defined(const rig *r, double tolerance) {
         const float *found = a->out + (size_t)n * a->out_stride + (size_t)h * a->head_dim;
         for (uint32_t d = 0; d < a->head_dim; d++) {
           const double error = fabs((double)found[d] - out[d]);
-          if (!(error <= worst)) worst = error;  // a NaN, too
+          if (!(error <= worst)) worst = error;  // also counts NaN
         }
       }
     }
@@ -328,7 +330,7 @@ static void check_defined(const rig *r, double tolerance) {
 
 // ---- Runs ----
 
-// A thread alone has the last slice, which ends before the guard.
+// A single thread gets the last slice, which ends before the guard.
 static void run_batch(rig *r, thread_pool *threads) {
   paged_attention *a = &r->a;
   float *const slices = a->per_thread;
@@ -351,7 +353,8 @@ static void run_batch(rig *r, thread_pool *threads) {
   CHECK_EQ_UINT(touched, 0);
 }
 
-// The run again with other threads, and each token alone: the same bits.
+// Repeats the run with other numbers of threads, and for each token separately: the results must be
+// bit-identical.
 static void check_same_bits(rig *r) {
   paged_attention *a = &r->a;
   const size_t row = (size_t)a->heads * a->head_dim, size_bytes = row * sizeof(float);
@@ -420,7 +423,8 @@ static shape random_shape(uint64_t *state) {
   return s;
 }
 
-// Texts of other lengths, one of several chunks; what windows hide or what was dropped is gone.
+// Fills sequences of different lengths, one of several chunks; tokens outside the window and
+// dropped ones are removed.
 static void random_texts(rig *r, thread_pool *threads) {
   fill_text(r, 0, 400 + pick(r, 1200), threads);
   fill_text(r, 1, pick(r, 70), threads);
@@ -430,14 +434,15 @@ static void random_texts(rig *r, thread_pool *threads) {
       CHECK_EQ_INT(kv_seq_window(r->a.pool, t->id, r->a.window - 1, NULL), WICK_OK);
     }
     for (uint32_t n = 0; n < 3 && r->a.window == 0 && t->count > 40; n++) {
-      if (r->a.k_weight != NULL) break;  // factors after a rotation do not turn with it
+      if (r->a.k_weight != NULL)
+        break;  // weights that are applied after the rotation do not rotate
       const uint32_t first = pick(r, 2) == 0 ? pick(r, t->count - 30) : t->count - 31;
       drop_tokens(r, i, first, first + (pick(r, 2) == 0 ? 1 : 1 + pick(r, 30)));
     }
   }
 }
 
-TEST(attention_is_its_definition_with_any_threads_alone_or_in_a_batch) {
+TEST(attention_matches_its_definition_for_any_threads_and_batch) {
   uint64_t state = 5 + soak_seed();
   for (uint32_t n = 0; n < soak_count(480); n++) {
     const shape s = random_shape(&state);
@@ -447,7 +452,7 @@ TEST(attention_is_its_definition_with_any_threads_alone_or_in_a_batch) {
     random_texts(&r, threads);
     for (uint32_t batch = 0; batch < 3; batch++) {
       uint32_t counts[TEXTS] = {0}, left = s.batch_tokens;
-      const uint32_t only = pick(&r, 4);  // a batch of the long text alone, or of all
+      const uint32_t only = pick(&r, 4);  // a batch of only the long sequence, or of all
       for (uint32_t i = 0; i < TEXTS && (only != 0 || i == 0); i++) {
         counts[i] = pick(&r, left + 1 < 20 ? left + 1 : 20);
         left -= counts[i];
@@ -463,10 +468,10 @@ TEST(attention_is_its_definition_with_any_threads_alone_or_in_a_batch) {
   close_threads();
 }
 
-// ---- Chunks side by side ----
+// ---- Parallel chunks ----
 
 #if WICK_THREADS
-// Whether rows of queries after the batch were taken for states of chunks.
+// Whether the query rows after the batch were used for the states of chunks.
 static bool is_divided(const rig *r) {
   const float *after = r->a.q + (size_t)r->a.count * r->a.q_stride;
   const size_t floats = (size_t)(r->a.batch_tokens - r->a.count) * r->a.q_stride;
@@ -476,7 +481,8 @@ static bool is_divided(const rig *r) {
   return false;
 }
 
-// A batch of `count` tokens after `tokens` on two threads.
+// Runs a batch of `count` tokens after `tokens` on two threads. Returns whether the chunks were
+// divided.
 static bool try_division(const shape *s, uint32_t tokens, uint32_t count, uint32_t others) {
   rig r;
   open_rig(&r, s, 11 + tokens + count);
@@ -487,24 +493,24 @@ static bool try_division(const shape *s, uint32_t tokens, uint32_t count, uint32
   const bool result = is_divided(&r);
   check_defined(&r, tolerance_of(s));
   run_batch(&r, threads_of(1));
-  CHECK(!is_divided(&r));  // not for one thread
+  CHECK(!is_divided(&r));  // never for one thread
   check_same_bits(&r);
   close_rig(&r);
   return result;
 }
 
-TEST(chunks_of_a_long_context_are_divided_among_threads_where_there_is_room) {
-  // a row of queries has 4 heads of 16 floats and a line to spare; a state 64 floats, and a line
-  // of maxima and one of sums
+TEST(chunks_of_a_long_context_are_divided_among_threads_if_their_states_fit) {
+  // a query row has 4 heads of 16 floats and one line of padding; a state has 64 floats, one line
+  // of maxima and one line of sums
   shape s = {.kv_heads = 2, .group = 2, .head_dim = 16, .batch_tokens = 40, .rope_dims = 16};
   CHECK(!try_division(&s, 511, 1, 0));
   CHECK(try_division(&s, 512, 1, 0));
   CHECK(try_division(&s, 1100, 1, 0));
   CHECK(try_division(&s, 1023, 2, 0));
   CHECK(try_division(&s, 1100, 8, 0));
-  CHECK(!try_division(&s, 1100, 9, 0));  // more than a tile
-  CHECK(!try_division(&s, 1100, 1, 1));  // another text
-  s.batch_tokens = 5;                    // 4 rows of 80 floats for 3 states of 96
+  CHECK(!try_division(&s, 1100, 9, 0));  // more than one tile
+  CHECK(!try_division(&s, 1100, 1, 1));  // a second sequence
+  s.batch_tokens = 5;                    // 4 rows of 80 floats cannot hold 3 states of 96
   CHECK(try_division(&s, 1100, 1, 0));
   CHECK(!try_division(&s, 1600, 1, 0));
   s.batch_tokens = 4;
@@ -514,17 +520,17 @@ TEST(chunks_of_a_long_context_are_divided_among_threads_where_there_is_room) {
   CHECK(try_division(&s, 1100, 1, 0));
   s.kv_heads = 1;
   CHECK(try_division(&s, 1100, 1, 0));
-  s.kv_heads = 4;  // as many units as two threads need
+  s.kv_heads = 4;  // two threads already have enough units
   CHECK(!try_division(&s, 1100, 1, 0));
   s.kv_heads = 2;
-  s.window = 500;  // two chunks, or one and its begin
+  s.window = 500;  // two chunks, or one chunk and the start of another
   CHECK(try_division(&s, 1100, 1, 0));
   CHECK(!try_division(&s, 1530, 1, 0));
   close_threads();
 }
 #endif
 
-TEST(a_thread_has_room_for_a_whole_tile_and_both_states) {
+TEST(a_threads_scratch_fits_a_whole_tile_and_both_states) {
   // a tile of 16 heads fills every line of its states
   const shape s = {.kv_heads = 1, .group = 2, .head_dim = 16, .batch_tokens = 8, .rope_dims = 16};
   rig r;
@@ -540,9 +546,9 @@ TEST(a_thread_has_room_for_a_whole_tile_and_both_states) {
   close_threads();
 }
 
-// Positions 502 to 517 are in a page that is turned otherwise than its neighbours, over the end of
-// the first chunk.
-TEST(queries_are_turned_back_after_a_page_over_the_end_of_a_chunk) {
+// Positions 502 to 517 are in a page that crosses the end of the first chunk and whose rotation
+// differs from that of its neighbours.
+TEST(queries_are_rotated_back_after_a_page_that_crosses_a_chunk_end) {
   static const uint32_t AFTER[] = {2, 3, 7, 8};
   for (uint32_t n = 0; n < 4; n++) {
     const shape s = {.kv_heads = 1, .group = 2, .head_dim = 16, .batch_tokens = 8, .rope_dims = 16};
@@ -563,10 +569,10 @@ TEST(queries_are_turned_back_after_a_page_over_the_end_of_a_chunk) {
 
 // ---- Steps ----
 
-// Calls of a step's kernel that were made: each names the memory that is read after it.
+// Records the calls of a step's kernel: each call contains the memory to prefetch for the next one.
 static struct {
   kernel_attention_step real;
-  uint32_t count, most;  // most: pages of a step
+  uint32_t count, most;  // most: largest number of pages per step
   kernel_ahead ahead;
   size_t head_bytes;
   uint32_t wrong;
@@ -590,9 +596,9 @@ static void watch_step(const kernel_attention *state, const kernel_page *pages, 
   steps.real(state, pages, count);
 }
 
-// One token over `tokens` before it, after `dropped` dropped ones at `at`: how many steps there
-// are. A call prefetches the data of the next one, and queries are turned when they must
-// be.
+// Runs one token after `tokens` others, of which `dropped` were dropped at `at`, and checks the
+// number of steps. Each call prefetches the data of the next one, and queries are only rotated when
+// necessary.
 static void check_steps(const shape *s, uint32_t tokens, uint32_t at, uint32_t dropped,
                         uint32_t wanted) {
   rig r;
@@ -613,20 +619,20 @@ static void check_steps(const shape *s, uint32_t tokens, uint32_t at, uint32_t d
   CHECK_EQ_UINT(steps.rotations, (dropped == 0 ? 1 : 2) * s->kv_heads);
   CHECK_EQ_UINT(steps.count, wanted * s->kv_heads);
   CHECK_EQ_UINT(steps.wrong, 0);
-  CHECK_EQ_UINT(steps.ahead.bytes, 0);  // nothing comes after the last
+  CHECK_EQ_UINT(steps.ahead.bytes, 0);  // there is no step after the last one
   CHECK(steps.most <= KERNEL_STEP_PAGES);
   check_defined(&r, tolerance_of(s));
   close_rig(&r);
 }
 
-TEST(a_step_takes_four_pages_and_reads_the_next_ones_ahead) {
+TEST(a_step_takes_four_pages_and_prefetches_the_next_ones) {
   shape s = {.kv_heads = 2, .group = 2, .head_dim = 16, .batch_tokens = 16, .rope_dims = 16};
   check_steps(&s, 15, 0, 0, 1);
   check_steps(&s, 63, 0, 0, 1);
   check_steps(&s, 64, 0, 0, 2);
   check_steps(&s, 511, 0, 0, 8);
   check_steps(&s, 1000, 0, 0, 16);
-  check_steps(&s, 300, 20, 32, 6);  // tokens after the dropped ones are rotated differently
+  check_steps(&s, 300, 20, 32, 6);  // tokens after the dropped range are rotated differently
   check_steps(&s, 190, 64, 28, 4);  // five pages begin at 64, 68, 84, 100 and 116
   s.kv_heads = 1;
   s.k_type = KERNEL_KV_Q8;
@@ -647,7 +653,7 @@ static void count_step(const kernel_attention *state, const kernel_page *pages, 
   counted_step(state, pages, count);
 }
 
-TEST(threads_share_the_work_and_do_none_of_it_twice) {
+TEST(threads_share_the_work_without_repeating_any) {
   static const uint32_t TOKENS[] = {30, 700, 1500}, COUNTS[] = {1, 3, 8, 21};
   for (uint32_t n = 0; n < 24; n++) {
     const shape s = {.kv_heads = n % 2 == 0 ? 3 : 1,
@@ -677,9 +683,9 @@ TEST(threads_share_the_work_and_do_none_of_it_twice) {
   close_threads();
 }
 
-// ---- Refusals ----
+// ---- Rejected input ----
 
-TEST(values_that_are_not_finite_are_counted_and_their_layer_is_named) {
+TEST(errors_about_non_finite_values_contain_their_count_and_layer) {
   const shape s = {.kv_heads = 2, .group = 1, .head_dim = 8, .batch_tokens = 6, .rope_dims = 8};
   rig r;
   open_rig(&r, &s, 3);

@@ -1,10 +1,11 @@
-// The grids of IQ1, IQ2 and IQ3 are ggml's, point by point.
+// The grids of IQ1, IQ2 and IQ3 are identical to ggml's.
 #include "kernels/grid_points.h"
 
 #include "base/hash.h"
 #include "check.h"
 
-// Points are in the order of their numbers, each once, and no value is above the levels.
+// Checks that the points are in ascending order without duplicates and that no value exceeds the
+// levels.
 static void check_order(const uint16_t *points, uint32_t count, uint32_t width, uint32_t levels) {
   for (uint32_t i = 0; i < count; i++) {
     if (i > 0 && !CHECK(points[i - 1] < points[i])) return;
@@ -14,8 +15,8 @@ static void check_order(const uint16_t *points, uint32_t count, uint32_t width, 
   }
 }
 
-// Hashes of the tables that gguf 0.19.0 has (tools/grids/generate.py), 16 bits a point.
-TEST(grids_have_the_points_of_ggml) {
+// The hashes of the tables in gguf 0.19.0 (tools/grids/generate.py), 16 bits per point.
+TEST(grids_match_ggml) {
   const struct {
     const uint16_t *points;
     uint32_t count, width, levels;

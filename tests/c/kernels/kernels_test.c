@@ -1,9 +1,9 @@
-// Activations and products of every type in every variant against the
-// scalar reference, and that against sums in double precision: random shapes, denormals, extreme
+// Activations and matrix products of every type in every variant compared with the scalar
+// reference, and the reference with sums in double precision: random shapes, denormals, extreme
 // scales, -128, zero rows, Inf.
 //
-// With WICK_BENCH=1 in the environment bench_products measures them: GB/s of weights for one token,
-// GMAC/s for 64, next to the machine's rates of reading and multiplying.
+// With WICK_BENCH=1 in the environment, bench_products measures them: GB/s of weights for one
+// token, GMAC/s for 64, and the machine's peak rates of reading and multiplying.
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -54,7 +54,7 @@ static void check_act_block(const act_block *block, const float *x, uint32_t n) 
   CHECK_EQ_INT(block->minus_pairs[0] + block->minus_pairs[1], -sums[0] - sums[1]);
 }
 
-TEST(activations_are_near_and_the_same_in_all_variants) {
+TEST(activations_are_accurate_and_identical_in_all_variants) {
   const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   static const float deviations[] = {1, 1e-30f, 1e-37f, 3000, 0, 1e-44f, 60000};
@@ -82,7 +82,7 @@ TEST(activations_are_near_and_the_same_in_all_variants) {
   }
 }
 
-TEST(activations_that_are_not_finite_say_so) {
+TEST(non_finite_activations_are_reported) {
   const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   const float bad[] = {f32_of_bits(0x7f800000u), f32_of_bits(0xffc00001u), 5e6f, -1e30f};
@@ -102,7 +102,7 @@ TEST(activations_that_are_not_finite_say_so) {
 
 // ---- products ----
 
-// The activation's value as the product sees it.
+// Returns the value of an activation as the product uses it.
 static double act_value(kernel_act_form form, const uint8_t *row, uint32_t col) {
   if (form == KERNEL_ACT_F32) return (double)((const float *)(const void *)row)[col];
   const act_block *block = (const act_block *)(const void *)row + col / ACT_BLOCK;
@@ -113,8 +113,8 @@ static bool same_f32(float a, float b) {
   return (isnan(a) && isnan(b)) || bits_of_f32(a) == bits_of_f32(b);
 }
 
-// One output near the sum in double precision; `slack` is in units of 2^-24 of the sum of
-// magnitudes.
+// Checks that an output is close to the sum in double precision; `slack` is in units of 2^-24 of
+// the sum of magnitudes.
 static void check_against_double(const test_matrix *w, kernel_act_form form, const uint8_t *act_row,
                                  const float *weights, float found, double slack) {
   double sum = 0, magnitude = 0;
@@ -146,7 +146,8 @@ static void multiply(const product *p, uint32_t row_first, uint32_t row_last, ui
                                               p->act.stride_bytes, tokens, y, y_stride);
 }
 
-// Any range of rows and any batch give the bits of `whole` [tokens][rows], and write nothing else.
+// Checks that any range of rows and any batch give bits identical to `whole` [tokens][rows] and
+// write nothing else.
 static void check_parts(const product *p, const float *whole) {
   const uint32_t rows = p->w->matrix.rows, groups = ceil_div_u32(rows, KERNEL_ROW_GROUP);
   const size_t stride = rows + random_u32_below(9);
@@ -205,7 +206,7 @@ static void check_product(const type_case *type, scales_kind kind, uint32_t rows
   free(w.data);
 }
 
-TEST(products_of_every_type_and_variant) {
+TEST(products_are_correct_for_every_type_and_variant) {
   for (uint32_t i = 0; i < TYPE_CASES; i++) {
     const uint32_t block = type_facts(type_cases[i].type)->block_values;
     for (uint32_t round = 0; round < 25; round++) {
@@ -220,9 +221,9 @@ TEST(products_of_every_type_and_variant) {
   }
 }
 
-// F16's elements are kept as codes: each has one, and the value of a code is what a shift, a mask
-// and a factor say of it.
-TEST(codes_of_f16_are_all_different_and_keep_values) {
+// Elements of F16 are stored as codes: each element has a different code, and a shift, a mask and a
+// factor turn a code into its value.
+TEST(f16_codes_are_distinct_and_keep_their_values) {
   static bool is_taken[1 << 16];
   for (uint32_t half = 0; half < 1 << 16; half++) {
     const uint16_t code = f16_code((uint16_t)half);
@@ -236,8 +237,8 @@ TEST(codes_of_f16_are_all_different_and_keep_values) {
   }
 }
 
-// A kernel that scales activations up must not lose what is great already.
-TEST(products_of_f16_with_great_activations) {
+// A kernel that scales activations up must not overflow for large ones.
+TEST(products_of_f16_with_large_activations) {
   enum { ROWS = 11, COLS = 70, TOKENS_HERE = 7 };
   const type_case *type = type_cases;
   while (type->type != GGML_TYPE_F16) type++;
@@ -265,8 +266,8 @@ TEST(products_of_f16_with_great_activations) {
   free(w.data);
 }
 
-// More rows and tokens than tiles take at once. The types differ in what their tiles do.
-TEST(products_of_many_rows_and_tokens) {
+// Uses more rows and tokens than a tile has. The three types use different tiles.
+TEST(products_of_more_rows_and_tokens_than_a_tile) {
   for (uint32_t i = 0; i < TYPE_CASES; i++) {
     const ggml_type type = type_cases[i].type;
     if (type != GGML_TYPE_Q8_0 && type != GGML_TYPE_Q4_K && type != GGML_TYPE_IQ2_S) continue;
@@ -274,8 +275,8 @@ TEST(products_of_many_rows_and_tokens) {
   }
 }
 
-// Weights go to memory that others have used before: an engine after another in one page.
-TEST(repacking_replaces_what_was_there) {
+// Weights may be written to used memory, for example by a second engine on the same page.
+TEST(repacking_overwrites_all_previous_contents) {
   enum { ROWS = 8, BLOCKS = 3 };
   for (uint32_t i = 0; i < TYPE_CASES; i++) {
     const kernel_type_ops *ops = &scalar()->types[type_cases[i].type];
@@ -299,7 +300,7 @@ TEST(repacking_replaces_what_was_there) {
   }
 }
 
-TEST(shapes_that_do_not_fit_are_refused) {
+TEST(shapes_that_do_not_fit_are_rejected) {
   uint64_t bytes;
   for (uint32_t i = 0; i < TYPE_CASES; i++) {
     const ggml_type_facts *facts = type_facts(type_cases[i].type);
@@ -346,7 +347,7 @@ static void bench_read(void *context) {
 #ifdef WICK_RELAXED
 enum { PEAK_STEPS = 512 };
 
-// 8 independent sums, one operand changing: what the relaxed dots can do, in registers.
+// 8 independent sums with one changing operand: the peak rate of the relaxed dots in registers.
 #define PEAK_STRIP(name, STEP)                                                           \
   __attribute__((noinline)) static void name(const uint8_t *bytes) {                     \
     v128_t sums[8] = {0}, x = wasm_v128_load(bytes), codes = wasm_v128_load(bytes + 16); \
@@ -374,7 +375,7 @@ static void peak_pairs(void *context) {
 static void bench_peaks(void) {
   uint8_t bytes[48] = {1, 2, 3, 4};
   const double macs = 500.0 * (double)PEAK_STEPS * 8 * 16 * 1e-9;
-  printf("#   dot peak in GMAC/s: quads %.1f, pairs (and an and) %.1f\n",
+  printf("#   dot peak in GMAC/s: quads %.1f, pairs (with an AND) %.1f\n",
          macs / bench_seconds(peak_quads, bytes), macs / bench_seconds(peak_pairs, bytes));
 }
 #else
@@ -400,7 +401,7 @@ static void bench_matmul(void *context) {
   }
 }
 
-// A matrix of `bytes` at most, 64 random rows again and again.
+// Makes a matrix of at most `bytes` bytes by repeating 64 random rows.
 static test_matrix bench_matrix(const type_case *type, size_t bytes) {
   test_matrix few = matrix_make(type, 64, BENCH_COLS, SCALES_USUAL, false);
   const size_t times = bytes / (size_t)few.bytes;
@@ -439,8 +440,8 @@ static void bench_type(const kernel_table *kernels, const type_case *type, const
   free(big.data);
   test_matrix little = bench_matrix(type, 1 << 20);
   const double cached = (double)little.bytes / bench_one(kernels, &little, 1) * 1e-9;
-  printf("#   %-14s %-6s %6.2f GB/s (%3.0f %% of reading, in cache %6.2f)  GMAC/s: ", kernels->name,
-         type_facts(type->type)->name, rate, 100 * rate / read, cached);
+  printf("#   %-14s %-6s %6.2f GB/s (%3.0f %% of read rate, in cache %6.2f)  GMAC/s: ",
+         kernels->name, type_facts(type->type)->name, rate, 100 * rate / read, cached);
   little.matrix.rows = 64;
   const double macs = (double)little.matrix.rows * (double)BENCH_COLS * 1e-9;
   static const uint32_t batches[] = {1, 2, 3, 4, 5, 8, 16, 64};

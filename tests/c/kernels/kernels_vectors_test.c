@@ -1,8 +1,7 @@
-// The kernels that are not products, in every variant against sums
-// in double precision: attention over pages of keys and values, exp, norms, rotations, the
-// activation function.
+// The kernels other than matrix products, in every variant, compared with sums in double precision:
+// attention over pages of keys and values, exp, norms, rotations, activation functions.
 //
-// With WICK_BENCH=1 in the environment bench_attention_of_a_long_context measures attention.
+// With WICK_BENCH=1 in the environment, bench_attention_of_a_long_context measures attention.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,9 +25,10 @@ typedef struct attention_case {
   const uint8_t *open;  // F16 keys of the last page, or NULL
 } attention_case;
 
-enum { FIRST_POSITION = 1000 };  // of the first token
+enum { FIRST_POSITION = 1000 };  // position of the first token
 
-// Softmax attention in double precision over what the pages hold. q and out: [group][head_dim].
+// Computes softmax attention in double precision over the contents of the pages. q and out:
+// [group][head_dim].
 static void attention_reference(const attention_case *c, const float *q, const float *k,
                                 const float *v, double *out) {
   for (uint32_t h = 0; h < c->group; h++) {
@@ -107,7 +107,7 @@ static void attention_run(const kernel_table *kernels, const attention_case *c, 
   free(acc);
 }
 
-// Rounds queries as C8 and C4 do where they meet the scales of channels.
+// Rounds queries as C8 and C4 do before they are multiplied by the channel scales.
 static void round_queries(float *q, uint32_t heads, uint32_t head_dim) {
   for (float *end = q + (size_t)heads * head_dim; q < end; q += head_dim) {
     float most = 0;
@@ -159,7 +159,7 @@ static void check_attention(attention_case *c) {
   c->open = is_coded && c->tokens % 16 != 0 ? open[c->tokens / 16] : NULL;
   double *wanted = malloc(n * sizeof(double));
   float *out = malloc(n * sizeof(float));
-  // factors of codes are rounded to 16 bits
+  // the factors of codes are rounded to 16 bits
   const bool has_codes = c->k_type >= KERNEL_KV_Q8 || c->v_type >= KERNEL_KV_Q8;
   attention_reference(c, q, k, v, wanted);
   for (size_t i = 0; i < count; i++) {
@@ -181,7 +181,7 @@ static void check_attention(attention_case *c) {
   free(out);
 }
 
-TEST(attention_over_pages) {
+TEST(attention_over_pages_matches_the_reference) {
   for (uint32_t round = 0; round < 392; round++) {
     attention_case c = {.group = 1 + random_u32_below(9),
                         .head_dim = 4 * (1 + random_u32_below(40))};
@@ -214,7 +214,7 @@ TEST(attention_gives_nan_for_nan) {
   }
 }
 
-TEST(pages_count_what_does_not_fit) {
+TEST(pages_count_values_that_do_not_fit) {
   const float row[8] = {1, INFINITY, 70000, -70000, 65504, NAN, 65519.9f, -1e-9f};
   _Alignas(64) uint8_t page[16 * 8 * 4];
   float back[8];
@@ -230,7 +230,7 @@ TEST(pages_count_what_does_not_fit) {
   CHECK_EQ_F32(back[2], 70000);
 }
 
-// Threads store tokens side by side.
+// Different threads store different tokens at the same time, so their bytes must not overlap.
 static void check_rows_apart(size_t bytes,
                              uint32_t (*write)(void *, uint32_t, const float *, uint32_t),
                              uint32_t head_dim) {
@@ -239,7 +239,7 @@ static void check_rows_apart(size_t bytes,
   random_floats(row, head_dim, 1.0f);
   for (uint32_t slot = 0; slot < KERNEL_PAGE_TOKENS; slot++) {
     for (int fill = 0; fill < 256;
-         fill += 255) {  // a byte that is written differs from one of them
+         fill += 255) {  // a written byte differs from one of the two fill values
       memset(page, fill, bytes);
       write(page, slot, row, head_dim);
       for (size_t i = 0; i < bytes; i++) {
@@ -361,8 +361,8 @@ TEST(rotations) {
   }
 }
 
-// A value does not depend on where the vector begins: threads cut rows anywhere.
-TEST(activation_function_and_sums) {
+// A value does not depend on where the vector begins, because threads split rows anywhere.
+TEST(silu_and_sums_match_their_definition) {
   const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   for (uint32_t round = 0; round < 40; round++) {
@@ -394,7 +394,7 @@ static double gelu_of(double x) {
   return x / 2 * (1 + tanh(sqrt(2 / acos(-1)) * (x + 0.044715 * x * x * x)));
 }
 
-TEST(xielu_is_what_it_says) {
+TEST(xielu_matches_its_definition) {
   const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   const kernel_xielu curve = {1.3f, 0.9f, 0.5f, -1e-6f};
@@ -413,7 +413,7 @@ TEST(xielu_is_what_it_says) {
   }
 }
 
-TEST(clamped_swiglu_is_what_it_says) {
+TEST(clamped_swiglu_matches_its_definition) {
   const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   float gate[99], up[99], out[VARIANTS_MAX][99];
@@ -431,7 +431,7 @@ TEST(clamped_swiglu_is_what_it_says) {
   }
 }
 
-TEST(further_activation_functions) {
+TEST(other_activation_functions_match_their_definitions) {
   const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   for (uint32_t round = 0; round < 40; round++) {
@@ -477,7 +477,7 @@ TEST(further_activation_functions) {
 
 // ---- measuring ----
 
-// Query heads of a KV head: those of a token, or of the tokens of a tile (whole_attention.c).
+// Query heads of a KV head: of one token, or of all tokens of a tile (whole_attention.c).
 enum { BENCH_PAGES = 256, BENCH_HEAD_DIM = 64, BENCH_GROUPS_MAX = 32 };
 static const uint32_t BENCH_GROUPS[] = {3, BENCH_GROUPS_MAX};
 
@@ -529,7 +529,7 @@ static void bench_group(const kernel_table *kernels, kernel_kv_type kv, uint32_t
   free(b.pages);
 }
 
-// 4096 tokens of one KV head that several query heads share.
+// 4096 tokens of one KV head, shared by several query heads.
 BENCH(attention_of_a_long_context) {
   const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);

@@ -1,5 +1,5 @@
-// Pages of keys with an offset and a scale for each channel: each key is decoded to within half a
-// step of its channel, and a step is as small as the range of the channel allows.
+// Pages of keys with an offset and a scale for each channel: each decoded key is within half a step
+// of the original, and a step is as small as the channel's range allows.
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum { DIM_MAX = 160, TOKENS = KERNEL_PAGE_TOKENS };
 typedef struct page_case {
   const kernel_kv_ops *ops, *halves;
   uint32_t dims, first, last;
-  float levels;  // steps from an offset to the largest key
+  float levels;  // number of steps from the offset to the largest key
   float keys[TOKENS][DIM_MAX];
   _Alignas(64) uint8_t page[DIM_MAX * 64], open[DIM_MAX * 64];
 } page_case;
@@ -31,7 +31,7 @@ static void make_page(kernel_kv_type type, uint32_t dims, uint32_t first, uint32
   page.levels = type == KERNEL_KV_C8 ? 127 : 15;
 }
 
-// Slots that do not count have large keys.
+// Encodes the page; unused slots contain large keys.
 static void encode(void) {
   memset(page.page, 0xff, sizeof page.page);
   for (uint32_t t = 0; t < TOKENS; t++) {
@@ -39,12 +39,12 @@ static void encode(void) {
     const bool counts = t >= page.first && t < page.last;
     for (uint32_t d = 0; d < page.dims; d++) row[d] = counts ? page.keys[t][d] : 6e4f;
     CHECK_EQ_UINT(page.halves->k_write(page.open, t, row, page.dims), 0);
-    page.halves->k_read(page.open, t, page.keys[t], page.dims);  // as halves
+    page.halves->k_read(page.open, t, page.keys[t], page.dims);  // rounded to halves
   }
   page.ops->k_encode(page.page, page.open, page.first, page.last, page.dims);
 }
 
-// Half of what a channel's keys span, in C4 all of it.
+// Returns half of the range of a channel's keys; for C4, the full range.
 static float span_of(uint32_t d) {
   float least = INFINITY, most = -INFINITY;
   for (uint32_t t = page.first; t < page.last; t++) {
@@ -54,9 +54,9 @@ static float span_of(uint32_t d) {
   return page.levels == 127 ? (most - least) / 2 : most - least;
 }
 
-// widest: of the spans. offset_unit: what offsets are multiples of.
+// widest: the largest range. offset_unit: offsets are multiples of it.
 static void check_page(float widest, float offset_unit) {
-  // scales are 7 bits of the widest one, and their unit has 8 bits itself
+  // scales have 7 bits relative to the largest one, and their unit has 8 bits
   const float scale_unit = (widest + 2 * offset_unit) / page.levels / (float)KV_SCALE_MOST * 1.01f;
   for (uint32_t t = page.first; t < page.last; t++) {
     float row[DIM_MAX];
@@ -105,8 +105,8 @@ TEST(pages_of_zeros_and_of_one_value_are_exact) {
   }
 }
 
-// Saved states have whole pages: nothing that a page had before stays in its padding.
-TEST(a_page_depends_on_its_keys_alone) {
+// Saved states contain whole pages, so the padding must not keep earlier contents.
+TEST(a_page_depends_only_on_its_keys) {
   static uint8_t first[sizeof page.page];
   for (uint32_t i = 0; i < 2; i++) {
     const kernel_kv_type type = i ? KERNEL_KV_C8 : KERNEL_KV_C4;
@@ -118,9 +118,9 @@ TEST(a_page_depends_on_its_keys_alone) {
   }
 }
 
-// The unit of these scales was rounded down, and the scale would be 127 and a little more: products
-// with factors of queries fit 16 bits up to KV_SCALE_MOST alone.
-TEST(scales_are_at_most_what_fits) {
+// The unit of these scales is rounded down, so the scale would be slightly more than 127. Products
+// with query factors fit 16 bits only up to KV_SCALE_MOST.
+TEST(scales_are_limited_to_what_fits) {
   make_page(KERNEL_KV_C4, 4, 0, TOKENS);
   memset(page.keys, 0, sizeof page.keys);
   for (uint32_t t = 0; t < TOKENS; t++) page.keys[t][0] = t == 0 ? 0x1.1acp+13f : -0x1.804p-1f;
@@ -129,8 +129,8 @@ TEST(scales_are_at_most_what_fits) {
   CHECK_EQ_UINT(block->scales[0], KV_SCALE_MOST);
 }
 
-// All offsets are 0, and their lowest bits have the unit of the scales nevertheless.
-TEST(keys_around_zero_and_from_zero_on_keep_their_scales) {
+// All offsets are 0, but their lowest bits still store the unit of the scales.
+TEST(keys_around_zero_and_above_zero_keep_their_scales) {
   for (uint32_t i = 0; i < 2; i++) {
     make_page(i ? KERNEL_KV_C8 : KERNEL_KV_C4, 36, 0, TOKENS);
     for (uint32_t j = 0; j < TOKENS * 36; j++) {
@@ -160,8 +160,8 @@ TEST(a_rotation_keeps_lengths_and_is_its_own_inverse) {
 
 enum { VALUE_DIMS_MAX = 1100 };
 
-// Rows longer than a rotation are rotated in pieces, in writing as in reading.
-TEST(rotated_values_are_read_as_they_were_written) {
+// Rows longer than a rotation are rotated in pieces, both when written and when read.
+TEST(rotated_values_are_read_back) {
   static const uint32_t DIMS[] = {4, 32, 36, 64, 80, 160, 512, 576, VALUE_DIMS_MAX};
   static _Alignas(64) uint8_t values[TOKENS * VALUE_DIMS_MAX];
   static float row[VALUE_DIMS_MAX], back[VALUE_DIMS_MAX];
@@ -190,8 +190,8 @@ TEST(rotated_values_are_read_as_they_were_written) {
 
 enum { EXTREMES = 10 };
 
-// A channel of each kind: zeros of both signs, the largest halves and the smallest ones, alone or
-// next to usual keys, in one slot or in all.
+// Returns a key of a channel of this kind: zeros of both signs, the largest and the smallest
+// halves, alone or next to ordinary keys, in one slot or in all.
 static float extreme_key(uint32_t kind, uint32_t slot) {
   const float usual = random_normal();
   const bool is_odd = random_u32_below(2);
@@ -241,7 +241,8 @@ TEST(keys_of_any_size_are_decoded_within_half_a_step) {
   }
 }
 
-// The scores of one page: each kernel has the scalar one's bits, whatever queries are.
+// Checks the scores of one page: each kernel must be bit-identical to the scalar one, for any
+// queries.
 static void check_scores(kernel_kv_type type, uint32_t dims, float size) {
   enum { HEADS = 3 };
   const kernel_table *list[VARIANTS_MAX];
@@ -272,7 +273,7 @@ static void check_scores(kernel_kv_type type, uint32_t dims, float size) {
   }
 }
 
-TEST(scores_of_extreme_keys_and_queries_are_those_of_the_scalar_kernel) {
+TEST(scores_of_extreme_keys_and_queries_match_the_scalar_kernel) {
   static const float SIZES[] = {0, 1e-38f, 1e-20f, 1, 1e4f, 1e20f};
   for (uint32_t i = 0; i < 120; i++) {
     const kernel_kv_type type = i % 2 ? KERNEL_KV_C8 : KERNEL_KV_C4;

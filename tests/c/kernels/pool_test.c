@@ -1,6 +1,5 @@
-// The thread pool on every host: each unit is done once, whole, and the pool
-// sleeps when it should. With WICK_BENCH=1 it prints what a barrier costs (build with -O3 for
-// that).
+// The thread pool on every host: each unit is executed exactly once, and idle threads sleep. With
+// WICK_BENCH=1, it prints the cost of a barrier (build with -O3 for that).
 #define _GNU_SOURCE
 #include "thread/pool.h"
 
@@ -82,14 +81,14 @@ static void check_units(thread_pool *pool, uint32_t threads, uint32_t units) {
   seen.threads = threads;
   thread_pool_for(pool, units, visit, &seen);
   CHECK_EQ_UINT(seen.bad_runs, 0);
-  CHECK(seen.runs <= PIECES_MAX * thread_pool_threads(pool));  // each costs an atomic operation
+  CHECK(seen.runs <= PIECES_MAX * thread_pool_threads(pool));  // each run costs an atomic operation
   CHECK(units == 0 || seen.runs > 0);
   bool each_once = true;
   for (uint32_t i = 0; i < UNITS_MAX; i++) each_once &= seen.count[i] == (i < units ? 1 : 0);
   CHECK(each_once);
 }
 
-TEST(every_unit_is_done_once) {
+TEST(every_unit_is_executed_once) {
   for (uint32_t threads = 1; threads <= 5; threads++) {
     thread_pool *pool = pool_open(threads);
     REQUIRE(pool != NULL);
@@ -106,7 +105,7 @@ static void note_length(void *context, uint32_t first, uint32_t last, uint32_t t
   if (last % 100 != 0 && last - first < 30) (*(_Atomic uint32_t *)context)++;
 }
 
-TEST(pieces_are_as_long_as_a_job_asks) {
+TEST(pieces_have_the_minimum_length_of_the_job) {
   thread_pool *pool = pool_open(3);
   REQUIRE(pool != NULL);
   pool_await_helpers(pool, 3);
@@ -134,11 +133,11 @@ TEST(a_pool_of_one_runs_in_the_caller) {
   pool_close(pool);
 }
 
-// A race by a clock that counts work: a thread that is ahead waits until the others have caught up,
-// whatever the processors of this machine do.
+// A race timed by a clock that counts work: a thread that is ahead waits until the others have
+// caught up, whatever the CPUs of this machine do.
 typedef struct race {
   uint32_t units, threads;
-  uint32_t cost[4];  // of a unit by thread: 2 is a core of half the speed
+  uint32_t cost[4];  // cost of a unit for each thread: 2 is a core of half the speed
   _Atomic uint32_t taken;
   _Atomic uint32_t clock[4];
   uint8_t owner[UNITS_MAX];
@@ -160,7 +159,7 @@ static void run_race(void *context, uint32_t first, uint32_t last, uint32_t thre
   while (now->taken < now->units && is_ahead(now, thread)) pause_briefly();
 }
 
-// Returns the time until the last thread has finished.
+// Returns the simulated time until the last thread has finished.
 static uint32_t race_time(thread_pool *pool, race *now) {
   uint32_t time = 0;
   thread_pool_for(pool, now->units, run_race, now);
@@ -169,7 +168,7 @@ static uint32_t race_time(thread_pool *pool, race *now) {
   return time;
 }
 
-TEST(a_limit_holds_until_it_is_taken_away) {
+TEST(a_thread_limit_applies_until_it_is_removed) {
   thread_pool *pool = pool_open(4);
   REQUIRE(pool != NULL);
   pool_await_helpers(pool, 4);
@@ -186,7 +185,7 @@ TEST(a_limit_holds_until_it_is_taken_away) {
   pool_close(pool);
 }
 
-TEST(equal_threads_keep_to_their_runs) {
+TEST(equally_fast_threads_keep_their_own_runs) {
   thread_pool *pool = pool_open(4);
   REQUIRE(pool != NULL);
   pool_await_helpers(pool, 4);
@@ -200,7 +199,7 @@ TEST(equal_threads_keep_to_their_runs) {
   pool_close(pool);
 }
 
-TEST(a_pool_refuses_what_it_cannot_be) {
+TEST(invalid_thread_counts_are_rejected) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   thread_pool *pool = NULL;
   wick_error error = {0};
@@ -215,7 +214,7 @@ TEST(a_pool_refuses_what_it_cannot_be) {
   thread_pool_destroy(NULL);
 }
 
-TEST(the_largest_pool_comes_and_goes) {
+TEST(the_largest_pool_can_be_created_and_destroyed) {
   for (int i = 0; i < 3; i++) {
     thread_pool *pool = pool_open(WICK_THREADS_MAX);
     REQUIRE(pool != NULL);
@@ -229,9 +228,9 @@ TEST(fast_threads_take_the_work_of_slow_ones) {
   static const struct {
     uint32_t threads, cost[4], time_max;
   } cases[] = {
-      {2, {1, 2}, 740},        // 1.35 times one thread; 667 at best, 1000 with equal runs
-      {2, {2, 1}, 740},        //
-      {2, {1, 5}, 900},        // 833 at best
+      {2, {1, 2}, 740},  // 1.35 times as fast as one thread; 667 at best, 1000 with equal runs
+      {2, {2, 1}, 740},  //
+      {2, {1, 5}, 900},  // 833 at best
       {4, {1, 1, 1, 3}, 320},  // 300 at best
       {4, {1, 1, 2, 2}, 360},  // 333 at best
       {4, {4, 4, 4, 1}, 600},  // 571 at best
@@ -263,7 +262,7 @@ TEST(idle_helpers_use_no_cpu) {
   pool_close(pool);
 }
 
-// The caller finishes its unit once the helpers have begun theirs.
+// The caller finishes its unit only after the helpers have started theirs.
 static void helpers_dawdle(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   _Atomic uint32_t *begun = context;
   (void)first;
@@ -276,7 +275,7 @@ static void helpers_dawdle(void *context, uint32_t first, uint32_t last, uint32_
   }
 }
 
-TEST(a_caller_waits_asleep_for_a_slow_helper) {
+TEST(a_caller_sleeps_while_it_waits_for_a_slow_helper) {
   thread_pool *pool = pool_open(3);
   REQUIRE(pool != NULL);
   pool_await_helpers(pool, 3);
@@ -302,7 +301,7 @@ static double barrier_us(thread_pool *pool, uint32_t units, int jobs) {
   return (cpu_ms(CLOCK_MONOTONIC) - start) * 1e3 / jobs;
 }
 
-// Mean cost of a job right after the helpers have fallen asleep.
+// Returns the mean cost of a job that starts just after the helpers have fallen asleep.
 static double wake_us(thread_pool *pool, uint32_t units) {
   const int jobs = 100;
   double total_us = 0;

@@ -1,6 +1,6 @@
-// The pool under the thread sanitizer: jobs that begin while helpers are still arriving, random
-// units, pools that come and go, helpers that sleep between jobs. The jobs write plain memory, so
-// that an order or a barrier that does not synchronise is a race.
+// The thread pool under the thread sanitizer: jobs that start while helpers are still arriving,
+// random numbers of units, pools that are created and destroyed, helpers that sleep between jobs.
+// The jobs write non-atomic memory, so a missing synchronisation is reported as a race.
 #define _GNU_SOURCE
 #include <string.h>
 #include <time.h>
@@ -44,7 +44,7 @@ static thread_pool *pool_open(uint32_t threads) {
   return pool;
 }
 
-// Each job reads what the one before wrote, in another cut.
+// Each job reads what the previous one wrote, with a different division into runs.
 static bool run_jobs(thread_pool *pool, uint32_t jobs) {
   static uint32_t planes[2][UNITS_MAX];
   memset(planes, 0, sizeof planes);
@@ -64,7 +64,7 @@ static bool run_jobs(thread_pool *pool, uint32_t jobs) {
   return true;
 }
 
-TEST(jobs_run_while_helpers_arrive_and_leave) {
+TEST(jobs_run_correctly_while_helpers_arrive_and_leave) {
   for (uint32_t cycle = 0; cycle < CYCLES; cycle++) {
     thread_pool *pool = pool_open(1 + cycle % 6);
     REQUIRE(pool != NULL);
@@ -74,14 +74,14 @@ TEST(jobs_run_while_helpers_arrive_and_leave) {
   }
 }
 
-TEST(many_short_jobs_follow_each_other) {
+TEST(many_short_jobs_run_one_after_the_other) {
   thread_pool *pool = pool_open(3);
   REQUIRE(pool != NULL);
   CHECK(run_jobs(pool, 2000));
   thread_pool_destroy(pool);
 }
 
-TEST(pools_are_destroyed_before_their_helpers_arrive) {
+TEST(pools_can_be_destroyed_before_their_helpers_arrive) {
   for (uint32_t cycle = 0; cycle < 200; cycle++) {
     thread_pool *pool = pool_open(4);
     REQUIRE(pool != NULL);
@@ -91,7 +91,7 @@ TEST(pools_are_destroyed_before_their_helpers_arrive) {
 
 typedef struct slow_sums {
   sums of;
-  uint32_t slow;  // threads: a bit for each
+  uint32_t slow;  // one bit per thread
 } slow_sums;
 
 static void add_slowly(void *context, uint32_t first, uint32_t last, uint32_t thread) {
@@ -100,7 +100,7 @@ static void add_slowly(void *context, uint32_t first, uint32_t last, uint32_t th
   for (uint32_t i = first; i < last; i++) work->of.out[i] += work->of.in[i] + work->of.job;
 }
 
-TEST(pieces_of_slow_threads_are_taken_once) {
+TEST(pieces_of_slow_threads_are_taken_over_once) {
   enum { THREADS = 8, SLOW_JOBS = 300 };
   static uint32_t in[UNITS_MAX], out[UNITS_MAX];
   thread_pool *pool = pool_open(THREADS);
@@ -128,7 +128,7 @@ static void come_in(void *argument) {
   thread_pool_helper_main(who->pool, who->index);
 }
 
-TEST(an_index_that_is_taken_or_unknown_is_turned_away) {
+TEST(helpers_with_a_used_or_unknown_index_are_rejected) {
   thread_pool *pool = pool_open(2);
   REQUIRE(pool != NULL);
   while (thread_pool_threads(pool) < 2) sleep_us(100);

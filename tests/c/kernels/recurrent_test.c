@@ -1,9 +1,9 @@
-// Mixers that carry a state, and the gates around them: every variant
-// against the scalar reference bit for bit, that against sums in double precision, and the laws:
-// any pieces of the tokens and any ranges give the same bits and write nothing else.
+// Layers that carry a state, and their gates: every variant is compared with the scalar reference
+// bit for bit, and the reference with sums in double precision. Also tests the invariants: any
+// division of the tokens and any ranges give identical bits and write nothing else.
 //
-// With WICK_BENCH=1 in the environment bench_mixers measures them (under Node with --no-liftoff: a
-// run is over before V8 has made its fast code).
+// With WICK_BENCH=1 in the environment, bench_mixers measures them (under Node with --no-liftoff,
+// because a run ends before V8 has produced optimized code).
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,8 +33,8 @@ static float *filled(size_t n, float value) {
   return x;
 }
 
-// The first result of a round is kept, and every other one is compared with it, bit for bit. Takes
-// `floats`.
+// Keeps the first result of a round and compares every other one with it, bit for bit. Takes
+// ownership of `floats`.
 static void check_like_first(float **first, float *floats, size_t n) {
   if (*first == NULL) {
     *first = floats;
@@ -52,7 +52,7 @@ enum { ROW_MAX = 150 };
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
-TEST(gates_are_near_and_the_same_in_all_variants) {
+TEST(gates_are_accurate_and_identical_in_all_variants) {
   const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   static const float deviations[] = {1, 20, 1e-20f, 200};
@@ -79,7 +79,7 @@ TEST(gates_are_near_and_the_same_in_all_variants) {
   }
 }
 
-TEST(softplus_is_near_and_the_same_in_all_variants) {
+TEST(softplus_is_accurate_and_identical_in_all_variants) {
   const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   static const float deviations[] = {1, 8, 1e-20f, 60};
@@ -99,7 +99,7 @@ TEST(softplus_is_near_and_the_same_in_all_variants) {
   }
 }
 
-TEST(a_gate_that_is_not_finite) {
+TEST(non_finite_gates_saturate_or_give_nan) {
   const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   const float inf = f32_of_bits(0x7f800000u), nan = f32_of_bits(0x7fc00000u);
@@ -117,7 +117,7 @@ TEST(a_gate_that_is_not_finite) {
   }
 }
 
-TEST(l2_norm_is_near_and_the_same_in_all_variants) {
+TEST(l2_norm_is_accurate_and_identical_in_all_variants) {
   const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);
   static const float deviations[] = {1, 1e-8f, 1e-4f, 1000, 0};
@@ -130,7 +130,7 @@ TEST(l2_norm_is_near_and_the_same_in_all_variants) {
     for (uint32_t i = 0; i < n; i++) sum += (double)x[i] * (double)x[i];
     for (size_t v = 0; v < count; v++) {
       memcpy(out[v], x, sizeof x);
-      list[v]->l2_norm(v % 2 == 0 ? x : out[v], n, epsilon, out[v]);  // out may be x
+      list[v]->l2_norm(v % 2 == 0 ? x : out[v], n, epsilon, out[v]);  // out may equal x
       CHECK_EQ_MEM(out[v], out[0], sizeof x);
     }
     for (uint32_t i = 0; i < ROW_MAX; i++) {
@@ -143,7 +143,7 @@ TEST(l2_norm_is_near_and_the_same_in_all_variants) {
 // ---- convolution ----
 
 typedef struct conv_case {
-  kernel_conv conv;  // with y and state_out NULL
+  kernel_conv conv;  // y and state_out are NULL
   float *weight, *bias, *state, *x;
 } conv_case;
 
@@ -196,7 +196,7 @@ static void check_conv_against_double(const kernel_conv *conv) {
   }
 }
 
-// Runs the convolution in random pieces of the tokens, each in random ranges of channels.
+// Runs the convolution on the tokens in random pieces, each in random ranges of channels.
 static void conv_in_pieces(const kernel_table *kernels, kernel_conv conv) {
   const uint32_t tokens = conv.tokens;
   const size_t state_floats = (conv.width - 1) * (size_t)conv.channels;
@@ -229,7 +229,7 @@ static void check_conv(const conv_case *of) {
   for (size_t v = 0; v < count; v++) {
     for (uint32_t way = 0; way < 4; way++) {
       kernel_conv conv = of->conv;
-      // the bytes between the rows are unchanged
+      // the bytes between the rows must stay unchanged
       float *y = copy_of(of->x, y_floats), *state = filled(state_floats, 3);
       conv.y = y;
       conv.state_out = state;
@@ -248,7 +248,7 @@ static void check_conv(const conv_case *of) {
   free(wanted_state);
 }
 
-TEST(convolutions_are_the_same_in_all_variants_and_pieces) {
+TEST(convolutions_are_identical_in_all_variants_and_pieces) {
   for (uint32_t round = 0; round < 120; round++) {
     const uint32_t width = 2 + round % (KERNEL_CONV_WIDTH_MAX - 1);
     const uint32_t tokens = 1 + random_u32_below(round % 4 == 0 ? 3 : 20);
@@ -284,7 +284,7 @@ TEST(a_range_of_channels_writes_nothing_else) {
 // ---- gated delta rule ----
 
 typedef struct delta_case {
-  kernel_delta delta;  // with y and state_out NULL
+  kernel_delta delta;  // y and state_out are NULL
   float *qk, *v, *gates, *state;
 } delta_case;
 
@@ -332,7 +332,7 @@ static void delta_free(const delta_case *of) {
   free(of->state);
 }
 
-// One token on a state of doubles, as the paper writes it.
+// Computes one token on a state of doubles, as written in the paper.
 static void delta_token(const kernel_delta *delta, uint32_t t, double *state, double *y) {
   const float *k = delta->k + delta->qk_stride * t, *q = delta->q + delta->qk_stride * t;
   const double decay = (double)delta->decay[delta->gate_stride * t];
@@ -356,7 +356,7 @@ static void check_delta_against_double(const kernel_delta *delta) {
   const size_t state_floats = (size_t)delta->key_dim * delta->value_dim;
   double *state = calloc(state_floats, sizeof(double));
   double *y = malloc(delta->value_dim * sizeof(double));
-  // a few units of the last bit of what was summed: states are of deviation 1
+  // a few units in the last place of the sums: the states have a standard deviation of 1
   const double bound = 1e-6 * sqrt((double)delta->key_dim) + 2e-6;
   for (size_t i = 0; i < state_floats; i++) state[i] = (double)delta->state_in[i];
   for (uint32_t t = 0; t < delta->tokens; t++) {
@@ -420,7 +420,7 @@ static void check_delta(const delta_case *of) {
   free(wanted_state);
 }
 
-TEST(delta_rules_are_the_same_in_all_variants_and_pieces) {
+TEST(delta_rules_are_identical_in_all_variants_and_pieces) {
   for (uint32_t round = 0; round < 100; round++) {
     const uint32_t tokens = 1 + random_u32_below(12);
     const delta_case of = round % 20 == 0
@@ -435,7 +435,7 @@ TEST(delta_rules_are_the_same_in_all_variants_and_pieces) {
 // ---- Mamba's scans ----
 
 typedef struct scan_case {
-  kernel_scan scan;  // with y and state_out NULL
+  kernel_scan scan;  // y and state_out are NULL
   float *x, *dt, *bc, *a, *d, *state;
 } scan_case;
 
@@ -503,7 +503,7 @@ static void check_scan_against_double(const kernel_scan *scan) {
   }
 }
 
-// Runs the scan in random pieces of the tokens, each in random ranges of channels.
+// Runs the scan on the tokens in random pieces, each in random ranges of channels.
 static void scan_in_pieces(const kernel_table *kernels, kernel_scan scan) {
   const uint32_t tokens = scan.tokens;
   const size_t state_floats = (size_t)scan.channels * scan.states;
@@ -562,7 +562,7 @@ static void check_scan(const scan_case *of) {
   free(wanted_state);
 }
 
-TEST(selective_scans_are_the_same_in_all_variants_and_pieces) {
+TEST(selective_scans_are_identical_in_all_variants_and_pieces) {
   for (uint32_t round = 0; round < 60; round++) {
     const uint32_t states = round % 3 == 0 ? 1 + random_u32_below(64) : 4u << round % 4;
     const scan_case of =
@@ -573,7 +573,7 @@ TEST(selective_scans_are_the_same_in_all_variants_and_pieces) {
 }
 
 typedef struct ssd_case {
-  kernel_ssd ssd;  // with y and state_out NULL
+  kernel_ssd ssd;  // y and state_out are NULL
   float *x, *bc, *gates, *state;
 } ssd_case;
 
@@ -689,7 +689,7 @@ static void check_ssd(const ssd_case *of) {
   free(wanted_state);
 }
 
-TEST(scans_of_mamba_2_are_the_same_in_all_variants_and_pieces) {
+TEST(mamba_2_scans_are_identical_in_all_variants_and_pieces) {
   for (uint32_t round = 0; round < 60; round++) {
     const uint32_t tokens = 1 + random_u32_below(12);
     const ssd_case of = round % 12 == 0
@@ -704,12 +704,12 @@ TEST(scans_of_mamba_2_are_the_same_in_all_variants_and_pieces) {
 // ---- RWKV-7 ----
 
 typedef struct wkv_case {
-  kernel_wkv wkv;  // with y and state_out NULL
+  kernel_wkv wkv;  // y and state_out are NULL
   float *rows, *state;
 } wkv_case;
 
-// As the block gives them: decays within (0, 1), a = -kappa and b = kappa * rate with kappa of
-// length 1, so that states stay bounded.
+// Makes inputs like those of the block: decays are in (0, 1), a = -kappa and b = kappa * rate,
+// where kappa has length 1, so states stay bounded.
 static wkv_case wkv_make(uint32_t tokens, uint32_t dim) {
   enum { ROWS = 6 };  // r, w, k, v, a, b
   const size_t stride = (size_t)ROWS * dim + random_u32_below(5);
@@ -736,8 +736,8 @@ static wkv_case wkv_make(uint32_t tokens, uint32_t dim) {
   return made;
 }
 
-// One token on a state of doubles, as the paper writes it: S = S (diag(w) + a^T b) + v^T k, with
-// the state turned over; y = S r.
+// Computes one token on a state of doubles, as written in the paper, with the state transposed: S =
+// S (diag(w) + a^T b) + v^T k; y = S r.
 static void wkv_token(const kernel_wkv *wkv, uint32_t t, double *state, double *y) {
   const uint32_t dim = wkv->dim;
   const size_t row = wkv->stride * t;
@@ -760,7 +760,7 @@ static void check_wkv_against_double(const kernel_wkv *wkv) {
   const size_t state_floats = (size_t)wkv->dim * wkv->dim;
   double *state = calloc(state_floats, sizeof(double));
   double *y = malloc(wkv->dim * sizeof(double));
-  // a few units of the last bit of what was summed: states are of a deviation of a few units
+  // a few units in the last place of the sums: the standard deviation of the states is small
   const double bound = 2e-6 * (double)wkv->dim + 2e-6;
   for (size_t i = 0; i < state_floats; i++) state[i] = (double)wkv->state_in[i];
   for (uint32_t t = 0; t < wkv->tokens; t++) {
@@ -818,7 +818,7 @@ static void check_wkv(const wkv_case *of) {
         wkv_in_pieces(list[v], wkv);
       }
       if (wanted == NULL) check_wkv_against_double(&wkv);
-      for (size_t i = 0; i < y_floats; i++) {  // the bytes between the rows are unchanged
+      for (size_t i = 0; i < y_floats; i++) {  // the bytes between the rows must stay unchanged
         if (i % wkv.stride >= wkv.dim) CHECK_EQ_F32(y[i], 5);
       }
       check_like_first(&wanted, y, y_floats);
@@ -829,7 +829,7 @@ static void check_wkv(const wkv_case *of) {
   free(wanted_state);
 }
 
-TEST(scans_of_rwkv_7_are_the_same_in_all_variants_and_pieces) {
+TEST(rwkv_7_scans_are_identical_in_all_variants_and_pieces) {
   for (uint32_t round = 0; round < 60; round++) {
     const uint32_t tokens = 1 + random_u32_below(12);
     const wkv_case of = wkv_make(tokens, round % 12 == 0 ? 64 : 1 + random_u32_below(70));
@@ -841,14 +841,14 @@ TEST(scans_of_rwkv_7_are_the_same_in_all_variants_and_pieces) {
 
 // ---- measuring ----
 
-// The states of BENCH_HEADS do not fit into a core's caches; a round of them is shorter than a time
-// slice, as others share the machine.
+// The states of BENCH_HEADS exceed a core's caches, and a round over them is shorter than a time
+// slice, because other processes share the machine.
 enum { BENCH_DIM = 128, BENCH_HEADS = 48, BENCH_CHANNELS = 8192, BENCH_TOKENS = 64 };
 
 typedef struct bench_delta {
   const kernel_table *kernels;
   kernel_delta delta;
-  uint32_t heads;  // one after another, each with its state
+  uint32_t heads;  // processed one after another, each with its own state
 } bench_delta;
 
 static void bench_delta_run(void *context) {
@@ -861,7 +861,7 @@ static void bench_delta_run(void *context) {
   }
 }
 
-// The limit of the machine: reads each state once and writes it once.
+// Measures the machine's limit: reads and writes each state once.
 static void bench_copy_run(void *context) {
   const bench_delta *b = context;
   memcpy(b->delta.state_out, b->delta.state_in, sizeof(float) * BENCH_DIM * BENCH_DIM * b->heads);
@@ -880,7 +880,7 @@ static void bench_delta_rule(const kernel_table *kernels, uint32_t tokens, uint3
   const double bytes = 2 * sizeof(float) * BENCH_DIM * BENCH_DIM;
   const double copy = bench_seconds(bench_copy_run, &b) / heads;
   printf(
-      "#   %-14s delta, %3u heads of 128 x 128, %2u tokens: %6.0f ns a token and head, %5.2f "
+      "#   %-14s delta, %3u heads of 128 x 128, %2u tokens: %6.0f ns per token and head, %5.2f "
       "GB/s of state read and written (a copy: %.2f)\n",
       kernels->name, heads, tokens, each * 1e9, bytes / each * 1e-9, bytes / copy * 1e-9);
   free(from);
@@ -905,7 +905,7 @@ static void bench_selective_scan(const kernel_table *kernels, uint32_t tokens) {
   float *state = filled((size_t)16 * BENCH_CHANNELS, 0);
   b.scan.y = filled(tokens * of.scan.y_stride, 0);
   b.scan.state_out = state;
-  printf("#   %-14s scan, 8192 channels of 16 states, %2u tokens: %6.0f ns a token\n",
+  printf("#   %-14s scan, 8192 channels of 16 states, %2u tokens: %6.0f ns per token\n",
          kernels->name, tokens, bench_seconds(bench_scan_run, &b) / tokens * 1e9);
   free(b.scan.y);
   free(state);
@@ -928,8 +928,8 @@ static void bench_mamba_2(const kernel_table *kernels, uint32_t tokens) {
   float *state = filled((size_t)128 * 64, 0);
   b.ssd.y = filled(tokens * of.ssd.y_stride, 0);
   b.ssd.state_out = state;
-  printf("#   %-14s ssd, a head of 64 x 128 states, %2u tokens: %6.0f ns a token\n", kernels->name,
-         tokens, bench_seconds(bench_ssd_run, &b) / tokens * 1e9);
+  printf("#   %-14s ssd, a head of 64 x 128 states, %2u tokens: %6.0f ns per token\n",
+         kernels->name, tokens, bench_seconds(bench_ssd_run, &b) / tokens * 1e9);
   free(b.ssd.y);
   free(state);
   ssd_free(&of);
@@ -951,7 +951,7 @@ static void bench_convolution(const kernel_table *kernels, uint32_t tokens) {
   float *state = filled((size_t)3 * BENCH_CHANNELS, 0);
   b.conv.y = filled(tokens * of.conv.y_stride, 0);
   b.conv.state_out = state;
-  printf("#   %-14s conv, 8192 channels of 4 taps, %2u tokens: %6.0f ns a token\n", kernels->name,
+  printf("#   %-14s conv, 8192 channels of 4 taps, %2u tokens: %6.0f ns per token\n", kernels->name,
          tokens, bench_seconds(bench_conv_run, &b) / tokens * 1e9);
   free(b.conv.y);
   free(state);
@@ -960,7 +960,7 @@ static void bench_convolution(const kernel_table *kernels, uint32_t tokens) {
 
 BENCH(mixers) {
   const kernel_table *list[VARIANTS_MAX];
-  const size_t count = least_u32((uint32_t)variants(list), 2);  // relaxed ones are no different
+  const size_t count = least_u32((uint32_t)variants(list), 2);  // the relaxed ones do not differ
   for (size_t v = 0; v < count; v++) {
     bench_delta_rule(list[v], 1, 1);
     bench_delta_rule(list[v], 1, BENCH_HEADS);

@@ -1,5 +1,5 @@
-// Rotary frequencies (model/rope.h) that YaRN interpolates: the ramp for the numbers of a real
-// model, and for any numbers that a file may have.
+// Rotary frequencies (model/rope.h) interpolated by YaRN: the ramp for the values of a real model,
+// and for any values that a file may contain.
 #include <math.h>
 
 #include "base/math.h"
@@ -31,9 +31,9 @@ TEST(yarn_interpolates_slow_rotations_and_leaves_fast_ones) {
   }
 }
 
-// A base of 1 turns all pairs alike, so the ramp is at infinity; others have it nowhere (not a
-// number).
-TEST(yarn_with_any_numbers_gives_frequencies) {
+// With a base of 1 all pairs rotate equally, so the ramp is at infinity; other values give no ramp
+// position at all (NaN).
+TEST(yarn_gives_valid_frequencies_for_any_values) {
   static const double BASES[] = {1e-6, 0.5, 1 - 1e-15, 1, 1 + 1e-15, 2, 1e10};
   static const double TURNS[] = {0, 1e-40, 1, 16 / (2 * 3.14159265358979323846), 32, 1e38};
   enum { BASE_COUNT = sizeof BASES / sizeof *BASES, TURN_COUNT = sizeof TURNS / sizeof *TURNS };
