@@ -1,5 +1,5 @@
-// Holes in the pool cost nothing: a sequence takes free pages wherever they are. The BENCHes
-// measure the gain of moving pages together.
+// Holes in the pool cost nothing: a sequence takes free pages wherever they are. The benchmarks
+// measure what moving pages together would gain.
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@ static const kv_shape SHAPE = {30, 3, 64, KERNEL_KV_F16, KERNEL_KV_F16, 0};
 
 enum { PAGES = 40 };
 
-TEST(a_sequence_takes_all_holes) {
+TEST(a_sequence_fills_all_holes) {
   memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
   const kv_shape shape = {1, 1, 64, KERNEL_KV_F16, KERNEL_KV_F16, 0};
@@ -42,8 +42,8 @@ typedef struct traffic {
   memory_gate memory;
   kv_pool *pool;
   kv_seq_id live[LIVE_MAX];
-  uint32_t ends[LIVE_MAX];                         // the tokens at which a sequence frees
-  uint32_t segments[SEGMENTS_MAX], segment_count;  // the page that ends each
+  uint32_t ends[LIVE_MAX];                         // the token count at which a sequence is freed
+  uint32_t segments[SEGMENTS_MAX], segment_count;  // the page that ends each segment
   uint64_t random;
 } traffic;
 
@@ -53,8 +53,8 @@ static void note_growth(traffic *t) {
   if (pages > last && t->segment_count < SEGMENTS_MAX) t->segments[t->segment_count++] = pages;
 }
 
-// One token for each sequence. A place without one gets a new one (64 to 575 tokens of prompt, and
-// as many to write), for which the pool grows as admission grows it.
+// Adds one token to each sequence. An empty slot gets a new sequence (a prompt of 64 to 575 tokens,
+// and as many generated ones), for which the pool grows as it does when a request is admitted.
 static void step(traffic *t) {
   for (int i = 0; i < LIVE_MAX; i++) {
     if (t->live[i] == KV_SEQ_NONE) {
@@ -75,8 +75,9 @@ static void step(traffic *t) {
   }
 }
 
-// Pages of segments in which no page is used: what the system could have back.
-static uint32_t pages_to_give_back(const traffic *t) {
+// Returns the number of pages in segments without a used page: these could be returned to the
+// system.
+static uint32_t returnable_pages(const traffic *t) {
   uint32_t begin = 0, pages = 0;
   for (uint32_t s = 0; s < t->segment_count; s++) {
     uint32_t used = 0;
@@ -103,11 +104,11 @@ BENCH(memory_after_a_burst) {
   const double mb = (double)kv_pool_layout(t.pool)->page_bytes * 1e-6;
   printf("#   %u sequences, then %d: %u pages (%.0f MB) in %u segments, %u used\n",
          (unsigned)LIVE_MAX, (int)LEFT, all, all * mb, t.segment_count, used);
-  printf("#   in segments without a used page: %u pages (%.0f MB)", pages_to_give_back(&t),
-         pages_to_give_back(&t) * mb);
+  printf("#   in segments without a used page: %u pages (%.0f MB)", returnable_pages(&t),
+         returnable_pages(&t) * mb);
   const uint32_t moved = kv_pool_defrag(t.pool, any);
-  printf("; after moving %u pages: %u (%.0f MB)\n", moved, pages_to_give_back(&t),
-         pages_to_give_back(&t) * mb);
+  printf("; after moving %u pages: %u (%.0f MB)\n", moved, returnable_pages(&t),
+         returnable_pages(&t) * mb);
   kv_pool_destroy(t.pool);
 }
 
@@ -149,7 +150,8 @@ static int compare_doubles(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Attention of one token over 2048, all layers: the pages in a row, or with holes between them.
+// Measures attention of one token over 2048 in all layers, with contiguous pages and with scattered
+// ones.
 BENCH(attention_over_scattered_pages) {
   memory_gate memory;
   memory_init(&memory, 0, platform_alloc, platform_free);
@@ -174,9 +176,9 @@ BENCH(attention_over_scattered_pages) {
   }
   for (int side = 0; side < 2; side++) {
     qsort(us[side], ROUNDS, sizeof(double), compare_doubles);
-    printf("#   %s of %.2f neighbours: best %.0f us, median %.0f us\n",
-           side == 0 ? "in a row, a share" : "with holes, a share",
-           kv_seq_contiguity_ratio(pool, sides[side].seq), us[side][0], us[side][ROUNDS / 2]);
+    printf("#   %s, share of adjacent pages %.2f: best %.0f us, median %.0f us\n",
+           side == 0 ? "contiguous" : "scattered", kv_seq_contiguity_ratio(pool, sides[side].seq),
+           us[side][0], us[side][ROUNDS / 2]);
   }
   kv_pool_destroy(pool);
 }

@@ -1,5 +1,5 @@
-// The pool's own check, which the other tests of the pool rely on: it
-// sees each invariant broken by hand, and says which.
+// The pool's consistency check, on which the other pool tests rely: it must detect each invariant
+// violated by hand and report which one.
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +16,8 @@ static memory_gate memory;
 static kv_pool *pool;
 static wick_error error;
 
-// Two sequences that share three pages, of which the last has 8 of 16 tokens, and a free page.
+// Opens a pool with two sequences that share three pages, of which the last has 8 of 16 tokens, and
+// with a free page.
 static bool open_pool(void) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   const kv_shape shape = {1, 1, 32, KERNEL_KV_F32, KERNEL_KV_F32, 0};
@@ -38,7 +39,7 @@ static void close_pool(void) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-static void check_seen(const char *words) {
+static void expect_error(const char *words) {
   memset(&error, 0, sizeof error);
   CHECK_EQ_INT(kv_pool_check(pool, &error), WICK_E_CORRUPT);
   if (!CHECK(strstr(error.message, words) != NULL)) printf("#   %s: %s\n", words, error.message);
@@ -49,12 +50,12 @@ static void check_seen(const char *words) {
   do {                                                  \
     const __typeof__(field) was = (field);              \
     (field) = (__typeof__(field))(value);               \
-    check_seen(words);                                  \
+    expect_error(words);                                \
     (field) = was;                                      \
     CHECK_EQ_INT(kv_pool_check(pool, &error), WICK_OK); \
   } while (0)
 
-TEST(broken_tables_are_seen) {
+TEST(broken_tables_are_detected) {
   REQUIRE(open_pool());
   kv_entry *first = &pool->seqs[0].table[0], *second = &pool->seqs[0].table[1];
   CHECK_BROKEN(first->first, first->last, "slots of an entry of sequence 1: 16 instead of 16");
@@ -71,7 +72,7 @@ TEST(broken_tables_are_seen) {
   close_pool();
 }
 
-TEST(broken_headers_are_seen) {
+TEST(broken_headers_are_detected) {
   REQUIRE(open_pool());
   kv_page *used = &pool->pages[0], *left = &pool->pages[pool->page_count - 1];
   REQUIRE(left->ref_count == 0);
@@ -84,7 +85,7 @@ TEST(broken_headers_are_seen) {
   CHECK_BROKEN(left->fill_tokens, 1, "free page");
   CHECK_BROKEN(left->is_sealed, true, "free page");
   CHECK_BROKEN(pool->free_from, pool->page_count, "free page");
-  // held, as it would be by the cache, but open to writes
+  // held, as by the cache, but writable
   used->ref_count++;
   used->hold_count++;
   pool->stats.pages_held_prefix++;
@@ -100,7 +101,7 @@ TEST(broken_headers_are_seen) {
   close_pool();
 }
 
-TEST(wrong_counters_are_seen) {
+TEST(wrong_counters_are_detected) {
   REQUIRE(open_pool());
   kv_stats *stats = &pool->stats;
   CHECK_BROKEN(pool->page_free, pool->page_free + 1, "free pages of");
@@ -114,8 +115,8 @@ TEST(wrong_counters_are_seen) {
   close_pool();
 }
 
-// Tokens of pages are counted again each time, in the first page and in the last.
-TEST(fragmentation_is_of_now) {
+// Tokens of pages are counted again for each call, in the first page as well as in the last.
+TEST(fragmentation_statistics_are_current) {
   enum { PAGES = 4 };
   memory_init(&memory, 0, platform_alloc, platform_free);
   const kv_shape shape = {1, 1, 32, KERNEL_KV_F32, KERNEL_KV_F32, 0};
@@ -149,8 +150,9 @@ TEST(fragmentation_is_of_now) {
   close_pool();
 }
 
-// A sequence whose tokens are elsewhere has an entry for each page of them, and holds no page.
-TEST(a_sequence_may_begin_after_pages_that_it_has_not) {
+// A sequence whose tokens are stored elsewhere has an entry for each of their pages, but holds no
+// page.
+TEST(a_sequence_may_begin_after_pages_it_does_not_hold) {
   enum { AFTER = 100 };
   memory_init(&memory, 0, platform_alloc, platform_free);
   const kv_shape shape = {1, 1, 32, KERNEL_KV_F32, KERNEL_KV_F32, 0};
@@ -179,7 +181,7 @@ TEST(a_sequence_may_begin_after_pages_that_it_has_not) {
 
 // ---- Saved states ----
 
-// The beginning of a record (kv/state.h), without magic, salt and sums.
+// The beginning of a record (kv/state.h), without its magic, salt and checksums.
 typedef struct record_head {
   char magic[8];
   uint32_t version, kind;
@@ -201,12 +203,12 @@ static record_head kept_head(void) {
   CHECK_EQ_UINT(head.layers, 3);
   CHECK_EQ_UINT(head.kv_heads, 2);
   CHECK_EQ_UINT(head.head_dim, 64);
-  // the header, what it says of the payload, and the payload's sum
+  // the header, the payload with the size in the header, and the payload's checksum
   CHECK_EQ_UINT(kept.size_bytes, sizeof head + head.payload_bytes + 8);
   return head;
 }
 
-TEST(records_begin_with_what_they_hold) {
+TEST(record_headers_describe_the_contents) {
   enum { TOKENS = 40, PAGES = 3, WHOLE = 2 };
   const kv_shape shape = {3, 2, 64, KERNEL_KV_Q8, KERNEL_KV_F16, 0};
   const wick_state_sink sink = {&kept, write_record};
@@ -240,7 +242,7 @@ TEST(records_begin_with_what_they_hold) {
   const record_head of_cache = kept_head();
   CHECK_EQ_UINT(of_cache.version, of_sequence.version);
   CHECK_EQ_UINT(of_cache.kind, STATE_CACHE);
-  CHECK_EQ_UINT(of_cache.tokens, 0);  // entries say theirs
+  CHECK_EQ_UINT(of_cache.tokens, 0);  // each entry has its own count
   CHECK_EQ_UINT(of_cache.pages, WHOLE);
   CHECK_EQ_UINT(of_cache.payload_bytes,
                 WHOLE * (4 + 4 + 16 + KERNEL_PAGE_TOKENS * 4 + pool->layout.page_bytes));
@@ -257,9 +259,9 @@ TEST(records_begin_with_what_they_hold) {
   close_pool();
 }
 
-// A sequence that comes back has pages of the same tokens and bytes: what the pool says of waste
-// and of room for more is what it said before.
-TEST(pages_come_back_as_full_as_they_were) {
+// A restored sequence has pages with the same tokens and bytes, so the pool reports the same waste
+// and remaining capacity as before.
+TEST(restored_pages_have_the_same_fill) {
   enum { TOKENS = 40, PAGES = 3 };
   const kv_shape shape = {3, 2, 64, KERNEL_KV_Q8, KERNEL_KV_F16, 0};
   const wick_state_sink sink = {&kept, write_record};
@@ -298,7 +300,7 @@ TEST(pages_come_back_as_full_as_they_were) {
   close_pool();
 }
 
-// A record's sums: whole words, folded.
+// Computes a record's checksum from whole words.
 static uint64_t fold(uint64_t sum, const void *bytes, size_t size_bytes) {
   for (size_t at = 0; at < size_bytes; at += 8) {
     uint64_t word;
@@ -313,9 +315,8 @@ static uint64_t sum_of_head(const record_head *head) {
   return fold(0x5749434b4b565354u, head, offsetof(record_head, checksum));
 }
 
-// The size of a record of that many tokens and pages in addition to them: 16 bytes for each page, 4
-// for each token, and from none to all of the pages. An entry of a cache has 24 bytes and 16
-// tokens.
+// Whether a record can have this size: 16 bytes for each page, 4 for each token, and any number of
+// the pages may have data. A cache entry has 24 bytes and 16 tokens.
 static bool could_be(const record_head *head, uint64_t page_bytes) {
   if (head->kind == STATE_CACHE) {
     uint64_t left = head->payload_bytes, entries = 0;
@@ -331,7 +332,7 @@ static bool could_be(const record_head *head, uint64_t page_bytes) {
   return false;
 }
 
-TEST(records_whose_sizes_disagree_are_refused) {
+TEST(records_with_inconsistent_sizes_are_rejected) {
   static const uint32_t TOKENS[] = {0,  1,  2,  3,   4,          15,          16,
                                     17, 32, 33, 160, 0x7ffffff0, 0x80000000u, 48};
   static const int64_t SHIFTS[] = {0, -1, 1, 4, -4, 16, -16, 64, -88, 88};
@@ -351,7 +352,7 @@ TEST(records_whose_sizes_disagree_are_refused) {
   const wick_state_sink sink = {&kept, write_record};
   static const int32_t ids[64];
   REQUIRE(state_save_seq(pool, 7, pool->seqs[0].id, ids, NULL, &sink, NULL) == WICK_OK);
-  memcpy(&head, kept.bytes, 12);  // magic and version
+  memcpy(&head, kept.bytes, 12);  // the magic and the version
   for (uint32_t i = 0; i < 2 * sizeof TOKENS / sizeof *TOKENS * 5 * 6 * 10; i++) {
     head.kind = i % 2 == 0 ? STATE_SEQUENCE : STATE_CACHE;
     head.tokens = TOKENS[i / 2 % 14];
@@ -380,7 +381,7 @@ TEST(records_whose_sizes_disagree_are_refused) {
   close_pool();
 }
 
-// One for each page of a sequence, as in a record after the tokens.
+// One entry for each page of a sequence, as in a record after the tokens.
 typedef struct record_entry {
   uint32_t position;
   int32_t delta;
@@ -390,7 +391,7 @@ typedef struct record_entry {
 
 enum { KEPT_TOKENS = 40, KEPT_ENTRIES = 3 };
 
-// Loads `kept` with this table and right sums.
+// Loads `kept` with this table and valid checksums.
 static wick_status load_with(const record_entry *entries) {
   uint8_t *at = kept.bytes + sizeof(record_head) + KEPT_TOKENS * 4;
   memcpy(at, entries, KEPT_ENTRIES * sizeof *entries);
@@ -416,8 +417,9 @@ static wick_status load_with(const record_entry *entries) {
   return status;
 }
 
-// Each field of each entry, with right sums: what does not follow from the entry before is seen.
-TEST(records_with_another_table_are_refused) {
+// Changes each field of each entry, with valid checksums: an entry that does not follow from the
+// previous one must be detected.
+TEST(records_with_an_inconsistent_table_are_rejected) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   const kv_shape shape = {1, 1, 32, KERNEL_KV_F32, KERNEL_KV_F32, 0};
   kv_seq_id seq;
@@ -464,7 +466,7 @@ TEST(records_with_another_table_are_refused) {
   close_pool();
 }
 
-// ---- refusals ----
+// ---- rejected operations ----
 
 typedef enum seq_call {
   FREE,
@@ -491,9 +493,9 @@ static wick_status call_seq(seq_call call, kv_seq_id id, uint32_t a, uint32_t b)
   return kv_seq_window(pool, id, a, &error);
 }
 
-// An operation that a sequence of 40 tokens, with room for 48, cannot do is refused with the
-// sequence's id and changes nothing. The ends of what can be done are not refusals.
-TEST(what_a_sequence_cannot_do_changes_nothing) {
+// Invalid operations on a sequence of 40 tokens with capacity for 48 are rejected with the
+// sequence's id and change nothing. Operations exactly at the limits succeed.
+TEST(rejected_operations_on_a_sequence_change_nothing) {
   static const struct {
     seq_call call;
     uint32_t a, b;

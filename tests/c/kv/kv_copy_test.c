@@ -1,5 +1,4 @@
-// The rows of a page's first slots are copied, of every type, and no
-// others.
+// Only the rows of a page's first slots are copied, for every type.
 #include <string.h>
 
 #include "check.h"
@@ -47,7 +46,7 @@ static void check_slot(const test_page *found, const test_page *wanted, uint32_t
   }
 }
 
-TEST(rows_of_the_first_slots_are_copied_and_no_others) {
+TEST(only_the_rows_of_the_first_slots_are_copied) {
   static test_page from, to, before;
   for (kernel_kv_type type = KERNEL_KV_F32; type <= KERNEL_KV_Q4; type++) {
     open_page(&from, type);

@@ -1,5 +1,5 @@
-// How many pages a pool makes, when it requests those that a cache
-// holds, and which page is taken: against the rules said again as sums.
+// How many pages a pool allocates, when it reclaims pages held by a cache, and which free page it
+// takes, compared with a direct computation of the rules.
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +13,7 @@ static const kv_shape SHAPE = {1, 1, 4, KERNEL_KV_F32, KERNEL_KV_F32, 0};
 static memory_gate memory;
 static wick_error error;
 
-// Holds pages that it frees on request, as the prefix cache does.
+// Holds pages and frees them on request, like the prefix cache.
 typedef struct keeper {
   kv_pool *pool;
   kv_page_id pages[HELD_MAX];
@@ -26,7 +26,7 @@ static uint32_t count_held(void *context) {
   return keeper->count;
 }
 
-static void give_back(void *context, uint32_t pages) {
+static void free_held(void *context, uint32_t pages) {
   keeper *keeper = context;
   keeper->asked += pages;
   if (!CHECK(pages > 0 && pages <= keeper->count)) return;
@@ -37,7 +37,7 @@ typedef struct situation {
   uint32_t made, made_max, keep, free, held;  // pages
 } situation;
 
-// The pages that are neither free nor held belong to a sequence.
+// Pages that are neither free nor held belong to a sequence.
 static void open_situation(const situation *at, keeper *keeper) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   *keeper = (struct keeper){0};
@@ -49,7 +49,7 @@ static void open_situation(const situation *at, keeper *keeper) {
   for (uint32_t i = 0; i < at->free; i++) {
     kv_page_release(keeper->pool, (kv_page_id)(at->held + i));
   }
-  const kv_holder holder = {keeper, count_held, give_back};
+  const kv_holder holder = {keeper, count_held, free_held};
   kv_pool_set_holder(keeper->pool, &holder);
   kv_pool_set_keep(keeper->pool, at->keep);
 }
@@ -65,7 +65,7 @@ static uint32_t over(uint32_t a, uint32_t b) { return a > b ? a - b : 0; }
 static void check_reserve(const situation *at, uint32_t wanted) {
   const uint32_t available = at->free + at->held + at->made_max - at->made;
   const uint32_t missing = over(wanted, at->free);
-  // free pages are created, as many as the pool may keep
+  // the pool allocates pages up to its keep limit
   const uint32_t needed = over(missing, at->held);
   uint32_t growth = less(missing, over(at->keep, at->made));
   if (growth < needed) growth = needed;
@@ -81,7 +81,7 @@ static void check_reserve(const situation *at, uint32_t wanted) {
   is_right &= kv_pool_pages(keeper.pool) == at->made + (fits ? growth : 0);
   is_right &= keeper.asked == (fits ? missing - growth : 0);
   is_right &= kv_pool_pages_free(keeper.pool) == at->free + (fits ? missing : 0);
-  // neither the cache nor memory is asked if free pages exist
+  // if enough pages are free, neither the cache nor the host is asked for memory
   is_right &= (keeper.counted == 0) == (wanted <= at->free);
   is_right &= (memory.calls == calls) == (!fits || growth == 0);
   is_right &= fits || (shortage.pages_needed == wanted && shortage.pages_available == available);
@@ -91,7 +91,7 @@ static void check_reserve(const situation *at, uint32_t wanted) {
            kv_pool_pages(keeper.pool), keeper.asked);
   }
   close_situation(&keeper);
-  open_situation(at, &keeper);  // the same without requesting held pages
+  open_situation(at, &keeper);  // the same without reclaiming held pages
   const uint32_t most = over(less(wanted, available), at->free);
   growth = less(most, over(at->keep, at->made));
   if (growth < over(most, at->held)) growth = over(most, at->held);
@@ -103,9 +103,9 @@ static void check_reserve(const situation *at, uint32_t wanted) {
   close_situation(&keeper);
 }
 
-// Pages up to `keep` are made before any that is held is requested; beyond it, held ones come
-// first.
-TEST(a_pool_grows_by_its_rules) {
+// Pages up to `keep` are allocated before held ones are reclaimed; beyond `keep`, held ones are
+// reclaimed first.
+TEST(a_pool_grows_according_to_its_rules) {
   for (uint32_t made = 0; made <= 5; made++) {
     for (uint32_t room = 0; room <= 4; room += 2) {
       for (uint32_t keep = 0; keep <= made + room; keep++) {
@@ -122,9 +122,9 @@ TEST(a_pool_grows_by_its_rules) {
   }
 }
 
-// Memory that does not suffice for as many pages as may be kept: only needed ones are made, and
-// held pages take the place of others. With none that suffice nothing is lost.
-TEST(a_pool_that_cannot_grow_takes_what_is_held) {
+// If there is not enough memory for all the pages up to `keep`, only the needed ones are allocated,
+// and held pages are reclaimed for the rest. If neither suffices, nothing changes.
+TEST(a_pool_that_cannot_grow_reclaims_held_pages) {
   const situation at = {4, 12, 10, 0, 3};
   for (uint32_t wanted = 1; wanted <= 6; wanted++) {
     for (uint64_t fails = 1; fails < 12; fails++) {
@@ -135,7 +135,7 @@ TEST(a_pool_that_cannot_grow_takes_what_is_held) {
       const wick_status status = kv_pool_reserve(keeper.pool, wanted, NULL, &error);
       const bool has_failed = memory.calls >= memory.fail_at_call;
       const uint32_t needed = over(wanted, at.held);
-      CHECK_EQ_INT(status, WICK_OK);  // a second try is smaller, and is given
+      CHECK_EQ_INT(status, WICK_OK);  // a second attempt requests less memory and succeeds
       CHECK_EQ_UINT(kv_pool_pages_free(keeper.pool), wanted);
       CHECK_EQ_UINT(kv_pool_pages(keeper.pool), at.made + (has_failed ? needed : wanted));
       CHECK_EQ_UINT(keeper.asked, has_failed ? wanted - needed : 0);
@@ -154,8 +154,8 @@ TEST(a_pool_that_cannot_grow_takes_what_is_held) {
   }
 }
 
-// Needed pages are requested once.
-TEST(what_is_needed_is_not_asked_for_twice) {
+// If allocating the needed pages fails, the allocation is not repeated.
+TEST(a_failed_allocation_of_needed_pages_is_not_repeated) {
   static const situation ROWS[] = {{4, 12, 0, 0, 0}, {4, 12, 7, 0, 0}, {4, 12, 0, 0, 2}};
   for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS; i++) {
     keeper keeper;

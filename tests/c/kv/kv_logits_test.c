@@ -1,10 +1,10 @@
-// The law of the pages: whatever was done to a sequence (forked, truncated, saved and restored,
-// begun from the prefix cache, its pages moved), the logits that follow are those of a sequence
-// that read the same tokens from the beginning, to the last bit, in every pair of KV types.
+// The page invariant: whatever was done to a sequence (forked, truncated, saved and restored,
+// started from the prefix cache, pages moved), its next logits are bit-identical to those of a
+// sequence that evaluated the same tokens from the start, for every pair of KV types.
 #include "kv_rig.h"
 #include "reference/compaction.h"
 
-// STEM tokens are common to both stories: two pages and a half.
+// Both stories share STEM tokens: two pages and a half.
 enum { STEM = 40, STORY = 70, VALUES = STORY * FIXTURE_VOCAB, SALT = 11 };
 static const cache_salt TENANT = {11, 12};
 
@@ -20,7 +20,7 @@ typedef struct stage {
 } stage;
 
 static const char *const TYPES[] = {"F32", "F16", "Q8", "Q4", "C8", "C4", "R4"};
-static char case_name[32];  // of what is under way: names a failure
+static char case_name[32];  // the current case, for failure messages
 
 static void fill_stories(stage *s) {
   uint64_t state = 7;
@@ -34,11 +34,11 @@ static void check_rows(const story *story, uint32_t first, uint32_t last, const 
                        const char *what) {
   const size_t at = (size_t)first * FIXTURE_VOCAB, count = (size_t)(last - first) * FIXTURE_VOCAB;
   char text[96];
-  text_format(text, sizeof text, "%s: %s, the fresh run's bits", case_name, what);
+  text_format(text, sizeof text, "%s: %s, equal to the fresh run", case_name, what);
   check_true(memcmp(rows, story->wanted + at, count * sizeof *rows) == 0, text, __FILE__, __LINE__);
 }
 
-// Reads on to token `last` of a story in passes of at most `step` tokens and compares each row.
+// Evaluates a story up to token `last` in passes of at most `step` tokens and compares each row.
 static void read_on(stage *s, kv_rig *rig, kv_seq_id seq, const story *story, uint32_t last,
                     uint32_t step, const char *what) {
   uint32_t at = kv_seq_tokens(rig->pool, seq);
@@ -56,41 +56,41 @@ static void read_fresh(stage *s, story *story) {
   rig_free(&s->rig, seq);
 }
 
-// ---- What is done to a sequence ----
+// ---- Operations on a sequence ----
 
-// A fork at `at`; both sides continue past it in the same passes, the child with the other story.
+// Forks at `at`; both sides continue in the same passes, the child with the other story.
 static void check_fork(stage *s, uint32_t at, bool child_first) {
   kv_rig *rig = &s->rig;
   const kv_seq_id parent = rig_new(rig);
-  read_on(s, rig, parent, &s->a, at, 9, "the parent before");
+  read_on(s, rig, parent, &s->a, at, 9, "parent before the fork");
   const uint64_t copies = kv_pool_stats(rig->pool).cow_copies;
   const kv_seq_id child = rig_fork(rig, parent);
-  if (child_first) read_on(s, rig, child, &s->b, at + 3, 2, "the child, first");
+  if (child_first) read_on(s, rig, child, &s->b, at + 3, 2, "child, evaluated first");
   const uint32_t from = kv_seq_tokens(rig->pool, child);
   static float rows[VALUES];
   const rig_part parts[] = {{parent, s->a.tokens + at, STORY - at, s->rows},
                             {child, s->b.tokens + from, STORY - from, rows}};
   rig_pass(rig, parts, 2);
-  check_rows(&s->a, at, STORY, s->rows, "the parent");
-  check_rows(&s->b, from, STORY, rows, "the child");
+  check_rows(&s->a, at, STORY, s->rows, "parent");
+  check_rows(&s->b, from, STORY, rows, "child");
   const uint64_t copied = kv_pool_stats(rig->pool).cow_copies - copies;
   CHECK_EQ_UINT(copied, at % KERNEL_PAGE_TOKENS == 0 ? 0 : 1);
   rig_free(rig, parent);
   rig_free(rig, child);
 }
 
-// Forks of forks in the middle of a page, of which the others are freed while one continues.
+// Forks of forks in the middle of a page; the others are freed while one continues.
 static void check_fork_chain(stage *s) {
   kv_rig *rig = &s->rig;
   const kv_seq_id first = rig_new(rig);
-  read_on(s, rig, first, &s->a, 34, 34, "first of a chain");
+  read_on(s, rig, first, &s->a, 34, 34, "first fork of a chain");
   const kv_seq_id second = rig_fork(rig, first), third = rig_fork(rig, second);
-  read_on(s, rig, second, &s->a, 37, 1, "second of a chain");
+  read_on(s, rig, second, &s->a, 37, 1, "second fork of a chain");
   const kv_seq_id fourth = rig_fork(rig, second);
   rig_free(rig, first);
-  read_on(s, rig, fourth, &s->b, STORY, 50, "fourth of a chain");
+  read_on(s, rig, fourth, &s->b, STORY, 50, "fourth fork of a chain");
   rig_free(rig, second);
-  read_on(s, rig, third, &s->a, STORY, 50, "third of a chain");
+  read_on(s, rig, third, &s->a, STORY, 50, "third fork of a chain");
   rig_free(rig, third);
   rig_free(rig, fourth);
 }
@@ -99,16 +99,16 @@ static void truncate_to(const kv_rig *rig, kv_seq_id seq, uint32_t tokens) {
   CHECK_EQ_INT(kv_seq_truncate(rig->pool, seq, tokens, NULL), WICK_OK);
 }
 
-// The other story is read, taken back to `at`, and this one read from there.
+// Evaluates the other story, truncates it to `at` and continues with this one.
 static void check_truncate(stage *s, uint32_t at) {
   kv_rig *rig = &s->rig;
   const kv_seq_id seq = rig_new(rig);
-  read_on(s, rig, seq, &s->b, STORY, STORY, "what is taken back");
+  read_on(s, rig, seq, &s->b, STORY, STORY, "before truncating");
   const kv_seq_id fork = rig_fork(rig, seq);
   truncate_to(rig, seq, at);
   read_on(s, rig, seq, &s->a, STORY, 13, "truncated and continued");
   truncate_to(rig, fork, STORY - 5);
-  read_on(s, rig, fork, &s->b, STORY, 5, "the fork of what was truncated");
+  read_on(s, rig, fork, &s->b, STORY, 5, "fork of the truncated sequence");
   rig_free(rig, seq);
   rig_free(rig, fork);
 }
@@ -152,21 +152,21 @@ static kv_seq_id restore(kv_rig *rig, saved_bytes *saved, const story *story, ui
   return seq;
 }
 
-// Saved at `at` and restored next to itself and in another pool; all three continue.
+// Saves at `at` and restores into the same pool and into another one; all three sequences continue.
 static void check_restore(stage *s, kv_rig *other, uint32_t at) {
   kv_rig *rig = &s->rig;
   const kv_seq_id seq = rig_new(rig);
-  read_on(s, rig, seq, &s->a, at, at, "what is saved");
+  read_on(s, rig, seq, &s->a, at, at, "before saving");
   saved_bytes saved = {0};
   const wick_state_sink sink = {&saved, saved_write};
   CHECK_EQ_INT(state_save_seq(rig->pool, SALT, seq, s->a.tokens, NULL, &sink, NULL), WICK_OK);
-  const kv_seq_id beside = restore(rig, &saved, &s->a, at);
+  const kv_seq_id same_pool = restore(rig, &saved, &s->a, at);
   const kv_seq_id elsewhere = restore(other, &saved, &s->a, at);
-  read_on(s, rig, beside, at <= STEM ? &s->b : &s->a, STORY, 21, "restored");
+  read_on(s, rig, same_pool, at <= STEM ? &s->b : &s->a, STORY, 21, "restored");
   read_on(s, other, elsewhere, &s->a, STORY, 21, "restored in another pool");
   read_on(s, rig, seq, &s->a, STORY, 21, "saved and continued");
   rig_free(rig, seq);
-  rig_free(rig, beside);
+  rig_free(rig, same_pool);
   rig_free(other, elsewhere);
   free(saved.bytes);
 }
@@ -183,22 +183,22 @@ static void attach_and_read(stage *s, kv_rig *rig, prefix_cache *cache, const st
   rig_free(rig, seq);
 }
 
-// One story is cached: the same one finds its four whole pages, the other one the two of the stem,
-// also after the cache was saved and read in another pool.
+// Caches one story: the same story finds its four whole pages, the other one the two of the stem,
+// also after the cache was saved and loaded into another pool.
 static void check_prefix(stage *s, kv_rig *other) {
   prefix_cache *cache, *copy;
   REQUIRE(prefix_cache_init(&s->rig.engine->memory, s->rig.pool, NULL, &cache, NULL) == WICK_OK);
   REQUIRE(prefix_cache_init(&s->rig.engine->memory, other->pool, NULL, &copy, NULL) == WICK_OK);
   const kv_seq_id seq = rig_new(&s->rig);
-  read_on(s, &s->rig, seq, &s->a, STORY - 3, 31, "what is cached");
+  read_on(s, &s->rig, seq, &s->a, STORY - 3, 31, "before caching");
   CHECK_EQ_INT(prefix_store(cache, seq, TENANT, s->a.tokens, STORY - 3, NULL, NULL), WICK_OK);
   attach_and_read(s, &s->rig, cache, &s->a, 64, "prefix hit");
   attach_and_read(s, &s->rig, cache, &s->b, 32, "prefix hit of the stem");
-  // the sequence that the cached pages came from goes another way inside of one
+  // the sequence that filled the cached pages now diverges within one of them
   truncate_to(&s->rig, seq, 36);
   read_on(s, &s->rig, seq, &s->b, STORY, 7, "truncated into cached pages");
   rig_free(&s->rig, seq);
-  attach_and_read(s, &s->rig, cache, &s->a, 64, "prefix hit, its first owner gone");
+  attach_and_read(s, &s->rig, cache, &s->a, 64, "prefix hit after its first owner is freed");
   saved_bytes saved = {0};
   const wick_state_sink sink = {&saved, saved_write};
   CHECK_EQ_INT(state_save_cache(cache, SALT, &sink, NULL), WICK_OK);
@@ -216,16 +216,16 @@ static void check_prefix(stage *s, kv_rig *other) {
 
 // ---- Moved pages ----
 
-// Two stories are read alternately with a third between, which is dropped: holes, and tables that
-// interleave.
-static void read_in_turns(stage *s, kv_seq_id *a, kv_seq_id *b) {
+// Evaluates two stories alternately with a third one in between, which is freed: this leaves holes
+// and interleaved tables.
+static void read_alternately(stage *s, kv_seq_id *a, kv_seq_id *b) {
   const kv_seq_id gone = rig_new(&s->rig);
   *a = rig_new(&s->rig);
   *b = rig_new(&s->rig);
   for (uint32_t at = 8; at <= 56; at += 16) {
-    read_on(s, &s->rig, gone, &s->a, at, 16, "what goes");
-    read_on(s, &s->rig, *a, &s->a, at, 16, "in turns");
-    read_on(s, &s->rig, *b, &s->b, at, 16, "in turns");
+    read_on(s, &s->rig, gone, &s->a, at, 16, "freed sequence");
+    read_on(s, &s->rig, *a, &s->a, at, 16, "alternately");
+    read_on(s, &s->rig, *b, &s->b, at, 16, "alternately");
   }
   rig_free(&s->rig, gone);
 }
@@ -234,16 +234,16 @@ static void check_moved(stage *s) {
   kv_seq_id a, b;
   uint32_t moved = 0;
   kv_pool *pool = s->rig.pool;
-  read_in_turns(s, &a, &b);
+  read_alternately(s, &a, &b);
   const kv_seq_id fork = rig_fork(&s->rig, a);
   CHECK(kv_pool_defrag(pool, RIG_PAGES) > 0);
   read_on(s, &s->rig, a, &s->a, STORY, 14, "defragmented");
   read_on(s, &s->rig, b, &s->b, STORY, 14, "defragmented");
-  read_on(s, &s->rig, fork, &s->a, STORY, 14, "a fork, defragmented");
+  read_on(s, &s->rig, fork, &s->a, STORY, 14, "fork, defragmented");
   rig_free(&s->rig, a);
   rig_free(&s->rig, b);
   rig_free(&s->rig, fork);
-  read_in_turns(s, &a, &b);
+  read_alternately(s, &a, &b);
   rig_free(&s->rig, a);
   CHECK_EQ_INT(kv_seq_compact(pool, b, &moved, NULL), WICK_OK);
   CHECK(moved > 0);
@@ -287,15 +287,15 @@ static void check_keys(kernel_kv_type k_type) {
   wick_engine_destroy(engine);
 }
 
-TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_f32) { check_keys(KERNEL_KV_F32); }
-TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_f16) { check_keys(KERNEL_KV_F16); }
-TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_q8) { check_keys(KERNEL_KV_Q8); }
-TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_q4) { check_keys(KERNEL_KV_Q4); }
+TEST(logits_do_not_depend_on_page_history_keys_f32) { check_keys(KERNEL_KV_F32); }
+TEST(logits_do_not_depend_on_page_history_keys_f16) { check_keys(KERNEL_KV_F16); }
+TEST(logits_do_not_depend_on_page_history_keys_q8) { check_keys(KERNEL_KV_Q8); }
+TEST(logits_do_not_depend_on_page_history_keys_q4) { check_keys(KERNEL_KV_Q4); }
 
-TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_c8) { check_keys(KERNEL_KV_C8); }
-TEST(logits_do_not_depend_on_the_way_of_the_pages_keys_c4) { check_keys(KERNEL_KV_C4); }
+TEST(logits_do_not_depend_on_page_history_keys_c8) { check_keys(KERNEL_KV_C8); }
+TEST(logits_do_not_depend_on_page_history_keys_c4) { check_keys(KERNEL_KV_C4); }
 
-TEST(logits_do_not_depend_on_the_way_of_the_pages_experts) {
+TEST(logits_do_not_depend_on_page_history_experts) {
   const fixture_experts experts = {"qwen2moe", 6, 2, 32, false, NULL};
   wick_engine *engine = rig_load_experts(&experts);
   REQUIRE(engine != NULL);
@@ -303,9 +303,9 @@ TEST(logits_do_not_depend_on_the_way_of_the_pages_experts) {
   wick_engine_destroy(engine);
 }
 
-// Each pair of types gives different logits, and each token changes those that follow: the
+// Each pair of types gives different logits, and each token changes the logits after it, so the
 // comparison above can fail.
-TEST(the_comparison_sees_types_and_tokens) {
+TEST(the_comparison_detects_different_types_and_tokens) {
   wick_engine *engine = rig_load();
   REQUIRE(engine != NULL);
   enum { PAIRS = KERNEL_KV_TYPE_COUNT * KERNEL_KV_TYPE_COUNT };

@@ -1,8 +1,9 @@
-// The pool, its sequences and the prefix cache against a naive model: random operations, each
-// followed by a check of every invariant, contents compared with what was written. A row's content
-// is a function of all tokens up to it, so a wrongly shared page is detected.
+// The pool, its sequences and the prefix cache compared with a naive model: random operations, each
+// followed by a check of every invariant and of the contents. A row's content is a function of all
+// tokens up to it, so a wrongly shared page is detected.
 //
-// With WICK_BENCH=1 in the environment bench_* measures a fork and the copy on write after it.
+// With WICK_BENCH=1 in the environment, the benchmarks measure a fork and the copy-on-write after
+// it.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ enum { DIM = 32, TOKENS_MAX = 160, SEQS_MAX = 12, PAGES_MAX = 40, OPERATIONS = 2
 
 // The expected contents of a sequence: each token and the identity of its row.
 typedef struct naive_seq {
-  kv_seq_id id;  // KV_SEQ_NONE: the place is free
+  kv_seq_id id;  // KV_SEQ_NONE: the slot is free
   uint32_t count;
   int32_t tokens[TOKENS_MAX];
   uint64_t rows[TOKENS_MAX];
@@ -31,12 +32,12 @@ typedef struct naive_seq {
 
 typedef struct naive_model {
   memory_gate memory;
-  kv_pool *pool, *oracle;  // oracle: one page, tells how a row reads back
+  kv_pool *pool, *oracle;  // oracle: a pool of one page; shows how a row reads back
   prefix_cache *cache;
   kv_seq_id oracle_seq;
   naive_seq seqs[SEQS_MAX];
   uint64_t random;
-  uint32_t refused;  // operations that found no pages
+  uint32_t refused;  // operations that found too few free pages
   uint32_t hits;
 } naive_model;
 
@@ -79,7 +80,7 @@ static void close_model(naive_model *m) {
   CHECK_EQ_UINT(m->memory.blocks_now, 0);
 }
 
-// ---- Looking ----
+// ---- Checks ----
 
 static void check_row(naive_model *m, const naive_seq *seq, uint32_t position) {
   float k[DIM], v[DIM], found_k[DIM], found_v[DIM];
@@ -141,7 +142,7 @@ static void begin(naive_model *m, naive_seq *seq) {
   seq->count = 0;
 }
 
-// A new sequence with the tokens of another one, of which the cache may know the beginning.
+// Starts a sequence with the tokens of an existing one, whose prefix may be in the cache.
 static void begin_again(naive_model *m, naive_seq *seq, const naive_seq *like) {
   if (kv_seq_new(m->pool, 0, &seq->id, NULL, NULL) != WICK_OK) return;
   seq->count = 0;
@@ -198,7 +199,7 @@ static void store_prefix(naive_model *m, const naive_seq *seq) {
                WICK_OK);
 }
 
-// Whether the sequence equals one written from its tokens again (it was never shifted).
+// Whether the sequence equals one written from its tokens (it was never shifted).
 static bool is_plain(const naive_seq *seq) {
   uint64_t row = 1;
   for (uint32_t i = 0; i < seq->count; i++) {
@@ -304,8 +305,8 @@ static void print_times(const char *what, double *times, uint64_t bytes) {
          (unsigned long long)bytes);
 }
 
-// The pages of SmolLM2-135M's shape in F16: a fork, then its last token is to be written again,
-// which copies one full page. Bytes: the growth of the used pages.
+// Measures pages of SmolLM2-135M's shape in F16: a fork, then writing its last token again, which
+// copies one full page. The bytes are the growth of the used pages.
 BENCH(fork_of_2000_tokens) {
   static double fork_us[BENCH_REPETITIONS], write_us[BENCH_REPETITIONS];
   memory_gate memory;

@@ -1,5 +1,5 @@
-// Keys of pages that are encoded when they are full: where a pass puts those of pages that it
-// begins and fills, and where a sequence can end again.
+// Keys of pages that are encoded when the page is full: where a pass stores the keys of pages that
+// it begins and fills, and where a sequence can then be truncated.
 #include <stdio.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static void make_row(uint32_t token, uint32_t layer, float *row) {
   }
 }
 
-// One pass of `count` tokens from the sequence's end on; `token` is the first one's number.
+// Writes one pass of `count` tokens at the sequence's end; `token` is the number of the first one.
 static void write_pass(kv_pool *pool, kv_seq_id seq, uint32_t count, uint32_t token) {
   const uint32_t first = kv_seq_tokens(pool, seq);
   const kv_open_pass pass = {pass_keys, ROWS};
@@ -57,9 +57,9 @@ static void write_pass(kv_pool *pool, kv_seq_id seq, uint32_t count, uint32_t to
   CHECK_EQ_INT(kv_seq_append(pool, seq, count, &error), WICK_OK);
 }
 
-// Layers that share keys read those of one of the last two layers, and pages are filled at the same
-// time: each page of these two layers has its own bytes.
-TEST(pages_of_a_pass_have_their_own_bytes) {
+// Layers that share keys use those of one of the last two layers, and pages are filled at the same
+// time, so each page of these two layers needs separate memory.
+TEST(pages_of_a_pass_do_not_share_memory) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   kv_seq_id seq;
   kv_pool *pool = begin(&seq);
@@ -70,7 +70,7 @@ TEST(pages_of_a_pass_have_their_own_bytes) {
   REQUIRE(bytes <= sizeof pass_keys);
   CHECK_EQ_INT(kv_seq_prepare_write(pool, seq, 0, 70, NULL, &error), WICK_OK);
   kv_open_rows(pool, seq, 0, 69);
-  // the pass has other rows before those of the sequence
+  // other rows of the pass come before those of the sequence
   for (uint32_t before = 0; before < 10; before++) {
     const uint8_t *found[2 * 4];
     uint32_t count = 0;
@@ -97,9 +97,9 @@ TEST(pages_of_a_pass_have_their_own_bytes) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-// A sequence can end within a page that was encoded only as far as the kept keys are still those of
-// its tokens.
-TEST(a_mark_is_as_long_as_what_was_not_written_over) {
+// A sequence can be truncated within an encoded page only as far as the kept F16 keys still belong
+// to its tokens.
+TEST(a_mark_is_limited_to_keys_that_were_not_overwritten) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   kv_seq_id seq, like;
   kv_pool *pool = begin(&seq), *other = begin(&like);
@@ -108,7 +108,7 @@ TEST(a_mark_is_as_long_as_what_was_not_written_over) {
   kv_open_mark(pool, seq);
   CHECK_EQ_INT(kv_seq_truncate(pool, seq, 5, &error), WICK_OK);
   write_pass(pool, seq, 30, 500);
-  CHECK(kv_seq_can_truncate(pool, seq, 8));  // the page that the pass began with
+  CHECK(kv_seq_can_truncate(pool, seq, 8));  // the page in which the pass began
   write_pass(pool, seq, 20, 600);
   CHECK(kv_open_find(pool, kv_seq_find(pool, seq), kv_seq_find(pool, seq)->table[0].page) == NULL);
   CHECK(!kv_seq_can_truncate(pool, seq, 6));
@@ -136,9 +136,9 @@ static const uint8_t *layer_keys(const kv_pool *pool, kv_seq_id seq, uint32_t en
   return kv_page_k(pool, kv_seq_find(pool, seq)->table[entry].page, 0, 0);
 }
 
-// A range within an open page is dropped: what is encoded early are the keys of this sequence
-// alone, even if others have the page, which is full for them.
-TEST(dropping_from_a_page_leaves_the_codes_of_others) {
+// Dropping a range within an open page encodes only this sequence's keys early, even if other
+// sequences share the page and it is full for them.
+TEST(dropping_from_a_page_keeps_the_codes_of_other_sequences) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   kv_seq_id seq, child;
   kv_pool *pool = begin(&seq);
@@ -160,8 +160,8 @@ TEST(dropping_from_a_page_leaves_the_codes_of_others) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-// A full page that is divided keeps its codes, whether its F16 keys still exist or not.
-TEST(dropping_from_a_full_page_leaves_its_codes) {
+// A full page that is split keeps its codes, whether or not its F16 keys still exist.
+TEST(dropping_from_a_full_page_keeps_its_codes) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   kv_seq_id seq;
   kv_pool *pool = begin(&seq);
@@ -177,8 +177,8 @@ TEST(dropping_from_a_full_page_leaves_its_codes) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-// Rows of others come before those of a sequence whose page the pass fills.
-TEST(a_pass_has_bytes_for_a_page_wherever_it_begins) {
+// Other rows come before those of the sequence whose page the pass fills.
+TEST(a_pass_has_memory_for_a_page_wherever_it_begins) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   kv_seq_id seq;
   kv_pool *pool = begin(&seq);
@@ -197,10 +197,11 @@ TEST(a_pass_has_bytes_for_a_page_wherever_it_begins) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-// Tokens were dropped and the sequence then ends before them: the page in which they began is
-// encoded again with what follows, as if it had never had them. If others were dropped before,
-// tokens that are read again would get other values, so what ended early stays.
-TEST(a_page_that_ended_early_is_read_again) {
+// After tokens were dropped and the sequence is truncated before them, the page in which they began
+// is encoded again with the tokens that follow, as if it had never held them. If tokens before it
+// were dropped as well, recomputed tokens would get different values, so the partly filled page
+// stays.
+TEST(a_page_that_ended_early_is_recomputed) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   kv_seq_id seq;
   kv_pool *pool = begin(&seq);
@@ -233,8 +234,8 @@ static bool put(void *context, const void *bytes, size_t size_bytes) {
   return true;
 }
 
-// A record has nothing of tokens that were taken back.
-TEST(records_depend_on_the_tokens_alone) {
+// A record contains nothing of truncated tokens.
+TEST(records_depend_only_on_the_tokens) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   static record records[2];
   static const int32_t TOKENS[10] = {0};

@@ -1,5 +1,5 @@
-// Refusals of pools of pages and prefix caches, at the bounds of their arguments: shapes, numbers
-// of pages and tokens, ids, and saved states of another kind.
+// Errors of page pools and prefix caches at the limits of their arguments: shapes, numbers of pages
+// and tokens, ids, and saved states of the wrong kind.
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static void check_said(wick_status status, const wick_error *error, wick_status 
   CHECK_EQ_STR(error->message, message);
 }
 
-TEST(shapes_of_pages_that_cannot_be) {
+TEST(invalid_page_shapes_are_rejected) {
   static const struct {
     kv_shape shape;
     wick_status status;
@@ -82,7 +82,7 @@ TEST(shapes_of_pages_that_cannot_be) {
   }
 }
 
-TEST(numbers_of_pages_that_cannot_be) {
+TEST(invalid_numbers_of_pages_are_rejected) {
   kv_pool *pool = NULL;
   wick_error error = {0};
   memory_init(&memory, 1 << 20, platform_alloc, platform_free);
@@ -100,7 +100,7 @@ TEST(numbers_of_pages_that_cannot_be) {
   close_pool(pool);
 }
 
-TEST(numbers_of_tokens_that_cannot_be) {
+TEST(invalid_numbers_of_tokens_are_rejected) {
   enum { MOST = INT32_MAX - KERNEL_PAGE_TOKENS };
   kv_pool *pool = open_pool(4);
   kv_seq_id seq;
@@ -121,7 +121,7 @@ TEST(numbers_of_tokens_that_cannot_be) {
   close_pool(pool);
 }
 
-TEST(ids_of_sequences_are_used_once) {
+TEST(sequence_ids_are_not_reused) {
   kv_pool *pool = open_pool(1);
   kv_seq_id seq = 0, child = 0;
   wick_error error = {0};
@@ -147,7 +147,7 @@ static prefix_cache *open_cache(kv_pool *pool, uint32_t page_tokens, wick_status
   return cache;
 }
 
-TEST(pages_of_caches_have_1_to_64_tokens) {
+TEST(cache_pages_have_1_to_64_tokens) {
   kv_pool *pool = open_pool(1);
   CHECK(open_cache(pool, 0, WICK_E_ARG) == NULL);
   CHECK(open_cache(pool, 65, WICK_E_ARG) == NULL);
@@ -156,7 +156,7 @@ TEST(pages_of_caches_have_1_to_64_tokens) {
   close_pool(pool);
 }
 
-TEST(sequences_begin_empty_in_caches_of_their_pages) {
+TEST(attaching_needs_an_empty_sequence_and_the_same_page_size) {
   static const int32_t TOKENS[64] = {1, 2, 3};
   kv_pool *pool = open_pool(4);
   kv_seq_id seq;
@@ -183,7 +183,7 @@ TEST(sequences_begin_empty_in_caches_of_their_pages) {
   close_pool(pool);
 }
 
-TEST(entries_name_pages_and_parents_that_there_are) {
+TEST(entries_need_existing_pages_and_parents) {
   static const int32_t TOKENS[KERNEL_PAGE_TOKENS] = {1, 2, 3};
   kv_pool *pool = open_pool(2);
   prefix_cache *cache = open_cache(pool, KERNEL_PAGE_TOKENS, WICK_OK);
@@ -193,7 +193,7 @@ TEST(entries_name_pages_and_parents_that_there_are) {
     prefix_id parent;
     kv_page_id page;
     const char *message;
-  } CASES[] = {{PREFIX_NONE, 1, "entry 4294967295 or page 1 is not in use"},  // it is free
+  } CASES[] = {{PREFIX_NONE, 1, "entry 4294967295 or page 1 is not in use"},  // this page is free
                {PREFIX_NONE, 2, "entry 4294967295 or page 2 is not in use"},
                {PREFIX_NONE, -1, "entry 4294967295 or page -1 is not in use"},
                {0, 0, "entry 0 or page 0 is not in use"}};
@@ -225,7 +225,7 @@ static wick_status begin(kv_pool *pool, state_reader *reader, wick_error *error)
   return state_begin(pool, 1, &source, reader, error);
 }
 
-// Cut anywhere after its header.
+// Truncates the record at many positions after its header.
 static void check_cut(kv_pool *pool, prefix_cache *cache, size_t header_bytes) {
   static const size_t STEP = 97;
   const size_t whole_bytes = kept.size_bytes;
@@ -245,7 +245,7 @@ static void check_cut(kv_pool *pool, prefix_cache *cache, size_t header_bytes) {
   kept.size_bytes = whole_bytes;
 }
 
-TEST(states_of_another_kind_are_refused) {
+TEST(states_of_the_wrong_kind_are_rejected) {
   static const int32_t TOKENS[40] = {1, 2, 3};
   kv_pool *pool = open_pool(8);
   prefix_cache *cache = open_cache(pool, KERNEL_PAGE_TOKENS, WICK_OK);

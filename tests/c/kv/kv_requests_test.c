@@ -1,6 +1,6 @@
-// The law of the pages (kv_logits_test.c), through the engine's own requests and sessions: whoever
-// gave his pages up for others, forked, was taken back or restored answers with the tokens and the
-// log-probabilities, to the last bit, of a request that reads the same text from its beginning.
+// The page invariant (kv_logits_test.c) for the engine's requests and sessions: after being
+// preempted, forked, truncated or restored, they give tokens and log-probabilities that are
+// bit-identical to those of a request that evaluates the same tokens from the start.
 #include "fixture_model.h"
 
 enum { PROMPT = 22, ANSWER = 40, REPLY = 12, TOP = 4, REQUESTS = 4, TOKENS_MAX = 256 };
@@ -19,9 +19,9 @@ typedef struct answer {
 
 typedef struct engines {
   fixture_file file;
-  wick_engine *tested, *fresh;  // fresh: has pages for all, and no prefix cache
+  wick_engine *tested, *fresh;  // fresh: has pages for all requests and no prefix cache
   uint64_t random;
-  char name[32];  // of the KV types, for a failure
+  char name[32];  // the KV types, for failure messages
 } engines;
 
 static wick_engine *load(const engines *e, wick_kv_type k, wick_kv_type v, uint32_t kv_tokens) {
@@ -42,7 +42,7 @@ static void fill(engines *e, int32_t *tokens, uint32_t count) {
   for (uint32_t i = 0; i < count; i++) tokens[i] = (int32_t)(random_u64(&e->random) % 256);
 }
 
-// ---- Asking ----
+// ---- Running requests ----
 
 static void submit(wick_engine *engine, uint32_t session, const int32_t *tokens, uint32_t count,
                    uint32_t max_tokens, answer *to) {
@@ -80,7 +80,7 @@ static void run(wick_engine *engine, answer *of, uint32_t count) {
   fixture_run(engine, take_event, &all);
 }
 
-// The same text from its beginning, alone.
+// Runs the same tokens from the start as a single request and compares the answer.
 static void check_fresh(engines *e, const int32_t *tokens, uint32_t count, uint32_t max_tokens,
                         const answer *found, const char *what) {
   answer wanted;
@@ -88,14 +88,14 @@ static void check_fresh(engines *e, const int32_t *tokens, uint32_t count, uint3
   run(e->fresh, &wanted, 1);
   wanted.request = found->request;
   char text[96];
-  text_format(text, sizeof text, "%s: %s, the fresh answer's bits", e->name, what);
+  text_format(text, sizeof text, "%s: %s, equal to the fresh answer", e->name, what);
   check_true(memcmp(found, &wanted, sizeof wanted) == 0, text, __FILE__, __LINE__);
   CHECK_EQ_UINT(found->count, max_tokens);
 }
 
-// ---- What happens to them ----
+// ---- Operations ----
 
-// Four at a time where there are pages for two.
+// Runs four requests at once with pages for only two.
 static void check_preempted(engines *e) {
   int32_t prompts[REQUESTS][PROMPT];
   answer answers[REQUESTS];
@@ -107,11 +107,11 @@ static void check_preempted(engines *e) {
   run(e->tested, answers, REQUESTS);
   CHECK(scheduler_get_stats(e->tested->scheduler).preempted > before);
   for (uint32_t i = 0; i < REQUESTS; i++) {
-    check_fresh(e, prompts[i], PROMPT, ANSWER, &answers[i], "gave way");
+    check_fresh(e, prompts[i], PROMPT, ANSWER, &answers[i], "preempted");
   }
 }
 
-// A session reads on, and answers as one that reads all of its text at once.
+// Continues a session; the answer must equal that of a request with all of its tokens at once.
 static void check_reply(engines *e, uint32_t session, const int32_t *more, uint32_t count,
                         const char *what) {
   int32_t tokens[TOKENS_MAX];
@@ -196,14 +196,15 @@ static void check_keys(wick_kv_type k) {
   }
 }
 
-TEST(answers_do_not_depend_on_the_way_of_the_pages_keys_f32) { check_keys(WICK_KV_F32); }
-TEST(answers_do_not_depend_on_the_way_of_the_pages_keys_f16) { check_keys(WICK_KV_F16); }
-TEST(answers_do_not_depend_on_the_way_of_the_pages_keys_q8) { check_keys(WICK_KV_Q8); }
-TEST(answers_do_not_depend_on_the_way_of_the_pages_keys_q4) { check_keys(WICK_KV_Q4); }
+TEST(answers_do_not_depend_on_page_history_keys_f32) { check_keys(WICK_KV_F32); }
+TEST(answers_do_not_depend_on_page_history_keys_f16) { check_keys(WICK_KV_F16); }
+TEST(answers_do_not_depend_on_page_history_keys_q8) { check_keys(WICK_KV_Q8); }
+TEST(answers_do_not_depend_on_page_history_keys_q4) { check_keys(WICK_KV_Q4); }
 
-// ---- Sessions that lost tokens ----
+// ---- Sessions with dropped tokens ----
 
-// A session reads, drops some of the tokens, is cut within a page before its last one and replies.
+// Evaluates tokens in a session, drops some, truncates it within a page before the last one, and
+// gets a reply.
 static void reply_after_cut(engines *e, wick_kv_type type, uint32_t batch_tokens, uint32_t count,
                             answer *reply) {
   wick_config config;
@@ -231,11 +232,11 @@ static void reply_after_cut(engines *e, wick_kv_type type, uint32_t batch_tokens
   wick_engine_destroy(engine);
 }
 
-TEST(a_session_that_lost_tokens_is_cut_alike_however_it_was_read) {
+TEST(truncating_after_dropped_tokens_does_not_depend_on_the_batch_size) {
   engines e = {.file = fixture_make(&SHAPE)};
   for (uint32_t i = 0; i < 2 * WICK_KV_TYPE_COUNT; i++) {
     answer replies[2];
-    const uint32_t count = i % 2 ? 100 : 111;  // 111: and one that follows fill a page
+    const uint32_t count = i % 2 ? 100 : 111;  // 111 tokens and the next one fill a page
     reply_after_cut(&e, i / 2, 128, count, &replies[0]);
     reply_after_cut(&e, i / 2, 1, count, &replies[1]);
     CHECK_EQ_UINT(replies[0].count, REPLY);

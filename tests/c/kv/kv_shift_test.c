@@ -1,8 +1,8 @@
-// Dropping a range from the middle: the pages after it keep their keys and queries are rotated by
-// the entry's delta. Held against the plainest way to the same thing: a flat cache, whose rows move
-// down and whose keys are rotated back by as many positions. Attention's outputs are compared with
-// sums in double over the flat rows, logits with those of a sequence that has the flat rows in its
-// pages. KV in F32, tolerance 1e-4.
+// Dropping a range from the middle: the pages after it keep their keys, and queries are rotated by
+// the entry's delta. This is compared with the simplest equivalent: a flat cache whose rows move
+// down and whose keys are rotated back by the same number of positions. Attention outputs are
+// compared with sums in double precision over the flat rows, and logits with those of a sequence
+// whose pages contain the flat rows. KV in F32, tolerance 1e-4.
 #include "kv_rig.h"
 #include "model/paged_attention.h"
 #include "reference/compaction.h"
@@ -10,22 +10,22 @@
 #include "reference/pages.h"
 
 enum {
-  TOKENS_MAX = 200,  // of the model's context of 256
+  TOKENS_MAX = 200,  // the model's context is 256
   LAYERS = 2,
   HEADS = 4,
   KV_HEADS = 2,
   DIM = 16,
   ROW = KV_HEADS * DIM,
-  QUERIES = 11  // more than attention takes together
+  QUERIES = 11  // more than attention processes at once
 };
 static const double TOLERANCE = 1e-4;
 
 typedef struct twins {
-  kv_rig paged, plain;  // plain: whose sequence has the flat cache's rows
+  kv_rig paged, plain;  // plain: its sequence has the flat cache's rows
   kv_seq_id shifted, rebuilt;
   kv_flat flat;
   uint64_t random;
-  double worst;  // difference so far
+  double worst;  // largest difference so far
 } twins;
 
 static uint32_t below(twins *t, uint32_t limit) {
@@ -68,14 +68,14 @@ static void compare(twins *t, const float *found, const float *wanted, size_t co
   if (!(worst <= t->worst)) t->worst = worst;
 }
 
-// ---- The flat side ----
+// ---- The flat cache ----
 
 static double frequency(uint32_t pair) {
   return math_pow(10000.0, -2.0 * (double)pair / (double)DIM);
 }
 
-// Pairs (2i, 2i + 1) turn by position * frequency(i).
-static void turn(float *head, int32_t position) {
+// Rotates pairs (2i, 2i + 1) by position * frequency(i).
+static void rotate(float *head, int32_t position) {
   for (uint32_t i = 0; i < DIM / 2; i++) {
     double sine, cosine;
     math_sin_cos(position * frequency(i), &sine, &cosine);
@@ -85,7 +85,7 @@ static void turn(float *head, int32_t position) {
   }
 }
 
-// The positions from the flat cache's count on, as in the plain sequence.
+// Appends the positions after the flat cache's end from the plain sequence.
 static void copy_rows(twins *t) {
   const uint32_t count = kv_seq_tokens(t->plain.pool, t->rebuilt);
   for (uint32_t at = kv_flat_count(&t->flat); at < count; at++) {
@@ -98,19 +98,19 @@ static void copy_rows(twins *t) {
   }
 }
 
-static void flat_drop(twins *t, uint32_t first, uint32_t last, bool turns_back) {
+static void flat_drop(twins *t, uint32_t first, uint32_t last, bool rotates_back) {
   CHECK_EQ_INT(kv_flat_drop(&t->flat, first, last, NULL), WICK_OK);
-  for (uint32_t layer = 0; layer < LAYERS && turns_back; layer++) {
+  for (uint32_t layer = 0; layer < LAYERS && rotates_back; layer++) {
     float *keys;
     size_t values;
     CHECK_EQ_INT(kv_flat_keys_mut(&t->flat, layer, &keys, &values, NULL), WICK_OK);
     for (size_t at = (size_t)first * ROW; at < values; at += DIM) {
-      turn(keys + at, -(int32_t)(last - first));
+      rotate(keys + at, -(int32_t)(last - first));
     }
   }
 }
 
-// A new sequence, whose rows are the flat cache's.
+// Makes a new sequence with the flat cache's rows.
 static void rebuild(twins *t) {
   rig_free(&t->plain, t->rebuilt);
   t->rebuilt = rig_new(&t->plain);
@@ -129,7 +129,8 @@ static void rebuild(twins *t) {
   CHECK_EQ_INT(kv_seq_append(pool, t->rebuilt, count, NULL), WICK_OK);
 }
 
-// out = softmax(q K^T / sqrt(DIM)) V of one query head, whose query is rotated at `position`.
+// Computes out = softmax(q K^T / sqrt(DIM)) V for one query head whose query is rotated at
+// `position`.
 static void attend_flat(const twins *t, uint32_t layer, uint32_t head, uint32_t position,
                         const float *q, float *out) {
   const float *k, *v;
@@ -140,7 +141,7 @@ static void attend_flat(const twins *t, uint32_t layer, uint32_t head, uint32_t 
   kv_flat_keys(&t->flat, layer, &k, &values, NULL);
   kv_flat_values(&t->flat, layer, &v, &values, NULL);
   memcpy(query, q, sizeof query);
-  turn(query, (int32_t)position);
+  rotate(query, (int32_t)position);
   for (uint32_t at = 0; at <= position; at++) {
     const float *key = k + (size_t)at * ROW + (size_t)kv_head * DIM;
     weights[at] = 0;
@@ -156,9 +157,9 @@ static void attend_flat(const twins *t, uint32_t layer, uint32_t head, uint32_t 
   for (uint32_t i = 0; i < DIM; i++) out[i] = (float)(sums[i] / sum);
 }
 
-// ---- Comparing ----
+// ---- Comparisons ----
 
-// Random queries at the last stored positions, on the pages and on the flat rows.
+// Compares random queries at the last stored positions on the pages and on the flat rows.
 static void compare_attention(twins *t) {
   enum { PER_THREAD = 4096 };
   const wick_engine *engine = t->paged.engine;
@@ -225,7 +226,7 @@ static void compare_values(twins *t) {
   }
 }
 
-// Both continue with the same tokens.
+// Continues both sequences with the same tokens.
 static void read_on(twins *t, uint32_t count) {
   static float found[RIG_BATCH * FIXTURE_VOCAB], wanted[RIG_BATCH * FIXTURE_VOCAB];
   int32_t tokens[RIG_BATCH];
@@ -238,12 +239,12 @@ static void read_on(twins *t, uint32_t count) {
   copy_rows(t);
 }
 
-static void drop(twins *t, uint32_t first, uint32_t last, bool turns_back) {
+static void drop(twins *t, uint32_t first, uint32_t last, bool rotates_back) {
   const uint32_t before = kv_seq_tokens(t->paged.pool, t->shifted);
   CHECK_EQ_INT(kv_seq_shift(t->paged.pool, t->shifted, first, last, NULL, NULL), WICK_OK);
   CHECK_EQ_UINT(kv_seq_tokens(t->paged.pool, t->shifted), before - (last - first));
   CHECK_EQ_INT(kv_pool_check(t->paged.pool, NULL), WICK_OK);
-  flat_drop(t, first, last, turns_back);
+  flat_drop(t, first, last, rotates_back);
   rebuild(t);
 }
 
@@ -264,15 +265,15 @@ static void check_drop(twins *t, uint32_t first, uint32_t last) {
 static const uint32_t DROPS[][2] = {
     {16, 32},  // a whole page
     {20, 37},  // parts of two pages
-    {5, 9},    // inside of one page, which becomes two
+    {5, 9},    // inside one page, which is split
     {0, 3},    // the beginning
     {6, 7},    // one token
-    {15, 17},  // across an edge
+    {15, 17},  // across a page boundary
     {1, 34},   // several pages
 };
 enum { DROPS_COUNT = sizeof DROPS / sizeof DROPS[0] };
 
-TEST(each_drop_alone_equals_the_flat_cache) {
+TEST(each_single_drop_equals_the_flat_cache) {
   wick_engine *engine = rig_load();
   REQUIRE(engine != NULL);
   for (int i = 0; i < DROPS_COUNT; i++) {
@@ -285,14 +286,14 @@ TEST(each_drop_alone_equals_the_flat_cache) {
   wick_engine_destroy(engine);
 }
 
-TEST(drops_in_a_row_equal_the_flat_cache) {
+TEST(consecutive_drops_equal_the_flat_cache) {
   wick_engine *engine = rig_load();
   REQUIRE(engine != NULL);
   twins t;
   REQUIRE(open_twins(&t, engine));
   read_on(&t, 90);
   for (int i = 0; i < DROPS_COUNT; i++) check_drop(&t, DROPS[i][0], DROPS[i][1]);
-  // the tail, and all but one token
+  // the tail, then all but one token
   check_drop(&t, 30, kv_seq_tokens(t.paged.pool, t.shifted));
   check_drop(&t, 1, kv_seq_tokens(t.paged.pool, t.shifted));
   close_twins(&t);
@@ -311,7 +312,7 @@ TEST(random_drops_equal_the_flat_cache) {
       count = kv_seq_tokens(t.paged.pool, t.shifted);
     }
     const uint32_t first = below(&t, count), most = count - first < 30 ? count - first : 30;
-    // pages that are shared when they are dropped from, and again written to
+    // the pages may be shared when tokens are dropped, and are written again later
     const kv_seq_id fork = rig_fork(&t.paged, t.shifted);
     if (i % 3 == 0) rig_free(&t.paged, fork);
     check_drop(&t, first, first + 1 + below(&t, most));
@@ -322,8 +323,8 @@ TEST(random_drops_equal_the_flat_cache) {
   wick_engine_destroy(engine);
 }
 
-// The purpose of the comparison: keys that are not rotated back give other logits.
-TEST(the_comparison_sees_keys_that_stay_as_they_are) {
+// Keys that are not rotated back give different logits, so the comparison can fail.
+TEST(the_comparison_detects_keys_that_are_not_rotated_back) {
   wick_engine *engine = rig_load();
   REQUIRE(engine != NULL);
   twins t;
@@ -339,8 +340,8 @@ TEST(the_comparison_sees_keys_that_stay_as_they_are) {
   wick_engine_destroy(engine);
 }
 
-// A fork that drops leaves the other side's logits unchanged, to the last bit.
-TEST(a_drop_in_a_fork_leaves_the_other_alone) {
+// Dropping tokens in a fork leaves the parent's logits bit-identical.
+TEST(a_drop_in_a_fork_does_not_affect_its_parent) {
   wick_engine *engine = rig_load();
   REQUIRE(engine != NULL);
   kv_rig rig;

@@ -1,6 +1,6 @@
-// The store's own check, which the tests of the scheduler's laws use, detects
-// each way in which pages, states and their counts can disagree. A store without a free slot
-// works without the state within a pass.
+// The store's consistency check, which the tests of the scheduler's invariants use, detects each
+// way in which pages, states and their counts can disagree. A store without a free slot works
+// without the state in the middle of a pass.
 #include "store/store.h"
 
 #include <string.h>
@@ -34,7 +34,7 @@ static bool open_rig(rig *made) {
          WICK_OK;
 }
 
-// A sequence that has read TOKENS tokens in one pass.
+// Evaluates TOKENS tokens in one pass of a new sequence.
 static bool read_tokens(rig *rig) {
   store_expect(rig->store, 1);
   if (store_new(rig->store, &rig->seq, &rig->error) != WICK_OK ||
@@ -46,7 +46,7 @@ static bool read_tokens(rig *rig) {
   return store_settle(rig->store, rig->seq) == TOKENS;
 }
 
-static void check_told(rig *rig, const char *what) {
+static void expect_error(rig *rig, const char *what) {
   wick_error error = {0};
   CHECK_EQ_INT(store_check(rig->store, &error), WICK_E_CORRUPT);
   if (!CHECK(strstr(error.message, what) != NULL)) CHECK_EQ_STR(error.message, what);
@@ -58,7 +58,7 @@ static void check_whole(rig *rig) {
   CHECK_EQ_STR(error.message, "");
 }
 
-TEST(each_disagreement_is_told_and_nothing_else) {
+TEST(each_inconsistency_is_reported) {
   rig rig;
   REQUIRE(open_rig(&rig));
   REQUIRE(read_tokens(&rig));
@@ -68,21 +68,21 @@ TEST(each_disagreement_is_told_and_nothing_else) {
   REQUIRE(seq != NULL && seq->now != SLOT_NONE);
 
   store->slots[seq->now].ref_count++;
-  check_told(&rig, "references of a state");
+  expect_error(&rig, "references of a state");
   store->slots[seq->now].ref_count--;
   check_whole(&rig);
 
   store->slots_free++;
-  check_told(&rig, "free states");
+  expect_error(&rig, "free states");
   store->slots_free--;
 
   seq->position--;
-  check_told(&rig, "the state's position");
+  expect_error(&rig, "the state's position");
   seq->position++;
 
   const kv_seq_id id = seq->id;
   seq->id = 77;
-  check_told(&rig, "no pages (77)");
+  expect_error(&rig, "no pages (77)");
   seq->id = id;
   check_whole(&rig);
 
@@ -91,18 +91,18 @@ TEST(each_disagreement_is_told_and_nothing_else) {
   CHECK_EQ_UINT(rig.memory.blocks_now, 0);
 }
 
-TEST(a_pass_without_a_slot_to_spare_has_no_state_within_it) {
+TEST(a_pass_without_a_spare_slot_keeps_no_state_in_the_middle) {
   rig rig;
   REQUIRE(open_rig(&rig));
   REQUIRE(read_tokens(&rig));
   seq_store *store = rig.store;
-  // the rows pass the end of a page and continue: a state within the pass exists
+  // the rows cross the end of a page, so there is a state in the middle of the pass
   REQUIRE(store_prepare(store, rig.seq, MORE, &rig.error) == WICK_OK);
   REQUIRE(store_begin_rows(store, rig.seq, MORE, MORE, &rig.error) == WICK_OK);
   store_states states = store_states_of(store, rig.seq, 0);
   CHECK(states.mid != NULL && states.mid_rows > 0);
   store_settle(store, rig.seq);
-  // others hold all slots except those that a pass needs
+  // all slots are taken except those that a pass needs
   rig.memory.fail_from_call = rig.memory.calls + 1;
   enum { TAKEN_MAX = 64 };
   slot_id taken[TAKEN_MAX];

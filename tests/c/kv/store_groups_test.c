@@ -1,5 +1,5 @@
-// The store over several groups of layers: windows free pages, cuts end where every group can
-// end, and a call that fails leaves all groups unchanged.
+// The store with several layer groups: windows free pages, a sequence is truncated where every
+// group can end, and a failing call leaves all groups unchanged.
 #include <stdlib.h>
 
 #include "base/hash.h"
@@ -85,7 +85,7 @@ static void read_to(seq_store *store, kv_seq_id seq, uint32_t end) {
   }
 }
 
-// Every position that the next token sees exists and has what was written.
+// Checks that every position visible to the next token exists and has the written contents.
 static void check_seen(const seq_store *store, kv_seq_id seq) {
   const uint32_t tokens = store_tokens(store, seq);
   for (uint32_t group = 0; group < GROUPS; group++) {
@@ -108,7 +108,7 @@ static kv_seq_id new_seq(seq_store *store) {
 
 // ---- Windows ----
 
-TEST(a_window_keeps_what_its_next_rows_see_and_no_more) {
+TEST(a_window_keeps_only_the_pages_that_its_next_rows_see) {
   store_config config = config_of(2);
   config.prefix_entries_max = 0;
   seq_store *store = open_store(&config);
@@ -131,12 +131,12 @@ TEST(a_window_keeps_what_its_next_rows_see_and_no_more) {
   close_store(store);
 }
 
-TEST(a_sequence_is_cut_where_every_group_can_end) {
+TEST(a_sequence_is_truncated_where_every_group_can_end) {
   const store_config config = config_of(GROUPS);
   seq_store *store = open_store(&config);
   const kv_seq_id seq = new_seq(store);
   read_to(store, seq, 200);
-  CHECK_EQ_INT(store_prepare(store, seq, 1, NULL), WICK_OK);  // pages before the window are freed
+  CHECK_EQ_INT(store_prepare(store, seq, 1, NULL), WICK_OK);  // frees the pages before the window
   for (uint32_t at = 0; at <= 210; at++) {
     kv_seq_id child = KV_SEQ_NONE;
     CHECK_EQ_INT(store_fork(store, seq, &child, NULL), WICK_OK);
@@ -167,9 +167,9 @@ static uint32_t attach(seq_store *store, uint32_t count, kv_seq_id *seq) {
   return hit;
 }
 
-TEST(a_hit_ends_where_every_window_is_whole) {
+TEST(a_hit_ends_where_every_window_is_complete) {
   store_config config = config_of(GROUPS);
-  config.batch_tokens = 1000;  // so that the pools keep all that is cached
+  config.batch_tokens = 1000;  // large enough for the pools to keep everything that is cached
   config.pages_keep = PAGES;
   seq_store *store = open_store(&config);
   kv_seq_id seq = new_seq(store), other;
@@ -183,7 +183,7 @@ TEST(a_hit_ends_where_every_window_is_whole) {
     check_seen(store, other);
     store_free(store, other);
   }
-  // pages of the window's pool run short: others take what the cache keeps, oldest tokens first
+  // the window's pool runs out of pages: the sequence takes cached pages, oldest tokens first
   kv_pool *windowed = store_group(store, WINDOWED);
   kv_seq_id taker = KV_SEQ_NONE;
   const uint32_t available = kv_pool_pages_available(windowed);
@@ -217,7 +217,7 @@ static wick_status load(seq_store *store, kv_seq_id *seq) {
   return loaded;
 }
 
-TEST(a_saved_sequence_has_the_pages_of_all_groups) {
+TEST(a_saved_sequence_contains_the_pages_of_all_groups) {
   const store_config config = config_of(GROUPS);
   seq_store *store = open_store(&config);
   const kv_seq_id seq = new_seq(store);
@@ -243,7 +243,7 @@ TEST(a_saved_sequence_has_the_pages_of_all_groups) {
   const size_t whole = saved.size_bytes;
   for (size_t left = 1; left <= whole; left += 1 + left / 5) {
     saved.size_bytes = whole - left;
-    CHECK_EQ_INT(load(store, &read), WICK_E_TRUNCATED);  // before anything is read after the end
+    CHECK_EQ_INT(load(store, &read), WICK_E_TRUNCATED);  // reported before reading past the end
     CHECK(saved.at <= saved.size_bytes);
   }
   check_store(store);
@@ -252,8 +252,8 @@ TEST(a_saved_sequence_has_the_pages_of_all_groups) {
   close_store(store);
 }
 
-// Records of two sequences of one length, whose groups are exchanged: each sum is right.
-TEST(groups_of_another_sequence_are_refused) {
+// Records of two sequences of the same length with their groups exchanged: each checksum is valid.
+TEST(groups_of_a_different_sequence_are_rejected) {
   enum { MAGIC_BYTES = 8, COUNT = 170 };
   static record other;
   static int32_t changed[TOKENS + BATCH];
@@ -324,7 +324,7 @@ static counts count_all(const seq_store *store, kv_seq_id seq) {
   return counts;
 }
 
-// Whichever allocation fails: all groups have done it, or none.
+// Whichever allocation fails, all groups succeed or none is changed.
 static void check_fails_whole(failing *call) {
   for (uint64_t fail = 1;; fail++) {
     store_config config = config_of(GROUPS);
@@ -359,14 +359,14 @@ static void check_fails_whole(failing *call) {
   }
 }
 
-TEST(a_failed_fork_prepare_or_load_leaves_all_groups_as_they_were) {
+TEST(a_failed_fork_prepare_or_load_leaves_all_groups_unchanged) {
   check_fails_whole(fork_it);
   check_fails_whole(prepare_it);
   check_fails_whole(load_it);
 }
 
 TEST(a_new_sequence_is_in_all_groups_or_in_none) {
-  // lists of sequences grow at the ninth
+  // the lists of sequences grow at the ninth sequence
   for (uint64_t fail = 1; fail <= 3; fail++) {
     const store_config config = config_of(GROUPS);
     seq_store *store = open_store(&config);
@@ -394,7 +394,7 @@ TEST(tables_of_all_groups_are_reserved) {
   close_store(store);
 }
 
-TEST(pages_that_any_group_gives_back_count_as_freed) {
+TEST(pages_freed_by_any_group_count_as_freed) {
   store_config config = config_of(GROUPS);
   config.prefix_entries_max = 0;
   seq_store *store = open_store(&config);
@@ -411,8 +411,8 @@ TEST(pages_that_any_group_gives_back_count_as_freed) {
   close_store(store);
 }
 
-// No layer has keys and values, or all have windows: positions are counted all the same.
-TEST(a_store_without_a_whole_group_counts_positions) {
+// Either no layer has keys and values, or all have windows: positions are still counted.
+TEST(a_store_without_an_unwindowed_group_counts_positions) {
   store_config config = {.batch_tokens = BATCH, .pages_max = PAGES, .prefix_entries_max = PAGES};
   for (int with_window = 0; with_window < 2; with_window++) {
     if (with_window != 0) {
@@ -431,7 +431,7 @@ TEST(a_store_without_a_whole_group_counts_positions) {
   }
 }
 
-// ---- Keys that are encoded by pages ----
+// ---- Keys that are encoded per page ----
 
 static store_config coded_config(uint32_t groups, int k_type, int v_type) {
   store_config config = config_of(groups);
@@ -442,7 +442,7 @@ static store_config coded_config(uint32_t groups, int k_type, int v_type) {
   return config;
 }
 
-// A pass of `rows`, of which `kept` count. Returns where the sequence ends.
+// Runs a pass of `rows`, of which `kept` are accepted. Returns the sequence's new end.
 static uint32_t settle_pass(seq_store *store, kv_seq_id seq, uint32_t rows, uint32_t kept) {
   const uint32_t first = store_tokens(store, seq);
   CHECK_EQ_INT(store_prepare(store, seq, rows, NULL), WICK_OK);
@@ -455,7 +455,8 @@ static uint32_t settle_pass(seq_store *store, kv_seq_id seq, uint32_t rows, uint
   return end;
 }
 
-// Passes of `rows` and a page more each time, after `first` tokens, of which `kept` count each.
+// Runs a first pass of `first` tokens, then `passes` passes, each a page longer than the one before
+// (the first has `rows`), of which `kept` rows are accepted.
 static uint32_t settle(uint32_t first, uint32_t rows, uint32_t kept, uint32_t passes) {
   const store_config config = coded_config(1, KERNEL_KV_C8, KERNEL_KV_Q8);
   seq_store *store = open_store(&config);
@@ -471,21 +472,21 @@ static uint32_t settle(uint32_t first, uint32_t rows, uint32_t kept, uint32_t pa
   return end;
 }
 
-// F16 keys are kept of the page that was open before the pass and of the pass's last, which rows
-// can replace; tokens of a page between are read again.
-TEST(rejected_rows_of_a_page_that_the_pass_filled_end_it_where_the_page_begins) {
+// F16 keys are kept for the page that was open before the pass and for the last page of the pass,
+// so their rows can be replaced; tokens of the pages in between are recomputed.
+TEST(rejecting_rows_of_a_page_filled_by_the_pass_truncates_to_its_start) {
   CHECK_EQ_UINT(settle(5, 30, 3, 1), 8);
   CHECK_EQ_UINT(settle(5, 30, 11, 1), 16);
   CHECK_EQ_UINT(settle(5, 30, 20, 1), 16);
   CHECK_EQ_UINT(settle(5, 30, 27, 1), 32);
   CHECK_EQ_UINT(settle(5, 30, 29, 1), 34);
   CHECK_EQ_UINT(settle(16, 30, 9, 1), 16);
-  // the second pass begins in the older one of the two pages
+  // the second pass begins in the older of the two pages
   CHECK_EQ_UINT(settle(5, 30, 3, 2), 11);
   CHECK_EQ_UINT(settle(5, 30, 3, 3), 14);
 }
 
-// Ends of the pieces of a record that a sink was given, each of whole words.
+// The end offsets of the pieces of a record that the sink received, each in whole words.
 static size_t piece_ends[64];
 static uint32_t piece_count;
 
@@ -496,7 +497,7 @@ static bool write_piece(void *context, const void *bytes, size_t size_bytes) {
   return true;
 }
 
-// Sums as kv/state.c makes them.
+// Computes a checksum as in kv/state.c.
 static uint64_t sum_add(uint64_t sum, const uint8_t *bytes, size_t size_bytes) {
   for (size_t at = 0; at < size_bytes; at += 8) {
     uint64_t word;
@@ -507,7 +508,7 @@ static uint64_t sum_add(uint64_t sum, const uint8_t *bytes, size_t size_bytes) {
   return hash_mix_u64(sum);
 }
 
-// The record becomes one of this version; its sums are right.
+// Changes the record's version and updates its checksums.
 static void set_version(uint8_t version) {
   saved.bytes[8] = version;
   uint64_t sum = sum_add(0x5749434b4b565354u, saved.bytes, 64);
@@ -528,10 +529,11 @@ static void check_nearly(const seq_store *store, kv_seq_id seq, uint32_t group, 
   }
 }
 
-// A cache of 0.1.0: version 4, whose q4 is KERNEL_KV_Q4, with pages of a window as parts.
-TEST(a_cache_of_version_4_with_windows_becomes_pages_of_codes) {
+// A cache of release 0.1.0: version 4, whose q4 is KERNEL_KV_Q4, with the pages of a window as
+// parts.
+TEST(a_version_4_cache_with_windows_is_converted_to_the_current_types) {
   store_config former = coded_config(2, KERNEL_KV_Q4, KERNEL_KV_Q4);
-  former.batch_tokens = 1000;  // so that the pools keep all that is cached
+  former.batch_tokens = 1000;  // large enough for the pools to keep everything that is cached
   former.pages_keep = PAGES;
   seq_store *store = open_store(&former);
   kv_seq_id seq = new_seq(store);

@@ -1,6 +1,6 @@
-// Slots of recurrent states: what gives way when memory ends, in which order, and that a sequence
-// always has the state of its tokens, whatever was forked, cut, marked, cached and evicted. With
-// WICK_BENCH=1 in the environment bench_forks tells how long a fork takes.
+// Slots of recurrent states: what is evicted when memory runs out, in which order, and that a
+// sequence always has the state of its tokens, after any forks, truncations, marks, caching and
+// evictions. With WICK_BENCH=1 in the environment, bench_forks measures the time of a fork.
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 enum { PAGES = 400, TOKENS = 300, CHECKPOINTS = 3, SEQUENCES = 6, MANY = 20 };
 
-// The state after some tokens: how many they are, and a number of what they are.
+// The state after some tokens: their count and a digest.
 typedef struct state {
   uint64_t count, digest;
 } state;
@@ -24,7 +24,7 @@ typedef struct rig {
   seq_store *store;
 } rig;
 
-// Like memory that another user has freed.
+// Returns memory with the contents of an earlier user.
 static void *alloc_used(size_t size_bytes) {
   void *bytes = platform_alloc(size_bytes);
   if (bytes != NULL) memset(bytes, 'u', size_bytes);
@@ -73,8 +73,8 @@ static state add_tokens(state from, const int32_t *tokens, uint32_t count) {
   return from;
 }
 
-// A pass of `rows` rows, of which `certain` surely count and `kept` do. Returns where the sequence
-// ends then. tokens: those of the rows.
+// Runs a pass of `rows` rows with these tokens, of which the first `certain` cannot be rejected and
+// `kept` are accepted. Returns the sequence's new end.
 static uint32_t read_rows(rig *r, kv_seq_id seq, const int32_t *tokens, uint32_t rows,
                           uint32_t certain, uint32_t kept) {
   if (!CHECK_EQ_INT(store_prepare(r->store, seq, rows, NULL), WICK_OK)) return UINT32_MAX;
@@ -101,7 +101,7 @@ static void read_all(rig *r, kv_seq_id seq, uint32_t count) {
   CHECK_EQ_UINT(read_rows(r, seq, ZEROS, count, count, count), end);
 }
 
-// The last slots are taken, so that nothing is free and nothing can be made.
+// Takes all remaining slots, so that none is free and none can be allocated.
 static uint32_t take_rest(rig *r, slot_id *taken) {
   uint32_t count = 0;
   r->memory.fail_from_call = r->memory.calls + 1;
@@ -109,10 +109,10 @@ static uint32_t take_rest(rig *r, slot_id *taken) {
   return count;
 }
 
-// ---- Taking ----
+// ---- Taking slots ----
 
-// Blocks do not write all bytes of a state, and a saved session has them all.
-TEST(slots_have_nothing_of_others_in_them) {
+// Blocks do not write all bytes of a state, but a saved session contains them all.
+TEST(slots_contain_no_data_of_earlier_users) {
   static const uint8_t ZEROS[sizeof(state)] = {0};
   rig r;
   open_rig(&r, CHECKPOINTS);
@@ -123,7 +123,7 @@ TEST(slots_have_nothing_of_others_in_them) {
   close_rig(&r);
 }
 
-TEST(slots_are_their_own_and_the_lowest_free_one_is_taken) {
+TEST(slots_are_separate_and_the_lowest_free_one_is_taken) {
   rig r;
   open_rig(&r, CHECKPOINTS);
   seq_store *store = r.store;
@@ -140,7 +140,7 @@ TEST(slots_are_their_own_and_the_lowest_free_one_is_taken) {
   slot_id again = slots[7];
   slot_release(store, &again);
   CHECK_EQ_INT(again, SLOT_NONE);
-  slot_release(store, &again);  // nothing
+  slot_release(store, &again);  // does nothing
   CHECK_EQ_UINT(store->slots_free, 0);
   CHECK_EQ_UINT(store_freed(store), freed);
   slot_release(store, &slots[21]);
@@ -160,7 +160,7 @@ TEST(slots_are_their_own_and_the_lowest_free_one_is_taken) {
   close_rig(&r);
 }
 
-TEST(spare_slots_are_as_many_as_checkpoints_and_two_for_each_sequence) {
+TEST(spare_slots_are_limited_to_the_checkpoints_and_two_per_sequence) {
   for (uint32_t sequences = 0; sequences < 4; sequences++) {
     rig r;
     open_rig(&r, CHECKPOINTS);
@@ -169,7 +169,7 @@ TEST(spare_slots_are_as_many_as_checkpoints_and_two_for_each_sequence) {
     while (slot_take_spare(r.store) != SLOT_NONE) count++;
     CHECK_EQ_UINT(count, CHECKPOINTS + 2 * sequences);
     CHECK_EQ_UINT(r.store->slot_count, count);
-    CHECK_EQ_INT(slot_take(r.store), (int)count);  // needed slots are still available
+    CHECK_EQ_INT(slot_take(r.store), (int)count);  // required slots are still available
     slot_id last = (slot_id)count - 1;
     if (count != 0) {
       slot_release(r.store, &last);
@@ -179,13 +179,13 @@ TEST(spare_slots_are_as_many_as_checkpoints_and_two_for_each_sequence) {
   }
 }
 
-TEST(memory_that_ends_leaves_the_slots_as_they_are) {
+TEST(running_out_of_memory_leaves_the_slots_unchanged) {
   for (uint64_t call = 1; call <= 3; call++) {
     rig r;
     open_rig(&r, CHECKPOINTS);
     for (int i = 0; i < 8; i++) CHECK_EQ_INT(slot_take(r.store), i);
     r.memory.fail_from_call = r.memory.calls + call;
-    const slot_id ninth = slot_take(r.store);  // the list grows, and the state
+    const slot_id ninth = slot_take(r.store);  // both the list and the states grow
     CHECK_EQ_INT(ninth, call == 3 ? 8 : SLOT_NONE);
     CHECK(!slot_reserve(r.store, 1));
     CHECK_EQ_INT(slot_take_spare(r.store), SLOT_NONE);
@@ -197,10 +197,10 @@ TEST(memory_that_ends_leaves_the_slots_as_they_are) {
   }
 }
 
-// ---- Giving way ----
+// ---- Eviction ----
 
-// The data kept for sequences and entries: cached states, marks, whole pages' ends, states in
-// passes.
+// What is kept for sequences and entries: cached states, marks, states at page ends, states in the
+// middle of passes.
 typedef struct kept {
   uint32_t cached, marks[2], rolling[2], mids[2];
 } kept;
@@ -221,8 +221,9 @@ static void check_kept(const rig *r, const kv_seq_id seqs[2], const kept *wanted
   CHECK_EQ_MEM(&found, wanted, sizeof found);
 }
 
-// Two sequences and one between them that keeps nothing. They have three marks and one, their own
-// whole pages' ends, and begin a pass with a state within it; the cache has states of the second.
+// Makes two sequences, and one between them that keeps nothing. They have three marks and one mark,
+// separate states at page ends, and begin a pass with a state in the middle; the cache has states
+// of the second one.
 static void open_full(rig *r, kv_seq_id seqs[2], const int32_t *text) {
   open_rig(r, MANY);
   for (int i = 0; i < 2; i++) {
@@ -246,10 +247,10 @@ static void open_full(rig *r, kv_seq_id seqs[2], const int32_t *text) {
   check_kept(r, seqs, &all);
 }
 
-TEST(cached_states_give_way_first_then_marks_then_page_ends_then_what_passes_can_do_without) {
+TEST(cached_states_are_evicted_before_marks_then_page_ends_then_optional_states_of_passes) {
   static const int32_t TEXT[64] = {0};
-  // the second page's end of sequence 1 is shared with the cache: its slot is free when both gave
-  // it
+  // the state at the second page end of sequence 1 is shared with the cache: its slot is free once
+  // both have released it
   static const kept STEPS[] = {
       {1, {3, 1}, {1, 1}, {1, 1}}, {0, {2, 1}, {1, 1}, {1, 1}}, {0, {1, 1}, {1, 1}, {1, 1}},
       {0, {0, 1}, {1, 1}, {1, 1}}, {0, {0, 0}, {1, 1}, {1, 1}}, {0, {0, 0}, {0, 1}, {1, 1}},
@@ -265,7 +266,7 @@ TEST(cached_states_give_way_first_then_marks_then_page_ends_then_what_passes_can
     taken[count] = slot_take(r.store);
     CHECK(taken[count++] != SLOT_NONE);
     check_kept(&r, seqs, &STEPS[i]);
-    if (i == 1) {  // the oldest goes
+    if (i == 1) {  // the oldest mark is evicted
       CHECK_EQ_INT(seq->marks[0].slot, second_mark);
       CHECK_EQ_INT(seq->marks[1].slot, third_mark);
     }
@@ -285,7 +286,7 @@ TEST(cached_states_give_way_first_then_marks_then_page_ends_then_what_passes_can
   close_rig(&r);
 }
 
-TEST(slots_are_reserved_from_checkpoints_and_never_from_passes) {
+TEST(reserving_slots_evicts_checkpoints_but_never_states_of_passes) {
   static const int32_t TEXT[64] = {0};
   rig r;
   kv_seq_id seqs[2];
@@ -304,9 +305,9 @@ TEST(slots_are_reserved_from_checkpoints_and_never_from_passes) {
   close_rig(&r);
 }
 
-// ---- Rows before which a state is kept ----
+// ---- State in the middle of a pass ----
 
-TEST(a_pass_keeps_the_state_where_proposals_begin_or_at_its_last_whole_page) {
+TEST(a_pass_keeps_the_state_before_draft_tokens_or_at_its_last_whole_page) {
   static const int32_t ZEROS[TOKENS] = {0};
   for (uint32_t begin = 0; begin < 34; begin++) {
     for (uint32_t rows = 1; rows < 40; rows++) {
@@ -321,11 +322,11 @@ TEST(a_pass_keeps_the_state_where_proposals_begin_or_at_its_last_whole_page) {
         for (uint32_t i = 1; i < rows; i++) {
           if (certain < rows ? i == certain : (begin + i) % KERNEL_PAGE_TOKENS == 0) wanted = i;
         }
-        // the state at the end of all rows is kept anyway
+        // the state after all rows is kept in any case
         if (certain == rows && (begin + rows) % KERNEL_PAGE_TOKENS == 0) wanted = 0;
         CHECK_EQ_UINT(store_states_of(r.store, seq, 0).mid_rows, wanted);
         store_settle(r.store, seq);
-        CHECK_EQ_UINT(store_tokens(r.store, seq), begin);  // it was given up
+        CHECK_EQ_UINT(store_tokens(r.store, seq), begin);  // the pass was abandoned
         if (rows % 13 == 0) read_rows(&r, seq, ZEROS, rows, certain, certain);
         check_whole(&r);
         close_rig(&r);
@@ -334,20 +335,20 @@ TEST(a_pass_keeps_the_state_where_proposals_begin_or_at_its_last_whole_page) {
   }
 }
 
-// ---- Cutting ----
+// ---- Truncation ----
 
-TEST(a_sequence_is_cut_at_its_marks_its_last_whole_page_and_its_end) {
-  // 5 and 9 go for the four later marks; 16 is not a mark; 34 tokens in one pass leave their page's
-  // end
+TEST(a_sequence_is_truncated_at_its_marks_its_last_whole_page_or_its_end) {
+  // 5 and 9 are replaced by the four later marks; 16 is not a mark; a pass of 34 tokens leaves a
+  // state at its page end
   static const uint32_t MARKS[] = {5, 9, 20, 25, 30, 40}, ENDS[] = {0, 20, 25, 30, 40, 64, 74};
   rig r;
   open_rig(&r, MANY);
   const kv_seq_id seq = new_seq(&r);
-  store_mark(r.store, seq);  // there is no state yet
+  store_mark(r.store, seq);  // there is no state yet, so this does nothing
   for (int i = 0; i < 6; i++) {
     read_all(&r, seq, MARKS[i] - store_tokens(r.store, seq));
     store_mark(r.store, seq);
-    store_mark(r.store, seq);  // once
+    store_mark(r.store, seq);  // the same position is only marked once
   }
   CHECK(store_can_cut_at(r.store, seq, 32));
   read_all(&r, seq, 34);
@@ -360,7 +361,7 @@ TEST(a_sequence_is_cut_at_its_marks_its_last_whole_page_and_its_end) {
     CHECK(store_can_cut_at(r.store, child, at) == (at == wanted));
     CHECK_EQ_UINT(store_truncate(r.store, child, at), wanted);
     const store_seq *cut = store_find(r.store, child);
-    // marks after it are forgotten
+    // later marks are forgotten
     for (uint32_t i = 0; i < cut->mark_count; i++) CHECK(cut->marks[i].position <= wanted);
     CHECK(cut->rolling.slot == SLOT_NONE || cut->rolling.position <= wanted);
     check_whole(&r);
@@ -369,7 +370,7 @@ TEST(a_sequence_is_cut_at_its_marks_its_last_whole_page_and_its_end) {
   close_rig(&r);
 }
 
-// ---- Anything ----
+// ---- Random operations ----
 
 typedef struct text {
   kv_seq_id id;
@@ -377,7 +378,7 @@ typedef struct text {
   int32_t tokens[2 * TOKENS];
 } text;
 
-// The state that a sequence has is that of its tokens.
+// Checks that a sequence has the state of its tokens.
 static void check_state(const rig *r, const text *t) {
   const store_seq *seq = store_find(r->store, t->id);
   CHECK_EQ_UINT(store_tokens(r->store, t->id), t->count);
@@ -401,7 +402,8 @@ static void read_some(rig *r, text *t, uint64_t *random) {
   if (t->count + rows > TOKENS) return;
   for (uint32_t i = 0; i < rows; i++) t->tokens[t->count + i] = (int32_t)below(random, 2);
   const uint32_t end = read_rows(r, t->id, t->tokens + t->count, rows, certain, kept);
-  // all rows, or as far as a state is: the certain ones, or none without a slot to spare
+  // the end is after all rows or at a state: after the certain rows, or at the start if there was
+  // no spare slot
   CHECK(kept == rows ? end == t->count + rows : end == t->count + certain || end == t->count);
   t->count = end;
 }
@@ -431,7 +433,7 @@ static void begin_again(rig *r, text *t, uint64_t *random) {
   CHECK(t->count == 0 || (t->count < asked && t->count % KERNEL_PAGE_TOKENS == 0));
 }
 
-TEST(a_sequence_has_the_state_of_its_tokens_whatever_was_done) {
+TEST(a_sequence_has_the_state_of_its_tokens_after_any_operations) {
   uint64_t random = 17 + soak_seed();
   static text texts[SEQUENCES];
   for (uint32_t run = 0; run < soak_count(200); run++) {
@@ -441,7 +443,7 @@ TEST(a_sequence_has_the_state_of_its_tokens_whatever_was_done) {
     for (int step = 0; step < 120; step++) {
       text *t = &texts[below(&random, SEQUENCES)], *other = &texts[below(&random, SEQUENCES)];
       const uint32_t what = below(&random, 12);
-      // now and then no further slot can be made
+      // sometimes no further slot can be allocated
       r.memory.fail_from_call = 0;
       store_reserve(r.store, t->id, TOKENS, 4);
       const bool is_short = what < 6 && step % 3 == 0 && r.store->slot_count > 3 * SEQUENCES;
@@ -482,7 +484,7 @@ static void open_forks(rig *r, uint64_t state_bytes, uint32_t layers) {
   store_expect(r->store, 1);
 }
 
-// A sequence of FORK_TOKENS tokens that have been read.
+// Makes a sequence of FORK_TOKENS evaluated tokens.
 static kv_seq_id read_forks(rig *r) {
   const kv_seq_id seq = new_seq(r);
   CHECK_EQ_INT(store_prepare(r->store, seq, FORK_TOKENS, NULL), WICK_OK);
@@ -496,7 +498,7 @@ static uint32_t used_slots(const rig *r) {
   return counts.slots - counts.free;
 }
 
-// It takes no slot; the child's first pass takes one.
+// The fork takes no slot; the child's first pass takes one.
 TEST(a_fork_shares_the_state_until_its_first_pass) {
   rig r;
   open_forks(&r, 1 << 20, 1);
@@ -520,7 +522,7 @@ TEST(a_fork_shares_the_state_until_its_first_pass) {
 }
 
 // A pool's lists grow with a fork, and so does the store's list at the ninth sequence.
-TEST(a_fork_without_memory_leaves_nothing) {
+TEST(a_fork_without_memory_leaks_nothing) {
   bool is_done = false;
   for (uint64_t call = 1; !is_done && call < 20; call++) {
     rig r;
@@ -554,7 +556,7 @@ static double now_us(void) {
   return (double)now.tv_sec * 1e6 + (double)now.tv_nsec * 1e-3;
 }
 
-// With and without a recurrent state.
+// Measures forks with and without a recurrent state.
 static void bench_forks(uint64_t state_bytes, uint32_t layers, const char *what) {
   static double fork_us[FORK_ROUNDS];
   rig r;
@@ -568,7 +570,7 @@ static void bench_forks(uint64_t state_bytes, uint32_t layers, const char *what)
     store_free(r.store, child);
   }
   qsort(fork_us, FORK_ROUNDS, sizeof *fork_us, compare_times);
-  printf("#   fork of %d tokens, %s (a state of %llu bytes): median %.2f us, 99 %% %.2f us\n",
+  printf("#   fork of %d tokens, %s (state of %llu bytes): median %.2f us, 99 %% %.2f us\n",
          FORK_TOKENS, what, (unsigned long long)state_bytes, fork_us[FORK_ROUNDS / 2],
          fork_us[FORK_ROUNDS * 99 / 100]);
   close_rig(&r);
@@ -576,5 +578,5 @@ static void bench_forks(uint64_t state_bytes, uint32_t layers, const char *what)
 
 BENCH(forks) {
   bench_forks(QWEN35_STATE_BYTES, 6, "Qwen3.5-0.8B");
-  bench_forks(0, 6, "the same without its delta nets");
+  bench_forks(0, 6, "the same model without its delta nets");
 }

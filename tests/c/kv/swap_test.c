@@ -1,6 +1,7 @@
-// Pages that the host keeps for requests that gave way: whether it always does, never, now and then
-// or badly, every text is the one that the request has alone (scheduler_simulation.h), and no
-// record is left over. The simulated clock decides between keeping and reading again.
+// Pages of preempted requests that the host stores: whether the host always succeeds, always fails,
+// fails sometimes or damages data, every output equals that of the request run alone
+// (scheduler_simulation.h), and no record is left over. The simulated clock decides between storing
+// pages and recomputing them.
 #include "scheduler_simulation.h"
 
 static simulation sim;
@@ -10,7 +11,7 @@ static simulation sim;
 enum { RECORDS_MAX = SIM_LIVE_MAX };
 
 typedef struct kept_record {
-  uint32_t id;  // 0: the place is free
+  uint32_t id;  // 0: the slot is free
   uint64_t size_bytes, written_bytes;
   uint8_t *bytes;
 } kept_record;
@@ -19,9 +20,9 @@ typedef struct memory_host {
   kept_record records[RECORDS_MAX];
   uint32_t kept, opened, read;
   uint64_t random;
-  uint32_t fails_one_in;    // calls that are refused; 0: none
-  uint32_t damages_one_in;  // pieces of which a bit is turned when they are read; 0: none
-  uint64_t us_per_kib;      // time of writing and reading
+  uint32_t fails_one_in;    // one in this many calls is rejected; 0: none
+  uint32_t damages_one_in;  // one in this many pieces read has a flipped bit; 0: none
+  uint64_t us_per_kib;      // time to write or read
 } memory_host;
 
 static memory_host host;
@@ -33,13 +34,13 @@ static kept_record *find_record(uint32_t id) {
   return NULL;
 }
 
-static bool refuses(void) {
+static bool fails_now(void) {
   return host.fails_one_in != 0 && sim_below(&host.random, host.fails_one_in) == 0;
 }
 
 static bool host_open(void *context, uint32_t id, uint64_t size_bytes) {
   (void)context;
-  if (refuses()) return false;
+  if (fails_now()) return false;
   CHECK(find_record(id) == NULL);
   kept_record *made = find_record(0);
   if (!CHECK(made != NULL)) return false;
@@ -53,7 +54,7 @@ static bool host_write(void *context, uint32_t id, uint64_t offset_bytes, const 
                        size_t size_bytes) {
   (void)context;
   kept_record *record = find_record(id);
-  if (!CHECK(record != NULL) || refuses()) return false;
+  if (!CHECK(record != NULL) || fails_now()) return false;
   CHECK_EQ_UINT(offset_bytes, record->written_bytes);
   if (!CHECK(size_bytes <= record->size_bytes - offset_bytes)) return false;
   memcpy(record->bytes + offset_bytes, bytes, size_bytes);
@@ -66,7 +67,7 @@ static bool host_read(void *context, uint32_t id, uint64_t offset_bytes, void *b
                       size_t size_bytes) {
   (void)context;
   const kept_record *record = find_record(id);
-  if (!CHECK(record != NULL) || refuses()) return false;
+  if (!CHECK(record != NULL) || fails_now()) return false;
   CHECK_EQ_UINT(record->written_bytes, record->size_bytes);
   if (!CHECK(size_bytes <= record->size_bytes - offset_bytes)) return false;
   memcpy(bytes, record->bytes + offset_bytes, size_bytes);
@@ -104,8 +105,8 @@ static bool open_run(const simulation_setup *setup, bool always) {
   return true;
 }
 
-// Each needs up to 13 pages in the end: some are sampled, two are one prompt's completions, every
-// fifth prompt is only read.
+// Submits requests that each need up to 13 pages in the end: some are sampled, some have two
+// completions, and every fifth prompt is only prefilled.
 static void submit_many(uint32_t count) {
   for (uint32_t i = 0; i < count; i++) {
     int32_t prompt[150];
@@ -143,7 +144,7 @@ static scheduler_stats run_many(const simulation_setup *setup, bool always) {
   return run_out();
 }
 
-TEST(who_gives_way_has_its_pages_back) {
+TEST(preempted_requests_get_their_pages_back) {
   simulation_setup setup = SHORT;
   for (int round = 0; round < 2; round++) {
     setup.prefix_entries = round == 0 ? 0 : 64;
@@ -155,7 +156,7 @@ TEST(who_gives_way_has_its_pages_back) {
   }
 }
 
-TEST(a_host_that_refuses_or_damages_loses_nothing) {
+TEST(a_host_that_fails_or_damages_data_loses_nothing) {
   uint64_t out = 0, in = 0, failed = 0;
   for (uint32_t round = 0; round < 24; round++) {
     simulation_setup setup = SHORT;
@@ -177,8 +178,8 @@ static uint32_t free_pages(void) {
   return kv_pool_pages_available(store_pages(sim.scheduler->parts.store));
 }
 
-// A record is of its tokens alone. The part that was read for others frees its pages.
-TEST(a_record_of_other_tokens_is_refused_and_keeps_no_pages) {
+// A record belongs only to its tokens. Pages read before the mismatch is detected are freed.
+TEST(a_record_of_different_tokens_is_rejected_and_keeps_no_pages) {
   REQUIRE(open_run(&SHORT, true));
   submit_many(40);
   uint32_t tried = 0;
@@ -195,7 +196,7 @@ TEST(a_record_of_other_tokens_is_refused_and_keeps_no_pages) {
                  WICK_E_CORRUPT);
     --*changed;
     CHECK_EQ_UINT(free_pages(), before);
-    record.tokens--;  // and a record of fewer
+    record.tokens--;  // a record of fewer tokens
     CHECK_EQ_INT(swap_in(&sim.scheduler->swap, kept->id, kept->tokens, &record, &sequence),
                  WICK_E_CORRUPT);
     CHECK_EQ_UINT(free_pages(), before);
@@ -205,7 +206,7 @@ TEST(a_record_of_other_tokens_is_refused_and_keeps_no_pages) {
   run_out();
 }
 
-TEST(a_host_that_always_refuses_is_asked_no_more) {
+TEST(a_host_that_always_fails_is_no_longer_called) {
   REQUIRE(open_run(&SHORT, true));
   host.fails_one_in = 1;
   submit_many(40);
@@ -215,13 +216,13 @@ TEST(a_host_that_always_refuses_is_asked_no_more) {
   CHECK_EQ_UINT(host.opened, 0);
 }
 
-TEST(the_cheaper_way_is_taken) {
+TEST(the_cheaper_of_swapping_and_recomputing_is_chosen) {
   REQUIRE(open_run(&SHORT, false));
   submit_many(40);
   const scheduler_stats fast = run_out();
   CHECK(fast.swapped_in > 1);
   REQUIRE(open_run(&SHORT, false));
-  host.us_per_kib = 100000;  // a page costs thousands of tokens
+  host.us_per_kib = 100000;  // a page takes as long as thousands of tokens
   submit_many(40);
   const scheduler_stats slow = run_out();
   CHECK_EQ_UINT(slow.swapped_out, 1);  // the measurement
@@ -229,8 +230,8 @@ TEST(the_cheaper_way_is_taken) {
   CHECK(fast.tokens_recomputed < slow.tokens_recomputed);
 }
 
-// Writing is measured with a record of four pages at least.
-TEST(what_is_short_is_never_written_for_a_measurement) {
+// The write speed is measured with a record of at least four pages.
+TEST(short_records_are_never_written_to_measure_the_speed) {
   REQUIRE(open_run(&SHORT, false));
   for (uint32_t i = 0; i < 40; i++) {
     int32_t prompt[20];
@@ -255,8 +256,8 @@ static void cancel(uint32_t id) {
 
 enum { TURNS = 3, TURN_PROMPT = 60, TURN_TOKENS = 40 };
 
-// The next turn of each session, all at once; the last of the last has nothing new to read. In the
-// end a session has up to 300 tokens, all pages 320.
+// Submits the next turn of all sessions at once; the last turn of the last session has no new
+// tokens. In the end each session has up to 300 tokens, and all pages together hold 320.
 static void submit_turn(uint32_t turn) {
   for (uint32_t i = 0; i < SIM_SESSIONS_MAX; i++) {
     int32_t prompt[TURN_PROMPT];
@@ -285,9 +286,9 @@ static bool open_sessions(const simulation_setup *setup, bool has_host) {
   return true;
 }
 
-// Sessions that hold more than all pages together can, with and without a host, one that is whole
-// and one that fails: they give way, too, and each says what it says alone.
-TEST(sessions_have_their_pages_back_or_read_again) {
+// The sessions need more pages than exist, without a host, with a working host, and with a failing
+// one: they are preempted, and each gives the same output as when it runs alone.
+TEST(preempted_sessions_get_their_pages_back_or_recompute_them) {
   uint64_t failed = 0;
   for (uint32_t round = 0; round < 16; round++) {
     simulation_setup setup = SHORT;
@@ -319,9 +320,9 @@ static uint32_t pages_of(uint32_t session_id) {
   return found == NULL ? 0 : kv_seq_tokens(sim.kv, found->sequence) / KERNEL_PAGE_TOKENS;
 }
 
-// Three sessions rest; a request without one needs more than they leave. The one that rests longest
-// loses its pages, and its next request reads them again.
-TEST(who_rests_longest_gives_its_pages_first) {
+// Three sessions are idle, and a request without a session needs more pages than they leave. The
+// session that has been idle longest loses its pages, and its next request recomputes them.
+TEST(the_session_idle_longest_loses_its_pages_first) {
   REQUIRE(open_sessions(&SHORT, false));
   static const uint32_t order[] = {1, 0, 2};
   int32_t prompt[200];
@@ -352,9 +353,9 @@ TEST(who_rests_longest_gives_its_pages_first) {
   simulation_close(&sim);
 }
 
-// Aborted while the host has its pages: the session continues, and tokens that have no pages can be
-// dropped from it.
-TEST(a_session_outlives_a_request_that_was_swapped_out) {
+// The request is cancelled while the host stores its pages: the session can continue, and tokens
+// without pages can be dropped from it.
+TEST(a_session_survives_a_cancelled_request_that_was_swapped_out) {
   REQUIRE(open_sessions(&SHORT, true));
   submit_turn(0);
   CHECK(simulation_run(&sim, 200000));
@@ -388,8 +389,8 @@ TEST(a_session_outlives_a_request_that_was_swapped_out) {
   simulation_close(&sim);
 }
 
-// Its record goes with it, however it ends.
-TEST(no_record_outlives_its_request) {
+// A request's record is deleted when the request ends, in any way.
+TEST(records_are_deleted_with_their_request) {
   for (int round = 0; round < 2; round++) {
     REQUIRE(open_run(&SHORT, true));
     submit_many(40);
