@@ -138,7 +138,7 @@ TEST(sin_and_cos_are_within_their_bound) {
   check_worst("sin and cos, absolute", worst, 4e-16);
 }
 
-TEST(sin_and_cos_near_multiples_of_a_quarter_turn) {
+TEST(sin_and_cos_are_accurate_near_multiples_of_a_quarter_turn) {
   double worst = 0;
   for (int i = -2000; i <= 2000; i++) {
     const double around = i * 1.5707963267948966;
@@ -153,7 +153,7 @@ TEST(sin_and_cos_near_multiples_of_a_quarter_turn) {
   CHECK(sine == 0.0 && cosine == 1.0);
 }
 
-TEST(sin_and_cos_of_whole_positions) {
+TEST(sin_and_cos_are_accurate_for_integer_positions) {
   double worst = 0;
   for (int position = 0; position < 140000; position += 7) {
     const double error = sin_cos_error(position);

@@ -143,8 +143,8 @@ TEST(every_code_point_is_encoded_and_decoded) {
   CHECK_EQ_UINT(utf8_encode(UINT32_MAX, bytes), 0);
 }
 
-// Which prefixes of 1, 2 and 3 bytes occur in some code point, and which 1, 2 and 3 bytes are whole
-// code points.
+// Bit sets of the strings of 1, 2 and 3 bytes that begin a longer code point, and of those that are
+// a whole code point.
 static uint8_t begins[3][1 << 21], whole[3][1 << 21];
 
 static void set_bit(uint8_t *bits, uint32_t i) { bits[i / 8] |= (uint8_t)(1u << i % 8); }
@@ -162,7 +162,7 @@ static void note_all_code_points(void) {
   }
 }
 
-// The result by RFC 3629 for a string of up to 3 bytes, from the tables above.
+// Returns the result required by RFC 3629 for a string of up to 3 bytes, from the tables above.
 static int expected_decode(const uint8_t *bytes, size_t size) {
   uint32_t prefix = 0;
   for (size_t i = 0; i < size; i++) {

@@ -36,8 +36,8 @@ TEST(writes_the_same_shortest_digits_as_python) {
       {2.2250738585072014e-308, "2.2250738585072014e-308"},
       {1.7976931348623157e308, "1.7976931348623157e+308"},
       {9007199254740993.0, "9007199254740992.0"},
-      {0x1p-1017,
-       "7.120236347223045e-307"},  // a power of two: the nearest digits do not parse to it
+      // a power of two: the nearest digits do not parse to it
+      {0x1p-1017, "7.120236347223045e-307"},
   };
   char text[DECIMAL_BYTES];
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -99,7 +99,7 @@ TEST(writes_a_given_number_of_decimal_places) {
   CHECK_EQ_STR(text, "1e+300");
 }
 
-// ---- against the C library ----
+// ---- compared with the C library ----
 
 // Finds the shortest digits by trying every length, in the format of Python's repr.
 static void write_by_trying(char *out, double value) {

@@ -48,8 +48,7 @@ TEST(json_escapes_strings) {
   } cases[] = {
       {"plain ä 你 🙂", sizeof "plain ä 你 🙂" - 1, "\"plain ä 你 🙂\""},
       {"a\"b\\c\n\t\0d", 9, "\"a\\\"b\\\\c\\n\\u0009\\u0000d\""},
-      {"\x80 \xc3", 3,
-       "\"\xef\xbf\xbd \xef\xbf\xbd\""},  // stray continuation byte, truncated character
+      {"\x80 \xc3", 3, "\"\xef\xbf\xbd \xef\xbf\xbd\""},  // stray byte, truncated character
       {"\xed\xa0\x80", 3, "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},  // a surrogate
       {"\xc0\xaf", 2, "\"\xef\xbf\xbd\xef\xbf\xbd\""},                  // overlong
       {"", 0, "\"\""},

@@ -41,7 +41,7 @@ TEST(percentiles_use_the_nearest_rank) {
   }
 }
 
-TEST(the_longest_possible_latency) {
+TEST(the_longest_possible_latency_is_recorded) {
   dispatch_init(&metrics, 0, 5);
   for (int i = 0; i < 3; i++) dispatch_record(&metrics, LANE_SCALAR, UINT64_MAX);
   CHECK_EQ_UINT(metrics.lanes[0].latency_us_sum, UINT64_MAX);

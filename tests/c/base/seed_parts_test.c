@@ -23,7 +23,7 @@ TEST(kv_types_have_their_sizes_and_ratios) {
     CHECK_NEAR(kv_type_value_bytes(type), types[i].bytes, 0);
     CHECK_NEAR(kv_type_reduction_ratio_nominal(type), 4 / types[i].nominal, 0);
     CHECK_NEAR(kv_type_reduction_ratio(type), 4 / types[i].bytes, 0);
-    // The actual size of a page in bytes.
+    // checks the actual size of a page in bytes
     const kv_shape shape = {1, 8, 64, type, type, 0};
     kv_layout layout;
     REQUIRE(kv_layout_init(&layout, kernels_bind(), &shape, NULL) == WICK_OK);

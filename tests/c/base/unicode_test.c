@@ -6,7 +6,7 @@
 #include "base/text.h"
 #include "check.h"
 
-TEST(classes_of_known_code_points) {
+TEST(known_code_points_have_the_right_class) {
   static const struct {
     uint32_t code;
     uint8_t kind;

@@ -12,7 +12,8 @@
 #define strlen web_strlen
 #define __multi3 web_multi3
 #include "../../../web/libc/string.h"
-// Included after the harness, so string.c does not include this host's <string.h> again.
+// The web header is included first; the <string.h> that string.c includes is this host's, which is
+// already included above.
 #include "../../../web/libc/compiler.c"
 #include "../../../web/libc/string.c"
 #undef memcpy

@@ -356,7 +356,8 @@ static void check_pool_counter(kernel_kv_type type, float nan, float infinity) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-// The only event: the end, with what was not finite. `context`: how many came.
+// Expects a single event: the end of the request, with an error about the non-finite values. Counts
+// these events in `context`.
 static void take_refusal(void *context, const wick_event *event, const uint8_t *after) {
   CHECK(event->kind != WICK_EVENT_TOKEN);
   if (event->kind != WICK_EVENT_DONE) return;
@@ -368,7 +369,8 @@ static void take_refusal(void *context, const wick_event *event, const uint8_t *
   ++*(uint32_t *)context;
 }
 
-// A model whose layer 0 makes NaN or infinity, which layer 1 would keep as keys and values.
+// Runs a model whose layer 0 produces NaN or infinity, which layer 1 would store as keys and
+// values.
 static void check_engine(wick_kv_type type, float poison) {
   fixture_shape shape = FIXTURE_DEFAULT;
   shape.poison = poison;

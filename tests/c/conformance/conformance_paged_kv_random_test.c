@@ -117,7 +117,7 @@ static void check_rows(const naive_pool *m, const naive_seq *seq) {
   }
 }
 
-// places: for each page of the model the page of the pool, GONE while unknown
+// places[i]: the pool's page for page i of the model, GONE while unknown
 static void check_table(const naive_pool *m, const naive_seq *seq, int places[PAGES_MAX]) {
   uint32_t count;
   const kv_entry *table = kv_seq_table(m->pool, seq->id, &count);

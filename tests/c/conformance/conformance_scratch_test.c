@@ -243,7 +243,7 @@ typedef struct decode_case {
   kv_seq_id seq;
 } decode_case;
 
-enum { ROW_BYTES = 4 * 4864, ROWS_MADE = 64 };  // the longest row: floats
+enum { ROW_BYTES = 4 * 4864, ROWS_MADE = 64 };  // the longest row consists of floats
 
 // Makes row `row` of a tensor: Q4_0 codes with one scale (64 random rows, repeated), or floats.
 static void fill_row(const gguf_tensor *tensor, uint32_t row, uint8_t out[ROW_BYTES]) {

@@ -32,11 +32,11 @@ TEST(tn_02_fused_projections) {
   CHECK_EQ_UINT(rows, 3);
   CHECK_EQ_INT(qkv_q_dim_mha(&qkv, 4096, &rows, NULL), WICK_OK);
   CHECK_EQ_UINT(rows, 1);
-  // the original truncated here, or used a divisor
+  // the original truncated the result here, or divided by 0
   CHECK_EQ_INT(qkv_out_dim(&qkv, 4095, &rows, NULL), WICK_E_SHAPE);
   CHECK_EQ_INT(qkv_out_dim(&qkv, 0, &rows, NULL), WICK_E_SHAPE);
-  CHECK_EQ_INT(qkv_q_dim_mha(&qkv, 3072, &rows, NULL),
-               WICK_E_SHAPE);  // 4 rows cannot be divided into 3 parts
+  // 4 rows cannot be divided into 3 parts
+  CHECK_EQ_INT(qkv_q_dim_mha(&qkv, 3072, &rows, NULL), WICK_E_SHAPE);
 }
 
 TEST(tn_03_separate_projections) {
@@ -71,7 +71,7 @@ TEST(tn_04_a_slice_is_a_view) {
   CHECK(tensor.data == NULL);
 }
 
-TEST(tn_05_a_bound_fused_tensor_has_the_rows_of_the_configuration) {
+TEST(tn_05_a_bound_fused_tensor_has_the_configured_rows) {
   static const uint8_t image[20];
   const qkv_ref ref = {.is_fused = true, .fused = {0, 12, 12, GGML_TYPE_Q4_K}};
   qkv_projection qkv;
@@ -119,7 +119,8 @@ static void check_overflow(uint64_t offset_bytes, uint64_t size_bytes) {
   CHECK(tensor.data == NULL);
 }
 
-// Qwen3-0.6B: 16 heads and 8 KV heads of 128, as separate tensors, with a hidden size of 1024.
+// Checks separate projections with the sizes of Qwen3-0.6B: 16 heads and 8 KV heads of 128, hidden
+// size 1024.
 static void check_separate(void) {
   enum { HIDDEN = 1024, ROW_BYTES = HIDDEN / 256 * 144 };
   const uint64_t q_bytes = 2048 * ROW_BYTES, kv_bytes = 1024 * ROW_BYTES;
@@ -140,15 +141,15 @@ static void check_separate(void) {
   CHECK_EQ_UINT(rows.v, 1024);
   CHECK(qkv.v.data == image + q_bytes + kv_bytes);
   CHECK_EQ_UINT(qkv_bytes(&qkv), q_bytes + 2 * kv_bytes);
-  CHECK_EQ_INT(qkv_split(&qkv, 8, 8, 128, &rows, NULL),
-               WICK_E_SHAPE);  // q_dim differs from the hidden size
+  // q_dim differs from the hidden size
+  CHECK_EQ_INT(qkv_split(&qkv, 8, 8, 128, &rows, NULL), WICK_E_SHAPE);
   qkv_free_data(NULL, &qkv);
   CHECK_EQ_UINT(qkv_bytes(&qkv), 0);
   CHECK_EQ_UINT(qkv_out_rows(&qkv), 4096);  // the dimensions remain
   free(image);
 }
 
-// 32 heads and 8 KV heads of 128 in one tensor of 4096 columns.
+// Checks fused projections: 32 heads and 8 KV heads of 128 in one tensor of 4096 columns.
 static void check_fused(void) {
   enum { HIDDEN = 4096, ROWS = 6144, ROW_BYTES = HIDDEN / 256 * 144 };
   const uint64_t bytes = (uint64_t)ROWS * ROW_BYTES;

@@ -31,7 +31,8 @@ static void add(heard *to, const char *text, size_t size_bytes) {
   to->size_bytes += size_bytes;
 }
 
-// Letters: c content, r reasoning, n name, i id, a arguments, e end, b broken.
+// Appends a part as a letter and its text: c content, r reasoning, n name, i id, a arguments, e
+// end, b broken.
 static void take(void *context, const wick_event *event, const uint8_t *after) {
   heard *to = context;
   const char *text = (const char *)after + event->top_count * 8;
@@ -159,7 +160,7 @@ TEST(without_tags_everything_is_content) {
 }
 
 // Tools are found in any JSON that the template accepts, wherever the variable is.
-TEST(tools_are_a_variable_of_the_template) {
+TEST(tools_are_a_template_variable) {
   wick_engine *engine = open_engine(CALLS);
   static const char CALL[] =
       "</think><tool_call>{\"name\": \"get\", \"arguments\": {}}</tool_call>";
@@ -237,7 +238,7 @@ TEST(held_back_text_is_delivered_completely) {
   wick_engine_destroy(engine);
 }
 
-TEST(the_prompt_is_the_conversation_with_its_prefix) {
+TEST(the_prompt_is_the_conversation_plus_its_prefix) {
   wick_engine *engine = open_engine(CALLS);
   wick_conversation hello = conversation_of(HELLO(""));
   const int32_t *tokens;
@@ -247,7 +248,7 @@ TEST(the_prompt_is_the_conversation_with_its_prefix) {
   hello.chat.prefix = "So</think>the";
   hello.chat.prefix_bytes = strlen(hello.chat.prefix);
   CHECK_EQ_INT(wick_chat_tokenize(engine, &hello.chat, &tokens, &more, NULL), WICK_OK);
-  CHECK_EQ_UINT(more, count + 10);  // "th" is one token, "in" too
+  CHECK_EQ_UINT(more, count + 10);  // "th" and "in" are single tokens
   CHECK_EQ_UINT(reply(engine, &hello, "x", 0).tokens_prompt, more);
   check_reply(engine, &hello, " end", 0, "c: end");
   const wick_chat plain = conversation_of(HELLO("")).chat;
@@ -383,8 +384,8 @@ TEST(errors_have_a_subject) {
   check_refused(engine, &request, WICK_E_ARG, WICK_SUBJECT_TOOLS);
   of = conversation_of(SCHEMA);
   uint32_t id;
-  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, NULL),
-               WICK_OK);  // the call is optional
+  // the call is optional
+  CHECK_EQ_INT(wick_request_submit(engine, &request, &id, NULL), WICK_OK);
   of.tool_choice = "\"required\"";
   of.tool_choice_bytes = strlen(of.tool_choice);
   check_refused(engine, &request, WICK_E_ARG, WICK_SUBJECT_TOOLS);

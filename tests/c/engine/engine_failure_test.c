@@ -1,4 +1,4 @@
-// Every failure ends in a status, frees everything, and leaves the engine working.
+// Every failure returns a status, frees all memory, and leaves the engine usable.
 #include <stdio.h>
 
 #include "fixture_model.h"
@@ -205,7 +205,7 @@ static bool only_decodes(const decode_run *run, const wick_stats *before, const 
          before->running == after->running;
 }
 
-// Returns how many steps only decoded, and checks that they did not allocate.
+// Checks that steps that only decode do not allocate. Returns their number.
 static uint32_t check_decoding(const fixture_file *file, const char *name,
                                const decode_setup *setup) {
   wick_config config;
@@ -290,7 +290,7 @@ TEST(decoding_concurrent_requests_allocates_nothing_in_any_architecture) {
 
 // A reply cut by max_tokens inside a character omits its bytes; a reply that the model ends
 // contains them.
-TEST(a_reply_cut_inside_a_character_ends_before_it) {
+TEST(a_reply_cut_inside_a_character_ends_before_that_character) {
   static const int32_t FORCED[] = {'a', 0xc3, FIXTURE_END};
   fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   for (uint32_t most = 2; most <= 3; most++) {

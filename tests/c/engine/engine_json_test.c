@@ -280,7 +280,8 @@ TEST(the_report_follows_pages_and_counters) {
   free(file.bytes);
 }
 
-// Returns an engine whose session has read 40 tokens and written 6, and records its pages.
+// Returns an engine whose session has evaluated 40 prompt tokens and generated 6, and writes the
+// report of its pages.
 static wick_engine *recorded_pages(const fixture_hybrid *hybrid) {
   fixture_file file = fixture_make_hybrid(&FIXTURE_ODD, hybrid);
   wick_engine *engine = open_engine(&file, 0);
@@ -296,8 +297,7 @@ static wick_engine *recorded_pages(const fixture_hybrid *hybrid) {
 }
 
 TEST(the_report_lists_each_layer_group_and_its_pages) {
-  // layers 0 and 2 see 21 tokens, layer 1 sees all; a head of 12 halves for keys, a head of 12 for
-  // values
+  // layers 0 and 2 see 21 tokens, layer 1 sees all; a head has 12 halves for keys and 12 for values
   wick_engine *engine = recorded_pages(&FIXTURE_GEMMA3);
   const kv_pool *windowed = store_group(engine->store, 0), *whole = store_group(engine->store, 1);
   CHECK_EQ_INT(store_group_count(engine->store), 2);

@@ -151,7 +151,7 @@ TEST(logits_of_experts_do_not_depend_on_batch_chunks_or_threads_q8_0) {
   check_law(&shape, &(fixture_experts){"qwen2moe", 12, 3, 64, false, NULL});
 }
 
-// The chunks run one after the other, and concurrently in threads.
+// The chunks run one after the other or concurrently in threads.
 TEST(logits_of_a_long_context_do_not_depend_on_batch_or_threads) {
   fixture_shape shape = FIXTURE_DEFAULT;
   shape.type = GGML_TYPE_Q8_0;

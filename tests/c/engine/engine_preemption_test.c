@@ -1,6 +1,6 @@
 // Requests that lose their pages, then recompute their tokens or restore them from the host: their
-// logits, tokens and log-probabilities are bit-identical to those of a request that runs without
-// others, for every KV type.
+// logits, tokens and log-probabilities are bit-identical to those of a request that runs alone, for
+// every KV type.
 #include "fixture_model.h"
 #include "swap_keeper.h"
 

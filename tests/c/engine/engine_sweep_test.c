@@ -325,7 +325,7 @@ static void with_questions(sweep *s) {
 typedef struct scenario {
   const char *name;
   void (*run)(sweep *s);
-  bool has_draft, is_short;  // short of pages
+  bool has_draft, is_short;  // is_short: the pages are not enough for all requests
 } scenario;
 
 static const wick_swap_host KEEPER = {
@@ -367,7 +367,7 @@ static void check_works(sweep *s) {
   check_pages(s);
 }
 
-// Runs the scenario with the k-th allocation after loading failing. Returns the number of
+// Runs the scenario so that the k-th allocation after loading fails. Returns the number of
 // allocations.
 static uint64_t run_once(const scenario *scenario, const fixture_file *file, uint32_t batch_tokens,
                          uint64_t k, bool is_lasting) {
@@ -424,22 +424,30 @@ static void sweep_scenario(const scenario *scenario) {
   free(file.bytes);
 }
 
-TEST(sessions_forks_and_drops) {
+TEST(allocations_fail_in_sessions_forks_and_drops) {
   sweep_scenario(&(scenario){"sessions", with_sessions, false, false});
 }
-TEST(states_are_saved_and_loaded) {
+TEST(allocations_fail_while_states_are_saved_and_loaded) {
   sweep_scenario(&(scenario){"states", with_states, false, false});
 }
-TEST(completions_with_everything) {
+TEST(allocations_fail_in_completions_with_all_options) {
   sweep_scenario(&(scenario){"completions", with_completions, false, false});
 }
-TEST(preempted_requests) { sweep_scenario(&(scenario){"swap", with_swap, false, true}); }
-TEST(a_draft) { sweep_scenario(&(scenario){"draft", with_draft, true, false}); }
-TEST(adapters) { sweep_scenario(&(scenario){"adapters", with_adapters, false, false}); }
-TEST(questions) { sweep_scenario(&(scenario){"questions", with_questions, false, false}); }
+TEST(allocations_fail_in_preempted_requests) {
+  sweep_scenario(&(scenario){"swap", with_swap, false, true});
+}
+TEST(allocations_fail_with_a_draft_model) {
+  sweep_scenario(&(scenario){"draft", with_draft, true, false});
+}
+TEST(allocations_fail_with_adapters) {
+  sweep_scenario(&(scenario){"adapters", with_adapters, false, false});
+}
+TEST(allocations_fail_in_queries_about_the_engine) {
+  sweep_scenario(&(scenario){"queries", with_questions, false, false});
+}
 
 // Loads a model while all allocations from the k-th on fail.
-TEST(loading_without_memory) {
+TEST(allocations_fail_while_loading) {
   static sweep s;
   fixture_file file = fixture_make(&SHAPE);
   const scenario none = {"loading", NULL, false, false};

@@ -230,7 +230,7 @@ TEST(loading_can_be_retried_after_the_reader_fails) {
   fclose(file.stream);
 }
 
-// Whatever the second source contains, the engine keeps its model.
+// The engine keeps its model, and the second source is not read.
 TEST(an_engine_with_a_model_rejects_a_second_one) {
   static uint8_t piece[1 << 16];
   size_t size_bytes;

@@ -135,7 +135,7 @@ static bool is_encoded(wick_engine *engine, const question *asked) {
   return info.is_ready;
 }
 
-// The token count is known before anything is encoded.
+// Runs a case and checks that the token count is known before anything is encoded.
 static void check_case(wick_engine *engine, const vectors *v, uint32_t node, const char *label) {
   const question asked = read_question(engine, v, node);
   wick_request request = media_request(1);
@@ -414,7 +414,7 @@ TEST(a_large_image_is_resized_in_parts_with_identical_rows) {
   close_first(&first);
 }
 
-TEST(memory_is_planned_before_weights_are_read) {
+TEST(the_memory_plan_matches_the_peaks_of_all_types) {
   vectors v;
   if (check_shared("vectors/vision/manifest.json") == NULL) SKIP("no shared folder");
   if (!vectors_open(&v, "vectors/vision/manifest.json")) return;

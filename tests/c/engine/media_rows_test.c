@@ -100,8 +100,8 @@ static void check_encoded_keys(const fixture_file *file, const prompt_parts *pro
     error += difference * difference;
     square += (double)exact->logits[i] * (double)exact->logits[i];
   }
-  CHECK(sqrt(error / square) <
-        0.03);  // at most 0.024 is correct; using a different page's keys gives 0.045 or more
+  // at most 0.024 is correct; using a different page's keys gives 0.045 or more
+  CHECK(sqrt(error / square) < 0.03);
   free(wanted.logits);
 }
 

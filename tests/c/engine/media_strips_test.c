@@ -255,7 +255,7 @@ TEST(running_out_of_memory_fails_only_one_image) {
   check_memory("lfm2", 90, 120);
 }
 
-// The image's rows are short, but become long when it is resized.
+// The image is narrow, so its rows have few bytes but become wide when resized.
 TEST(a_narrow_image_is_resized_in_steps) {
   enum { HEIGHT = 3000, STEP_ROWS_MAX = 256 };
   bool is_ready = false;

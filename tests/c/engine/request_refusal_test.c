@@ -210,7 +210,7 @@ TEST(fields_of_later_versions_are_rejected) {
                                         "the defaults"});
 }
 
-TEST(configurations_at_their_limits) {
+TEST(configurations_are_checked_at_their_limits) {
   wick_config usual;
   wick_config_default(&usual);
   wick_config config = usual;

@@ -1,4 +1,4 @@
-// The writer's errors, each with its name: calls in the wrong order, and names and shapes at the
+// The writer's errors and their messages: calls in the wrong order, and names and shapes at the
 // limits of the format. The first error is kept.
 #include <stdio.h>
 #include <string.h>

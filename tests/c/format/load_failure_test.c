@@ -239,8 +239,8 @@ TEST(wrong_calls_change_nothing) {
   CHECK_EQ_INT(loader_feed(loader, 0, 120, NULL, 0, &error), WICK_OK);
   CHECK_EQ_INT(feed(loader, 0, &file, 120, file.size_bytes), WICK_OK);
   CHECK_EQ_INT(loader_feed(loader, 0, 500, NULL, 0, &error), WICK_OK);
-  CHECK_EQ_INT(loader_feed(loader, 0, INT64_MAX - 2, "xy", 2, &error),
-               WICK_OK);  // belongs to no tensor
+  // belongs to no tensor
+  CHECK_EQ_INT(loader_feed(loader, 0, INT64_MAX - 2, "xy", 2, &error), WICK_OK);
   check_loaded(loader, &file, "after mistakes");
   close_loader(loader);
   file_free(&file);

@@ -67,7 +67,8 @@ static uint64_t sample_fingerprint(const memory_file *file, uint64_t unwanted) {
   return fingerprint;
 }
 
-// Between two wanted tensors: 128 KiB that are not needed, then 1 MiB, then 9 MiB that are needed.
+// Tensors with holes between the needed ones: 128 KiB and 1 MiB that are not needed, then 9 MiB
+// that are needed.
 static const sample_tensor BIG_TENSORS[] = {
     {"a", GGML_TYPE_F32, 1, {64}},        {"small hole", GGML_TYPE_I8, 1, {131072}},
     {"b", GGML_TYPE_F32, 1, {64}},        {"big hole", GGML_TYPE_I8, 1, {1048576}},
@@ -121,8 +122,7 @@ TEST(unneeded_bytes_may_arrive_in_any_pieces) {
       sample_make(&(sample_spec){.tensors = BIG_TENSORS, .tensor_count = 6, .seed = 3});
   const uint64_t end = directory_end(&file);
   for (int last = 0; last < 2; last++) {
-    loader *loader =
-        open_loader(last ? 31 : 62);  // only the last or only the first tensor is needed
+    loader *loader = open_loader(last ? 31 : 62);  // only the last or first tensor is needed
     CHECK_EQ_INT(feed(loader, 0, &file, 0, end), WICK_OK);
     for (uint64_t i = 0; i < LOAD_RANGES_MAX + 10; i++) {
       CHECK_EQ_INT(feed(loader, 0, &file, 200000 + 2 * i, 200001 + 2 * i), WICK_OK);
@@ -260,8 +260,7 @@ TEST(too_many_gaps_are_rejected_and_can_be_filled) {
   const uint64_t placed = loader_bytes_placed(loader);
   CHECK_EQ_INT(feed(loader, 0, &file, odd - 2, odd - 1), WICK_E_FULL);
   CHECK_EQ_UINT(loader_bytes_placed(loader), placed);
-  CHECK_EQ_INT(feed(loader, 0, &file, data, data + 1),
-               WICK_OK);  // closes the gap between existing ranges
+  CHECK_EQ_INT(feed(loader, 0, &file, data, data + 1), WICK_OK);  // closes a gap
   CHECK_EQ_INT(feed(loader, 0, &file, data + 2, data + 3), WICK_OK);
   CHECK_EQ_INT(feed(loader, 0, &file, odd - 2, odd - 1), WICK_OK);
   CHECK_EQ_INT(feed_as_asked(loader, &file), WICK_OK);

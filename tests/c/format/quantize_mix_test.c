@@ -118,7 +118,7 @@ static const model ODD = {"llama", 10, 0, 4, 4, 40, true};
 static const struct {
   const model *model;
   const char *mix, *part, *wanted;
-  uint32_t every;  // every how many layers a layer has attention
+  uint32_t every;  // every `every`-th layer has attention
 } ROWS[] = {
 #include "quantize_mix_rows.h"
 };

@@ -118,7 +118,7 @@ TEST(a_chunk_of_every_type_fits_its_layout) {
   CHECK(!quantize_can_decode(kernels, GGML_TYPE_F64));
 }
 
-// ---- the search for scales, against its definition in double ----
+// ---- the search for scales, compared with its definition in double precision ----
 
 enum { GROUP_MAX = 32, TRIES = 21 };
 

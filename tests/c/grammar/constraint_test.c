@@ -96,7 +96,7 @@ TEST(exceeding_the_machine_positions_returns_a_status) {
   wick_constraint_destroy(constraint);
 }
 
-// Token ids instead of a string: this vocabulary has all bytes and five more tokens.
+// Checks token ids instead of a string: this vocabulary has all bytes and five more tokens.
 TEST(token_ids_are_accepted_instead_of_strings) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_status status;

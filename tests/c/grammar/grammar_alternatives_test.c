@@ -152,8 +152,8 @@ static void check_words(grammar_rig *rig, uint32_t words_max, uint32_t length_ma
   check_text(rig, "\"a \"", false);
 }
 
-// Counting both words and characters: with 50 words and 500 characters, the program has 25,000
-// positions.
+// Words and characters are counted together: with 50 words and 500 characters, the program has
+// 25,000 positions.
 TEST(patterns_and_lengths_are_counted_together) {
   static const uint32_t LIMITS[][2] = {{50, 500}, {20, 200}, {3, 40}};
   for (size_t i = 0; i < sizeof LIMITS / sizeof *LIMITS; i++) {

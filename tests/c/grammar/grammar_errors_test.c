@@ -1,5 +1,5 @@
-// Each error in a grammar has exactly this status, byte offset and message. Each case is also run
-// with failing allocations.
+// Each error in a grammar must have exactly this status, byte offset and message. Each case is also
+// run with failing allocations.
 #include "grammar/work.h"
 #include "grammar_rig.h"
 
@@ -488,8 +488,8 @@ TEST(invalid_schemas_are_rejected) {
 // A grammar with a repeated part: `most` repetitions are allowed, one more is rejected.
 typedef struct grammar_limit {
   wick_grammar_kind kind;
-  const char *head, *part, *middle, *closing,
-      *tail;  // `part` may contain the index of the repetition
+  // `part` may contain the index of the repetition
+  const char *head, *part, *middle, *closing, *tail;
   uint32_t most;
   wick_status status;
   const char *message;  // a part of the message
@@ -521,7 +521,7 @@ static void check_times(const grammar_limit *limit, uint32_t times, wick_status 
   rig_close(&rig);
 }
 
-// Sizes above the limit for grammars, and sizes that overflow.
+// Tests sizes above the limit for grammars, and sizes that overflow.
 TEST(allocations_above_the_grammar_limit_are_rejected) {
   static const size_t COUNTS[][2] = {
       {SIZE_MAX, 1}, {SIZE_MAX / 2 + 1, 2}, {GRAMMAR_WORK_BYTES_MAX + 1, 1}};

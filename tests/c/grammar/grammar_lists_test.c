@@ -59,8 +59,8 @@ TEST(random_lists_match_only_their_words) {
     ADD(") [x-y]?");
     open_source(&rig);
     REQUIRE(rig.status == WICK_OK);
-    for (int code = 1; code < 1 << (LETTERS_MAX + 1);
-         code++) {  // a leading 1 and one bit per letter
+    // a leading 1 and one bit per letter
+    for (int code = 1; code < 1 << (LETTERS_MAX + 1); code++) {
       char text[LETTERS_MAX + 2] = {0};
       bool wanted = false;
       size_t size = 0;

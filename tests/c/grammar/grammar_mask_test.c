@@ -90,9 +90,10 @@ static const wick_grammar CONTROLS = {
 static const wick_grammar TOKENS = {
     .kind = WICK_GRAMMAR_GBNF, .text = TOKENS_TEXT, .text_bytes = sizeof TOKENS_TEXT - 1};
 
-// The reference definition: a token is allowed if its bytes continue the string, or, for end
-// tokens, if the string may end. Other control tokens have no bytes, except in grammars for tool
-// calls, where they have the bytes of their text. A grammar may also contain a token explicitly.
+// Whether a token is allowed, by the reference definition: its bytes must continue the string, or,
+// for an end token, the string may end. Other control tokens have no bytes, except in grammars for
+// tool calls, where they have the bytes of their text. A grammar may also contain a token
+// explicitly.
 static bool is_allowed(mask_rig *rig, const grammar_matcher *matcher, int32_t token) {
   const tokenizer *tokens = rig->vocabulary.tokenizer;
   const bool has_tokens = matcher->grammar->program.has_tokens;
@@ -218,8 +219,8 @@ static size_t letters_of(const uint8_t *piece, size_t count) {
   return letters;
 }
 
-// A list of words that are tokens: after one word, far more positions are possible than the machine
-// can store.
+// Uses a list of words that are tokens: after one word, far more positions are possible than the
+// machine can store.
 TEST(masks_of_tens_of_thousands_of_words_are_exact) {
   enum { SOURCE_BYTES = 1 << 20, WORDS = 40000, LETTERS_MIN = 3 };
   if (check_shared(QWEN) == NULL) SKIP("no shared folder");
@@ -339,8 +340,8 @@ TEST(masks_have_the_requested_length) {
   close_rig(&rig);
 }
 
-// Whatever the size of a vocabulary, cached masks take no more memory than their limit, or that of
-// four masks.
+// For any size of vocabulary, cached masks take no more memory than their limit, or that of four
+// masks.
 TEST(cached_masks_stay_within_their_memory_limit) {
   static const uint32_t WORDS[] = {1, 100, 1000, 4096, 8192, 100000};
   for (size_t i = 0; i < sizeof WORDS / sizeof *WORDS; i++) {

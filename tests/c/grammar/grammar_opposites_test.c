@@ -74,7 +74,7 @@ static const schema_row MEMBERS[] = {
      {"{\"0\":1,\"9\":1}"}},
 };
 
-TEST(members_that_violate_a_schema) { CHECK_ROWS(MEMBERS); }
+TEST(members_that_violate_a_schema_are_accepted_by_not) { CHECK_ROWS(MEMBERS); }
 
 // three declared members, and others
 #define DECLARED "\"type\":\"object\",\"properties\":{\"a\":{},\"b\":{},\"c\":{}}"
@@ -120,7 +120,7 @@ static const schema_row OVERLAPS[] = {
      {"[]", "[1,2]", "[0]", "[2,0,1]"}},
 };
 
-TEST(one_of_with_overlapping_schemas) { CHECK_ROWS(OVERLAPS); }
+TEST(one_of_accepts_exactly_one_of_overlapping_schemas) { CHECK_ROWS(OVERLAPS); }
 
 static const schema_row ITEMS[] = {
     {"{\"type\":\"array\",\"not\":{\"contains\":{\"type\":\"null\"}}}",
@@ -139,7 +139,7 @@ static const schema_row ITEMS[] = {
      {"[]", "[1,2]", "[1,2,null]"}},
 };
 
-TEST(items_that_violate_a_schema) { CHECK_ROWS(ITEMS); }
+TEST(items_that_violate_a_schema_are_accepted_by_not) { CHECK_ROWS(ITEMS); }
 
 static const schema_row UNIQUE[] = {
     {"{\"type\":\"array\",\"uniqueItems\":true,\"items\":{\"enum\":[\"a\",\"ab\",\"b\"]}}",
@@ -163,7 +163,7 @@ static const schema_row UNIQUE[] = {
      {"{\"a\":[1,1]}", "{\"b\":1,\"a\":[2,2]}"}},
 };
 
-TEST(unique_items_from_a_list_of_values) { CHECK_ROWS(UNIQUE); }
+TEST(unique_items_of_listed_values_are_decided) { CHECK_ROWS(UNIQUE); }
 
 static const schema_row FORMATS[] = {
     {"{\"type\":\"string\",\"format\":\"regex\"}",
@@ -177,4 +177,4 @@ static const schema_row FORMATS[] = {
      {"\"a\"", "\"@a\"", "\"a@\""}},
 };
 
-TEST(formats_defined_by_patterns_and_other_languages) { CHECK_ROWS(FORMATS); }
+TEST(formats_from_patterns_and_other_languages_are_decided) { CHECK_ROWS(FORMATS); }

@@ -29,8 +29,8 @@ typedef struct node {
   kind kind;
   uint32_t left, right;  // NODE_BOTH and NODE_EITHER; NODE_TIMES uses only left
   uint32_t least, most;  // NODE_TIMES
-  uint32_t symbols,
-      count;  // NODE_TEXT: two bits per symbol; NODE_CLASS: a set; NODE_RULE: its number
+  // NODE_TEXT: two bits per symbol; NODE_CLASS: a set; NODE_RULE: its number
+  uint32_t symbols, count;
 } node;
 
 static node nodes[NODES_MAX];

@@ -1,5 +1,5 @@
-// The result for every grammar in the shared folder's structure/: the size of its program or the
-// reason it is rejected, and the bytes allowed at each position of its instances and of random
+// Checks the result for every grammar in the shared folder's structure/: the size of its program or
+// the reason it is rejected, and the bytes allowed at each position of its instances and of random
 // strings that it allows. tests/c/grammar/grammar_records.txt contains the expected results
 // (recorded_lines.h), one line for several grammars.
 #include <inttypes.h>

@@ -62,8 +62,8 @@ static void put_schemas(writer *w, uint32_t depth) {
   put(w, "]");
 }
 
-// What the members with the names of the pool contain: schemas for the members, schemas for the
-// same value, or lists of names.
+// The kinds of members that carry the pool's names: schemas for the members, schemas for the same
+// value, or lists of names.
 typedef enum member_kind { MEMBER_SCHEMA, MEMBER_NAMES, MEMBER_IN_PLACE } member_kind;
 
 static void put_members(writer *w, uint32_t depth, member_kind kind) {
@@ -94,7 +94,7 @@ static void put_patterns(writer *w, uint32_t depth) {
   put(w, "}");
 }
 
-// ---- keywords: writes the text after the name ----
+// ---- keywords: each function writes the text after the name ----
 
 static void put_type(writer *w, uint32_t depth) {
   (void)depth;

@@ -63,8 +63,8 @@ static bool read_exact(const char *text, exact *out) {
   return true;
 }
 
-// Writes a number close to another: the same, one unit more or less, with the opposite sign, or
-// with more zeros.
+// Writes a number close to another: the same, larger or smaller by a unit, with the opposite sign,
+// or with additional zeros.
 static void write_near(uint64_t *random, exact value, bool has_zeros, char out[48]) {
   static const uint32_t UNITS[] = {1000000000, 100000000, 1000000, 1000, 10000};
   const exact unit = UNITS[random_below(random, 5)];
@@ -402,7 +402,7 @@ TEST(counts_are_non_negative_integers) {
   }
 }
 
-TEST(sets_of_all_whole_and_short_numbers) {
+TEST(the_sets_of_all_integer_and_short_numbers_are_exact) {
   uint64_t random = soak_seed() + 3;
   begin();
   const dfa *all = numbers_all(&work), *whole = numbers_integers(&work);
@@ -542,8 +542,8 @@ static const part *make_part(uint64_t *random, uint32_t depth) {
   return made;
 }
 
-// Sets of positions in a string, as bits: where the part may end if it begins at a position in
-// `from`.
+// Returns a set of positions in a string, as bits: where the part may end if it begins at a
+// position in `from`.
 static uint32_t ends_of(const part *part, const char *text, uint32_t from) {
   const uint32_t size = (uint32_t)strlen(text);
   uint32_t ends = 0, now = from;
@@ -596,8 +596,8 @@ TEST(regular_expressions_match_like_the_exhaustive_matcher) {
   }
 }
 
-// Sets of single characters compared with lists of code points.
-TEST(sets_of_characters) {
+// Compares sets of single characters with lists of code points.
+TEST(character_sets_contain_exactly_their_characters) {
   static const struct {
     const char *pattern;
     uint32_t in[8], out[8];
@@ -707,7 +707,7 @@ TEST(invalid_patterns_are_rejected) {
   }
 }
 
-// As in ECMA-262 with the u flag.
+// The rules are those of ECMA-262 with the u flag.
 TEST(unescaped_brackets_without_a_meaning_are_rejected) {
   static const char *const CASES[] = {"a{", "a{x}", "{1}", "a{,2}", "a{1", "]", "}", "a{1,x}"};
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
@@ -762,7 +762,7 @@ TEST(products_contain_what_their_parts_imply) {
       CHECK(holds(either, text) == (in_a || in_b));
       CHECK(holds(without, text) == (in_a && !in_b));
     }
-    // a set minus itself, and a difference intersected with what was subtracted
+    // a set minus itself, and a difference combined with what was subtracted
     CHECK(dfa_is_empty(dfa_combine(&work, a, a, DFA_WITHOUT)));
     CHECK(dfa_is_empty(dfa_combine(&work, without, b, DFA_AND)));
     end();
@@ -878,7 +878,7 @@ TEST(a_set_of_one_string_contains_only_that_string) {
 
 // ---- times ----
 
-// RFC 3339: a second 60 is only valid at 23:59 UTC.
+// Whether a second 60 is valid by RFC 3339: only at 23:59 UTC.
 static bool is_leap_time(int hour, int minute, int offset_minutes) {
   return ((hour * 60 + minute - offset_minutes) % 1440 + 1440) % 1440 == 1439;
 }

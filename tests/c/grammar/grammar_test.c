@@ -142,8 +142,8 @@ TEST(each_kind_accepts_the_strings_it_defines) {
   }
 }
 
-// A URL as pydantic writes it: the length multiplies the states of the format.
-TEST(a_format_with_a_length_limit_in_the_thousands) {
+// Tests a URL as pydantic writes it: the length multiplies the states of the format.
+TEST(a_format_may_have_a_length_limit_in_the_thousands) {
   static const grammar_case ADDRESSES[] = {
       {WICK_GRAMMAR_JSON_SCHEMA,
        false,
@@ -196,7 +196,8 @@ TEST(errors_contain_the_cause_and_location) {
   check_refused(WICK_GRAMMAR_NONE, "", WICK_E_ARG, "kind 0");
 }
 
-// Every way in which a schema can be invalid or need an unsupported feature, with its location.
+// Tests every way in which a schema can be invalid or need an unsupported feature, and the location
+// in each error.
 TEST(errors_contain_the_location_in_the_schema) {
   static const struct {
     const char *schema;
@@ -338,7 +339,7 @@ TEST(several_requirements_on_items_can_be_combined) {
 #undef COUNTED
 }
 
-TEST(hostile_grammars_end_in_a_status) {
+TEST(hostile_grammars_return_a_status) {
   static char text[1 << 16];
   memset(text, '[', sizeof text);
   grammar_rig rig;
@@ -358,7 +359,7 @@ TEST(hostile_grammars_end_in_a_status) {
   rig_close(&rig);
 }
 
-TEST(free_text_around_a_constraint) {
+TEST(free_text_is_allowed_around_a_constraint) {
   grammar_rig rig = {0};
   memory_init(&rig.memory, 0, platform_alloc, platform_free);
   const wick_grammar wanted = {.kind = WICK_GRAMMAR_REGEX,

@@ -97,8 +97,8 @@ static const part *make_part(uint64_t *random, char *out, uint32_t depth) {
   return made;
 }
 
-// Sets of positions in a string, as bits: where the part may end if it begins at a position in
-// `from`.
+// Returns a set of positions in a string, as bits: where the part may end if it begins at a
+// position in `from`.
 static uint32_t ends_of(const part *part, const char *text, uint32_t from) {
   const uint32_t size = (uint32_t)strlen(text);
   uint32_t ends = 0, now = from;
@@ -454,7 +454,7 @@ TEST(keywords_for_other_types_are_ignored) {
   }
 }
 
-// Characters beyond ASCII, written directly and as escapes, and the characters next to them.
+// Tests characters beyond ASCII, written directly and as escapes, and the characters next to them.
 TEST(classes_beyond_ascii_exclude_ascii) {
   static const char *const PATTERNS[] = {"^[\\u0080-\\udbff\\udfff]$", "^[^\\\\x00-\\\\x7f]$"};
   static const struct {
@@ -497,7 +497,7 @@ TEST(classes_beyond_ascii_exclude_ascii) {
 
 // ---- references ----
 
-// JSON pointers (RFC 6901) into one document: each leads to a constant, or to nothing.
+// Tests JSON pointers (RFC 6901) into one document: each leads to a constant, or to nothing.
 TEST(references_resolve_json_pointers) {
   static const struct {
     const char *pointer;
@@ -558,7 +558,7 @@ TEST(references_resolve_json_pointers) {
   }
 }
 
-// URIs relative to a base (RFC 3986, 5.2 and 5.4): each resolves only to its target.
+// Tests URIs relative to a base (RFC 3986, 5.2 and 5.4): each resolves only to its target.
 TEST(references_are_resolved_against_their_base) {
   static const char *const CASES[][3] = {
       {"http://a/b/c/d", "g", "http://a/b/c/g"},
@@ -632,8 +632,8 @@ TEST(uris_that_are_too_long_are_not_found) {
   memset(base, 'b', sizeof base);
   memset(name, 'n', sizeof name);
   for (size_t i = 0; i < sizeof LENGTHS / sizeof *LENGTHS; i++) {
-    for (int kind = 0; kind < 2;
-         kind++) {  // the same name, and one that ends in a different letter
+    // the same name, and one that ends in a different letter
+    for (int kind = 0; kind < 2; kind++) {
       snprintf(source, sizeof source,
                "{\"$id\":\"a:/%.*s/\",\"$ref\":\"%.*s\",\"$defs\":{\"t\":{\"$id\":\"%.*s%s\","
                "\"const\":1}}}",

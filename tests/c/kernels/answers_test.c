@@ -54,7 +54,7 @@ TEST(checking_a_type_takes_well_under_a_millisecond) {
 
 static kernel_table wrong;  // the best table, except for what a test replaces
 
-// Changes the last row of the last token by a thousandth of the largest value.
+// Adds an error of a thousandth of the largest value to the last row of the last token.
 static void matmul_wrong(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
                          const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
                          size_t y_stride) {

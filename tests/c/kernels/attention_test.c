@@ -434,8 +434,8 @@ static void random_texts(rig *r, thread_pool *threads) {
       CHECK_EQ_INT(kv_seq_window(r->a.pool, t->id, r->a.window - 1, NULL), WICK_OK);
     }
     for (uint32_t n = 0; n < 3 && r->a.window == 0 && t->count > 40; n++) {
-      if (r->a.k_weight != NULL)
-        break;  // weights that are applied after the rotation do not rotate
+      // weights that are applied after the rotation do not rotate
+      if (r->a.k_weight != NULL) break;
       const uint32_t first = pick(r, 2) == 0 ? pick(r, t->count - 30) : t->count - 31;
       drop_tokens(r, i, first, first + (pick(r, 2) == 0 ? 1 : 1 + pick(r, 30)));
     }

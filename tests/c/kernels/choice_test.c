@@ -58,8 +58,8 @@ TEST(the_fastest_number_of_threads_is_chosen) {
   CHECK_EQ_UINT(thread_choice_now(&choice, 4, 1), 2);
   choice = (thread_choice){0};
   CHECK_EQ_UINT(settle(&choice, one_processor, 7, 1), 1);
-  CHECK_EQ_UINT(settle(&choice, one_processor, 7, 128),
-                7);  // 60 us more per thread is less than a sixteenth
+  // 60 us more per thread is less than a sixteenth
+  CHECK_EQ_UINT(settle(&choice, one_processor, 7, 128), 7);
   choice = (thread_choice){0};
   CHECK_EQ_UINT(settle(&choice, clock_stands_still, 8, 1), 8);
   choice = (thread_choice){0};

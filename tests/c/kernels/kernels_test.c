@@ -238,7 +238,7 @@ TEST(f16_codes_are_distinct_and_keep_their_values) {
 }
 
 // A kernel that scales activations up must not overflow for large ones.
-TEST(products_of_f16_with_large_activations) {
+TEST(products_of_f16_are_correct_with_large_activations) {
   enum { ROWS = 11, COLS = 70, TOKENS_HERE = 7 };
   const type_case *type = type_cases;
   while (type->type != GGML_TYPE_F16) type++;
@@ -267,7 +267,7 @@ TEST(products_of_f16_with_large_activations) {
 }
 
 // Uses more rows and tokens than a tile has. The three types use different tiles.
-TEST(products_of_more_rows_and_tokens_than_a_tile) {
+TEST(products_are_correct_for_more_rows_and_tokens_than_a_tile) {
   for (uint32_t i = 0; i < TYPE_CASES; i++) {
     const ggml_type type = type_cases[i].type;
     if (type != GGML_TYPE_Q8_0 && type != GGML_TYPE_Q4_K && type != GGML_TYPE_IQ2_S) continue;

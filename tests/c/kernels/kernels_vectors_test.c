@@ -238,8 +238,8 @@ static void check_rows_apart(size_t bytes,
   float row[96];
   random_floats(row, head_dim, 1.0f);
   for (uint32_t slot = 0; slot < KERNEL_PAGE_TOKENS; slot++) {
-    for (int fill = 0; fill < 256;
-         fill += 255) {  // a written byte differs from one of the two fill values
+    // a written byte differs from one of the two fill values
+    for (int fill = 0; fill < 256; fill += 255) {
       memset(page, fill, bytes);
       write(page, slot, row, head_dim);
       for (size_t i = 0; i < bytes; i++) {
@@ -477,7 +477,8 @@ TEST(other_activation_functions_match_their_definitions) {
 
 // ---- measuring ----
 
-// Query heads of a KV head: of one token, or of all tokens of a tile (whole_attention.c).
+// The number of query heads per KV head: those of one token, or of all tokens of a tile
+// (whole_attention.c).
 enum { BENCH_PAGES = 256, BENCH_HEAD_DIM = 64, BENCH_GROUPS_MAX = 32 };
 static const uint32_t BENCH_GROUPS[] = {3, BENCH_GROUPS_MAX};
 
@@ -529,7 +530,7 @@ static void bench_group(const kernel_table *kernels, kernel_kv_type kv, uint32_t
   free(b.pages);
 }
 
-// 4096 tokens of one KV head, shared by several query heads.
+// Measures 4096 tokens of one KV head, shared by several query heads.
 BENCH(attention_of_a_long_context) {
   const kernel_table *list[VARIANTS_MAX];
   const size_t count = variants(list);

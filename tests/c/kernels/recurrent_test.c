@@ -737,7 +737,7 @@ static wkv_case wkv_make(uint32_t tokens, uint32_t dim) {
 }
 
 // Computes one token on a state of doubles, as written in the paper, with the state transposed: S =
-// S (diag(w) + a^T b) + v^T k; y = S r.
+// S (diag(w) + a^T b) + v^T k, y = S r.
 static void wkv_token(const kernel_wkv *wkv, uint32_t t, double *state, double *y) {
   const uint32_t dim = wkv->dim;
   const size_t row = wkv->stride * t;

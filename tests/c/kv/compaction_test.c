@@ -9,7 +9,7 @@
 #include "random.h"
 #include "reference/compaction.h"
 
-// SmolLM2-135M with keys and values in F16: a page has 360 KiB.
+// The shape of SmolLM2-135M with keys and values in F16: a page has 360 KiB.
 static const kv_shape SHAPE = {30, 3, 64, KERNEL_KV_F16, KERNEL_KV_F16, 0};
 
 enum { PAGES = 40 };

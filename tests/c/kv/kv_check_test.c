@@ -181,7 +181,7 @@ TEST(a_sequence_may_begin_after_pages_it_does_not_hold) {
 
 // ---- Saved states ----
 
-// The beginning of a record (kv/state.h), without its magic, salt and checksums.
+// The header of a record (kv/state.h), from its magic to its checksum.
 typedef struct record_head {
   char magic[8];
   uint32_t version, kind;

@@ -252,7 +252,7 @@ TEST(a_saved_sequence_contains_the_pages_of_all_groups) {
   close_store(store);
 }
 
-// Records of two sequences of the same length with their groups exchanged: each checksum is valid.
+// Exchanges the groups in the records of two sequences of the same length: each checksum is valid.
 TEST(groups_of_a_different_sequence_are_rejected) {
   enum { MAGIC_BYTES = 8, COUNT = 170 };
   static record other;
@@ -529,8 +529,8 @@ static void check_nearly(const seq_store *store, kv_seq_id seq, uint32_t group, 
   }
 }
 
-// A cache of release 0.1.0: version 4, whose q4 is KERNEL_KV_Q4, with the pages of a window as
-// parts.
+// Loads a cache of release 0.1.0: version 4, whose q4 is KERNEL_KV_Q4, with the pages of a window
+// as parts.
 TEST(a_version_4_cache_with_windows_is_converted_to_the_current_types) {
   store_config former = coded_config(2, KERNEL_KV_Q4, KERNEL_KV_Q4);
   former.batch_tokens = 1000;  // large enough for the pools to keep everything that is cached

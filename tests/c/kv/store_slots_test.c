@@ -199,8 +199,8 @@ TEST(running_out_of_memory_leaves_the_slots_unchanged) {
 
 // ---- Eviction ----
 
-// What is kept for sequences and entries: cached states, marks, states at page ends, states in the
-// middle of passes.
+// Counts of the states kept for sequences and entries: cached states, marks, states at page ends,
+// states in the middle of passes.
 typedef struct kept {
   uint32_t cached, marks[2], rolling[2], mids[2];
 } kept;
@@ -466,7 +466,8 @@ TEST(a_sequence_has_the_state_of_its_tokens_after_any_operations) {
 
 enum { FORK_ROUNDS = 4001, FORK_TOKENS = 1000 };
 
-// The state of Qwen3.5-0.8B: 18 layers of 16 heads of 128 x 128, and 3 rows of 6,144 channels each.
+// The state size of Qwen3.5-0.8B: 18 layers of 16 heads of 128 x 128, and 3 rows of 6,144 channels
+// each.
 static const uint64_t QWEN35_STATE_BYTES = 18 * 4 * (16 * 128 * 128 + 3 * 6144);
 
 static void open_forks(rig *r, uint64_t state_bytes, uint32_t layers) {
