@@ -67,12 +67,12 @@ static void close_tenants(tenants *t) {
 }
 
 // The events that a tenant observes for one request, without times.
-typedef struct seen {
+typedef struct observed {
   uint32_t id, cached, units;
-  int32_t said[ANSWER];
-  uint32_t said_count;
+  int32_t tokens[ANSWER];
+  uint32_t token_count;
   bool has_ended;
-} seen;
+} observed;
 
 static uint32_t submit(wick_engine *engine, const int32_t *prompt, uint32_t session,
                        const char *salt) {
@@ -87,11 +87,11 @@ static uint32_t submit(wick_engine *engine, const int32_t *prompt, uint32_t sess
 }
 
 static void take(void *context, const wick_event *event, const uint8_t *after) {
-  seen *of = context;
+  observed *of = context;
   (void)after;
   if (event->request != of->id) return;
-  if (event->kind == WICK_EVENT_TOKEN && of->said_count < ANSWER) {
-    of->said[of->said_count++] = event->token;
+  if (event->kind == WICK_EVENT_TOKEN && of->token_count < ANSWER) {
+    of->tokens[of->token_count++] = event->token;
   }
   if (event->kind == WICK_EVENT_DONE) {
     of->has_ended = true;
@@ -100,7 +100,7 @@ static void take(void *context, const wick_event *event, const uint8_t *after) {
 }
 
 // Runs the request to its end and counts units of work.
-static void follow(wick_engine *engine, seen *of) {
+static void follow(wick_engine *engine, observed *of) {
   while (!of->has_ended && of->units < 1000) {
     wick_step(engine, 0);
     of->units++;
@@ -118,7 +118,7 @@ static void follow(wick_engine *engine, seen *of) {
 
 static uint32_t cached_of(wick_engine *engine, const int32_t *prompt, uint32_t session,
                           const char *salt) {
-  seen of = {.id = submit(engine, prompt, session, salt)};
+  observed of = {.id = submit(engine, prompt, session, salt)};
   follow(engine, &of);
   return of.cached;
 }
@@ -141,12 +141,12 @@ TEST(tenants_do_not_share_cached_prefixes) {
 
 // Runs a request while another one prefills `others`. Within one tenant it waits for those pages if
 // the prompts are equal.
-static seen seen_while_running(const fixture_file *file, const int32_t *prompt,
-                               const int32_t *others, const char *salt) {
+static observed seen_while_running(const fixture_file *file, const int32_t *prompt,
+                                   const int32_t *others, const char *salt) {
   wick_engine *engine = load(file);
   submit(engine, others, 0, "a");
   wick_step(engine, 0);
-  seen of = {.id = submit(engine, prompt, 0, salt)};
+  observed of = {.id = submit(engine, prompt, 0, salt)};
   follow(engine, &of);
   wick_engine_destroy(engine);
   of.id = 0;
@@ -158,12 +158,12 @@ TEST(a_tenant_cannot_observe_another_tenants_prompt) {
   open_tenants(&t);
   int32_t others[PROMPT];
   for (int32_t i = 0; i < PROMPT; i++) others[i] = 255 - i;
-  const seen same_prompt = seen_while_running(&t.file, t.prompt, t.prompt, "b");
-  const seen other_prompt = seen_while_running(&t.file, t.prompt, others, "b");
+  const observed same_prompt = seen_while_running(&t.file, t.prompt, t.prompt, "b");
+  const observed other_prompt = seen_while_running(&t.file, t.prompt, others, "b");
   CHECK_EQ_UINT(same_prompt.cached, 0);
   CHECK_EQ_MEM(&same_prompt, &other_prompt, sizeof same_prompt);
   // within one tenant it does depend on it: this is what the cache is for
-  const seen of_same = seen_while_running(&t.file, t.prompt, t.prompt, "a");
+  const observed of_same = seen_while_running(&t.file, t.prompt, t.prompt, "a");
   CHECK_EQ_UINT(of_same.cached, WHOLE_PAGES);
   CHECK(of_same.units != other_prompt.units);
   close_tenants(&t);
@@ -228,7 +228,7 @@ static bool keep(void *context, const void *bytes, size_t size_bytes) {
   return true;
 }
 
-static bool give(void *context, void *bytes, size_t size_bytes) {
+static bool read_record(void *context, void *bytes, size_t size_bytes) {
   kept *from = context;
   memcpy(bytes, from->bytes + from->at, size_bytes);
   from->at += size_bytes;
@@ -244,7 +244,7 @@ static wick_engine *carry(const tenants *t, uint32_t session, uint32_t *loaded_s
   CHECK_EQ_INT(wick_state_save(t->engine, session, &sink, NULL), WICK_OK);
   CHECK_EQ_UINT(reported, record.size_bytes);
   wick_engine *other = load(&t->file);
-  const wick_state_source source = {&record, give, record.size_bytes};
+  const wick_state_source source = {&record, read_record, record.size_bytes};
   wick_state_loaded loaded;
   CHECK_EQ_INT(wick_state_load(other, &source, &loaded, NULL), WICK_OK);
   if (loaded_session != NULL) *loaded_session = loaded.session;

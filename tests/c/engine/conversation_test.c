@@ -6,7 +6,7 @@
 
 #include "fixture_model.h"
 
-enum { SAID_BYTES = 2048, TOKENS_MAX = 200 };
+enum { REPLY_BYTES = 2048, TOKENS_MAX = 200 };
 
 #define TOOLS                                                                                  \
   "\"tools\":[{\"type\":\"function\",\"function\":{\"name\":\"get\",\"parameters\":{\"type\":" \
@@ -14,19 +14,19 @@ enum { SAID_BYTES = 2048, TOKENS_MAX = 200 };
 #define HELLO(more) "{" more "\"messages\":[{\"role\":\"user\",\"content\":\"hi\"}]}"
 static const char CALLS[] = "{% if 0 %}<tool_call>{% endif %}{{ messages[0].content }}|A|<think>";
 
-typedef struct heard {
-  char text[SAID_BYTES];  // the parts: one letter for the kind, then the text
+typedef struct reply_record {
+  char text[REPLY_BYTES];  // the parts: one letter for the kind, then the text
   size_t size_bytes;
   uint32_t last;  // the kind of the last part
-  char plain[SAID_BYTES];
+  char plain[REPLY_BYTES];
   size_t plain_bytes;
   uint32_t tokens_prompt, finish, status;
   const wick_engine *engine;
   uint64_t calls_first, calls_last;
-} heard;
+} reply_record;
 
-static void add(heard *to, const char *text, size_t size_bytes) {
-  if (!CHECK(to->size_bytes + size_bytes < SAID_BYTES)) return;
+static void add(reply_record *to, const char *text, size_t size_bytes) {
+  if (!CHECK(to->size_bytes + size_bytes < REPLY_BYTES)) return;
   memcpy(to->text + to->size_bytes, text, size_bytes);
   to->size_bytes += size_bytes;
 }
@@ -34,7 +34,7 @@ static void add(heard *to, const char *text, size_t size_bytes) {
 // Appends a part as a letter and its text: c content, r reasoning, n name, i id, a arguments, e
 // end, b broken.
 static void take(void *context, const wick_event *event, const uint8_t *after) {
-  heard *to = context;
+  reply_record *to = context;
   const char *text = (const char *)after + event->top_count * 8;
   to->calls_last = to->engine->memory.calls;
   if (event->kind == WICK_EVENT_TOKEN || event->kind == WICK_EVENT_DONE) {
@@ -95,11 +95,11 @@ static wick_request request_of(const wick_conversation *conversation) {
 
 // Lets the engine reply with `text`. Generates `limit` of its tokens; 0: all of them and the end of
 // the turn.
-static heard reply(wick_engine *engine, const wick_conversation *conversation, const char *text,
-                   uint32_t limit) {
+static reply_record reply(wick_engine *engine, const wick_conversation *conversation,
+                          const char *text, uint32_t limit) {
   static int32_t tokens[TOKENS_MAX];
   size_t count;
-  heard out = {.engine = engine};
+  reply_record out = {.engine = engine};
   uint32_t id;
   wick_error error = {0};
   wick_request request = request_of(conversation);
@@ -119,7 +119,7 @@ static heard reply(wick_engine *engine, const wick_conversation *conversation, c
 
 static void check_reply(wick_engine *engine, const wick_conversation *conversation,
                         const char *text, uint32_t limit, const char *wanted) {
-  heard out = reply(engine, conversation, text, limit);
+  reply_record out = reply(engine, conversation, text, limit);
   out.text[out.size_bytes] = '\0';
   CHECK_EQ_STR(out.text, wanted);
   CHECK_EQ_INT(out.finish, limit == 0 ? WICK_FINISH_STOP : WICK_FINISH_LENGTH);
@@ -217,7 +217,7 @@ TEST(an_invalid_call_is_content) {
   // at the end of the turn, an incomplete call counts as text; a call cut by the token limit
   // remains a call
   static const char CUT[] = "</think><tool_call>{\"name\": \"get\", \"arguments\": {\"a\": 1";
-  const heard out = reply(engine, &with, CUT, 0);
+  const reply_record out = reply(engine, &with, CUT, 0);
   CHECK_EQ_INT(out.status, WICK_E_TRUNCATED);
   check_reply(engine, &with, CUT, 0,
               "n0:geta:{\"a\": 1b0:c:<tool_call>{\"name\": \"get\", \"arguments\": {\"a\": 1");
@@ -289,7 +289,7 @@ TEST(content_begins_after_the_first_end_of_reasoning) {
   of.chat.prefix = "Hm</think>\n\"</think>";
   of.chat.prefix_bytes = strlen(of.chat.prefix);
   wick_request request = request_of(&of);
-  heard out = {.engine = engine};
+  reply_record out = {.engine = engine};
   uint32_t id;
   request.grammar = &schema;
   CHECK_EQ_INT(wick_request_submit(engine, &request, &id, NULL), WICK_OK);
@@ -314,7 +314,7 @@ TEST(a_session_is_reused_for_the_next_turn) {
   for (size_t i = 0; i < sizeof TURNS / sizeof *TURNS; i++) {
     const wick_conversation turn = conversation_of(TURNS[i].json);
     wick_request request = request_of(&turn);
-    heard out = {.engine = engine};
+    reply_record out = {.engine = engine};
     request.session = session;
     request.max_tokens = 1;
     request.ignore_end = true;
@@ -342,7 +342,7 @@ TEST(a_rejected_conversation_leaves_its_session_unchanged) {
   wick_conversation other = conversation_of("{\"messages\":[{\"content\":\"hello\"}]}");
   const wick_grammar bad = {.kind = WICK_GRAMMAR_REGEX, .text = "(", .text_bytes = 1};
   wick_request request = request_of(&hello);
-  heard out = {.engine = engine};
+  reply_record out = {.engine = engine};
   uint32_t session, count;
   const int32_t *tokens;
   CHECK_EQ_INT(wick_session_create(engine, &session, NULL), WICK_OK);
@@ -412,13 +412,13 @@ enum { CROWD = 9 };
 
 typedef struct crowd {
   uint32_t ids[CROWD];
-  heard heard[CROWD];
+  reply_record replies[CROWD];
 } crowd;
 
 static void take_of_crowd(void *context, const wick_event *event, const uint8_t *after) {
   crowd *of = context;
   for (uint32_t i = 0; i < CROWD; i++) {
-    if (of->ids[i] == event->request) take(&of->heard[i], event, after);
+    if (of->ids[i] == event->request) take(&of->replies[i], event, after);
   }
 }
 
@@ -432,7 +432,7 @@ static void submit_sampled(wick_engine *engine, crowd *of, uint32_t i) {
   request.sampling.temperature = 1;
   request.sampling.seed = i;
   request.max_tokens = 90;
-  of->heard[i].engine = engine;
+  of->replies[i].engine = engine;
   CHECK_EQ_INT(wick_request_submit(engine, &request, &of->ids[i], NULL), WICK_OK);
 }
 
@@ -446,9 +446,9 @@ TEST(concurrent_conversations_get_the_same_replies_as_separate_ones) {
   for (uint32_t i = 0; i < CROWD; i++) submit_sampled(engine, &together, i);
   fixture_run(engine, take_of_crowd, &together);
   for (uint32_t i = 0; i < CROWD; i++) {
-    CHECK(alone.heard[i].finish != 0 && alone.heard[i].size_bytes > 0);
-    CHECK_EQ_STR(together.heard[i].text, alone.heard[i].text);
-    CHECK_EQ_STR(together.heard[i].plain, alone.heard[i].plain);
+    CHECK(alone.replies[i].finish != 0 && alone.replies[i].size_bytes > 0);
+    CHECK_EQ_STR(together.replies[i].text, alone.replies[i].text);
+    CHECK_EQ_STR(together.replies[i].plain, alone.replies[i].plain);
   }
   wick_engine_destroy(engine);
 }

@@ -435,7 +435,7 @@ TEST(a_forbidden_token_is_not_forced) {
 }
 
 TEST(an_allocation_failure_in_a_grammar_returns_a_status) {
-  enum { CALLS_MAX = 20000 };  // the address sanitizer allocates each part separately
+  enum { CALLS_MAX = 20000 };  // under the address sanitizer, parts are allocated separately
   wick_engine *engine = open_engine(0, NULL);
   const wick_grammar grammar = grammar_at(0);
   const wick_request wanted = request_at(0, &grammar);

@@ -32,13 +32,13 @@ typedef struct run_setup {
   uint32_t prompt_tokens;
 } run_setup;
 
-typedef struct said {
+typedef struct token_list {
   int32_t *tokens;
   uint32_t tokens_max, count;
-} said;
+} token_list;
 
 static void take_token(void *context, const wick_event *event, const uint8_t *after) {
-  said *to = context;
+  token_list *to = context;
   if (event->kind == WICK_EVENT_TOKEN && to->count < to->tokens_max) {
     to->tokens[to->count++] = event->token;
   }
@@ -77,9 +77,10 @@ static bool run_logits(const fixture_file *file, const run_setup *setup, float *
   request.on_logits_context = &record;
   uint32_t id;
   CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_OK);
-  said said = {continuation, continuation_count, 0};
-  fixture_run(engine, take_token, &said);
-  if (!CHECK_EQ_UINT(said.count, continuation_count)) CHECK_EQ_STR(setup->kernels, "that failed");
+  token_list generated = {continuation, continuation_count, 0};
+  fixture_run(engine, take_token, &generated);
+  if (!CHECK_EQ_UINT(generated.count, continuation_count))
+    CHECK_EQ_STR(setup->kernels, "that failed");
   CHECK_EQ_UINT(record.count, setup->prompt_tokens);
   wick_engine_destroy(engine);
   return true;

@@ -15,23 +15,23 @@ enum {
 
 static const fixture_shape SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 2, 256, false, 0};
 
-typedef struct said_token {
+typedef struct output_token {
   int32_t token, top_tokens[TOP];
   float logprob, top_logprobs[TOP];
-} said_token;
+} output_token;
 
 // The results of one request. Recomputed rows must be unchanged.
-typedef struct said {
+typedef struct outcome {
   uint32_t id;
   bool has_ended;
   uint32_t count, rows_seen, rows_again;
-  said_token tokens[OUT_TOKENS];
+  output_token tokens[OUT_TOKENS];
   bool is_seen[PROMPT_TOKENS_MAX];
   float rows[PROMPT_TOKENS_MAX][FIXTURE_VOCAB];
-} said;
+} outcome;
 
 static void take_row(void *context, uint32_t position, const float *logits, uint32_t vocab) {
-  said *of = context;
+  outcome *of = context;
   if (!CHECK(position < PROMPT_TOKENS_MAX && vocab == FIXTURE_VOCAB)) return;
   if (of->is_seen[position]) {
     CHECK_EQ_MEM(logits, of->rows[position], sizeof of->rows[position]);
@@ -62,7 +62,7 @@ static wick_engine *open_engine(const fixture_file *file, wick_kv_type type, uin
 
 // The later half of the requests is sampled. Without sessions, every other request records the
 // logits of its prompt, and so takes nothing from the prefix cache.
-static void submit(wick_engine *engine, uint32_t which, uint32_t session, said *of) {
+static void submit(wick_engine *engine, uint32_t which, uint32_t session, outcome *of) {
   int32_t tokens[PROMPT_TOKENS_MAX];
   uint64_t state = which;
   wick_request wanted = fixture_request(tokens, 17 + 5 * which, OUT_TOKENS);
@@ -80,7 +80,7 @@ static void submit(wick_engine *engine, uint32_t which, uint32_t session, said *
   CHECK_EQ_INT(wick_request_submit(engine, &wanted, &of->id, &error), WICK_OK);
 }
 
-static said *find_said(said *list, uint32_t id) {
+static outcome *find_outcome(outcome *list, uint32_t id) {
   for (uint32_t i = 0; i < REQUESTS; i++) {
     if (list[i].id == id) return &list[i];
   }
@@ -89,7 +89,7 @@ static said *find_said(said *list, uint32_t id) {
 
 // `context` is the list of results.
 static void take_event(void *context, const wick_event *event, const uint8_t *pairs) {
-  said *of = find_said(context, event->request);
+  outcome *of = find_outcome(context, event->request);
   if (!CHECK(of != NULL)) return;
   if (event->kind == WICK_EVENT_DONE) {
     CHECK(!of->has_ended);
@@ -97,7 +97,7 @@ static void take_event(void *context, const wick_event *event, const uint8_t *pa
     of->has_ended = true;
   }
   if (event->kind != WICK_EVENT_TOKEN || !CHECK(of->count < OUT_TOKENS)) return;
-  said_token *token = &of->tokens[of->count++];
+  output_token *token = &of->tokens[of->count++];
   token->token = event->token;
   token->logprob = event->logprob;
   CHECK_EQ_UINT(event->top_count, TOP);
@@ -107,7 +107,7 @@ static void take_event(void *context, const wick_event *event, const uint8_t *pa
   }
 }
 
-static said alone[REQUESTS], together[REQUESTS];
+static outcome alone[REQUESTS], together[REQUESTS];
 
 static void check_type(const fixture_file *file, wick_kv_type type, const wick_swap_host *swap) {
   memset(alone, 0, sizeof alone);

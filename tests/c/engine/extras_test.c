@@ -29,7 +29,7 @@ static wick_status try_config(wick_kv_type k_type, wick_kv_type v_type, wick_tab
   return status;
 }
 
-static void check_said(wick_status status, const char *message) {
+static void check_error(wick_status status, const char *message) {
   CHECK_EQ_INT(status, WICK_E_UNSUPPORTED);
   CHECK_EQ_INT(error.status, WICK_E_UNSUPPORTED);
   CHECK_EQ_STR(error.message, message);
@@ -57,14 +57,14 @@ TEST(configurations_that_need_omitted_parts_are_rejected) {
       CHECK_EQ_INT(status, WICK_OK);
       continue;
     }
-    check_said(status, CASES[i].message);
+    check_error(status, CASES[i].message);
     CHECK_EQ_STR(wick_subject_name(error.subject), "k_type, v_type");
     CHECK_EQ_UINT(error.numbers[0], CASES[i].k);
     CHECK_EQ_UINT(error.numbers[1], CASES[i].v);
     CHECK_EQ_UINT(error.offset_bytes, WICK_NO_OFFSET);
   }
-  check_said(try_config(WICK_KV_F32, WICK_KV_F32, WICK_TABLES_OUTSIDE),
-             "keeping tables outside" LEFT);
+  check_error(try_config(WICK_KV_F32, WICK_KV_F32, WICK_TABLES_OUTSIDE),
+              "keeping tables outside" LEFT);
   CHECK_EQ_STR(wick_subject_name(error.subject), "tables");
   CHECK_EQ_INT(try_config(WICK_KV_F32, WICK_KV_F32, WICK_TABLES_INSIDE), WICK_OK);
   extras_leave_out(NULL);
@@ -110,7 +110,7 @@ static void check_needs(const char *message) {
     CHECK_EQ_INT(status, WICK_OK);
     CHECK_EQ_STR(error.message, "");
   } else {
-    check_said(status, message);
+    check_error(status, message);
     CHECK(error.offset_bytes >= 24 && error.offset_bytes < file.size_bytes);
   }
   wick_engine_destroy(engine);

@@ -111,21 +111,21 @@ TEST(the_stop_string_that_ended_the_output_is_reported) {
   wick_config_default(&config);
   wick_engine *engine = open_engine(&config);
   REQUIRE(engine != NULL);
-  answer told;
+  answer ended;
   wick_request request = question(24);
-  ask(engine, &request, 0, &told);
-  CHECK_EQ_UINT(told.finish, WICK_FINISH_LENGTH);
-  CHECK_EQ_UINT(told.stop, 0);
+  ask(engine, &request, 0, &ended);
+  CHECK_EQ_UINT(ended.finish, WICK_FINISH_LENGTH);
+  CHECK_EQ_UINT(ended.stop, 0);
   request.stops = stops;
   request.stop_bytes = sizes;
   request.stop_count = 4;
-  ask(engine, &request, 0, &told);
-  CHECK_EQ_UINT(told.finish, WICK_FINISH_STOP);
-  CHECK_EQ_UINT(told.stop,
+  ask(engine, &request, 0, &ended);
+  CHECK_EQ_UINT(ended.finish, WICK_FINISH_STOP);
+  CHECK_EQ_UINT(ended.stop,
                 3);  // several stop strings end with this byte; the longest one is reported
   request.stop_count = 2;
-  ask(engine, &request, 0, &told);
-  CHECK_EQ_UINT(told.stop, 0);
+  ask(engine, &request, 0, &ended);
+  CHECK_EQ_UINT(ended.stop, 0);
   wick_engine_destroy(engine);
 }
 
@@ -498,9 +498,9 @@ TEST(stats_pages_memory_and_metrics_are_reported) {
   config.metrics = true;
   wick_engine *engine = open_engine(&config);
   REQUIRE(engine != NULL);
-  answer said;
+  answer printed;
   const wick_request request = question(4);
-  ask(engine, &request, 0, &said);
+  ask(engine, &request, 0, &printed);
   wick_stats stats;
   wick_pages_state pages;
   wick_memory_state memory;

@@ -21,7 +21,7 @@ typedef struct own_host {
   uint32_t threads_now, threads_started;
 } own_host;
 
-static void *take(void *context, size_t size_bytes) {
+static void *alloc_block(void *context, size_t size_bytes) {
   own_host *host = context;
   uint8_t *block = platform_alloc(size_bytes + CACHE_LINE_BYTES);
   if (block == NULL) return NULL;
@@ -31,7 +31,7 @@ static void *take(void *context, size_t size_bytes) {
   return host->last;
 }
 
-static void give(void *context, void *block, size_t size_bytes) {
+static void free_block(void *context, void *block, size_t size_bytes) {
   own_host *host = context;
   host->blocks--;
   host->bytes -= size_bytes;
@@ -41,7 +41,7 @@ static void give(void *context, void *block, size_t size_bytes) {
 static uint64_t time_us;
 
 // Each call advances the clock by one millisecond.
-static uint64_t look(void) { return time_us += 1000; }
+static uint64_t read_clock(void) { return time_us += 1000; }
 
 static void keep_line(void *context, const char *line) {
   own_host *host = context;
@@ -89,7 +89,9 @@ static void join(void *context, uintptr_t thread) {
 #endif
 
 static own_host make_host(void) {
-  own_host host = {.functions = {.alloc = take, .free = give, .now_us = look, .log = keep_line}};
+  own_host host = {
+      .functions = {
+          .alloc = alloc_block, .free = free_block, .now_us = read_clock, .log = keep_line}};
   time_us = 0;
   return host;
 }
@@ -112,16 +114,16 @@ static void load(wick_engine *engine) {
   free(bytes);
 }
 
-typedef struct said {
+typedef struct answer {
   char text[512];
   size_t text_bytes;
   uint32_t steps;
   double decode_ms;
-} said;
+} answer;
 
-static said ask(wick_engine *engine, uint64_t budget_us) {
+static answer ask(wick_engine *engine, uint64_t budget_us) {
   static const char PROMPT[] = "Once upon a time";
-  said found = {.steps = 0};
+  answer found = {.steps = 0};
   wick_request request;
   wick_request_default(&request);
   request.text = PROMPT;
@@ -203,8 +205,8 @@ TEST(budgets_and_timings_use_the_hosts_clock) {
   wick_error error;
   REQUIRE(open_engine(&host, 1, &engine, &error) == WICK_OK);
   load(engine);
-  const said one = ask(engine, 5000);
-  const said other = ask(engine, 5000000);
+  const answer one = ask(engine, 5000);
+  const answer other = ask(engine, 5000000);
   CHECK(one.steps > 3);
   CHECK_EQ_UINT(other.steps, 1);
   CHECK_EQ_MEM(one.text, other.text, one.text_bytes);
@@ -223,7 +225,7 @@ TEST(memory_leaks_are_logged_to_the_host) {
   wick_engine_destroy(engine);
   CHECK_EQ_STR(host.line, "wick: memory leak: not all blocks were freed");
   CHECK_EQ_UINT(host.blocks, 1);
-  give(&host, lost, (size_t)host.bytes);
+  free_block(&host, lost, (size_t)host.bytes);
 }
 
 TEST(failing_to_start_threads_is_an_error) {
@@ -253,14 +255,14 @@ TEST(helper_threads_are_started_by_the_host) {
 #endif
   REQUIRE(open_engine(&host, 1, &engine, &error) == WICK_OK);
   load(engine);
-  const said alone = ask(engine, 1000000);
+  const answer alone = ask(engine, 1000000);
   wick_engine_destroy(engine);
   CHECK_EQ_UINT(host.threads_started, 0);
   REQUIRE(open_engine(&host, WICK_THREADS ? 2 : 1, &engine, &error) == WICK_OK);
   load(engine);
   while (host.threads_started > 0 && wick_engine_threads(engine) < 2) {
   }
-  const said together = ask(engine, 1000000);
+  const answer together = ask(engine, 1000000);
   CHECK_EQ_UINT(wick_engine_threads(engine), WICK_THREADS ? 2 : 1);
   CHECK_EQ_UINT(host.threads_now, WICK_THREADS ? 1 : 0);
   CHECK_EQ_UINT(together.text_bytes, alone.text_bytes);

@@ -55,7 +55,7 @@ static prompt_parts parts_from(const prompt_parts *prompt, uint32_t first, uint3
   return some;
 }
 
-static void check_said(const media_result *found, const media_result *wanted) {
+static void check_answer(const media_result *found, const media_result *wanted) {
   CHECK_EQ_STR(found->error.message, "");
   CHECK_EQ_UINT(found->said_count, MEDIA_SAID_MAX);
   CHECK_EQ_MEM(found->said, wanted->said, sizeof wanted->said);
@@ -78,7 +78,7 @@ static void check_batches(const fixture_file *file, const prompt_parts *prompt, 
     media_setup setup = SETUPS[i];
     setup.kv_type = kv_type;
     media_result found = run_fresh(file, &setup, prompt, true);
-    check_said(&found, wanted);
+    check_answer(&found, wanted);
     if (CHECK_EQ_UINT(found.logits_count, BEGIN + MIDDLE + END)) {
       CHECK_EQ_MEM(found.logits, wanted->logits,
                    (size_t)found.logits_count * found.vocab * sizeof(float));
@@ -109,12 +109,12 @@ static void check_prefixes(wick_engine *engine, const prompt_parts *prompt,
                            const prompt_parts *other, const media_result *wanted,
                            const media_result *wanted_other) {
   media_result found = media_run(engine, prompt, 0, false);
-  check_said(&found, wanted);
+  check_answer(&found, wanted);
   found = media_run(engine, prompt, 0, false);
-  check_said(&found, wanted);
+  check_answer(&found, wanted);
   CHECK(found.cached > BEGIN);
   found = media_run(engine, other, 0, false);
-  check_said(&found, wanted_other);
+  check_answer(&found, wanted_other);
   CHECK(found.cached <= BEGIN);
 }
 
@@ -208,7 +208,7 @@ static void check_record(wick_engine *engine, const fixture_file *file, uint32_t
   if (CHECK_EQ_INT(load_record(other, &saved, &loaded), WICK_OK)) {
     while (sessions_give_pages(&other->sessions)) continue;  // all rows must be recomputed
     const media_result found = media_run(other, rest, loaded, false);
-    check_said(&found, wanted);
+    check_answer(&found, wanted);
   }
   wick_engine_destroy(other);
 }
@@ -226,14 +226,14 @@ static void check_sessions(wick_engine *engine, const fixture_file *file,
   CHECK_EQ_INT(wick_session_fork(engine, session, &child, NULL), WICK_OK);
   CHECK_EQ_INT(wick_session_fork(engine, session, &third, NULL), WICK_OK);
   media_result found = media_run(engine, &rest, session, false);
-  check_said(&found, wanted);
+  check_answer(&found, wanted);
   // all sessions must recompute their rows
   while (sessions_give_pages(&engine->sessions)) continue;
   found = media_run(engine, &rest, child, false);
-  check_said(&found, wanted);
+  check_answer(&found, wanted);
   CHECK_EQ_INT(wick_session_truncate(engine, third, BEGIN, NULL), WICK_OK);
   found = media_run(engine, &other_rest, third, false);
-  check_said(&found, wanted_other);
+  check_answer(&found, wanted_other);
   CHECK_EQ_INT(wick_session_close(engine, session, NULL), WICK_OK);
   CHECK_EQ_INT(wick_session_close(engine, child, NULL), WICK_OK);
   CHECK_EQ_INT(wick_session_close(engine, third, NULL), WICK_OK);
@@ -271,9 +271,9 @@ static void check_company(wick_engine *engine, const drawn_prompt *drawn, const 
                WICK_OK);
   company_listener listener = {first, third, {{0}, {0}, {0}}};
   fixture_run(engine, take_company, &listener);
-  check_said(&listener.results[0], &alone);
+  check_answer(&listener.results[0], &alone);
   CHECK_EQ_UINT(listener.results[1].said_count, MEDIA_SAID_MAX);
-  check_said(&listener.results[2], wanted_other);
+  check_answer(&listener.results[2], wanted_other);
 }
 
 static void check_laws(const fixture_file *file) {
@@ -375,7 +375,7 @@ TEST(image_rows_are_not_used_as_draft_tokens) {
     media_steps(engine, id, &found[i]);
   }
   CHECK_EQ_MEM(found[0].said, drawn.tokens[0] + BEGIN - 2, 2 * sizeof(int32_t));
-  check_said(&found[1], &found[0]);
+  check_answer(&found[1], &found[0]);
   free_rows(&drawn);
   wick_engine_destroy(engine);
   free(file.bytes);

@@ -86,7 +86,7 @@ TEST(the_continuation_matches_wherever_the_string_is_split) {
 TEST(a_prefix_that_does_not_match_is_rejected_with_its_byte_offset) {
   static const struct {
     uint32_t which;
-    const char *begun, *told;
+    const char *begun, *message_part;
   } REFUSED[] = {
       {0, "[1", "byte 0"},         {0, "{\"name\": \"ab\", \"other", "byte 16"},
       {1, "abx", "byte 2"},        {2, "abcd", "byte 3"},
@@ -102,7 +102,8 @@ TEST(a_prefix_that_does_not_match_is_rejected_with_its_byte_offset) {
     wick_memory_state before, after;
     uint32_t id;
     CHECK_EQ_INT(wick_constraint_create(NULL, &grammar, &constraint, &error), WICK_E_ARG);
-    if (!CHECK(strstr(error.message, REFUSED[i].told) != NULL)) printf("# %s\n", error.message);
+    if (!CHECK(strstr(error.message, REFUSED[i].message_part) != NULL))
+      printf("# %s\n", error.message);
     wick_request_default(&wanted);
     wanted.text = "a";
     wanted.text_bytes = 1;
@@ -115,7 +116,8 @@ TEST(a_prefix_that_does_not_match_is_rejected_with_its_byte_offset) {
     wick_memory_get_state(engine, &after);
     CHECK_EQ_UINT(after.blocks_now, before.blocks_now);
     CHECK_EQ_STR(wick_subject_name(error.subject), "grammar");
-    if (!CHECK(strstr(error.message, REFUSED[i].told) != NULL)) printf("# %s\n", error.message);
+    if (!CHECK(strstr(error.message, REFUSED[i].message_part) != NULL))
+      printf("# %s\n", error.message);
   }
   wick_engine_destroy(engine);
 }

@@ -231,9 +231,9 @@ TEST(pages_count_values_that_do_not_fit) {
 }
 
 // Different threads store different tokens at the same time, so their bytes must not overlap.
-static void check_rows_apart(size_t bytes,
-                             uint32_t (*write)(void *, uint32_t, const float *, uint32_t),
-                             uint32_t head_dim) {
+static void check_rows_are_separate(size_t bytes,
+                                    uint32_t (*write)(void *, uint32_t, const float *, uint32_t),
+                                    uint32_t head_dim) {
   uint8_t *page = malloc(bytes), *owner = calloc(bytes, 1);
   float row[96];
   random_floats(row, head_dim, 1.0f);
@@ -257,8 +257,10 @@ TEST(no_byte_of_a_page_belongs_to_two_tokens) {
   for (uint32_t type = 0; type < KERNEL_KV_TYPE_COUNT; type++) {
     const kernel_kv_ops *ops = &scalar()->kv[type];
     for (uint32_t head_dim = 4; head_dim <= 96; head_dim += 92) {
-      if (ops->k_write != NULL) check_rows_apart(ops->k_bytes(head_dim), ops->k_write, head_dim);
-      if (ops->v_write != NULL) check_rows_apart(ops->v_bytes(head_dim), ops->v_write, head_dim);
+      if (ops->k_write != NULL)
+        check_rows_are_separate(ops->k_bytes(head_dim), ops->k_write, head_dim);
+      if (ops->v_write != NULL)
+        check_rows_are_separate(ops->v_bytes(head_dim), ops->v_write, head_dim);
     }
   }
 }

@@ -263,7 +263,7 @@ TEST(idle_helpers_use_no_cpu) {
 }
 
 // The caller finishes its unit only after the helpers have started theirs.
-static void helpers_dawdle(void *context, uint32_t first, uint32_t last, uint32_t thread) {
+static void run_slow_helpers(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   _Atomic uint32_t *begun = context;
   (void)first;
   (void)last;
@@ -282,7 +282,7 @@ TEST(a_caller_sleeps_while_it_waits_for_a_slow_helper) {
   const double wall = cpu_ms(CLOCK_MONOTONIC);
   const double before = cpu_ms(CLOCK_THREAD_CPUTIME_ID);
   _Atomic uint32_t begun = 0;
-  thread_pool_for(pool, 3, helpers_dawdle, (void *)&begun);
+  thread_pool_for(pool, 3, run_slow_helpers, (void *)&begun);
   CHECK(cpu_ms(CLOCK_THREAD_CPUTIME_ID) - before < 15);
   CHECK(cpu_ms(CLOCK_MONOTONIC) - wall >= 150);
   pool_close(pool);

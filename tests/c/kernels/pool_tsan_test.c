@@ -118,13 +118,13 @@ TEST(pieces_of_slow_threads_are_taken_over_once) {
   thread_pool_destroy(pool);
 }
 
-typedef struct stranger {
+typedef struct extra_helper {
   thread_pool *pool;
   uint32_t index;
-} stranger;
+} extra_helper;
 
-static void come_in(void *argument) {
-  const stranger *who = argument;
+static void run_helper(void *argument) {
+  const extra_helper *who = argument;
   thread_pool_helper_main(who->pool, who->index);
 }
 
@@ -132,10 +132,10 @@ TEST(helpers_with_a_used_or_unknown_index_are_rejected) {
   thread_pool *pool = pool_open(2);
   REQUIRE(pool != NULL);
   while (thread_pool_threads(pool) < 2) sleep_us(100);
-  stranger strangers[] = {{pool, 0}, {pool, 1}, {pool, 2}};
+  extra_helper extra_helpers[] = {{pool, 0}, {pool, 1}, {pool, 2}};
   for (int i = 0; i < 3; i++) {
     uintptr_t handle;
-    REQUIRE(platform_thread_start(come_in, &strangers[i], &handle));
+    REQUIRE(platform_thread_start(run_helper, &extra_helpers[i], &handle));
     platform_thread_join(handle);
   }
   CHECK_EQ_UINT(thread_pool_threads(pool), 2);

@@ -26,8 +26,8 @@ static void close_pool(kv_pool *pool) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-static void check_said(wick_status status, const wick_error *error, wick_status wanted,
-                       const char *message) {
+static void check_error(wick_status status, const wick_error *error, wick_status wanted,
+                        const char *message) {
   CHECK_EQ_INT(status, wanted);
   CHECK_EQ_INT(error->status, wanted);
   CHECK_EQ_STR(error->message, message);
@@ -73,7 +73,7 @@ TEST(invalid_page_shapes_are_rejected) {
     kv_layout layout;
     wick_error error = {0};
     const wick_status status = kv_layout_init(&layout, kernels_bind(), &CASES[i].shape, &error);
-    check_said(status, &error, CASES[i].status, CASES[i].message);
+    check_error(status, &error, CASES[i].status, CASES[i].message);
     kv_pool *pool = NULL;
     memory_init(&memory, 0, platform_alloc, platform_free);
     CHECK_EQ_INT(kv_pool_init(&memory, kernels_bind(), &CASES[i].shape, 0, 0, &pool, NULL),
@@ -87,9 +87,9 @@ TEST(invalid_numbers_of_pages_are_rejected) {
   wick_error error = {0};
   memory_init(&memory, 1 << 20, platform_alloc, platform_free);
   wick_status status = kv_pool_init(&memory, kernels_bind(), &SHAPE, 5, 4, &pool, &error);
-  check_said(status, &error, WICK_E_ARG, "5 KV pages of at most 4");
+  check_error(status, &error, WICK_E_ARG, "5 KV pages of at most 4");
   status = kv_pool_init(&memory, kernels_bind(), &SHAPE, INT32_MAX + 1u, UINT32_MAX, &pool, &error);
-  check_said(status, &error, WICK_E_OVERFLOW, "2147483648 KV pages do not fit");
+  check_error(status, &error, WICK_E_OVERFLOW, "2147483648 KV pages do not fit");
   CHECK(pool == NULL);
   CHECK_EQ_UINT(memory.blocks_now, 0);
   status = kv_pool_init(&memory, kernels_bind(), &SHAPE, INT32_MAX, UINT32_MAX, &pool, &error);
@@ -107,13 +107,13 @@ TEST(invalid_numbers_of_tokens_are_rejected) {
   wick_error error = {0};
   CHECK_EQ_INT(kv_seq_new(pool, MOST, &seq, NULL, NULL), WICK_E_PAGES);
   wick_status status = kv_seq_new(pool, MOST + 1u, &seq, NULL, &error);
-  check_said(status, &error, WICK_E_OVERFLOW, "2147483632 tokens do not fit");
+  check_error(status, &error, WICK_E_OVERFLOW, "2147483632 tokens do not fit");
   REQUIRE(kv_seq_new(pool, 5, &seq, NULL, NULL) == WICK_OK);
   REQUIRE(kv_seq_append(pool, seq, 5, NULL) == WICK_OK);
   CHECK_EQ_INT(kv_seq_ensure_write(pool, seq, 0, MOST, NULL, NULL), WICK_E_PAGES);
   CHECK_EQ_INT(kv_seq_ensure_write(pool, seq, 5, MOST - 5, NULL, NULL), WICK_E_PAGES);
   status = kv_seq_ensure_write(pool, seq, 5, MOST - 4, NULL, &error);
-  check_said(status, &error, WICK_E_OVERFLOW, "2147483627 more tokens do not fit");
+  check_error(status, &error, WICK_E_OVERFLOW, "2147483627 more tokens do not fit");
   CHECK_EQ_INT(kv_seq_ensure_write(pool, seq, 5, 4 * KERNEL_PAGE_TOKENS - 5, NULL, NULL), WICK_OK);
   CHECK_EQ_INT(kv_seq_ensure_write(pool, seq, 5, 4 * KERNEL_PAGE_TOKENS - 4, NULL, NULL),
                WICK_E_PAGES);
@@ -128,10 +128,10 @@ TEST(sequence_ids_are_not_reused) {
   pool->seq_next = UINT32_MAX - 1;
   CHECK_EQ_INT(kv_seq_new(pool, 0, &seq, NULL, &error), WICK_OK);
   CHECK_EQ_UINT(seq, UINT32_MAX - 1);
-  check_said(kv_seq_new(pool, 0, &child, NULL, &error), &error, WICK_E_FULL,
-             "sequence ids are used up");
-  check_said(kv_seq_fork(pool, seq, &child, &error), &error, WICK_E_FULL,
-             "sequence ids are used up");
+  check_error(kv_seq_new(pool, 0, &child, NULL, &error), &error, WICK_E_FULL,
+              "sequence ids are used up");
+  check_error(kv_seq_fork(pool, seq, &child, &error), &error, WICK_E_FULL,
+              "sequence ids are used up");
   CHECK_EQ_UINT(pool->seq_count, 1);
   close_pool(pool);
 }
@@ -165,10 +165,10 @@ TEST(attaching_needs_an_empty_sequence_and_the_same_page_size) {
   REQUIRE(kv_seq_new(pool, 20, &seq, NULL, NULL) == WICK_OK);
   REQUIRE(kv_seq_append(pool, seq, 20, NULL) == WICK_OK);
   prefix_cache *cache = open_cache(pool, KERNEL_PAGE_TOKENS, WICK_OK);
-  check_said(prefix_attach(cache, seq, NO_SALT, TOKENS, 20, &hit, &error), &error, WICK_E_BUSY,
-             "sequence 1 already has pages");
-  check_said(prefix_store(cache, seq, NO_SALT, TOKENS, 21, &known, &error), &error, WICK_E_RANGE,
-             "sequence 1 holds 20 tokens, not 21");
+  check_error(prefix_attach(cache, seq, NO_SALT, TOKENS, 20, &hit, &error), &error, WICK_E_BUSY,
+              "sequence 1 already has pages");
+  check_error(prefix_store(cache, seq, NO_SALT, TOKENS, 21, &known, &error), &error, WICK_E_RANGE,
+              "sequence 1 holds 20 tokens, not 21");
   CHECK(hit == 7 && known == 7);
   CHECK_EQ_INT(prefix_store(cache, seq, NO_SALT, TOKENS, 20, &known, &error), WICK_OK);
   CHECK_EQ_UINT(known, KERNEL_PAGE_TOKENS);
@@ -201,15 +201,15 @@ TEST(entries_need_existing_pages_and_parents) {
   prefix_id id;
   bool existed;
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
-    check_said(prefix_insert(cache, CASES[i].parent, NO_SALT, TOKENS, CASES[i].page, &id, &existed,
-                             &error),
-               &error, WICK_E_RANGE, CASES[i].message);
+    check_error(prefix_insert(cache, CASES[i].parent, NO_SALT, TOKENS, CASES[i].page, &id, &existed,
+                              &error),
+                &error, WICK_E_RANGE, CASES[i].message);
   }
   REQUIRE(prefix_insert(cache, PREFIX_NONE, NO_SALT, TOKENS, 0, &id, &existed, NULL) == WICK_OK);
   CHECK_EQ_INT(prefix_check(cache, &error), WICK_OK);
   cache->entries[id].parent = 3;
-  check_said(prefix_check(cache, &error), &error, WICK_E_CORRUPT,
-             "prefix cache: an entry without its parent (0)");
+  check_error(prefix_check(cache, &error), &error, WICK_E_CORRUPT,
+              "prefix cache: an entry without its parent (0)");
   cache->entries[id].parent = PREFIX_NONE;
   prefix_cache_destroy(cache);
   close_pool(pool);
@@ -238,9 +238,9 @@ static void check_cut(kv_pool *pool, prefix_cache *cache, size_t header_bytes) {
     kept.size_bytes = whole_bytes;
     REQUIRE(begin(pool, &reader, NULL) == WICK_OK);
     kept.size_bytes = bytes;
-    check_said(cache == NULL ? state_load_seq(&reader, tokens, &seq, NULL, &error)
-                             : state_load_cache(&reader, cache, &entries, &error),
-               &error, WICK_E_IO, "the state could not be read");
+    check_error(cache == NULL ? state_load_seq(&reader, tokens, &seq, NULL, &error)
+                              : state_load_cache(&reader, cache, &entries, &error),
+                &error, WICK_E_IO, "the state could not be read");
   }
   kept.size_bytes = whole_bytes;
 }
@@ -261,15 +261,15 @@ TEST(states_of_the_wrong_kind_are_rejected) {
   kept = (record){.size_bytes = 0};
   CHECK_EQ_INT(state_save_seq(pool, 1, seq, TOKENS, NULL, &sink, &error), WICK_OK);
   CHECK_EQ_INT(begin(pool, &reader, &error), WICK_OK);
-  check_said(state_load_cache(&reader, cache, &entries, &error), &error, WICK_E_ARG,
-             "the saved state is not of a prefix cache");
+  check_error(state_load_cache(&reader, cache, &entries, &error), &error, WICK_E_ARG,
+              "the saved state is not of a prefix cache");
   check_cut(pool, NULL, kept.at);
   CHECK_EQ_UINT(pool->seq_count, 1);
   kept = (record){.size_bytes = 0};
   CHECK_EQ_INT(state_save_cache(cache, 1, &sink, &error), WICK_OK);
   CHECK_EQ_INT(begin(pool, &reader, &error), WICK_OK);
-  check_said(state_load_seq(&reader, tokens, &loaded, NULL, &error), &error, WICK_E_ARG,
-             "the saved state is not of a sequence");
+  check_error(state_load_seq(&reader, tokens, &loaded, NULL, &error), &error, WICK_E_ARG,
+              "the saved state is not of a sequence");
   prefix_cache_destroy(cache);
   cache = open_cache(pool, KERNEL_PAGE_TOKENS, WICK_OK);
   check_cut(pool, cache, kept.at);
@@ -279,8 +279,8 @@ TEST(states_of_the_wrong_kind_are_rejected) {
   CHECK_EQ_UINT(entries, 2);
   prefix_cache_destroy(cache);
   cache = open_cache(pool, 8, WICK_OK);
-  check_said(state_save_cache(cache, 1, &sink, &error), &error, WICK_E_UNSUPPORTED,
-             "a cache of pages of 8 tokens cannot be saved");
+  check_error(state_save_cache(cache, 1, &sink, &error), &error, WICK_E_UNSUPPORTED,
+              "a cache of pages of 8 tokens cannot be saved");
   CHECK_EQ_INT(begin(pool, &reader, &error), WICK_OK);
   CHECK_EQ_INT(state_load_cache(&reader, cache, &entries, &error), WICK_E_ARG);
   prefix_cache_destroy(cache);
