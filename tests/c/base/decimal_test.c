@@ -69,7 +69,7 @@ TEST(every_written_double_parses_to_itself) {
 TEST(parses_to_the_nearest_double) {
   CHECK(read("2.4703282292062327e-324") == 0);  // just below half of the smallest subnormal
   CHECK(read("2.4703282292062328e-324") == 5e-324);
-  CHECK(read("9007199254740993") == 9007199254740992.0);  // a tie goes to even
+  CHECK(read("9007199254740993") == 9007199254740992.0);  // ties round to even
   CHECK(read("9007199254740993.00000000000000000000000000000000001") == 9007199254740994.0);
   CHECK(read("2.2250738585072011e-308") == 0x0.fffffffffffffp-1022);
   CHECK(read("1e400") > 1.7976931348623157e308);
@@ -90,7 +90,7 @@ TEST(writes_a_given_number_of_decimal_places) {
   decimal_write_fixed(text, 2.345, 2);
   CHECK_EQ_STR(text, "2.35");  // 2.345 is above the tie
   decimal_write_fixed(text, 2.5, 0);
-  CHECK_EQ_STR(text, "2");  // a tie goes to even
+  CHECK_EQ_STR(text, "2");  // ties round to even
   decimal_write_fixed(text, -0.0, 1);
   CHECK_EQ_STR(text, "-0.0");
   decimal_write_fixed(text, 0.1, 10);

@@ -1,5 +1,5 @@
-// Grammars whose string begins in the prompt: prefix and continuation together match the grammar,
-// wherever the string is split; a prefix that does not match is rejected.
+// Grammars with a string that begins in the prompt: prefix and continuation together match the
+// grammar, wherever the string is split; a prefix that does not match is rejected.
 #include "fixture_model.h"
 #include "grammar_rig.h"
 
