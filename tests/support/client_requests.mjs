@@ -230,7 +230,7 @@ const shapes = [
     ...{ id_slot: -1, return_tokens: false, ignore_eos: false, n_keep: 0, tools: [tool] },
     messages: [asked],
   }),
-  shape('llama.cpp web page', 'ggml-org/llama.cpp tools/server/webui', CHAT, {
+  shape('llama.cpp web UI', 'ggml-org/llama.cpp tools/server/webui', CHAT, {
     ...{ stream: true, timings_per_token: true, return_progress: true, reasoning_format: 'auto' },
     ...{ temperature: 0.8, max_tokens: -1, dynatemp_range: 0, dynatemp_exponent: 1, top_k: 40 },
     ...{ top_p: 0.95, min_p: 0.05, xtc_probability: 0, xtc_threshold: 0.1, typ_p: 1 },
@@ -287,7 +287,7 @@ const shapes = [
       asked,
     ],
   }),
-  shape('Ollama’s messages', 'ollama/ollama docs/api.md', CHAT, {
+  shape('Ollama', 'ollama/ollama docs/api.md', CHAT, {
     model: 'any',
     keep_alive: '5m',
     messages: [
@@ -299,7 +299,7 @@ const shapes = [
       { role: 'tool', tool_name: 'weather', content: result },
     ],
   }),
-  shape('LM Studio’s clients', 'lmstudio-ai/docs openai-compatibility', CHAT, {
+  shape('LM Studio clients', 'lmstudio-ai/docs openai-compatibility', CHAT, {
     model: 'any',
     messages: [asked],
     ttl: 300,
