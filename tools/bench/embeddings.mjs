@@ -186,7 +186,7 @@ try {
   if (options.document) {
     writeSection(
       'embeddings',
-      `## Vectors of texts against transformers.js
+      `## Text embeddings against transformers.js
 
 ${options.texts} texts of ${options.tokens} tokens at once, with all-MiniLM-L6-v2's weights, ${threads} thread, in one Chromium
 (${browser.version()}), in turns: medians of ${options.rounds} rounds, and 95 % intervals of the ratio. The cosine is the

@@ -336,7 +336,7 @@ const sections = {
     command: 'make bench-peers',
   },
   people: {
-    head: '## Shapes that people run',
+    head: '## Models that people run',
     command: `node tools/bench/peers.mjs ${parts} ...`,
   },
   real: {
@@ -352,7 +352,7 @@ function writeDocument(rows, environment, { browser, versions, variant }) {
   const peers = Object.entries(versions)
     .sort(([a], [b]) => last(a) - last(b))
     .map(([peer, version]) =>
-      peer === 'llama.cpp' ? `llama.cpp of node-llama-cpp ${version}` : `${peer} ${version}`,
+      peer === 'llama.cpp' ? `llama.cpp from node-llama-cpp ${version}` : `${peer} ${version}`,
     );
   const rounds = quick
     ? `Up to ${repetitions} rounds, medians.`

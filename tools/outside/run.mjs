@@ -210,16 +210,15 @@ const rows = SUITES.flatMap((suite) => {
 rmSync(scratch, { recursive: true });
 writeFileSync(
   document,
-  `# Suites of other projects
+  `# Test suites from other projects
 
-\`make outside\` runs these suites (from PyPI's jsonschema 4.23.0 and jsonschemabench ba103c73) natively and writes this table.
-A case is an instance of a schema; it is refused when Wick does not support a keyword of the schema, or when deciding it exceeds the limit on positions. Optional
-parts of the JSON-Schema-Test-Suite (\`format\` and others) are not run. Cases that differ on purpose: Wick asserts formats, which from draft
-2019-09 on are annotations; the vocabularies of a metaschema that is not the draft's own are not loaded; and an integer of draft 4 may be
-written as \`12345.0\`. \`--maskbench FOLDER\` runs all of MaskBench. The public reports that were rebuilt
-as tests are in \`tests/outside/README.md\`.
+\`make outside\` runs these suites (from PyPI's jsonschema 4.23.0 and jsonschemabench ba103c73) natively and writes this table. A case is an
+instance of a schema. It is rejected if Wick does not support a keyword in the schema, or if validating it exceeds the position limit.
+Optional parts of the JSON-Schema-Test-Suite (\`format\` and others) are not run. Intentional differences: Wick validates \`format\`, which is
+only an annotation since draft 2019-09; vocabularies of custom metaschemas are not loaded; and in draft 4, \`12345.0\` is accepted as an
+integer. \`--maskbench FOLDER\` runs all of MaskBench. \`tests/outside/README.md\` lists public bug reports that were reproduced as tests.
 
-| suite | schemas | refused | cases | passed | refused | on purpose | wrong |
+| suite | schemas | rejected | cases | passed | rejected | intentional | wrong |
 |---|---:|---:|---:|---:|---:|---:|---:|
 ${rows.join('\n')}
 
