@@ -66,74 +66,48 @@ SIMD_INLINE void float_strip(const uint8_t *record, uint32_t cols, const float *
 }
 
 // A tile is 8 rows times some tokens along every second column of a chunk. 6 tokens leave registers
-// for two vectors of weights and one of activations, but none for products that are not fused or
-// for the masks of 16-bit types, which therefore use 4 tokens. If a register has all 8 rows, 8
-// tokens leave enough.
+// for two vectors of weights and one of activations, but none for products that are not fused,
+// which therefore use 4 tokens. If a register has all 8 rows, 8 tokens leave enough.
 #ifdef WICK_LEVEL
 enum { TILE_TOKENS_MAX = 8, TILE_TOKENS = 8 };
 #else
 enum { TILE_TOKENS_MAX = 6, TILE_TOKENS = 4 };
 #endif
-enum { TILE_GROUPS = 32, TILE_COLS = 512, STRIP_TOKENS_MAX = 3 };
+// TILES share the decoded weights of a group: 16-bit weights are decoded once per chunk.
+enum { TILE_GROUPS = 24, TILE_COLS = 128, TILES = 4, STRIP_TOKENS_MAX = 3 };
 
 #ifdef WICK_LEVEL
 
-// The rows of a column as floats, in the form of the loads of 4 rows.
-typedef __m256 column_load_8(const uint8_t *record);
-
-SIMD_INLINE __m256 f32_column_8(const uint8_t *record) {
-  return _mm256_loadu_ps((const float *)(const void *)record);
-}
-
-// The halves of a record in the upper halves of 8 lanes.
-SIMD_INLINE __m256i tops_8(const uint8_t *record) {
-  const __m128i halves = _mm_loadu_si128((const __m128i *)(const void *)record);
-  return _mm256_sllv_epi32(_mm256_broadcastsi128_si256(halves),
-                           _mm256_setr_epi32(16, 16, 16, 16, 0, 0, 0, 0));
-}
-
-SIMD_INLINE __m256 f16_column_8(const uint8_t *record) {
-  const __m256i moved = _mm256_srai_epi32(tops_8(record), 3);
-  return _mm256_castsi256_ps(_mm256_and_si256(moved, _mm256_set1_epi32((int32_t)0x8fffe000)));
-}
-
-SIMD_INLINE __m256 bf16_column_8(const uint8_t *record) {
-  const __m256i tops = tops_8(record);
-  return _mm256_castsi256_ps(_mm256_and_si256(tops, _mm256_set1_epi32((int32_t)0xffff0000)));
-}
-
-// The tile below with all 8 rows in a register: the same products and sums.
-SIMD_INLINE void float_tile_8(const uint8_t *record, uint32_t count, const float *x, float *sums,
-                              uint32_t record_bytes, column_load_8 *load) {
-  __m256 rows[TILE_TOKENS];
-  for (uint32_t t = 0; t < TILE_TOKENS; t++) rows[t] = _mm256_loadu_ps(sums + 8 * t);
+// Adds `count` columns: all 8 rows are in a register, otherwise as below.
+SIMD_INLINE void float_tile(const float *weights, uint32_t count, const float *x, float *sums,
+                            uint32_t tokens, simd_flavor flavor) {
+  (void)flavor;
+  __m256 rows[TILE_TOKENS_MAX];
+  for (uint32_t t = 0; t < tokens; t++) rows[t] = _mm256_loadu_ps(sums + 8 * t);
 #pragma nounroll
-  for (; count > 0; count--, record += 2 * record_bytes, x += TILE_TOKENS) {
-    const __m256 w = load(record);
-    for (uint32_t t = 0; t < TILE_TOKENS; t++) {
+  for (; count > 0; count--, weights += 2 * KERNEL_ROW_GROUP, x += tokens) {
+    const __m256 w = _mm256_loadu_ps(weights);
+    for (uint32_t t = 0; t < tokens; t++) {
       rows[t] = _mm256_add_ps(rows[t], _mm256_mul_ps(w, _mm256_broadcast_ss(x + t)));
     }
   }
-  for (uint32_t t = 0; t < TILE_TOKENS; t++) _mm256_storeu_ps(sums + 8 * t, rows[t]);
+  for (uint32_t t = 0; t < tokens; t++) _mm256_storeu_ps(sums + 8 * t, rows[t]);
 }
 
-#endif
+#else
 
-#ifndef WICK_LEVEL
-
-// Adds `count` columns, the first of `record` and every second one after it. x: [column][token].
-// sums: [token][8 rows].
-SIMD_INLINE void float_tile(const uint8_t *record, uint32_t count, const float *x, float *sums,
-                            uint32_t tokens, uint32_t record_bytes, simd_flavor flavor,
-                            column_load *load) {
+// Adds `count` columns, the first at `weights` and every second one after it. weights: [column][8
+// rows]. x: [column][token]. sums: [token][8 rows].
+SIMD_INLINE void float_tile(const float *weights, uint32_t count, const float *x, float *sums,
+                            uint32_t tokens, simd_flavor flavor) {
   v128_t low[TILE_TOKENS_MAX], high[TILE_TOKENS_MAX];
   for (uint32_t t = 0; t < tokens; t++) {
     low[t] = wasm_v128_load(sums + 8 * t);
     high[t] = wasm_v128_load(sums + 8 * t + 4);
   }
 #pragma nounroll
-  for (; count > 0; count--, record += 2 * record_bytes, x += tokens) {
-    const v128_t w0 = load(record, 0), w1 = load(record, 1);
+  for (; count > 0; count--, weights += 2 * KERNEL_ROW_GROUP, x += tokens) {
+    const v128_t w0 = wasm_v128_load(weights), w1 = wasm_v128_load(weights + 4);
     for (uint32_t t = 0; t < tokens; t++) {
       const v128_t value = wasm_v128_load32_splat(x + t);
       low[t] = simd_multiply_add(w0, value, low[t], flavor);
@@ -150,14 +124,15 @@ SIMD_INLINE void float_tile(const uint8_t *record, uint32_t count, const float *
 
 typedef void float_strip_function(const uint8_t *group, uint32_t cols, const float *x,
                                   size_t x_stride, float *sums);
-typedef void float_tile_function(const uint8_t *record, uint32_t count, const float *x,
-                                 float *sums);
+typedef void float_tile_function(const float *weights, uint32_t count, const float *x, float *sums);
+typedef void float_decode_function(const uint8_t *record, uint32_t cols, float *weights);
 
 typedef struct float_type {
   uint32_t record_bytes, tile_tokens;
   float x_scale;
   float_strip_function *strips[2];  // for 1 and 2 tokens
   float_tile_function *tile;
+  float_decode_function *decode;   // a group's columns as floats; NULL if the records are floats
   matmul_function *matmul_scalar;  // used if a sum is not finite, because x may have been too large
 } float_type;
 
@@ -217,41 +192,57 @@ static void pack(const float_job *job, uint32_t token, uint32_t tokens, uint32_t
   }
 }
 
-// Multiplies `tokens` tokens, at most those of a tile, with at most TILE_GROUPS groups from `row`
-// on. Groups share the packed activations of a chunk; chunks are short, so the activations stay in
-// the first cache, and so do the weights of a group until its odd columns follow the even ones.
-static void run_tile(const float_job *job, uint32_t row, uint32_t token, uint32_t tokens) {
+typedef struct tile_block {
+  uint32_t row, groups;    // the first row; at most TILE_GROUPS groups
+  uint32_t token, tokens;  // at most TILES tiles
+  uint32_t tiles;
+  float x[TILES][2][TILE_COLS / 2 * TILE_TOKENS_MAX];
+  float weights[TILE_COLS * KERNEL_ROW_GROUP];
+  float sums[TILE_GROUPS][TILES][2][TILE_TOKENS_MAX * KERNEL_ROW_GROUP];
+} tile_block;
+
+// Adds the columns from `c` on, at most TILE_COLS. The packed activations of all groups and the
+// weights of a group stay in the first cache.
+static void add_chunk(const float_job *job, tile_block *block, uint32_t c) {
   const float_type *type = job->type;
-  const uint32_t cols = job->matrix->cols, size = type->tile_tokens * KERNEL_ROW_GROUP;
-  const uint32_t left = ceil_div_u32(job->row_last - row, KERNEL_ROW_GROUP);
-  const uint32_t groups = left < TILE_GROUPS ? left : TILE_GROUPS;
-  float sums[2][TILE_GROUPS][TILE_TOKENS_MAX * KERNEL_ROW_GROUP];
-  float x[2][TILE_COLS / 2 * TILE_TOKENS_MAX];
-  for (uint32_t g = 0; g < groups; g++) {
-    memset(sums[0][g], 0, size * sizeof(float));
-    memset(sums[1][g], 0, size * sizeof(float));
+  const uint32_t left = job->matrix->cols - c, all = left < TILE_COLS ? left : TILE_COLS;
+  const uint32_t counts[2] = {(all + 1) / 2, all / 2};
+  for (uint32_t t = 0; t < block->tiles; t++) {
+    const uint32_t done = t * type->tile_tokens, rest = block->tokens - done;
+    const uint32_t tokens = rest < type->tile_tokens ? rest : type->tile_tokens;
+    pack(job, block->token + done, tokens, c, counts[0], block->x[t][0]);
+    pack(job, block->token + done, tokens, c + 1, counts[1], block->x[t][1]);
   }
 #pragma nounroll
-  for (uint32_t c = 0; c < cols; c += TILE_COLS) {
-    const uint32_t all = cols - c < TILE_COLS ? cols - c : TILE_COLS;
-    const uint32_t counts[2] = {(all + 1) / 2, all / 2};
-    pack(job, token, tokens, c, counts[0], x[0]);
-    pack(job, token, tokens, c + 1, counts[1], x[1]);
-#pragma nounroll
-    for (uint32_t g = 0; g < groups; g++) {
-      const uint8_t *record = job_record(job, row + g * KERNEL_ROW_GROUP, c);
-      type->tile(record, counts[0], x[0], sums[0][g]);
-      type->tile(record + type->record_bytes, counts[1], x[1], sums[1][g]);
+  for (uint32_t g = 0; g < block->groups; g++) {
+    const uint8_t *record = job_record(job, block->row + g * KERNEL_ROW_GROUP, c);
+    const float *weights = (const float *)(const void *)record;
+    if (type->decode != NULL) {
+      type->decode(record, all, block->weights);
+      weights = block->weights;
+    }
+    for (uint32_t t = 0; t < block->tiles; t++) {
+      type->tile(weights, counts[0], block->x[t][0], block->sums[g][t][0]);
+      type->tile(weights + KERNEL_ROW_GROUP, counts[1], block->x[t][1], block->sums[g][t][1]);
     }
   }
-  for (uint32_t g = 0; g < groups; g++) {
-    float *even = sums[0][g];
-    for (uint32_t i = 0; i < size; i += 4) {
-      wasm_v128_store(even + i,
-                      wasm_f32x4_add(wasm_v128_load(even + i), wasm_v128_load(sums[1][g] + i)));
-    }
-    for (uint32_t t = 0; t < tokens; t++) {
-      sums_store(job, row + g * KERNEL_ROW_GROUP, token + t, even + (size_t)t * KERNEL_ROW_GROUP);
+}
+
+static void run_tiles(const float_job *job, tile_block *block) {
+  const uint32_t tile_tokens = job->type->tile_tokens;
+  block->tiles = ceil_div_u32(block->tokens, tile_tokens);
+  memset(block->sums, 0, block->groups * sizeof block->sums[0]);
+#pragma nounroll
+  for (uint32_t c = 0; c < job->matrix->cols; c += TILE_COLS) add_chunk(job, block, c);
+  for (uint32_t g = 0; g < block->groups; g++) {
+    for (uint32_t t = 0; t < block->tokens; t++) {
+      float *even = block->sums[g][t / tile_tokens][0] + t % tile_tokens * KERNEL_ROW_GROUP;
+      const float *odd = block->sums[g][t / tile_tokens][1] + t % tile_tokens * KERNEL_ROW_GROUP;
+      for (uint32_t i = 0; i < KERNEL_ROW_GROUP; i += 4) {
+        wasm_v128_store(even + i,
+                        wasm_f32x4_add(wasm_v128_load(even + i), wasm_v128_load(odd + i)));
+      }
+      sums_store(job, block->row + g * KERNEL_ROW_GROUP, block->token + t, even);
     }
   }
 }
@@ -267,10 +258,16 @@ static void float_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32
   const uint32_t last = tokens % type->tile_tokens;
   const bool is_strip = 2 * last <= type->tile_tokens && last <= STRIP_TOKENS_MAX;
   const uint32_t in_strips = is_strip ? last : 0, in_tiles = tokens - in_strips;
+  const uint32_t at_once = TILES * type->tile_tokens;
+  tile_block block;
   for (uint32_t r = row_first; in_tiles > 0 && r < row_last; r += TILE_GROUPS * KERNEL_ROW_GROUP) {
-    for (uint32_t t = 0; t < in_tiles; t += type->tile_tokens) {
-      const uint32_t left = in_tiles - t;
-      run_tile(&job, r, t, left < type->tile_tokens ? left : type->tile_tokens);
+    const uint32_t groups = ceil_div_u32(row_last - r, KERNEL_ROW_GROUP);
+    block.row = r;
+    block.groups = groups < TILE_GROUPS ? groups : TILE_GROUPS;
+    for (uint32_t t = 0; t < in_tiles; t += at_once) {
+      block.token = t;
+      block.tokens = in_tiles - t < at_once ? in_tiles - t : at_once;
+      run_tiles(&job, &block);
     }
   }
   for (uint32_t t = in_tiles; t < tokens; t += 2) {
@@ -284,23 +281,23 @@ static void float_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32
     float_strip(group, cols, x, x_stride, sums, tokens, record_bytes, flavor, load, is_tiny); \
   }
 
-#ifdef WICK_LEVEL
-#define FLOAT_TILE(name, tokens, record_bytes, flavor, load)                             \
-  static void name(const uint8_t *record, uint32_t count, const float *x, float *sums) { \
-    float_tile_8(record, count, x, sums, record_bytes, load##_8);                        \
+#define FLOAT_TILE(name, tokens, flavor)                                                \
+  static void name(const float *weights, uint32_t count, const float *x, float *sums) { \
+    float_tile(weights, count, x, sums, tokens, flavor);                                \
   }
-#else
-#define FLOAT_TILE(name, tokens, record_bytes, flavor, load)                             \
-  static void name(const uint8_t *record, uint32_t count, const float *x, float *sums) { \
-    float_tile(record, count, x, sums, tokens, record_bytes, flavor, load);              \
+
+#define FLOAT_DECODE(name, record_bytes, load)                                        \
+  static void name(const uint8_t *record, uint32_t cols, float *weights) {            \
+    for (; cols > 0; cols--, record += (record_bytes), weights += KERNEL_ROW_GROUP) { \
+      wasm_v128_store(weights, load(record, 0));                                      \
+      wasm_v128_store(weights + 4, load(record, 1));                                  \
+    }                                                                                 \
   }
-#endif
 
 // The product of a type in a flavor. If elements are wild, the scalar reference computes it.
-#define FLOAT_MATMUL(type, variant, record_bytes, flavor, tokens, is_tiny)                   \
+#define FLOAT_MATMUL(type, variant, record_bytes, flavor, tile, tokens, decode_, is_tiny)    \
   FLOAT_STRIP(type##_strip_1_##variant, 1, record_bytes, flavor, type##_column, is_tiny)     \
   FLOAT_STRIP(type##_strip_2_##variant, 2, record_bytes, flavor, type##_column, is_tiny)     \
-  FLOAT_TILE(type##_tile_##variant, tokens, record_bytes, flavor, type##_column)             \
   void SIMD_NAME(type##_matmul_##variant)(                                                   \
       const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last, const void *act,   \
       size_t act_stride_bytes, uint32_t tokens_, float *y, size_t y_stride) {                \
@@ -308,7 +305,8 @@ static void float_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32
                                       tokens,                                                \
                                       (is_tiny) ? F16_CODE_SCALE : 1,                        \
                                       {type##_strip_1_##variant, type##_strip_2_##variant},  \
-                                      type##_tile_##variant,                                 \
+                                      tile,                                                  \
+                                      decode_,                                               \
                                       (is_tiny) ? type##_matmul_scalar : NULL};              \
     if (matrix->flags & KERNEL_MATRIX_HAS_WILD_F16) {                                        \
       type##_matmul_scalar(matrix, row_first, row_last, act, act_stride_bytes, tokens_, y,   \
@@ -319,14 +317,23 @@ static void float_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32
     }                                                                                        \
   }
 
-FLOAT_MATMUL(f32, simd128, F32_RECORD_BYTES, SIMD_PLAIN, TILE_TOKENS, false)
-FLOAT_MATMUL(f16, simd128, F16_RECORD_BYTES, SIMD_PLAIN, TILE_TOKENS, true)
-FLOAT_MATMUL(bf16, simd128, F16_RECORD_BYTES, SIMD_PLAIN, TILE_TOKENS, false)
+FLOAT_DECODE(f16_decode, F16_RECORD_BYTES, f16_column)
+FLOAT_DECODE(bf16_decode, F16_RECORD_BYTES, bf16_column)
+
+FLOAT_TILE(tile_simd128, TILE_TOKENS, SIMD_PLAIN)
+FLOAT_MATMUL(f32, simd128, F32_RECORD_BYTES, SIMD_PLAIN, tile_simd128, TILE_TOKENS, NULL, false)
+FLOAT_MATMUL(f16, simd128, F16_RECORD_BYTES, SIMD_PLAIN, tile_simd128, TILE_TOKENS, f16_decode,
+             true)
+FLOAT_MATMUL(bf16, simd128, F16_RECORD_BYTES, SIMD_PLAIN, tile_simd128, TILE_TOKENS, bf16_decode,
+             false)
 
 #ifdef WICK_FUSED
-FLOAT_MATMUL(f32, relaxed, F32_RECORD_BYTES, SIMD_QUADS, TILE_TOKENS_MAX, false)
-FLOAT_MATMUL(f16, relaxed, F16_RECORD_BYTES, SIMD_QUADS, TILE_TOKENS, true)
-FLOAT_MATMUL(bf16, relaxed, F16_RECORD_BYTES, SIMD_QUADS, TILE_TOKENS, false)
+FLOAT_TILE(tile_relaxed, TILE_TOKENS_MAX, SIMD_QUADS)
+FLOAT_MATMUL(f32, relaxed, F32_RECORD_BYTES, SIMD_QUADS, tile_relaxed, TILE_TOKENS_MAX, NULL, false)
+FLOAT_MATMUL(f16, relaxed, F16_RECORD_BYTES, SIMD_QUADS, tile_relaxed, TILE_TOKENS_MAX, f16_decode,
+             true)
+FLOAT_MATMUL(bf16, relaxed, F16_RECORD_BYTES, SIMD_QUADS, tile_relaxed, TILE_TOKENS_MAX,
+             bf16_decode, false)
 #endif
 
 #endif

@@ -37,7 +37,7 @@ const file = options.file ? resolve(options.file) : modelFile(options.model);
 
 /** @param {number} length @param {number} [round] @returns {number[]} ids of tokens */
 const promptOf = (length, round = 0) =>
-  Array.from({ length }, (_, i) => 300 + ((i * 31 + round * 977) % 20_000));
+  Array.from({ length }, (_, i) => 300 + ((i * 31 + round * 977) % 15_000));
 
 /** @param {string} dist */
 async function open(dist) {
