@@ -365,7 +365,7 @@ export async function load(wish, failed) {
     if (loading !== own) return;
     made = await create(template);
     if (loading !== own) return void made.close();
-    if (!template && (await hasNoTemplate(made))) {
+    if (!wish.isBuiltIn && !template && (await hasNoTemplate(made))) {
       template = await rememberedFor(wish);
       await made.close();
       made = await create(template);

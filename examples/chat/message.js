@@ -44,7 +44,7 @@ export function keepInView(change) {
 }
 
 /**
- * Renders at most once a frame, however many tokens arrive.
+ * Renders the first piece immediately, and then at most once a frame, however many tokens arrive.
  * @param {HTMLElement} body
  * @param {string} [text] the present text
  */
@@ -61,7 +61,8 @@ export function makeRenderer(body, text = '') {
     /** @param {string} piece */
     add(piece) {
       text += piece;
-      frame ||= requestAnimationFrame(() => render());
+      if (text === piece) render();
+      else frame ||= requestAnimationFrame(() => render());
     },
     /** Clears the text, which is shown elsewhere. */
     clear() {

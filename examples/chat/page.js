@@ -29,7 +29,6 @@ import {
   showFacts,
 } from './loader.js';
 import { hideProblem, showProblem } from './loading.js';
-import { prepareMarkdown } from './markdown.js';
 import { keepInView } from './message.js';
 import { nameOfUrl } from './models.js';
 import { hideNotice, showNotice } from './notice.js';
@@ -133,8 +132,6 @@ byId('new-chat').addEventListener('click', () => {
   promptField.focus();
 });
 byId('log').addEventListener('problem', (event) => tell(/** @type {CustomEvent} */ (event).detail));
-
-byId('log').addEventListener('engine', prepareMarkdown, { once: true });
 
 /** Questions that the built-in model can answer, without a system prompt. */
 const known =

@@ -88,6 +88,8 @@ export async function createEngine(options) {
     connection.decoders = { decodeImage: options.decodeImage };
     const load = async () => {
       if (shared === undefined) return start(connection);
+      // the compilation takes as long as the tabs need to agree; a follower may lead later
+      if (options.wasm === undefined) findModules(options, wanted).catch(() => {});
       const { canShare, TabThread } = await loadTabs();
       const isPossible = await canShare();
       connection.check(); // the caller may have aborted meanwhile
