@@ -1,6 +1,6 @@
 // examples/chat/shortcuts.js — the list of keyboard shortcuts, which a shortcut opens.
 
-import { byId, make } from './dom.js';
+import { byId, hasTouchScreen, make } from './dom.js';
 
 /** @type {[keys: string, what: string][]} */
 const shortcuts = [
@@ -26,7 +26,11 @@ export function showShortcuts() {
 }
 
 function fill() {
-  for (const [keys, what] of shortcuts) {
+  // on a touch keyboard, Enter begins a new line
+  const known = hasTouchScreen()
+    ? shortcuts.filter(([keys]) => !keys.includes('Enter'))
+    : shortcuts;
+  for (const [keys, what] of known) {
     const key = make('kbd', {}, isMac ? keys.replace('Ctrl', 'Cmd') : keys);
     byId('shortcuts').append(make('dt', {}, key), make('dd', {}, what));
   }

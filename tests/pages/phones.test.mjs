@@ -15,6 +15,7 @@ import { openStub, shown, talk } from '../support/chat_stub.mjs';
 import { root } from '../support/locate.mjs';
 import { serveModel } from '../support/model_server.mjs';
 import { untilTrue } from '../support/package.mjs';
+import { chooseInMenu } from '../support/page_menu.mjs';
 import { takePicture } from '../support/pictures.mjs';
 
 const { skip, site, openPage, browser, url: siteUrl } = useChat('phones');
@@ -593,4 +594,14 @@ test('the page needs nothing that Safari 16 lacks', async () => {
   const code = outcome.outputFiles[0].text;
   assert.doesNotMatch(code, /URL\.canParse|URL\.parse\(/);
   assert.doesNotMatch(code, /\(\?<[!=]/, 'a look-behind');
+});
+
+test('on a touch screen the list of shortcuts does not say that Enter sends', {
+  skip,
+}, async (t) => {
+  const page = await openPage(t, { options: phone });
+  await chooseInMenu(page, '#open-shortcuts');
+  await page.locator('#shortcuts-dialog[open]').waitFor();
+  assert.match(await page.locator('#shortcuts').innerText(), /Ctrl\+K/);
+  assert.doesNotMatch(await page.locator('#shortcuts').innerText(), /Enter/);
 });
