@@ -1,4 +1,4 @@
-// format/gguf.c — creating, destroying and reading a GGUF directory that is complete.
+// format/gguf.c — creates, destroys and reads a complete GGUF directory.
 #include "format/gguf.h"
 
 #include <string.h>
@@ -55,7 +55,7 @@ const gguf_tensor *gguf_tensor_at(const gguf_directory *directory, size_t index)
   return &directory->tensors[index];
 }
 
-// ---- types ----
+// ---- Types ----
 
 uint32_t gguf_type_bytes(uint32_t type) {
   static const uint8_t BYTES[GGUF_F64 + 1] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
@@ -77,7 +77,7 @@ static wick_status fail_type(const gguf_value *value, const char *wanted, wick_e
                    gguf_type_name(is_array ? value->item_type : value->type), wanted);
 }
 
-// ---- numbers ----
+// ---- Numbers ----
 
 typedef struct gguf_integer {
   uint64_t bits;  // two's complement when negative
@@ -88,7 +88,7 @@ static gguf_integer integer_of_i64(int64_t value) {
   return (gguf_integer){(uint64_t)value, value < 0};
 }
 
-// A whole number of any type; false for other types.
+// Reads a whole number of any type. Returns false for other types.
 static bool read_integer(gguf_value_type type, const uint8_t *data, gguf_integer *out) {
   union {
     uint16_t u16;
@@ -185,7 +185,7 @@ wick_status gguf_get_bool(const gguf_directory *directory, const char *key, bool
   return WICK_OK;
 }
 
-// ---- strings and arrays ----
+// ---- Strings and arrays ----
 
 gguf_string gguf_next_string(const uint8_t **cursor) {
   gguf_string string;

@@ -28,7 +28,7 @@ typedef enum gguf_value_type {
   GGUF_F64 = 12
 } gguf_value_type;
 
-// Limits, well above what real models need. A file that exceeds one is refused as WICK_E_FORMAT.
+// Limits, well above what real models need. A file that exceeds one is rejected as WICK_E_FORMAT.
 enum {
   GGUF_KEYS_MAX = 65536,
   GGUF_TENSORS_MAX = 65536,
@@ -38,10 +38,11 @@ enum {
   GGUF_ALIGNMENT_MAX = 1024 * 1024,
   GGUF_DIRECTORY_BYTES_MAX = 512 * 1024 * 1024
 };
-// A tensor has fewer than 2^32 rows of fewer than 2^32 blocks. Arrays of arrays are refused as
+// A tensor has fewer than 2^32 rows of fewer than 2^32 blocks. Arrays of arrays are rejected as
 // WICK_E_UNSUPPORTED. A bool that is neither 0 nor 1 is WICK_E_FORMAT.
 
-// A view of bytes in the directory, not terminated. It is valid as long as the directory exists.
+// A view of bytes in the directory, not NUL-terminated. It is valid until the directory is
+// destroyed.
 typedef struct gguf_string {
   const char *bytes;
   uint64_t size_bytes;
@@ -63,31 +64,32 @@ typedef struct gguf_tensor {
   uint64_t dims[GGUF_DIMS_MAX];  // dims[0] is the row length (fastest); unused ones are 1
   uint64_t offset_bytes;         // of the first byte, from the start of the file
   uint64_t size_bytes;
-  uint32_t file;                // which file of a split model, from 0
+  uint32_t file;                // index of the file in a split model, from 0
   uint64_t entry_offset_bytes;  // of its entry in the directory, for error messages
 } gguf_tensor;
 
 typedef struct gguf_directory gguf_directory;
 
 wick_status gguf_directory_create(memory_gate *memory, gguf_directory **out, wick_error *error);
-// Called before the first feed: marks this as file `file` of a split model (gguf_tensor.file).
+// Called before the first feed: marks this directory as that of file `file` in a split model
+// (gguf_tensor.file).
 void gguf_directory_set_file(gguf_directory *directory, uint32_t file);
 void gguf_directory_destroy(gguf_directory *directory);
 
-// Takes the next bytes of the file, in order and any number of them. *used is the number of bytes
-// that belong to the directory: fewer than size_bytes once it is complete. After a failure every
+// Accepts the next bytes of the file, in order and any number of them. *used is the number of bytes
+// that belong to the directory: fewer than size_bytes once it is complete. After a failure, every
 // call fails. All calls together cost O(bytes), regardless of their sizes.
 wick_status gguf_directory_feed(gguf_directory *directory, const void *bytes, size_t size_bytes,
                                 size_t *used, wick_error *error);
 bool gguf_directory_is_complete(const gguf_directory *directory);
-// Called when the file has ended. WICK_OK if the directory is complete, else WICK_E_TRUNCATED,
-// which names the part that was being read.
+// Called when the file has ended. Returns WICK_OK if the directory is complete, else
+// WICK_E_TRUNCATED; the message contains the part that was being read.
 wick_status gguf_directory_finish(const gguf_directory *directory, wick_error *error);
-// A lower bound of the file's length, which grows while the file is read.
+// Returns a lower bound of the file's size, which grows while the file is read.
 uint64_t gguf_directory_needs(const gguf_directory *directory);
 
-// The functions below need a complete directory. Strings, values and tensors are valid as long as
-// it exists.
+// The functions below need a complete directory. Strings, values and tensors are valid until it is
+// destroyed.
 
 uint32_t gguf_version(const gguf_directory *directory);
 uint64_t gguf_directory_bytes(const gguf_directory *directory);  // header to last tensor entry
@@ -98,9 +100,9 @@ size_t gguf_value_count(const gguf_directory *directory);
 const gguf_value *gguf_value_at(const gguf_directory *directory, size_t index);
 size_t gguf_tensor_count(const gguf_directory *directory);
 const gguf_tensor *gguf_tensor_at(const gguf_directory *directory, size_t index);
-// The index of the tensor that is number `rank` in the order of bytes (no two overlap).
+// Returns the index of the tensor with rank `rank` by file offset (no two overlap).
 size_t gguf_tensor_by_offset(const gguf_directory *directory, size_t rank);
-// Looks up a name; NULL when absent. O(1) on average.
+// Looks up a name. Returns NULL if it is absent. O(1) on average.
 const gguf_value *gguf_find(const gguf_directory *directory, const char *key);
 const gguf_tensor *gguf_find_tensor(const gguf_directory *directory, const char *name);
 const gguf_tensor *gguf_find_tensor_string(const gguf_directory *directory, gguf_string name);
@@ -117,20 +119,21 @@ wick_status gguf_get_bool(const gguf_directory *directory, const char *key, bool
                           wick_error *error);
 wick_status gguf_get_string(const gguf_directory *directory, const char *key, gguf_string *out,
                             wick_error *error);
-// An array of `item_type`; WICK_E_FORMAT if it is something else.
+// Returns an array of `item_type`; WICK_E_FORMAT if it has a different type.
 wick_status gguf_get_array(const gguf_directory *directory, const char *key,
                            gguf_value_type item_type, const gguf_value **out, wick_error *error);
-// An item of an array of numbers (any integer type or F32/F64), index < count.
+// Returns an item of an array of numbers (any integer type or F32/F64), index < count.
 double gguf_array_f64(const gguf_value *array, uint64_t index);
-// A value that does not fit saturates. Floats are truncated towards zero; NaN is 0.
+// Does the same for integers. A value that does not fit saturates. Floats are truncated towards
+// zero; NaN is 0.
 int64_t gguf_array_i64(const gguf_value *array, uint64_t index);
-// The next string of an array. Start with cursor = array->data and call `count` times.
+// Returns the next string of an array. Start with cursor = array->data and call `count` times.
 gguf_string gguf_next_string(const uint8_t **cursor);
 
 bool gguf_string_equals(gguf_string string, const char *text);
 
-// The string as a message shows it: at most its first 80 bytes, with '?' for bytes that are not
-// printable.
+// Returns the string as messages show it: at most its first 80 bytes, with '?' for bytes that are
+// not printable.
 enum { GGUF_QUOTE_BYTES = 96 };
 const char *gguf_quote(gguf_string string, char out[GGUF_QUOTE_BYTES]);
 

@@ -1,5 +1,5 @@
 // format/gguf_complete.c — completes a directory after its last entry: sets pointers into the
-// buffer, which no longer moves, indexes names, and checks where the tensors' bytes are.
+// buffer, which no longer moves, indexes names, and checks the position of the tensors' bytes.
 #include <string.h>
 
 #include "base/checked.h"
@@ -9,7 +9,8 @@
 enum {
   ALIGNMENT_DEFAULT = 32,
   SLACK_BYTES_MAX = 4096,
-  // In a half-full table of usual names, runs are well below a hundred; this limits hostile ones.
+  // In a half-full table of usual names, runs are well below a hundred; this limits malicious
+  // names.
   PROBES_MAX = 1024
 };
 
@@ -27,7 +28,7 @@ static bool names_are_equal(gguf_string a, gguf_string b) {
   return a.size_bytes == b.size_bytes && memcmp(a.bytes, b.bytes, (size_t)a.size_bytes) == 0;
 }
 
-// The slot with `name`, or the free slot for it; UINT32_MAX if the run is too long.
+// Returns the slot with `name`, or the free slot for it, or UINT32_MAX if the run is too long.
 static uint32_t find_slot(const gguf_directory *directory, const gguf_index *index, name_at name_of,
                           gguf_string name) {
   uint32_t slot = (uint32_t)hash_bytes(name.bytes, (size_t)name.size_bytes, 0) & index->mask;
@@ -64,7 +65,7 @@ static wick_status build_index(gguf_directory *directory, gguf_index *index, nam
   return WICK_OK;
 }
 
-// The number of the entry with this name, plus 1; 0 if there is none.
+// Returns the number of the entry with this name, plus 1, or 0 if there is none.
 static uint32_t find_number(const gguf_directory *directory, const gguf_index *index,
                             name_at name_of, gguf_string name) {
   if (index->slots == NULL) return 0;
@@ -87,7 +88,7 @@ const gguf_tensor *gguf_find_tensor(const gguf_directory *directory, const char 
   return gguf_find_tensor_string(directory, (gguf_string){name, strlen(name)});
 }
 
-// Frees the unused room from growth by doubling. A refusal by the host changes nothing.
+// Frees unused memory from growth by doubling. If the host cannot shrink it, nothing changes.
 static void *shrink(gguf_directory *directory, void *block, size_t used, size_t held) {
   if (held - used <= SLACK_BYTES_MAX) return block;
   void *moved = memory_resize(directory->memory, block, used);
@@ -125,20 +126,20 @@ static wick_status read_alignment(gguf_directory *directory) {
   if (alignment == 0 || (alignment & (alignment - 1)) != 0 || alignment > GGUF_ALIGNMENT_MAX) {
     return fail_with(&directory->failure, WICK_E_FORMAT,
                      gguf_find(directory, "general.alignment")->offset_bytes,
-                     "key 'general.alignment' is %u; powers of two up to %d are read", alignment,
+                     "key 'general.alignment' is %u; must be a power of two up to %d", alignment,
                      GGUF_ALIGNMENT_MAX);
   }
   directory->alignment = alignment;
   return WICK_OK;
 }
 
-// ---- where the tensors' bytes are ----
+// ---- Position of the tensors' bytes ----
 
 static wick_status place_tensor(gguf_directory *directory, gguf_tensor *tensor) {
   char name[GGUF_QUOTE_BYTES];
   if (tensor->offset_bytes % directory->alignment != 0) {
     return fail_with(&directory->failure, WICK_E_FORMAT, tensor->entry_offset_bytes,
-                     "the data of tensor '%s' begins at %llu, not a multiple of the alignment, %u",
+                     "the data of tensor '%s' begins at %llu, not at a multiple of alignment %u",
                      gguf_quote(tensor->name, name), (unsigned long long)tensor->offset_bytes,
                      directory->alignment);
   }
@@ -151,7 +152,8 @@ static wick_status place_tensor(gguf_directory *directory, gguf_tensor *tensor) 
   return WICK_OK;
 }
 
-// Restores the heap below `root`: no tensor begins before those under it (largest at the top).
+// Restores the heap below `root`: a tensor begins at or after those below it (the largest is on
+// top).
 static void sift_down(const gguf_tensor *tensors, uint32_t *order, size_t root, size_t count) {
   const uint32_t moving = order[root];
   for (;;) {
@@ -168,7 +170,7 @@ static void sift_down(const gguf_tensor *tensors, uint32_t *order, size_t root, 
   order[root] = moving;
 }
 
-// Heap sort: no recursion, and n log n for every input.
+// Sorts with a heap sort: no recursion, and n log n for every input.
 static wick_status sort_by_offset(gguf_directory *directory) {
   const size_t count = directory->tensor_count;
   const gguf_tensor *tensors = directory->tensors;
@@ -177,7 +179,7 @@ static wick_status sort_by_offset(gguf_directory *directory) {
          tensors[ascending - 1].offset_bytes <= tensors[ascending].offset_bytes) {
     ascending++;
   }
-  if (ascending >= count) return WICK_OK;  // every known writer orders them so
+  if (ascending >= count) return WICK_OK;  // every known writer orders them by offset
   uint32_t *order = memory_alloc_array(directory->memory, count, sizeof *order);
   if (order == NULL) {
     return memory_fail(directory->memory, &directory->failure, "a model's directory");

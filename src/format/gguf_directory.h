@@ -1,5 +1,5 @@
 // format/gguf_directory.h — the directory in the form that the files of the GGUF reader share,
-// during and after parsing. Only src/format/gguf*.c include it.
+// during and after parsing. Only src/format/gguf*.c include this header.
 //
 //   bytes of the file: [ parsed | waiting for the rest of the step's need_bytes ]
 //                      0        position                            size_bytes
@@ -10,8 +10,8 @@
 
 #include "format/gguf.h"
 
-// The kind of the bytes at `position`. Each step waits until all of its bytes have arrived, so a
-// retry costs O(1) and all feeds together cost O(bytes).
+// The kind of bytes at `position`. Each step waits until all of its bytes have arrived, so a retry
+// costs O(1) and all feeds together cost O(bytes).
 typedef enum gguf_stage {
   GGUF_AT_MAGIC = 0,  // the initial state of a zeroed directory
   GGUF_AT_VERSION,
@@ -30,7 +30,7 @@ typedef enum gguf_stage {
   GGUF_AT_END
 } gguf_stage;
 
-// Open addressing over entry numbers; a slot has number + 1, or 0 if it is free.
+// An open-addressing table of entry numbers; a slot contains number + 1, or 0 if it is free.
 typedef struct gguf_index {
   uint32_t *slots;
   uint32_t mask;
@@ -45,7 +45,7 @@ struct gguf_directory {
   size_t need_bytes;  // at `position`, for the next step
   gguf_stage stage;
   uint32_t file;
-  wick_error failure;  // status WICK_OK until something failed
+  wick_error failure;  // WICK_OK until something fails
 
   uint32_t version;
   uint32_t alignment;
@@ -62,16 +62,17 @@ struct gguf_directory {
 
   gguf_index value_index;
   gguf_index tensor_index;
-  uint32_t *by_offset;  // tensor numbers in the order of their bytes; NULL: the same order
+  uint32_t *by_offset;  // tensor numbers sorted by offset; NULL if they already are
 };
 
-// Bytes of a number or bool of a GGUF value type, 0 for strings, arrays and unknown types.
+// Returns the size of a number or bool of a GGUF value type, 0 for strings, arrays and unknown
+// types.
 uint32_t gguf_type_bytes(uint32_t type);
-// The type's name for messages, such as "u32" or "string"; `type` is known.
+// Returns the type's name for messages, such as "u32" or "string"; `type` must be known.
 const char *gguf_type_name(gguf_value_type type);
 
 // Called after the last entry. Sets pointers and indexes, and checks alignment and the layout of
-// the data. Fills directory->failure if it fails.
+// the data. Fills directory->failure on failure.
 void gguf_complete(gguf_directory *directory);
 
 #endif

@@ -9,11 +9,11 @@ enum {
   MAGIC_BYTES = 4,
   LENGTH_BYTES = 8,
   TYPE_BYTES = 4,
-  // Input is processed in slices, so that few bytes after the directory are copied.
+  // Input is processed in slices, so that only a few bytes after the directory are copied.
   SLICE_BYTES = 65536,
   BUFFER_BYTES_MIN = 4096,
   ENTRIES_MIN = 16,
-  // The longest item that a step waits for; 32-bit sums of positions thus do not wrap.
+  // The longest item that a step waits for; it ensures that 32-bit sums of positions do not wrap.
   THING_BYTES_MAX = GGUF_DIRECTORY_BYTES_MAX
 };
 
@@ -29,7 +29,7 @@ static uint64_t read_u64(const gguf_directory *directory, size_t at) {
   return value;
 }
 
-// The key or tensor name whose length is at `entry`, for messages.
+// Returns the key or tensor name whose length is at `entry`, for messages.
 static const char *quote_entry(const gguf_directory *directory, uint64_t entry,
                                char out[GGUF_QUOTE_BYTES]) {
   const size_t at = (size_t)entry;
@@ -47,7 +47,7 @@ static const char *quote_tensor(const gguf_directory *directory, char out[GGUF_Q
                      out);
 }
 
-// Fills `error` with the item that was being read when the file ended.
+// Fills `error`, including the item that was being read when the file ended.
 static wick_status fail_at_what_is_read(const gguf_directory *directory, wick_status status,
                                         uint64_t offset_bytes, const char *problem,
                                         wick_error *error) {
@@ -79,13 +79,13 @@ static wick_status expect(gguf_directory *directory, gguf_stage stage, uint64_t 
   directory->stage = stage;
   if (bytes > THING_BYTES_MAX || directory->position + bytes > GGUF_DIRECTORY_BYTES_MAX) {
     return fail_at_what_is_read(directory, WICK_E_FORMAT, directory->position,
-                                "the directory passes 512 MiB", &directory->failure);
+                                "the directory exceeds 512 MiB", &directory->failure);
   }
   directory->need_bytes = (size_t)bytes;
   return WICK_OK;
 }
 
-// ---- header ----
+// ---- Header ----
 
 static wick_status read_magic(gguf_directory *directory) {
   if (memcmp(directory->bytes, "GGUF", MAGIC_BYTES) != 0) {
@@ -100,23 +100,23 @@ static wick_status read_magic(gguf_directory *directory) {
 static wick_status read_version(gguf_directory *directory) {
   const uint32_t version = read_u32(directory, directory->position);
   if (version == 0) {
-    return fail_with(&directory->failure, WICK_E_FORMAT, directory->position, "GGUF version 0");
+    return fail_with(&directory->failure, WICK_E_FORMAT, directory->position,
+                     "GGUF version 0 is invalid");
   }
   if ((version & 0xffffu) == 0) {
     return fail_with(&directory->failure, WICK_E_UNSUPPORTED, directory->position,
-                     "a big-endian GGUF file (version 0x%x); only little-endian ones are read",
-                     version);
+                     "a big-endian GGUF file (version 0x%x), which is not supported", version);
   }
   if (version != 2 && version != 3) {
     return fail_with(&directory->failure, WICK_E_UNSUPPORTED, directory->position,
-                     "GGUF version %u; versions 2 and 3 are read", version);
+                     "GGUF version %u, must be 2 or 3", version);
   }
   directory->version = version;
   directory->position += sizeof(uint32_t);
   return expect(directory, GGUF_AT_COUNTS, 2 * sizeof(uint64_t));
 }
 
-// Chooses the stage after an entry or the header.
+// Selects the stage after an entry or the header.
 static wick_status expect_entry(gguf_directory *directory) {
   if (directory->value_count < directory->values_declared) {
     return expect(directory, GGUF_AT_KEY_LENGTH, LENGTH_BYTES);
@@ -148,8 +148,8 @@ static wick_status read_counts(gguf_directory *directory) {
   return expect_entry(directory);
 }
 
-// Makes room for one more entry. Declared counts are not trusted: memory grows with the bytes that
-// were read.
+// Grows the list for one more entry. Declared counts are not trusted: memory grows with the bytes
+// that were read.
 static wick_status reserve_entry(gguf_directory *directory, void **entries, size_t count,
                                  size_t *capacity, size_t entry_bytes) {
   if (count < *capacity) return WICK_OK;
@@ -163,7 +163,7 @@ static wick_status reserve_entry(gguf_directory *directory, void **entries, size
   return WICK_OK;
 }
 
-// ---- metadata ----
+// ---- Metadata ----
 
 static wick_status read_key_length(gguf_directory *directory) {
   const size_t at = directory->position;
@@ -208,7 +208,7 @@ static wick_status read_key(gguf_directory *directory) {
   return expect(directory, GGUF_AT_NUMBER, gguf_type_bytes(type));
 }
 
-// Numbers need no check. Only bools have invalid values.
+// Reads numbers, which need no check, and bools, which may have invalid values.
 static wick_status read_numbers(gguf_directory *directory) {
   const gguf_value *value = &directory->values[directory->value_count];
   if (value->item_type == GGUF_BOOL) {
@@ -267,7 +267,7 @@ static wick_status read_array_head(gguf_directory *directory) {
   return expect(directory, GGUF_AT_ARRAY_NUMBERS, count * item_bytes_min);
 }
 
-// Reads all strings that have arrived in one step: vocabularies have hundreds of thousands.
+// Reads all strings that have arrived in one step: vocabularies have hundreds of thousands of them.
 static wick_status read_array_strings(gguf_directory *directory) {
   while (directory->items_left > 0) {
     const size_t held_bytes = directory->size_bytes - directory->position;
@@ -285,7 +285,7 @@ static wick_status read_array_strings(gguf_directory *directory) {
   return end_value(directory);
 }
 
-// ---- tensors ----
+// ---- Tensors ----
 
 static wick_status read_name_length(gguf_directory *directory) {
   const size_t at = directory->position;
@@ -363,12 +363,12 @@ static wick_status measure_tensor(gguf_directory *directory, gguf_tensor *tensor
   }
   if (!fits || !checked_mul_u64(rows, row_bytes, &tensor->size_bytes)) {
     return fail_with(&directory->failure, WICK_E_OVERFLOW, entry,
-                     "the bytes of tensor '%s' do not fit in 64 bits",
+                     "the size of tensor '%s' does not fit in 64 bits",
                      quote_tensor(directory, name));
   }
   if (rows > UINT32_MAX || tensor->dims[0] / facts->block_values > UINT32_MAX) {
     return fail_with(&directory->failure, WICK_E_SHAPE, entry,
-                     "tensor '%s' has %llu rows of %llu values, more than are read",
+                     "tensor '%s' has %llu rows of %llu values, which is too many",
                      quote_tensor(directory, name), (unsigned long long)rows,
                      (unsigned long long)tensor->dims[0]);
   }
@@ -389,7 +389,7 @@ static wick_status read_shape(gguf_directory *directory) {
   return expect_entry(directory);
 }
 
-// ---- the loop ----
+// ---- The loop ----
 
 static wick_status (*const STEPS[GGUF_AT_END])(gguf_directory *) = {
     [GGUF_AT_MAGIC] = read_magic,
@@ -435,8 +435,8 @@ static wick_status append(gguf_directory *directory, const uint8_t *bytes, size_
   return WICK_OK;
 }
 
-// Takes slices until the directory is complete or the input is used up; *taken is the number of
-// used bytes.
+// Processes slices until the directory is complete or the input is used up. *taken is the number of
+// bytes used.
 static wick_status take_input(gguf_directory *directory, const uint8_t *bytes, size_t size_bytes,
                               size_t *taken) {
   while (directory->stage != GGUF_AT_END && *taken < size_bytes) {

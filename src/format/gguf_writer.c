@@ -21,16 +21,16 @@ struct gguf_writer {
   void *context;
   uint32_t alignment;
   bool is_header_written;
-  wick_error failure;  // the first one; status WICK_OK until then
+  wick_error failure;  // the first failure; WICK_OK until then
   gguf_buffer values;
   gguf_buffer tensors;
-  uint64_t *tensor_bytes;  // of each tensor, without padding
+  uint64_t *tensor_bytes;  // sizes without padding
   size_t tensor_count, tensor_capacity;
   uint64_t value_count;
-  size_t items_left;          // of the array of strings being added
-  uint64_t data_bytes;        // declared, each tensor padded
-  size_t tensor_now;          // the one whose data is being written,
-  uint64_t tensor_now_bytes;  // and the number of its written bytes
+  size_t items_left;          // left in the array of strings that is being added
+  uint64_t data_bytes;        // declared so far, with each tensor padded
+  size_t tensor_now;          // index of the tensor whose data is being written
+  uint64_t tensor_now_bytes;  // number of its bytes written so far
 };
 
 static void fail(gguf_writer *writer, wick_status status, const char *what, const char *name) {
@@ -75,7 +75,8 @@ wick_status gguf_writer_create(memory_gate *memory, gguf_write write, void *cont
                                uint32_t alignment, gguf_writer **out, wick_error *error) {
   if (alignment < ALIGNMENT_MIN || (alignment & (alignment - 1)) != 0 ||
       alignment > GGUF_ALIGNMENT_MAX) {
-    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "GGUF writer: alignment %u", alignment);
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "GGUF writer: alignment %u is invalid",
+                     alignment);
   }
   gguf_writer *writer = memory_alloc_zeroed(memory, sizeof *writer);
   if (writer == NULL) return memory_fail(memory, error, "a GGUF writer");
@@ -97,7 +98,7 @@ void gguf_writer_destroy(gguf_writer *writer) {
   memory_free(memory, writer);
 }
 
-// ---- metadata ----
+// ---- Metadata ----
 
 static void begin_value(gguf_writer *writer, const char *key, gguf_value_type type) {
   const size_t length = strlen(key);
@@ -105,7 +106,7 @@ static void begin_value(gguf_writer *writer, const char *key, gguf_value_type ty
   if (writer->items_left > 0) fail(writer, WICK_E_ARG, "comes before an array's end", key);
   if (length == 0 || length > GGUF_KEY_BYTES_MAX)
     fail(writer, WICK_E_ARG, "is not a valid key", key);
-  if (writer->value_count == GGUF_KEYS_MAX) fail(writer, WICK_E_ARG, "is a key too many", key);
+  if (writer->value_count == GGUF_KEYS_MAX) fail(writer, WICK_E_ARG, "exceeds the key limit", key);
   append_string(writer, &writer->values, key, length);
   append_u32(writer, &writer->values, type);
   writer->value_count++;
@@ -159,14 +160,14 @@ void gguf_writer_add_strings(gguf_writer *writer, const char *key, size_t count)
 
 void gguf_writer_add_item(gguf_writer *writer, const char *bytes, size_t size_bytes) {
   if (writer->items_left == 0) {
-    fail(writer, WICK_E_ARG, "has no place for an item", "an array of strings");
+    fail(writer, WICK_E_ARG, "has no room for an item", "an array of strings");
     return;
   }
   writer->items_left--;
   append_string(writer, &writer->values, bytes, size_bytes);
 }
 
-// ---- tensors ----
+// ---- Tensors ----
 
 static bool measure(ggml_type type, const uint64_t *dims, uint32_t dim_count, uint64_t *bytes) {
   if (dim_count == 0 || dim_count > GGUF_DIMS_MAX) return false;
@@ -199,7 +200,8 @@ void gguf_writer_add_tensor(gguf_writer *writer, const char *name, ggml_type typ
   if (length == 0 || length > GGUF_TENSOR_NAME_BYTES_MAX) {
     fail(writer, WICK_E_ARG, "is not a valid tensor name", name);
   }
-  if (writer->tensor_count == GGUF_TENSORS_MAX) fail(writer, WICK_E_ARG, "is one too many", name);
+  if (writer->tensor_count == GGUF_TENSORS_MAX)
+    fail(writer, WICK_E_ARG, "exceeds the tensor limit", name);
   if (!measure(type, dims, dim_count, &size_bytes) ||
       !checked_align_u64(size_bytes, writer->alignment, &padded_bytes) ||
       !checked_add_u64(writer->data_bytes, padded_bytes, &data_bytes)) {
@@ -215,7 +217,7 @@ void gguf_writer_add_tensor(gguf_writer *writer, const char *name, ggml_type typ
   writer->data_bytes = data_bytes;
 }
 
-// ---- output ----
+// ---- Output ----
 
 static uint64_t directory_bytes(const gguf_writer *writer) {
   return HEADER_BYTES + (uint64_t)writer->values.size_bytes + writer->tensors.size_bytes;
@@ -253,7 +255,7 @@ static wick_status outcome(const gguf_writer *writer, wick_error *error) {
 }
 
 wick_status gguf_writer_write_header(gguf_writer *writer, wick_error *error) {
-  if (writer->items_left > 0) fail(writer, WICK_E_ARG, "lacks items", "an array of strings");
+  if (writer->items_left > 0) fail(writer, WICK_E_ARG, "has too few items", "an array of strings");
   if (writer->is_header_written) fail(writer, WICK_E_ARG, "was written already", "the header");
   const uint32_t version = VERSION;
   const uint64_t counts[2] = {writer->tensor_count, writer->value_count};
@@ -273,7 +275,7 @@ wick_status gguf_writer_write_data(gguf_writer *writer, const void *bytes, size_
   if (!writer->is_header_written) fail(writer, WICK_E_ARG, "comes before the header", "data");
   while (size_bytes > 0 && writer->failure.status == WICK_OK) {
     if (writer->tensor_now == writer->tensor_count) {
-      fail(writer, WICK_E_RANGE, "is longer than was declared", "data");
+      fail(writer, WICK_E_RANGE, "is longer than declared", "data");
       break;
     }
     const uint64_t tensor_bytes = writer->tensor_bytes[writer->tensor_now];

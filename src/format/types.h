@@ -45,7 +45,7 @@ typedef enum ggml_type {
   GGML_TYPE_COUNT = 43
 } ggml_type;
 
-enum { GGML_TYPE_BLOCK_BYTES_MAX = 292 };  // of any type (Q8_K)
+enum { GGML_TYPE_BLOCK_BYTES_MAX = 292 };  // over all types (Q8_K)
 
 typedef struct ggml_type_facts {
   const char *name;       // "Q4_0"; NULL for an id that GGML does not use
@@ -53,11 +53,11 @@ typedef struct ggml_type_facts {
   uint16_t block_bytes;   // bytes of a block in the file
 } ggml_type_facts;
 
-// NULL for an unknown id.
+// Returns NULL for an unknown id.
 const ggml_type_facts *type_facts(uint32_t type);
 
-// Bytes of `values` values in the file; false if the type is unknown, values is not a multiple of
-// the block, or the product does not fit.
+// Computes the size of `values` values in the file. Returns false if the type is unknown, values is
+// not a multiple of the block, or the result does not fit.
 bool type_row_bytes(uint32_t type, uint64_t values, uint64_t *bytes);
 
 #endif

@@ -10,8 +10,8 @@ bool kv_pool_has_open(const kv_pool *pool) { return pool->layout.open_bytes != 0
 
 uint64_t kv_open_seq_bytes(const kv_layout *layout) { return 2 * (uint64_t)layout->open_bytes; }
 
-// The largest number of pages that a pass of `rows` tokens fills completely, plus one for the
-// numbering of rows.
+// Returns the maximum number of pages that a pass of `rows` tokens fills completely, plus one,
+// because the rows of a page need not begin at a multiple of the page size.
 static size_t pass_pages(uint32_t rows) { return rows / KERNEL_PAGE_TOKENS + 1; }
 
 uint64_t kv_open_pass_bytes(const kernel_table *kernels, uint32_t kv_heads, uint32_t head_dim,
@@ -82,8 +82,8 @@ static bool is_marked(const kv_seq *seq, const kv_entry *entry, uint32_t tokens)
   return entry->page == seq->marked_page && tokens - entry->position <= seq->marked_slots;
 }
 
-// Whether the entry ends at `tokens` permanently. If tokens after it were dropped, but none before
-// it, its codes belong to a page that had other tokens, too.
+// Returns whether the entry ends at `tokens` permanently. If tokens after it were dropped but none
+// before it, its codes belong to a page that also had other tokens.
 static bool ends_whole(const kv_entry *entry, uint32_t tokens) {
   return tokens == kv_entry_end(entry) && (entry->last == KERNEL_PAGE_TOKENS || entry->delta != 0);
 }
@@ -129,7 +129,7 @@ void kv_open_cut(const kv_pool *pool, kv_seq *seq, uint32_t tokens) {
     seq->open_pages[0] = entry->page;
     seq->open_newest = 0;
   }
-  // later slots may change
+  // slots after these may change
   if (slots < seq->marked_slots) seq->marked_slots = slots;
 }
 
@@ -157,7 +157,7 @@ uint8_t *kv_open_keys(const kv_pool *pool, const kv_open_row *row, uint32_t laye
   const size_t layer_bytes = layout->shape.kv_heads * layout->open_head_bytes;
   uint8_t *open = kv_open_find(pool, seq, entry->page);
   if (open != NULL) return open + layer * layer_bytes;
-  // 16 rows of the pass from the page's first on, one of which is a multiple of 16
+  // the 16 rows of the pass that begin with the page's first row; one index is a multiple of 16
   const uint32_t begin = row->index - (row->position - kv_entry_begin(entry));
   const size_t page = layer % 2 * pass_pages(pass->rows) + ceil_div_u32(begin, KERNEL_PAGE_TOKENS);
   return pass->keys + page * layer_bytes;

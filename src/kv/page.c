@@ -1,4 +1,4 @@
-// kv/page.c — sizes of a page, the place of each head in it, copies, the header.
+// kv/page.c — page sizes, the position of each head in a page, copies, the header.
 #include "kv/page.h"
 
 #include <string.h>
@@ -15,13 +15,13 @@ static bool page_size(kv_layout *layout) {
   if (bytes > SIZE_MAX / 2) return false;
   layout->data_bytes = bytes;
   layout->page_bytes = align_size(bytes, CACHE_LINE_BYTES);
-  // a half is at most as large as a float, for which there is room
+  // a half takes no more space than a float, which would fit
   layout->open_bytes = (size_t)shape->layers * shape->kv_heads * layout->open_head_bytes;
   if (bytes == 0) layout->page_bytes = CACHE_LINE_BYTES;  // so that no size is 0
   return true;
 }
 
-// A shape whose pages have no keys and values.
+// Returns whether pages of this shape have no keys and values.
 static bool is_hollow(const kv_shape *shape) {
   return shape->layers == 0 && shape->kv_heads == 0 && shape->head_dim == 0;
 }
@@ -29,11 +29,11 @@ static bool is_hollow(const kv_shape *shape) {
 wick_status kv_layout_init(kv_layout *layout, const kernel_table *kernels, const kv_shape *shape,
                            wick_error *error) {
   const bool has_zero = shape->layers == 0 || shape->kv_heads == 0 || shape->head_dim == 0;
-  // head_dim far beyond any model: the kernels' own products then fit 32 bits
+  // the limit is far beyond any model; it ensures that the kernels' own products fit 32 bits
   if ((has_zero && !is_hollow(shape)) || shape->head_dim > UINT16_MAX || !is_type(shape->k_type) ||
       !is_type(shape->v_type)) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-                     "KV type %d/%d with %u layers of %u heads of %u is not possible",
+                     "KV type %d/%d with %u layers of %u heads of %u is invalid",
                      (int)shape->k_type, (int)shape->v_type, shape->layers, shape->kv_heads,
                      shape->head_dim);
   }
@@ -50,7 +50,7 @@ wick_status kv_layout_init(kv_layout *layout, const kernel_table *kernels, const
   }
   if (page_size(layout)) return WICK_OK;
   return fail_with(error, WICK_E_OVERFLOW, WICK_NO_OFFSET,
-                   "a KV page of %u layers of %u heads of %u does not fit", shape->layers,
+                   "a KV page of %u layers of %u heads of %u is too large", shape->layers,
                    shape->kv_heads, shape->head_dim);
 }
 
@@ -112,7 +112,7 @@ void kv_data_clear_codes(const kv_page_data *data) {
   }
 }
 
-// The place of a head's rows of K, and how they are read or written.
+// The position of a head's K rows, and how they are read or written.
 typedef struct key_rows {
   const kernel_kv_ops *ops;
   uint8_t *at;

@@ -31,24 +31,25 @@ typedef struct kv_shape {
   uint32_t kv_heads;
   uint32_t head_dim;
   kernel_kv_type k_type, v_type;
-  uint32_t window;  // sliding window in tokens, 0: everything is kept
+  uint32_t window;  // sliding window in tokens; 0: no window
 } kv_shape;
 
-// A shape with its sizes in bytes. A page holds one layer after the other. A layer holds one KV
-// head after the other, K before V, so attention reads it from one end to the other.
+// A shape with its sizes in bytes. A page stores its layers one after the other, and a layer its KV
+// heads one after the other, K before V, so attention reads a layer from start to end.
 typedef struct kv_layout {
   const kernel_table *kernels;
   kv_shape shape;
   size_t k_head_bytes, v_head_bytes;
   size_t data_bytes;  // of a page
-  size_t page_bytes;  // the same in whole cache lines
-  // F16 keys of a page that is open: of a head and of all layers. 0 where rows are written into the
-  // page itself.
+  size_t page_bytes;  // the same, rounded up to whole cache lines
+  // F16 keys of an open page: bytes per head and for all layers. 0 if rows are written directly
+  // into the page.
   size_t open_head_bytes, open_bytes;
 } kv_layout;
 
-// The type in which pages store the type of a configuration: keys in Q8 and Q4 have scales by
-// channel and are encoded when a page is full (kv/open.h); values in Q4 are rotated.
+// Return the types in which pages store keys and values of a configured type: keys in Q8 and Q4
+// have scales per channel and are encoded when a page is full (kv/open.h); values in Q4 are
+// rotated.
 static inline kernel_kv_type kv_key_type(wick_kv_type type) {
   static const uint8_t types[WICK_KV_TYPE_COUNT] = {[WICK_KV_F16] = KERNEL_KV_F16,
                                                     [WICK_KV_F32] = KERNEL_KV_F32,
@@ -60,21 +61,21 @@ static inline kernel_kv_type kv_value_type(wick_kv_type type) {
   if (type == WICK_KV_Q8) return KERNEL_KV_Q8;
   return type == WICK_KV_Q4 ? KERNEL_KV_R4 : kv_key_type(type);
 }
-// The type that a configuration has for it.
+// The inverse: returns the type (Q8, Q4, ...) that the configuration specified.
 static inline kernel_kv_type kv_named_type(kernel_kv_type type) {
   return type == KERNEL_KV_C8                           ? KERNEL_KV_Q8
          : type == KERNEL_KV_C4 || type == KERNEL_KV_R4 ? KERNEL_KV_Q4
                                                         : type;
 }
 
-// WICK_E_ARG for a dimension of 0; WICK_E_UNSUPPORTED for a type or head_dim without kernels;
-// WICK_E_OVERFLOW.
+// Fails with WICK_E_ARG for a dimension of 0, with WICK_E_UNSUPPORTED for a type or head_dim
+// without kernels, and with WICK_E_OVERFLOW.
 wick_status kv_layout_init(kv_layout *layout, const kernel_table *kernels, const kv_shape *shape,
                            wick_error *error);
-// The layout of such pages in version 0.1.0, whose types are those that a configuration names. The
-// same errors.
+// Computes the layout of such pages in version 0.1.0, which used the configured types themselves.
+// Returns the same errors.
 wick_status kv_layout_former(kv_layout *former, const kv_layout *layout);
-// 0 when a type is not in this build or the size does not fit.
+// Returns 0 if a type is not in this build or the size does not fit.
 size_t kv_bytes_of_page(const kernel_table *kernels, const kv_shape *shape);
 
 // ---- Keys and values of a page ----
@@ -84,38 +85,39 @@ typedef struct kv_page_data {
   uint8_t *bytes;  // [page_bytes]
 } kv_page_data;
 
-// All values become 0. `bytes`: layout->page_bytes, the caller's.
+// Sets all values to 0. `bytes` [layout->page_bytes] belongs to the caller.
 void kv_page_data_init(kv_page_data *data, const kv_layout *layout, void *bytes);
-// One KV head's K or V, for the kernels.
+// Returns one KV head's K or V, for the kernels.
 void *kv_page_data_k(const kv_page_data *data, uint32_t layer, uint32_t head);
 void *kv_page_data_v(const kv_page_data *data, uint32_t layer, uint32_t head);
 
-// Copies the rows of slots [0, slots) of all layers; the others stay unchanged. Key codes that
+// Copies the rows of slots [0, slots) of all layers; the other slots stay unchanged. Key codes that
 // belong to a whole page are all copied.
 void kv_data_copy(const kv_page_data *to, const kv_page_data *from, uint32_t slots);
-// Clears the keys of a page that was never full: they are zeros in records.
+// Clears the keys of a page that was never full: records store them as zeros.
 void kv_data_clear_codes(const kv_page_data *data);
 
-// A page and its F16 keys [open_bytes], which are NULL unless it is open or about to be encoded.
+// A page and its F16 keys [open_bytes], which are NULL unless the page is open or about to be
+// encoded.
 typedef struct kv_page_view {
   kv_page_data data;
   uint8_t *open;
 } kv_page_view;
 
-// open [layout->open_bytes] = the K rows of the slots [0, slots) of a page of any types, as F16,
-// followed by zeros. row: head_dim floats of scratch.
+// Fills open [layout->open_bytes] with the K rows of slots [0, slots) of a page of any types, as
+// F16, followed by zeros. row: head_dim floats of scratch.
 void kv_keys_open(const kv_layout *layout, uint8_t *open, const kv_page_view *from, uint32_t slots,
                   float *row);
 
-// The slots [first, last) of a page.
+// The range [first, last) of a page's slots.
 typedef struct kv_slots {
   uint32_t first, last;
 } kv_slots;
 
-// Copies rows, including those before slots.first, into a page of other types, through floats. If
-// the type of `to` encodes pages, `to.open` has F16 keys afterwards, of which the slots are
-// encoded. row: head_dim floats of scratch. Returns the number of values that were not finite or
-// did not fit the type.
+// Copies rows, including those before slots.first, through floats into a page of different types.
+// If the type of `to` encodes pages, the F16 keys are written to `to.open` and those of the slots
+// are encoded. row: head_dim floats of scratch. Returns the number of values that were not finite
+// or did not fit the type.
 uint32_t kv_data_convert(const kv_page_view *to, const kv_page_view *from, kv_slots slots,
                          float *row);
 
@@ -125,9 +127,9 @@ typedef struct kv_page {
   kv_page_data data;
   kv_page_id id;
   uint32_t ref_count;    // block tables and prefix references; 0: free
-  uint32_t hold_count;   // of these the prefix cache's
-  uint32_t mark;         // scratch of the functions that count
-  uint16_t fill_tokens;  // rows ever written since it was taken
+  uint32_t hold_count;   // how many of these belong to the prefix cache
+  uint32_t mark;         // scratch for functions that count
+  uint16_t fill_tokens;  // rows written since the page was taken
   bool is_sealed;
 } kv_page;
 

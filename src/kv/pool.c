@@ -52,7 +52,7 @@ wick_status kv_pool_init(memory_gate *memory, const kernel_table *kernels, const
   wick_status status = kv_layout_init(&layout, kernels, shape, error);
   if (status != WICK_OK) return status;
   if (pages > pages_max) {
-    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%u KV pages of at most %u", pages,
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%u KV pages, limit is %u", pages,
                      pages_max);
   }
   kv_pool *pool = memory_alloc_zeroed(memory, sizeof *pool);
@@ -117,7 +117,7 @@ uint32_t kv_pool_pages_available(const kv_pool *pool) {
   return available_with(pool, reclaimable(pool));
 }
 
-// Grows until free and idle pages are `pages`.
+// Grows the pool until free and idle pages add up to `pages`.
 static wick_status grow_for(kv_pool *pool, uint32_t pages, uint32_t idle, wick_error *error) {
   const uint32_t missing = pages - pool->page_free;
   const uint32_t kept =
@@ -138,7 +138,8 @@ wick_status kv_pool_grow_for(kv_pool *pool, uint32_t pages, wick_error *error) {
   return grow_for(pool, pages < available ? pages : available, idle, error);
 }
 
-// Counts on idle pages first, but grows before it evicts: when growing fails, no entry is lost.
+// Counts on idle pages first, but grows before it evicts, so that no entry is lost if growing
+// fails.
 wick_status kv_pool_reserve(kv_pool *pool, uint32_t pages, kv_shortage *shortage,
                             wick_error *error) {
   if (pages <= pool->page_free) return WICK_OK;
@@ -179,7 +180,7 @@ void kv_page_release(kv_pool *pool, kv_page_id id) {
   page->fill_tokens = 0;
   page->is_sealed = false;
 #ifndef NDEBUG
-  // A pattern that is finite in every type and never a correct result in a test.
+  // a pattern that is finite in every type and never a correct result in a test
   memset(page->data.bytes, 0x5a, pool->layout.page_bytes);
 #endif
   pool->page_free++;

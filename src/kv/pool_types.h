@@ -13,11 +13,11 @@ typedef struct kv_seq {
   uint32_t token_count;  // stored tokens; not a sum over pages
   uint32_t entry_count, entry_capacity;
   kv_entry *table;
-  // F16 keys of the pages that were begun last, [2][open_bytes]; NULL if none are needed.
+  // F16 keys of the two most recently begun pages, [2][open_bytes]; NULL if none are needed.
   uint8_t *open;
-  kv_page_id open_pages[2];  // KV_PAGE_NONE: of no page
-  uint32_t open_newest;      // index of the one that was taken last
-  // A copy of one page's F16 keys of the slots [0, marked_slots); NULL: none (kv_open_mark).
+  kv_page_id open_pages[2];  // KV_PAGE_NONE: unused
+  uint32_t open_newest;      // index of the one taken last
+  // A copy of one page's F16 keys of slots [0, marked_slots); NULL if there is none (kv_open_mark).
   uint8_t *marked;
   kv_page_id marked_page;
   uint32_t marked_slots;
@@ -29,10 +29,10 @@ struct kv_pool {
   uint32_t pages_max, pages_keep;
   kv_page *pages;
   uint32_t page_count, page_capacity, page_free;
-  uint32_t free_from;  // no page below it is free
+  uint32_t free_from;  // no page below this id is free
   void **segments;
   uint32_t segment_count, segment_capacity;
-  kv_seq *seqs;  // ascending ids
+  kv_seq *seqs;  // sorted by id
   uint32_t seq_count, seq_capacity;
   kv_seq_id seq_next;
   kv_holder holder;
@@ -40,46 +40,47 @@ struct kv_pool {
   atomic_uint nonfinite_values;
 };
 
-// Makes sure that `pages` can be taken; evicts and grows as needed.
+// Ensures that `pages` pages can be taken; evicts and grows as needed.
 wick_status kv_pool_reserve(kv_pool *pool, uint32_t pages, kv_shortage *shortage,
                             wick_error *error);
-kv_page_id kv_page_take(kv_pool *pool);  // lowest free id, one reference; reserved before
+// Returns the lowest free id, with one reference. The page must be reserved.
+kv_page_id kv_page_take(kv_pool *pool);
 void kv_page_release(kv_pool *pool, kv_page_id page);
 void kv_page_retain(kv_pool *pool, kv_page_id page);
 
 // ---- open.c ----
 
-// Allocates the open pages of a new sequence. WICK_E_NOMEM.
+// Allocates the buffers for open pages of a new sequence. WICK_E_NOMEM.
 wick_status kv_open_begin(const kv_pool *pool, kv_seq *seq, wick_error *error);
 void kv_open_share(const kv_pool *pool, const kv_seq *from, kv_seq *to);
 void kv_open_end(const kv_pool *pool, kv_seq *seq);
 // Forgets pages that are no longer in the table.
 void kv_open_forget(const kv_pool *pool, kv_seq *seq);
-// Called when a page of the table was replaced by another one.
+// Called when a page of the table was replaced by a different one.
 void kv_open_move(kv_seq *seq, kv_page_id from, kv_page_id to);
-// All layers of a page's F16 keys; NULL: it is not open.
+// Returns all layers of a page's F16 keys, or NULL if the page is not open.
 uint8_t *kv_open_find(const kv_pool *pool, const kv_seq *seq, kv_page_id page);
-// Whether the table can end at `tokens`, which are stored. If tokens after it were dropped, the
-// last page may end early.
+// Returns whether the table can end at `tokens`, which are stored. If tokens after it were dropped,
+// the last page may end early.
 bool kv_open_can_end(const kv_pool *pool, const kv_seq *seq, uint32_t tokens);
-// Called when the table ends at `tokens`: a page whose keys were marked is opened again.
+// Called when the table now ends at `tokens`: a page whose keys were marked is opened again.
 void kv_open_cut(const kv_pool *pool, kv_seq *seq, uint32_t tokens);
 // Encodes the slots of an entry that will never be full; `page`, which is open, has their keys.
 void kv_open_encode(const kv_pool *pool, const kv_seq *seq, const kv_entry *entry, kv_page_id page);
 
 kv_seq *kv_seq_find(const kv_pool *pool, kv_seq_id id);
 wick_status kv_seq_unknown(kv_seq_id id, wick_error *error);
-uint32_t kv_seq_end(const kv_seq *seq);  // tokens that are stored or reserved
+uint32_t kv_seq_end(const kv_seq *seq);  // returns the number of tokens stored or reserved
 wick_status kv_seq_reserve_entries(kv_pool *pool, kv_seq *seq, uint32_t entries, wick_error *error);
-// Adds an entry with a fresh page at the end; both were reserved.
+// Appends an entry with a fresh page; both must be reserved.
 void kv_seq_add_page(kv_pool *pool, kv_seq *seq);
-// Index of the entry that has `position`; entry_count if there is none.
+// Returns the index of the entry that contains `position`, or entry_count if there is none.
 uint32_t kv_seq_entry_index(const kv_seq *seq, uint32_t position);
-// Returns WICK_E_RANGE: the table has no page for `position`. The message has page index and
-// position.
+// Returns WICK_E_RANGE because the table has no page for `position`. The message contains the page
+// index and the position.
 wick_status kv_seq_outside(const kv_seq *seq, uint32_t position, wick_error *error);
-// Replaces the page of an entry that is shared or sealed by a private page with a copy of the rows.
-// One page was reserved.
+// Replaces the page of an entry, if it is shared or sealed, by a private copy of its rows. One page
+// must be reserved.
 void kv_entry_make_private(kv_pool *pool, kv_entry *entry);
 
 #endif

@@ -1,5 +1,5 @@
-// kv/prefix.c — hashes, lookups of tokens, sequences that take pages from the cache and enter
-// theirs; statistics and the check of the cache.
+// kv/prefix.c — hashes, token lookups, sequences that take pages from the cache and add theirs to
+// it; statistics and the consistency check of the cache.
 #include "kv/prefix.h"
 
 #include "base/hash.h"
@@ -86,7 +86,7 @@ wick_status prefix_attach(prefix_cache *cache, kv_seq_id seq_id, cache_salt salt
   return WICK_OK;
 }
 
-// Whether entry i of a block table holds the tokens of page i as a fresh prefill would.
+// Returns whether entry i of a block table holds the tokens of page i as a fresh prefill would.
 static bool is_plain(const kv_entry *entry, uint32_t i) {
   return entry->page >= 0 && entry->delta == 0 && entry->first == 0 &&
          entry->last == KERNEL_PAGE_TOKENS && entry->position == i * KERNEL_PAGE_TOKENS;
@@ -117,7 +117,7 @@ wick_status prefix_store(prefix_cache *cache, kv_seq_id seq_id, cache_salt salt,
   return status == WICK_E_FULL ? WICK_OK : status;
 }
 
-// ---- Facts ----
+// ---- Statistics ----
 
 uint32_t prefix_count(const prefix_cache *cache) { return cache->count; }
 uint32_t prefix_capacity(const prefix_cache *cache) { return cache->config.entries_max; }
@@ -148,14 +148,14 @@ static wick_status check_entry(const prefix_cache *cache, prefix_id id, wick_err
   const prefix_entry *entry = &cache->entries[id];
   const kv_page *page = kv_pool_page(cache->pool, entry->page);
   if (page == NULL || page->hold_count == 0) return broken(error, "a page is not held", id);
-  if (!entry->is_linked && entry->ref_count == 0) return broken(error, "a cleared entry stays", id);
+  if (!entry->is_linked && entry->ref_count == 0) return broken(error, "entry not freed", id);
   uint32_t children = 0;
   for (prefix_id i = 0; i < cache->place_count; i++) {
     children += prefix_is_live(cache, i) && cache->entries[i].parent == id;
   }
-  if (children != entry->child_count) return broken(error, "children of an entry", id);
+  if (children != entry->child_count) return broken(error, "wrong child count of an entry", id);
   if (entry->parent != PREFIX_NONE && !prefix_is_live(cache, entry->parent)) {
-    return broken(error, "an entry without its parent", id);
+    return broken(error, "missing parent of an entry", id);
   }
   return WICK_OK;
 }
@@ -174,6 +174,6 @@ wick_status prefix_check(const prefix_cache *cache, wick_error *error) {
     for (; id != PREFIX_NONE && chained <= live; id = cache->entries[id].next) chained++;
   }
   if (linked != cache->count || chained != linked) return broken(error, "entries", cache->count);
-  if (live != cache->stats.pages_held) return broken(error, "held pages", live);
+  if (live != cache->stats.pages_held) return broken(error, "wrong page count", live);
   return WICK_OK;
 }

@@ -1,5 +1,5 @@
-// kv/prefix_entries.c — the entries of the prefix cache: places, hash table, users, eviction, and
-// the callbacks of the pool.
+// kv/prefix_entries.c — the entries of the prefix cache: slots, hash table, users, eviction, and
+// the pool's callbacks.
 #include <string.h>
 
 #include "kv/prefix_types.h"
@@ -75,7 +75,7 @@ prefix_id prefix_find(prefix_cache *cache, prefix_id parent, cache_salt salt,
   return PREFIX_NONE;
 }
 
-// ---- Places ----
+// ---- Slots ----
 
 static bool grow_buckets(prefix_cache *cache, uint32_t places) {
   uint32_t count = cache->bucket_count == 0 ? 16 : cache->bucket_count;
@@ -94,7 +94,7 @@ static bool grow_buckets(prefix_cache *cache, uint32_t places) {
 }
 
 static bool grow_places(prefix_cache *cache) {
-  // entries that were cleared while they had users occupy places beyond entries_max
+  // entries that were cleared while they had users occupy slots beyond entries_max
   uint32_t capacity = cache->place_capacity < 16 ? 16 : cache->place_capacity * 2;
   const size_t asked = capacity > INT32_MAX ? SIZE_MAX : capacity;
   memory_gate *memory = cache->memory;
@@ -149,7 +149,7 @@ static bool is_held_alone(const prefix_cache *cache, prefix_id id) {
   return kv_pool_page(cache->pool, cache->entries[id].page)->ref_count == 1;
 }
 
-// Marks entries with users, and their ancestors: they cannot be evicted.
+// Marks entries with users and their ancestors, which cannot be evicted.
 static void mark_blocked(prefix_cache *cache) {
   for (prefix_id id = 0; id < cache->place_count; id++) cache->entries[id].is_blocked = false;
   for (prefix_id id = 0; id < cache->place_count; id++) {
@@ -161,7 +161,8 @@ static void mark_blocked(prefix_cache *cache) {
   }
 }
 
-// Whether evicting the entry, after its descendants, frees its page. Call mark_blocked before.
+// Returns whether evicting the entry, after its descendants, frees its page. Call mark_blocked
+// first.
 static bool is_reclaimable(const prefix_cache *cache, prefix_id id) {
   return prefix_is_live(cache, id) && !cache->entries[id].is_blocked && is_held_alone(cache, id);
 }
@@ -172,11 +173,11 @@ static bool follows_reclaimable(const prefix_cache *cache, prefix_id id) {
   return at != PREFIX_NONE;
 }
 
-// Which idle leaves may be evicted.
+// Selects which idle leaves may be evicted.
 typedef enum victim_kind {
   VICTIM_ANY,
-  VICTIM_FREES,    // those whose page becomes free
-  VICTIM_UNBLOCKS  // those with an ancestor whose page can become free; call mark_blocked before
+  VICTIM_FREES,    // leaves whose page becomes free
+  VICTIM_UNBLOCKS  // leaves with an ancestor whose page can become free; call mark_blocked first
 } victim_kind;
 
 static bool is_victim(const prefix_cache *cache, prefix_id id, victim_kind kind) {
@@ -220,7 +221,7 @@ static wick_status make_room(prefix_cache *cache, prefix_id parent, wick_error *
   if (has_room) return WICK_OK;
   cache->stats.insert_refused++;
   return fail_with(error, WICK_E_FULL, WICK_NO_OFFSET,
-                   "the prefix cache has %u entries of at most %u, and none is idle", cache->count,
+                   "the prefix cache has %u entries (limit %u) and none is idle", cache->count,
                    max);
 }
 
@@ -302,8 +303,8 @@ static uint32_t count_reclaimable(void *context) {
   return count;
 }
 
-// A sequence may have dropped a page, or slid past it, and still have pages after it. The entries
-// of these pages are evicted only if nothing else frees a page.
+// A sequence may have dropped a page, or slid past it, and still have later pages. The entries of
+// these later pages are evicted only if nothing else frees a page.
 static void reclaim(void *context, uint32_t pages) {
   prefix_cache *cache = context;
   uint32_t freed = 0;
@@ -322,7 +323,7 @@ static wick_status check_config(prefix_config *config, wick_error *error) {
   if (config->page_tokens >= 1 && config->page_tokens <= PREFIX_PAGE_TOKENS_MAX) {
     return WICK_OK;
   }
-  return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "pages of %u tokens: 1 to %d can be",
+  return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "page size is %u, must be 1 to %d",
                    config->page_tokens, (int)PREFIX_PAGE_TOKENS_MAX);
 }
 

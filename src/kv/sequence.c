@@ -27,7 +27,7 @@ uint32_t kv_seq_end(const kv_seq *seq) {
 
 // ---- Creating and freeing ----
 
-// Adds a new sequence at the end of the list, with a table of `entries` places.
+// Appends a new sequence to the list, with a table of `entries` entries.
 static wick_status add_seq(kv_pool *pool, uint32_t entries, wick_error *error) {
   if (pool->seq_next == UINT32_MAX) {
     return fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "sequence ids are used up");
@@ -142,7 +142,7 @@ const kv_entry *kv_table_find(const kv_entry *table, uint32_t count, uint32_t po
       position < kv_entry_end(&table[guess])) {
     return &table[guess];
   }
-  uint32_t low = 0, high = count;  // the first entry that ends after the position
+  uint32_t low = 0, high = count;  // first entry that ends after the position
   while (low < high) {
     const uint32_t middle = low + (high - low) / 2;
     if (kv_entry_end(&table[middle]) <= position) {
@@ -211,7 +211,7 @@ wick_status kv_seq_append(kv_pool *pool, kv_seq_id id, uint32_t tokens, wick_err
   if (seq == NULL) return kv_seq_unknown(id, error);
   if (tokens > kv_seq_end(seq) - seq->token_count) {
     return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET,
-                     "sequence %u: %u tokens after %u, room is reserved for %u", id, tokens,
+                     "sequence %u: %u tokens after %u exceed the reserved %u", id, tokens,
                      seq->token_count, kv_seq_end(seq));
   }
   return kv_seq_tokens_set(pool, id, seq->token_count + tokens, error);
@@ -222,8 +222,7 @@ wick_status kv_seq_tokens_set(kv_pool *pool, kv_seq_id id, uint32_t tokens, wick
   if (seq == NULL) return kv_seq_unknown(id, error);
   if (tokens > kv_seq_end(seq)) {
     return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET,
-                     "sequence %u: %u tokens, room is reserved for %u", id, tokens,
-                     kv_seq_end(seq));
+                     "sequence %u: %u tokens exceed the reserved %u", id, tokens, kv_seq_end(seq));
   }
   if (tokens > seq->token_count) note_fill(pool, seq, seq->token_count, tokens);
   seq->token_count = tokens;
@@ -232,8 +231,8 @@ wick_status kv_seq_tokens_set(kv_pool *pool, kv_seq_id id, uint32_t tokens, wick
 
 // ---- Dropping ----
 
-// Whether the position after `tokens` needs tokens that were released because they were outside the
-// window.
+// Returns whether the position after `tokens` needs tokens that were released because they were
+// outside the window.
 static bool misses_window(const kv_pool *pool, const kv_seq *seq, uint32_t tokens) {
   const uint32_t window = pool->layout.shape.window;
   const uint32_t needed = window == 0 || tokens + 1 < window ? 0 : tokens + 1 - window;
@@ -267,7 +266,7 @@ wick_status kv_seq_truncate(kv_pool *pool, kv_seq_id id, uint32_t tokens, wick_e
   }
   if (tokens < seq->token_count && misses_window(pool, seq, tokens)) {
     return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET,
-                     "sequence %u: tokens that %u tokens need fell out of the window", id, tokens);
+                     "sequence %u: cannot end at %u, earlier tokens left the window", id, tokens);
   }
   tokens = kv_seq_cut(pool, id, tokens);
   while (seq->entry_count > 0 && kv_entry_begin(&seq->table[seq->entry_count - 1]) >= tokens) {
@@ -306,11 +305,11 @@ wick_status kv_seq_window(kv_pool *pool, kv_seq_id id, uint32_t keep, wick_error
 void kv_seq_slide(kv_pool *pool, kv_seq_id id, uint32_t back) {
   const uint32_t window = pool->layout.shape.window;
   if (window == 0 || window > UINT32_MAX - back) return;
-  // the next position attends to itself and to window - 1 positions before it
+  // the next position attends to itself and to the window - 1 positions before it
   kv_seq_window(pool, id, window - 1 + back, NULL);
 }
 
-// ---- Pages from other sources ----
+// ---- Pages from elsewhere ----
 
 wick_status kv_seq_begin_after(kv_pool *pool, kv_seq_id id, uint32_t pages, wick_error *error) {
   kv_seq *seq = kv_seq_find(pool, id);

@@ -11,7 +11,7 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
                "records are written as they are in memory");
 
-// FORMER: that of 0.1.0, which wrote all keys and values in the types of the configuration.
+// FORMER: the version of 0.1.0, which wrote all keys and values in the configured types.
 enum { STATE_VERSION = 5, STATE_VERSION_FORMER = 4, CHECKSUM_BYTES = 8 };
 static const char MAGIC[8] = {'W', 'I', 'C', 'K', 'K', 'V', 'S', 'T'};
 static const uint64_t CHECKSUM_SEED = 0x5749434b4b565354u;
@@ -40,7 +40,8 @@ typedef struct state_node {
 _Static_assert(sizeof(state_header) == 72 && sizeof(state_entry) == 16 && sizeof(state_node) == 24,
                "no padding");
 
-// Folds words of 8 bytes, the rest as a last word. Writer and reader fold the same pieces.
+// Folds words of 8 bytes; the remaining bytes and their count form the last word. Writer and reader
+// fold the same pieces.
 static uint64_t checksum_add(uint64_t sum, const void *bytes, size_t size_bytes) {
   const uint8_t *at = bytes;
   for (; size_bytes >= 8; size_bytes -= 8, at += 8) {
@@ -55,7 +56,7 @@ static uint64_t checksum_add(uint64_t sum, const void *bytes, size_t size_bytes)
 }
 
 uint64_t kv_salt(uint64_t fingerprint, const kv_shape *shape, uint64_t extra) {
-  // the types of the configuration, so that states of 0.1.0, whose codes differ, have the same salt
+  // uses the configured types, so states of 0.1.0, whose codes differ, have the same salt
   const uint64_t k_type = kv_named_type(shape->k_type), v_type = kv_named_type(shape->v_type);
   const uint64_t words[] = {fingerprint, extra, k_type << 32 | v_type,
                             (uint64_t)shape->layers << 32 | shape->kv_heads,
@@ -112,7 +113,7 @@ static wick_status end_writing(state_writer *writer, wick_error *error) {
   return fail_with(error, WICK_E_IO, WICK_NO_OFFSET, "the state could not be written");
 }
 
-// Entries that have stored tokens, and how many of them have a page.
+// Counts the entries that have stored tokens, and how many of them have a page.
 static uint32_t stored_entries(const kv_seq *seq, uint32_t *present) {
   uint32_t count = 0;
   *present = 0;
@@ -128,7 +129,7 @@ static uint64_t seq_payload_bytes(uint32_t tokens, uint32_t entries, uint32_t pr
          layout->open_bytes + (uint64_t)present * layout->page_bytes;
 }
 
-// The layout of a record's pages.
+// Computes the layout of a record's pages.
 static wick_status find_layout(const kv_pool *pool, const kv_types *packed, kv_layout *layout,
                                wick_error *error) {
   *layout = pool->layout;
@@ -172,13 +173,13 @@ static void put_entries(state_writer *writer, const kv_seq *seq, uint32_t entrie
   }
 }
 
-// A page of a record while it is copied from a pool or into one, and its F16 keys if it is encoded
-// or open: in the record and, if the types differ, in the pool.
+// A page that is copied between a record and a pool, and its F16 keys if it is encoded or open: in
+// the record's layout and, if the types differ, in the pool's.
 typedef struct page_passage {
   kv_page_view view;  // [layout->page_bytes]; open: [layout->open_bytes] or NULL
   uint8_t *open;      // [the pool's open_bytes] or NULL
   float *row;         // [head_dim]
-  bool is_packed;     // the types are not the pool's
+  bool is_packed;     // the types differ from the pool's
 } page_passage;
 
 static void close_passage(const kv_pool *pool, page_passage *passage) {
@@ -210,14 +211,14 @@ static wick_status open_passage(const kv_pool *pool, const kv_layout *layout, pa
   return memory_fail(pool->memory, error, "a page of a saved state");
 }
 
-// The entry with the last stored token if its page is not full; otherwise NULL.
+// Returns the entry with the last stored token if its page is not full, otherwise NULL.
 static const kv_entry *open_entry(const kv_seq *seq) {
   if (seq->token_count == 0) return NULL;
   const kv_entry *entry = kv_table_find(seq->table, seq->entry_count, seq->token_count - 1);
   return kv_entry_end(entry) == seq->token_count || entry->page < 0 ? NULL : entry;
 }
 
-// A page of a table as seen by its sequence.
+// Returns a page of a table as its sequence sees it.
 static kv_page_view view_of(const kv_pool *pool, const kv_seq *seq, const kv_entry *entry) {
   const bool is_open = entry == open_entry(seq);
   return (kv_page_view){pool->pages[entry->page].data,
@@ -326,8 +327,8 @@ static void put_node(state_writer *writer, const prefix_cache *cache, prefix_id 
   }
 }
 
-// Writes the entries `depth` pages deep; *written: number of entries so far, places[id]: the index
-// of an entry.
+// Writes the entries `depth` pages deep. *written: number of entries so far; places[id]: index of
+// an entry in the record.
 static void put_level(state_writer *writer, const prefix_cache *cache, uint32_t depth,
                       uint32_t *places, uint32_t *written) {
   for (prefix_id id = 0; id < cache->place_count && !writer->failed; id++) {
@@ -342,7 +343,7 @@ wick_status state_save_cache(const prefix_cache *cache, uint64_t salt, const wic
                              wick_error *error) {
   if (cache->config.page_tokens != KERNEL_PAGE_TOKENS) {
     return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                     "a cache of pages of %u tokens cannot be saved", cache->config.page_tokens);
+                     "a cache with pages of %u tokens cannot be saved", cache->config.page_tokens);
   }
   uint32_t *places = memory_alloc_array(cache->memory, cache->place_count, sizeof *places);
   if (places == NULL) {
@@ -383,19 +384,19 @@ static wick_status check_kind(const state_header *header, wick_error *error) {
   }
   if (header->version != STATE_VERSION && header->version != STATE_VERSION_FORMER) {
     return fail_with(error, WICK_E_FORMAT, offsetof(state_header, version),
-                     "the state was saved in version %u, this build reads %d", header->version,
+                     "the state has version %u, but this build reads %d", header->version,
                      (int)STATE_VERSION);
   }
   if (header->checksum != checksum_add(CHECKSUM_SEED, header, offsetof(state_header, checksum))) {
-    return fail_corrupt(error, "its header");
+    return fail_corrupt(error, "invalid header");
   }
   if (header->kind == STATE_SEQUENCE || header->kind == STATE_CACHE) return WICK_OK;
   return fail_with(error, WICK_E_FORMAT, offsetof(state_header, kind),
-                   "a saved state of kind %u is not known", header->kind);
+                   "the saved state has unknown kind %u", header->kind);
 }
 
-// The types of the record's pages, which are the pool's own, those of a packed sequence, or
-// the pool's types in 0.1.0.
+// Determines the types of the record's pages: the pool's own, those of a packed sequence, or the
+// pool's types in 0.1.0.
 static wick_status check_model(const state_header *header, const kv_pool *pool, uint64_t salt,
                                kv_layout *layout, wick_error *error) {
   const kv_shape *shape = &pool->layout.shape;
@@ -412,11 +413,12 @@ static wick_status check_model(const state_header *header, const kv_pool *pool, 
       header->salt == salt) {
     return WICK_OK;
   }
-  return fail_with(error, WICK_E_MISMATCH, WICK_NO_OFFSET,
-                   "the state was saved with another model or KV type (%u layers of %u heads of "
-                   "%u, KV type %u/%u)",
-                   header->layers, header->kv_heads, header->head_dim, kv_named_type(types.k),
-                   kv_named_type(types.v));
+  return fail_with(
+      error, WICK_E_MISMATCH, WICK_NO_OFFSET,
+      "the state was saved with a different model or KV type (%u layers of %u heads of "
+      "%u, KV type %u/%u)",
+      header->layers, header->kv_heads, header->head_dim, kv_named_type(types.k),
+      kv_named_type(types.v));
 }
 
 static bool sizes_agree(const state_header *header, const kv_layout *layout) {
@@ -448,7 +450,7 @@ wick_status state_begin(kv_pool *pool, uint64_t salt, const wick_state_source *s
   wick_status status = check_kind(&header, error);
   if (status == WICK_OK) status = check_model(&header, pool, salt, &reader->layout, error);
   if (status != WICK_OK) return status;
-  if (!sizes_agree(&header, &reader->layout)) return fail_corrupt(error, "its sizes");
+  if (!sizes_agree(&header, &reader->layout)) return fail_corrupt(error, "invalid sizes");
   if (source->size_bytes - sizeof header < CHECKSUM_BYTES ||
       source->size_bytes - sizeof header - CHECKSUM_BYTES < header.payload_bytes) {
     return fail_with(error, WICK_E_TRUNCATED, source->size_bytes, "the saved state ends early");
@@ -471,7 +473,7 @@ static wick_status check_end(state_reader *reader, wick_error *error) {
   const uint64_t wanted = reader->checksum;
   uint64_t found;
   if (!get(reader, &found, sizeof found)) return fail_reading(error);
-  return found == wanted ? WICK_OK : fail_corrupt(error, "its checksum differs");
+  return found == wanted ? WICK_OK : fail_corrupt(error, "wrong checksum");
 }
 
 // ---- Reading a sequence ----
@@ -490,7 +492,7 @@ static wick_status read_table(state_reader *reader, kv_seq *seq, uint32_t presen
     if (!get(reader, &record, sizeof record)) return fail_reading(error);
     if (!entry_fits(&record, kv_seq_end(seq), reader->tokens) ||
         taken + record.has_page > present) {
-      return fail_corrupt(error, "its block table");
+      return fail_corrupt(error, "invalid block table");
     }
     taken += record.has_page;
     seq->table[seq->entry_count++] =
@@ -501,13 +503,13 @@ static wick_status read_table(state_reader *reader, kv_seq *seq, uint32_t presen
                    .last = record.last};
   }
   if (taken != present || kv_seq_end(seq) < reader->tokens) {
-    return fail_corrupt(error, "its block table");
+    return fail_corrupt(error, "invalid block table");
   }
   seq->token_count = reader->tokens;
   return WICK_OK;
 }
 
-// Reads the F16 keys of the page that is not full; `to` has room for those of any page.
+// Reads the F16 keys of the page that is not full; `to` has room for a whole page's keys.
 static bool get_open(state_reader *reader, kv_seq *seq, uint8_t *to) {
   const kv_entry *entry = open_entry(seq);
   if (kv_pool_has_open(reader->pool) && entry != NULL) seq->open_pages[0] = entry->page;
@@ -525,7 +527,7 @@ static wick_status read_pages(state_reader *reader, kv_seq *seq, wick_error *err
   return check_end(reader, error);
 }
 
-// Converts a page of other types from the page_passage into the pool.
+// Converts a page with different types from the passage into the pool.
 static wick_status unpack_page(const state_reader *reader, const kv_seq *seq, const kv_entry *entry,
                                const page_passage *passage, wick_error *error) {
   kv_page *page = &reader->pool->pages[entry->page];
@@ -536,7 +538,7 @@ static wick_status unpack_page(const state_reader *reader, const kv_seq *seq, co
   page->fill_tokens = (uint16_t)slots.last;
   memset(page->data.bytes, 0, reader->pool->layout.page_bytes);  // the rows after them
   if (kv_data_convert(&to, &from, slots, passage->row) == 0) return WICK_OK;
-  return fail_corrupt(error, "its keys and values");
+  return fail_corrupt(error, "invalid keys or values");
 }
 
 static wick_status unpack_pages(state_reader *reader, kv_seq *seq, wick_error *error) {
@@ -560,7 +562,7 @@ wick_status state_load_seq(state_reader *reader, int32_t *tokens, kv_seq_id *id,
                            kv_shortage *shortage, wick_error *error) {
   kv_pool *pool = reader->pool;
   if (reader->kind != STATE_SEQUENCE) {
-    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "the saved state is not of a sequence");
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "the saved state is not a sequence");
   }
   const uint64_t data =
       reader->payload_bytes - seq_payload_bytes(reader->tokens, reader->pages, 0, &reader->layout);
@@ -588,15 +590,15 @@ wick_status state_load_seq(state_reader *reader, int32_t *tokens, kv_seq_id *id,
 
 // ---- Reading a cache ----
 
-// Progress of reading. Each entry of the record that is in the cache has one user until the end, so
-// that nothing evicts it.
+// State while a cache is read. Each of the record's entries that is in the cache has one user until
+// the end, so that it is not evicted.
 typedef struct cache_reading {
   state_reader *reader;
   prefix_cache *cache;
   uint64_t left_bytes;  // of the payload
   uint8_t *page;        // [page_bytes] of the record
-  uint8_t *parts;       // one of each kind, one after the other; NULL: there are none
-  prefix_id *ids;       // [entries], PREFIX_NONE: not added; IS_NEW if it did not exist
+  uint8_t *parts;       // one part of each kind, one after the other; NULL if there are none
+  prefix_id *ids;       // [entries]; PREFIX_NONE: not added; IS_NEW is set for new entries
   uint32_t done, entered;
 } cache_reading;
 
@@ -652,12 +654,12 @@ static size_t part_bytes(const cache_reading *r, uint32_t kind) {
 
 static wick_status read_parts(cache_reading *r, uint32_t parts, wick_error *error) {
   const uint32_t kinds = kinds_of(r->cache);
-  if (parts >> kinds != 0) return fail_corrupt(error, "parts of an entry");
+  if (parts >> kinds != 0) return fail_corrupt(error, "invalid entry parts");
   uint8_t *at = r->parts;
   for (uint32_t kind = 0; kind < kinds; kind++) {
     const size_t bytes = part_bytes(r, kind);
     if ((parts >> kind & 1) != 0) {
-      if (bytes > r->left_bytes) return fail_corrupt(error, "its sizes");
+      if (bytes > r->left_bytes) return fail_corrupt(error, "invalid sizes");
       if (!get(r->reader, at, bytes)) return fail_reading(error);
       r->left_bytes -= bytes;
     }
@@ -679,7 +681,7 @@ static void keep_parts(const cache_reading *r, prefix_id id, uint32_t parts) {
 static wick_status read_node(cache_reading *r, wick_error *error) {
   state_node node;
   int32_t tokens[KERNEL_PAGE_TOKENS];
-  if (node_bytes(&r->reader->layout) > r->left_bytes) return fail_corrupt(error, "its sizes");
+  if (node_bytes(&r->reader->layout) > r->left_bytes) return fail_corrupt(error, "invalid sizes");
   r->left_bytes -= node_bytes(&r->reader->layout);
   if (!get(r->reader, &node, sizeof node) || !get(r->reader, tokens, sizeof tokens) ||
       !get(r->reader, r->page, r->reader->layout.page_bytes)) {
@@ -688,7 +690,7 @@ static wick_status read_node(cache_reading *r, wick_error *error) {
   const wick_status status = read_parts(r, node.parts, error);
   if (status != WICK_OK) return status;
   const bool is_root = node.parent == PREFIX_NONE;
-  if (!is_root && node.parent >= r->done) return fail_corrupt(error, "the order of its entries");
+  if (!is_root && node.parent >= r->done) return fail_corrupt(error, "invalid entry order");
   prefix_id parent = is_root ? PREFIX_NONE : r->ids[node.parent];
   const bool is_reachable = is_root || parent != PREFIX_NONE;
   if (parent != PREFIX_NONE) parent &= ~IS_NEW;
@@ -698,7 +700,8 @@ static wick_status read_node(cache_reading *r, wick_error *error) {
   return WICK_OK;
 }
 
-// Releases these users. If reading failed, also removes the new entries, children first.
+// Releases the users added while reading. If reading failed, also removes the new entries, children
+// first.
 static void end_reading(cache_reading *r, bool keeps) {
   for (uint32_t i = r->done; i-- > 0;) {
     const prefix_id id = r->ids[i];
@@ -727,7 +730,7 @@ wick_status state_load_cache(state_reader *reader, prefix_cache *cache, uint32_t
                              wick_error *error) {
   if (reader->kind != STATE_CACHE || cache->pool != reader->pool ||
       cache->config.page_tokens != KERNEL_PAGE_TOKENS) {
-    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "the saved state is not of a prefix cache");
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "the saved state is not a prefix cache");
   }
   cache_reading r = {.reader = reader, .cache = cache, .left_bytes = reader->payload_bytes};
   wick_status status = WICK_OK;
@@ -735,7 +738,7 @@ wick_status state_load_cache(state_reader *reader, prefix_cache *cache, uint32_t
     status = memory_fail(cache->memory, error, "reading the cache");
   }
   while (status == WICK_OK && r.done < reader->pages) status = read_node(&r, error);
-  if (status == WICK_OK && r.left_bytes != 0) status = fail_corrupt(error, "its sizes");
+  if (status == WICK_OK && r.left_bytes != 0) status = fail_corrupt(error, "invalid sizes");
   if (status == WICK_OK) status = check_end(reader, error);
   end_reading(&r, status == WICK_OK);
   if (status == WICK_OK) *entries = r.entered;

@@ -22,7 +22,7 @@ uint64_t kv_pool_bytes_capacity(const kv_pool *pool) {
 
 // ---- Fragmentation ----
 
-// mark = the tokens of each page: the most that one sequence has in it.
+// Sets each page's mark to its tokens: the most that one sequence stores in it.
 static void mark_tokens(const kv_pool *pool) {
   for (uint32_t i = 0; i < pool->page_count; i++) {
     kv_page *page = &pool->pages[i];
@@ -76,7 +76,7 @@ static wick_status broken(wick_error *error, const char *what, uint32_t where, u
                    where, (unsigned long long)found, (unsigned long long)wanted);
 }
 
-// Entries are in order and within their pages, and no page occurs twice.
+// Checks that entries are sorted and within their pages, and that no page occurs twice.
 static wick_status check_table(const kv_pool *pool, uint32_t index, wick_error *error) {
   const kv_seq *seq = &pool->seqs[index];
   uint32_t end = 0;
@@ -98,7 +98,9 @@ static wick_status check_table(const kv_pool *pool, uint32_t index, wick_error *
     }
     pool->pages[entry->page].mark = index + 1;
   }
-  if (seq->token_count > end) return broken(error, "tokens of", seq->id, seq->token_count, end);
+  if (seq->token_count > end) {
+    return broken(error, "tokens of sequence", seq->id, seq->token_count, end);
+  }
   if (seq->id == 0 || seq->id >= pool->seq_next ||
       (index > 0 && seq->id <= pool->seqs[index - 1].id)) {
     return broken(error, "id of sequence", index, seq->id, pool->seq_next);

@@ -1,4 +1,4 @@
-// kv/write.c — writes keys and values, copies pages on write, drops a range of the middle.
+// kv/write.c — writes keys and values, copies pages on write, drops ranges of tokens.
 #include "base/checked.h"
 #include "kv/pool_types.h"
 
@@ -6,7 +6,7 @@
 
 // ---- Copy on write ----
 
-// Replaces an entry's page by a private one with a copy of its rows. One page was reserved.
+// Replaces an entry's page by a private copy of its rows. One page must be reserved.
 static void copy_page(kv_pool *pool, kv_entry *entry) {
   const kv_page_id fresh = kv_page_take(pool);
   const kv_page *from = &pool->pages[entry->page];
@@ -30,7 +30,7 @@ wick_status kv_seq_outside(const kv_seq *seq, uint32_t position, wick_error *err
                    kv_seq_end(seq));
 }
 
-// The number of pages that writing [position, end) copies; false if one of them left the window.
+// Counts the pages that writing [position, end) copies; false if one of them left the window.
 static bool count_copies(const kv_pool *pool, const kv_seq *seq, uint32_t position, uint32_t end,
                          uint32_t *copies) {
   *copies = 0;
@@ -42,7 +42,7 @@ static bool count_copies(const kv_pool *pool, const kv_seq *seq, uint32_t positi
   return true;
 }
 
-// The number of pages to add to the table for [0, end).
+// Returns the number of pages to add to the table for [0, end).
 static uint32_t count_added(const kv_seq *seq, uint32_t end) {
   const uint32_t room = kv_seq_end(seq);
   return end <= room ? 0 : ceil_div_u32(end - room, KERNEL_PAGE_TOKENS);
@@ -107,13 +107,13 @@ uint32_t kv_row_write(kv_pool *pool, kv_seq_id id, uint32_t layer, uint32_t posi
   return bad;
 }
 
-// ---- Dropping a range of the middle ----
+// ---- Dropping a range of tokens ----
 
-// Splits an entry with both ends of the range inside. The first entry gets a copy of the page,
-// because no table names a page twice. Entry and page were reserved.
+// Splits an entry that contains both ends of the range. The first entry gets a copy of the page,
+// because no table contains a page twice. Entry and page must be reserved.
 //
 // If the page is open, the second entry keeps it. The first entry will never be full: its keys are
-// encoded in the copy, because other tables may have the page.
+// encoded in the copy, because other tables may use the page.
 static void split_entry(kv_pool *pool, kv_seq *seq, uint32_t index, uint32_t at) {
   kv_entry *entry = &seq->table[index];
   memmove(entry + 1, entry, (seq->entry_count - index) * sizeof *entry);
@@ -142,7 +142,7 @@ static void drop_range(kv_pool *pool, kv_seq *seq, uint32_t first, uint32_t last
     if (end > last) {
       if (begin < last) entry.first = (uint16_t)(last - entry.position);
       entry.position -= dropped;
-      // an entry without stored tokens: its keys will be rotated at their positions
+      // an entry without stored tokens: its keys will be rotated to their own positions
       entry.delta = begin >= seq->token_count ? 0 : entry.delta + (int32_t)dropped;
     } else if (end > first) {
       entry.last = (uint16_t)(first - entry.position);

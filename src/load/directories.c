@@ -1,11 +1,11 @@
-// load/directories.c — the directories of a model's file or files. The first directory has the
-// number of files (split.count), and the others must agree with it. Together they make one list of
+// load/directories.c — the directories of a model's file or files. The first directory contains the
+// number of files (split.count), and the others must agree with it. Together they form one list of
 // tensors. Source of the split.* keys: llama-gguf-split of llama.cpp.
 #include "base/checked.h"
 #include "base/text.h"
 #include "load/state.h"
 
-// Adds to loader->failure which of several files failed.
+// Adds the number of the failing file to loader->failure if there are several files.
 static wick_status fail_in_file(loader *loader, uint32_t file) {
   wick_error *failure = &loader->failure;
   if (loader->file_count > 1) {
@@ -25,7 +25,7 @@ static wick_status check_tensors_end(loader *loader, uint32_t file) {
     if (end > at->size_bytes) {
       char name[GGUF_QUOTE_BYTES];
       fail_with(&loader->failure, WICK_E_TRUNCATED, at->size_bytes,
-                "the file ends at byte %llu, but the data of tensor '%s' at %llu",
+                "the file ends at byte %llu, but tensor '%s' ends at %llu",
                 (unsigned long long)at->size_bytes, gguf_quote(tensor->name, name),
                 (unsigned long long)end);
       return fail_in_file(loader, file);
@@ -46,7 +46,7 @@ wick_status load_check_size(loader *loader, uint32_t file) {
   return fail_in_file(loader, file);
 }
 
-// ---- split models ----
+// ---- Split models ----
 
 static wick_status read_split_key(loader *loader, uint32_t file, const char *key, uint32_t absent,
                                   uint32_t *out) {
@@ -88,19 +88,18 @@ static wick_status begin_split(loader *loader) {
   if (count <= 1) return WICK_OK;
   if (count > LOADER_FILES_MAX) {
     return fail_with(&loader->failure, WICK_E_FORMAT, offset_of_key(loader, 0, "split.count"),
-                     "key 'split.count' is %u; models of up to %d files are read", count,
-                     LOADER_FILES_MAX);
+                     "key 'split.count' is %u, limit is %d files", count, LOADER_FILES_MAX);
   }
   if (number != 0) {
     return fail_with(&loader->failure, WICK_E_FORMAT, offset_of_key(loader, 0, "split.no"),
-                     "key 'split.no' is %u: this is file %llu of %u of a split model, give the "
+                     "key 'split.no' is %u: this is file %llu of %u of a split model; load the "
                      "first one",
                      number, number + 1ull, count);
   }
   return open_other_files(loader, count);
 }
 
-// Checks that a later file's number is its place in the list.
+// Checks that a later file's number is its index in the list.
 static wick_status check_split(loader *loader, uint32_t file) {
   uint32_t count, number;
   wick_status status = read_split_key(loader, file, "split.count", 0, &count);
@@ -109,14 +108,13 @@ static wick_status check_split(loader *loader, uint32_t file) {
   const char *wrong = count != loader->file_count ? "split.count" : "split.no";
   if (count != loader->file_count || number != file) {
     fail_with(&loader->failure, WICK_E_FORMAT, offset_of_key(loader, file, wrong),
-              "key '%s' does not fit: this says it is file %llu of %u", wrong, number + 1ull,
-              count);
+              "key '%s' is wrong: the file claims to be %llu of %u", wrong, number + 1ull, count);
     return fail_in_file(loader, file);
   }
   return WICK_OK;
 }
 
-// Complete directories must not share a tensor.
+// Checks that no tensor is in two complete directories.
 static wick_status check_duplicates(loader *loader, uint32_t file) {
   const gguf_directory *directory = loader->files[file].directory;
   for (uint32_t other = 0; other < loader->file_count; other++) {
@@ -127,7 +125,7 @@ static wick_status check_duplicates(loader *loader, uint32_t file) {
       if (gguf_find_tensor_string(against, tensor->name) != NULL) {
         char name[GGUF_QUOTE_BYTES];
         fail_with(&loader->failure, WICK_E_FORMAT, tensor->entry_offset_bytes,
-                  "tensor '%s' is in file %u, too", gguf_quote(tensor->name, name), other + 1);
+                  "tensor '%s' is also in file %u", gguf_quote(tensor->name, name), other + 1);
         return fail_in_file(loader, file);
       }
     }
@@ -155,13 +153,13 @@ static wick_status count_tensors(loader *loader) {
   if (declared != loader->tensor_count) {
     return fail_with(&loader->failure, WICK_E_FORMAT,
                      offset_of_key(loader, 0, "split.tensors.count"),
-                     "key 'split.tensors.count' is %u, but the %u files hold %u tensors", declared,
+                     "key 'split.tensors.count' is %u, but the %u files have %u tensors", declared,
                      loader->file_count, loader->tensor_count);
   }
   return WICK_OK;
 }
 
-// ---- wanted tensors ----
+// ---- Wanted tensors ----
 
 static wick_status list_wanted(loader *loader, load_file *file) {
   const size_t count = gguf_tensor_count(file->directory);
@@ -227,7 +225,7 @@ wick_status load_take_directory(loader *loader, uint32_t file, uint64_t offset_b
   *used = size_bytes;
   if (offset_bytes > at->fed_bytes) {
     return fail_with(error, WICK_E_ARG, offset_bytes,
-                     "bytes from %llu were fed before the directory, which continues at %llu",
+                     "bytes at %llu were fed, but the directory continues at %llu",
                      (unsigned long long)offset_bytes, (unsigned long long)at->fed_bytes);
   }
   const uint64_t known = at->fed_bytes - offset_bytes;

@@ -1,5 +1,5 @@
-// load/fingerprint.c — the header defines the fingerprint. Words are read in the host's byte order:
-// every host of this engine is little-endian.
+// load/fingerprint.c — computes the fingerprint that the header defines. Words are read in the
+// host's byte order: every host of this engine is little-endian.
 #include "load/fingerprint.h"
 
 #include <string.h>

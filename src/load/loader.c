@@ -1,4 +1,5 @@
-// load/loader.c — the loader's calls: the next wanted range, feeding bytes, and the loader's state.
+// load/loader.c — the loader's functions: the next wanted range, feeding bytes, and the loader's
+// state.
 #include "load/load.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ static wick_status open_first_file(loader *loader, wick_error *error) {
 wick_status loader_create(memory_gate *memory, const loader_sink *sink, bool directory_only,
                           loader **out, wick_error *error) {
   if (!directory_only && (sink == NULL || sink->is_wanted == NULL || sink->place == NULL)) {
-    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a loader needs somewhere to place bytes");
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a loader needs a function to store bytes");
   }
   loader *made = memory_alloc_zeroed(memory, sizeof *made);
   if (made == NULL) return memory_fail(memory, error, "a loader");
@@ -59,7 +60,7 @@ void loader_destroy(loader *loader) {
   memory_free(memory, loader);
 }
 
-// ---- requests ----
+// ---- Requests ----
 
 static bool ask_directory(const loader *loader, uint32_t from_file, uint64_t from, uint32_t *file,
                           uint64_t *offset, uint64_t *length) {
@@ -78,8 +79,8 @@ static bool ask_directory(const loader *loader, uint32_t from_file, uint64_t fro
   return false;
 }
 
-// The first byte at or after `from` that is wanted and has not arrived, or UINT64_MAX; *number is
-// the index of the file's wanted tensor that contains it.
+// Returns the first byte at or after `from` that is wanted and has not arrived, or UINT64_MAX.
+// *number is the index of the file's wanted tensor that contains it.
 static uint64_t find_missing(const load_file *file, uint64_t from, uint32_t *number) {
   for (;;) {
     from = ranges_next_missing(&file->present, from);
@@ -134,9 +135,9 @@ void loader_next_range(const loader *loader, uint32_t *file, uint64_t *offset_by
   loader_next_range_from(loader, 0, 0, file, offset_bytes, length_bytes);
 }
 
-// ---- feeding ----
+// ---- Feeding ----
 
-// A final failure is in loader->failure; the others are already in *error.
+// Returns the final failure in loader->failure if there is one. Other errors are already in *error.
 static wick_status answer(const loader *loader, wick_status status, wick_error *error) {
   if (loader->failure.status == WICK_OK) return status;
   if (error != NULL) *error = loader->failure;
@@ -145,7 +146,7 @@ static wick_status answer(const loader *loader, wick_status status, wick_error *
 
 static wick_status check_file(const loader *loader, uint32_t file, wick_error *error) {
   if (file < loader->file_count) return WICK_OK;
-  return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "file %u of a model of %u", file,
+  return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "file %u of a model with %u files", file,
                    loader->file_count);
 }
 
@@ -156,7 +157,7 @@ wick_status loader_feed(loader *loader, uint32_t file, uint64_t offset_bytes, co
   if (status != WICK_OK) return status;
   uint64_t end;
   if (!checked_add_u64(offset_bytes, size_bytes, &end) || end > INT64_MAX) {
-    return fail_with(error, WICK_E_ARG, offset_bytes, "bytes at an impossible place of a file");
+    return fail_with(error, WICK_E_ARG, offset_bytes, "invalid byte range of a file");
   }
   size_t used = 0;
   if (!gguf_directory_is_complete(loader->files[file].directory)) {
@@ -181,7 +182,7 @@ wick_status loader_end(loader *loader, uint32_t file, uint64_t size_bytes, wick_
   return answer(loader, load_check_size(loader, file), error);
 }
 
-// ---- state ----
+// ---- State ----
 
 bool loader_has_directories(const loader *loader) {
   return loader->directories_complete == loader->file_count;

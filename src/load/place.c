@@ -1,6 +1,6 @@
-// load/place.c — turns bytes from any place of a file into whole blocks for the sink. Blocks are
-// passed to the sink from the caller's buffer, a row at a time. Only a block that is split between
-// calls waits in a carry for its other bytes.
+// load/place.c — turns bytes from any offset of a file into whole blocks for the sink. Blocks are
+// passed to the sink from the caller's buffer, one row at a time. Only a block that is split
+// between calls waits in a carry for its remaining bytes.
 #include <string.h>
 
 #include "base/checked.h"
@@ -10,10 +10,10 @@ enum {
   // Bytes are fingerprinted and placed in slices, so that the second pass finds them in the cache.
   SLICE_BYTES = 131072,
   CARRIES_MIN = 4,
-  CARRIES_A_CALL = 2  // a call can split the block at its beginning and the one at its end
+  CARRIES_A_CALL = 2  // a call can split its first and its last block
 };
 
-// A piece of one wanted tensor, and the division of the tensor.
+// A piece of one wanted tensor, and the tensor's block layout.
 typedef struct load_piece {
   uint32_t tensor;      // index over all files
   uint64_t first, end;  // bytes of the tensor
@@ -36,8 +36,8 @@ uint32_t load_find_wanted(const load_file *file, uint64_t offset_bytes) {
   return low;
 }
 
-// A separate function, because it runs often: a JavaScript engine optimises a short function sooner
-// while it is running.
+// A separate function, because it runs often: a JavaScript engine replaces a short function by
+// optimised code sooner while it is running.
 __attribute__((noinline)) static wick_status place_blocks(loader *loader, const load_piece *piece,
                                                           uint64_t block, uint64_t count,
                                                           const uint8_t *bytes) {
@@ -60,7 +60,7 @@ __attribute__((noinline)) static wick_status place_blocks(loader *loader, const 
   return WICK_OK;
 }
 
-// Stores a part of one block. `reserve` has made room for a new carry.
+// Stores part of one block. reserve_carries has made room for a new carry.
 static wick_status carry_bytes(loader *loader, const load_piece *piece, uint64_t at,
                                const uint8_t *bytes, size_t size_bytes) {
   const uint64_t block = at / piece->block_bytes;
@@ -84,7 +84,7 @@ static wick_status carry_bytes(loader *loader, const load_piece *piece, uint64_t
   return status;
 }
 
-// Places bytes [first, end) of the tensor from the piece: a partial block, whole blocks, a partial
+// Stores bytes [first, end) of the tensor from the piece: a partial block, whole blocks, a partial
 // block.
 static wick_status place_slice(loader *loader, const load_piece *piece, uint64_t first,
                                uint64_t end) {
@@ -110,8 +110,8 @@ static wick_status place_slice(loader *loader, const load_piece *piece, uint64_t
   return status;
 }
 
-// The end of a slice that begins at `first`: the end of a row, or of a block if rows are longer
-// than slices.
+// Returns the end of a slice that begins at `first`: the end of a row, or of a block if rows are
+// longer than slices.
 static uint64_t end_slice(const load_piece *piece, uint64_t first) {
   const uint64_t aim = first + SLICE_BYTES;
   if (aim >= piece->end) return piece->end;
@@ -142,8 +142,8 @@ static wick_status place_piece(loader *loader, uint32_t file, uint64_t tensor_of
   return WICK_OK;
 }
 
-// Takes bytes [first, end) of the file, none of which has arrived before; `bytes` is the first of
-// them.
+// Accepts bytes [first, end) of the file, none of which has arrived before; `bytes` points to the
+// first of them.
 static wick_status place_fresh(loader *loader, uint32_t file, uint64_t first, uint64_t end,
                                const uint8_t *bytes) {
   const load_file *at = &loader->files[file];
@@ -168,8 +168,8 @@ static wick_status place_fresh(loader *loader, uint32_t file, uint64_t first, ui
   return WICK_OK;
 }
 
-// A range that begins in unwanted bytes is extended to the end of the wanted bytes before it, so
-// unwanted bytes leave no gaps.
+// Extends a range that begins in unwanted bytes back to the end of the wanted bytes before it, so
+// that unwanted bytes leave no gaps.
 static uint64_t widen_first(const load_file *file, uint64_t first) {
   const uint32_t number = load_find_wanted(file, first);
   if (number < file->wanted_count &&

@@ -5,7 +5,8 @@
 
 enum { CAPACITY_MIN = 8 };
 
-// The first range that ends at or after `from`: the one that contains or touches it, if any.
+// Returns the first range that ends at or after `from`: the range that contains or touches it, if
+// any.
 static size_t find_from(const load_ranges *ranges, uint64_t from) {
   size_t low = 0, high = ranges->count;
   while (low < high) {

@@ -1,5 +1,5 @@
 // load/ranges.h — the bytes of a file that have arrived: a sorted list of ranges that neither touch
-// nor overlap. Feeding in order keeps one range; each open gap costs one more.
+// nor overlap. Feeding in file order keeps a single range; each open gap adds one.
 #ifndef WICK_LOAD_RANGES_H
 #define WICK_LOAD_RANGES_H
 
@@ -25,13 +25,13 @@ typedef struct load_ranges {
 // there would be LOAD_RANGES_MAX + 1 ranges. The list does not change.
 wick_status ranges_reserve(load_ranges *ranges, memory_gate *memory, uint64_t first, uint64_t end,
                            wick_error *error);
-// Adds [first, end), parts of which may be in the list. Requires ranges_reserve() of the same
-// range.
+// Adds [first, end), parts of which may already be in the list. Call ranges_reserve() for the same
+// range first.
 void ranges_add(load_ranges *ranges, uint64_t first, uint64_t end);
 
-// The first byte at or after `from` that has not arrived.
+// Returns the first byte at or after `from` that has not arrived.
 uint64_t ranges_next_missing(const load_ranges *ranges, uint64_t from);
-// The first byte at or after `from` that has arrived; UINT64_MAX if there is none.
+// Returns the first byte at or after `from` that has arrived, or UINT64_MAX.
 uint64_t ranges_next_present(const load_ranges *ranges, uint64_t from);
 
 #endif

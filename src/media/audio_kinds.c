@@ -1,4 +1,4 @@
-// media/audio_kinds.c — the encoders of audio as a table (audio.h).
+// media/audio_kinds.c — the table of audio encoders (audio.h).
 #include <stddef.h>
 
 #include "media/audio.h"

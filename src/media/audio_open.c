@@ -1,5 +1,5 @@
-// media/audio_open.c — reads the settings and weights of an encoder of audio (weights.h), and
-// refuses invalid ones.
+// media/audio_open.c — reads the settings and weights of an audio encoder (weights.h), and rejects
+// invalid ones.
 #include "base/text.h"
 #include "media/audio.h"
 
@@ -52,7 +52,7 @@ static bool read_convolution(weight_reader *reader, const char *name, uint32_t s
   return weights_linear(reader, "", name, in * taps, channels, false, &sound->convolutions[stage]);
 }
 
-// First the filters of each channel, then the product across channels.
+// Reads the filters of each channel, then the product across channels.
 static bool read_by_channel(weight_reader *reader, uint32_t stage, uint32_t before, uint32_t after,
                             uint32_t channels) {
   audio_weights *sound = reader->model->sound;
@@ -81,7 +81,7 @@ static bool read_table(weight_reader *reader, uint32_t least) {
 
 static bool check_width(weight_reader *reader, uint32_t channels, const char *name) {
   return channels == reader->model->width ||
-         metadata_fail_key(reader, WICK_E_SHAPE, name, "does not give embedding_length values");
+         metadata_fail_key(reader, WICK_E_SHAPE, name, "does not have embedding_length outputs");
 }
 
 static bool read_whisper(weight_reader *reader) {
@@ -326,7 +326,7 @@ static bool read_granite(weight_reader *reader) {
   for (uint32_t i = 0; list != NULL && i < list->count && i < MEDIA_FEATURES_MAX; i++) {
     const int64_t layer = gguf_array_i64(list, i);
     if (layer < 0 || layer > model->layer_count) {
-      return metadata_fail_key(reader, WICK_E_FORMAT, "feature_layer", "names a missing layer");
+      return metadata_fail_key(reader, WICK_E_FORMAT, "feature_layer", "lists a missing layer");
     }
     model->features[model->feature_count++] = (uint32_t)layer;
   }
@@ -376,7 +376,7 @@ bool audio_open(weight_reader *reader) {
   if (reader->source == NULL && model->text.width == 0) model->text.width = model->projector.out;
   if (model->projector.out == model->text.width && model->text.deepstack_count == 0) return true;
   (void)fail_with(reader->error, WICK_E_SHAPE, WICK_NO_OFFSET,
-                  "mmproj: rows of audio have %u values, but the text model takes %u and %u "
+                  "mmproj: audio rows have %u values, but the text model takes %u and %u "
                   "deepstack parts",
                   (unsigned)model->projector.out, (unsigned)model->text.width,
                   (unsigned)model->text.deepstack_count);

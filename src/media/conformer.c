@@ -11,7 +11,7 @@ static const double GEMMA_CAP = 50;
 
 // ---- relative positions ----
 
-// Distances i - j that a row can have, the smallest first.
+// The distances i - j that a row can have, from the smallest.
 typedef struct distances {
   int64_t least;
   uint32_t count;
@@ -54,7 +54,8 @@ static void put_sinusoid(const row_job *job, uint32_t row, uint32_t thread) {
   }
 }
 
-// Rows of relative positions [distances][heads * head_dim]; Granite's are for all heads.
+// Computes the rows of relative positions [distances][heads * head_dim]; Granite's table is shared
+// by all heads.
 static const float *make_relative(media_encoding *encoding, const conformer_layer *layer,
                                   size_t *stride) {
   const media_model *model = encoding->model;
@@ -85,7 +86,7 @@ typedef struct conformer_attention {
   distances range;
 } conformer_attention;
 
-// The rows [*first, *end) to which row i attends.
+// Determines the rows [*first, *end) that row i attends to.
 static void seen_rows(const media_encoding *encoding, uint32_t i, uint32_t *first, uint32_t *end) {
   const media_model *model = encoding->model;
   const uint32_t attended = model->sound->attended, rows = encoding->grid.rows;
@@ -106,7 +107,7 @@ static float dot(const float *a, const float *b, uint32_t n) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-// Computes queries of a head for keys and for positions.
+// Computes the queries of a head for keys and for positions.
 static void make_queries(const media_model *model, const conformer_layer *layer, const float *q,
                          uint32_t head, float *keys, float *positions) {
   const uint32_t dim = model->head_dim;
@@ -126,7 +127,7 @@ static float tanh_of(float x) {
   return x > 20 ? 1 : (float)((power - 1) / (power + 1));
 }
 
-// scores become weights
+// Turns scores into weights.
 static void soft_max(float *scores, uint32_t count) {
   float most = scores[0], sum = 0;
   for (uint32_t i = 1; i < count; i++) most = scores[i] > most ? scores[i] : most;
@@ -177,7 +178,7 @@ static void attend_row(const row_job *job, uint32_t i, uint32_t thread) {
   }
 }
 
-// normed = out(attention(normed))
+// Computes normed = out(attention(normed)).
 static void attend(media_encoding *encoding, const conformer_layer *layer) {
   const media_model *model = encoding->model;
   const uint32_t rows = encoding->grid.rows, all = model->heads * model->head_dim;
@@ -235,7 +236,7 @@ static void convolve_row(const row_job *job, uint32_t row, uint32_t thread) {
   model->kernels->silu(to, channels);
 }
 
-// normed = the convolution block of normed
+// Computes normed = the convolution block of normed.
 static void convolve(media_encoding *encoding, const conformer_layer *layer) {
   const audio_weights *sound = encoding->model->sound;
   const uint32_t rows = encoding->grid.rows, channels = sound->conv_channels;
@@ -259,7 +260,7 @@ static void convolve(media_encoding *encoding, const conformer_layer *layer) {
 
 // ---- the layer ----
 
-// hidden += factor * post(normed)
+// Computes hidden += factor * post(normed).
 static void add_row(const row_job *job, uint32_t row, uint32_t thread) {
   const media_model *model = job->encoding->model;
   float *y = job->encoding->normed + row * job->stride;
@@ -297,7 +298,7 @@ static void soft_max_row(const row_job *job, uint32_t row, uint32_t thread) {
   soft_max(job->rows + row * job->stride, job->width);
 }
 
-// hidden += back(softmax(aside(hidden))), in blocks of rows
+// Computes hidden += back(softmax(aside(hidden))), in blocks of rows.
 static void add_classes(media_encoding *encoding) {
   const audio_weights *sound = encoding->model->sound;
   const uint32_t rows = encoding->grid.rows, classes = sound->aside.matrix.dims[1];

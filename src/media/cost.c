@@ -1,7 +1,8 @@
-// media/cost.c — the multiply-adds of an encoding, from the shapes of its weights (encode.h).
+// media/cost.c — counts the multiply-adds of an encoding, from the shapes of its weights
+// (encode.h).
 #include "media/audio_encode.h"
 
-// Multiply-adds of a row.
+// Returns the multiply-adds per row.
 static uint64_t linear_macs(const media_linear *linear) {
   return (uint64_t)linear->matrix.dims[0] * linear->matrix.dims[1];
 }

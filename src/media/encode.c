@@ -1,5 +1,5 @@
-// media/encode.c — runs an encoder, a layer at a time (media.h): a transformer over patches of an
-// image or rows of a spectrum, or a conformer.
+// media/encode.c — runs an encoder one layer at a time (media.h): a transformer over the patches of
+// an image or the rows of a spectrum, or a conformer.
 #include "media/encode.h"
 
 #include <string.h>
@@ -53,7 +53,8 @@ static void take_projector(media_encoding *encoding, uint32_t *most) {
   encoding->pong = arena_take_floats(&encoding->arena, floats);
 }
 
-// Bytes of the keys and values of all rows; a text, or window, begins with a new page.
+// Returns the bytes of the keys and values of all rows. The input, or each of its windows, begins
+// on a new page.
 static uint64_t page_bytes(const media_encoding *encoding) {
   const media_model *model = encoding->model;
   const kernel_kv_ops *kv = &model->kernels->kv[KERNEL_KV_F32];
@@ -79,7 +80,7 @@ static void take_audio(media_encoding *encoding) {
   encoding->relative = arena_take_floats(&encoding->arena, relative);
 }
 
-// An arena without memory only measures.
+// Reserves the buffers. An arena without memory only measures.
 static void take_buffers(media_encoding *encoding) {
   const media_model *model = encoding->model;
   scratch_arena *arena = &encoding->arena;
@@ -90,7 +91,7 @@ static void take_buffers(media_encoding *encoding) {
   encoding->stride = arena_line_floats(model->width);
   encoding->qkv_stride = arena_line_floats(q + 2 * kv);
   encoding->attended_stride = arena_line_floats(q);
-  // the features of audio are before the last rows
+  // audio features are stored before the last rows
   const uint32_t features =
       model->feature_count + (model->sound != NULL && model->feature_count != 0);
   encoding->feature_stride = arena_line_floats(model->width * features);
@@ -169,7 +170,7 @@ static void rotate(const row_job *job, float *rows, uint32_t heads, const float 
   }
 }
 
-// Widens heads of head_dim values to head_room, padded with zeros.
+// Widens heads of head_dim values to head_room values, padded with zeros.
 static void widen_heads(const media_model *model, float *row) {
   const uint32_t dim = model->head_dim, room = model->head_room;
   for (uint32_t h = model->heads + 2 * model->kv_heads; h-- > 0 && dim != room;) {
@@ -225,7 +226,7 @@ static void project_heads(media_encoding *encoding, const vision_attention *atte
   rows_run(&job, rows);
 }
 
-// Multiply-adds of a unit of attention's work.
+// Returns the multiply-adds of one unit of attention's work.
 static uint64_t unit_macs(const paged_attention *attention, uint32_t seen) {
   const uint64_t all = 2ull * attention->count * seen * attention->heads * attention->head_dim;
   return all / whole_attention_units(attention) + 1;
@@ -251,7 +252,7 @@ static wick_status run_attention(media_encoding *encoding, const paged_attention
   return status;
 }
 
-// normed = out(attention(norm(hidden)))
+// Computes normed = out(attention(norm(hidden))).
 static wick_status attend(media_encoding *encoding, const vision_attention *weights,
                           bool is_windowed, wick_error *error) {
   const media_model *model = encoding->model;
@@ -295,7 +296,7 @@ static wick_status attend(media_encoding *encoding, const vision_attention *weig
 
 // ---- layers ----
 
-// hidden += normed, which is first scaled and normed as the layer requires.
+// Computes hidden += normed, after scaling and norming it as the layer requires.
 static void add_row(const row_job *job, uint32_t row, uint32_t thread) {
   const media_model *model = job->encoding->model;
   float *y = job->encoding->normed + row * job->stride;
@@ -340,7 +341,7 @@ static void add_deepstack(media_encoding *encoding, const media_projector *deeps
           encoding->out + (size_t)encoding->deepstacks * width, media_row_width(encoding->model));
 }
 
-// normed[block] += the mean of the block's rows
+// Computes normed[block] += the mean of the block's rows.
 static void add_mean(const row_job *job, uint32_t block, uint32_t thread) {
   const media_encoding *encoding = job->encoding;
   const patch_grid *grid = &encoding->grid;
@@ -386,7 +387,7 @@ static wick_status run_layer(media_encoding *encoding, wick_error *error) {
             encoding->hidden, stride, encoding->normed, stride, rows);
   rows_feed_forward(encoding, &layer->feed_forward, ACTIVATION_FILE, encoding->normed, stride, rows,
                     encoding->normed, stride);
-  // the post norm is before the scale there
+  // here the post norm is before the scale
   if (layer->ffn_post != NULL) {
     const media_norm norm = {layer->ffn_post, NULL};
     rows_norm(encoding, &norm, true, model->epsilon, model->width, encoding->normed, stride,

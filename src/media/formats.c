@@ -9,7 +9,8 @@ static bool is_space(uint8_t byte) {
   return byte == ' ' || byte == '\t' || byte == '\r' || byte == '\n';
 }
 
-// The next number of a header; white space and comments are skipped. False: none.
+// Reads the next number of a header, skipping whitespace and comments. Returns false if there is
+// none.
 static bool ppm_number(const uint8_t *bytes, size_t size_bytes, size_t *at, uint32_t *out) {
   enum { DIGITS_MAX = 9 };
   while (*at < size_bytes && (is_space(bytes[*at]) || bytes[*at] == '#')) {
@@ -37,7 +38,7 @@ bool ppm_parse(const uint8_t *bytes, size_t size_bytes, uint32_t *width, uint32_
       !ppm_number(bytes, size_bytes, offset_bytes, &levels) || levels != 255) {
     return false;
   }
-  ++*offset_bytes;  // one white space
+  ++*offset_bytes;  // one whitespace character
   return true;
 }
 

@@ -1,5 +1,5 @@
-// media/kinds.h — the differences between the image encoders of mmproj files: a table row
-// for each projector type.
+// media/kinds.h — the properties of each image encoder of mmproj files: a table with one row per
+// projector type.
 #ifndef WICK_MEDIA_KINDS_H
 #define WICK_MEDIA_KINDS_H
 
@@ -13,34 +13,34 @@
 typedef enum vision_sizing {
   SIZING_SQUARE,      // image_size on both sides
   SIZING_SMART,       // near its own size, in whole merged patches
-  SIZING_LONGEST,     // the longest edge as the file says
+  SIZING_LONGEST,     // the longest edge is specified by the file
   SIZING_IDEFICS,     // longest edge, then tiles of image_size
   SIZING_LFM2,        // smart, or tiles of 512 pixels
-  SIZING_CANDIDATES,  // the best of the grids of some number of tiles
-  SIZING_PINPOINTS,   // the best of the sizes that the file lists; without a list a square
+  SIZING_CANDIDATES,  // the best grid among those with an allowed number of tiles
+  SIZING_PINPOINTS,   // the best of the sizes that the file lists; a square without a list
   SIZING_SLICES       // MiniCPM: an overview and slices of about image_size
 } vision_sizing;
 
-// How the row in the table of positions is chosen for a patch.
+// How the row in the position table is selected for a patch.
 typedef enum vision_positions {
   POSITIONS_NONE,
-  POSITIONS_FIXED,      // the row with the patch's number
+  POSITIONS_FIXED,      // the row with the patch's index
   POSITIONS_ANTIALIAS,  // the square table resampled to the grid
   POSITIONS_CORNERS,    // the same, with aligned corners and linear interpolation
   POSITIONS_BICUBIC,
-  POSITIONS_AXES,    // a table of columns and one of rows
+  POSITIONS_AXES,    // one table of columns and one of rows
   POSITIONS_BUCKETS  // the row at the same fraction of a 70 x 70 table
 } vision_positions;
 
 typedef enum vision_rotary {
   ROTARY_NONE,
   ROTARY_HALVES,      // pairs (j, j + d/2): rows, then columns
-  ROTARY_QUARTERS,    // columns in the first half of a head, rows in the second one
+  ROTARY_QUARTERS,    // columns in the first half of a head, rows in the second
   ROTARY_NEIGHBOURS,  // pairs (2j, 2j + 1): rows, then columns
 } vision_rotary;
 
 typedef enum media_activation {
-  ACTIVATION_FILE,  // the one that the file names
+  ACTIVATION_FILE,  // specified by the file
   ACTIVATION_GELU_TANH,
   ACTIVATION_GELU_ERF,
   ACTIVATION_GELU_QUICK,  // x sigmoid(1.702 x)
@@ -50,18 +50,18 @@ typedef enum media_activation {
 // A step that is applied to the rows after the last layer.
 typedef enum media_op {
   OP_END,
-  OP_SHUFFLE,        // n x n patches side by side in a row, channels innermost
+  OP_SHUFFLE,        // n x n patches joined in one row, channels innermost
   OP_GATHER,         // the same, channels outermost; skipped if the following matrix is missing
   OP_POOL,           // the mean of n x n patches
   OP_LAYER_NORM,     // NAME.weight, NAME.bias
   OP_RMS_NORM,       // NAME.weight
   OP_UNIT_NORM,      // RMS norm without a weight, or with NAME.weight
   OP_LINEAR,         // NAME.weight, NAME.bias
-  OP_LINEAR_TURNED,  // the same, stored [in][out]
+  OP_LINEAR_TURNED,  // the same, stored as [in][out]
   OP_ACTIVATION,
   OP_ROOT_OF_WIDTH,  // times sqrt(width)
   OP_STANDARDISE,    // (x - v.std_bias) * v.std_scale, if the file has them
-  OP_STACK,          // k rows side by side; an incomplete group is dropped
+  OP_STACK,          // k rows joined; an incomplete group is dropped
   OP_MEAN_OF_TWO,    // rows 2i and 2i + 1
   OP_SWIGLU,         // halves A, B: A silu(B)
   OP_GATED           // NAME.gate, NAME.up, NAME.down
@@ -71,33 +71,33 @@ typedef struct media_step {
   media_op op;
   const char *name;
   bool is_optional;
-  bool is_unpublished;  // skipped unless llama.cpp is followed
-  float epsilon;        // of a norm; 0: the file's
+  bool is_unpublished;  // skipped unless following llama.cpp
+  float epsilon;        // of a norm; 0: use the file's value
   media_activation activation;
 } media_step;
 
 typedef struct vision_kind {
-  const char *name;  // of clip.projector_type
+  const char *name;  // value of clip.projector_type
   vision_sizing sizing;
   image_filter filter;
   vision_positions positions;
   vision_rotary rotary;
   bool has_rms_norms;
-  bool norms_values;     // RMS norm of each head of the values
-  bool has_unit_scale;   // of attention, instead of 1 / sqrt(head width)
-  bool may_swap;         // old files have ffn_up and ffn_down exchanged
-  bool has_windows;      // in some layers patches attend within a window
-  bool leaves_last;      // the last layer is not run unless the file says which layers are used
-  bool drops_first_row;  // instead of the class row
-  bool stretches;        // SIZING_SQUARE, as published: the image's aspect is not kept
-  bool has_fixed_merge;  // the file's merge size is ignored
-  uint32_t merge;        // patches a side of an output row, unless the file says so
+  bool norms_values;    // RMS norm on each head of the values
+  bool has_unit_scale;  // attention scale 1 instead of 1 / sqrt(head width)
+  bool may_swap;        // in old files, ffn_up and ffn_down are swapped
+  bool has_windows;     // in some layers, patches attend within a window
+  bool leaves_last;     // the last layer is not run unless the file specifies which layers are used
+  bool drops_first_row;  // drops the first row instead of the class row
+  bool stretches;        // SIZING_SQUARE, as published: does not keep the image's aspect ratio
+  bool has_fixed_merge;  // ignores the file's merge size
+  uint32_t merge;        // patches per side of an output row, unless the file specifies it
   uint32_t blocks_min, blocks_max;  // SIZING_SMART: in squares of merged patches; 0: no limit
   const media_step *steps;
   const char *before, *after;  // markers in the prompt, or NULL
 } vision_kind;
 
-// NULL for an unknown type.
+// Returns NULL for an unknown type.
 const vision_kind *vision_kind_find(gguf_string name);
 
 #endif

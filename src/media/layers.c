@@ -1,4 +1,4 @@
-// media/layers.c — weights of the layers of a transformer (weights.h).
+// media/layers.c — reads the weights of a transformer's layers (weights.h).
 #include "base/text.h"
 #include "media/weights.h"
 

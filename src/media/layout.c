@@ -1,5 +1,5 @@
-// media/layout.c — see layout.h. Sizes are computed in 32-bit floats: doubles would result in other
-// sizes for a few images.
+// media/layout.c — see layout.h. Sizes are computed in 32-bit floats: with doubles, a few images
+// would get different sizes.
 #include "media/layout.h"
 
 #include "base/checked.h"
@@ -7,14 +7,14 @@
 
 enum { LFM2_TILE = 512, LFM2_TILES_MIN = 2, LFM2_TILES_MAX = 10, SLICES_MAX = 9 };
 
-// ---- whole numbers of floats above 0 ----
+// ---- rounding floats above 0 to whole numbers ----
 
 static uint32_t floor_of(float x) { return x < 4294967040.0f ? (uint32_t)x : UINT32_MAX; }
 static uint32_t ceil_of(float x) {
   const uint32_t low = floor_of(x);
   return (float)low < x ? low + 1 : low;
 }
-static uint32_t round_of(double x) {  // half away from zero
+static uint32_t round_of(double x) {  // rounds half away from zero
   return x < 4294967040.0 ? (uint32_t)(x + 0.5) : UINT32_MAX;
 }
 static uint32_t round_even_of(double x) {
@@ -84,7 +84,8 @@ static void plan_square(const layout_settings *settings, image_layout *out) {
   out->overview = frame_of(settings, square_of(settings), !stretches);
 }
 
-// The largest number of tiles of a grid, because the overview counts as a picture, too.
+// Returns the maximum number of tiles of a grid: one less than the limit, which includes the
+// overview.
 static uint32_t tiles_limit(const layout_settings *settings, uint32_t usual) {
   const uint32_t limit = settings->pictures_max;
   return limit != 0 && limit - 1 < usual ? limit - 1 : usual;
@@ -115,7 +116,7 @@ static image_size grid_of(image_size size, uint32_t side) {
   return (image_size){ceil_div_u32(size.width, side), ceil_div_u32(size.height, side)};
 }
 
-// While a grid has too many tiles, it loses a row or column along its longer side.
+// While a grid has too many tiles, removes a row or column along its longer side.
 static void plan_idefics(const layout_settings *settings, image_size in, image_layout *out) {
   const uint32_t side = at_least(settings->image_size, 1);
   const uint32_t most = tiles_limit(settings, UINT32_MAX);
@@ -151,7 +152,7 @@ static image_size lfm2_grid(image_size in, uint32_t tiles_max) {
   float least = 3e38f;
   for (uint32_t tiles = LFM2_TILES_MIN; tiles <= tiles_max; tiles++) {
     for (uint32_t most = 2; most <= tiles;
-         most++) {  // grids with equal numbers of tiles, ordered by the longer side
+         most++) {  // grids with equal numbers of tiles, sorted by the longer side
       for (uint32_t columns = 1; columns <= most; columns++) {
         if (tiles % columns != 0) continue;
         const uint32_t rows = tiles / columns, longer = columns > rows ? columns : rows;
@@ -183,7 +184,7 @@ static void plan_lfm2(const layout_settings *settings, image_size in, image_layo
                      settings->pads));
 }
 
-// ---- the best of some sizes ----
+// ---- the best of several sizes ----
 
 typedef struct best_size {
   image_size in, size;
@@ -334,7 +335,7 @@ wick_status layout_plan(const layout_settings *settings, uint32_t width, uint32_
   if (tiles > LAYOUT_TILES_MAX || !is_frame_sane(&out->overview) ||
       (tiles != 0 && !is_frame_sane(&out->tiles))) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-                     "image: %u x %u becomes more than %u tiles or %u pixels", width, height,
+                     "image: %u x %u needs more than %u tiles or %u pixels", width, height,
                      LAYOUT_TILES_MAX, IMAGE_PIXELS_MAX);
   }
   return WICK_OK;

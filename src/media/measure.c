@@ -3,13 +3,13 @@
 #include "media/encode.h"
 #include "media/sound.h"
 
-// The shorter side of an image: an image with sides of this and four times this length has
+// The shorter side of an image: an image whose sides are this and four times this long has
 // IMAGE_PIXELS_MAX pixels.
 enum { SIDE_MAX = 1 << 13, SIDE_MIN = 32 };
 
 static uint64_t larger(uint64_t a, uint64_t b) { return a > b ? a : b; }
 
-// The memory of a planned input while it is encoded by a number of threads.
+// Returns the memory of a planned input while a number of threads encode it.
 static uint64_t bytes_of(const media_model *model, const media_plan *plan, uint32_t threads) {
   uint64_t encode = 0;
   for (uint32_t i = 0; i < plan->count; i++) {
@@ -21,12 +21,11 @@ static uint64_t bytes_of(const media_model *model, const media_plan *plan, uint3
          (uint64_t)plan->rows * media_row_width(model) * sizeof(float);
 }
 
-// The inputs of one kind, which differ in their size: the side of an image, or the seconds of a
-// recording.
+// Inputs of one kind that differ only in size: the side of an image, or the seconds of a recording.
 typedef struct input {
   const media_model *model;
   media_kind kind;
-  uint32_t across, down;  // the shape of an image
+  uint32_t across, down;  // aspect ratio of an image
 } input;
 
 static wick_status plan_input(const input *of, uint32_t size, media_plan *plan, wick_error *error) {
@@ -36,7 +35,7 @@ static wick_status plan_input(const input *of, uint32_t size, media_plan *plan, 
   return media_plan_image(of->model, size * of->across, size * of->down, plan, error);
 }
 
-// Sets *fits to whether it has at most rows_max rows.
+// Sets *fits to whether the input has at most rows_max rows.
 static wick_status look(const input *of, uint32_t size, uint32_t rows_max, bool *fits,
                         wick_error *error) {
   media_plan plan;
@@ -46,7 +45,7 @@ static wick_status look(const input *of, uint32_t size, uint32_t rows_max, bool 
   return status == WICK_E_NOMEM ? status : WICK_OK;
 }
 
-// The largest size that fits, or else the smallest one.
+// Finds the largest size that fits, or else the smallest size.
 static wick_status find_largest(const input *of, uint32_t rows_max, uint32_t *size,
                                 wick_error *error) {
   uint32_t least = of->kind == MEDIA_AUDIO ? 1 : SIDE_MIN;

@@ -1,7 +1,7 @@
-// media/media.h — images and audio for language models: an mmproj file is opened for a text model,
-// an image is planned from its size (tiles, rows, cost), prepared (resized and cut), and encoded
-// chunk by chunk into rows that take the place of token embeddings. The same for a recording and
-// its spectra.
+// media/media.h — images and audio for language models. An mmproj file is opened for a text model.
+// An image is planned from its size (tiles, rows, cost), prepared (resized and cut), and encoded
+// chunk by chunk into rows that replace token embeddings. A recording and its spectra are processed
+// in the same way.
 #ifndef WICK_MEDIA_MEDIA_H
 #define WICK_MEDIA_MEDIA_H
 
@@ -20,15 +20,16 @@ typedef struct media_model media_model;
 
 // The text model that receives the rows.
 typedef struct media_text {
-  uint32_t width;            // of an embedding
-  uint32_t deepstack_count;  // layers that add a part of a row; a row is (1 + count) * width
-  bool has_axes;             // positions have rows and columns (M-RoPE)
-  // Gemma 3, and Gemma 4 except for E2B and E4B: rows of an image attend to each other in both
+  uint32_t width;  // of an embedding
+  uint32_t
+      deepstack_count;  // layers that add a part of a row; a row has (1 + count) * width values
+  bool has_axes;        // positions have rows and columns (M-RoPE)
+  // For Gemma 3, and for Gemma 4 except E2B and E4B: rows of an image attend to each other in both
   // directions.
   bool sees_both_ways;
 } media_text;
 
-// Reads it from the metadata of a text model. WICK_E_FORMAT if keys are missing or wrong.
+// Reads this from the metadata of a text model. WICK_E_FORMAT if keys are missing or invalid.
 wick_status media_text_read(const gguf_directory *directory, media_text *out, wick_error *error);
 
 // Reads `size_bytes` bytes of the mmproj file from an offset; returns false on failure.
@@ -38,68 +39,68 @@ typedef struct media_reader {
 } media_reader;
 
 typedef struct media_options {
-  // Follow llama.cpp where it differs from the published model. Its class row is the last row but
-  // has the positions of the first one, Gemma 4's encoder has quick GELU, Gemma 3's images and
-  // LFM2's tiles are padded and not stretched, Voxtral's rows are averaged in pairs, an incomplete
-  // group of Ultravox's rows is dropped, and silence is 2^-24 for Whisper.
+  // Follow llama.cpp where it differs from the published model: the class row is the last row but
+  // has the position of the first one, Gemma 4's encoder uses quick GELU, Gemma 3's images and
+  // LFM2's tiles are padded instead of stretched, Voxtral's rows are averaged in pairs, an
+  // incomplete group of Ultravox's rows is dropped, and silence is 2^-24 for Whisper.
   bool follows_llama_cpp;
-  // Limits of an image; 0: none. An image that would exceed them is cut into fewer tiles, then
-  // made smaller.
-  uint32_t max_tiles;         // pictures that are encoded, the overview too
+  // Limits per image; 0: none. An image that would exceed them is cut into fewer tiles, then scaled
+  // down.
+  uint32_t max_tiles;         // tiles that are encoded, including the overview
   uint32_t max_image_tokens;  // rows
 } media_options;
 
 typedef enum media_kind { MEDIA_IMAGES, MEDIA_AUDIO } media_kind;
 
-// Reports the encoders of a file; WICK_E_FORMAT if it has none.
+// Reports which encoders a file has. WICK_E_FORMAT if it has none.
 wick_status media_find_encoders(const gguf_directory *directory, bool *has_images, bool *has_audio,
                                 wick_error *error);
 
-// Reads the weights of the encoder of one kind. The directory is not needed later. The error names
-// the key or tensor that is wrong: WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_NODATA (missing tensors),
-// WICK_E_UNSUPPORTED (unknown projectors and types), WICK_E_TRUNCATED, WICK_E_NOMEM.
+// Reads the weights of one kind of encoder. The directory is not needed afterwards. The error
+// contains the key or tensor that is wrong: WICK_E_FORMAT, WICK_E_SHAPE, WICK_E_NODATA (missing
+// tensors), WICK_E_UNSUPPORTED (unknown projectors and types), WICK_E_TRUNCATED, WICK_E_NOMEM.
 wick_status media_open(memory_gate *memory, const kernel_table *kernels,
                        const gguf_directory *directory, media_kind kind, const media_text *text,
                        const media_reader *reader, const media_options *options, media_model **out,
                        wick_error *error);
-void media_close(media_model *model);  // NULL is fine
+void media_close(media_model *model);  // NULL is allowed
 
-// Memory of an encoder.
+// Memory requirements of an encoder.
 typedef struct media_memory {
   uint64_t weight_bytes;
-  // While the largest image is resized, and while the largest input is encoded, with its rows.
+  // While the largest image is resized, and while the largest input is encoded, including its rows.
   uint64_t prepare_bytes, encode_bytes;
 } media_memory;
-// The memory that an encoder will take, from the directory alone; inputs have at most rows_max
-// rows. A text model of width 0 fits any rows. Errors as media_open.
+// Computes the memory that an encoder will use, from the directory only, for inputs of at most
+// rows_max rows. A text model of width 0 accepts any rows. Returns the same errors as media_open.
 wick_status media_measure(memory_gate *memory, const kernel_table *kernels,
                           const gguf_directory *directory, media_kind kind, const media_text *text,
                           const media_options *options, uint32_t rows_max, uint32_t threads,
                           media_memory *out, wick_error *error);
 
-// Floats of a row: (1 + deepstack layers) * the text model's width.
+// Returns the floats of a row: (1 + deepstack layers) * the text model's width.
 uint32_t media_row_width(const media_model *model);
 uint64_t media_weight_bytes(const media_model *model);
-// Changes when the encoder's weights, settings or options do.
+// Returns a value that changes if the encoder's weights, settings or options change.
 uint64_t media_fingerprint(const media_model *model);
 
 // ---- a plan ----
 
 // A part of the prompt: text, or rows of an image.
 typedef struct media_chunk {
-  char text[48];       // terminated; special tokens in it are tokens
+  char text[48];       // NUL-terminated; special tokens in it are parsed
   bool is_text;        // else rows
-  bool is_one_token;   // the text is a token of the vocabulary by its spelling
+  bool is_one_token;   // the text is the spelling of one token of the vocabulary
   bool is_non_causal;  // the rows attend to each other
   bool is_audio;
   bool is_overview;       // of the whole image, else a tile
   uint32_t column, row;   // of the tile
-  uint32_t rows;          // number of rows that the picture becomes
-  uint32_t across, down;  // their grid; rows beyond it separate its lines
-  bool counts_rows;       // each row has the next position; otherwise a line and column of the grid
-  uint32_t positions;     // by which the position in the prompt advances
-  uint32_t width, height;  // pixels that are encoded; frames and bands of audio
-  uint64_t macs;           // multiply-adds of its encoding
+  uint32_t rows;          // number of rows of the tile or overview
+  uint32_t across, down;  // grid of the rows; additional rows separate its lines
+  bool counts_rows;    // each row has the next position; otherwise a line and a column of the grid
+  uint32_t positions;  // number of positions that the chunk takes in the prompt
+  uint32_t width, height;  // of the encoded pixels; for audio, frames and bands
+  uint64_t macs;           // of its encoding
 } media_chunk;
 
 typedef struct media_plan {
@@ -107,66 +108,67 @@ typedef struct media_plan {
   uint32_t count;
   uint32_t rows, tiles;      // of all chunks
   uint64_t macs;             // of all chunks
-  uint64_t prepare_bytes;    // of memory until media_prepared_free
-  uint64_t resize_bytes;     // of memory in addition while it is prepared
-  uint64_t encode_bytes;     // of memory while a chunk is encoded, one thread
-  struct image_plan *image;  // how it is cut; NULL: audio
+  uint64_t prepare_bytes;    // memory until media_prepared_free
+  uint64_t resize_bytes;     // additional memory while it is prepared
+  uint64_t encode_bytes;     // memory while a chunk is encoded with one thread
+  struct image_plan *image;  // how the image is cut; NULL for audio
   uint64_t samples;          // of audio
 } media_plan;
 
-// The chunks of an image and their cost, from its size alone. WICK_E_ARG for a size beyond
+// Plans the chunks of an image and their cost, based only on its size. WICK_E_ARG for a size beyond
 // the limits (image.h, layout.h) or one that the encoder cannot make small enough for
 // max_image_tokens, WICK_E_NOMEM.
 wick_status media_plan_image(const media_model *model, uint32_t width, uint32_t height,
                              media_plan *out, wick_error *error);
-void media_plan_free(memory_gate *memory, media_plan *plan);  // zeros are fine
+void media_plan_free(memory_gate *memory, media_plan *plan);  // zeros are allowed
 
-// Resized pictures of an image.
+// The resized tiles and overview of an image.
 typedef struct media_prepared {
-  image_fitting *fittings[2];  // of the pictures that are being resized: tiles, overview
+  image_fitting *fittings[2];  // of the tiles and of the overview while they are resized
   uint8_t *tiles, *overview;   // NULL: none
-  const float *samples;        // of audio, the caller's
+  const float *samples;        // of audio; owned by the caller
   double maximum;              // of its spectra
   uint64_t heard;              // frames that `maximum` covers so far
 } media_prepared;
 
-// Begins to resample an image of the planned size, whose rows are then fed in order. WICK_E_NOMEM.
-// After a failure of this function or of the next two, *out is empty.
+// Begins to resample an image of the planned size. Its rows must then be fed in order.
+// WICK_E_NOMEM. If this function or one of the next two fails, *out is empty.
 wick_status media_begin_image(const media_model *model, const media_plan *plan, media_prepared *out,
                               wick_error *error);
 wick_status media_feed_image(const media_model *model, media_prepared *prepared, const uint8_t *rgb,
                              size_t stride_bytes, uint32_t rows, wick_error *error);
-// Continues to resize for some milliseconds after the last row has been fed.
+// Continues to resize for a few milliseconds, after the last row has been fed.
 wick_status media_resize(const media_model *model, const media_plan *plan, media_prepared *prepared,
                          bool *is_done, wick_error *error);
 // Does all of the above. WICK_E_NOMEM.
 wick_status media_prepare(const media_model *model, const media_plan *plan, image_view image,
                           media_prepared *out, wick_error *error);
-void media_prepared_free(memory_gate *memory, media_prepared *prepared);  // zeros are fine
-// The pixels that a chunk encodes.
+void media_prepared_free(memory_gate *memory, media_prepared *prepared);  // zeros are allowed
+// Returns the pixels that a chunk encodes.
 image_view media_chunk_pixels(const media_plan *plan, const media_prepared *prepared,
                               uint32_t chunk);
-// The key of an image in a cache, together with media_fingerprint: a hash of its pixels and size.
+// Returns the key of an image in a cache, together with media_fingerprint: a hash of its pixels and
+// size.
 uint64_t media_hash_pixels(image_view image);
-// The same for an image in parts: the hash of its size, then of its rows in order.
+// Hash an image in parts: first its size, then its rows in order.
 uint64_t media_hash_size(uint32_t width, uint32_t height);
 uint64_t media_hash_rows(image_view rows, uint64_t hash);
 
 // ---- audio ----
 
-// The chunks of a recording of 16 kHz samples. WICK_E_ARG for one without samples or of more than
-// SOUND_SECONDS_MAX (sound.h).
+// Plans the chunks of a recording of 16 kHz samples. WICK_E_ARG if it has no samples or is longer
+// than SOUND_SECONDS_MAX (sound.h).
 wick_status media_plan_audio(const media_model *model, uint64_t samples, media_plan *out,
                              wick_error *error);
-// Listens to a recording of the planned length, which must live until its chunks are encoded: a
+// Analyses a recording of the planned length, which must stay valid until its chunks are encoded: a
 // chunk's spectrum is computed when its encoding begins. WICK_E_NOMEM.
 wick_status media_prepare_audio(const media_model *model, const media_plan *plan,
                                 const float *samples, media_prepared *out, wick_error *error);
-// The same in slices: media_begin_audio, then media_listen until *is_done. WICK_E_NOMEM.
+// Do the same in slices: media_begin_audio, then media_listen until *is_done. WICK_E_NOMEM.
 void media_begin_audio(const float *samples, media_prepared *out);
 wick_status media_listen(const media_model *model, const media_plan *plan, media_prepared *prepared,
                          bool *is_done, wick_error *error);
-// out[chunk.height][chunk.width]: bands by frames. WICK_E_NOMEM.
+// Computes out[chunk.height][chunk.width], bands by frames. WICK_E_NOMEM.
 wick_status media_chunk_spectrum(const media_model *model, const media_plan *plan,
                                  const media_prepared *prepared, uint32_t chunk, float *out,
                                  wick_error *error);
@@ -176,15 +178,15 @@ uint64_t media_hash_samples(const float *samples, uint64_t count);
 
 typedef struct media_encoding media_encoding;
 
-// Begins to encode a chunk of rows. `rows` [chunk.rows][media_row_width] must live until the end.
-// WICK_E_NOMEM.
+// Begins to encode a chunk of rows. `rows` [chunk.rows][media_row_width] must stay valid until the
+// end. WICK_E_NOMEM.
 wick_status media_encode_begin(const media_model *model, const media_plan *plan,
                                const media_prepared *prepared, uint32_t chunk, thread_pool *threads,
                                uint32_t thread_count, float *rows, media_encoding **out,
                                wick_error *error);
-// Computes a part of a layer, or of the steps before or after the layers, which takes a few
-// milliseconds on one core. *is_done: the rows are complete. The result is the same to the last bit
-// for any number of threads. WICK_E_NONFINITE if the results are not finite.
+// Computes part of a layer, or of the steps before or after the layers, which takes a few
+// milliseconds on one core. *is_done: the rows are complete. The result is bit-identical for any
+// number of threads. WICK_E_NONFINITE if the results are not finite.
 wick_status media_encode_step(media_encoding *encoding, bool *is_done, wick_error *error);
 void media_encode_end(media_encoding *encoding);  // NULL is allowed; cancels unfinished work
 

@@ -1,11 +1,11 @@
-// media/metadata.c — metadata of mmproj files (weights.h).
+// media/metadata.c — reads the metadata of mmproj files (weights.h).
 #include "base/math.h"
 #include "base/text.h"
 #include "media/weights.h"
 
 enum { KEY_BYTES = 96, HEADS_MAX = 1024 };
 
-// clip.MODALITY.NAME, or a complete key.
+// Returns clip.MODALITY.NAME, or `name` if it is a complete key.
 static const char *key_of(const weight_reader *reader, const char *name, char out[KEY_BYTES]) {
   const bool is_whole = name[0] == 'c' && name[1] == 'l' && name[2] == 'i' && name[3] == 'p';
   text_format(out, KEY_BYTES, "%s%s%s", is_whole ? "" : "clip.", is_whole ? "" : reader->modality,

@@ -6,7 +6,7 @@
 
 enum { PIECE_ROOM_BYTES = 1 << 18 };
 
-// Settings change results but are not in the tensors' bytes.
+// Mixes the settings into the fingerprint: they change results but are not in the tensors' bytes.
 static void mix_settings(media_model *model) {
   const layout_settings *layout = &model->layout;
   const uint32_t numbers[] = {layout->image_size,

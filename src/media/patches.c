@@ -1,4 +1,4 @@
-// media/patches.c — patches of a picture as rows: their order, the patch kernel, positions
+// media/patches.c — the patches of an image as rows: their order, the patch kernel, positions
 // (encode.h).
 #include <string.h>
 
@@ -29,7 +29,7 @@ void grid_take(patch_grid *grid, scratch_arena *arena) {
   grid->windowed = arena_take_bytes(arena, (uint64_t)grid->rows * sizeof *grid->windowed);
 }
 
-// The rows of a window are consecutive, and windows are ordered line by line.
+// Orders the rows: the rows of a window are consecutive, and windows are ordered line by line.
 void grid_fill(patch_grid *grid) {
   const uint32_t side = grid->window == 0 ? grid->across + grid->down : grid->window;
   uint32_t row = 0, window = 0;
@@ -92,7 +92,7 @@ static void multiply_patches(media_encoding *encoding) {
 
 // ---- positions ----
 
-// The sources of a place of an axis: up to `count` rows of the table from `first` on.
+// The sources of a position on an axis: up to `count` rows of the table, starting at `first`.
 typedef struct axis_taps {
   int32_t first, count;
   double weight[4];
@@ -125,7 +125,7 @@ static axis_taps cubic_taps(uint32_t n, uint32_t o, uint32_t i) {
   return taps;
 }
 
-// Weights of the entries [first, end): a triangle around `centre`, to be divided by `sum`.
+// The weights of the entries [first, end): a triangle around `centre`, to be divided by `sum`.
 typedef struct triangle_axis {
   uint32_t first, end;
   double centre, support, sum;
@@ -278,7 +278,7 @@ wick_status patches_embed(media_encoding *encoding, wick_error *error) {
   if (model->kind->positions == POSITIONS_AXES &&
       (grid->across > model->position_rows || grid->down > model->position_rows)) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-                     "image: %u x %u patches, but the model has positions for %u a side",
+                     "image: %u x %u patches, but the model has positions for %u per side",
                      (unsigned)grid->across, (unsigned)grid->down, (unsigned)model->position_rows);
   }
   multiply_patches(encoding);

@@ -1,5 +1,5 @@
-// media/plan.c — plans the chunks of an image in a prompt, and their cost; and prepares the
-// pictures to encode.
+// media/plan.c — plans the chunks of an image in a prompt, and their cost; and prepares the tiles
+// to encode.
 #include <string.h>
 
 #include "base/checked.h"
@@ -12,7 +12,7 @@
 
 typedef struct chunk_list {
   const media_model *model;
-  media_chunk *chunks;  // NULL: they are counted
+  media_chunk *chunks;  // NULL: only counts the chunks
   uint32_t count;
 } chunk_list;
 
@@ -36,7 +36,7 @@ static void add_token(chunk_list *list, const char *text) {
   (void)add_chunk(list, &chunk);
 }
 
-// "<row_2_col_3>", rows and columns from 1
+// Adds "<row_2_col_3>", with rows and columns from 1.
 static void add_place(chunk_list *list, const char *before, const char *between, const char *after,
                       uint32_t row, uint32_t column) {
   media_chunk chunk = {.is_text = true};
@@ -45,7 +45,7 @@ static void add_place(chunk_list *list, const char *before, const char *between,
   (void)add_chunk(list, &chunk);
 }
 
-// The rows of a picture with this size in pixels.
+// Returns the number of rows of a tile with this size in pixels.
 static uint32_t rows_of(const media_model *model, uint32_t width, uint32_t height) {
   const uint32_t patch = model->layout.patch, merge = encode_patches_a_side(model);
   const uint32_t across = ceil_div_u32(width / patch, merge);
@@ -180,7 +180,7 @@ static uint64_t layout_rows(const media_model *model, const image_layout *layout
                                 layout->tiles.height / layout->rows);
 }
 
-// Chooses the next smaller layout: with fewer tiles, or with a smaller picture. Returns false if
+// Selects the next smaller layout: with fewer tiles, or with a smaller overview. Returns false if
 // there is none.
 static bool shrink(layout_settings *settings, const image_layout *layout) {
   const uint32_t tiles = layout->columns * layout->rows;
@@ -251,9 +251,9 @@ void media_plan_free(memory_gate *memory, media_plan *plan) {
   *plan = (media_plan){0};
 }
 
-// ---- pictures ----
+// ---- tiles ----
 
-// Multiply-adds of a slice: 20 ms on one core. A fed byte costs about 6.
+// Multiply-adds of a slice: 20 ms on one core. A fed byte costs about 6 multiply-adds.
 enum { RESIZE_SLICE_MACS = 1 << 23, RESIZE_SLICE_BYTES = 1 << 20, TILES = 0, OVERVIEW = 1 };
 
 static wick_status begin_picture(const media_model *model, uint32_t width, uint32_t height,

@@ -1,4 +1,4 @@
-// media/plan_audio.c — the place of a recording in a prompt, and its spectra.
+// media/plan_audio.c — the chunks of a recording in a prompt, and its spectra.
 #include <string.h>
 
 #include "base/hash.h"
@@ -35,8 +35,8 @@ wick_status media_plan_audio(const media_model *model, uint64_t samples, media_p
                              wick_error *error) {
   *out = (media_plan){.samples = samples};
   if (samples == 0 || samples > (uint64_t)SOUND_SECONDS_MAX * SOUND_RATE) {
-    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-                     "audio: %llu samples, but 1 to %llu are possible", (unsigned long long)samples,
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "audio: %llu samples, must be 1 to %llu",
+                     (unsigned long long)samples,
                      (unsigned long long)SOUND_SECONDS_MAX * SOUND_RATE);
   }
   const uint32_t chunks = sound_measure(&model->sound->front, samples).chunks;

@@ -1,15 +1,15 @@
-// media/project.c — the steps after the layers: merging of patches and the projector (encode.h).
+// media/project.c — the steps after the layers: merging patches, and the projector (encode.h).
 #include <string.h>
 
 #include "media/encode.h"
 
-// Rows before and after a merging step.
+// Returns whether the step merges blocks of patches.
 static bool merges(const media_bound_step *bound) {
   if (bound->step->op == OP_GATHER) return bound->out != bound->in;
   return bound->step->op == OP_SHUFFLE || bound->step->op == OP_POOL;
 }
 
-// Rows before and after a joining step.
+// Returns whether the step joins consecutive rows.
 static bool joins(const media_model *model, const media_step *step) {
   const bool is_left_out = step->is_unpublished && !model->options.follows_llama_cpp;
   return (step->op == OP_STACK || step->op == OP_MEAN_OF_TWO) && !is_left_out;
@@ -43,7 +43,7 @@ typedef struct merge_job {
   media_op op;
 } merge_job;
 
-// A block of patches becomes one row; patches beyond the grid are zeros.
+// Turns a block of patches into one row; patches beyond the grid are zeros.
 static void merge_block(const row_job *job, uint32_t block, uint32_t thread) {
   const merge_job *merge = job->more;
   const patch_grid *grid = &job->encoding->grid;
@@ -67,7 +67,7 @@ static void merge_block(const row_job *job, uint32_t block, uint32_t thread) {
   if (merge->op == OP_POOL) job->encoding->model->kernels->scale(to, 1.0f / (float)area, width);
 }
 
-// `stack` rows side by side, or the mean of two. Rows beyond the last one are zeros.
+// Joins `stack` rows, or computes the mean of two rows. Rows beyond the last one are zeros.
 static void join_row(const row_job *job, uint32_t row, uint32_t thread) {
   const merge_job *merge = job->more;
   float *to = job->rows + row * job->stride;
@@ -159,7 +159,7 @@ static void copy_rows(media_encoding *encoding, const media_bound_step *bound, u
   }
 }
 
-// A silu(B)
+// Computes A silu(B).
 static void swiglu_row(const row_job *job, uint32_t row, uint32_t thread) {
   const kernel_table *kernels = job->encoding->model->kernels;
   const float *from = job->from + row * job->from_stride;

@@ -33,7 +33,7 @@ static prompt_chunk *add_chunk(media_prompt *prompt) {
   return chunk;
 }
 
-// The last `count` tokens continue a chunk of text, or begin one.
+// Adds the last `count` tokens to the current text chunk, or to a new one.
 static wick_status take_tokens(media_prompt *prompt, size_t count, wick_error *error) {
   if (count == 0) return WICK_OK;
   prompt_chunk *chunk = prompt->chunks == NULL ? NULL : &prompt->chunks[prompt->count - 1];
@@ -74,7 +74,7 @@ wick_status media_prompt_add_text(media_prompt *prompt, const char *text, size_t
                                   wick_error *error) {
   size_t count = size_bytes + 8;
   wick_status status;
-  do {  // the first call usually has room
+  do {  // there is usually enough room in the first call
     const size_t capacity = count;
     if (!reserve_tokens(prompt, capacity)) return fail_memory(prompt, error);
     status = tokenizer_encode(prompt->tokenizer, text, size_bytes, WICK_TOKENIZE_PARSE_SPECIAL,
@@ -84,7 +84,7 @@ wick_status media_prompt_add_text(media_prompt *prompt, const char *text, size_t
   return status == WICK_OK ? take_tokens(prompt, count, error) : status;
 }
 
-// The first token whose bytes are the text.
+// Finds the first token whose bytes are `text`.
 static int32_t find_spelling(const media_prompt *prompt, const char *text, uint8_t *scratch) {
   const size_t size_bytes = strlen(text);
   const uint32_t vocab = tokenizer_vocab(prompt->tokenizer);

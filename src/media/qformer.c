@@ -43,7 +43,7 @@ static former_rows take_rows(media_encoding *encoding) {
 
 typedef struct former_attention {
   const former_rows *rows;
-  uint32_t keys;  // of a window
+  uint32_t keys;  // keys per window
 } former_attention;
 
 static float dot(const float *a, const float *b, uint32_t n) {
@@ -52,7 +52,7 @@ static float dot(const float *a, const float *b, uint32_t n) {
   return sum;
 }
 
-// Attention of one query of a window over the window's keys, by an online softmax.
+// Computes the attention of one query of a window over the window's keys, with an online softmax.
 static void attend_row(const row_job *job, uint32_t row, uint32_t thread) {
   const audio_qformer *former = &job->encoding->model->sound->qformer;
   const former_attention *attention = job->more;
@@ -80,7 +80,7 @@ static void attend_row(const row_job *job, uint32_t row, uint32_t thread) {
   }
 }
 
-// state = norm(state + sum)
+// Computes state = norm(state + sum).
 static void add_and_norm(media_encoding *encoding, const former_rows *rows,
                          const media_norm *norm) {
   const media_model *model = encoding->model;
@@ -114,7 +114,7 @@ static void attend(media_encoding *encoding, const former_rows *rows,
   add_and_norm(encoding, rows, &weights->norm);
 }
 
-// The rows of `from`, padded, and the queries of each window.
+// Fills the rows with `from`, padded, and the queries of each window.
 static void fill_rows(const media_encoding *encoding, const former_rows *rows, const float *from,
                       size_t from_stride) {
   const audio_qformer *former = &encoding->model->sound->qformer;

@@ -8,7 +8,7 @@
 
 enum { WEIGHT_BITS = 22 };
 
-// The weights of one axis: output o is the sum of inputs [first[o], first[o] + count[o]).
+// The weights of one axis: output o is the weighted sum of inputs [first[o], first[o] + count[o]).
 typedef struct axis_weights {
   uint32_t taps;  // maximum number of weights of an output
   uint32_t *first, *count;
@@ -40,7 +40,7 @@ static int32_t weight_code(double weight) {
   return (int32_t)(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
 }
 
-// The weights of output `o`; `values` has room for `taps`.
+// Computes the weights of output `o`; `values` has room for `taps` values.
 static void make_output(axis_weights *axis, image_filter filter, uint32_t in, uint32_t out,
                         uint32_t o, double *values) {
   const double scale = (double)in / out, stretch = scale > 1 ? scale : 1;
@@ -104,7 +104,7 @@ static void across_row(const axis_weights *axis, const uint8_t *in, uint32_t wid
   }
 }
 
-// Computes a row vertically. `sums` has room for a row.
+// Computes a row vertically. `sums` has room for one row.
 static void down_row(const axis_weights *axis, image_view in, uint32_t o, int32_t *sums,
                      uint8_t *out) {
   const uint32_t bytes = in.width * 3;
@@ -119,8 +119,8 @@ static void down_row(const axis_weights *axis, image_view in, uint32_t o, int32_
 
 // ---- passes ----
 
-// A pass computes one picture from another: with narrower or wider rows, with fewer or more rows,
-// or as a copy.
+// A pass computes one image from another: with narrower or wider rows, with fewer or more rows, or
+// as a copy.
 typedef struct image_pass {
   uint32_t in_width, in_height, width, height;
 } image_pass;
@@ -131,11 +131,11 @@ struct image_fitting {
   memory_gate *memory;
   image_filter filter;
   image_pass passes[PASSES_MAX];
-  uint32_t count, pass;  // that is run
+  uint32_t count, pass;  // index of the current pass
   uint32_t row;          // the pass's next row
   image_view in;         // input of the pass, except for the first one
   uint8_t *owned,
-      *made;      // the picture that it reads, and the one that it computes, if owned by the pass
+      *made;      // the image that it reads and the image that it computes, if owned by the pass
   uint8_t *last;  // output of the last pass
   size_t last_stride_bytes;
   axis_weights axis;
@@ -148,8 +148,8 @@ static uint64_t made_bytes(const image_pass *pass) {
   return (uint64_t)pass->width * pass->height * 3;
 }
 
-// Adds the passes from one size to another, the horizontal one first. The first pass always
-// computes one row from each row.
+// Adds the passes from one size to another, the horizontal pass first. The first pass always
+// computes each row from one row.
 static uint32_t add_passes(image_pass *passes, uint32_t count, uint32_t in_width,
                            uint32_t in_height, uint32_t width, uint32_t height) {
   if (count == 0 || in_width != width || in_height == height) {
@@ -212,8 +212,8 @@ wick_status image_check(uint32_t width, uint32_t height, wick_error *error) {
   if (width > IMAGE_SIDE_MAX || height > IMAGE_SIDE_MAX ||
       (uint64_t)width * height > IMAGE_PIXELS_MAX) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-                     "image: %u x %u exceeds %u a side or %u pixels", width, height, IMAGE_SIDE_MAX,
-                     IMAGE_PIXELS_MAX);
+                     "image: %u x %u exceeds %u per side or %u pixels", width, height,
+                     IMAGE_SIDE_MAX, IMAGE_PIXELS_MAX);
   }
   return WICK_OK;
 }
@@ -247,7 +247,7 @@ static bool begin_pass(image_fitting *fitting) {
          make_axis(memory, fitting->filter, pass->in_height, pass->height, &fitting->axis);
 }
 
-// Computes the next row of the pass, from a row `in` or from the picture. *macs counts
+// Computes the next row of the pass, from the row `in` or from the whole image. *macs counts
 // multiply-adds and copied bytes.
 static wick_status run_row(image_fitting *fitting, const uint8_t *in, uint64_t *macs,
                            wick_error *error) {
@@ -274,7 +274,7 @@ static wick_status run_row(image_fitting *fitting, const uint8_t *in, uint64_t *
   return WICK_OK;
 }
 
-// Places the picture, with its aspect ratio, in the middle of the frame.
+// Positions the image, with its aspect ratio, in the middle of the frame.
 static void place_last(image_fitting *fitting, const image_frame *frame, uint8_t *out) {
   const image_pass *last = &fitting->passes[fitting->count - 1];
   const size_t left = (frame->width - last->width) / 2, top = (frame->height - last->height) / 2;
@@ -298,7 +298,7 @@ wick_status image_fit_begin(memory_gate *memory, uint32_t width, uint32_t height
   return WICK_OK;
 }
 
-// The input row from which a pass computes a row; NULL if it uses several.
+// Returns the input row from which a pass computes a row, or NULL if it uses several.
 static const uint8_t *row_in(const image_fitting *fitting) {
   if (is_down(&fitting->passes[fitting->pass])) return NULL;
   return fitting->in.rgb + fitting->row * fitting->in.stride_bytes;

@@ -1,10 +1,10 @@
-// media/rows.c — operations on rows: products, norms, activations (encode.h).
+// media/rows.c — operations on rows: matrix products, norms, activations (encode.h).
 #include <string.h>
 
 #include "media/encode.h"
 
-// VALUE_MACS: the cost of an activation or a norm. For products: the least number of rows of a
-// slice, and the rows that kernels multiply together.
+// VALUE_MACS: the cost of an activation or a norm. For matrix products, ROWS_LEAST is the minimum
+// number of rows of a slice, and ROWS_TOGETHER the number of rows that kernels multiply together.
 enum { VALUE_MACS = 16, ROWS_LEAST = 16, ROWS_TOGETHER = 64 };
 
 static void run_rows(void *context, uint32_t first, uint32_t last, uint32_t thread) {
@@ -12,7 +12,7 @@ static void run_rows(void *context, uint32_t first, uint32_t last, uint32_t thre
   for (uint32_t row = first; row < last; row++) job->run(job, job->first + row, thread);
 }
 
-// The number of rows that fit into a slice, at least `least` and at most `most`.
+// Returns the number of rows that fit into a slice, at least `least` and at most `most`.
 static uint32_t rows_of_slice(const media_encoding *encoding, uint64_t row_macs, uint32_t least,
                               uint32_t most) {
   const uint64_t rows = encoding->slice_macs_max / (row_macs == 0 ? 1 : row_macs);
@@ -96,7 +96,7 @@ void rows_multiply(media_encoding *encoding, const media_linear *linear, const f
   for (uint32_t row = 0, some; row < count; row += some) {
     const uint32_t left = count - row;
     some = left < most ? left : most;
-    // kernels multiply few rows more slowly, so a few that would be left join the others
+    // kernels are slower with few rows, so the last rows are halved rather than leaving a few
     const bool leaves_few = left > most && left - most < ROWS_TOGETHER / 2;
     if (leaves_few && most >= ROWS_TOGETHER) some = left / 2;
     multiply_block(encoding, linear, x + row * x_stride, x_stride, some, y + row * y_stride,
@@ -135,7 +135,7 @@ void rows_norm(media_encoding *encoding, const media_norm *norm, bool is_rms, fl
   rows_run(&job, count);
 }
 
-// x sigmoid(1.702 x); the arguments of the sigmoid are in pieces on the stack.
+// Computes x sigmoid(1.702 x), with the arguments of the sigmoid in small pieces on the stack.
 static void gelu_quick(const kernel_table *kernels, float *x, uint32_t n) {
   enum { PIECE = 256 };
   float scaled[PIECE];

@@ -1,5 +1,5 @@
 // media/sound.c — see sound.h. Sums use doubles, because the logarithm magnifies rounding errors in
-// bands that are nearly empty.
+// nearly empty bands.
 #include "media/sound.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@ static const double PI = 3.14159265358979323846;
 
 // ---- frames ----
 
-// The number of samples by which frame 0 begins before the recording.
+// Returns the number of samples by which frame 0 begins before the recording.
 static int64_t lead_of(const sound_front *front) {
   return front->ends == ENDS_PIECES ? PIECE_LEAD : front->transform / 2;
 }
@@ -40,7 +40,8 @@ sound_shape sound_measure(const sound_front *front, uint64_t samples) {
   return shape;
 }
 
-// The frames [*first, *first + count) of a chunk, before they are padded and stacked.
+// Returns the number of frames of a chunk, before they are padded and stacked; *first is the first
+// of them.
 static uint64_t chunk_range(const sound_front *front, uint64_t samples, uint32_t chunk,
                             uint64_t *first) {
   const sound_shape shape = sound_measure(front, samples);
@@ -59,7 +60,7 @@ uint32_t sound_chunk_frames(const sound_front *front, uint64_t samples, uint32_t
   return (uint32_t)(count / (front->stack == 0 ? 1 : front->stack));
 }
 
-// The sample at a place that may be outside of the recording.
+// Returns the sample at a position that may be outside of the recording.
 static double sample_at(const sound_front *front, const float *samples, int64_t count, int64_t at) {
   if (front->ends == ENDS_WHISPER && count < 201) {  // zeros up to 201 samples
     if (at < 0) at = -at;
@@ -111,7 +112,7 @@ static uint32_t reversed(uint32_t value, uint32_t below) {
   return out;
 }
 
-// Transforms of `odd` values each, of every (size / odd)th input.
+// Computes transforms of `odd` values each, of every (size / odd)th input.
 static void transform_parts(spectrum *s) {
   const uint32_t parts = s->size / s->odd;
   for (uint32_t part = 0; part < parts; part++) {
@@ -130,7 +131,7 @@ static void transform_parts(spectrum *s) {
   }
 }
 
-// The transform of `in` by decimation in time.
+// Computes the transform of `in` by decimation in time.
 static void transform(spectrum *s) {
   transform_parts(s);
   for (uint32_t half = s->odd; half < s->size; half *= 2) {
@@ -163,7 +164,7 @@ static double hz_of(const sound_front *front, double mel) {
   return mel < 15 ? mel * 200 / 3 : 1000 * math_exp((mel - 15) * (math_log(6.4) / 27));
 }
 
-// weights [bands][size / 2 + 1]
+// Computes weights [bands][size / 2 + 1].
 static void make_bands(const sound_front *front, uint32_t bands, double *weights) {
   const uint32_t bins = front->transform / 2 + 1;
   const double top = mel_of(front, (double)(SOUND_RATE / 2));
@@ -187,7 +188,7 @@ typedef struct band_range {
   uint32_t first, end;
 } band_range;
 
-// Consecutive frames of a recording.
+// A range of consecutive frames of a recording.
 struct sound_job {
   const sound_recording *recording;
   uint64_t first, frames;  // of the recording
@@ -231,7 +232,7 @@ static bool take_frame(sound_job *job, uint64_t frame) {
   return !is_silent;
 }
 
-// out[bands] of frame `frame` of the recording
+// Computes out[bands] of frame `frame` of the recording.
 static void compute_frame(sound_job *job, uint64_t frame, double *out) {
   spectrum *s = &job->state;
   const uint32_t bins = s->size / 2 + 1, bands = job->recording->bands;
@@ -298,7 +299,7 @@ static uint64_t job_doubles(const sound_front *front, uint32_t bands, uint64_t f
   return bands * (front->transform / 2 + 1 + frames);
 }
 
-// Creates a job with room for rows of `frames` frames. NULL if there is no memory.
+// Creates a job with room for rows of `frames` frames. Returns NULL if memory runs out.
 static sound_job *begin_job(memory_gate *memory, const sound_recording *recording,
                             uint64_t frames) {
   const sound_front *front = recording->front;
@@ -335,7 +336,7 @@ wick_status sound_listen(memory_gate *memory, sound_recording *recording, uint64
   return WICK_OK;
 }
 
-// Missing frames are zeros.
+// Writes the rows of a chunk; missing frames are zeros.
 static void put_rows(const sound_job *job, uint32_t chunk, float *out) {
   const sound_recording *recording = job->recording;
   const uint32_t bands = recording->bands;

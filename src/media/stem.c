@@ -1,10 +1,10 @@
-// media/stem.c — converts a spectrum to rows: the convolutions before audio encoders.
+// media/stem.c — converts a spectrum to rows: the first convolutions of audio encoders.
 #include <string.h>
 
 #include "media/audio.h"
 #include "media/audio_encode.h"
 
-// Values of channels over a plane, at any strides.
+// The values of channels over a plane, with any strides.
 typedef struct sound_map {
   const float *values;
   uint32_t height, width, channels;
@@ -18,7 +18,7 @@ typedef struct map_kernel {
 typedef struct map_job {
   const sound_map *in;
   const map_kernel *kernel;
-  const float *taps, *bias;  // by channel
+  const float *taps, *bias;  // per channel
   uint32_t first, out_width;
 } map_job;
 
@@ -33,7 +33,7 @@ static uint32_t out_width(const sound_map *in, const map_kernel *kernel) {
   return steps_of(in->width, kernel->width, kernel->step_across);
 }
 
-// The input below a tap of output `at`; NULL: beyond an edge.
+// Returns the input under a tap of output `at`, or NULL beyond an edge.
 static const float *below(const map_job *map, uint32_t at, uint32_t tap) {
   const sound_map *in = map->in;
   const map_kernel *kernel = map->kernel;
@@ -57,7 +57,7 @@ static void gather(const row_job *job, uint32_t row, uint32_t thread) {
   }
 }
 
-// rows[height * width][stride] = a convolution of the map
+// Computes rows[height * width][stride] = a convolution of the map.
 static void convolve(media_encoding *encoding, const media_linear *linear, const sound_map *in,
                      const map_kernel *kernel, float *rows, size_t stride) {
   map_job map = {.in = in, .kernel = kernel, .out_width = out_width(in, kernel)};
@@ -138,7 +138,7 @@ static void embed_whisper(media_encoding *encoding) {
   add_table(encoding, 0, encoding->grid.rows);
 }
 
-// Channels of a column of the map side by side: row x, value c * height + y; or y * channels + c.
+// Joins the channels of a column of the map: row x, value c * height + y; or y * channels + c.
 typedef struct columns_job {
   const sound_map *map;
   bool channels_first, are_lines;
@@ -200,7 +200,7 @@ static void embed_qwen3a_piece(media_encoding *encoding, uint32_t piece) {
   add_table(encoding, first, map.width);
 }
 
-// The spectrum as lines of time.
+// Returns the spectrum as lines of time.
 static sound_map lines_of(const media_encoding *encoding) {
   const uint32_t frames = encoding->chunk.width;
   return (sound_map){encoding->spectrum, frames, encoding->model->bands, 1, 1, frames, 1};

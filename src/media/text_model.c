@@ -1,10 +1,10 @@
-// media/text_model.c — facts of the text model that an encoder needs.
+// media/text_model.c — reads the properties of the text model that an encoder needs.
 #include "base/text.h"
 #include "media/media.h"
 
 enum { KEY_BYTES = 160 };
 
-// ARCHITECTURE + name
+// Returns ARCHITECTURE + name.
 static const char *key_of(char out[KEY_BYTES], gguf_string architecture, const char *name) {
   text_format(out, KEY_BYTES, "%.*s.%s", (int)architecture.size_bytes, architecture.bytes, name);
   return out;

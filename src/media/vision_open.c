@@ -1,5 +1,5 @@
-// media/vision_open.c — reads the settings and weights of an encoder of images (weights.h), and
-// refuses invalid ones.
+// media/vision_open.c — reads the settings and weights of an image encoder (weights.h), and rejects
+// invalid ones.
 #include <string.h>
 
 #include "base/hash.h"
@@ -85,7 +85,7 @@ static bool read_shape(weight_reader *reader) {
   if (!metadata_heads(reader)) return false;
   return model->kind->rotary == ROTARY_NONE || model->head_dim % 4 == 0 ||
          metadata_fail_key(reader, WICK_E_UNSUPPORTED, "attention.head_count",
-                           "gives heads that cannot be rotated: width is not a multiple of 4");
+                           "has heads that cannot be rotated: width is not a multiple of 4");
 }
 
 static bool read_pinpoints(weight_reader *reader) {
@@ -95,7 +95,7 @@ static bool read_pinpoints(weight_reader *reader) {
   if (!metadata_list(reader, key, &list)) return false;
   if (list == NULL) return true;
   if (list->count % 2 != 0 || list->count / 2 > LAYOUT_PINPOINTS_MAX) {
-    return metadata_fail_key(reader, WICK_E_FORMAT, key, "is not a list of pairs, or too long");
+    return metadata_fail_key(reader, WICK_E_FORMAT, key, "is not a list of pairs or too long");
   }
   layout->pinpoint_count = (uint32_t)(list->count / 2);
   for (uint32_t i = 0; i < 2 * layout->pinpoint_count; i++) {
@@ -119,7 +119,7 @@ static bool read_merge(weight_reader *reader) {
   if (model->kind->has_fixed_merge) merge = model->kind->merge;
   model->layout.merge = model->merge = merge;
   if (model->kind->sizing != SIZING_SLICES) return true;
-  model->merge = 2;  // the rest of the merging happens between the layers
+  model->merge = 2;  // the remaining merging happens between the layers
   return merge == 2 || merge == 4 ||
          metadata_fail_key(reader, WICK_E_FORMAT, "projector.scale_factor", "is not 2 or 4");
 }
@@ -182,7 +182,7 @@ static bool read_features(weight_reader *reader) {
   for (uint32_t i = 0; i < list->count; i++) {
     const int64_t layer = gguf_array_i64(list, i);
     if (layer < 0 || layer > model->layer_count) {
-      return metadata_fail_key(reader, WICK_E_FORMAT, key, "names a layer that is not in the file");
+      return metadata_fail_key(reader, WICK_E_FORMAT, key, "lists a layer that is not in the file");
     }
     model->features[i] = (uint32_t)layer;
     if (layer > most) most = (uint32_t)layer;
@@ -227,7 +227,7 @@ static uint32_t root_of_square(uint64_t value) {
   return root;
 }
 
-// Whether a table of `rows` rows fits its use.
+// Returns whether a table of `rows` rows has the right size.
 static bool fits_positions(const media_model *model, uint64_t rows, bool is_pair) {
   const uint64_t side = model->layout.image_size / model->layout.patch;
   const uint64_t root = root_of_square(rows);
@@ -255,7 +255,7 @@ static bool read_positions(weight_reader *reader) {
   const bool is_pair = tensor->dims[2] == 2;
   if (tensor->dims[0] != model->width || rows > 1u << 24 || !fits_positions(model, rows, is_pair)) {
     return metadata_fail_key(reader, WICK_E_SHAPE, "tensor v.position_embd.weight",
-                             "does not fit the patches of an image");
+                             "does not match the patches of an image");
   }
   model->position_rows = (uint32_t)rows;
   return weights_floats(reader, "v.", name, rows * model->width * (is_pair ? 2 : 1), false,
@@ -323,7 +323,7 @@ static bool read_reduction(weight_reader *reader) {
     return metadata_fail_key(reader, WICK_E_NODATA, key, "is missing");
   const int64_t after = gguf_array_i64(list, 0);
   if (after < 0 || after >= model->layer_count) {
-    return metadata_fail_key(reader, WICK_E_FORMAT, key, "names a layer that is not in the file");
+    return metadata_fail_key(reader, WICK_E_FORMAT, key, "lists a layer that is not in the file");
   }
   model->reduction = weights_take(model, sizeof *model->reduction);
   if (model->reduction == NULL) {
@@ -339,7 +339,7 @@ static bool read_reduction(weight_reader *reader) {
   }
   return model->reduction->projector.out == model->width ||
          metadata_fail_key(reader, WICK_E_SHAPE, "tensor v.vit_merger.ds_ffn_down.weight",
-                           "does not give rows of embedding_length values");
+                           "does not have embedding_length outputs");
 }
 
 static bool read_rest(weight_reader *reader) {
@@ -357,7 +357,8 @@ static bool read_rest(weight_reader *reader) {
                            &model->projector);
 }
 
-// A projector without its optional matrix leaves the patches unchanged.
+// Disables merging if the projector's optional matrix is missing: the patches are then left
+// unchanged.
 static void settle_merge(media_model *model) {
   for (uint32_t i = 0; i < model->projector.count; i++) {
     const media_bound_step *bound = &model->projector.steps[i];

@@ -13,7 +13,7 @@ typedef struct media_block {
   uint8_t padding[CACHE_LINE_BYTES - sizeof(void *)];
 } media_block;
 
-// The size with the headers of the block and of its allocation, each a cache line.
+// Returns the size including the headers of the block and of its allocation, one cache line each.
 static uint64_t held_bytes(uint64_t size_bytes) {
   return (size_bytes + 3 * CACHE_LINE_BYTES - 1) / CACHE_LINE_BYTES * CACHE_LINE_BYTES;
 }
@@ -85,7 +85,7 @@ static bool read_bytes(weight_reader *reader, const gguf_tensor *tensor, uint64_
   return true;
 }
 
-// Reads the blocks of a tensor as [rows][cols], a piece at a time.
+// State for reading the blocks of a tensor as [rows][cols], a piece at a time.
 typedef struct matrix_reading {
   uint64_t row_bytes;
   uint32_t row_blocks, piece_rows;
@@ -99,7 +99,7 @@ static bool begin_reading(weight_reader *reader, const gguf_tensor *tensor, uint
   if (ops->matmul == NULL || !type_row_bytes(tensor->type, cols, &reading->row_bytes) ||
       reading->row_bytes > PIECE_BYTES) {
     (void)fail_with(reader->error, WICK_E_UNSUPPORTED, tensor->entry_offset_bytes,
-                    "mmproj: tensor %s of type %s has rows of %u values",
+                    "mmproj: tensor %s of type %s with rows of %u values is not supported",
                     gguf_quote(tensor->name, name), facts->name, (unsigned)cols);
     return false;
   }
@@ -125,7 +125,7 @@ static bool place_rows(weight_reader *reader, const gguf_tensor *tensor, weight_
   return true;
 }
 
-// Makes room for a matrix of the kernels' layout; only counts it if there is no file to read.
+// Allocates a matrix in the kernels' layout; only counts its size if there is no file to read.
 static bool settle(weight_reader *reader, const tensor_ref *ref, uint32_t in, uint32_t out,
                    weight_tensor *matrix) {
   media_model *model = reader->model;
@@ -143,8 +143,8 @@ static bool settle(weight_reader *reader, const tensor_ref *ref, uint32_t in, ui
   return true;
 }
 
-// Reads the values of a row through a matrix with one row in the kernels' layout, which dequantises
-// all types.
+// Reads the values of a row through a matrix with one row in the kernels' layout, which can
+// dequantise all types.
 static bool read_floats(weight_reader *reader, const gguf_tensor *tensor, float *out) {
   const uint32_t cols = (uint32_t)tensor->dims[0];
   const uint64_t rows = values_of(tensor) / cols;
@@ -220,7 +220,7 @@ static bool read_clamps(weight_reader *reader, const char *prefix, const char *n
   return true;
 }
 
-// In convolution kernels, a row spans all dimensions except the last.
+// Checks a matrix. In convolution kernels, a row spans all dimensions except the last.
 static bool check_matrix(const weight_reader *reader, const gguf_tensor *tensor, uint32_t in,
                          uint32_t *out) {
   const uint32_t last = tensor->dim_count < 2 ? 1 : tensor->dim_count - 1;
@@ -261,7 +261,7 @@ bool weights_pack(weight_reader *reader, const float *values, uint32_t rows, uin
   return true;
 }
 
-// NAME.weight [in][out]
+// Reads NAME.weight, stored as [in][out].
 static bool read_turned(weight_reader *reader, const char *name, uint32_t in, media_linear *out,
                         uint32_t *width) {
   char weight[WEIGHT_NAME_BYTES];

@@ -1,4 +1,4 @@
-// metrics/dispatch.c — counters and log-linear histograms (as HdrHistogram's) of latencies.
+// metrics/dispatch.c — counters and log-linear latency histograms (like HdrHistogram).
 #include "metrics/dispatch.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static const uint64_t EDGES_US[DISPATCH_EDGES - 1] = {100,   500,    1000,   500
 
 static const double MEAN_US_LEAST = 0.001;  // below this, ratios to a mean are meaningless
 
-// ---- one lane ----
+// ---- One lane ----
 
 static uint32_t bucket_of(uint64_t latency_us) {
   if (latency_us < LINEAR_BUCKETS) return (uint32_t)latency_us;
@@ -20,7 +20,7 @@ static uint32_t bucket_of(uint64_t latency_us) {
   return LINEAR_BUCKETS + shift * 8 + (uint32_t)(latency_us >> shift & 7);
 }
 
-// The middle of the values that fall into a bucket.
+// Returns the middle of the values in a bucket.
 static double bucket_middle_us(uint32_t bucket) {
   if (bucket < LINEAR_BUCKETS) return bucket;
   const uint32_t shift = (bucket - LINEAR_BUCKETS) / 8;
@@ -104,7 +104,7 @@ double latency_percentile(const latency_histogram *latency, uint32_t permille) {
   return middle < least ? least : middle > most ? most : middle;
 }
 
-// ---- recording ----
+// ---- Recording ----
 
 void dispatch_init(dispatch_metrics *dispatch, uint64_t now_us, uint32_t timer_grain_us) {
   dispatch->timer_grain_us = timer_grain_us;
@@ -116,9 +116,9 @@ void dispatch_reset(dispatch_metrics *dispatch, uint64_t now_us) {
   dispatch->start_us = now_us;
 }
 
-// ---- reading ----
+// ---- Reading ----
 
-// The lane itself; for an alias its lanes, merged into *room.
+// Returns the lane itself, or for an alias its lanes, merged into *room.
 static const latency_histogram *find_lane(const dispatch_metrics *dispatch, op_lane lane,
                                           latency_histogram *room) {
   if (lane == LANE_GPU) return &dispatch->lanes[LANE_WEBGPU];

@@ -1,7 +1,7 @@
-// metrics/dispatch.h — counts and times of each kind of kernel. The counters
-// have no locks: each thread records into its own dispatch_metrics, and readers merge them. The
-// functions are pure; the caller passes the time (platform_now_us). NULL as the first argument of a
-// recording function means that metrics are off.
+// metrics/dispatch.h — counts and times of each kind of kernel. The counters have no locks: each
+// thread records into its own dispatch_metrics, and readers merge them. The functions are pure; the
+// caller passes the time (platform_now_us). If the first argument of a recording function is NULL,
+// metrics are off.
 #ifndef WICK_METRICS_DISPATCH_H
 #define WICK_METRICS_DISPATCH_H
 
@@ -23,12 +23,12 @@ typedef enum op_lane {
 } op_lane;
 
 enum {
-  // Log-linear buckets: 0..7 us one by one, then 8 an octave (at most 12.5 % wide) up to
-  // 2^26 us = 67 s, and one for longer latencies.
+  // Log-linear buckets: one per microsecond for 0 to 7 us, then 8 per octave (at most 12.5 % wide)
+  // up to 2^26 us = 67 s, and one for longer latencies.
   DISPATCH_BUCKETS = 8 + 23 * 8 + 1,
   // Exported counts: at most 100, 500, 1000, 5000, 10000, 50000, 100000, 500000, 1000000 us, +Inf.
   DISPATCH_EDGES = 10,
-  // Room for every export.
+  // Large enough for every export.
   DISPATCH_EXPORT_BYTES_MAX = 6144
 };
 
@@ -44,17 +44,17 @@ typedef struct latency_histogram {
   uint64_t edges[DISPATCH_EDGES];  // not cumulative
 } latency_histogram;
 
-// ---- one histogram ----
+// ---- One histogram ----
 
 void latency_clear(latency_histogram *latency);
 // Adds a latency without counting a dispatch.
 void latency_record(latency_histogram *latency, uint64_t latency_us);
 void latency_merge(latency_histogram *into, const latency_histogram *from);
 double latency_stddev(const latency_histogram *latency);  // of a sample, in us
-// Percentile by nearest rank, as in dispatch_latency_us_percentile.
+// Returns a percentile by nearest rank, like dispatch_latency_us_percentile.
 double latency_percentile(const latency_histogram *latency, uint32_t permille);
 
-// ---- lanes ----
+// ---- Lanes ----
 
 typedef struct dispatch_metrics {
   latency_histogram lanes[LANE_COUNT];
@@ -66,7 +66,7 @@ void dispatch_init(dispatch_metrics *dispatch, uint64_t now_us, uint32_t timer_g
 // Sets all counters to zero and starts the clock.
 void dispatch_reset(dispatch_metrics *dispatch, uint64_t now_us);
 
-// ---- reading: lanes or aliases; 0 when nothing was recorded ----
+// ---- Reading: lanes or aliases; 0 if nothing was recorded ----
 
 uint64_t dispatch_count(const dispatch_metrics *dispatch, op_lane lane);
 uint64_t dispatch_total(const dispatch_metrics *dispatch);
@@ -74,36 +74,37 @@ double dispatch_gpu_ratio(const dispatch_metrics *dispatch);
 double dispatch_latency_us_mean(const dispatch_metrics *dispatch, op_lane lane);
 uint64_t dispatch_latency_us_min(const dispatch_metrics *dispatch, op_lane lane);
 uint64_t dispatch_latency_us_max(const dispatch_metrics *dispatch, op_lane lane);
-// The standard deviation of a sample (n - 1); 0 for fewer than two values.
+// Returns the standard deviation of a sample (n - 1), or 0 for fewer than two values.
 double dispatch_latency_us_stddev(const dispatch_metrics *dispatch, op_lane lane);
 double dispatch_latency_cv_pct(const dispatch_metrics *dispatch, op_lane lane);
-// Percentile by nearest rank, from the buckets: within 6.25 % of a value that occurred; above 67 s
-// the maximum. permille is 0..1000.
+// Returns a percentile by nearest rank, from the buckets: within 6.25 % of a value that occurred,
+// or the maximum above 67 s. permille is 0..1000.
 double dispatch_latency_us_percentile(const dispatch_metrics *dispatch, op_lane lane,
                                       uint32_t permille);
 double dispatch_latency_us_p50(const dispatch_metrics *dispatch, op_lane lane);
 double dispatch_latency_us_p95(const dispatch_metrics *dispatch, op_lane lane);
 double dispatch_latency_us_p99(const dispatch_metrics *dispatch, op_lane lane);
-// The mean of `slow` divided by the mean of `fast`.
+// Returns the mean of `slow` divided by the mean of `fast`.
 double dispatch_speedup_ratio(const dispatch_metrics *dispatch, op_lane slow, op_lane fast);
 double dispatch_elapsed_s(const dispatch_metrics *dispatch, uint64_t now_us);
-// Dispatches a second since the start; 0 in the first millisecond.
+// Returns the dispatches per second since the start, or 0 in the first millisecond.
 double dispatch_throughput_rps(const dispatch_metrics *dispatch, uint64_t now_us);
 
-// ---- export ----
+// ---- Export ----
 
 typedef enum dispatch_format {
   DISPATCH_JSON = 0,
   DISPATCH_PROMETHEUS = 1  // text format 0.0.4, cumulative buckets with inclusive edges
 } dispatch_format;
 
-// Writes terminated text; *used_bytes is its length. WICK_E_FULL if it does not fit (the text is
-// then empty), WICK_E_ARG for an unknown format.
+// Writes NUL-terminated text; *used_bytes is its length. WICK_E_FULL if it does not fit (the text
+// is then empty), WICK_E_ARG for an unknown format.
 wick_status dispatch_write(const dispatch_metrics *dispatch, uint64_t now_us,
                            dispatch_format format, char *out, size_t size_bytes,
                            size_t *used_bytes);
 
-// Writes the same JSON as member `key` of the open object (NULL: an item, or the outermost value).
+// Writes the same JSON as member `key` of the open object (NULL: an array item, or the outermost
+// value).
 void dispatch_json(const dispatch_metrics *dispatch, uint64_t now_us, json_writer *json,
                    const char *key);
 const char *lane_name(op_lane lane);

@@ -22,7 +22,7 @@ typedef struct writer {
 
 typedef unsigned long long ull;
 
-// "+Inf" counts all values; the others count those that are at most the edge.
+// Returns how many values are at most the edge; "+Inf" counts all values.
 static ull cumulative(const uint64_t *edges, int edge) {
   ull sum = 0;
   for (int i = 0; i <= edge; i++) sum += edges[i];
@@ -101,7 +101,7 @@ __attribute__((format(printf, 2, 3))) static void put(writer *to, const char *fo
   const size_t written = text_format_list(to->out + to->used_bytes, room_bytes, format, arguments);
   va_end(arguments);
   to->used_bytes += written;
-  to->is_full = written + 1 >= room_bytes;  // perhaps cut
+  to->is_full = written + 1 >= room_bytes;  // may be truncated
 }
 
 static void put_prometheus(writer *to, const dispatch_metrics *dispatch, uint64_t now_us) {
@@ -110,7 +110,7 @@ static void put_prometheus(writer *to, const dispatch_metrics *dispatch, uint64_
       "# TYPE wick_uptime_seconds gauge\nwick_uptime_seconds %g\n",
       dispatch_elapsed_s(dispatch, now_us));
   put(to,
-      "# HELP wick_timer_grain_us How fine the clock is.\n"
+      "# HELP wick_timer_grain_us Clock resolution.\n"
       "# TYPE wick_timer_grain_us gauge\nwick_timer_grain_us %u\n",
       dispatch->timer_grain_us);
   put(to,
@@ -121,7 +121,7 @@ static void put_prometheus(writer *to, const dispatch_metrics *dispatch, uint64_
         (ull)dispatch->lanes[lane].dispatches);
   }
   put(to,
-      "# HELP wick_dispatch_latency_us Time that a dispatch took.\n"
+      "# HELP wick_dispatch_latency_us Time per dispatch.\n"
       "# TYPE wick_dispatch_latency_us histogram\n");
   for (int lane = 0; lane < LANE_COUNT; lane++) {
     const latency_histogram *latency = &dispatch->lanes[lane];

@@ -1,6 +1,6 @@
 // metrics/ops.h — time, bytes and multiply-adds of each op of the forward pass, separately for
 // prefill and decode. The thread that runs the pass records wall time, which includes helpers and
-// barriers. An op reads the clock once: its time is measured from the end of the previous op. All
+// barriers. Each op reads the clock once: its time is measured from the end of the previous op. All
 // passes are counted; every prefill pass and one decode pass in four are timed, because reading the
 // clock is a call into JavaScript and the ops of a small model are short.
 #ifndef WICK_METRICS_OPS_H
@@ -32,22 +32,22 @@ typedef enum op_kind {
   OP_COUNT
 } op_kind;
 
-// A pass that computes logits for every token is decode.
+// A pass that computes logits for every token counts as decode.
 typedef enum pass_kind { PASS_PREFILL = 0, PASS_DECODE = 1, PASS_COUNT = 2 } pass_kind;
 
 enum { OPS_DECODE_TIMED_EVERY = 4 };
 
 typedef struct op_record {
-  latency_histogram latency;  // `dispatches` counts all of them, `latency_count` the timed ones
+  latency_histogram latency;  // `dispatches` counts all ops, `latency_count` the timed ones
   uint64_t bytes;  // weights, keys and values, or activations that the op has to read and write
-  uint64_t macs;   // multiply-adds of products
-  uint64_t timed_bytes, timed_macs;  // of the timed ones
+  uint64_t macs;   // multiply-adds in matrix products
+  uint64_t timed_bytes, timed_macs;  // of timed ops
 } op_record;
 
 typedef struct op_records {
   op_record records[PASS_COUNT][OP_COUNT];
   uint64_t (*now_us)(void);
-  uint64_t start_us;  // of recording
+  uint64_t start_us;  // start of recording
   uint64_t lap_us;    // end of the last op
   pass_kind pass;
   bool is_timed;
@@ -57,25 +57,24 @@ typedef struct op_records {
 } op_records;
 
 void ops_init(op_records *ops, op_lane lane, uint64_t (*now_us)(void), uint32_t timer_grain_us);
-// Forgets the records.
+// Resets the records.
 void ops_reset(op_records *ops);
 
 // The functions below do nothing if the first argument is NULL, that is, if metrics are off. Called
 // when a pass of this kind begins, and with it its first op.
 void ops_begin(op_records *ops, pass_kind pass);
-// Called when the same pass continues after a pause, at the beginning of wick_step.
+// Called when a paused pass continues, at the beginning of wick_step.
 void ops_resume(op_records *ops);
 // Called when the op has ended and the next one begins.
 void ops_lap(op_records *ops, op_kind op, uint64_t bytes, uint64_t macs);
 
 // {elapsed_s, timer_grain_us, kernels, passes: {prefill: {OP: {count, timed, time_us, latency_us:
-// {mean,
-// ...}, bytes, macs, gb_per_s, gmac_per_s, share}}, decode: {...}}, dispatch: as dispatch.h}. Rates
-// are null when the measured time is 0. `key` is that of json_open.
+// {mean, ...}, bytes, macs, gb_per_s, gmac_per_s, share}}, decode: {...}}, dispatch: as in
+// dispatch.h}. Rates are null if the measured time is 0. `key` is passed to json_open.
 void ops_json(const op_records *ops, json_writer *json, const char *key);
-// Prometheus text format 0.0.4.
+// Writes the Prometheus text format 0.0.4.
 void ops_prometheus(const op_records *ops, json_sink sink, void *context);
-// All ops in their lane, for the export of dispatch.h.
+// Merges all ops into their lane, for the export of dispatch.h.
 void ops_dispatch(const op_records *ops, dispatch_metrics *dispatch);
 const char *op_name(op_kind op);
 const char *pass_name(pass_kind pass);

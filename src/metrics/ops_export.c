@@ -16,7 +16,7 @@ typedef unsigned long long ull;
 
 // ---- JSON ----
 
-// Per second, in units of 1e9: bytes or multiply-adds over microseconds, times 1e-3.
+// Writes a rate per second, in units of 1e9: bytes or multiply-adds over microseconds, times 1e-3.
 static void put_rate(json_writer *json, const char *key, uint64_t count, uint64_t time_us) {
   if (time_us == 0) {
     json_text(json, key, NULL);
@@ -118,8 +118,8 @@ static uint64_t bytes_of(const op_record *record) { return record->bytes; }
 static uint64_t macs_of(const op_record *record) { return record->macs; }
 
 static void put_histograms(const text_sink *to, const op_records *ops) {
-  static const char *const metric = "wick_op_latency_us";  // of the timed ones
-  put(to, "# HELP %s Time that an op took.\n# TYPE %s histogram\n", metric, metric);
+  static const char *const metric = "wick_op_latency_us";  // of timed ops
+  put(to, "# HELP %s Time per op.\n# TYPE %s histogram\n", metric, metric);
   for (int pass = 0; pass < PASS_COUNT; pass++) {
     for (int op = 0; op < OP_COUNT; op++) {
       const latency_histogram *latency = &ops->records[pass][op].latency;
@@ -150,6 +150,6 @@ void ops_prometheus(const op_records *ops, json_sink sink, void *context) {
   put_counter(&to, ops, "wick_ops_total", "Ops of forward passes.", count_of);
   put_counter(&to, ops, "wick_op_time_us_total", "Time spent in the ops that were timed.", time_of);
   put_counter(&to, ops, "wick_op_bytes_total", "Bytes that ops read and wrote.", bytes_of);
-  put_counter(&to, ops, "wick_op_macs_total", "Multiply-adds of products.", macs_of);
+  put_counter(&to, ops, "wick_op_macs_total", "Multiply-adds in products.", macs_of);
   put_histograms(&to, ops);
 }

@@ -1,5 +1,5 @@
-// quantize/decode.c — floats directly, blocks through the kernels' layout: a matrix of one
-// row.
+// quantize/decode.c — decodes floats directly, and blocks through the kernels' layout, as a matrix
+// of one row.
 #include "quantize/decode.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
-// quantize/encode.c — one function for each type. Codes are computed for the scales as stored in
-// the file, rounded to half floats or to 6 bits.
+// quantize/encode.c — one encoder per type. Codes are computed from the scales as stored in the
+// file, that is, rounded to half floats or to 6 bits.
 #include "quantize/encode.h"
 
 #include <string.h>
@@ -18,7 +18,7 @@ static float put_half(uint8_t *out, float value) {
 
 static float inverse_of(float scale) { return scale != 0 ? 1 / scale : 0; }
 
-// codes[i] = values[i] / scale, within [-levels, levels - 1], plus levels.
+// Computes codes[i] = values[i] / scale, within [-levels, levels - 1], plus levels.
 static void encode_codes(const float *values, uint32_t count, float scale, int32_t levels,
                          uint8_t *codes) {
   const float inverse = inverse_of(scale);
@@ -28,7 +28,7 @@ static void encode_codes(const float *values, uint32_t count, float scale, int32
   }
 }
 
-// codes[i] = (values[i] - min) / scale, within [0, top].
+// Computes codes[i] = (values[i] - min) / scale, within [0, top].
 static void encode_line(const float *values, uint32_t count, quantize_line line, int32_t top,
                         uint8_t *codes) {
   const float inverse = inverse_of(line.scale);
@@ -38,27 +38,27 @@ static void encode_line(const float *values, uint32_t count, quantize_line line,
   }
 }
 
-// Low 4 bits of code i next to those of code i + 16.
+// Packs the low 4 bits of code i together with those of code i + 16.
 static void pack_nibbles(const uint8_t codes[BLOCK], uint8_t *out) {
   for (uint32_t i = 0; i < BLOCK / 2; i++) {
     out[i] = (uint8_t)((codes[i] & 15) | (codes[i + 16] & 15) << 4);
   }
 }
 
-// Bit i: the fifth bit of code i.
+// Packs the fifth bit of code i as bit i.
 static void pack_fifth_bits(const uint8_t codes[BLOCK], uint8_t *out) {
   uint32_t bits = 0;
   for (uint32_t i = 0; i < BLOCK; i++) bits |= (uint32_t)(codes[i] >> 4) << i;
   memcpy(out, &bits, sizeof bits);
 }
 
-// ---- floats ----
+// ---- Floats ----
 
 static void encode_f32(const float *values, uint8_t *out) { memcpy(out, values, sizeof *values); }
 
 static void encode_f16(const float *values, uint8_t *out) { put_half(out, *values); }
 
-// Round to nearest even; NaN stays NaN.
+// Rounds to nearest even; NaN stays NaN.
 static void encode_bf16(const float *values, uint8_t *out) {
   const uint32_t bits = bits_of_f32(*values);
   const bool is_nan = (bits & 0x7fffffff) > 0x7f800000;
@@ -67,9 +67,9 @@ static void encode_bf16(const float *values, uint8_t *out) {
   memcpy(out, &half, sizeof half);
 }
 
-// ---- blocks of 32 ----
+// ---- Blocks of 32 ----
 
-// {half scale, 32 codes}
+// Block: {half scale, 32 codes}.
 static void encode_q8_0(const float *values, uint8_t *out) {
   float magnitude = 0;
   for (uint32_t i = 0; i < BLOCK; i++) {
@@ -83,14 +83,14 @@ static void encode_q8_0(const float *values, uint8_t *out) {
   }
 }
 
-// {half scale, 16 bytes of codes}
+// Block: {half scale, 16 bytes of codes}.
 static void encode_q4_0(const float *values, uint8_t *out) {
   uint8_t codes[BLOCK];
   encode_codes(values, BLOCK, put_half(out, quantize_scale(values, BLOCK, 8)), 8, codes);
   pack_nibbles(codes, out + 2);
 }
 
-// {half scale, 32 fifth bits, 16 bytes of codes}
+// Block: {half scale, 32 fifth bits, 16 bytes of codes}.
 static void encode_q5_0(const float *values, uint8_t *out) {
   uint8_t codes[BLOCK];
   encode_codes(values, BLOCK, put_half(out, quantize_scale(values, BLOCK, 16)), 16, codes);
@@ -98,7 +98,7 @@ static void encode_q5_0(const float *values, uint8_t *out) {
   pack_nibbles(codes, out + 6);
 }
 
-// {half scale, half minimum, 32 fifth bits, 16 bytes of codes}
+// Block: {half scale, half minimum, 32 fifth bits, 16 bytes of codes}.
 static void encode_q5_1(const float *values, uint8_t *out) {
   uint8_t codes[BLOCK];
   quantize_line line = quantize_scale_and_min(values, BLOCK, 31, false);
@@ -109,11 +109,11 @@ static void encode_q5_1(const float *values, uint8_t *out) {
   pack_nibbles(codes, out + 8);
 }
 
-// ---- blocks of 256 ----
+// ---- Blocks of 256 ----
 
 // Stores the 6-bit scales and minima of 8 sub-blocks in 12 bytes: those of the first four are in
-// bytes 0-3 and 4-7; of the others, the low halves are in bytes 8-11 and the high bits above those
-// of the first four.
+// bytes 0-3 and 4-7. Of the last four, the low halves are in bytes 8-11 and the high bits are above
+// the values of the first four.
 static void pack_sixes(const uint8_t scales[SUBS], const uint8_t mins[SUBS], uint8_t out[12]) {
   for (uint32_t i = 0; i < 4; i++) {
     out[i] = (uint8_t)(scales[i] | (scales[i + 4] >> 4) << 6);
@@ -137,8 +137,8 @@ static float error_of_codes(const float *values, const uint8_t codes[BLOCK], qua
   return error;
 }
 
-// Chooses the sub-scales and sub-minima near the line with the least error, and their codes:
-// rounding each to 6 bits independently is not optimal, because the errors of one can offset those
+// Selects the sub-scales and sub-minima near the line with the least error, and their codes.
+// Rounding each to 6 bits independently is not optimal, because the errors of one can offset those
 // of the other.
 static void encode_on_grid(const float *values, const six_grid *grid, uint8_t *scale, uint8_t *min,
                            uint8_t codes[BLOCK]) {
@@ -160,7 +160,8 @@ static void encode_on_grid(const float *values, const six_grid *grid, uint8_t *s
   }
 }
 
-// {half scale, half minimum, 12 bytes of sub-scales and sub-minima}: returns the codes of 0 to top.
+// Writes {half scale, half minimum, 12 bytes of sub-scales and sub-minima}. Returns the codes, 0 to
+// top.
 static void encode_subs(const float *values, int32_t top, uint8_t *out, uint8_t codes[SUPER]) {
   quantize_line lines[SUBS];
   float scale_max = 0, min_max = 0;
@@ -178,7 +179,8 @@ static void encode_subs(const float *values, int32_t top, uint8_t *out, uint8_t 
   pack_sixes(scales, mins, out + 4);
 }
 
-// Packs the low 4 bits of 64 codes at a time: those of the first 32 next to those of the next 32.
+// Packs the low 4 bits of 64 codes at a time: those of the first 32 together with those of the next
+// 32.
 static void pack_nibbles_of_64(const uint8_t codes[SUPER], uint8_t *out) {
   for (uint32_t i = 0; i < SUPER / 2; i++) {
     const uint8_t *pair = codes + i / 32 * 64 + i % 32;
@@ -192,7 +194,8 @@ static void encode_q4_k(const float *values, uint8_t *out) {
   pack_nibbles_of_64(codes, out + 16);
 }
 
-// As Q4_K, with 32 bytes of fifth bits before the codes: bit s of byte i is that of code 32 s + i.
+// Writes a block like Q4_K, with 32 bytes of fifth bits before the codes: bit s of byte i belongs
+// to code 32 s + i.
 static void encode_q5_k(const float *values, uint8_t *out) {
   uint8_t codes[SUPER];
   encode_subs(values, 31, out, codes);
@@ -203,7 +206,7 @@ static void encode_q5_k(const float *values, uint8_t *out) {
   pack_nibbles_of_64(codes, out + 48);
 }
 
-// 128 bytes of low halves, 64 of high bits: of 128 codes at a time.
+// Packs 128 bytes of low halves and 64 bytes of high bits, 128 codes at a time.
 static void pack_q6_k(const uint8_t codes[SUPER], uint8_t *out) {
   for (uint32_t i = 0; i < 64; i++) {
     const uint8_t *four = codes + i / 32 * 128 + i % 32;
@@ -215,7 +218,7 @@ static void pack_q6_k(const uint8_t codes[SUPER], uint8_t *out) {
   }
 }
 
-// {128 + 64 bytes of codes, 16 signed scales, half scale}
+// Block: {128 + 64 bytes of codes, 16 signed scales, half scale}.
 static void encode_q6_k(const float *values, uint8_t *out) {
   float scales[HALVES], largest = 0, magnitude = 0;
   for (uint32_t s = 0; s < HALVES; s++) {

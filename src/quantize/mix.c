@@ -1,5 +1,5 @@
-// quantize/mix.c — the rules by tensor name. A mix of medium size gives its `more` type to the
-// value projection and the feed-forward's down projection of some layers, and Q6_K to the output.
+// quantize/mix.c — the rules by tensor name. A medium mix uses its `more` type for the value
+// projection and the feed-forward's down projection of some layers, and Q6_K for the output.
 #include "quantize/mix.h"
 
 #include <string.h>
@@ -52,7 +52,7 @@ const quantize_mix *quantize_find_mix(const char *name) {
   return NULL;
 }
 
-// ---- kinds of tensors ----
+// ---- Kinds of tensors ----
 
 typedef enum tensor_kind {
   KIND_OUTPUT,
@@ -88,7 +88,7 @@ static tensor_kind kind_of(gguf_string name) {
 
 static bool holds_values(tensor_kind kind) { return kind == KIND_VALUES || kind == KIND_QKV; }
 
-// The layer of a name such as "blk.12.attn_v.weight"; 0 for a tensor outside the layers.
+// Returns the layer in a name such as "blk.12.attn_v.weight", or 0 for a tensor outside the layers.
 static uint32_t layer_of(gguf_string name) {
   static const char prefix[] = "blk.";
   const size_t length = sizeof prefix - 1;
@@ -147,7 +147,7 @@ static bool is_quantised(gguf_string name, const gguf_tensor *tensor) {
   return true;
 }
 
-// ---- facts of the file ----
+// ---- Properties of the file ----
 
 static wick_status read_optional(const gguf_directory *directory, gguf_string architecture,
                                  const char *key, uint32_t *out, wick_error *error) {
@@ -201,9 +201,10 @@ wick_status quantize_facts_read(const gguf_directory *directory, quantize_facts 
   return status;
 }
 
-// ---- the rules ----
+// ---- The rules ----
 
-// The first eighth of the layers, the last, and every third between them.
+// Returns whether a layer is in the first or last eighth of the layers, or every third between
+// them.
 static bool takes_more(uint32_t index, uint32_t count) {
   const uint32_t eighth = count / 8;
   return index < eighth || index >= 7 * count / 8 || (index - eighth) % 3 == 2;

@@ -1,6 +1,6 @@
-// quantize/quantize.c — the stream. Tensors are written in the order of the old file. Here a tensor
-// is a run of values, split into chunks that threads encode; its rows are whole blocks of both
-// types.
+// quantize/quantize.c — the stream. Tensors are written in the order of the old file. In this file,
+// a tensor is a run of values, split into chunks that threads encode; its rows are whole blocks of
+// both types.
 #include "quantize/quantize.h"
 
 #include <string.h>
@@ -16,21 +16,21 @@ struct quantizer {
   thread_pool *pool;
   quantize_settings settings;
   const kernel_table *kernels;
-  wick_error failure;  // the first one
+  wick_error failure;  // the first failure
   gguf_directory *directory;
   gguf_writer *writer;
   quantize_facts facts;
-  uint64_t position_bytes;  // of the old file
-  size_t rank;              // of the tensor in the order of bytes
+  uint64_t position_bytes;  // position in the old file
+  size_t rank;              // rank of the tensor by offset
   const gguf_tensor *tensor;
   ggml_type to;
   uint64_t values_done, values_left;  // of the tensor
   uint8_t *in, *out;                  // VALUES values
   size_t in_bytes;
-  uint32_t bad[CHUNKS];  // 1 + the place of a value that cannot be encoded
+  uint32_t bad[CHUNKS];  // 1 + the index of a value that cannot be encoded
 };
 
-// ---- making and ending ----
+// ---- Creating and destroying ----
 
 wick_status quantizer_create(memory_gate *memory, const quantize_settings *settings,
                              quantizer **out, wick_error *error) {
@@ -72,7 +72,7 @@ void quantizer_destroy(quantizer *quantizer) {
   memory_free(quantizer->memory, quantizer);
 }
 
-// ---- the new directory ----
+// ---- The new directory ----
 
 static void copy_value(quantizer *quantizer, const gguf_value *value, const char *key) {
   gguf_writer *writer = quantizer->writer;
@@ -94,7 +94,7 @@ static void copy_value(quantizer *quantizer, const gguf_value *value, const char
   }
 }
 
-// Whether a key is metadata that describes the new file.
+// Returns whether a key is metadata that describes the new file.
 static bool is_replaced(gguf_string key) {
   return gguf_string_equals(key, "general.file_type") ||
          gguf_string_equals(key, "general.quantization_version") ||
@@ -102,14 +102,14 @@ static bool is_replaced(gguf_string key) {
          gguf_string_equals(key, "split.count") || gguf_string_equals(key, "split.tensors.count");
 }
 
-// The writer requires terminated names.
+// Copies a name with a terminating NUL, which the writer requires.
 static wick_status terminate(quantizer *quantizer, gguf_string name, char *out) {
   char quoted[GGUF_QUOTE_BYTES];
   memcpy(out, name.bytes, (size_t)name.size_bytes);
   out[name.size_bytes] = 0;
   if (strlen(out) == name.size_bytes) return WICK_OK;
   return fail_with(&quantizer->failure, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                   "the name '%s' has a zero byte in it", gguf_quote(name, quoted));
+                   "the name '%s' contains a zero byte", gguf_quote(name, quoted));
 }
 
 static wick_status copy_metadata(quantizer *quantizer) {
@@ -138,13 +138,13 @@ static wick_status check_tensor(quantizer *quantizer, const gguf_tensor *tensor,
   if (tensor->type == (uint32_t)to) return WICK_OK;
   if (!quantize_can_decode(quantizer->kernels, (ggml_type)tensor->type)) {
     return fail_with(&quantizer->failure, WICK_E_UNSUPPORTED, tensor->entry_offset_bytes,
-                     "tensor '%s' is %s, which cannot be read as floats",
-                     gguf_quote(tensor->name, name), from);
+                     "tensor '%s' is %s, which cannot be decoded", gguf_quote(tensor->name, name),
+                     from);
   }
   if (type_facts(tensor->type)->block_values > 1 && !quantizer->settings.takes_quantised) {
     return fail_with(&quantizer->failure, WICK_E_UNSUPPORTED, tensor->entry_offset_bytes,
-                     "tensor '%s' is quantised already (%s): to quantise it again loses more than "
-                     "to quantise its F16 or F32 original",
+                     "tensor '%s' is already quantised (%s): quantising it again loses more than "
+                     "quantising its F16 or F32 original",
                      gguf_quote(tensor->name, name), from);
   }
   return WICK_OK;
@@ -201,9 +201,9 @@ static wick_status begin_data(quantizer *quantizer) {
   return status;
 }
 
-// ---- tensors ----
+// ---- Tensors ----
 
-// The place of the first value that does not fit the type, plus 1; 0 if all fit.
+// Returns the index of the first value that does not fit the type, plus 1, or 0 if all fit.
 static uint32_t find_bad(const float *values, size_t count, ggml_type to) {
   if (to == GGML_TYPE_F32 || to == GGML_TYPE_BF16) return 0;
   for (uint32_t i = 0; i < count; i++) {
@@ -235,7 +235,7 @@ static wick_status refuse_value(quantizer *quantizer, uint64_t index) {
   char name[GGUF_QUOTE_BYTES];
   const gguf_tensor *tensor = quantizer->tensor;
   return fail_with(&quantizer->failure, WICK_E_NONFINITE, tensor->offset_bytes,
-                   "value %llu of tensor '%s' is not finite or beyond +-65504, which %s holds",
+                   "value %llu of tensor '%s' is not finite or exceeds +-65504, the limit of %s",
                    (unsigned long long)index, gguf_quote(tensor->name, name),
                    type_facts(quantizer->to)->name);
 }
@@ -279,7 +279,7 @@ static void end_tensor(quantizer *quantizer) {
   begin_tensor(quantizer);
 }
 
-// Takes bytes of the tensor; *used is their number.
+// Accepts bytes of the tensor. *used is the number of bytes accepted.
 static wick_status take_data(quantizer *quantizer, const uint8_t *bytes, size_t size_bytes,
                              size_t *used) {
   const gguf_tensor *tensor = quantizer->tensor;
@@ -311,7 +311,7 @@ static wick_status take(quantizer *quantizer, const uint8_t *bytes, size_t size_
     if (status != WICK_OK || !gguf_directory_is_complete(quantizer->directory)) return status;
     return begin_data(quantizer);
   }
-  if (quantizer->tensor == NULL) return WICK_OK;  // padding after the last one
+  if (quantizer->tensor == NULL) return WICK_OK;  // padding after the last tensor
   if (quantizer->position_bytes < quantizer->tensor->offset_bytes) {
     const uint64_t gap = quantizer->tensor->offset_bytes - quantizer->position_bytes;
     if (*used > gap) *used = (size_t)gap;

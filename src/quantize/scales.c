@@ -1,10 +1,10 @@
 // quantize/scales.c — the search: it varies the scale that the largest value requires by up to one
-// step of its code, in tenths, and fits the codes of each scale by linear least squares.
+// step of that value's code, in tenths, and fits each scale to its codes by linear least squares.
 #include "quantize/scales.h"
 
 enum { TENTHS = 10 };
 
-static const float TINY = 1e-15f;  // smaller scales are 0 as half floats
+static const float TINY = 1e-15f;  // smaller scales would be 0 as half floats
 
 float quantize_scale(const float *values, uint32_t count, int32_t levels) {
   float largest = 0, magnitude = 0;
@@ -15,7 +15,7 @@ float quantize_scale(const float *values, uint32_t count, int32_t levels) {
   if (magnitude < TINY) return 0;
   float best = 0, best_dots = 0, best_squares = 1;
   for (int32_t tenth = -TENTHS; tenth <= TENTHS; tenth++) {
-    // The largest value gets the code -levels, the longer side.
+    // the largest value gets the code -levels, because the negative side has one code more
     const float inverse = -((float)levels + 0.1f * (float)tenth) / largest;
     float dots = 0, squares = 0;
     for (uint32_t i = 0; i < count; i++) {
@@ -24,7 +24,7 @@ float quantize_scale(const float *values, uint32_t count, int32_t levels) {
       dots += values[i] * code;
       squares += code * code;
     }
-    // The squared error is sum(v^2) - dots^2 / squares.
+    // the squared error is sum(v^2) - dots^2 / squares
     if (dots * dots * best_squares > best_dots * best_dots * squares) {
       best = dots / squares;
       best_dots = dots;
@@ -38,7 +38,7 @@ typedef struct line_fit {
   float codes, squares, dots;  // sums of code, code^2, code * value
 } line_fit;
 
-// The line of least squared error through (code, value).
+// Fits the line of least squared error through (code, value).
 static quantize_line fit_line(const line_fit *fit, float values, float count, bool is_below_zero) {
   const float determinant = count * fit->squares - fit->codes * fit->codes;
   quantize_line line = {0, values / count};
@@ -53,7 +53,7 @@ static quantize_line fit_line(const line_fit *fit, float values, float count, bo
   return line;
 }
 
-// Squared error of a line, except for sum(value^2).
+// Returns the squared error of a line, without sum(value^2).
 static float error_of(const quantize_line *line, const line_fit *fit, float values, float count) {
   return line->scale * line->scale * fit->squares +
          2 * line->scale * (line->min * fit->codes - fit->dots) +

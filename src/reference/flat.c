@@ -1,4 +1,4 @@
-// reference/flat.c — the contiguous cache.
+// reference/flat.c — the contiguous KV cache.
 #include "reference/flat.h"
 
 #include <string.h>
@@ -7,7 +7,8 @@
 
 size_t align_floats(size_t count) { return align_size(count, CACHE_LINE_FLOATS); }
 
-// The stride of a layer in floats, and the sizes of a side and of `appended` in bytes.
+// Computes the stride of a layer in floats, and the sizes of one side (K or V) and of `appended` in
+// bytes.
 static bool sizes(uint32_t layers, uint32_t dim, uint32_t capacity, size_t *stride, size_t *bytes,
                   size_t *appended_bytes) {
   size_t count;
@@ -60,7 +61,8 @@ static size_t kv_flat_layer_offset(const kv_flat *flat, uint32_t layer) {
 
 static wick_status check_layer(const kv_flat *flat, uint32_t layer, wick_error *error) {
   if (layer < flat->layers) return WICK_OK;
-  return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET, "layer %u of %u", layer, flat->layers);
+  return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET, "layer %u, but there are %u layers", layer,
+                   flat->layers);
 }
 
 static wick_status check_room(const kv_flat *flat, wick_error *error) {
@@ -103,8 +105,8 @@ static void forget_rows(kv_flat *flat) {
 
 wick_status kv_flat_drop(kv_flat *flat, uint32_t first, uint32_t last, wick_error *error) {
   if (first > last || last > flat->count) {
-    return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET, "positions %u to %u of %u", first, last,
-                     flat->count);
+    return fail_with(error, WICK_E_RANGE, WICK_NO_OFFSET, "positions %u to %u exceed the %u stored",
+                     first, last, flat->count);
   }
   const size_t to = (size_t)first * flat->dim, from = (size_t)last * flat->dim;
   const size_t bytes = (size_t)(flat->count - last) * flat->dim * sizeof(float);
@@ -172,7 +174,7 @@ uint64_t kv_flat_bytes(const kv_flat *flat) {
 }
 
 bool kv_flat_is_contiguous(const kv_flat *flat) {
-  return flat->k != NULL && flat->v != NULL;  // one block a side
+  return flat->k != NULL && flat->v != NULL;  // one block per side
 }
 
 bool kv_flat_is_aligned(const kv_flat *flat) {

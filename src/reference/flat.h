@@ -13,15 +13,15 @@
 typedef struct kv_flat {
   memory_gate *memory;
   uint32_t layers, dim, capacity;  // dim: kv_heads * head_dim
-  uint32_t count;                  // positions that are complete
-  size_t stride_floats;            // of a layer, whole cache lines
+  uint32_t count;                  // complete positions
+  size_t stride_floats;            // of a layer, in whole cache lines
   float *k, *v;                    // [layers][stride_floats]
-  uint32_t *appended;              // [layers]: 1 + the last appended position
+  uint32_t *appended;              // [layers]: last appended position + 1
 } kv_flat;
 
-size_t align_floats(size_t count);  // up to whole cache lines
+size_t align_floats(size_t count);  // rounds up to whole cache lines
 
-// Zeros; any of the numbers may be 0. WICK_E_OVERFLOW, WICK_E_NOMEM.
+// Creates a cache of zeros; any of the numbers may be 0. WICK_E_OVERFLOW, WICK_E_NOMEM.
 wick_status kv_flat_init(kv_flat *flat, memory_gate *memory, uint32_t layers, uint32_t dim,
                          uint32_t capacity, wick_error *error);
 wick_status kv_flat_init_model(kv_flat *flat, memory_gate *memory, uint32_t layers,
@@ -35,11 +35,11 @@ wick_status kv_flat_append(kv_flat *flat, uint32_t layer, const float *k, const 
                            uint32_t count, wick_error *error);
 // Completes the position. WICK_E_FULL; WICK_E_NODATA unless every layer has its row there.
 wick_status kv_flat_advance(kv_flat *flat, wick_error *error);
-// Drops the positions [first, last): those after them move down. WICK_E_RANGE.
+// Drops the positions [first, last); later positions move down. WICK_E_RANGE.
 wick_status kv_flat_drop(kv_flat *flat, uint32_t first, uint32_t last, wick_error *error);
 
-// The rows of all complete positions, *count values. WICK_E_RANGE and NULL for a layer out of
-// range.
+// Returns the rows of all complete positions, *count values. For a layer that is out of range,
+// returns WICK_E_RANGE and NULL.
 wick_status kv_flat_keys(const kv_flat *flat, uint32_t layer, const float **rows, size_t *count,
                          wick_error *error);
 wick_status kv_flat_values(const kv_flat *flat, uint32_t layer, const float **rows, size_t *count,
@@ -58,7 +58,7 @@ size_t kv_flat_layer_stride(const kv_flat *flat);
 uint64_t kv_flat_bytes(const kv_flat *flat);
 bool kv_flat_is_contiguous(const kv_flat *flat);
 bool kv_flat_is_aligned(const kv_flat *flat);  // both blocks and the stride
-void kv_flat_reset(kv_flat *flat);             // no position is complete
-void kv_flat_wipe(kv_flat *flat);              // and all values are 0
+void kv_flat_reset(kv_flat *flat);             // no position is complete afterwards
+void kv_flat_wipe(kv_flat *flat);              // also sets all values to 0
 
 #endif

@@ -1,4 +1,4 @@
-// reference/measurement.c — limits of measurements.
+// reference/measurement.c — limits for measurements.
 #include "reference/measurement.h"
 
 #include "format/types.h"

@@ -1,4 +1,4 @@
-// reference/pages.c — rows of a page, pages of a sequence, read and written one at a time.
+// reference/pages.c — reads and writes rows of a page and pages of a sequence one at a time.
 #include "reference/pages.h"
 
 #include "base/checked.h"
@@ -130,7 +130,7 @@ double kv_pool_bytes_ratio(const kv_pool *pool) {
 
 // ---- A sequence ----
 
-// The entry with the page of a position; NULL and *status when there is none.
+// Returns the entry with the page of a position; if there is none, returns NULL and sets *status.
 static kv_entry *find_entry(const kv_pool *pool, kv_seq_id id, uint32_t position,
                             wick_status *status, wick_error *error) {
   const kv_seq *seq = kv_seq_find(pool, id);

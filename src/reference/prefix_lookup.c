@@ -1,4 +1,4 @@
-// reference/prefix_lookup.c — lookups of the prefix cache.
+// reference/prefix_lookup.c — lookups in the prefix cache.
 #include "reference/prefix_lookup.h"
 
 #include "kv/prefix_types.h"

@@ -11,24 +11,26 @@ enum { QK_K = 256 };  // values of a super-block
 
 typedef struct scratch_dims {
   uint32_t hidden, ffn, heads, kv_heads, head_dim, vocab;
-  bool is_gate_fused;  // gate and up come as one tensor of 2 * ffn rows
+  bool is_gate_fused;  // gate and up are one tensor of 2 * ffn rows
 } scratch_dims;
 
-// Numbers of elements, which are floats unless noted otherwise.
+// Numbers of elements. Elements are floats unless noted otherwise.
 typedef struct scratch_plan_sizes {
   uint64_t hidden, normed, qkv, q, k, v, attention, projected;
   uint64_t up, gate, down, logits;
   uint64_t hidden_scales, hidden_codes;  // of the widest input of hidden's size; codes are bytes
   uint64_t ffn_scales, ffn_codes;        // of the feed-forward's input
-  uint64_t separate_bytes;               // every buffer for itself
-  // Buffers that are used at the same time: q, k and v are in qkv; the attention's buffers share
-  // memory with those of the feed-forward, projected with down, and the two codes with each other.
+  uint64_t separate_bytes;               // if each buffer has its own memory
+  // If buffers share memory where possible: q, k and v are in qkv; the attention's buffers share
+  // memory with those of the feed-forward, projected with down, and the two code buffers with each
+  // other.
   uint64_t arena_bytes;
 } scratch_plan_sizes;
 
 // Plans the scratch; QK_K values share one scale of the codes.
 void scratch_plan(const scratch_dims *dims, scratch_plan_sizes *scratch);
-// The size of the layout with expanded values and 32-value codes, but the feed-forward's true size.
+// Returns the size of the layout with expanded values and 32-value codes, but with the
+// feed-forward's true size.
 uint64_t scratch_expanded_bytes(const scratch_dims *dims, uint32_t ffn);
 
 #endif

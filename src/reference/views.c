@@ -26,7 +26,8 @@ wick_status tensor_slice(const tensor_ref *ref, const uint8_t *image, uint64_t i
                      (unsigned long long)ref->offset_bytes);
   }
   if (end > image_bytes) {
-    return fail_with(error, WICK_E_RANGE, ref->offset_bytes, "%llu bytes at %llu: there are %llu",
+    return fail_with(error, WICK_E_RANGE, ref->offset_bytes,
+                     "%llu bytes at %llu exceed the size, %llu",
                      (unsigned long long)ref->size_bytes, (unsigned long long)ref->offset_bytes,
                      (unsigned long long)image_bytes);
   }
@@ -49,7 +50,7 @@ void tensor_free(memory_gate *memory, weight_tensor *tensor) {
   tensor->is_freed = true;
 }
 
-// 8 rows in kernel layout, the activation, and the 8 products.
+// Buffers for 8 rows in kernel layout, the activation, and the 8 products.
 typedef struct matvec_room {
   uint8_t *group, *act;
   float *y;
@@ -122,7 +123,7 @@ static wick_status rows_of(uint64_t values, uint32_t hidden, uint64_t *rows, wic
     *rows = values / hidden;
     return WICK_OK;
   }
-  return fail_with(error, WICK_E_SHAPE, WICK_NO_OFFSET, "%llu values are not rows of %u",
+  return fail_with(error, WICK_E_SHAPE, WICK_NO_OFFSET, "%llu values are not whole rows of %u",
                    (unsigned long long)values, hidden);
 }
 

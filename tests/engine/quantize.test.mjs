@@ -293,7 +293,7 @@ describe('refused', () => {
   test('an already quantized file is refused unless allowed', async () => {
     await quantize([source, at('q8.gguf'), 'q8_0']);
     const args = [at('q8.gguf'), at('again.gguf'), 'q4_0'];
-    await assertRefused(args, 3, /'blk\.0\.ffn_up\.weight' is quantised already \(Q8_0\)/);
+    await assertRefused(args, 3, /'blk\.0\.ffn_up\.weight' is already quantised \(Q8_0\)/);
     await quantize([...args, '--requantize']);
     assert.equal((await tensorsOf(at('again.gguf'))).get('blk.0.ffn_up.weight')?.type, 'Q4_0');
   });

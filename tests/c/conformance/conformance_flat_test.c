@@ -172,7 +172,7 @@ TEST(errors_contain_the_position_and_layer) {
   REQUIRE(open_flat(&flat, 2, 4, 1));
   const float row[4] = {0};
   CHECK_EQ_INT(kv_flat_append(&flat, 2, row, row, 4, &error), WICK_E_RANGE);
-  CHECK_EQ_STR(error.message, "layer 2 of 2");
+  CHECK_EQ_STR(error.message, "layer 2, but there are 2 layers");
   CHECK_EQ_INT(kv_flat_append(&flat, 0, row, row, 3, &error), WICK_E_SHAPE);
   CHECK_EQ_STR(error.message, "3 values: a row has 4");
   CHECK_EQ_INT(kv_flat_append(&flat, 0, row, row, 4, &error), WICK_OK);
@@ -183,9 +183,9 @@ TEST(errors_contain_the_position_and_layer) {
   CHECK_EQ_INT(kv_flat_advance(&flat, &error), WICK_E_FULL);
   CHECK_EQ_STR(error.message, "all 1 positions are taken");
   CHECK_EQ_INT(kv_flat_drop(&flat, 1, 0, &error), WICK_E_RANGE);
-  CHECK_EQ_STR(error.message, "positions 1 to 0 of 1");
+  CHECK_EQ_STR(error.message, "positions 1 to 0 exceed the 1 stored");
   CHECK_EQ_INT(kv_flat_drop(&flat, 0, 2, &error), WICK_E_RANGE);
-  CHECK_EQ_STR(error.message, "positions 0 to 2 of 1");
+  CHECK_EQ_STR(error.message, "positions 0 to 2 exceed the 1 stored");
   CHECK_EQ_INT(kv_flat_drop(&flat, 1, 1, &error), WICK_OK);
   CHECK_EQ_UINT(kv_flat_count(&flat), 1);
   close_flat(&flat);

@@ -185,7 +185,7 @@ static const refusal REFUSALS[] = {
     {"type 4", make_type_4, WICK_E_UNSUPPORTED, 53, "tensor 't' has type 4"},
     {"type 43", make_type_43, WICK_E_UNSUPPORTED, 53, "tensor 't' has type 43"},
     {"part of a block", make_part_of_a_block, WICK_E_SHAPE, 24, "rows of 48 values; Q4_0 needs"},
-    {"wrapping bytes", make_wrapping_bytes, WICK_E_OVERFLOW, 24, "tensor 't' do not fit"},
+    {"wrapping bytes", make_wrapping_bytes, WICK_E_OVERFLOW, 24, "tensor 't' does not fit"},
     {"many rows", make_many_rows, WICK_E_SHAPE, 24, "4294967296 rows of 1 values"},
     {"long row", make_long_row, WICK_E_SHAPE, 24, "1 rows of 4294967296 values"},
     {"misaligned", make_misaligned, WICK_E_FORMAT, 24, "tensor 't' begins at 8"},

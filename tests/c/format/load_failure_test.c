@@ -77,7 +77,7 @@ TEST(parts_that_do_not_fit_are_rejected) {
   memcpy(wrong, files, sizeof files);
   wrong[1] = files[2];
   check_split_refusal(wrong, WICK_E_FORMAT,
-                      "file 2 of 3: key 'split.no' does not fit: this says it is file 3 of 3");
+                      "file 2 of 3: key 'split.no' is wrong: the file claims to be 3 of 3");
   wrong[0] = files[1];
   check_split_refusal(wrong, WICK_E_FORMAT, "this is file 2 of 3 of a split model");
 
@@ -86,14 +86,14 @@ TEST(parts_that_do_not_fit_are_rejected) {
   spec.files = 4;
   wrong[2] = sample_make(&spec);
   check_split_refusal(wrong, WICK_E_FORMAT,
-                      "file 3 of 3: key 'split.count' does not fit: this says it is file 3 of 4");
+                      "file 3 of 3: key 'split.count' is wrong: the file claims to be 3 of 4");
   file_free(&wrong[2]);
 
   spec.files = 3;
   spec.tensors = SAMPLE_TENSORS + 1;
   wrong[2] = sample_make(&spec);
   check_split_refusal(wrong, WICK_E_FORMAT,
-                      "file 3 of 3: tensor 'blk.0.attn_norm.weight' is in file 1, too");
+                      "file 3 of 3: tensor 'blk.0.attn_norm.weight' is also in file 1");
   file_free(&wrong[2]);
 
   wrong[2] = files[2];
@@ -101,7 +101,7 @@ TEST(parts_that_do_not_fit_are_rejected) {
   spec.all_tensors = 8;
   wrong[0] = sample_make(&spec);
   check_split_refusal(wrong, WICK_E_FORMAT,
-                      "'split.tensors.count' is 8, but the 3 files hold 7 tensors");
+                      "'split.tensors.count' is 8, but the 3 files have 7 tensors");
   file_free(&wrong[0]);
 
   spec = part_spec(0);

@@ -65,7 +65,7 @@ TEST(broken_tables_are_detected) {
   CHECK_BROKEN(first->page, pool->page_count, "page of sequence 1");
   CHECK_BROKEN(first->page, -2, "page of sequence 1");
   CHECK_BROKEN(second->page, first->page, "page twice in sequence 1");
-  CHECK_BROKEN(pool->seqs[0].token_count, 49, "tokens of 1: 49 instead of 48");
+  CHECK_BROKEN(pool->seqs[0].token_count, 49, "tokens of sequence 1: 49 instead of 48");
   CHECK_BROKEN(pool->seqs[0].id, 0, "id of sequence 0");
   CHECK_BROKEN(pool->seqs[1].id, pool->seq_next, "id of sequence 1");
   CHECK_BROKEN(pool->seqs[1].id, pool->seqs[0].id, "id of sequence 1");
@@ -455,7 +455,7 @@ TEST(records_with_an_inconsistent_table_are_rejected) {
       if (!CHECK_EQ_INT(load_with(entries), WICK_E_CORRUPT)) {
         printf("#   entry %u, change %zu\n", i, j);
       }
-      CHECK(strstr(error.message, "its block table") != NULL);
+      CHECK(strstr(error.message, "block table") != NULL);
     }
     entries[i] = was;
     entries[i].delta = INT32_MAX / 2;

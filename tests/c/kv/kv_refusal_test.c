@@ -43,16 +43,16 @@ TEST(invalid_page_shapes_are_rejected) {
       {{1, 1, 4, KERNEL_KV_F32, KERNEL_KV_F32, 0}, WICK_OK, ""},
       {{0, 2, 8, KERNEL_KV_F32, KERNEL_KV_F32, 0},
        WICK_E_ARG,
-       "KV type 0/0 with 0 layers of 2 heads of 8 is not possible"},
+       "KV type 0/0 with 0 layers of 2 heads of 8 is invalid"},
       {{1, 0, 8, KERNEL_KV_F32, KERNEL_KV_F32, 0},
        WICK_E_ARG,
-       "KV type 0/0 with 1 layers of 0 heads of 8 is not possible"},
+       "KV type 0/0 with 1 layers of 0 heads of 8 is invalid"},
       {{1, 2, 0, KERNEL_KV_F32, KERNEL_KV_F32, 0},
        WICK_E_ARG,
-       "KV type 0/0 with 1 layers of 2 heads of 0 is not possible"},
+       "KV type 0/0 with 1 layers of 2 heads of 0 is invalid"},
       {{1, 2, 65536, KERNEL_KV_F32, KERNEL_KV_F32, 0},
        WICK_E_ARG,
-       "KV type 0/0 with 1 layers of 2 heads of 65536 is not possible"},
+       "KV type 0/0 with 1 layers of 2 heads of 65536 is invalid"},
       {{1, 2, 65535, KERNEL_KV_F32, KERNEL_KV_F32, 0},
        WICK_E_UNSUPPORTED,
        "KV type 0/0 with heads of 65535 is not supported"},
@@ -61,13 +61,13 @@ TEST(invalid_page_shapes_are_rejected) {
        "KV type 0/0 with heads of 6 is not supported"},
       {{1, 2, 8, (kernel_kv_type)99, KERNEL_KV_F32, 0},
        WICK_E_ARG,
-       "KV type 99/0 with 1 layers of 2 heads of 8 is not possible"},
+       "KV type 99/0 with 1 layers of 2 heads of 8 is invalid"},
       {{1, 2, 8, KERNEL_KV_F32, (kernel_kv_type)KERNEL_KV_TYPE_COUNT, 0},
        WICK_E_ARG,
-       "KV type 0/7 with 1 layers of 2 heads of 8 is not possible"},
+       "KV type 0/7 with 1 layers of 2 heads of 8 is invalid"},
       {{UINT32_MAX, UINT32_MAX, 65532, KERNEL_KV_F32, KERNEL_KV_F32, 0},
        WICK_E_OVERFLOW,
-       "a KV page of 4294967295 layers of 4294967295 heads of 65532 does not fit"},
+       "a KV page of 4294967295 layers of 4294967295 heads of 65532 is too large"},
   };
   for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
     kv_layout layout;
@@ -87,7 +87,7 @@ TEST(invalid_numbers_of_pages_are_rejected) {
   wick_error error = {0};
   memory_init(&memory, 1 << 20, platform_alloc, platform_free);
   wick_status status = kv_pool_init(&memory, kernels_bind(), &SHAPE, 5, 4, &pool, &error);
-  check_error(status, &error, WICK_E_ARG, "5 KV pages of at most 4");
+  check_error(status, &error, WICK_E_ARG, "5 KV pages, limit is 4");
   status = kv_pool_init(&memory, kernels_bind(), &SHAPE, INT32_MAX + 1u, UINT32_MAX, &pool, &error);
   check_error(status, &error, WICK_E_OVERFLOW, "2147483648 KV pages do not fit");
   CHECK(pool == NULL);
@@ -209,7 +209,7 @@ TEST(entries_need_existing_pages_and_parents) {
   CHECK_EQ_INT(prefix_check(cache, &error), WICK_OK);
   cache->entries[id].parent = 3;
   check_error(prefix_check(cache, &error), &error, WICK_E_CORRUPT,
-              "prefix cache: an entry without its parent (0)");
+              "prefix cache: missing parent of an entry (0)");
   cache->entries[id].parent = PREFIX_NONE;
   prefix_cache_destroy(cache);
   close_pool(pool);
@@ -262,14 +262,14 @@ TEST(states_of_the_wrong_kind_are_rejected) {
   CHECK_EQ_INT(state_save_seq(pool, 1, seq, TOKENS, NULL, &sink, &error), WICK_OK);
   CHECK_EQ_INT(begin(pool, &reader, &error), WICK_OK);
   check_error(state_load_cache(&reader, cache, &entries, &error), &error, WICK_E_ARG,
-              "the saved state is not of a prefix cache");
+              "the saved state is not a prefix cache");
   check_cut(pool, NULL, kept.at);
   CHECK_EQ_UINT(pool->seq_count, 1);
   kept = (record){.size_bytes = 0};
   CHECK_EQ_INT(state_save_cache(cache, 1, &sink, &error), WICK_OK);
   CHECK_EQ_INT(begin(pool, &reader, &error), WICK_OK);
   check_error(state_load_seq(&reader, tokens, &loaded, NULL, &error), &error, WICK_E_ARG,
-              "the saved state is not of a sequence");
+              "the saved state is not a sequence");
   prefix_cache_destroy(cache);
   cache = open_cache(pool, KERNEL_PAGE_TOKENS, WICK_OK);
   check_cut(pool, cache, kept.at);
@@ -280,7 +280,7 @@ TEST(states_of_the_wrong_kind_are_rejected) {
   prefix_cache_destroy(cache);
   cache = open_cache(pool, 8, WICK_OK);
   check_error(state_save_cache(cache, 1, &sink, &error), &error, WICK_E_UNSUPPORTED,
-              "a cache of pages of 8 tokens cannot be saved");
+              "a cache with pages of 8 tokens cannot be saved");
   CHECK_EQ_INT(begin(pool, &reader, &error), WICK_OK);
   CHECK_EQ_INT(state_load_cache(&reader, cache, &entries, &error), WICK_E_ARG);
   prefix_cache_destroy(cache);
