@@ -2,8 +2,8 @@
 //
 // Such a page is open until its last slot is written. Its keys are stored as F16 in a buffer of the
 // sequence and encoded once, when the page is full; values are written into the page directly. A
-// token reads the keys of its own page as F16, even if the same pass fills that page, and the keys
-// of earlier pages as codes. So the values that a token reads depend only on positions.
+// token reads the keys of the page it is in as F16, even if the same pass fills that page, and the
+// keys of earlier pages as codes. So the values that a token reads depend only on positions.
 //
 // A sequence has buffers for two pages: the page that was open when a pass began, whose rows must
 // survive if the pass fails or its proposals are rejected, and the last page of the pass. Pages in

@@ -1,4 +1,4 @@
-// model/adapter.c — see adapter.h: checks a file's pairs of matrices against the model, and places
+// model/adapter.c — see adapter.h: checks a file's pairs of matrices against the model, and stores
 // them.
 #include "model/adapter.h"
 
@@ -43,7 +43,7 @@ static wick_status read_keys(model_adapter *adapter, const char *architecture,
   const gguf_value *invocation = gguf_find(directory, INVOCATION);
   if (invocation != NULL) {
     return fail_with(error, WICK_E_UNSUPPORTED, invocation->offset_bytes,
-                     "the adapter is an activated one ('%s'), which is not supported", INVOCATION);
+                     "activated adapters ('%s') are not supported", INVOCATION);
   }
   double alpha = 0;
   status = gguf_get_f64(directory, ALPHA, &alpha, error);
@@ -64,7 +64,7 @@ static bool ends_with(gguf_string name, const char *suffix) {
          memcmp(name.bytes + name.size_bytes - SUFFIX_BYTES, suffix, SUFFIX_BYTES) == 0;
 }
 
-// The other tensor of its pair. Names may contain zero bytes.
+// Finds the other tensor of a pair. Names may contain zero bytes.
 static wick_status find_partner(const gguf_directory *directory, const gguf_tensor *tensor,
                                 const gguf_tensor **partner, wick_error *error) {
   char name[NAME_BYTES], quoted[GGUF_QUOTE_BYTES], missing[GGUF_QUOTE_BYTES];
@@ -81,11 +81,11 @@ static wick_status find_partner(const gguf_directory *directory, const gguf_tens
   *partner = gguf_find_tensor_string(directory, wanted);
   if (*partner != NULL) return WICK_OK;
   return fail_with(error, WICK_E_FORMAT, tensor->entry_offset_bytes,
-                   "the adapter has a tensor '%s' and no '%s'", gguf_quote(tensor->name, quoted),
+                   "the adapter has a tensor '%s' but no '%s'", gguf_quote(tensor->name, quoted),
                    gguf_quote(wanted, missing));
 }
 
-// The model's tensor that a pair changes, and its index.
+// Finds the model's tensor that a pair changes, and its index.
 static wick_status find_target(const loaded_model *model, const model_tensors *tensors,
                                const gguf_tensor *a, const weight_tensor **target,
                                wick_error *error) {
@@ -93,7 +93,7 @@ static wick_status find_target(const loaded_model *model, const model_tensors *t
   const gguf_string base = {a->name.bytes, a->name.size_bytes - SUFFIX_BYTES};
   gguf_quote(base, quoted);
   const size_t read = text_format(name, sizeof name, "%.*s", (int)base.size_bytes, base.bytes);
-  // The model's names do not contain zero bytes.
+  // the model's names do not contain zero bytes
   const int32_t index = read < base.size_bytes ? -1 : tensors->find(tensors->context, name);
   if (index < 0) {
     return fail_with(error, WICK_E_MISMATCH, a->entry_offset_bytes,
@@ -103,7 +103,7 @@ static wick_status find_target(const loaded_model *model, const model_tensors *t
   *target = binding->matrix;
   if (*target == &model->embedding && model->is_tied) {
     return fail_with(error, WICK_E_UNSUPPORTED, a->entry_offset_bytes,
-                     "the adapter changes '%s', which is the model's output, too", quoted);
+                     "the adapter changes '%s', which is also the model's output", quoted);
   }
   if (*target != NULL && (binding->is_adaptable || *target == &model->embedding)) return WICK_OK;
   return fail_with(error, WICK_E_UNSUPPORTED, a->entry_offset_bytes,
@@ -121,15 +121,15 @@ static wick_status refuse_shapes(const gguf_tensor *a, const gguf_tensor *b,
   gguf_quote(a->name, quoted);
   if (target->dims[2] == 1) {
     return fail_with(error, WICK_E_SHAPE, a->entry_offset_bytes,
-                     "the adapter's '%s' is %llu x %llu and its lora_b %llu x %llu, which do not "
-                     "fit the model's %u x %u (row length x rows)",
+                     "the adapter's '%s' is %llu x %llu and its lora_b is %llu x %llu, but the "
+                     "model's tensor is %u x %u (row length x rows)",
                      quoted, (unsigned long long)a->dims[0], (unsigned long long)a->dims[1],
                      (unsigned long long)b->dims[0], (unsigned long long)b->dims[1],
                      target->dims[0], target->dims[1]);
   }
   return fail_with(error, WICK_E_SHAPE, a->entry_offset_bytes,
-                   "the adapter's '%s' is %llu x %llu x %llu and its lora_b %llu x %llu x %llu, "
-                   "which do not fit the model's %u x %u x %u (row length x rows x matrices)",
+                   "the adapter's '%s' is %llu x %llu x %llu and its lora_b is %llu x %llu x %llu, "
+                   "but the model's tensor is %u x %u x %u (row length x rows x matrices)",
                    quoted, (unsigned long long)a->dims[0], (unsigned long long)a->dims[1],
                    (unsigned long long)a->dims[2], (unsigned long long)b->dims[0],
                    (unsigned long long)b->dims[1], (unsigned long long)b->dims[2], target->dims[0],
@@ -150,7 +150,7 @@ static wick_status check_shapes(const gguf_tensor *a, const gguf_tensor *b,
                    (unsigned long long)rank, (int)ADAPTER_RANK_MAX);
 }
 
-// F32, F16 and BF16 are kept; other types become F32.
+// Returns the type that is kept: F32, F16 and BF16 stay, all others become F32.
 static ggml_type kept_type(uint32_t type) {
   return type == GGML_TYPE_F16 || type == GGML_TYPE_BF16 ? (ggml_type)type : GGML_TYPE_F32;
 }
@@ -168,7 +168,8 @@ static wick_status plan_matrix(model_adapter *adapter, const gguf_tensor *from,
       .type = kept_type(from->type),
       .dims = {(uint32_t)from->dims[0], (uint32_t)from->dims[1], (uint32_t)from->dims[2], 1}};
   const wick_status status = tensor_interleave(matrix, adapter->kernels, error);
-  // as many matrices as a file may have of the model's size and rank sum up within 64 bits
+  // the total fits 64 bits even for as many matrices of the model's size and rank as a file may
+  // have
   adapter->weights_bytes += matrix->size_bytes;
   return status;
 }
@@ -205,7 +206,7 @@ static wick_status read_pairs(model_adapter *adapter, const loaded_model *model,
   return fail_with(error, WICK_E_FORMAT, WICK_NO_OFFSET, "the adapter has no tensors");
 }
 
-// Its types may need other products than the model's types.
+// Checks that the kernels can multiply the adapter's types, which may differ from the model's.
 static wick_status check_kernels(const model_adapter *adapter, wick_error *error) {
   kernel_needs needs = {.types = {false}};
   for (uint32_t i = 0; i < adapter->pair_count; i++) {

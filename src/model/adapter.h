@@ -1,6 +1,7 @@
 // model/adapter.h — LoRA (Hu et al. 2021): an adapter adds the product of two narrow matrices to
-// that of a weight, y += factor * B (A x), for the rows of a pass whose request chose it. Files:
-// the keys "adapter.*" and tensors NAME.lora_a, NAME.lora_b of llama.cpp's convert_lora_to_gguf.
+// the product with a weight, y += factor * B (A x), for the rows of a pass whose request selected
+// it. Files contain the keys "adapter.*" and tensors NAME.lora_a, NAME.lora_b of llama.cpp's
+// convert_lora_to_gguf.
 #ifndef WICK_MODEL_ADAPTER_H
 #define WICK_MODEL_ADAPTER_H
 
@@ -14,50 +15,51 @@
 #include "model/weights.h"
 #include "tensor/tensor.h"
 
-enum { ADAPTER_RANK_MAX = 4096, ADAPTER_TARGETS_MAX = 4 };  // targets: weights of one product
+enum { ADAPTER_RANK_MAX = 4096, ADAPTER_TARGETS_MAX = 4 };  // targets: weights per product
 
 // The matrices that are added to one weight [out, in], or to each of a stack. For a lookup:
 // embedding[token] += factor * B A[token].
 typedef struct adapter_pair {
-  weight_tensor a;  // [rank, in]; of a lookup [rows, rank]
-  weight_tensor b;  // [out, rank]; of a lookup [row length, rank]
+  weight_tensor a;  // [rank, in]; for a lookup [rows, rank]
+  weight_tensor b;  // [out, rank]; for a lookup [row length, rank]
 } adapter_pair;
 
 typedef struct model_adapter model_adapter;
 struct model_adapter {
-  model_adapter *next;  // in the order of loading
+  model_adapter *next;  // next in the order of loading
   uint32_t id;
   uint32_t users;        // requests and embeddings that use it
   uint64_t fingerprint;  // of its file
   bool is_complete;
-  void *loading;  // state of its loader, until it is complete
+  void *loading;  // state of the loader, until it is complete
   memory_gate *memory;
   const kernel_table *kernels;
-  float alpha;  // 0: the factor is the scale alone
+  float alpha;  // 0: the factor is just the scale
   uint32_t rank_max, pair_count, tensor_count;
   adapter_pair *pairs;  // [pair_count]
-  uint32_t *pair_of;   // [tensors of the model + 1] by weight_tensor.number: 0, or a pair from 1 on
-  uint32_t *place_of;  // [tensor_count] of the file: 2 * pair, and 1 for its b
-  uint8_t *weights;    // the segment of all pairs
-  float *low;          // [ADAPTER_TARGETS_MAX][rows_max][low_stride], A x of a product
+  uint32_t
+      *pair_of;  // [tensors of the model + 1] by weight_tensor.number: 0, or 1 + index of the pair
+  uint32_t *place_of;   // [tensor_count] of the file: 2 * pair, plus 1 for B
+  uint8_t *weights;     // the segment of all pairs
+  float *low;           // [ADAPTER_TARGETS_MAX][rows_max][low_stride]: A x
   uint32_t low_stride;  // floats
-  uint32_t rows_max;    // of a pass
+  uint32_t rows_max;    // maximum rows of a pass
   uint64_t weights_bytes, low_bytes;
 };
 
 // ---- Loading ----
 
 // Reads the directory of an adapter's file and checks it against the model: keys, names, shapes and
-// types; allocates lists. `rows_max`: of a pass. WICK_E_MISMATCH (another architecture, a tensor
-// that the model does not have), WICK_E_SHAPE, WICK_E_FORMAT, WICK_E_UNSUPPORTED, WICK_E_NOMEM;
-// adapter_clear frees the partial result.
+// types. Allocates lists. `rows_max` is the maximum number of rows of a pass. WICK_E_MISMATCH (a
+// different architecture, a tensor that the model does not have), WICK_E_SHAPE, WICK_E_FORMAT,
+// WICK_E_UNSUPPORTED, WICK_E_NOMEM; adapter_clear frees the partial result.
 wick_status adapter_read(model_adapter *adapter, const loaded_model *model,
                          const model_tensors *tensors, const gguf_directory *directory,
                          uint32_t rows_max, wick_error *error);
-// The bytes that adapter_allocate allocates, including the lists.
+// Returns the bytes that adapter_allocate allocates, including the lists.
 uint64_t adapter_bytes(const model_adapter *adapter);
 wick_status adapter_allocate(model_adapter *adapter, wick_error *error);
-// Places whole blocks of one row of a tensor of the file (loader_sink.place).
+// Stores whole blocks of one row of a tensor in the file (loader_sink.place).
 void adapter_place(model_adapter *adapter, uint32_t tensor, uint32_t type, uint32_t row,
                    uint32_t first_block, uint32_t block_count, const uint8_t *blocks);
 // Frees everything except the struct.
@@ -75,10 +77,10 @@ typedef struct adapter_list {
   uint32_t id_last;
 } adapter_list;
 
-// NULL if there is none with that id.
+// Returns NULL if there is no adapter with that id.
 model_adapter *adapter_find(const adapter_list *list, uint32_t id);
 
-// A request's adapters in the order of their fingerprints, without duplicates or scales of 0.
+// A request's adapters, sorted by fingerprint, without duplicates or scales of 0.
 typedef struct adapter_set {
   uint32_t count;
   struct adapter_use {
@@ -87,14 +89,15 @@ typedef struct adapter_set {
   } uses[WICK_ADAPTERS_MAX];
 } adapter_set;
 
-// WICK_E_ARG: too many, unknown, twice, or a scale that is not finite. WICK_E_NODATA: not complete.
+// WICK_E_ARG: too many, unknown or duplicate adapters, or a scale that is not finite.
+// WICK_E_NODATA: an adapter is not complete.
 wick_status adapter_set_make(const adapter_list *list, const wick_adapter_use *wanted,
                              uint32_t count, adapter_set *set, wick_error *error);
 void adapter_set_hold(const adapter_set *set);
 void adapter_set_let_go(const adapter_set *set);
 bool adapter_set_is_same(const adapter_set *a, const adapter_set *b);  // NULL: none
 
-// The same, identified by its content, for data that outlives adapters: pages of a session, saved
+// The same, identified by content, for data that outlives adapters: pages of a session, saved
 // states.
 typedef struct adapter_mark {
   uint64_t fingerprint;
@@ -109,11 +112,12 @@ typedef struct adapter_marks {
 
 adapter_marks adapter_marks_of(const adapter_set *set);
 bool adapter_marks_are_same(const adapter_marks *a, const adapter_marks *b);
-// The set of loaded adapters to which they refer. WICK_E_MISMATCH names one that is not loaded.
+// Returns the set of loaded adapters that the marks refer to. WICK_E_MISMATCH if one is not loaded;
+// the error contains its fingerprint.
 wick_status adapter_set_of_marks(const adapter_list *list, const adapter_marks *marks,
                                  adapter_set *set, wick_error *error);
-// The salt of pages that a tenant computes with adapters, which differs from all tenants' salts.
-// Without adapters it is the tenant's own.
+// Returns the salt of pages that a tenant computes with adapters, which differs from all tenants'
+// salts. Without adapters it is the tenant's own salt.
 cache_salt adapter_salt(cache_salt tenant, const adapter_marks *marks);
 
 #endif

@@ -6,13 +6,13 @@
 _Static_assert((int)ADAPTER_TARGETS_MAX == (int)PRODUCT_MATRICES_MAX,
                "room for A x of each target");
 
-// Adjacent rows of the product that chose the same adapters.
+// Adjacent rows of the product that use the same adapters.
 typedef struct row_run {
   const adapter_set *set;
   uint32_t first, count;
 } row_run;
 
-// Finds the next run with adapters, from row *at on. Returns false if there is none.
+// Finds the next run with adapters, starting at row *at. Returns false if there is none.
 static bool next_run(const model_product *product, uint32_t *at, row_run *run) {
   const adapter_set *const *sets = product->adapters;
   while (*at < product->tokens && sets[*at] == NULL) ++*at;
@@ -32,7 +32,7 @@ float *adapter_low_of(const model_adapter *adapter, uint32_t index, uint32_t row
   return adapter->low + ((size_t)index * adapter->rows_max + row) * adapter->low_stride;
 }
 
-// Rows [first, last) of A for the rows of a run.
+// Multiplies rows [first, last) of A with the rows of a run.
 static void multiply_low(const model_product *product, const row_run *run,
                          const struct adapter_use *use, const adapter_pair *pair, uint32_t index,
                          uint32_t first, uint32_t last) {
@@ -48,8 +48,8 @@ static void multiply_low(const model_product *product, const row_run *run,
   }
 }
 
-// Walks over groups of rows of A, for all runs, adapters and targets, and multiplies the groups
-// [first, last). Returns the number of groups that it visited.
+// Walks over groups of rows of A, for all runs, adapters and targets. If `multiplies`, multiplies
+// the groups [first, last). Returns the number of groups visited.
 static uint32_t walk(const model_product *product, uint32_t first, uint32_t last, bool multiplies) {
   uint32_t base = 0, at = 0;
   row_run run;
@@ -82,7 +82,7 @@ void adapter_low_run(void *context, uint32_t first, uint32_t last, uint32_t thre
   walk(context, first, last, true);
 }
 
-// y[t] += B low[t], of rows [row_first, row_last) of B, four tokens at a time.
+// Computes y[t] += B low[t] for rows [row_first, row_last) of B, four tokens at a time.
 static void add_pair(const model_product *product, const row_run *run,
                      const struct adapter_use *use, const adapter_pair *pair, uint32_t index,
                      uint32_t row_first, uint32_t row_last) {
@@ -91,7 +91,7 @@ static void add_pair(const model_product *product, const row_run *run,
   const product_target *target = &product->few[index];
   const uint32_t rows = row_last - row_first;
   const kernel_type_ops *ops = &product->kernels->types[pair->b.type];
-  uint64_t before = 0;  // bytes of the rows before it; this fits because the whole matrix does
+  uint64_t before = 0;  // bytes of the preceding rows; this fits because the whole matrix does
   if (row_first != 0) ops->matrix_bytes(row_first, pair->b.dims[0], &before);
   kernel_matrix b = tensor_matrix(&pair->b, 0);
   b.data += before;

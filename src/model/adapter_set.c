@@ -1,5 +1,5 @@
-// model/adapter_set.c — a request's choice of the loaded adapters, and the salt that distinguishes
-// such choices.
+// model/adapter_set.c — the adapters that a request selects, and the salt that distinguishes such
+// selections.
 #include <string.h>
 
 #include "base/math.h"
@@ -15,7 +15,7 @@ static wick_status refuse(wick_status status, wick_error *error, uint64_t first,
   return status_about(status, error, WICK_SUBJECT_ADAPTERS, first, second);
 }
 
-// The adapter of a choice; NULL, with the reason, if it cannot be used.
+// Returns the selected adapter; if it cannot be used, returns NULL and sets the reason.
 static model_adapter *find_use(const adapter_list *list, const wick_adapter_use *wanted,
                                wick_status *status, wick_error *error) {
   model_adapter *adapter = adapter_find(list, wanted->adapter);
@@ -40,7 +40,7 @@ static bool comes_before(const model_adapter *a, const model_adapter *b) {
   return a->fingerprint != b->fingerprint ? a->fingerprint < b->fingerprint : a->id < b->id;
 }
 
-// Inserts it at its place in the order.
+// Inserts an adapter in sorted order.
 static void insert(adapter_set *set, model_adapter *adapter, float scale) {
   uint32_t at = set->count++;
   for (; at > 0 && comes_before(adapter, set->uses[at - 1].adapter); at--) {
@@ -63,7 +63,7 @@ wick_status adapter_set_make(const adapter_list *list, const wick_adapter_use *w
     if (adapter == NULL) return status;
     for (uint32_t j = 0; j < i; j++) {
       if (wanted[j].adapter != wanted[i].adapter) continue;
-      fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "adapter %u is named twice", wanted[i].adapter);
+      fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "adapter %u is listed twice", wanted[i].adapter);
       return refuse(WICK_E_ARG, error, wanted[i].adapter, 0);
     }
     if (wanted[i].scale != 0) insert(set, adapter, wanted[i].scale);
@@ -112,10 +112,9 @@ wick_status adapter_set_of_marks(const adapter_list *list, const adapter_marks *
     model_adapter *at = list == NULL ? NULL : list->first;
     while (at != NULL && (!at->is_complete || at->fingerprint != mark->fingerprint)) at = at->next;
     if (at == NULL) {
-      fail_with(
-          error, WICK_E_MISMATCH, WICK_NO_OFFSET,
-          "the tokens were read under an adapter of the fingerprint %llx, which is not loaded",
-          (unsigned long long)mark->fingerprint);
+      fail_with(error, WICK_E_MISMATCH, WICK_NO_OFFSET,
+                "the tokens were computed with an adapter (fingerprint %llx) that is not loaded",
+                (unsigned long long)mark->fingerprint);
       return refuse(WICK_E_MISMATCH, error, mark->fingerprint, 0);
     }
     insert(set, at, mark->scale);
@@ -132,6 +131,6 @@ cache_salt adapter_salt(cache_salt tenant, const adapter_marks *marks) {
   const size_t size_bytes = marks->count * sizeof *marks->of;
   memcpy(all.of, marks->of, size_bytes);
   const cache_salt salt = salt_of(&all, sizeof tenant + size_bytes);
-  // A name of the same bytes has the salt itself.
+  // a tenant name with the same bytes has this salt, so the result is its complement
   return (cache_salt){~salt.high, ~salt.low};
 }

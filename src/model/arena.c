@@ -1,8 +1,8 @@
 // model/arena.c — see arena.h.
 #include "model/arena.h"
 
-// The address sanitizer detects reads and writes outside the allocated buffers: under it, each is
-// followed by a line that belongs to none of them.
+// Under the address sanitizer, which detects reads and writes outside the allocated buffers, each
+// buffer is followed by a line that belongs to no buffer.
 #if defined(__has_feature) && __has_feature(address_sanitizer)
 void __asan_unpoison_memory_region(const volatile void *from, size_t size_bytes);
 void __asan_poison_memory_region(const volatile void *from, size_t size_bytes);

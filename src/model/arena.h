@@ -13,13 +13,13 @@
 
 typedef struct scratch_arena {
   const kernel_table *kernels;
-  uint32_t batch_tokens;  // limit of rows in a pass
-  uint32_t threads;       // limit of running threads
-  uint8_t *base;          // NULL: only sizes are measured
+  uint32_t batch_tokens;  // maximum rows of a pass
+  uint32_t threads;       // maximum number of running threads
+  uint8_t *base;          // NULL: only measures sizes
   uint64_t used_bytes, peak_bytes;
 } scratch_arena;
 
-// Whole cache lines of at least `count` floats: the stride of a row that is also an activation.
+// Rounds up to whole cache lines of floats: the stride of a row that is also an activation.
 static inline uint32_t arena_line_floats(uint32_t count) {
   return (uint32_t)align_size(count, CACHE_LINE_FLOATS);
 }
@@ -27,12 +27,13 @@ static inline uint32_t arena_line_floats(uint32_t count) {
 // Sets the memory of an arena, including the part that it has already counted as used.
 void arena_begin(scratch_arena *arena, uint8_t *base, uint64_t size_bytes);
 
-// Takes this many bytes, aligned to a cache line; NULL while measuring.
+// Takes this many bytes, aligned to a cache line. Returns NULL while measuring.
 void *arena_take_bytes(scratch_arena *arena, uint64_t size_bytes);
 float *arena_take_floats(scratch_arena *arena, uint64_t count);
 
-// Activations of `rows` rows of `cols` values in the quantised form. Rows whose length is not a
-// multiple of 32 have no such form, but use the room of a row rounded up to one.
+// Takes memory for the activations of `rows` rows of `cols` values in quantised form. Rows whose
+// length is not a multiple of 32 have no such form, but take as much memory as a row rounded up to
+// one.
 uint8_t *arena_take_act(scratch_arena *arena, uint64_t rows, uint32_t cols);
 
 static inline uint64_t arena_mark(const scratch_arena *arena) { return arena->used_bytes; }

@@ -24,7 +24,8 @@ static void make_name(const model_binder *binder, const char *own,
   }
 }
 
-// is_flat: rows may be in any dimension except the first (RWKV's mixes are 64 x 1 x 1 x 6).
+// Checks the shape. is_flat: rows may be in any dimension except the first (RWKV's mixes are 64 x 1
+// x 1 x 6).
 static wick_status check_shape(const gguf_tensor *tensor, const tensor_wish *wish, bool is_flat,
                                wick_error *error) {
   if (is_flat && tensor->dims[0] == wish->cols &&
@@ -61,7 +62,7 @@ static wick_status refuse_type(const gguf_tensor *tensor, const char *why, wick_
                    why);
 }
 
-// The place of the file's tensor in the weights, and its size there.
+// Determines the layout of the file's tensor in the weights, and its size there.
 static wick_status make_matrix(const kernel_table *kernels, const gguf_tensor *tensor,
                                const tensor_wish *wish, weight_tensor *matrix, wick_error *error) {
   const tensor_ref ref = {tensor->offset_bytes, tensor->size_bytes,
@@ -73,13 +74,13 @@ static wick_status make_matrix(const kernel_table *kernels, const gguf_tensor *t
   if (status == WICK_E_UNSUPPORTED) return refuse_type(tensor, " yet", error);
   if (status == WICK_OK) return status;
   return fail_with(error, WICK_E_SHAPE, tensor->entry_offset_bytes,
-                   "the tensor '%.*s' does not fit: %u x %u of type %s",
+                   "the tensor '%.*s' is too large: %u x %u of type %s",
                    (int)tensor->name.size_bytes, tensor->name.bytes, wish->cols, wish->rows,
                    type_facts(tensor->type)->name);
 }
 
-// Finds and checks the tensor, and adds its size to the total; NULL if it is absent or wrong.
-// `matrix` is NULL for a vector.
+// Finds and checks the tensor, and adds its size to the total. Returns NULL if it is absent or
+// invalid. `matrix` is NULL for a vector.
 static model_binding *bind_tensor(model_binder *binder, const tensor_wish *wish,
                                   weight_tensor *matrix) {
   char name[GGUF_TENSOR_NAME_BYTES_MAX];
@@ -108,7 +109,7 @@ static model_binding *bind_tensor(model_binder *binder, const tensor_wish *wish,
   if (!checked_align_u64(bytes, CACHE_LINE_BYTES, &bytes) ||
       !checked_add_u64(model->weights_bytes, bytes, &model->weights_bytes)) {
     binder->status = fail_with(binder->error, WICK_E_OVERFLOW, tensor->entry_offset_bytes,
-                               "the weights up to '%s' do not fit 64 bits", name);
+                               "the weights up to '%s' exceed 64 bits", name);
     return NULL;
   }
   made.number = (uint32_t)index + 1;
@@ -137,8 +138,8 @@ void bind_lookup(model_binder *binder, const char *name, uint32_t rows, uint32_t
   binder->is_apart = was_apart;
 }
 
-// The name of the tensor that belongs to `name`, which ends in ".weight": ".bias", ".scale".
-// Returns false if it does not.
+// Makes the name of the tensor that belongs to `name`, which ends in ".weight": ".bias", ".scale".
+// Returns false if it does not end so.
 static bool name_beside(const char *name, const char *suffix,
                         char out[GGUF_TENSOR_NAME_BYTES_MAX]) {
   static const char WEIGHT[] = ".weight";
@@ -189,7 +190,7 @@ void bind_turned(model_binder *binder, const char *name, uint32_t rows, uint32_t
   binding->turned_rows = rows;
 }
 
-// NULL: it is absent.
+// Returns NULL if it is absent.
 static const gguf_tensor *find_tensor(const model_binder *binder, const char *own) {
   char name[GGUF_TENSOR_NAME_BYTES_MAX];
   make_name(binder, own, name);

@@ -1,6 +1,6 @@
-// model/binder.h — binds tensors to blocks: each block requests them by name and shape, gets a
-// place in the weights segment, and the loader fills it in as the bytes arrive. Names: the GGUF
-// specification's "Standardized tensor names"; in a layer they follow "blk.N.".
+// model/binder.h — binds tensors to blocks: each block requests tensors by name and shape and gets
+// space in the weights segment, which the loader fills as the bytes arrive. Names are those of the
+// GGUF specification's "Standardized tensor names"; in a layer they follow "blk.N.".
 #ifndef WICK_MODEL_BINDER_H
 #define WICK_MODEL_BINDER_H
 
@@ -13,44 +13,46 @@
 struct model_binder {
   loaded_model *model;
   const model_tensors *tensors;
-  int32_t layer;  // MODEL_LAYER_NONE: outside of layers, names have no "blk.N."
+  int32_t layer;  // MODEL_LAYER_NONE: outside of layers, where names have no "blk.N."
   int32_t waits;  // the layer that needs the tensor to run, or MODEL_LAYER_NONE
   wick_error *error;
   wick_status status;  // of the first failure; later calls do nothing
-  bool is_unscaled;    // a ".scale" next to a matrix is not its factor
-  bool is_routed;      // stacks are a mixture's experts: adapters change each one separately
+  bool is_unscaled;    // a ".scale" of a matrix is not its factor
+  bool is_routed;      // stacks are a mixture's experts: adapters change each expert separately
   bool
       is_apart;  // weights bound now do not multiply rows of a pass, so adapters do not change them
 };
 
 typedef enum binding_need { BINDING_REQUIRED, BINDING_OPTIONAL } binding_need;
 
-// A weight matrix [rows, cols], which streams into the kernels' layout, with the factor that some
-// files store with it (".scale"). An optional one that is absent has dims of 0 (tensor_is_present).
+// Binds a weight matrix [rows, cols], which is streamed into the kernels' layout, and the factor
+// that some files store with it (".scale"). If an optional matrix is absent, its dims are 0
+// (tensor_is_present).
 void bind_matrix(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                  binding_need need, weight_tensor *matrix);
-// The same for a required matrix whose rows are looked up.
+// Does the same for a required matrix whose rows are looked up.
 void bind_lookup(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                  weight_tensor *matrix);
-// The same for a tensor of three dimensions: `count` matrices (a mixture's experts).
+// Does the same for a tensor of three dimensions: `count` matrices (a mixture's experts).
 void bind_stack(model_binder *binder, const char *name, uint32_t count, uint32_t rows,
                 uint32_t cols, binding_need need, weight_tensor *stack);
-// Floats [count], of F32, F16 or BF16. An optional one that is absent is NULL.
+// Binds floats [count], of F32, F16 or BF16. If an optional vector is absent, it is NULL.
 void bind_vector(model_binder *binder, const char *name, uint32_t count, binding_need need,
                  float **vector);
-// A norm's weight `name`, which ends in ".weight", and its bias if the file has one. If the name is
-// NULL, there is no norm.
+// Binds a norm's weight `name`, which ends in ".weight", and its bias if the file has one. If the
+// name is NULL, there is no norm.
 void bind_norm(model_binder *binder, const char *name, uint32_t count, binding_need need,
                float **weight, float **bias);
-// Floats [rows, cols].
+// Binds floats [rows, cols].
 void bind_table(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                 binding_need need, float **out);
-// Floats [rows, cols] of a file, transposed: out[col * rows + row] (filters of a convolution).
+// Binds floats [rows, cols] of a file, transposed: out[col * rows + row] (filters of a
+// convolution).
 void bind_turned(model_binder *binder, const char *name, uint32_t rows, uint32_t cols,
                  binding_need need, float **out);
-// The number of rows of a tensor in the file; 0 if it is absent.
+// Returns the number of rows of a tensor in the file, or 0 if it is absent.
 uint32_t binder_rows(const model_binder *binder, const char *name);
-// Whether the file has the tensor, to tell fused from separate ones.
+// Returns whether the file has the tensor, to distinguish fused from separate tensors.
 bool binder_has(const model_binder *binder, const char *name);
 
 #endif

@@ -1,6 +1,6 @@
 // model/block.h — the parts of a layer: a mixer, in which tokens attend to earlier ones, and a
 // feed-forward, in which they do not. A block provides its tensors (bind), its scratch memory
-// (reserve), its code (run) and its state for each sequence (pages or a recurrent state).
+// (reserve), its code (run) and its state per sequence (pages or a recurrent state).
 //
 //   hidden [tokens, hidden] -> mixer -> hidden -> feed-forward -> hidden
 //
@@ -30,11 +30,11 @@ typedef struct model_block_ops {
 // The beginning of every block's struct.
 struct model_block {
   const model_block_ops *ops;
-  model_block *next;  // of its layer
+  model_block *next;  // next block of its layer
 };
 
 typedef struct model_layer {
-  model_block *first;  // of all its blocks, in the order in which they run
+  model_block *first;  // first of its blocks, in the order in which they run
   model_block *mixer, *feed_forward;
 } model_layer;
 

@@ -4,7 +4,7 @@
 #include "base/checked.h"
 #include "model/segments.h"
 
-// Units of KERNEL_CONV_CHANNELS channels; all tokens in order.
+// Computes units of KERNEL_CONV_CHANNELS channels, each for all tokens in order.
 static void convolve(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const model_convolution *conv = context;
   const uint32_t end = last * KERNEL_CONV_CHANNELS;

@@ -1,5 +1,5 @@
-// model/convolution.h — the causal convolution of a recurrent block: one filter of a few taps a
-// channel over the rows of a pass, each sequence continuing from the inputs in its state.
+// model/convolution.h — the causal convolution of a recurrent block: one filter of a few taps per
+// channel over the rows of a pass. Each sequence continues from the inputs in its state.
 #ifndef WICK_MODEL_CONVOLUTION_H
 #define WICK_MODEL_CONVOLUTION_H
 
@@ -11,7 +11,7 @@ typedef struct model_convolution {
   uint32_t channels, taps;
   const float *filter;  // [taps, channels]
   const float *bias;    // [channels] or NULL
-  float *rows;          // [tokens, channels], stride floats apart; the results take their place
+  float *rows;          // [tokens, channels], stride floats apart; replaced by the results
   uint32_t stride;
 } model_convolution;
 

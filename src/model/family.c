@@ -49,8 +49,8 @@ static bool is_text(gguf_string text, const char *wanted) {
   return gguf_string_equals(text, wanted);
 }
 
-// YaRN makes rotated parts larger (Peng et al. 2023, section 3.4); a file may specify that the
-// whole of keys and queries is scaled instead: "rope.scaling.yarn_log_multiplier".
+// Reads YaRN's settings. It enlarges rotated parts (Peng et al. 2023, section 3.4); a file may
+// specify that whole keys and queries are scaled instead: "rope.scaling.yarn_log_multiplier".
 static void read_yarn(model_keys *keys, model_rope *rope) {
   rope->yarn = (model_yarn){true, keys_number(keys, "rope.scaling.yarn_beta_fast", 32),
                             keys_number(keys, "rope.scaling.yarn_beta_slow", 1)};
@@ -63,7 +63,7 @@ static void read_yarn(model_keys *keys, model_rope *rope) {
     rope->magnitude *= 1 + 0.1 * math_log(rope->scale);
 }
 
-// "rope.scaling.*", read like in llama.cpp: linear unless a type is named; factors of the file
+// Reads "rope.scaling.*" like llama.cpp: linear unless a type is specified; factors in the file
 // (LongRoPE) apply in addition to the scale. A factor of 0 means none.
 static void read_rope_scale(model_keys *keys, model_rope *rope) {
   gguf_string type = {"linear", 6};
@@ -104,7 +104,7 @@ static uint32_t add_rope(model_plan *plan, model_rope rope, uint32_t head_dim) {
   return model->rope_count++;
 }
 
-// `theta`: the key of the base, if it is not the model's own "rope.freq_base".
+// Plans a rope. `theta`: the key of the base, if it is not the model's "rope.freq_base".
 static uint32_t plan_scaled_rope(model_plan *plan, uint32_t head_dim, bool is_interleaved,
                                  const char *theta) {
   model_keys *keys = plan->keys;

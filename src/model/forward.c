@@ -23,8 +23,8 @@ struct forward_pass {
 
 // ---- Scratch ----
 
-// Logits and keys of pages share their memory: when logits are computed, no layer needs its keys
-// any longer.
+// Takes the memory for logits, which keys of pages share: when logits are computed, the layers no
+// longer need these keys.
 static void take_logits(const loaded_model *model, forward_pass *forward, uint64_t logits_rows) {
   scratch_arena *arena = &forward->pass.arena;
   const uint64_t logits_bytes = logits_rows * forward->vocab_stride * sizeof(float);
@@ -43,7 +43,7 @@ static void take_logits(const loaded_model *model, forward_pass *forward, uint64
   }
 }
 
-// Lays out the buffers that exist as long as the pass; the blocks' buffers follow.
+// Lays out the buffers that exist as long as the pass. The blocks' buffers follow.
 static void take_buffers(const loaded_model *model, forward_pass *forward) {
   model_pass *pass = &forward->pass;
   scratch_arena *arena = &pass->arena;
@@ -68,7 +68,7 @@ static void take_buffers(const loaded_model *model, forward_pass *forward) {
   take_logits(model, forward, logits_rows);
 }
 
-// Reserves the most scratch memory that any block or the products of the logits need.
+// Reserves the most scratch memory that any block or the computation of logits needs.
 static void reserve_blocks(const loaded_model *model, scratch_arena *arena) {
   const uint64_t begin = arena_mark(arena);
   for (uint32_t i = 0; i < model->config.layers; i++) {
@@ -125,10 +125,10 @@ void forward_measure(forward_pass *forward, op_records *ops) { forward->pass.ops
 
 typedef struct embed_job {
   const model_pass *pass;
-  kernel_matrix rows;  // of all tokens, or of those of the pass
+  kernel_matrix rows;  // of all tokens, or of the pass's tokens
 } embed_job;
 
-// [media_width]
+// Returns the input's media row [media_width].
 static const float *media_row(const model_input *input) {
   const media_span *span = input->media->span;
   return span->rows + (size_t)(input->position - input->media->first) * span->is.width;
@@ -186,7 +186,7 @@ static void fill_ropes(model_pass *pass) {
   thread_pool_for(pass->threads, pass->count, turn_positions, pass);
 }
 
-// hidden[t] = norm(scale * hidden[t] + types[0] + positions[position])
+// Computes hidden[t] = norm(scale * hidden[t] + types[0] + positions[position]).
 static void begin_rows(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const model_pass *pass = context;
   const loaded_model *model = pass->model;
@@ -215,7 +215,7 @@ static void begin_rows(void *context, uint32_t first, uint32_t last, uint32_t th
   }
 }
 
-// Begins the pass. Everything that the first layer needs has arrived with its weights.
+// Begins the pass. Everything that the first layer needs has arrived together with its weights.
 static wick_status begin_layers(model_pass *pass, wick_error *error) {
   const loaded_model *model = pass->model;
   const wick_status status = embed(pass, error);
@@ -255,12 +255,12 @@ uint32_t forward_row_stride(const forward_pass *forward) { return forward->pass.
 
 uint32_t forward_next_layer(const forward_pass *forward) { return forward->pass.layer; }
 
-// Whether all layers are done and the rows are still in the order of their inputs.
+// Returns whether all layers are done and the rows are still in the order of their inputs.
 static bool keeps_all(const model_pass *pass) {
   return pass->keeps_rows && pass->layer == pass->model->config.layers;
 }
 
-// Adds the part for the layer to each media row. In the last layer, rows have been compacted.
+// Adds the layer's part to each media row. In the last layer, rows have been compacted.
 static void add_deepstack(model_pass *pass) {
   const model_config *config = &pass->model->config;
   const bool is_moved = pass->layer + 1 == config->layers && !pass->keeps_rows;
@@ -282,15 +282,15 @@ static wick_status run_layer(model_pass *pass, wick_error *error) {
   if (status != WICK_OK) return status;
   add_deepstack(pass);
   pass->layer++;
-  // only for rows whose logits are computed, in the order of pass_keep_wanted
+  // only for rows that need logits, in the order of pass_keep_wanted
   for (uint32_t i = 0; i < pass->wanted_count && keeps_all(pass); i++) {
     pass->adapters[i] = pass->adapters[pass->wanted[i]];
   }
   return WICK_OK;
 }
 
-// Whether a layer's time can be compared: only layers with the same blocks, and not the last one,
-// in which only some rows continue.
+// Returns whether a layer's time can be compared: only layers with the same blocks, except the last
+// one, in which only some rows continue.
 static bool is_comparable(const model_pass *pass) {
   const loaded_model *model = pass->model;
   const model_layer *first = &model->layers[0], *layer = &model->layers[pass->layer];

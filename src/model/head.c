@@ -22,7 +22,7 @@ static void read_activation(model_keys *keys, model_head *head) {
                 name.size_bytes > 32 ? 32 : (int)name.size_bytes, name.bytes, keys->architecture);
 }
 
-// The file's number, 0 to 4, or `fallback`.
+// Reads the file's number, 0 to 4; otherwise returns `fallback`.
 static wick_pooling read_pooling(model_keys *keys, const char *name, wick_pooling fallback) {
   const uint32_t number = keys_count_or_none(keys, name, WICK_POOLING_RANK - WICK_POOLING_NONE);
   if (keys_offset(keys, name) == WICK_NO_OFFSET) return fallback;
@@ -56,7 +56,7 @@ void head_bind(model_binder *binder, model_head *head) {
   bind_vector(binder, "cls.output.bias", scores, BINDING_OPTIONAL, &head->output_bias);
 }
 
-// The longest vector between the steps.
+// Returns the length of the longest vector between the steps.
 static uint32_t width_max(const model_head *head, uint32_t hidden) {
   const uint32_t widths[] = {head->dense_2.dims[1], head->dense_3.dims[1], head->dense.dims[1],
                              head->output.dims[1]};
@@ -80,7 +80,7 @@ uint32_t head_width(const model_head *head, uint32_t hidden, bool is_score) {
   return tensor_is_present(&head->dense_3) ? head->dense_3.dims[1] : hidden;
 }
 
-// to = W from + bias
+// Computes to = W from + bias.
 static void multiply(model_pass *pass, const weight_tensor *matrix, const float *bias,
                      const float *from, float *to) {
   const uint64_t begin = arena_mark(&pass->arena);
@@ -112,7 +112,7 @@ static void soften(float *x, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) x[i] = (float)(math_exp((double)x[i] - most) / sum);
 }
 
-// Returns where the scores are: `from` or `to`.
+// Computes the scores. Returns the buffer that contains them, `from` or `to`.
 static float *score(const model_head *head, model_pass *pass, float *from, float *to) {
   if (tensor_is_present(&head->dense)) {
     const uint32_t rows = head->dense.dims[1];

@@ -1,6 +1,6 @@
 // model/head.h — the part after the last layer of an embedder or a reranker: combines the vectors
-// of a text's tokens into one, and applies the remaining layers to it. Names and meanings are those
-// of llama.cpp's files.
+// of an input's tokens into one, and applies the remaining layers to it. Names and meanings are
+// those of llama.cpp's files.
 #ifndef WICK_MODEL_HEAD_H
 #define WICK_MODEL_HEAD_H
 
@@ -17,11 +17,11 @@ typedef enum head_activation {
   HEAD_GELU  // the exact form
 } head_activation;
 
-// A vector goes through dense_2 and dense_3, if the file has them (sentence-transformers' Dense). A
-// score is output(norm(act(dense(vector)))), of which all parts except the last are optional.
+// A vector passes through dense_2 and dense_3, if the file has them (sentence-transformers' Dense).
+// A score is output(norm(act(dense(vector)))); all parts except output are optional.
 typedef struct model_head {
-  wick_pooling pooling;        // of the file; WICK_POOLING_MODEL: not specified
-  wick_pooling score_pooling;  // of the vector from which scores are computed
+  wick_pooling pooling;        // specified in the file, or WICK_POOLING_MODEL
+  wick_pooling score_pooling;  // for the vector that scores are computed from
   head_activation activation;
   bool is_softmax;          // scores are probabilities
   weight_tensor dense_2;    // [width, hidden]
@@ -33,14 +33,14 @@ typedef struct model_head {
   float *output_bias;       // or NULL
 } model_head;
 
-// "pooling_type", "classifier.pooling_type", "classifier.activation".
+// Reads "pooling_type", "classifier.pooling_type" and "classifier.activation".
 void head_read(model_keys *keys, model_head *head);
 void head_bind(model_binder *binder, model_head *head);
-// Reserves the memory that head_run uses in the arena.
+// Reserves the arena memory that head_run uses.
 void head_reserve(const model_head *head, uint32_t hidden, scratch_arena *arena);
-// The numbers that head_run returns for a vector; for scores 0 if the model has none.
+// Returns how many values head_run returns for a vector; for scores 0 if the model has none.
 uint32_t head_width(const model_head *head, uint32_t hidden, bool is_score);
-// out [head_width] of vector [hidden].
+// Computes out [head_width] from vector [hidden].
 void head_run(const model_head *head, model_pass *pass, const float *vector, bool is_score,
               float *out);
 

@@ -36,10 +36,11 @@ static void check_count(model_keys *keys, const char *key, uint32_t value, uint3
                         uint32_t most) {
   if (value >= least && value <= most) return;
   keys->status = fail_with(keys->error, WICK_E_FORMAT, offset_of(keys, key),
-                           "'%s' is %u, which is not within %u and %u", key, value, least, most);
+                           "'%s' is %u, which is not between %u and %u", key, value, least, most);
 }
 
-// Some files have an array with a number for each layer where others have one number for all.
+// Reads a count. Some files have an array with a number for each layer where others have one number
+// for all.
 static wick_status get_count(const model_keys *keys, const char *key, uint32_t *out) {
   const gguf_value *value = gguf_find(keys->directory, key);
   const bool is_list = value != NULL && value->type == GGUF_ARRAY && value->count != 0 &&
@@ -98,7 +99,7 @@ uint32_t keys_count_of_layer(model_keys *keys, const char *name, uint32_t layer,
   if (value->type != GGUF_ARRAY) return keys_count(keys, name, 0, most, 1);
   if (value->count < layers) {
     keys->status = fail_with(keys->error, WICK_E_FORMAT, value->offset_bytes,
-                             "'%s' has %llu items, the model %u layers", key,
+                             "'%s' has %llu items, but the model has %u layers", key,
                              (unsigned long long)value->count, layers);
     return fallback;
   }
@@ -110,7 +111,7 @@ uint32_t keys_count_of_layer(model_keys *keys, const char *name, uint32_t layer,
   const int64_t item = gguf_array_i64(value, layer);
   if (item >= 0 && item <= most) return (uint32_t)item;
   keys->status = fail_with(keys->error, WICK_E_FORMAT, value->offset_bytes,
-                           "item %u of '%s' is %lld, which is not within 0 and %u", layer, key,
+                           "item %u of '%s' is %lld, which is not between 0 and %u", layer, key,
                            (long long)item, most);
   return fallback;
 }
@@ -128,7 +129,7 @@ static double number_above(model_keys *keys, const char *name, double least, dou
   } else if (!(value > least && value < 1e30)) {
     keys->status =
         fail_with(keys->error, WICK_E_FORMAT, offset_of(keys, key),
-                  "'%s' is %g, it must be a number above %g and below 1e30", key, value, least);
+                  "'%s' is %g, must be a number above %g and below 1e30", key, value, least);
   }
   return value;
 }

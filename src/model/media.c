@@ -23,12 +23,12 @@ wick_status media_head_check(const loaded_model *model, uint32_t batch_tokens,
   const uint32_t width = media_width(model);
   if (head->count == 0 || head->width != width) {
     return fail_with(error, WICK_E_SHAPE, WICK_NO_OFFSET,
-                     "%u media rows of %u values: the text model takes %u values", head->count,
+                     "%u media rows of %u values, but the text model takes %u", head->count,
                      head->width, width);
   }
   if (head->sees_all == 0 || head->count <= batch_tokens) return WICK_OK;
   fail_with(error, WICK_E_FULL, WICK_NO_OFFSET,
-            "an image of %u tokens, which this model reads at once: the batch is %u (batchTokens)",
+            "an image of %u tokens must fit in one batch, but the limit is %u (batchTokens)",
             head->count, batch_tokens);
   return status_about(WICK_E_FULL, error, WICK_SUBJECT_BATCH, head->count, batch_tokens);
 }
@@ -62,7 +62,7 @@ wick_status media_span_create(memory_gate *memory, const loaded_model *model, ui
   wick_status status = media_head_check(model, batch_tokens, &head, error);
   if (status == WICK_OK && grid != 0 && grid != rows->count) {
     status = fail_with(error, WICK_E_SHAPE, WICK_NO_OFFSET,
-                       "%u media rows do not make a grid of %u by %u", rows->count, rows->grid_x,
+                       "%u media rows do not form a grid of %u by %u", rows->count, rows->grid_x,
                        rows->grid_y);
   }
   if (status == WICK_OK) status = media_span_make(memory, &head, out, error);
@@ -74,7 +74,8 @@ void media_span_release(memory_gate *memory, media_span *span) {
   if (span != NULL && --span->users == 0) memory_free(memory, span);
 }
 
-// Each has 30 bits of another hash, so five rows have more than the key.
+// Computes a row's token. Each has 30 bits of a different hash, so five rows have more bits than
+// the key.
 int32_t media_token(const media_head *head, uint32_t row) {
   const uint64_t hash = hash_bytes(head, sizeof *head, row);
   return (int32_t)(0x80000000u | (uint32_t)(hash & 0x3fffffffu));

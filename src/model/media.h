@@ -1,6 +1,7 @@
-// model/media.h — images and recordings in a text: rows of embeddings in place of those of tokens.
-// A row has one position of a sequence, like a token, and a pseudo token that is a hash of its
-// content. So all code that compares tokens (prefix cache, sessions, swap) also compares content.
+// model/media.h — images and recordings in a prompt: rows of embeddings instead of token
+// embeddings. A row has one position of a sequence, like a token, and a pseudo token that is a hash
+// of its content. So all code that compares tokens (prefix cache, sessions, swap) also compares
+// content.
 #ifndef WICK_MODEL_MEDIA_H
 #define WICK_MODEL_MEDIA_H
 
@@ -12,21 +13,22 @@
 #include "base/status.h"
 #include "model/weights.h"
 
-// An encoded image or recording, as passed by a caller.
+// An encoded image or recording, as passed by the caller.
 typedef struct media_rows {
   const float *rows;        // [count, width]
   uint32_t count, width;    // width: media_width
-  uint32_t grid_x, grid_y;  // of an image whose count is their product; 0: rows form a sequence
-  bool is_image;            // its rows may attend to later ones, in models whose layers do so
+  uint32_t grid_x, grid_y;  // of an image, whose count is their product; 0: rows form a sequence
+  bool is_image;            // its rows may attend to later rows, in models with such layers
   uint64_t key[2];          // a hash of everything that the rows depend on: content and encoder
 } media_rows;
 
-// The properties of rows, which saved states contain, too.
+// The properties of rows, which are also stored in saved states.
 typedef struct media_head {
   uint32_t count, width;
   uint32_t grid_x;     // 0: the rotary position increases by one per row on all axes
-  uint32_t positions;  // the increase of the rotary position after the rows
-  uint32_t sees_all;   // 1: rows attend to each other in both directions, and must be in one pass
+  uint32_t positions;  // how much the rotary position increases after the rows
+  uint32_t
+      sees_all;  // 1: rows attend to each other in both directions, so they must be in one pass
   uint32_t zero;
   uint64_t key[2];
 } media_head;
@@ -43,47 +45,48 @@ _Static_assert(offsetof(media_span, rows) == offsetof(media_span, is) + sizeof(m
 
 typedef struct media_place {
   media_span *span;
-  uint32_t first;  // position of its first row
+  uint32_t first;  // position of the span's first row
 } media_place;
 
-// The spans of a text, in order.
+// The spans of a prompt, in order.
 typedef struct media_list {
   media_place *places;
   uint32_t count;
 } media_list;
 
-// Floats of a row: the embedding, and one more for each of the layers that add one.
+// Returns the floats per row: the embedding, and one more embedding for each layer that adds one.
 uint32_t media_width(const loaded_model *model);
-// The properties of the rows; their values are not read.
+// Returns the properties of the rows; does not read their values.
 media_head media_head_of(const loaded_model *model, const media_rows *rows);
-// Copies the rows. The caller is its first user. WICK_E_SHAPE also for a grid that does not match
-// the rows; WICK_E_NOMEM; otherwise the errors of media_head_check. Values that are not finite end
-// a pass.
+// Copies the rows. The caller becomes the first user. WICK_E_SHAPE also for a grid that does not
+// match the rows; WICK_E_NOMEM; otherwise the errors of media_head_check. If values are not finite,
+// the pass fails later.
 wick_status media_span_create(memory_gate *memory, const loaded_model *model, uint32_t batch_tokens,
                               const media_rows *rows, media_span **out, wick_error *error);
-// WICK_E_SHAPE: no rows, or rows of another width; WICK_E_FULL: more rows than fit a pass, for an
-// image that is read in one pass.
+// WICK_E_SHAPE: no rows, or rows of the wrong width; WICK_E_FULL: more rows than fit a pass, for an
+// image that must be processed in one pass.
 wick_status media_head_check(const loaded_model *model, uint32_t batch_tokens,
                              const media_head *head, wick_error *error);
-// A span with room for the rows, which are not filled in. WICK_E_NOMEM.
+// Creates a span with room for the rows, without filling it. WICK_E_NOMEM.
 wick_status media_span_make(memory_gate *memory, const media_head *head, media_span **out,
                             wick_error *error);
 void media_span_release(memory_gate *memory, media_span *span);
 uint64_t media_rows_bytes(const media_head *head);
-// The pseudo token of a row, which is below 0.
+// Returns the pseudo token of a row, which is negative.
 int32_t media_token(const media_head *head, uint32_t row);
 
-// Adds a place with the span after all others, and a user of the span. WICK_E_NOMEM.
+// Adds an entry for the span after all others, and a user of the span. WICK_E_NOMEM.
 wick_status media_list_add(memory_gate *memory, media_list *list, media_span *span, uint32_t first,
                            wick_error *error);
-// Adds the places of another list, `offset` positions further.
+// Adds the entries of another list, moved by `offset` positions.
 wick_status media_list_append(memory_gate *memory, media_list *list, const media_list *from,
                               uint32_t offset, wick_error *error);
-// Keeps the places that begin before the position.
+// Keeps only the entries that begin before the position.
 void media_list_cut(memory_gate *memory, media_list *list, uint32_t position);
 void media_list_clear(memory_gate *memory, media_list *list);
-// The place that has the position, or NULL. *turned (may be NULL): the difference between the
-// position and the rotary position, which is lower because grids of many rows have few.
+// Returns the entry that contains the position, or NULL. *turned (may be NULL): the difference
+// between the position and the rotary position, which is lower because a grid of many rows takes
+// few rotary positions.
 const media_place *media_list_find(const media_list *list, uint32_t position, uint32_t *turned);
 
 static inline uint32_t media_end(const media_place *place) {

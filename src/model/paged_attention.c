@@ -1,5 +1,5 @@
 // model/paged_attention.c — every token reads each key and value, including its own, from its page,
-// with the pages in order. So the result does not depend on the rest of the batch.
+// and the pages in order. So the result does not depend on the rest of the batch.
 #include "model/paged_attention.h"
 
 #include <stdatomic.h>
@@ -10,17 +10,17 @@
 #include "kernels/exp.h"
 #include "kernels/kv_pages.h"
 
-// An attention state of `heads` heads: accumulators, maxima and sums.
+// Returns the floats of an attention state of `heads` heads: accumulators, maxima and sums.
 static uint32_t state_floats(uint32_t heads, uint32_t head_dim) {
   return arena_line_floats(heads * head_dim) + 2 * arena_line_floats(heads);
 }
 
-// Biases of `heads` heads.
+// Returns the floats of the biases of `heads` heads.
 static uint32_t bias_floats(uint32_t heads) {
   return arena_line_floats(heads * (uint32_t)(sizeof(kernel_bias) / sizeof(float)));
 }
 
-// Factors of the queries of `heads` heads, where pages are encoded.
+// Returns the floats of the query factors of `heads` heads, for encoded pages.
 static uint32_t factor_floats(uint32_t heads, uint32_t head_dim) {
   return arena_line_floats(heads * (uint32_t)(kv_factor_bytes(head_dim) / sizeof(float)));
 }
@@ -38,7 +38,7 @@ uint32_t attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32_t hea
 // A rotation needs at most head_dim floats. Each thread's rotation is stored after its queries.
 static uint32_t rope_dims(const paged_attention *a) { return a->rope == NULL ? 0 : a->rope->dims; }
 
-// The number of inputs from `first` on, before `end`, that belong to the same sequence.
+// Returns the number of inputs in [first, end) that belong to the same sequence as the first.
 static uint32_t run_length(const paged_attention *a, uint32_t first, uint32_t end) {
   uint32_t count = 1;
   while (first + count < end && a->inputs[first + count].sequence == a->inputs[first].sequence) {
@@ -74,7 +74,7 @@ static void multiply_heads(const paged_attention *a, float *x, const float *weig
   }
 }
 
-// The keys of a row's page, for types that encode pages when they are full.
+// Returns the keys of a row's page, for types that encode full pages.
 static uint8_t *open_keys(const paged_attention *a, uint32_t t) {
   const kv_open_row row = {a->inputs[t].sequence, a->inputs[t].position, t};
   const kv_open_pass pass = {a->open, a->batch_tokens};
@@ -116,7 +116,7 @@ static void encode_tokens(void *context, uint32_t first, uint32_t last, uint32_t
   }
 }
 
-// For types that encode pages: prepares the pages for the rows. Returns whether the rows fill a
+// Prepares the pages for the rows, for types that encode pages. Returns whether the rows fill a
 // page.
 static bool open_pages(const paged_attention *a) {
   bool fills = false;
@@ -146,37 +146,37 @@ wick_status attention_store(paged_attention *attention, thread_pool *threads, ui
                    model_layer);
 }
 
-// Values that are the same for all pages of a tile: bytes of one KV head's K, of its K and V.
+// Values that are the same for all pages of a tile: bytes of one KV head's K, and of its K and V.
 typedef struct tile_pages {
   kernel_attention_step add;
   size_t k_bytes, head_bytes;
-  size_t open_bytes;    // of one KV head's F16 keys of an open page; 0: there are none
-  size_t factor_bytes;  // of a query's factors; 0: there are none
+  size_t open_bytes;    // of one KV head's F16 keys of an open page; 0 if there are none
+  size_t factor_bytes;  // of a query's factors; 0 if there are none
 } tile_pages;
 
-// Consecutive tokens of one sequence, with the query heads of some KV heads: they process the steps
-// of pages that all of them see together, so that each page is loaded once. If there are few
+// Consecutive tokens of one sequence, with the query heads of some KV heads. They process together
+// the steps of pages that all of them see, so that each page is loaded once. If there are few
 // tokens, a tile has several KV heads: the heads of a page are adjacent, so memory is read in long
 // pieces.
 typedef struct attention_tile {
   const paged_attention *attention;
   uint32_t token_first, token_count;
-  uint32_t kv_first, kv_count, group;  // group: query heads of a KV head
+  uint32_t kv_first, kv_count, group;  // group: query heads per KV head
   const kv_entry *table;
   uint32_t entries;
   tile_pages pages;
-  kernel_attention state;  // [kv_count, token_count, group], of the chunk at hand
+  kernel_attention state;  // [kv_count, token_count, group], of the current chunk
   float *rotated;          // state.q
   float *cos_sin;          // [rope_dims]
   kernel_bias *biases;     // of `state`, or NULL
   uint8_t *factors;        // of `state`, or NULL
-  float *rest;             // scratch after them
-  int32_t delta;           // to which all queries are currently rotated; DELTA_NONE: not rotated
+  float *rest;             // scratch after these
+  int32_t delta;           // rotation of all queries at the moment; DELTA_NONE: not rotated
 } attention_tile;
 
 #define DELTA_NONE INT32_MIN
 
-// The part of the state that belongs to one KV head's tokens from `token` on.
+// Returns the part of the state that belongs to one KV head's tokens, starting at `token`.
 static kernel_attention part_state(const attention_tile *tile, uint32_t kv, uint32_t token,
                                    uint32_t count) {
   const kernel_attention *all = &tile->state;
@@ -227,13 +227,13 @@ static void rotate_query(const attention_tile *tile, uint32_t token, int32_t del
 
 // ---- Steps ----
 //
-// Pages are added in steps that depend on the table alone, not on which token sees how much of
-// them: entries that begin in the same KERNEL_STEP_TOKENS positions and have the same rotation, at
-// most KERNEL_STEP_PAGES. The part of a step that a window hides is left out, whether its pages
-// still exist or not. (Where layers have windows, nothing is dropped from the middle: the entries
-// of a step are those of its positions.)
+// Pages are added in steps that depend only on the table, not on which token sees how much of them:
+// entries that begin in the same KERNEL_STEP_TOKENS positions and have the same rotation, at most
+// KERNEL_STEP_PAGES. The part of a step that a window hides is left out, whether its pages still
+// exist or not. (If layers have windows, ranges within a sequence are never dropped: the entries of
+// a step are those of its positions.)
 
-// The entry after the step that begins at entry `first`; at most `end`.
+// Returns the entry after the step that begins at entry `first`; at most `end`.
 static uint32_t step_end(const attention_tile *tile, uint32_t first, uint32_t end) {
   const kv_entry *table = tile->table;
   const uint32_t place = kv_entry_begin(&table[first]) / KERNEL_STEP_TOKENS;
@@ -246,13 +246,13 @@ static uint32_t step_end(const attention_tile *tile, uint32_t first, uint32_t en
   return i;
 }
 
-// The tokens that the token at `position` no longer sees, including those of freed pages.
+// Returns whether the token at `position` no longer sees the entry; its page may be freed.
 static bool is_hidden(const attention_tile *tile, const kv_entry *entry, uint32_t position) {
   return kv_entry_end(entry) <= attention_first(tile->attention, position);
 }
 
-// The pages of the step of the entries [first, end), of KV head kv_first, with the part that the
-// token sees of each. Returns their number.
+// Collects the pages of the step of the entries [first, end), for KV head kv_first, with the part
+// of each that the token sees. Returns their number.
 static uint32_t step_pages(const attention_tile *tile, uint32_t token, uint32_t first, uint32_t end,
                            kernel_page pages[KERNEL_STEP_PAGES]) {
   const paged_attention *a = tile->attention;
@@ -273,7 +273,7 @@ static uint32_t step_pages(const attention_tile *tile, uint32_t token, uint32_t 
                       .last = seen < entry->last ? seen : entry->last,
                       .position = entry->position};
     if (tile->pages.open_bytes == 0 || kv_entry_end(entry) <= position) continue;
-    // its own page, and later ones that have rows of its image
+    // the token's own page, and later pages with rows of its image
     const uint32_t later = kv_entry_begin(entry) > position ? kv_entry_begin(entry) - position : 0;
     const uint32_t row = tile->token_first + token + later;
     pages[count - 1].is_open = true;
@@ -282,8 +282,8 @@ static uint32_t step_pages(const attention_tile *tile, uint32_t token, uint32_t 
   return count;
 }
 
-// The memory to read after the step that ends at entry `end`: the same KV head of the next step's
-// pages.
+// Returns the memory to read after the step that ends at entry `end`: the same KV head of the next
+// step's pages.
 static kernel_ahead next_step(const attention_tile *tile, uint32_t end) {
   const paged_attention *a = tile->attention;
   kernel_ahead ahead = {.bytes = 0};
@@ -296,7 +296,7 @@ static kernel_ahead next_step(const attention_tile *tile, uint32_t end) {
   return ahead;
 }
 
-// The memory to read after a KV head's pages: those of the next head, which are adjacent.
+// Returns the memory to read after a KV head's pages: those of the next head, which are adjacent.
 static kernel_ahead next_head(const attention_tile *tile, const kernel_page *pages,
                               uint32_t count) {
   kernel_ahead ahead = {.bytes = (uint32_t)tile->pages.head_bytes};
@@ -306,8 +306,8 @@ static kernel_ahead next_head(const attention_tile *tile, const kernel_page *pag
   return ahead;
 }
 
-// Adds the step of the entries [first, end), up to the last place that `token` sees, for `count`
-// tokens from it on.
+// Adds the step of the entries [first, end), up to the last position that `token` sees, for `count`
+// tokens starting at `token`.
 static void add_step(const attention_tile *tile, uint32_t token, uint32_t count, uint32_t first,
                      uint32_t end) {
   const size_t head_bytes = tile->pages.head_bytes;
@@ -364,7 +364,7 @@ static const model_input *last_input(const attention_tile *tile) {
 }
 
 // Adds the steps of [first, end) that a window hides, completely or in part, from the tile's last
-// token; each token separately. Returns the entry after them.
+// token, separately for each token. Returns the entry after them.
 static uint32_t attend_edge(attention_tile *tile, uint32_t first, uint32_t end) {
   const uint32_t from = attention_first(tile->attention, last_input(tile)->position);
   uint32_t i = first;
@@ -387,7 +387,7 @@ static uint32_t attend_chunk(attention_tile *tile, uint32_t first) {
          entry_chunk(&tile->table[end]) == entry_chunk(&tile->table[first])) {
     end++;
   }
-  // where pages are encoded, tokens see the page they are in as F16, unlike later tokens
+  // if pages are encoded, tokens read their own page as F16, unlike later tokens
   const uint32_t shared_end = tile->pages.open_bytes == 0 ? to + 1 : input_of(tile, 0)->position;
   a->kernels->attention_begin(&tile->state);
   uint32_t i = a->window == 0 ? first : attend_edge(tile, first, end);
@@ -431,7 +431,8 @@ static void make_biases(const attention_tile *tile) {
   }
 }
 
-// Heads of KV heads [kv_first, kv_first + kv_count), queries to be rotated into `rotated`.
+// Makes a tile of the KV heads [kv_first, kv_first + kv_count), whose queries will be rotated into
+// `rotated`.
 static attention_tile make_tile(const paged_attention *a, uint32_t token_first,
                                 uint32_t token_count, uint32_t kv_first, uint32_t kv_count,
                                 float *rotated) {
@@ -461,7 +462,7 @@ static attention_tile make_tile(const paged_attention *a, uint32_t token_first,
   return tile;
 }
 
-// A state of `heads` heads at `at`: [heads][head_dim], maxima and sums.
+// Returns a state of `heads` heads at `at`: [heads][head_dim], maxima and sums.
 static kernel_attention state_at(const attention_tile *tile, uint32_t heads, float *at) {
   const uint32_t head_dim = tile->attention->head_dim;
   float *max = at + arena_line_floats(heads * head_dim);
@@ -473,7 +474,7 @@ static kernel_attention state_at(const attention_tile *tile, uint32_t heads, flo
                             .sum = max + arena_line_floats(heads)};
 }
 
-// A score without a value only adds to the sum of probabilities.
+// Adds the sinks. A score without a value only adds to the sum of probabilities.
 static void add_sinks(const attention_tile *tile, const kernel_attention *state, uint32_t kv) {
   const float *sinks = tile->attention->sinks + (size_t)(tile->kv_first + kv) * tile->group;
   for (uint32_t h = 0; h < tile->group; h++) state->sum[h] += exp_f32(sinks[h] - state->max[h]);
@@ -495,7 +496,7 @@ static void write_tile(const attention_tile *tile) {
   }
 }
 
-// The entry with the first position that the tile's first token sees.
+// Returns the entry with the first position that the tile's first token sees.
 static uint32_t first_entry(const attention_tile *tile) {
   const paged_attention *a = tile->attention;
   const uint32_t first = attention_first(a, a->inputs[tile->token_first].position);
@@ -527,7 +528,7 @@ static float *thread_scratch(const paged_attention *a, uint32_t thread) {
   return a->per_thread + (size_t)thread * a->per_thread_stride;
 }
 
-// The number of KV heads of `count` tokens for which there is scratch.
+// Returns the number of KV heads that fit the scratch for `count` tokens.
 static uint32_t kv_room(const paged_attention *a, uint32_t count) {
   const uint32_t batch = a->batch_tokens;
   return (batch < ATTENTION_TILE_TOKENS ? batch : ATTENTION_TILE_TOKENS) / count;
@@ -546,7 +547,8 @@ static void attend_range(const paged_attention *a, uint32_t token, uint32_t end,
   }
 }
 
-// A unit of work: ATTENTION_TILE_TOKENS tokens and one KV head; those of the same tokens together.
+// Runs units of work: ATTENTION_TILE_TOKENS tokens and one KV head; the units of the same tokens
+// are consecutive.
 static void attend_units(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const paged_attention *a = context;
   const uint32_t kv_heads = a->kv_heads;
@@ -562,20 +564,21 @@ static void attend_units(void *context, uint32_t first, uint32_t last, uint32_t 
 // ---- Chunks in parallel ----
 //
 // A single sequence has no more units than KV heads, often two or three. If its context is long,
-// its chunks are units too; their states are in rows of queries that a small batch leaves free.
+// its chunks are also units; their states are stored in rows of queries that a small batch leaves
+// free.
 
 enum { CHUNK_STEPS = ATTENTION_CHUNK_TOKENS / KERNEL_STEP_TOKENS };
 
 typedef struct chunk_job {
   const paged_attention *attention;
   uint32_t chunk_first, chunks;
-  uint32_t last_steps;  // of the last chunk, the others have CHUNK_STEPS
+  uint32_t last_steps;  // of the last chunk; the others have CHUNK_STEPS
   float *states;        // [chunks], each of all heads of all tokens
 } chunk_job;
 
 static uint32_t job_heads(const paged_attention *a) { return a->count * a->heads; }
 
-// The part of a chunk's state that belongs to the tile's KV heads.
+// Returns the part of a chunk's state that belongs to the tile's KV heads.
 static kernel_attention chunk_state(const chunk_job *job, const attention_tile *tile,
                                     uint32_t chunk) {
   const uint32_t all = job_heads(job->attention), head_dim = job->attention->head_dim;
@@ -599,7 +602,7 @@ static void attend_chunk_of(attention_tile *tile, uint32_t chunk) {
   }
 }
 
-// The KV heads [kv_first, kv_end) of a chunk.
+// Computes the KV heads [kv_first, kv_end) of a chunk.
 static void attend_chunk_heads(const chunk_job *job, uint32_t chunk, uint32_t kv_first,
                                uint32_t kv_end, uint32_t thread) {
   const paged_attention *a = job->attention;
@@ -612,9 +615,9 @@ static void attend_chunk_heads(const chunk_job *job, uint32_t chunk, uint32_t kv
   }
 }
 
-// A unit of work: a step of one KV head, those of a chunk head by head. A thread computes the
-// complete heads of those chunks whose middle is in its range, so that a short last chunk counts
-// only for its length.
+// Runs units of work: a step of one KV head; the units of a chunk are ordered by head. A thread
+// computes the complete heads of those chunks whose middle is in its range, so that a short last
+// chunk counts only for its length.
 static void attend_chunk_units(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const chunk_job *job = context;
   const uint32_t kv_heads = job->attention->kv_heads;
@@ -629,12 +632,12 @@ static void attend_chunk_units(void *context, uint32_t first, uint32_t last, uin
   }
 }
 
-// The first chunk that a token of the sequence sees.
+// Returns the first chunk that a token of the sequence sees.
 static uint32_t first_chunk(const paged_attention *a) {
   return attention_first(a, a->inputs[0].position) / ATTENTION_CHUNK_TOKENS;
 }
 
-// The number of chunks to compute in parallel; 0: not in chunks.
+// Returns the number of chunks to compute in parallel, or 0 to compute without chunks.
 static uint32_t count_chunks(const paged_attention *a, const thread_pool *threads) {
   const uint32_t units = ceil_div_u32(a->count, ATTENTION_TILE_TOKENS) * a->kv_heads;
   if (thread_pool_threads(threads) < 2 || units >= 2 * thread_pool_threads(threads)) return 0;

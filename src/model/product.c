@@ -5,13 +5,13 @@
 #include "base/checked.h"
 #include "model/adapter_product.h"
 
-// Groups of rows in one kernel call: few enough that a call is short (an engine that compiles hot
+// Groups of rows per kernel call: few enough that a call is short (an engine that compiles hot
 // functions between calls, as V8 does, soon runs its best code) and that the weights stay in the
-// cache for all tokens of a batch, many enough that kernels can read them at several places at
-// once.
+// cache for all tokens of a batch, but enough that kernels can read them at several positions at
+// the same time.
 enum { STRIP_GROUPS = 32 };
-// Groups of rows in one piece of a thread (thread/pool.h): enough that the overhead of a kernel
-// call, which begins to read at several places, is small; given in MACs with one token.
+// Groups of rows per piece of a thread (thread/pool.h): enough that the overhead of a kernel call,
+// which begins to read at several positions, is small. Given in MACs for one token.
 enum { PIECE_MACS = 1 << 17, PIECE_GROUPS_MIN = 4 };
 _Static_assert(STRIP_GROUPS *KERNEL_ROW_GROUP <= ADAPTER_STRIP_ROWS, "adapters add to a strip");
 

@@ -13,9 +13,9 @@ void rope_destroy(memory_gate *memory, model_rope *rope) {
   rope->frequencies = NULL;
 }
 
-// The pair whose rotation makes this many turns within the original context, from -1 to dims: where
-// the ramp ends outside of the head does not matter. A base of 1 has it at infinity or, not a
-// number, nowhere.
+// Returns the pair whose rotation makes this many turns within the original context, from -1 to
+// dims: it does not matter where the ramp ends outside of the head. With a base of 1 the quotient
+// is infinite or NaN, and the result is -1 or dims.
 static double yarn_pair(const model_rope *rope, double turns) {
   const double turn_tokens = turns * 2 * 3.14159265358979323846;
   const double pair =
@@ -24,9 +24,9 @@ static double yarn_pair(const model_rope *rope, double turns) {
   return pair < rope->dims ? pair : rope->dims;
 }
 
-// The degree to which pair i is interpolated; 0: not at all, 1: by the whole scale. The ramp begins
-// at the first whole pair with fewer than `fast` turns, and ends after the last one with `slow`
-// turns.
+// Returns the degree to which pair i is interpolated; 0: not at all, 1: by the whole scale. The
+// ramp begins at the first whole pair with fewer than `fast` turns, and ends after the last pair
+// with `slow` turns.
 static double yarn_share(const model_rope *rope, uint32_t i) {
   const double low = yarn_pair(rope, rope->yarn.fast), high = yarn_pair(rope, rope->yarn.slow);
   int32_t first = (int32_t)low, last = (int32_t)high;
@@ -61,7 +61,7 @@ void rope_fill(const model_rope *rope, uint32_t context_tokens) {
   }
 }
 
-// The axis of pair i; sections repeat if there are more pairs.
+// Returns the axis of pair i; sections repeat if there are more pairs.
 static uint32_t axis_of(const model_rope *rope, uint32_t i) {
   const uint32_t *sections = rope->sections;
   const uint32_t pairs = sections[0] + sections[1] + sections[2] + sections[3];

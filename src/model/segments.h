@@ -1,5 +1,5 @@
-// model/segments.h — the rows of a pass as a recurrent block reads them: sequence by sequence, cut
-// where the state is kept within a sequence's rows.
+// model/segments.h — the rows of a pass as a recurrent block reads them: sequence by sequence,
+// split where a state within a sequence's rows is kept.
 #ifndef WICK_MODEL_SEGMENTS_H
 #define WICK_MODEL_SEGMENTS_H
 
@@ -17,7 +17,7 @@ typedef struct segment_walk {
   const model_pass *pass;
   uint64_t offset_bytes;  // of the block's part in the states
   uint32_t next;          // row
-  bool has_rest;          // of the sequence whose first rows came last
+  bool has_rest;          // `rest` has the remaining rows of the last sequence
   state_segment rest;
 } segment_walk;
 
@@ -25,7 +25,7 @@ static inline segment_walk segments_begin(const model_pass *pass, uint64_t offse
   return (segment_walk){.pass = pass, .offset_bytes = offset_bytes};
 }
 
-// The next segment; false after the last one.
+// Returns the next segment; false after the last one.
 bool segments_next(segment_walk *walk, state_segment *segment);
 
 #endif

@@ -4,9 +4,9 @@
 static const char *const NAMES[] = {"token_embd.weight", "per_layer_token_embd.weight"};
 enum { NAME_COUNT = sizeof NAMES / sizeof *NAMES };
 
-// ---- Which are outside ----
+// ---- Which tables stay outside ----
 
-// The tensor of a table that can stay outside, or -1.
+// Returns the tensor of a table that can stay outside, or -1.
 static int32_t find_table(const loaded_model *model, const model_tensors *tensors, uint32_t name) {
   const int32_t index = tensors->find(tensors->context, NAMES[name]);
   if (index < 0) return -1;
@@ -31,7 +31,7 @@ void tables_move_out(loaded_model *model, const model_tensors *tensors, const wi
 
 // ---- Rows of a pass ----
 
-// This fits because the bytes of the whole table did.
+// Returns the bytes of the rows. They fit because the bytes of the whole table did.
 static uint64_t rows_bytes(const weight_tensor *table, const scratch_arena *arena) {
   uint64_t bytes = 0;
   arena->kernels->types[table->type].matrix_bytes(arena->batch_tokens, table->dims[0], &bytes);
@@ -43,8 +43,8 @@ static uint64_t row_bytes(const weight_tensor *table) {
 }
 
 typedef struct row_buffers {
-  uint8_t *rows;  // batch_tokens of them, in the kernels' layout
-  uint8_t *row;   // one, as it is in the file
+  uint8_t *rows;  // batch_tokens rows, in the kernels' layout
+  uint8_t *row;   // one row, as in the file
 } row_buffers;
 
 static row_buffers take_buffers(const weight_tensor *table, scratch_arena *arena) {
@@ -58,7 +58,7 @@ void tables_reserve(const weight_tensor *table, scratch_arena *arena) {
   take_buffers(table, arena);
 }
 
-// A reader may return less than was requested; each piece has at least one byte.
+// Reads a row. A reader may return less than was requested; each piece has at least one byte.
 static wick_status read_row(const loaded_model *model, const gguf_tensor *tensor, uint32_t row,
                             uint8_t *bytes, size_t size_bytes, wick_error *error) {
   const wick_reader *reader = model->tables_reader;

@@ -1,8 +1,8 @@
-// model/tables.h — tables whose rows are only looked up: the embeddings of tokens, if the output
-// has a separate matrix, and per-layer embeddings. If memory is short, they stay in the model's
-// file. A pass then reads the rows of its tokens before it needs them, in the file's blocks, and
-// places them in scratch like the loader places blocks of weights. So the floats are bit-identical
-// to those of a table in memory.
+// model/tables.h — tables whose rows are only looked up: the token embeddings, if the output has a
+// separate matrix, and per-layer embeddings. If memory is short, they stay in the model's file. A
+// pass then reads the rows of its tokens before it needs them, in the file's blocks, and stores
+// them in scratch as the loader stores blocks of weights. So the floats are bit-identical to those
+// of a table in memory.
 #ifndef WICK_MODEL_TABLES_H
 #define WICK_MODEL_TABLES_H
 
@@ -12,23 +12,23 @@
 #include "model/weights.h"
 
 // Moves the tables that can stay outside out of memory, before model_allocate_weights. Their bytes
-// are still loaded for the fingerprint, but not stored. `reader` must outlive the model; NULL: the
-// model is only planned.
+// are still loaded for the fingerprint, but not stored. `reader` must outlive the model; if it is
+// NULL, the model is only planned.
 void tables_move_out(loaded_model *model, const model_tensors *tensors, const wick_reader *reader);
 
-// Reserves in the arena the memory that tables_read needs.
+// Reserves the arena memory that tables_read needs.
 void tables_reserve(const weight_tensor *table, scratch_arena *arena);
-// Reads the rows of the pass's tokens of a table that is outside. Row t of *rows, which are in the
-// arena, is that of token t. Uses the arena even if it fails. WICK_E_IO.
+// Reads the rows of the pass's tokens from a table that is outside. Row t of *rows, which are in
+// the arena, belongs to token t. Uses the arena even if it fails. WICK_E_IO.
 wick_status tables_read(model_pass *pass, const weight_tensor *table, kernel_matrix *rows,
                         wick_error *error);
 
-// The place of token t's row in *rows of tables_rows.
+// Returns the index of token t's row in *rows of tables_rows.
 static inline uint32_t tables_row(const model_pass *pass, const weight_tensor *table, uint32_t t) {
   return table->outside == NULL ? (uint32_t)pass->inputs[t].token : t;
 }
 
-// The rows of a table, inside or outside.
+// Returns the rows of a table, inside or outside.
 static inline wick_status tables_rows(model_pass *pass, const weight_tensor *table,
                                       kernel_matrix *rows, wick_error *error) {
   if (table->outside != NULL) return tables_read(pass, table, rows, error);

@@ -29,7 +29,7 @@ static wick_status read_family(loaded_model *model, const gguf_directory *direct
       "the architecture '%.*s' (general.architecture) is not supported", shown, name.bytes);
 }
 
-// An embedding that is missing is reported where it is bound.
+// Reads the size of the vocabulary. A missing embedding is reported when it is bound.
 static void read_vocab(model_keys *keys, const gguf_tensor *embedding, model_config *config) {
   if (keys->status != WICK_OK || embedding == NULL) return;
   if (embedding->dims[1] < 1 || embedding->dims[1] > MODEL_VOCAB_MAX) {
@@ -42,7 +42,7 @@ static void read_vocab(model_keys *keys, const gguf_tensor *embedding, model_con
 }
 
 // Checks the number of layers. A file that declares layers without their tensors must not cause
-// allocations for them. A file with more layers than it declares would run without its last ones,
+// allocations for them. A file with more layers than it declares would run without its last layers
 // and generate nonsense.
 static void check_layers(model_keys *keys, uint32_t layers, const model_tensors *tensors) {
   char after[GGUF_TENSOR_NAME_BYTES_MAX];
@@ -54,8 +54,8 @@ static void check_layers(model_keys *keys, uint32_t layers, const model_tensors 
   }
   if (keys->status != WICK_OK || has.size_bytes == 0) return;
   keys->status = fail_with(keys->error, WICK_E_FORMAT, WICK_NO_OFFSET,
-                           "%s.block_count is %u, the file has %.*s", keys->architecture, layers,
-                           (int)has.size_bytes, has.bytes);
+                           "%s.block_count is %u, but the file has %.*s", keys->architecture,
+                           layers, (int)has.size_bytes, has.bytes);
 }
 
 static void read_config(loaded_model *model, model_keys *keys, const model_tensors *tensors) {
@@ -90,8 +90,8 @@ static wick_status allocate_lists(loaded_model *model, uint32_t tensors, wick_er
   return WICK_OK;
 }
 
-// Makes the first layer wait for the input of a pass before it: factors of rotary positions, and
-// tensors applied to the embeddings.
+// Makes the first layer wait for the input that a pass needs before it: factors of rotary
+// positions, and tensors applied to the embeddings.
 static void bind_beginning(model_binder *binder) {
   loaded_model *model = binder->model;
   const uint32_t hidden = model->config.hidden;
@@ -144,7 +144,7 @@ static wick_status bind_all(loaded_model *model, const model_tensors *tensors, w
   return binder.status;
 }
 
-// Properties that follow from the layers: an encoder has no state that continues from token to
+// Sets properties that follow from the layers: an encoder has no state that continues from token to
 // token.
 static void finish_plan(model_plan *plan) {
   loaded_model *model = plan->model;
@@ -247,7 +247,7 @@ static float float_of(uint32_t type, const uint8_t *bytes, uint32_t index) {
   return type == GGML_TYPE_F16 ? f32_of_f16(half) : f32_of_bf16(half);
 }
 
-// Values [first, first + count) of a row.
+// Stores the values [first, first + count) of a row.
 static void place_vector(const model_binding *binding, uint32_t type, uint32_t row, uint32_t first,
                          uint32_t count, const uint8_t *bytes) {
   float *out = *binding->vector;
@@ -279,7 +279,7 @@ void model_tensor_done(loaded_model *model, uint32_t tensor) {
   const uint32_t slot = layer == MODEL_LAYER_NONE ? model->config.layers : (uint32_t)layer;
   model->layer_missing[slot]--;
   if (model->bindings[tensor].matrix == &model->embedding) model->is_embedding_ready = true;
-  // The flags of a matrix are set while it streams in; a tied output gets them at the end.
+  // The flags of a matrix are set while it is streamed in; a tied output gets them at the end.
   if (model->is_tied) model->output.flags = model->embedding.flags;
 }
 

@@ -1,5 +1,5 @@
-// model/weights.h — a model: its blocks, and their tensors in one weights segment, filled as their
-// bytes arrive.
+// model/weights.h — a model: its blocks, and their tensors in one weights segment, which is filled
+// as their bytes arrive.
 #ifndef WICK_MODEL_WEIGHTS_H
 #define WICK_MODEL_WEIGHTS_H
 
@@ -18,7 +18,7 @@
 
 enum { MODEL_LAYER_NONE = -1, MODEL_ROPES_MAX = 4, MODEL_GROUPS_MAX = 4 };
 
-// The target of a tensor of the file: a matrix, or a vector's pointer; neither: it is not needed.
+// The target of a tensor of the file: a matrix, or a vector's pointer; neither if it is not needed.
 typedef struct model_binding {
   weight_tensor *matrix;
   float **vector;
@@ -26,16 +26,16 @@ typedef struct model_binding {
   uint32_t cols;         // of a vector's rows
   uint32_t turned_rows;  // not 0: a vector's [rows, cols] are transposed
   int32_t layer;         // MODEL_LAYER_NONE: embedding, output, final norm
-  bool is_adaptable;     // a matrix by which rows of a pass are multiplied
+  bool is_adaptable;     // a matrix that rows of a pass are multiplied by
 } model_binding;
 
 // Layers whose keys and values have one shape and keep the same range of positions share pages.
 typedef struct model_group {
   uint32_t layers, kv_heads, head_dim;
-  uint32_t window;  // tokens to which a layer attends, including the current one; 0: all
+  uint32_t window;  // tokens that a layer attends to, including the current one; 0: all
 } model_group;
 
-// The place of a layer's keys and values: in the pages of a group, after those of other layers.
+// The position of a layer's keys and values: in the pages of a group, after those of other layers.
 typedef struct model_pages {
   uint32_t group, layer;
 } model_pages;
@@ -52,44 +52,45 @@ typedef struct loaded_model {
   uint32_t rope_count;
   model_group groups[MODEL_GROUPS_MAX];
   uint32_t group_count;
-  uint64_t state_bytes;  // recurrent state of a sequence, all layers; 0: none
-  bool has_open_pages;   // keys are encoded by pages (kv/open.h)
+  uint64_t state_bytes;  // recurrent state of a sequence, for all layers; 0: none
+  bool has_open_pages;   // keys are encoded page by page (kv/open.h)
   // A layer after the others that predicts the token after the next (model/blocks/predictor.h), in
-  // separate pages; first NULL: none is used.
+  // separate pages; if first is NULL, it is not used.
   model_layer predictor;
   model_group predictor_group;
   float *predictor_norm, *predictor_norm_bias;  // [hidden]; NULL: the model's own
-  uint32_t logits_rows_max;                     // of a round; 0: FORWARD_LOGITS_ROWS
+  uint32_t logits_rows_max;                     // per round; 0: FORWARD_LOGITS_ROWS
   weight_tensor embedding;                      // [vocab, hidden]
-  weight_tensor output;                         // [vocab, hidden]; the embedding itself when tied
+  weight_tensor output;                         // [vocab, hidden]; the embedding itself if tied
   weight_tensor positions;  // [context_trained, hidden], learned positions; or absent
   bool has_positions;       // the family requires them
-  weight_tensor types;  // [types, hidden], of which the first is added to every token; or absent
+  weight_tensor types;      // [types, hidden], the first is added to every token; or absent
   float *embedding_norm, *embedding_norm_bias;  // [hidden] or NULL
   const char *embedding_norm_name;              // NULL: none
   float *output_norm, *output_norm_bias;        // [hidden]
   const char *output_norm_name;                 // NULL: none
-  const char *layer_prefix;  // of the names of layers' tensors, before "blk.N."; NULL: none
+  const char *layer_prefix;  // before "blk.N." in the names of layer tensors; NULL: none
   bool
       keeps_inputs;  // blocks read inputs that another block of their layer stored (pass_set_aside)
-  uint32_t streams;  // rows of model_pass.streams a token (blocks/altup.h); 0: none
-  uint32_t layer_inputs_dim;  // floats of model_pass.layer_inputs a token and layer; 0: none
-  uint32_t context_tokens;    // with which the engine runs; 0 until it is chosen
+  uint32_t streams;  // rows of model_pass.streams per token (blocks/altup.h); 0: none
+  uint32_t layer_inputs_dim;  // floats of model_pass.layer_inputs per token and layer; 0: none
+  uint32_t context_tokens;    // context of the engine; 0 until it is known
   float *output_bias;
   bool is_tied;
-  bool has_axes;        // rotary positions are those of time, y, x and z
-  bool media_sees_all;  // in some layers the rows of an image attend to later rows of it
-  bool is_encoder;      // tokens attend to their whole text, so passes contain whole texts
+  bool has_axes;        // rotary positions have time, y, x and z
+  bool media_sees_all;  // in some layers, the rows of an image attend to later rows of the same
+                        // image
+  bool is_encoder;      // tokens attend to their whole sequence, so passes have whole ones
                         // (whole_attention.h)
   model_head head;
   uint8_t *weights;  // the segment
   uint64_t weights_bytes;
   uint64_t outside_bytes;            // of tables that stay in the file (tables.h)
-  const wick_reader *tables_reader;  // of their rows
-  model_binding *bindings;           // one a tensor of the file
+  const wick_reader *tables_reader;  // reads their rows
+  model_binding *bindings;           // one per tensor of the file
   uint32_t binding_count;
-  uint32_t *layer_missing;  // [layers + 1] tensors that have not arrived; the last: those outside
-                            // of layers
+  uint32_t *layer_missing;  // [layers + 1] tensors that have not arrived; the last item: those
+                            // outside of layers
   bool is_embedding_ready;
 } loaded_model;
 
@@ -101,25 +102,25 @@ typedef struct model_tensors {
   int32_t (*find)(void *context, const char *name);  // -1: absent
 } model_tensors;
 
-// Reads the hyper-parameters, lets the family plan its layers, checks every tensor's shape and
-// type, and sums the size of the weights; allocates the lists, not the weights. with_predictor:
-// uses a layer that predicts further tokens, if the file has one.
-// WICK_E_UNSUPPORTED, with the name of an architecture or feature that this build does not support;
-// WICK_E_FORMAT for keys that are missing, wrong, or out of range; WICK_E_SHAPE; WICK_E_NOMEM.
+// Reads the hyperparameters, lets the family plan its layers, checks every tensor's shape and type,
+// and sums the size of the weights. Allocates the lists, not the weights. with_predictor: uses a
+// layer that predicts further tokens, if the file has one. WICK_E_UNSUPPORTED, with the
+// architecture or feature that this build does not support; WICK_E_FORMAT for keys that are
+// missing, invalid, or out of range; WICK_E_SHAPE; WICK_E_NOMEM.
 wick_status model_create(memory_gate *memory, const kernel_table *kernels,
                          const gguf_directory *directory, const model_tensors *tensors,
                          bool with_predictor, loaded_model **out, wick_error *error);
 void model_destroy(loaded_model *model);
-// Takes the weights segment (weights_bytes) and points the tensors into it.
+// Allocates the weights segment (weights_bytes) and points the tensors into it.
 wick_status model_allocate_weights(loaded_model *model, wick_error *error);
 
 bool model_wants(const loaded_model *model, uint32_t tensor);
-// Whole file blocks of one row (see loader_sink.place).
+// Stores whole file blocks of one row (see loader_sink.place).
 wick_status model_place(loaded_model *model, uint32_t tensor, uint32_t type, uint32_t row,
                         uint32_t first_block, uint32_t block_count, const uint8_t *blocks);
 void model_tensor_done(loaded_model *model, uint32_t tensor);
-// The number of layers that can run: 0 until the embedding has arrived, then the complete layers
-// from the first on.
+// Returns the number of layers that can run: 0 until the embedding has arrived, then the number of
+// complete layers before the first incomplete one.
 uint32_t model_layers_ready(const loaded_model *model);
 bool model_is_ready(const loaded_model *model);
 

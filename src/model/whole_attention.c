@@ -1,13 +1,13 @@
 // model/whole_attention.c — see whole_attention.h. The steps in which pages are added, and the part
-// of each that a token sees, depend only on its text. So the result does not depend on the other
-// texts of the pass, the tile or the thread.
+// of each that a token sees, depend only on its sequence. So the result does not depend on the
+// other sequences of the pass, the tile or the thread.
 #include "model/whole_attention.h"
 
 #include <stdatomic.h>
 #include <string.h>
 
-// Tokens of a tile share the keys and values of a step while these are in the first cache. With
-// windows and biases a step is often added token by token, so tiles are short.
+// Tokens of a tile share the keys and values of a step while these are in the L1 cache. With
+// windows and biases, a step is often added token by token, so tiles are short.
 enum { PAGE = KERNEL_PAGE_TOKENS, TILE_TOKENS = 32, SHORT_TILE_TOKENS = 8 };
 
 typedef struct whole_job {
@@ -24,14 +24,14 @@ static size_t head_bytes_of(const kernel_table *kernels, uint32_t head_dim) {
   return kv->k_bytes(head_dim) + kv->v_bytes(head_dim);
 }
 
-// Each text begins with a new page.
+// Each sequence begins on a new page.
 uint64_t whole_attention_bytes(const kernel_table *kernels, uint32_t kv_heads, uint32_t head_dim,
                                uint32_t batch_tokens) {
   const uint64_t pages = batch_tokens / PAGE + WHOLE_TEXTS_MAX;
   return pages * kv_heads * head_bytes_of(kernels, head_dim);
 }
 
-// Heads of a tile: those of its tokens that share a KV head.
+// Returns the heads of a tile: those of its tokens that share a KV head.
 static uint32_t tile_heads(uint32_t heads, uint32_t kv_heads) {
   return TILE_TOKENS * (heads / kv_heads);
 }
@@ -45,8 +45,8 @@ uint32_t whole_attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32
   return 2 * arena_line_floats(all * head_dim) + 2 * arena_line_floats(all) + 2 * bias_floats(all);
 }
 
-// The K of the page with a position of the text of row `row`, for one KV head. Texts of n tokens
-// take at most n / PAGE + 1 pages, so those of different texts do not overlap.
+// Returns the K of the page that contains a position of row `row`'s sequence, for one KV head. A
+// sequence of n tokens takes at most n / PAGE + 1 pages, so different sequences do not overlap.
 static uint8_t *page_of(const whole_job *job, uint32_t row, uint32_t position, uint32_t kv) {
   const paged_attention *a = job->attention;
   const model_input *input = &a->inputs[row];
@@ -82,20 +82,21 @@ static void write_tokens(void *context, uint32_t first, uint32_t last, uint32_t 
   if (bad != 0) atomic_fetch_add(&job->nonfinite, bad);
 }
 
-// Tokens of one text, and the query heads of one KV head.
+// Tokens of one sequence, and the query heads of one KV head.
 typedef struct whole_tile {
   const whole_job *job;
   uint32_t row, count, kv, group;
   uint32_t text_tokens;
-  kernel_attention state;       // [count, group]
-  kernel_bias *before, *after;  // [count, group], for keys up to the token and after it; or NULL
+  kernel_attention state;  // [count, group]
+  kernel_bias *before,
+      *after;  // [count, group], for keys up to the token and for later keys; or NULL
 } whole_tile;
 
 static uint32_t position_of(const whole_tile *tile, uint32_t token) {
   return tile->job->attention->inputs[tile->row + token].position;
 }
 
-// Adds the positions [from, end), which are in one step, to `count` tokens from `token` on.
+// Adds the positions [from, end), which are in one step, to `count` tokens starting at `token`.
 static void add_positions(const whole_tile *tile, uint32_t token, uint32_t count, uint32_t from,
                           uint32_t end, const kernel_bias *biases) {
   const kernel_attention *all = &tile->state;
@@ -129,7 +130,8 @@ static void add_seen(const whole_tile *tile, uint32_t token, uint32_t from, uint
     if (position > from + side) from = position - side;
     if (end > position + side + 1) end = position + side + 1;
   }
-  uint32_t middle = end;  // keys from there on are after the token and have separate biases
+  uint32_t middle =
+      end;  // keys at or after this position follow the token and have separate biases
   if (tile->before != NULL && position + 1 < end) middle = position + 1;
   if (middle > from) {
     add_positions(tile, token, 1, from, middle, tile->before);
@@ -138,7 +140,7 @@ static void add_seen(const whole_tile *tile, uint32_t token, uint32_t from, uint
   if (end > from) add_positions(tile, token, 1, from, end, tile->after);
 }
 
-// Adds the step [from, end), at once if all tokens see the same part of it.
+// Adds the step [from, end), for all tokens together if they see the same part of it.
 static void add_step(const whole_tile *tile, uint32_t from, uint32_t end) {
   const uint32_t window = tile->job->attention->window, side = window / 2;
   const uint32_t first = position_of(tile, 0), last = first + tile->count - 1;
@@ -214,8 +216,8 @@ static uint32_t tiles_of(const paged_attention *a) {
   return (a->count + tile_tokens(a) - 1) / tile_tokens(a);
 }
 
-// A unit of work: the rows of a tile and one KV head. Units of a head are consecutive, so that its
-// keys and values stay in a cache.
+// Runs units of work: the rows of a tile and one KV head. Units of a head are consecutive, so that
+// its keys and values stay in the cache.
 static void attend_units(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const whole_job *job = context;
   const paged_attention *a = job->attention;

@@ -15,7 +15,7 @@ float quantize_scale(const float *values, uint32_t count, int32_t levels) {
   if (magnitude < TINY) return 0;
   float best = 0, best_dots = 0, best_squares = 1;
   for (int32_t tenth = -TENTHS; tenth <= TENTHS; tenth++) {
-    // the largest value gets the code -levels, because the negative side has one code more
+    // the largest value gets the code -levels, because the negative side has one more code
     const float inverse = -((float)levels + 0.1f * (float)tenth) / largest;
     float dots = 0, squares = 0;
     for (uint32_t i = 0; i < count; i++) {

@@ -218,7 +218,7 @@ for (const host of hosts) {
         const { code, stdout, stderr } = await wick(host, [...args, ...files.flat()]);
         assert.equal(code, 3);
         assert.equal(stdout.length, 0);
-        assert.match(stderr, /'token_embd\.weight', which is the model's output, too.*UNSUPPORTED/);
+        assert.match(stderr, /'token_embd\.weight', which is also the model's output.*UNSUPPORTED/);
       });
     }
   });

@@ -9,12 +9,13 @@
 
 enum { STREAMS = ALTUP_STREAMS, OTHERS = STREAMS - 1 };
 
-// Row `stream` of a token; 0 is the prediction of the first row, which itself is in pass->hidden.
+// Returns row `stream` of a token; 0 is the prediction of the first row, which itself is in
+// pass->hidden.
 static float *stream_row(const model_pass *pass, uint32_t token, uint32_t stream) {
   return pass->streams + ((size_t)token * STREAMS + stream) * pass->hidden_stride;
 }
 
-// ---- Between one row and four ----
+// ---- Converting between one row and four ----
 
 typedef struct ends_block {
   model_block block;
@@ -44,7 +45,7 @@ static double length_of(const float *row, uint32_t n) {
   return __builtin_sqrt(squares);
 }
 
-// Scales a row to the length of another one. A row of zeros is unchanged.
+// Scales a row to the length of a reference row. A row of zeros is unchanged.
 static void set_length(const model_pass *pass, float *row, const float *as) {
   const uint32_t hidden = pass->model->config.hidden;
   const double length = length_of(row, hidden);
@@ -78,7 +79,7 @@ static wick_status run_spread(const model_block *block, model_pass *pass, wick_e
   return WICK_OK;
 }
 
-// hidden += normed, scaled to the length of the last layer's output
+// Computes hidden += normed, scaled to the length of the last layer's output.
 static void merge_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const model_pass *pass = context;
   (void)thread;
@@ -127,7 +128,7 @@ typedef struct altup_router {
 typedef struct altup_block {
   model_block block;
   altup_router own;            // of a prediction
-  const altup_router *router;  // its own, or that of the previous prediction
+  const altup_router *router;  // its own router, or that of the previous prediction
   float *factors;              // [STREAMS * STREAMS, STREAMS], or [STREAMS, STREAMS]
 } altup_block;
 
@@ -164,7 +165,7 @@ typedef struct altup_job {
   float *routes;  // [tokens, STREAMS]
 } altup_job;
 
-// out[i] = sum over j of factors[i][j] tanh(route[j] / hidden)
+// Computes out[i] = sum over j of factors[i][j] tanh(route[j] / hidden).
 static void make_factors(const altup_job *job, uint32_t token, uint32_t count, float *out) {
   const kernel_table *kernels = job->pass->kernels;
   float *route = job->routes + (size_t)token * arena_line_floats(STREAMS);

@@ -17,13 +17,13 @@ typedef struct attention_block {
   attention_settings is;
   uint32_t hidden;
   model_pages pages;
-  attention_weights weights;         // queries with a gate have twice the rows
-  float *q_norm_bias, *k_norm_bias;  // of weights.q_norm and k_norm, or NULL
+  attention_weights weights;         // with a gate, queries have twice the rows
+  float *q_norm_bias, *k_norm_bias;  // of weights.q_norm and k_norm; may be NULL
   float *sub_norm, *sub_norm_bias;
   float *sum_norm, *sum_norm_bias, *again_norm, *again_norm_bias;  // [hidden] or NULL
   float *sinks;                                                    // [heads] or NULL
   qkv_rows rows;                                                   // of the projections
-  float slopes[];                                                  // [heads] of ALiBi, or none
+  float slopes[];                                                  // [heads] for ALiBi, or empty
 } attention_block;
 
 // ---- Tensors ----
@@ -32,7 +32,7 @@ static uint32_t q_dim(const attention_block *attention) {
   return attention->is.heads * attention->is.head_dim;
 }
 
-// The number of heads for which attn_q has rows.
+// Returns the number of heads that attn_q has rows for.
 static uint32_t projected_heads(const attention_settings *is) {
   return is->is_gated ? 2 * is->heads : is->heads;
 }
@@ -110,7 +110,7 @@ static void bind(model_block *block, model_binder *binder) {
 
 typedef struct attention_buffers {
   uint32_t rows_stride, q_stride, kv_stride, out_stride;  // floats
-  float *rows;   // [batch_tokens, rows.q] or followed by k and v: the products
+  float *rows;   // [batch_tokens, rows.q] or followed by k and v: the projections
   float *q;      // [batch_tokens, heads, head_dim], `rows` itself without a gate
   float *gate;   // the same, with a gate
   float *k, *v;  // [batch_tokens, kv_heads, head_dim]
@@ -153,8 +153,8 @@ static bool is_padded(const attention_block *attention) {
   return padded_dim(attention->is.head_dim) != attention->is.head_dim;
 }
 
-// Buffers for the same heads in the form that attention's kernels need; `buffers` itself if it has
-// that form.
+// Takes buffers for the same heads in the form that attention's kernels need. Returns `buffers`
+// unchanged if it already has that form.
 static attention_buffers take_padded(const attention_block *attention, scratch_arena *arena,
                                      const attention_buffers *buffers) {
   if (!is_padded(attention)) return *buffers;
@@ -200,7 +200,7 @@ static void reserve(const model_block *block, scratch_arena *arena) {
 
 // ---- Running ----
 
-// q [tokens, heads, head_dim]; k, v [tokens, kv_heads, head_dim]
+// Computes q [tokens, heads, head_dim] and k, v [tokens, kv_heads, head_dim].
 static void project(const attention_block *attention, model_pass *pass,
                     const attention_buffers *buffers) {
   const attention_weights *weights = &attention->weights;
@@ -232,7 +232,7 @@ typedef struct head_job {
   const attention_buffers *buffers;
 } head_job;
 
-// Normalizes the queries or the keys of a token.
+// Normalises the queries or the keys of a token.
 static void norm_heads(const head_job *job, float *row, const float *weight, const float *bias,
                        uint32_t heads) {
   const uint32_t dim = job->attention->is.head_dim;
@@ -242,7 +242,7 @@ static void norm_heads(const head_job *job, float *row, const float *weight, con
     return;
   }
   for (uint32_t h = 0; h < heads; h++, row += dim) {
-    if (norms == ATTENTION_NORMS_AFTER) {  // a rotation keeps the length, so the weights are
+    if (norms == ATTENTION_NORMS_AFTER) {  // a rotation preserves the length, so the weights are
                                            // applied after it
       job->pass->kernels->rms_norm(row, NULL, dim, job->pass->model->config.norm_epsilon, row);
     } else {
@@ -335,7 +335,7 @@ static void finish_output(void *context, uint32_t first, uint32_t last, uint32_t
   }
 }
 
-// Attention over the pages of a sequence.
+// Runs attention over the pages of a sequence.
 static wick_status attend_pages(const attention_block *attention, model_pass *pass,
                                 paged_attention *run, wick_error *error) {
   run->pool = store_group(pass->store, attention->pages.group);
@@ -350,7 +350,7 @@ static wick_status attend_pages(const attention_block *attention, model_pass *pa
   return WICK_OK;
 }
 
-// Over whole texts.
+// Runs attention over whole sequences.
 static wick_status attend_texts(const attention_block *attention, model_pass *pass,
                                 const paged_attention *run, wick_error *error) {
   uint8_t *pages = take_pages(attention, &pass->arena);
@@ -399,7 +399,7 @@ static wick_status attend_heads(const attention_block *attention, model_pass *pa
   return status;
 }
 
-// Copies queries, keys and values of tokens to `padded`, with zeros after their heads.
+// Copies queries, keys and values of tokens to `padded`, adding zeros after their heads.
 static void pad_rows(const attention_block *attention, const attention_buffers *buffers,
                      const attention_buffers *padded, uint32_t tokens) {
   const attention_settings *is = &attention->is;
@@ -414,7 +414,7 @@ static void pad_rows(const attention_block *attention, const attention_buffers *
   }
 }
 
-// out [tokens, heads, head_dim]
+// Computes out [tokens, heads, head_dim].
 static wick_status attend(const attention_block *attention, model_pass *pass,
                           const attention_buffers *buffers, wick_error *error) {
   const attention_settings *is = &attention->is;
@@ -431,7 +431,7 @@ static wick_status attend(const attention_block *attention, model_pass *pass,
   return status;
 }
 
-// hidden += out Wo   [tokens, hidden]
+// Computes hidden += out Wo   [tokens, hidden].
 static void add_output(const attention_block *attention, model_pass *pass,
                        const attention_buffers *buffers) {
   const attention_weights *weights = &attention->weights;
@@ -503,7 +503,7 @@ attention_settings attention_read_layer(model_plan *plan, uint32_t layer) {
   if (is.kv_heads == 0) {
     keys->status =
         fail_with(keys->error, WICK_E_FORMAT, keys_offset(keys, "attention.head_count_kv"),
-                  "'%s.attention.head_count_kv' is 0, which is not within 1 and %d",
+                  "'%s.attention.head_count_kv' is 0, which is not between 1 and %d",
                   keys->architecture, (int)MODEL_HEADS_MAX);
     return is;
   }
@@ -523,7 +523,7 @@ void attention_read_window_heads(model_plan *plan, attention_settings *settings)
   check_heads(keys, settings, keys_size(keys, "attention.value_length_swa", MODEL_HEAD_DIM_MAX));
 }
 
-// Refuses settings that only causal attention supports.
+// Rejects settings that only causal attention supports.
 static void refuse_in_encoder(model_keys *keys, const attention_settings *is) {
   if (!is->has_sinks && !is->norms_values && is->qk_norms != ATTENTION_NORMS_AFTER) return;
   keys->status = fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.causal"),
@@ -532,13 +532,13 @@ static void refuse_in_encoder(model_keys *keys, const attention_settings *is) {
                            keys->architecture);
 }
 
-// Refuses odd sizes: weights of norms after the rotation are read with the width of the heads in
-// pages.
+// Rejects head sizes that are not a multiple of 4: weights of norms after the rotation are read
+// with the width that heads have in pages.
 static void refuse_odd_heads(model_keys *keys, uint32_t head_dim) {
   if (keys->status != WICK_OK) return;
   keys->status =
       fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.key_length"),
-                "heads of %u keys are not supported: this architecture's must be a "
+                "heads of %u keys are not supported: this architecture requires a "
                 "multiple of 4",
                 head_dim);
 }
@@ -550,8 +550,8 @@ static void note_heads(model_config *config, const attention_settings *is) {
   config->head_dim = is->head_dim;
 }
 
-// The slopes fall geometrically: 2^(-alibi / n), 2^(-2 alibi / n) ... for the first n heads, where
-// n is the greatest power of 2; those of further heads are between them.
+// Fills in the slopes. They fall geometrically: 2^(-alibi / n), 2^(-2 alibi / n) ... for the first
+// n heads, where n is the greatest power of 2 that fits; those of the other heads are in between.
 static void make_slopes(float alibi, uint32_t heads, float *slopes) {
   uint32_t whole = 1;
   while (whole <= heads / 2) whole *= 2;

@@ -1,6 +1,6 @@
 // model/blocks/attention.h — attention with grouped heads: hidden += output(softmax(q k^T * scale)
 // v) (Vaswani et al. 2017; grouped heads: Ainslie et al. 2023). It is either causal, over the pages
-// of a sequence, or bidirectional, over a whole text (encoders).
+// of a sequence, or bidirectional, over a whole sequence (encoders).
 #ifndef WICK_MODEL_BLOCKS_ATTENTION_H
 #define WICK_MODEL_BLOCKS_ATTENTION_H
 
@@ -18,56 +18,56 @@ typedef enum attention_qk_norms {
   ATTENTION_NORMS_OF_HEADS,  // of each head with its own weights, [heads, head_dim]; optional
 } attention_qk_norms;
 
-// The input of the same layer's feed-forward, if that runs in parallel with the attention.
+// The input that the attention stores for the layer's feed-forward, if both run in parallel.
 typedef enum attention_aside {
-  ATTENTION_FIRST = 0,    // nothing: it runs after
+  ATTENTION_FIRST = 0,    // nothing: the feed-forward runs afterwards
   ATTENTION_ASIDE_INPUT,  // the input of the layer
-  ATTENTION_ASIDE_NORMED  // the same, normalised for the attention
+  ATTENTION_ASIDE_NORMED  // that input, normalised for the attention
 } attention_aside;
 
 typedef struct attention_settings {
-  const char *norm;        // of the norm before it, "attn_norm.weight"; NULL: none
-  const char *post_norm;   // of the norm of its result; NULL: none
-  const char *sub_norm;    // of the norm before the output projection; NULL: none
-  const char *sum_norm;    // of a norm of hidden after the addition (post-norm); NULL: none
-  const char *again_norm;  // of one more norm, of that sum and the layer's input; NULL: none
-  bool sees_media;         // rows of an image attend to later rows of it; other tokens do not
-  bool is_whole;           // tokens attend to later ones, too; half of a window is on each side
+  const char *norm;        // name of the norm before it, "attn_norm.weight"; NULL: none
+  const char *post_norm;   // name of the norm of its result; NULL: none
+  const char *sub_norm;    // name of the norm before the output projection; NULL: none
+  const char *sum_norm;    // name of a norm of hidden after the addition (post-norm); NULL: none
+  const char *again_norm;  // name of another norm, of that sum and the layer's input; NULL: none
+  bool sees_media;         // rows of an image attend to later rows of the same image
+  bool is_whole;           // tokens attend to later tokens as well; a window is half on each side
   uint32_t heads, kv_heads, head_dim;
-  uint32_t rope;                // a number of plan_rope, or ATTENTION_ROPE_NONE
-  attention_qk_norms qk_norms;  // before they are rotated
+  uint32_t rope;                // returned by plan_rope, or ATTENTION_ROPE_NONE
+  attention_qk_norms qk_norms;  // before the rotation
   attention_aside aside;
-  bool is_aside;  // its input is one that another block stored, normalised; `norm` is NULL
-  bool is_first;  // another mixer of the layer follows, which reads the stored input
+  bool is_aside;               // its input was stored by another block, normalised; `norm` is NULL
+  bool is_first;               // another mixer of the layer follows and reads the stored input
   const model_block *keys_of;  // attention of an earlier layer whose keys and values it also reads;
                                // NULL: it has separate ones
-  bool norms_values;  // values are normalised by heads, without weights; if attn_v is absent,
+  bool norms_values;  // each head's values are normalised, without weights; if attn_v is absent,
                       // they are the result of attn_k
-  bool has_sinks;     // attn_sinks [heads]: scores of a token without a value (Xiao et al. 2023)
+  bool has_sinks;     // attn_sinks [heads]: scores without a value (Xiao et al. 2023)
   bool is_gated;      // attn_q has a gate after each head's query: the output is multiplied by its
                       // sigmoid
-  uint32_t window;    // how many tokens back a token attends; 0: all
-  float scale;        // of q k^T, 0: 1 / sqrt(head_dim)
+  uint32_t window;    // number of positions that a token attends to; 0: all
+  float scale;        // of q k^T; 0: 1 / sqrt(head_dim)
   float score_cap;    // not 0: scores become cap * tanh(score / cap)
-  float clamp;        // not 0: queries, keys and values stay within [-clamp, clamp]
-  float alibi;        // not 0: ALiBi with slopes from 2^(-alibi / heads) on (Press et al. 2021)
-  float residual_scale;  // of what it adds
+  float clamp;        // not 0: limits queries, keys and values to [-clamp, clamp]
+  float alibi;        // not 0: ALiBi with slopes starting at 2^(-alibi / heads) (Press et al. 2021)
+  float residual_scale;  // factor of the block's result
   // not 0: queries grow by 1 + temperature * ln(1 + floor(position / temperature_tokens))
   float temperature;
   uint32_t temperature_tokens;
 } attention_settings;
 
 // Reads "attention.head_count", "attention.head_count_kv" (of `layer`), "attention.key_length" and
-// "attention.value_length", and checks that they are consistent; is_whole from "attention.causal".
-// rope: ATTENTION_ROPE_NONE. Everything else is off.
+// "attention.value_length", and checks that they are consistent. Sets is_whole from
+// "attention.causal" and rope to ATTENTION_ROPE_NONE. Everything else is off.
 attention_settings attention_read_layer(model_plan *plan, uint32_t layer);
-// The same for layer 0, if all layers are alike.
+// Reads the settings of layer 0, if all layers are alike.
 attention_settings attention_read(model_plan *plan);
-// Reads the size of the heads of layers with a window, if it differs:
-// "attention.key_length_swa" and "attention.value_length_swa".
+// Reads the head size of layers with a window, if it differs: "attention.key_length_swa" and
+// "attention.value_length_swa".
 void attention_read_window_heads(model_plan *plan, attention_settings *settings);
-// Tensors: attn_q, attn_k, attn_v or, fused in this order, attn_qkv, and attn_output, each with an
-// optional bias; the norms of qk_norms.
+// Creates the block. Tensors: attn_q, attn_k, attn_v or, fused in this order, attn_qkv, and
+// attn_output, each with an optional bias; the norms of qk_norms.
 model_block *attention_make(model_plan *plan, const attention_settings *settings);
 
 #endif

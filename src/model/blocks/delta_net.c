@@ -64,12 +64,13 @@ static void bind(model_block *block, model_binder *binder) {
 typedef struct delta_buffers {
   uint32_t stride, value_stride, head_stride;  // floats
   float *qkv;                                  // [batch_tokens, channels]
-  float *gate;          // [batch_tokens, value_dim]: then the input of the projection
+  float *gate;          // [batch_tokens, value_dim]; later the input of the projection
   float *read;          // [batch_tokens, value_dim]: S^T q
   float *beta, *decay;  // [batch_tokens, value_heads]
   uint32_t joined_stride, pair_stride;
-  float *joined;  // [batch_tokens, channels + value_dim] if they are stored by key heads, or NULL
-  float *pairs;   // [batch_tokens, 2 * value_heads]: beta and alpha by key heads, or NULL
+  float
+      *joined;  // [batch_tokens, channels + value_dim] if the file stores them by key head, or NULL
+  float *pairs;  // [batch_tokens, 2 * value_heads]: beta and alpha by key head, or NULL
 } delta_buffers;
 
 static bool is_joined(const delta_net_block *net) { return !tensor_is_present(&net->gate); }
@@ -131,14 +132,13 @@ static void project(const delta_net_block *net, model_pass *pass, const delta_bu
   arena_release(&pass->arena, begin);
 }
 
-// Copies `count` values from *from to `to`, and moves *from past them.
+// Copies `count` values from *from to `to`, and advances *from past them.
 static void take_values(const float **from, float *to, uint32_t count) {
   memcpy(to, *from, count * sizeof *to);
   *from += count;
 }
 
-// Sorts values that are stored by key heads into q, k, v and the gate, beta and alpha one after the
-// other.
+// Sorts values that are stored by key head into separate q, k, v and gate, and beta and alpha.
 static void sort_heads(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const delta_job *job = context;
   const delta_net_block *net = job->net;
@@ -170,7 +170,7 @@ static double softplus(double x) {
   return x > 0 ? x + math_log(1 + math_exp(-x)) : math_log(1 + math_exp(x));
 }
 
-// beta = sigmoid(beta); decay = e^(a softplus(alpha + dt))
+// Computes beta = sigmoid(beta) and decay = e^(a softplus(alpha + dt)).
 static void make_gates(const delta_net_block *net, float *beta, float *decay) {
   for (uint32_t h = 0; h < net->is.value_heads; h++) {
     const double time = softplus((double)decay[h] + (double)net->dt_bias[h]);
@@ -179,8 +179,8 @@ static void make_gates(const delta_net_block *net, float *beta, float *decay) {
   }
 }
 
-// q, k, v = silu(conv); q and k of each head are normalised to length 1, and q is scaled by 1 /
-// sqrt(head_dim)
+// Computes q, k, v = silu(conv). Normalises q and k of each head to length 1, and scales q by 1 /
+// sqrt(head_dim).
 static void prepare_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const delta_job *job = context;
   const delta_net_block *net = job->net;
@@ -240,7 +240,7 @@ static void read_heads(void *context, uint32_t first, uint32_t last, uint32_t th
   }
 }
 
-// gate[t] = silu(gate[t]) * norm(read[t]), the norm head by head
+// Computes gate[t] = silu(gate[t]) * norm(read[t]), with a norm per head.
 static void gate_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   delta_job *job = context;
   const delta_net_block *net = job->net;

@@ -41,7 +41,7 @@ static void bind(model_block *block, model_binder *binder) {
 
 typedef struct dense_buffers {
   uint32_t stride;   // floats
-  float *gate, *up;  // [batch_tokens, ffn]; of one product where the gate is fused. Without a gate
+  float *gate, *up;  // [batch_tokens, ffn]; one product if the gate is fused. Without a gate
                      // `gate` is the product of ffn_up, and `up` is NULL.
 } dense_buffers;
 
@@ -75,7 +75,7 @@ typedef struct gate_job {
   const dense_buffers *buffers;
 } gate_job;
 
-// gate[n] = act(gate) * up, or act(gate) where up is NULL
+// Computes gate[n] = act(gate) * up, or act(gate) if up is NULL.
 static void activate(const kernel_table *kernels, const dense_settings *is, float *gate,
                      const float *up) {
   const uint32_t n = is->ffn;
@@ -99,7 +99,8 @@ static void activate(const kernel_table *kernels, const dense_settings *is, floa
   }
 }
 
-// The deviation is that of a sample, with n - 1. A value that is not a number makes all values NaN.
+// Subtracts the cutoff. The deviation is that of a sample (n - 1). If one value is NaN, all values
+// become NaN.
 static void subtract_cutoff(float *x, uint32_t n, float sparsity) {
   double sum = 0, squares = 0;
   for (uint32_t i = 0; i < n; i++) sum += x[i];
@@ -125,7 +126,7 @@ static void activate_tokens(void *context, uint32_t first, uint32_t last, uint32
   }
 }
 
-// The normalised input of the block: [tokens, hidden].
+// Returns the normalised input of the block: [tokens, hidden].
 static const float *norm_input(const dense_block *dense, model_pass *pass) {
   const float *rows = dense->is.is_aside ? pass->aside : pass->hidden;
   if (dense->weights.norm == NULL) return rows;
@@ -133,7 +134,7 @@ static const float *norm_input(const dense_block *dense, model_pass *pass) {
   return pass->normed;
 }
 
-// gate, up [tokens, ffn]
+// Computes gate, up [tokens, ffn].
 static void project(const dense_block *dense, model_pass *pass, const dense_buffers *buffers) {
   const ffn_weights *weights = &dense->weights;
   const float *input = norm_input(dense, pass);
@@ -148,7 +149,7 @@ static void project(const dense_block *dense, model_pass *pass, const dense_buff
   measure_product(pass->ops, OP_GATE_UP, &up);
 }
 
-// hidden += gate Wdown [tokens, hidden]
+// Computes hidden += gate Wdown   [tokens, hidden].
 static void add_output(const dense_block *dense, model_pass *pass, const dense_buffers *buffers) {
   const ffn_weights *weights = &dense->weights;
   const pass_output output = {&weights->down, weights->down_bias, weights->post_norm,

@@ -15,25 +15,26 @@ typedef enum dense_activation {
 } dense_activation;
 
 typedef struct dense_settings {
-  const char *norm;       // of the norm before it, "ffn_norm.weight"; NULL: none
-  const char *post_norm;  // of the norm of its result; NULL: none
-  const char *sub_norm;   // of the norm before ffn_down; NULL: none
-  const char *sum_norm;   // of a norm of hidden after the addition (post-norm); NULL: none
+  const char *norm;       // name of the norm before it, "ffn_norm.weight"; NULL: none
+  const char *post_norm;  // name of the norm of its result; NULL: none
+  const char *sub_norm;   // name of the norm before ffn_down; NULL: none
+  const char *sum_norm;   // name of a norm of hidden after the addition (post-norm); NULL: none
   uint32_t ffn;
   dense_activation activation;
   kernel_xielu xielu;  // with DENSE_XIELU
-  // not 0: of a gate's values x, which are assumed to be normally distributed, only those above
-  // c = mean + sparsity * deviation count, as x - c (Gaussian top-k: You et al. 2025)
+  // not 0: of a gate's values x, which are assumed to be normally distributed, only those above c =
+  // mean + sparsity * deviation are used, as x - c (Gaussian top-k: You et al. 2025)
   float sparsity;
-  bool is_plain;         // without a gate
+  bool is_plain;         // no gate
   bool may_fuse_gate;    // the rows of the gate may come first in ffn_up
   bool is_aside;         // reads the input that the mixer stored (attention_settings.aside)
-  float residual_scale;  // of what it adds
+  float residual_scale;  // factor of the block's result
 } dense_settings;
 
-// Reads "feed_forward_length". A gated SiLU with "ffn_norm.weight"; everything else is off.
+// Reads "feed_forward_length". Selects a gated SiLU with "ffn_norm.weight"; everything else is off.
 dense_settings dense_read(model_plan *plan);
-// Tensors: ffn_gate, ffn_up [ffn, hidden] and ffn_down [hidden, ffn], each with an optional bias.
+// Creates the block. Tensors: ffn_gate, ffn_up [ffn, hidden] and ffn_down [hidden, ffn], each with
+// an optional bias.
 model_block *dense_make(model_plan *plan, const dense_settings *settings);
 
 #endif

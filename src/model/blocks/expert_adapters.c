@@ -8,15 +8,14 @@ typedef struct adapters_job {
   const expert_product *product;
 } adapters_job;
 
-// y += B low, a strip of rows at a time.
+// Computes y += B low, one strip of rows at a time.
 static void add_strips(const kernel_table *kernels, const kernel_matrix *whole, const float *low,
                        float *y) {
   float part[ADAPTER_STRIP_ROWS];
   const kernel_type_ops *ops = &kernels->types[whole->type];
   for (uint32_t first = 0; first < whole->rows; first += ADAPTER_STRIP_ROWS) {
     kernel_matrix strip = *whole;
-    uint64_t before =
-        0;  // bytes of the preceding rows; no overflow, because the size of the whole matrix fits
+    uint64_t before = 0;  // bytes of the preceding rows; this fits because the whole matrix does
     if (first != 0) ops->matrix_bytes(first, whole->cols, &before);
     strip.data += before;
     strip.rows = whole->rows - first < ADAPTER_STRIP_ROWS ? whole->rows - first
@@ -26,7 +25,7 @@ static void add_strips(const kernel_table *kernels, const kernel_matrix *whole, 
   }
 }
 
-// Adds an adapter to all choices of a token.
+// Adds an adapter to all of a token's experts.
 static void add_use(const adapters_job *job, const struct adapter_use *use, uint32_t token) {
   const expert_product *product = job->product;
   const kernel_table *kernels = job->pass->kernels;

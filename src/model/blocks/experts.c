@@ -1,8 +1,8 @@
 // model/blocks/experts.c — see experts.h.
 //
 // Each token is routed independently. Rows are then gathered by expert, so that one pass over an
-// expert's weights serves all of its tokens, and a token's results are summed in the order of its
-// own ranking, so they do not depend on the rest of the batch.
+// expert's weights serves all of its tokens. A token's results are summed in the order of its own
+// ranking, so they do not depend on the rest of the batch.
 #include "model/blocks/experts.h"
 
 #include <string.h>
@@ -115,16 +115,16 @@ static void bind(model_block *block, model_binder *binder) {
 
 // ---- Scratch ----
 
-// A choice is a token and one of its experts: `used` choices a token, the largest weight first. A
-// row is a choice in the order of experts.
+// A choice is a token and one of its experts: each token has `used` choices, the largest weight
+// first. A row is a choice in the order of experts.
 typedef struct routing {
   uint32_t scores_stride;  // floats
   float *scores;           // [batch_tokens, experts]
-  float *ranks;            // the same: the scores that choose experts
+  float *ranks;            // the same: scores that experts are selected by
   uint32_t *chosen;        // [batch_tokens, used] experts
   float *weights;          // [batch_tokens, used]
-  uint32_t *row_of;        // [batch_tokens, used] row of a choice among the gathered rows
-  uint32_t *token_of;      // [batch_tokens * used] token of a gathered row
+  uint32_t *row_of;        // [batch_tokens, used] row of each choice
+  uint32_t *token_of;      // [batch_tokens * used] token of each row
   uint32_t *ends;          // [experts] index after the expert's last row
 } routing;
 
@@ -133,13 +133,13 @@ typedef struct expert_buffers {
   uint32_t ffn_stride, shared_stride;  // floats
   uint32_t active;                     // experts that can be used at once
   float *wide;                         // [batch_tokens * used, hidden] inputs, then results
-  float *gate, *up;                    // [batch_tokens * used, expert_ffn]; without a gate both are
-                                       // the product of up, or of the single product if they are
-                                       // fused
-  product_target *targets;             // [2 * active]
-  float *sh_gate, *sh_up;              // [batch_tokens, shared_ffn]
-  float *sh_out;                       // [batch_tokens, hidden]
-  float *sh_weight;                    // [batch_tokens]
+  float *gate, *up;         // [batch_tokens * used, expert_ffn]; without a gate, both are
+                            // the product of up, or of the single product if they are
+                            // fused
+  product_target *targets;  // [2 * active]
+  float *sh_gate, *sh_up;   // [batch_tokens, shared_ffn]
+  float *sh_out;            // [batch_tokens, hidden]
+  float *sh_weight;         // [batch_tokens]
 } expert_buffers;
 
 static routing take_routing(const experts_block *experts, scratch_arena *arena) {
@@ -207,7 +207,7 @@ typedef struct experts_job {
   const expert_buffers *buffers;
 } experts_job;
 
-// Turns logits into the scores by which experts are chosen. Returns false if one is not finite.
+// Turns logits into the scores that experts are selected by. Returns false if one is not finite.
 static bool score_experts(const experts_settings *is, float *scores) {
   float largest = scores[0];
   double sum = 0;
@@ -233,7 +233,7 @@ static float choice_score(const experts_block *experts, const float *scores, uin
                                       : scores[expert] + experts->choice_bias[expert];
 }
 
-// The sum of the two largest of a group's scores.
+// Returns the sum of the two largest scores of a group.
 static float score_group(const experts_block *experts, const float *scores, uint32_t group) {
   const uint32_t size = experts->is.experts / experts->is.groups, first = group * size;
   float best = choice_score(experts, scores, first), second = 0;
@@ -245,7 +245,7 @@ static float score_group(const experts_block *experts, const float *scores, uint
   return best + second;
 }
 
-// Equal groups are ordered by their number.
+// Returns whether the group is used. Equal groups are ordered by index.
 static bool is_group_used(const experts_block *experts, const float *scores, uint32_t group) {
   const float score = score_group(experts, scores, group);
   uint32_t better = 0;
@@ -256,8 +256,8 @@ static bool is_group_used(const experts_block *experts, const float *scores, uin
   return better < experts->is.groups_used;
 }
 
-// The scores that choose experts: `scores`, or with biases and groups `ranks`, which is then
-// filled. Experts of unused groups get -infinity.
+// Returns the scores that experts are selected by: `scores`, or with biases and groups `ranks`,
+// which is then filled. Experts of unused groups get -infinity.
 static const float *rank_experts(const experts_block *experts, const float *scores, float *ranks) {
   const experts_settings *is = &experts->is;
   const uint32_t groups = is->groups == 0 ? 1 : is->groups, size = is->experts / groups;
@@ -271,10 +271,10 @@ static const float *rank_experts(const experts_block *experts, const float *scor
   return ranks;
 }
 
-// Chooses the experts with the largest ranks first, equal ones by number. Returns false if a rank
-// is not finite.
+// Selects the experts with the largest ranks, equal ranks by index. Returns false if a rank is not
+// finite.
 static bool choose_experts(const experts_settings *is, const float *ranks, uint32_t *chosen) {
-  float last = 0;  // the rank chosen before
+  float last = 0;  // the previously selected rank
   for (uint32_t i = 0; i < is->used; i++) {
     uint32_t best = UINT32_MAX;
     float best_rank = 0;
@@ -308,7 +308,7 @@ static void weigh_experts(const experts_settings *is, const float *scores, const
   for (uint32_t i = 0; i < is->used; i++) weights[i] = (float)(weights[i] / sum) * is->scale;
 }
 
-// Sets weights of NaN: they make the token's hidden row NaN, and the engine ends its request.
+// Sets weights to NaN, which makes the token's hidden row NaN, so the engine ends its request.
 static void choose_any(uint32_t used, uint32_t *chosen, float *weights) {
   for (uint32_t i = 0; i < used; i++) {
     chosen[i] = i;
@@ -388,7 +388,7 @@ static void gather_rows(void *context, uint32_t first, uint32_t last, uint32_t t
   }
 }
 
-// gate[n] = act(gate) * up
+// Computes gate[n] = act(gate) * up.
 static void activate(const experts_job *job, float *gate, const float *up, uint32_t n) {
   const kernel_table *kernels = job->pass->kernels;
   if (job->experts->is.activation == EXPERTS_GELU_PLAIN) {
@@ -415,7 +415,7 @@ static void gate_rows(void *context, uint32_t first, uint32_t last, uint32_t thr
   }
 }
 
-// A product over the rows of experts, without targets so far.
+// Returns a product over the rows of experts, without targets.
 static model_product rows_product(model_pass *pass, const expert_buffers *buffers, const float *x,
                                   uint32_t x_stride, uint32_t cols, uint32_t rows) {
   return (model_product){.kernels = pass->kernels,
@@ -428,7 +428,7 @@ static model_product rows_product(model_pass *pass, const expert_buffers *buffer
                          .many = buffers->targets};
 }
 
-// Adds each expert in use as a target. is_shared: all of them read row 0.
+// Adds each used expert as a target. is_shared: all of them read row 0.
 static void add_experts(model_product *product, const expert_buffers *buffers,
                         const weight_tensor *stack, const float *biases, bool is_shared, float *y,
                         uint32_t y_stride) {
@@ -441,7 +441,7 @@ static void add_experts(model_product *product, const expert_buffers *buffers,
   }
 }
 
-// Adds the adapters' part to the product of a stack. is_up: its input rows are the tokens'.
+// Adds the adapters to the product with a stack. is_up: its input rows are the tokens'.
 static void adapt(const experts_block *experts, model_pass *pass, const expert_buffers *buffers,
                   const weight_tensor *stack, bool is_up, float *y) {
   const routing *routing = &buffers->routing;
@@ -457,12 +457,12 @@ static void adapt(const experts_block *experts, model_pass *pass, const expert_b
   if (tensor_is_present(stack)) expert_adapters_add(pass, &product);
 }
 
-// wide = the result of each row's expert   [rows, hidden]
+// Computes wide = the result of each row's expert   [rows, hidden].
 static void run_experts(const experts_block *experts, model_pass *pass,
                         const expert_buffers *buffers) {
   const uint64_t begin = arena_mark(&pass->arena);
   const uint32_t rows = pass->count * experts->is.used, ffn = experts->is.expert_ffn;
-  const bool is_alone = pass->count == 1;  // the experts of a single token read it in place
+  const bool is_alone = pass->count == 1;  // the experts of a single token read it directly
   experts_job job = {experts, pass, buffers};
   if (!is_alone) thread_pool_for(pass->threads, rows, gather_rows, &job);
   model_product up = rows_product(pass, buffers, is_alone ? pass->normed : buffers->wide,
@@ -502,7 +502,7 @@ static void gate_shared(void *context, uint32_t first, uint32_t last, uint32_t t
   }
 }
 
-// sh_out = the result of the shared expert   [tokens, hidden]
+// Computes sh_out = the result of the shared expert   [tokens, hidden].
 static void run_shared(const experts_block *experts, model_pass *pass,
                        const expert_buffers *buffers) {
   const uint64_t begin = arena_mark(&pass->arena);
@@ -537,7 +537,7 @@ static void add_shared(const experts_job *job, uint32_t token, float *sum) {
   kernels->add(sum, out, job->experts->hidden);
 }
 
-// hidden[t] += sum of weight * its experts' results, in the order of its ranking
+// Computes hidden[t] += sum of weight * its experts' results, in the order of its ranking.
 static void sum_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const experts_job *job = context;
   const kernel_table *kernels = job->pass->kernels;
@@ -626,7 +626,7 @@ experts_gating experts_read_gating(model_plan *plan, experts_gating usual) {
 
 float experts_read_scale(model_plan *plan) {
   const float scale = (float)keys_number_or_none(plan->keys, "expert_weights_scale");
-  return scale == 0 ? 1 : scale;  // older files write 0 for none
+  return scale == 0 ? 1 : scale;  // older files write 0 for no scale
 }
 
 model_block *experts_make(model_plan *plan, const experts_settings *settings) {

@@ -13,7 +13,7 @@ typedef struct latent_block {
   model_block block;
   latent_settings is;
   uint32_t hidden;
-  uint32_t plain_dim;           // of a key, in front of its rotated part
+  uint32_t plain_dim;           // of a key, before its rotated part
   uint32_t kv_heads, head_dim;  // of the pages
   model_pages pages;
   float *norm, *norm_bias;                // [hidden]
@@ -65,14 +65,14 @@ static void bind(model_block *block, model_binder *binder) {
 
 // ---- Scratch ----
 
-// A matrix of floats with rows that are padded to whole cache lines.
+// A matrix of floats whose rows are padded to whole cache lines.
 typedef struct latent_rows {
   float *at;
   uint32_t stride;  // floats
 } latent_rows;
 
 typedef struct latent_buffers {
-  latent_rows low;              // [batch_tokens, q_rank], with a low-rank projection
+  latent_rows low;              // [batch_tokens, q_rank], if projected with low rank
   latent_rows queries;          // [batch_tokens, heads, key_dim]
   latent_rows latents;          // [batch_tokens, kv_rank + rotated_dim]
   latent_rows both;             // [batch_tokens, heads, plain_dim + value_dim], or absorbed:
@@ -166,7 +166,7 @@ static void norm_low(void *context, uint32_t first, uint32_t last, uint32_t thre
   }
 }
 
-// Queries and latents: c is normalised, nothing is rotated.
+// Computes queries and latents: c is normalised, nothing is rotated yet.
 static void project(latent_job *job, model_pass *pass) {
   const latent_block *latent = job->latent;
   const latent_buffers *buffers = job->buffers;
@@ -190,7 +190,7 @@ static void project(latent_job *job, model_pass *pass) {
   }
 }
 
-// y[h, t] = x[h, t] W[h]^T; rows of a head are adjacent
+// Computes y[h, t] = x[h, t] W[h]^T; rows of a head are adjacent.
 static void multiply_heads(const latent_job *job, model_pass *pass, op_kind op,
                            const weight_tensor *stack, latent_rows x, latent_rows y) {
   const uint32_t heads = job->latent->is.heads, rows = heads * pass->count;
@@ -214,8 +214,8 @@ static void multiply_heads(const latent_job *job, model_pass *pass, op_kind op,
   arena_release(&pass->arena, begin);
 }
 
-// Copies `floats` values of each head of each token. If a dim is 0, rows of a head are contiguous;
-// otherwise a token's row has its heads `dim` floats apart.
+// Copies `floats` values of each head of each token. If a dim is 0, the rows of a head are
+// contiguous; otherwise the heads of a token's row are `dim` floats apart.
 typedef struct copy_job {
   latent_rows from, to;
   uint32_t from_dim, to_dim, floats;
@@ -242,7 +242,7 @@ static void copy_heads(const model_pass *pass, copy_job job) {
   thread_pool_for(pass->threads, pass->count, copy_tokens, &job);
 }
 
-// to = [a, b, 0 ...]   [head_dim]
+// Computes to = [a, b, 0 ...]   [head_dim].
 static void join(const latent_block *latent, float *to, const float *a, uint32_t a_count,
                  const float *b, uint32_t b_count) {
   const uint32_t used = a_count + b_count;
@@ -251,7 +251,7 @@ static void join(const latent_block *latent, float *to, const float *a, uint32_t
   memset(to + used, 0, (latent->head_dim - used) * sizeof(float));
 }
 
-// Queries, keys and values of the pages: the part that is rotated comes first.
+// Arranges queries, keys and values for the pages, which have the rotated part first.
 static void arrange_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const latent_job *job = context;
   const latent_block *latent = job->latent;
@@ -319,7 +319,7 @@ static wick_status attend(const latent_job *job, model_pass *pass, wick_error *e
   return status;
 }
 
-// hidden += out(values)
+// Computes hidden += out(values).
 static void add_values(const latent_job *job, model_pass *pass) {
   const latent_block *latent = job->latent;
   const latent_settings *is = &latent->is;
@@ -361,7 +361,7 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
 
 // ---- Planning ----
 
-// The dim of the pages: the kernels require multiples of 4.
+// Returns the head dim in pages: the kernels require multiples of 4.
 static uint32_t page_dim(const latent_settings *is) {
   uint32_t dim = is->key_dim > is->value_dim ? is->key_dim : is->value_dim;
   if (is->is_absorbed) dim = is->kv_rank + is->rotated_dim;
@@ -377,7 +377,7 @@ static void check_sizes(model_keys *keys, const latent_settings *is) {
   } else if (page_dim(is) > MODEL_HEAD_DIM_MAX) {
     keys->status =
         fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.kv_lora_rank"),
-                  "latent attention with keys of %u values is not supported: at most %d",
+                  "latent attention with keys of %u values is not supported, limit is %d",
                   page_dim(is), (int)MODEL_HEAD_DIM_MAX);
   }
 }

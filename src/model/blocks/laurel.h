@@ -1,5 +1,5 @@
-// model/blocks/laurel.h — learned augmented residuals (LAuReL: Menghani et al. 2024) as in
-// Gemma 3n: a map of low rank runs in parallel with a mixer, and the residual is the mean of both:
+// model/blocks/laurel.h — learned augmented residuals (LAuReL: Menghani et al. 2024) as in Gemma
+// 3n: a low-rank map runs in parallel with a mixer, and the residual is the mean of both:
 //
 //   x = norm(hidden); hidden = (hidden + x + norm(r(l(x)))) * LAUREL_SCALE
 //
@@ -11,8 +11,8 @@
 
 #define LAUREL_SCALE 0.70710678f  // 1 / sqrt(2)
 
-// Runs before the mixer and sets x aside for it (pass_set_aside). Tensors: attn_norm [hidden],
-// laurel_l [rank, hidden], laurel_r [hidden, rank], laurel_post_norm [hidden].
+// Creates the block, which runs before the mixer and sets x aside for it (pass_set_aside). Tensors:
+// attn_norm [hidden], laurel_l [rank, hidden], laurel_r [hidden, rank], laurel_post_norm [hidden].
 model_block *laurel_make(model_plan *plan, uint32_t rank);
 
 #endif

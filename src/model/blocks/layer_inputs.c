@@ -12,7 +12,7 @@
 
 typedef struct inputs_block {
   model_block block;
-  uint32_t dim, all;         // floats per token: of one layer, of all
+  uint32_t dim, all;         // floats per token: for one layer, for all
   weight_tensor table;       // [vocab, all]
   weight_tensor projection;  // [all, hidden]
   float *norm, *norm_bias;   // [dim]
@@ -50,7 +50,7 @@ typedef struct inputs_job {
   const inputs_block *inputs;
   const model_pass *pass;
   float *rows;          // [threads, all]
-  kernel_matrix table;  // of all tokens, or of those of the pass
+  kernel_matrix table;  // of all tokens, or of the pass's tokens
 } inputs_job;
 
 static void finish_inputs(void *context, uint32_t first, uint32_t last, uint32_t thread) {
@@ -95,7 +95,7 @@ static wick_status run_inputs(const model_block *block, model_pass *pass, wick_e
 
 typedef struct end_block {
   model_block block;
-  uint32_t hidden, dim;    // dim 0: it only scales
+  uint32_t hidden, dim;    // dim 0: only scales
   weight_tensor gate, up;  // [dim, hidden], [hidden, dim]
   float *post_norm;        // [hidden]
   float *scale;            // [1] or NULL
@@ -134,7 +134,7 @@ typedef struct end_job {
   float *gates;  // [tokens, dim]
 } end_job;
 
-// gate = gelu(gate) * inputs. In the last layer, there are only the rows whose logits are needed.
+// Computes gate = gelu(gate) * inputs. In the last layer, only rows that need logits remain.
 static void gate_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const end_job *job = context;
   const model_pass *pass = job->pass;
@@ -147,7 +147,7 @@ static void gate_tokens(void *context, uint32_t first, uint32_t last, uint32_t t
   }
 }
 
-// normed = hidden * input_scale
+// Computes normed = hidden * input_scale.
 static void scale_inputs(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const end_job *job = context;
   const uint32_t hidden = job->end->hidden;
@@ -159,7 +159,7 @@ static void scale_inputs(void *context, uint32_t first, uint32_t last, uint32_t 
   }
 }
 
-// streams += norm(normed), except the first
+// Computes streams += norm(normed), except for the first stream.
 static void add_to_streams(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const end_job *job = context;
   const model_pass *pass = job->pass;

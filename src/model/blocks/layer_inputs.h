@@ -12,14 +12,15 @@
 
 #include "model/family.h"
 
-// "embedding_length_per_layer_input": floats a token and layer; 0 or absent: there are none.
+// Reads "embedding_length_per_layer_input": floats per token and layer. 0 or absent: none.
 uint32_t layer_inputs_read(model_plan *plan);
-// Computes the inputs of all layers, as the first mixer of layer 0. Tensors: per_layer_token_embd
-// [vocab, layers * dim], per_layer_model_proj [layers * dim, hidden], per_layer_proj_norm [dim].
+// Creates the block that computes the inputs of all layers, as the first mixer of layer 0. Tensors:
+// per_layer_token_embd [vocab, layers * dim], per_layer_model_proj [layers * dim, hidden],
+// per_layer_proj_norm [dim].
 model_block *layer_inputs_make(model_plan *plan, uint32_t dim);
-// Adds them to a layer, which is then multiplied by layer_output_scale [1], if the file has it.
-// Tensors: inp_gate [dim, hidden], proj [hidden, dim], post_norm [hidden]; with a dim of 0 none;
-// with streams altup_correct_scale [hidden].
+// Creates the block that adds them to a layer, and then multiplies the layer by layer_output_scale
+// [1], if the file has it. Tensors: inp_gate [dim, hidden], proj [hidden, dim], post_norm [hidden],
+// or none if dim is 0; with streams, altup_correct_scale [hidden].
 model_block *layer_end_make(model_plan *plan, uint32_t dim);
 
 #endif

@@ -4,9 +4,10 @@
 
 #include "model/family.h"
 
-// Takes the mixer's place: in the last layer it drops the rows whose logits are not needed.
+// Creates a block in place of a mixer: in the last layer it drops the rows whose logits are not
+// needed.
 model_block *none_make_mixer(model_plan *plan);
-// Takes the feed-forward's place.
+// Creates a block in place of a feed-forward.
 model_block *none_make(model_plan *plan);
 
 #endif

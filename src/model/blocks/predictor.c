@@ -80,7 +80,7 @@ model_block *predictor_make(model_plan *plan) {
 
 // ---- The layer ----
 
-// A layer that is skipped but is not a predictor would be one of the model's regular layers.
+// Checks that the layer is a predictor. Otherwise skipping it would leave out a regular layer.
 static bool is_own_layer(const model_plan *plan, uint32_t layer, char name[], size_t size_bytes) {
   text_format(name, size_bytes, "blk.%u.nextn.enorm.weight", layer);
   if (plan_has_tensor(plan, name)) return false;

@@ -1,6 +1,6 @@
 // model/blocks/relative_attention.c — see relative_attention.h. Each row is computed independently,
-// in the order of its text's positions, so the result does not depend on the other texts of the
-// pass.
+// in the order of positions in its sequence, so the result does not depend on the other sequences
+// of the pass.
 #include "model/blocks/relative_attention.h"
 
 #include <stdatomic.h>
@@ -10,19 +10,19 @@
 #include "model/measure.h"
 #include "model/pass.h"
 
-// From this distance on, all keys are in the last bucket.
+// Keys at this distance or more are in the last bucket.
 enum { DISTANCE_MAX = 128 };
 
 typedef struct relative_block relative_block;
 struct relative_block {
   model_block block;
   uint32_t hidden, heads, head_dim, buckets;
-  const relative_block *first;  // whose table it reads
-  float *table;                 // [buckets, heads], of the first block
+  const relative_block *first;  // block whose table this one reads
+  float *table;                 // [buckets, heads], in the first block
   float *norm, *norm_bias;
   weight_tensor q, k, v, output;
-  uint16_t bucket_of[DISTANCE_MAX + 1];  // of a key at that distance before the token; after it,
-                                         // half of the number of buckets is added
+  uint16_t bucket_of[DISTANCE_MAX + 1];  // for a key at that distance before the token; if it is
+                                         // after, half of the number of buckets is added
 };
 
 // ---- Tensors ----
@@ -114,7 +114,7 @@ static float bias_of(const relative_block *is, uint32_t head, uint32_t token, ui
   return is->first->table[(size_t)bucket * is->heads + head];
 }
 
-// One head of row `row`, whose text begins at row `begin` and has `count` tokens.
+// Computes one head of row `row`, whose sequence begins at row `begin` and has `count` tokens.
 static void attend_head(const relative_job *job, uint32_t row, uint32_t head, uint32_t begin,
                         uint32_t count, float *scores) {
   const relative_block *is = job->is;
@@ -186,15 +186,15 @@ static wick_status run(const model_block *block, model_pass *pass, wick_error *e
 
 // ---- Planning ----
 
-// The first half of one side's buckets are for one distance each. The remaining buckets widen
-// up to DISTANCE_MAX.
+// Fills the buckets. The first half of the buckets of one side have one distance each. The other
+// buckets widen up to DISTANCE_MAX.
 static void fill_buckets(relative_block *is) {
   const uint32_t side = is->buckets / 2, exact = side / 2;
   for (uint32_t apart = 0; apart <= DISTANCE_MAX; apart++) {
     uint32_t bucket = apart;
     if (apart >= exact) {
       const double share = math_log((double)apart / exact) / math_log((double)DISTANCE_MAX / exact);
-      // powers of two may be below their bucket by the last bit
+      // rounding may put powers of two below their bucket
       bucket = exact + (uint32_t)(share * (side - exact) + 1e-7);
     }
     is->bucket_of[apart] = (uint16_t)(bucket < side ? bucket : side - 1);

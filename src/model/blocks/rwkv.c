@@ -9,10 +9,10 @@
 #include "model/measure.h"
 #include "model/segments.h"
 
-// ---- The row before ----
+// ---- The preceding row ----
 
-// before[t]: the normalised row before row t; the last row of each sequence goes to its state.
-// WICK_E_NONFINITE: a state would not be finite.
+// Sets before[t] to the normalised row before row t. The last row of each sequence is written to
+// its state. WICK_E_NONFINITE: a state would not be finite.
 static wick_status shift_rows(model_pass *pass, uint64_t state_offset_bytes, float *before,
                               wick_error *error) {
   const uint32_t hidden = pass->model->config.hidden;
@@ -42,7 +42,7 @@ typedef struct mix_job {
   float *out;
 } mix_job;
 
-// out = x + weights * (before - x)
+// Computes out = x + weights * (before - x).
 static void mix_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const mix_job *job = context;
   const uint32_t hidden = job->pass->model->config.hidden;
@@ -64,7 +64,7 @@ static void mix_rows(model_pass *pass, const float *before, const float *weights
 
 enum { MIX_R, MIX_W, MIX_K, MIX_V, MIX_A, MIX_G, MIX_COUNT };
 
-// up(activation(down(x))) + bias
+// Computes up(activation(down(x))) + bias.
 typedef struct low_rank {
   weight_tensor down, up;  // [rank, hidden], [hidden, rank]
   float *bias;             // [hidden] or NULL
@@ -84,12 +84,12 @@ typedef struct time_mix_block {
   float *norm, *norm_bias;                    // [hidden]
   float *mixes;                               // [MIX_COUNT, hidden]
   weight_tensor receptance, key, value, out;  // [hidden, hidden]
-  low_rank decay, rate, residual, gate;       // residual: not in layer 0
+  low_rank decay, rate, residual, gate;       // layer 0 has no residual
   float *key_scale, *key_rate, *bonus;        // [hidden]: k_k, k_a, r_k
   float *out_norm, *out_norm_bias;            // [hidden]
 } time_mix_block;
 
-// "time_mix_w0", "time_mix_w1" and "time_mix_w2" are the bias and the two matrices of letter w.
+// Binds "time_mix_w0", "time_mix_w1" and "time_mix_w2": the bias and the two matrices of letter w.
 static void bind_low_rank(model_binder *binder, char letter, uint32_t rank, uint32_t hidden,
                           bool has_bias, low_rank *low) {
   enum { LETTER = sizeof "time_mix_" - 1, DIGIT };
@@ -175,7 +175,7 @@ static void activate_low_rank(low_rank_activation activation, float *row, uint32
   }
 }
 
-// y = up(activation(down(mixed))) + bias
+// Computes y = up(activation(down(mixed))) + bias.
 static void run_low_rank(const time_job *job, model_pass *pass, const low_rank *low,
                          low_rank_activation activation, float *y) {
   const time_buffers *buffers = &job->buffers;
@@ -210,7 +210,7 @@ static void project(const time_job *job, model_pass *pass) {
   }
 }
 
-// v += (v of the first layer - v) * sigmoid(share)
+// Computes v += (v of the first layer - v) * sigmoid(share).
 static void share_values(const time_job *job, size_t at) {
   const kernel_table *kernels = job->pass->kernels;
   const uint32_t n = job->mix->hidden;
@@ -221,8 +221,8 @@ static void share_values(const time_job *job, size_t at) {
   kernels->add(v, mixed, n);
 }
 
-// w = e^(-sigmoid(w) / sqrt(e)); kk = k * k_k, normalised to length 1 in each head; a = sigmoid(a);
-// k = k (1 + (a - 1) k_a). In place: of[MIX_A] becomes -kk, b becomes kk a.
+// Computes w = e^(-sigmoid(w) / sqrt(e)); kk = k * k_k, normalised to length 1 in each head; a =
+// sigmoid(a); k = k (1 + (a - 1) k_a). In place: of[MIX_A] becomes -kk, b becomes kk a.
 static void prepare_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const time_job *job = context;
   const time_mix_block *mix = job->mix;
@@ -276,7 +276,7 @@ static void run_heads(void *context, uint32_t first, uint32_t last, uint32_t thr
   }
 }
 
-// y = (norm(y) head by head + (k . (r * r_k)) v) * g
+// Computes y = (norm(y) per head + (k . (r * r_k)) v) * g.
 static void gate_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   time_job *job = context;
   const time_mix_block *mix = job->mix;
@@ -375,7 +375,7 @@ static void reserve_channel_mix(const model_block *block, scratch_arena *arena) 
   arena_release(arena, begin);
 }
 
-// hidden += value(relu(key(mixed))^2)
+// Computes hidden += value(relu(key(mixed))^2).
 static void add_channels(const channel_mix_block *mix, model_pass *pass,
                          const channel_buffers *buffers) {
   const pass_output output = {&mix->value, NULL, NULL, 1, OP_DOWN};

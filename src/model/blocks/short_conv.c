@@ -58,7 +58,7 @@ typedef struct conv_job {
   atomic_uint nonfinite;  // rows
 } conv_job;
 
-// out[t] = b[t] * x[t]
+// Computes out[t] = b[t] * x[t].
 static void gate_inputs(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const conv_job *job = context;
   const uint32_t hidden = job->conv->hidden;
@@ -70,7 +70,7 @@ static void gate_inputs(void *context, uint32_t first, uint32_t last, uint32_t t
   }
 }
 
-// out[t] = c[t] * conv[t]
+// Computes out[t] = c[t] * conv[t].
 static void gate_outputs(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   conv_job *job = context;
   const uint32_t hidden = job->conv->hidden;
@@ -83,7 +83,7 @@ static void gate_outputs(void *context, uint32_t first, uint32_t last, uint32_t 
   }
 }
 
-// rows [tokens, 3 * hidden]
+// Computes rows [tokens, 3 * hidden].
 static void project(const short_conv_block *conv, model_pass *pass, const conv_buffers *buffers) {
   const uint64_t begin = arena_mark(&pass->arena);
   model_product product = pass_product(pass, pass->normed, pass->hidden_stride, conv->hidden);

@@ -8,7 +8,7 @@
 
 typedef struct side_block {
   model_block block;
-  const char *name;  // of the norm
+  const char *name;  // name of the norm
   float *norm, *norm_bias;
 } side_block;
 

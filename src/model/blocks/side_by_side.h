@@ -3,14 +3,15 @@
 //
 //   hidden += norm(a(hidden) + b(hidden) + ...)
 //
-// Between the two ends each block reads what is set aside and adds to hidden, which is zero first.
+// Each block between these two reads the input that was set aside and adds to hidden, which starts
+// at zero.
 #ifndef WICK_MODEL_BLOCKS_SIDE_BY_SIDE_H
 #define WICK_MODEL_BLOCKS_SIDE_BY_SIDE_H
 
 #include "model/family.h"
 
 model_block *side_by_side_begin_make(model_plan *plan);
-// Tensor: `norm` [hidden].
+// Creates the second block. Tensor: `norm` [hidden].
 model_block *side_by_side_end_make(model_plan *plan, const char *norm);
 
 #endif

@@ -10,13 +10,13 @@
 #include "model/measure.h"
 #include "model/segments.h"
 
-// The offsets of values in the rows of a product, in floats from its beginning.
+// The offsets of values in the rows of a product, in floats from the start of a row.
 typedef struct ssm_places {
   uint32_t x, z;      // in the rows of ssm_in
-  uint32_t b, c;      // in Mamba 2 in the same rows, else in those of ssm_x
+  uint32_t b, c;      // in Mamba 2 in the same rows, otherwise in those of ssm_x
   uint32_t dt;        // the same
   uint32_t in, low;   // widths of these rows; low: 0 in Mamba 2
-  uint32_t channels;  // of the convolution, which begin at x
+  uint32_t channels;  // of the convolution, starting at x
 } ssm_places;
 
 typedef struct ssm_block {
@@ -31,10 +31,10 @@ typedef struct ssm_block {
   weight_tensor low, dt;             // [at.low, inner]; [heads, rank]; not in Mamba 2
   float *dt_norm, *b_norm, *c_norm;  // [rank], [states], [states] or NULL
   float *dt_bias;                    // [heads]
-  float *a, *d;                      // negative: [inner, states] in Mamba, else [heads]; [heads]
-  float *group_norm;                 // [inner], by groups, or NULL
-  weight_tensor out;                 // [hidden, inner]
-  float *post_norm;                  // [hidden] or NULL
+  float *a, *d;       // negative: [inner, states] in Mamba, otherwise [heads]; [heads]
+  float *group_norm;  // [inner], by groups, or NULL
+  weight_tensor out;  // [hidden, inner]
+  float *post_norm;   // [hidden] or NULL
 } ssm_block;
 
 // ---- Tensors ----
@@ -89,7 +89,7 @@ typedef struct ssm_buffers {
   float *low;                                                           // [batch_tokens, at.low]
   float *rank;        // [batch_tokens, rank]: dt before its projection
   float *dt, *decay;  // [batch_tokens, heads]; decay: not in Mamba
-  float *read;        // [batch_tokens, inner]: y, then the input of the projection
+  float *read;        // [batch_tokens, inner]: y; later the input of the projection
 } ssm_buffers;
 
 static ssm_buffers take_buffers(const ssm_block *ssm, scratch_arena *arena) {
@@ -132,7 +132,7 @@ typedef struct ssm_job {
   atomic_uint nonfinite;  // rows
 } ssm_job;
 
-// PLaMo 2's rows have z and x head by head: moves all of x to the front.
+// Moves all of x to the front: PLaMo 2's rows have z and x head by head.
 static void sort_heads(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const ssm_job *job = context;
   const uint32_t dim = job->ssm->head_dim, inner = job->ssm->is.inner;
@@ -160,7 +160,7 @@ static void convolve(const ssm_block *ssm, model_pass *pass, const ssm_buffers *
   convolution_run(&convolution);
 }
 
-// The steps after the convolution; in Mamba 2, dt is read from its place in the rows.
+// Runs the steps after the convolution; in Mamba 2, dt is read from the rows.
 static void activate_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const ssm_job *job = context;
   const ssm_block *ssm = job->ssm;
@@ -198,7 +198,7 @@ static void split_low(void *context, uint32_t first, uint32_t last, uint32_t thr
   }
 }
 
-// b, c, dt = dt_proj(norms(x_proj(x)))
+// Computes b, c, dt = dt_proj(norms(x_proj(x))).
 static void project_low(ssm_job *job, model_pass *pass) {
   const ssm_block *ssm = job->ssm;
   const ssm_buffers *buffers = &job->buffers;
@@ -209,7 +209,7 @@ static void project_low(ssm_job *job, model_pass *pass) {
                 buffers->dt, buffers->head_stride);
 }
 
-// dt = softplus(dt); decay = e^(dt a)
+// Computes dt = softplus(dt) and decay = e^(dt a).
 static void make_steps(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const ssm_job *job = context;
   const ssm_block *ssm = job->ssm;
@@ -284,7 +284,8 @@ static void scan_head(const ssm_job *job, const state_segment *segment, uint32_t
   job->pass->kernels->ssd(&run);
 }
 
-// Scans units of SCAN_CHANNELS channels in Mamba, otherwise heads; all tokens in order.
+// Scans units of SCAN_CHANNELS channels in Mamba, otherwise heads; each unit for all tokens in
+// order.
 static void scan_units(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   const ssm_job *job = context;
   segment_walk walk = segments_begin(job->pass, job->ssm->state_offset_bytes);
@@ -301,7 +302,7 @@ static void scan_units(void *context, uint32_t first, uint32_t last, uint32_t th
   }
 }
 
-// read[t] = norm(read[t] * silu(z[t])), the norm group by group
+// Computes read[t] = norm(read[t] * silu(z[t])), with a norm per group.
 static void gate_tokens(void *context, uint32_t first, uint32_t last, uint32_t thread) {
   ssm_job *job = context;
   const ssm_block *ssm = job->ssm;
@@ -374,7 +375,7 @@ static void check_multiple(model_keys *keys, const char *name, uint32_t value, c
 }
 
 ssm_settings ssm_read(model_plan *plan, ssm_form form) {
-  enum { RANK_LEAST = 64, RANK_PART = 16 };  // PLaMo 2's rank, which its files do not contain
+  enum { RANK_LEAST = 64, RANK_PART = 16 };  // PLaMo 2's rank, which is not in its files
   model_keys *keys = plan->keys;
   const uint32_t hidden = plan->model->config.hidden;
   ssm_settings is = {.form = form, .groups = 1, .residual_scale = 1};

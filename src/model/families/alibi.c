@@ -1,6 +1,6 @@
-// model/families/alibi.c — LLaMA's shape with ALiBi (Press et al. 2021): Refact (Kharitonov et al.
-// 2023), and Baichuan (Yang et al. 2023) with 40 layers. Baichuan with 32 layers rotates
-// neighbours.
+// model/families/alibi.c — the LLaMA architecture with ALiBi (Press et al. 2021): Refact
+// (Kharitonov et al. 2023), and Baichuan (Yang et al. 2023) with 40 layers. Baichuan with 32 layers
+// rotates adjacent pairs.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 

@@ -1,12 +1,11 @@
 // model/families/apertus.c — Apertus (Swiss AI 2025): normalised heads and a plain feed-forward
-// with xIELU, whose curve each layer has learned. The keys of the curve have no architecture before
-// them.
+// with xIELU, whose curve is learned per layer. The keys of the curve have no architecture prefix.
 #include "base/math.h"
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
-// A layer's number: an item of an array, or one number for all layers. 0 and a failure if it is
-// absent or not a number.
+// Reads a layer's number: an item of an array, or one number for all layers. Returns 0 and fails if
+// it is absent or not a number.
 static double read_of_layer(model_plan *plan, const char *key, uint32_t layer) {
   model_keys *keys = plan->keys;
   double number = 0;
@@ -16,7 +15,7 @@ static double read_of_layer(model_plan *plan, const char *key, uint32_t layer) {
     const bool has_numbers = value->item_type != GGUF_STRING && value->item_type != GGUF_ARRAY;
     if (has_numbers && layer < value->count) return gguf_array_f64(value, layer);
     keys->status = fail_with(keys->error, WICK_E_FORMAT, value->offset_bytes,
-                             "'%s' has no number of layer %u", key, layer);
+                             "'%s' has no number for layer %u", key, layer);
     return 0;
   }
   const wick_status status = gguf_get_f64(keys->directory, key, &number, keys->error);

@@ -40,7 +40,8 @@ static void plan_rotated(model_plan *plan, dense_activation activation, bool is_
 
 static void plan_nomic_bert(model_plan *plan) { plan_rotated(plan, DENSE_SILU, false); }
 
-// Every second layer or so has experts, without gates, whose weights do not sum to 1.
+// Plans layers of which about every second has experts, without gates, whose weights do not sum to
+// 1.
 static void plan_nomic_bert_moe(model_plan *plan) {
   attention_settings attention = read_attention(plan);
   const dense_settings dense = read_dense(plan, DENSE_GELU, true);
@@ -62,7 +63,7 @@ static void plan_nomic_bert_moe(model_plan *plan) {
 
 static void plan_jina_bert_v3(model_plan *plan) { plan_rotated(plan, DENSE_GELU, true); }
 
-// Files for code have norms of queries and keys and one more norm in each layer.
+// Models for code have norms of queries and keys and one more norm in each layer.
 static void plan_jina_bert_v2(model_plan *plan) {
   attention_settings attention = read_attention(plan);
   dense_settings dense = read_dense(plan, DENSE_GELU, false);

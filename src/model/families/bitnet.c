@@ -1,5 +1,6 @@
-// model/families/bitnet.c — BitNet b1.58 (Ma et al. 2024): LLaMA's shape with ternary weights and
-// norms before the output of each block. Factors of whole matrices are separate tensors (".scale").
+// model/families/bitnet.c — BitNet b1.58 (Ma et al. 2024): the LLaMA architecture with ternary
+// weights and norms before the output of each block. Factors of whole matrices are separate tensors
+// (".scale").
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 

@@ -7,10 +7,10 @@
 #include "model/blocks/experts.h"
 #include "model/family.h"
 
-// config.layers layers of attention and a dense feed-forward.
+// Plans config.layers layers of attention and a dense feed-forward.
 void plan_dense_decoder(model_plan *plan, const attention_settings *attention,
                         const dense_settings *dense);
-// The same with a mixture of experts in place of the dense feed-forward, except in the first
+// Plans layers with a mixture of experts instead of the dense feed-forward, except for the first
 // "leading_dense_block_count" layers, which `dense` describes; NULL: there are none.
 void plan_experts_decoder(model_plan *plan, const attention_settings *attention,
                           const experts_settings *experts, const dense_settings *dense);

@@ -7,8 +7,9 @@
 #include "model/blocks/latent_attention.h"
 #include "model/families/families.h"
 
-// YaRN makes the rotated parts larger by `magnitude`. DeepSeek's files say by how much more, and
-// for the whole of keys and queries, it should have done so: "rope.scaling.yarn_log_multiplier".
+// YaRN enlarges the rotated parts by `magnitude`. DeepSeek's files specify
+// ("rope.scaling.yarn_log_multiplier") by how much more, and that it applies to whole keys and
+// queries.
 static void scale_yarn(model_plan *plan, latent_settings *latent) {
   model_keys *keys = plan->keys;
   const double multiplier = keys_number_or_none(keys, "rope.scaling.yarn_log_multiplier");
@@ -55,7 +56,7 @@ static void plan_deepseek2(model_plan *plan) {
   }
 }
 
-// Its scales are those of MiniCPM; its files have no keys for them.
+// MiniCPM3 uses MiniCPM's scales, for which its files have no keys.
 static void plan_minicpm3(model_plan *plan) {
   model_config *config = &plan->model->config;
   latent_settings latent = latent_read(plan, false);

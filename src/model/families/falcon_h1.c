@@ -1,5 +1,5 @@
-// model/families/falcon_h1.c — Falcon-H1 (Zuo et al. 2025): attention and a state space side by
-// side in every layer.
+// model/families/falcon_h1.c — Falcon-H1 (Zuo et al. 2025): attention and a state space in parallel
+// in every layer.
 #include "model/blocks/attention.h"
 #include "model/blocks/dense.h"
 #include "model/blocks/ssm.h"

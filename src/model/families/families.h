@@ -1,4 +1,4 @@
-// model/families/families.h — every family of this folder, for the list in model/family.c.
+// model/families/families.h — lists every family of this folder, for model/family.c.
 #ifndef WICK_MODEL_FAMILIES_H
 #define WICK_MODEL_FAMILIES_H
 

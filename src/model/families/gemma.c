@@ -1,8 +1,8 @@
-// model/families/gemma.c — Gemma (Gemma team 2024): LLaMA's shape with GELU, a separate head size,
-// rotation of halves, and embeddings multiplied by sqrt(hidden). In its files, 1 has been added to
-// the weights of norms. Gemma 2 (2024): also norms of the blocks' outputs, a window in every other
-// layer, and caps on scores and logits. Gemma 3 (2025): a window in five of six layers, where
-// positions have a different base, and norms of queries and keys in place of the caps.
+// model/families/gemma.c — Gemma (Gemma team 2024): the LLaMA architecture with GELU, a separate
+// head size, rotation of halves, and embeddings multiplied by sqrt(hidden). In its files, 1 has
+// been added to the weights of norms. Gemma 2 (2024): also norms of the blocks' outputs, a window
+// in every other layer, and caps on scores and logits. Gemma 3 (2025): a window in five of six
+// layers, where positions have a different base, and norms of queries and keys instead of the caps.
 // EmbeddingGemma (2025): Gemma 3 as an encoder.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
@@ -17,8 +17,8 @@ static void plan_gemma(model_plan *plan) {
   plan_dense_decoder(plan, &attention, &dense);
 }
 
-// The code that Gemma 2 and 3 have in common. The largest model of either scales scores by its
-// width.
+// Reads the settings that Gemma 2 and 3 have in common. The largest model of either scales scores
+// by its width.
 static attention_settings read_sandwich(model_plan *plan, dense_settings *dense,
                                         uint32_t layers_largest) {
   model_config *config = &plan->model->config;
@@ -35,7 +35,7 @@ static attention_settings read_sandwich(model_plan *plan, dense_settings *dense,
   return attention;
 }
 
-// The last one of every `pattern` layers has no window.
+// Plans layers of which the last one of every `pattern` layers has no window.
 static void plan_alternating(model_plan *plan, const attention_settings *whole,
                              const attention_settings *windowed, const dense_settings *dense,
                              uint32_t pattern) {

@@ -1,7 +1,7 @@
 // model/families/gemma3n.c — Gemma 3n (Google DeepMind 2025): Gemma 4's layers (gemma_layers.h)
-// with heads of one size, four rows a token (blocks/altup.h), a map of low rank parallel to
-// attention (blocks/laurel.h) and sparse gates. As in llama.cpp most of its numbers are here and
-// not in its files.
+// with heads of one size, four rows per token (blocks/altup.h), a low-rank map in parallel with
+// attention (blocks/laurel.h) and sparse gates. As in llama.cpp, most of its constants are defined
+// here and not in its files.
 #include "model/blocks/altup.h"
 #include "model/blocks/dense.h"
 #include "model/blocks/laurel.h"
@@ -26,7 +26,7 @@ static void plan_gemma3n(model_plan *plan) {
                                   .post_norm = "post_ffw_norm.weight",
                                   .ffn = plan_ffn_of_layer(plan, layer),
                                   .activation = DENSE_GELU,
-                                  .sparsity = layer < SPARSE ? 1.6448533535f : 0,  // 5 % count
+                                  .sparsity = layer < SPARSE ? 1.6448533535f : 0,  // 5 % are used
                                   .residual_scale = 1};
     attention.norm = NULL;
     attention.is_aside = true;

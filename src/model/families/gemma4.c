@@ -1,5 +1,5 @@
 // model/families/gemma4.c — Gemma 4 (Google DeepMind 2026): Gemma 3's layers with heads of two
-// sizes, the features of gemma_layers.h, and per-layer embeddings; experts may run in parallel to
+// sizes, the features of gemma_layers.h, and per-layer embeddings; experts may run in parallel with
 // the feed-forward.
 #include "base/text.h"
 #include "model/blocks/dense.h"
@@ -9,7 +9,8 @@
 #include "model/families/families.h"
 #include "model/families/gemma_layers.h"
 
-// The mixer, and after it a feed-forward or, in layers that have a router, both that and experts.
+// Plans the mixer, followed by a feed-forward or, in layers with a router, a feed-forward and
+// experts.
 static void plan_gemma4_layer(gemma_layers *gemma, uint32_t layer, model_block *mixer,
                               const experts_settings *experts) {
   model_plan *plan = gemma->plan;
@@ -49,7 +50,7 @@ static void plan_gemma4(model_plan *plan) {
   model_keys *keys = plan->keys;
   model_config *config = &plan->model->config;
   attention_settings heads;
-  // E2B and E4B are causal in images, too
+  // E2B and E4B are causal within images, too
   const bool is_small = config->hidden == 1536 || config->hidden == 2560;
   gemma_layers gemma = gemma_layers_read(plan, &heads);
   const uint32_t dim = layer_inputs_read(plan);
@@ -60,7 +61,7 @@ static void plan_gemma4(model_plan *plan) {
   gemma.window_rope = plan_window_rope(plan, heads.head_dim, false);
   config->logit_cap = (float)keys_number_or_none(keys, "final_logit_softcapping");
   const experts_settings experts = read_gemma4_experts(plan);
-  // a list, which is required
+  // a list; it is required
   if (keys_offset(keys, GEMMA_PATTERN) == WICK_NO_OFFSET) keys_count(keys, GEMMA_PATTERN, 0, 1, 0);
   for (uint32_t layer = 0; layer < config->layers && keys->status == WICK_OK; layer++) {
     attention_settings attention = gemma_layers_attention(&gemma, layer);

@@ -10,19 +10,19 @@
 
 typedef struct gemma_layers {
   model_plan *plan;
-  uint32_t own;     // number of first layers that have separate keys and values
+  uint32_t own;     // number of first layers with separate keys and values
   uint32_t period;  // the last of this many layers has no window; 0: GEMMA_PATTERN is a list
   bool has_window_heads;
   uint32_t window, window_rope, rope;
 } gemma_layers;
 
-// Reads the metadata keys of both and sets the scale of embeddings. `heads`: those of a layer
+// Reads the metadata keys of both and sets the scale of embeddings. `heads`: the heads of a layer
 // without a window.
 gemma_layers gemma_layers_read(model_plan *plan, attention_settings *heads);
-// The attention of a layer.
+// Returns the attention settings of a layer.
 attention_settings gemma_layers_attention(const gemma_layers *gemma, uint32_t layer);
-// The layer whose keys and values a layer after the first `own` reads: the last of these, or for
-// layers with a window the one before it. Both must be of the same shape.
+// Returns the layer whose keys and values are read by a layer after the first `own`: the last of
+// these, or for layers with a window the one before it. Both layers must have the same shape.
 const model_block *gemma_layers_source(const gemma_layers *gemma, uint32_t layer,
                                        const attention_settings *is);
 

@@ -1,12 +1,12 @@
-// model/families/glm.c — ChatGLM 3 and GLM-4 (GLM team 2024): half of a head is rotated, neighbours
-// together; gate and up are one tensor; GLM-4-0414 also normalises the outputs of its blocks.
-// GLM-4.5 (GLM team 2025): experts chosen by sigmoids, with a shared one.
+// model/families/glm.c — ChatGLM 3 and GLM-4 (GLM team 2024): half of each head is rotated, in
+// adjacent pairs; gate and up are one tensor; GLM-4-0414 also normalises the outputs of its blocks.
+// GLM-4.5 (GLM team 2025): experts selected by sigmoids, with a shared expert.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
 static void plan_glm(model_plan *plan, const char *attention_norm, const char *ffn_norm,
                      bool is_interleaved) {
-  // the text parts of GLM-4.1V pair halves: their positions have sections
+  // the text models of GLM-4.1V pair halves: their positions have sections
   attention_settings attention = attention_read(plan);
   dense_settings dense = dense_read(plan);
   dense.may_fuse_gate = true;

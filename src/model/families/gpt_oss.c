@@ -1,11 +1,11 @@
 // model/families/gpt_oss.c — gpt-oss (OpenAI 2025): every other layer has a window; attention with
-// sinks; experts with biases, whose weights are a softmax over the chosen ones. SmallThinker (Song
-// et al. 2025): three layers of four have a window, the fourth has no positions; the router reads
-// the input of the layer.
+// sinks; experts with biases, whose weights are a softmax over the selected experts. SmallThinker
+// (Song et al. 2025): three of four layers have a window, the fourth has no positions; the router
+// reads the input of the layer.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
-// A layer whose number is a multiple of `period` differs from the others.
+// A layer whose index is a multiple of `period` differs from the others.
 typedef struct layer_kinds {
   uint32_t period;
   attention_settings multiple, other;
@@ -42,7 +42,7 @@ static void plan_gpt_oss(model_plan *plan) {
 }
 
 static void plan_smallthinker(model_plan *plan) {
-  enum { WINDOW = 4096 };  // llama.cpp takes no other
+  enum { WINDOW = 4096 };  // llama.cpp supports no other value
   experts_settings experts = read_experts(plan);
   attention_settings attention = attention_read(plan);
   experts.gating = experts_read_gating(plan, EXPERTS_SOFTMAX);
@@ -54,7 +54,7 @@ static void plan_smallthinker(model_plan *plan) {
   if (keys_count_or_none(plan->keys, "attention.sliding_window", UINT32_MAX) != 0) {
     kinds.other.window = WINDOW;
     kinds.other.rope = plan_window_rope_like(plan, rope, attention.head_dim);
-  } else {  // without a window all layers have positions
+  } else {  // without a window, all layers have positions
     kinds.multiple.rope = kinds.other.rope = rope;
   }
   plan_layers(plan, &kinds, &experts);

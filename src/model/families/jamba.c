@@ -7,7 +7,7 @@
 #include "model/blocks/ssm.h"
 #include "model/families/families.h"
 
-// Layers with a router have experts as wide as the others are dense. No layer has positions.
+// In layers with a router, experts are as wide as the dense feed-forwards. No layer has positions.
 static void plan_jamba(model_plan *plan) {
   const uint32_t layers = plan->model->config.layers;
   const dense_settings dense = dense_read(plan);

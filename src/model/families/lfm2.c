@@ -1,13 +1,13 @@
 // model/families/lfm2.c — LFM2 (Liquid AI 2025), dense and with experts: layers whose
-// "attention.head_count_kv" is 0 mix tokens by a short convolution, the others by attention with
-// normalised heads.
+// "attention.head_count_kv" is 0 mix tokens with a short convolution, the others with attention
+// with normalised heads.
 #include "model/blocks/attention.h"
 #include "model/blocks/dense.h"
 #include "model/blocks/experts.h"
 #include "model/blocks/short_conv.h"
 #include "model/families/families.h"
 
-// `experts` after the first `leading` layers, NULL: none.
+// Plans the layers, with `experts` after the first `leading` layers; NULL: no experts.
 static void plan_layers(model_plan *plan, const experts_settings *experts, uint32_t leading) {
   const model_config *config = &plan->model->config;
   const dense_settings dense = dense_read(plan);

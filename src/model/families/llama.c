@@ -1,6 +1,6 @@
-// model/families/llama.c — LLaMA and models of its shape (Touvron et al. 2023): attention with
-// rotary positions and grouped heads, SwiGLU; Mixtral (Jiang et al. 2024): the same with experts,
-// whose width is `feed_forward_length`. `sliding_window` is ignored, as in llama.cpp.
+// model/families/llama.c — LLaMA and models of the same architecture (Touvron et al. 2023):
+// attention with rotary positions and grouped heads, SwiGLU; Mixtral (Jiang et al. 2024): the same
+// with experts of width `feed_forward_length`. `sliding_window` is ignored, as in llama.cpp.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
@@ -18,6 +18,6 @@ static void plan_llama(model_plan *plan) {
   plan_experts_decoder(plan, &attention, &experts, NULL);
 }
 
-// Encoders of the same shape are marked by "attention.causal".
+// Encoders of the same architecture set "attention.causal" to false.
 const model_family FAMILY_LLAMA_EMBED = {.name = "llama-embed", .plan = plan_llama};
 const model_family FAMILY_LLAMA = {.name = "llama", .plan = plan_llama};

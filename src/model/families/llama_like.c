@@ -1,7 +1,8 @@
-// model/families/llama_like.c — architectures of LLaMA's shape (Touvron et al. 2023): InternLM2,
-// XVERSE and ERNIE 4.5 rotate neighbours; EXAONE 3, Orion (with layer norms) and Seed-OSS (whose
-// norm before the feed-forward has another name) rotate halves; Qwen's first version has the width
-// of gate and up together in its key; Arcee has a plain feed-forward with squared ReLU.
+// model/families/llama_like.c — models with the LLaMA architecture (Touvron et al. 2023):
+// InternLM2, XVERSE and ERNIE 4.5 rotate adjacent pairs; EXAONE 3, Orion (with layer norms) and
+// Seed-OSS (whose norm before the feed-forward has a different name) rotate halves; in the first
+// version of Qwen, the key contains the total width of gate and up; Arcee has a plain feed-forward
+// with squared ReLU.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 

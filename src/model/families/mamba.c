@@ -1,5 +1,5 @@
 // model/families/mamba.c — Mamba (Gu and Dao 2023), Falcon Mamba (Zuo et al. 2024), which
-// normalises dt, b and c, and Mamba 2 (Dao and Gu 2024): layers of a state space and nothing else.
+// normalises dt, b and c, and Mamba 2 (Dao and Gu 2024): layers that consist of a state space only.
 #include "model/blocks/none.h"
 #include "model/blocks/ssm.h"
 #include "model/families/families.h"

@@ -1,5 +1,5 @@
-// model/families/mistral3.c — Ministral 3 (Mistral AI 2025): LLaMA's shape with YaRN, and queries
-// that grow with their position beyond the original context.
+// model/families/mistral3.c — Ministral 3 (Mistral AI 2025): the LLaMA architecture with YaRN, and
+// queries that grow with their position beyond the original context.
 #include "base/math.h"
 #include "model/families/decoder.h"
 #include "model/families/families.h"
@@ -12,7 +12,7 @@ static void plan_mistral3(model_plan *plan) {
   attention.rope = plan_rope(plan, attention.head_dim, true);
   if (keys->status != WICK_OK) return;
   model_rope *rope = &plan->model->ropes[attention.rope];
-  // YaRN's factor of the rotated parts is divided out, completely with 1
+  // YaRN's factor of the rotated parts is divided out, completely if the value is 1
   const double multiplier = keys_number_or_none(keys, "rope.scaling.yarn_log_multiplier");
   if (rope->yarn.is_on && rope->scale > 1 && keys->status == WICK_OK) {
     rope->magnitude /= 1 + 0.1 * multiplier * math_log(rope->scale);

@@ -7,7 +7,7 @@
 #include "model/blocks/ssm.h"
 #include "model/families/families.h"
 
-// A layer is a state space, attention, or, if it has a width, a feed-forward.
+// Plans the layers: a state space, attention, or, if the layer has a width, a feed-forward.
 static void plan_layers(model_plan *plan, const experts_settings *experts) {
   const uint32_t layers = plan->model->config.layers;
   const ssm_settings ssm = ssm_read(plan, SSM_MAMBA2);

@@ -1,6 +1,7 @@
-// model/families/olmo2.c — OLMo 2 (OLMo team 2025) and EXAONE 4 (LG AI 2025): no norms before the
-// blocks, only of their outputs; OLMoE (Muennighoff et al. 2024): norms before the blocks, and
-// experts whose weights do not sum to 1. OLMo normalises queries and keys of all heads together.
+// model/families/olmo2.c — OLMo 2 (OLMo team 2025) and EXAONE 4 (LG AI 2025): norms of the blocks'
+// outputs instead of norms before the blocks; OLMoE (Muennighoff et al. 2024): norms before the
+// blocks, and experts whose weights do not sum to 1. OLMo normalises queries and keys of all heads
+// together.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 

@@ -1,7 +1,7 @@
 // model/families/parallel.c — decoders whose attention and feed-forward run in parallel: Falcon
 // (Almazrouei et al. 2023), GPT-NeoX and Pythia (Black et al. 2022), Command R and R7B (Cohere
-// 2024), and StableLM 2 12B (Bellagente et al. 2024). Some files of them have the two one after the
-// other.
+// 2024), and StableLM 2 12B (Bellagente et al. 2024). In some of their files, the two run one after
+// the other.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
@@ -11,7 +11,7 @@ static void plan_falcon(model_plan *plan) {
   attention.rope = plan_rope(plan, attention.head_dim, false);
   dense.is_aside = dense.is_plain = true;
   dense.activation = DENSE_GELU;
-  if (plan_has_tensor(plan, "blk.0.attn_norm_2.weight")) {  // 40B: a norm for each
+  if (plan_has_tensor(plan, "blk.0.attn_norm_2.weight")) {  // 40B: separate norms
     attention.norm = "attn_norm_2.weight";
     attention.aside = ATTENTION_ASIDE_INPUT;
     dense.norm = "attn_norm.weight";
@@ -45,8 +45,8 @@ static void plan_command_r(model_plan *plan) {
   plan_dense_decoder(plan, &attention, &dense);
 }
 
-// Cohere2: as Command R; each fourth layer sees everything and has no positions, the others see a
-// window.
+// Plans Cohere2, which is like Command R, except that every fourth layer sees everything and has no
+// positions, and the others see a window.
 static void plan_cohere2(model_plan *plan) {
   model_config *config = &plan->model->config;
   attention_settings attention = attention_read(plan);

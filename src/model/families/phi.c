@@ -1,6 +1,6 @@
-// model/families/phi.c — Phi-3, 3.5 and 4-mini (Abdin et al. 2024): LLaMA's shape with q, k, v in
-// one tensor, gate and up in another, and LongRoPE; Phi-3.5-MoE. Phi-2 (Javaheripi et al. 2023):
-// attention and a plain feed-forward side by side after one layer norm.
+// model/families/phi.c — Phi-3, 3.5 and 4-mini (Abdin et al. 2024): the LLaMA architecture with q,
+// k, v in one tensor, gate and up in another, and LongRoPE; Phi-3.5-MoE. Phi-2 (Javaheripi et al.
+// 2023): attention and a plain feed-forward in parallel after one layer norm.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 

@@ -1,6 +1,7 @@
-// model/families/qwen2.c — Qwen2 and 2.5 (Yang et al. 2024): as LLaMA, with biases of q, k and v,
-// and halves of a head rotated instead of neighbours. The text parts of Qwen2-VL and 2.5-VL (Wang
-// et al. 2024) and of PaddleOCR-VL (2025), which has no biases, turn pairs by time, y and x.
+// model/families/qwen2.c — Qwen2 and 2.5 (Yang et al. 2024): like LLaMA, with biases of q, k and v,
+// and rotated halves of a head instead of adjacent pairs. The text models of Qwen2-VL and 2.5-VL
+// (Wang et al. 2024) and of PaddleOCR-VL (2025), which has no biases, rotate pairs by time, y and
+// x.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 

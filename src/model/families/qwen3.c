@@ -1,6 +1,6 @@
-// model/families/qwen3.c — Qwen3 (Yang et al. 2025): as Qwen2, with a norm of each head of queries
-// and keys in place of biases. The text part of Qwen3-VL (Qwen team 2025) rotates pairs by time, y
-// and x alternately.
+// model/families/qwen3.c — Qwen3 (Yang et al. 2025): like Qwen2, with a norm of each head of
+// queries and keys instead of biases. The text model of Qwen3-VL (Qwen team 2025) rotates pairs by
+// time, y and x alternately.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 

@@ -1,6 +1,6 @@
 // model/families/qwen35.c — Qwen3.5, dense and with experts, and Qwen3-Next (Qwen team 2025): gated
-// delta nets, and attention with a gate in every "full_attention_interval"th layer. The first of
-// the layers that predict several tokens ahead can be used for proposals; the others are left out.
+// delta nets, and attention with a gate in every "full_attention_interval"th layer. Of the layers
+// that predict several tokens ahead, the first can be used for proposals; the others are ignored.
 #include "model/blocks/attention.h"
 #include "model/blocks/delta_net.h"
 #include "model/blocks/dense.h"
@@ -8,7 +8,7 @@
 #include "model/blocks/predictor.h"
 #include "model/families/families.h"
 
-// `experts` NULL: dense layers.
+// Plans the layers; `experts` NULL: dense layers.
 static void plan_layers(model_plan *plan, const experts_settings *experts, bool is_grouped) {
   const model_config *config = &plan->model->config;
   dense_settings dense = {.ffn = 0};

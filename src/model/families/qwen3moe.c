@@ -1,5 +1,5 @@
 // model/families/qwen3moe.c — Qwen3's mixtures of experts (Yang et al. 2025): Qwen3's attention,
-// and experts whose weights sum to 1. The text part of Qwen3-VL as in qwen3.c.
+// and experts whose weights sum to 1. The text model of Qwen3-VL is handled as in qwen3.c.
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 

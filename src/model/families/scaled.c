@@ -1,11 +1,11 @@
-// model/families/scaled.c — LLaMA's shape with scales: Granite 3 (IBM 2024) has them for
+// model/families/scaled.c — the LLaMA architecture with scales: Granite 3 (IBM 2024) has them for
 // embeddings, residuals, scores and logits, also with experts and with Mamba 2; MiniCPM (Hu et al.
 // 2024) computes the scales that its older files lack from the sizes.
 #include "model/blocks/ssm.h"
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 
-// Reads the model's scales; returns that of residuals.
+// Reads the model's scales. Returns the residual scale.
 static float read_scales(model_plan *plan) {
   model_keys *keys = plan->keys;
   model_config *config = &plan->model->config;
@@ -15,7 +15,8 @@ static float read_scales(model_plan *plan) {
   return (float)keys_number(keys, "residual_scale", 1);
 }
 
-// `rope`: a number of plan_rope that the layers share, or ATTENTION_ROPE_NONE before the first.
+// Reads the settings. `rope`: returned by plan_rope and shared by the layers, or
+// ATTENTION_ROPE_NONE before the first.
 static attention_settings read_attention(model_plan *plan, uint32_t layer, uint32_t *rope) {
   attention_settings attention = attention_read_layer(plan, layer);
   attention.scale = (float)keys_number_or_none(plan->keys, "attention.scale");
@@ -54,7 +55,7 @@ static void plan_granitemoe(model_plan *plan) {
   plan_experts_decoder(plan, &attention, &experts, NULL);
 }
 
-// Granite 4 (IBM 2025): layers without heads of keys are Mamba 2's.
+// Plans Granite 4 (IBM 2025): layers without KV heads are Mamba 2 layers.
 static void plan_granitehybrid(model_plan *plan) {
   const model_config *config = &plan->model->config;
   const experts_settings experts = read_experts(plan, false);

@@ -1,5 +1,5 @@
-// model/families/smollm3.c — SmolLM3 (Hugging Face 2025): LLaMA's shape; every fourth layer has no
-// positions (NoPE).
+// model/families/smollm3.c — SmolLM3 (Hugging Face 2025): the LLaMA architecture, with no positions
+// in every fourth layer (NoPE).
 #include "model/families/decoder.h"
 #include "model/families/families.h"
 

@@ -1,6 +1,6 @@
-// model/families/t5.c — T5's encoder alone (Raffel et al. 2020), as an embedder: biases by distance
-// in place of positions, RMS norms before the blocks, a feed-forward with ReLU or, in T5 1.1,
-// gated.
+// model/families/t5.c — only T5's encoder (Raffel et al. 2020), for embeddings: biases by distance
+// instead of positions, RMS norms before the blocks, and a feed-forward with ReLU or, in T5 1.1,
+// with a gate.
 #include "model/blocks/relative_attention.h"
 #include "model/families/decoder.h"
 #include "model/families/families.h"
@@ -20,7 +20,7 @@ static void plan_t5encoder(model_plan *plan) {
   if (keys->status == WICK_OK && attention.kv_heads != attention.heads) {
     keys->status =
         fail_with(keys->error, WICK_E_UNSUPPORTED, keys_offset(keys, "attention.head_count_kv"),
-                  "%u heads of keys for %u of queries are not supported in this architecture",
+                  "%u key heads for %u query heads are not supported in this architecture",
                   attention.kv_heads, attention.heads);
   }
   const model_block *first = NULL;

@@ -89,7 +89,7 @@ TEST(tensors_that_do_not_fit) {
   check_one(engine, "blk.0.attn_norm.weight", 64, 1, 4, WICK_E_UNSUPPORTED,
             "'blk.0.attn_norm.weight'");
   check_one(engine, "token_embd.weight", 64, FIXTURE_VOCAB, 4, WICK_E_UNSUPPORTED,
-            "the model's output, too");
+            "also the model's output");
   check_one(engine, "output.weight", 64, FIXTURE_VOCAB, 4, WICK_E_MISMATCH, "'output.weight'");
   rig_adapter rig = rig_begin(1);
   rig.is_cut = true;
@@ -137,7 +137,7 @@ TEST(names_with_zeros_are_not_shorter_names) {
     const rig_adapter *rig;
     wick_status status;
     const char *part;
-  } cases[] = {{&rig, WICK_E_FORMAT, "and no 'blk.0.attn_q.weight"},
+  } cases[] = {{&rig, WICK_E_FORMAT, "but no 'blk.0.attn_q.weight"},
                {&pair, WICK_E_MISMATCH, "which the model does not have"}};
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     fixture_file file = rig_write(cases[c].rig);
@@ -167,11 +167,11 @@ TEST(experts_of_other_shapes_are_refused) {
   rig_adapter rig = rig_begin(1);
   rig.architecture = "qwen2moe";
   rig_pair(&rig, "blk.0.ffn_up_exps.weight", GGML_TYPE_F32, 64, 32, 4);
-  check_refused(engine, &rig, WICK_E_SHAPE, "64 x 4 x 1 and its lora_b 4 x 32 x 1");
+  check_refused(engine, &rig, WICK_E_SHAPE, "64 x 4 x 1 and its lora_b is 4 x 32 x 1");
   rig.tensors[0].dims[2] = 4;
   check_refused(engine, &rig, WICK_E_SHAPE, "the model's 64 x 32 x 4");
   rig.tensors[1].dims[2] = 5;
-  check_refused(engine, &rig, WICK_E_SHAPE, "lora_b 4 x 32 x 5");
+  check_refused(engine, &rig, WICK_E_SHAPE, "lora_b is 4 x 32 x 5");
   // its router and its shared expert are changed
   rig.count = 0;
   rig_pair(&rig, "blk.0.ffn_gate_inp.weight", GGML_TYPE_F32, 64, 4, 4);

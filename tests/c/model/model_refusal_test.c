@@ -96,7 +96,7 @@ TEST(a_layer_after_those_that_are_promised_is_named) {
   const built_choice choice = {BUILT_SPM, BUILT_QWEN2, GGML_TYPE_F32, LAYERS, 64};
   builder_init(&model, &choice);
   builder_put_u32(&model, "qwen2.block_count", LAYERS - 1);
-  check_refusal(&model, WICK_E_FORMAT, "qwen2.block_count is 1, the file has blk.1.");
+  check_refusal(&model, WICK_E_FORMAT, "qwen2.block_count is 1, but the file has blk.1.");
   builder_free(&model);
 }
 
@@ -164,7 +164,8 @@ TEST(numbers_of_layers_are_refused_by_their_key) {
   static model_builder model;
   begin_lfm2(&model);
   value_resize(builder_find(&model, KEY), LAYERS - 1);
-  check_refusal(&model, WICK_E_FORMAT, "'lfm2.attention.head_count_kv' has 1 items, the model 2");
+  check_refusal(&model, WICK_E_FORMAT,
+                "'lfm2.attention.head_count_kv' has 1 items, but the model has 2");
   value_resize(builder_find(&model, KEY), LAYERS);
   value_set_i32(builder_find(&model, KEY), 1, 1 << 24);
   check_refusal(&model, WICK_E_FORMAT, KEY);
@@ -186,7 +187,7 @@ static void check_key(model_builder *model, const char *key, uint32_t number) {
   char says[BUILT_KEY_BYTES + 64];
   wick_error error;
   builder_put_u32(model, key, number);
-  text_format(says, sizeof says, "'%s' is %u, which is not within", key, number);
+  text_format(says, sizeof says, "'%s' is %u, which is not between", key, number);
   const bool is_context = strstr(key, ".context_length") != NULL;
   if (is_ignored(key) || (is_context && number != 0)) {
     CHECK_EQ_INT(load_built(model, &error), WICK_OK);
