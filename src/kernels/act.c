@@ -1,4 +1,4 @@
-// kernels/act.c — activations as int8 with a scale per 32 values; scalar reference.
+// kernels/act.c — converts activations to int8 with a scale per 32 values; scalar reference.
 #include "kernels/act.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ size_t act_bytes_scalar(kernel_act_form form, uint32_t cols) {
   return act_wide_offset(cols);
 }
 
-// The largest magnitude as bits, so that Inf and NaN are the largest.
+// Returns the largest magnitude as bits, for which Inf and NaN are the largest.
 static uint32_t act_amax_bits(const float *x, uint32_t n) {
   uint32_t most = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -33,7 +33,7 @@ static void act_block_sums(act_block *block) {
   }
 }
 
-// n: 1..32 values; the codes after them become 0.
+// Makes a block of n values (1..32); the codes after them become 0.
 static void act_block_make(const float *x, uint32_t n, act_block *block) {
   const uint32_t amax_bits = act_amax_bits(x, n);
   memset(block, 0, sizeof *block);

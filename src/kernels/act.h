@@ -1,6 +1,6 @@
 // kernels/act.h — rows of activations in the form KERNEL_ACT_Q8.
 //
-// A row is cols / 32 blocks (the last one is padded with zeros), followed in the SIMD variants by
+// A row is cols / 32 blocks (the last block is padded with zeros), followed in the SIMD variants by
 // the same codes widened to 16 bits. The scalar reference reads the blocks of every variant.
 //
 //   row = [ act_block x blocks ][ SIMD variants: act_wide x blocks ]
@@ -17,12 +17,12 @@
 enum { ACT_BLOCK = 32 };
 
 // The sums are negated, because they are used with the offset of a type: (code - 8) x = code x + 8
-// (-x). "pairs": the first sum is over columns c with c % 4 < 2, the second over the others, as the
-// two 16-bit lanes of a 32-bit lane add up.
+// (-x). "pairs": the first sum is over columns c with c % 4 < 2, the second over the other columns,
+// which is how the two 16-bit lanes of a 32-bit lane add up.
 typedef struct act_block {
   int8_t codes[ACT_BLOCK];
   float scale;
-  float scale_folded;              // scale * 2^112, for weight scales that are 2^112 too small
+  float scale_folded;              // scale * 2^112, for weight scales that are too small by 2^112
   int32_t minus_sum;               // of all 32 codes
   int32_t minus_sum_half[2];       // of codes 0-15 and 16-31
   int16_t minus_pairs[2];          // of all 32 codes
@@ -40,7 +40,8 @@ typedef struct act_wide {
 #define ACT_TINY 0x1p-100f
 #define ACT_AMAX_END (127 * 0x1p15f)
 
-// Adding it leaves the value, rounded to the nearest even integer, in the low bits of the mantissa.
+// Adding this leaves the value, rounded to the nearest even integer, in the low bits of the
+// mantissa.
 #define ACT_ROUND 0x1.8p23f
 
 static inline uint32_t act_blocks(uint32_t cols) { return ceil_div_u32(cols, ACT_BLOCK); }

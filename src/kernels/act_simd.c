@@ -1,5 +1,5 @@
-// kernels/act_simd.c — activations as int8 in 128-bit vectors: the codes, scales and sums of act.c,
-// followed by the widened codes.
+// kernels/act_simd.c — converts activations to int8 in 128-bit vectors: the codes, scales and sums
+// of act.c, followed by the widened codes.
 #include <string.h>
 
 #include "base/math.h"
@@ -14,7 +14,7 @@ size_t act_bytes_simd(kernel_act_form form, uint32_t cols) {
   return act_wide_offset(cols) + (size_t)act_blocks(cols) * sizeof(act_wide);
 }
 
-// The largest magnitude of 32 values as bits, so that Inf and NaN are the largest.
+// Returns the largest magnitude of 32 values as bits, for which Inf and NaN are the largest.
 static uint32_t amax_bits_32(const float *x) {
   const v128_t mask = wasm_i32x4_splat(0x7fffffff);
   v128_t most = wasm_v128_and(wasm_v128_load(x), mask);
@@ -26,7 +26,7 @@ static uint32_t amax_bits_32(const float *x) {
   return (uint32_t)wasm_i32x4_extract_lane(most, 0);
 }
 
-// 8 values as 16-bit integers, rounded to nearest even.
+// Returns 8 values as 16-bit integers, rounded to nearest even.
 static v128_t codes_8(const float *x, v128_t inverse) {
   const v128_t round = wasm_f32x4_splat(ACT_ROUND);
   const v128_t a = wasm_f32x4_add(wasm_f32x4_mul(wasm_v128_load(x), inverse), round);
@@ -34,7 +34,7 @@ static v128_t codes_8(const float *x, v128_t inverse) {
   return wasm_i16x8_narrow_i32x4(wasm_i32x4_sub(a, round), wasm_i32x4_sub(b, round));
 }
 
-// 16 codes widened, in the order of act_wide.
+// Widens 16 codes, in the order of act_wide.
 static void codes_widen(v128_t codes, int16_t *wide) {
   const v128_t even = wasm_i16x8_shr(wasm_i16x8_shl(codes, 8), 8);
   const v128_t odd = wasm_i16x8_shr(codes, 8);
@@ -42,7 +42,7 @@ static void codes_widen(v128_t codes, int16_t *wide) {
   wasm_v128_store(wide + 8, wasm_i32x4_shuffle(even, odd, 2, 6, 3, 7));
 }
 
-// 16 codes added up, negated, as two 16-bit sums: see act_block.
+// Adds up 16 codes, negated, as two 16-bit sums (see act_block).
 static uint32_t minus_pair_sums(v128_t codes) {
   v128_t sums = wasm_i16x8_extadd_pairwise_i8x16(codes);
   sums = wasm_i16x8_add(sums, wasm_i64x2_shuffle(sums, sums, 1, 0));

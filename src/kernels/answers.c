@@ -1,5 +1,5 @@
-// kernels/answers.c — known-answer tests; see answers.h. The expected values are computed here,
-// value by value. Comparing with the scalar kernels instead would make the modules 10 KB larger.
+// kernels/answers.c — known-answer tests; see answers.h. The expected values are computed here, one
+// by one. Comparing with the scalar kernels instead would make the modules 10 KB larger.
 #include "kernels/answers.h"
 
 #include <string.h>
@@ -16,10 +16,10 @@ enum { ROWS = 37, ROWS_PADDED = 40, TOKENS = 5, BATCH = 33, COLS_FEW = 64, COLS_
 enum { WEIGHT_BYTES_MAX = ROWS_PADDED * 256, ACT_BYTES_MAX = COLS_MAX * 4 };
 
 #define TOLERANCE 1e-4f
-// The tolerance for codes: queries and probabilities are rounded to 16 bits.
+// The tolerance for codes; it is larger because queries and probabilities are rounded to 16 bits.
 #define TOLERANCE_CODES 1e-3f
 
-// The pseudo-random numbers of every case begin with this state.
+// The initial state of each case's pseudo-random numbers.
 enum { STATE_FIRST = 1 };
 
 static uint32_t draw(uint32_t *state) {
@@ -31,7 +31,7 @@ static void draw_floats(uint32_t *state, uint32_t n, float *out) {
   for (uint32_t i = 0; i < n; i++) out[i] = (float)(draw(state) % 2001) * 1e-3f - 1.0f;
 }
 
-// Whether values are close, relative to the largest expected one. A NaN is not.
+// Returns whether values are close, relative to the largest expected value. A NaN is not close.
 static bool is_near(const float *found, const float *wanted, uint32_t n, float tolerance) {
   float most = 0;
   bool near = true;
@@ -50,7 +50,7 @@ static wick_status fail(const kernel_table *kernels, wick_error *error, const ch
                         const char *of) {
   return fail_with(
       error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-      "this machine or runtime computes wrongly: the kernels '%s' give wrong answers "
+      "this machine or runtime computes incorrectly: the kernels '%s' return wrong results "
       "for %s%s%s",
       kernels->name, what, of,
       kernels->dots_are_right == NULL ? "" : "; the module with plain SIMD may be right");
@@ -62,7 +62,7 @@ wick_status kernels_fail_dots(const kernel_table *kernels, wick_error *error) {
 
 // ---- products ----
 
-// Where the blocks of a type have 16-bit floats: at 0, except for these types.
+// The offset of 16-bit floats in the blocks of a type: 0, except for these types.
 static const struct {
   uint8_t type, offset, count;
 } halves_at[] = {
@@ -73,8 +73,8 @@ static const struct {
     {GGML_TYPE_NVFP4, 0, 0},
 };
 
-// Random codes with scales of one size. Cases that the relaxed kernels leave to other kernels do
-// not occur: Inf and NaN, and the code -128 of Q8_0.
+// Draws random codes with scales of the same size. Leaves out cases that the relaxed kernels pass
+// to other kernels: Inf and NaN, and the code -128 of Q8_0.
 static void draw_block(uint32_t type, uint32_t bytes, uint32_t *state, uint8_t *block) {
   uint32_t offset = 0, count = 1;
   for (uint32_t i = 0; i < bytes; i++) {
@@ -111,7 +111,7 @@ typedef struct product_case {
   kernel_matrix matrix;
 } product_case;
 
-// Returns false if a case does not fit, which does not happen for any type.
+// Makes the case of a type. Returns false if it does not fit, which does not happen for any type.
 static bool product_make(product_case *p, uint32_t type, const kernel_table *kernels) {
   const kernel_type_ops *ops = &kernels->types[type];
   const ggml_type_facts *facts = type_facts(type);
@@ -132,7 +132,7 @@ static bool product_make(product_case *p, uint32_t type, const kernel_table *ker
   return true;
 }
 
-// y[tokens][ROWS]; the same tokens of x are repeated.
+// Computes y[tokens][ROWS]; the same tokens of x are repeated.
 static void product_run(product_case *p, const kernel_table *kernels, uint32_t tokens, float *y) {
   const kernel_type_ops *ops = &kernels->types[p->matrix.type];
   const size_t stride = kernels->act_bytes(ops->act_form, p->matrix.cols);
@@ -147,8 +147,8 @@ static void product_run(product_case *p, const kernel_table *kernels, uint32_t t
   ops->matmul(&p->matrix, 0, ROWS, p->act, stride, tokens, y, ROWS);
 }
 
-// rounded[cols]: x as the kernels use it, converted to codes of activations and back if they use
-// codes.
+// Computes rounded[cols]: x as the kernels use it, that is, converted to codes of activations and
+// back if they use codes.
 static void product_round(product_case *p, const kernel_type_ops *ops, const float *x,
                           float *rounded) {
   const uint32_t cols = p->matrix.cols;
@@ -162,7 +162,7 @@ static void product_round(product_case *p, const kernel_type_ops *ops, const flo
   }
 }
 
-// wanted[TOKENS][ROWS]
+// Computes wanted[TOKENS][ROWS].
 static void product_want(product_case *p, const kernel_type_ops *ops) {
   const uint32_t cols = p->matrix.cols;
   float weights[COLS_MAX];
@@ -208,7 +208,7 @@ typedef struct attention_case {
   kernel_page pages[PAGES];
 } attention_case;
 
-// halves: of F16, the type of pages until they are encoded
+// Makes the case. halves: the F16 operations; pages are F16 until they are encoded.
 static void attention_make(attention_case *a, const kernel_kv_ops *keys,
                            const kernel_kv_ops *values, const kernel_kv_ops *halves) {
   uint32_t state = STATE_FIRST;
@@ -228,7 +228,7 @@ static void attention_make(attention_case *a, const kernel_kv_ops *keys,
     values->v_write(a->v[page], slot, row, HEAD_DIM);
   }
   draw_floats(&state, GROUP * HEAD_DIM, a->q);
-  // scales by channel are multiplied by queries of 9 bits, which these values fit without rounding
+  // scales per channel are multiplied by queries of 9 bits; these values fit without rounding
   for (uint32_t i = 0; i < GROUP * HEAD_DIM; i++) {
     const int32_t factor =
         i % HEAD_DIM == 0 ? KV_COARSE_MOST : (int32_t)(a->q[i] * (float)KV_COARSE_MOST);
@@ -258,7 +258,7 @@ static void attention_run(attention_case *a, const kernel_table *kernels, const 
   kernels->attention_end(&attention, out);
 }
 
-// Softmax of q k over the tokens that count, times v: one head.
+// Computes the softmax of q k over the tokens that count, times v, for one head.
 static void attention_want(const attention_case *a, const kernel_kv_ops *keys,
                            const kernel_kv_ops *values, const kernel_kv_ops *halves, const float *q,
                            float *out) {
@@ -350,10 +350,10 @@ static wick_status check_rows(const kernel_table *kernels, wick_error *error) {
 
 // ---- recurrent mixers ----
 
-// One more channel, and one more column of the state, than the kernels take at a time.
+// One more channel, and one more column of the state, than the kernels process at a time.
 enum { STEPS = 5, TAPS = 4, CHANNELS = 2 * KERNEL_CONV_CHANNELS + 1, KEY_DIM = 6, VALUE_DIM = 37 };
 
-// out: y, then the state.
+// Computes out: y, then the state.
 static void conv_run(const kernel_table *kernels, float *out) {
   uint32_t state = STATE_FIRST;
   float weight[TAPS * CHANNELS], before[(TAPS - 1) * CHANNELS], x[STEPS * CHANNELS];
@@ -405,7 +405,7 @@ static void delta_run(const kernel_table *kernels, float *out) {
 // The first channel is not computed.
 enum { STATES = 8, FIRST = 1 };
 
-// A channel of Mamba's, and a head of Mamba 2's, are columns.
+// Runs scan and ssd; a channel of Mamba, and a head of Mamba 2, are columns.
 static void scan_run(const kernel_table *kernels, float *out) {
   uint32_t state = STATE_FIRST;
   float x[STEPS * VALUE_DIM], dt[STEPS * VALUE_DIM], bc[STEPS * STATES], a[VALUE_DIM * STATES];
@@ -505,7 +505,7 @@ enum { OUT = (STEPS + 8) * VALUE_DIM };
 static __attribute__((noinline)) wick_status check_recurrent(const kernel_table *kernels,
                                                              wick_error *error) {
   float wanted[OUT] = {0}, found[OUT] = {0};
-  _Static_assert((STEPS + TAPS - 1) * CHANNELS <= (int)OUT, "one place for all");
+  _Static_assert((STEPS + TAPS - 1) * CHANNELS <= (int)OUT, "the output fits");
   for (size_t i = 0; i < sizeof recurrent_ops / sizeof *recurrent_ops; i++) {
     recurrent_ops[i].run(&recurrent_reference, wanted);
     recurrent_ops[i].run(kernels, found);

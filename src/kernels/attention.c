@@ -2,10 +2,10 @@
 //
 // For a step with scores s[t]: m' = max(m, s), c = e^(m - m'), p[t] = e^(s[t] - m'), sum' = sum * c
 // + p, acc' = acc * c + sum over t of p[t] * V[t].
-// The order of additions is fixed: p by the place in the page (add_places), V in the order of t.
+// The order of additions is fixed: p by position in the page (add_places), V in the order of t.
 // Tokens outside of [first, last) are never read; their memory may have any content. Sums over Q8
 // and Q4 codes are integers: for V, over all pages of a step and one block of 32 dims (kv_pages.h:
-// factors); for K with scales by channel, over KV_CHANNELS dims.
+// factors); for K with scales per channel, over KV_CHANNELS dims.
 #include "kernels/exp.h"
 #include "kernels/families.h"
 #include "kernels/kv_pages.h"
@@ -18,8 +18,8 @@ void attention_begin(const kernel_attention *state) {
   memset(state->acc, 0, (size_t)state->group * state->head_dim * sizeof(float));
 }
 
-// A state without tokens changes nothing, and merging into an empty state copies the other one bit
-// for bit.
+// Merges two states. A state without tokens changes nothing, and merging into an empty state copies
+// the other state bit for bit.
 void attention_merge(const kernel_attention *state, const kernel_attention *part) {
   const uint32_t dims = state->head_dim;
   for (uint32_t h = 0; h < state->group; h++) {
@@ -49,7 +49,8 @@ void attention_end(const kernel_attention *state, float *out) {
   }
 }
 
-// Value `index` of row `row`; rows have `count` values. A row of K is a dim, a row of V a token.
+// Returns value `index` of row `row`; rows have `count` values. A row of K is a dim, a row of V a
+// token.
 typedef float element_function(const void *page, size_t row, uint32_t index, uint32_t count);
 
 static float f32_element(const void *page, size_t row, uint32_t index, uint32_t count) {
@@ -60,7 +61,7 @@ static float f16_element(const void *page, size_t row, uint32_t index, uint32_t 
   return f32_of_f16(((const uint16_t *)page)[row * count + kv_f16_slot(index, count)]);
 }
 
-// The sum of the 16 places of a page, over all pages of a step.
+// Returns the sum of the 16 positions of a page, over all pages of a step.
 static float add_places(const float places[KERNEL_PAGE_TOKENS]) {
   float lanes[4];
   for (uint32_t i = 0; i < 4; i++) {
@@ -70,7 +71,7 @@ static float add_places(const float places[KERNEL_PAGE_TOKENS]) {
 }
 
 // Turns scores into probabilities: p[t] = e^(s[t] - new maximum). Returns e^(old maximum - new
-// one). A NaN score stays NaN.
+// maximum). A NaN score stays NaN.
 static float step_softmax(float scores[][KERNEL_PAGE_TOKENS], const kernel_page *pages,
                           uint32_t count, float *max, float *sum) {
   float most = *max, places[KERNEL_PAGE_TOKENS] = {0};
@@ -103,8 +104,8 @@ static void bend_scores(const kernel_attention *state, uint32_t head, const kern
   }
 }
 
-// Computes the scores of one head in a page, which are 0 before; and acc += sum over the tokens of
-// a step of p * V.
+// Compute the scores of one head in a page, which must be 0 before; and acc += sum over the tokens
+// of a step of p * V.
 typedef void scores_function(const float *q, uint32_t dims, const kernel_page *page, float *scores);
 typedef void values_function(float *acc, uint32_t dims, const kernel_page *pages, uint32_t count,
                              float p[][KERNEL_PAGE_TOKENS]);
@@ -131,7 +132,7 @@ static void float_values(float *acc, uint32_t dims, const kernel_page *pages, ui
 
 enum { BLOCK = KV_BLOCK_VALUES };
 
-// One block of a page, unpacked.
+// One unpacked block of a page.
 typedef struct code_block {
   float scales[KERNEL_PAGE_TOKENS];
   int32_t codes[KV_BLOCK_CODES];
@@ -169,7 +170,7 @@ static void code_scores(const float *q, uint32_t dims, const kernel_page *page, 
   for (uint32_t t = page->first; t < page->last; t++) scores[t] *= kv_query_unit(q, dims);
 }
 
-// acc[dims of a block] += the sums over its blocks of all pages of a step.
+// Computes acc[dims of a block] += the sums over this block in all pages of a step.
 static void block_values(float *acc, uint32_t count_dims, const code_block *blocks,
                          const kernel_page *pages, uint32_t count, float p[][KERNEL_PAGE_TOKENS]) {
   float most = 0.0f;
@@ -200,9 +201,9 @@ static void code_values(float *acc, uint32_t dims, const kernel_page *pages, uin
   }
 }
 
-// ---- Codes with scales of channels ----
+// ---- Codes with scales per channel ----
 
-// A piece of a page of KV_CHANNELS dims, unpacked.
+// An unpacked piece of a page with KV_CHANNELS dims.
 typedef struct channel_piece {
   uint8_t scales[KV_CHANNELS];
   int16_t offsets[KV_CHANNELS];
@@ -233,7 +234,7 @@ static void c4_channel(const void *page, uint32_t dim, uint32_t i, channel_piece
   }
 }
 
-// The sum over `count` dims, an even number, of factors times offsets.
+// Returns the sum over `count` dims, an even number, of factors times offsets.
 static float sum_offsets(const int16_t *query, const int16_t *offsets, uint32_t count) {
   float lanes[8] = {0};
   for (uint32_t i = 0; i < count; i += 2) {
@@ -254,7 +255,7 @@ static void add_piece(const int16_t *query, uint32_t count, const channel_piece 
   }
 }
 
-// q: a kv_channel_query
+// Computes scores; q is a kv_channel_query.
 static void channel_scores(const float *q, uint32_t dims, const kernel_page *page, float *scores,
                            channel_function *take) {
   const kv_channel_query *query = (const kv_channel_query *)(const void *)q;

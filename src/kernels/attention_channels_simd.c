@@ -1,6 +1,6 @@
-// kernels/attention_channels_simd.c — scores over C8 and C4 pages of keys in 128-bit vectors. The
-// query's factors are multiplied by the scales of a page's channels, and the products by the codes,
-// all as integers. The results are bit-identical to those of attention.c.
+// kernels/attention_channels_simd.c — computes scores over C8 and C4 pages of keys in 128-bit
+// vectors. The query's factors are multiplied by the scales of a page's channels, and the products
+// by the codes, all as integers. The results are bit-identical to those of attention.c.
 #include "kernels/code_rows.h"
 #include "kernels/families.h"
 
@@ -8,7 +8,7 @@
 
 enum { PAIRS = BLOCK / 2 };  // pairs of dims in a block
 
-// Some blocks of a page. stride: bytes from one block to the next.
+// A few blocks of a page. stride: bytes from one block to the next.
 typedef struct page_piece {
   const uint8_t *blocks;
   size_t stride;
@@ -16,12 +16,12 @@ typedef struct page_piece {
   bool is_c8;
 } page_piece;
 
-// The conversion of a page's sums to scores: scores = sums * unit + base, for up to FEW heads.
+// How sums of a page become scores: scores = sums * unit + base, for up to FEW heads.
 typedef struct score_ends {
   float units[FEW], bases[FEW];
 } score_ends;
 
-// kv_channel_units_of
+// Works like kv_channel_units_of.
 static kv_channel_units units_of(const void *page) {
   const uint8_t *offsets = page;
   uint32_t bits = 0;
@@ -33,13 +33,13 @@ static kv_channel_units units_of(const void *page) {
   return (kv_channel_units){f32_of_bits(bits & 0xffff0000u), f32_of_bits(bits << 16)};
 }
 
-// Factors of a query for a piece: for offsets, and those for scales.
+// A query's factors for a piece: those for offsets, and those for scales.
 typedef struct query_piece {
   const int16_t *fine, *coarse;
 } query_piece;
 
-// For each head: factors = the coarse ones of its query times the scales of a piece, and
-// bases += its query times the offsets of the piece.
+// Computes for each head: factors = the coarse factors of its query times the scales of a piece,
+// and bases += its query times the offsets of the piece.
 SIMD_INLINE void piece_factors(const page_piece *piece, const query_piece *queries,
                                int16_t factors[FEW][KV_CHANNELS], float *bases, uint32_t heads) {
   v128_t sums[FEW][2];
@@ -79,8 +79,8 @@ SIMD_INLINE void piece_factors(const page_piece *piece, const query_piece *queri
 
 // ---- Scores ----
 
-// sums[h] += ROWS pairs of dims times pairs of factors, of 8 tokens. In C4 the first sums are over
-// whole bytes, which exceed the low codes by 16 times the high ones.
+// Computes sums[h] += ROWS pairs of dims times pairs of factors, for 8 tokens. In C4, the first
+// sums are over whole bytes, which exceed the low codes by 16 times the high codes.
 SIMD_INLINE void pairs_add(const uint8_t *codes, bool is_c8, const int16_t *const *factors,
                            row_sums *sums, uint32_t heads) {
   const int16_t *x[FEW];
@@ -98,8 +98,8 @@ SIMD_INLINE void pairs_add(const uint8_t *codes, bool is_c8, const int16_t *cons
   }
 }
 
-// scores[h][8 tokens] = (scores, unless the piece is the first, + codes times factors) as defined
-// by `ends`. `strip`: one of the two halves of the tokens.
+// Computes scores[h][8 tokens] = (scores, unless the piece is the first, + codes times factors) as
+// defined by `ends`. `strip`: one of the two halves of the tokens.
 SIMD_INLINE void strip_scores(const page_piece *piece, uint32_t strip, bool is_c8,
                               int16_t factors[FEW][KV_CHANNELS], const score_ends *ends,
                               bool is_first, float *scores, uint32_t heads) {
@@ -167,7 +167,7 @@ static __attribute__((noinline)) void c4_scores(const page_piece *piece,
 
 // ---- Pages ----
 
-// Some heads' queries: their factors for one piece, and the values of factors of 1.
+// The queries of a few heads: their factors for one piece, and the values of factors of 1.
 typedef struct few_queries {
   query_piece of[FEW];
   kv_channel_units units[FEW];
@@ -188,7 +188,7 @@ SIMD_INLINE void add_factors(const page_piece *piece, const few_queries *queries
   }
 }
 
-// Scores of page `n` of a step, which begins at `page`, over one piece of it.
+// Computes the scores of page `n` of a step, which is at `page`, over one piece of it.
 static void add_piece(few_queries *queries, const void *page, uint32_t n, const page_piece *piece,
                       bool is_first, bool is_last, float *scores, reading_ahead *ahead) {
   int16_t factors[FEW][KV_CHANNELS];

@@ -1,7 +1,7 @@
-// kernels/attention_codes_simd.c — attention over Q8 and Q4 pages in 128-bit vectors. Codes are
-// stored in pairs (kv_pages.h) and multiplied by pairs of 16-bit factors; i32x4.dot_i16x8 sums two
-// products at a time in integers. The results are bit-identical to those of attention.c. Low codes
-// of a row are larger by KV_CODE_BIAS (code_rows.h).
+// kernels/attention_codes_simd.c — computes attention over Q8 and Q4 pages in 128-bit vectors.
+// Codes are stored in pairs (kv_pages.h) and multiplied by pairs of 16-bit factors; i32x4.dot_i16x8
+// sums two products at a time in integers. The results are bit-identical to those of attention.c.
+// Low codes of a row are larger by KV_CODE_BIAS (code_rows.h).
 #include "kernels/code_rows.h"
 #include "kernels/families.h"
 
@@ -9,14 +9,14 @@
 
 enum { PIECE = 2 };  // blocks of K at a time
 
-// The factors of several heads, in pairs, and for each head the negated excess that codes larger by
-// KV_CODE_BIAS add.
+// The factors of several heads, in pairs, and for each head the negated excess caused by codes that
+// are larger by KV_CODE_BIAS.
 typedef struct code_factors {
   const int16_t *of[FEW];
   const int32_t *bias[FEW];
 } code_factors;
 
-// The sums of columns 0-3 and of columns 4-7, as floats.
+// Returns the sums of columns 0-3 and of columns 4-7 as floats.
 SIMD_INLINE void sums_end(row_sums *sums, v128_t floats[FEW][2], uint32_t heads) {
   sums_join(sums, heads);
   for (uint32_t h = 0; h < heads; h++) {
@@ -27,7 +27,7 @@ SIMD_INLINE void sums_end(row_sums *sums, v128_t floats[FEW][2], uint32_t heads)
   }
 }
 
-// The blocks [first, first + count) of a page; Q4 is unpacked into `room`.
+// Returns the blocks [first, first + count) of a page; Q4 is unpacked into `room`.
 static const kv_q8_block *take_blocks(const void *page, kernel_kv_type type, uint32_t first,
                                       uint32_t count, kv_q8_block *room) {
   if (type == KERNEL_KV_Q8) return (const kv_q8_block *)page + first;
@@ -50,8 +50,8 @@ static const kv_q8_block *take_blocks(const void *page, kernel_kv_type type, uin
 
 // ---- Scores ----
 
-// For tokens [token, token + 8) of a page and `count` blocks: scores[h] = (scores[h], unless these
-// blocks are the first, + sums times scales) * units[h].
+// Computes, for tokens [token, token + 8) of a page and `count` blocks: scores[h] = (scores[h],
+// unless these blocks are the first, + sums times scales) * units[h].
 SIMD_INLINE void strip_scores(const kv_q8_block *block, uint32_t count, uint32_t token,
                               const code_factors *from, const float units[FEW], bool is_first,
                               float *scores, uint32_t heads) {
@@ -108,8 +108,8 @@ static __attribute__((noinline)) void page_scores(const kv_q8_block *blocks, uin
   }
 }
 
-// The factors of `heads` heads for `count` blocks from `first` on. `room` is used if the last block
-// is not complete.
+// Returns the factors of `heads` heads for `count` blocks starting at `first`. `room` is used if
+// the last block is incomplete.
 static code_factors query_factors(const float *q, uint32_t dims, uint32_t first, uint32_t count,
                                   uint32_t heads, int16_t room[FEW][PIECE * BLOCK]) {
   code_factors factors;
@@ -160,7 +160,7 @@ typedef struct step_blocks {
   uint32_t count;
 } step_blocks;
 
-// The largest of 16 values.
+// Returns the largest of 16 values.
 static float largest(const v128_t of[4]) {
   v128_t most = wasm_f32x4_pmax(wasm_f32x4_pmax(of[0], of[1]), wasm_f32x4_pmax(of[2], of[3]));
   most = wasm_f32x4_pmax(most, wasm_i64x2_shuffle(most, most, 1, 0));
@@ -168,7 +168,8 @@ static float largest(const v128_t of[4]) {
   return wasm_f32x4_extract_lane(most, 0);
 }
 
-// The scales of a block of a page. `room`: the same with 0 for tokens that do not count.
+// Returns the scales of a block of a page. `room`: receives a copy with 0 for tokens that do not
+// count.
 static const float *page_scales(const kv_q8_block *block, const kernel_page *page, float *room) {
   if (page->last - page->first == TOKENS) return block->scales;
   for (uint32_t t = 0; t < TOKENS; t++) {
@@ -202,13 +203,13 @@ static float step_scales(const step_blocks *blocks, const kernel_page *pages, fl
   return size.unit;
 }
 
-// Four factors: p * scales.
+// Returns four factors: p * scales.
 SIMD_INLINE v128_t make_four(const float *p, const float *scales, v128_t round, v128_t bits) {
   const v128_t value = wasm_f32x4_mul(wasm_v128_load(p), wasm_v128_load(scales));
   return wasm_i32x4_sub(wasm_f32x4_add(value, round), bits);
 }
 
-// factors[tokens] = p * scales of one head. Returns the correction for their biased codes.
+// Computes factors[tokens] = p * scales for one head. Returns the correction for biased codes.
 static int32_t make_factors(const float *p, const float *scales, uint32_t tokens,
                             int16_t *factors) {
   const v128_t round = wasm_v128_load(simd_mask.code_round),
@@ -229,7 +230,8 @@ static int32_t make_factors(const float *p, const float *scales, uint32_t tokens
   return -KV_CODE_BIAS * (wasm_i32x4_extract_lane(sum, 0) + wasm_i32x4_extract_lane(sum, 1));
 }
 
-// acc[heads][8 dims] += the sums of one strip times `unit`; the last 4 dims only if they exist.
+// Computes acc[heads][8 dims] += the sums of one strip times `unit`; the last 4 dims only if they
+// exist.
 SIMD_INLINE void strip_values(const step_blocks *blocks, uint32_t d, bool is_whole,
                               const code_factors *from, v128_t unit, float *acc, uint32_t dims,
                               uint32_t heads) {
@@ -255,7 +257,7 @@ SIMD_INLINE void strip_values(const step_blocks *blocks, uint32_t d, bool is_who
   }
 }
 
-// Adds the `count` dims of a block to acc: [heads], dims apart.
+// Adds the `count` dims of a block to acc: [heads], `dims` apart.
 static __attribute__((noinline)) void block_values(const step_blocks *blocks, uint32_t count,
                                                    const code_factors *factors, float unit,
                                                    float *acc, uint32_t dims, uint32_t heads,

@@ -1,6 +1,6 @@
-// kernels/attention_simd.c — attention over the pages of a step in 128-bit vectors. Lanes are
-// tokens for the scores and dims for the values. The heads of a group share loaded and converted
-// values. Sums are added in the order of attention.c.
+// kernels/attention_simd.c — computes attention over the pages of a step in 128-bit vectors. Lanes
+// are tokens for the scores and dims for the values. The heads of a group share loaded and
+// converted values. Sums are added in the order of attention.c.
 #include "base/checked.h"
 #include "base/memory.h"
 #include "kernels/exp_simd.h"
@@ -9,29 +9,30 @@
 
 #ifdef WICK_SIMD128
 
-// The number of heads whose scores are kept at a time, which is also the number of rows of STEP;
-// and the number of dims of a page of floats that are read at a time.
+// HEADS: heads whose scores are kept at a time, which is also the number of rows of STEP. K_DIMS
+// and V_DIMS: dims of a page of floats that are read at a time.
 enum { HEADS = 16, K_DIMS = 32, V_DIMS = 16, TOKENS = KERNEL_PAGE_TOKENS };
 enum { STEP = KERNEL_STEP_TOKENS };
 
-// Halves become floats that are 2^112 too small (simd_f16_tiny). Queries and probabilities are
-// first multiplied by 2^112, so the products have the right bits. Queries of 2^16 and more
+// Halves become floats that are too small by 2^112 (simd_f16_tiny). Queries and probabilities are
+// first multiplied by 2^112, so the products have the right bits. Queries of 2^16 and above
 // overflow.
 #define F16_SIZE 0x1p112f
 
-// The last 4 dims of a row whose number of dims is not a multiple of 8; d is the first of them.
+// Loads the last 4 dims of a row whose number of dims is not a multiple of 8; d is the first of
+// them.
 static void f16_load_4(const uint16_t *row, uint32_t d, float *to) {
   wasm_v128_store(to, simd_f16_tiny(wasm_u32x4_load16x4(row + d), 0));
 }
 
-// to[i] = from[i] * factor, n a multiple of 4.
+// Computes to[i] = from[i] * factor; n is a multiple of 4.
 static void multiply(const float *from, uint32_t n, float factor, float *to) {
   for (uint32_t i = 0; i < n; i += 4) {
     wasm_v128_store(to + i, wasm_f32x4_mul(wasm_v128_load(from + i), wasm_f32x4_splat(factor)));
   }
 }
 
-// scores[16] += sum over `dims` dims of q[d] * k[d][16], for one or two heads.
+// Computes scores[16] += sum over `dims` dims of q[d] * k[d][16], for one or two heads.
 SIMD_INLINE void scores_add(const float *k, uint32_t dims, const float *q, size_t q_stride,
                             float *scores, uint32_t heads, simd_flavor flavor) {
   v128_t sums[2][4];
@@ -52,7 +53,7 @@ SIMD_INLINE void scores_add(const float *k, uint32_t dims, const float *q, size_
   }
 }
 
-// acc[4 * vectors dims] += sum over t of p[t] * v[t], for one or two heads.
+// Computes acc[4 * vectors dims] += sum over t of p[t] * v[t], for one or two heads.
 SIMD_INLINE void values_add(const float *v, size_t v_stride, const float *p, uint32_t first,
                             uint32_t last, float *acc, size_t acc_stride, uint32_t heads,
                             uint32_t vectors, simd_flavor flavor) {
@@ -79,11 +80,11 @@ SIMD_INLINE void values_add(const float *v, size_t v_stride, const float *p, uin
 
 #ifdef WICK_LEVEL
 
-// Heads whose scores, or values of V_DIMS dims, fit into registers of 8 floats.
+// Heads whose scores, or whose values of V_DIMS dims, fit into registers of 8 floats.
 enum { WIDE_HEADS = 4 };
 
-// out[h][16] += sum over i < count of x[h][i] * rows[i][16], rows `stride` floats apart: the same
-// products and sums as scores_add and values_add.
+// Computes out[h][16] += sum over i < count of x[h][i] * rows[i][16], with rows `stride` floats
+// apart: the same products and sums as scores_add and values_add.
 SIMD_INLINE void wide_add(const float *rows, size_t stride, uint32_t count, const float *x,
                           size_t x_stride, float *out, size_t out_stride) {
   __m256 sums[WIDE_HEADS][2];
@@ -108,8 +109,8 @@ SIMD_INLINE void wide_add(const float *rows, size_t stride, uint32_t count, cons
 
 // ---- Reading ahead ----
 
-// Prefetches an eighteenth of the bytes at a time, because a call gets here at least about that
-// often.
+// Starts prefetching. Each time, an eighteenth of the bytes is prefetched, because a call gets here
+// at least about 18 times.
 static reading_ahead ahead_begin(const kernel_ahead *places) {
   return (reading_ahead){places, 0, (uint32_t)align_size(places->bytes / 18, CACHE_LINE_BYTES)};
 }
@@ -129,13 +130,13 @@ __attribute__((noinline)) void read_ahead(reading_ahead *ahead) {
 
 // ---- F16: heads use the halves while they are being converted ----
 
-// Heads that share a conversion. With 8 halves and 2 sums for each head, all fit into the
+// FEW: heads that share a conversion. With 8 halves and 2 sums per head, all fit into the
 // registers. Converting again for the next heads costs no more than writing floats and reading
 // them. STRIP: factors at a time.
 enum { FEW = 4, STRIP = 64 };
 
-// Factors of `heads` rows, STRIP apart, from x on; halves of `count` rows `stride` bytes apart of
-// each of `pages` pages.
+// The factors of `heads` rows, STRIP apart, starting at x; and the halves of `count` rows, `stride`
+// bytes apart, of each of `pages` pages.
 typedef struct strip_rows {
   const uint8_t *halves[KERNEL_STEP_PAGES];
   size_t stride;
@@ -143,9 +144,10 @@ typedef struct strip_rows {
   uint32_t count, pages;
 } strip_rows;
 
-// out[h][8] += sum over i of x[h][i] * halves[i][column to column + 7]. `heads` is a compile-time
-// constant. Each iteration has one row: V8 unrolls such a loop itself and interleaves the sums. If
-// the rows were unrolled here, it would put all products of a sum one after the other.
+// Computes out[h][8] += sum over i of x[h][i] * halves[i][column to column + 7]. `heads` is a
+// compile-time constant. Each iteration handles one row: V8 unrolls such a loop itself and
+// interleaves the sums. If the rows were unrolled here, it would put all products of a sum one
+// after the other.
 SIMD_INLINE void strip_add(const strip_rows *rows, uint32_t column, float *out, size_t out_stride,
                            uint32_t heads, simd_flavor flavor) {
   const v128_t mask = wasm_v128_load(simd_mask.f16_tiny);
@@ -179,7 +181,7 @@ SIMD_INLINE void strip_add(const strip_rows *rows, uint32_t column, float *out, 
   }
 }
 
-// The columns of `columns` / 8 strips.
+// Computes the columns of `columns` / 8 strips.
 SIMD_INLINE void strips(const strip_rows *rows, float *out, size_t out_stride, uint32_t columns,
                         reading_ahead *ahead, uint32_t heads, simd_flavor flavor) {
 #pragma nounroll
@@ -202,7 +204,8 @@ SIMD_INLINE void strips_few(const strip_rows *rows, float *out, size_t out_strid
   }
 }
 
-// A score exceeds the maximum so far: it becomes the largest of `most`, and the sums so far shrink.
+// Handles a score above the maximum so far: the new maximum is the largest of `most`, and the sums
+// so far shrink.
 static __attribute__((noinline)) void softmax_raise(const kernel_attention *state, uint32_t head,
                                                     v128_t most) {
   most = wasm_f32x4_pmax(most, wasm_i64x2_shuffle(most, most, 1, 0));
@@ -215,7 +218,7 @@ static __attribute__((noinline)) void softmax_raise(const kernel_attention *stat
   multiply(acc, state->head_dim, correction, acc);
 }
 
-// The sum of four vectors, in the order of add_places in attention.c.
+// Returns the sum of four vectors, in the order of add_places in attention.c.
 static float add_places(const v128_t places[4]) {
   v128_t sum =
       wasm_f32x4_add(wasm_f32x4_add(places[0], places[1]), wasm_f32x4_add(places[2], places[3]));
@@ -223,7 +226,7 @@ static float add_places(const v128_t places[4]) {
   return wasm_f32x4_extract_lane(sum, 0) + wasm_f32x4_extract_lane(sum, 1);
 }
 
-// The largest of the scores and of `max`, in one of the lanes. Scores that are NaN do not count.
+// Returns the largest of the scores and of `max`, in one of the lanes. NaN scores are ignored.
 static v128_t largest_of(const float *scores, uint32_t tokens, v128_t max) {
   v128_t most[4];
   for (uint32_t i = 0; i < 4; i++) most[i] = max;
@@ -236,7 +239,7 @@ static v128_t largest_of(const float *scores, uint32_t tokens, v128_t max) {
   return wasm_f32x4_pmax(wasm_f32x4_pmax(most[0], most[1]), wasm_f32x4_pmax(most[2], most[3]));
 }
 
-// scores = e^(scores - max). Returns their sum.
+// Computes scores = e^(scores - max). Returns their sum.
 SIMD_INLINE float exp_row(float *scores, uint32_t tokens, v128_t max, simd_flavor flavor) {
   v128_t places[4];
   for (uint32_t i = 0; i < 4; i++) places[i] = wasm_f32x4_splat(0);
@@ -253,8 +256,9 @@ SIMD_INLINE float exp_row(float *scores, uint32_t tokens, v128_t max, simd_flavo
   return add_places(places);
 }
 
-// See step_softmax of attention.c, where the correction is 1 if the maximum does not change. The
-// heads from `head` on, `tokens` of each; scores of tokens that do not count are -Inf.
+// Computes what step_softmax of attention.c does; there, the correction is 1 if the maximum does
+// not change. Handles the heads starting at `head`, with `tokens` tokens each; scores of tokens
+// that do not count are -Inf.
 SIMD_INLINE void softmax(const kernel_attention *state, uint32_t head, uint32_t heads,
                          float *scores, uint32_t tokens, simd_flavor flavor) {
 #pragma nounroll
@@ -278,7 +282,7 @@ static void leave_out(float *scores, uint32_t heads, const kernel_page *pages, u
   }
 }
 
-// Caps 4 scores, and adds ALiBi's biases for the positions from `position` on.
+// Caps 4 scores, and adds ALiBi's biases for the positions starting at `position`.
 static v128_t bend(v128_t scores, float cap, const kernel_bias *bias, uint32_t position) {
   if (cap != 0) {
     const v128_t caps = wasm_f32x4_splat(cap);
@@ -290,7 +294,7 @@ static v128_t bend(v128_t scores, float cap, const kernel_bias *bias, uint32_t p
   return wasm_f32x4_add(scores, wasm_f32x4_mul(wasm_f32x4_splat(bias->slope), back));
 }
 
-// Caps and biases the scores of the heads from `head` on. Most models do not need this.
+// Caps and biases the scores of the heads starting at `head`. Most models do not need this.
 static __attribute__((noinline)) void bend_scores(const kernel_attention *state, uint32_t head,
                                                   uint32_t heads, const kernel_page *pages,
                                                   uint32_t count, float *scores) {
@@ -304,7 +308,7 @@ static __attribute__((noinline)) void bend_scores(const kernel_attention *state,
   }
 }
 
-// Scores of `heads` heads over `count` dims of one piece of K. q: rows q_stride apart.
+// Computes scores of `heads` heads over `count` dims of one piece of K. q: rows q_stride apart.
 SIMD_INLINE void piece_scores(const float *k, uint32_t count, const float *q, size_t q_stride,
                               uint32_t heads, float *scores, simd_flavor flavor) {
   uint32_t h = 0;
@@ -346,8 +350,8 @@ SIMD_INLINE void f16_scores(const float *q, uint32_t dims, uint32_t heads, const
   }
 }
 
-// Adds the values without the last 4 dims if the number of dims is not a multiple of 8. Tokens that
-// do not count have p = 0, and all halves become finite floats.
+// Adds the values, without the last 4 dims if the number of dims is not a multiple of 8. Tokens
+// that do not count have p = 0, and all halves become finite floats.
 SIMD_INLINE void f16_values(float *acc, uint32_t dims, uint32_t heads, const kernel_page *pages,
                             uint32_t count, const float *p, reading_ahead *ahead,
                             simd_flavor flavor) {
@@ -361,7 +365,7 @@ SIMD_INLINE void f16_values(float *acc, uint32_t dims, uint32_t heads, const ker
   }
 }
 
-// Scores of `heads` heads; K in pieces of K_DIMS dims.
+// Computes scores of `heads` heads, with K in pieces of K_DIMS dims.
 SIMD_INLINE void step_scores(const float *q, uint32_t dims, uint32_t heads,
                              const kernel_page *pages, uint32_t count, kernel_kv_type type,
                              float *scores, reading_ahead *ahead, simd_flavor flavor) {
@@ -384,7 +388,7 @@ SIMD_INLINE void step_scores(const float *q, uint32_t dims, uint32_t heads,
   }
 }
 
-// Values of `heads` heads for one piece of V of V_DIMS dims, or of 4.
+// Adds values of `heads` heads for one piece of V with V_DIMS dims, or with 4.
 SIMD_INLINE void piece_values(const float *v, size_t v_stride, uint32_t count, const float *p,
                               uint32_t first, uint32_t last, uint32_t heads, float *acc,
                               size_t acc_stride, simd_flavor flavor) {
@@ -409,7 +413,7 @@ SIMD_INLINE void piece_values(const float *v, size_t v_stride, uint32_t count, c
   }
 }
 
-// The last 4 dims of F16's V rows where these are not a multiple of 8. Overwrites p.
+// Adds the last 4 dims of F16's V rows if their number is not a multiple of 8. Overwrites p.
 SIMD_INLINE void f16_last_values(float *acc, uint32_t dims, uint32_t heads, const kernel_page *page,
                                  float *p, simd_flavor flavor) {
   const uint32_t d = dims / 8 * 8;
@@ -423,7 +427,7 @@ SIMD_INLINE void f16_last_values(float *acc, uint32_t dims, uint32_t heads, cons
   piece_values(v[0], 4, 4, p, page->first, page->last, heads, acc + d, dims, flavor);
 }
 
-// F32 in pieces of V_DIMS dims, the end in pieces of 4. May overwrite p.
+// Adds the values, F32 in pieces of V_DIMS dims and the end in pieces of 4. May overwrite p.
 SIMD_INLINE void step_values(float *acc, uint32_t dims, uint32_t heads, const kernel_page *pages,
                              uint32_t count, kernel_kv_type type, float *p, reading_ahead *ahead,
                              simd_flavor flavor) {
@@ -443,8 +447,8 @@ SIMD_INLINE void step_values(float *acc, uint32_t dims, uint32_t heads, const ke
   }
 }
 
-// One function for each type and side, and one that calls them. A function for each pair of types
-// would be sixteen.
+// Functions for each type and side, and one function that calls them. One function for each pair of
+// types would be sixteen functions.
 typedef struct page_types {
   kernel_kv_type k, v;
 } page_types;

@@ -1,4 +1,5 @@
-// kernels/blocks.c — dequantisation and products of all block-quantised types; scalar reference.
+// kernels/blocks.c — dequantisation of and products with all block-quantised types; scalar
+// reference.
 #include "kernels/blocks.h"
 
 static bool has_sub(block_kind kind) { return kind == BLOCK_SUB || kind == BLOCK_SUB_MINS; }
@@ -28,8 +29,8 @@ void block_row_dequant(const kernel_matrix *matrix, uint32_t row, float *out,
   }
 }
 
-// sum plus the integer dots times their scales. Dots, sub-scales applied, are below 2^24 in every
-// type, so exact as floats.
+// Returns sum plus the integer dots times their scales. Dots, with sub-scales applied, are below
+// 2^24 in every type, so they are exact as floats.
 static float part_add(const block_part *part, block_kind kind, const act_block *x, float sum) {
   int32_t dots[2] = {0, 0};
   for (uint32_t i = 0; i < BLOCK_PART; i++) dots[i / 16] += part->codes[i] * x->codes[i];
@@ -43,7 +44,7 @@ static float part_add(const block_part *part, block_kind kind, const act_block *
   return sum + (float)(dots[0] + dots[1]) * (part->scale * x->scale);
 }
 
-// The term of the minimum.
+// Returns the term of the minimum.
 static float part_min(const block_part *part, block_kind kind, const act_block *x) {
   if (kind == BLOCK_MINS) return part->min * ((float)x->minus_sum * x->scale);
   const int32_t sum =

@@ -1,10 +1,10 @@
-// kernels/code_rows.h — rows of codes as in pages (kv_pages.h) times pairs of 16-bit
-// factors, in 128-bit vectors: the shared part of attention over codes of both kinds.
+// kernels/code_rows.h — multiplies rows of codes as in pages (kv_pages.h) by pairs of 16-bit
+// factors, in 128-bit vectors: the part that attention over codes of both kinds shares.
 //
 // A 16-bit lane of a row has two codes: both = 256 * high + low, where `high` is signed and `low`
 // is not. Two sums are kept, over `both` and over `high`. The sum over `low` is the first less 256
-// times the second. The first may overflow, which is harmless: integers wrap, and the difference
-// fits. So a single shift unpacks a row.
+// times the second. The first sum may overflow, which is harmless: integers wrap, and the
+// difference fits. So a single shift unpacks a row.
 #ifndef WICK_KERNELS_CODE_ROWS_H
 #define WICK_KERNELS_CODE_ROWS_H
 
@@ -13,27 +13,27 @@
 
 #ifdef WICK_SIMD128
 
-// FEW: heads that share unpacked codes; more sums would not fit into the registers. ROWS: rows of a
-// round of the loop; with 8, V8 11.3 (Node 20) keeps their operands in memory and takes 1.1 to 1.2
-// times as long.
+// FEW: heads that share unpacked codes; more sums would not fit into the registers. ROWS: rows per
+// iteration of the loop; with 8, V8 11.3 (Node 20) keeps their operands in memory and takes 1.1 to
+// 1.2 times as long.
 enum { FEW = 4, BLOCK = KV_BLOCK_VALUES, TOKENS = KERNEL_PAGE_TOKENS };
 enum { STRIP = 8, ROW_BYTES = 16, ROWS = 2, ROW_FACTORS = 2, STEP = KERNEL_STEP_TOKENS };
 
-// Whether a dot and its addition are one instruction, which takes 5 cycles: sums of up to 3 heads
-// are then split into two chains, because one would stall the processor. For more heads, two chains
-// do not fit into the registers.
+// Heads whose sums are split into two chains: up to 3 if a dot and its addition are one
+// instruction, which takes 5 cycles, because one chain would stall the processor. For more heads,
+// two chains do not fit into the registers.
 #ifdef __AVXVNNI__
 enum { CHAINED_HEADS = 3 };
 #else
 enum { CHAINED_HEADS = 0 };
 #endif
 
-// Sums of several heads, over the even rows and the odd ones.
+// The sums of several heads, over the even rows and the odd rows.
 typedef struct row_sums {
   v128_t even[FEW][2], odd[FEW][2];
 } row_sums;
 
-// Sums begin at the biases, or at 0 if these are NULL.
+// Initializes sums with the biases, or with 0 if these are NULL.
 SIMD_INLINE void sums_begin(row_sums *sums, const int32_t *const *biases, uint32_t heads) {
   const v128_t zero = wasm_i32x4_splat(0);
   for (uint32_t h = 0; h < heads; h++) {
@@ -42,14 +42,15 @@ SIMD_INLINE void sums_begin(row_sums *sums, const int32_t *const *biases, uint32
   }
 }
 
-// sums->even: of all rows.
+// Adds up sums->even over all rows.
 SIMD_INLINE void sums_join(row_sums *sums, uint32_t heads) {
   for (uint32_t i = 0; heads <= CHAINED_HEADS && i < heads * 2; i++) {
     sums->even[i / 2][i % 2] = wasm_i32x4_add(sums->even[i / 2][i % 2], sums->odd[i / 2][i % 2]);
   }
 }
 
-// Row u: sums[h][0] += low codes times pairs of factors; sums[h][1] += the same with the high ones.
+// Adds row u: sums[h][0] += low codes times pairs of factors; sums[h][1] += the same with the high
+// codes.
 SIMD_INLINE void row_add(v128_t low, v128_t high, const int16_t *const *factors, uint32_t u,
                          row_sums *sums, uint32_t heads) {
   const bool is_odd = heads <= CHAINED_HEADS && u % 2 == 1;
@@ -61,8 +62,8 @@ SIMD_INLINE void row_add(v128_t low, v128_t high, const int16_t *const *factors,
   }
 }
 
-// sums[h][0] += ROWS rows of whole lanes (both codes) times pairs of factors; sums[h][1] += the
-// same with the high codes. `heads` is a compile-time constant.
+// Computes sums[h][0] += ROWS rows of whole lanes (both codes) times pairs of factors; sums[h][1]
+// += the same with the high codes. `heads` is a compile-time constant.
 SIMD_INLINE void rows_add(const uint8_t *codes, const int16_t *const *factors, row_sums *sums,
                           uint32_t heads) {
   const int16_t *x[FEW];

@@ -1,8 +1,8 @@
-// kernels/elementwise.c — norm, rotation, activation, residual; scalar reference.
+// kernels/elementwise.c — norms, rotation, activations, residual; scalar reference.
 #include "kernels/exp.h"
 #include "kernels/families.h"
 
-// Sums are kept in 16 parts, value i in part i % 16, as SIMD lanes do.
+// Adds up sums that are kept in 16 parts, value i in part i % 16, like in SIMD lanes.
 static float sum_of_parts(float parts[16]) {
   for (uint32_t half = 8; half > 0; half /= 2) {
     for (uint32_t i = 0; i < half; i++) parts[i] += parts[i + half];
@@ -16,7 +16,7 @@ static float sum_of_values(const float *x, uint32_t n) {
   return sum_of_parts(parts);
 }
 
-// The sum of (x - mean)^2.
+// Returns the sum of (x - mean)^2.
 static float sum_of_squares_about(const float *x, uint32_t n, float mean) {
   float parts[16] = {0};
   for (uint32_t i = 0; i < n; i++) parts[i % 16] += (x[i] - mean) * (x[i] - mean);
@@ -47,7 +47,7 @@ void layer_norm_scalar(const float *x, const float *weight, const float *bias, u
 
 void l2_norm_scalar(const float *x, uint32_t n, float epsilon, float *out) {
   const float length = __builtin_sqrtf(sum_of_squares(x, n));
-  const float factor = 1.0f / (length < epsilon ? epsilon : length);  // NaN stays
+  const float factor = 1.0f / (length < epsilon ? epsilon : length);  // NaN stays NaN
   for (uint32_t i = 0; i < n; i++) out[i] = x[i] * factor;
 }
 
@@ -71,7 +71,7 @@ void rope_scalar(float *x, uint32_t heads, uint32_t head_dim, uint32_t n_rot, co
   }
 }
 
-// silu(g) = g / (1 + e^-g) (Elfwing et al. 2017; SwiGLU: Shazeer 2020).
+// Computes silu(g) = g / (1 + e^-g) (Elfwing et al. 2017; SwiGLU: Shazeer 2020).
 void silu_mul_scalar(float *gate, const float *up, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) gate[i] = gate[i] / (1.0f + exp_f32(-gate[i])) * up[i];
 }
@@ -82,7 +82,7 @@ void sigmoid_mul_scalar(float *x, const float *gate, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) x[i] = x[i] / (1.0f + exp_f32(-gate[i]));
 }
 
-// ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|)
+// Computes ln(1 + e^x) = max(x, 0) + ln(1 + e^-|x|).
 void softplus_scalar(float *x, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     const float e = exp_f32(x[i] < 0 ? x[i] : -x[i]), s = e / (2.0f + e), s2 = s * s;
@@ -92,7 +92,8 @@ void softplus_scalar(float *x, uint32_t n) {
   }
 }
 
-// gelu(g) = g / 2 * (1 + tanh(u)) = g / (1 + e^(-2u)), u = sqrt(2 / pi) * (g + 0.044715 g^3)
+// Computes gelu(g) = g / 2 * (1 + tanh(u)) = g / (1 + e^(-2u)), u = sqrt(2 / pi) * (g + 0.044715
+// g^3).
 void gelu_mul_scalar(float *gate, const float *up, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
     const float g = gate[i], u2 = g * (GELU_LINEAR + GELU_CUBIC * (g * g));
@@ -129,11 +130,11 @@ void gelu_erf_mul_scalar(float *gate, const float *up, uint32_t n) {
   }
 }
 
-// These are so short that compilers find the vectors without help.
+// These are so simple that compilers vectorize them automatically.
 
 void relu_mul(float *x, const float *up, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) {
-    const float value = x[i] < 0 ? 0 : x[i];  // NaN stays
+    const float value = x[i] < 0 ? 0 : x[i];  // NaN stays NaN
     x[i] = up == NULL ? value : value * up[i];
   }
 }

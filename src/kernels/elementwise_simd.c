@@ -1,4 +1,4 @@
-// kernels/elementwise_simd.c — norm, rotation, activation, residual in 128-bit vectors,
+// kernels/elementwise_simd.c — norms, rotation, activations, residual in 128-bit vectors,
 // bit-identical to elementwise.c, which computes the remainders of rows.
 #include "kernels/exp_simd.h"
 #include "kernels/families.h"
@@ -12,7 +12,7 @@ static float sum_of_parts(const v128_t parts[4]) {
   return wasm_f32x4_extract_lane(two, 0) + wasm_f32x4_extract_lane(two, 1);
 }
 
-// 16 squares of x - mean added to 16 parts.
+// Adds 16 squares of x - mean to 16 parts.
 static inline void squares_add(v128_t parts[4], const float *x, v128_t mean) {
   for (uint32_t k = 0; k < 4; k++) {
     const v128_t values = wasm_f32x4_sub(wasm_v128_load(x + 4 * k), mean);
@@ -95,7 +95,7 @@ void l2_norm_simd128(const float *x, uint32_t n, float epsilon, float *out) {
   for (; i < n; i++) out[i] = x[i] * factor;
 }
 
-// 4 pairs (a[i], b[i]).
+// Rotates 4 pairs (a[i], b[i]).
 static void rope_halves(float *a, float *b, const float *cos_sin) {
   const v128_t first = wasm_v128_load(cos_sin), second = wasm_v128_load(cos_sin + 4);
   const v128_t c = wasm_i32x4_shuffle(first, second, 0, 2, 4, 6);
@@ -105,7 +105,7 @@ static void rope_halves(float *a, float *b, const float *cos_sin) {
   wasm_v128_store(b, wasm_f32x4_add(wasm_f32x4_mul(x, s), wasm_f32x4_mul(y, c)));
 }
 
-// 2 pairs side by side.
+// Rotates 2 adjacent pairs.
 static void rope_neighbours(float *x, const float *cos_sin) {
   const v128_t signs = wasm_i32x4_make(INT32_MIN, 0, INT32_MIN, 0);
   const v128_t both = wasm_v128_load(cos_sin), values = wasm_v128_load(x);
@@ -133,7 +133,7 @@ void rope_simd128(float *x, uint32_t heads, uint32_t head_dim, uint32_t n_rot, c
   }
 }
 
-// x * sigmoid(gate).
+// Returns x * sigmoid(gate).
 SIMD_INLINE v128_t sigmoid_times(v128_t x, v128_t gate) {
   return wasm_f32x4_div(x, wasm_f32x4_add(wasm_f32x4_splat(1), exp_f32x4(wasm_f32x4_neg(gate))));
 }
@@ -160,7 +160,7 @@ void gelu_mul_simd128(float *gate, const float *up, uint32_t n) {
   gelu_mul_scalar(gate + i, up == NULL ? NULL : up + i, n - i);
 }
 
-// erf_f32 of exp.h.
+// Computes erf_f32 of exp.h.
 SIMD_INLINE v128_t erf_f32x4(v128_t x) {
   static const float terms[] = {1.061405429f, -1.453152027f, 1.421413741f, -0.284496736f,
                                 0.254829592f};

@@ -1,4 +1,4 @@
-// kernels/exp.h — e^x and functions based on it for one float, computed like in the SIMD kernels.
+// kernels/exp.h — e^x and functions based on it for one float, computed as in the SIMD kernels.
 //
 // x = n ln 2 + r with |r| <= ln 2 / 2 (Cody and Waite, ln 2 in two parts), e^r by a polynomial of
 // degree 6 (minimax coefficients of Cephes' expf), scaled by 2^n. Relative error below 3e-7 for
@@ -28,7 +28,7 @@ static inline float exp_f32(float x) {
   const float rounded = x * EXP_LOG2_E + EXP_ROUND;
   const float n = rounded - EXP_ROUND;
   const float r = (x - n * EXP_LN2_HIGH) - n * EXP_LN2_LOW;
-  const float r2 = r * r;  // Estrin's order, with fewer dependent steps
+  const float r2 = r * r;  // Estrin's order, which has fewer dependent steps
   float p = (EXP_P0 * r + EXP_P1) * r2 + (EXP_P2 * r + EXP_P3);
   p = p * r2 + (EXP_P4 * r + EXP_P5);
   p = p * r2 + (r + 1.0f);
@@ -36,10 +36,10 @@ static inline float exp_f32(float x) {
   return f32_of_bits(bits_of_f32(p) + (bits_of_f32(rounded) << 23));
 }
 
-// Absolute error below 3e-7.
+// Computes tanh. Absolute error below 3e-7.
 static inline float tanh_f32(float x) { return 1.0f - 2.0f / (1.0f + exp_f32(2.0f * x)); }
 
-// Abramowitz and Stegun 1964, 7.1.26. Absolute error below 5e-7.
+// Computes erf (Abramowitz and Stegun 1964, 7.1.26). Absolute error below 5e-7.
 static inline float erf_f32(float x) {
   const float size = x < 0 ? -x : x, t = 1.0f / (1.0f + 0.3275911f * size);
   const float p = ((((1.061405429f * t - 1.453152027f) * t + 1.421413741f) * t - 0.284496736f) * t +
@@ -49,10 +49,10 @@ static inline float erf_f32(float x) {
   return x < 0 ? -value : value;
 }
 
-// 2 sqrt(2 / pi), and that times 0.044715 (Hendrycks and Gimpel 2016, the form with tanh).
+// 2 sqrt(2 / pi), and that times 0.044715 (Hendrycks and Gimpel 2016, the tanh form).
 #define GELU_LINEAR 1.5957691216057308f
 #define GELU_CUBIC 0.0713548162726f
-#define GELU_ROOT 0.70710678118654752f  // of 1 / 2, in the exact form
+#define GELU_ROOT 0.70710678118654752f  // sqrt(1 / 2), for the exact form
 
 // ln(1 + e), e in [0, 1], is 2 atanh(s) = s (2 + 2/3 s^2 + 2/5 s^4 ...), s = e / (2 + e) <= 1/3.
 // Relative error below 3e-7.

@@ -1,4 +1,4 @@
-// kernels/exp_simd.h — exp.h on four lanes, bit for bit the same.
+// kernels/exp_simd.h — the functions of exp.h on four lanes, bit for bit the same.
 #ifndef WICK_KERNELS_EXP_SIMD_H
 #define WICK_KERNELS_EXP_SIMD_H
 
@@ -7,20 +7,21 @@
 
 #ifdef WICK_SIMD128
 
-// For inner loops, see simd_masks.
+// Constants for inner loops (see simd_masks).
 typedef struct exp_constants {
   float log2_e[4], round[4], minus_ln2_high[4], minus_ln2_low[4], p[7][4], least[4];
 } exp_constants;
 
 extern const exp_constants exp_constant;
 
-// Two of the polynomial's coefficients: p[index] * r + p[index + 1].
+// Computes two terms of the polynomial: p[index] * r + p[index + 1].
 SIMD_INLINE v128_t exp_pair(uint32_t index, v128_t r, simd_flavor flavor) {
   const exp_constants *c = &exp_constant;
   return simd_multiply_add(wasm_v128_load(c->p[index]), r, wasm_v128_load(c->p[index + 1]), flavor);
 }
 
-// For x up to EXP_MOST or NaN. A flavor with fused multiply-adds rounds some sums only once.
+// Computes e^x for x up to EXP_MOST or NaN. A flavor with fused multiply-adds rounds some sums only
+// once.
 SIMD_INLINE v128_t exp_up_to_most(v128_t x, simd_flavor flavor) {
   const exp_constants *c = &exp_constant;
   const v128_t round = wasm_v128_load(c->round);
@@ -33,7 +34,7 @@ SIMD_INLINE v128_t exp_up_to_most(v128_t x, simd_flavor flavor) {
   p = simd_multiply_add(p, r2, exp_pair(4, r, flavor), flavor);
   p = simd_multiply_add(p, r2, wasm_f32x4_add(r, wasm_v128_load(c->p[6])), flavor);
   p = wasm_i32x4_add(p, wasm_i32x4_shl(rounded, 23));
-  // 0 where x is too small; e^x is more than x, so the larger of them is e^x or NaN
+  // 0 where x is too small; e^x is greater than x, so the larger of them is e^x or NaN
   p = wasm_v128_andnot(p, wasm_f32x4_lt(x, wasm_v128_load(c->least)));
   return wasm_f32x4_pmax(x, p);
 }

@@ -1,12 +1,12 @@
-// kernels/families.h — the names of all kernels of every family and variant, for the tables of
-// kernels.c, and the loop that all scalar products share. kernels.h has the contracts.
+// kernels/families.h — declares all kernels of every family and variant, for the tables of
+// kernels.c, and defines the loop that all scalar products share. kernels.h has the contracts.
 #ifndef WICK_KERNELS_FAMILIES_H
 #define WICK_KERNELS_FAMILIES_H
 
 #include "kernels/kernels.h"
 
-// Some sources are compiled again for other levels of processors (simd.h). In these builds
-// SIMD_NAME(f) is f_avx2, for example; otherwise it is f.
+// Some sources are compiled again for other processor levels (simd.h). In these builds SIMD_NAME(f)
+// is f_avx2, for example; otherwise it is f.
 #ifdef WICK_LEVEL
 #define SIMD_NAME(name) SIMD_NAME_AT(name, WICK_LEVEL)
 #define SIMD_NAME_AT(name, level) SIMD_NAME_JOINED(name, level)
@@ -51,7 +51,7 @@ typedef void matmul_function(const kernel_matrix *matrix, uint32_t row_first, ui
                              const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
                              size_t y_stride);
 
-// The functions of a type: scalar ones, and SIMD variants where simd.h has vectors.
+// Declares the functions of a type: scalar ones, and SIMD variants where simd.h has vectors.
 #define KERNEL_FAMILY(name)                                                       \
   matrix_bytes_function name##_matrix_bytes;                                      \
   repack_function name##_repack;                                                  \
@@ -90,10 +90,10 @@ KERNEL_FAMILY(q1_0);
 KERNEL_FAMILY(q2_0);
 matmul_function SIMD_NAME(q8_0_matmul_signed);
 
-// One row of the matrix times one row of activations.
+// Multiplies one row of the matrix by one row of activations.
 typedef float row_dot_function(const kernel_matrix *matrix, uint32_t row, const void *act_row);
 
-// A product that is computed with row_dot, one output at a time.
+// Computes a product with row_dot, one output at a time.
 static inline void matmul_by_rows(const kernel_matrix *matrix, uint32_t row_first,
                                   uint32_t row_last, const void *act, size_t act_stride_bytes,
                                   uint32_t tokens, float *y, size_t y_stride,
@@ -117,14 +117,14 @@ typedef uint32_t kv_write_function(void *page, uint32_t slot, const float *row, 
 typedef void kv_read_function(const void *page, uint32_t slot, float *row, uint32_t head_dim);
 typedef void kv_copy_function(void *to, const void *from, uint32_t slots, uint32_t head_dim);
 
-// An element type of KV pages.
+// Declares the functions of an element type of KV pages.
 #define KERNEL_KV_FAMILY(name)                                \
   kv_bytes_function kv_##name##_bytes;                        \
   kv_write_function kv_##name##_k_write, kv_##name##_v_write; \
   kv_read_function kv_##name##_k_read, kv_##name##_v_read;    \
   kv_copy_function kv_##name##_k_copy, kv_##name##_v_copy
 
-// For Q8 and Q4.
+// Makes queries for Q8 and Q4.
 void kv_queries_make(float *q, uint32_t heads, uint32_t head_dim);
 
 KERNEL_KV_FAMILY(f32);
@@ -132,7 +132,7 @@ KERNEL_KV_FAMILY(f16);
 KERNEL_KV_FAMILY(q8);
 KERNEL_KV_FAMILY(q4);
 
-// Pages of keys with scales by channel, and rotated values.
+// Pages of keys with scales per channel, and rotated values.
 typedef void kv_encode_function(void *page, const void *f16_page, uint32_t first, uint32_t last,
                                 uint32_t head_dim);
 kv_bytes_function kv_c8_bytes, kv_c4_bytes, kv_r4_bytes;
@@ -150,7 +150,7 @@ void attention_begin(const kernel_attention *state);
 void attention_merge(const kernel_attention *state, const kernel_attention *part);
 void attention_end(const kernel_attention *state, float *out);
 
-// The progress of a call's prefetching, by `step_bytes` of each place at a time.
+// The progress of a call's prefetching, in steps of `step_bytes` at each address.
 typedef struct reading_ahead {
   const kernel_ahead *places;
   uint32_t done_bytes, step_bytes;
@@ -158,15 +158,15 @@ typedef struct reading_ahead {
 
 void read_ahead(reading_ahead *ahead);
 
-// Pages of codes in 128-bit vectors, the same in every flavor. Rows of scores and p are
-// KERNEL_STEP_TOKENS long. Scores of all tokens of `count` pages; acc [heads][head_dim] += p * V of
-// them, where p is at most 1, and 0 for tokens that do not count.
+// Attention over pages of codes in 128-bit vectors, the same in every flavor. Rows of scores and p
+// are KERNEL_STEP_TOKENS long. Compute the scores of all tokens of `count` pages; and acc
+// [heads][head_dim] += p * V of them, where p is at most 1, and 0 for tokens that do not count.
 void codes_scores_simd(const float *q, uint32_t dims, uint32_t heads, const kernel_page *pages,
                        uint32_t count, kernel_kv_type type, float *scores, reading_ahead *ahead);
 void codes_values_simd(float *acc, uint32_t dims, uint32_t heads, const kernel_page *pages,
                        uint32_t count, kernel_kv_type type, const float *p, reading_ahead *ahead);
 
-// Only the scores, of pages of C8 or C4. factors: [heads] of kv_factor_bytes.
+// Computes only the scores, for pages of C8 or C4. factors: [heads] of kv_factor_bytes.
 void channels_scores_simd(const uint8_t *factors, uint32_t dims, uint32_t heads,
                           const kernel_page *pages, uint32_t count, kernel_kv_type type,
                           float *scores, reading_ahead *ahead);
@@ -230,15 +230,15 @@ void xielu_simd128(float *x, const kernel_xielu *curve, uint32_t n);
 
 void conv_scalar(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last);
 void delta_scalar(const kernel_delta *delta);
-// Only the columns [first, last) of the values.
+// Computes only the columns [first, last) of the values.
 void delta_columns(const kernel_delta *delta, uint32_t first, uint32_t last);
 void scan_scalar(const kernel_scan *scan, uint32_t channel_first, uint32_t channel_last);
 void ssd_scalar(const kernel_ssd *ssd);
-// Only the columns [first, last) of the head.
+// Computes only the columns [first, last) of the head.
 void ssd_columns(const kernel_ssd *ssd, uint32_t first, uint32_t last);
 void wkv_scalar(const kernel_wkv *wkv);
 void wkv_columns(const kernel_wkv *wkv, uint32_t first, uint32_t last);
-// The inputs that follow the last token's, of the channels [first, last).
+// Writes the inputs before the token after the last one, for the channels [first, last).
 void conv_state_write(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last);
 
 void conv_simd128(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last);
@@ -247,14 +247,14 @@ void scan_simd128(const kernel_scan *scan, uint32_t channel_first, uint32_t chan
 void ssd_simd128(const kernel_ssd *ssd);
 void wkv_simd128(const kernel_wkv *wkv);
 
-// Row `at` of the inputs, counted from the oldest one in the state.
+// Returns row `at` of the inputs, counted from the oldest row in the state.
 static inline const float *conv_input(const kernel_conv *conv, uint32_t at) {
   const uint32_t before = conv->width - 1;
   return at < before ? conv->state_in + (size_t)at * conv->channels
                      : conv->x + conv->x_stride * (at - before);
 }
 
-// The tables of the levels that x86-64 has (table_simd.c).
+// The tables of the levels of x86-64 (table_simd.c).
 extern const kernel_table kernels_avx2, kernels_avxvnni;
 
 #endif

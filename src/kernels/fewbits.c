@@ -1,6 +1,5 @@
 // kernels/fewbits.c — Q1_0, Q2_0 and TQ2_0: layouts and scalar reference. The records are described
-// in fewbits.h, the file's blocks are those of ggml-common.h, and the values those of ggml-quants.c
-// (both of ggml).
+// in fewbits.h, the file's blocks in ggml-common.h, and the values in ggml-quants.c (both of ggml).
 #include "kernels/fewbits.h"
 
 #include "kernels/blocks.h"
@@ -22,7 +21,7 @@ static void twos_store(twos_part part, uint32_t row, const uint8_t codes[BLOCK_P
   }
 }
 
-// Weights are 1 less than codes.
+// Loads weights, which are 1 less than codes.
 static void twos_load(const uint8_t *bytes, uint32_t row, uint32_t part, block_part *out) {
   const twos_record *record = (const twos_record *)(const void *)bytes;
   for (uint32_t i = 0; i < BLOCK_PART; i++) {
@@ -33,7 +32,7 @@ static void twos_load(const uint8_t *bytes, uint32_t row, uint32_t part, block_p
   out->scale = layout_scale_load(record->scales, row);
 }
 
-// Takes the codes of a part from a block of the file.
+// Reads the codes of a part from a block of the file.
 typedef void twos_take(const uint8_t *file, uint32_t part, uint8_t codes[BLOCK_PART]);
 
 typedef struct twos_facts {
@@ -61,13 +60,13 @@ static uint32_t twos_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t
   return flags;
 }
 
-// Q2_0: f16 scale, 64 x 2 bits.
+// Reads Q2_0: f16 scale, 64 x 2 bits.
 static void q2_0_take(const uint8_t *file, uint32_t part, uint8_t codes[BLOCK_PART]) {
   const uint8_t *bytes = file + 2 + 8 * part;
   for (uint32_t i = 0; i < BLOCK_PART; i++) codes[i] = bytes[i / 4] >> (i % 4 * 2) & 3;
 }
 
-// TQ2_0: 64 bytes of four 2-bit codes that are 32 columns apart, f16 scale.
+// Reads TQ2_0: 64 bytes of four 2-bit codes that are 32 columns apart, f16 scale.
 static void tq2_0_take(const uint8_t *file, uint32_t part, uint8_t codes[BLOCK_PART]) {
   const uint8_t *bytes = file + part / 4 * 32;
   for (uint32_t i = 0; i < BLOCK_PART; i++) codes[i] = bytes[i] >> (part % 4 * 2) & 3;
@@ -97,7 +96,7 @@ BLOCK_FUNCTIONS(tq2_0, tq2_0_facts.type)
 
 // ---- 1 bit ----
 
-// Q1_0: f16 scale, 128 bits: 1 or -1.
+// Repacks Q1_0: f16 scale, 128 bits that stand for 1 or -1.
 uint32_t q1_0_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block,
                      uint32_t block_count, const uint8_t *file) {
   uint32_t flags = 0;

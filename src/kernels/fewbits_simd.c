@@ -26,7 +26,8 @@ SIMD_INLINE void q1_0_begin(const uint8_t *record, uint32_t part, v128_t state[2
   for (uint32_t h = 0; h < 2; h++) state[h] = wasm_v128_load(ones->codes[part] + 16 * h);
 }
 
-// Each step leaves the bits moved to the right by one. The masks leave out those of the next byte.
+// Returns codes. Each step leaves the bits shifted right by one; the masks remove those of the next
+// byte.
 SIMD_INLINE void q1_0_codes(const uint8_t *record, uint32_t part, uint32_t step, uint32_t half,
                             v128_t state[2], v128_t *codes) {
   const v128_t bits = state[half], mask = wasm_i8x16_splat(2);

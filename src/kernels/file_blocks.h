@@ -1,14 +1,14 @@
-// kernels/file_blocks.h — types whose records keep the blocks of the file unchanged: those of 8
-// rows, one after the other. Products unpack a part of a row at a time into codes and scales
-// (block_part_load), in the scalar reference and for the tiles of tile.h alike. A single token goes
-// through a tile, too. It suits types whose codes must be looked up row by row anyway.
+// kernels/file_blocks.h — types whose records contain the file's blocks unchanged: those of 8 rows,
+// one after the other. Products unpack a part of a row at a time into codes and scales
+// (block_part_load), both in the scalar reference and for the tiles of tile.h. A single token also
+// uses a tile. This suits types whose codes must be looked up row by row anyway.
 #ifndef WICK_KERNELS_FILE_BLOCKS_H
 #define WICK_KERNELS_FILE_BLOCKS_H
 
 #include "kernels/blocks.h"
 #include "kernels/tile.h"
 
-// Row `row`'s block in a record.
+// Returns the block of row `row` in a record.
 static inline const uint8_t *file_block(const uint8_t *record, uint32_t row, uint32_t bytes) {
   return record + (size_t)(row % KERNEL_ROW_GROUP) * bytes;
 }
@@ -60,7 +60,7 @@ static inline void file_blocks_store(uint8_t *data, uint32_t cols, uint32_t row,
 #define FILE_BLOCKS_SIMD(name, type, offset)
 #endif
 
-// All functions of a type. offset: the number that makes its codes unsigned for the tiles
+// Defines all functions of a type. offset: the number that makes its codes unsigned for the tiles
 // (tile_type).
 #define FILE_BLOCKS_TYPE(name, type, offset)                                               \
   uint32_t name##_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_block, \

@@ -1,5 +1,5 @@
-// kernels/floats.c — weights that are floats: F32, F16, BF16; layout and repacking. The records are
-// described in floats.h.
+// kernels/floats.c — float weights: F32, F16, BF16; layout and repacking. The records are described
+// in floats.h.
 #include "kernels/floats.h"
 
 #include "kernels/act.h"
@@ -41,11 +41,11 @@ enum {
   MANTISSA_BITS = 10,
   MANTISSA = (1 << MANTISSA_BITS) - 1,
   GREAT_EXPONENT =
-      32 - F16_CODE_SHIFT  // the first of F16's exponents whose code would have more than 5 bits
+      32 - F16_CODE_SHIFT  // the first F16 exponent whose code would have more than 5 bits
 };
 
-// The codes that no smaller element takes, in order. Of exponent 0 all but zero are free. Of
-// exponent e up to 10 the normalised subnormals take every 2^(11 - e)-th.
+// Returns one of the codes that no smaller element uses, in order. Of exponent 0, all codes but
+// zero are free. Of exponent e up to 10, the normalised subnormals use every 2^(11 - e)-th code.
 static uint32_t free_code(uint32_t index) {
   uint32_t exponent = 0, stride = MANTISSA + 1, count = MANTISSA;
   while (index >= count) {
@@ -57,7 +57,7 @@ static uint32_t free_code(uint32_t index) {
   return exponent << MANTISSA_BITS | (index / (stride - 1) * stride + index % (stride - 1) + 1);
 }
 
-// The index of a free code.
+// Returns the index of a free code.
 static uint32_t free_index(uint32_t exponent, uint32_t mantissa) {
   if (exponent == 0) return mantissa - 1;
   const uint32_t before = exponent * (MANTISSA + 1) - (1u << (exponent - 1));

@@ -17,7 +17,8 @@ SIMD_INLINE v128_t f32_column(const uint8_t *record, uint32_t half) {
   return wasm_v128_load(record + 16 * half);
 }
 
-// The results are 2^102 too small: 2^112 because of simd_f16_tiny, 2^-10 because of the code.
+// Loads a column. The results are too small by 2^102: 2^112 because of simd_f16_tiny, 2^-10 because
+// of the code.
 SIMD_INLINE v128_t f16_column(const uint8_t *record, uint32_t half) {
   return simd_f16_tiny(wasm_v128_load(record), half);
 }
@@ -28,15 +29,16 @@ SIMD_INLINE v128_t bf16_column(const uint8_t *record, uint32_t half) {
               : wasm_i32x4_shl(both, 16);
 }
 
-// An element of x, multiplied by 2^102 if the weights are too small by that factor. A power of two
-// does not change the rounding of a product. If x becomes Inf, the sums are not finite either.
+// Returns an element of x, multiplied by 2^102 if the weights are too small by that factor. A power
+// of two does not change the rounding of a product. If x becomes Inf, the sums are not finite
+// either.
 SIMD_INLINE v128_t float_splat(const float *x, bool is_tiny) {
   const v128_t value = wasm_v128_load32_splat(x);
   return is_tiny ? wasm_f32x4_mul(value, wasm_f32x4_splat(F16_CODE_SCALE)) : value;
 }
 
-// 8 rows times 1 or 2 tokens: 4 or 8 sums in registers.
-// sums: [token][8 rows]. x: rows `x_stride` floats apart.
+// Multiplies 8 rows by 1 or 2 tokens, with 4 or 8 sums in registers. sums: [token][8 rows]. x: rows
+// `x_stride` floats apart.
 SIMD_INLINE void float_strip(const uint8_t *record, uint32_t cols, const float *x, size_t x_stride,
                              float *sums, uint32_t tokens, uint32_t record_bytes,
                              simd_flavor flavor, column_load *load, bool is_tiny) {
@@ -65,20 +67,21 @@ SIMD_INLINE void float_strip(const uint8_t *record, uint32_t cols, const float *
   }
 }
 
-// A tile is 8 rows times some tokens along every second column of a chunk. 6 tokens leave registers
-// for two vectors of weights and one of activations, but none for products that are not fused,
-// which therefore use 4 tokens. If a register has all 8 rows, 8 tokens leave enough.
+// A tile multiplies 8 rows by a few tokens along every second column of a chunk. 6 tokens leave
+// registers for two vectors of weights and one of activations, but not for separate products
+// (without fused multiply-adds), which therefore use 4 tokens. If a register has all 8 rows, 8
+// tokens fit.
 #ifdef WICK_LEVEL
 enum { TILE_TOKENS_MAX = 8, TILE_TOKENS = 8 };
 #else
 enum { TILE_TOKENS_MAX = 6, TILE_TOKENS = 4 };
 #endif
-// TILES share the decoded weights of a group: 16-bit weights are decoded once per chunk.
+// TILES tiles share the weights of a group, which are decoded once if they have 16 bits.
 enum { TILE_GROUPS = 24, TILE_COLS = 128, TILES = 4, STRIP_TOKENS_MAX = 3 };
 
 #ifdef WICK_LEVEL
 
-// Adds `count` columns: all 8 rows are in a register, otherwise as below.
+// Computes the tile below with all 8 rows in one register: the same products and sums.
 SIMD_INLINE void float_tile(const float *weights, uint32_t count, const float *x, float *sums,
                             uint32_t tokens, simd_flavor flavor) {
   (void)flavor;
@@ -96,8 +99,8 @@ SIMD_INLINE void float_tile(const float *weights, uint32_t count, const float *x
 
 #else
 
-// Adds `count` columns, the first at `weights` and every second one after it. weights: [column][8
-// rows]. x: [column][token]. sums: [token][8 rows].
+// Adds `count` columns: the first column of `weights` and every second one after it. weights:
+// [column][8 rows]. x: [column][token]. sums: [token][8 rows].
 SIMD_INLINE void float_tile(const float *weights, uint32_t count, const float *x, float *sums,
                             uint32_t tokens, simd_flavor flavor) {
   v128_t low[TILE_TOKENS_MAX], high[TILE_TOKENS_MAX];
@@ -112,7 +115,7 @@ SIMD_INLINE void float_tile(const float *weights, uint32_t count, const float *x
       const v128_t value = wasm_v128_load32_splat(x + t);
       low[t] = simd_multiply_add(w0, value, low[t], flavor);
       high[t] = simd_multiply_add(w1, value, high[t], flavor);
-      SIMD_FORGET();  // otherwise all loads are moved to the front, and registers spill
+      SIMD_FORGET();  // otherwise all loads are moved to the front, and registers are spilled
     }
   }
   for (uint32_t t = 0; t < tokens; t++) {
@@ -179,8 +182,8 @@ static void run_strips(const float_job *job, uint32_t row_first, uint32_t token,
   }
 }
 
-// Copies x of every second column from `col` on for the tokens of a tile into adjacent memory. The
-// last token is repeated to fill the tile.
+// Copies x of every second column, starting at `col`, for the tokens of a tile into adjacent
+// memory. The last token is repeated to fill the tile.
 static void pack(const float_job *job, uint32_t token, uint32_t tokens, uint32_t col,
                  uint32_t count, float *out) {
   const uint32_t all = job->type->tile_tokens;
@@ -201,8 +204,8 @@ typedef struct tile_block {
   float sums[TILE_GROUPS][TILES][2][TILE_TOKENS_MAX * KERNEL_ROW_GROUP];
 } tile_block;
 
-// Adds the columns from `c` on, at most TILE_COLS. The packed activations of all groups and the
-// weights of a group stay in the first cache.
+// Adds up to TILE_COLS columns, starting at `c`. Groups share the packed activations. Chunks are
+// short, so the activations and the weights of a group stay in the L1 cache.
 static void add_chunk(const float_job *job, tile_block *block, uint32_t c) {
   const float_type *type = job->type;
   const uint32_t left = job->matrix->cols - c, all = left < TILE_COLS ? left : TILE_COLS;
@@ -247,14 +250,14 @@ static void run_tiles(const float_job *job, tile_block *block) {
   }
 }
 
-// Multiplies some hundred rows with all tokens before the next rows, so that their weights stay in
-// a cache.
+// Multiplies a few hundred rows by all tokens before the next rows, so that their weights stay in a
+// cache.
 static void float_matmul(const kernel_matrix *matrix, uint32_t row_first, uint32_t row_last,
                          const void *act, size_t act_stride_bytes, uint32_t tokens, float *y,
                          size_t y_stride, const float_type *type) {
   const float_job job = {matrix, type,    row_last, act, act_stride_bytes / sizeof(float),
                          y,      y_stride};
-  // a tile costs the same when half of it is empty
+  // a tile takes the same time if half of it is empty
   const uint32_t last = tokens % type->tile_tokens;
   const bool is_strip = 2 * last <= type->tile_tokens && last <= STRIP_TOKENS_MAX;
   const uint32_t in_strips = is_strip ? last : 0, in_tiles = tokens - in_strips;

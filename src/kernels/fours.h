@@ -1,18 +1,18 @@
-// kernels/fours.h — products of 8 rows with 4 tokens, for prompts of many tokens (tile.h). The
-// weights are unpacked parts of types without sub-scales.
+// kernels/fours.h — multiplies 8 rows by 4 tokens, for prompts of many tokens (tile.h). The weights
+// are unpacked parts of types without sub-scales.
 //
-// A step multiplies two vectors of codes (rows 0-3 and 4-7) with a word of each token's
-// activations, the same word in all lanes. four_act_make copies the words into all lanes
-// beforehand: v128.load32_splat costs V8 one more instruction for its address, and a step has only
-// 22. The dots fill the registers, so the sums of floats stay in memory.
+// A step multiplies two vectors of codes (rows 0-3 and 4-7) by a word of each token's activations,
+// with the same word in all lanes. four_act_make copies the words into all lanes beforehand:
+// v128.load32_splat costs V8 one more instruction for its address, and a step has only 22. The dots
+// fill the registers, so the float sums stay in memory.
 //
 // Signed codes as bytes: the dots of simd.h require 7 bits without a sign on one side, |x|. So the
-// code w takes the sign of x. Flipping all bits turns w into -w - 1, even for -128, and
+// code w gets the sign of x. Flipping all bits turns w into -w - 1, even for -128, and
 //
 //   sum of w x = sum of |x| (x < 0 ? ~w : w) + sum of |x| where x < 0
 //
 // The second sum is the same for all rows. Two products of a pair are at most 2 * 127 * 128, which
-// fits 16 bits. QUADS needs none of this if SIMD_HAS_BYTES: codes are raised by 128 if the dot
+// fits 16 bits. QUADS does not need this if SIMD_HAS_BYTES: codes are raised by 128 if the dot
 // reads them as unsigned, and stay unchanged if it reads them as signed.
 #ifndef WICK_KERNELS_FOURS_H
 #define WICK_KERNELS_FOURS_H
@@ -38,7 +38,7 @@ SIMD_INLINE four_form four_form_of(block_kind kind, simd_flavor flavor) {
 // The activations of 4 tokens for one part. Words and sums are the same in all lanes.
 typedef struct four_act {
   int32_t words[16][FOUR][4];  // [word][token]; FOUR_CODES has 8 words
-  int32_t start[FOUR][4];      // FOUR_SIGNED: the sum of |x| where x < 0; FOUR_CODES: -offset * x
+  int32_t start[FOUR][4];      // FOUR_SIGNED: sum of |x| where x < 0; FOUR_CODES: -offset * x
   act_block blocks[FOUR];      // without codes
 } four_act;
 
@@ -76,7 +76,7 @@ SIMD_INLINE void four_act_make(const act_block *block, const act_wide *wide, fou
   wasm_v128_store(out->start[token], sum);
 }
 
-// sum + w x for 4 columns, where the sign of x is separate.
+// Returns sum + w x for 4 columns, where the sign of x is separate.
 SIMD_INLINE v128_t four_dot_signed(v128_t sum, v128_t codes, v128_t size, v128_t sign, v128_t ones,
                                    simd_flavor flavor) {
   const v128_t turned = wasm_v128_xor(codes, sign);
@@ -84,7 +84,8 @@ SIMD_INLINE v128_t four_dot_signed(v128_t sum, v128_t codes, v128_t size, v128_t
   return wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(simd_dot_pairs(turned, size), ones));
 }
 
-// Adds the products with one word of each token; FOUR_SIGNED with those of a column group.
+// Adds the products with one word of each token, or for FOUR_SIGNED with the two words of a column
+// group.
 SIMD_INLINE void four_step(const tile_part *part, const four_act *act, uint32_t word,
                            four_form form, v128_t ones, simd_flavor flavor, v128_t dots[FOUR][2]) {
   v128_t codes[2];
@@ -103,7 +104,7 @@ SIMD_INLINE void four_step(const tile_part *part, const four_act *act, uint32_t 
   }
 }
 
-// The dots of a part as 32-bit lanes.
+// Computes the dots of a part as 32-bit lanes.
 SIMD_INLINE void four_dots(const tile_part *part, const four_act *act, int32_t offset,
                            block_kind kind, simd_flavor flavor, v128_t dots[FOUR][2]) {
   const four_form form = four_form_of(kind, flavor);
@@ -132,7 +133,7 @@ SIMD_INLINE void four_dots(const tile_part *part, const four_act *act, int32_t o
   }
 }
 
-// One part x 4 tokens. sums: [4 tokens][8 rows].
+// Multiplies one part by 4 tokens. sums: [4 tokens][8 rows].
 SIMD_INLINE void four_run(const tile_part *part, const four_act *act, int32_t offset,
                           block_kind kind, simd_flavor flavor, float *sums) {
   v128_t dots[FOUR][2];

@@ -1,16 +1,16 @@
-// kernels/fp4.c — MXFP4: layout and scalar reference. Blocks are those of ggml-common.h, scales as
+// kernels/fp4.c — MXFP4: layout and scalar reference. Blocks are defined in ggml-common.h, scales
 // in ggml-impl.h (both of ggml).
 #include "kernels/fp4.h"
 
 #include "kernels/blocks.h"
 
-// kvalues_mxfp4 of ggml-common.h.
+// The values are kvalues_mxfp4 of ggml-common.h.
 const int8_t fp4_values[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 const uint8_t fp4_codes[16] = {12, 13, 14, 15, 16, 18, 20, 24, 12, 11, 10, 9, 8, 6, 4, 0};
 
 static uint32_t exponent_offset(uint32_t row) { return row % 4 * 2 + row % 8 / 4; }
 
-// 2^(exponent - 128); the two lowest are subnormal.
+// Returns 2^(exponent - 128); the two lowest values are subnormal.
 static float mxfp4_scale(uint32_t exponent) {
   return f32_of_bits(exponent < 2 ? 0x00200000u << exponent : (exponent - 1) << 23);
 }

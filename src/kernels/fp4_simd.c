@@ -1,4 +1,4 @@
-// kernels/fp4_simd.c — products with MXFP4 in 128-bit vectors. The record is drawn in fp4.h. Step k
+// kernels/fp4_simd.c — products with MXFP4 in 128-bit vectors. fp4.h describes the record. Step k
 // unpacks column groups k and 4 + k: it looks the codes up in the table, whose values have 12
 // added.
 #include "kernels/fp4.h"
@@ -7,8 +7,8 @@
 
 #ifdef WICK_SIMD128
 
-// The bits of 2^(exponent - 128). As an integer (e - 1) << 23 is less than (e + 1) << 21 for the
-// exponents 0 and 1 alone, and these are the bits of their subnormals.
+// Computes the bits of 2^(exponent - 128). As an integer, (e - 1) << 23 is less than (e + 1) << 21
+// only for the exponents 0 and 1, for which the latter has the bits of their subnormals.
 SIMD_INLINE void mxfp4_super(const uint8_t *record, strip_super *super) {
   const v128_t both = wasm_u32x4_load16x4(record);
   for (uint32_t h = 0; h < 2; h++) {

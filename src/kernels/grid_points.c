@@ -7,8 +7,8 @@
 
 grid_points kernel_grids;
 
-// The points whose bits are set. Fields of `width` bits hold values below `levels`; all possible
-// points have a bit each, in their order.
+// Unpacks the points whose bits are set. Fields of `width` bits contain values below `levels`;
+// every possible point has one bit, in order.
 static void unpack(const uint8_t *bits, uint32_t levels, uint32_t width, uint16_t *points) {
   const uint32_t mask = (1u << width) - 1;
   uint32_t point = 0;
@@ -21,7 +21,7 @@ static void unpack(const uint8_t *bits, uint32_t levels, uint32_t width, uint16_
   }
 }
 
-// `count` fields of `width` bits as the bytes that levels stand for.
+// Returns `count` fields of `width` bits as the bytes that the levels represent.
 static uint64_t codes_of(uint32_t point, uint32_t count, uint32_t width, const uint8_t *levels) {
   uint64_t codes = 0;
   for (uint32_t i = 0; i < count; i++) {

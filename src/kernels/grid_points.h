@@ -1,11 +1,11 @@
-// kernels/grid_points.h — the points of the grids of IQ1, IQ2 and IQ3, which the program contains
-// as bits (grids_tables.h), because in this form their gzipped size is a third.
+// kernels/grid_points.h — the points of the grids of IQ1, IQ2 and IQ3. The program contains them as
+// bits (grids_tables.h), because in this form their gzipped size is a third.
 #ifndef WICK_KERNELS_GRID_POINTS_H
 #define WICK_KERNELS_GRID_POINTS_H
 
 #include <stdint.h>
 
-// A point's values are packed from its lowest bit on.
+// The values of a point are packed from its lowest bit up.
 typedef struct grid_points {
   uint16_t iq1[2048];  // 8 x 2 bits: value + 1
   // 8 x 2 bits: 0, 1, 2 represent 8, 25, 43
@@ -20,8 +20,8 @@ typedef struct grid_points {
 
 extern grid_points kernel_grids;
 
-// Fills kernel_grids before a kernel reads them. Any thread may call it, any number of times; the
-// first call takes about 50 us.
+// Fills kernel_grids; must be called before a kernel reads them. Any thread may call it, any number
+// of times; the first call takes about 50 us.
 void grids_unpack(void);
 
 #endif

@@ -1,6 +1,6 @@
-// kernels/grids.c — IQ1, IQ2 and IQ3: codes are points of a grid, 8 or 4 columns at once. Blocks
-// and grids are those of ggml-common.h, arithmetic as in ggml-quants.c (both of ggml). All scales
-// are exact products, so that their order does not matter.
+// kernels/grids.c — IQ1, IQ2 and IQ3: codes are points of a grid, for 8 or 4 columns at once.
+// Blocks and grids are defined in ggml-common.h, arithmetic in ggml-quants.c (both of ggml). All
+// scales are exact products, so their order does not matter.
 #include "kernels/file_blocks.h"
 #include "kernels/grid_points.h"
 
@@ -32,17 +32,17 @@ static void signed_store(uint64_t codes, uint32_t sign_bits, int8_t out[8]) {
   memcpy(out, &codes, sizeof codes);
 }
 
-// Signs are stored as 7 bits; the eighth makes the number of set bits even.
+// Returns all eight signs. 7 bits are stored; the eighth makes the number of set bits even.
 static uint32_t even_signs(uint32_t seven) {
   return seven | ((uint32_t)__builtin_popcount(seven) & 1) << 7;
 }
 
-// Two points of 4 columns.
+// Returns two points of 4 columns.
 static uint64_t both_codes(const uint32_t *codes, uint32_t low, uint32_t high) {
   return codes[low] | (uint64_t)codes[high] << 32;
 }
 
-// 8 * (value + delta): 8 * (-1, 0, 1) +- 1.
+// Stores 8 * (value + delta): 8 * (-1, 0, 1) +- 1.
 static void iq1_store(uint16_t point, bool is_minus, int8_t out[8]) {
   const uint64_t base = (is_minus ? 0x80 - 9 : 0x80 - 7) * EACH_BYTE;
   const uint64_t codes = (8 * spread_2(point) + base) ^ 0x80 * EACH_BYTE;
@@ -51,8 +51,8 @@ static void iq1_store(uint16_t point, bool is_minus, int8_t out[8]) {
 
 // ---- IQ1 ----
 
-// IQ1_S: f16 d, 32 low bytes of points, 8 x 16 bits: 4 x 3 high bits, 3 bits of scale, delta's
-// sign.
+// Reads IQ1_S: f16 d, 32 low bytes of points, 8 x 16 bits: 4 x 3 high bits, 3 bits of scale,
+// delta's sign.
 static void iq1_s_load(const uint8_t *record, uint32_t row, uint32_t part, block_part *out) {
   const uint8_t *block = file_block(record, row, IQ1_S_BYTES);
   const uint32_t high = load_u16(block + 34 + 2 * part);
@@ -63,8 +63,8 @@ static void iq1_s_load(const uint8_t *record, uint32_t row, uint32_t part, block
   out->scale = f32_of_f16(load_u16(block)) * (0.125f * (float)(2 * (high >> 12 & 7) + 1));
 }
 
-// IQ1_M: 32 low bytes of points; per point 4 bits: 3 high bits and delta's sign; 4 x 16 bits: 4
-// scales of 3 bits each, and 4 bits of d.
+// Reads IQ1_M: 32 low bytes of points; per point 4 bits: 3 high bits and delta's sign; 4 x 16 bits:
+// 4 scales of 3 bits each, and 4 bits of d.
 static void iq1_m_load(const uint8_t *record, uint32_t row, uint32_t part, block_part *out) {
   const uint8_t *block = file_block(record, row, IQ1_M_BYTES), *scales = block + 48;
   uint32_t half = 0;
@@ -83,7 +83,7 @@ static void iq1_m_load(const uint8_t *record, uint32_t row, uint32_t part, block
 
 // ---- IQ2 ----
 
-// IQ2_XXS: f16 d; per 32 columns 4 bytes of points and 32 bits: 4 x 7 signs, 4 bits of scale.
+// Reads IQ2_XXS: f16 d; per 32 columns 4 bytes of points and 32 bits: 4 x 7 signs, 4 bits of scale.
 static void iq2_xxs_load(const uint8_t *record, uint32_t row, uint32_t part, block_part *out) {
   const uint8_t *block = file_block(record, row, IQ2_XXS_BYTES), *points = block + 2 + 8 * part;
   const uint32_t word = load_u32(points + 4);
@@ -100,7 +100,7 @@ static void iq2_scales(const uint8_t *half, uint8_t subs, block_part *out) {
   out->half_scales[1] = scale * (float)(2 * (subs >> 4) + 1);
 }
 
-// IQ2_XS: f16 d, 32 x 16 bits: 9 of the point and 7 signs, 16 scales of 4 bits.
+// Reads IQ2_XS: f16 d, 32 x 16 bits: 9 of the point and 7 signs, 16 scales of 4 bits.
 static void iq2_xs_load(const uint8_t *record, uint32_t row, uint32_t part, block_part *out) {
   const uint8_t *block = file_block(record, row, IQ2_XS_BYTES);
   for (uint32_t i = 0; i < 4; i++) {
@@ -110,7 +110,8 @@ static void iq2_xs_load(const uint8_t *record, uint32_t row, uint32_t part, bloc
   iq2_scales(block, block[66 + part], out);
 }
 
-// IQ2_S: f16 d, 32 low bytes of points, 32 bytes of signs, 32 x 2 high bits, 16 scales of 4 bits.
+// Reads IQ2_S: f16 d, 32 low bytes of points, 32 bytes of signs, 32 x 2 high bits, 16 scales of 4
+// bits.
 static void iq2_s_load(const uint8_t *record, uint32_t row, uint32_t part, block_part *out) {
   const uint8_t *block = file_block(record, row, IQ2_S_BYTES);
   for (uint32_t i = 0; i < 4; i++) {
@@ -123,7 +124,7 @@ static void iq2_s_load(const uint8_t *record, uint32_t row, uint32_t part, block
 
 // ---- IQ3 ----
 
-// IQ3_XXS: f16 d, 64 bytes of points of 4 columns, 8 x 32 bits: 4 x 7 signs, 4 bits of scale.
+// Reads IQ3_XXS: f16 d, 64 bytes of points of 4 columns, 8 x 32 bits: 4 x 7 signs, 4 bits of scale.
 static void iq3_xxs_load(const uint8_t *record, uint32_t row, uint32_t part, block_part *out) {
   const uint8_t *block = file_block(record, row, IQ3_XXS_BYTES), *points = block + 2 + 8 * part;
   const uint32_t word = load_u32(block + 66 + 4 * part);
@@ -134,8 +135,8 @@ static void iq3_xxs_load(const uint8_t *record, uint32_t row, uint32_t part, blo
   out->scale = f32_of_f16(load_u16(block)) * (0.25f * (float)(2 * (word >> 28) + 1));
 }
 
-// IQ3_S: f16 d, 64 low bytes of points of 4 columns, 64 high bits, 32 bytes of signs, 8 scales of 4
-// bits.
+// Reads IQ3_S: f16 d, 64 low bytes of points of 4 columns, 64 high bits, 32 bytes of signs, 8
+// scales of 4 bits.
 static void iq3_s_load(const uint8_t *record, uint32_t row, uint32_t part, block_part *out) {
   const uint8_t *block = file_block(record, row, IQ3_S_BYTES), *points = block + 2 + 8 * part;
   const uint32_t high = block[66 + part], sub = block[106 + part / 2] >> (part % 2 * 4) & 15u;

@@ -1,10 +1,10 @@
-// kernels/iq4.c — IQ4_NL and IQ4_XS: layouts and scalar reference. The records are drawn in iq4.h,
-// the file's blocks in ggml-common.h.
+// kernels/iq4.c — IQ4_NL and IQ4_XS: layouts and scalar reference. The records are described in
+// iq4.h, the file's blocks in ggml-common.h.
 #include "kernels/iq4.h"
 
 #include "kernels/blocks.h"
 
-// kvalues_iq4nl of ggml-common.h.
+// The values are kvalues_iq4nl of ggml-common.h.
 const int8_t iq4_values[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
                                1,    13,   25,  38,  53,  69,  89,  113};
 

@@ -1,5 +1,6 @@
 // kernels/iq4.h — records of IQ4_NL (32 columns) and IQ4_XS (256 columns with 6-bit sub-scales per
-// 32): weight = scale * iq4_values[code], for IQ4_XS times (sub_scale - 32). Codes as in nibbles.h.
+// 32 columns): weight = scale * iq4_values[code], for IQ4_XS also times (sub_scale - 32). Codes are
+// stored as in nibbles.h.
 #ifndef WICK_KERNELS_IQ4_H
 #define WICK_KERNELS_IQ4_H
 

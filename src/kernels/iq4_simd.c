@@ -1,5 +1,5 @@
-// kernels/iq4_simd.c — products with IQ4_NL and IQ4_XS in 128-bit vectors. The records are drawn in
-// iq4.h. Step k gives column groups k and 4 + k, codes through the table.
+// kernels/iq4_simd.c — products with IQ4_NL and IQ4_XS in 128-bit vectors. iq4.h describes the
+// records. Step k reads column groups k and 4 + k and looks the codes up in the table.
 #include "kernels/iq4.h"
 
 #include "kernels/tile.h"
@@ -27,7 +27,7 @@ SIMD_INLINE void iq4_nl_codes(const uint8_t *record, uint32_t part, uint32_t ste
   iq4_take(RECORD(iq4_nl_record, record)->codes, step, half, codes);
 }
 
-// Sub-scales as bytes: those of part p and part p + 4 in subs[p].
+// Unpacks sub-scales as bytes: those of parts p and p + 4 into subs[p].
 SIMD_INLINE void iq4_xs_super(const uint8_t *record, strip_super *super) {
   const iq4_xs_record *k = RECORD(iq4_xs_record, record);
   const v128_t halves = wasm_v128_load(k->scales);

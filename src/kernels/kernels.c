@@ -1,5 +1,5 @@
-// kernels/kernels.c — the tables of this build, and the choice of one of them for this processor.
-// The tables are constant data; only the choice is made at run time.
+// kernels/kernels.c — the tables of this build, and the selection of one of them for this
+// processor. The tables are constant data; only the selection is made at run time.
 #include "kernels/kernels.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static const kernel_table table_scalar = {
 };
 
 #ifdef WICK_SIMD128
-// The name of the instructions to which SIMD128 vectors are compiled.
+// The name of the instruction set that SIMD128 vectors are compiled to.
 #if defined(__wasm_simd128__)
 #define SIMD128_TABLE "simd128"
 #elif defined(__x86_64__)
@@ -46,7 +46,7 @@ static const kernel_table table_simd128 = {
 
 #if defined(WICK_SIMD128) && !(defined(WICK_RELAXED) && defined(__wasm_simd128__))
 #define HAS_LONG 1
-// Bit-identical results with instructions that ARM has. x86 would need more instructions.
+// Bit-identical results, using instructions that ARM has. x86 would need more instructions.
 static const kernel_table table_long = {
     .name = SIMD128_TABLE "-long",
     TABLE_TYPES_USUAL(simd128, simd128, simd128, long, long),
@@ -55,8 +55,8 @@ static const kernel_table table_long = {
 #endif
 
 #ifdef WICK_RELAXED
-// Not inlined, because engines compile whole functions. The dots are in one register, as in the
-// kernels.
+// Returns whether dots add up correctly. Not inlined, because engines compile whole functions. The
+// dots are in one register, as in the kernels.
 static __attribute__((noinline)) bool dots_add_up(int8_t x, int8_t code) {
   const v128_t xs = wasm_i8x16_splat(x), codes = wasm_i8x16_splat(code);
   v128_t quads = wasm_i32x4_splat(7), pairs = wasm_i16x8_splat(7);
@@ -76,7 +76,7 @@ static bool relaxed_dots_are_right(void) {
   return dots_add_up(x, code);
 }
 
-// See simd_flavor: the CPU decides which of the two is faster.
+// Tables for both relaxed flavors (simd_flavor): the CPU determines which of the two is faster.
 static const kernel_table table_pairs = {
     .name = "relaxed-pairs",
     .dots_are_right = relaxed_dots_are_right,
@@ -93,7 +93,7 @@ static const kernel_table table_quads = {
 #endif
 
 #if defined(WICK_RELAXED) && defined(__wasm_simd128__)
-// For QUADS that read codes as signed, like ARM's.
+// For CPUs whose QUADS read codes as signed, like ARM's.
 static const kernel_table table_signed = {
     .name = "relaxed-signed",
     .dots_are_right = relaxed_dots_are_right,
@@ -108,16 +108,17 @@ static int32_t dot_of(int8_t x, int8_t code) {
   return wasm_i32x4_extract_lane(dot, 0);
 }
 
-// Chooses by this CPU's result of a dot of four products with an operand of more than 7 bits: 4 *
-// 127 * 255 if it is one instruction with unsigned codes; -4 * 127 if it is one with signed codes;
-// 2 * 32767 if it consists of pairs, which saturate at 16 bits, as on x86 without VNNI.
+// Selects a table by this CPU's result of a dot of four products with an operand of more than 7
+// bits: 4 * 127 * 255 if it is one instruction with unsigned codes; -4 * 127 if it is one
+// instruction with signed codes; 2 * 32767 if it consists of pairs, which saturate at 16 bits, as
+// on x86 without VNNI.
 static const kernel_table *best_of_relaxed(void) {
   const int32_t dot = dot_of(127, -1);
   if (dot == 4 * 127 * 255) return &table_quads;
   return dot == -4 * 127 && dot_of(-127, -127) == 4 * 127 * 127 ? &table_signed : &table_pairs;
 }
 #elif defined(__wasm_simd128__)
-// On x86, 0 / 0 is a NaN with the sign bit set; on ARM, one without.
+// Returns whether 0 / 0 is a NaN without the sign bit, as on ARM. On x86, the sign bit is set.
 static bool cpu_is_like_arm(void) {
   volatile float zero = 0;
   return bits_of_f32(zero / zero) >> 31 == 0;
@@ -161,8 +162,9 @@ static cpuid_answer cpuid(uint32_t leaf, uint32_t subleaf) {
 
 static bool has_bits(uint32_t word, uint32_t bits) { return (word & bits) == bits; }
 
-// x86-64-v3: AVX2, BMI, FMA and related extensions, with registers that the system saves. The
-// compiler's own __builtin_cpu_supports needs libgcc, which not every linker has (zig cc).
+// Returns whether the processor has x86-64-v3: AVX2, BMI, FMA and related extensions, with
+// registers that the system saves. The compiler's own __builtin_cpu_supports needs libgcc, which
+// not every linker has (zig cc).
 static bool cpu_is_v3(void) {
   const uint32_t fma_movbe_osxsave_avx_f16c = 1U << 12 | 1U << 22 | 1U << 27 | 1U << 28 | 1U << 29;
   const uint32_t bmi1_avx2_bmi2 = 1U << 3 | 1U << 5 | 1U << 8;
@@ -181,7 +183,7 @@ static bool cpu_has_vnni(void) {
 }
 #endif
 
-// Whether this processor has the instructions of a table.
+// Returns whether this processor has the instructions of a table.
 static bool cpu_runs(const kernel_table *kernels) {
 #ifdef WICK_LEVELS
   const bool is_vnni = kernels == &kernels_avxvnni;

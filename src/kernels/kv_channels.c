@@ -1,10 +1,9 @@
-// kernels/kv_channels.c — pages of keys with an offset and a scale for each channel (C8, C4), for
-// one KV head, and rows of values that are rotated before they become Q4 (R4). kv_pages.h has the
-// layout.
+// kernels/kv_channels.c — pages of keys with an offset and a scale per channel (C8, C4), for one KV
+// head, and rows of values that are rotated before they become Q4 (R4). kv_pages.h has the layout.
 //
-// Channels of keys differ much more from each other than tokens within a channel, and a few have
-// large values that hardly change (Liu et al. 2024, "KIVI"). Values have no such channels; a
-// rotation spreads the errors that single large values cause in their block.
+// Channels of keys differ from each other much more than tokens within a channel, and a few
+// channels have large values that hardly change (Liu et al. 2024, "KIVI"). Values have no such
+// channels; a rotation spreads the errors that single large values cause in their block.
 #include <string.h>
 
 #include "kernels/families.h"
@@ -19,13 +18,13 @@ size_t kv_c4_bytes(uint32_t head_dim) { return kv_blocks(head_dim) * sizeof(kv_c
 
 // ---- Encoding ----
 
-// The slots of a page of keys that become codes, F16.
+// The slots of an F16 page of keys that are encoded.
 typedef struct channel_source {
   const uint16_t *page;
   uint32_t first, last;
 } channel_source;
 
-// Keys are finite, so a factor corrects the exponent of subnormal halves, too.
+// Keys are finite, so a factor also corrects the exponent of subnormal halves.
 static float f32_of_magnitude(uint32_t half) { return f32_of_bits(half << 13) * 0x1p112f; }
 
 static float f32_of_order(int32_t order) {
@@ -53,23 +52,23 @@ static channel_range range_of(const channel_source *from, uint32_t dim) {
   return (channel_range){f32_of_order(least), f32_of_order(most)};
 }
 
-// The upper half of the smallest float from `value` on that has no other bits.
+// Returns the upper half of the smallest float that is at least `value` and has no other bits.
 static uint32_t half_above(float value) { return (bits_of_f32(value) + 0xffffu) >> 16; }
 
-// The position of a type's codes: above the offset of their channel, which is then the smallest
-// value, or on both sides of it.
+// The range of a type's codes: above the offset of their channel, which is then the smallest value,
+// or on both sides of it.
 typedef struct code_range {
   int32_t least, most;
 } code_range;
 
 static const code_range c8_codes = {-127, 127}, c4_codes = {0, 15};
 
-// The offset that a channel should have.
+// Returns the offset that a channel should have.
 static float anchor_of(channel_range range, code_range codes) {
   return codes.least == 0 ? range.least : 0.5f * (range.least + range.most);
 }
 
-// The bits of the units for which the largest offset and the widest channel fit.
+// Returns the bits of the smallest units for which the largest offset and the widest channel fit.
 static uint32_t units_of(const channel_source *from, uint32_t head_dim, code_range codes) {
   float most = 0, width = 0;
   for (uint32_t dim = 0; dim < head_dim; dim++) {
@@ -80,11 +79,11 @@ static uint32_t units_of(const channel_source *from, uint32_t head_dim, code_ran
     width = above > width ? above : width;
   }
   const uint32_t offset = half_above(most * (1.0f / OFFSET_MOST));
-  width += 2 * f32_of_bits(offset << 16);  // the largest distance of offsets below their anchors
+  width += 2 * f32_of_bits(offset << 16);  // the largest distance between offsets and their anchors
   return offset << 16 | half_above(width / (float)(codes.most * KV_SCALE_MOST));
 }
 
-// The largest multiple of `unit` up to `anchor` whose lowest bit is `bit`.
+// Returns the largest multiple of `unit` up to `anchor` whose lowest bit is `bit`.
 static int16_t offset_below(float anchor, float unit, uint32_t bit) {
   const float multiple = unit == 0 ? 0 : anchor / unit;
   int32_t whole = (int32_t)multiple;
@@ -99,21 +98,21 @@ static uint8_t scale_of(float width, float unit, float levels) {
   return (uint8_t)(up > KV_SCALE_MOST ? KV_SCALE_MOST : up);
 }
 
-// Offsets are at most their anchors, so no code is below the least.
+// Returns the code. Offsets are at most their anchors, so no code is below the least.
 static int32_t code_of(float above, float inverse, code_range codes) {
   const float scaled = above * inverse;
   if (scaled >= (float)codes.most) return codes.most;
   return (int32_t)(scaled < 0 ? scaled - 0.5f : scaled + 0.5f);
 }
 
-// The parts of a block that both types have, codes as in C8.
+// The parts of a block that both types have; codes are stored as in C8.
 typedef struct channel_block {
   int16_t *offsets;
   uint8_t *scales;
   int8_t *codes;
 } channel_block;
 
-// Block `index` of a page. units: bits that are stored in the lowest bits of its offsets.
+// Encodes block `index` of a page. units: bits that are stored in the lowest bits of its offsets.
 static void encode_block(const channel_source *from, uint32_t index, uint32_t head_dim,
                          uint32_t units, code_range codes, const channel_block *block) {
   const float step = f32_of_bits(units & 0xffff0000u), unit = f32_of_bits(units << 16);
@@ -249,8 +248,8 @@ void kv_rotate(float *row, uint32_t head_dim) {
 
 size_t kv_r4_bytes(uint32_t head_dim) { return kv_q4_bytes(head_dim); }
 
-// Blocks of 32 values do not cross the ends of rotated blocks except for the last ones, so pieces
-// are whole blocks of both.
+// Writes a row. Blocks of 32 values do not cross the ends of rotated blocks except for the last
+// ones, so pieces are whole blocks of both.
 uint32_t kv_r4_v_write(void *page, uint32_t slot, const float *row, uint32_t head_dim) {
   float x[KV_ROTATED_MOST];
   uint32_t bad = 0;

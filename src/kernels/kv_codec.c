@@ -1,16 +1,16 @@
-// kernels/kv_codec.c — encodes blocks of the KV cache. A row is encoded once, from floats, and
-// never read, changed and encoded again, so errors do not accumulate.
+// kernels/kv_codec.c — encodes blocks of the KV cache. A row is encoded once, from floats, and is
+// never decoded and encoded again, so errors do not accumulate.
 #include "kernels/kv_codec.h"
 
 #include <string.h>
 
 #include "base/math.h"
 
-static const float AMAX_EMPTY = 1e-10f;  // below it a block is empty
+static const float AMAX_EMPTY = 1e-10f;  // a block with a smaller maximum is empty
 
 void kvq8_clear(kvq8_block *block) { memset(block, 0, sizeof *block); }
 
-// The largest finite magnitude; *bad counts values that are not finite.
+// Returns the largest finite magnitude; *bad counts values that are not finite.
 static float finite_amax(const float *x, uint32_t *bad) {
   float amax = 0;
   *bad = 0;
@@ -25,8 +25,8 @@ static float finite_amax(const float *x, uint32_t *bad) {
   return amax;
 }
 
-// round(x * inverse) within [-limit, limit], half away from zero; 0 for a NaN. An infinity becomes
-// the limit of its sign.
+// Returns round(x * inverse) within [-limit, limit], half away from zero; 0 for a NaN. An infinity
+// becomes the limit with its sign.
 static int32_t code_of(float x, float inverse, float limit) {
   const float scaled = x * inverse;
   if (scaled != scaled) return 0;

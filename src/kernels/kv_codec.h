@@ -1,5 +1,6 @@
 // kernels/kv_codec.h — the KV cache's block codecs, in which 32 values share one f32 scale. They
-// differ from GGML's Q8_0 and Q4_0, which have f16 scales, and Q4_0 another range and order.
+// differ from GGML's Q8_0 and Q4_0, which have f16 scales; Q4_0 also has a different range and
+// order.
 //
 //   Q8: scale = amax / 127, code = round(x / scale) in -127..127, error <= amax / 254
 //   Q4: scale = amax / 7, code = round(x / scale) + 8 in 1..15, error <= amax / 14; byte i has
@@ -28,8 +29,8 @@ _Static_assert(sizeof(kvq8_block) == 36 && sizeof(kvq4_block) == 20, "no padding
 
 void kvq8_clear(kvq8_block *block);  // scale and codes 0
 
-// Return the number of values that were not finite: a NaN is stored as 0, an infinity as the
-// largest code of its sign, and neither counts for the scale.
+// Encode a block. Return the number of values that were not finite: a NaN is stored as 0, an
+// infinity as the largest code with its sign, and neither affects the scale.
 uint32_t kvq8_encode(const float x[KV_BLOCK_VALUES], kvq8_block *block);
 uint32_t kvq4_encode(const float x[KV_BLOCK_VALUES], kvq4_block *block);
 

@@ -15,7 +15,7 @@ size_t kv_f16_bytes(uint32_t head_dim) {
   return (size_t)head_dim * KERNEL_PAGE_TOKENS * sizeof(uint16_t);
 }
 
-// Values are `step` elements apart in the page.
+// Stores values `step` elements apart in the page.
 static uint32_t f32_store(float *to, size_t step, const float *from, uint32_t n) {
   uint32_t bad = 0;
   for (uint32_t i = 0; i < n; i++) {
@@ -30,7 +30,8 @@ static void f32_load(float *to, const float *from, size_t step, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) to[i] = from[i * step];
 }
 
-// A value that is too large becomes the largest half, 65504; a NaN becomes 0.
+// Returns a value as a half. A value that is too large becomes the largest half, 65504; a NaN
+// becomes 0.
 static uint16_t f16_fitting(float value, uint32_t *bad) {
   const uint16_t half = f16_of_f32(value);
   if ((half & 0x7c00u) != 0x7c00u) return half;

@@ -1,29 +1,30 @@
-// kernels/kv_pages.h — the place of a value in a page of one KV head.
+// kernels/kv_pages.h — the position of a value in a page of one KV head.
 //
 //   F32  K [head_dim][16 tokens], V [16 tokens][head_dim]: lanes are tokens, or dims
 //   F16  the same, but within each 8 values value i is at 2 (i % 4) + i / 4, so that 32-bit lane
 //        i has i in its low half and i + 4 in its high half, which a shift and a mask turn into
-//        floats; the last 4 dims of a V row whose dims are not a multiple of 8 are in their order
+//        floats; the last 4 dims of a V row whose dims are not a multiple of 8 keep their order
 //   Q8 per 32 dims {f32 scale [16 tokens], u8 code [512]}. Codes are in strips of rows of 16
-//        bytes, a row two codes for each of 8 columns, so that one instruction sums the products of
-//        both (attention_codes_simd.c):
-//        K [2 strips of 8 tokens][16 pairs of dims] rows of 8 tokens, 2 dims
-//        V [4 strips of 8 dims][8 pairs of tokens] rows of 8 dims, 2 tokens
-//        In a row the pair of column c < 4 is at 4 c and 4 c + 2, codes larger by 128, that of
+//        bytes, each with two codes for each of 8 columns, so that one instruction sums the
+//        products of both (attention_codes_simd.c): K [2 strips of 8 tokens][16 pairs of dims] rows
+//        of 8 tokens, 2 dims V [4 strips of 8 dims][8 pairs of tokens] rows of 8 dims, 2 tokens In
+//        a row the pair of column c < 4 is at 4 c and 4 c + 2, with 128 added to the codes, that of
 //        column c + 4 at 4 c + 1 and 4 c + 3: 16-bit lanes shifted right by 8 are the latter.
-//   Q4   the same codes: of each 256, byte i has code i in its low half and code i + 128 in its
+//   Q4   the same codes: of each 256 codes, byte i has code i in its low half and code i + 128 in
+//   its
 //        high one, two dims of a token: no byte belongs to two tokens, because threads may write
 //        different tokens at the same time
-//   C8   of K alone, per 32 dims {i16 offset [32 dims], u8 scale [32 dims], i8 code [512]}: a value
+//   C8   only for K, per 32 dims {i16 offset [32 dims], u8 scale [32 dims], i8 code [512]}: a value
 //        is offset * the page's offset unit + code * scale * the page's scale unit. Codes:
 //        K [16 pairs of dims] rows of 16 tokens, 2 dims
 //        The units are the upper halves of an f32 each. Their 32 bits, those of the offset unit on
 //        top, are the lowest bits of the first block's offsets.
 //   C4   the same with codes from 0 to 15: of 16 codes of a row, byte i has code i in its low half
 //        and code i + 8 in its high one
-//   R4   of V alone: Q4 of rows that were rotated (kv_rotate)
+//   R4   only for V: Q4 of rows that were rotated (kv_rotate)
 //
-// In Q8, Q4, C8 and C4 heads are padded to whole blocks of 32 dims; codes are those of kv_codec.h.
+// In Q8, Q4, C8 and C4, heads are padded to whole blocks of 32 dims; codes are defined in
+// kv_codec.h.
 #ifndef WICK_KERNELS_KV_PAGES_H
 #define WICK_KERNELS_KV_PAGES_H
 
@@ -65,7 +66,7 @@ typedef struct kv_c4_block {
 
 _Static_assert(sizeof(kv_c8_block) % 16 == 0 && sizeof(kv_c4_block) % 16 == 0, "vectors fit");
 
-// Units of the offsets and of the scales of a page; `offsets`: of its first block.
+// The units of the offsets and of the scales of a page. `offsets`: the offsets of its first block.
 typedef struct kv_channel_units {
   float offset, scale;
 } kv_channel_units;
@@ -80,7 +81,7 @@ static inline uint32_t kv_blocks(uint32_t head_dim) {
   return (head_dim + KV_BLOCK_VALUES - 1) / KV_BLOCK_VALUES;
 }
 
-// The dims of a head that block `index` holds: 32, or the rest.
+// Returns how many dims of a head block `index` has: 32, or the remainder.
 static inline uint32_t kv_block_dims(uint32_t index, uint32_t head_dim) {
   const uint32_t left = head_dim - index * KV_BLOCK_VALUES;
   return left < KV_BLOCK_VALUES ? left : KV_BLOCK_VALUES;
@@ -90,7 +91,7 @@ static inline uint32_t kv_row_code_at(uint32_t column, uint32_t index) {
   return column % 4 * 4 + column / 4 + index * 2;
 }
 
-// The place of the code of a dim (0 to 31) and a token within a block, in K and in V.
+// Return the position of the code of a dim (0 to 31) and a token within a block, in K and in V.
 static inline uint32_t kv_k_code_at(uint32_t dim, uint32_t slot) {
   return slot / 8 * 256 + dim / 2 * 16 + kv_row_code_at(slot % 8, dim % 2);
 }
@@ -99,7 +100,7 @@ static inline uint32_t kv_v_code_at(uint32_t dim, uint32_t slot) {
   return dim / 8 * 128 + slot / 2 * 16 + kv_row_code_at(dim % 8, slot % 2);
 }
 
-// Converts a code to its stored byte, and a stored byte to its code.
+// Added to codes at even positions of a block when they are stored.
 #define KV_CODE_BIAS 128
 
 static inline uint8_t kv_q8_byte(int8_t code, uint32_t at) {
@@ -110,7 +111,7 @@ static inline int32_t kv_q8_code(const kv_q8_block *block, uint32_t at) {
   return at % 2 == 0 ? block->codes[at] - KV_CODE_BIAS : (int8_t)block->codes[at];
 }
 
-// The byte of a Q4 block that contains a code, and whether the code is in its high half.
+// Return the byte of a Q4 block that contains a code, and whether the code is in its high half.
 static inline uint32_t kv_q4_byte_at(uint32_t at) { return at / 256 * 128 + at % 128; }
 static inline bool kv_q4_is_high(uint32_t at) { return at % 256 >= 128; }
 
@@ -119,7 +120,8 @@ static inline int32_t kv_q4_code(const kv_q4_block *block, uint32_t at) {
   return (kv_q4_is_high(at) ? byte >> 4 : byte & 15) - 8;
 }
 
-// The place of the code of a dim (0 to 31) and a token within a block of C8, and its place in C4.
+// Return the position of the code of a dim (0 to 31) and a token within a block of C8, and its
+// position in C4.
 static inline uint32_t kv_channel_code_at(uint32_t dim, uint32_t slot) {
   return dim / 2 * 32 + slot * 2 + dim % 2;
 }
@@ -131,16 +133,16 @@ static inline int32_t kv_c4_code(const kv_c4_block *block, uint32_t at) {
   return kv_c4_is_high(at) ? byte >> 4 : byte & 15;
 }
 
-// A Hadamard transform of each of the largest blocks of a power of two that fit into the rest of
-// the row, up to KV_ROTATED_MOST; it is its own inverse.
+// A Hadamard transform of each of the largest blocks of a power of two that fit into the remaining
+// row, up to KV_ROTATED_MOST; it is its own inverse.
 enum { KV_ROTATED_MOST = 512 };
 void kv_rotate(float *row, uint32_t head_dim);
 
 // ---- Factors for products with codes ----
 //
-// Codes are multiplied and summed as integers, so the other operand becomes 16-bit integers, called
-// factors. A query is scaled by the largest value of its row. Probabilities, at most 1, times the
-// scales of V are scaled by the largest scale of the blocks of a step.
+// Codes are multiplied and summed as integers, so the other operand is also converted to 16-bit
+// integers, called factors. A query is scaled by the largest value of its row. Probabilities (at
+// most 1) times the scales of V are scaled by the largest scale of the blocks of a step.
 
 #define KV_FACTOR_MOST 32767
 // Adding this number to a float rounds it to an integer (half to even), which is in the low bits of
@@ -154,7 +156,7 @@ static inline int16_t kv_factor(float value) {
   return (int16_t)(code < -KV_FACTOR_MOST ? -KV_FACTOR_MOST : code);
 }
 
-// Factors of a query for C8 and C4, for whole blocks of dims. Offsets are multiplied by 16-bit
+// A query's factors for C8 and C4, for whole blocks of dims. Offsets are multiplied by 16-bit
 // factors. Scales, up to KV_SCALE_MOST, are multiplied by factors up to KV_COARSE_MOST; the
 // products fit 16 bits and are multiplied by codes, KV_CHANNELS dims at a time. units: the values
 // of factors of 1.
@@ -170,17 +172,17 @@ static inline size_t kv_factor_bytes(uint32_t head_dim) {
 
 enum { KV_CHANNELS = 4 * KV_BLOCK_VALUES, KV_SCALE_MOST = 127, KV_COARSE_MOST = 258 };
 
-// A row of a query of head_dim floats, as kernel_kv_ops.queries_make leaves it for these types:
-// factors, i16 [head_dim]; for each block the negated excess that codes larger by KV_CODE_BIAS add,
-// i32 [blocks]; and in the place of the last float the value of a factor of 1.
+// Reads a query row of head_dim floats as kernel_kv_ops.queries_make leaves it for these types:
+// factors, i16 [head_dim]; for each block the negated excess caused by codes that are larger by
+// KV_CODE_BIAS, i32 [blocks]; and instead of the last float the value of a factor of 1.
 static inline float kv_query_unit(const float *row, uint32_t head_dim) { return row[head_dim - 1]; }
 
 static inline const int32_t *kv_query_biases(const float *row, uint32_t head_dim) {
   return (const int32_t *)(const void *)((const uint8_t *)row + head_dim * sizeof(int16_t));
 }
 
-// Values up to `most` become factors, up to `factor_most`, when multiplied by `size`; a factor of 1
-// is worth `unit`. Both are 0 when `most` is almost 0 or NaN.
+// Values up to `most` become factors up to `factor_most` when multiplied by `size`; a factor of 1
+// represents the value `unit`. Both are 0 if `most` is almost 0 or NaN.
 typedef struct kv_factor_size {
   float size, unit;
 } kv_factor_size;

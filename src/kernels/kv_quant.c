@@ -1,6 +1,6 @@
-// kernels/kv_quant.c — writes, reads and copies rows of Q8 and Q4 pages, for one KV head, and turns
-// queries into factors. A row is encoded once, from its floats, in blocks of 32 dims; the rest of
-// the last block is zeros.
+// kernels/kv_quant.c — writes, reads and copies rows of Q8 and Q4 pages, for one KV head, and
+// converts queries to factors. A row is encoded once, from its floats, in blocks of 32 dims; the
+// remainder of the last block is zeros.
 #include <string.h>
 
 #include "kernels/families.h"
@@ -14,10 +14,10 @@ size_t kv_q4_bytes(uint32_t head_dim) { return kv_blocks(head_dim) * sizeof(kv_q
 // One function handles K and V, because little time is spent here.
 #define ONE_BODY __attribute__((noinline, minsize))
 
-// The place of a code: kv_k_code_at, kv_v_code_at.
+// Returns the position of a code: kv_k_code_at, kv_v_code_at.
 typedef uint32_t code_at_function(uint32_t dim, uint32_t slot);
 
-// Block `index` of a row, padded.
+// Copies block `index` of a row, padded.
 static void take_block(const float *row, uint32_t index, uint32_t head_dim, float x[BLOCK]) {
   memset(x, 0, BLOCK * sizeof *x);
   memcpy(x, row + index * BLOCK, kv_block_dims(index, head_dim) * sizeof *x);
@@ -129,8 +129,8 @@ KV_SIDE(q8, v)
 KV_SIDE(q4, k)
 KV_SIDE(q4, v)
 
-// Works in place: a factor needs half the room of its float. A value that is not a number makes the
-// unit NaN.
+// Converts a query in place: a factor takes half as much memory as its float. A NaN makes the unit
+// NaN.
 static __attribute__((minsize)) void query_make(float *row, uint32_t head_dim) {
   float most = 0.0f, nothing = 0.0f;
   for (uint32_t d = 0; d < head_dim; d++) {

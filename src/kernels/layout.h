@@ -16,7 +16,7 @@
 #include "base/math.h"
 #include "kernels/kernels.h"
 
-// Bytes of a matrix whose records have `record_bytes` for `block` columns each.
+// Computes the bytes of a matrix whose records have `record_bytes` bytes for `block` columns each.
 static inline bool layout_bytes(uint32_t rows, uint32_t cols, uint32_t block, uint32_t record_bytes,
                                 uint64_t *bytes) {
   if (cols == 0 || cols % block != 0) return false;
@@ -24,14 +24,14 @@ static inline bool layout_bytes(uint32_t rows, uint32_t cols, uint32_t block, ui
   return checked_mul_u64(groups * (cols / block), record_bytes, bytes);
 }
 
-// Byte offset of a record. It fits size_t if layout_bytes succeeded.
+// Returns the byte offset of a record. It fits size_t if layout_bytes succeeded.
 static inline size_t layout_record_offset(uint32_t cols, uint32_t row, uint32_t block_index,
                                           uint32_t block, uint32_t record_bytes) {
   const size_t records = (size_t)(row / KERNEL_ROW_GROUP) * (cols / block) + block_index;
   return records * record_bytes;
 }
 
-// The place of the 16-bit scale of row `row` in the 16 bytes of scales.
+// Returns the offset of the 16-bit scale of row `row` in the 16 bytes of scales.
 static inline uint32_t layout_scale_offset(uint32_t row) { return (row % 4) * 4 + row % 8 / 4 * 2; }
 
 static inline uint16_t load_u16(const uint8_t *bytes) {
@@ -44,10 +44,10 @@ static inline float layout_scale_load(const uint8_t *scales, uint32_t row) {
   return f32_of_f16(load_u16(scales + layout_scale_offset(row)));
 }
 
-// The offset of row `row` in the 32 bytes of 8 rows x 4 columns.
+// Returns the offset of row `row` in the 32 bytes of 8 rows x 4 columns.
 static inline uint32_t layout_word_offset(uint32_t row) { return row % 8 * 4; }
 
-// Stores a row's `words` words of 4 columns, each 32 bytes after the one before.
+// Stores a row's `words` words of 4 columns, each 32 bytes after the previous one.
 static inline void layout_words_store(uint8_t *codes, uint32_t row, const uint8_t *from,
                                       uint32_t words) {
   for (uint32_t k = 0; k < words; k++)
@@ -60,10 +60,10 @@ static inline void layout_words_load(const uint8_t *codes, uint32_t row, uint8_t
     memcpy(to + k * 4, codes + k * 32 + layout_word_offset(row), 4);
 }
 
-// Whether a 16-bit float has the exponent 31, so that it is Inf or NaN.
+// Returns whether a 16-bit float has the exponent 31, so that it is Inf or NaN.
 static inline bool layout_f16_is_wild(uint16_t half) { return (half & 0x7c00u) == 0x7c00u; }
 
-// Copies a 16-bit float to its place. Returns the flag that the value requires.
+// Copies a 16-bit float to its position. Returns the flag that the value requires.
 static inline uint32_t layout_half_store(uint8_t halves[16], uint32_t row, const uint8_t *from) {
   memcpy(halves + layout_scale_offset(row), from, 2);
   return layout_f16_is_wild(load_u16(from)) ? KERNEL_MATRIX_HAS_WILD_F16 : 0;

@@ -1,4 +1,4 @@
-// kernels/lowbits.c — Q2_K and Q3_K: layouts and scalar reference. The records are drawn in
+// kernels/lowbits.c — Q2_K and Q3_K: layouts and scalar reference. The records are described in
 // lowbits.h, the file's blocks in ggml-common.h. In both, column c of 256 has its 2 bits in qs[c /
 // 128 * 32 + c % 32] at 2 * (c % 128 / 32), and belongs to sub-block c / 16.
 #include "kernels/lowbits.h"
@@ -13,7 +13,7 @@ static uint32_t two_bits_of_file(const uint8_t *qs, uint32_t column) {
   return qs[column / 128 * 32 + column % 32] >> (column % 128 / 32 * 2) & 3;
 }
 
-// The byte that holds the two bits of column c of a part.
+// Returns the byte that has the two bits of column c of a part.
 static uint8_t *two_bits_byte(uint8_t codes[2][2][16], uint32_t row, uint32_t c) {
   return &codes[c / 16][row % 8 / 4][row % 4 * 4 + c % 4];
 }
@@ -57,7 +57,8 @@ static void q2_k_load(const uint8_t *bytes, uint32_t row, uint32_t part_index, b
   }
 }
 
-// The 6-bit sub-scale of sub-block s: low nibbles in 8 bytes, then the high pairs of bits in 4.
+// Returns the 6-bit sub-scale of sub-block s: low nibbles in 8 bytes, then the high pairs of bits
+// in 4.
 static uint8_t q3_k_sub_of_file(const uint8_t *scales, uint32_t s) {
   const uint32_t low = scales[s % 8] >> (s / 8 * 4) & 15;
   const uint32_t high = scales[8 + s % 4] >> (s / 4 * 2) & 3;

@@ -1,5 +1,5 @@
-// kernels/lowbits.h — records of Q2_K and Q3_K. Blocks have 256 columns; each 16 columns have a
-// sub-scale.
+// kernels/lowbits.h — records of Q2_K and Q3_K. Blocks have 256 columns, with one sub-scale per 16
+// columns.
 //
 // Two bits of a code: bytes [2 times 16 columns][rows 0-3, rows 4-7][4 rows][c of 4]. Bits 2g and
 // 2g + 1 of a byte belong to column 4g + c of the 16. Sub-scales of a part: the 4 bytes of lane i
@@ -12,7 +12,7 @@
 #include "kernels/sixbits.h"
 
 typedef struct q2_k_part {
-  uint8_t subs[16];  // sub-scale in the low nibble, sub-minimum in the high one
+  uint8_t subs[16];  // sub-scale in the low nibble, sub-minimum in the high nibble
   uint8_t codes[2][2][16];
 } q2_k_part;
 

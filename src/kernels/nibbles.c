@@ -1,5 +1,5 @@
 // kernels/nibbles.c — Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K: layouts and scalar reference. The records
-// are drawn in nibbles.h, the file's blocks in ggml-common.h.
+// are described in nibbles.h, the file's blocks in ggml-common.h.
 #include "kernels/nibbles.h"
 
 #include "kernels/blocks.h"
@@ -22,7 +22,7 @@ static void nibbles_store(uint8_t codes[4][32], uint32_t row, const uint8_t from
   layout_words_store(codes[0], row, bytes, 4);
 }
 
-// The bit of column c in its byte.
+// Returns the bit of column c in its byte.
 static uint32_t fifth_bit(uint32_t column) { return (column / 4 + 4) % 8; }
 
 static void fifth_add(const uint8_t fifth[32], uint32_t row, int8_t codes[32]) {
@@ -32,7 +32,7 @@ static void fifth_add(const uint8_t fifth[32], uint32_t row, int8_t codes[32]) {
   }
 }
 
-// Bit c of `bits` belongs to column c.
+// Stores fifth bits: bit c of `bits` belongs to column c.
 static void fifth_store(uint8_t fifth[32], uint32_t row, uint32_t bits) {
   uint8_t *bytes = fifth + layout_word_offset(row);
   memset(bytes, 0, 4);
@@ -134,7 +134,7 @@ uint32_t q5_1_repack(uint8_t *data, uint32_t cols, uint32_t row, uint32_t first_
 
 enum { K_SUBS_OFFSET = 4, K_SUBS_BYTES = 12 };
 
-// Sub-scale and sub-minimum of part p (get_scale_min_k4 of ggml-quants.c).
+// Reads the sub-scale and sub-minimum of part p (get_scale_min_k4 of ggml-quants.c).
 static void k_subs_of_file(const uint8_t *subs, uint32_t part, uint8_t *scale, uint8_t *min) {
   if (part < 4) {
     *scale = subs[part] & 63;
@@ -156,7 +156,7 @@ static void k_subs_store(sixbits subs[2], uint32_t row, const uint8_t *file) {
   }
 }
 
-// scales, mins and subs are at the beginning of both records.
+// Loads scales. Both records begin with scales, mins and subs.
 static void k_scale_load(const q4_k_record *record, uint32_t row, uint32_t part, block_part *out) {
   const uint32_t byte = k_sub_byte(row);
   const uint8_t(*subs)[16] = record->subs[part / 4];

@@ -2,8 +2,8 @@
 // Q5_0 and Q5_1 have blocks of 32 columns, Q4_K and Q5_K blocks of 256.
 //
 // The nibbles of 8 rows x 32 columns are bytes [k of 4][8 rows][c of 4]. The low nibble is the code
-// of column 4k + c, the high nibble that of column 16 + 4k + c. The fifth bits are bytes
-// [8 rows][c of 4]. Bit 4 + k belongs to column 4k + c, bit k to column 16 + 4k + c.
+// of column 4k + c, the high nibble is the code of column 16 + 4k + c. The fifth bits are bytes [8
+// rows][c of 4]. Bit 4 + k belongs to column 4k + c, bit k to column 16 + 4k + c.
 #ifndef WICK_KERNELS_NIBBLES_H
 #define WICK_KERNELS_NIBBLES_H
 

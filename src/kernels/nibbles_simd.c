@@ -16,8 +16,8 @@ SIMD_INLINE void nibbles_take(const uint8_t codes[4][32], uint32_t step, uint32_
   out[1] = wasm_v128_and(wasm_u16x8_shr(bytes, 4), mask);
 }
 
-// The fifth bits of the codes. In each byte, bit 4 belongs to the code of the low nibble, bit 0 to
-// that of the high nibble. After a step the bytes are shifted right by one for the next step.
+// Loads the fifth bits of the codes. In each byte, bit 4 belongs to the code in the low nibble, bit
+// 0 to that in the high nibble. After a step the bytes are shifted right by one for the next step.
 SIMD_INLINE void fifth_begin(const uint8_t fifth[32], v128_t state[2]) {
   state[0] = wasm_v128_load(fifth);
   state[1] = wasm_v128_load(fifth + 16);
@@ -87,7 +87,7 @@ SIMD_INLINE void q5_1_codes(const uint8_t *record, uint32_t part, uint32_t step,
 
 // ---- blocks of 256 columns ----
 
-// Sub-scales and sub-minima of all parts as bytes, in the lane order of sixbits.
+// Unpacks the sub-scales and sub-minima of all parts as bytes, in the lane order of sixbits.
 SIMD_INLINE void k_super(const uint8_t *record, strip_super *super) {
   const q4_k_record *k = RECORD(q4_k_record, record);
   const v128_t scales = wasm_v128_load(k->scales), mins = wasm_v128_load(k->mins);
@@ -102,9 +102,9 @@ SIMD_INLINE void k_super(const uint8_t *record, strip_super *super) {
   }
 }
 
-// Byte `index` of each lane, below 64. (The shift is signed: if the compiler knew that the result
-// is unsigned, it would use a conversion of unsigned integers, for which V8 needs eight
-// instructions.)
+// Returns byte `index` of each lane, which is below 64, as a float. (The shift is signed: if the
+// compiler knew that the result is unsigned, it would use a conversion of unsigned integers, for
+// which V8 needs eight instructions.)
 SIMD_INLINE v128_t k_sub_float(v128_t bytes, uint32_t index) {
   return wasm_f32x4_convert_i32x4(wasm_i32x4_shr(wasm_i32x4_shl(bytes, 24 - 8 * index), 24));
 }

@@ -1,11 +1,11 @@
-// kernels/nvfp4.c — NVFP4: 64 columns, 4 scales per 16 of them, then 4 x 8 bytes: columns j and
-// 8 + j. Blocks are those of ggml-common.h, scales as in ggml-impl.h (both of ggml).
+// kernels/nvfp4.c — NVFP4: 64 columns with 4 scales, one per 16 columns, then 4 x 8 bytes: columns
+// j and 8 + j. Blocks are defined in ggml-common.h, scales in ggml-impl.h (both of ggml).
 #include "kernels/file_blocks.h"
 #include "kernels/fp4.h"
 
 enum { NVFP4_BYTES = 36 };
 
-// Half of an unsigned 8-bit float with 4 bits of exponent and 3 of mantissa; 0x7f is 0.
+// Returns half of an unsigned 8-bit float with 4 bits of exponent and 3 of mantissa; 0x7f is 0.
 static float nvfp4_scale(uint8_t bits) {
   const uint32_t exponent = bits >> 3 & 15, mantissa = bits & 7;
   if (bits == 0x7f) return 0;

@@ -1,7 +1,7 @@
-// kernels/q6_k.c — Q6_K: layout and scalar reference. The record is drawn in q6_k.h. The file's
-// block (block_q6_K of ggml-common.h): ql[128], qh[64], int8 sub_scales[16], f16 scale; in each
-// half of 128 columns, column 32g + l has its low nibble in ql[32 (g % 2) + l] (g > 1: the high
-// nibble) and its two high bits in qh[l] at 2g.
+// kernels/q6_k.c — Q6_K: layout and scalar reference. q6_k.h describes the record. The file's block
+// (block_q6_K of ggml-common.h): ql[128], qh[64], int8 sub_scales[16], f16 scale; in each half of
+// 128 columns, column 32g + l has its low nibble in ql[32 (g % 2) + l] (g > 1: the high nibble) and
+// its two high bits in qh[l] at 2g.
 #include "kernels/q6_k.h"
 
 #include "kernels/blocks.h"
@@ -19,7 +19,7 @@ static uint32_t q6_k_sub_scale_offset(uint32_t row, uint32_t sub_block) {
   return row % 4 * 4 + row % 8 / 4 * 2 + sub_block;
 }
 
-// 16 codes into 12 bytes.
+// Packs 16 codes into 12 bytes.
 static void q6_k_codes_store(uint8_t bytes[3][16], uint32_t row, const uint8_t *codes) {
   for (uint32_t b = 0; b < 3; b++) {
     for (uint32_t c = 0; c < 4; c++) {

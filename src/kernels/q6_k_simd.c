@@ -1,4 +1,4 @@
-// kernels/q6_k_simd.c — products with Q6_K in 128-bit vectors. The record is drawn in q6_k.h.
+// kernels/q6_k_simd.c — products with Q6_K in 128-bit vectors. q6_k.h describes the record.
 #include "kernels/q6_k.h"
 
 #include "kernels/tile.h"

@@ -1,11 +1,11 @@
-// kernels/q8_0.c — Q8_0: layout and scalar reference. The record is drawn in q8_0.h.
+// kernels/q8_0.c — Q8_0: layout and scalar reference. q8_0.h describes the record.
 #include "kernels/q8_0.h"
 
 #include "kernels/blocks.h"
 
-// Not 0 when one of the block's codes is -128: a byte of `word ^ 0x80..80` is zero (Warren,
-// Hacker's Delight, 6-1). Whole words, because a comparison of each byte costs more than the
-// block's stores.
+// Returns a nonzero value if one of the block's codes is -128: a byte of `word ^ 0x80..80` is zero
+// (Warren, Hacker's Delight, 6-1). Tests whole words, because comparing each byte would cost more
+// than the block's stores.
 static uint64_t q8_0_minus_128(const uint8_t *codes) {
   const uint64_t low_bits = UINT64_C(0x0101010101010101), high_bits = low_bits << 7;
   uint64_t found = 0;

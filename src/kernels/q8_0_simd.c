@@ -1,4 +1,4 @@
-// kernels/q8_0_simd.c — products with Q8_0 in 128-bit vectors. The record is drawn in q8_0.h.
+// kernels/q8_0_simd.c — products with Q8_0 in 128-bit vectors. q8_0.h describes the record.
 #include "kernels/q8_0.h"
 
 #include "kernels/tile.h"
@@ -41,7 +41,7 @@ TILE_LONG(q8_0, q8_0_strip)
 
 #ifdef WICK_RELAXED
 TILE_VARIANT(q8_0, q8_0_strip, pairs, SIMD_PAIRS)
-// Its strip negates codes, which is as fast as the alternatives without SIMD_HAS_BYTES.
+// This strip negates codes, which is as fast as the alternatives without SIMD_HAS_BYTES.
 static const strip_type q8_0_strip_quads = Q8_0_STRIP(SIMD_HAS_BYTES ? 31 : TILE_TOKENS_ANY);
 TILE_PRODUCT(q8_0, q8_0_strip_quads, quads, SIMD_QUADS)
 TILE_MATMUL(q8_0, quads, KERNEL_MATRIX_HAS_WILD_F16 | KERNEL_MATRIX_HAS_MINUS_128,

@@ -14,7 +14,7 @@ void conv_state_write(const kernel_conv *conv, uint32_t channel_first, uint32_t 
   }
 }
 
-// The last token comes first, so that y may be x: no output overwrites an input that is needed
+// Computes the last token first, so that y may be x: no output overwrites an input that is needed
 // later.
 void conv_scalar(const kernel_conv *conv, uint32_t channel_first, uint32_t channel_last) {
   conv_state_write(conv, channel_first, channel_last);
@@ -31,7 +31,7 @@ void conv_scalar(const kernel_conv *conv, uint32_t channel_first, uint32_t chann
 
 // ---- gated delta rule ----
 
-// One column of the state, `state` after the step.
+// Computes one column of the state; `state` is the state after the step.
 static float delta_step(const kernel_delta *delta, uint32_t t, uint32_t column, const float *from) {
   const float *k = delta->k + delta->qk_stride * t, *q = delta->q + delta->qk_stride * t;
   const float decay = delta->decay[delta->gate_stride * t];
@@ -63,14 +63,14 @@ void delta_scalar(const kernel_delta *delta) { delta_columns(delta, 0, delta->va
 
 // ---- selective scan ----
 
-// One token of one channel: the new state, and its sum.
+// Computes one token of one channel: the new state, and its sum.
 static float scan_step(const kernel_scan *scan, uint32_t t, uint32_t channel, const float *from,
                        float *to) {
   const float *a = scan->a + (size_t)channel * scan->states;
   const float *b = scan->b + scan->bc_stride * t, *c = scan->c + scan->bc_stride * t;
   const float dt = scan->dt[scan->dt_stride * t + channel];
   const float input = dt * scan->x[scan->x_stride * t + channel];
-  float parts[4] = {0};  // value s in part s % 4, as SIMD lanes do
+  float parts[4] = {0};  // value s in part s % 4, like in SIMD lanes
   for (uint32_t s = 0; s < scan->states; s++) {
     to[s] = exp_f32(dt * a[s]) * from[s] + input * b[s];
     parts[s % 4] += to[s] * c[s];
@@ -120,7 +120,7 @@ void ssd_scalar(const kernel_ssd *ssd) { ssd_columns(ssd, 0, ssd->head_dim); }
 
 // ---- RWKV-7 ----
 
-// One column of the values.
+// Computes one column of the values.
 static float wkv_step(const kernel_wkv *wkv, uint32_t t, uint32_t column, const float *from) {
   const size_t row = wkv->stride * t;
   const float v = wkv->v[row + column];

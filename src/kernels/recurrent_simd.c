@@ -1,5 +1,5 @@
 // kernels/recurrent_simd.c — mixers that carry a state, in 128-bit vectors. Lanes are channels or
-// columns of values, so every sum is added in the order of recurrent.c and is bit-identical to it.
+// columns of values, so every sum is added in the order of recurrent.c and is bit-identical.
 // Remainders that do not fill a vector are left to recurrent.c.
 #include <string.h>
 
@@ -14,8 +14,8 @@
 // Tokens that share their loads of inputs and taps.
 enum { CONV_TOKENS = 4, CONV_ROWS_MAX = KERNEL_CONV_WIDTH_MAX + CONV_TOKENS - 1 };
 
-// Computes `tokens` from t on, up to CONV_TOKENS. All inputs of 4 channels are loaded before an
-// output is stored: y may be x.
+// Computes `tokens` tokens starting at t, up to CONV_TOKENS. All inputs of 4 channels are loaded
+// before an output is stored, because y may be x.
 SIMD_INLINE void conv_strip(const kernel_conv *conv, uint32_t width, uint32_t t, uint32_t tokens,
                             uint32_t channel_first, uint32_t channel_last) {
   const float *rows[CONV_ROWS_MAX];
@@ -65,12 +65,12 @@ void conv_simd128(const kernel_conv *conv, uint32_t channel_first, uint32_t chan
 
 // ---- gated delta rule ----
 
-// COLUMNS: the number of columns whose sums are on the stack. STRIP: vectors whose sums stay in
-// registers while rows of the state are read; NEXT_STRIP: the same, with the sums of the next
-// token, too.
+// DELTA_COLUMNS: columns whose sums are on the stack. DELTA_STRIP: vectors whose sums stay in
+// registers while rows of the state are read. DELTA_NEXT_STRIP: the same if the sums of the next
+// token are computed, too.
 enum { DELTA_COLUMNS = 256, DELTA_STRIP = 4, DELTA_NEXT_STRIP = 2 };
 
-// Sums of columns while the rows of a token are read.
+// The sums of columns while the rows of a token are read.
 typedef struct delta_sums {
   float d[DELTA_COLUMNS];      // the token's addition, times its key
   float known[DELTA_COLUMNS];  // S^T k of the next token
@@ -80,7 +80,7 @@ SIMD_INLINE v128_t add_product(v128_t sum, v128_t a, v128_t b) {
   return wasm_f32x4_add(sum, wasm_f32x4_mul(a, b));
 }
 
-// known += S^T k of one row.
+// Computes known += S^T k for one row.
 static void known_add(const float *row, uint32_t columns, const float *k, float *known) {
   const v128_t key = wasm_v128_load32_splat(k);
   for (uint32_t c = 0; c < columns; c += 4) {
@@ -89,7 +89,7 @@ static void known_add(const float *row, uint32_t columns, const float *k, float 
   }
 }
 
-// One token and some rows of the state.
+// One token and a few rows of the state.
 typedef struct delta_rows {
   const float *from;
   float *to;
@@ -99,7 +99,8 @@ typedef struct delta_rows {
   float *y;
 } delta_rows;
 
-// S = S * decay + k d^T; y += S^T q; sums->known += S^T k_next. Of `vectors` vectors from c on.
+// Computes S = S * decay + k d^T; y += S^T q; sums->known += S^T k_next, for `vectors` vectors
+// starting at c.
 SIMD_INLINE void strip_step(const delta_rows *at, uint32_t c, uint32_t rows, uint32_t vectors,
                             bool has_next, delta_sums *sums) {
   v128_t d[DELTA_STRIP], y[DELTA_STRIP], known[DELTA_STRIP], next;
@@ -137,8 +138,8 @@ SIMD_INLINE void strips_step(const delta_rows *at, uint32_t rows, uint32_t colum
   }
 }
 
-// One copy serves the delta rule and Mamba 2. The state of a single token comes from memory, which
-// is read fastest in order, row after row.
+// Steps all rows. One copy serves the delta rule and Mamba 2. The state of a single token is read
+// from memory, which is fastest in order, row after row.
 static __attribute__((noinline)) void all_rows_step(delta_rows at, uint32_t key_dim,
                                                     uint32_t columns, bool is_alone,
                                                     delta_sums *sums) {
@@ -154,7 +155,7 @@ static __attribute__((noinline)) void all_rows_step(delta_rows at, uint32_t key_
   }
 }
 
-// d = (v - known * decay) * beta; known = y = 0.
+// Computes d = (v - known * decay) * beta; known = y = 0.
 static void token_begin(const float *v, float decay, float beta, uint32_t columns, float *y,
                         delta_sums *sums) {
   const v128_t decays = wasm_f32x4_splat(decay), betas = wasm_f32x4_splat(beta);
@@ -195,7 +196,7 @@ static void some_columns(const kernel_delta *delta, uint32_t first, uint32_t col
   }
 }
 
-// Heads are multiples of the strips in use.
+// Heads in use are multiples of the strips; the scalar code computes any remainder.
 void delta_simd128(const kernel_delta *delta) {
   const uint32_t end = delta->value_dim / (4 * DELTA_STRIP) * (4 * DELTA_STRIP);
   for (uint32_t c = 0; c < end; c += DELTA_COLUMNS) {
@@ -206,7 +207,7 @@ void delta_simd128(const kernel_delta *delta) {
 
 // ---- selective scan ----
 
-// One token of one channel, as in recurrent.c; states are a multiple of 4.
+// Computes one token of one channel, as in recurrent.c; states are a multiple of 4.
 SIMD_INLINE float scan_channel(const kernel_scan *scan, const float *a, const float *b,
                                const float *c, float dt, float x, const float *from, float *to) {
   const v128_t dts = wasm_f32x4_splat(dt), inputs = wasm_f32x4_splat(dt * x);
@@ -247,7 +248,7 @@ void scan_simd128(const kernel_scan *scan, uint32_t channel_first, uint32_t chan
 
 // ---- Mamba 2: the delta rule's pass over the state, without its first sum ----
 
-// inputs = x * dt; y = d * x.
+// Computes inputs = x * dt; y = d * x.
 static void ssd_begin(const float *x, float dt, float d, uint32_t columns, float *y,
                       float *inputs) {
   for (uint32_t c = 0; c < columns; c += 4) {
@@ -286,7 +287,7 @@ void ssd_simd128(const kernel_ssd *ssd) {
 
 enum { WKV_VECTORS = 4 };
 
-// One token of 4 * WKV_VECTORS columns.
+// Computes one token of 4 * WKV_VECTORS columns.
 static void wkv_strip(const kernel_wkv *wkv, uint32_t t, uint32_t column) {
   const size_t row = wkv->stride * t, dim = wkv->dim;
   const float *from = (t == 0 ? wkv->state_in : wkv->state_out) + column;
@@ -317,7 +318,7 @@ static void wkv_strip(const kernel_wkv *wkv, uint32_t t, uint32_t column) {
   for (uint32_t j = 0; j < WKV_VECTORS; j++) wasm_v128_store(wkv->y + row + column + 4 * j, sum[j]);
 }
 
-// Heads are multiples of the strips in use.
+// Heads in use are multiples of the strips; the scalar code computes any remainder.
 void wkv_simd128(const kernel_wkv *wkv) {
   enum { STRIP = 4 * WKV_VECTORS };
   const uint32_t end = wkv->dim / STRIP * STRIP;

@@ -1,13 +1,13 @@
 // kernels/simd.h — 128-bit vectors: the compiler's own on WebAssembly; in native builds with
 // WICK_SIMDE, the same intrinsics from SIMDe, which maps them to SSE, AVX or NEON. Defines
-// WICK_SIMD128 if vectors are available, WICK_RELAXED if there are more dots than the plain one,
-// WICK_FUSED if sums of floats may be fused, and the code that several families share.
+// WICK_SIMD128 if vectors are available, WICK_RELAXED if there are other dots than the plain one,
+// WICK_FUSED if float sums may be fused, and the code that several families share.
 //
-// Native builds have the plain flavor for every processor of the architecture; on x86-64 the same
+// Native builds have the plain flavor for every processor of the architecture. On x86-64 the same
 // sources are compiled again for WICK_LEVEL, avx2 or avxvnni (flags.mk), with the dots of those
 // processors. No native flavor fuses: all are bit-identical to the scalar reference. With
-// WICK_CHECKED_DOTS the other flavors exist without a level, and trap if an operand has bits that
-// they must not rely on. The sanitizer builds use this.
+// WICK_CHECKED_DOTS (used by the sanitizer builds), the other flavors exist without a level, and
+// trap if an operand has bits that they must not rely on.
 #ifndef WICK_KERNELS_SIMD_H
 #define WICK_KERNELS_SIMD_H
 
@@ -38,11 +38,11 @@
 
 #define SIMD_INLINE static inline __attribute__((always_inline))
 
-// How a kernel multiplies codes. PLAIN: 16-bit lanes, i32x4.dot_i16x8, products and sums of floats
-// rounded separately (bit-identical to the scalar reference). PAIRS and QUADS are relaxed
-// SIMD with fused float sums; PAIRS adds pairs of products in 16-bit lanes where they fit, QUADS
-// uses the dot of four products. PAIRS is faster where the CPU has no such instruction (kernels.c
-// looks). Two more are for one token on ARM. LONG is bit-identical to PLAIN, but multiplies bytes
+// How a kernel multiplies codes. PLAIN: 16-bit lanes, i32x4.dot_i16x8, with products and float sums
+// rounded separately (bit-identical to the scalar reference). PAIRS and QUADS are relaxed SIMD with
+// fused float sums; PAIRS adds pairs of products in 16-bit lanes where they fit, QUADS uses the dot
+// of four products. PAIRS is faster if the CPU has no such instruction (kernels.c tests for it).
+// Two more flavors are for one token on ARM. LONG is bit-identical to PLAIN, but multiplies bytes
 // and adds 16-bit products; both are single instructions on ARM. SIGNED is QUADS with a dot of two
 // signed operands, so that the signs of codes need no conversion.
 typedef enum simd_flavor {
@@ -106,7 +106,7 @@ static inline v128_t simd_madd(v128_t a, v128_t b, v128_t c) {
 
 #else
 
-// The plain build has these names, so that one source serves both; its kernels never call these.
+// The plain build also declares these, so that one source serves both; its kernels never call them.
 static inline v128_t simd_dot_pairs(v128_t x, v128_t codes) { return wasm_v128_and(x, codes); }
 static inline v128_t simd_dot_quads(v128_t x, v128_t codes, v128_t sum) {
   return wasm_i32x4_add(simd_dot_pairs(x, codes), sum);
@@ -117,8 +117,8 @@ static inline v128_t simd_madd(v128_t a, v128_t b, v128_t c) {
 
 #endif
 
-// Whether the dot of four products takes codes of all 8 bits, with a sign or without one. x86
-// without VNNI adds pairs that saturate; kernels.c does not choose QUADS there.
+// Whether the dot of four products accepts codes of all 8 bits, signed or unsigned. x86 without
+// VNNI adds pairs that saturate; kernels.c does not select QUADS there.
 #if defined(__AVXVNNI__) || (defined(WICK_RELAXED) && defined(__wasm_simd128__))
 #define SIMD_HAS_BYTES true
 #else
@@ -129,21 +129,21 @@ static inline v128_t simd_madd(v128_t a, v128_t b, v128_t c) {
 // instructions. Without it, loops are rewritten to count one index and add each offset separately.
 #define SIMD_OPAQUE(pointer) __asm__("" : "+r"(pointer))
 
-// Whether a variable that is always 0 is not 0. The compiler cannot know the result; engines can,
-// and drop the branch. So `if (simd_never(&zero)) break;` keeps the code before it before the code
-// after it, at no cost. Without it the compiler puts all products of one sum of an unrolled loop
-// one after the other, and their operands do not fit into the registers.
+// Returns whether a variable that is always 0 is not 0. The compiler cannot know the result;
+// engines can, and drop the branch. So `if (simd_never(&zero)) break;` keeps the code before it
+// before the code after it, at no cost. Without it the compiler puts all products of one sum of an
+// unrolled loop one after the other, and their operands do not fit into the registers.
 SIMD_INLINE bool simd_never(uint32_t *zero) {
   __asm__ volatile("" : "+r"(*zero));
   return *zero != 0;
 }
 
-// Keeps values that were stored in memory: the compiler must not keep them in registers past this
+// Ensures that stored values stay in memory: the compiler must not keep them in registers past this
 // point.
 #define SIMD_FORGET() __asm__ volatile("" ::: "memory")
 
-// Masks that inner loops use. V8 rebuilds a constant in every iteration (three instructions);
-// values that were loaded from memory stay in a register.
+// Masks for inner loops. V8 rebuilds a constant in every iteration (three instructions), but values
+// loaded from memory stay in a register.
 typedef struct simd_masks {
   uint8_t low_4[16];   // 0x0f in every byte
   uint8_t low_6[16];   // 0x3f
@@ -156,17 +156,18 @@ typedef struct simd_masks {
   uint8_t bits_4[16];  // 0x30
   uint8_t top[16];     // 0x80
   uint8_t low_8_of_16[16], high_8_of_16[16];
-  uint8_t f16_tiny[16];  // simd_f16_tiny's
-  int16_t f16_low[8];    // multiplied with pairs of halves: the low ones, shifted as f16_tiny needs
+  uint8_t f16_tiny[16];  // for simd_f16_tiny
+  int16_t f16_low[8];    // multiplies pairs of halves: selects the low ones, shifted as f16_tiny
+                         // needs them
   int16_t ones[8];
   float code_round[4];     // KV_ROUND
   int32_t code_bits[4];    // KV_ROUND_BITS
-  uint8_t q4_offsets[16];  // from codes of 0 to 15 to the content of a kv_q8_block
+  uint8_t q4_offsets[16];  // from codes of 0 to 15 to the bytes of a kv_q8_block
 } simd_masks;
 
 extern const simd_masks simd_mask;
 
-// values[index] for indexes below 16.
+// Returns values[index] for indexes below 16.
 #if defined(WICK_LEVEL)
 SIMD_INLINE v128_t simd_table(v128_t values, v128_t indexes) {
   return (v128_t)_mm_shuffle_epi8((__m128i)values, (__m128i)indexes);
@@ -175,7 +176,7 @@ SIMD_INLINE v128_t simd_table(v128_t values, v128_t indexes) {
 #define simd_table(values, indexes) wasm_i8x16_swizzle(values, indexes)
 #endif
 
-// Codes above -128, negated where x is negative; any value where x is 0.
+// Returns codes (above -128), negated where x is negative; any value where x is 0.
 SIMD_INLINE v128_t simd_with_sign(v128_t codes, v128_t x) {
 #if defined(WICK_LEVEL)
   return (v128_t)_mm_sign_epi8((__m128i)codes, (__m128i)x);
@@ -185,8 +186,8 @@ SIMD_INLINE v128_t simd_with_sign(v128_t codes, v128_t x) {
 #endif
 }
 
-// sum + wasm_i32x4_dot_i16x8(a, b). AVX-VNNI has one instruction for it. Clang splits the intrinsic
-// into two instructions again, so the instruction is written out here.
+// Returns sum + wasm_i32x4_dot_i16x8(a, b). AVX-VNNI has one instruction for this. Clang splits the
+// intrinsic into two instructions again, so it is written in assembly here.
 SIMD_INLINE v128_t simd_dot_add(v128_t a, v128_t b, v128_t sum) {
 #ifdef __AVXVNNI__
   __asm__("%{vex%} vpdpwssd %2, %1, %0" : "+x"(sum) : "x"(a), "x"(b));
@@ -196,23 +197,23 @@ SIMD_INLINE v128_t simd_dot_add(v128_t a, v128_t b, v128_t sum) {
 #endif
 }
 
-// sum + a * b, rounded once if the flavor fuses.
+// Returns sum + a * b, rounded once if the flavor fuses.
 SIMD_INLINE v128_t simd_multiply_add(v128_t a, v128_t b, v128_t sum, simd_flavor flavor) {
   const bool is_apart = flavor == SIMD_PLAIN || flavor == SIMD_LONG;
   return is_apart ? wasm_f32x4_add(sum, wasm_f32x4_mul(a, b)) : simd_madd(a, b, sum);
 }
 
-// Rows 0-3 (low halves) or 4-7 (high halves) of 8 halves as floats, 2^112 too small: sign, exponent
-// and mantissa move to their places, and the exponent's bias stays wrong. Subnormals are converted
-// correctly, Inf and NaN are not (KERNEL_MATRIX_HAS_WILD_F16).
+// Returns rows 0-3 (low halves) or 4-7 (high halves) of 8 halves as floats that are too small by
+// 2^112: sign, exponent and mantissa are moved to their positions, but the exponent keeps the wrong
+// bias. Subnormals are converted correctly, Inf and NaN are not (KERNEL_MATRIX_HAS_WILD_F16).
 SIMD_INLINE v128_t simd_f16_tiny(v128_t halves, uint32_t high) {
   const v128_t top = high ? halves : wasm_i32x4_shl(halves, 16);
   return wasm_v128_and(wasm_i32x4_shr(top, 3), wasm_i32x4_splat((int32_t)0x8fffe000));
 }
 
-// The same at the right size. A subnormal's exponent field becomes that of 2^-15 where its leading
-// bit is not implied: adding min(0, v - 2^-14) takes it back. (Multiplying by 2^112 would work too,
-// but costs 150 cycles per subnormal on many CPUs.)
+// Returns the same at the right size. A subnormal's exponent field becomes that of 2^-15, whose
+// leading bit is not implied: adding min(0, v - 2^-14) corrects this. (Multiplying by 2^112 would
+// also work, but costs 150 cycles per subnormal on many CPUs.)
 SIMD_INLINE v128_t simd_f16_exact(v128_t halves, uint32_t high) {
   const v128_t top = high ? halves : wasm_i32x4_shl(halves, 16);
   const v128_t sign = wasm_v128_and(top, wasm_i32x4_splat(INT32_MIN));

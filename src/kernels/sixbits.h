@@ -7,7 +7,7 @@
 
 typedef uint8_t sixbits[3][16];
 
-// Replaces the value, the other values' bits stay.
+// Replaces a value; the bits of the other values stay unchanged.
 static inline void sixbits_store(sixbits subs, uint32_t byte, uint32_t index, uint8_t value) {
   if (index < 3) {
     subs[index][byte] = (uint8_t)((subs[index][byte] & 0xc0) | value);

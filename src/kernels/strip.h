@@ -6,10 +6,10 @@
 // two groups of 8 rows with one or two tokens, along all columns. A "flavor" is the instruction
 // that multiplies bytes (simd.h): PLAIN, PAIRS or QUADS.
 //
-// A type says in a strip_type how its scales and codes are read from a record. This file multiplies
-// them with one token, or unpacks them for the tiles of several tokens (tile.h). For each
-// combination of type and flavor, such as Q4_0 and QUADS, the compiler builds one function: all
-// functions here are inlined into it, and the members of strip_type become constants.
+// A type's strip_type defines how its scales and codes are read from a record. This file multiplies
+// them by one token, or unpacks them for the tiles of several tokens (tile.h). For each combination
+// of type and flavor, such as Q4_0 and QUADS, the compiler builds one function: all functions here
+// are inlined into it, and the members of strip_type become constants.
 #ifndef WICK_KERNELS_STRIP_H
 #define WICK_KERNELS_STRIP_H
 
@@ -18,7 +18,8 @@
 
 #ifdef WICK_SIMD128
 
-// An act_block as 32-bit words. Words 0 to 7 are the codes, 4 columns a word. The other words are:
+// An act_block as 32-bit words. Words 0 to 7 are the codes, 4 columns per word. The other words
+// are:
 enum {
   ACT_WORDS = 16,
   ACT_WORD_SCALE = 8,
@@ -30,7 +31,7 @@ enum {
 };
 
 // Values that a type computes once per record. Index [half] is 0 for rows 0-3 of the record, 1 for
-// rows 4-7. The scales of a type with `folded` are 2^112 too small (simd_f16_tiny).
+// rows 4-7. If `folded`, the scales are too small by 2^112 (simd_f16_tiny).
 typedef struct strip_super {
   v128_t scales[2], mins[2];
   uint8_t subs[8][16];
@@ -45,17 +46,17 @@ typedef struct strip_scales {
 
 // How a type's records are read.
 //
-// The codes of a part are read in steps. A step gives `per_step` vectors for each half; a vector is
-// 4 rows x 4 columns. The part's 32 columns are 8 groups of 4: vector i of step s is group
-// s * step_groups + i * code_groups. Q4_0 for example has 4 steps of 2 vectors, groups s and 4 + s:
-// the low and the high nibbles of the same bytes. A type with sub-scales has two steps, one for
-// each 16 columns. `state` has one vector for each half, which a step passes to the next one.
+// The codes of a part are read in steps. A step returns `per_step` vectors for each half; a vector
+// has 4 rows x 4 columns. The part's 32 columns are 8 groups of 4: vector i of step s is group s *
+// step_groups + i * code_groups. For example, Q4_0 has 4 steps of 2 vectors, groups s and 4 + s:
+// the low and the high nibbles of the same bytes. A type with sub-scales has two steps, one per 16
+// columns. `state` has one vector per half, which a step passes to the next step.
 typedef struct strip_type {
   uint32_t record_bytes, parts;
   block_kind kind;
   uint32_t steps, per_step, step_groups, code_groups;
-  int32_t offset;  // added to codes to make them unsigned, of 7 bits; not for BLOCK_SIGNED
-  bool is_of_job;  // the offset is that of the strip_job
+  int32_t offset;  // added to codes to make them unsigned, with 7 bits; not for BLOCK_SIGNED
+  bool is_of_job;  // the offset is specified by the strip_job
   bool folded;
   void (*super)(const uint8_t *record, strip_super *super);
   void (*scales)(const uint8_t *record, uint32_t part, const strip_super *super,
@@ -65,17 +66,17 @@ typedef struct strip_type {
                 v128_t *codes);
   uint32_t strip_tokens;  // see tile_type
   bool is_unrolled;       // dots have no loop: faster, but more code
-  bool has_fours;         // PAIRS processes four tokens at once; BLOCK_SIGNED of 8 steps
+  bool has_fours;         // PAIRS processes four tokens at once; for BLOCK_SIGNED with 8 steps
 } strip_type;
 
-// For a type without state.
+// Does nothing, for a type without state.
 SIMD_INLINE void strip_begin_nothing(const uint8_t *record, uint32_t part, v128_t state[2]) {
   (void)record;
   (void)part;
   state[0] = state[1] = wasm_i32x4_splat(0);
 }
 
-// For types that have one scale per row and record, a 16-bit float.
+// Returns the scales of types that have one scale per row and record, a 16-bit float.
 SIMD_INLINE void strip_scales_of_super(const uint8_t *record, uint32_t part,
                                        const strip_super *super, strip_scales *scales) {
   (void)record;
@@ -103,8 +104,8 @@ SIMD_INLINE v128_t simd_both_halves(v128_t lanes) {
   return wasm_i16x8_shuffle(lanes, lanes, 0, 0, 2, 2, 4, 4, 6, 6);
 }
 
-// Four vectors of 6-bit codes from three vectors of bytes. The low 6 bits are codes 0 to 2. The
-// upper 2 bits of the three are code 3, its lowest bits in the first vector.
+// Unpacks four vectors of 6-bit codes from three vectors of bytes. The low 6 bits are codes 0 to 2.
+// The upper 2 bits of the three are code 3, with its lowest bits in the first vector.
 SIMD_INLINE void simd_six_bits(const uint8_t bytes[3][16], v128_t codes[4]) {
   const v128_t low = wasm_v128_load(simd_mask.low_6);
   const v128_t bits_0 = wasm_v128_load(simd_mask.low_2), bits_2 = wasm_v128_load(simd_mask.bits_2);
@@ -120,9 +121,10 @@ SIMD_INLINE void simd_six_bits(const uint8_t bytes[3][16], v128_t codes[4]) {
   codes[3] = wasm_v128_or(wasm_v128_or(top, middle), bottom);
 }
 
-// The initial value of a dot: -offset * sum(x), which removes the offset of the codes. `step` 2 is
-// for all 32 columns, 0 and 1 for the first and the second 16. PAIRS keeps dots in 16-bit lanes:
-// sums of 32 products with codes below 16 fit, and sums of 16 with codes below 32.
+// Returns the initial value of a dot: -offset * sum(x), which removes the offset of the codes.
+// `step` 2 is for all 32 columns, 0 and 1 are for the first and the second 16 columns. PAIRS keeps
+// dots in 16-bit lanes: sums of 32 products with codes below 16 fit, and sums of 16 with codes
+// below 32.
 SIMD_INLINE v128_t strip_dot_start(int32_t offset, const int32_t *x, uint32_t step,
                                    simd_flavor flavor) {
   if (flavor == SIMD_PAIRS) {
@@ -133,8 +135,8 @@ SIMD_INLINE v128_t strip_dot_start(int32_t offset, const int32_t *x, uint32_t st
   return wasm_i32x4_mul(strip_splat(x, word), wasm_i32x4_splat(offset));
 }
 
-// Codes as 16-bit lanes: columns 0 and 2 of each 4 (odd = 0), or columns 1 and 3 (odd = 1). Signed
-// codes become 256 times too large; simd_dot_total divides.
+// Returns codes as 16-bit lanes: columns 0 and 2 of each 4 (odd = 0), or columns 1 and 3 (odd = 1).
+// Signed codes become 256 times too large; simd_dot_total divides them.
 SIMD_INLINE v128_t simd_widen(v128_t codes, uint32_t odd, bool is_signed) {
   if (is_signed) {
     return odd ? wasm_v128_and(codes, wasm_v128_load(simd_mask.high_8_of_16))
@@ -144,29 +146,31 @@ SIMD_INLINE v128_t simd_widen(v128_t codes, uint32_t odd, bool is_signed) {
              : wasm_v128_and(codes, wasm_v128_load(simd_mask.low_8_of_16));
 }
 
-// sum + codes * x. Codes are bytes for PAIRS and QUADS, 16-bit lanes for PLAIN.
+// Returns sum + codes * x. Codes are bytes for PAIRS and QUADS, 16-bit lanes for PLAIN.
 SIMD_INLINE v128_t simd_dot(v128_t sum, v128_t x, v128_t codes, simd_flavor flavor) {
   if (flavor == SIMD_PAIRS) return wasm_i16x8_add(sum, simd_dot_pairs(x, codes));
   if (flavor == SIMD_QUADS || flavor == SIMD_SIGNED) return simd_dot_quads(x, codes, sum);
   return wasm_i32x4_add(sum, wasm_i32x4_dot_i16x8(codes, x));
 }
 
-// Whether a flavor multiplies in 16-bit lanes. PAIRS does so for signed codes: a sum of two
-// products of 8-bit numbers with signs needs more than 16 bits.
+// Returns whether a flavor multiplies in 16-bit lanes. PAIRS does so for signed codes: a sum of two
+// products of signed 8-bit numbers needs more than 16 bits.
 SIMD_INLINE bool flavor_is_wide(block_kind kind, simd_flavor flavor) {
   return flavor == SIMD_PLAIN || (kind_is_signed(kind) && flavor == SIMD_PAIRS);
 }
 
-// sum + codes * x, where codes are bytes and x is a token's word in every lane. Signed codes are
-// only for QUADS and SIGNED.
+// Returns sum + codes * x, where codes are bytes and x is a token's word in every lane. Signed
+// codes are only for QUADS and SIGNED.
 SIMD_INLINE v128_t simd_dot_bytes(v128_t sum, v128_t codes, v128_t x, bool is_signed,
                                   simd_flavor flavor) {
   if (!is_signed || flavor == SIMD_SIGNED) return simd_dot(sum, x, codes, flavor);
-  // The relaxed dot needs 7 bits on one side: |x|. The code takes x's sign, exact above -128.
+  // the relaxed dot needs 7 bits on one side: |x|; the code gets x's sign, which is exact above
+  // -128
   return simd_dot_quads(simd_with_sign(codes, x), wasm_i8x16_abs(x), sum);
 }
 
-// sum + one vector of codes times one token's words. x and wide begin at the step's first group.
+// Returns sum + one vector of codes times one token's words. x and wide begin at the step's first
+// group.
 SIMD_INLINE v128_t strip_dot(v128_t sum, v128_t codes, const int32_t *x, const int32_t *wide,
                              uint32_t group, block_kind kind, simd_flavor flavor) {
   const bool is_signed = kind_is_signed(kind);
@@ -178,14 +182,14 @@ SIMD_INLINE v128_t strip_dot(v128_t sum, v128_t codes, const int32_t *x, const i
   return simd_dot_bytes(sum, codes, strip_splat(x, group), is_signed, flavor);
 }
 
-// The sum of a whole dot as 32-bit lanes.
+// Returns the sum of a whole dot as 32-bit lanes.
 SIMD_INLINE v128_t simd_dot_total(v128_t sum, block_kind kind, simd_flavor flavor) {
   const bool is_wide = flavor == SIMD_PLAIN || flavor == SIMD_PAIRS;
   if (kind_is_signed(kind) && is_wide) return wasm_i32x4_shr(sum, 8);
   return flavor == SIMD_PAIRS ? wasm_i32x4_extadd_pairwise_i16x8(sum) : sum;
 }
 
-// The sum of a dot of 16 columns times its sub-scales, as 32-bit lanes.
+// Returns the sum of a dot of 16 columns times its sub-scales, as 32-bit lanes.
 SIMD_INLINE v128_t simd_dot_scaled(v128_t sum, v128_t sub_scales, simd_flavor flavor) {
   return flavor == SIMD_PAIRS ? wasm_i32x4_dot_i16x8(sum, simd_both_halves(sub_scales))
                               : wasm_i32x4_mul(sum, sub_scales);
@@ -205,8 +209,8 @@ typedef struct strip_act {
   const int32_t *x, *wide;
 } strip_act;
 
-// For 16 columns (`s`) of a part whose type has sub-scales: the integer dot times the sub-scale,
-// added to the totals. One record; `tokens` (1 or 2) lanes.
+// Adds to the totals, for 16 columns (`s`) of a part whose type has sub-scales, the integer dot
+// times the sub-scale. One record; `tokens` (1 or 2) lanes.
 SIMD_INLINE void strip_dots_half(const strip_type *type, int32_t offset, const uint8_t *record,
                                  uint32_t part, uint32_t s, const strip_super *super,
                                  v128_t state[2], const strip_act *act, uint32_t tokens,
@@ -230,7 +234,7 @@ SIMD_INLINE void strip_dots_half(const strip_type *type, int32_t offset, const u
   }
 }
 
-// The dots of a part whose type has sub-scales.
+// Computes the dots of a part whose type has sub-scales.
 SIMD_INLINE void strip_dots_sub(const strip_type *type, int32_t offset, const uint8_t *record,
                                 uint32_t part, const strip_super *super, const strip_act *act,
                                 uint32_t tokens, simd_flavor flavor, v128_t *totals) {
@@ -243,10 +247,10 @@ SIMD_INLINE void strip_dots_sub(const strip_type *type, int32_t offset, const ui
 }
 
 // ---- products of bytes in 16-bit lanes (LONG) ----
-// A sum has two vectors: rows 0 and 1, rows 2 and 3, 4 columns each. Codes without a sign are added
-// in 16-bit lanes: 8 products with codes of 5 bits fit, and 4 with codes of 6. Signed codes are
-// added in pairs, in 32-bit lanes. The masks for extracting codes are hidden from the compiler: if
-// it could see that codes have no sign, it would widen them differently.
+// A sum has two vectors: rows 0 and 1, rows 2 and 3, with 4 columns each. Unsigned codes are added
+// in 16-bit lanes: 8 products with codes of 5 bits fit, and 4 with codes of 6 bits. Signed codes
+// are added in pairs, in 32-bit lanes. The masks for extracting codes are hidden from the compiler:
+// if it could see that codes are unsigned, it would widen them differently.
 
 typedef struct long_sum {
   v128_t rows[2];
@@ -286,7 +290,7 @@ SIMD_INLINE void long_step(const strip_type *type, const uint8_t *record[2], uin
   }
 }
 
-// The dots of a part of the lanes' records with one token, in totals[2 * lane + half].
+// Computes the dots of a part of the lanes' records with one token, in totals[2 * lane + half].
 SIMD_INLINE void strip_dots_long(const strip_type *type, const uint8_t *record[2], uint32_t part,
                                  strip_lanes lanes, const int32_t *x, v128_t totals[4]) {
   const bool is_signed = kind_is_signed(type->kind);
@@ -310,7 +314,7 @@ SIMD_INLINE void strip_dots_long(const strip_type *type, const uint8_t *record[2
   }
 }
 
-// The dots of a part whose type has sub-scales, with one token.
+// Computes the dots of a part whose type has sub-scales, with one token.
 SIMD_INLINE void strip_dots_sub_long(const strip_type *type, const uint8_t *record, uint32_t part,
                                      const strip_super *super, const int32_t *x, v128_t totals[2]) {
   const v128_t zeros = wasm_i32x4_splat(0);
@@ -368,8 +372,8 @@ SIMD_INLINE void strip_act_hide(bool apart, uint32_t count, strip_act act[2]) {
   if (apart) act[1] = act[0];
 }
 
-// The dots of steps [step_first, step_last), in totals[2 * lane + half]. `start` is the step of
-// strip_dot_start.
+// Computes the dots of steps [step_first, step_last), in totals[2 * lane + half]. `start` is the
+// step of strip_dot_start.
 SIMD_INLINE void strip_dots(const strip_type *type, int32_t offset, const uint8_t *record[2],
                             uint32_t part, uint32_t step_first, uint32_t step_last, uint32_t start,
                             strip_lanes lanes, const strip_act from[2], simd_flavor flavor,
@@ -402,7 +406,7 @@ SIMD_INLINE void strip_dots(const strip_type *type, int32_t offset, const uint8_
   }
 }
 
-// sum + one part's products, scaled, added in the order of blocks.h.
+// Returns sum + one part's products, scaled and added in the order of blocks.h.
 SIMD_INLINE v128_t strip_part_add(block_kind kind, bool folded, const strip_scales *scales,
                                   uint32_t half, v128_t dot, const int32_t *x, simd_flavor flavor,
                                   v128_t sum) {
@@ -423,9 +427,9 @@ SIMD_INLINE v128_t strip_part_add(block_kind kind, bool folded, const strip_scal
   return sum;
 }
 
-// One half (16 columns) of an unpacked part, with two tokens. BLOCK_HALVES has a float scale for
-// each half: its product is added to the sums. The other types have integer sub-scales: the dots
-// are multiplied with them and added up.
+// Adds one half (16 columns) of an unpacked part, with two tokens. BLOCK_HALVES has a float scale
+// for each half: its product is added to the sums. The other types have integer sub-scales: the
+// dots are multiplied by them and added up.
 SIMD_INLINE void strip_part_half(const strip_type *type, int32_t offset, const uint8_t *record[2],
                                  uint32_t s, const strip_act act[2], simd_flavor flavor,
                                  v128_t dots[4], v128_t sums[4]) {
@@ -470,7 +474,7 @@ SIMD_INLINE void strip_part(const strip_type *type, int32_t offset, const uint8_
   } else {
     strip_dots_sub(type, offset, record[0], part, super, act, count, flavor, dots);
   }
-  // Only now, so that they do not take registers from the dots.
+  // loaded only now, so that they do not take registers from the dots
   for (uint32_t l = 0; l < records; l++) {
     if (type->parts == 1) type->super(record[l], &super[l]);
     type->scales(record[l], part, &super[l], &scales[l]);
@@ -481,10 +485,10 @@ SIMD_INLINE void strip_part(const strip_type *type, int32_t offset, const uint8_
   }
 }
 
-// The operands of a call: `parts` parts of `groups` groups of 8 rows with `tokens` tokens. A group
-// begins group_stride_bytes after the one before, and a token's activations begin act_stride words
-// after those of the token before. sums is [group][slot][8 rows], a slot for each token. Tokens are
-// processed in pairs, so an odd number of tokens needs one more slot.
+// The operands of a call: `parts` parts of `groups` groups of 8 rows, with `tokens` tokens. A group
+// begins group_stride_bytes after the previous one, and a token's activations begin act_stride
+// words after those of the previous token. sums is [group][slot][8 rows], with one slot per token.
+// Tokens are processed in pairs, so an odd number of tokens needs one more slot.
 typedef struct strip_job {
   const uint8_t *record;
   size_t group_stride_bytes;
@@ -502,7 +506,7 @@ SIMD_INLINE void strip_run(const strip_type *type, const strip_job *job, const u
                            simd_flavor flavor) {
   v128_t sums[4];
   const uint32_t count = LANES_COUNT(lanes), records = LANES_RECORDS(lanes);
-  // The compiler sees a constant where the offset is the type's.
+  // the compiler sees a constant if the offset is the type's
   const int32_t offset = type->is_of_job ? job->offset : type->offset;
   for (uint32_t i = 0; i < 2 * count; i++) sums[i] = wasm_v128_load(y[i / 2] + 4 * (i % 2));
 #pragma nounroll
@@ -523,8 +527,8 @@ SIMD_INLINE void strip_run(const strip_type *type, const strip_job *job, const u
 }
 
 // ---- four tokens at a time, signed codes in 16-bit lanes ----
-// This order needs the fewest instructions for a product. The dots of 8 rows and 4 tokens fill the
-// registers, so the sums of floats stay in memory.
+// This order needs the fewest instructions per product. The dots of 8 rows and 4 tokens fill the
+// registers, so the float sums stay in memory.
 
 enum { FOUR = 4 };
 
@@ -545,7 +549,7 @@ SIMD_INLINE void strip_four_step(const strip_type *type, const uint8_t *record, 
   }
 }
 
-// Multiplies all parts of one group with 4 tokens. sums is [4 tokens][8 rows].
+// Multiplies all parts of one group by 4 tokens. sums is [4 tokens][8 rows].
 SIMD_INLINE void strip_run_four(const strip_type *type, const strip_job *job, const uint8_t *record,
                                 strip_act act, float *sums, simd_flavor flavor) {
   const int32_t *x[FOUR], *wide[FOUR];
@@ -586,8 +590,8 @@ SIMD_INLINE void strip_run_four(const strip_type *type, const strip_job *job, co
   }
 }
 
-// Several tokens: in fours if the type supports it, then in pairs. A last token without a partner
-// is multiplied twice, with itself as its partner.
+// Multiplies several tokens: in fours if the type supports it, then in pairs. A last token without
+// a partner is multiplied twice, with itself as its partner.
 SIMD_INLINE void strip_run_pairs(const strip_type *type, const strip_job *job, simd_flavor flavor) {
   float *y = job->sums;
 #pragma nounroll
@@ -614,8 +618,8 @@ SIMD_INLINE void strip_run_pairs(const strip_type *type, const strip_job *job, s
   }
 }
 
-// One token and an even number of groups. Types with one part per record process two groups at a
-// time.
+// Multiplies one token by an even number of groups. Types with one part per record process two
+// groups at a time.
 SIMD_INLINE void strip_run_single(const strip_type *type, const strip_job *job,
                                   simd_flavor flavor) {
   const strip_lanes lanes = type->parts == 1 ? LANES_GROUPS : LANES_ONE;
@@ -636,7 +640,7 @@ SIMD_INLINE void strip_run_single(const strip_type *type, const strip_job *job,
 typedef struct tile_part {
   uint8_t codes[8][32];                      // [column group][8 rows][4 columns]
   int16_t wide[8][2][16];                    // [column group][even or odd columns][8 rows][2]
-  float scales[8], mins[8];                  // at their right size
+  float scales[8], mins[8];                  // at the right size
   int32_t sub_scales[2][8], sub_mins[2][8];  // [16 columns]
   float half_scales[2][8];
 } tile_part;
@@ -660,7 +664,7 @@ SIMD_INLINE void tile_part_scales(const strip_type *type, const strip_scales *sc
   }
 }
 
-// 4 rows x 4 columns of codes in bytes, column group k, as in tile_part.wide.
+// Widens 4 rows x 4 columns of codes in bytes, column group k, to the form of tile_part.wide.
 SIMD_INLINE void tile_part_widen(v128_t codes, uint32_t k, uint32_t half, bool is_signed,
                                  tile_part *out) {
   for (uint32_t odd = 0; odd < 2; odd++) {

@@ -1,5 +1,5 @@
-// kernels/table_simd.c — the table of a level of x86-64 (simd.h). Integer dots use the instructions
-// of the level. Sums of floats are computed as in all tables, so the results are the same.
+// kernels/table_simd.c — the table of an x86-64 level (simd.h). Integer dots use the instructions
+// of the level. Float sums are computed as in all tables, so the results are the same.
 #include "kernels/simd.h"
 #include "kernels/tables.h"
 

@@ -1,4 +1,4 @@
-// kernels/tables.h — builds a table of kernels: the function of each variant for each type.
+// kernels/tables.h — builds a table of kernels with the functions of each variant for each type.
 #ifndef WICK_KERNELS_TABLES_H
 #define WICK_KERNELS_TABLES_H
 
@@ -48,7 +48,7 @@
          [KERNEL_KV_C4] = KV_KEYS(c4),                                              \
          [KERNEL_KV_R4] = KV_VALUES(r4)}
 
-// Attention over keys of one type with values of each type.
+// Attention over keys of one type, with values of each type.
 #define ATTENTION_STEPS(k, variant)                                 \
   {[KERNEL_KV_F32] = SIMD_NAME(attention_step_##k##_f32_##variant), \
    [KERNEL_KV_F16] = SIMD_NAME(attention_step_##k##_f16_##variant), \
@@ -74,7 +74,7 @@
   .softplus = softplus_##variant, .scan = scan_##variant, .ssd = ssd_##variant,                 \
   .wkv = wkv_##variant
 
-// Signed codes of 8 bits may use another variant (block_kind), and so may the types that most
+// Signed codes of 8 bits may use a different variant (block_kind), and so may the types that most
 // models have.
 #define TABLE_TYPES(floats, integers, signeds) \
   TABLE_TYPES_USUAL(floats, integers, signeds, integers, signeds)

@@ -1,13 +1,13 @@
-// kernels/ternary.c — TQ1_0 (256 columns): five digits of -1, 0 and 1 in a byte, one f16 scale.
-// Blocks are those of ggml-common.h, arithmetic as in ggml-quants.c (both of ggml).
+// kernels/ternary.c — TQ1_0 (256 columns): five digits of -1, 0 and 1 per byte, one f16 scale.
+// Blocks are defined in ggml-common.h, arithmetic in ggml-quants.c (both of ggml).
 #include "kernels/file_blocks.h"
 
 enum { TQ1_0_BYTES = 54 };
 
 static const uint8_t powers[5] = {1, 3, 9, 27, 81};
 
-// Digit `index` of 8 bytes that hold ternary digits as a fraction of 256: the first digit is the
-// whole part of 3 * byte / 256. Every second byte has 16 bits for its products.
+// Extracts digit `index` of 8 bytes that contain ternary digits as a fraction of 256: the first
+// digit is the whole part of 3 * byte / 256. Every second byte has 16 bits for its products.
 static void ternary_digits(const uint8_t *bytes, uint32_t count, uint32_t index, int8_t *out) {
   const uint64_t low = 0x00ff00ff00ff00ffu, tops = 0x8080808080808080u;
   uint64_t both = 0;
@@ -19,8 +19,8 @@ static void ternary_digits(const uint8_t *bytes, uint32_t count, uint32_t index,
   memcpy(out, &codes, count);
 }
 
-// TQ1_0: 32 bytes with 5 digits for columns 0-159, 16 for 160-239, 4 with 4 digits for the others,
-// f16 scale. A byte's digits are 32, 16 and 4 columns apart.
+// Reads TQ1_0: 32 bytes with 5 digits for columns 0-159, 16 for 160-239, 4 with 4 digits for the
+// others, f16 scale. A byte's digits are 32, 16 and 4 columns apart.
 static void tq1_0_load(const uint8_t *record, uint32_t row, uint32_t part, block_part *out) {
   const uint8_t *block = file_block(record, row, TQ1_0_BYTES);
   out->scale = f32_of_f16(load_u16(block + 52));

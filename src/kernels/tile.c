@@ -5,12 +5,12 @@
 
 #ifdef WICK_SIMD128
 
-// Memory is faster if several places are read in parallel. So the rows of a strip are cut into
-// STREAMS ranges that take turns, a chunk of TILE_PARTS parts each.
+// Memory is faster if several positions are read in parallel. So the rows of a strip are divided
+// into STREAMS ranges that are processed alternately, in chunks of TILE_PARTS parts.
 enum { STREAMS = 4, TILE_BATCH = 32, TILE_PARTS = 8 };
 
 // The number of tokens and groups that are multiplied in fours. Both are on the stack: activations,
-// spread and one part long (20 KB), fit the first cache, and sums (64 KB) the second.
+// copied into all lanes and one part long (20 KB), fit the L1 cache, and sums (64 KB) the L2 cache.
 enum { FOURS_TOKENS_MIN = 32, FOURS_TOKENS_MAX = 64, FOURS_GROUPS = 32 };
 
 // ---- unpacked parts as a type ----
@@ -22,7 +22,7 @@ SIMD_INLINE void part_super(const uint8_t *record, strip_super *super) {
   (void)super;
 }
 
-// Fields that a kind does not have are not used.
+// Reads the scales. Fields that a kind does not have are not used.
 SIMD_INLINE void part_scales(const uint8_t *record, uint32_t part, const strip_super *super,
                              strip_scales *scales) {
   (void)part;
@@ -67,7 +67,7 @@ static const strip_type part_types[6] = {PART_TYPE(BLOCK_CODES),  PART_TYPE(BLOC
 #define TILE_KERNEL(name, kind, flavor) \
   static void name(const strip_job *job) { strip_run_pairs(&part_types[kind], job, flavor); }
 
-// Multiplies one part of a group with fours of tokens. sums: [4 * fours tokens][8 rows].
+// Multiplies one part of a group by fours of tokens. sums: [4 * fours tokens][8 rows].
 typedef void fours_kernel(const tile_part *part, const four_act *act, uint32_t fours,
                           int32_t offset, float *sums);
 
@@ -162,7 +162,7 @@ typedef struct tile_job {
   const tile_type *type;
   const tile_kernels *kernels;
   uint32_t row_first, row_last;
-  uint32_t parts;  // of 32 columns in a row
+  uint32_t parts;  // number of 32-column parts in a row
   const uint8_t *act;
   size_t act_stride_bytes;
   float *y;
@@ -190,8 +190,8 @@ SIMD_INLINE void rows_copy(float *to, const float *from, uint32_t rows) {
   for (uint32_t r = 0; r < rows; r++) to[r] = from[r];
 }
 
-// Copies the sums of each group to y; groups are `stride` rows apart, from `row` on. It proceeds
-// token by token, because y is likely to be in memory and the sums in a cache.
+// Copies the sums of each group to y; groups are `stride` rows apart, starting at `row`. It
+// proceeds token by token, because y is likely to be in memory and the sums in a cache.
 static __attribute__((noinline)) void sums_store(const tile_job *job, const strip_job *strip,
                                                  uint32_t row, uint32_t groups, uint32_t stride,
                                                  uint32_t token) {
@@ -223,7 +223,7 @@ static void run_unpacked(const tile_job *job, const strip_job *strip) {
   }
 }
 
-// Multiplies all parts of strip->groups groups from `record` on.
+// Multiplies all parts of strip->groups groups, starting at `record`.
 static void run_parts(const tile_job *job, strip_job *strip, const uint8_t *record,
                       const strip_act *act) {
   const bool is_direct = strip->tokens <= job->type->strip_tokens;
@@ -244,7 +244,7 @@ static void run_parts(const tile_job *job, strip_job *strip, const uint8_t *reco
   }
 }
 
-// Multiplies `tokens` tokens from `token` on: one, an even number, or any number if parts are
+// Multiplies `tokens` tokens starting at `token`: one, an even number, or any number if parts are
 // unpacked.
 static void run_tokens(const tile_job *job, uint32_t token, uint32_t tokens) {
   float sums[STREAMS * TILE_BATCH * KERNEL_ROW_GROUP];
@@ -260,7 +260,7 @@ static void run_tokens(const tile_job *job, uint32_t token, uint32_t tokens) {
                      .offset = job->type->offset,
                      .sums = sums};
   for (uint32_t i = 0; i < groups;) {
-    const bool is_even = i < range;  // all streams have a group left
+    const bool is_even = i < range;  // all streams still have a group
     const uint32_t row = job->row_first + i * KERNEL_ROW_GROUP, stride = range * KERNEL_ROW_GROUP;
     const uint8_t *record = job_record(job, row);
     // A single token needs pairs of groups, so a last group without a partner is paired with
@@ -275,8 +275,8 @@ static void run_tokens(const tile_job *job, uint32_t token, uint32_t tokens) {
 
 // ---- many tokens ----
 
-// Spreads a part of the activations of `tokens` tokens. The last token is repeated to fill the last
-// four.
+// Copies a part of the activations of `tokens` tokens into all lanes. The last token is repeated to
+// fill the last four.
 static void spread(const tile_job *job, uint32_t part, uint32_t token, uint32_t tokens,
                    four_form form, int32_t offset, four_act *out) {
   const size_t wide_offset = act_wide_offset(job->matrix->cols);
@@ -311,8 +311,8 @@ static void part_raise(tile_part *part) {
   }
 }
 
-// Reads TILE_PARTS parts of each group from part `first` on, so that they are fetched from memory
-// in one piece. A single part is too short for the processor to prefetch.
+// Reads TILE_PARTS parts of each group, starting at part `first`, so that they are fetched from
+// memory in one piece. A single part is too short for the processor to prefetch.
 static void touch(const tile_job *job, const uint8_t *record, uint32_t first, uint32_t groups,
                   size_t group_bytes) {
   const uint32_t parts = job->parts - first < TILE_PARTS ? job->parts - first : TILE_PARTS;
@@ -330,7 +330,7 @@ static void touch(const tile_job *job, const uint8_t *record, uint32_t first, ui
   }
 }
 
-// Multiplies `tokens` tokens from `token` on with at most FOURS_GROUPS groups from `row` on.
+// Multiplies `tokens` tokens starting at `token` by at most FOURS_GROUPS groups starting at `row`.
 static void run_fours(const tile_job *job, uint32_t row, uint32_t token, uint32_t tokens) {
   const tile_type *type = job->type;
   const four_form form = four_form_of(type->kind, job->kernels->flavor);
@@ -365,17 +365,18 @@ static void run_fours(const tile_job *job, uint32_t row, uint32_t token, uint32_
   sums_store(job, &strip, row, groups, KERNEL_ROW_GROUP, token);
 }
 
-// The number of the next `left` tokens that are multiplied together.
+// Returns how many of the next `left` tokens are multiplied together.
 static uint32_t count_tokens(const tile_job *job, uint32_t left, bool *go_by_fours) {
   const uint32_t strip_tokens = job->type->strip_tokens;
   *go_by_fours = left >= FOURS_TOKENS_MIN && left > strip_tokens &&
                  job->kernels->fours[job->type->kind] != NULL;
   if (*go_by_fours && left > FOURS_TOKENS_MAX && left < FOURS_TOKENS_MAX + FOURS_TOKENS_MIN) {
-    return (left / 2 + FOUR - 1) / FOUR * FOUR;  // so that the rest is multiplied in fours, too
+    return (left / 2 + FOUR - 1) / FOUR *
+           FOUR;  // so that the remaining tokens are also multiplied in fours
   }
   if (*go_by_fours) return left < FOURS_TOKENS_MAX ? left : FOURS_TOKENS_MAX;
   const uint32_t count = left < TILE_BATCH ? left : TILE_BATCH;
-  // With the type's own strips, an odd token is faster alone.
+  // with the type's own strips, a single odd token is faster on its own
   return count > 1 && count <= strip_tokens ? count & ~1u : count;
 }
 

@@ -1,4 +1,4 @@
-// kernels/tile.h — products of block-quantised matrices in 128-bit vectors. A tile is 16 rows x 1
+// kernels/tile.h — products with block-quantised matrices in 128-bit vectors. A tile is 16 rows x 1
 // token, or 8 rows x 2 or 4 tokens.
 //
 // Three ways to compute a product, by the number of tokens:
@@ -26,7 +26,7 @@ typedef struct tile_type {
   tile_strip *single;  // one token and an even number of groups
   tile_strip *pairs;   // several tokens; NULL if parts are unpacked for these
   tile_unpack *unpack;
-  // Up to this number of tokens the type's own strips are faster than unpacking (0: it has none).
+  // Up to this number of tokens, the type's own strips are faster than unpacking (0: it has none).
   // Measured by `WICK_BENCH=1 kernels_test bench_products`.
   uint32_t strip_tokens;
 } tile_type;
@@ -60,7 +60,7 @@ void tile_unpack_rows(const uint8_t *record, uint32_t first, uint32_t last, cons
   }                                                                    \
   TILE_PRODUCT_SINGLE(name, strip_facts, variant, flavor, variant)
 
-// The same if several tokens are multiplied as in another variant.
+// Does the same if several tokens are multiplied as in a different variant.
 #define TILE_PRODUCT_SINGLE(name, strip_facts, variant, flavor, variant_of_pairs)               \
   static void name##_single_token_##variant(const strip_job *job) {                             \
     strip_run_single(&(strip_facts), job, flavor);                                              \
@@ -96,7 +96,7 @@ void tile_unpack_rows(const uint8_t *record, uint32_t first, uint32_t last, cons
   TILE_PRODUCT(name, strip_facts, variant, flavor)       \
   TILE_MATMUL(name, variant, KERNEL_MATRIX_HAS_WILD_F16, name##_matmul_scalar)
 
-// The products with one token that the plain table for ARM has. Neither the relaxed modules nor
+// Defines the products with one token for the plain table on ARM. Neither the relaxed modules nor
 // x86's levels need them.
 #if defined(WICK_LEVEL) || (defined(WICK_RELAXED) && defined(__wasm_simd128__))
 #define TILE_LONG(name, strip_facts)

@@ -64,7 +64,7 @@ describe(`the relaxed WASI module in Node with ${flag}`, { skip: noFlag }, () =>
     assert.equal(stdout.length, 0);
     assert.match(
       stderr,
-      /computes wrongly: the kernels 'relaxed-\w+' .* the relaxed dot.*plain SIMD/,
+      /computes incorrectly: the kernels 'relaxed-\w+' .* the relaxed dot.*plain SIMD/,
     );
   });
 });
