@@ -11,7 +11,7 @@ size_t act_bytes_scalar(kernel_act_form form, uint32_t cols) {
   return act_wide_offset(cols);
 }
 
-// Returns the largest magnitude as bits, for which Inf and NaN are the largest.
+// Returns the largest magnitude as bits. Inf and NaN count as the largest.
 static uint32_t act_amax_bits(const float *x, uint32_t n) {
   uint32_t most = 0;
   for (uint32_t i = 0; i < n; i++) {

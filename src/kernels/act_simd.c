@@ -14,7 +14,7 @@ size_t act_bytes_simd(kernel_act_form form, uint32_t cols) {
   return act_wide_offset(cols) + (size_t)act_blocks(cols) * sizeof(act_wide);
 }
 
-// Returns the largest magnitude of 32 values as bits, for which Inf and NaN are the largest.
+// Returns the largest magnitude of 32 values as bits. Inf and NaN count as the largest.
 static uint32_t amax_bits_32(const float *x) {
   const v128_t mask = wasm_i32x4_splat(0x7fffffff);
   v128_t most = wasm_v128_and(wasm_v128_load(x), mask);

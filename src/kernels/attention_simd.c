@@ -447,8 +447,8 @@ SIMD_INLINE void step_values(float *acc, uint32_t dims, uint32_t heads, const ke
   }
 }
 
-// Functions for each type and side, and one function that calls them. One function for each pair of
-// types would be sixteen functions.
+// One function per type and side, and a function that calls them. One function per pair of types
+// would mean sixteen functions.
 typedef struct page_types {
   kernel_kv_type k, v;
 } page_types;

@@ -16,7 +16,7 @@ enum {
   IQ3_S_BYTES = 110
 };
 
-// ---- eight columns at once: a byte each in 64 bits ----
+// ---- eight columns at once: one byte each, in 64 bits ----
 
 // Spreads 8 fields of 2 bits to one byte each.
 static uint64_t spread_2(uint64_t point) {

@@ -344,8 +344,8 @@ static void run_fours(const tile_job *job, uint32_t row, uint32_t token, uint32_
   tile_part part;
   strip_job strip = {.tokens = tokens, .slots = fours * FOUR, .sums = sums};
   const size_t group_sums = (size_t)strip.slots * KERNEL_ROW_GROUP;
-  // Cleared piece by piece: clearing 64 KB at once would be memory.fill, a call of the C library
-  // under V8.
+  // Cleared piece by piece: clearing 64 KB at once would be memory.fill, which calls the C library
+  // in V8.
   for (uint32_t g = 0; g < groups; g++) {
     memset(sums + g * group_sums, 0, group_sums * sizeof *sums);
     SIMD_FORGET();

@@ -20,10 +20,9 @@ typedef struct media_model media_model;
 
 // The text model that receives the rows.
 typedef struct media_text {
-  uint32_t width;  // of an embedding
-  uint32_t
-      deepstack_count;  // layers that add a part of a row; a row has (1 + count) * width values
-  bool has_axes;        // positions have rows and columns (M-RoPE)
+  uint32_t width;            // of an embedding
+  uint32_t deepstack_count;  // layers that add a part of a row of (1 + count) * width values
+  bool has_axes;             // positions have rows and columns (M-RoPE)
   // For Gemma 3, and for Gemma 4 except E2B and E4B: rows of an image attend to each other in both
   // directions.
   bool sees_both_ways;

@@ -131,12 +131,11 @@ struct image_fitting {
   memory_gate *memory;
   image_filter filter;
   image_pass passes[PASSES_MAX];
-  uint32_t count, pass;  // index of the current pass
-  uint32_t row;          // the pass's next row
-  image_view in;         // input of the pass, except for the first one
-  uint8_t *owned,
-      *made;      // the image that it reads and the image that it computes, if owned by the pass
-  uint8_t *last;  // output of the last pass
+  uint32_t count, pass;   // index of the current pass
+  uint32_t row;           // the pass's next row
+  image_view in;          // input of the pass, except for the first one
+  uint8_t *owned, *made;  // input and output image, if owned by the pass
+  uint8_t *last;          // output of the last pass
   size_t last_stride_bytes;
   axis_weights axis;
   int32_t *sums;

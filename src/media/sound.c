@@ -12,7 +12,7 @@ static const double PI = 3.14159265358979323846;
 
 // ---- frames ----
 
-// Returns the number of samples by which frame 0 begins before the recording.
+// Returns how many samples before the recording frame 0 begins.
 static int64_t lead_of(const sound_front *front) {
   return front->ends == ENDS_PIECES ? PIECE_LEAD : front->transform / 2;
 }

@@ -37,8 +37,7 @@ struct model_adapter {
   float alpha;  // 0: the factor is just the scale
   uint32_t rank_max, pair_count, tensor_count;
   adapter_pair *pairs;  // [pair_count]
-  uint32_t
-      *pair_of;  // [tensors of the model + 1] by weight_tensor.number: 0, or 1 + index of the pair
+  uint32_t *pair_of;    // [model tensors + 1] by weight_tensor.number: 0, or pair index + 1
   uint32_t *place_of;   // [tensor_count] of the file: 2 * pair, plus 1 for B
   uint8_t *weights;     // the segment of all pairs
   float *low;           // [ADAPTER_TARGETS_MAX][rows_max][low_stride]: A x

@@ -19,8 +19,7 @@ struct model_binder {
   wick_status status;  // of the first failure; later calls do nothing
   bool is_unscaled;    // a ".scale" of a matrix is not its factor
   bool is_routed;      // stacks are a mixture's experts: adapters change each expert separately
-  bool
-      is_apart;  // weights bound now do not multiply rows of a pass, so adapters do not change them
+  bool is_apart;       // weights bound now are not multiplied by rows: no adapters
 };
 
 typedef enum binding_need { BINDING_REQUIRED, BINDING_OPTIONAL } binding_need;

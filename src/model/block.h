@@ -34,7 +34,7 @@ struct model_block {
 };
 
 typedef struct model_layer {
-  model_block *first;  // first of its blocks, in the order in which they run
+  model_block *first;  // first of its blocks, in execution order
   model_block *mixer, *feed_forward;
 } model_layer;
 

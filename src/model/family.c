@@ -1,4 +1,4 @@
-// model/family.c — the list of families, and the functions with which they plan layers.
+// model/family.c — the list of families, and the functions that they use to plan layers.
 #include "model/family.h"
 
 #include <string.h>

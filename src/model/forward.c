@@ -290,7 +290,7 @@ static wick_status run_layer(model_pass *pass, wick_error *error) {
 }
 
 // Returns whether a layer's time can be compared: only layers with the same blocks, except the last
-// one, in which only some rows continue.
+// one, where only some rows continue.
 static bool is_comparable(const model_pass *pass) {
   const loaded_model *model = pass->model;
   const model_layer *first = &model->layers[0], *layer = &model->layers[pass->layer];

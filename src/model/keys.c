@@ -39,8 +39,7 @@ static void check_count(model_keys *keys, const char *key, uint32_t value, uint3
                            "'%s' is %u, which is not between %u and %u", key, value, least, most);
 }
 
-// Reads a count. Some files have an array with a number for each layer where others have one number
-// for all.
+// Reads a count. Some files store an array with one number per layer instead of a single number.
 static wick_status get_count(const model_keys *keys, const char *key, uint32_t *out) {
   const gguf_value *value = gguf_find(keys->directory, key);
   const bool is_list = value != NULL && value->type == GGUF_ARRAY && value->count != 0 &&

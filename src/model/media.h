@@ -27,8 +27,7 @@ typedef struct media_head {
   uint32_t count, width;
   uint32_t grid_x;     // 0: the rotary position increases by one per row on all axes
   uint32_t positions;  // how much the rotary position increases after the rows
-  uint32_t
-      sees_all;  // 1: rows attend to each other in both directions, so they must be in one pass
+  uint32_t sees_all;   // 1: rows attend in both directions, so they must be in one pass
   uint32_t zero;
   uint64_t key[2];
 } media_head;

@@ -333,8 +333,8 @@ static void add_step(const attention_tile *tile, uint32_t token, uint32_t count,
   }
 }
 
-// Adds the entries [entry_first, entry_end), of which one token may see only a part. Returns false
-// if its query is now rotated differently than before.
+// Adds the part of the entries [entry_first, entry_end) that one token sees. Returns false if its
+// query is now rotated differently than before.
 static bool attend_token(const attention_tile *tile, uint32_t token, uint32_t entry_first,
                          uint32_t entry_end) {
   const model_input *input = input_of(tile, token);

@@ -69,10 +69,9 @@ typedef struct loaded_model {
   const char *embedding_norm_name;              // NULL: none
   float *output_norm, *output_norm_bias;        // [hidden]
   const char *output_norm_name;                 // NULL: none
-  const char *layer_prefix;  // before "blk.N." in the names of layer tensors; NULL: none
-  bool
-      keeps_inputs;  // blocks read inputs that another block of their layer stored (pass_set_aside)
-  uint32_t streams;  // rows of model_pass.streams per token (blocks/altup.h); 0: none
+  const char *layer_prefix;   // before "blk.N." in the names of layer tensors; NULL: none
+  bool keeps_inputs;          // blocks read inputs stored by another block (pass_set_aside)
+  uint32_t streams;           // rows of model_pass.streams per token (blocks/altup.h); 0: none
   uint32_t layer_inputs_dim;  // floats of model_pass.layer_inputs per token and layer; 0: none
   uint32_t context_tokens;    // context of the engine; 0 until it is known
   float *output_bias;

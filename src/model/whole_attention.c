@@ -89,7 +89,7 @@ typedef struct whole_tile {
   uint32_t text_tokens;
   kernel_attention state;  // [count, group]
   kernel_bias *before,
-      *after;  // [count, group], for keys up to the token and for later keys; or NULL
+      *after;  // [count, group] for keys up to the token and later keys, or NULL
 } whole_tile;
 
 static uint32_t position_of(const whole_tile *tile, uint32_t token) {

@@ -12,7 +12,7 @@ typedef struct quantize_mix {
   const char *name;    // "q4_k_m"
   uint32_t file_type;  // general.file_type
   ggml_type type;      // of most tensors
-  ggml_type more;      // of the layers and tensors for which a mix uses more bits
+  ggml_type more;      // of the layers and tensors that get more bits in a mix
 } quantize_mix;
 
 // Returns NULL if there is no mix with that name (case is ignored) or index.

@@ -20,10 +20,10 @@ typedef struct scratch_plan_sizes {
   uint64_t up, gate, down, logits;
   uint64_t hidden_scales, hidden_codes;  // of the widest input of hidden's size; codes are bytes
   uint64_t ffn_scales, ffn_codes;        // of the feed-forward's input
-  uint64_t separate_bytes;               // if each buffer has its own memory
-  // If buffers share memory where possible: q, k and v are in qkv; the attention's buffers share
-  // memory with those of the feed-forward, projected with down, and the two code buffers with each
-  // other.
+  uint64_t separate_bytes;               // size if each buffer has separate memory
+  // Size if buffers share memory where possible: q, k and v are in qkv; the attention's buffers
+  // share memory with those of the feed-forward, projected with down, and the two code buffers with
+  // each other.
   uint64_t arena_bytes;
 } scratch_plan_sizes;
 

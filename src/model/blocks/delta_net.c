@@ -68,9 +68,8 @@ typedef struct delta_buffers {
   float *read;          // [batch_tokens, value_dim]: S^T q
   float *beta, *decay;  // [batch_tokens, value_heads]
   uint32_t joined_stride, pair_stride;
-  float
-      *joined;  // [batch_tokens, channels + value_dim] if the file stores them by key head, or NULL
-  float *pairs;  // [batch_tokens, 2 * value_heads]: beta and alpha by key head, or NULL
+  float *joined;  // [batch_tokens, channels + value_dim]: stored by key head, or NULL
+  float *pairs;   // [batch_tokens, 2 * value_heads]: beta and alpha by key head, or NULL
 } delta_buffers;
 
 static bool is_joined(const delta_net_block *net) { return !tensor_is_present(&net->gate); }

@@ -40,8 +40,8 @@ static void plan_rotated(model_plan *plan, dense_activation activation, bool is_
 
 static void plan_nomic_bert(model_plan *plan) { plan_rotated(plan, DENSE_SILU, false); }
 
-// Plans layers of which about every second has experts, without gates, whose weights do not sum to
-// 1.
+// Plans nomic-embed MoE: about every second layer has experts without gates, whose weights do not
+// sum to 1.
 static void plan_nomic_bert_moe(model_plan *plan) {
   attention_settings attention = read_attention(plan);
   const dense_settings dense = read_dense(plan, DENSE_GELU, true);

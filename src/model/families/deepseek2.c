@@ -56,7 +56,7 @@ static void plan_deepseek2(model_plan *plan) {
   }
 }
 
-// MiniCPM3 uses MiniCPM's scales, for which its files have no keys.
+// MiniCPM3 uses MiniCPM's scales, but its files have no keys for them.
 static void plan_minicpm3(model_plan *plan) {
   model_config *config = &plan->model->config;
   latent_settings latent = latent_read(plan, false);

@@ -35,7 +35,7 @@ static attention_settings read_sandwich(model_plan *plan, dense_settings *dense,
   return attention;
 }
 
-// Plans layers of which the last one of every `pattern` layers has no window.
+// Plans layers with windows; only the last of every `pattern` layers has none.
 static void plan_alternating(model_plan *plan, const attention_settings *whole,
                              const attention_settings *windowed, const dense_settings *dense,
                              uint32_t pattern) {
