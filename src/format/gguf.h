@@ -76,9 +76,9 @@ wick_status gguf_directory_create(memory_gate *memory, gguf_directory **out, wic
 void gguf_directory_set_file(gguf_directory *directory, uint32_t file);
 void gguf_directory_destroy(gguf_directory *directory);
 
-// Accepts the next bytes of the file, in order and any number of them. *used is the number of bytes
-// that belong to the directory: fewer than size_bytes once it is complete. After a failure, every
-// call fails. All calls together cost O(bytes), regardless of their sizes.
+// Accepts the next bytes of the file, in order and in pieces of any size. *used is the number of
+// bytes that belong to the directory: fewer than size_bytes once it is complete. After a failure,
+// every call fails. All calls together cost O(bytes), regardless of their sizes.
 wick_status gguf_directory_feed(gguf_directory *directory, const void *bytes, size_t size_bytes,
                                 size_t *used, wick_error *error);
 bool gguf_directory_is_complete(const gguf_directory *directory);

@@ -216,7 +216,7 @@ static wick_status read_numbers(gguf_directory *directory) {
       const size_t at = directory->position + i;
       if (directory->bytes[at] > 1) {
         char key[GGUF_QUOTE_BYTES];
-        return fail_with(&directory->failure, WICK_E_FORMAT, at, "key '%s' has a bool of value %u",
+        return fail_with(&directory->failure, WICK_E_FORMAT, at, "key '%s' has bool value %u",
                          quote_key(directory, key), directory->bytes[at]);
       }
     }

@@ -2,7 +2,7 @@
 // factors, in 128-bit vectors: the part that attention over codes of both kinds shares.
 //
 // A 16-bit lane of a row has two codes: both = 256 * high + low, where `high` is signed and `low`
-// is not. Two sums are kept, over `both` and over `high`. The sum over `low` is the first less 256
+// is not. Two sums are kept, over `both` and over `high`. The sum over `low` is the first minus 256
 // times the second. The first sum may overflow, which is harmless: integers wrap, and the
 // difference fits. So a single shift unpacks a row.
 #ifndef WICK_KERNELS_CODE_ROWS_H

@@ -2,7 +2,7 @@
 #include "kernels/exp.h"
 #include "kernels/families.h"
 
-// Adds up sums that are kept in 16 parts, value i in part i % 16, like in SIMD lanes.
+// Adds up sums that are kept in 16 parts, value i in part i % 16, as in SIMD lanes.
 static float sum_of_parts(float parts[16]) {
   for (uint32_t half = 8; half > 0; half /= 2) {
     for (uint32_t i = 0; i < half; i++) parts[i] += parts[i + half];

@@ -8,7 +8,7 @@
 
 #ifdef WICK_SIMD128
 
-// Rows 4 * half to 4 * half + 3 of a column as floats.
+// Loads rows 4 * half to 4 * half + 3 of a column as floats.
 #define F16_CODE_SCALE 0x1p102f  // 2^(112 - F16_CODE_SHIFT)
 
 typedef v128_t column_load(const uint8_t *record, uint32_t half);

@@ -8,9 +8,10 @@
 // one activation block is multiplied by 8 rows from consecutive memory. Each type's record is
 // described in its own file.
 //
-// Invariant (docs/design): an output y[token][row] does not depend on the other tokens of the call,
-// on the row range or on the thread, not even in the last bit: integer dots per block are exact,
-// and float partial sums are added in one fixed order of blocks in every micro-kernel of a variant.
+// Invariant (docs/architecture.md): an output y[token][row] does not depend on the other tokens of
+// the call, on the row range or on the thread, not even in the last bit: integer dots per block are
+// exact, and float partial sums are added in one fixed order of blocks in every micro-kernel of a
+// variant.
 #ifndef WICK_KERNELS_H
 #define WICK_KERNELS_H
 
@@ -45,8 +46,8 @@ typedef struct kernel_matrix {
 enum { KERNEL_MATRIX_HAS_MINUS_128 = 1, KERNEL_MATRIX_HAS_WILD_F16 = 2 };
 
 typedef struct kernel_type_ops {
-  // Computes the bytes of the kernel layout, with rows padded to whole groups. Returns false if the
-  // shape does not fit.
+  // Computes the size in bytes of the kernel layout, with rows padded to whole groups. Returns
+  // false if the shape does not fit.
   bool (*matrix_bytes)(uint32_t rows, uint32_t cols, uint64_t *bytes);
   // Stores `block_count` consecutive file blocks of one row, starting at block `first_block`. Calls
   // may be made in any order. Old contents are replaced, so memory need not be cleared, except the
@@ -124,8 +125,8 @@ typedef struct kernel_attention {
 } kernel_attention;
 
 typedef struct kernel_kv_ops {
-  // Returns the bytes of the K (or V) of one KV head in one page, or 0 if this build does not
-  // support the type.
+  // Returns the size in bytes of the K (or V) of one KV head in one page, or 0 if this build does
+  // not support the type.
   size_t (*k_bytes)(uint32_t head_dim);
   size_t (*v_bytes)(uint32_t head_dim);
   // Stores one token's row of one KV head in slot 0..15. Returns how many values were not finite or
@@ -243,7 +244,8 @@ typedef struct kernel_table {
   // none. Cost: a microsecond.
   bool (*dots_are_right)(void);
   kernel_type_ops types[GGML_TYPE_COUNT];  // matmul is NULL for an unsupported type
-  // Returns the bytes of one row of activations of `cols` values in a form, a multiple of 64.
+  // Returns the size in bytes of one row of activations of `cols` values in a form, a multiple of
+  // 64.
   size_t (*act_bytes)(kernel_act_form form, uint32_t cols);
   void (*act_make)(kernel_act_form form, const float *x, uint32_t cols, void *act);
 

@@ -16,7 +16,7 @@
 #include "base/math.h"
 #include "kernels/kernels.h"
 
-// Computes the bytes of a matrix whose records have `record_bytes` bytes for `block` columns each.
+// Computes the size of a matrix whose records have `record_bytes` bytes for `block` columns each.
 static inline bool layout_bytes(uint32_t rows, uint32_t cols, uint32_t block, uint32_t record_bytes,
                                 uint64_t *bytes) {
   if (cols == 0 || cols % block != 0) return false;

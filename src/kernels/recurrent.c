@@ -70,7 +70,7 @@ static float scan_step(const kernel_scan *scan, uint32_t t, uint32_t channel, co
   const float *b = scan->b + scan->bc_stride * t, *c = scan->c + scan->bc_stride * t;
   const float dt = scan->dt[scan->dt_stride * t + channel];
   const float input = dt * scan->x[scan->x_stride * t + channel];
-  float parts[4] = {0};  // value s in part s % 4, like in SIMD lanes
+  float parts[4] = {0};  // value s in part s % 4, as in SIMD lanes
   for (uint32_t s = 0; s < scan->states; s++) {
     to[s] = exp_f32(dt * a[s]) * from[s] + input * b[s];
     parts[s % 4] += to[s] * c[s];

@@ -211,9 +211,9 @@ SIMD_INLINE v128_t simd_f16_tiny(v128_t halves, uint32_t high) {
   return wasm_v128_and(wasm_i32x4_shr(top, 3), wasm_i32x4_splat((int32_t)0x8fffe000));
 }
 
-// Returns the same at the right size. A subnormal's exponent field becomes that of 2^-15, whose
-// leading bit is not implied: adding min(0, v - 2^-14) corrects this. (Multiplying by 2^112 would
-// also work, but costs 150 cycles per subnormal on many CPUs.)
+// Returns the same at the right size. A subnormal's exponent field becomes that of 2^-15, although
+// its leading bit is not implied: adding min(0, v - 2^-14) corrects this. (Multiplying by 2^112
+// would also work, but costs 150 cycles per subnormal on many CPUs.)
 SIMD_INLINE v128_t simd_f16_exact(v128_t halves, uint32_t high) {
   const v128_t top = high ? halves : wasm_i32x4_shl(halves, 16);
   const v128_t sign = wasm_v128_and(top, wasm_i32x4_splat(INT32_MIN));

@@ -3,11 +3,11 @@
 //
 // Three ways to compute a product, by the number of tokens:
 //   strips    The type's own code reads the codes from the records again for every tile (strip.h).
-//   unpacked  8 rows x 256 columns of codes are unpacked once (tile_part) and multiplied with up to
+//   unpacked  8 rows x 256 columns of codes are unpacked once (tile_part) and multiplied by up to
 //             32 tokens. For types whose codes are expensive to read, and for those without strips.
-//   fours     One part of 8 rows is unpacked and multiplied with up to 64 tokens, whose activations
+//   fours     One part of 8 rows is unpacked and multiplied by up to 64 tokens, whose activations
 //             are copied into vectors once for 256 rows (fours.h).
-// Each call is short: V8 replaces a function by its optimised code between calls.
+// Each call is short: V8 replaces a function with its optimised code between calls.
 #ifndef WICK_KERNELS_TILE_H
 #define WICK_KERNELS_TILE_H
 

@@ -17,7 +17,8 @@
 
 // Returns whether pages are encoded when they are full.
 bool kv_pool_has_open(const kv_pool *pool);
-// Return the bytes that each sequence needs for open pages, and that a pass of `rows` tokens needs.
+// Return how many bytes each sequence needs for open pages, and how many a pass of `rows` tokens
+// needs.
 uint64_t kv_open_seq_bytes(const kv_layout *layout);
 uint64_t kv_open_pass_bytes(const kernel_table *kernels, uint32_t kv_heads, uint32_t head_dim,
                             uint32_t rows);

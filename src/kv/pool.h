@@ -175,7 +175,7 @@ uint32_t kv_seq_pages(const kv_pool *pool, kv_seq_id seq);
 // Makes an empty sequence begin after `pages` whole pages, which count as stored but outside the
 // window. WICK_E_SEQ, WICK_E_BUSY (not empty), WICK_E_NOMEM.
 wick_status kv_seq_begin_after(kv_pool *pool, kv_seq_id seq, uint32_t pages, wick_error *error);
-// Replaces entry `index`, which is one of these pages, by a whole page, which is then shared.
+// Replaces entry `index`, which is one of these pages, with a whole page, which is then shared.
 void kv_seq_put_page(kv_pool *pool, kv_seq_id seq, uint32_t index, kv_page_id page);
 
 // Returns the block table: *count entries, sorted by position. Returns NULL for an unknown

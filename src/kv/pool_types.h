@@ -56,7 +56,7 @@ void kv_open_share(const kv_pool *pool, const kv_seq *from, kv_seq *to);
 void kv_open_end(const kv_pool *pool, kv_seq *seq);
 // Forgets pages that are no longer in the table.
 void kv_open_forget(const kv_pool *pool, kv_seq *seq);
-// Called when a page of the table was replaced by a different one.
+// Called when a page of the table was replaced.
 void kv_open_move(kv_seq *seq, kv_page_id from, kv_page_id to);
 // Returns all layers of a page's F16 keys, or NULL if the page is not open.
 uint8_t *kv_open_find(const kv_pool *pool, const kv_seq *seq, kv_page_id page);
@@ -79,8 +79,8 @@ uint32_t kv_seq_entry_index(const kv_seq *seq, uint32_t position);
 // Returns WICK_E_RANGE because the table has no page for `position`. The message contains the page
 // index and the position.
 wick_status kv_seq_outside(const kv_seq *seq, uint32_t position, wick_error *error);
-// Replaces the page of an entry, if it is shared or sealed, by a private copy of its rows. One page
-// must be reserved.
+// Replaces the page of an entry, if it is shared or sealed, with a private copy of its rows. One
+// page must be reserved.
 void kv_entry_make_private(kv_pool *pool, kv_entry *entry);
 
 #endif

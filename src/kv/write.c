@@ -6,7 +6,7 @@
 
 // ---- Copy on write ----
 
-// Replaces an entry's page by a private copy of its rows. One page must be reserved.
+// Replaces an entry's page with a private copy of its rows. One page must be reserved.
 static void copy_page(kv_pool *pool, kv_entry *entry) {
   const kv_page_id fresh = kv_page_take(pool);
   const kv_page *from = &pool->pages[entry->page];

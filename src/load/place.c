@@ -36,7 +36,7 @@ uint32_t load_find_wanted(const load_file *file, uint64_t offset_bytes) {
   return low;
 }
 
-// A separate function, because it runs often: a JavaScript engine replaces a short function by
+// A separate function, because it runs often: a JavaScript engine replaces a short function with
 // optimised code sooner while it is running.
 __attribute__((noinline)) static wick_status place_blocks(loader *loader, const load_piece *piece,
                                                           uint64_t block, uint64_t count,

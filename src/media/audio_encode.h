@@ -13,7 +13,7 @@ sound_recording media_recording(const media_model *model, const media_plan *plan
                                 const media_prepared *prepared);
 // Computes the spectrum and sets hidden to its rows (stem.c).
 void stem_embed(media_encoding *encoding);
-// Return the floats of each of the two maps, and of the widest row that is multiplied.
+// Return the number of floats of each of the two maps, and of the widest row that is multiplied.
 uint64_t stem_map_floats(const media_model *model, uint32_t frames);
 uint32_t stem_widest(const media_model *model);
 
@@ -21,7 +21,8 @@ uint32_t stem_widest(const media_model *model);
 void conformer_layer_run(media_encoding *encoding);
 // Granite: adds the scores of its classes after half of the layers.
 void conformer_add_classes(media_encoding *encoding);
-// Return the floats of the rows of relative positions, and of a thread's scores and queries.
+// Return the number of floats of the rows of relative positions, and of a thread's scores and
+// queries.
 uint64_t conformer_relative_floats(const media_model *model, uint32_t rows);
 uint32_t conformer_thread_floats(const media_model *model, uint32_t rows);
 

@@ -2,7 +2,7 @@
 // (encode.h).
 #include "media/audio_encode.h"
 
-// Returns the multiply-adds per row.
+// Returns the number of multiply-adds per row.
 static uint64_t linear_macs(const media_linear *linear) {
   return (uint64_t)linear->matrix.dims[0] * linear->matrix.dims[1];
 }

@@ -53,8 +53,8 @@ static void take_projector(media_encoding *encoding, uint32_t *most) {
   encoding->pong = arena_take_floats(&encoding->arena, floats);
 }
 
-// Returns the bytes of the keys and values of all rows. The input, or each of its windows, begins
-// on a new page.
+// Returns the size in bytes of the keys and values of all rows. The input, or each of its windows,
+// begins on a new page.
 static uint64_t page_bytes(const media_encoding *encoding) {
   const media_model *model = encoding->model;
   const kernel_kv_ops *kv = &model->kernels->kv[KERNEL_KV_F32];
@@ -226,7 +226,7 @@ static void project_heads(media_encoding *encoding, const vision_attention *atte
   rows_run(&job, rows);
 }
 
-// Returns the multiply-adds of one unit of attention's work.
+// Returns the number of multiply-adds of one unit of attention's work.
 static uint64_t unit_macs(const paged_attention *attention, uint32_t seen) {
   const uint64_t all = 2ull * attention->count * seen * attention->heads * attention->head_dim;
   return all / whole_attention_units(attention) + 1;
@@ -296,7 +296,7 @@ static wick_status attend(media_encoding *encoding, const vision_attention *weig
 
 // ---- layers ----
 
-// Computes hidden += normed, after scaling and norming it as the layer requires.
+// Computes hidden += normed, after scaling and normalising it as the layer requires.
 static void add_row(const row_job *job, uint32_t row, uint32_t thread) {
   const media_model *model = job->encoding->model;
   float *y = job->encoding->normed + row * job->stride;

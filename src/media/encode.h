@@ -64,8 +64,9 @@ static inline uint32_t encode_patches_a_side(const media_model *model) {
 }
 // Begins a piece of the step's work. Returns false if it must be skipped in this slice.
 bool encode_takes(media_encoding *encoding, uint64_t macs);
-// Returns the multiply-adds of an image of `across` x `down` patches, or of a piece of a recording:
-// all matrix products except those of an audio encoder's first convolutions and of a Q-Former.
+// Returns the number of multiply-adds of an image of `across` x `down` patches, or of a piece of a
+// recording: all matrix products except those of an audio encoder's first convolutions and of a
+// Q-Former.
 uint64_t encode_macs(const media_model *model, uint32_t across, uint32_t down);
 // Returns the memory of an encoding.
 uint64_t encode_bytes(const media_model *model, const media_chunk *chunk, uint32_t threads);
@@ -123,7 +124,7 @@ void project(media_encoding *encoding, const media_projector *projector, const f
 // Returns the number of rows after a step.
 uint64_t project_rows(const media_model *model, const media_bound_step *bound, uint32_t merge,
                       uint64_t rows);
-// Returns the floats of ping and of pong.
+// Returns the number of floats of ping and of pong.
 uint64_t project_floats(const media_projector *projector, uint32_t patches, uint32_t merge);
 
 #endif

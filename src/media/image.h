@@ -38,7 +38,7 @@ wick_status image_check(uint32_t width, uint32_t height, wick_error *error);
 // An image is resampled in passes of 8 bits, the horizontal pass first. An image that already has
 // the right size is copied.
 typedef struct image_fitting image_fitting;
-// Returns the bytes of temporary memory for fitting an image of this size.
+// Returns how many bytes of temporary memory fitting an image of this size needs.
 uint64_t image_fit_bytes(uint32_t width, uint32_t height, const image_frame *frame);
 // Begins to resample an image of this size into out[frame.height][frame.width][3], which must stay
 // valid until the end. WICK_E_NOMEM.

@@ -77,7 +77,7 @@ wick_status media_measure(memory_gate *memory, const kernel_table *kernels,
                           const media_options *options, uint32_t rows_max, uint32_t threads,
                           media_memory *out, wick_error *error);
 
-// Returns the floats of a row: (1 + deepstack layers) * the text model's width.
+// Returns the number of floats of a row: (1 + deepstack layers) * the text model's width.
 uint32_t media_row_width(const media_model *model);
 uint64_t media_weight_bytes(const media_model *model);
 // Returns a value that changes if the encoder's weights, settings or options change.

@@ -78,7 +78,7 @@ wick_status media_open(memory_gate *memory, const kernel_table *kernels,
   if (model == NULL || piece == NULL) {
     memory_free(memory, piece);
     memory_free(memory, model);
-    return memory_fail(memory, error, "the encoder of media");
+    return memory_fail(memory, error, "the media encoder");
   }
   model->memory = memory;
   model->kernels = kernels;

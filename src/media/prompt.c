@@ -104,7 +104,7 @@ static wick_status add_spelling(media_prompt *prompt, const char *text, wick_err
   if (token != TOKEN_NONE) return add_token(prompt, token, error);
   return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
                    "model: the vocabulary lacks the token %s that images require",
-                   text[0] == '\n' ? "of a line break" : text);
+                   text[0] == '\n' ? "for line breaks" : text);
 }
 
 wick_status media_prompt_add_plan(media_prompt *prompt, const media_plan *plan, wick_error *error) {

@@ -55,7 +55,7 @@ struct model_adapter {
 wick_status adapter_read(model_adapter *adapter, const loaded_model *model,
                          const model_tensors *tensors, const gguf_directory *directory,
                          uint32_t rows_max, wick_error *error);
-// Returns the bytes that adapter_allocate allocates, including the lists.
+// Returns how many bytes adapter_allocate allocates, including the lists.
 uint64_t adapter_bytes(const model_adapter *adapter);
 wick_status adapter_allocate(model_adapter *adapter, wick_error *error);
 // Stores whole blocks of one row of a tensor in the file (loader_sink.place).
@@ -96,7 +96,7 @@ void adapter_set_hold(const adapter_set *set);
 void adapter_set_let_go(const adapter_set *set);
 bool adapter_set_is_same(const adapter_set *a, const adapter_set *b);  // NULL: none
 
-// The same, identified by content, for data that outlives adapters: pages of a session, saved
+// A used adapter, identified by content, for data that outlives adapters: pages of a session, saved
 // states.
 typedef struct adapter_mark {
   uint64_t fingerprint;

@@ -139,7 +139,7 @@ void bind_lookup(model_binder *binder, const char *name, uint32_t rows, uint32_t
 }
 
 // Makes the name of the tensor that belongs to `name`, which ends in ".weight": ".bias", ".scale".
-// Returns false if it does not end so.
+// Returns false if it ends differently.
 static bool name_beside(const char *name, const char *suffix,
                         char out[GGUF_TENSOR_NAME_BYTES_MAX]) {
   static const char WEIGHT[] = ".weight";

@@ -11,7 +11,7 @@ typedef struct model_convolution {
   uint32_t channels, taps;
   const float *filter;  // [taps, channels]
   const float *bias;    // [channels] or NULL
-  float *rows;          // [tokens, channels], stride floats apart; replaced by the results
+  float *rows;          // [tokens, channels], stride floats apart; overwritten with the results
   uint32_t stride;
 } model_convolution;
 

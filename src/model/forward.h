@@ -24,9 +24,9 @@ wick_status forward_create(const loaded_model *model, seq_store *store, thread_p
                            uint32_t threads_max, uint32_t batch_tokens, forward_pass **out,
                            wick_error *error);
 void forward_destroy(forward_pass *forward);
-// Sets the record of ops to use from now on; NULL, the initial value: none.
+// Sets the record of ops to use from now on, or NULL (the initial value) to record nothing.
 void forward_measure(forward_pass *forward, op_records *ops);
-// Returns the bytes of scratch.
+// Returns the size of the scratch memory in bytes.
 uint64_t forward_plan_bytes(const loaded_model *model, uint32_t batch_tokens, uint32_t threads);
 
 // Uses as many of the threads as prove fastest (thread/choice.h) instead of all.

@@ -19,7 +19,7 @@ void measure_rows(op_records *ops, op_kind op, uint32_t tokens, uint64_t values)
   if (ops != NULL) ops_lap(ops, op, tokens * values * sizeof(float), 0);
 }
 
-// Returns the bytes of one position in one layer, for all heads.
+// Returns the size in bytes of one position in one layer, for all heads.
 static uint64_t position_bytes(const paged_attention *attention) {
   const kv_shape *shape = kv_pool_shape(attention->pool);
   const kernel_kv_ops *kv = attention->kernels->kv;

@@ -53,7 +53,8 @@ typedef struct media_list {
   uint32_t count;
 } media_list;
 
-// Returns the floats per row: the embedding, and one more embedding for each layer that adds one.
+// Returns the number of floats per row: the embedding, and one more embedding for each layer that
+// adds one.
 uint32_t media_width(const loaded_model *model);
 // Returns the properties of the rows; does not read their values.
 media_head media_head_of(const loaded_model *model, const media_rows *rows);

@@ -10,17 +10,18 @@
 #include "kernels/exp.h"
 #include "kernels/kv_pages.h"
 
-// Returns the floats of an attention state of `heads` heads: accumulators, maxima and sums.
+// Returns the number of floats of an attention state of `heads` heads: accumulators, maxima and
+// sums.
 static uint32_t state_floats(uint32_t heads, uint32_t head_dim) {
   return arena_line_floats(heads * head_dim) + 2 * arena_line_floats(heads);
 }
 
-// Returns the floats of the biases of `heads` heads.
+// Returns the number of floats of the biases of `heads` heads.
 static uint32_t bias_floats(uint32_t heads) {
   return arena_line_floats(heads * (uint32_t)(sizeof(kernel_bias) / sizeof(float)));
 }
 
-// Returns the floats of the query factors of `heads` heads, for encoded pages.
+// Returns the number of floats of the query factors of `heads` heads, for encoded pages.
 static uint32_t factor_floats(uint32_t heads, uint32_t head_dim) {
   return arena_line_floats(heads * (uint32_t)(kv_factor_bytes(head_dim) / sizeof(float)));
 }

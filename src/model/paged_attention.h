@@ -56,8 +56,8 @@ static inline uint32_t attention_last(const paged_attention *attention, const mo
   return is_later ? input->last : input->position;
 }
 
-// Returns the floats that a thread needs: rotated queries, one rotation of a shifted page, biases
-// of scores, and two states.
+// Returns the number of floats that a thread needs: rotated queries, one rotation of a shifted
+// page, biases of scores, and two states.
 uint32_t attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32_t head_dim,
                                  uint32_t batch_tokens, bool has_biases);
 // Rotates the keys and writes keys and values of all tokens to their pages. WICK_E_NONFINITE if one

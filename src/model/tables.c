@@ -31,7 +31,7 @@ void tables_move_out(loaded_model *model, const model_tensors *tensors, const wi
 
 // ---- Rows of a pass ----
 
-// Returns the bytes of the rows. They fit because the bytes of the whole table did.
+// Returns the size of the rows in bytes. It fits because the size of the whole table did.
 static uint64_t rows_bytes(const weight_tensor *table, const scratch_arena *arena) {
   uint64_t bytes = 0;
   arena->kernels->types[table->type].matrix_bytes(arena->batch_tokens, table->dims[0], &bytes);

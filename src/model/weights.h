@@ -79,7 +79,7 @@ typedef struct loaded_model {
   bool has_axes;        // rotary positions have time, y, x and z
   bool media_sees_all;  // in some layers, the rows of an image attend to later rows of the same
                         // image
-  bool is_encoder;      // tokens attend to their whole sequence, so passes have whole ones
+  bool is_encoder;      // tokens attend to their whole sequence, so passes have whole sequences
                         // (whole_attention.h)
   model_head head;
   uint8_t *weights;  // the segment

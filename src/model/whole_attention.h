@@ -9,7 +9,8 @@
 // The maximum number of sequences in a pass.
 enum { WHOLE_TEXTS_MAX = 64 };
 
-// Return the bytes of the keys and values of a pass, and the floats that each thread needs.
+// Return the size in bytes of the keys and values of a pass, and the number of floats that each
+// thread needs.
 uint64_t whole_attention_bytes(const kernel_table *kernels, uint32_t kv_heads, uint32_t head_dim,
                                uint32_t batch_tokens);
 uint32_t whole_attention_thread_floats(uint32_t heads, uint32_t kv_heads, uint32_t head_dim);

@@ -203,8 +203,8 @@ wick_status quantize_facts_read(const gguf_directory *directory, quantize_facts 
 
 // ---- The rules ----
 
-// Returns whether a layer is in the first or last eighth of the layers, or every third between
-// them.
+// Returns whether a layer is in the first or last eighth of the layers, or is every third layer
+// between them.
 static bool takes_more(uint32_t index, uint32_t count) {
   const uint32_t eighth = count / 8;
   return index < eighth || index >= 7 * count / 8 || (index - eighth) % 3 == 2;

@@ -1,6 +1,6 @@
-// quantize/quantize.c — the stream. Tensors are written in the order of the old file. In this file,
-// a tensor is a run of values, split into chunks that threads encode; its rows are whole blocks of
-// both types.
+// quantize/quantize.c — the stream. Tensors are written in the order of the old file. Here a tensor
+// is a run of values, split into chunks that threads encode; its rows are whole blocks of both
+// types.
 #include "quantize/quantize.h"
 
 #include <string.h>

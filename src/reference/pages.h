@@ -6,8 +6,9 @@
 
 #include "kv/pool.h"
 
-// Return the bytes of a value including its share of the scale (4, 2, 1.125, 0.625); nominal:
-// without the scale (4, 2, 1, 0.5); reduction: 4 bytes divided by these. 0 for an unknown type.
+// Return the size of a value in bytes, including its share of the scale (4, 2, 1.125, 0.625);
+// nominal: without the scale (4, 2, 1, 0.5); reduction: 4 bytes divided by these. 0 for an unknown
+// type.
 double kv_type_value_bytes(kernel_kv_type type);
 double kv_type_value_bytes_nominal(kernel_kv_type type);
 double kv_type_reduction_ratio(kernel_kv_type type);
@@ -39,8 +40,8 @@ uint32_t kv_page_room_tokens(const kv_page *page);
 
 kernel_kv_type kv_pool_type(const kv_pool *pool);  // of the keys
 double kv_pool_used_pct(const kv_pool *pool);      // 0 without pages
-// Returns the bytes of used pages divided by their bytes in FP32, or 1 if none is used. Smaller is
-// better.
+// Returns the size of the used pages divided by their size in FP32, or 1 if none is used. Smaller
+// is better.
 double kv_pool_bytes_ratio(const kv_pool *pool);
 
 // ---- A sequence ----

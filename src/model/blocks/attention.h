@@ -40,7 +40,7 @@ typedef struct attention_settings {
   bool is_aside;               // its input was stored by another block, normalised; `norm` is NULL
   bool is_first;               // another mixer of the layer follows and reads the stored input
   const model_block *keys_of;  // attention of an earlier layer whose keys and values it also reads;
-                               // NULL: it has separate ones
+                               // NULL: it has separate keys and values
   bool norms_values;  // each head's values are normalised, without weights; if attn_v is absent,
                       // they are the result of attn_k
   bool has_sinks;     // attn_sinks [heads]: scores without a value (Xiao et al. 2023)
