@@ -14,7 +14,7 @@ enum {
   BUFFER_BYTES_MIN = 4096,
   ENTRIES_MIN = 16,
   // The longest item that a step waits for; it ensures that 32-bit sums of positions do not wrap.
-  THING_BYTES_MAX = GGUF_DIRECTORY_BYTES_MAX
+  ITEM_BYTES_MAX = GGUF_DIRECTORY_BYTES_MAX
 };
 
 static uint32_t read_u32(const gguf_directory *directory, size_t at) {
@@ -48,9 +48,8 @@ static const char *quote_tensor(const gguf_directory *directory, char out[GGUF_Q
 }
 
 // Fills `error`, including the item that was being read when the file ended.
-static wick_status fail_at_what_is_read(const gguf_directory *directory, wick_status status,
-                                        uint64_t offset_bytes, const char *problem,
-                                        wick_error *error) {
+static wick_status fail_at_item(const gguf_directory *directory, wick_status status,
+                                uint64_t offset_bytes, const char *problem, wick_error *error) {
   char name[GGUF_QUOTE_BYTES];
   const gguf_stage stage = directory->stage;
   const unsigned long long number =
@@ -77,9 +76,9 @@ static wick_status fail_at_what_is_read(const gguf_directory *directory, wick_st
 // Sets the next stage, which needs `bytes` bytes.
 static wick_status expect(gguf_directory *directory, gguf_stage stage, uint64_t bytes) {
   directory->stage = stage;
-  if (bytes > THING_BYTES_MAX || directory->position + bytes > GGUF_DIRECTORY_BYTES_MAX) {
-    return fail_at_what_is_read(directory, WICK_E_FORMAT, directory->position,
-                                "the directory exceeds 512 MiB", &directory->failure);
+  if (bytes > ITEM_BYTES_MAX || directory->position + bytes > GGUF_DIRECTORY_BYTES_MAX) {
+    return fail_at_item(directory, WICK_E_FORMAT, directory->position,
+                        "the directory exceeds 512 MiB", &directory->failure);
   }
   directory->need_bytes = (size_t)bytes;
   return WICK_OK;
@@ -274,8 +273,8 @@ static wick_status read_array_strings(gguf_directory *directory) {
     if (held_bytes < LENGTH_BYTES) return expect(directory, GGUF_AT_ARRAY_STRING, LENGTH_BYTES);
     const uint64_t length = read_u64(directory, directory->position);
     if (length > held_bytes - LENGTH_BYTES) {
-      if (length > THING_BYTES_MAX - LENGTH_BYTES) {
-        return expect(directory, GGUF_AT_ARRAY_STRING, THING_BYTES_MAX + UINT64_C(1));
+      if (length > ITEM_BYTES_MAX - LENGTH_BYTES) {
+        return expect(directory, GGUF_AT_ARRAY_STRING, ITEM_BYTES_MAX + UINT64_C(1));
       }
       return expect(directory, GGUF_AT_ARRAY_STRING, LENGTH_BYTES + length);
     }
@@ -473,8 +472,7 @@ wick_status gguf_directory_finish(const gguf_directory *directory, wick_error *e
   }
   if (directory->stage == GGUF_AT_END) return WICK_OK;
   if (directory->size_bytes == 0) return fail_with(error, WICK_E_TRUNCATED, 0, "the file is empty");
-  return fail_at_what_is_read(directory, WICK_E_TRUNCATED, directory->size_bytes, "the file ends",
-                              error);
+  return fail_at_item(directory, WICK_E_TRUNCATED, directory->size_bytes, "the file ends", error);
 }
 
 uint64_t gguf_directory_needs(const gguf_directory *directory) {
