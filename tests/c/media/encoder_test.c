@@ -1,4 +1,4 @@
-// An encoder of random weights: files that lack something, memory that runs out, threads, steps.
+// Tests an encoder with random weights: incomplete files, allocation failures, threads, steps.
 #include <string.h>
 
 #include "base/hash.h"
@@ -71,11 +71,11 @@ static void add_metadata(gguf_writer *writer, uint32_t without) {
   }
 }
 
-// ---- heads of 2 values, and the same with 2 zeros after each ----
+// ---- heads of 2 values, with and without 2 zeros of padding ----
 
 typedef enum head_shape { HEADS_OF_8, HEADS_OF_2, HEADS_FILLED } head_shape;
 
-enum { SMALL_HEADS = 8, SMALL = 2, FILLED = 4, QKV = 5, OUT = 6 };  // QKV, OUT: of SHAPES
+enum { SMALL_HEADS = 8, SMALL = 2, FILLED = 4, QKV = 5, OUT = 6 };  // QKV, OUT: indices in SHAPES
 
 static sample_shape shape_of(uint32_t index, head_shape heads) {
   sample_shape shape = SHAPES[index];
@@ -84,13 +84,13 @@ static sample_shape shape_of(uint32_t index, head_shape heads) {
   return shape;
 }
 
-// The channel of a filled head without the zeros; -1: a zero.
+// Converts a channel of padded heads to the channel without padding; returns -1 for padding.
 static int64_t unfilled(uint64_t channel) {
   return channel % FILLED < SMALL ? (int64_t)(channel / FILLED * SMALL + channel % FILLED) : -1;
 }
 
-// The values of a tensor; those of filled heads are made of the others. Scores are divided by the
-// root of the head's width, so that queries are larger by the root of 2.
+// Returns a value of a tensor; padded heads have the values of unpadded ones. Scores are divided by
+// the square root of the head's width, so padded queries are scaled by the square root of 2.
 static float value_at(uint32_t index, head_shape heads, uint64_t at) {
   float factor = 1;
   if (heads == HEADS_FILLED && index == QKV) {
@@ -116,7 +116,7 @@ static void add_heads(gguf_writer *writer, head_shape heads, uint32_t without) {
   }
 }
 
-// A file without one number, and without one tensor.
+// Writes a file, optionally without one number or one tensor.
 static memory_file make_heads(uint32_t without_number, uint32_t without_tensor, head_shape heads) {
   memory_gate gate;
   memory_file file = {0};
@@ -155,7 +155,7 @@ static bool read_memory(void *context, uint64_t offset_bytes, void *out, size_t 
   return true;
 }
 
-// The model of a file; its directory is freed.
+// Opens the model in a file and frees the file's directory.
 static wick_status open_kind(memory_file *file, media_kind kind, const media_text *text,
                              media_model **out) {
   const media_reader reader = {read_memory, file};
@@ -185,7 +185,7 @@ static void fill_image(uint8_t *rgb, size_t size_bytes) {
   for (size_t i = 0; i < size_bytes; i++) rgb[i] = (uint8_t)random_below(&random, 256);
 }
 
-// Rows of all chunks of an image, at most `room` floats; *used of them.
+// Encodes all chunks of an image into `rows`, which holds `room` floats; *used of them are set.
 static wick_status encode_all(const media_model *model, uint32_t threads, float *rows, size_t room,
                               size_t *used, uint32_t *steps) {
   enum { ACROSS = 20, DOWN = 13 };
@@ -232,9 +232,9 @@ TEST(rows_are_the_same_for_any_number_of_threads) {
   uint32_t steps = 0;
   REQUIRE(open_file(&file, TEXT, &model) == WICK_OK);
   CHECK_EQ_INT(encode_all(model, 1, one, ROWS_ROOM, &used, &steps), WICK_OK);
-  // 24 x 15, made even: 2 x 2 tiles and the overview, a row each
+  // 24 x 15, rounded to even sizes: 2 x 2 tiles and the overview, one row each
   CHECK_EQ_UINT(used, 5 * TEXT);
-  // patches, a layer, the projector
+  // steps: patches, one layer, the projector
   CHECK_EQ_UINT(steps, 5 * 3);
   CHECK_EQ_INT(encode_all(model, 3, three, ROWS_ROOM, &used_too, &steps), WICK_OK);
   CHECK_EQ_UINT(used, used_too);
@@ -244,7 +244,7 @@ TEST(rows_are_the_same_for_any_number_of_threads) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-TEST(heads_of_any_width_are_attended) {
+TEST(attention_supports_any_head_width) {
   static float rows[2][ROWS_ROOM];
   size_t used[2] = {0};
   for (int i = 0; i < 2; i++) {
@@ -261,7 +261,7 @@ TEST(heads_of_any_width_are_attended) {
   for (size_t i = 0; i < used[0]; i++) CHECK_NEAR(rows[0][i], rows[1][i], 1e-4);
 }
 
-TEST(a_plan_knows_the_cost_before_encoding) {
+TEST(a_plan_states_the_cost_before_encoding) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   memory_file file = make_file(NOTHING, NOTHING);
   media_model *model;
@@ -270,8 +270,8 @@ TEST(a_plan_knows_the_cost_before_encoding) {
   CHECK_EQ_INT(media_plan_image(model, 20, 13, &plan, &error), WICK_OK);
   CHECK_EQ_UINT(plan.tiles, 5);
   CHECK_EQ_UINT(plan.rows, 5);
-  // of a tile of 9 patches: 9 (4 w^2 + 2 w f) + 2 * 9^2 w in the layer, and the products before and
-  // after it
+  // a tile of 9 patches takes 9 (4 w^2 + 2 w f) + 2 * 9^2 w in the layer, plus the matrix products
+  // before and after it
   const uint32_t layer = 9 * (4 * WIDTH * WIDTH + 2 * WIDTH * FFN) + 2 * 81 * WIDTH;
   const uint32_t others = 9 * 3 * PATCH * PATCH * WIDTH + 9 * WIDTH * TEXT;
   CHECK_EQ_UINT(plan.macs, 5 * (layer + others));
@@ -289,7 +289,7 @@ TEST(a_plan_knows_the_cost_before_encoding) {
   file_free(&file);
 }
 
-TEST(a_file_that_lacks_something_is_refused_by_name) {
+TEST(an_incomplete_file_is_rejected_with_the_missing_name) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   media_model *model;
   for (uint32_t i = 0; i < NUMBERS_COUNT; i++) {
@@ -303,7 +303,7 @@ TEST(a_file_that_lacks_something_is_refused_by_name) {
     memory_file file = make_file(NOTHING, i);
     const wick_status status = open_file(&file, TEXT, &model);
     CHECK_EQ_INT(status, WICK_E_NODATA);
-    // a missing fused matrix is looked for as three
+    // if the fused matrix is missing, the loader looks for three separate ones
     const char *name = strstr(SHAPES[i].name, "qkv") != NULL ? "attn_q" : SHAPES[i].name;
     if (!CHECK(strstr(error.message, name) != NULL)) CHECK_EQ_STR(error.message, name);
     file_free(&file);
@@ -311,7 +311,7 @@ TEST(a_file_that_lacks_something_is_refused_by_name) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-TEST(a_file_that_ends_early_is_refused) {
+TEST(a_truncated_file_is_rejected) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   memory_file file = make_file(NOTHING, NOTHING);
   media_model *model;
@@ -345,7 +345,7 @@ TEST(the_fingerprint_depends_on_weights_and_settings) {
   file_free(&file);
 }
 
-TEST(memory_that_runs_out_is_reported_and_nothing_leaks) {
+TEST(allocation_failures_are_reported_and_nothing_leaks) {
   static float rows[ROWS_ROOM];
   memory_file file = make_file(NOTHING, NOTHING);
   media_model *model;
@@ -369,13 +369,13 @@ TEST(memory_that_runs_out_is_reported_and_nothing_leaks) {
   file_free(&file);
 }
 
-// ---- the encoders of the reference vectors, for the sanitizers ----
+// ---- the encoders used for the reference vectors, run under sanitizers ----
 
 enum { VECTORS_WIDTH = 48, SECOND = 16000 };
 
-static uint64_t slice_max;   // multiply-adds; 0: as usual
-static uint32_t slices_run;  // of all encodings
-static uint64_t rows_hash;   // of their rows
+static uint64_t slice_max;   // multiply-adds per slice; 0: the default
+static uint32_t slices_run;  // by all encodings
+static uint64_t rows_hash;   // of the rows of all encodings
 
 static wick_status encode_plan(const media_model *model, const media_plan *plan,
                                const media_prepared *prepared) {
@@ -432,7 +432,7 @@ static wick_status encode_audio(const media_model *model) {
   return status;
 }
 
-// The text models have 48 values a row; one of them has 2 layers of a deepstack.
+// The text models have 48 values per row; one of them takes deepstack input in 2 layers.
 static wick_status run_vector(memory_file *file, media_kind kind) {
   media_model *model;
   media_text text = {.width = VECTORS_WIDTH, .has_axes = true};
@@ -445,7 +445,7 @@ static wick_status run_vector(memory_file *file, media_kind kind) {
   return status;
 }
 
-// In slices of a piece of work each the rows are the same.
+// Checks that small slices give the same rows.
 static wick_status run_sliced(memory_file *file, media_kind kind) {
   slice_max = slices_run = 0;
   rows_hash = 0;
@@ -511,19 +511,19 @@ static void check_extreme_image(const media_model *model, uint32_t width, uint32
   media_plan_free(&memory, &plan);
 }
 
-// A recording takes the memory of its longest chunk, unless its rows all see each other.
+// A recording needs memory for its longest chunk, unless every row attends to all others.
 static void check_hour(const media_model *model) {
   media_plan hour, minutes;
   REQUIRE(media_plan_audio(model, 3600ull * SECOND, &hour, &error) == WICK_OK);
   REQUIRE(media_plan_audio(model, 90ull * SECOND, &minutes, &error) == WICK_OK);
   CHECK_EQ_UINT(hour.prepare_bytes, 0);
   if (minutes.tiles > 1) CHECK_EQ_UINT(hour.encode_bytes, minutes.encode_bytes);
-  CHECK(hour.rows >= 30 * minutes.rows);  // Whisper has a silent piece more
+  CHECK(hour.rows >= 30 * minutes.rows);  // Whisper adds a silent chunk
   media_plan_free(&memory, &hour);
   media_plan_free(&memory, &minutes);
 }
 
-// Memory that runs out while the encoding of a recording begins.
+// Makes each allocation at the start of an audio encoding fail.
 static void check_audio_memory(const media_model *model) {
   static float samples[SECOND], row[1];
   media_plan plan;
@@ -578,7 +578,7 @@ static bool check_extremes(const memory_file *file, const char *name, uint32_t n
   return true;
 }
 
-TEST(extreme_images_and_recordings_are_scaled_or_refused) {
+TEST(extreme_images_and_recordings_are_scaled_or_rejected) {
   const char *path = check_shared("vectors/vision/models");
   if (path == NULL) SKIP("no shared folder");
   CHECK(shared_check("vectors/vision/models", check_extremes) > 20);

@@ -1,4 +1,4 @@
-// Resampling against values computed by hand from the filters, and images in frames.
+// Compares resampling with values computed by hand, and tests how images are fitted into frames.
 #include <string.h>
 
 #include "check.h"
@@ -46,7 +46,7 @@ static void check_both_ways(const uint8_t *grey, uint32_t from, image_filter fil
   }
 }
 
-TEST(bilinear_takes_means_and_rounds_halves_up) {
+TEST(bilinear_averages_and_rounds_halves_up) {
   check_both_ways((const uint8_t[]){10, 20}, 2, IMAGE_BILINEAR, (const uint8_t[]){15}, 1);
   check_both_ways((const uint8_t[]){10, 21}, 2, IMAGE_BILINEAR, (const uint8_t[]){16}, 1);
 }
@@ -56,8 +56,8 @@ TEST(bilinear_enlarges_between_centres) {
                   4);
 }
 
-// The weights at distances 1.75, 0.75, 0.25 and 1.25 are -0.0234375, 0.2265625, 0.8671875 and
-// -0.0703125 with a = -0.5, so next to a step of 100 the levels are 2.3 and 7 too dark.
+// With a = -0.5, the weights at distances 1.75, 0.75, 0.25 and 1.25 are -0.0234375, 0.2265625,
+// 0.8671875 and -0.0703125, so next to a step of 100 the levels are 2.3 and 7 too dark.
 TEST(bicubic_overshoots_next_to_a_step) {
   check_both_ways((const uint8_t[]){100, 100, 100, 200, 200, 200}, 6, IMAGE_BICUBIC,
                   (const uint8_t[]){100, 100, 100, 98, 93, 120, 180, 207, 202, 200, 200, 200}, 12);
@@ -100,7 +100,7 @@ static const image_frame FRAMES[] = {
     {.width = 20, .height = 20, .via_width = 20, .via_height = 20, .keeps_aspect = true},
 };
 
-// In strips of some rows, and steps of a row.
+// Fits an image that arrives in strips of `strip` rows, one output row per step.
 static void fit_in_strips(const uint8_t *in, const image_frame *frame, uint32_t strip,
                           uint8_t *out) {
   image_fitting *fitting;
@@ -118,12 +118,12 @@ static void fit_in_strips(const uint8_t *in, const image_frame *frame, uint32_t 
     CHECK_EQ_INT(image_fit_step(fitting, 1, &is_done, &error), WICK_OK);
   }
   CHECK(steps <= frame->via_height + frame->via_width + 2 * frame->height + 1);
-  CHECK(memory.bytes_peak <= planned + 5 * 128);  // blocks have headers, and are rounded
+  CHECK(memory.bytes_peak <= planned + 5 * 128);  // blocks have headers and rounded sizes
   image_fit_end(fitting);
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-TEST(strips_of_any_height_give_the_same_picture) {
+TEST(strips_of_any_height_give_the_same_image) {
   uint8_t in[ACROSS * DOWN * 3], whole[FITTED * FITTED * 3], parts[FITTED * FITTED * 3];
   for (size_t i = 0; i < sizeof in; i++) in[i] = (uint8_t)(i * 2654435761u >> 13);
   for (size_t i = 0; i < sizeof FRAMES / sizeof *FRAMES; i++) {
@@ -139,7 +139,7 @@ TEST(strips_of_any_height_give_the_same_picture) {
   }
 }
 
-TEST(an_image_that_is_left_frees_its_memory) {
+TEST(an_abandoned_image_frees_its_memory) {
   static const uint8_t in[ACROSS * DOWN * 3];
   uint8_t out[FITTED * FITTED * 3];
   image_fitting *fitting;
@@ -150,7 +150,7 @@ TEST(an_image_that_is_left_frees_its_memory) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-TEST(sizes_beyond_the_limits_are_refused) {
+TEST(sizes_beyond_the_limits_are_rejected) {
   CHECK_EQ_INT(image_check(0, 5, &error), WICK_E_ARG);
   CHECK_EQ_INT(image_check(5, 0, &error), WICK_E_ARG);
   CHECK_EQ_INT(image_check(IMAGE_SIDE_MAX + 1, 1, &error), WICK_E_ARG);
@@ -158,7 +158,7 @@ TEST(sizes_beyond_the_limits_are_refused) {
   CHECK_EQ_INT(image_check(10000, 10000, &error), WICK_OK);
 }
 
-TEST(memory_that_runs_out_is_reported) {
+TEST(allocation_failures_are_reported) {
   uint8_t in[8 * 8 * 3], out[5 * 5 * 3];
   memset(in, 9, sizeof in);
   const image_frame frame = {

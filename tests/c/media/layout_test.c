@@ -1,4 +1,4 @@
-// Sizes and grids of images, from their rules by hand.
+// Image sizes and tile grids, computed by hand from the rules.
 #include "media/layout.h"
 #include "check.h"
 
@@ -70,7 +70,7 @@ TEST(idefics_enlarges_to_the_longest_edge_and_cuts_it) {
   check_tiles(&layout, 1, 3, 48, 144);
 }
 
-TEST(lfm2_cuts_large_images_alone) {
+TEST(lfm2_splits_only_large_images) {
   const layout_settings settings = {.kind = kind_of("lfm2"),
                                     .image_size = 256,
                                     .patch = 16,
@@ -81,14 +81,14 @@ TEST(lfm2_cuts_large_images_alone) {
   CHECK_EQ_UINT(layout.columns, 0);
   layout = plan(&settings, 1010, 550);  // aspect 1.84
   check_tiles(&layout, 2, 1, 1024, 512);
-  // a square of the area of four tiles and more: the larger of the grids of its aspect
+  // a square with the area of four tiles or more gets the larger grid with its aspect ratio
   layout = plan(&settings, 2000, 2000);
   check_tiles(&layout, 3, 3, 1536, 1536);
-  layout = plan(&settings, 1000, 1000);  // not above half of 9 tiles
+  layout = plan(&settings, 1000, 1000);  // at most half the area of 9 tiles
   check_tiles(&layout, 2, 2, 1024, 1024);
 }
 
-TEST(internvl_takes_the_grid_that_keeps_most_pixels) {
+TEST(internvl_chooses_the_grid_that_keeps_most_pixels) {
   const layout_settings settings = {.kind = kind_of("internvl"),
                                     .image_size = 48,
                                     .patch = 8,
@@ -97,13 +97,13 @@ TEST(internvl_takes_the_grid_that_keeps_most_pixels) {
                                     .tiles_max = 6};
   image_layout layout = plan(&settings, 48, 40);
   CHECK_EQ_UINT(layout.columns, 0);
-  layout = plan(&settings, 200, 100);  // of at most 6 tiles: 96 x 48 and 144 x 72 in 3 x 2
+  layout = plan(&settings, 200, 100);  // at most 6 tiles: 96 x 48, or 144 x 72 in 3 x 2
   check_tiles(&layout, 3, 2, 144, 96);
   layout = plan(&settings, 300, 20);
   check_tiles(&layout, 6, 1, 288, 48);
 }
 
-TEST(llava_without_a_list_of_sizes_is_a_square) {
+TEST(llava_without_a_size_list_uses_a_square) {
   const layout_settings settings = {
       .kind = kind_of("mlp"), .image_size = 56, .patch = 8, .merge = 1};
   const image_layout layout = plan(&settings, 200, 100);
@@ -118,13 +118,14 @@ TEST(minicpm_cuts_slices_near_the_image_size) {
   image_layout layout = plan(&settings, 64, 64);
   check_overview(&layout, 96, 96);
   CHECK_EQ_UINT(layout.columns, 0);
-  layout = plan(&settings, 200, 133);  // 2.9 areas, so 2, 3 or 4 slices; 2 x 1 is nearest in aspect
+  layout =
+      plan(&settings, 200, 133);  // area of 2.9 slices, so 2, 3 or 4; 2 x 1 has the nearest aspect
   CHECK(layout.overview_is_first);
   check_overview(&layout, 128, 64);
   CHECK_EQ_UINT(layout.columns, 2);
 }
 
-// Tiles of an image, when at most `most` pictures are encoded.
+// Returns the number of tiles of an image if at most `most` tiles and overviews are encoded.
 static uint32_t tiles_of(layout_settings settings, uint32_t most, uint32_t width, uint32_t height) {
   settings.pictures_max = most;
   const image_layout layout = plan(&settings, width, height);
@@ -133,7 +134,7 @@ static uint32_t tiles_of(layout_settings settings, uint32_t most, uint32_t width
   return layout.columns * layout.rows;
 }
 
-TEST(pictures_are_at_most_as_many_as_the_limit_says) {
+TEST(the_number_of_tiles_respects_the_limit) {
   const layout_settings all[] = {
       {.kind = kind_of("idefics3"), .image_size = 48, .patch = 8, .merge = 2, .longest = 240},
       {.kind = kind_of("idefics3"), .image_size = 48, .patch = 8, .merge = 2},
@@ -169,7 +170,7 @@ TEST(pictures_are_at_most_as_many_as_the_limit_says) {
   CHECK_EQ_UINT(tiles_of(all[2], 3, 1010, 550), 2);
 }
 
-TEST(published_models_stretch_what_llama_cpp_pads) {
+TEST(images_are_stretched_as_in_published_models_or_padded_as_in_llama_cpp) {
   layout_settings settings = {.kind = kind_of("gemma3"), .image_size = 56, .patch = 8, .merge = 1};
   CHECK(!plan(&settings, 200, 100).overview.keeps_aspect);
   settings.pads = true;
@@ -185,7 +186,7 @@ TEST(published_models_stretch_what_llama_cpp_pads) {
   CHECK(plan(&settings, 2000, 1000).tiles.keeps_aspect);
 }
 
-TEST(absurd_sizes_are_refused) {
+TEST(absurd_sizes_are_rejected) {
   const layout_settings settings = {
       .kind = kind_of("idefics3"), .image_size = 16, .patch = 8, .merge = 2, .longest = 8192};
   image_layout layout;

@@ -1,4 +1,4 @@
-// Spectra of recordings: numbers of frames and chunks by hand, a tone in its band, silence.
+// Spectra of recordings: frame and chunk counts computed by hand, a tone in its band, silence.
 #include "base/math.h"
 #include "check.h"
 #include "media/audio.h"
@@ -22,30 +22,30 @@ static void check_shape(const char *name, uint64_t count, uint32_t chunks, uint3
   CHECK_EQ_UINT(sound_chunk_frames(front, count, chunks - 1), last_frames);
 }
 
-TEST(whisper_has_a_second_piece_from_30_seconds_on) {
+TEST(whisper_adds_a_second_chunk_at_30_seconds) {
   check_shape("ultravox", 1, 1, 3000);
   check_shape("ultravox", 479839, 1, 3000);
   check_shape("ultravox", 479840, 2, 3000);
 }
 
-TEST(windows_of_qwen_are_filled_to_whole_seconds) {
+TEST(qwen_pads_windows_to_whole_seconds) {
   check_shape("qwen3a", 16000, 1, 200);  // 101 frames
   check_shape("qwen3a", 8 * 16000, 2, 100);
   check_shape("qwen3a", 9 * 16000, 2, 200);
 }
 
-TEST(pieces_of_gemma_are_30_seconds) {
+TEST(gemma_chunks_are_30_seconds) {
   check_shape("gemma4a", 16000, 1, 99);
   check_shape("gemma4a", 480000, 1, 2999);
   check_shape("gemma4a", 480001, 2, 1);
 }
 
-TEST(frames_of_granite_are_in_pairs) {
+TEST(granite_frames_are_paired) {
   check_shape("granite_speech", 37000, 1, 116);
   check_shape("lfm2a", 37000, 1, 232);
 }
 
-// In slices of three frames.
+// Measures the recording in slices of three frames.
 static wick_status listen(sound_recording *recording) {
   uint64_t frame = 0;
   bool is_done = false;
@@ -57,7 +57,7 @@ static wick_status listen(sound_recording *recording) {
   return status;
 }
 
-// The first chunk of the samples
+// Computes the spectrum of the first chunk of the samples.
 static wick_status spectrum_of(const sound_front *front, uint64_t count) {
   sound_recording recording = {.front = front, .bands = BANDS, .samples = samples, .count = count};
   const wick_status status = listen(&recording);
@@ -83,7 +83,7 @@ static uint32_t loudest_band(const sound_front *front, double hz) {
 }
 
 TEST(a_tone_is_loudest_in_its_band) {
-  // HTK: 1000 Hz is 999.99 mel of 2840.02, so point 28.5 of 81, between the bands 27 and 28
+  // HTK: 1000 Hz is 999.99 mel of 2840.02, so point 28.5 of 81, between bands 27 and 28
   const uint32_t htk = loudest_band(front_of("gemma4a"), 1000);
   CHECK(htk == 27 || htk == 28);
   // Slaney: 1000 Hz is 15 mel of 45.25, so point 26.85 of 81, and bands begin at point 1
@@ -96,7 +96,7 @@ TEST(silence_is_the_floor) {
   memory_init(&memory, 0, platform_alloc, platform_free);
   const sound_front *front = front_of("ultravox");
   CHECK_EQ_INT(spectrum_of(front, SAMPLES), WICK_OK);
-  CHECK_NEAR(out[0], (-10.0 + 4) / 4, 1e-6);  // log10(1e-10) is the maximum, too
+  CHECK_NEAR(out[0], (-10.0 + 4) / 4, 1e-6);  // log10(1e-10) is also the maximum
   CHECK_NEAR(out[BANDS * 3000 - 1], (-10.0 + 4) / 4, 1e-6);
   sound_front like = *front;
   like.floor = front->llama_cpp_floor;
@@ -104,13 +104,13 @@ TEST(silence_is_the_floor) {
   CHECK_NEAR(out[0], (-24 * 0.30102999566 + 4) / 4, 1e-6);
 }
 
-TEST(a_chunk_is_scaled_by_the_maximum_of_all) {
+TEST(a_chunk_is_scaled_by_the_maximum_of_the_recording) {
   static float click[8 * SAMPLES + SAMPLES / 2];
   const sound_front *front = front_of("qwen3a");  // windows of 8 seconds
   sound_recording recording = {.front = front, .bands = BANDS, .samples = click};
   recording.count = sizeof click / sizeof *click;
   memory_init(&memory, 0, platform_alloc, platform_free);
-  // in the second window: nothing, in the middle of a frame, at the very end
+  // a click in the second window: none, in the middle of a frame, on the last sample
   const uint64_t places[] = {0, recording.count - 400, recording.count - 1};
   float levels[3];
   for (int i = 0; i < 3; i++) {
@@ -126,7 +126,7 @@ TEST(a_chunk_is_scaled_by_the_maximum_of_all) {
   CHECK(levels[2] > levels[1] - 0.05f);
 }
 
-TEST(memory_is_that_of_a_chunk) {
+TEST(memory_depends_on_the_chunk_not_on_the_recording) {
   const sound_front *front = front_of("ultravox");
   const uint64_t minute = 60 * SAMPLES, hour = 60 * minute;
   CHECK_EQ_UINT(sound_spectrum_bytes(front, BANDS, hour, 7),
@@ -134,7 +134,7 @@ TEST(memory_is_that_of_a_chunk) {
   CHECK(sound_spectrum_bytes(front, BANDS, hour, 7) < 4 << 20);
 }
 
-TEST(memory_that_runs_out_is_reported) {
+TEST(allocation_failures_are_reported) {
   for (uint64_t call = 1; call <= 2; call++) {
     memory_init(&memory, 0, platform_alloc, platform_free);
     memory.fail_at_call = call;

@@ -1,6 +1,6 @@
-// Requests that ask the host before each token: unchanged logits
-// change no text, alone and in company; changed ones are what the token is drawn from; an answer
-// that makes no sense ends its request alone.
+// Requests that ask the host before each token: if the host leaves the logits unchanged, the output
+// is the same, alone and in a batch; otherwise tokens are sampled from the modified logits; invalid
+// logits fail only their own request.
 #include <stdio.h>
 
 #include "fixture_model.h"
@@ -10,38 +10,38 @@ enum { OUT_TOKENS = 80, RUNS = 8 };
 
 static const fixture_shape SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 2, 512, false, 0};
 
-typedef struct said {
+typedef struct outcome {
   uint32_t id, finish, status, count, asked;
   bool waits, has_ended;
   int32_t tokens[OUT_TOKENS];
-  uint64_t calls_first, calls_last;  // of the allocator
-} said;
+  uint64_t calls_first, calls_last;  // number of allocator calls
+} outcome;
 
-static said alone[RUNS];
-static said together[RUNS];
+static outcome alone[RUNS];
+static outcome together[RUNS];
 static wick_engine *engine;
 
 static void take_event(void *context, const wick_event *event, const uint8_t *payload) {
   (void)payload;
-  said *of = NULL;
-  for (said *at = context; of == NULL && at < (said *)context + RUNS; at++) {
-    if (at->id == event->request) of = at;
+  outcome *result = NULL;
+  for (outcome *at = context; result == NULL && at < (outcome *)context + RUNS; at++) {
+    if (at->id == event->request) result = at;
   }
-  if (!CHECK(of != NULL)) return;
-  of->calls_last = engine->memory.calls;
+  if (!CHECK(result != NULL)) return;
+  result->calls_last = engine->memory.calls;
   if (event->kind == WICK_EVENT_LOGITS) {
-    of->asked++;
-    CHECK(!of->waits);
-    of->waits = true;
+    result->asked++;
+    CHECK(!result->waits);
+    result->waits = true;
   }
-  if (event->kind == WICK_EVENT_TOKEN && CHECK(of->count < OUT_TOKENS)) {
-    if (of->count == 0) of->calls_first = of->calls_last;
-    of->tokens[of->count++] = event->token;
+  if (event->kind == WICK_EVENT_TOKEN && CHECK(result->count < OUT_TOKENS)) {
+    if (result->count == 0) result->calls_first = result->calls_last;
+    result->tokens[result->count++] = event->token;
   }
   if (event->kind != WICK_EVENT_DONE) return;
-  of->has_ended = true;
-  of->finish = event->finish;
-  of->status = event->status;
+  result->has_ended = true;
+  result->finish = event->finish;
+  result->status = event->status;
 }
 
 static void open_engine(uint32_t kv_tokens, const wick_swap_host *swap) {
@@ -64,7 +64,7 @@ static wick_request request_at(uint32_t which) {
   static const char PROMPT[] = "abababab, what is it? abababab, what is it? It is.";
   wick_request wanted;
   wick_request_default(&wanted);
-  wanted.text = PROMPT + which;  // none begins like another one
+  wanted.text = PROMPT + which;  // no two prompts share a prefix
   wanted.text_bytes = sizeof PROMPT - 1 - which;
   wanted.max_tokens = OUT_TOKENS;
   wanted.ignore_end = true;
@@ -74,34 +74,34 @@ static wick_request request_at(uint32_t which) {
   return wanted;
 }
 
-static void submit(const wick_request *wanted, said *of) {
+static void submit(const wick_request *wanted, outcome *result) {
   wick_error error = {0};
-  if (!CHECK_EQ_INT(wick_request_submit(engine, wanted, &of->id, &error), WICK_OK)) {
+  if (!CHECK_EQ_INT(wick_request_submit(engine, wanted, &result->id, &error), WICK_OK)) {
     printf("# %s\n", error.message);
   }
 }
 
-typedef void change(said *of, wick_logits *logits);
+typedef void change(outcome *result, wick_logits *logits);
 
-static void leave(said *of, wick_logits *logits) {
-  (void)of;
+static void leave(outcome *result, wick_logits *logits) {
+  (void)result;
   (void)logits;
 }
 
-// Answers all waiting requests.
+// Runs the engine and answers all waiting requests until none is left.
 static void run(change *changes) {
   for (bool has_answered = true; has_answered;) {
     fixture_run(engine, take_event, together);
     has_answered = false;
     for (uint32_t i = 0; i < RUNS; i++) {
-      said *of = &together[i];
+      outcome *result = &together[i];
       wick_logits logits;
-      if (!of->waits || of->has_ended) continue;
-      if (!CHECK_EQ_INT(wick_request_logits(engine, of->id, &logits), WICK_OK)) continue;
-      changes(of, &logits);
-      CHECK_EQ_INT(wick_request_go_on(engine, of->id), WICK_OK);
-      CHECK_EQ_INT(wick_request_go_on(engine, of->id), WICK_E_ARG);
-      of->waits = false;
+      if (!result->waits || result->has_ended) continue;
+      if (!CHECK_EQ_INT(wick_request_logits(engine, result->id, &logits), WICK_OK)) continue;
+      changes(result, &logits);
+      CHECK_EQ_INT(wick_request_go_on(engine, result->id), WICK_OK);
+      CHECK_EQ_INT(wick_request_go_on(engine, result->id), WICK_E_ARG);
+      result->waits = false;
       has_answered = true;
     }
   }
@@ -135,31 +135,31 @@ static wick_stats run_together(uint32_t kv_tokens, const wick_swap_host *swap) {
     CHECK_EQ_UINT(together[i].asked, OUT_TOKENS);
     CHECK_EQ_UINT(together[i].finish, WICK_FINISH_LENGTH);
     CHECK_EQ_MEM(together[i].tokens, alone[i].tokens, sizeof alone[i].tokens);
-    // taking pages back allocates
+    // preemption allocates
     if (stats.preempted == 0) CHECK_EQ_UINT(together[i].calls_first, together[i].calls_last);
   }
   return stats;
 }
 
-TEST(unchanged_logits_change_no_text) {
+TEST(unchanged_logits_leave_the_output_unchanged) {
   run_alone();
   CHECK_EQ_UINT(run_together(8192, NULL).preempted, 0);
   CHECK(run_together(224, NULL).preempted > 0);
   CHECK(run_together(224, &KEEPER).preempted > 0);
 }
 
-// The token of the position, whatever the model says.
-static void choose_position(said *of, wick_logits *logits) {
+// Forces the token whose id is the position modulo 200, regardless of the model's logits.
+static void choose_position(outcome *result, wick_logits *logits) {
   CHECK_EQ_UINT(logits->vocab, FIXTURE_VOCAB);
   const uint32_t wanted = logits->token_count % 200;
   for (uint32_t i = 0; i < logits->vocab; i++) {
     if (i != wanted) logits->values[i] = -__builtin_inff();
   }
-  if (of->count == 0) return;
-  CHECK_EQ_INT(logits->tokens[logits->token_count - 1], of->tokens[of->count - 1]);
+  if (result->count == 0) return;
+  CHECK_EQ_INT(logits->tokens[logits->token_count - 1], result->tokens[result->count - 1]);
 }
 
-TEST(a_token_is_drawn_from_what_the_host_leaves) {
+TEST(tokens_are_sampled_from_the_modified_logits) {
   open_engine(0, NULL);
   wick_request wanted = request_at(0);
   wanted.completions = 3;
@@ -175,12 +175,12 @@ TEST(a_token_is_drawn_from_what_the_host_leaves) {
   }
 }
 
-static void break_second(said *of, wick_logits *logits) {
-  if (of != &together[1] || of->count < 3) return;
+static void break_second(outcome *result, wick_logits *logits) {
+  if (result != &together[1] || result->count < 3) return;
   logits->values[7] = __builtin_nanf("");
 }
 
-TEST(numbers_that_are_none_end_their_request_alone) {
+TEST(nan_logits_fail_only_their_own_request) {
   run_alone();
   open_engine(0, NULL);
   for (uint32_t i = 0; i < RUNS; i++) {
@@ -197,7 +197,7 @@ TEST(numbers_that_are_none_end_their_request_alone) {
   wick_engine_destroy(engine);
 }
 
-TEST(a_request_that_waits_can_be_cancelled_and_keeps_nobody) {
+TEST(a_waiting_request_can_be_cancelled_and_does_not_block_others) {
   wick_logits logits;
   wick_memory_state before, after = {0};
   open_engine(0, NULL);
@@ -224,7 +224,7 @@ TEST(a_request_that_waits_can_be_cancelled_and_keeps_nobody) {
   wick_engine_destroy(engine);
 }
 
-// ---- A session whose request gives its pages up while it waits ----
+// ---- a session whose request loses its pages while it waits ----
 
 enum { SESSION_CONTEXT = 64, SESSION_PROMPT = 30, RIVAL_PROMPT = 50, RIVAL_OUT = 10, OUT = 3 };
 
@@ -240,7 +240,7 @@ static wick_request session_request(const int32_t *tokens, uint32_t count, uint3
   return wanted;
 }
 
-// A request that needs all pages begins after `begins` units, the answers come after `answers`
+// Submits a request that needs all pages after `begins` units; the host answers after `answers`
 // more.
 static session_run run_session(uint32_t begins, uint32_t answers, bool ends_at_once,
                                const wick_swap_host *swap) {
@@ -288,7 +288,7 @@ static session_run run_session(uint32_t begins, uint32_t answers, bool ends_at_o
   wick_stats stats;
   wick_stats_get(engine, &stats);
   run.preempted = (uint32_t)stats.preempted;
-  // it continues as it would have, and nothing that has ended counts as waiting
+  // the session continues unaffected, and finished requests are not counted as waiting
   wanted = session_request(tokens, 1, run.session);
   submit(&wanted, &together[2]);
   wanted = session_request(tokens, 2, 0);
@@ -324,7 +324,7 @@ static void check_session(bool ends_at_once, const wick_swap_host *swap) {
   CHECK(preempted > 10);
 }
 
-TEST(a_session_keeps_its_prompt_when_its_request_gives_way) {
+TEST(a_session_keeps_its_prompt_when_its_request_is_preempted) {
   check_session(true, NULL);
   check_session(true, &KEEPER);
   check_session(false, NULL);

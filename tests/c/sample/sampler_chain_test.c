@@ -1,6 +1,6 @@
-// Llama.cpp's samplers beyond the usual ones, in any order, against
-// plain statements of their definitions in double: the whole distribution that is left, and the
-// token that is drawn from it. Then what each does at its edges.
+// Compares llama.cpp's less common samplers, in any order, with direct implementations of their
+// definitions in double: the whole remaining distribution and the token sampled from it. Then tests
+// edge cases of each.
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 enum { WORDS_MAX = 20, HISTORY_MAX = 64 };
 
 static const char LETTERS[] = "edskypmxta";
-static const double NEAR = 1e-5;  // decisions nearer than this may fall either way in float
+static const double NEAR = 1e-5;  // closer decisions may fall either way in float
 
 // ---- the definitions ----
 
@@ -23,7 +23,7 @@ typedef struct plain {
   uint32_t held;
   rng source;
   double mu, mean_sum, mean_weight;
-  bool is_near;  // a decision was too near to call
+  bool is_near;  // a decision was too close to call
 } plain;
 
 static void plain_begin(plain *p, const wick_sampling *config, uint32_t vocab) {
@@ -97,7 +97,7 @@ static void plain_penalties(plain *p) {
   }
 }
 
-// The longest n such that the last n tokens occur in the window in front of an earlier `token`.
+// Returns the largest n for which the last n tokens also precede an earlier `token` in the window.
 static int plain_repetition(const plain *p, int32_t token) {
   const wick_sampling *c = &p->config;
   const uint32_t first = p->held > c->dry_penalty_last ? p->held - c->dry_penalty_last : 0;
@@ -155,7 +155,7 @@ static void plain_top_k(plain *p, double k) {
   }
 }
 
-// Keeps those with the least cost until they make up `mass`.
+// Keeps the candidates with the lowest cost until their probabilities add up to `mass`.
 static void plain_fewest(plain *p, const double *cost, const double *probability, double mass) {
   bool taken[WORDS_MAX] = {false};
   double sum = 0;
@@ -245,7 +245,7 @@ static void plain_temperature(plain *p) {
   for (uint32_t i = 0; i < p->vocab; i++) p->logit[i] /= temperature;
 }
 
-// Algorithm 1 of Basu et al. 2021, of the candidates sorted by falling probability.
+// Algorithm 1 of Basu et al. 2021, on the candidates sorted by decreasing probability.
 static void plain_mirostat_1(plain *p) {
   double sorted[WORDS_MAX];
   uint32_t count = 0;
@@ -293,7 +293,8 @@ static void plain_step(plain *p, char letter) {
   if (letter == 't') plain_temperature(p);
 }
 
-// Sets the distribution that the token is drawn from, `original` to the one before adaptive-p.
+// Sets the distribution that the token is sampled from, and `original` to the one before
+// adaptive-p.
 static void plain_distribution(plain *p, const float *raw, uint32_t mask, double *probability,
                                double *original) {
   const wick_sampling *c = &p->config;
@@ -332,7 +333,7 @@ static void plain_learn(plain *p, const double *probability, const double *origi
   p->mean_weight = 1 + (double)c->adaptive_decay * p->mean_weight;
 }
 
-// The token that the next random number draws; -1: too near.
+// Returns the token that the next random number selects, or -1 if it is too close to call.
 static int32_t plain_draw(plain *p, const double *probability) {
   const double point = rng_uniform(&p->source);
   double sum = 0;
@@ -344,7 +345,7 @@ static int32_t plain_draw(plain *p, const double *probability) {
   return -1;
 }
 
-// ---- the samplers against them ----
+// ---- the samplers against the definitions ----
 
 static uint32_t mask_word;
 
@@ -382,7 +383,7 @@ static void random_samplers(rng *source, wick_sampling *c, char *order, uint32_t
   c->samplers = order;
 }
 
-// Compares one choice; false when it was too near to call.
+// Compares one choice; returns false if it was too close to call.
 static bool compare_choice(sampler *s, plain *p, const float *raw, uint32_t round) {
   double probability[WORDS_MAX], original[WORDS_MAX];
   sampler_choice choice;
@@ -392,7 +393,7 @@ static bool compare_choice(sampler *s, plain *p, const float *raw, uint32_t roun
   uint32_t possible = 0;
   for (uint32_t i = 0; i < p->vocab; i++) {
     possible += probability[i] > 1e-25 ? 1 : 0;
-    // a float has such a weight, or 0
+    // in float, such a weight may be 0
     if (probability[i] <= 1e-25 && probability[i] > 1e-50) return false;
   }
   if (!CHECK_EQ_UINT(choice.top_count, possible)) {
@@ -414,7 +415,7 @@ static bool compare_choice(sampler *s, plain *p, const float *raw, uint32_t roun
   return true;
 }
 
-TEST(samplers_in_any_order_are_their_definitions) {
+TEST(samplers_in_any_order_match_their_definitions) {
   static plain p;
   rng source;
   rng_seed(&source, 21);
@@ -426,17 +427,17 @@ TEST(samplers_in_any_order_are_their_definitions) {
     random_samplers(&source, &config, order, vocab);
     config.logprob = config.logprobs_after = true;
     config.logprobs = WICK_LOGPROBS_MAX;
-    // greedy choices draw nothing, which the definitions do not know
+    // greedy choices use no random number, which the definitions do not model
     if (config.temperature == 0) config.temperature = 0.7f;
     plain_begin(&p, &config, vocab);
     sampler *s = sampler_open(&config, vocab);
     REQUIRE(s != NULL);
     sampler_set_mask(s, set_mask_word, NULL);
-    const uint32_t words = 1 + below(&source, 3);  // of few words much repeats
+    const uint32_t words = 1 + below(&source, 3);  // few words repeat often
     for (uint32_t i = below(&source, 40); i > 0; i--) {
-      const int32_t told = (int32_t)(below(&source, words) % vocab);
-      sampler_accept(s, told);
-      plain_accept(&p, told);
+      const int32_t token = (int32_t)(below(&source, words) % vocab);
+      sampler_accept(s, token);
+      plain_accept(&p, token);
     }
     bool goes_on = true;
     for (int turn = 0; turn < 8 && goes_on; turn++) {
@@ -458,7 +459,7 @@ TEST(samplers_in_any_order_are_their_definitions) {
   CHECK(compared > 12000);
 }
 
-TEST(samplers_that_are_off_change_no_bit) {
+TEST(disabled_samplers_leave_the_results_bit_identical) {
   rng source;
   rng_seed(&source, 22);
   for (uint32_t round = 0; round < 200; round++) {
@@ -542,7 +543,7 @@ TEST(samplers_choose_the_same_on_every_host) {
 
 // ---- edges ----
 
-// Every sampler is on, and would drop as much as it may.
+// Enables every sampler with the settings that drop the most.
 static wick_sampling sharp_samplers(void) {
   wick_sampling c;
   sampler_set_defaults(&c);
@@ -556,7 +557,7 @@ static wick_sampling sharp_samplers(void) {
   return c;
 }
 
-TEST(a_share_of_0_keeps_one_token) {
+TEST(top_p_and_typical_p_of_0_keep_one_token) {
   const float few[4] = {1, 3, 3, 2};
   for (int i = 0; i < 2; i++) {
     wick_sampling c;
@@ -571,7 +572,7 @@ TEST(a_share_of_0_keeps_one_token) {
   }
 }
 
-TEST(one_candidate_comes_whatever_the_samplers_say) {
+TEST(a_single_candidate_is_chosen_whatever_the_samplers) {
   for (uint32_t mirostat = 0; mirostat < 3; mirostat++) {
     for (const char *letter = LETTERS; *letter != 0; letter++) {
       const char alone[] = {*letter, 0};
@@ -594,7 +595,7 @@ TEST(one_candidate_comes_whatever_the_samplers_say) {
   }
 }
 
-TEST(all_samplers_at_their_sharpest_leave_a_token) {
+TEST(all_samplers_at_their_strictest_leave_a_token) {
   wick_sampling config = sharp_samplers();
   rng source;
   rng_seed(&source, 23);
@@ -611,7 +612,7 @@ TEST(all_samplers_at_their_sharpest_leave_a_token) {
   sampler_close(s);
 }
 
-TEST(greedy_chains_take_the_largest_unless_a_sampler_drops_it) {
+TEST(greedy_chains_choose_the_largest_logit_unless_a_sampler_drops_it) {
   const float values[] = {1, 9, 8.5f, -3};
   static const struct {
     const char *samplers;
@@ -647,7 +648,7 @@ static sampler_plan plan_of(const wick_sampling *config, uint32_t vocab) {
   return plan;
 }
 
-// The steps of a plan, candidates at most, and whether it is greedy.
+// Checks the steps of a plan, the maximum number of candidates, and whether it is greedy.
 static void check_plan(const wick_sampling *config, const char *steps, uint32_t kept_max) {
   const sampler_plan plan = plan_of(config, 100);
   char found[WICK_SAMPLERS_MAX + 1] = {0};
@@ -657,7 +658,7 @@ static void check_plan(const wick_sampling *config, const char *steps, uint32_t 
   CHECK(plan.is_greedy == (kept_max == 0));
 }
 
-TEST(a_plan_has_what_is_on) {
+TEST(a_plan_contains_only_enabled_samplers) {
   wick_sampling off, c;
   sampler_set_defaults(&off);
   check_plan(&off, "", 0);
@@ -712,12 +713,12 @@ TEST(a_plan_has_what_is_on) {
   CHECK(!plan_of(&c, 100).has_adaptive && !plan_of(&c, 100).has_keys);
 }
 
-TEST(a_plan_ends_with_its_temperature_and_begins_with_what_changes_logits) {
+TEST(a_final_temperature_is_no_step_and_greedy_plans_keep_only_logit_changes) {
   wick_sampling all = sharp_samplers(), c;
   all.top_k = 40, all.typical_p = 0.9f, all.dry_penalty_last = 16;
   all.dry_multiplier = 1, all.repeat_penalty = 1.5f, all.dynatemp_range = 0;
   all.temperature = 0.5f, all.mirostat = 0;
-  // the last step is the choice's temperature
+  // a temperature at the end is applied by the choice itself
   c = all, c.samplers = "kt";
   check_plan(&c, "k", 40);
   CHECK_EQ_F32(plan_of(&c, 100).temperature, 0.5f);
@@ -730,11 +731,11 @@ TEST(a_plan_ends_with_its_temperature_and_begins_with_what_changes_logits) {
   c.samplers = "kt", c.dynatemp_range = 1;
   check_plan(&c, "kt", 40);
   CHECK_EQ_F32(plan_of(&c, 100).temperature, 1.0f);
-  // of temperature 0 the largest comes, after what changes logits
+  // at temperature 0 the largest logit is chosen, after the samplers that change logits
   c = all, c.temperature = 0, c.samplers = "edkpt";
   check_plan(&c, "ed", 0);
   c.samplers = "de";
-  check_plan(&c, "de", 100);  // without its letter the temperature is off
+  check_plan(&c, "de", 100);  // without its letter, the temperature is disabled
   c.samplers = "ktx";
   check_plan(&c, "", 0);
   c.samplers = "kxt";
@@ -747,7 +748,7 @@ TEST(a_plan_ends_with_its_temperature_and_begins_with_what_changes_logits) {
   check_plan(&c, "kdt", 40);
   c.samplers = "kt", c.dynatemp_range = 1;
   check_plan(&c, "kt", 40);
-  // only the first that drops may be a top-k of fewer candidates
+  // top-k limits the candidates only if it is the first sampler that drops any
   c = all, c.samplers = "edk";
   check_plan(&c, "edk", 40);
   c.samplers = "ekd";
@@ -756,7 +757,7 @@ TEST(a_plan_ends_with_its_temperature_and_begins_with_what_changes_logits) {
   check_plan(&c, "pk", 100);
   c.samplers = "ed";
   check_plan(&c, "ed", 100);
-  // mirostat takes the temperature alone
+  // mirostat is combined only with the temperature
   c = all, c.mirostat = 2;
   check_plan(&c, "t", 100);
   CHECK_EQ_F32(plan_of(&c, 100).temperature, 1.0f);
@@ -768,7 +769,7 @@ TEST(a_plan_ends_with_its_temperature_and_begins_with_what_changes_logits) {
   check_plan(&c, "", 0);
 }
 
-TEST(what_is_not_among_the_samplers_is_off) {
+TEST(samplers_missing_from_the_list_are_disabled) {
   wick_sampling config = sharp_samplers();
   config.samplers = "";
   config.logprobs_after = true;
@@ -783,7 +784,7 @@ TEST(what_is_not_among_the_samplers_is_off) {
   sampler_close(s);
 }
 
-TEST(what_is_told_after_the_samplers_is_certain) {
+TEST(forced_tokens_have_probability_1_after_the_samplers) {
   wick_sampling config;
   sampler_set_defaults(&config);
   config.logprobs_after = true;
@@ -802,7 +803,7 @@ TEST(what_is_told_after_the_samplers_is_certain) {
   }
 }
 
-TEST(xtc_drops_the_top_as_often_as_it_shall) {
+TEST(xtc_drops_top_tokens_with_its_probability) {
   wick_sampling config;
   sampler_set_defaults(&config);
   config.temperature = 1;
@@ -810,7 +811,7 @@ TEST(xtc_drops_the_top_as_often_as_it_shall) {
   config.seed = 5;
   sampler *s = sampler_open(&config, 3);
   REQUIRE(s != NULL);
-  const float values[] = {2, 2, 1};  // 0.42, 0.42, 0.16: all over 0.1
+  const float values[] = {2, 2, 1};  // 0.42, 0.42, 0.16: all above 0.1
   uint32_t counts[3] = {0};
   const int turns = 20000;
   for (int turn = 0; turn < turns; turn++) counts[choose(s, values)]++;
@@ -820,12 +821,12 @@ TEST(xtc_drops_the_top_as_often_as_it_shall) {
     const double difference = counts[i] - wanted[i] * turns;
     chi_square += difference * difference / (wanted[i] * turns);
   }
-  CHECK(chi_square < 13.8);  // 2 degrees of freedom: 0.999
+  CHECK(chi_square < 13.8);  // 2 degrees of freedom: p = 0.001
   sampler_close(s);
 }
 
-// The mean surprise, in bits, and the mean probability among the first `count`, of tokens drawn
-// from a Zipf distribution.
+// Samples tokens from a Zipf distribution; measures their mean surprise in bits and their mean
+// probability among the first `count` tokens.
 static void measure(const wick_sampling *config, int count, double *bits, double *probability) {
   const int vocab = 1000, turns = 3000;
   double total = 0;
@@ -877,7 +878,7 @@ static size_t text_of(void *context, int32_t token, const uint8_t **bytes) {
   return strlen(texts[token]);
 }
 
-// How much the logit of `token` falls after these tokens.
+// Returns how much the penalty lowers the logit of `token` after these tokens.
 static float fall_after(const wick_sampling *config, const int32_t *tokens, int32_t token) {
   float values[TEXTS];
   sampler_choice choice;
@@ -900,7 +901,7 @@ static float fall_after(const wick_sampling *config, const int32_t *tokens, int3
   return fall;
 }
 
-TEST(dry_ends_at_sequence_breakers) {
+TEST(dry_matches_end_at_sequence_breakers) {
   wick_sampling config;
   sampler_set_defaults(&config);
   config.dry_multiplier = 1;
@@ -913,10 +914,11 @@ TEST(dry_ends_at_sequence_breakers) {
   CHECK_NEAR((double)fall_after(&config, plain_text, 4), 1.0, 1e-5);
   config.dry_penalty_last = 50;
   const int32_t line[] = {0, 1, 3, 2, 1, 4, 0, 1, 3, 2, 1, -1};  // a b \n c b x a b \n c b
-  CHECK_NEAR((double)fall_after(&config, line, 4), 1.0, 1e-5);   // c b alone count
+  CHECK_NEAR((double)fall_after(&config, line, 4), 1.0, 1e-5);   // only c b counts
   const int32_t colon[] = {0, 5, 1, 2, 4, 0, 5, 1, 2, -1};
   CHECK_NEAR((double)fall_after(&config, colon, 4), 1.0, 1e-5);
-  const int32_t breaker_next[] = {0, 1, 5, 2, 0, 1, -1};  // a b y:z c a b: a breaker loses nothing
+  const int32_t breaker_next[] = {0, 1, 5, 2,
+                                  0, 1, -1};  // a b y:z c a b: a breaker is not penalized
   CHECK_NEAR((double)fall_after(&config, breaker_next, 5), 0.0, 1e-5);
 
   const char *const own[] = {"bc", "d en"};
@@ -924,8 +926,8 @@ TEST(dry_ends_at_sequence_breakers) {
   config.dry_sequence_breakers = own;
   config.dry_breaker_bytes = own_bytes;
   config.dry_breaker_count = 2;
-  CHECK_NEAR((double)fall_after(&config, line, 4), 8.0, 1e-5);  // the five of them
-  // a breaker of two tokens, and of the end of one and a second
+  CHECK_NEAR((double)fall_after(&config, line, 4), 8.0, 1e-5);  // all five tokens count
+  // a breaker that spans two tokens, and one that starts inside a token
   CHECK_NEAR((double)fall_after(&config, plain_text, 4), 0.0, 1e-5);
   const int32_t split[] = {4, 6, 2, 1, 1, 4, 4, 6, 2, 1, 1, -1};  // x ab c b b x x ab c b b
   CHECK_NEAR((double)fall_after(&config, split, 4), 1.0, 1e-5);
@@ -933,7 +935,7 @@ TEST(dry_ends_at_sequence_breakers) {
   CHECK_NEAR((double)fall_after(&config, split, 4), 8.0, 1e-5);
 }
 
-TEST(dry_leaves_a_token_possible_that_nothing_replaces) {
+TEST(dry_keeps_the_only_token_possible) {
   wick_sampling config;
   sampler_set_defaults(&config);
   config.dry_multiplier = 3e38f;
@@ -958,7 +960,7 @@ static void check_refused(const wick_sampling *config, wick_subject subject, con
   CHECK_EQ_UINT(memory.calls, 0);
 }
 
-TEST(samplers_out_of_range_are_refused_by_name) {
+TEST(out_of_range_sampler_settings_are_rejected_by_name) {
   wick_sampling good, c;
   sampler_set_defaults(&good);
   c = good, c.typical_p = -0.1f;
@@ -1024,7 +1026,7 @@ BENCH(samplers_of_a_large_vocabulary) {
     config.samplers = cases[i];
     sampler *s = sampler_open(&config, QWEN_VOCAB);
     REQUIRE(s != NULL);
-    for (int32_t told = 0; told < 4096; told++) sampler_accept(s, told % 7);
+    for (int32_t token = 0; token < 4096; token++) sampler_accept(s, token % 7);
     uint64_t best_us = UINT64_MAX;
     for (int round = 0; round < 50; round++) {
       const uint64_t start_us = platform_now_us();

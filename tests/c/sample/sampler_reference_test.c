@@ -1,5 +1,5 @@
-// Truncation against sorting, the sampler chain against a plain
-// reference in double, the distribution of its draws, its log-probabilities.
+// Compares truncation with sorting, and the sampler chain with a simple reference in double; tests
+// the distribution of samples and the log-probabilities.
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ static candidates kept = {ids, work, weights, buckets, 0};
 
 static const float *order_logits;
 
-// By decreasing logit, then by increasing id.
+// Sorts by decreasing logit, then by increasing id.
 static int compare_ids(const void *a, const void *b) {
   const int32_t i = *(const int32_t *)a;
   const int32_t j = *(const int32_t *)b;
@@ -45,7 +45,7 @@ static bool kept_is(const int32_t *wanted, uint32_t count, const float *values) 
   return true;
 }
 
-TEST(top_k_keeps_what_sorting_would) {
+TEST(top_k_keeps_the_same_tokens_as_sorting) {
   static int32_t order[VOCAB_MAX];
   rng source;
   rng_seed(&source, 1);
@@ -62,7 +62,7 @@ TEST(top_k_keeps_what_sorting_would) {
   }
 }
 
-TEST(top_k_takes_zeros_of_both_signs_as_equal) {
+TEST(top_k_treats_zeros_of_both_signs_as_equal) {
   const float zeros[] = {-1.0f, -0.0f, 0.0f, -0.0f, 0.0f};
   const int32_t wanted[] = {1, 2, 3};
   logit_scan(zeros, 5, maxima);
@@ -70,7 +70,7 @@ TEST(top_k_takes_zeros_of_both_signs_as_equal) {
   CHECK(kept_is(wanted, 3, zeros));
 }
 
-// Whether `n` of the sorted weights are the fewest that sum to mass * total, give or take rounding.
+// Whether the first `n` sorted weights are the fewest that sum to mass * total, up to rounding.
 static bool is_nucleus(const int32_t *order, uint32_t count, const float *values, double mass,
                        uint32_t n) {
   const double slack = 1e-6;
@@ -107,7 +107,7 @@ TEST(top_p_keeps_the_nucleus) {
   }
 }
 
-TEST(min_p_compares_with_the_largest) {
+TEST(min_p_compares_with_the_largest_probability) {
   const float values[] = {0.0f, 3.0f, 0.7f, -INFINITY, 3.0f};
   const int32_t wanted[] = {1, 2, 4};
   memcpy(work, values, sizeof values);
@@ -152,7 +152,7 @@ static void reference_adjust(reference *r, const float *raw) {
   }
 }
 
-// Sets the probabilities; false when a decision is too near to call in float.
+// Sets the probabilities; returns false if a decision is too close to call in float.
 static bool reference_truncate(reference *r) {
   static int32_t order[VOCAB_MAX];
   static float rounded[VOCAB_MAX];
@@ -187,7 +187,7 @@ static bool reference_truncate(reference *r) {
   return true;
 }
 
-// The token, or -1 when it is too near to call.
+// Returns the token, or -1 if it is too close to call.
 static int32_t reference_choose(reference *r, const float *raw) {
   reference_adjust(r, raw);
   if (r->config.temperature == 0) {
@@ -244,9 +244,9 @@ TEST(the_chain_agrees_with_a_reference_in_double) {
     const bool masked = round % 3 == 0;
     if (masked) sampler_set_mask(s, copy_mask, mask);
     for (int i = 0; i < 30; i++) {
-      const int32_t told = (int32_t)below(&source, vocab);
-      sampler_accept(s, told);
-      reference_accept(&r, told);
+      const int32_t accepted = (int32_t)below(&source, vocab);
+      sampler_accept(s, accepted);
+      reference_accept(&r, accepted);
       for (uint32_t word = 0; word < (vocab + 31) / 32; word++) {
         mask[word] = masked ? (uint32_t)rng_next(&source) | 1u : UINT32_MAX;
       }
@@ -263,7 +263,7 @@ TEST(the_chain_agrees_with_a_reference_in_double) {
   CHECK(compared > total * 9 / 10);
 }
 
-TEST(the_draws_have_the_softmax_distribution) {
+TEST(samples_have_the_softmax_distribution) {
   enum { VOCAB = 10, DRAWS = 100000 };
   const float values[VOCAB] = {0.0f, 1.0f, 2.0f, 0.5f, -1.0f, 1.5f, 0.25f, -0.5f, 2.5f, 1.0f};
   wick_sampling config;
@@ -287,7 +287,7 @@ TEST(the_draws_have_the_softmax_distribution) {
 
 // ---- log-probabilities ----
 
-TEST(logprobs_are_those_of_the_model) {
+TEST(logprobs_are_the_models_before_any_sampler) {
   enum { VOCAB = 500 };
   const wick_bias bias[] = {{3, -100}};
   rng source;
@@ -320,7 +320,7 @@ TEST(logprobs_are_those_of_the_model) {
   sampler_close(s);
 }
 
-TEST(logprobs_come_only_when_asked_for) {
+TEST(logprobs_are_returned_only_if_requested) {
   const float values[] = {0, 0, -INFINITY};
   wick_sampling config;
   sampler_set_defaults(&config);

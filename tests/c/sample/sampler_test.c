@@ -1,7 +1,7 @@
-// Random numbers, single links of the sampler chain, choices that must be
-// the same on every host, settings and memory. The comparison of the whole chain with a plain
-// reference is in sampler_reference_test.c. With WICK_BENCH=1 it prints times (for figures that
-// count, run the WASI build or compile with -O3).
+// Random numbers, single steps of the sampler chain, choices that must be the same on every host,
+// settings and memory. The comparison of the whole chain with a simple reference is in
+// sampler_reference_test.c. With WICK_BENCH=1 it prints times (for meaningful figures, run the WASI
+// build or compile with -O3).
 #include "sample/sampler.h"
 
 #include <stdlib.h>
@@ -73,7 +73,7 @@ TEST(softmax_exp_is_within_its_bound) {
   CHECK_EQ_F32(softmax_exp(-INFINITY), 0.0f);
 }
 
-// ---- choices that never change ----
+// ---- choices that must never change ----
 
 TEST(choices_are_the_same_on_every_host) {
   static const int32_t wanted[4][12] = {
@@ -110,7 +110,7 @@ TEST(choices_are_the_same_on_every_host) {
   }
 }
 
-TEST(a_seed_gives_the_same_tokens_again_and_another_others) {
+TEST(equal_seeds_give_equal_tokens_and_different_seeds_differ) {
   wick_sampling config;
   sampler_set_defaults(&config);
   config.temperature = 1;
@@ -127,9 +127,9 @@ TEST(a_seed_gives_the_same_tokens_again_and_another_others) {
   CHECK(memcmp(tokens[0], tokens[2], sizeof tokens[0]) != 0);
 }
 
-// ---- single links of the chain ----
+// ---- single steps of the chain ----
 
-TEST(greedy_takes_the_lowest_id_among_equals) {
+TEST(greedy_chooses_the_lowest_id_among_equal_logits) {
   wick_sampling config;
   sampler_set_defaults(&config);
   config.top_k = 1;
@@ -161,7 +161,7 @@ TEST(penalties_follow_llama_cpp) {
   CHECK_EQ_F32(values[4], 5.0f);
 }
 
-TEST(a_repeated_token_loses) {
+TEST(repeated_tokens_are_penalized) {
   wick_sampling config;
   sampler_set_defaults(&config);
   config.repeat_penalty = 2.0f;
@@ -175,7 +175,7 @@ TEST(a_repeated_token_loses) {
   sampler_close(s);
 }
 
-TEST(bias_forbids_and_lifts) {
+TEST(bias_forbids_and_favors_tokens) {
   wick_bias bias[] = {{0, -INFINITY}, {1, -100}, {3, 2.5f}, {4, -99}};
   wick_sampling config;
   sampler_set_defaults(&config);
@@ -184,7 +184,7 @@ TEST(bias_forbids_and_lifts) {
   config.temperature = 1;
   sampler *s = sampler_open(&config, 5);
   REQUIRE(s != NULL);
-  memset(bias, 0, sizeof bias);  // the sampler has its own
+  memset(bias, 0, sizeof bias);  // the sampler has made a copy
   const float values[] = {50, 200, 1, -1, -INFINITY};
   bool seen[5] = {false};
   for (int i = 0; i < 200; i++) seen[choose(s, values)] = true;
@@ -199,7 +199,7 @@ static void allow_one(void *context, const float *all_logits, uint32_t *bits, ui
   if (token >= 0) bits[token / 32] = 1u << token % 32;
 }
 
-TEST(a_mask_leaves_only_what_it_allows) {
+TEST(only_tokens_allowed_by_the_mask_are_chosen) {
   wick_sampling config;
   sampler_set_defaults(&config);
   config.temperature = 2;
@@ -220,7 +220,7 @@ TEST(a_mask_leaves_only_what_it_allows) {
   sampler_close(s);
 }
 
-TEST(logits_that_are_no_numbers_are_refused) {
+TEST(infinite_and_nan_logits_are_rejected) {
   wick_sampling config;
   sampler_set_defaults(&config);
   config.temperature = 1;
@@ -239,7 +239,7 @@ TEST(logits_that_are_no_numbers_are_refused) {
     CHECK_EQ_STR(error.message, i == 0 ? "logits of the model: logit of token 133 is inf"
                                        : "logits of the model: logit of token 133 is nan");
   }
-  logits[0] = NAN;  // the first of several is named
+  logits[0] = NAN;  // the error reports the first of several
   sampler_choice none;
   wick_error first;
   CHECK_EQ_INT(sampler_choose(s, logits, &none, &first), WICK_E_NONFINITE);
@@ -254,7 +254,7 @@ TEST(logits_that_are_no_numbers_are_refused) {
   sampler_destroy(s);
 }
 
-TEST(tokens_outside_of_the_vocabulary_are_not_penalised) {
+TEST(tokens_outside_the_vocabulary_are_not_penalized) {
   wick_sampling config;
   sampler_set_defaults(&config);
   config.presence_penalty = 1;
@@ -280,7 +280,7 @@ static void check_refusal(const wick_sampling *config, const char *message) {
   CHECK_EQ_UINT(memory.calls, 0);
 }
 
-TEST(settings_out_of_range_are_refused_by_name) {
+TEST(out_of_range_settings_are_rejected_by_name) {
   wick_sampling good, c;
   sampler_set_defaults(&good);
   c = good, c.temperature = -0.5f;
@@ -318,8 +318,8 @@ TEST(settings_out_of_range_are_refused_by_name) {
   CHECK_EQ_INT(sampler_create(&memory, &good, 0, &s, NULL), WICK_E_ARG);
 }
 
-// 15 and 16 tokens of the window fill one line, 17 begin another.
-TEST(lists_end_with_their_cache_lines) {
+// A window of 15 or 16 tokens fits one cache line; 17 need a second line.
+TEST(list_sizes_are_rounded_up_to_cache_lines) {
   wick_sampling config = {.repeat_penalty = 1.1f, .penalty_last = 15};
   const uint64_t bytes = sampler_plan_bytes(&config, 100);
   CHECK_EQ_UINT(bytes % CACHE_LINE_BYTES, 0);
@@ -329,7 +329,7 @@ TEST(lists_end_with_their_cache_lines) {
   CHECK(sampler_plan_bytes(&config, 100) > bytes);
 }
 
-TEST(the_plan_is_what_is_taken_and_choosing_takes_nothing) {
+TEST(the_planned_size_is_allocated_and_choosing_allocates_nothing) {
   rng source;
   rng_seed(&source, 12);
   wick_bias bias[4];

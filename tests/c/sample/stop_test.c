@@ -1,5 +1,5 @@
-// Stop strings: the text shown, the text held back, and that neither depends on how the text is
-// cut.
+// Stop strings: which text is shown and which is held back, independent of how the text is split
+// into pieces.
 #include <stdio.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static void matcher_close(stop_matcher *matcher) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-// Feeds one piece and checks what is shown and whether it stops (stop < 0: not).
+// Feeds one piece, checks the text shown and whether the matcher stops (stop < 0: it does not).
 static void feed(stop_matcher *matcher, const char *piece, const char *shown, int stop) {
   char out[TEXT_MAX + WICK_STOP_BYTES_MAX];
   size_t out_bytes = 0;
@@ -52,17 +52,17 @@ TEST(a_stop_string_ends_the_text_before_it) {
   feed(m, "E", "", -1);
   feed(m, "N", "", -1);
   feed(m, "D", "", 0);
-  feed(m, "nothing is held", "nothing is held", -1);
+  feed(m, "nothing is held back", "nothing is held", -1);
   flush(m, "");
   matcher_close(m);
 }
 
-TEST(only_what_may_become_a_stop_string_is_held_back) {
+TEST(only_prefixes_of_stop_strings_are_held_back) {
   const char *const stops[] = {"abab!", "b?"};
   stop_matcher *m = matcher_open(stops, 2);
   REQUIRE(m != NULL);
   feed(m, "xaba", "x", -1);
-  feed(m, "c", "abac", -1);  // given up as a whole
+  feed(m, "c", "abac", -1);  // released as a whole
   feed(m, "abab", "", -1);
   feed(m, "ab", "ab", -1);  // "ababab" still ends with "abab"
   feed(m, "x", "ababx", -1);
@@ -88,7 +88,7 @@ TEST(an_empty_string_stops_nothing) {
   matcher_close(m);
 }
 
-TEST(the_string_that_is_complete_first_wins) {
+TEST(the_first_completed_stop_string_wins) {
   const char *const stops[] = {"abcd", "bc", "c", "abc"};
   stop_matcher *m = matcher_open(stops, 1);
   feed(m, "xabcd", "x", 0);
@@ -97,13 +97,13 @@ TEST(the_string_that_is_complete_first_wins) {
   REQUIRE(m != NULL);
   feed(m, "xabcd", "xa", 1);
   matcher_close(m);
-  m = matcher_open(stops, 4);  // three end with the same byte: the longest
+  m = matcher_open(stops, 4);  // three end with the same byte: the longest wins
   REQUIRE(m != NULL);
   feed(m, "xabcd", "x", 3);
   matcher_close(m);
 }
 
-TEST(prefixes_of_each_other_and_newlines) {
+TEST(stop_strings_may_contain_newlines_and_be_prefixes_of_others) {
   const char *const stops[] = {"\n\nUser:", "\n\n\n", "<|im_end|>"};
   stop_matcher *m = matcher_open(stops, 3);
   REQUIRE(m != NULL);
@@ -119,7 +119,7 @@ TEST(prefixes_of_each_other_and_newlines) {
   matcher_close(m);
 }
 
-TEST(characters_stay_whole) {
+TEST(characters_are_never_split) {
   const char *const stops[] = {"é!", "日本"};
   stop_matcher *m = matcher_open(stops, 2);
   REQUIRE(m != NULL);
@@ -132,7 +132,7 @@ TEST(characters_stay_whole) {
   matcher_close(m);
 }
 
-TEST(no_stop_strings_show_everything) {
+TEST(without_stop_strings_all_text_is_shown) {
   stop_matcher *m = matcher_open(NULL, 0);
   REQUIRE(m != NULL);
   feed(m, "all of it", "all of it", -1);
@@ -151,7 +151,7 @@ static void check_refusal(const char *const *strings, const size_t *sizes, uint3
   CHECK_EQ_UINT(memory.calls, 0);
 }
 
-TEST(bad_stop_strings_are_refused) {
+TEST(invalid_stop_strings_are_rejected) {
   static char large[WICK_STOP_BYTES_MAX + 1];
   memset(large, 'a', sizeof large);
   const char *const strings[] = {large, "\xc3", large, "\xed\xa0\x80"};
@@ -193,10 +193,10 @@ TEST(the_largest_set_of_strings_works) {
   matcher_close(m);
 }
 
-// ---- against a plain reference ----
+// ---- comparison with a simple reference ----
 
-// Where the first complete string of `stops` ends in text; 0 when there is none. *start and *which
-// are the longest that ends there.
+// Returns where the first complete string of `stops` ends in `text`, or 0 if there is none. *start
+// and *which describe the longest string that ends there.
 static size_t reference_stop(const char *text, const char *const *stops, uint32_t count,
                              size_t *start, uint32_t *which) {
   for (size_t end = 1; end <= strlen(text); end++) {
@@ -214,7 +214,7 @@ static size_t reference_stop(const char *text, const char *const *stops, uint32_
   return 0;
 }
 
-// Bytes at the end of `text` that may become a stop string.
+// Returns the number of bytes at the end of `text` that may become a stop string.
 static size_t reference_held(const char *text, const char *const *stops, uint32_t count) {
   const size_t size = strlen(text);
   for (size_t held = size; held > 0; held--) {
@@ -269,7 +269,7 @@ static void check_against_reference(rng *source) {
   matcher_close(m);
 }
 
-TEST(knows_its_strings_as_wholes) {
+TEST(recognizes_pieces_that_are_whole_stop_strings) {
   static const char *const stops[] = {"", "ab", "<|end|>"};
   static const char *const texts[] = {"ab", "<|end|>", "a", "abc", "<|end|", "b"};
   stop_matcher *m = matcher_open(stops, 3);
@@ -281,7 +281,7 @@ TEST(knows_its_strings_as_wholes) {
   matcher_close(m);
 }
 
-TEST(random_texts_agree_with_a_reference) {
+TEST(random_input_agrees_with_a_reference) {
   rng source;
   rng_seed(&source, 4);
   for (int round = 0; round < 20000; round++) check_against_reference(&source);
