@@ -1,5 +1,5 @@
-// Files of adapters: what is refused and how, files in pieces, files cut anywhere, memory that is
-// short. After a failure nothing is left of the adapter, and the engine works on.
+// Adapter files: which are rejected and how, files loaded in pieces, truncated files, insufficient
+// memory. After a failure nothing of the adapter is left, and the engine continues to work.
 #include "adapter_rig.h"
 #include "shared_files.h"
 
@@ -18,7 +18,7 @@ static void check_nothing_left(const wick_engine *engine, const wick_memory_stat
   CHECK(!wick_adapter_get(engine, 0, &info));
 }
 
-// ---- Refusals ----
+// ---- rejected files ----
 
 static void check_refused(wick_engine *engine, const rig_adapter *rig, wick_status status,
                           const char *part) {
@@ -27,7 +27,7 @@ static void check_refused(wick_engine *engine, const rig_adapter *rig, wick_stat
   wick_error error = {0};
   uint32_t id = 0;
   wick_memory_get_state(engine, &before);
-  if (rig->is_cut) {  // its directory alone is wrong
+  if (rig->is_cut) {  // the file has only the invalid directory
     CHECK_EQ_INT(wick_adapter_create(engine, &id, NULL), WICK_OK);
     CHECK_EQ_INT(wick_adapter_feed(engine, id, 0, file.bytes, file.size_bytes, &error), status);
   } else {
@@ -39,7 +39,7 @@ static void check_refused(wick_engine *engine, const rig_adapter *rig, wick_stat
   free(file.bytes);
 }
 
-TEST(keys_that_are_wrong) {
+TEST(invalid_keys_are_rejected) {
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
   wick_engine *engine = open_engine(&model);
   rig_adapter rig = rig_usual(1, GGML_TYPE_F32, 4);
@@ -79,7 +79,7 @@ static void check_one(wick_engine *engine, const char *name, uint64_t in, uint64
   check_refused(engine, &rig, status, part);
 }
 
-TEST(tensors_that_do_not_fit) {
+TEST(tensors_that_do_not_match_the_model_are_rejected) {
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
   wick_engine *engine = open_engine(&model);
   check_one(engine, "blk.0.attn_q.weight", 32, 64, 4, WICK_E_SHAPE, "'blk.0.attn_q.weight.lora_a'");
@@ -118,7 +118,7 @@ TEST(tensors_that_do_not_fit) {
   free(model.bytes);
 }
 
-// A name may hold any byte: the part before a zero is not the name.
+// A name may contain any byte, so a zero byte does not end it.
 TEST(names_with_zeros_are_not_shorter_names) {
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
   wick_engine *engine = open_engine(&model);
@@ -158,7 +158,7 @@ TEST(names_with_zeros_are_not_shorter_names) {
   free(model.bytes);
 }
 
-TEST(experts_of_other_shapes_are_refused) {
+TEST(experts_of_the_wrong_shape_are_rejected) {
   const fixture_experts experts = {
       .architecture = "qwen2moe", .count = 4, .used = 2, .shared_ffn = 32};
   const fixture_shape shape = {GGML_TYPE_F32, 64, 32, 4, 2, 2, 256, true, 0};
@@ -172,7 +172,7 @@ TEST(experts_of_other_shapes_are_refused) {
   check_refused(engine, &rig, WICK_E_SHAPE, "the model's 64 x 32 x 4");
   rig.tensors[1].dims[2] = 5;
   check_refused(engine, &rig, WICK_E_SHAPE, "lora_b is 4 x 32 x 5");
-  // its router and its shared expert are changed
+  // the router and the shared expert may be adapted
   rig.count = 0;
   rig_pair(&rig, "blk.0.ffn_gate_inp.weight", GGML_TYPE_F32, 64, 4, 4);
   rig_pair(&rig, "blk.1.ffn_down_shexp.weight", GGML_TYPE_F32, 32, 64, 4);
@@ -187,7 +187,7 @@ TEST(experts_of_other_shapes_are_refused) {
   free(model.bytes);
 }
 
-TEST(stacks_of_other_blocks_are_refused_by_name) {
+TEST(stacked_tensors_that_are_not_experts_are_rejected_by_name) {
   fixture_file model = fixture_make_hybrid(&FIXTURE_ODD, &FIXTURE_GEMMA3N);
   wick_engine *engine = open_engine(&model);
   rig_adapter rig = rig_begin(1);
@@ -198,7 +198,7 @@ TEST(stacks_of_other_blocks_are_refused_by_name) {
   free(model.bytes);
 }
 
-TEST(tables_and_heads_are_refused_by_name) {
+TEST(adapters_of_tables_are_rejected_by_name) {
   if (check_shared("") == NULL) SKIP("no shared folder");
   memory_file file = shared_read("vectors/reference-more/models", "bert-cls.gguf");
   const fixture_file model = {.bytes = file.bytes, .size_bytes = file.size_bytes};
@@ -215,7 +215,7 @@ TEST(tables_and_heads_are_refused_by_name) {
   file_free(&file);
 }
 
-// ---- Pieces and cuts ----
+// ---- pieces and truncation ----
 
 static wick_status feed(wick_engine *engine, uint32_t id, const fixture_file *file,
                         size_t size_bytes, size_t piece_bytes, wick_error *error) {
@@ -249,7 +249,7 @@ TEST(pieces_of_any_size_give_the_same_adapter) {
       CHECK(info.is_complete);
       if (i == 0) first = info;
       CHECK_EQ_UINT(info.fingerprint, first.fingerprint);
-      // bytes after the end do not belong to the file
+      // bytes after the end are ignored
       CHECK_EQ_INT(wick_adapter_feed(engine, use.adapter, 0, "x", 1, NULL), WICK_OK);
       CHECK_EQ_INT(wick_adapter_end(engine, use.adapter, 5, NULL), WICK_OK);
       rig_ask(engine, &talk, 5, &use, 1, true);
@@ -263,7 +263,7 @@ TEST(pieces_of_any_size_give_the_same_adapter) {
   free(model.bytes);
 }
 
-TEST(files_cut_anywhere_are_refused) {
+TEST(files_truncated_anywhere_are_rejected) {
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
   wick_engine *engine = open_engine(&model);
   const rig_adapter rig = rig_usual(4, GGML_TYPE_F16, 2);
@@ -291,8 +291,8 @@ TEST(files_cut_anywhere_are_refused) {
   free(model.bytes);
 }
 
-// Any byte of the directory changed: it is refused, or is an adapter that can be used.
-TEST(files_with_a_changed_byte_do_no_harm) {
+// If any byte of the directory changes, the file is rejected or gives an adapter that can be used.
+TEST(files_with_a_changed_byte_are_rejected_or_usable) {
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
   wick_engine *engine = open_engine(&model);
   rig_adapter rig = rig_begin(4);
@@ -326,7 +326,7 @@ TEST(files_with_a_changed_byte_do_no_harm) {
   free(model.bytes);
 }
 
-// ---- A reader ----
+// ---- loading through a reader ----
 
 typedef struct reader_rig {
   const fixture_file *file;
@@ -379,9 +379,9 @@ TEST(readers) {
   free(model.bytes);
 }
 
-// ---- Memory ----
+// ---- memory ----
 
-TEST(adapters_count_within_the_budget) {
+TEST(adapters_count_towards_the_memory_budget) {
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
   wick_engine *engine = open_engine(&model);
   const rig_adapter rig = rig_usual(4, GGML_TYPE_F32, 64);
@@ -411,7 +411,7 @@ TEST(adapters_count_within_the_budget) {
   free(model.bytes);
 }
 
-TEST(adapters_wait_for_a_model) {
+TEST(adapters_are_rejected_before_a_model_is_loaded) {
   wick_config config;
   wick_config_default(&config);
   wick_engine *engine = NULL;

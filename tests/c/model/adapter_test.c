@@ -1,5 +1,6 @@
-// Adapters (LoRA): a request's text and logits are the same alone and alongside others with other
-// adapters or none; pages, sessions and saved states know their adapters; adapters come and go.
+// Adapters (LoRA): a request's output and logits are the same alone and in a batch with requests
+// that use different adapters or none; pages, sessions and saved states record their adapters;
+// adapters are added and removed.
 #include <stdio.h>
 
 #include "adapter_rig.h"
@@ -16,10 +17,10 @@ static wick_config config_of(uint32_t batch_tokens, uint32_t threads) {
   return config;
 }
 
-// ---- Sets ----
+// ---- sets ----
 
-// Bytes after the last use of a set do not count.
-TEST(sets_are_the_same_where_all_their_uses_are) {
+// Bytes after the last use of a set are ignored.
+TEST(sets_are_equal_if_all_their_uses_are_equal) {
   static model_adapter adapters[2];
   static const float scales[] = {1, -1.5f};
   uint64_t random = 5;
@@ -50,11 +51,11 @@ TEST(sets_are_the_same_where_all_their_uses_are) {
   CHECK(same > 500 && same < 3500);
 }
 
-// ---- Results ----
+// ---- results ----
 
 enum { KINDS = 6 };
 
-// The choice of request `kind` among two adapters.
+// Sets the adapters that a request of this kind uses; returns their number.
 static uint32_t uses_of(uint32_t kind, const uint32_t ids[2], wick_adapter_use uses[2]) {
   switch (kind) {
     case 1:
@@ -81,7 +82,7 @@ static void add_two(wick_engine *engine, const rig_adapter rigs[2], uint32_t ids
   for (int i = 0; i < 2; i++) ids[i] = rig_add(engine, &rigs[i]);
 }
 
-// Each kind alone, in a separate engine; the one without adapters in an engine without any.
+// Runs each kind in a separate engine; the kind without adapters runs in an engine that has none.
 static void ask_alone(const fixture_file *model, const rig_adapter rigs[2], rig_talk *alone) {
   const wick_config config = config_of(64, 1);
   for (uint32_t kind = 0; kind < KINDS; kind++) {
@@ -91,7 +92,7 @@ static void ask_alone(const fixture_file *model, const rig_adapter rigs[2], rig_
     if (kind != 0) add_two(engine, rigs, ids);
     rig_ask(engine, alone, 7, uses, uses_of(kind, ids, uses), true);
     rig_run(engine, alone);
-    // ids of requests start over in each engine
+    // request ids restart in each engine
     alone->asked[kind].id = UINT32_MAX;
     wick_engine_destroy(engine);
   }
@@ -131,14 +132,14 @@ static void check_mixed(const fixture_file *model, const rig_adapter rigs[2]) {
   rig_free(&alone);
 }
 
-TEST(mixed_batches_give_what_each_request_gives_alone) {
+TEST(each_request_in_a_mixed_batch_gives_the_same_result_as_alone) {
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
   const rig_adapter rigs[2] = {rig_usual(1, GGML_TYPE_F32, 4), rig_usual(2, GGML_TYPE_F16, 11)};
   check_mixed(&model, rigs);
   free(model.bytes);
 }
 
-TEST(mixed_batches_of_models_with_recurrent_layers) {
+TEST(mixed_batches_work_with_recurrent_layers) {
   static const fixture_hybrid *const HYBRIDS[] = {&FIXTURE_QWEN35, &FIXTURE_LFM2};
   static const char *const INPUTS[] = {"blk.0.attn_qkv.weight", "blk.0.shortconv.in_proj.weight"};
   static const uint64_t ROWS[] = {60, 108};
@@ -156,7 +157,7 @@ TEST(mixed_batches_of_models_with_recurrent_layers) {
   }
 }
 
-// A mixture of 5 experts, of which 2 are used and one is shared.
+// A mixture of 5 experts, 2 of them in use per token, and a shared expert.
 static const fixture_experts EXPERTS = {
     .architecture = "qwen2moe", .count = 5, .used = 2, .shared_ffn = 32};
 static const fixture_shape EXPERTS_SHAPE = {GGML_TYPE_F32, 64, 40, 4, 2, 2, 256, true, 0};
@@ -172,7 +173,7 @@ static rig_adapter rig_of_experts(uint64_t seed, ggml_type type, uint64_t rank) 
   return rig;
 }
 
-TEST(mixed_batches_of_experts) {
+TEST(mixed_batches_work_with_experts) {
   fixture_file model = fixture_make_experts(&EXPERTS_SHAPE, &EXPERTS);
   const rig_adapter rigs[2] = {rig_of_experts(5, GGML_TYPE_F32, 4),
                                rig_of_experts(6, GGML_TYPE_BF16, 9)};
@@ -180,7 +181,7 @@ TEST(mixed_batches_of_experts) {
   free(model.bytes);
 }
 
-// ---- The embedding and the output ----
+// ---- the embedding and the output ----
 
 static uint32_t add_shared(wick_engine *engine, const char *name) {
   memory_file file = shared_read("vectors/reference-more/lora", name);
@@ -190,9 +191,9 @@ static uint32_t add_shared(wick_engine *engine, const char *name) {
   return id;
 }
 
-// More rows of logits than a round has, with an adapter of the output, with another one, and
-// without.
-TEST(mixed_batches_with_changed_embedding_and_output) {
+// More rows of logits than one round computes, with two different adapters of the output and with
+// none.
+TEST(mixed_batches_work_with_adapted_embedding_and_output) {
   enum { REQUESTS = 13 };
   if (check_shared("") == NULL) SKIP("no shared folder");
   memory_file file = shared_read("vectors/reference/models", "llama.gguf");
@@ -218,8 +219,8 @@ TEST(mixed_batches_with_changed_embedding_and_output) {
   file_free(&file);
 }
 
-// Adapters of every type, against the same values in F32.
-TEST(types_of_adapters) {
+// Compares adapters of every type with the same values in F32.
+TEST(every_adapter_type_gives_the_results_of_f32) {
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
   const wick_config config = config_of(64, 1);
   wick_engine *engine = rig_engine(&config, &model);
@@ -252,8 +253,8 @@ TEST(types_of_adapters) {
   free(model.bytes);
 }
 
-// y = W x + scale * alpha / rank * B A x: the factor is all that counts.
-TEST(scale_alpha_and_rank_make_one_factor) {
+// y = W x + scale * alpha / rank * B A x: only the product of the factors matters.
+TEST(scale_alpha_and_rank_combine_into_one_factor) {
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
   const wick_config config = config_of(64, 1);
   wick_engine *engine = rig_engine(&config, &model);
@@ -279,7 +280,7 @@ TEST(scale_alpha_and_rank_make_one_factor) {
   free(model.bytes);
 }
 
-// W += factor * B A, in the model's file, for each matrix of a stack.
+// Adds factor * B A to W in the model's file, for each matrix of a stack.
 static void merge(const fixture_file *model, const fixture_file *adapter, const char *name,
                   float factor) {
   char text[64];
@@ -300,7 +301,7 @@ static void merge(const fixture_file *model, const fixture_file *adapter, const 
   }
 }
 
-// The sum of the squares by which logits differ.
+// Returns the sum of the squared differences between logits.
 static double distance(const rig_asked *a, const rig_asked *b) {
   double sum = 0;
   for (size_t i = 0; i < (size_t)RIG_PROMPT * FIXTURE_VOCAB; i++) {
@@ -310,7 +311,7 @@ static double distance(const rig_asked *a, const rig_asked *b) {
   return sum;
 }
 
-// An adapter of rank 4 says what the model says whose weights it was added to.
+// An adapter of rank 4 gives the same logits as a model with the adapter merged into its weights.
 static void check_merged(fixture_file model, const rig_adapter *rig) {
   const wick_config config = config_of(64, 1);
   wick_engine *engine = rig_engine(&config, &model);
@@ -340,12 +341,12 @@ static void check_merged(fixture_file model, const rig_adapter *rig) {
   free(model.bytes);
 }
 
-TEST(an_adapter_is_its_product_added_to_the_weights) {
+TEST(an_adapter_equals_its_product_added_to_the_weights) {
   const rig_adapter rig = rig_usual(3, GGML_TYPE_F32, 4);
   check_merged(fixture_make(&FIXTURE_DEFAULT), &rig);
 }
 
-TEST(an_adapter_of_experts_is_its_product_added_to_each) {
+TEST(an_adapter_of_experts_equals_its_product_added_to_each_expert) {
   const rig_adapter rig = rig_of_experts(3, GGML_TYPE_F32, 4);
   check_merged(fixture_make_experts(&EXPERTS_SHAPE, &EXPERTS), &rig);
 }
@@ -370,8 +371,9 @@ TEST(decoding_with_adapters_allocates_nothing) {
   free(model.bytes);
 }
 
-// Pages for one request: the others give way again and again, and are read again under their own.
-TEST(requests_that_give_way_keep_their_adapters) {
+// There are pages for one request: the others are preempted repeatedly, and their tokens are
+// recomputed with their own adapters.
+TEST(preempted_requests_keep_their_adapters) {
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
   const rig_adapter rigs[2] = {rig_usual(1, GGML_TYPE_F32, 4), rig_usual(2, GGML_TYPE_F32, 8)};
   rig_talk alone = {.count = 0}, talk = {.count = 0};
@@ -428,7 +430,7 @@ TEST(completions_share_their_adapters) {
   free(model.bytes);
 }
 
-// ---- Tokens read under adapters ----
+// ---- tokens evaluated with adapters ----
 
 static uint32_t ask_cached(wick_engine *engine, uint32_t id, float scale) {
   rig_talk talk = {.count = 0};
@@ -438,8 +440,8 @@ static uint32_t ask_cached(wick_engine *engine, uint32_t id, float scale) {
   return talk.asked[0].cached;
 }
 
-TEST(the_prefix_cache_keeps_adapters_and_scales_apart) {
-  enum { WHOLE = 32 };  // of RIG_PROMPT
+TEST(the_prefix_cache_separates_adapters_and_scales) {
+  enum { WHOLE = 32 };  // tokens of RIG_PROMPT in full pages
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
   const wick_config config = config_of(64, 1);
   wick_engine *engine = rig_engine(&config, &model);
@@ -452,7 +454,7 @@ TEST(the_prefix_cache_keeps_adapters_and_scales_apart) {
   CHECK_EQ_UINT(ask_cached(engine, first, 0.5f), 0);
   CHECK_EQ_UINT(ask_cached(engine, second, 1), 0);
   CHECK_EQ_UINT(ask_cached(engine, second, 0), WHOLE);  // scale 0 disables it
-  // the same file, loaded again, is the same
+  // the same file, loaded again, is the same adapter
   CHECK_EQ_INT(wick_adapter_remove(engine, first, NULL), WICK_OK);
   const uint32_t again = rig_add(engine, &rig);
   CHECK(again != first);
@@ -461,8 +463,8 @@ TEST(the_prefix_cache_keeps_adapters_and_scales_apart) {
   free(model.bytes);
 }
 
-// No name gives the salt of a tenant's adapters.
-TEST(a_name_is_no_adapter) {
+// No tenant name can give the same salt as a tenant's adapters.
+TEST(tenant_names_never_collide_with_adapters) {
   const adapter_marks marks = {1, {{7, 0.5f, 0}}};
   uint8_t name[32] = {0};
   memcpy(name + 16, &marks.of[0], 16);
@@ -495,7 +497,7 @@ static void close_session(session_rig *s) {
   free(s->model.bytes);
 }
 
-// Continues the session under one adapter (0: none). Returns the status; *said is the answer.
+// Continues the session with one adapter (0: none). Returns the status; *said is the result.
 static wick_status go_on(session_rig *s, uint32_t session, uint32_t adapter, rig_asked *said) {
   static const int32_t MORE[] = {1, 2, 3, 4, 5};
   const wick_adapter_use use = {adapter, 1};
@@ -511,7 +513,7 @@ static wick_status go_on(session_rig *s, uint32_t session, uint32_t adapter, rig
   return status;
 }
 
-// The same text, read at once under the adapter, in another session.
+// Checks that the same tokens, evaluated with the adapter in a fresh session, give the same result.
 static void check_as_fresh(session_rig *s, uint32_t session, uint32_t adapter,
                            const rig_asked *said) {
   const int32_t *tokens;
@@ -530,7 +532,7 @@ static void check_as_fresh(session_rig *s, uint32_t session, uint32_t adapter,
   CHECK_EQ_MEM(s->talk.asked[0].said, said->said, said->count * sizeof(int32_t));
 }
 
-TEST(a_session_is_read_again_under_other_adapters) {
+TEST(a_session_is_recomputed_with_different_adapters) {
   session_rig s;
   rig_asked said;
   open_session(&s);
@@ -551,9 +553,9 @@ TEST(a_session_is_read_again_under_other_adapters) {
   close_session(&s);
 }
 
-// Tokens that a session without a request has read go to the prefix cache when others need its
-// pages. It is not found by requests without its adapter.
-TEST(pages_that_a_session_loses_keep_its_adapters) {
+// If other requests need the pages of an idle session, its tokens stay in the prefix cache.
+// Requests without its adapter do not find them there.
+TEST(pages_taken_from_a_session_keep_its_adapters) {
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
   rig_talk alone = {.count = 0}, talk = {.count = 0};
   const rig_adapter rigs[2] = {rig_usual(1, GGML_TYPE_F32, 4), rig_usual(2, GGML_TYPE_F32, 4)};
@@ -636,7 +638,7 @@ static wick_status load_saved(wick_engine *engine, saved_state *saved, uint64_t 
   return status;
 }
 
-TEST(saved_sessions_name_their_adapters) {
+TEST(saved_sessions_record_their_adapters) {
   session_rig s;
   rig_asked said;
   saved_state saved = {.read_bytes = 0};
@@ -649,7 +651,7 @@ TEST(saved_sessions_name_their_adapters) {
   CHECK_EQ_INT(wick_state_bytes(s.engine, s.session, &size_bytes, NULL), WICK_OK);
   CHECK_EQ_INT(wick_state_save(s.engine, s.session, &sink, NULL), WICK_OK);
   CHECK_EQ_UINT(size_bytes, saved.file.size_bytes);
-  // under the same ones it continues, under others it is read again
+  // with the same adapters the session continues, with different ones it is recomputed
   CHECK_EQ_INT(load_saved(s.engine, &saved, size_bytes, &session, &error), WICK_OK);
   CHECK_EQ_INT(go_on(&s, session, s.first, &said), WICK_OK);
   CHECK(said.cached > 0);
@@ -658,14 +660,14 @@ TEST(saved_sessions_name_their_adapters) {
   CHECK_EQ_INT(go_on(&s, session, s.second, &said), WICK_OK);
   CHECK_EQ_UINT(said.cached, 0);
   check_as_fresh(&s, session, s.second, &said);
-  // damaged and cut ones are refused
+  // damaged and truncated states are rejected
   for (size_t at = 0; at < 64; at++) {
     saved.file.bytes[at] ^= 0x40;
     CHECK(load_saved(s.engine, &saved, size_bytes, &session, &error) != WICK_OK);
     saved.file.bytes[at] ^= 0x40;
     CHECK(load_saved(s.engine, &saved, at, &session, &error) != WICK_OK);
   }
-  // without its adapter it is refused by the fingerprint
+  // without its adapter the state is rejected because of the fingerprint
   CHECK_EQ_INT(wick_adapter_remove(s.engine, s.first, NULL), WICK_OK);
   CHECK_EQ_INT(load_saved(s.engine, &saved, size_bytes, &session, &error), WICK_E_MISMATCH);
   CHECK_EQ_INT(error.subject, WICK_SUBJECT_ADAPTERS);
@@ -675,7 +677,7 @@ TEST(saved_sessions_name_their_adapters) {
   close_session(&s);
 }
 
-// ---- saved sessions whose sums are right and whose adapters are not ----
+// ---- saved sessions with a correct checksum and invalid adapters ----
 
 enum { SAVED_TAIL_AT = 12, SAVED_COUNT_AT = 32, SAVED_MARKS_AT = 40, SAVED_SCALE_AT = 48 };
 
@@ -685,7 +687,7 @@ static uint32_t saved_tail(const saved_state *saved) {
   return tail;
 }
 
-// The sum of the parts before it: the head, `count` adapters and the tokens that pages lack.
+// Writes the checksum of the head, of `count` adapters and of the tokens that have no page.
 static void sum_saved(saved_state *saved, uint64_t count) {
   const size_t tail_at = SAVED_MARKS_AT + (size_t)count * 16, tail_bytes = saved_tail(saved) * 4u;
   uint64_t sum = hash_bytes(saved->file.bytes, SAVED_COUNT_AT, 0);
@@ -704,7 +706,7 @@ static void refuse_saved(wick_engine *engine, saved_state *saved, const char *me
   CHECK_EQ_STR(error.message, message);
 }
 
-TEST(a_right_sum_does_not_make_adapters_right) {
+TEST(invalid_adapters_are_rejected_despite_a_correct_checksum) {
   session_rig s;
   rig_asked said;
   saved_state saved = {.read_bytes = 0};
@@ -717,7 +719,7 @@ TEST(a_right_sum_does_not_make_adapters_right) {
   REQUIRE(kept != NULL);
   memcpy(kept, saved.file.bytes, saved.file.size_bytes);
   sum_saved(&saved, 1);
-  CHECK_EQ_MEM(saved.file.bytes, kept, saved.file.size_bytes);  // the layout is as thought
+  CHECK_EQ_MEM(saved.file.bytes, kept, saved.file.size_bytes);  // the layout is as assumed
   const float scales[] = {0, -0.0f, f32_of_bits(0x7fc00000), f32_of_bits(0xff800000)};
   for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
     memcpy(saved.file.bytes + SAVED_SCALE_AT, &scales[i], sizeof *scales);
@@ -738,9 +740,9 @@ TEST(a_right_sum_does_not_make_adapters_right) {
   close_session(&s);
 }
 
-// ---- Coming and going ----
+// ---- adding and removing ----
 
-TEST(an_adapter_in_use_is_not_removed) {
+TEST(an_adapter_in_use_cannot_be_removed) {
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
   const wick_config config = config_of(64, 1);
   wick_engine *engine = rig_engine(&config, &model);
@@ -787,7 +789,7 @@ TEST(an_adapter_in_use_is_not_removed) {
   free(model.bytes);
 }
 
-TEST(requests_with_wrong_choices_are_refused) {
+TEST(requests_with_invalid_adapter_choices_are_rejected) {
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
   const wick_config config = config_of(64, 1);
   wick_engine *engine = rig_engine(&config, &model);
@@ -824,11 +826,11 @@ TEST(requests_with_wrong_choices_are_refused) {
   wick_adapter_info info;
   CHECK(wick_adapter_get(engine, 0, &info));
   CHECK_EQ_UINT(info.users, 0);
-  wick_engine_destroy(engine);  // one is still loading
+  wick_engine_destroy(engine);  // one adapter is still loading
   free(model.bytes);
 }
 
-// ---- Embeddings ----
+// ---- embeddings ----
 
 static void embed(wick_engine *engine, const wick_adapter_use *uses, uint32_t count,
                   float vector[64]) {
@@ -851,7 +853,7 @@ static void embed(wick_engine *engine, const wick_adapter_use *uses, uint32_t co
   wick_embed_end(engine);
 }
 
-TEST(vectors_with_adapters) {
+TEST(embeddings_use_adapters) {
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
   const wick_config config = config_of(4, 1), other = config_of(64, 2);
   float plain[64], first[64], again[64], without[64];

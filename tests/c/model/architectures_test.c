@@ -1,6 +1,6 @@
-// The reference models of every architecture, natively under the
-// sanitizers: each says the same in batches of two sizes; and with another value of a key, or with
-// another type, shape or weights of a tensor, it is refused or runs, within bounded steps.
+// Runs the reference models of every architecture natively under the sanitizers: each gives the
+// same results with batches of two sizes; and with a changed value of a key, or a changed type,
+// shape or weights of a tensor, it is rejected or runs, in a bounded number of steps.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ enum {
   PROMPT = 40,
   NEW_TOKENS = 4,
   STEPS_MAX = 20000,
-  CHANGES = 60,  // of each model
+  CHANGES = 60,  // to each model
   MEMORY_BYTES_MAX = 256 << 20
 };
 
@@ -41,7 +41,7 @@ static void on_logits(void *context, uint32_t position, const float *logits, uin
 
 enum { BLOCKS_MAX = 1024 };
 
-// A block's functions with one in place of run.
+// A block's functions with `run` replaced.
 typedef struct watched_ops {
   model_block_ops ops;
   const model_block_ops *own;
@@ -50,8 +50,8 @@ typedef struct watched_ops {
 static watched_ops watched[BLOCKS_MAX];
 static uint32_t watched_count;
 
-// A block takes what it has reserved, and releases all of it. Experts take less in a pass that is
-// not full.
+// Checks that a block takes what it has reserved and releases all of it. Experts take less if the
+// pass is not full.
 static wick_status run_watched(const model_block *block, model_pass *pass, wick_error *error) {
   const model_block_ops *own = ((const watched_ops *)block->ops)->own;
   scratch_arena plan = pass->arena, *arena = &pass->arena;
@@ -66,7 +66,7 @@ static wick_status run_watched(const model_block *block, model_pass *pass, wick_
   const uint64_t taken = arena->peak_bytes - before;
   is_all = is_all && status == WICK_OK;
   if (!CHECK(is_all ? taken == plan.peak_bytes : taken <= plan.peak_bytes)) {
-    printf("#   %s takes %llu bytes, reserved are %llu\n", own->name, (unsigned long long)taken,
+    printf("#   %s takes %llu bytes, reserved %llu\n", own->name, (unsigned long long)taken,
            (unsigned long long)plan.peak_bytes);
   }
   CHECK_EQ_UINT(arena->used_bytes, before);
@@ -143,7 +143,7 @@ static model_run run_file(const memory_file *file, uint32_t batch_tokens, wick_k
   return run;
 }
 
-// Runs it twice. True when it was not refused.
+// Runs the model with two batch sizes. Returns whether it was loaded.
 static bool check_file(const memory_file *file, const char *name, uint32_t round) {
   const wick_kv_type kv_type = (wick_kv_type)(round % WICK_KV_TYPE_COUNT);
   const model_run run = run_file(file, 24, kv_type);
@@ -159,19 +159,19 @@ static bool check_file(const memory_file *file, const char *name, uint32_t round
   return true;
 }
 
-TEST(every_model_says_the_same_in_other_batches) {
+TEST(every_model_gives_the_same_results_for_any_batch_size) {
   if (check_shared("") == NULL) SKIP("no shared folder");
   CHECK(shared_check(FOLDERS[0], check_file) > 40);
 }
 
-TEST(every_further_model_says_the_same_in_other_batches) {
+TEST(every_additional_model_gives_the_same_results_for_any_batch_size) {
   if (check_shared("") == NULL) SKIP("no shared folder");
   CHECK(shared_check(FOLDERS[1], check_file) > 40);
 }
 
-// Layers that read the keys of a layer before, in models whose layers have two shapes: pages that a
-// pass begins and fills are read by both before they are encoded.
-TEST(layers_that_share_keys_by_channel_say_the_same_in_other_batches) {
+// These models have layers of two shapes, and some layers use the keys of an earlier layer: if one
+// pass starts and fills a page, both layers read it before it is quantized.
+TEST(layers_that_share_quantized_keys_give_the_same_results_for_any_batch_size) {
   static const struct {
     const char *folder, *name;
   } MODELS[] = {{"vectors/reference-more/models", "gemma3n-shared.gguf"},
@@ -194,7 +194,7 @@ TEST(layers_that_share_keys_by_channel_say_the_same_in_other_batches) {
   }
 }
 
-// ---- with other numbers ----
+// ---- with changed values ----
 
 static size_t value_bytes(gguf_value_type type) {
   static const uint8_t BYTES[] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
@@ -226,7 +226,7 @@ static void write_number(uint8_t *at, gguf_value_type type, uint64_t *state) {
   memcpy(at, &number, value_bytes(type));
 }
 
-// Changes a value or its type, in place. False: this entry stays unchanged.
+// Changes a value or its type in place. Returns false if this entry cannot be changed.
 static bool change_value(uint8_t *file, const gguf_value *value, uint64_t *state) {
   const size_t key_bytes = (size_t)value->key.size_bytes;
   uint8_t *type = file + value->offset_bytes + 8 + key_bytes, *data = type + 4;
@@ -294,7 +294,7 @@ static void change_file(memory_file *file, const gguf_directory *directory, uint
   }
 }
 
-// Returns how many of the changed files were refused.
+// Returns how many of the changed files were rejected.
 static uint32_t change_often(const memory_file *file, const char *name, uint64_t *state) {
   wick_config config;
   wick_engine *engine = NULL;
@@ -317,7 +317,7 @@ static uint32_t change_often(const memory_file *file, const char *name, uint64_t
   return refused;
 }
 
-TEST(models_with_other_numbers_are_refused_or_run) {
+TEST(models_with_changed_values_are_rejected_or_run) {
   static char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX];
   if (check_shared("") == NULL) SKIP("no shared folder");
   uint64_t state = 5 + soak_seed();
@@ -339,7 +339,7 @@ TEST(models_with_other_numbers_are_refused_or_run) {
 
 // A file, and a copy of it with one change at a time.
 typedef struct changed_model {
-  wick_engine *engine;  // that has the directory
+  wick_engine *engine;  // owns the directory
   const gguf_directory *directory;
   memory_file changed;
   uint32_t optional;  // tensors that the model runs without
@@ -364,7 +364,7 @@ static void close_changed(changed_model *model) {
   file_free(&model->changed);
 }
 
-// A file with a change is refused with a message, or runs and ends in a status.
+// Checks that a changed file is rejected with a message, or runs. Returns whether it was loaded.
 static bool runs_or_is_refused(const memory_file *file) {
   const model_run run = run_file(file, 24, WICK_KV_F16);
   if (run.loaded == WICK_OK) return true;
@@ -373,7 +373,7 @@ static bool runs_or_is_refused(const memory_file *file) {
   return false;
 }
 
-// Other types, among them ones that do not exist, and shapes that hold more and less.
+// Tries different types, including invalid ones, and larger and smaller shapes.
 static void change_optional(const changed_model *model, const gguf_tensor *tensor) {
   static const uint32_t TYPES[] = {GGML_TYPE_F32, GGML_TYPE_F16, GGML_TYPE_Q8_0, 4, 26, 42};
   uint8_t *dims =
@@ -418,7 +418,7 @@ static bool check_each_tensor(const memory_file *file, const char *name, uint32_
   return has_optional;
 }
 
-TEST(models_run_without_optional_tensors_or_refuse_them) {
+TEST(models_with_changed_optional_tensors_are_rejected_or_run) {
   if (check_shared("") == NULL) SKIP("no shared folder");
   CHECK(shared_check(FOLDERS[0], check_each_tensor) > 10);
   CHECK(shared_check(FOLDERS[1], check_each_tensor) > 10);

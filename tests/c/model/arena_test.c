@@ -1,4 +1,4 @@
-// The scratch of a pass: buffers are taken, measured and released.
+// Scratch memory of a pass: buffers are taken, measured and released.
 #include "model/arena.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 
 enum { COLS_MAX = 4500, ROWS = 3 };
 
-// The overhead of a buffer: none, except with the address sanitizer.
+// Returns the overhead per buffer, which is 0 except with the address sanitizer.
 static uint64_t gap_bytes(void) {
   scratch_arena arena = {.kernels = kernels_bind()};
   arena_take_bytes(&arena, 0);
@@ -18,7 +18,7 @@ static uint64_t lines(uint64_t bytes) {
   return bytes % CACHE_LINE_BYTES == 0 ? bytes : bytes - bytes % CACHE_LINE_BYTES + 64;
 }
 
-TEST(buffers_are_whole_cache_lines_one_after_the_other) {
+TEST(buffers_are_contiguous_whole_cache_lines) {
   scratch_arena arena = {.kernels = kernels_bind()};
   const uint64_t gap = gap_bytes();
   uint64_t used = 0;
@@ -32,8 +32,8 @@ TEST(buffers_are_whole_cache_lines_one_after_the_other) {
   }
 }
 
-// Rows of every length have the room of the next multiple of 32.
-TEST(activations_have_room_for_whole_blocks) {
+// Rows of every length get space for the next multiple of 32 values.
+TEST(activations_have_space_for_whole_blocks) {
   const kernel_table *kernels = kernels_bind();
   const uint64_t gap = gap_bytes();
   uint32_t wrong = 0;
@@ -47,7 +47,7 @@ TEST(activations_have_room_for_whole_blocks) {
   CHECK_EQ_UINT(wrong, 0);
 }
 
-TEST(what_is_given_back_is_taken_again_and_the_most_is_known) {
+TEST(released_buffers_are_reused_and_the_peak_is_recorded) {
   static _Alignas(CACHE_LINE_BYTES) uint8_t room[4096];
   scratch_arena plan = {.kernels = kernels_bind()}, arena = plan;
   arena_begin(&arena, room, sizeof room);
@@ -67,5 +67,5 @@ TEST(what_is_given_back_is_taken_again_and_the_most_is_known) {
   arena_release(&arena, mark);
   CHECK_EQ_UINT(arena.used_bytes, 0);
   CHECK_EQ_UINT(arena.peak_bytes, peak);
-  arena_begin(&arena, room, 0);  // no part of the room is reserved any more
+  arena_begin(&arena, room, 0);  // from here on no part of `room` is reserved
 }

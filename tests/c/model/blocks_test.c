@@ -1,5 +1,5 @@
-// The blocks of each family: what a block takes of the scratch is what it has reserved, and its ops
-// are measured: products as many multiply-adds and bytes as the file has weights.
+// The blocks of each family: a block takes exactly the scratch memory that it has reserved, and its
+// ops are measured: matrix products count the multiply-adds and bytes of the file's weights.
 #include <stdio.h>
 
 #include "fixture_model.h"
@@ -8,14 +8,14 @@
 
 enum { PROMPT = 150, ANSWER = 6, LAYERS = 3, BLOCKS_MAX = 2 * LAYERS };
 
-// ---- Scratch ----
+// ---- scratch ----
 
-// Precedes a block and watches the arena.
+// Wraps a block and watches the arena.
 typedef struct watched_block {
   model_block_ops ops;
   const model_block_ops *real;
   const model_block *block;
-  uint64_t most_bytes;  // that a run took
+  uint64_t most_bytes;  // taken by any run
 } watched_block;
 
 static watched_block watched[BLOCKS_MAX];
@@ -40,8 +40,8 @@ static void watch(model_block *block) {
   block->ops = &w->ops;
 }
 
-// Full batches take all that is reserved, and no more. In the last layer's feed-forward are rows
-// whose logits are needed alone.
+// Checks that full batches take exactly what is reserved. The last layer's feed-forward only
+// processes rows whose logits are needed.
 static void check_scratch(const loaded_model *model, uint32_t batch_tokens, uint32_t threads) {
   for (uint32_t i = 0; i < watched_count; i++) {
     scratch_arena arena = {model->kernels, batch_tokens, threads, NULL, 64, 64};
@@ -50,18 +50,19 @@ static void check_scratch(const loaded_model *model, uint32_t batch_tokens, uint
     const uint64_t reserved = arena.peak_bytes - 64, most = watched[i].most_bytes;
     const bool is_right = i + 1 == watched_count ? most <= reserved : most == reserved;
     if (CHECK(is_right)) continue;
-    printf("#   block %u: %s: takes %llu bytes, has reserved %llu\n", i, watched[i].real->name,
+    printf("#   block %u: %s: takes %llu bytes, reserved %llu\n", i, watched[i].real->name,
            (unsigned long long)most, (unsigned long long)reserved);
   }
 }
 
-// ---- Ops ----
+// ---- ops ----
 
 typedef struct work {
   uint64_t macs, bytes;
 } work;
 
-// The operands of one token except keys and values: all matrices, of experts those in use.
+// Counts the operands of one token except keys and values: all matrices, and only the experts in
+// use.
 static work work_of_weights(const loaded_model *model, uint32_t used) {
   work work = {0};
   for (uint32_t i = 0; i < model->binding_count; i++) {
@@ -87,7 +88,7 @@ static void check_rows(const op_record *record, uint32_t dispatches, uint64_t va
   CHECK_EQ_UINT(record->bytes, dispatches * values * sizeof(float));
 }
 
-// Decode: ANSWER - 1 passes of one token, at the positions from PROMPT on.
+// Checks decoding: ANSWER - 1 passes of one token, at positions PROMPT and above.
 static void check_ops(const wick_engine *engine, const built_choice *choice, uint32_t used) {
   static const op_kind PRODUCTS[] = {OP_QKV,   OP_ATTN_OUTPUT, OP_GATE_UP, OP_DOWN,
                                      OP_ROUTE, OP_EXPERTS,     OP_LOGITS};
@@ -102,7 +103,7 @@ static void check_ops(const wick_engine *engine, const built_choice *choice, uin
     found.macs += decode[PRODUCTS[i]].macs;
     found.bytes += decode[PRODUCTS[i]].bytes;
   }
-  if (has_experts) {  // the sum of their results is an op of them, too
+  if (has_experts) {  // adding up their results also counts as an experts op
     found.bytes -= (uint64_t)passes * layers * hidden * (used + 1) * sizeof(float);
   }
   CHECK_EQ_UINT(found.macs, passes * wanted.macs);
@@ -116,7 +117,7 @@ static void check_ops(const wick_engine *engine, const built_choice *choice, uin
   CHECK_EQ_UINT(decode[OP_ATTENTION].bytes * passes, decode[OP_KV_STORE].bytes * positions);
   check_rows(&decode[OP_EMBED], passes, hidden);
   check_rows(&decode[OP_NORM], passes * (2 * layers + 1), 2ull * hidden);
-  // Mamba projects three times
+  // Mamba has three input projections
   const uint32_t further = choice->family == BUILT_JAMBA ? 2 * (layers - pages) : 0;
   CHECK_EQ_UINT(decode[OP_QKV].latency.dispatches, passes * (layers + further));
   CHECK_EQ_UINT(decode[OP_ATTN_OUTPUT].latency.dispatches, passes * layers);
@@ -129,7 +130,7 @@ static void check_ops(const wick_engine *engine, const built_choice *choice, uin
   CHECK_EQ_UINT(decode[OP_DOWN].latency.dispatches, passes * layers);
 }
 
-// ---- In an engine ----
+// ---- in an engine ----
 
 static void take_none(void *context, const wick_event *event, const uint8_t *after) {
   (void)context;
@@ -172,7 +173,7 @@ static void check_family(const built_choice *choice, uint32_t batch_tokens, uint
   free(written.bytes);
 }
 
-TEST(each_block_takes_what_it_has_reserved_and_measures_its_ops) {
+TEST(each_block_takes_its_reserved_scratch_and_measures_its_ops) {
   static const ggml_type TYPES[] = {GGML_TYPE_F32, GGML_TYPE_Q8_0};
   for (int family = 0; family < BUILT_FAMILIES; family++) {
     for (uint32_t i = 0; i < 2; i++) {
@@ -183,8 +184,9 @@ TEST(each_block_takes_what_it_has_reserved_and_measures_its_ops) {
   }
 }
 
-// Heads of each width: the values after a head are 0, nothing else is written, and it goes again.
-TEST(heads_are_padded_to_a_multiple_of_four_and_back) {
+// For heads of each width, the padding is 0, nothing else is written, and unpadding restores the
+// values.
+TEST(heads_are_padded_to_a_multiple_of_four_and_unpadded) {
   enum { HEADS = 3, WIDEST = 9, ROOM = HEADS * 12 + 1 };
   for (uint32_t dim = 1; dim <= WIDEST; dim++) {
     float from[HEADS * WIDEST], padded[ROOM], back[HEADS * WIDEST + 1];

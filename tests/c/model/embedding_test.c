@@ -1,5 +1,5 @@
-// Embeddings through the engine: laws of batches, refusals, failures, and embedding alongside
-// requests. The values are compared with references in tests/engine/embed.test.mjs.
+// Embeddings through the engine: batch invariance, rejected inputs, failures, and embedding
+// alongside requests. tests/engine/embed.test.mjs compares the values with references.
 #include <math.h>
 #include <stdio.h>
 
@@ -22,7 +22,7 @@ static void make_texts(wick_embed_text texts[TEXTS]) {
   }
 }
 
-// A model of llama's shape, causal or with "attention.causal" false.
+// Writes a llama model, causal or with "attention.causal" false.
 static fixture_file make_file(bool is_encoder, float poison) {
   const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, CONTEXT};
   const uint8_t no = 0;
@@ -49,7 +49,7 @@ static wick_engine *open_engine(const fixture_file *file, const setup *how, wick
   wick_config_default(&config);
   config.batch_tokens = how->batch_tokens;
   config.threads = check_threads(how->threads);
-  // modules have one table of kernels by name, tests have all
+  // modules contain only one kernel table, native tests contain all of them
   const kernel_table *kernels =
       how->kernels == NULL ? kernels_bind() : kernels_by_name(how->kernels);
   const engine_hooks hooks = {.kernels = kernels, .fail_at_call = how->fail_at_call};
@@ -69,7 +69,7 @@ static wick_status embed(wick_engine *engine, const wick_embed_request *request,
   return status;
 }
 
-// ---- Laws ----
+// ---- invariants ----
 
 static float whole[TEXTS][LONGEST * HIDDEN_MAX];
 
@@ -91,7 +91,7 @@ static void check_law(const fixture_file *file, wick_pooling pooling, uint32_t h
   wick_embed_text texts[TEXTS];
   make_texts(texts);
   for (size_t s = 0; s < sizeof SETUPS / sizeof *SETUPS; s++) {
-    // relaxed kernels round a product and a sum at once where the host does
+    // relaxed kernels use fused multiply-add if the host does
     if (SETUPS[s].kernels != NULL && kernels_bind()->dots_are_right != NULL) continue;
     wick_error error = {0};
     wick_status status;
@@ -119,7 +119,7 @@ static void check_law(const fixture_file *file, wick_pooling pooling, uint32_t h
   }
 }
 
-TEST(a_vector_depends_on_its_text_alone) {
+TEST(a_vector_depends_only_on_its_own_text) {
   for (int is_encoder = 0; is_encoder < 2; is_encoder++) {
     fixture_file file = make_file(is_encoder != 0, 0);
     check_law(&file, WICK_POOLING_NONE, HIDDEN);
@@ -128,7 +128,7 @@ TEST(a_vector_depends_on_its_text_alone) {
   }
 }
 
-TEST(a_vector_of_t5_depends_on_its_text_alone) {
+TEST(a_t5_vector_depends_only_on_its_own_text) {
   if (check_shared("") == NULL) SKIP("no shared folder");
   static const char *const NAMES[] = {"t5encoder.gguf", "t5encoder-relu.gguf"};
   for (int i = 0; i < 2; i++) {
@@ -139,7 +139,7 @@ TEST(a_vector_of_t5_depends_on_its_text_alone) {
   }
 }
 
-TEST(poolings_are_what_they_say_of_the_tokens_vectors) {
+TEST(each_pooling_combines_the_token_vectors_as_defined) {
   fixture_file file = make_file(true, 0);
   const setup how = {128, 1, NULL, 0};
   wick_embed_text texts[TEXTS];
@@ -172,7 +172,7 @@ TEST(poolings_are_what_they_say_of_the_tokens_vectors) {
   free(file.bytes);
 }
 
-TEST(fewer_dimensions_are_cut_before_the_length_becomes_1) {
+TEST(vectors_are_truncated_before_they_are_normalized) {
   fixture_file file = make_file(true, 0);
   const setup how = {128, 1, NULL, 0};
   wick_embed_text texts[TEXTS];
@@ -195,11 +195,11 @@ TEST(fewer_dimensions_are_cut_before_the_length_becomes_1) {
       CHECK_NEAR((double)vectors.values[d], (double)whole[i][d] / __builtin_sqrt(square), 1e-6);
     }
   }
-  wick_engine_destroy(engine);  // frees the running job, too
+  wick_engine_destroy(engine);  // also frees the running job
   free(file.bytes);
 }
 
-// ---- Heads ----
+// ---- heads ----
 
 enum { SCORES = 3, SCORE_STEP = 5 };
 
@@ -213,7 +213,7 @@ static void put_tensor(model_builder *model, const char *name, uint64_t cols, ui
   tensor->dims[2] = tensor->dims[3] = 1;
 }
 
-// Two layers after the pooling, of which the file has one alone.
+// The file has only one of the two dense layers after pooling.
 TEST(each_of_two_dense_layers_needs_the_other) {
   static const char *const NAMES[] = {"dense_2.weight", "dense_3.weight"};
   for (int i = 0; i < 2; i++) {
@@ -235,7 +235,8 @@ TEST(each_of_two_dense_layers_needs_the_other) {
   }
 }
 
-// An encoder whose scores are act(vector + 1/4 - d/100) + 3 + score, of every fifth dimension d.
+// Opens an encoder whose score s is act(vector[d] + 1/4 - d/100) + 3 + s, where d is every fifth
+// dimension.
 static fixture_file make_scorer(const char *activation) {
   const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, CONTEXT};
   const uint8_t no = 0;
@@ -275,7 +276,7 @@ static double activated(const char *activation, double x) {
   return x * 0.5 * (1 + erf(x / sqrt(2)));
 }
 
-TEST(scores_go_through_the_activation_of_the_file) {
+TEST(scores_use_the_activation_of_the_file) {
   static const char *const ACTIVATIONS[] = {NULL, "tanh", "silu", "relu", "gelu"};
   for (size_t a = 0; a < sizeof ACTIVATIONS / sizeof *ACTIVATIONS; a++) {
     fixture_file file = make_scorer(ACTIVATIONS[a]);
@@ -315,7 +316,7 @@ TEST(scores_go_through_the_activation_of_the_file) {
   }
 }
 
-TEST(an_activation_that_nobody_knows_is_refused) {
+TEST(an_unknown_activation_is_rejected) {
   fixture_file file = make_scorer("swish");
   const setup how = {128, 1, NULL, 0};
   wick_error error = {0};
@@ -329,7 +330,7 @@ TEST(an_activation_that_nobody_knows_is_refused) {
   free(file.bytes);
 }
 
-// ---- Refusals ----
+// ---- rejected requests ----
 
 static void check_refused(wick_engine *engine, const wick_embed_request *request,
                           wick_status wanted, const char *message) {
@@ -340,7 +341,7 @@ static void check_refused(wick_engine *engine, const wick_embed_request *request
   CHECK(!wick_embed_get(engine, 0, &vectors));
 }
 
-TEST(what_cannot_be_embedded_is_refused_with_its_reason) {
+TEST(invalid_embedding_requests_are_rejected_with_a_reason) {
   fixture_file file = make_file(true, 0);
   const setup how = {16, 1, NULL, 0};
   static int32_t many[CONTEXT + 1];
@@ -385,9 +386,9 @@ TEST(what_cannot_be_embedded_is_refused_with_its_reason) {
   free(file.bytes);
 }
 
-// ---- Pairs ----
+// ---- pairs ----
 
-// An encoder whose file says how a query and a document are written together; NULL: it does not.
+// Opens an encoder whose file has this template for query-document pairs; NULL: no template.
 static wick_engine *open_reranker(const char *template_text) {
   const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, CONTEXT};
   const setup how = {16, 1, NULL, 0};
@@ -409,7 +410,7 @@ static wick_engine *open_reranker(const char *template_text) {
   return engine;
 }
 
-// The mean vector [HIDDEN] of one text; returns how many tokens it has.
+// Computes the mean vector [HIDDEN] of one text; returns the number of its tokens.
 static uint32_t mean_of(wick_engine *engine, const wick_embed_text *text, float *mean) {
   const wick_embed_request request = {.texts = text, .text_count = 1, .pooling = WICK_POOLING_MEAN};
   wick_error error = {0};
@@ -428,17 +429,17 @@ static wick_embed_text pair_of(const char *query, const char *document) {
                            .document_bytes = strlen(document)};
 }
 
-TEST(a_pair_is_written_as_the_file_says) {
+TEST(a_pair_is_formatted_with_the_template_of_the_file) {
   static const struct {
     const char *template_text, *query, *document, *whole;
-    uint32_t flags;  // with which the whole has the same tokens
+    uint32_t flags;  // tokenizer flags for which `whole` has the same tokens
   } CASES[] = {
       {"the {query} he {document} lo", "lo", "the he", "the lo he the he lo", 0},
       {"{query}{document}", "the ", "lo", "the lo", 0},
       {"{query} {document}{query}{document}", "he", "lo", "he lo{query}{document}", 0},
       {"{query} {document}", "{document}", "{query}", "{document} {query}", 0},
       {"{{query}{document}}", "", "he", "{he}", 0},
-      // control tokens are the template's alone
+      // only the template may contain control tokens
       {"</s>{query}</s>{document}</s>", "the", "lo", "</s>the</s>lo</s>",
        WICK_TOKENIZE_PARSE_SPECIAL},
       {"he {query} lo {document}", "</s>", "<s>", "he </s> lo <s>", 0},
@@ -462,7 +463,7 @@ TEST(a_pair_is_written_as_the_file_says) {
   }
 }
 
-TEST(a_template_without_places_for_a_pair_is_none) {
+TEST(a_template_without_both_placeholders_is_ignored) {
   static const char *const NONE[] = {"", "{query}", "{document}", "{document} {query}",
                                      "{query} {documen"};
   const wick_embed_text both = pair_of("the lo", "he");
@@ -480,20 +481,20 @@ TEST(a_template_without_places_for_a_pair_is_none) {
   }
 }
 
-TEST(a_pair_that_no_text_can_hold_is_refused) {
+TEST(a_pair_whose_size_overflows_is_rejected) {
   wick_engine *engine = open_reranker("{query} {document}");
   REQUIRE(engine != NULL);
   wick_embed_text both = pair_of("the", "lo");
   const wick_embed_request request = {.texts = &both, .text_count = 1};
   const size_t sizes[] = {UINT32_MAX, SIZE_MAX};
-  for (size_t i = 0; i < 2; i++) {  // no byte of them is read
+  for (size_t i = 0; i < 2; i++) {  // none of their bytes is read
     both.text_bytes = sizes[i];
     check_refused(engine, &request, WICK_E_OVERFLOW, "a pair of texts is too long");
   }
   wick_engine_destroy(engine);
 }
 
-TEST(weights_that_are_not_finite_end_in_a_typed_error) {
+TEST(nonfinite_weights_fail_with_a_typed_error) {
   for (int is_encoder = 0; is_encoder < 2; is_encoder++) {
     fixture_file file = make_file(is_encoder != 0, __builtin_nanf(""));
     const setup how = {16, 1, NULL, 0};
@@ -513,7 +514,7 @@ TEST(weights_that_are_not_finite_end_in_a_typed_error) {
   }
 }
 
-TEST(every_failing_allocation_is_told_and_leaks_nothing) {
+TEST(every_allocation_failure_is_reported_and_leaks_nothing) {
   for (int is_encoder = 0; is_encoder < 2; is_encoder++) {
     fixture_file file = make_file(is_encoder != 0, 0);
     wick_embed_text texts[TEXTS];
@@ -544,7 +545,7 @@ TEST(every_failing_allocation_is_told_and_leaks_nothing) {
   }
 }
 
-// ---- Time ----
+// ---- time ----
 
 static uint64_t now_us;
 
@@ -553,7 +554,7 @@ static uint64_t tick_10_us(void) {
   return now_us - 10;
 }
 
-// How many calls the texts take when each part of the work takes 10 us.
+// Returns how many calls the texts take if each part of the work takes 10 us.
 static uint32_t count_calls(wick_engine *engine, uint64_t budget_us) {
   wick_embed_text texts[TEXTS];
   wick_error error = {0};
@@ -570,7 +571,7 @@ static uint32_t count_calls(wick_engine *engine, uint64_t budget_us) {
   return calls;
 }
 
-TEST(a_step_ends_with_its_time) {
+TEST(a_step_ends_when_its_budget_is_used_up) {
   for (int is_encoder = 0; is_encoder < 2; is_encoder++) {
     fixture_file file = make_file(is_encoder != 0, 0);
     const setup how = {16, 1, NULL, 0};
@@ -581,7 +582,7 @@ TEST(a_step_ends_with_its_time) {
     engine->now_us = tick_10_us;
     const uint32_t parts = count_calls(engine, 0);
     CHECK(parts > 5);
-    // the clock is looked at first, and after each part
+    // the clock is read at the start and after each part
     CHECK_EQ_UINT(count_calls(engine, 1), parts);
     CHECK_EQ_UINT(count_calls(engine, 10), parts);
     CHECK_EQ_UINT(count_calls(engine, 11), (parts + 1) / 2);
@@ -593,7 +594,7 @@ TEST(a_step_ends_with_its_time) {
   }
 }
 
-// ---- Alongside requests ----
+// ---- alongside requests ----
 
 static void take_tokens(void *context, const wick_event *event, const uint8_t *after) {
   int32_t **out = context;
@@ -601,7 +602,7 @@ static void take_tokens(void *context, const wick_event *event, const uint8_t *a
   if (event->kind == WICK_EVENT_TOKEN) *(*out)++ = event->token;
 }
 
-TEST(a_causal_model_embeds_beside_its_requests) {
+TEST(a_causal_model_embeds_alongside_its_requests) {
   enum { WANTED = 24 };
   fixture_file file = make_file(false, 0);
   const setup how = {16, 1, NULL, 0};
@@ -636,7 +637,7 @@ TEST(a_causal_model_embeds_beside_its_requests) {
   free(file.bytes);
 }
 
-// ---- Texts and requests that have too few pages for both ----
+// ---- too few pages for both texts and requests ----
 
 enum { COMPANY = 4, COMPANY_OUT = 30, UNITS_MAX = 200000 };
 
@@ -680,7 +681,7 @@ static void submit_company(wick_engine *engine, company *of, uint32_t which) {
   CHECK_EQ_INT(wick_request_submit(engine, &wanted, &of->ids[which], NULL), WICK_OK);
 }
 
-// One session is idle and has pages, one request is paused with its pages.
+// One session is idle and holds pages, and one paused request holds its pages.
 static uint32_t occupy(wick_engine *engine) {
   int32_t prompt[40];
   uint32_t session = 0, id, paused;
@@ -699,7 +700,7 @@ static uint32_t occupy(wick_engine *engine) {
   return paused;
 }
 
-// All end as they do alone, whichever of both is given more units.
+// Embeddings and requests give the same results as alone, whichever gets more units.
 static void check_company(const fixture_file *file, uint32_t pages, uint32_t units,
                           uint32_t embed_units, bool is_occupied, const company *alone,
                           uint32_t hidden) {
@@ -783,8 +784,8 @@ TEST(texts_and_requests_wait_for_each_others_pages) {
   }
 }
 
-// A text that does not fit even after all requests have ended is refused with a message.
-TEST(a_text_over_all_pages_is_refused) {
+// A text that does not fit even after all requests have ended is rejected with a message.
+TEST(a_text_larger_than_the_pool_is_rejected) {
   fixture_file file = make_file(false, 0);
   wick_embed_text texts[TEXTS];
   wick_error error = {0};

@@ -1,5 +1,5 @@
-// Mixtures of experts: what is refused, what a router that gives no numbers ends in, what is
-// counted, and that decoding allocates nothing. The law of their logits: engine_laws_test.c.
+// Mixtures of experts: rejected files, errors for a router that returns NaN, op counts, and that
+// decoding allocates nothing. engine_laws_test.c checks that their logits do not depend on batches.
 #include "api/insides.h"
 #include "fixture_model.h"
 
@@ -21,7 +21,7 @@ static wick_engine *open_engine(const fixture_file *file, wick_status *status, w
 
 typedef struct answer {
   uint32_t tokens, finish, status;
-  uint64_t calls_first, calls_last;  // of the allocator
+  uint64_t calls_first, calls_last;  // number of allocator calls
   wick_engine *engine;
 } answer;
 
@@ -50,9 +50,9 @@ static answer ask(wick_engine *engine) {
   return answer;
 }
 
-// ---- Refusals ----
+// ---- rejected files ----
 
-// Where `text` begins in the file's header; the file has it.
+// Returns where `text` begins in the file's header, which must contain it.
 static uint8_t *find(const fixture_file *file, const char *text) {
   const size_t length = strlen(text);
   for (size_t i = 0; i + length < file->size_bytes; i++) {
@@ -79,7 +79,7 @@ static void check_number(const fixture_experts *experts, const char *key, uint32
   free(file.bytes);
 }
 
-TEST(numbers_that_do_not_go_together_are_refused) {
+TEST(inconsistent_expert_counts_are_rejected) {
   const char *count = "llama.expert_count", *used = "llama.expert_used_count";
   check_number(&EXPERTS, used, 0, WICK_E_FORMAT, "'llama.expert_used_count' is 0");
   check_number(&EXPERTS, used, 7, WICK_E_FORMAT, "'llama.expert_used_count' is 7");
@@ -96,7 +96,7 @@ TEST(numbers_that_do_not_go_together_are_refused) {
   check_number(&SHARED, "qwen2moe.expert_shared_feed_forward_length", 33, WICK_E_SHAPE, "shexp");
 }
 
-TEST(missing_tensors_are_named) {
+TEST(missing_tensors_are_reported_by_name) {
   static const char *const NAMES[] = {
       "blk.1.ffn_norm.weight",     "blk.1.ffn_gate_inp.weight",   "blk.1.ffn_gate_exps.weight",
       "blk.1.ffn_up_exps.weight",  "blk.1.ffn_down_exps.weight",  "blk.1.ffn_gate_shexp.weight",
@@ -110,7 +110,7 @@ TEST(missing_tensors_are_named) {
   }
 }
 
-TEST(experts_as_separate_tensors_are_refused_by_name) {
+TEST(experts_in_separate_tensors_are_rejected_by_name) {
   fixture_experts apart = EXPERTS;
   apart.is_apart = true;
   fixture_file file = fixture_make_experts(&FIXTURE_DEFAULT, &apart);
@@ -118,7 +118,7 @@ TEST(experts_as_separate_tensors_are_refused_by_name) {
   free(file.bytes);
 }
 
-// ---- Running ----
+// ---- running ----
 
 TEST(one_expert_and_all_experts_run) {
   for (uint32_t used = 1; used <= 4; used++) {
@@ -165,9 +165,9 @@ static void check_poisoned(const char *tensor, float poison) {
   free(file.bytes);
 }
 
-TEST(a_router_that_gives_no_numbers_ends_in_a_typed_error) {
+TEST(a_router_that_returns_nan_fails_with_a_typed_error) {
   const float nan = f32_of_bits(0x7fc00000u), infinity = f32_of_bits(0x7f800000u);
-  for (int layer = 0; layer < 3; layer += 2) {  // the last one's reach the logits alone
+  for (int layer = 0; layer < 3; layer += 2) {  // those of the last layer only reach the logits
     char name[48];
     text_format(name, sizeof name, "blk.%d.ffn_gate_inp.weight", layer);
     check_poisoned(name, nan);

@@ -1,5 +1,5 @@
-// Architectures that compute the same of the same tensors: a model's
-// logits are those of the same file under another architecture's name.
+// Some architectures compute the same function of the same tensors: renaming a file's architecture
+// leaves its logits unchanged.
 #include <stdio.h>
 
 #include "base/text.h"
@@ -51,7 +51,7 @@ static void ask(const memory_file *built, answer *out) {
   wick_engine_destroy(engine);
 }
 
-// The tensors are LLaMA's; the keys get the architecture's name.
+// Uses the tensors of LLaMA and replaces the architecture name in the keys.
 static void answer_as(const char *architecture, uint32_t layers, answer *out) {
   static model_builder model;
   const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, layers, 64};
@@ -79,21 +79,21 @@ static bool is_same(void) {
   return true;
 }
 
-// They differ in how positions are encoded.
+// The groups differ in how positions are encoded.
 static const struct {
   const char *group;
   uint32_t layers;
   const char *names[6];
 } GROUPS[] = {
-    {"llama", 2, {"baichuan", "internlm2", "xverse", "ernie4_5"}},  // neighbours rotate
-    {"exaone", 2, {"qwen2"}},                                       // halves rotate
+    {"llama", 2, {"baichuan", "internlm2", "xverse", "ernie4_5"}},  // rotates adjacent values
+    {"exaone", 2, {"qwen2"}},                                       // rotates halves
     {"refact", 2, {0}},                                             // ALiBi
     {"refact", 40, {"baichuan"}},
     {"llama", 40, {"internlm2"}},
 };
 enum { GROUP_COUNT = sizeof GROUPS / sizeof *GROUPS };
 
-TEST(architectures_of_one_shape_say_the_same) {
+TEST(equivalent_architectures_give_the_same_logits) {
   for (size_t i = 0; i < GROUP_COUNT; i++) {
     answer_as(GROUPS[i].group, GROUPS[i].layers, &one);
     for (size_t k = 0; GROUPS[i].names[k] != NULL; k++) {
@@ -108,7 +108,7 @@ TEST(architectures_of_one_shape_say_the_same) {
   }
 }
 
-// The windows of the groups of layers, in their order, with the file's window set to `window`.
+// Returns the attention window of each layer group if the file's window is `window`.
 static uint32_t windows_with(const memory_file *file, uint32_t window, uint32_t *windows) {
   static const char KEY[] = "smallthinker.attention.sliding_window";
   const size_t value_at = sizeof KEY - 1 + sizeof(uint32_t);  // after the key and its type
@@ -132,8 +132,8 @@ static uint32_t windows_with(const memory_file *file, uint32_t window, uint32_t 
   return count;
 }
 
-// Only the existence of the file's window counts: its size is fixed.
-TEST(smallthinker_has_its_window_or_none) {
+// The model ignores the size of the file's window, which only enables a window of a fixed size.
+TEST(smallthinker_has_a_fixed_window_or_none) {
   if (check_shared("vectors/reference-more/models/smallthinker.gguf") == NULL) {
     SKIP("no shared folder");
   }
@@ -150,8 +150,8 @@ TEST(smallthinker_has_its_window_or_none) {
   file_free(&file);
 }
 
-// The width of layers as one number, and as an array of equal or of other numbers.
-TEST(a_list_of_equal_widths_is_one_width) {
+// Gives the layers' width as one number, or as an array of equal or different numbers.
+TEST(an_array_of_equal_widths_counts_as_one_width) {
   for (int32_t off = 0; off < 2; off++) {
     static model_builder model;
     const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, 64};

@@ -1,13 +1,13 @@
-// Rows whose logits are needed: whichever they are, they have the bits that they have when all are
-// wanted. In the last layer the other rows do not continue, so that its time says nothing about
-// threads.
+// Rows whose logits are needed: their bits are the same whichever other rows are needed. The last
+// layer skips the other rows, so its time is not used to choose the number of threads.
 #include "kv_rig.h"
 
 enum { TOKENS = 24, BEFORE = 5, RUNS = 40 };
 
 static const fixture_experts EXPERTS = {"qwen2moe", 4, 2, 32, false, NULL};
 
-// One pass over TOKENS tokens of two sequences that begin alike; the logits of row i go to rows[i].
+// Runs one pass over TOKENS tokens of two sequences with a common prefix; stores the logits of row
+// i in rows[i].
 static void read_wanted(kv_rig *rig, const bool *wanted, float *rows) {
   static const int32_t BEGINNING[BEFORE] = {7, 77, 17, 71, 1};
   static float unused[BEFORE * FIXTURE_VOCAB];
@@ -68,14 +68,14 @@ static void check_model(wick_engine *engine) {
   wick_engine_destroy(engine);
 }
 
-TEST(rows_that_are_wanted_are_the_same_whichever_they_are) {
+TEST(requested_rows_do_not_depend_on_which_rows_are_requested) {
   check_model(rig_load());
   check_model(rig_load_experts(&EXPERTS));
 }
 
 #if WICK_THREADS
-// All of the threads remain, though one alone would be faster: a last layer is not measured.
-TEST(a_model_of_a_single_layer_chooses_no_threads) {
+// All threads stay in use although one would be faster, because the last layer is not measured.
+TEST(a_model_with_a_single_layer_keeps_all_threads) {
   enum { THREADS = 4, PASSES = 60 };
   static const fixture_shape SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 1, 256, false, 0};
   static float logits[FIXTURE_VOCAB];

@@ -1,5 +1,5 @@
-// The models that the fuzzer begins with are whole: each family
-// answers with finite logits in each vocabulary and type.
+// The models that the fuzzer starts from are valid: each family gives finite logits with each
+// vocabulary and type.
 #include <stdio.h>
 
 #include "base/text.h"
@@ -12,7 +12,7 @@ static void take_end(void *context, const wick_event *event, const uint8_t *afte
   *tokens += event->kind == WICK_EVENT_TOKEN;
   if (event->kind != WICK_EVENT_DONE) return;
   CHECK_EQ_INT(event->finish, WICK_FINISH_LENGTH);
-  // the first token comes with the end of the prompt
+  // the end of the prompt gives the first token
   CHECK(event->ttft_ms > 0 && event->ttft_ms <= event->queue_ms + event->prefill_ms + 1);
 }
 
@@ -29,7 +29,7 @@ static void keep_text(void *context, const char *bytes, size_t size_bytes) {
   to->text[to->bytes] = '\0';
 }
 
-// Each mixer has its own op, counted once for each of its layers in each pass.
+// Checks that each mixer has its own op, counted once per layer and pass.
 static void check_mixers(const wick_engine *engine, const built_choice *choice) {
   static told told;
   told.bytes = 0;
@@ -43,7 +43,7 @@ static void check_mixers(const wick_engine *engine, const built_choice *choice) 
   text_format(conv, sizeof conv, "\"conv\":{\"count\":%u,",
               has_scans || has_deltas || family == BUILT_LFM2 ? recurrent : 0);
   text_format(scan, sizeof scan, "\"scan\":{\"count\":%u,", has_scans ? recurrent : 0);
-  // the prompt is one pass of prefill
+  // the prompt is one prefill pass
   CHECK(strstr(told.text, delta) != NULL);
   CHECK(strstr(told.text, conv) != NULL);
   CHECK(strstr(told.text, scan) != NULL);
@@ -74,7 +74,7 @@ static void check_answers(const built_choice *choice) {
   free(built.bytes);
 }
 
-TEST(each_family_answers) {
+TEST(each_family_generates_tokens) {
   static const ggml_type TYPES[] = {GGML_TYPE_F32, GGML_TYPE_Q8_0, GGML_TYPE_Q4_K};
   for (int family = 0; family < BUILT_FAMILIES; family++) {
     for (uint32_t i = 0; i < 3; i++) {

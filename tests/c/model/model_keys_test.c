@@ -1,8 +1,9 @@
-// The outcome for the reference models when one of their keys or tensors is missing or changed:
-// a refusal with its message and place, or another plan. Each line of tests/c/model/model_keys.txt
-// is a change, its outcome, and the models with that outcome (more than three are counted). Layers
-// are "blk.N", shapes "A x B", and keys have no architecture, so that models share lines. The new
-// records are left in $WICK_TMP/model_keys.txt.
+// The outcome for the reference models if one of their keys or tensors is missing or changed: an
+// error with its message and location, or a different plan. Each line of
+// tests/c/model/model_keys.txt has a change, its outcome, and the models with that outcome (or
+// their number if there are more than three). So that models share lines, layers are written
+// "blk.N", shapes "A x B", and keys without their architecture. The test writes the new records to
+// $WICK_TMP/model_keys.txt.
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ typedef struct answer {
 } answer;
 
 typedef struct answers {
-  answer *items;  // of all models
+  answer *items;  // for all models
   size_t count, room;
   uint32_t model, refused;
   char architecture[64], subject[256];  // the key or tensor that is changed
@@ -31,8 +32,8 @@ typedef struct answers {
 
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Copies a text without what differs from model to model: "llama.", and the numbers in "blk.3" and
-// "64 x 432".
+// Copies a message without the parts that differ from model to model: "llama.", and the numbers in
+// "blk.3" and "64 x 432".
 static void generalize(const answers *to, const char *text, char *out, size_t room) {
   const size_t prefix = strlen(to->architecture);
   size_t used = 0;
@@ -112,7 +113,7 @@ static void ask(const memory_file *file, const char *what, answers *to) {
   wick_engine_destroy(engine);
 }
 
-// Asks with other bytes in place of `size_bytes` ones.
+// Plans the model with `size_bytes` bytes of the file replaced.
 static void ask_with(const memory_file *file, uint8_t *at, const void *bytes, size_t size_bytes,
                      const char *what, answers *to) {
   uint8_t before[8];
@@ -165,7 +166,7 @@ static void ask_key(const memory_file *file, const gguf_value *value, answers *t
   }
 }
 
-// One of the changes, by its number.
+// Makes one of the changes, selected by its number.
 static void ask_tensor(const memory_file *file, const gguf_tensor *tensor, size_t number,
                        answers *to) {
   const size_t name_bytes = (size_t)tensor->name.size_bytes;
@@ -205,7 +206,7 @@ static int compare_answers(const void *a, const void *b) {
   return texts != 0 ? texts : (x->model > y->model) - (x->model < y->model);
 }
 
-// Writes a line for each outcome, with its models.
+// Writes one line for each outcome, with its models.
 static void write_answers(answers *found, char (*models)[SHARED_NAME_BYTES_MAX], FILE *out) {
   enum { SHOWN_MAX = 3 };
   qsort(found->items, found->count, sizeof *found->items, compare_answers);
@@ -240,7 +241,7 @@ static void ask_models(answers *found, char (*models)[SHARED_NAME_BYTES_MAX]) {
   CHECK(found->refused > 1000);
 }
 
-// Prints the lines of one text that the other has not.
+// Prints the lines of one text that the other does not contain.
 static void print_lost(const char *from, const char *in, const char *sign) {
   while (*from != '\0') {
     const size_t bytes = strcspn(from, "\n") + 1;
@@ -260,7 +261,7 @@ static char *read_text(const char *path) {
   return text;
 }
 
-TEST(models_with_another_key_or_tensor_are_refused_or_planned_as_is_kept) {
+TEST(models_with_a_changed_key_or_tensor_have_the_recorded_outcome) {
   static char models[2 * SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX];
   if (check_shared("") == NULL) SKIP("no shared folder");
   answers found = {0};
@@ -271,7 +272,7 @@ TEST(models_with_another_key_or_tensor_are_refused_or_planned_as_is_kept) {
   fclose(out);
   for (size_t i = 0; i < found.count; i++) free(found.items[i].text);
   free(found.items);
-  if (sizeof(size_t) < 8) return;  // other sizes are refused there
+  if (sizeof(size_t) < 8) return;  // 32-bit hosts reject different sizes
   char *kept = read_text(check_repository("tests/c/model/model_keys.txt"));
   char *now = read_text(check_temporary("model_keys.txt"));
   if (CHECK(kept != NULL && now != NULL) && !CHECK(strcmp(kept, now) == 0)) {

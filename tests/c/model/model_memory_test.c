@@ -1,5 +1,5 @@
-// The reference model of every architecture is loaded with each of
-// its allocations failing in turn: the load ends with a typed error, and nothing is left.
+// Loads the reference model of every architecture while each allocation fails in turn: the load
+// fails with a typed error, and nothing leaks.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { CALLS_MAX = 4000, NAME_BYTES = 32, KNOWN_MAX = 160 };
 static char known[KNOWN_MAX][NAME_BYTES];
 static size_t known_count;
 
-// With the k-th allocation failing; 0: none. NULL: there is no engine.
+// Creates an engine whose k-th allocation fails (0: none). Returns NULL if creating it fails.
 static wick_engine *load(const memory_file *file, uint64_t k, wick_status *status,
                          wick_error *error) {
   wick_config config;
@@ -27,7 +27,7 @@ static wick_engine *load(const memory_file *file, uint64_t k, wick_status *statu
   return engine;
 }
 
-// True when the load needs fewer than k allocations.
+// Returns whether the load needs fewer than k allocations.
 static bool load_without(const memory_file *file, const char *name, uint64_t k) {
   wick_status status;
   wick_error error = {0};
@@ -42,7 +42,7 @@ static bool load_without(const memory_file *file, const char *name, uint64_t k) 
   return is_after;
 }
 
-// Whether no file before it had its architecture.
+// Whether this is the first file with its architecture.
 static bool is_new(const memory_file *file) {
   char name[NAME_BYTES] = "";
   wick_status status;
@@ -70,7 +70,7 @@ static bool check_file(const memory_file *file, const char *name, uint32_t numbe
   return CHECK(k > 10 && k < CALLS_MAX);
 }
 
-TEST(a_load_without_memory_ends_in_a_typed_error_for_every_architecture) {
+TEST(out_of_memory_during_loading_is_a_typed_error_for_every_architecture) {
   if (check_shared("") == NULL) SKIP("no shared folder");
   known_count = 0;
   CHECK(shared_check("vectors/reference/models", check_file) > 30);

@@ -1,5 +1,5 @@
-// The counts of the passes of each reference model: multiply-adds and bytes
-// of products, and bytes of activations, follow from the shapes of the file's tensors.
+// Op counts of each reference model: multiply-adds and bytes of matrix products, and bytes of
+// activations, follow from the shapes of the file's tensors.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +14,9 @@ enum { PROMPT = 5, NEW_TOKENS = 4, PASSES = NEW_TOKENS - 1, MEMORY_BYTES_MAX = 2
 
 static const char *const FOLDERS[] = {"vectors/reference/models", "vectors/reference-more/models"};
 
-// The values of one decoded token; bytes of floats count as floats.
+// The work for one decoded token; activations are counted as floats, not bytes.
 typedef struct token_work {
-  uint64_t macs;        // of products
+  uint64_t macs;        // of matrix products
   uint64_t silu, conv;  // floats
 } token_work;
 
@@ -55,7 +55,7 @@ static token_work work_of_token(const wick_engine *engine) {
     if (matrix == NULL || !(is_output || model->bindings[i].is_adaptable || matrix->dims[2] > 1)) {
       continue;
     }
-    // one matrix for each expert in use, or for each head
+    // one matrix per expert in use, or per head
     const uint64_t count =
         contains(tensor->name, "_exps.") ? experts_used(engine) : matrix->dims[2];
     work.macs += count * dims[0] * dims[1];
@@ -98,14 +98,15 @@ static bool check_model(wick_engine *engine) {
   return is_right;
 }
 
-TEST(ops_count_what_the_tensors_have) {
+TEST(op_counts_follow_from_the_tensor_shapes) {
   static char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX];
   if (check_shared("") == NULL) SKIP("no shared folder");
   uint32_t checked = 0;
   for (size_t i = 0; i < sizeof FOLDERS / sizeof *FOLDERS; i++) {
     const size_t count = shared_list(FOLDERS[i], names);
     for (size_t j = 0; j < count; j++) {
-      // one shape in many types; four rows a token, of which some matrices see one
+      // one shape in many types; models with four rows per token, where some matrices process only
+      // one
       if (strstr(names[j], "llama-256") != NULL || strstr(names[j], "gemma3n") != NULL) continue;
       memory_file file = shared_read(FOLDERS[i], names[j]);
       wick_config config;

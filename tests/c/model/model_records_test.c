@@ -1,6 +1,6 @@
-// The plans, counts and outputs of the reference models of every architecture, compared with
-// tests/c/model/model_records.txt. To accept an intended change, take the new figures that the test
-// leaves in $WICK_TMP/model_records.txt.
+// Compares the plans, counts and outputs of the reference models of every architecture with
+// tests/c/model/model_records.txt. To accept an intended change, copy the new figures that the test
+// writes to $WICK_TMP/model_records.txt.
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ __attribute__((format(printf, 1, 2))) static void tell(const char *format, ...) 
   if (CHECK(written >= 0 && (size_t)written < left)) found_bytes += (size_t)written;
 }
 
-// Relaxed kernels round a product and a sum at once where the host does.
+// Relaxed kernels use fused multiply-add if the host does.
 static bool has_exact_bits(void) { return kernels_bind()->dots_are_right == NULL; }
 
 static void record_model(const wick_engine *engine) {
@@ -167,7 +167,7 @@ static void record_file(const memory_file *file) {
   wick_engine_destroy(engine);
 }
 
-// Except for the bits of kernels that round differently on other hosts.
+// Ignores the result bits of kernels that round differently on different hosts.
 static size_t recorded_bytes(const char *line, size_t size_bytes) {
   static const char *const MARKS[] = {", logit bits ", ", vector bits "};
   char text[4096];
@@ -203,7 +203,7 @@ static void compare(const char *name, const char *kept, size_t kept_bytes) {
   if (!CHECK(at >= end && wanted >= last)) printf("#   %s: lines are missing\n", name);
 }
 
-// The lines of a model after its name, up to the next name; NULL: none.
+// Returns the lines between a model's name and the next name, or NULL if there are none.
 static const char *kept_of(const char *all, const char *folder, const char *name,
                            size_t *size_bytes) {
   char head[2 * SHARED_NAME_BYTES_MAX];
@@ -236,7 +236,7 @@ static void check_models(const char *all, FILE *out) {
   }
 }
 
-TEST(models_plan_count_and_say_what_is_kept) {
+TEST(plans_counts_and_outputs_match_the_records) {
   if (check_shared("") == NULL) SKIP("no shared folder");
   size_t size_bytes;
   uint8_t *bytes =

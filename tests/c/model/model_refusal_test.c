@@ -1,5 +1,5 @@
-// Refusals of a model's plan: each tensor that is missing, has
-// another shape, and experts where the architecture has none.
+// Models that are rejected during planning: tensors that are missing or have the wrong shape, and
+// experts in architectures that have none.
 #include <stdio.h>
 
 #include "api/insides.h"
@@ -31,7 +31,7 @@ static void check_refusal(const model_builder *model, wick_status wanted, const 
   }
 }
 
-TEST(vectors_are_floats_of_any_kind) {
+TEST(vectors_may_have_any_float_type) {
   static const ggml_type TYPES[] = {GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_BF16,
                                     GGML_TYPE_Q8_0, GGML_TYPE_Q4_0, GGML_TYPE_Q5_1};
   for (int family = 0; family < BUILT_FAMILIES; family++) {
@@ -56,12 +56,12 @@ TEST(vectors_are_floats_of_any_kind) {
   }
 }
 
-// Without it the embedding is used.
+// If this tensor is missing, the embedding is used.
 static bool is_optional(const char *name) {
   return strcmp(name, "output.weight") == 0 || strstr(name, ".bias") != NULL;
 }
 
-TEST(each_tensor_that_is_missing_or_of_another_shape_is_named) {
+TEST(missing_and_misshapen_tensors_are_reported_by_name) {
   for (int family = 0; family < BUILT_FAMILIES; family++) {
     static model_builder model;
     const built_choice choice = {BUILT_SPM, (built_family)family, GGML_TYPE_F32, LAYERS, 64};
@@ -90,8 +90,8 @@ TEST(each_tensor_that_is_missing_or_of_another_shape_is_named) {
   }
 }
 
-// It would run without its last layers.
-TEST(a_layer_after_those_that_are_promised_is_named) {
+// Otherwise the model would run without its last layers.
+TEST(layers_beyond_the_block_count_are_rejected) {
   static model_builder model;
   const built_choice choice = {BUILT_SPM, BUILT_QWEN2, GGML_TYPE_F32, LAYERS, 64};
   builder_init(&model, &choice);
@@ -100,8 +100,8 @@ TEST(a_layer_after_those_that_are_promised_is_named) {
   builder_free(&model);
 }
 
-// Files that go with a model are named as what they are, before anything that they lack.
-TEST(an_adapter_and_a_projector_are_no_models) {
+// The error says which kind of file it is, instead of reporting missing keys or tensors.
+TEST(adapters_and_projectors_are_rejected_as_models) {
   static const struct {
     const char *key, *value, *says;
     wick_status status;
@@ -123,8 +123,8 @@ TEST(an_adapter_and_a_projector_are_no_models) {
   }
 }
 
-// Dense architectures: a file of theirs that says it has experts is of another one.
-TEST(experts_are_refused_where_there_are_none) {
+// A file of a dense architecture that claims to have experts is mislabelled.
+TEST(experts_are_rejected_in_dense_architectures) {
   static const char *const NAMES[] = {"qwen2",     "qwen3",    "granite", "minicpm", "mistral3",
                                       "internlm2", "xverse",   "exaone",  "orion",   "qwen",
                                       "arcee",     "ernie4_5", "seed_oss"};
@@ -159,7 +159,7 @@ static void begin_lfm2(model_builder *model) {
   builder_init(model, &choice);
 }
 
-TEST(numbers_of_layers_are_refused_by_their_key) {
+TEST(invalid_per_layer_values_are_rejected_by_key) {
   static const char KEY[] = "lfm2.attention.head_count_kv";
   static model_builder model;
   begin_lfm2(&model);
@@ -176,7 +176,7 @@ TEST(numbers_of_layers_are_refused_by_their_key) {
   builder_free(&model);
 }
 
-// Keys that their architecture does not look at.
+// Keys that their architecture ignores.
 static bool is_ignored(const char *key) {
   return strcmp(key, "jamba.ssm.group_count") == 0 ||
          strcmp(key, "qwen3moe.feed_forward_length") == 0 ||
@@ -198,7 +198,7 @@ static void check_key(model_builder *model, const char *key, uint32_t number) {
   }
 }
 
-TEST(each_number_out_of_bounds_is_refused_by_its_key) {
+TEST(out_of_range_values_are_rejected_by_key) {
   uint32_t checked = 0;
   for (int family = 0; family < BUILT_FAMILIES; family++) {
     static model_builder model;

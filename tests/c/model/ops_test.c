@@ -1,5 +1,5 @@
-// Per-op metrics: a clock by hand, what a pass of a known shape counts, that
-// results are the same with and without, and the exported texts.
+// Per-op metrics: times from a manual clock, the counts of a pass of known shape, results that are
+// the same with and without metrics, and the exported formats.
 #include <stdio.h>
 
 #include "base/text.h"
@@ -21,7 +21,7 @@ static void keep_text(void *context, const char *bytes, size_t size_bytes) {
   text[text_bytes] = '\0';
 }
 
-TEST(each_op_takes_from_the_end_of_the_one_before) {
+TEST(the_time_of_each_op_starts_at_the_end_of_the_previous_op) {
   clock_us = 1000;
   ops_init(&ops, LANE_RELAXED, read_clock, 5);
   ops_begin(&ops, PASS_DECODE);
@@ -29,7 +29,7 @@ TEST(each_op_takes_from_the_end_of_the_one_before) {
   ops_lap(&ops, OP_QKV, 6000, 900);
   clock_us += 70;
   ops_lap(&ops, OP_DOWN, 0, 0);
-  clock_us += 5000;  // an unmeasured rest
+  clock_us += 5000;  // time that is not measured
   ops_resume(&ops);
   clock_us += 10;
   ops_lap(&ops, OP_QKV, 6000, 900);
@@ -47,8 +47,8 @@ TEST(each_op_takes_from_the_end_of_the_one_before) {
 static uint32_t clock_readings;
 static uint64_t count_reading(void) { return ++clock_readings; }
 
-// Without one, neither the clock is read nor another recorder written to.
-TEST(nothing_happens_without_a_recorder) {
+// Without a recorder, the clock is not read and no other recorder changes.
+TEST(without_a_recorder_nothing_is_measured) {
   clock_readings = 0;
   ops_init(&ops, LANE_SIMD128, count_reading, 1);
   ops_begin(&ops, PASS_DECODE);
@@ -85,8 +85,8 @@ TEST(rates_and_lanes_are_exported) {
   CHECK(strstr(text, "wick_dispatches_total{lane=\"simd128\"} 1\n") != NULL);
 }
 
-// Every figure of an op, and its share of all the pass, of which it is the first or the last.
-TEST(an_op_has_each_figure_under_its_name) {
+// Checks every figure of an op, and its share of the whole pass, for the first and the last op.
+TEST(every_figure_of_an_op_is_exported_under_its_name) {
   clock_us = 0;
   ops_init(&ops, LANE_SCALAR, read_clock, 100);
   ops_begin(&ops, PASS_PREFILL);
@@ -126,7 +126,7 @@ static void take_token(void *context, const wick_event *event, const uint8_t *af
   if (event->kind == WICK_EVENT_TOKEN && to->count < ANSWER) to->tokens[to->count++] = event->token;
 }
 
-// Runs a prompt and its answer; the engine is left to be looked at.
+// Runs a prompt and its answer; returns the engine for inspection.
 static wick_engine *run_engine(const fixture_file *file, bool metrics, int32_t answer[ANSWER]) {
   wick_config config;
   wick_config_default(&config);
@@ -147,7 +147,7 @@ static wick_engine *run_engine(const fixture_file *file, bool metrics, int32_t a
   return engine;
 }
 
-TEST(an_engine_counts_its_ops_and_says_the_same) {
+TEST(an_engine_counts_its_ops_and_gives_the_same_output) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   int32_t with[ANSWER] = {0}, without[ANSWER] = {0};
   wick_engine *plain = run_engine(&file, false, without);
@@ -160,7 +160,7 @@ TEST(an_engine_counts_its_ops_and_says_the_same) {
   REQUIRE(wick_model_get_info(measured, &info, NULL) == WICK_OK);
   const op_record *prefill = measured->ops->records[PASS_PREFILL];
   const op_record *decode = measured->ops->records[PASS_DECODE];
-  // 40 tokens in batches of 16; the answer's first token comes with the prefill
+  // 40 tokens in batches of 16; the prefill gives the answer's first token
   CHECK_EQ_UINT(prefill[OP_QKV].latency.dispatches, 3 * info.layers);
   CHECK_EQ_UINT(decode[OP_QKV].latency.dispatches, (ANSWER - 1) * info.layers);
   CHECK_EQ_UINT(prefill[OP_SAMPLE].latency.dispatches, 1);
@@ -170,12 +170,12 @@ TEST(an_engine_counts_its_ops_and_says_the_same) {
   const uint64_t gate_up = 2ull * info.hidden * info.ffn;
   CHECK_EQ_UINT(decode[OP_GATE_UP].macs, gate_up * info.layers * (ANSWER - 1));
   CHECK_EQ_UINT(decode[OP_GATE_UP].bytes, 4 * gate_up * info.layers * (ANSWER - 1));
-  // in the last layer only the one token whose logits are needed continues
+  // the last layer only processes the one token whose logits are needed
   CHECK_EQ_UINT(prefill[OP_GATE_UP].macs, gate_up * ((info.layers - 1) * PROMPT + 1));
   const uint64_t positions = PROMPT * (PROMPT + 1) / 2;
   CHECK_EQ_UINT(prefill[OP_ATTENTION].macs,
                 2ull * positions * info.heads * info.head_dim * info.layers);
-  // F16: two bytes each of a key's and a value's elements
+  // F16: two bytes for each element of a key and a value
   CHECK_EQ_UINT(prefill[OP_ATTENTION].bytes,
                 4ull * positions * info.kv_heads * info.head_dim * info.layers);
   CHECK_EQ_UINT(prefill[OP_KV_STORE].bytes,

@@ -1,5 +1,5 @@
-// The layer of a model that predicts the token after the next: what it computes, that no text is
-// another one by its proposals, and what memory it takes.
+// A model's layer for multi-token prediction: what it computes, that its proposals never change the
+// output, and how much memory it takes.
 #include <math.h>
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 
 enum { HIDDEN = 36, FFN = 44, HEADS = 3, DIM = 12, TRUNK = 3, TEXT = 80 };
 
-// Three layers, of which the second has attention, and one more that predicts.
+// Three layers, the second of them with attention, and a prediction layer.
 static const fixture_shape SHAPE = {GGML_TYPE_F32, HIDDEN, FFN,   HEADS, 1,
                                     TRUNK + 1,     2048,   false, 0};
 
@@ -47,9 +47,9 @@ static void fill_text(int32_t *tokens, uint32_t count, uint64_t seed) {
   for (uint32_t i = 0; i < count; i++) tokens[i] = (int32_t)random_below(&seed, 250);
 }
 
-// ---- What it computes, said again in double ----
+// ---- the computation of the layer, repeated in double ----
 
-// The layers of a model, and the most that any has.
+// The sizes of a model's layers, and their maximum over all models.
 typedef struct numbers {
   int hidden, ffn, heads, kv_heads, dim, turned, layer, vocab;
   double theta, epsilon;
@@ -86,7 +86,7 @@ static const numbers REFERENCE = {
     .output = "output.weight",
 };
 
-// The tokens it has read: keys and values of each position.
+// The keys and values of each position evaluated so far.
 typedef struct statement {
   const fixture_file *file;
   const numbers *of;
@@ -123,7 +123,7 @@ static const float *layer_floats(const statement *is, const char *name) {
   return fixture_floats(is->file, whole, NULL);
 }
 
-// The output of one head over the positions read so far, including this one.
+// Computes the output of one head over all positions so far, including this one.
 static void attend_head(const statement *is, const double *q, const double *gate, int kv_head,
                         double *out) {
   const int dim = is->of->dim;
@@ -172,7 +172,7 @@ static void feed(const statement *is, double *x) {
   for (int i = 0; i < hidden; i++) x[i] += normed[i];
 }
 
-// Reads a row of the trunk and the token after it; gives the logits and the row made of them.
+// Evaluates a row of the trunk and the token after it; returns the logits and the resulting row.
 static void say(statement *is, const double *trunk, int32_t token, double *row, double *logits) {
   const int hidden = is->of->hidden;
   double pair[2 * HIDDEN_MAX], x[HIDDEN_MAX], normed[HIDDEN_MAX], part[HIDDEN_MAX];
@@ -191,7 +191,7 @@ static void say(statement *is, const double *trunk, int32_t token, double *row, 
   multiply(fixture_floats(is->file, is->of->output, NULL), row, is->of->vocab, hidden, logits);
 }
 
-// ---- The layer itself ----
+// ---- the layer itself ----
 
 static predictor *open_predictor(wick_engine *engine) {
   predictor *made = NULL;
@@ -207,7 +207,7 @@ static predictor *open_predictor(wick_engine *engine) {
   return made;
 }
 
-// The model reads tokens [first, end) of a text; the predictor reads what it made of them.
+// Evaluates tokens [first, end) with the model, and passes the resulting rows to the predictor.
 static void read_trunk(wick_engine *engine, predictor *predictor, kv_seq_id seq,
                        const int32_t *tokens, uint32_t first, uint32_t end, double *rows) {
   const uint32_t count = end - first, hidden = engine->model->config.hidden;
@@ -247,7 +247,7 @@ static int32_t likeliest(const numbers *of, const double *logits) {
   return best;
 }
 
-// A text of `count` tokens, read `piece` at a time, and `most` proposals after it.
+// Evaluates `count` tokens, `piece` at a time, and checks `most` proposals after them.
 static void check_proposals(wick_engine *engine, const fixture_file *file, const numbers *of,
                             uint32_t count, uint32_t piece, uint32_t most) {
   static double rows[TEXT * HIDDEN_MAX];
@@ -270,14 +270,14 @@ static void check_proposals(wick_engine *engine, const fixture_file *file, const
     if (k + 1 == most) check_logits(predictor, of, logits);
     say(&is, row, proposed[k], row, logits);
   }
-  // it has no row after the last one, and no row of another request
+  // the predictor has no row after the last one, and no row of a different request
   CHECK_EQ_UINT(predictor_propose(predictor, 7, tokens, count + 1, 1, proposed), 0);
   CHECK_EQ_UINT(predictor_propose(predictor, 8, tokens, count + 1, 1, proposed), 0);
   predictor_destroy(predictor);
   store_free(engine->store, seq);
 }
 
-// Texts whose rows come in one piece and in several, more than a pass of the predictor has.
+// Tries inputs whose rows arrive in one or several pieces, some larger than a predictor pass.
 static void check_layer(const fixture_file *file, const numbers *of) {
   const wick_config config = config_of(false);
   wick_engine *engine = open_with(file, &config);
@@ -288,13 +288,13 @@ static void check_layer(const fixture_file *file, const numbers *of) {
   wick_engine_destroy(engine);
 }
 
-TEST(proposals_are_what_the_layer_says) {
+TEST(proposals_match_a_reference_in_double) {
   fixture_file file = make_file();
   check_layer(&file, &FIXTURE);
   free(file.bytes);
 }
 
-TEST(proposals_of_the_reference) {
+TEST(proposals_of_the_reference_model_match_as_well) {
   if (check_shared("") == NULL) SKIP("no shared folder");
   memory_file file = shared_read("vectors/reference-more/models", "qwen35-mtp.gguf");
   const fixture_file model = {.bytes = file.bytes, .size_bytes = file.size_bytes};
@@ -302,7 +302,7 @@ TEST(proposals_of_the_reference) {
   file_free(&file);
 }
 
-// ---- Requests ----
+// ---- requests ----
 
 enum { SAID_MAX = 24, ASKED_MAX = 6 };
 
@@ -351,8 +351,8 @@ static wick_stats stats_of(const wick_engine *engine) {
   return stats;
 }
 
-// Random requests of one engine, the same for a seed: on sessions and without, several completions,
-// a grammar, little room for pages, greedy and not.
+// Submits random requests that depend only on the seed: with and without sessions, with several
+// completions, with a grammar, with few pages, greedy and not.
 static void ask_many(wick_engine *engine, uint64_t seed, talk *talks, uint32_t count) {
   static const wick_grammar GRAMMAR = {
       .kind = WICK_GRAMMAR_REGEX, .text = "[a-z ]{3,40}", .text_bytes = 12};
@@ -394,7 +394,7 @@ static void check_same(const talk *found, const talk *wanted) {
   }
 }
 
-TEST(texts_are_the_same_with_and_without) {
+TEST(output_is_the_same_with_and_without_the_predictor) {
   enum { ROUNDS = 8 };
   static talk talks[2][ROUNDS];
   fixture_file file = make_file();
@@ -402,7 +402,7 @@ TEST(texts_are_the_same_with_and_without) {
   for (uint32_t i = 0; i < runs; i++) {
     for (int is_off = 0; is_off < 2; is_off++) {
       wick_config config = config_of(is_off != 0);
-      if (i % 2 == 1) config.kv_tokens_max = 208;  // requests give way to each other
+      if (i % 2 == 1) config.kv_tokens_max = 208;  // requests preempt each other
       wick_engine *engine = open_with(&file, &config);
       ask_many(engine, soak_seed() + i, talks[is_off], ROUNDS);
       const wick_stats stats = stats_of(engine);
@@ -415,8 +415,8 @@ TEST(texts_are_the_same_with_and_without) {
   free(file.bytes);
 }
 
-// A model whose layers add nothing: the next token depends on the newest one alone. The predictor
-// passes on the embedding of the token that it is given, so it is always right.
+// Makes a model whose layers add nothing, so the next token depends only on the previous one. The
+// predictor passes on the embedding of its input token, so it is always right.
 static void make_right(const fixture_file *file) {
   static const char *const NOTHING[] = {"blk.0.ssm_out.weight",     "blk.0.ffn_down.weight",
                                         "blk.1.attn_output.weight", "blk.1.ffn_down.weight",
@@ -440,8 +440,8 @@ static void make_right(const fixture_file *file) {
   }
 }
 
-// Prompts of one token, and answers that are too short to repeat their text.
-TEST(right_proposals_are_accepted) {
+// The prompts have one token, and the answers are too short to repeat their own text.
+TEST(correct_proposals_are_accepted) {
   fixture_file file = make_file();
   uint64_t passes[2], accepted[2];
   make_right(&file);
@@ -480,7 +480,7 @@ static void check_still_said(const fixture_file *file, const talk *wanted) {
   wick_engine_destroy(engine);
 }
 
-TEST(a_layer_that_gives_no_numbers_proposes_nothing) {
+TEST(a_layer_that_returns_nan_proposes_nothing) {
   fixture_file file = make_file();
   const wick_config config = config_of(true);
   wick_engine *engine = open_with(&file, &config);
@@ -496,12 +496,12 @@ TEST(a_layer_that_gives_no_numbers_proposes_nothing) {
   free(file.bytes);
 }
 
-// ---- Where it does not pay ----
+// ---- when proposals do not pay off ----
 
 enum { DRAWN_TOKENS = 1500, REST_FIRST = 32, RESTS_MAX = 32, UNIT_US = 100, ROW_US = 10 };
 
-// A clock that each look at it moves on: by a unit of work, and more for each further row of the
-// pass under way.
+// A clock that advances with each reading: by one unit of work, plus the time of each additional
+// row in the current pass.
 static const wick_engine *timed;
 static uint64_t simulated_us;
 static uint64_t read_simulated_us(void) {
@@ -510,7 +510,7 @@ static uint64_t read_simulated_us(void) {
   return simulated_us += UNIT_US + (rows > 1 ? (uint64_t)(rows - 1) * ROW_US : 0);
 }
 
-// How many passes had proposals, and how many tokens were written between two tries.
+// Counts passes with proposals and the tokens generated between two attempts.
 typedef struct tries {
   uint32_t tokens, passes_with, last, rests[RESTS_MAX], rest_count;
   uint64_t us;
@@ -559,9 +559,9 @@ static tries write_timed(const fixture_file *file, float temperature, bool no_pr
   return tries;
 }
 
-// Tokens are drawn, all about equally likely, so what is proposed does not hold. Each rest is about
-// twice as long as the one before, and all tries together cost little.
-TEST(where_proposals_never_hold_few_are_made) {
+// Tokens are sampled with about equal probability, so proposals are rejected. Each pause is about
+// twice as long as the previous one, and all attempts together cost little.
+TEST(few_proposals_are_made_if_all_are_rejected) {
   fixture_file file = make_file();
   const tries with = write_timed(&file, 100.0f, false), without = write_timed(&file, 100.0f, true);
   CHECK_EQ_UINT(without.passes_with, 0);
@@ -574,20 +574,20 @@ TEST(where_proposals_never_hold_few_are_made) {
   free(file.bytes);
 }
 
-// The same rule continues asking a layer that is mostly right.
-TEST(where_proposals_hold_it_does_not_rest) {
+// The same rule does not pause a layer that is mostly right.
+TEST(proposals_do_not_pause_if_most_are_accepted) {
   fixture_file file = make_file();
   make_right(&file);
   const tries with = write_timed(&file, 0.2f, false), without = write_timed(&file, 0.2f, true);
   CHECK_EQ_UINT(with.rest_count, 0);
-  CHECK(with.passes_with > without.passes_with);  // those that the text proposes, too
+  CHECK(with.passes_with > without.passes_with);  // includes proposals from the text
   CHECK((double)with.us < 0.98 * (double)without.us);
   free(file.bytes);
 }
 
-// ---- Who pays ----
+// ---- cost for other requests ----
 
-// Passes of `tokens` tokens of one request that keep the rows of the last layer.
+// Returns how many passes of a request for `tokens` tokens keep the rows of the last layer.
 static uint32_t passes_that_keep(wick_engine *engine, bool speculates, uint32_t tokens) {
   int32_t prompt[TEXT];
   talk talk = {.count = 0};
@@ -608,7 +608,7 @@ static uint32_t passes_that_keep(wick_engine *engine, bool speculates, uint32_t 
   return kept;
 }
 
-TEST(rows_are_kept_only_for_who_predicts) {
+TEST(rows_are_kept_only_for_requests_that_speculate) {
   fixture_file file = make_file();
   const wick_config config = config_of(false);
   wick_engine *engine = open_with(&file, &config);
@@ -619,9 +619,9 @@ TEST(rows_are_kept_only_for_who_predicts) {
   free(file.bytes);
 }
 
-// ---- Memory ----
+// ---- memory ----
 
-TEST(memory_is_taken_only_where_it_is_used) {
+TEST(memory_is_allocated_only_if_the_layer_is_used) {
   fixture_file file = make_file();
   wick_plan plans[2];
   for (int is_off = 0; is_off < 2; is_off++) {
@@ -637,7 +637,7 @@ TEST(memory_is_taken_only_where_it_is_used) {
   CHECK(plans[0].scratch_bytes > plans[1].scratch_bytes);
   CHECK_EQ_UINT(plans[0].kv_page_bytes, plans[1].kv_page_bytes);
   free(file.bytes);
-  // a file that has lost the layer's tensors runs without it
+  // a file that lacks the layer's tensors runs without it
   const fixture_hybrid hybrid = hybrid_of("blk.3.nextn.eh_proj.weight");
   fixture_file less = fixture_make_hybrid(&SHAPE, &hybrid);
   const wick_config config = config_of(false);
@@ -650,8 +650,8 @@ TEST(memory_is_taken_only_where_it_is_used) {
   free(less.bytes);
 }
 
-// A family whose layer is not used: its tensors take no memory, whether it was requested or not.
-TEST(a_layer_of_another_family_takes_no_memory) {
+// Wick does not use this family's layer, so its tensors take no memory, requested or not.
+TEST(an_unsupported_prediction_layer_takes_no_memory) {
   if (check_shared("") == NULL) SKIP("no shared folder");
   memory_file bytes = shared_read("vectors/reference-more/models", "glm4moe-mtp.gguf");
   const fixture_file file = {.bytes = bytes.bytes, .size_bytes = bytes.size_bytes};
@@ -705,8 +705,8 @@ TEST(proposing_allocates_nothing) {
   free(file.bytes);
 }
 
-// Some failures have no effect: memory that is only reserved early is allocated later.
-TEST(allocations_that_fail_leave_nothing) {
+// Some failures have no effect, because memory that was only reserved early is allocated later.
+TEST(failed_allocations_leak_nothing) {
   fixture_file file = make_file();
   uint32_t failed = 0, asked = 0;
   for (uint64_t call = 1; call < 140; call++) {

@@ -1,6 +1,6 @@
-// Models with recurrent layers, windows or several rows a token, through the engine: their text
-// after forks, cuts, cached beginnings, preemption, saving and proposals is bit for bit that of a
-// fresh sequence.
+// Models with recurrent layers, windows or several rows per token, run by the engine: their output
+// after forks, truncation, cached prefixes, preemption, saving and proposals is bit-identical to
+// that of a fresh sequence.
 #include <stdio.h>
 
 #include "fixture_model.h"
@@ -12,7 +12,7 @@ enum { TEXT_MAX = 1200, SAID_MAX = 64 };
 static const fixture_hybrid *const HYBRIDS[] = {&FIXTURE_LFM2,    &FIXTURE_QWEN35, &FIXTURE_JAMBA,
                                                 &FIXTURE_GRANITE, &FIXTURE_LFM2,   &FIXTURE_GEMMA3,
                                                 &FIXTURE_GEMMA3N};
-// The fifth has a single layer, which is recurrent: no layer has keys and values. Those after it
+// The fifth model has a single recurrent layer, so it has no keys and values. The models after it
 // have windows.
 enum { HYBRIDS_COUNT = 7, WITH_ATTENTION_COUNT = 4, WITHOUT_ATTENTION = 4 };
 
@@ -57,7 +57,7 @@ static wick_engine *open_engine(int which, uint32_t batch) {
   return open_with(&files[which], &config);
 }
 
-// ---- Asking ----
+// ---- requests ----
 
 typedef struct said {
   uint32_t id, count, finish, status, tokens_cached;
@@ -127,7 +127,7 @@ static void check_same(const said *found, const said *wanted) {
   CHECK_EQ_MEM(found->logprobs, wanted->logprobs, wanted->count * sizeof *wanted->logprobs);
 }
 
-// The output of a fresh engine after these tokens.
+// Returns the output of a fresh engine after these tokens.
 static said fresh(int which, const int32_t *tokens, size_t count, uint32_t out) {
   wick_config config = config_of(64);
   config.no_prefix_cache = true;
@@ -145,7 +145,7 @@ static uint32_t tokens_of(wick_engine *engine, uint32_t session, int32_t *to) {
   return count;
 }
 
-// The session continues with `more` as a fresh sequence of its tokens and these does.
+// Checks that the session continues after `more` like a fresh sequence with the same tokens.
 static void check_goes_on(int which, wick_engine *engine, uint32_t session, const int32_t *more,
                           uint32_t count) {
   static int32_t all[2 * TEXT_MAX];
@@ -163,7 +163,7 @@ static uint32_t session_of(wick_engine *engine, const int32_t *tokens, size_t co
   return session;
 }
 
-// ---- Batches, threads, company ----
+// ---- batches, threads, other requests ----
 
 typedef struct rows {
   uint32_t seen;
@@ -185,7 +185,7 @@ static said read_rows(wick_engine *engine, rows *rows) {
   return submit(engine, &request);
 }
 
-TEST(logits_do_not_depend_on_batch_threads_or_company) {
+TEST(logits_do_not_depend_on_batch_threads_or_other_requests) {
   static rows wanted, found;
   static const uint32_t BATCHES[] = {1, 2, 7, 16, 64};
   make_files();
@@ -212,9 +212,9 @@ TEST(logits_do_not_depend_on_batch_threads_or_company) {
   }
 }
 
-// ---- Sessions ----
+// ---- sessions ----
 
-TEST(forks_go_on_apart) {
+TEST(forks_continue_independently) {
   make_files();
   for (int which = 0; which < HYBRIDS_COUNT; which++) {
     wick_engine *engine = open_engine(which, 16);
@@ -231,7 +231,7 @@ TEST(forks_go_on_apart) {
   }
 }
 
-TEST(a_session_cut_anywhere_goes_on_as_a_fresh_one) {
+TEST(a_session_truncated_anywhere_continues_like_a_fresh_one) {
   make_files();
   for (int which = 0; which < HYBRIDS_COUNT; which++) {
     wick_engine *engine = open_engine(which, 16);
@@ -251,7 +251,7 @@ TEST(a_session_cut_anywhere_goes_on_as_a_fresh_one) {
   }
 }
 
-TEST(what_is_dropped_from_the_middle_is_forgotten) {
+TEST(dropped_tokens_no_longer_affect_the_output) {
   static const uint32_t RANGES[][2] = {{0, 5}, {16, 32}, {3, 40}, {20, 44}, {0, 44}, {43, 44}};
   make_files();
   for (int which = 0; which < HYBRIDS_COUNT; which++) {
@@ -277,9 +277,9 @@ TEST(what_is_dropped_from_the_middle_is_forgotten) {
   }
 }
 
-// ---- The prefix cache ----
+// ---- the prefix cache ----
 
-TEST(a_common_beginning_is_read_once) {
+TEST(a_common_prefix_is_evaluated_once) {
   make_files();
   for (int which = 0; which < HYBRIDS_COUNT; which++) {
     wick_engine *engine = open_engine(which, 64);
@@ -294,7 +294,7 @@ TEST(a_common_beginning_is_read_once) {
   }
 }
 
-TEST(the_second_turn_of_a_conversation_reads_little_again) {
+TEST(the_second_turn_of_a_conversation_recomputes_few_tokens) {
   make_files();
   for (int which = 0; which < HYBRIDS_COUNT; which++) {
     wick_engine *engine = open_engine(which, 128);
@@ -310,7 +310,7 @@ TEST(the_second_turn_of_a_conversation_reads_little_again) {
   }
 }
 
-// ---- Preemption ----
+// ---- preemption ----
 
 static void check_preempted(int which, const wick_swap_host *swap) {
   wick_config config = config_of(32);
@@ -333,7 +333,7 @@ static void check_preempted(int which, const wick_swap_host *swap) {
   wick_engine_destroy(engine);
 }
 
-TEST(who_gives_way_goes_on_as_if_alone) {
+TEST(preempted_requests_give_the_same_output_as_alone) {
   make_files();
   for (int which = 0; which < HYBRIDS_COUNT; which++) {
     check_preempted(which, NULL);
@@ -341,7 +341,7 @@ TEST(who_gives_way_goes_on_as_if_alone) {
   }
 }
 
-// ---- Records ----
+// ---- saved states ----
 
 static void save(wick_engine *engine, uint32_t session, record *r) {
   uint64_t size_bytes = 0;
@@ -378,7 +378,7 @@ static void check_damaged(wick_engine *engine) {
   check_store(engine);
 }
 
-TEST(what_was_saved_goes_on_and_what_was_damaged_is_refused) {
+TEST(saved_sessions_continue_and_damaged_ones_are_rejected) {
   static const uint32_t CUTS[] = {0, 1, 16, 23, 32, 33, 43};
   make_files();
   for (int which = 0; which < HYBRIDS_COUNT; which++) {
@@ -406,8 +406,8 @@ TEST(what_was_saved_goes_on_and_what_was_damaged_is_refused) {
 
 static uint32_t cached_entries(const wick_engine *engine) { return prefix_count(engine->prefix); }
 
-// Every byte is covered by a checksum, and a record that ends early is not a record: what was
-// refused has entered nothing.
+// Every byte is covered by a checksum, and truncated records are rejected. Checks that a rejected
+// record adds nothing to the cache.
 static void check_damaged_cache(wick_engine *engine) {
   uint32_t session;
   const uint32_t entries = cached_entries(engine);
@@ -425,7 +425,7 @@ static void check_damaged_cache(wick_engine *engine) {
   check_store(engine);
 }
 
-TEST(a_saved_prefix_cache_brings_its_hits_and_a_damaged_one_none) {
+TEST(a_saved_prefix_cache_restores_hits_and_a_damaged_one_is_rejected) {
   make_files();
   for (int which = 0; which < HYBRIDS_COUNT; which++) {
     wick_engine *engine = open_engine(which, 64), *other = open_engine(which, 64),
@@ -454,13 +454,14 @@ TEST(a_saved_prefix_cache_brings_its_hits_and_a_damaged_one_none) {
   }
 }
 
-// ---- Proposals, completions, what ends early ----
+// ---- proposals, completions, requests that end early ----
 
-TEST(proposals_change_nothing) {
+TEST(proposals_do_not_change_the_output) {
   int32_t repeated[48], forced[40];
   make_files();
   for (int i = 0; i < 48; i++) repeated[i] = text[i % 12];
-  for (int i = 0; i < 40; i++) forced[i] = i % 9 == 8 ? 3 : text[i % 12];  // proposals partly wrong
+  for (int i = 0; i < 40; i++)
+    forced[i] = i % 9 == 8 ? 3 : text[i % 12];  // some proposals are wrong
   for (int which = 0; which < HYBRIDS_COUNT; which++) {
     for (int is_forced = 0; is_forced < 2; is_forced++) {
       wick_request request = request_of(repeated, 48, 40, 0);
@@ -486,7 +487,7 @@ TEST(proposals_change_nothing) {
   }
 }
 
-TEST(completions_share_a_prompt_and_a_cancelled_one_harms_nobody) {
+TEST(completions_share_a_prompt_and_a_cancelled_request_does_not_affect_them) {
   make_files();
   for (int which = 0; which < HYBRIDS_COUNT; which++) {
     wick_engine *engine = open_engine(which, 32);
@@ -536,7 +537,7 @@ static void check_poisoned(const fixture_hybrid *like, const char *name) {
   free(file.bytes);
 }
 
-TEST(weights_that_are_no_numbers_end_requests_alone) {
+TEST(nan_weights_fail_requests_but_not_the_engine) {
   static const char *const NAMES[WITH_ATTENTION_COUNT][3] = {
       {"blk.0.shortconv.in_proj.weight", "blk.2.shortconv.conv.weight",
        "blk.0.shortconv.out_proj.weight"},
@@ -559,7 +560,7 @@ TEST(weights_that_are_no_numbers_end_requests_alone) {
   }
 }
 
-// ---- Memory ----
+// ---- memory ----
 
 typedef struct counted {
   wick_engine *engine;
@@ -575,7 +576,7 @@ static void count_calls(void *context, const wick_event *event, const uint8_t *a
   if (of->tokens++ == 0) of->first = of->last;
 }
 
-TEST(decoding_allocates_nothing_and_all_is_given_back) {
+TEST(decoding_allocates_nothing) {
   make_files();
   for (int which = 0; which < HYBRIDS_COUNT; which++) {
     wick_engine *engine = open_engine(which, 16);
@@ -589,9 +590,9 @@ TEST(decoding_allocates_nothing_and_all_is_given_back) {
   }
 }
 
-// Everything that does not fit ends in a typed error, and nothing is left (the leak checker sees
-// it).
-TEST(a_budget_or_an_allocation_that_fails_ends_in_a_typed_error) {
+// Whatever does not fit fails with a typed error, and nothing leaks (the leak checker verifies
+// that).
+TEST(exceeding_the_memory_budget_is_a_typed_error) {
   make_files();
   for (int which = 0; which < HYBRIDS_COUNT; which++) {
     uint32_t refused = 0, failed = 0, done = 0;
@@ -621,12 +622,12 @@ TEST(a_budget_or_an_allocation_that_fails_ends_in_a_typed_error) {
       }
       wick_engine_destroy(engine);
     }
-    printf("# refused %u, failed %u, done %u\n", refused, failed, done);
+    printf("# rejected %u, failed %u, done %u\n", refused, failed, done);
     CHECK(refused != 0 && done != 0);
   }
 }
 
-// ---- Crafted files ----
+// ---- crafted files ----
 
 static void check_refused_of(const fixture_shape *shape, const fixture_hybrid *hybrid,
                              wick_status wanted, const char *says) {
@@ -652,7 +653,7 @@ static void check_number(const fixture_hybrid *like, size_t field, uint32_t valu
   check_refused(&hybrid, wanted, says);
 }
 
-TEST(numbers_that_do_not_go_together_are_refused) {
+TEST(inconsistent_layer_sizes_are_rejected) {
   const size_t taps = offsetof(fixture_hybrid, taps), state = offsetof(fixture_hybrid, state),
                keys = offsetof(fixture_hybrid, key_heads),
                values = offsetof(fixture_hybrid, value_heads);
@@ -678,14 +679,14 @@ TEST(numbers_that_do_not_go_together_are_refused) {
   const size_t predictors = offsetof(fixture_hybrid, predictors);
   check_number(&FIXTURE_QWEN35, predictors, 3, WICK_E_FORMAT, "qwen35.nextn_predict_layers");
   check_number(&FIXTURE_QWEN35, predictors, UINT32_MAX, WICK_E_FORMAT, "nextn_predict_layers");
-  // layers of the model itself would be left out
+  // otherwise layers of the model itself would be skipped
   check_number(&FIXTURE_QWEN35, predictors, 2, WICK_E_FORMAT, "'blk.2.attn_norm.weight'");
   const size_t kv_count = offsetof(fixture_hybrid, kv_count);
   check_number(&FIXTURE_LFM2, kv_count, 2, WICK_E_FORMAT, "lfm2.attention.head_count_kv");
   check_number(&FIXTURE_LFM2, kv_count, 0, WICK_E_FORMAT, "lfm2.attention.head_count_kv");
 }
 
-TEST(numbers_of_scans_that_do_not_go_together_are_refused) {
+TEST(inconsistent_state_space_sizes_are_rejected) {
   const size_t taps = offsetof(fixture_hybrid, taps), state = offsetof(fixture_hybrid, state),
                groups = offsetof(fixture_hybrid, key_heads),
                heads = offsetof(fixture_hybrid, value_heads),
@@ -715,7 +716,7 @@ static void check_missing(const fixture_hybrid *like, const char *name) {
   check_refused(&hybrid, WICK_E_FORMAT, name);
 }
 
-TEST(missing_tensors_are_named) {
+TEST(missing_tensors_are_reported_by_name) {
   static const char *const NAMES[WITH_ATTENTION_COUNT][9] = {
       {"blk.2.shortconv.in_proj.weight", "blk.2.shortconv.conv.weight",
        "blk.2.shortconv.out_proj.weight", "blk.1.attn_q_norm.weight"},

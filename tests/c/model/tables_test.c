@@ -1,6 +1,6 @@
-// Tables that stay in the model's file: what a model says is the same to
-// the last bit, for every type of a table and every reference model that has one; the plan leaves
-// them out; a row that cannot be read is reported with tensor and place, and the engine continues.
+// Tables that stay in the model's file: the output is bit-identical for every table type and every
+// reference model with a table; the plan does not count them; a row that cannot be read is reported
+// with its tensor and offset, and the engine continues.
 #include <stdio.h>
 
 #include "base/hash.h"
@@ -10,11 +10,11 @@
 
 enum { PROMPT = 30, ANSWER = 6, BATCH = 13, STEPS_MAX = 20000, CONTEXT = 64 };
 
-// A model file in memory that passes read, in pieces of at most piece_bytes.
+// A model file in memory whose rows are read in pieces of at most piece_bytes.
 typedef struct rows_reader {
   const uint8_t *bytes;
   size_t size_bytes, piece_bytes;
-  uint64_t calls, fail_at_call, fail_from_call;  // from 1; 0: never
+  uint64_t calls, fail_at_call, fail_from_call;  // counted from 1; 0: never fails
   size_t failure;                                // result of a failing call
   uint64_t failed_at;                            // offset
 } rows_reader;
@@ -123,8 +123,8 @@ static said say(const memory_file *file, wick_tables tables, size_t piece_bytes)
   return of;
 }
 
-// Returns whether the model has tables outside. Encoders and models that are refused have said
-// nothing.
+// Returns whether the model has tables outside and ran. Encoders and rejected models give no
+// output.
 static bool check_file(const memory_file *file, const char *name) {
   const said inside = say(file, WICK_TABLES_INSIDE, 0), outside = say(file, WICK_TABLES_OUTSIDE, 0);
   const bool is_same = inside.loaded == outside.loaded && inside.ended == outside.ended &&
@@ -137,7 +137,7 @@ static bool check_file(const memory_file *file, const char *name) {
   return inside.ended == WICK_OK;
 }
 
-TEST(every_reference_model_says_the_same) {
+TEST(every_reference_model_gives_the_same_output) {
   static char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX];
   static const char *const FOLDERS[] = {"vectors/reference/models",
                                         "vectors/reference-more/models"};
@@ -160,7 +160,7 @@ TEST(every_reference_model_says_the_same) {
 
 // ---- every type ----
 
-// A llama whose output has its own matrix.
+// Builds a llama model whose output has a separate matrix.
 static memory_file make_untied(ggml_type type) {
   static model_builder builder;
   const built_choice choice = {BUILT_SPM, BUILT_LLAMA, type, 2, CONTEXT};
@@ -174,18 +174,18 @@ static memory_file make_untied(ggml_type type) {
   return file;
 }
 
-TEST(a_table_of_every_type_says_the_same) {
+TEST(tables_of_every_type_give_the_same_output) {
   const kernel_table *kernels = kernels_bind();
   uint32_t types = 0;
   for (uint32_t type = 0; type < GGML_TYPE_COUNT; type++) {
     if (kernels->types[type].matmul == NULL) continue;
     memory_file file = make_untied((ggml_type)type);
     const said inside = say(&file, WICK_TABLES_INSIDE, 0);
-    // random weights of a type may be too large: then both end so
+    // random weights of a type may be too large; then both runs fail
     const bool is_outside = check_file(&file, type_facts(type)->name);
     CHECK_EQ_INT(is_outside, inside.ended == WICK_OK);
     types += is_outside;
-    // a reader may give a row in pieces
+    // a reader may return a row in pieces
     const said pieces = say(&file, WICK_TABLES_OUTSIDE, 5);
     CHECK_EQ_UINT(pieces.hash, inside.hash);
     CHECK(pieces.plan.outside_bytes != 0);
@@ -194,7 +194,7 @@ TEST(a_table_of_every_type_says_the_same) {
   if (!CHECK(types > 20)) printf("#   %u types\n", (unsigned)types);
 }
 
-// ---- where memory is short ----
+// ---- if memory is short ----
 
 static memory_file make_gemma(void) {
   fixture_shape shape = FIXTURE_ODD;
@@ -203,7 +203,7 @@ static memory_file make_gemma(void) {
   return (memory_file){made.bytes, made.size_bytes, made.capacity_bytes};
 }
 
-TEST(tables_leave_where_the_plan_would_not_fit) {
+TEST(tables_stay_outside_if_the_plan_would_not_fit) {
   memory_file file = make_gemma();
   wick_error error = {0};
   rig rig = {0};
@@ -228,7 +228,7 @@ TEST(tables_leave_where_the_plan_would_not_fit) {
   ask(rig.engine, &of);
   CHECK_EQ_INT(of.ended, WICK_OK);
   CHECK_EQ_UINT(of.hash, inside.hash);
-  // a row for each token that was read: the last one of the answer is not
+  // one row per evaluated token; the last token of the answer is not evaluated
   CHECK_EQ_UINT(rig.rows.calls, PROMPT + ANSWER - 1);
   CHECK(rig.engine->memory.bytes_peak <= less);
   // decoding allocates nothing
@@ -239,7 +239,7 @@ TEST(tables_leave_where_the_plan_would_not_fit) {
   file_free(&file);
 }
 
-TEST(outside_needs_a_reader) {
+TEST(outside_tables_require_a_reader) {
   wick_config config;
   wick_engine *engine = NULL;
   wick_error error = {0};
@@ -251,7 +251,7 @@ TEST(outside_needs_a_reader) {
   CHECK_EQ_INT(error.subject, WICK_SUBJECT_TABLES);
   CHECK(strstr(error.message, "tables_reader") != NULL);
   wick_engine_destroy(engine);
-  config.directory_only = true;  // a plan needs none
+  config.directory_only = true;  // a plan needs no reader
   CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_OK);
   CHECK_EQ_INT(wick_load_bytes(engine, file.bytes, file.size_bytes, &error), WICK_OK);
   wick_plan plan;
@@ -263,7 +263,7 @@ TEST(outside_needs_a_reader) {
 
 // ---- readers that fail ----
 
-// One call fails: of a pass of one request this ends it, and the next one is answered.
+// Lets one call fail: this fails the only request of the pass, and the next request succeeds.
 static void check_failure(const memory_file *file, uint64_t call, size_t failure,
                           const said *wanted) {
   said of = {0};
@@ -288,7 +288,7 @@ static void check_failure(const memory_file *file, uint64_t call, size_t failure
   wick_engine_destroy(rig.engine);
 }
 
-TEST(a_row_that_cannot_be_read_ends_its_request_alone) {
+TEST(a_row_that_cannot_be_read_fails_only_its_own_request) {
   memory_file file = make_gemma();
   const said wanted = say(&file, WICK_TABLES_INSIDE, 0);
   static const size_t FAILURES[] = {SIZE_MAX, 0, SIZE_MAX - 1};
@@ -310,9 +310,9 @@ static void count_ends(void *context, const wick_event *event, const uint8_t *af
   of->bad += event->status == WICK_E_IO;
 }
 
-// A pass of several requests that fails once is read again by each of them alone; where nothing can
-// be read any more, all end, and their pages are back.
-TEST(requests_beside_each_other_outlive_a_failure) {
+// If a pass of several requests fails once, each request repeats it alone; if reading keeps
+// failing, all requests fail and their pages are freed.
+TEST(requests_in_a_batch_survive_a_single_read_failure) {
   memory_file file = make_gemma();
   wick_error error;
   for (uint32_t is_lasting = 0; is_lasting < 2; is_lasting++) {
@@ -338,7 +338,7 @@ TEST(requests_beside_each_other_outlive_a_failure) {
   file_free(&file);
 }
 
-// ---- what else an engine does ----
+// ---- other uses of an engine ----
 
 typedef struct saved_bytes {
   uint8_t bytes[1 << 18];
@@ -372,8 +372,8 @@ static void read_session(wick_engine *engine, uint32_t session, said *of) {
   fixture_run(engine, take, of);
 }
 
-// The file is the same one wherever its tables are: fingerprints agree, so states are exchanged.
-TEST(a_state_that_was_saved_inside_goes_on_outside) {
+// The fingerprint does not depend on where the tables are, so states can be exchanged.
+TEST(a_state_saved_with_tables_inside_continues_with_tables_outside) {
   static saved_bytes saved;
   memory_file file = make_gemma();
   wick_error error;
@@ -420,7 +420,7 @@ static uint64_t embed(rig *rig, wick_status *status) {
   return hash;
 }
 
-TEST(vectors_are_the_same_and_fail_alone) {
+TEST(embeddings_are_the_same_and_a_failure_affects_only_one) {
   memory_file file = make_gemma();
   wick_error error;
   wick_status status;

@@ -1,5 +1,5 @@
-// Attention over whole texts against sums in double, and its law: a text's rows are the same bits
-// alone and among others, for any number of threads.
+// Compares attention over whole texts with sums in double, and checks that a text's rows have the
+// same bits alone and with other texts, for any number of threads.
 #include "model/whole_attention.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ typedef struct whole_case {
 
 static const whole_case CASES[] = {{0, false}, {24, false}, {7, false}, {0, true}, {50, true}};
 static const float SLOPES[HEADS] = {0.5f, 0.25f, 0.125f, 0.0625f};
-// Some end at the end of a page or of a step of pages, or just before and after it.
+// Some lengths end at, just before or just after the end of a page or a block of pages.
 static const uint32_t LENGTHS[TEXTS] = {1, 16, 64, 65, 3, 15, 17, 63, 40};
 
 typedef struct whole_rows {
@@ -49,7 +49,7 @@ static void make_rows(void) {
   }
 }
 
-// Rows [first, first + count), which are whole texts, into `run`.
+// Computes rows [first, first + count), which are whole texts, into `run`.
 static wick_status attend(const whole_case *one, uint32_t first, uint32_t count, uint32_t threads,
                           wick_error *error) {
   static _Alignas(64) uint8_t pages[1 << 20];
@@ -119,7 +119,7 @@ static void check_row(const whole_case *one, uint32_t r, uint32_t head) {
   }
 }
 
-TEST(every_token_sees_its_text_as_far_as_its_window) {
+TEST(every_token_attends_to_its_text_within_the_window) {
   memory_init(&gate, 0, platform_alloc, platform_free);
   make_rows();
   for (size_t c = 0; c < sizeof CASES / sizeof *CASES; c++) {
@@ -131,7 +131,7 @@ TEST(every_token_sees_its_text_as_far_as_its_window) {
   }
 }
 
-TEST(a_text_is_the_same_bits_alone_and_with_threads) {
+TEST(a_text_gives_the_same_bits_alone_and_with_threads) {
   static float all[ROWS][HEADS * DIM];
   memory_init(&gate, 0, platform_alloc, platform_free);
   make_rows();
@@ -146,7 +146,7 @@ TEST(a_text_is_the_same_bits_alone_and_with_threads) {
   }
 }
 
-TEST(values_that_are_not_finite_are_told_with_their_layer) {
+TEST(nonfinite_values_are_reported_with_their_layer) {
   memory_init(&gate, 0, platform_alloc, platform_free);
   make_rows();
   made.v[70][3] = NAN;
