@@ -1,5 +1,5 @@
-// Replies whose content has a form: it begins after the reasoning,
-// may accompany calls of tools, and is read as it was written.
+// Replies whose content is constrained by a grammar: the content begins after the reasoning, may
+// be an alternative to tool calls, and is parsed unchanged.
 #include "hold_rig.h"
 
 #define CALL(city) \
@@ -8,13 +8,13 @@
 typedef struct content_case {
   const char *text;
   bool fits;
-  const char *content;  // that the parser reads; NULL: none
+  const char *content;  // parsed content; NULL: none
 } content_case;
 
 static const char TOOLS_MEMBER[] = "\"tools\":", CHOICE_MEMBER[] = ",\"tool_choice\":",
                   KIND_MEMBER[] = "\"kind\":";
 
-// `wanted` has the members of the object of GRAMMAR_REPLY except for the ending.
+// `wanted` has the members of the GRAMMAR_REPLY object except for the ending.
 static grammar *open_wanted(reply_rig *rig, const char *template_text, const char *ending,
                             const char *wanted) {
   const char *tools = strstr(wanted, TOOLS_MEMBER), *kind = strstr(wanted, KIND_MEMBER);
@@ -68,7 +68,7 @@ static void check_contents(const char *template_text, const char *ending, const 
   "\"tool_choice\":" choice
 static const char THINKING[] = "<tool_call> <think>";
 
-TEST(what_is_wanted_of_the_content_begins_after_the_reasoning) {
+TEST(the_content_constraint_starts_after_the_reasoning) {
   static const content_case OPENED[] = {
       {"hm {\"a\": 5}</think>\n\n{\"a\": \"x\"}", true, "{\"a\": \"x\"}"},
       {"</think>{\"a\": \"x\"}", true, "{\"a\": \"x\"}"},
@@ -103,7 +103,7 @@ TEST(what_is_wanted_of_the_content_begins_after_the_reasoning) {
   CHECK_CONTENTS(THINKING, "<think>\n", CONTENT(1, "root ::= \\\" yes\\\" | \\\"no\\\""), WORDS);
 }
 
-TEST(content_that_is_wanted_stands_beside_calls) {
+TEST(a_reply_is_constrained_content_or_tool_calls) {
   static const content_case AUTO[] = {
       {"{\"a\": \"x\"}", true, "{\"a\": \"x\"}"},
       {"<think>hm</think>\n{\"a\": \"<tool_call>{\"}", true, "{\"a\": \"<tool_call>{\"}"},
@@ -120,7 +120,7 @@ TEST(content_that_is_wanted_stands_beside_calls) {
   CHECK_CONTENTS(THINKING, "", CONTENT(2, RECORD) TOOLS_OF("\"required\""), REQUIRED);
   CHECK_CONTENTS(THINKING, "", CONTENT(2, RECORD) TOOLS_OF("{\"function\":{\"name\":\"weather\"}}"),
                  REQUIRED);
-  // a call without a mark: the object of another form is content
+  // calls without a marker: a JSON object of a different shape is content
   static const content_case BARE[] = {
       {"{\"a\": \"x\"}", true, "{\"a\": \"x\"}"},
       {"{\"a\": \"x\", \"name\": \"weather\"}", true, "{\"a\": \"x\", \"name\": \"weather\"}"},
@@ -131,7 +131,7 @@ TEST(content_that_is_wanted_stands_beside_calls) {
   "{\\\"type\\\":\\\"object\\\",\\\"properties\\\":{\\\"a\\\":{\\\"type\\\":\\\"string\\\"}," \
   "\\\"name\\\":{\\\"type\\\":\\\"string\\\"}},\\\"required\\\":[\\\"a\\\"]}"
   CHECK_CONTENTS("\"parameters\": dictionary", "", CONTENT(2, NAMED) TOOLS_OF("\"auto\""), BARE);
-  // and so is one that is as long as the call's, except for its white space
+  // so is an object that differs from a call only in its white space
   static const content_case SPACED[] = {
       {"{ \"name\":\"weather\", \"parameters\": {}}", true,
        "{ \"name\":\"weather\", \"parameters\": {}}"},
@@ -140,7 +140,7 @@ TEST(content_that_is_wanted_stands_beside_calls) {
 #define SPACED_CALL "[{] \\\"name\\\":\\\"weather\\\", \\\"parameters\\\": [{][}][}]"
   CHECK_CONTENTS("\"parameters\": dictionary", "", CONTENT(3, SPACED_CALL) TOOLS_OF("\"auto\""),
                  SPACED);
-  // a template that knows no form has the first one
+  // a template without a known format gets the first one
   static const content_case UNKNOWN[] = {
       {"{\"a\": \"x\", \"name\": \"weather\"}", true, "{\"a\": \"x\", \"name\": \"weather\"}"},
       {CALL("Oslo"), true, NULL},
@@ -149,7 +149,7 @@ TEST(content_that_is_wanted_stands_beside_calls) {
   CHECK_CONTENTS("x", "", CONTENT(2, NAMED) TOOLS_OF("\"auto\""), UNKNOWN);
 }
 
-TEST(calls_after_the_beginning_of_a_reply_are_held) {
+TEST(calls_after_a_given_reply_prefix_are_constrained) {
   static const content_case AUTO[] = {
       {"he says: ", true, "he says: "},
       {"<think>hm", true, "<think>hm"},
@@ -167,7 +167,7 @@ TEST(calls_after_the_beginning_of_a_reply_are_held) {
                  REQUIRED);
 }
 
-TEST(content_that_is_wanted_stands_in_the_final_channel) {
+TEST(constrained_content_is_written_in_the_final_channel) {
 #define MESSAGE(channel, text) "<|channel|>" channel "<|message|>" text
 #define NEXT "<|start|>assistant"
 #define CALLS NEXT "<|channel|>commentary to=functions.weather<|message|>{\"city\": \"Oslo\"}"
@@ -189,7 +189,7 @@ TEST(content_that_is_wanted_stands_in_the_final_channel) {
 #undef CALLS
 }
 
-TEST(content_that_could_be_something_else_is_refused) {
+TEST(ambiguous_content_constraints_are_rejected) {
   static const struct {
     const char *template_text, *wanted;
     wick_status status;
@@ -221,9 +221,9 @@ TEST(content_that_could_be_something_else_is_refused) {
   }
 }
 
-// A form that no template has, or that has a word of prose for a mark: what a reader takes for a
-// call is one of the tools, and all else is an answer.
-TEST(calls_of_forms_without_marks_of_their_own_are_held) {
+// Formats that are not in the template, or whose marker is an ordinary word: whatever the parser
+// reads as a call must be a valid call of a tool, and everything else is content.
+TEST(calls_without_distinct_markers_are_constrained) {
 #define HELD "\"has_begun\":false" TOOLS_OF("\"auto\"")
   static const content_case UNKNOWN[] = {
       {"{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}", true, NULL},

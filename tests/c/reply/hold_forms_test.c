@@ -1,6 +1,5 @@
-// Each form in which models write calls, as a text written out by hand:
-// the text is allowed unchanged, and variants of it are allowed only if the parser of
-// replies still reads a valid call.
+// Each tool call format, with an example written by hand: the example is allowed unchanged, and
+// variants of it are allowed only if the reply parser still reads a valid call.
 #include "hold_rig.h"
 #include "recorded_lines.h"
 #include "reply/forms.h"
@@ -46,15 +45,15 @@ enum { TEXT_BYTES_MAX = 512 };
 
 typedef enum form_kind {
   MARKED,
-  // the mark is a word of prose: it counts with what follows
+  // the marker is an ordinary word that only counts with the text after it
   PROSE,
-  // without a mark: held at the reply's beginning
+  // without a marker: constrained at the start of the reply
   BARE
 } form_kind;
 
 typedef struct form_case {
   const char *trait, *open, *rest;
-  const char *two;  // two calls at once; NULL: each has its own marks
+  const char *two;  // two calls in one list; NULL: each call has its own markers
   form_kind kind;
 } form_case;
 
@@ -138,7 +137,7 @@ static const form_case FORMS[] = {
 };
 enum { FORM_COUNT = sizeof FORMS / sizeof FORMS[0] };
 
-// Families that write them, for the documentation.
+// Model families that use these formats, for the documentation.
 static const char *const FAMILIES[] = {
     "Hermes, Qwen 2.5 and 3, Granite 4, SmolLM 3, QwQ",
     "MiniMax M1, Apriel",
@@ -163,7 +162,7 @@ static const char *const FAMILIES[] = {
     "Kimi K2 without a section",
     "Solar Open",
     "Qwen3-Coder, Qwen3.5, Nemotron 3, Step 3.5",
-    "Qwen3-Coder without the outer mark",
+    "Qwen3-Coder without the outer tag",
     "Seed-OSS",
     "GLM 4.5 to 4.7",
     "Hunyuan 3",
@@ -196,7 +195,7 @@ static bool has_example(const reply_form *form) {
   return has;
 }
 
-// Tells lines as a block of code in Markdown.
+// Records lines as a Markdown code block.
 static void record_indented(const char *lines) {
   while (*lines != '\0') {
     const size_t length = strcspn(lines, "\n");
@@ -205,14 +204,13 @@ static void record_indented(const char *lines) {
   }
 }
 
-TEST(every_form_is_in_the_documentation) {
+TEST(every_format_is_documented) {
   record_line(
-      "# Formats of tool calls\n\n"
-      "The format of a model's calls is detected from its chat template, by the text in brackets, "
-      "which only templates\nof the format contain. Each format is parsed, and with `tools` the "
-      "calls are "
-      "constrained to it. The examples\ncall `weather` with the city Oslo. "
-      "`tests/c/reply/hold_forms_test.c` writes this page from the table in\n"
+      "# Tool call formats\n\n"
+      "The format is detected by searching the chat template for the text in parentheses, which "
+      "occurs only in templates\nfor that format. Each format is parsed, and with `tools` "
+      "the calls are constrained to it. The examples call\n`weather` with the city Oslo. "
+      "`tests/c/reply/hold_forms_test.c` generates this page from the table in\n"
       "`src/reply/forms.c` and checks every example.\n");
   for (uint32_t i = 0; i < FORM_COUNT; i++) {
     record_line("\n%s (`%s`):\n\n", FAMILIES[i],
@@ -230,7 +228,7 @@ TEST(every_form_is_in_the_documentation) {
   recorded_check("../../docs/tool-formats.md");
 }
 
-// ---- texts ----
+// ---- test inputs ----
 
 typedef struct made_text {
   char bytes[TEXT_BYTES_MAX];
@@ -243,7 +241,7 @@ static void add(made_text *text, const char *bytes, size_t size_bytes) {
   text->size_bytes += size_bytes;
 }
 
-// Texts one after the other; each `from` becomes `to`.
+// Concatenates the parts, with each `from` replaced by `to`.
 static made_text text_of(const char *const *parts, size_t count, const char *from, const char *to) {
   made_text made = {.size_bytes = 0};
   for (size_t i = 0; i < count; i++) {
@@ -290,9 +288,9 @@ static void check_fits(held *h, const made_text *text, bool fits) {
   } while (0)
 #define FITS_AS_IS(held, fits, ...) FITS(held, fits, NULL, NULL, __VA_ARGS__)
 
-// ---- each form ----
+// ---- each format ----
 
-TEST(a_call_that_is_required_comes_in_its_form) {
+TEST(a_required_call_is_constrained_to_its_format) {
   for (uint32_t i = 0; i < FORM_COUNT; i++) {
     const form_case *form = &FORMS[i];
     static held h;
@@ -315,7 +313,7 @@ TEST(a_call_that_is_required_comes_in_its_form) {
   }
 }
 
-TEST(a_call_that_may_come_is_held_after_its_mark) {
+TEST(an_optional_call_is_constrained_after_its_marker) {
   for (uint32_t i = 0; i < FORM_COUNT; i++) {
     const form_case *form = &FORMS[i];
     const bool is_marked = form->kind != BARE;
@@ -326,7 +324,7 @@ TEST(a_call_that_may_come_is_held_after_its_mark) {
       FITS_AS_IS(&h, true, "Hi.");
       FITS_AS_IS(&h, true, form->open, form->rest);
       FITS(&h, false, "Oslo", "Lisbon", form->open, form->rest);
-      // without a mark, a list is a call where it begins with the name of a tool
+      // without a marker, a list is a call if it begins with the name of a tool
       FITS(&h, !is_marked && form->rest[0] == '[', "weather", "feather", form->open, form->rest);
       FITS_AS_IS(&h, true, "Hi. ", form->open, form->rest);
       FITS(&h, !is_marked, "Oslo", "Lisbon", "Hi. ", form->open, form->rest);
@@ -338,8 +336,8 @@ TEST(a_call_that_may_come_is_held_after_its_mark) {
   }
 }
 
-// The template may have written the mark already.
-TEST(a_call_whose_mark_stands_goes_on_after_it) {
+// The template may already have written the marker.
+TEST(a_call_continues_after_a_marker_in_the_prompt) {
   for (uint32_t i = 0; i < FORM_COUNT; i++) {
     const form_case *form = &FORMS[i];
     if (form->kind != MARKED || strcmp(form->open, "functools[") == 0) continue;
@@ -354,7 +352,7 @@ TEST(a_call_whose_mark_stands_goes_on_after_it) {
       FITS_AS_IS(&h, false, "Hi.");
       FITS_AS_IS(&h, true, form->rest, "\n", form->open, form->rest);
       held_close(&h);
-      // the text after the mark ends it
+      // other text after the marker cancels the call
       snprintf(ending, sizeof ending, "assistant\n%s x", form->open);
       held_open(&h, form->trait, ending, WEATHER, required != 0, true);
       FITS_AS_IS(&h, true, form->open, form->rest);
@@ -365,19 +363,19 @@ TEST(a_call_whose_mark_stands_goes_on_after_it) {
   }
 }
 
-// The part of a template that writes calls in a form: the last word.
+// Returns the part of a template that identifies the format, which is the last word.
 static const char *trait_of(const form_case *form) {
   const char *space = strrchr(form->trait, ' ');
   return space == NULL || form->kind != MARKED ? form->trait : space + 1;
 }
 
-// Whether a text has a mark of the forms whose traits a template has.
+// Whether the text has a marker of any format that the template contains.
 static bool has_mark(const form_case *of, const made_text *text) {
   char bytes[TEXT_BYTES_MAX];
   snprintf(bytes, sizeof bytes, "%.*s", (int)text->size_bytes, text->bytes);
   for (uint32_t i = 0; i < FORM_COUNT; i++) {
     const bool is_own = FORMS[i].kind == MARKED && strstr(of->trait, trait_of(&FORMS[i])) != NULL;
-    // a whole call may be between the marks of another form
+    // a whole call may be between the markers of a different format
     char whole[TEXT_BYTES_MAX];
     snprintf(whole, sizeof whole, "%s%s", FORMS[i].open, FORMS[i].rest);
     if (is_own && strstr(bytes, whole) != NULL) return false;
@@ -386,12 +384,12 @@ static bool has_mark(const form_case *of, const made_text *text) {
   return false;
 }
 
-TEST(marks_of_other_forms_are_free_and_other_forms_of_a_mark_are_not_allowed) {
+TEST(only_markers_of_the_templates_formats_are_constrained) {
   for (uint32_t i = 0; i < FORM_COUNT; i++) {
     static held h;
     held_open(&h, FORMS[i].trait, "", WEATHER, false, true);
     for (uint32_t k = 0; k < FORM_COUNT; k++) {
-      if (strstr(FORMS[i].trait, trait_of(&FORMS[k])) != NULL) continue;  // its own
+      if (strstr(FORMS[i].trait, trait_of(&FORMS[k])) != NULL) continue;  // format of this template
       const char *const parts[] = {"Hi. ", FORMS[k].open, FORMS[k].rest};
       const made_text text = text_of(parts, 3, NULL, NULL);
       check_fits(&h, &text, !has_mark(&FORMS[i], &text));
@@ -400,8 +398,9 @@ TEST(marks_of_other_forms_are_free_and_other_forms_of_a_mark_are_not_allowed) {
   }
 }
 
-// A template that has no trait: all marks are held, of forms that share one the first.
-TEST(without_a_trait_all_marks_are_held) {
+// If the template matches no format, all markers are constrained; of formats that share a marker,
+// the first one applies.
+TEST(if_no_format_is_detected_all_markers_are_constrained) {
   static held h;
   held_open(&h, "{{ messages }}", "", WEATHER, false, true);
   for (uint32_t i = 0; i < FORM_COUNT; i++) {
@@ -416,7 +415,7 @@ TEST(without_a_trait_all_marks_are_held) {
   held_close(&h);
 }
 
-TEST(a_mark_that_ends_the_mark_of_another_form_belongs_to_that_form) {
+TEST(the_longer_of_two_overlapping_markers_determines_the_format) {
   static held h;
   held_open(&h, "<tool_call> " MINIMAX, "", WEATHER, true, true);
   FITS_AS_IS(&h, true, MINIMAX "<tool_call>\n" MINIMAX_CALL MINIMAX "</tool_call>");
@@ -425,7 +424,7 @@ TEST(a_mark_that_ends_the_mark_of_another_form_belongs_to_that_form) {
   held_close(&h);
 }
 
-TEST(the_id_of_a_kimi_call_may_lack_its_prefix) {
+TEST(kimi_call_ids_may_omit_their_prefix) {
   static held h;
   held_open(&h, "<|tool_call_begin|>", "", WEATHER, true, true);
   FITS_AS_IS(&h, true,
@@ -446,7 +445,7 @@ TEST(the_id_of_a_kimi_call_may_lack_its_prefix) {
 #define PARAM(name, value) "<param name=\"" name "\">" value "</param>"
 #define MIX(params) "<function name=\"mix\">" params "</function>"
 
-TEST(texts_may_be_wrapped_and_words_may_be_those_of_python) {
+TEST(strings_may_be_wrapped_and_literals_may_be_spelled_as_in_python) {
   static held h;
   held_open(&h, "<function name=\"", "", MIXED, true, true);
   FITS_AS_IS(&h, true, MIX(PARAM("text", "<![CDATA[l1\nl2]]>")));
@@ -470,7 +469,7 @@ TEST(texts_may_be_wrapped_and_words_may_be_those_of_python) {
   "<|open|>tools<|sep|><|open|>call tool=\"mix\" index=\"2\"<|sep|>" arguments \
   "<|close|>call<|sep|><|close|>tools<|sep|>"
 
-TEST(an_argument_of_kimi_names_the_type_of_its_value) {
+TEST(kimi_arguments_state_the_type_of_their_value) {
   static held h;
   held_open(&h, "<|open|>", "", MIXED, true, true);
   FITS_AS_IS(&h, true, K3(ARGUMENT("text", "string", "a <b>\n1")));
@@ -484,9 +483,9 @@ TEST(an_argument_of_kimi_names_the_type_of_its_value) {
   held_close(&h);
 }
 
-// ---- against the parser ----
+// ---- comparison with the parser ----
 
-// Whether the parser of replies reads calls of the tool alone, with a city of four letters.
+// Whether the reply parser reads only calls of this tool, each with a city.
 static bool reads_calls(reply_rig *rig, const made_text *text) {
   rig_parse(rig, text->bytes, text->size_bytes, 0, 0);
   bool reads = rig->status == WICK_OK && rig->call_count > 0;
@@ -498,8 +497,8 @@ static bool reads_calls(reply_rig *rig, const made_text *text) {
   return reads;
 }
 
-// Each byte left out, changed, and doubled: what is still allowed is still a call.
-TEST(what_differs_by_a_byte_is_allowed_only_as_a_call) {
+// Omits, changes and doubles each byte: if the result is still allowed, it is still a call.
+TEST(variants_that_differ_by_a_byte_are_allowed_only_if_they_are_calls) {
   for (uint32_t i = 0; i < FORM_COUNT; i++) {
     const char *const parts[] = {FORMS[i].open, FORMS[i].rest};
     const made_text whole = text_of(parts, 2, NULL, NULL);
@@ -526,9 +525,9 @@ TEST(what_differs_by_a_byte_is_allowed_only_as_a_call) {
   }
 }
 
-// ---- what may come before ----
+// ---- text before a call ----
 
-TEST(reasoning_of_each_kind_may_come_before_a_call) {
+TEST(reasoning_of_each_kind_may_precede_a_call) {
   static const char *const THOUGHTS[][3] = {
       {"<seed:think>", "<seed:think>", "</seed:think>"},
       {"[THINK]", "[THINK]", "[/THINK]"},
@@ -557,7 +556,7 @@ TEST(reasoning_of_each_kind_may_come_before_a_call) {
   }
 }
 
-TEST(wrappers_of_the_template_may_come_before_a_call) {
+TEST(wrappers_of_the_template_may_precede_a_call) {
   static const char *const WRAPPERS[][2] = {
       {"<|START_RESPONSE|>", "<|START_RESPONSE|>"}, {"<|START_RESPONSE|>", "<|END_RESPONSE|>"},
       {"<|START_TEXT|>", "<|START_TEXT|>"},         {"<|START_TEXT|>", "<|END_TEXT|>"},
@@ -584,12 +583,12 @@ TEST(wrappers_of_the_template_may_come_before_a_call) {
   }
 }
 
-// ---- tools of other names ----
+// ---- other tools ----
 
 #define TOOL(name) "{\"function\":{\"name\":\"" name "\",\"parameters\":{\"type\":\"object\"}}}"
 
-// functionary's recipient "all" is the reader, not a tool.
-TEST(a_recipient_that_is_the_reader_is_no_tool) {
+// functionary's recipient "all" is the user, not a tool.
+TEST(the_recipient_all_is_never_a_tool) {
   static held h;
   held_open(&h, ">>>all", "", "[" TOOL("all") "]", true, true);
   CHECK(h.grammar == NULL);
@@ -612,8 +611,8 @@ TEST(a_recipient_that_is_the_reader_is_no_tool) {
   held_close(&h);
 }
 
-// With two tools, each call names the one whose arguments follow.
-TEST(calls_of_two_tools_have_the_arguments_of_their_own) {
+// With two tools, the arguments of each call must match the tool that it names.
+TEST(calls_of_two_tools_have_their_own_arguments) {
   static const char TOOLS[] =
       "[{\"function\":{\"name\":\"weather\",\"parameters\":{\"type\":\"object\",\"properties\":{"
       "\"city\":{\"const\":\"Oslo\"}},\"required\":[\"city\"]}}},{\"function\":{\"name\":"
@@ -640,8 +639,8 @@ TEST(calls_of_two_tools_have_the_arguments_of_their_own) {
   }
 }
 
-// MiniMax M3 ends reasoning also where it has not begun any.
-TEST(the_end_of_reasoning_is_no_call) {
+// MiniMax M3 may write the end of reasoning that it has not begun.
+TEST(the_end_of_reasoning_is_not_a_call) {
   static const char *const ENDINGS[] = {"]~b]ai\n", "]~b]ai\n<mm:think>", "]~b]ai\n</mm:think>"};
   for (size_t i = 0; i < sizeof ENDINGS / sizeof ENDINGS[0]; i++) {
     static held h;
@@ -656,8 +655,8 @@ TEST(the_end_of_reasoning_is_no_call) {
   }
 }
 
-// As the template of Kimi K3 writes them.
-TEST(names_of_arguments_are_escaped) {
+// The template of Kimi K3 escapes them in the same way.
+TEST(argument_names_are_escaped) {
   static const char TOOL[] =
       "[{\"type\":\"function\",\"function\":{\"name\":\"weather\",\"parameters\":{\"type\":"
       "\"object\",\"properties\":{\"a&\\\"b&amp;\":{\"type\":\"string\"}},\"required\":[\"a&\\\"b"

@@ -1,6 +1,5 @@
-// Replies constrained to tools: what models of all families write is allowed, as far
-// as it is a valid call; and whatever a random walk through the grammar writes is read as valid
-// calls by the parser of replies.
+// Replies constrained to tools: the output of all model families is allowed if its calls are valid,
+// and the reply parser reads valid calls in whatever a random walk through the grammar generates.
 #include <stdlib.h>
 
 #include "grammar/document.h"
@@ -20,9 +19,9 @@ static uint8_t *read_template(const vectors *v, uint32_t one, size_t *size_bytes
   return check_read_file(check_shared(path), size_bytes);
 }
 
-// ---- what is right ----
+// ---- validity ----
 
-// The schema of a tool's parameters, as its text; NULL: there is no such tool.
+// Returns the source of the schema of a tool's parameters; NULL if there is no such tool.
 static document_text schema_of(const vectors *v, const rig_text *name) {
   const uint32_t tools = document_find(&v->document, 1, "tools");
   document_text found = {0};
@@ -69,13 +68,14 @@ static void show(const vectors *v, uint32_t one, const char *text, size_t size_b
 
 // ---- random walks ----
 
-// A byte that may follow, drawn so that what is open closes; -1: the text ends here.
+// Chooses a byte that may follow, preferring bytes that close brackets and strings; -1: the text
+// ends here.
 static int draw(grammar *grammar, uint32_t state, uint64_t *seed, size_t written) {
   static const char CLOSING[] = "\"}])></|n\n";
   uint8_t fitting[256], closing[16];
   uint32_t count = 0, closing_count = 0;
   for (uint32_t byte = 0; byte < 256; byte++) {
-    if (byte >= 0x80 && byte < 0xe0) continue;  // few texts beyond ASCII
+    if (byte >= 0x80 && byte < 0xe0) continue;  // little text beyond ASCII
     if (machine_step(grammar->machine, state, (uint8_t)byte) == MACHINE_DEAD) continue;
     fitting[count++] = (uint8_t)byte;
     if (byte != 0 && strchr(CLOSING, (int)byte) != NULL) closing[closing_count++] = (uint8_t)byte;
@@ -92,7 +92,7 @@ static int draw(grammar *grammar, uint32_t state, uint64_t *seed, size_t written
   return closes ? closing[random_below(seed, closing_count)] : fitting[random_below(seed, count)];
 }
 
-// Writes a text of the grammar; 0: it did not end.
+// Writes a text that matches the grammar; returns 0 if it did not end.
 static size_t walk(grammar *grammar, uint64_t *seed, char *text) {
   grammar_matcher matcher;
   size_t count = 0;
@@ -163,7 +163,7 @@ static void check_case(const vectors *v, reply_rig *rig, uint32_t one, const cha
   grammar_destroy(free_one);
 }
 
-// Every `step`th of the cases, from `first` on.
+// Checks every `step`th case, starting at `first`.
 static void check_cases(uint32_t first, uint32_t step) {
   vectors v;
   tally tally = {0};
@@ -194,7 +194,7 @@ static void check_cases(uint32_t first, uint32_t step) {
     free(template_text);
     tally.cases++;
   }
-  printf("# %u cases: required allows %u, auto %u, %u refused; %u of %u walks ended, %u calls\n",
+  printf("# %u cases: required allows %u, auto %u, %u rejected; %u of %u walks ended, %u calls\n",
          tally.cases, tally.required, tally.allowed, tally.refused, tally.ended, tally.walks,
          tally.calls);
   CHECK(tally.ended * 2 > tally.walks);
@@ -203,18 +203,18 @@ static void check_cases(uint32_t first, uint32_t step) {
   vectors_close(&v);
 }
 
-TEST(calls_of_some_families_are_held_to_their_schemas) { check_cases(2, 40); }
+TEST(calls_of_some_families_are_constrained_to_their_schemas) { check_cases(2, 40); }
 
-TEST(calls_of_every_family_are_held_to_their_schemas) {
+TEST(calls_of_every_family_are_constrained_to_their_schemas) {
   check_cases(0, soak_is_on() ? 1 : 4 * level_step(4));
 }
 
-// ---- by hand ----
+// ---- cases written by hand ----
 
 #define CALL(city) \
   "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"" city "\"}}\n</tool_call>"
 
-TEST(reasoning_is_free_and_what_follows_is_held) {
+TEST(reasoning_is_not_constrained_but_the_reply_after_it_is) {
   static const reply_case OPENED[] = {
       {"hm</think>\n" CALL("Oslo"), true, false, true},
       {"<tool_call>{no</think>" CALL("Oslo"), true, false, true},
@@ -245,7 +245,7 @@ TEST(reasoning_is_free_and_what_follows_is_held) {
   CHECK_REPLIES(KNOWN, "<think>\n</think>", WEATHER, OVER);
 }
 
-TEST(a_call_without_a_mark_is_held_where_it_begins) {
+TEST(a_call_without_a_marker_is_constrained_from_its_start) {
   static const char KNOWN[] = "\"parameters\": dictionary";
   static const reply_case CASES[] = {
       {"{\"name\": \"weather\", \"parameters\": {\"city\": \"Oslo\"}}", false, false, true},
@@ -254,7 +254,7 @@ TEST(a_call_without_a_mark_is_held_where_it_begins) {
       {"[{\"name\": \"weather\", \"parameters\": {\"city\": \"Oslo\"}}]", false, false, true},
       {"[{\"\nname\": \"weather\", \"parameters\": {\"city\": \"Oslo\"}}]", false, false, false},
       {"[{\"name\": \"weather\", \"parameters\": {\"city\": \"Oslo\"}}\n]", false, false, true},
-      {"{ ", false, false, true},  // the text may end everywhere, but in a call
+      {"{ ", false, false, true},  // the text may end anywhere except in a call
       {"{ \"n", false, false, false},
       {"{x} is a set", false, false, true},
       {"[1] says so: {\"name\": 5}", false, false, true},
@@ -262,8 +262,8 @@ TEST(a_call_without_a_mark_is_held_where_it_begins) {
   CHECK_REPLIES(KNOWN, "", WEATHER, CASES);
 }
 
-// An unquoted parameter value is one that its schema allows.
-TEST(marked_parameters_are_held_to_their_types) {
+// Unquoted parameter values must be allowed by their schema.
+TEST(tagged_parameters_are_constrained_to_their_types) {
   static const char TOOLS[] =
       "[{\"type\":\"function\",\"function\":{\"name\":\"f\",\"parameters\":{\"type\":\"object\","
       "\"properties\":{\"a\":{\"type\":[\"string\",\"null\"]},\"b\":{\"type\":\"integer\","
@@ -281,7 +281,8 @@ TEST(marked_parameters_are_held_to_their_types) {
       {CALL_F(PARAM("b", "6")), true, false, false},
       {CALL_F(PARAM("b", "\"5\"")), true, false, false},
       {CALL_F(PARAM("c", "7")), true, false, true},
-      {CALL_F(PARAM("c", "6")), true, false, false},  // a number for the reader, and none of these
+      {CALL_F(PARAM("c", "6")), true, false,
+       false},  // parsed as a number that the schema does not allow
       {CALL_F(PARAM("c", "six")), true, false, true},
       {CALL_F(PARAM("d", "x")), true, false, true},
       {CALL_F(PARAM("d", "z")), true, false, false},
@@ -293,8 +294,8 @@ TEST(marked_parameters_are_held_to_their_types) {
   CHECK_REPLIES("<tool_call> <parameter=", "", TOOLS, CASES);
 }
 
-// If a schema allows a text and another type, the reader parses values of that type as JSON.
-TEST(marked_parameters_of_two_types_are_texts_or_json) {
+// If a schema allows a string and a second type, the parser reads values of that type as JSON.
+TEST(tagged_parameters_of_two_types_are_strings_or_json) {
 #define TWO(name, type, value) \
   "\"" name "\":{\"type\":[\"string\",\"" type "\"],\"enum\":[\"x\"," value "]},"
   static const char TOOLS[] =
@@ -326,8 +327,8 @@ TEST(marked_parameters_of_two_types_are_texts_or_json) {
 #undef TWO
 }
 
-// White space between the calls of a list is what printers of JSON write.
-TEST(calls_of_a_list_stand_as_json_is_printed) {
+// The white space between the calls of a list is limited to what JSON printers write.
+TEST(calls_in_a_list_are_separated_as_in_printed_json) {
 #define ONE "{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}, \"id\": \"a12345678\"}"
 #define LIST(calls) "[TOOL_CALLS][" calls "]"
   static const reply_case CASES[] = {
@@ -349,8 +350,8 @@ TEST(calls_of_a_list_stand_as_json_is_printed) {
 #undef LIST
 }
 
-// Replies in OpenAI's harmony format: messages that call nothing, and calls by their headers.
-TEST(calls_in_channels_are_held) {
+// Replies in OpenAI's harmony format: messages without calls, and calls in message headers.
+TEST(calls_in_channels_are_constrained) {
 #define MESSAGE(channel, text) "<|channel|>" channel "<|message|>" text
 #define NEXT "<|start|>assistant"
 #define BODY "<|message|>{\"city\": \"Oslo\"}"
@@ -391,7 +392,7 @@ TEST(calls_in_channels_are_held) {
       {ONE "<|call|>" NEXT ONE, false, true, false},
       {ONE "<|call|>" NEXT MESSAGE("final", "Hi."), false, false, true},
       {ONE "<|call|>" NEXT, false, false, false},
-      // with a call required
+      // if a call is required
       {MESSAGE("final", "Hi."), true, false, false},
       {MESSAGE("analysis", "Hm."), true, false, false},
       {MESSAGE("analysis", "Hm.<|end|>"), true, false, false},
@@ -413,8 +414,8 @@ TEST(calls_in_channels_are_held) {
 #undef ROLE
 }
 
-// Several calls may follow one another where the model writes several; a named tool is called once.
-TEST(a_named_tool_is_called_once) {
+// A reply may contain several calls if the format allows it, but a named tool is called only once.
+TEST(a_named_tool_is_called_only_once) {
 #define ONE \
   "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Oslo\"}}\n</tool_call>"
 #define TO_WEATHER "<|channel|>commentary to=functions.weather<|message|>{\"city\": \"Oslo\"}"
@@ -451,7 +452,7 @@ TEST(a_named_tool_is_called_once) {
 #undef TO_WEATHER
 }
 
-TEST(semicolons_stand_between_calls_without_marks) {
+TEST(calls_without_markers_are_separated_by_semicolons) {
 #define LLAMA "{\"name\": \"weather\", \"parameters\": {\"city\": \"Oslo\"}}"
   static const reply_case CASES[] = {
       {LLAMA "; " LLAMA, false, false, true},
@@ -466,8 +467,8 @@ TEST(semicolons_stand_between_calls_without_marks) {
 #undef LLAMA
 }
 
-// The members of a call's arguments come in any order, each once, with all that are required.
-TEST(arguments_come_in_any_order) {
+// A call's arguments may be in any order; none is repeated, and all required ones are present.
+TEST(arguments_may_be_in_any_order) {
 #define NUMBER(name) "\"" name "\":{\"type\":\"integer\"}"
 #define JSON_CALL(members) \
   "<tool_call>\n{\"name\": \"f\", \"arguments\": {" members "}}\n</tool_call>"
@@ -528,7 +529,7 @@ TEST(arguments_come_in_any_order) {
 #undef OTHERS
 }
 
-TEST(more_tools_than_are_held_are_refused) {
+TEST(too_many_tools_are_rejected) {
   enum { TOOLS = 1025 };
   static const char ONE[] = "{\"function\":{\"name\":\"a\"}},";
   static char tools[TOOLS * (sizeof ONE - 1) + 2];
@@ -547,7 +548,7 @@ TEST(more_tools_than_are_held_are_refused) {
   rig_close(&rig);
 }
 
-TEST(what_is_wrong_is_refused) {
+TEST(invalid_tools_and_choices_are_rejected) {
   static const struct {
     const char *tools, *choice;
     wick_status status;

@@ -1,7 +1,7 @@
-// The outcome for the replies of the shared folder's structure/toolcalls, as they are and with
-// bytes changed, left out or put in: what the parser reads in them, and which bytes a grammar that
-// holds to the tools allows next at each place. tests/c/reply/reply_records.txt keeps it
-// (recorded_lines.h), a line for a few replies.
+// Records, for the replies in the shared folder's structure/toolcalls, unchanged and with bytes
+// changed, removed or inserted: what the parser reads in them, and which bytes a grammar for the
+// tools allows at each position. tests/c/reply/reply_records.txt has the results
+// (recorded_lines.h), one line per few replies.
 #include <inttypes.h>
 
 #include "base/hash.h"
@@ -46,7 +46,7 @@ static void note_parsed(reply_rig *rig, const char *text, size_t size_bytes) {
   }
 }
 
-// As far as the text fits.
+// Records the allowed bytes at each position, up to the first byte that does not match.
 static void note_held(grammar *grammar, const char *text, size_t size_bytes) {
   grammar_matcher matcher;
   machine *machine = grammar->machine;
@@ -65,7 +65,7 @@ static void note_held(grammar *grammar, const char *text, size_t size_bytes) {
   matcher_end(&matcher);
 }
 
-// One byte is changed, removed, or gets a neighbour: bytes that mean something.
+// Changes, removes or inserts one byte, using bytes that are significant in some format.
 static size_t change(char *text, size_t size_bytes) {
   static const char BYTES[] = "{}[]()<>|/\"',:=\\ \n\t01e-.tnfaA#`";
   const size_t at = (size_t)random_below(&random_state, size_bytes);
@@ -123,7 +123,7 @@ static void note_case(const vectors *v, uint32_t one, uint32_t index) {
   free(template_text);
 }
 
-TEST(replies_are_read_and_held_as_it_is_kept) {
+TEST(parsing_and_constraints_match_the_records) {
   vectors v;
   uint32_t count = 0;
   if (!vectors_open(&v, "vectors/structure/toolcalls/cases.json")) SKIP("no shared folder");

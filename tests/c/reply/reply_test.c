@@ -1,5 +1,5 @@
-// The replies of models: each kind of form, marks cut at every byte, texts that
-// only look like calls, hostile texts, limits, and memory that is refused.
+// Parsing of model replies: each kind of format, markers split at every byte, text that only looks
+// like a call, hostile input, limits, and allocation failures.
 #include <stdlib.h>
 
 #include "random.h"
@@ -16,7 +16,8 @@
   "{\"name\": \"ping\"}]"
 
 typedef struct expected {
-  const char *content, *reasoning, *name, *arguments;  // of the first call; NULL: none
+  const char *content, *reasoning, *name,
+      *arguments;  // name and arguments of the first call; NULL: none
   wick_status status;
 } expected;
 
@@ -35,13 +36,13 @@ static bool is_as_expected(const reply_rig *rig, const expected *wanted) {
                         strcmp(rig->calls[0].arguments.bytes, wanted->arguments) == 0));
 }
 
-// Whole, byte by byte, and cut in two at every byte; the rig stays open.
+// Parses the text whole, byte by byte, and split in two at every byte; the rig stays open.
 static void check_parse(reply_rig *rig, const char *text, expected wanted) {
   const size_t size = strlen(text);
   for (size_t cut = 0; cut <= size; cut++) {
     rig_parse(rig, text, size, cut, cut == size ? 1 : 0);
     if (cut == size) rig_parse(rig, text, size, 1, 1);
-    // Pieces of bytes end within characters; what is shown does not, but where a text ends.
+    // pieces may end within a character, but emitted text only does at the end
     if (CHECK(is_as_expected(rig, &wanted))) continue;
     printf("# %s (cut at %zu)\n#   status %d, content '%s', reasoning '%s', %u calls: %s %s\n",
            text, cut, (int)rig->status, rig->content.bytes, rig->reasoning.bytes, rig->call_count,
@@ -69,7 +70,7 @@ static void check_content(const char *template_text, const char *text) {
 
 // ---- text and reasoning ----
 
-TEST(gives_text_without_marks_as_it_is) {
+TEST(text_without_markers_is_returned_unchanged) {
   check_content("", "");
   check_content("", " \n Hello \n\n world é😀 \n");
   check_content("<tool_call>", "a < b, a <tool b, <tool_cal> <<<tool_call.");
@@ -77,8 +78,8 @@ TEST(gives_text_without_marks_as_it_is) {
   check_content("<tool_call>", "It is 1 <");
 }
 
-// A reply that is, as a whole, an object with a tool's name and arguments is a call.
-TEST(a_reply_that_is_one_call_without_marks_is_a_call) {
+// If the whole reply is an object with a tool's name and arguments, it is a call.
+TEST(a_reply_that_is_a_single_call_without_markers_is_a_call) {
 #define CALL "{\"name\": \"get\", \"arguments\": {\"city\": \"Oslo\"}}"
 #define ARGUMENTS "{\"city\": \"Oslo\"}"
   static const char *const CALLS[] = {
@@ -126,8 +127,8 @@ TEST(a_reply_that_is_one_call_without_marks_is_a_call) {
 #undef CALL
 }
 
-// A thought that is not closed ends before a call; one that is closed only speaks of it.
-TEST(a_call_within_a_thought_that_is_not_closed_is_a_call) {
+// A call ends reasoning that is never closed; in closed reasoning it is only text.
+TEST(a_call_within_unclosed_reasoning_is_a_call) {
 #define CALL "<tool_call>\n{\"name\": \"get\", \"arguments\": " ARGUMENTS "}\n</tool_call>"
 #define OTHER "<tool_call>{\"name\": \"got\", \"arguments\": {}}</tool_call>"
   static const char SOURCE[] = "<tool_call> <think>";
@@ -151,8 +152,8 @@ TEST(a_call_within_a_thought_that_is_not_closed_is_a_call) {
 #undef ARGUMENTS
 }
 
-// Marks that no call of the table has its place for.
-TEST(marks_of_calls_are_no_content) {
+// Tests markers in places where no call in the format table has them.
+TEST(call_markers_are_not_content) {
 #define PARAMETER "<parameter=city>\nOslo\n</parameter>\n"
   static const char ARGUMENTS[] = "{\"city\": \"Oslo\"}";
   check_call("<parameter=", "<function=get>\n" PARAMETER "</function>\n</tool_call>", "get",
@@ -172,7 +173,7 @@ TEST(marks_of_calls_are_no_content) {
 #undef PARAMETER
 }
 
-TEST(semicolons_stand_between_calls_of_llama) {
+TEST(semicolons_between_llama_calls_are_not_content) {
 #define ONE "{\"name\": \"get\", \"parameters\": {\"a\": 1}}"
   static const char SOURCE[] = "\"parameters\": dictionary";
   static const char *const TEXTS[] = {ONE "; " ONE, ONE ";" ONE, ONE "\n;\n" ONE ";", ONE "\n" ONE};
@@ -189,7 +190,7 @@ TEST(semicolons_stand_between_calls_of_llama) {
 #undef ONE
 }
 
-TEST(parts_reasoning_from_content) {
+TEST(separates_reasoning_from_content) {
   const expected both = {"Yes.", "Hm.\nSo", NULL, NULL, WICK_OK};
   check_reply("", "", "<think>\nHm.\nSo\n</think>\n\nYes.", both);
   check_reply("", "<|im_start|>assistant\n<think>\n", "Hm.\nSo\n</think>\n\nYes.", both);
@@ -202,17 +203,17 @@ TEST(parts_reasoning_from_content) {
               "Hm.\nSo\n[BEGIN FINAL RESPONSE]\nYes.", both);
 }
 
-TEST(leaves_a_mark_in_the_middle_of_content) {
+TEST(keeps_a_tag_in_the_middle_of_content) {
   check_content("", "The tag <think> opens a thought.");
 }
 
-TEST(thinks_again_after_a_call) {
+TEST(reasoning_may_continue_after_a_call) {
   check_reply("<tool_call>", "",
               "<think>A</think><tool_call>{\"name\": \"ping\"}</tool_call>\n<think>B</think>\nC",
               (expected){"C", "AB", "ping", "{}", WICK_OK});
 }
 
-TEST(begins_again_after_a_call) {
+TEST(reasoning_and_content_may_follow_a_call) {
   check_reply("<tool_call>", "",
               "Look<tool_call>{\"name\": \"ping\"}</tool_call>\n <think>B</think>\nC",
               (expected){"LookC", "B", "ping", "{}", WICK_OK});
@@ -222,8 +223,7 @@ TEST(begins_again_after_a_call) {
 
 // ---- calls ----
 
-// A call is given as soon as it is known: after this much of its text, with what its arguments
-// have until then.
+// Checks that after this much text, the call is reported with the arguments so far.
 static void check_early(const char *template_text, const char *text, const char *name,
                         const char *arguments) {
   static reply_rig rig;
@@ -241,7 +241,7 @@ static void check_early(const char *template_text, const char *text, const char 
   rig_close(&rig);
 }
 
-TEST(gives_calls_as_soon_as_they_are_known) {
+TEST(reports_calls_as_soon_as_they_are_known) {
   check_early("<tool_call>", "<tool_call>{\"name\": \"g\", \"arguments\":", NULL, "");
   check_early("<tool_call>", "<tool_call>{\"name\": \"g\", \"arguments\": {", "g", "{");
   check_early("<tool_call>", "<tool_call>{\"name\": \"get\", \"arguments\": {\"a", "get", "{\"a");
@@ -252,7 +252,7 @@ TEST(gives_calls_as_soon_as_they_are_known) {
   check_early("<function=", "<function=g>{\"a", "g", "{\"a");
 }
 
-TEST(reads_calls_as_json) {
+TEST(reads_json_calls) {
   const char *const family = "<tool_call>";
   check_call(family, "<tool_call>{\"name\": \"get\", \"arguments\": {\"a\": [1, {}]}}</tool_call>",
              "get", "{\"a\": [1, {}]}");
@@ -271,8 +271,8 @@ TEST(reads_calls_as_json) {
              "get", "{}");
 }
 
-// Arguments as a text: each character of it, however it is written, and white space around it.
-TEST(reads_arguments_in_a_text) {
+// Arguments in a JSON string, with every spelling of characters and with white space around them.
+TEST(reads_arguments_in_a_string) {
   static const char *const TEXTS[][2] = {
       {"{\\\"a\\\": \\\"\\u00e9\\\"}", "{\"a\": \"\xc3\xa9\"}"},
       {"{\\\"a\\\": \\\"\\u20ac\\ud83d\\ude00!\\\"}", "{\"a\": \"\xe2\x82\xac\xf0\x9f\x98\x80!\"}"},
@@ -299,7 +299,7 @@ TEST(reads_arguments_in_a_text) {
   rig_close(&rig);
 }
 
-TEST(reads_a_name_before_json) {
+TEST(reads_a_name_before_json_arguments) {
   check_call("[ARGS]", "[TOOL_CALLS]get[ARGS]{\"a\": 1}", "get", "{\"a\": 1}");
   check_call("[CALL_ID]", "[TOOL_CALLS]get[ARGS]{\"a\": 1}", "get", "{\"a\": 1}");
   check_call("<function=", "<function=get>{\"a\": 1}</function>", "get", "{\"a\": 1}");
@@ -316,7 +316,7 @@ static void check_value(const char *key, const char *value, const char *wanted) 
   check_call("<arg_key>", text, "get", arguments);
 }
 
-TEST(types_parameters_by_the_schema) {
+TEST(converts_parameters_to_their_schema_types) {
   check_value("city", "5", "\"5\"");
   check_value("city", "\"Oslo\"", "\"\\\"Oslo\\\"\"");
   check_value("city", "a\tb\n<c>", "\"a\\tb\\n<c>\"");
@@ -334,9 +334,9 @@ TEST(types_parameters_by_the_schema) {
   check_value("list", "", "\"\"");
 }
 
-// Values of every kind for members of every type: what is JSON of a type that the schema allows,
-// or that it says nothing against, is that JSON; a text is one, where texts are allowed.
-TEST(types_values_of_every_kind) {
+// Tries values of every kind for members of every type. A value that is JSON of a type that the
+// schema allows is read as JSON; otherwise it is a string, if strings are allowed.
+TEST(converts_values_of_every_kind) {
   enum { STRING = 1, NUMBER = 2, BOOLEAN = 4, NONE = 8, ARRAY = 16, OBJECT = 32 };
   static const struct {
     const char *name;
@@ -370,7 +370,7 @@ TEST(types_values_of_every_kind) {
   }
 }
 
-TEST(reads_marked_parameters) {
+TEST(reads_tagged_parameters) {
   check_call("<parameter=",
              "<tool_call>\n<function=get>\n<parameter=city>\n\nOslo\n</parameter>\n</function>\n"
              "</tool_call>",
@@ -385,7 +385,7 @@ TEST(reads_marked_parameters) {
       "<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"get\">\n<｜DSML｜parameter name=\"days\" "
       "string=\"true\">5</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜tool_calls>",
       "get", "{\"days\": \"5\"}");
-  // attributes are those of their parameter alone
+  // attributes apply only to their own parameter
   check_call("｜DSML｜",
              "<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"get\">\n"
              "<｜DSML｜parameter name=\"city\"s string=\"true\">5</｜DSML｜parameter>\n"
@@ -403,7 +403,7 @@ TEST(reads_marked_parameters) {
              "get", "{\"days\": 5}");
 }
 
-TEST(a_wrapped_text_may_have_the_mark_that_ends_values) {
+TEST(a_wrapped_string_may_contain_the_end_tag) {
 #define WRAPPED(value) "<function name=\"get\"><param name=\"city\">" value "</param></function>"
   const char *const family = "<function name=\"";
   check_call(family, WRAPPED("<![CDATA[a</param>b]]>"), "get", "{\"city\": \"a</param>b\"}");
@@ -418,7 +418,7 @@ TEST(a_wrapped_text_may_have_the_mark_that_ends_values) {
 #undef WRAPPED
 }
 
-TEST(reads_calls_of_kimi_k3) {
+TEST(reads_kimi_k3_calls) {
 #define CALL(inside)                                                                      \
   "<|open|>response<|sep|><|close|>response<|sep|><|open|>tools<|sep|><|open|>call tool=" \
   "\"get\" index=\"1\"<|sep|>" inside                                                     \
@@ -443,7 +443,7 @@ TEST(reads_calls_of_kimi_k3) {
 #undef ARGUMENT
 }
 
-TEST(reads_calls_as_elements) {
+TEST(reads_calls_with_nested_elements) {
 #define NS "]<]minimax[>["
 #define ELEMENT(name, value) NS "<" name ">" value NS "</" name ">"
 #define CALL(inside) \
@@ -468,14 +468,14 @@ TEST(reads_calls_as_elements) {
 #undef CALL
 }
 
-TEST(reads_a_call_in_a_message_of_its_own) {
+TEST(reads_a_call_in_a_separate_message) {
   check_reply("'role': 'function call'", "assistant<|role_sep|>\n",
               "Let me see.<|message_sep|>\n\nfunction call<|role_sep|>\n"
               "{\"name\": \"get\", \"arguments\": {\"a\": 1}}",
               (expected){"Let me see.", NULL, "get", "{\"a\": 1}", WICK_OK});
 }
 
-TEST(reads_calls_of_kimi_k2_without_a_section) {
+TEST(reads_kimi_k2_calls_without_a_section) {
   static const char *const IDS[] = {"functions.get:0", "get:0", "get"};
   for (size_t i = 0; i < sizeof IDS / sizeof *IDS; i++) {
     char text[200];
@@ -487,7 +487,7 @@ TEST(reads_calls_of_kimi_k2_without_a_section) {
   }
 }
 
-TEST(reads_calls_of_python) {
+TEST(reads_python_calls) {
   const char *const family = "<|tool_call_start|>";
   check_call(family, "<|tool_call_start|>[get(a='it\\'s', b=[1, (2, 3,), {'k': None}], )]", "get",
              "{\"a\": \"it's\", \"b\": [1, [2, 3], {\"k\": null}]}");
@@ -496,7 +496,7 @@ TEST(reads_calls_of_python) {
   check_call(family, "<|tool_call_start|>[ping()]<|tool_call_end|>", "ping", "{}");
 }
 
-TEST(reads_objects_with_marked_texts) {
+TEST(reads_objects_with_delimited_strings) {
   check_call(
       "<|tool_call>",
       "<|tool_call>call:get{a:<|\"|>x<|\"y<<|\"|>,b:{c:[true,null]},<|\"|>d e<|\"|>:1}<tool_call|>",
@@ -525,7 +525,7 @@ TEST(reads_channels) {
   }
 }
 
-TEST(counts_calls) {
+TEST(reads_several_calls) {
   static reply_rig rig;
   const char *const text =
       "<tool_call>[{\"name\": \"get\", \"arguments\": {\"a\": 1}}, {\"name\": "
@@ -540,9 +540,9 @@ TEST(counts_calls) {
   rig_close(&rig);
 }
 
-// ---- no calls, and broken ones ----
+// ---- text that is not a call, and broken calls ----
 
-TEST(takes_what_is_no_call_for_content) {
+TEST(text_that_is_not_a_call_is_content) {
   check_content("<tool_call>", "<tool_call>get(a=1)</tool_call>");
   check_content("<tool_call>", "Write <tool_call> first.");
   check_content("<tool_call>", "<tool_call>{\"arguments\": {\"a\": 1}}</tool_call>");
@@ -554,16 +554,16 @@ TEST(takes_what_is_no_call_for_content) {
   check_content("", "[unknown(a=1)]");
 }
 
-TEST(finds_a_call_after_what_was_none) {
+TEST(finds_a_call_after_a_failed_one) {
   check_reply("<tool_call>", "", "<tool_call><tool_call>{\"name\": \"ping\"}</tool_call>",
               (expected){"<tool_call>", NULL, "ping", "{}", WICK_OK});
 }
 
-// A reply may end after any byte: the beginning of a call is not content.
-TEST(a_reply_that_is_cut_anywhere_shows_no_marks) {
+// A reply may end after any byte; the start of a call is not content.
+TEST(a_reply_truncated_anywhere_shows_no_markers) {
   static const struct {
     const char *mark, *before, *arguments;
-    size_t content_bytes;  // before the call and the white space that belongs to its mark
+    size_t content_bytes;  // before the call and the white space that belongs to its marker
   } cases[] = {
       {"<tool_call>",
        "Well <tool_call>\n{\"name\": \"get\", \"arguments\": ", "{\"a\": [\"}\", {}]}", 4},
@@ -598,7 +598,7 @@ TEST(a_reply_that_is_cut_anywhere_shows_no_marks) {
   }
 }
 
-TEST(gives_broken_arguments_as_far_as_they_went) {
+TEST(returns_broken_arguments_up_to_the_error) {
   check_reply("<tool_call>", "", "<tool_call>{\"name\": \"get\", \"arguments\": {\"a\": 1, b}}",
               (expected){"", NULL, "get", "{\"a\": 1, ", WICK_E_FORMAT});
   check_reply("<tool_call>", "", "<tool_call>{\"name\": \"get\", \"arguments\": {\"a\": 1",
@@ -609,7 +609,7 @@ TEST(gives_broken_arguments_as_far_as_they_went) {
               (expected){"", NULL, "get", "{\"a\": ", WICK_E_FORMAT});
 }
 
-TEST(says_where_a_call_broke) {
+TEST(reports_where_a_call_is_broken) {
   static reply_rig rig;
   const char *const text = "<tool_call>{\"name\": \"get\", \"arguments\": {?";
   begin(&rig, "<tool_call>", "");
@@ -622,7 +622,7 @@ TEST(says_where_a_call_broke) {
   rig_close(&rig);
 }
 
-TEST(says_where_the_text_of_a_broken_call_begins) {
+TEST(reports_where_a_broken_call_begins) {
   static reply_rig rig;
   static const char *const FORMATS[][3] = {
       {"<tool_call>", "Look.", " <tool_call>{\"name\": \"get\", \"arguments\": {\"a\": ?"},
@@ -649,7 +649,7 @@ TEST(says_where_the_text_of_a_broken_call_begins) {
   }
 }
 
-TEST(knows_no_calls_without_tools) {
+TEST(without_tools_calls_are_content) {
   static reply_rig rig;
   const char *const text = "<think>A</think><tool_call>{\"name\": \"get\"}</tool_call>";
   rig_open(&rig, "", 0, NULL, 0, "");
@@ -660,7 +660,7 @@ TEST(knows_no_calls_without_tools) {
   rig_close(&rig);
 }
 
-TEST(refuses_tools_that_are_none) {
+TEST(rejects_invalid_tools) {
   static const char *const BAD[] = {"",
                                     "{}",
                                     "[{}]",
@@ -681,13 +681,13 @@ TEST(refuses_tools_that_are_none) {
 
 enum { LARGE = 1 << 20, STEPS_PER_BYTE = 4 };
 
-// Writes a text after `at` bytes; returns where it ends.
+// Writes a text at `at`; returns where it ends.
 static size_t append(char *out, size_t at, const char *text) {
   for (size_t i = 0; text[i] != '\0'; i++) out[at++] = text[i];
   return at;
 }
 
-// A text of a pattern over and over.
+// Parses a large text that repeats a pattern.
 static void check_large(const char *template_text, const char *head, const char *pattern) {
   static char text[LARGE];
   static reply_rig rig;
@@ -708,7 +708,7 @@ static void check_large(const char *template_text, const char *head, const char 
   rig_close(&rig);
 }
 
-TEST(reads_hostile_texts_in_linear_time) {
+TEST(parses_hostile_input_in_linear_time) {
   static const char *const PATTERNS[] = {"<",
                                          "{",
                                          "[",
@@ -758,9 +758,9 @@ TEST(limits_depth_and_lengths) {
   rig_close(&rig);
 }
 
-// Text that is held back until its kind is known has a limit: after a name it ends the reply,
-// before it was a text that looked like a call.
-TEST(limits_what_is_held_back) {
+// Text that is held back until its kind is known has a limit. Beyond the limit, a call with a known
+// name is an error, and a possible call without a name becomes content.
+TEST(limits_the_text_held_back) {
   enum { MORE = REPLY_HELD_BYTES_MAX + 1000 };
   static const struct {
     const char *head, *says;
@@ -786,7 +786,7 @@ TEST(limits_what_is_held_back) {
   }
 }
 
-TEST(ends_in_an_error_when_memory_is_refused) {
+TEST(allocation_failures_are_reported) {
   const char *const text =
       "<tool_call>get<arg_key>city</arg_key><arg_value>Oslo</arg_value></tool_call>";
   for (uint64_t call = 1; call < 40; call++) {
@@ -801,7 +801,7 @@ TEST(ends_in_an_error_when_memory_is_refused) {
   }
 }
 
-// ---- random texts ----
+// ---- random input ----
 
 static void check_same(const reply_rig *whole, const reply_rig *cut) {
   CHECK_EQ_INT(cut->status, whole->status);
@@ -814,8 +814,8 @@ static void check_same(const reply_rig *whole, const reply_rig *cut) {
   }
 }
 
-// Parts of replies in any order: pieces of any sizes bring the same events.
-TEST(reads_any_text_the_same_in_pieces) {
+// Combines parts of replies in any order; pieces of any size must give the same events.
+TEST(results_do_not_depend_on_how_input_is_split) {
   static const char *const PARTS[] = {"<tool_call>",
                                       "</tool_call>",
                                       "{\"name\": \"get\", \"arguments\": ",

@@ -1,5 +1,5 @@
-// Arguments of calls: JSON against a plain reader of RFC 8259, and
-// random values as Python and as Gemma write them, next to the JSON that they must become.
+// Call arguments: compares JSON with a simple reader for RFC 8259, and random values in Python's
+// and Gemma's notation with the JSON that they must become.
 #include <stdlib.h>
 
 #include "random.h"
@@ -9,7 +9,7 @@
 
 enum { TEXT_MOST = 4096, DEPTH_MOST = 4 };
 
-// A text that grows.
+// A growing string.
 typedef struct writer {
   char bytes[TEXT_MOST];
   size_t count;
@@ -31,9 +31,9 @@ static void put_space(writer *w) {
   put(w, SPACES[pick(8)]);
 }
 
-// Text that is held back until the end goes to the recipient that the end names, not to the earlier
-// one.
-TEST(what_the_end_tells_goes_to_its_own_context) {
+// Text that is held back until the end is passed to the callback of reply_parser_end, not to the
+// earlier one.
+TEST(the_end_reports_to_its_own_context) {
   static const char TEXT[] = "Hello \n\n";
   static const char TOOLS[] = "[{\"type\":\"function\",\"function\":{\"name\":\"add\"}}]";
   reply_rig rig, other = {0};
@@ -50,7 +50,7 @@ TEST(what_the_end_tells_goes_to_its_own_context) {
   rig_close(&rig);
 }
 
-// ---- JSON, read plainly ----
+// ---- a simple JSON reader ----
 
 static void skip_space(const char **at) { *at += strspn(*at, " \n\t\r"); }
 
@@ -78,7 +78,7 @@ static bool is_number(const char **at) {
 static bool is_string(const char **at) {
   if (*(*at)++ != '"') return false;
   for (;; ++*at) {
-    if ((uint8_t)**at < 0x20) return false;  // the end of the text, too
+    if ((uint8_t)**at < 0x20) return false;  // also the end of the text
     if (**at == '"') break;
     if (**at != '\\') continue;
     ++*at;
@@ -185,7 +185,7 @@ static void break_text(writer *w) {
   }
 }
 
-TEST(json_is_what_its_grammar_says) {
+TEST(json_is_accepted_exactly_if_rfc_8259_allows_it) {
   uint32_t valid = 0, broken = 0;
   state = soak_seed() + 3;
   for (uint32_t round = 0; round < soak_count(400000); round++) {
@@ -204,7 +204,7 @@ TEST(json_is_what_its_grammar_says) {
   CHECK(valid > 1000 && broken > 1000);
 }
 
-TEST(json_is_as_deep_as_its_limit) {
+TEST(json_is_nested_up_to_the_limit) {
   for (uint32_t depth = 1; depth <= REPLY_DEPTH_MAX + 1; depth++) {
     writer w = {.count = 0};
     uint8_t first;
@@ -215,14 +215,14 @@ TEST(json_is_as_deep_as_its_limit) {
   }
 }
 
-// ---- Nearly JSON ----
+// ---- JSON-like notations ----
 
 typedef struct pair {
   writer source, json;
   bool is_gemma;
 } pair;
 
-// Values that both write the same way.
+// Writes text that is the same in the source and in JSON.
 static void put_both(pair *p, const char *text) {
   put(&p->source, text);
   put(&p->json, text);
@@ -267,7 +267,7 @@ static void write_text(pair *p, char quote) {
   put(&p->json, "\"");
 }
 
-// A text between marks: each byte is literal, the marks' own bytes, too.
+// Writes a delimited string: every byte is literal, including the delimiters' own bytes.
 static void write_marked(pair *p) {
   static const char MARK[] = "<|\"|>";
   static const char *const JSON[] = {"<", "|", "\\\"", ">", "a", "\\\\"};
@@ -394,10 +394,10 @@ static void check_values(bool is_gemma) {
   rig_close(&rig);
 }
 
-TEST(values_of_python_become_json) { check_values(false); }
-TEST(values_of_gemma_become_json) { check_values(true); }
+TEST(python_values_become_json) { check_values(false); }
+TEST(gemma_values_become_json) { check_values(true); }
 
-TEST(values_that_are_none_end_no_call) {
+TEST(calls_with_invalid_values_do_not_complete) {
   static const char *const VALUES[][2] = {{"nul", "a:nul"},
                                           {"--1", "a:01"},
                                           {"01", "a:1.}"},
@@ -437,9 +437,9 @@ TEST(values_that_are_none_end_no_call) {
   }
 }
 
-// ---- Texts of strings ----
+// ---- string contents ----
 
-TEST(each_byte_of_a_text_comes_back) {
+TEST(each_byte_is_preserved_by_escaping) {
   for (uint32_t byte = 0; byte < 256; byte++) {
     char escaped[6];
     uint8_t out[4], found = 0;
@@ -457,7 +457,7 @@ TEST(each_byte_of_a_text_comes_back) {
   }
 }
 
-// Any text of a few code units: its UTF-8, or that it has none.
+// Any pair of code units becomes UTF-8, or is rejected if it has no UTF-8 form.
 TEST(code_units_become_characters) {
   static const uint32_t UNITS[] = {0,      0x41,   0x7f,   0x80,   0x7ff,  0x800,  0xd7ff, 0xd800,
                                    0xdbff, 0xdc00, 0xdfff, 0xe000, 0xfffd, 0xffff, 0xd83d, 0xde00};
@@ -486,14 +486,15 @@ TEST(code_units_become_characters) {
   }
 }
 
-// ---- Marks ----
+// ---- markers ----
 
-// Whether a text's first `end` bytes end with the first `count` of a mark.
+// Whether the first `end` bytes of the text end with the first `count` bytes of the marker.
 static bool ends_with(const char *text, size_t end, const char *mark, size_t count) {
   return count <= end && memcmp(text + end - count, mark, count) == 0;
 }
 
-// The longest of the marks that end at a byte, and the longest beginning of one that waits there.
+// Checks the longest marker that ends at each byte, and the longest prefix of a marker pending
+// there.
 static void check_marks(reply_marks *marks, const char *text, size_t size_bytes) {
   for (size_t end = 1; end <= size_bytes; end++) {
     const reply_mark *wanted = NULL;
@@ -511,7 +512,7 @@ static void check_marks(reply_marks *marks, const char *text, size_t size_bytes)
   }
 }
 
-TEST(marks_are_found_as_a_plain_search_finds_them) {
+TEST(markers_are_found_as_by_a_simple_search) {
   state = soak_seed() + 9;
   for (uint32_t round = 0; round < soak_count(8000); round++) {
     static reply_marks marks;
@@ -519,7 +520,8 @@ TEST(marks_are_found_as_a_plain_search_finds_them) {
     memset(&marks, 0, sizeof marks);
     for (uint32_t i = 0; i < 6; i++) {
       const uint32_t count = pick(10), known = marks.count;
-      for (uint32_t k = 0; k < count; k++) texts[i][k] = "abH"[pick(3)];  // two of one byte of bits
+      for (uint32_t k = 0; k < count; k++)
+        texts[i][k] = "abH"[pick(3)];  // two letters with the same byte in the bitmap
       texts[i][count] = '\0';
       bool is_new = count > 0;
       for (uint32_t k = 0; k < i; k++) is_new = is_new && strcmp(texts[k], texts[i]) != 0;
@@ -535,10 +537,10 @@ TEST(marks_are_found_as_a_plain_search_finds_them) {
   }
 }
 
-// ---- long texts ----
+// ---- long text ----
 
-// Text that is fed at once is emitted in pieces of whole characters.
-TEST(long_texts_come_in_pieces_of_whole_characters) {
+// Text that is fed in one call is emitted in pieces of whole characters.
+TEST(long_text_is_emitted_in_pieces_of_whole_characters) {
   static const char *const CHARACTERS[] = {"a", "\xc3\xa9", "\xe6\x97\xa5", "\xf0\x9f\x98\x80"};
   static const char TOOLS[] = "[{\"function\": {\"name\": \"get\"}}]";
   static const char FAMILY[] = "<tool_call>";
@@ -566,9 +568,9 @@ TEST(long_texts_come_in_pieces_of_whole_characters) {
   }
 }
 
-// A prompt that leaves the model in a message's body: white space before content that has a form is
-// the content's own, unless it is JSON.
-TEST(white_space_after_a_begun_message_is_the_contents) {
+// The prompt ends within a message's body: leading white space is part of constrained content,
+// unless the content is JSON.
+TEST(leading_white_space_is_part_of_constrained_content) {
   static const char FAMILY[] = "<|start|><|channel|><|message|>";
   static const char PROMPT[] = "<|start|>assistant<|channel|>final<|message|>";
   static const struct {

@@ -1,6 +1,6 @@
-// Every case of the shared folder's structure/toolcalls: what models
-// of 42 families write, whole and in pieces. Each family's format is found from its template; where
-// the folder has none, from no template at all.
+// Parses every case of the shared folder's structure/toolcalls, which has output of 42 model
+// families, whole and in pieces. The format is detected from each family's template, or without a
+// template if the folder has none.
 #include <stdlib.h>
 
 #include "grammar/document.h"
@@ -148,15 +148,15 @@ static bool is_beginning(const rig_text *cut, const rig_text *whole) {
          memcmp(cut->bytes + from, whole->bytes + at, to - from) == 0;
 }
 
-// Whether the calls of a case are marked by more than a word.
+// Whether the calls of a case have a marker that is more than an ordinary word.
 static bool has_marks(const vectors *v, uint32_t one) {
   const document_text family = vectors_text(v, one, "family");
   return !text_is(family, "firefunction-v2") && !text_is(family, "command-r-plus") &&
          !text_is(family, "phi-4-mini-functools") && !text_is(family, "llama-3.2-pythonic");
 }
 
-// A reply that is cut after any byte has no content but the beginning of what it has as a whole: no
-// part of a mark.
+// Checks that the content of a reply truncated after any byte is a prefix of the whole content and
+// never contains part of a marker.
 static void check_cuts(const vectors *v, reply_rig *rig, uint32_t one) {
   static reply_rig whole;
   const document_text raw = vectors_text(v, one, "raw");
@@ -166,7 +166,7 @@ static void check_cuts(const vectors *v, reply_rig *rig, uint32_t one) {
   whole = *rig;
   for (size_t cut = 1; cut < raw.size_bytes; cut++) {
     rig_parse(rig, text, cut, 0, 0);
-    // a bracket or a word may begin any text: of Python's calls, "Action:" and "functools["
+    // a bracket or word may begin ordinary text (Python calls, "Action:" and "functools[")
     const char last = text[cut - 1];
     const bool is_word = (last >= 'A' && last <= 'z') || (cut == 1 && last == '[');
     if ((is_word && rig->call_count == 0 && !has_marks(v, one)) ||
@@ -178,7 +178,7 @@ static void check_cuts(const vectors *v, reply_rig *rig, uint32_t one) {
   }
 }
 
-// The template's text, or nothing where the family has none; to be freed with free().
+// Returns the template, or NULL if the family has none. The caller frees it.
 static uint8_t *read_template(const vectors *v, uint32_t one, size_t *size_bytes) {
   const document_text name = vectors_text(v, one, "template");
   char path[256];
@@ -189,7 +189,7 @@ static uint8_t *read_template(const vectors *v, uint32_t one, size_t *size_bytes
   return check_read_file(check_shared(path), size_bytes);
 }
 
-TEST(reads_what_every_family_writes) {
+TEST(reads_the_output_of_every_family) {
   vectors v;
   tally tally = {0};
   uint64_t seed = soak_seed();
@@ -221,8 +221,8 @@ TEST(reads_what_every_family_writes) {
   vectors_close(&v);
 }
 
-// Templates of the shared folder that the cases above do not have.
-TEST(reads_what_further_templates_request) {
+// Templates in the shared folder that the cases above do not cover.
+TEST(reads_the_formats_of_further_templates) {
 #define OSLO "{\"city\": \"Oslo\"}"
 #define NS "]<]minimax[>["
   static const struct {
