@@ -1,5 +1,5 @@
-// Which engines are not drafts for which, and why: each reason word for word. Accepted ones
-// propose.
+// Engines that cannot be used as drafts, with the exact text of each reason. Accepted drafts
+// propose tokens.
 #include "fixture_model.h"
 #include "model_builder.h"
 
@@ -47,7 +47,7 @@ static void ignore_event(void *context, const wick_event *event, const uint8_t *
   (void)context, (void)event, (void)after;
 }
 
-TEST(what_is_no_draft_is_refused_with_its_reason) {
+TEST(unsuitable_drafts_are_rejected_with_a_reason) {
   static const char
       ENCODER[] = "an encoder cannot have a draft model or be one",
       BUSY[] = "the model already has a draft model, or requests are running on the draft model";
@@ -72,7 +72,7 @@ TEST(what_is_no_draft_is_refused_with_its_reason) {
   CHECK_EQ_INT(wick_request_submit(third, &request, &id, &error), WICK_OK);
   check_refused(model, third, WICK_E_BUSY, BUSY);
   CHECK_EQ_INT(wick_request_cancel(third, id), WICK_OK);
-  // the refusal changed nothing: now it is accepted, and only once
+  // rejections changed nothing: a valid draft is accepted now, but only once
   CHECK_EQ_INT(wick_engine_set_draft(model, draft, &error), WICK_OK);
   check_refused(model, other, WICK_E_BUSY, BUSY);
   check_refused(other, draft, WICK_E_BUSY, BUSY);
@@ -81,9 +81,9 @@ TEST(what_is_no_draft_is_refused_with_its_reason) {
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) wick_engine_destroy(all[i]);
 }
 
-// A prompt of which nothing repeats leaves proposals to the draft, which has the same weights here.
-TEST(a_draft_proposes_in_requests_of_its_engine) {
-  enum { WANTED = 4 };  // three alike among them would be a text that repeats
+// If nothing in the prompt repeats, the draft makes the proposals; it has the same weights here.
+TEST(a_draft_makes_proposals_for_requests_of_its_engine) {
+  enum { WANTED = 4 };  // three equal tokens would count as repeated text
   const int32_t prompt[] = {1, 20, 30};
   wick_engine *engine = open_built((built_engine){.vocabulary = BUILT_SPM});
   wick_engine *draft = open_built((built_engine){.vocabulary = BUILT_SPM});

@@ -1,5 +1,5 @@
-// The laws of the scheduler over long runs of random traffic: nothing is lost, no request starves,
-// the order is kept, everything can be repeated.
+// Checks the scheduler's invariants over long runs of random traffic: nothing is lost, no request
+// starves, the order is kept, and runs are reproducible.
 #include "scheduler_traffic.h"
 
 #ifdef __wasm__
@@ -39,7 +39,7 @@ static void run_traffic(simulation *s, traffic *t) {
   simulation_run(s, steps_max);
 }
 
-TEST(a_hundred_thousand_requests_each_end_once_with_their_text) {
+TEST(each_of_a_hundred_thousand_requests_ends_once_with_the_expected_output) {
   REQUIRE(simulation_open(&sim, &TIGHT));
   traffic t = {.random = 1, .to_come = long_requests()};
   run_traffic(&sim, &t);
@@ -48,7 +48,7 @@ TEST(a_hundred_thousand_requests_each_end_once_with_their_text) {
   CHECK_EQ_UINT(stats.failed + stats.aborted, 0);
   CHECK_EQ_UINT(stats.refused, t.refused);
   CHECK_EQ_UINT(stats.tokens_prompt + stats.tokens_recomputed + sim.rows_decoded, stats.rows);
-  // the tested event occurred
+  // the events to be tested have occurred
   CHECK(stats.preempted > long_requests() / 100);
   CHECK(stats.refused > 0);
   CHECK(stats.tokens_cached > stats.tokens_prompt / 20);
@@ -59,8 +59,8 @@ TEST(a_hundred_thousand_requests_each_end_once_with_their_text) {
   simulation_close(&sim);
 }
 
-// States and pages of several groups: forked, found again, cut, slid, taken away and read again
-// together, and where proposals fail. The model compares them at every token.
+// States and pages of several groups are forked, found in the cache, truncated, shifted, evicted
+// and recomputed together, also after rejected proposals. The model compares them at every token.
 static void check_requests_of(simulation_groups groups, bool is_recurrent, uint64_t seed) {
   simulation_setup setup = TIGHT;
   setup.is_recurrent = is_recurrent;
@@ -80,20 +80,20 @@ static void check_requests_of(simulation_groups groups, bool is_recurrent, uint6
   simulation_close(&sim);
 }
 
-TEST(requests_of_a_recurrent_model_each_end_once_with_their_text) {
+TEST(each_request_of_a_recurrent_model_ends_once_with_the_expected_output) {
   check_requests_of(SIM_ONE_GROUP, true, 11);
 }
-TEST(requests_of_a_model_with_two_groups_each_end_once_with_their_text) {
+TEST(each_request_of_a_model_with_two_groups_ends_once_with_the_expected_output) {
   check_requests_of(SIM_TWO_GROUPS, false, 12);
 }
-TEST(requests_of_a_model_with_windows_each_end_once_with_their_text) {
+TEST(each_request_of_a_model_with_windows_ends_once_with_the_expected_output) {
   check_requests_of(SIM_WITH_WINDOW, false, 13);
   check_requests_of(SIM_WITH_WINDOW, true, 14);
   check_requests_of(SIM_WINDOWS_ALONE, false, 15);
   check_requests_of(SIM_WINDOWS_ALONE, true, 16);
 }
 
-TEST(the_same_arrivals_bring_the_same_events_at_the_same_times) {
+TEST(equal_arrivals_give_equal_events_at_equal_times) {
   uint64_t hashes[3], clocks[3];
   for (int run = 0; run < 3; run++) {
     REQUIRE(simulation_open(&sim, &TIGHT));
@@ -108,7 +108,7 @@ TEST(the_same_arrivals_bring_the_same_events_at_the_same_times) {
   CHECK(hashes[0] != hashes[2]);
 }
 
-// ---- Anything at any moment ----
+// ---- random disturbances ----
 
 static void disturb(simulation *s, traffic *t, uint32_t *squeezed) {
   simulated *live = any_live(s, t);
@@ -128,8 +128,8 @@ static void disturb(simulation *s, traffic *t, uint32_t *squeezed) {
   }
 }
 
-// Memory is taken away and returned, allocations fail, requests are cancelled, paused and
-// resumed, some make every pass fail, and the host leaves the events lying until there is no room.
+// The memory budget shrinks and recovers, allocations fail, requests are cancelled, paused and
+// resumed, some make every pass fail, and the host does not take events until the queue is full.
 static void check_whatever_happens(uint32_t draft_pages, simulation_groups groups,
                                    bool is_recurrent, uint64_t seed) {
   simulation_setup setup = TIGHT;
@@ -171,26 +171,20 @@ static void check_whatever_seeds(uint32_t draft_pages, simulation_groups groups,
   }
 }
 
-TEST(whatever_happens_nothing_is_lost) { check_whatever_seeds(0, SIM_ONE_GROUP, false, 3); }
-// The smaller model's pages hold two texts, not all four that it follows.
-TEST(whatever_happens_nothing_is_lost_with_a_draft_model) {
-  check_whatever_seeds(20, SIM_ONE_GROUP, false, 4);
-}
-TEST(whatever_happens_nothing_is_lost_of_a_recurrent_model) {
-  check_whatever_seeds(0, SIM_ONE_GROUP, true, 5);
-}
-TEST(whatever_happens_nothing_is_lost_of_two_groups) {
-  check_whatever_seeds(0, SIM_TWO_GROUPS, false, 6);
-}
-TEST(whatever_happens_nothing_is_lost_of_windows) {
+TEST(no_request_is_lost_under_disturbances) { check_whatever_seeds(0, SIM_ONE_GROUP, false, 3); }
+// The draft model's pages are sufficient for two requests, not for all four that it follows.
+TEST(no_request_is_lost_with_a_draft_model) { check_whatever_seeds(20, SIM_ONE_GROUP, false, 4); }
+TEST(no_request_is_lost_with_a_recurrent_model) { check_whatever_seeds(0, SIM_ONE_GROUP, true, 5); }
+TEST(no_request_is_lost_with_two_groups) { check_whatever_seeds(0, SIM_TWO_GROUPS, false, 6); }
+TEST(no_request_is_lost_with_windows) {
   check_whatever_seeds(0, SIM_WITH_WINDOW, false, 7);
   check_whatever_seeds(0, SIM_WINDOWS_ALONE, true, 8);
 }
-TEST(whatever_happens_nothing_is_lost_of_windows_with_a_draft_model) {
+TEST(no_request_is_lost_with_windows_and_a_draft_model) {
   check_whatever_seeds(20, SIM_WITH_WINDOW, false, 9);
 }
 
-// ---- Ends in the middle ----
+// ---- ending all requests early ----
 
 static void run_into_the_middle(uint64_t seed, uint64_t steps) {
   traffic t = {.random = seed, .to_come = 1000};
@@ -200,9 +194,9 @@ static void run_into_the_middle(uint64_t seed, uint64_t steps) {
   }
 }
 
-// The model fails to load: each request is informed, though the host has left no room for it
+// If the model fails to load, each request gets an error event even though the event queue was full
 // before.
-TEST(all_can_be_ended_with_an_error) {
+TEST(all_requests_can_be_failed_with_an_error) {
   for (uint64_t i = 0; i < soak_count(600); i++) {
     const uint64_t seed = soak_seed() + i;
     REQUIRE(simulation_open(&sim, &TIGHT));
@@ -222,8 +216,8 @@ TEST(all_can_be_ended_with_an_error) {
   }
 }
 
-// The scheduler goes while requests run and wait: everything is freed.
-TEST(a_scheduler_that_goes_keeps_nothing) {
+// Destroys the scheduler while requests run and wait; everything must be freed.
+TEST(destroying_the_scheduler_frees_everything) {
   for (uint64_t i = 0; i < soak_count(600); i++) {
     REQUIRE(simulation_open(&sim, &TIGHT));
     run_into_the_middle(soak_seed() + i, 100 + i % 30);
@@ -236,10 +230,10 @@ TEST(a_scheduler_that_goes_keeps_nothing) {
   }
 }
 
-// ---- A model that is still coming ----
+// ---- a model that is still loading ----
 
-// Layers come while requests wait for them; one is cancelled at each stage.
-TEST(requests_wait_for_a_model_that_is_coming) {
+// Layers arrive while requests wait for them; one request is cancelled at each stage.
+TEST(requests_wait_for_a_model_that_is_loading) {
   REQUIRE(simulation_open(&sim, &TIGHT));
   traffic t = {.random = 12};
   sim.model.is_embedding_ready = false;
@@ -257,11 +251,11 @@ TEST(requests_wait_for_a_model_that_is_coming) {
   }
   CHECK(simulation_run(&sim, 10000));
   CHECK_EQ_UINT(sim.ended, 12);
-  CHECK(sim.aborted >= 2);  // the last one may end in the pass that it is in
+  CHECK(sim.aborted >= 2);  // the last one may end in its current pass
   simulation_close(&sim);
 }
 
-// ---- Order ----
+// ---- order ----
 
 static const simulation_setup ORDERED = {
     .pages = 200, .batch_tokens = 32, .context_tokens = 256, .requests_max = 48, .running_max = 4};
@@ -270,8 +264,8 @@ static bool has_waited_long(const request *request) {
   return sim.forward.passes - request->pass_submitted >= SCHEDULER_PASSES_WAITED_MAX;
 }
 
-// No request starts before one that arrived earlier and has its priority, or before one that waited
-// and has a higher one.
+// No request starts before an earlier one of the same priority, or before a waiting one of higher
+// priority.
 static void check_order(void *context) {
   sim_check_pass(context);
   for (const request *a = sim.scheduler->first; a != NULL; a = a->next) {
@@ -285,7 +279,7 @@ static void check_order(void *context) {
   }
 }
 
-TEST(requests_start_in_the_order_of_priority_and_arrival) {
+TEST(requests_start_by_priority_and_then_by_arrival) {
   REQUIRE(simulation_open(&sim, &ORDERED));
   sim.forward.on_pass = check_order;
   traffic t = {.random = 5, .to_come = 2000};
@@ -307,8 +301,8 @@ static const request *find_request(uint32_t id) {
   return at;
 }
 
-// Twenty of a high priority wait at any time. Requests that run when its turn comes take at most 16
-// passes each to write and a few to read.
+// Twenty requests of high priority wait at any time. Those that run when the turn of the low one
+// comes need at most 16 decoding passes and a few prefill passes each.
 static void check_bound(const simulation_setup *setup) {
   enum { DRAIN_PASSES = 64 };
   REQUIRE(simulation_open(&sim, setup));
@@ -324,7 +318,7 @@ static void check_bound(const simulation_setup *setup) {
     waiting = find_request(low);
   }
   const uint64_t passes = sim.forward.passes - came_at;
-  CHECK(passes >= SCHEDULER_PASSES_WAITED_MAX);  // those before it did come first
+  CHECK(passes >= SCHEDULER_PASSES_WAITED_MAX);  // earlier requests did come first
   CHECK(passes <= SCHEDULER_PASSES_WAITED_MAX + DRAIN_PASSES);
   while (find_request(low) != NULL && sim.forward.passes < 2000) {
     while (sim.live_count < 24) submit_short(&t, 50);
@@ -335,7 +329,7 @@ static void check_bound(const simulation_setup *setup) {
   simulation_close(&sim);
 }
 
-TEST(nobody_waits_longer_than_the_bound) {
+TEST(no_request_waits_longer_than_the_bound) {
   check_bound(&ORDERED);
   simulation_setup tight = ORDERED;
   tight.pages = 8;
@@ -347,8 +341,8 @@ static bool has_started(uint32_t id) {
   return found != NULL && found->started_us != 0;
 }
 
-// Four requests may run; two of them have waited for long in a queue of the host.
-TEST(what_was_waited_for_in_a_queue_of_the_host_counts) {
+// Four requests may run; two of them have already waited long in the host's queue.
+TEST(time_waited_in_the_hosts_queue_counts) {
   REQUIRE(simulation_open(&sim, &ORDERED));
   traffic t = {.random = 13};
   while (sim.forward.passes < SCHEDULER_PASSES_WAITED_MAX + 100) {

@@ -1,5 +1,5 @@
-// The scheduler's decisions for random traffic, pass by pass: the rows of each request, the tokens
-// it has read and found in the cache, free pages and states, and all counters.
+// Records the scheduler's decisions for random traffic, pass by pass: the rows of each request, its
+// evaluated and cached tokens, free pages and states, and all counters.
 // tests/c/schedule/scheduler_records.txt has the expected lines (recorded_lines.h).
 #include <inttypes.h>
 
@@ -47,26 +47,27 @@ static void take_pass(void *context) {
 }
 
 static void record_requests(const scheduler_stats *stats) {
-  record_line(" requests: %u at once, %u waited, %" PRIu64 " submitted, %" PRIu64 " refused, ",
+  record_line(" requests: %u concurrent, %u waited, %" PRIu64 " submitted, %" PRIu64 " rejected, ",
               stats->running_max, stats->waiting_max, stats->submitted, stats->refused);
   record_line("%" PRIu64 " stopped, %" PRIu64 " at their length, %" PRIu64 " aborted, ",
               stats->stopped, stats->length, stats->aborted);
-  record_line("%" PRIu64 " failed, %" PRIu64 " preempted, %" PRIu64 " kept by the host, ",
-              stats->failed, stats->preempted, stats->swapped_out);
-  record_line("%" PRIu64 " taken back, %" PRIu64 " not\n", stats->swapped_in, stats->swap_failed);
+  record_line("%" PRIu64 " failed, %" PRIu64 " preempted, %" PRIu64 " swapped out, ", stats->failed,
+              stats->preempted, stats->swapped_out);
+  record_line("%" PRIu64 " swapped in, %" PRIu64 " swaps failed\n", stats->swapped_in,
+              stats->swap_failed);
 }
 
 static void record_tokens(const scheduler_stats *stats) {
-  record_line(" tokens: %" PRIu64 " rows of %" PRIu64 " passes, ", stats->rows, stats->passes);
-  record_line("%" PRIu64 " of prompts, %" PRIu64 " cached, %" PRIu64 " read again, ",
+  record_line(" tokens: %" PRIu64 " rows in %" PRIu64 " passes, ", stats->rows, stats->passes);
+  record_line("%" PRIu64 " of prompts, %" PRIu64 " cached, %" PRIu64 " recomputed, ",
               stats->tokens_prompt, stats->tokens_cached, stats->tokens_recomputed);
   record_line(
-      "%" PRIu64 " out, %" PRIu64 " proposed, %" PRIu64 " taken, %" PRIu64 " drafts failed\n",
+      "%" PRIu64 " out, %" PRIu64 " proposed, %" PRIu64 " accepted, %" PRIu64 " drafts failed\n",
       stats->tokens_out, stats->tokens_proposed, stats->tokens_accepted, stats->draft_failed);
 }
 
 static void record_times(const scheduler_stats *stats) {
-  record_line(" passes of so many rows take, in us:");
+  record_line(" us per pass, by number of rows:");
   for (uint32_t rows = 1; rows <= WICK_STATS_ROWS_MAX; rows++) {
     record_line(" %.3f", (double)stats->pass_us[rows]);
   }
@@ -80,10 +81,10 @@ static void record_prefixes(void) {
               stats.prefixes_evicted);
   record_line("%" PRIu64 " tokens saved, %" PRIu64 " of %" PRIu64 " looked up, ",
               stats.tokens_saved, stats.tokens_inserted, stats.lookup_tokens);
-  record_line("%" PRIu64 " refused, %u pages\n", stats.insert_refused, stats.pages_held);
+  record_line("%" PRIu64 " rejected, %u pages\n", stats.insert_refused, stats.pages_held);
 }
 
-// The host needs its time for what it keeps, and does not keep everything.
+// A host that is slow to store pages and does not accept all of them.
 static bool slow_open(void *context, uint32_t id, uint64_t size_bytes) {
   return id % 7 != 0 && keep_open(context, id, size_bytes);
 }
@@ -94,7 +95,7 @@ static bool slow_write(void *context, uint32_t id, uint64_t offset_bytes, const 
 }
 static const wick_swap_host SLOW = {NULL, slow_open, slow_write, keep_read, keep_drop, true};
 
-// Requests are paused, cancelled and resumed, and the host leaves events lying.
+// Pauses, cancels and resumes requests, and lets the host stop taking events.
 static void disturb(traffic *t) {
   simulated *live = any_live(&sim, t);
   const uint32_t what = sim_below(&t->random, 160);
@@ -109,7 +110,7 @@ static void disturb(traffic *t) {
 
 static void record_traffic(const simulation_setup *setup, bool is_disturbed, uint32_t sessions,
                            uint64_t seed) {
-  record_line("groups %u, %s, %u pages of a draft model, %s, %s, %u sessions\n", setup->groups,
+  record_line("groups %u, %s, %u draft model pages, %s, %s, %u sessions\n", setup->groups,
               setup->is_recurrent ? "recurrent" : "not recurrent", setup->draft_pages,
               setup->swap == NULL ? "no swap" : "swap",
               is_disturbed ? "disturbed" : "not disturbed", sessions);
@@ -136,7 +137,7 @@ static void record_traffic(const simulation_setup *setup, bool is_disturbed, uin
   simulation_close(&sim);
 }
 
-// Many requests, sessions that hold pages, one request at a time, and anything at any moment.
+// Records many requests, sessions that hold pages, single requests, and random disturbances.
 static void record_kinds(simulation_groups groups, bool is_recurrent) {
   static uint64_t seed = 100;
   simulation_setup setup = TIGHT;
@@ -156,7 +157,7 @@ static void record_kinds(simulation_groups groups, bool is_recurrent) {
   record_traffic(&setup, true, 0, seed++);
 }
 
-TEST(traffic_goes_as_it_is_kept) {
+TEST(scheduling_decisions_match_the_records) {
   for (simulation_groups groups = SIM_ONE_GROUP; groups <= SIM_WINDOWS_ALONE; groups++) {
     record_kinds(groups, false);
     record_kinds(groups, true);

@@ -1,5 +1,5 @@
-// The scheduler: requests give way and come back with the same text, proposals change nothing but
-// the time, completions share a prompt. The laws over long runs are in scheduler_laws_test.c.
+// The scheduler: preempted requests resume with the same output, proposals only change the time,
+// and completions share a prompt. scheduler_laws_test.c checks the invariants over long runs.
 #include "scheduler_simulation.h"
 
 static simulation sim;
@@ -7,12 +7,12 @@ static simulation sim;
 static const simulation_setup ROOMY = {
     .pages = 200, .batch_tokens = 32, .context_tokens = 400, .requests_max = 64, .running_max = 16};
 
-// A text of this style begins with it.
+// Returns the first letter of a text of this style.
 static int32_t sim_letter_of(chain_style style, uint32_t which) {
   return SIM_LETTERS + (int32_t)(which % 20 * CHAIN_STYLES + style);
 }
 
-// A prompt of `count` tokens whose text continues in this style; others by `which`.
+// Makes a prompt of `count` tokens whose continuation has this style; `which` selects one of many.
 static void fill_prompt(int32_t *tokens, uint32_t count, chain_style style, uint32_t which) {
   uint64_t random = which + 1;
   tokens[0] = sim_letter_of(style, which);
@@ -32,9 +32,9 @@ static void sample(wick_request *wanted, uint64_t seed) {
   wanted->sampling.seed = seed;
 }
 
-// ---- Giving way ----
+// ---- preemption ----
 
-// Each needs 4 pages in the end, and there are 16.
+// Each request finally needs 4 pages, and there are 16.
 TEST(sixteen_requests_share_the_pages_of_four) {
   for (int round = 0; round < 8; round++) {
     simulation_setup setup = ROOMY;
@@ -60,8 +60,9 @@ TEST(sixteen_requests_share_the_pages_of_four) {
   }
 }
 
-// A request without memory to start is not tried in every pass, and starts when there is some.
-TEST(memory_that_was_refused_is_asked_for_later) {
+// A request that cannot start for lack of memory is not retried in every pass, but starts when
+// there is enough.
+TEST(failed_allocations_are_retried_later) {
   REQUIRE(simulation_open(&sim, &ROOMY));
   sim.may_fail = true;
   int32_t prompt[40];
@@ -86,8 +87,8 @@ TEST(memory_that_was_refused_is_asked_for_later) {
   simulation_close(&sim);
 }
 
-// Errors at the start are events, too: when there is no room for more, the others wait.
-TEST(errors_wait_for_room_for_their_events) {
+// Errors at the start are also events: if the event queue is full, the other requests wait.
+TEST(errors_wait_for_space_in_the_event_queue) {
   enum { REQUESTS = 600 };
   simulation_setup setup = ROOMY;
   setup.requests_max = REQUESTS;
@@ -119,12 +120,12 @@ TEST(errors_wait_for_room_for_their_events) {
   simulation_close(&sim);
 }
 
-// ---- Speculation ----
+// ---- speculation ----
 
 typedef struct run_result {
   simulated request;
   scheduler_stats stats;
-  uint64_t us, rows, draft_rows;  // rows of all passes
+  uint64_t us, rows, draft_rows;  // rows in all passes
 } run_result;
 
 static bool run_alone(const simulation_setup *setup, const wick_request *wanted,
@@ -143,7 +144,7 @@ static bool run_alone(const simulation_setup *setup, const wick_request *wanted,
   return has_ended;
 }
 
-// The same request with and without proposals.
+// Runs the same request with and without proposals.
 static bool run_both(chain_style style, uint32_t which, bool is_sampled, run_result *with,
                      run_result *without) {
   int32_t prompt[24];
@@ -175,15 +176,16 @@ static void check_speculation(bool is_sampled) {
     us_without += without.us;
   }
   CHECK(accepted > 0);
-  CHECK(accepted < proposed);  // some were wrong and left no trace
+  CHECK(accepted < proposed);  // some were wrong, without any effect
   CHECK(us_with < us_without);
 }
 
-TEST(proposals_change_no_greedy_text) { check_speculation(false); }
-TEST(proposals_change_no_sampled_text) { check_speculation(true); }
+TEST(proposals_do_not_change_greedy_output) { check_speculation(false); }
+TEST(proposals_do_not_change_sampled_output) { check_speculation(true); }
 
-// A smaller model proposes where the text does not repeat: the text is the same, in less time.
-TEST(a_draft_model_changes_no_text) {
+// A draft model makes proposals where the text does not repeat: the output is the same, in less
+// time.
+TEST(a_draft_model_does_not_change_the_output) {
   static run_result with, without;
   uint64_t proposed = 0, accepted = 0, us_with = 0, us_without = 0;
   simulation_setup setup = ROOMY;
@@ -201,7 +203,7 @@ TEST(a_draft_model_changes_no_text) {
                  without.request.count * sizeof(int32_t));
     CHECK_EQ_UINT(without.stats.tokens_proposed, 0);
     CHECK_EQ_UINT(with.stats.draft_failed, 0);
-    // each token is read once, and what was proposed in vain; the smaller model reads no more
+    // each token and each rejected proposal is evaluated once; the draft model evaluates no more
     CHECK_EQ_UINT(with.rows, 10 + which + with.stats.tokens_out + with.stats.tokens_proposed -
                                  with.stats.tokens_accepted);
     CHECK(with.draft_rows <= with.rows && without.draft_rows == 0);
@@ -211,13 +213,13 @@ TEST(a_draft_model_changes_no_text) {
     us_with += with.us;
     us_without += without.us;
   }
-  CHECK(2 * accepted > proposed);  // alone and greedy, three in four are right
+  CHECK(2 * accepted > proposed);  // for a single greedy request, three in four are right
   CHECK(us_with < us_without);
 }
 
-// The time of its passes is measured, because proposals are used where they pay. The first context
-// page makes each of them take the same.
-TEST(the_time_of_a_proposal_is_that_of_a_pass_of_the_draft_model) {
+// Passes of the draft model are timed, because proposals are only used if they pay off. Within the
+// first page of context, each pass takes the same time.
+TEST(the_time_of_a_proposal_is_the_time_of_a_draft_model_pass) {
   int32_t prompt[6];
   uint32_t id;
   simulation_setup setup = ROOMY;
@@ -234,9 +236,9 @@ TEST(the_time_of_a_proposal_is_that_of_a_pass_of_the_draft_model) {
   simulation_close(&sim);
 }
 
-// One whose pages run out proposes no more: the text is the same, and the count says why it is
-// slow.
-TEST(a_draft_model_that_cannot_go_on_is_counted) {
+// A draft model that runs out of pages stops proposing: the output is the same, and the counter
+// shows why it is slow.
+TEST(a_draft_model_that_runs_out_of_pages_is_counted) {
   static run_result with, without;
   uint64_t failed = 0;
   simulation_setup setup = ROOMY;
@@ -257,10 +259,10 @@ TEST(a_draft_model_that_cannot_go_on_is_counted) {
   CHECK(failed > 100);
 }
 
-// The same three letters come again and again, and what follows them is always another one: that
-// the places disagree is seen, and what would come after is not proposed. A row costs a twentieth
-// of a pass here, so one that is right in ten pays.
-TEST(proposals_that_fail_cost_little) {
+// The same three letters repeat, each time followed by a different one. The disagreement between
+// matches is noticed, so nothing beyond it is proposed. A row costs a twentieth of a pass here, so
+// one correct proposal in ten is enough to pay off.
+TEST(failed_proposals_cost_little) {
   static run_result with, without;
   uint64_t proposed = 0, accepted = 0, out = 0, us_with = 0, us_without = 0;
   for (uint32_t which = 0; which < 40; which++) {
@@ -278,7 +280,7 @@ TEST(proposals_that_fail_cost_little) {
   CHECK(us_with < us_without);
 }
 
-// ---- Completions ----
+// ---- completions ----
 
 static void submit_completions(uint32_t count, bool is_sampled) {
   int32_t prompt[40];
@@ -292,7 +294,8 @@ static void submit_completions(uint32_t count, bool is_sampled) {
   CHECK_EQ_UINT(id, 1);
 }
 
-// That each is what it says alone, with its own seed, is looked at as it ends.
+// The simulation checks at the end of each completion that it equals a single request with its
+// seed.
 static void check_completions(bool is_sampled) {
   REQUIRE(simulation_open(&sim, &ROOMY));
   submit_completions(4, is_sampled);
@@ -310,11 +313,12 @@ static void check_completions(bool is_sampled) {
   simulation_close(&sim);
 }
 
-TEST(greedy_completions_are_the_text_alone) { check_completions(false); }
-TEST(sampled_completions_have_seeds_of_their_own) { check_completions(true); }
+TEST(greedy_completions_equal_a_single_request) { check_completions(false); }
+TEST(sampled_completions_have_separate_seeds) { check_completions(true); }
 
-// Followers that find no place read for themselves, or wait for pages; the texts are the same.
-TEST(completions_that_do_not_fit_come_later) {
+// Completions that cannot join the first one evaluate the prompt themselves or wait for pages; the
+// outputs are the same.
+TEST(completions_that_do_not_fit_run_later) {
   for (uint32_t running_max = 1; running_max <= 4; running_max++) {
     simulation_setup setup = ROOMY;
     setup.running_max = running_max;
@@ -328,8 +332,9 @@ TEST(completions_that_do_not_fit_come_later) {
   }
 }
 
-// The first of them goes before the prompt is read: another one reads it for the others.
-TEST(completions_outlive_the_first_of_them) {
+// The first completion is cancelled before the prompt is evaluated, so a different one evaluates it
+// for the others.
+TEST(completions_survive_the_cancellation_of_the_first) {
   for (uint32_t units = 0; units < 6; units++) {
     simulation_setup setup = ROOMY;
     setup.batch_tokens = 16;
@@ -346,9 +351,9 @@ TEST(completions_outlive_the_first_of_them) {
   }
 }
 
-// All of them end with their first token, and the host takes the events only when there is no more
-// room: what one row of logits brings then depends on how much is left.
-TEST(completions_wait_for_room_for_their_events) {
+// All completions end with their first token, and the host takes events only when the queue is
+// full, so the remaining space limits how many completions one row of logits can finish.
+TEST(completions_wait_for_space_in_the_event_queue) {
   simulation_setup setup = ROOMY;
   setup.running_max = 32;
   REQUIRE(simulation_open(&sim, &setup));
@@ -371,10 +376,10 @@ TEST(completions_wait_for_room_for_their_events) {
   simulation_close(&sim);
 }
 
-// ---- Nothing to say ----
+// ---- requests without output ----
 
-// Several that are read in one pass end one after another; none is read further meanwhile.
-TEST(prompts_that_are_only_read_end_together) {
+// Several prompts evaluated in one pass end one after the other, without further evaluation.
+TEST(prefill_only_requests_in_one_pass_end_together) {
   REQUIRE(simulation_open(&sim, &ROOMY));
   int32_t prompt[8];
   for (uint32_t i = 0; i < 4; i++) {
@@ -392,9 +397,9 @@ TEST(prompts_that_are_only_read_end_together) {
   simulation_close(&sim);
 }
 
-// ---- What waits ----
+// ---- waiting requests ----
 
-TEST(prompts_that_wait_fill_the_queue_by_their_tokens) {
+TEST(the_queue_limit_counts_the_tokens_of_waiting_prompts) {
   REQUIRE(simulation_open(&sim, &ROOMY));
   sim.scheduler->parts.queue_tokens_max = 16;
   int32_t prompt[8];
@@ -417,8 +422,8 @@ TEST(prompts_that_wait_fill_the_queue_by_their_tokens) {
   simulation_close(&sim);
 }
 
-// A host that stops a running request makes room for one that was found to have none.
-TEST(a_request_that_found_no_pages_takes_those_of_one_that_is_paused) {
+// If the host pauses a running request, a request that waits for pages can take its pages.
+TEST(a_request_without_pages_takes_those_of_a_paused_request) {
   simulation_setup setup = ROOMY;
   setup.pages = 8;
   REQUIRE(simulation_open(&sim, &setup));
@@ -446,7 +451,7 @@ TEST(a_request_that_found_no_pages_takes_those_of_one_that_is_paused) {
   simulation_close(&sim);
 }
 
-// ---- A prompt that another one reads ----
+// ---- a prompt that a different request is evaluating ----
 
 typedef enum follower {
   FOLLOWS,
@@ -490,7 +495,7 @@ static uint32_t running_beside(follower kind, bool is_paused, uint32_t prefix_en
   return running;
 }
 
-TEST(only_who_can_take_a_prompt_from_the_cache_waits_for_it_to_be_read) {
+TEST(a_request_waits_for_another_ones_prefill_only_if_it_can_reuse_it) {
   CHECK_EQ_UINT(running_beside(FOLLOWS, false, 64), 1);
   CHECK_EQ_UINT(running_beside(FOLLOWS, false, 0), 2);
   CHECK_EQ_UINT(running_beside(FOLLOWS, true, 64), 2);

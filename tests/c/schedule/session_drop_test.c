@@ -1,5 +1,5 @@
-// Tokens dropped from the middle of a session while others need its pages: what it says afterwards
-// is what it says alone, to the last bit, whoever came before it, with it or after it.
+// Drops tokens from the middle of a session while other requests need its pages: the later output
+// is bit-identical to that of the session alone, whichever requests come before, with or after it.
 #include "fixture_model.h"
 #include "reference/prefix_lookup.h"
 
@@ -27,8 +27,8 @@ typedef struct ending {
 static const cache_salt NO_SALT = {0};
 enum { READING, DROPPING, SAYING, RIVAL, ENDINGS };
 
-// The history of the session: all of `read` is read and so much said that the context is full, or
-// not; [first, last) is dropped.
+// The history of the session: a prompt is evaluated, and output follows until the context is full
+// or earlier; then [first, last) is dropped.
 typedef struct play {
   bool is_full;
   uint32_t first, last;
@@ -52,7 +52,7 @@ static void take(ending *endings, const wick_event *event) {
   }
 }
 
-// Many units at a time, as hosts do.
+// Runs many units per step, as hosts do.
 static void run(wick_engine *engine, ending *endings) {
   wick_step_result result;
   do {
@@ -152,7 +152,7 @@ static void check_same(uint32_t which) {
   CHECK_EQ_MEM(together[which].logprobs, alone[which].logprobs, sizeof alone[which].logprobs);
 }
 
-// The rival's text is its own, too, or it was refused for want of pages.
+// The rival's output is also unchanged, unless it failed for lack of pages.
 static void check_play(const fixture_file *file, play play, uint32_t pages_min) {
   play.has_rival = true;
   play_all(file, PAGES_MAX + PAGES_MIN, &play, alone);
@@ -181,18 +181,18 @@ static void check_company(play play, uint32_t pages_min) {
   free(file.bytes);
 }
 
-TEST(what_stays_after_a_drop_is_the_same_in_company) {
+TEST(output_after_a_drop_is_the_same_with_other_requests) {
   check_company((play){.first = 3, .last = 8}, PAGES_MIN);
   check_company((play){.first = 10, .last = 37}, PAGES_MIN);
 }
 
-// The token over a full context is not read before the drop, whatever other requests run.
-TEST(of_a_full_context_too) {
+// The token beyond a full context is not evaluated before the drop, whatever other requests run.
+TEST(output_after_a_drop_from_a_full_context_is_the_same_too) {
   check_company((play){.is_full = true, .first = 3, .last = 40}, PAGES_MIN);
   check_company((play){.is_full = true, .first = 33, .last = 47}, PAGES_MIN + 2);
 }
 
-TEST(drops_that_make_no_sense_are_refused) {
+TEST(invalid_drops_are_rejected) {
   fixture_file file = fixture_make(&SHAPE);
   wick_engine *engine = open_engine(&file, PAGES_MIN);
   REQUIRE(engine != NULL);
@@ -215,7 +215,7 @@ TEST(drops_that_make_no_sense_are_refused) {
   free(file.bytes);
 }
 
-// This many tokens read by a separate session.
+// Creates a session and evaluates `count` tokens in it.
 static uint32_t read_session(wick_engine *engine, uint32_t count, uint64_t seed) {
   int32_t tokens[CONTEXT_TOKENS];
   uint32_t session = 0;
@@ -234,11 +234,11 @@ static uint32_t count_tokens(const wick_engine *engine, uint32_t session) {
   return count;
 }
 
-TEST(a_drop_within_a_page_copies_it_to_one_of_an_idle_session_or_changes_nothing) {
+TEST(a_drop_within_a_page_copies_it_to_a_page_of_an_idle_session_or_fails) {
   fixture_file file = fixture_make(&SHAPE);
   wick_engine *engine = open_engine(&file, PAGES_MIN);
   REQUIRE(engine != NULL);
-  // the token that was sampled last has a place in the pages, too
+  // the last sampled token also has a position in the pages
   const uint32_t idle = read_session(engine, 47, 1), session = read_session(engine, 47, 2);
   CHECK_EQ_UINT(kv_pool_pages_available(engine->kv), 0);
   wick_request wanted = make_drop(session, 3, 8);
@@ -261,9 +261,9 @@ TEST(a_drop_within_a_page_copies_it_to_one_of_an_idle_session_or_changes_nothing
   free(file.bytes);
 }
 
-// The middle that the prefix cache keeps becomes free through the entries after it, which the
-// session holds.
-TEST(pages_that_were_dropped_are_given_back_by_the_prefix_cache) {
+// The prefix cache keeps the dropped pages, which can be evicted although the session uses entries
+// after them.
+TEST(dropped_pages_can_be_reclaimed_from_the_prefix_cache) {
   enum { FIRST = 32, LAST = 64, DROPPED_PAGES = 2 };
   fixture_file file = fixture_make(&SHAPE);
   wick_engine *engine = open_engine(&file, PAGES_MIN);
@@ -298,7 +298,7 @@ TEST(pages_that_were_dropped_are_given_back_by_the_prefix_cache) {
   CHECK_EQ_INT(alone[SAYING].finish, WICK_FINISH_LENGTH);
   CHECK_EQ_UINT(count_tokens(engine, session), CONTEXT_TOKENS + 1);
   CHECK_EQ_INT(prefix_check(cache, NULL), WICK_OK);
-  // the prefix that the session follows can still be found
+  // the prefix before the dropped tokens can still be found
   CHECK(prefix_lookup_tokens(cache, NO_SALT, tokens, FIRST) != PREFIX_NONE);
   wick_engine_destroy(engine);
   free(file.bytes);

@@ -1,5 +1,5 @@
-// Saved sessions: a saved session continues as it would have, and one that is truncated, damaged,
-// foreign or unreadable is refused without a trace.
+// Saved sessions: a loaded session continues like the original, and a record that is truncated,
+// damaged, from a different model or unreadable is rejected and leaves nothing behind.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static wick_status save(wick_engine *whom, uint32_t id, record *r) {
   return wick_state_save(whom, id, &sink, &error);
 }
 
-// *id: 0 when it was refused.
+// Sets *id to 0 if the record is rejected.
 static wick_status load(wick_engine *whom, record *r, uint32_t *id) {
   r->at = r->calls = 0;
   const wick_state_source source = {r, read_record, r->size_bytes};
@@ -55,7 +55,7 @@ static wick_status load(wick_engine *whom, record *r, uint32_t *id) {
   return status;
 }
 
-// ---- An engine, a session, and what it said ----
+// ---- an engine, a session, and its output ----
 
 static fixture_file file;
 static wick_engine *engine;
@@ -117,21 +117,21 @@ static uint32_t tokens_of(wick_engine *whom, uint32_t of_session, const int32_t 
   return count;
 }
 
-// It is refused so, and neither a session nor memory is left.
+// Checks that the record is rejected, and that neither a session nor memory is left.
 static void check_refused(record *r, wick_status status, const char *words) {
   uint32_t refused;
   CHECK_EQ_INT(load(engine, r, &refused), status);
   CHECK_EQ_UINT(refused, 0);
-  // pages that were made for it stay, and the next one has them
+  // pages that were allocated for it stay and are used by the next one
   const uint64_t blocks = engine->memory.blocks_now;
   CHECK_EQ_INT(load(engine, r, &refused), status);
   if (!CHECK(strstr(error.message, words) != NULL)) printf("#   %s\n", error.message);
   CHECK_EQ_UINT(engine->memory.blocks_now, blocks);
 }
 
-// ---- Saved data ----
+// ---- saved data ----
 
-TEST(a_saved_session_goes_on_in_another_engine) {
+TEST(a_saved_session_continues_in_a_different_engine) {
   REQUIRE(open_saved());
   uint64_t size_bytes = 0;
   CHECK_EQ_INT(wick_state_bytes(engine, chat, &size_bytes, NULL), WICK_OK);
@@ -152,7 +152,7 @@ TEST(a_saved_session_goes_on_in_another_engine) {
   close_saved();
 }
 
-// ---- Packed: in coarser types than the engine's ----
+// ---- packed sessions, in coarser types than the engine's ----
 
 static wick_status save_packed(wick_engine *whom, uint32_t id, wick_kv_type type, record *r) {
   r->size_bytes = r->calls = r->fail_at_call = 0;
@@ -160,8 +160,8 @@ static wick_status save_packed(wick_engine *whom, uint32_t id, wick_kv_type type
   return wick_session_save_packed(whom, id, type, type, &sink, &error);
 }
 
-// The largest difference of two keys or values that two records in F16 have, as a share of the
-// largest one.
+// Returns the largest difference between the keys or values of two F16 records, relative to the
+// largest value.
 static float difference(const record *a, const record *b, size_t pages_bytes) {
   float most = 0, worst = 0;
   for (size_t i = 0; i < pages_bytes; i += sizeof(uint16_t)) {
@@ -205,15 +205,15 @@ static void check_packed(wick_kv_type type, float error_most) {
   }
 }
 
-TEST(a_session_is_packed_and_goes_on) {
+TEST(a_packed_session_continues) {
   REQUIRE(open_saved());
   check_packed(WICK_KV_Q8, 1.0f / 200);
   check_packed(WICK_KV_Q4, 1.0f / 8);
   close_saved();
 }
 
-// Keys and values have a type each: a record's pages are as large as pages of these.
-TEST(keys_and_values_are_packed_each_in_its_type) {
+// Keys and values have separate types, which determine the size of a record's pages.
+TEST(keys_and_values_are_packed_in_separate_types) {
   static const wick_kv_type TYPES[][2] = {{WICK_KV_Q8, WICK_KV_Q4}, {WICK_KV_Q4, WICK_KV_Q8}};
   REQUIRE(open_saved());
   const kv_layout *own = kv_pool_layout(store_pages(engine->store));
@@ -237,7 +237,7 @@ TEST(keys_and_values_are_packed_each_in_its_type) {
   close_saved();
 }
 
-TEST(types_that_cannot_be_are_refused) {
+TEST(invalid_types_are_rejected) {
   REQUIRE(open_saved());
   static record r;
   CHECK_EQ_INT(save_packed(engine, chat, WICK_KV_TYPE_COUNT, &r), WICK_E_ARG);
@@ -246,7 +246,7 @@ TEST(types_that_cannot_be_are_refused) {
   close_saved();
 }
 
-TEST(packed_values_that_are_no_numbers_are_refused) {
+TEST(packed_nan_values_are_rejected) {
   REQUIRE(open_saved());
   static record r;
   REQUIRE(save_packed(engine, chat, WICK_KV_Q8, &r) == WICK_OK);
@@ -255,14 +255,14 @@ TEST(packed_values_that_are_no_numbers_are_refused) {
   shape.k_type = kv_key_type(WICK_KV_Q8);
   shape.v_type = kv_value_type(WICK_KV_Q8);
   CHECK_EQ_INT(kv_layout_init(&layout, layout.kernels, &shape, NULL), WICK_OK);
-  const float no_number = NAN;  // a scale is the first of a head's values
+  const float no_number = NAN;  // the first value of a head is a scale
   const size_t page_at = r.size_bytes - sizeof(uint64_t) - layout.page_bytes;
   memcpy(r.bytes + page_at + layout.k_head_bytes, &no_number, sizeof no_number);
   check_refused(&r, WICK_E_CORRUPT, "keys and values");
   close_saved();
 }
 
-TEST(a_sink_that_says_no_ends_the_saving) {
+TEST(a_failing_sink_aborts_saving) {
   REQUIRE(open_saved());
   static record r;
   uint32_t fail_at_call = 0;
@@ -279,7 +279,7 @@ TEST(a_sink_that_says_no_ends_the_saving) {
   close_saved();
 }
 
-TEST(a_source_that_says_no_ends_the_loading) {
+TEST(a_failing_source_aborts_loading) {
   REQUIRE(open_saved());
   for (uint32_t call = 1; call < 1000; call++) {
     saved.fail_at_call = call;
@@ -292,9 +292,9 @@ TEST(a_source_that_says_no_ends_the_loading) {
   close_saved();
 }
 
-// ---- What is refused ----
+// ---- rejected records ----
 
-TEST(a_record_cut_anywhere_is_refused) {
+TEST(a_record_truncated_anywhere_is_rejected) {
   REQUIRE(open_saved());
   static record cut;
   cut = saved;
@@ -305,7 +305,7 @@ TEST(a_record_cut_anywhere_is_refused) {
   close_saved();
 }
 
-TEST(a_byte_changed_anywhere_is_seen) {
+TEST(a_changed_byte_is_detected_anywhere) {
   REQUIRE(open_saved());
   static record damaged;
   damaged = saved;
@@ -323,7 +323,7 @@ TEST(a_byte_changed_anywhere_is_seen) {
   close_saved();
 }
 
-// The head and the token after it are summed again.
+// Recomputes the checksum of the head and the tokens after it.
 static void sum_again(record *r) {
   uint32_t tail;
   memcpy(&tail, r->bytes + TAIL_AT, sizeof tail);
@@ -333,7 +333,7 @@ static void sum_again(record *r) {
   memcpy(r->bytes + HEAD_BYTES + tail_bytes, &sum, sizeof sum);
 }
 
-TEST(a_right_sum_does_not_make_it_right) {
+TEST(invalid_contents_are_rejected_despite_a_correct_checksum) {
   REQUIRE(open_saved());
   static record crafted;
   crafted = saved;
@@ -351,20 +351,20 @@ TEST(a_right_sum_does_not_make_it_right) {
   sum_again(&crafted);
   CHECK_EQ_INT(load(engine, &crafted, &again), WICK_OK);
   crafted = saved;
-  const uint32_t tail = 258;  // a full session has one token that was not read
+  const uint32_t tail = 258;  // a full session has one token that is not evaluated yet
   memcpy(crafted.bytes + TAIL_AT, &tail, sizeof tail);
   check_refused(&crafted, WICK_E_FULL, "the context holds 256");
   close_saved();
 }
 
-TEST(another_context_another_model_and_another_version_are_refused) {
+TEST(records_of_a_different_context_model_or_version_are_rejected) {
   REQUIRE(open_saved());
   static record other;
   other = saved;
   other.bytes[8] += 3;
   check_refused(&other, WICK_E_FORMAT, "not a saved session of version");
   wick_engine_destroy(engine);
-  // 25 tokens were read and one is new: the least context that holds them, and one less
+  // 25 tokens were evaluated and one is new: the smallest context for them, and one token less
   engine = open_engine(PROMPT + ANSWER - 1);
   uint32_t again;
   CHECK_EQ_INT(load(engine, &saved, &again), WICK_OK);
@@ -381,7 +381,7 @@ TEST(another_context_another_model_and_another_version_are_refused) {
   close_saved();
 }
 
-// ---- After anything that can happen to a session ----
+// ---- after random operations on a session ----
 
 enum { SMALL_CONTEXT = 64, SMALL_PAGES = 5, OPERATIONS = 60, MORE = 4, SESSIONS = 2 };
 
@@ -413,7 +413,7 @@ static wick_engine *open_small(uint32_t pages) {
   return made;
 }
 
-// This many random tokens, and up to `out` after them (0: they are only read).
+// Evaluates `count` random tokens and generates up to `out` tokens (0: none).
 static more_said ask_more(wick_engine *whom, uint32_t of_session, uint32_t count, uint32_t out,
                           uint64_t seed) {
   int32_t tokens[SMALL_CONTEXT];
@@ -446,7 +446,7 @@ static void change_session(uint32_t sessions[SESSIONS], uint32_t which, uint64_t
     case 1:
       wick_session_truncate(engine, id, at, NULL);
       break;
-    case 2:  // a session that has lost its middle keeps its pages, so only one may
+    case 2:  // a session with dropped tokens keeps its pages, so only one session may drop
       if (which == 0) {
         wick_session_drop(engine, id, at, at + (uint32_t)random_below(state, count - at + 1), NULL);
       }
@@ -469,7 +469,8 @@ static void change_session(uint32_t sessions[SESSIONS], uint32_t which, uint64_t
   }
 }
 
-// It is loaded in an engine with room, has the same tokens, and continues with the same bits.
+// Checks that an engine with enough pages loads the session with the same tokens, and that it
+// continues with identical bits.
 static void check_loaded(uint32_t id, uint64_t seed) {
   static record taken;
   uint64_t size_bytes = 0;
@@ -497,7 +498,7 @@ static void check_loaded(uint32_t id, uint64_t seed) {
   wick_engine_destroy(other);
 }
 
-// Next to the session that was saved, which gives its pages up when they are too few for both.
+// Loads the session next to the original, whose pages are taken if there are too few for both.
 static void check_loaded_here(uint32_t id) {
   static record taken;
   uint32_t again;
@@ -529,7 +530,7 @@ static void check_random_sessions(const fixture_file *of, uint64_t seed) {
   free(file.bytes);
 }
 
-TEST(a_session_is_loaded_whatever_happened_to_it) {
+TEST(a_session_can_be_loaded_after_any_operations) {
   static const fixture_hybrid *const HYBRIDS[] = {&FIXTURE_LFM2,   &FIXTURE_QWEN35,
                                                   &FIXTURE_JAMBA,  &FIXTURE_GRANITE,
                                                   &FIXTURE_GEMMA3, &FIXTURE_GEMMA3N};
@@ -541,8 +542,9 @@ TEST(a_session_is_loaded_whatever_happened_to_it) {
   }
 }
 
-// The session is full, and its pages went to another request: all of its tokens are to be read.
-TEST(a_full_session_without_pages_is_loaded) {
+// The session is full and its pages went to a different request, so all its tokens must be
+// recomputed.
+TEST(a_full_session_without_pages_can_be_loaded) {
   file = fixture_make(&SHAPE);
   engine = open_small(SMALL_PAGES);
   uint32_t id = 0, again;
@@ -558,15 +560,15 @@ TEST(a_full_session_without_pages_is_loaded) {
   memcpy(&tail, taken.bytes + TAIL_AT, sizeof tail);
   CHECK_EQ_UINT(tail, SMALL_CONTEXT + 1);
   CHECK_EQ_INT(load(engine, &taken, &again), WICK_OK);
-  tail++;  // and no more than that
+  tail++;  // one more is too many
   memcpy(taken.bytes + TAIL_AT, &tail, sizeof tail);
   CHECK_EQ_INT(load(engine, &taken, &again), WICK_E_FULL);
   wick_engine_destroy(engine);
   free(file.bytes);
 }
 
-// Ids before, between and after those of open sessions.
-TEST(sessions_that_do_not_exist_are_refused) {
+// Tries ids before, between and after those of open sessions.
+TEST(unknown_sessions_are_rejected) {
   file = fixture_make(&SHAPE);
   engine = open_small(SMALL_PAGES);
   const int32_t *tokens;

@@ -1,13 +1,14 @@
-// Sampled text with proposals has exactly the model's distribution (Leviathan et al. 2023 prove it
-// for their rule; ours draws each token from its own logits). The chain's logits are known at every
-// place, so each token's probability is: ordered with the likeliest first, a token owns an interval
-// of [0, 1), and a place in it, drawn for itself, is uniform if and only if the token came with its
-// probability. Pearson's chi-square over 32 equal parts then has 31 degrees of freedom.
+// Checks that sampled text with proposals has exactly the model's distribution (Leviathan et al.
+// 2023 prove it for their rule; ours samples each token from its own logits). The logits of the
+// chain are known at every position, so the probability of each token is, too. With the most likely
+// token first, each token corresponds to an interval of [0, 1), and a random point in the interval
+// of the sampled token is uniform if and only if tokens are sampled with their probability.
+// Pearson's chi-square over 32 equal parts then has 31 degrees of freedom.
 //
-// Power: a right sampler fails in one run of a million seeds (the limit; seeds are fixed). Of
-// 20,000 tokens, of which the likeliest has about 0.85, a shift of 0.03 towards it makes the
-// statistic 31 + 20,000 * 0.03^2 * (1 / 0.85 + 1 / 0.15) = 172 with a deviation of 25: found in
-// 9,998 of 10,000.
+// Power: a correct sampler exceeds the limit for one seed in a million (seeds are fixed). With
+// 20,000 tokens and a probability of about 0.85 for the most likely one, a shift of 0.03 towards it
+// raises the statistic to 31 + 20,000 * 0.03^2 * (1 / 0.85 + 1 / 0.15) = 172 with a deviation of
+// 25, which is detected in 9,998 of 10,000 cases.
 #include <stdio.h>
 
 #include "base/math.h"
@@ -23,13 +24,13 @@ static simulation sim;
 
 typedef struct tally {
   uint64_t parts[PARTS], count;
-  uint64_t random;  // places within intervals
-  double bias;      // how often the likeliest takes a token's place; 0 but where the test is tested
+  uint64_t random;  // for points within intervals
+  double bias;      // how often the likeliest token replaces the sampled one; usually 0
 } tally;
 
 static double draw(tally *to) { return (double)(random_u64(&to->random) >> 11) * 0x1p-53; }
 
-// The place in [0, 1) of a token that was drawn from these logits.
+// Returns a random point in the interval of a token that was sampled from these logits.
 static double place_of(tally *to, const float *logits, int32_t token) {
   float most = logits[0];
   for (uint32_t t = 1; t < SIM_VOCAB; t++) most = logits[t] > most ? logits[t] : most;
@@ -47,7 +48,8 @@ static double place_of(tally *to, const float *logits, int32_t token) {
   return (before + draw(to) * own) / sum;
 }
 
-// Every token of the text but where an end was possible: the text may have ended there.
+// Counts every token except where the end token was possible, because the text may have ended
+// there.
 static void tally_text(tally *to, const simulated *request) {
   static chain_state states[2 * SIM_CONTEXT_MAX + 2];
   for (uint32_t i = 0; i < request->prompt_count + request->count; i++) {
@@ -80,7 +82,7 @@ typedef struct proposals {
   uint64_t made, accepted;
 } proposals;
 
-// Texts of all styles; with pages for a draft model it proposes, too.
+// Samples texts of all styles; if there are pages for a draft model, it also makes proposals.
 static bool sample_texts(tally *to, uint32_t draft_pages, proposals *proposals) {
   const simulation_setup setup = {.pages = 200,
                                   .batch_tokens = 32,
@@ -112,25 +114,25 @@ static bool sample_texts(tally *to, uint32_t draft_pages, proposals *proposals) 
 }
 
 static void check_distribution(uint32_t draft_pages) {
-  tally told = {.random = 1};
+  tally counted = {.random = 1};
   proposals proposals = {0};
-  REQUIRE(sample_texts(&told, draft_pages, &proposals));
-  const double statistic = chi_square(&told);
-  printf("#   %llu tokens, %llu proposed, %llu of them right: chi-square %.1f (most %.1f)\n",
-         (unsigned long long)told.count, (unsigned long long)proposals.made,
+  REQUIRE(sample_texts(&counted, draft_pages, &proposals));
+  const double statistic = chi_square(&counted);
+  printf("#   %llu tokens, %llu proposed, %llu accepted: chi-square %.1f (limit %.1f)\n",
+         (unsigned long long)counted.count, (unsigned long long)proposals.made,
          (unsigned long long)proposals.accepted, statistic, CHI_SQUARE_MOST);
   CHECK(statistic < CHI_SQUARE_MOST);
-  CHECK(proposals.accepted > told.count / 20);  // it is their text that was looked at,
-  CHECK(proposals.accepted < proposals.made);   // and some were refused
+  CHECK(proposals.accepted > counted.count / 20);  // proposals contributed to the text,
+  CHECK(proposals.accepted < proposals.made);      // and some were rejected
 }
 
-TEST(text_with_lookups_has_the_distribution_of_the_model) { check_distribution(0); }
-TEST(text_with_a_draft_model_has_the_distribution_of_the_model) { check_distribution(30); }
+TEST(text_with_lookup_proposals_has_the_models_distribution) { check_distribution(0); }
+TEST(text_with_a_draft_model_has_the_models_distribution) { check_distribution(30); }
 
-// The same texts, had the likeliest come for one draw in five: for 3 tokens in 100 it is another.
-TEST(a_small_bias_is_found) {
-  tally told = {.random = 1, .bias = 0.2};
+// Replaces one token in five by the most likely one, which changes 3 tokens in 100.
+TEST(a_small_bias_is_detected) {
+  tally counted = {.random = 1, .bias = 0.2};
   proposals proposals = {0};
-  REQUIRE(sample_texts(&told, 0, &proposals));
-  CHECK(chi_square(&told) > CHI_SQUARE_MOST);
+  REQUIRE(sample_texts(&counted, 0, &proposals));
+  CHECK(chi_square(&counted) > CHI_SQUARE_MOST);
 }

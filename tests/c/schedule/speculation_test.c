@@ -1,16 +1,16 @@
-// How much is proposed: by what agrees, by earlier results, by the cost of passes; and how
-// it ends and begins again.
+// How the number of proposals depends on the length of the match, on earlier results and on the
+// cost of passes, and when proposing pauses and resumes.
 #include "schedule/speculation.h"
 
 #include "check.h"
 
 enum { TEXT_MAX = 4096 };
 
-// A text that arrives token by token, and the proposals for it.
+// A text that grows token by token, with the proposals for it.
 typedef struct written {
   int32_t tokens[TEXT_MAX];
   uint32_t count, proposed, accepted, passes, looked;
-  float cost;  // of all passes, in passes of one
+  float cost;  // of all passes, in units of a one-row pass
   float row;   // the cost of each row after the first
   speculation speculation;
   speculation_costs costs;
@@ -24,7 +24,7 @@ static float pass_of(uint32_t rows) {
   return cost;
 }
 
-// In passes of one: rows after the first cost `row` each.
+// Sets the cost of each row after the first, in units of a one-row pass.
 static void begin(float row) {
   text = (written){.row = row};
   for (uint32_t i = 0; i < 20 * SPECULATION_ROWS_MAX; i++) pass_of(1 + i % SPECULATION_ROWS_MAX);
@@ -40,7 +40,7 @@ static uint32_t wanted_now(uint32_t most) {
   return speculation_wanted(s, &text.costs, SPECULATION_LOOKUP, s->found, 1, 0.0f);
 }
 
-// Writes the tokens with as many proposals as are wanted; returns the most in a pass.
+// Writes the tokens with as many proposals as requested; returns the maximum in a pass.
 static uint32_t write_tokens(const int32_t *tokens, uint32_t count) {
   speculation *s = &text.speculation;
   uint32_t most = 0, at = 0;
@@ -65,7 +65,7 @@ static void fill_new(int32_t *tokens, uint32_t count, int32_t first) {
   for (uint32_t i = 0; i < count; i++) tokens[i] = first + (int32_t)i;
 }
 
-TEST(the_further_a_text_agrees_the_more_is_proposed) {
+TEST(longer_matches_give_more_proposals) {
   int32_t passage[200];
   fill_new(passage, 200, 1);
   begin(0.4f);
@@ -81,8 +81,8 @@ TEST(the_further_a_text_agrees_the_more_is_proposed) {
   CHECK(text.cost < 200.0f + 200.0f * 0.55f);
 }
 
-// If a row costs more than a pass, nothing pays; one is tried now and then.
-TEST(what_passes_cost_decides) {
+// If a row costs more than a pass, no proposal pays off, but one is tried occasionally.
+TEST(proposals_depend_on_the_cost_of_passes) {
   int32_t passage[200];
   fill_new(passage, 200, 1);
   begin(1.2f);
@@ -95,7 +95,7 @@ TEST(what_passes_cost_decides) {
   CHECK(text.cost < 2000.0f * 1.03f);
 }
 
-// Three words come again and again, and something else follows each time.
+// Repeats three words, each time followed by a different one.
 static uint32_t fill_deceiving(int32_t *tokens, uint32_t rounds, int32_t first) {
   for (uint32_t i = 0; i < rounds; i++) {
     for (uint32_t j = 0; j < 3; j++) tokens[4 * i + j] = (int32_t)j + 1;
@@ -104,23 +104,23 @@ static uint32_t fill_deceiving(int32_t *tokens, uint32_t rounds, int32_t first) 
   return 4 * rounds;
 }
 
-TEST(what_proves_wrong_costs_little_and_is_seen_to_be_right_again) {
+TEST(wrong_proposals_cost_little_and_correct_ones_resume) {
   int32_t tokens[800];
   begin(0.3f);
   write_tokens(tokens, fill_deceiving(tokens, 200, 100));
   const uint32_t at_first = text.proposed - text.accepted;
-  // of 800 tokens
+  // for 800 tokens
   CHECK(text.cost < (float)text.count * 1.03f);
   text.proposed = text.accepted = 0;
   write_tokens(tokens, fill_deceiving(tokens, 200, 1000));
   CHECK(text.proposed - text.accepted <= at_first);
-  // then the end is repeated: no rest keeps it from that
+  // then the end repeats, and no pause prevents proposals
   text.cost = 0.0f;
   write_tokens(tokens + 600, 200);
   CHECK(text.cost < 200.0f * 0.7f);
 }
 
-TEST(where_nothing_is_found_it_is_looked_for_less_often) {
+TEST(lookups_become_rarer_if_nothing_is_found) {
   int32_t tokens[1000];
   fill_new(tokens, 1000, 1);
   begin(0.4f);
@@ -132,11 +132,11 @@ TEST(where_nothing_is_found_it_is_looked_for_less_often) {
   CHECK(text.cost < 75.0f);
 }
 
-// ---- What is proposed ----
+// ---- which tokens are proposed ----
 
-// Two passages agree in more than a few tokens and then not: a copy of the first continues like it,
-// although the second is nearer.
-TEST(where_the_most_agrees_is_followed) {
+// Two passages share more than a few tokens and then differ: a copy of the first continues like the
+// first, although the second is closer.
+TEST(the_longest_match_is_followed) {
   int32_t both[80];
   fill_new(both, 40, 1);
   fill_new(both + 40, 40, 1);
@@ -151,8 +151,8 @@ TEST(where_the_most_agrees_is_followed) {
   CHECK(text.proposed - text.accepted <= 1);
 }
 
-// Records: their names are the same, their values never; what is proposed ends before a value.
-TEST(where_other_places_disagree_less_is_proposed) {
+// Records with equal names and different values; proposals end before a value.
+TEST(proposals_end_where_matches_disagree) {
   enum { NAMES = 7, RECORDS = 60 };
   int32_t tokens[(NAMES + 1) * RECORDS];
   for (uint32_t i = 0; i < RECORDS * (NAMES + 1); i++) {
@@ -167,26 +167,26 @@ TEST(where_other_places_disagree_less_is_proposed) {
   CHECK(text.proposed - text.accepted < 20);
 }
 
-// Two places continue in the same way, and a third does not: it is asked about the first token
-// alone.
-TEST(a_place_that_has_disagreed_is_asked_no_more) {
+// Two matches continue in the same way and a third does not, so the third is used only for the
+// first token.
+TEST(a_match_that_disagreed_is_no_longer_used) {
   static const int32_t tokens[] = {1, 2, 3, 50, 51, 52, 53, 60, 1, 2, 3, 4, 5, 6,
                                    7, 8, 1, 2,  3,  4,  5,  6,  7, 9, 1, 2, 3};
   speculation s = {0};
   speculation_look_up(&s, tokens, sizeof tokens / sizeof *tokens, 4);
   REQUIRE(CHECK_EQ_UINT(s.found, 4));
   for (int32_t i = 0; i < 4; i++) CHECK_EQ_INT(s.proposed[i], 4 + i);
-  // 3, 4, 5 and 6 tokens agree: of the first, one of two others disagrees
+  // 3, 4, 5 and 6 tokens match; for the first, one of two other matches disagrees
   CHECK(s.kinds[0] != s.kinds[1]);
   CHECK_EQ_UINT(s.kinds[1], s.kinds[2]);
   speculation alone = {0};
-  speculation_look_up(&alone, tokens + 8, 19, 4);  // without the third place
+  speculation_look_up(&alone, tokens + 8, 19, 4);  // without the third match
   CHECK(alone.kinds[0] != s.kinds[0]);
   for (uint32_t i = 1; i < 4; i++) CHECK_EQ_UINT(alone.kinds[i], s.kinds[i]);
 }
 
-// A copy in which each twelfth token is another, as of a name: it is followed after it at once.
-TEST(after_a_change_what_was_followed_goes_on) {
+// A copy in which every twelfth token differs, such as a name: proposals continue right after it.
+TEST(proposals_continue_after_a_changed_token) {
   int32_t passage[360];
   fill_new(passage, 360, 1);
   begin(0.4f);
@@ -199,14 +199,14 @@ TEST(after_a_change_what_was_followed_goes_on) {
   CHECK(text.passes < 100);
 }
 
-TEST(after_a_longer_change_what_was_followed_goes_on) {
+TEST(proposals_continue_after_a_longer_change) {
   int32_t passage[400], copy[400];
   fill_new(passage, 400, 1);
   begin(0.4f);
   write_tokens(passage, 400);
   uint32_t count = 0;
   for (uint32_t i = 0; i < 360; i++) {
-    if (i % 20 == 9) copy[count++] = 1000 + (int32_t)i;  // two for one
+    if (i % 20 == 9) copy[count++] = 1000 + (int32_t)i;  // two tokens replace one
     copy[count++] = i % 20 == 9 ? 2000 + (int32_t)i : passage[i];
   }
   text.passes = 0;
@@ -214,9 +214,9 @@ TEST(after_a_longer_change_what_was_followed_goes_on) {
   CHECK(text.passes < 110);  // 18 changes
 }
 
-// ---- What passes cost ----
+// ---- the cost of passes ----
 
-// The expected proposals after an agreement of MATCH_MAX tokens.
+// Returns the number of proposals after a match of MATCH_MAX tokens.
 static uint32_t wanted_when_sure(void) {
   int32_t passage[40];
   fill_new(passage, 40, 1);
@@ -230,7 +230,7 @@ static void pass_takes(uint32_t rows, uint64_t us, uint32_t times) {
   for (uint32_t i = 0; i < times; i++) speculation_costs_took(&text.costs, rows, us);
 }
 
-TEST(a_machine_that_becomes_slower_or_faster_changes_nothing) {
+TEST(a_machine_that_becomes_slower_or_faster_does_not_reduce_proposals) {
   begin(0.5f);
   const uint32_t before = wanted_when_sure();
   CHECK(before > 3);
@@ -240,8 +240,8 @@ TEST(a_machine_that_becomes_slower_or_faster_changes_nothing) {
   CHECK(wanted_when_sure() >= before);
 }
 
-// A pass of no row says nothing, nor one of more rows than proposals make.
-TEST(numbers_of_rows_have_limits) {
+// Passes without rows, or with more rows than proposals can cause, are ignored.
+TEST(passes_with_too_few_or_too_many_rows_are_ignored) {
   speculation_costs costs = {0};
   const speculation_costs none = costs;
   speculation_costs_took(&costs, 0, 1000);
@@ -259,16 +259,16 @@ TEST(numbers_of_rows_have_limits) {
   CHECK(speculation_cost_us(&costs, SPECULATION_ROWS_MAX) > 0);
 }
 
-// A few slow passes of many rows prove nothing about one row.
-TEST(rows_seldom_measured_leave_the_measure_alone) {
+// A few slow passes of many rows do not change the cost of one row.
+TEST(rarely_measured_row_counts_do_not_change_the_base_cost) {
   begin(0.5f);
   pass_takes(SPECULATION_ROWS_MAX, 20000, 4);
   CHECK(speculation_cost_us(&text.costs, 1) >= 999.0f);
   CHECK(speculation_cost_us(&text.costs, 1) <= 1001.0f);
 }
 
-// Passes of several rows wait for the processor alike: who else uses it shows in each of them.
-TEST(what_several_rows_took_tells_of_other_numbers_of_rows) {
+// Other load on the CPU slows all passes of several rows in the same way.
+TEST(the_cost_of_several_rows_predicts_other_row_counts) {
   begin(0.4f);
   const float before = speculation_cost_us(&text.costs, 12);
   pass_takes(8, 9500, 20);
@@ -279,7 +279,7 @@ TEST(what_several_rows_took_tells_of_other_numbers_of_rows) {
   CHECK(speculation_cost_us(&text.costs, 12) < 1.1f * before);
 }
 
-TEST(what_was_held_up_is_tried_again) {
+TEST(proposals_are_retried_after_slow_passes) {
   begin(0.5f);
   for (uint32_t i = 0; i < 30 * SPECULATION_TOKENS_MAX; i++) {
     pass_takes(2 + i % SPECULATION_TOKENS_MAX, 40000, 1);
@@ -295,19 +295,20 @@ TEST(what_was_held_up_is_tried_again) {
   CHECK(plain < 3000);
 }
 
-TEST(rows_that_were_not_measured_are_guessed_from_those_that_were) {
+TEST(unmeasured_row_counts_are_estimated_from_measured_ones) {
   text = (written){0};
-  CHECK_EQ_UINT(wanted_when_sure(), 0);  // one row first: it is the measure of all
+  CHECK_EQ_UINT(wanted_when_sure(), 0);  // one-row passes are measured first, as the base
   pass_takes(1, 1000, 1);
   CHECK(wanted_when_sure() > 0);
   pass_takes(4, 4500, 30);
-  CHECK_EQ_UINT(wanted_when_sure(), 0);  // each row like the first ones
+  CHECK_EQ_UINT(wanted_when_sure(), 0);  // each row is assumed to cost the same as the first ones
   pass_takes(9, 3000, 20);
   CHECK(wanted_when_sure() > 3);
 }
 
-// A pass of many rows is dear at first, so another row for one of four that decode gains less.
-TEST(those_that_decode_with_others_propose_less) {
+// A pass of several rows already costs more, so another row for one of four decoding requests gains
+// less.
+TEST(requests_that_decode_with_others_propose_less) {
   begin(0.4f);
   speculation *s = &text.speculation;
   const uint32_t alone = wanted_when_sure();
@@ -316,7 +317,7 @@ TEST(those_that_decode_with_others_propose_less) {
   CHECK(beside < alone);
 }
 
-// ---- A smaller model ----
+// ---- a draft model ----
 
 static uint32_t draft_round(uint32_t right) {
   speculation *s = &text.speculation;
@@ -332,7 +333,7 @@ static uint32_t draft_round(uint32_t right) {
   return count;
 }
 
-TEST(a_smaller_model_that_is_wrong_rests_and_tries_again) {
+TEST(a_draft_model_that_is_wrong_pauses_and_resumes) {
   begin(0.3f);
   uint32_t rounds_with = 0;
   for (uint32_t round = 0; round < 1000; round++) rounds_with += draft_round(0) != 0;

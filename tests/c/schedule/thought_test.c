@@ -1,5 +1,5 @@
-// Requests with a limit of reasoning: where the mark comes that ends it,
-// that the text is the same next to other requests, and that decoding allocates nothing.
+// Requests with a reasoning limit: where the end tag is inserted, that the output is the same with
+// other requests, and that decoding allocates nothing.
 #include <stdio.h>
 
 #include "fixture_model.h"
@@ -25,9 +25,9 @@ static wick_reasoning limit_of(uint32_t tokens, const char *ending) {
   return (wick_reasoning){.tokens_max = tokens, .ending = ending, .ending_bytes = strlen(ending)};
 }
 
-// ---- where it ends ----
+// ---- where reasoning ends ----
 
-// The reply of a model that says these bytes, a token each, as far as it is left to.
+// Returns the reply of a model that generates these bytes, one token each, until the limit applies.
 static said say(const char *bytes, const wick_reasoning *reasoning, bool logprob) {
   wick_engine *engine = open_engine(0, NULL);
   int32_t forced[OUT_TOKENS];
@@ -45,8 +45,7 @@ static said say(const char *bytes, const wick_reasoning *reasoning, bool logprob
   return together[0];
 }
 
-// The mark takes six tokens of this vocabulary, and what the model would have said in their place
-// is not said.
+// The end tag has six tokens in this vocabulary, which replace the model's own tokens.
 TEST(reasoning_ends_at_its_limit) {
   static const struct {
     uint32_t tokens;
@@ -56,21 +55,21 @@ TEST(reasoning_ends_at_its_limit) {
       {1, "<think>\n", "abcdefghijkl", "a</think>hijkl"},
       {5, "<think>\n", "abcdefghijkl", "abcde</think>l"},
       {50, "<think>\n", "abcdefghijkl", "abcdefghijkl"},
-      // the reply opens it
+      // the reply opens the reasoning
       {3, "", "<think>abcdefghijkl", "<think>abc</think>jkl"},
       {3, "assistant\n", " \n<think>abcdefghijkl", " \n<think>abc</think>jkl"},
       {0, "", "<think>abcdefghijkl", "<think></think>ghijkl"},
-      // the model ends it; what begins its mark counts
+      // the model ends the reasoning; the start of its end tag counts
       {10, "<think>", "ab</think> cdefghijkl", "ab</think> cdefghijkl"},
       {8, "<think>", "ab</think> cdefghijkl", "ab</thin</think>fghijkl"},
-      // it begins again
+      // the reasoning begins again
       {12, "<think>", "ab</think> <think>cdefghijklmno", "ab</think> <think>cde</think>lmno"},
-      // nothing that is not reasoning is limited
+      // other text is not limited
       {2, "", "ab <think>cdefghijkl", "ab <think>cdefghijkl"},
       {2, "<think></think>", "abcdefghijkl", "abcdefghijkl"},
-      // half a mark before it
+      // half an end tag before the limit
       {3, "<think>", "a</bcdefghijklm", "a</</think>hijklm"},
-      // a character is written whole
+      // a character is completed first
       {2, "<think>", "a\xc3\xa9xcdefghijkl", "a\xc3\xa9</think>hijkl"},
   };
   for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
@@ -85,7 +84,7 @@ TEST(reasoning_ends_at_its_limit) {
 
 // ---- next to other requests ----
 
-// Prompts that none begins like another, and limits from 0 on.
+// No two prompts share a prefix, and the limits start at 0.
 static wick_request request_at(uint32_t which, const wick_reasoning *reasoning) {
   static const char PROMPT[] = "abababab, what is it? abababab, what is it? <think>";
   wick_request wanted = request_of(reasoning);
@@ -99,7 +98,7 @@ static wick_request request_at(uint32_t which, const wick_reasoning *reasoning) 
 
 static wick_reasoning limit_at(uint32_t which) { return limit_of(which * 5, "<think>"); }
 
-// Tokens before the mark.
+// Returns the number of tokens before the end tag.
 static uint32_t tokens_before_mark(const said *of) {
   static const int32_t MARK[] = {'<', '/', 258, 260, 'k', '>'};
   uint32_t at = 0;
@@ -117,7 +116,7 @@ static void run_alone(void) {
     fixture_run(engine, take_event, alone);
     wick_engine_destroy(engine);
     CHECK(alone[i].has_ended);
-    // a character may be written to its end: it has at most three more tokens
+    // a character may be completed, which takes at most three more tokens
     const uint32_t tokens = tokens_before_mark(&alone[i]);
     CHECK(tokens >= i * 5 && tokens <= i * 5 + 3);
   }
@@ -141,7 +140,7 @@ static wick_stats run_together(uint32_t kv_tokens, const wick_swap_host *swap, b
   return stats;
 }
 
-TEST(the_text_is_the_same_in_any_company) {
+TEST(output_is_the_same_with_any_other_requests) {
   run_alone();
   CHECK_EQ_UINT(run_together(8192, NULL, false).preempted, 0);
   CHECK(run_together(224, NULL, false).preempted > 0);
@@ -150,7 +149,7 @@ TEST(the_text_is_the_same_in_any_company) {
   CHECK(stats.tokens_proposed > 0 && stats.tokens_accepted > 0);
 }
 
-TEST(completions_have_a_limit_each) {
+TEST(each_completion_has_its_own_limit) {
   for (uint32_t limit = 0; limit < 8; limit += 7) {
     wick_engine *engine = open_engine(0, NULL);
     const wick_reasoning reasoning = limit_of(limit, "<think>");
@@ -178,9 +177,9 @@ TEST(completions_have_a_limit_each) {
   }
 }
 
-// A session's pages hold the mark like sampled tokens: the following text is the same whether the
-// session continued, was forked, or was saved and loaded.
-TEST(a_session_holds_the_mark) {
+// A session's pages contain the end tag like sampled tokens: the following output is the same
+// whether the session continues or is forked.
+TEST(a_session_contains_the_end_tag) {
   wick_engine *engine = open_engine(0, NULL);
   wick_error error = {0};
   uint32_t session, child, count;
@@ -227,8 +226,8 @@ static wick_grammar regex(const char *text) {
   return (wick_grammar){.kind = WICK_GRAMMAR_REGEX, .text = text, .text_bytes = strlen(text)};
 }
 
-// The mark is a text of the grammar as any other is, and is left out where it is not allowed.
-TEST(a_grammar_holds_after_the_mark) {
+// The end tag is subject to the grammar like other text, and is omitted where it is not allowed.
+TEST(a_grammar_still_applies_after_the_end_tag) {
   const wick_reasoning reasoning = limit_of(4, "<think>");
   const wick_grammar open = regex("[a-z]+</think>[0-9]{6}");
   said reply = run_with(&open, &reasoning);
@@ -242,8 +241,8 @@ TEST(a_grammar_holds_after_the_mark) {
   CHECK_EQ_UINT(reply.text_bytes, 30);
 }
 
-// The opening of the reasoning may be forced text.
-TEST(a_limit_holds_after_certain_text) {
+// The opening tag of the reasoning may be forced text.
+TEST(a_limit_applies_after_forced_text) {
   const wick_reasoning reasoning = limit_of(0, "");
   const wick_grammar grammar = regex("<think>[a-z]*</think>[0-9]{4}");
   wick_engine *engine = open_engine(0, NULL);
@@ -267,8 +266,8 @@ TEST(a_limit_allocates_nothing_while_decoding) {
   CHECK_EQ_UINT(reply.calls_first, reply.calls_last);
 }
 
-// A vocabulary of bytes writes the header of a message in more tokens than a jump has.
-TEST(a_mark_of_too_many_tokens_is_refused) {
+// With a byte vocabulary, the header of a message has more tokens than one jump can append.
+TEST(an_end_tag_with_too_many_tokens_is_rejected) {
   static const char HARMONY[] = "<|start|>assistant<|channel|>analysis<|message|>";
   wick_engine *engine = open_engine(0, NULL);
   wick_error error = {0};
