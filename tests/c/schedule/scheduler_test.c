@@ -457,8 +457,8 @@ typedef enum follower {
   FOLLOWS,
   HAS_LOGITS,
   HAS_A_SALT,
-  IS_SHORT,      // the other one reads after its end
-  READS_ANOTHER  // text, from the first token on
+  IS_SHORT,      // the first request is already beyond its end
+  READS_ANOTHER  // its prompt differs from the first token on
 } follower;
 
 static void take_no_logits(void *context, uint32_t position, const float *logits, uint32_t vocab) {

@@ -194,8 +194,8 @@ TEST(proposals_continue_after_a_changed_token) {
   for (uint32_t i = 5; i < 360; i += 12) passage[i] = 1000 + (int32_t)i;
   text.passes = 0;
   write_tokens(passage, 360);
-  // The cost of 30 changes: one pass that ends with it, one to the next; three plain ones and two
-  // of few rows would be 150.
+  // Each of 30 changes costs one pass that ends with it and one up to the next change. With three
+  // plain passes and two of few rows per change it would be 150.
   CHECK(text.passes < 100);
 }
 
