@@ -1,5 +1,4 @@
-// Adapters for the models of fixture_model.h, written in memory, and
-// requests that choose them.
+// Writes adapters for the models of fixture_model.h in memory, and submits requests that use them.
 #ifndef WICK_TESTS_ADAPTER_RIG_H
 #define WICK_TESTS_ADAPTER_RIG_H
 
@@ -7,14 +6,14 @@
 
 enum { RIG_TENSORS_MAX = 64 };
 
-// One tensor of an adapter's file, as its directory says.
+// One tensor in an adapter's directory.
 typedef struct rig_tensor {
   char name[GGUF_TENSOR_NAME_BYTES_MAX + 1];
   ggml_type type;
   uint64_t dims[3];
 } rig_tensor;
 
-// The contents of an adapter's file. NULL: the key is missing.
+// The contents of an adapter file; if a field is NULL, its key is missing.
 typedef struct rig_adapter {
   const char *type, *adapter_type, *architecture;
   bool has_alpha, has_invocation;
@@ -45,14 +44,14 @@ static inline void rig_put(rig_adapter *rig, const char *name, const char *suffi
   tensor->dims[2] = 1;
 }
 
-// A pair for the weight [out, in] of that name.
+// Adds a pair for the weight [out, in] with this name.
 static inline void rig_pair(rig_adapter *rig, const char *name, ggml_type type, uint64_t in,
                             uint64_t out, uint64_t rank) {
   rig_put(rig, name, ".lora_a", type, in, rank);
   rig_put(rig, name, ".lora_b", type, rank, out);
 }
 
-// A pair for each matrix [out, in] of a stack of that name.
+// Adds a pair for each matrix [out, in] of the stack with this name.
 static inline void rig_pairs(rig_adapter *rig, const char *name, ggml_type type, uint64_t in,
                              uint64_t out, uint64_t rank, uint64_t count) {
   rig_pair(rig, name, type, in, out, rank);
@@ -92,7 +91,7 @@ static inline void rig_row(gguf_writer *w, const rig_adapter *rig, const rig_ten
   }
 }
 
-// free(file.bytes)
+// The caller frees file.bytes.
 static inline fixture_file rig_write(const rig_adapter *rig) {
   fixture_file file = {0};
   memory_gate memory;
@@ -124,7 +123,8 @@ static inline fixture_file rig_write(const rig_adapter *rig) {
   return file;
 }
 
-// Changes of FIXTURE_DEFAULT: attention of layer 0, the feed-forward of layers 1 and 2.
+// Returns an adapter for FIXTURE_DEFAULT that changes the attention of layer 0 and the feed-forward
+// of layers 1 and 2.
 static inline rig_adapter rig_usual(uint64_t seed, ggml_type type, uint64_t rank) {
   rig_adapter rig = rig_begin(seed);
   rig_pair(&rig, "blk.0.attn_q.weight", type, 64, 64, rank);
@@ -137,7 +137,7 @@ static inline rig_adapter rig_usual(uint64_t seed, ggml_type type, uint64_t rank
   return rig;
 }
 
-// Writes, loads and frees the file. 0 after a failure.
+// Writes, loads and frees the file. Returns 0 on failure.
 static inline uint32_t rig_add(wick_engine *engine, const rig_adapter *rig) {
   fixture_file file = rig_write(rig);
   uint32_t id = 0;
@@ -158,7 +158,7 @@ static inline wick_engine *rig_engine(const wick_config *config, const fixture_f
   return engine;
 }
 
-// ---- Requests ----
+// ---- requests ----
 
 enum { RIG_PROMPT = 37, RIG_ANSWER = 20, RIG_ASKED_MAX = 16 };
 
@@ -198,7 +198,7 @@ static inline void rig_take(void *context, const wick_event *event, const uint8_
   }
 }
 
-// Submits another request, whose prompt depends on the seed.
+// Submits a request with a prompt that depends on the seed.
 static inline rig_asked *rig_ask(wick_engine *engine, rig_talk *talk, uint64_t seed,
                                  const wick_adapter_use *uses, uint32_t count, bool has_logits) {
   rig_asked *asked = &talk->asked[talk->count++];

@@ -1,13 +1,13 @@
-// A model that is a chain, on a clock that only passes move. A program that
-// includes this defines the forward pass itself, so the engine's is not linked into it; that is why
+// A Markov chain in place of a model, with a clock that only passes advance. A program that
+// includes this file defines the forward pass itself, so the engine's is not linked; therefore
 // there is no chain_model.c.
 //
-// The state at a position is a hash of the state before it, of the state at some earlier position
-// (with windows also of one that is near), and of the token. They are READ from the sequence's
-// pages and the new one is WRITTEN there, and the logits are a function of the state alone, so a
-// page that is lost, shared wrongly or out of date changes what a request says. Tokens after
-// dropped ones keep their states, and each encodes the position that its keys are rotated by. The
-// first token of a text decides how it continues: see chain_style.
+// The state at a position is a hash of the previous state, of the state at some earlier position
+// (with windows also of a near one), and of the token. These states are READ from the sequence's
+// pages and the new one is WRITTEN there, and the logits depend only on the state, so a page that
+// is lost, shared wrongly or out of date changes the output of a request. Tokens after dropped ones
+// keep their states, and each state encodes the position that its keys are rotated by. The first
+// token of a text determines how it continues: see chain_style.
 #ifndef WICK_TESTS_CHAIN_MODEL_H
 #define WICK_TESTS_CHAIN_MODEL_H
 
@@ -23,14 +23,14 @@
 
 enum {
   SIM_VOCAB = 64,
-  SIM_POISON = 1,  // a prompt with it makes every pass that it is in fail
+  SIM_POISON = 1,  // a prompt with this token makes each of its passes fail
   SIM_END = 2,
   SIM_LETTERS = 3,  // the first token of text; the others follow
   SIM_DIM = 8,      // of the one head in the one layer of a group
   SIM_WINDOW = 21,  // positions that a token sees in groups with a window, its own included
   SIM_BATCH_MAX = 128
 };
-// The time of a pass, in us: its base, for a row, for 16 tokens of context that a row looks at.
+// The time of a pass in us: the base, per row, per 16 tokens of context that a row attends to.
 enum {
   SIM_PASS_US = 1000,
   SIM_SMALL_PASS_US = 50,
@@ -42,7 +42,7 @@ enum {
 static uint64_t simulation_clock_us;
 static uint64_t simulation_now(void) { return simulation_clock_us; }
 
-// ---- The chain ----
+// ---- the chain ----
 
 typedef enum chain_style {
   CHAIN_NEW,       // nothing comes twice, but by chance
@@ -66,8 +66,8 @@ static chain_state chain_first(int32_t token) {
   const uint64_t hash = hash_mix_u64((uint64_t)token + 77) >> 16;
   return (chain_state){hash, 0, token, (chain_style)((token - SIM_LETTERS + 6) % CHAIN_STYLES)};
 }
-// Positions that the state after `before` also depends on: any before it, or one in the window
-// where no group sees more; and where there are windows, one in the window.
+// Return positions that the state after `before` also depends on: any earlier one, or one in the
+// window if no group attends to more; and if there are windows, one in the window.
 static bool chain_has_near, chain_is_short;
 static uint32_t chain_looks_near(const chain_state *before) {
   const uint32_t all = before->position + 1, most = SIM_WINDOW - 1;
@@ -84,7 +84,7 @@ static chain_state chain_next(const chain_state *before, const chain_state *seen
   return (chain_state){mixed >> 16, before->position + 1, token, before->style};
 }
 
-// The state of a token that is read after those of states[0, read).
+// Computes the state of a token that follows states[0, read).
 static void chain_read(chain_state *states, uint32_t read, int32_t token) {
   const chain_state *before = read == 0 ? NULL : &states[read - 1];
   if (before == NULL) {
@@ -95,7 +95,7 @@ static void chain_read(chain_state *states, uint32_t read, int32_t token) {
   states[read] = chain_next(before, seen, &states[chain_looks_near(before)], token);
 }
 
-// Any of the letters is possible, one is favoured; one place in 32 is an end.
+// Every letter is possible and one is favoured; at one position in 32 the text ends.
 static void chain_logits(const chain_state *state, float *logits) {
   uint64_t key = state->hash;
   const bool strays = state->hash % 24 == 0;
@@ -112,7 +112,7 @@ static void chain_logits(const chain_state *state, float *logits) {
   logits[favoured] = state->style == CHAIN_NEW ? 8.0f : 10.0f;
 }
 
-// ---- The forward pass ----
+// ---- the forward pass ----
 
 struct forward_pass {
   seq_store *store;
@@ -120,7 +120,7 @@ struct forward_pass {
   uint32_t group_count;            // of the store
   void (*on_pass)(void *context);  // before the pass; NULL: none
   void *context;
-  bool is_small;  // the model that proposes: its passes are cheap, one place in four it is wrong
+  bool is_small;  // the draft model: its passes are cheap, but it is wrong at one position in four
   model_input inputs[SIM_BATCH_MAX];
   chain_state states[SIM_BATCH_MAX];
   uint32_t wanting[SIM_BATCH_MAX];  // inputs that need logits
@@ -131,7 +131,7 @@ struct forward_pass {
 
 static const uint64_t SIM_VALUE_MASK = 0xa5a5a5a5a5a5u;
 
-// The position that keys at `position` are rotated by: another where tokens before were dropped.
+// Returns the position that keys at `position` are rotated by, which differs after dropped tokens.
 static uint32_t sim_rotation(const kv_pool *kv, uint32_t seq, uint32_t position) {
   uint32_t count;
   const kv_entry *table = kv_seq_table(kv, seq, &count);
@@ -170,7 +170,8 @@ static chain_state sim_read_from(const kv_pool *kv, uint32_t seq, uint32_t posit
   return (chain_state){hash, position, (int32_t)k[3], (chain_style)(int)k[4]};
 }
 
-// The part of an earlier token that the token of `in` sees, in every group in which it does.
+// Reads the state of an earlier token; checks that it is the same in every group where `in` attends
+// to it.
 static chain_state sim_read(const forward_pass *forward, const model_input *in, uint32_t position) {
   chain_state read = {0};
   uint32_t seen = 0;
@@ -186,10 +187,10 @@ static chain_state sim_read(const forward_pass *forward, const model_input *in, 
   return read;
 }
 
-// ---- A recurrent state in addition to the pages: the chain's newest one ----
+// ---- a recurrent state in addition to the pages: the newest state of the chain ----
 
-// The state before input i, which is not the first of its text: that of the input before it, or
-// the sequence's.
+// Returns the state before input i, which is not the first of its text: the state after the
+// previous input, or the sequence's state.
 static chain_state sim_state_before(const forward_pass *forward, uint32_t i) {
   const model_input *in = &forward->inputs[i];
   const chain_state paged = sim_read(forward, in, in->position - 1);
@@ -205,7 +206,7 @@ static chain_state sim_state_before(const forward_pass *forward, uint32_t i) {
   return kept;
 }
 
-// The state after input i goes where the store needs it.
+// Stores the state after input i where the store needs it.
 static void sim_keep_state(const forward_pass *forward, uint32_t i) {
   const model_input *in = &forward->inputs[i];
   if (!store_is_recurrent(forward->store)) return;
@@ -283,7 +284,7 @@ uint32_t forward_logits_input(const forward_pass *forward, uint32_t index) {
   return forward->wanting[index];
 }
 
-// The model has no layer that predicts further tokens.
+// The model has no multi-token prediction layer.
 void forward_keep_rows(forward_pass *forward) { (void)forward; }
 bool predict_begin(const scheduler *scheduler) { return scheduler == NULL; }
 void predict_after(scheduler *scheduler) { (void)scheduler; }

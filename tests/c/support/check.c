@@ -1,4 +1,4 @@
-// The harness of check.h and the main() of every unit test program.
+// The test harness of check.h, and main() of every unit test program.
 #include "check.h"
 
 #include <inttypes.h>
@@ -25,10 +25,10 @@ void check_register(check_test *test) {
   state.last = test;
 }
 
-// A test may check from several threads: what counts is that there was one.
+// Records that the test has made a check; checks may run on several threads.
 static void check_happened(void) { __atomic_store_n(&state.has_checked, 1, __ATOMIC_RELAXED); }
 
-// Counts a failure; false when this one need not be shown after many others.
+// Counts a failure; returns false if too many have been shown already.
 static bool check_count_failure(const char *file, int line) {
   state.failures++;
   if (state.failures == FAILURES_SHOWN_MAX + 1) {
@@ -44,7 +44,7 @@ static bool check_count_failure(const char *file, int line) {
 bool check_true(bool condition, const char *text, const char *file, int line) {
   check_happened();
   if (!condition && check_count_failure(file, line)) {
-    printf("not so: %s\n", text);
+    printf("failed: %s\n", text);
   }
   return condition;
 }
@@ -189,7 +189,7 @@ static void check_run(const check_test *test) {
   if (test->is_bench || state.skip_reason != NULL) return;
   if (__atomic_load_n(&state.has_checked, __ATOMIC_RELAXED)) return;
   state.failures++;
-  printf("#   %s: nothing was checked\n", test->name);
+  printf("#   %s: the test made no checks\n", test->name);
 }
 
 int main(int argument_count, char **arguments) {

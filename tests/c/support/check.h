@@ -1,4 +1,4 @@
-// The harness of the C unit tests; check.c holds main().
+// The C unit test harness; check.c contains main().
 //
 //   #include "check.h"
 //   TEST(adds_small_numbers) {
@@ -8,11 +8,11 @@
 //
 //   BENCH(of_additions) { printf("#   %.1f ns\n", nanoseconds()); }
 //
-// A test registers itself; one that checks nothing has failed. A BENCH measures and is not a test:
-// it runs, and is counted, only with WICK_BENCH=1 in the environment, as bench_NAME. A failed CHECK
-// is reported and the test continues; a failed REQUIRE returns from it. CHECKs are expressions: `if
-// (!CHECK(block != NULL)) return NULL;`. A program takes parts of test names as arguments and then
-// runs only those.
+// Tests register themselves; a test that makes no checks fails. A BENCH takes measurements and is
+// not a test: it runs, and is counted, only with WICK_BENCH=1 in the environment, as bench_NAME. A
+// failed CHECK is reported and the test continues; a failed REQUIRE returns from it. CHECKs are
+// expressions: `if (!CHECK(block != NULL)) return NULL;`. With arguments, a program runs only tests
+// whose names contain one of them.
 #ifndef WICK_TESTS_CHECK_H
 #define WICK_TESTS_CHECK_H
 
@@ -43,16 +43,16 @@
 #define CHECK_EQ_STR(found, wanted) check_str((found), (wanted), #found, __FILE__, __LINE__)
 #define CHECK_EQ_MEM(found, wanted, size_bytes) \
   check_mem((found), (wanted), (size_bytes), #found, __FILE__, __LINE__)
-// Equal bits: -0 differs from 0, and a NaN equals itself.
+// Compares bits: -0 differs from 0, and a NaN equals itself.
 #define CHECK_EQ_F32(found, wanted) check_f32((found), (wanted), #found, __FILE__, __LINE__)
-// |found - wanted| <= tolerance; false for a NaN.
+// Checks that |found - wanted| <= tolerance; fails for a NaN.
 #define CHECK_NEAR(found, wanted, tolerance) \
   check_near((found), (wanted), (tolerance), #found, __FILE__, __LINE__)
 
-// Threads of an engine: those that are wanted, 1 in a build without helpers.
+// Returns the requested number of threads, or 1 in a build without threads.
 static inline uint32_t check_threads(uint32_t wanted) { return WICK_THREADS ? wanted : 1; }
 
-// Ends the test as skipped, saying why. With CI=true a skipped test has failed.
+// Ends the test as skipped, with a reason. With CI=true a skipped test counts as failed.
 #define SKIP(reason)      \
   do {                    \
     check_skip((reason)); \
@@ -78,18 +78,18 @@ bool check_near(double found, double wanted, double tolerance, const char *text,
                 int line);
 void check_skip(const char *reason);
 
-// The path of a file below the shared folder (natively $WICK_SHARED, under WASI a preopened
-// folder); NULL when there is no shared folder. The string lives as long as the program.
+// Returns the path of a file in the shared folder (natively $WICK_SHARED, under WASI a preopened
+// folder), or NULL if there is no shared folder. The string is valid until the program exits.
 //
 //   const char *path = check_shared("vectors/stories260K/model.gguf");
 //   if (path == NULL) SKIP("no shared folder");
 const char *check_shared(const char *relative);
-// The path of a file of this repository, below its root ($WICK_ROOT).
+// Returns the path of a file in this repository, relative to its root ($WICK_ROOT).
 const char *check_repository(const char *relative);
-// The path of a file that the test may write ($WICK_TMP).
+// Returns the path of a file that the test may write ($WICK_TMP).
 const char *check_temporary(const char *relative);
 
-// A whole file, to be freed with free(); a failed check and NULL when it cannot be read.
+// Reads a whole file, which the caller frees. If that fails, returns NULL and fails a check.
 uint8_t *check_read_file(const char *path, size_t *size_bytes);
 bool check_write_file(const char *path, const void *bytes, size_t size_bytes);
 

@@ -1,5 +1,5 @@
-// A tiny llama written in memory, so that the engine's laws are tested
-// without any file. Random weights, a byte-level tokenizer of 262 tokens.
+// A tiny llama model written in memory, for engine tests that need no file. It has random weights
+// and a byte-level tokenizer with 262 tokens.
 #ifndef WICK_TESTS_FIXTURE_MODEL_H
 #define WICK_TESTS_FIXTURE_MODEL_H
 
@@ -18,10 +18,10 @@ typedef struct fixture_shape {
   ggml_type type;  // of the matrices: F32, F16 or Q8_0
   uint32_t hidden, ffn, heads, kv_heads, layers, context;
   bool has_biases;
-  float poison;  // written over one weight when not 0 (NaN, Inf)
+  float poison;  // replaces one weight if not 0 (NaN, Inf)
 } fixture_shape;
 
-// Makes the model a mixture of experts, whose width is the shape's ffn.
+// Makes the model a mixture of experts with the shape's ffn as their width.
 typedef struct fixture_experts {
   const char *architecture;  // "llama" or "qwen2moe"
   uint32_t count, used;
@@ -30,9 +30,9 @@ typedef struct fixture_experts {
   const char *poisoned;  // the tensor of the shape's poison
 } fixture_experts;
 
-// Makes every layer but the odd ones recurrent: short convolutions (LFM2), delta nets
-// (Qwen3.5), Mamba (Jamba) or Mamba 2 (Granite 4). The numbers are what the file says; the tensors
-// are those of FIXTURE_LFM2, FIXTURE_QWEN35, FIXTURE_JAMBA and FIXTURE_GRANITE.
+// Makes the even layers recurrent: short convolutions (LFM2), delta nets (Qwen3.5), Mamba (Jamba)
+// or Mamba 2 (Granite 4). The numbers become keys of the file; the tensors always have the shapes
+// of FIXTURE_LFM2, FIXTURE_QWEN35, FIXTURE_JAMBA and FIXTURE_GRANITE.
 typedef struct fixture_hybrid {
   const char *architecture;       // "lfm2", "qwen35", "gemma3", "gemma3n", "jamba", "granitehybrid"
   uint32_t taps;                  // of the convolution
@@ -74,7 +74,7 @@ static const fixture_hybrid FIXTURE_GEMMA3N = {
 
 enum { FIXTURE_VOCAB = 262, FIXTURE_END = 257 };
 
-// Hybrids: no width is a multiple of 8.
+// For hybrids: no width is a multiple of 8.
 static const fixture_shape FIXTURE_ODD = {GGML_TYPE_F32, 36, 44, 3, 1, 3, 2048, false, 0};
 static const fixture_shape FIXTURE_DEFAULT = {GGML_TYPE_F32, 64, 96, 4, 2, 3, 256, false, 0};
 
@@ -83,7 +83,7 @@ typedef struct fixture_file {
   size_t size_bytes, capacity_bytes;
 } fixture_file;
 
-// A tensor of a file that is whole in memory: of F32. `out` (may be NULL): what it is.
+// Returns the values of an F32 tensor in a file in memory; sets *out to its entry (may be NULL).
 static inline float *fixture_floats(const fixture_file *file, const char *name, gguf_tensor *out) {
   memory_gate memory;
   gguf_directory *directory = NULL;
@@ -112,14 +112,14 @@ static inline bool fixture_write(void *context, const void *bytes, size_t size_b
   return true;
 }
 
-// About normal, mean 0, deviation 1.
+// Returns an approximately normal random number with mean 0 and deviation 1.
 static inline float fixture_normal(uint64_t *state) {
   float sum = 0;
   for (int i = 0; i < 4; i++) sum += (float)(random_u64(state) >> 40) / 16777216.0f;
   return (sum - 2.0f) * 1.7320508f;
 }
 
-// The printable stand-in of a byte in GPT-2's byte-level alphabet, as UTF-8.
+// Writes the printable character for a byte in GPT-2's byte-level alphabet, as UTF-8.
 static inline size_t fixture_byte_text(unsigned byte, char *out) {
   uint32_t point = byte;
   if (byte < 33) {
@@ -139,7 +139,7 @@ static inline void fixture_number(gguf_writer *w, const char *architecture, cons
   gguf_writer_add_u32(w, key, value);
 }
 
-// The fields that every architecture has: its name and the dimensions of its layers.
+// Adds the keys that every architecture has: its name and the dimensions of its layers.
 static inline void fixture_shape_numbers(gguf_writer *w, const char *architecture,
                                          const fixture_shape *shape) {
   char key[96];
@@ -350,8 +350,8 @@ static inline void fixture_add_outer(fixture_tensors *list, ggml_type type, uint
   text_format(tensor->name, sizeof tensor->name, "%s", name);
 }
 
-// The parts that Gemma 3n has outside of its layers and, in addition to Gemma 3, in one: numbers
-// that its files do not state.
+// Sizes of Gemma 3n that its files do not state, for the tensors outside its layers and those that
+// its layers have in addition to Gemma 3's.
 enum { FIXTURE_INPUTS = 256, FIXTURE_RANK = 64, FIXTURE_STREAMS = 4 };
 
 static inline void fixture_add_altup_ends(fixture_tensors *list, const fixture_shape *s) {
@@ -378,7 +378,7 @@ static inline void fixture_add_altup(fixture_tensors *list, const fixture_shape 
   fixture_add(list, s->type, streams, streams, 1, i, "altup_correct_coef.weight");
 }
 
-// The parts of Qwen3.5's last layer where it predicts the token after the next.
+// Adds the tensors of Qwen3.5's multi-token prediction layer.
 static inline void fixture_add_predictor(fixture_tensors *list, const fixture_shape *s,
                                          uint32_t i) {
   fixture_add(list, GGML_TYPE_F32, 1, s->hidden, 1, i, "nextn.enorm.weight");
@@ -387,7 +387,7 @@ static inline void fixture_add_predictor(fixture_tensors *list, const fixture_sh
   fixture_add(list, GGML_TYPE_F32, 1, s->hidden, 1, i, "nextn.shared_head_norm.weight");
 }
 
-// Leaves out the tensor that the hybrid says.
+// Removes the tensor that the hybrid leaves out.
 static inline void fixture_leave_out(fixture_tensors *list, const char *name) {
   for (uint32_t i = 0; name != NULL && i < list->count; i++) {
     if (strcmp(list->at[i].name, name) != 0) continue;
@@ -465,7 +465,7 @@ static inline bool fixture_is_poisoned(const fixture_experts *experts, const fix
   return strcmp(tensor->name, name) == 0;
 }
 
-// The file, of a mixture of experts or a hybrid where it is not NULL; free(file.bytes).
+// Makes the file, as a mixture of experts or a hybrid if given. The caller frees file.bytes.
 static inline fixture_file fixture_make_any(const fixture_shape *shape,
                                             const fixture_experts *experts,
                                             const fixture_hybrid *hybrid) {
@@ -515,7 +515,7 @@ static inline fixture_file fixture_make(const fixture_shape *shape) {
   return fixture_make_any(shape, NULL, NULL);
 }
 
-// Feeds the whole file as the engine requests it, `piece_bytes` at a time (0: all that it asks).
+// Feeds the ranges that the engine requests, at most `piece_bytes` at a time (0: no limit).
 static inline wick_status fixture_load(wick_engine *engine, const fixture_file *file,
                                        size_t piece_bytes, wick_error *error) {
   for (;;) {
@@ -533,9 +533,9 @@ static inline wick_status fixture_load(wick_engine *engine, const fixture_file *
   }
 }
 
-// ---- Asking ----
+// ---- requests ----
 
-// This many tokens after these, whatever they are.
+// Returns a request for `max_tokens` tokens after these, ignoring end tokens.
 static inline wick_request fixture_request(const int32_t *tokens, size_t count,
                                            uint32_t max_tokens) {
   wick_request request;
@@ -547,10 +547,10 @@ static inline wick_request fixture_request(const int32_t *tokens, size_t count,
   return request;
 }
 
-// `after`: the alternatives and the text that follow the event.
+// `after` points to the alternatives and the text that follow the event.
 typedef void fixture_take(void *context, const wick_event *event, const uint8_t *after);
 
-// Gives each waiting event to `take`.
+// Passes each waiting event to `take`.
 static inline void fixture_take_all(wick_engine *engine, fixture_take *take, void *context) {
   size_t bytes;
   const uint8_t *at = wick_events_take(engine, &bytes);
@@ -562,7 +562,7 @@ static inline void fixture_take_all(wick_engine *engine, fixture_take *take, voi
   }
 }
 
-// Steps until the engine is idle, and gives each event to `take`.
+// Steps until the engine is idle, and passes each event to `take`.
 static inline void fixture_run(wick_engine *engine, fixture_take *take, void *context) {
   while (wick_step(engine, 0) != WICK_STEP_IDLE) fixture_take_all(engine, take, context);
 }

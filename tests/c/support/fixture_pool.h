@@ -1,5 +1,5 @@
-// The pool of the paged KV's conformance cases: 8 heads of 64, pages of 16
-// tokens, no growth. Closing it checks every invariant and that no memory is left.
+// The pool for the conformance cases of the paged KV cache: 8 heads of 64, pages of 16 tokens, no
+// growth. Closing it checks every invariant and that no memory leaks.
 #ifndef WICK_TESTS_FIXTURE_POOL_H
 #define WICK_TESTS_FIXTURE_POOL_H
 
@@ -61,7 +61,7 @@ static void pool_free_seq(pool_case *c, kv_seq_id seq) {
   CHECK(!kv_seq_exists(c->pool, seq));
 }
 
-// The page of a position, to be read; a page without users when there is none.
+// Returns the page of a position for reading, or a page without users if there is none.
 static const kv_page *pool_page(pool_case *c, kv_seq_id seq, uint32_t position) {
   static const kv_page none = {.id = KV_PAGE_NONE};
   const kv_page *page = &none;
@@ -69,7 +69,8 @@ static const kv_page *pool_page(pool_case *c, kv_seq_id seq, uint32_t position) 
   return page;
 }
 
-// A number of all that a pool knows: tables, counts, headers and bytes of used pages, statistics.
+// Returns a hash of a pool's whole state: tables, counts, headers and bytes of used pages,
+// statistics.
 static uint64_t pool_digest(const kv_pool *pool) {
   const kv_stats stats = kv_pool_stats(pool);
   uint64_t digest = hash_bytes(&stats, sizeof stats, 1);
@@ -90,7 +91,7 @@ static uint64_t pool_digest(const kv_pool *pool) {
   return digest;
 }
 
-// The call answers that status and changes nothing.
+// Checks that the call returns this status and changes nothing.
 #define CHECK_UNCHANGED(c, call, status)                          \
   do {                                                            \
     const uint64_t digest = pool_digest((c)->pool);               \

@@ -1,4 +1,4 @@
-// Making GGUF files in memory.
+// Makes GGUF files in memory.
 #include "gguf_files.h"
 
 #include <stdlib.h>

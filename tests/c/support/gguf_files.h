@@ -1,5 +1,4 @@
-// GGUF files made in memory: whole ones through the engine's writer, broken
-// ones byte by byte.
+// Makes GGUF files in memory: valid ones with the engine's writer, broken ones byte by byte.
 #ifndef WICK_TESTS_GGUF_FILES_H
 #define WICK_TESTS_GGUF_FILES_H
 
@@ -14,7 +13,7 @@ typedef struct memory_file {
   size_t size_bytes, capacity_bytes;
 } memory_file;
 
-// A gguf_write; the context is a memory_file.
+// A gguf_write function whose context is a memory_file.
 bool file_write(void *context, const void *bytes, size_t size_bytes);
 void file_free(memory_file *file);
 
@@ -35,8 +34,8 @@ typedef struct sample_tensor {
   uint64_t dims[GGUF_DIMS_MAX];
 } sample_tensor;
 
-// A file of these tensors with random bytes. `file` of `files` when files > 1 (split.* keys, with
-// all_tensors as the sum over the files). Aborts when the writer fails.
+// Makes a file with these tensors and random bytes. If files > 1, it is file `file` of a split
+// model (split.* keys, with all_tensors as the total over the files). Aborts if the writer fails.
 typedef struct sample_spec {
   const sample_tensor *tensors;
   size_t tensor_count;
@@ -47,7 +46,7 @@ typedef struct sample_spec {
 } sample_spec;
 memory_file sample_make(const sample_spec *spec);
 
-// Seven tensors of different types and shapes, one of them of a single row, some blocks long.
+// Seven tensors of different types and shapes; one has a single row, some have several blocks.
 extern const sample_tensor SAMPLE_TENSORS[];
 extern const size_t SAMPLE_TENSOR_COUNT;
 memory_file sample_model(void);

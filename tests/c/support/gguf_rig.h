@@ -1,4 +1,4 @@
-// Shared by the tests of the GGUF directory: one directory at a time on a separate memory, fed in
+// Shared by the GGUF directory tests: one directory at a time with a separate allocator, fed in
 // chunks, and the last error.
 #ifndef WICK_TESTS_GGUF_RIG_H
 #define WICK_TESTS_GGUF_RIG_H
@@ -28,14 +28,14 @@ static void close_directory(gguf_directory *directory) {
   CHECK_EQ_UINT(memory.bytes_now, 0);
 }
 
-// Feeds a file in chunks, then says that it ended. *used is what belonged to the directory.
+// Feeds a file in chunks and then its end. Sets *used to the number of bytes of the directory.
 static wick_status feed_all(gguf_directory *directory, const memory_file *file, size_t chunk,
                             size_t *used) {
   *used = 0;
   for (size_t at = 0; at < file->size_bytes; at += chunk) {
     const size_t left = file->size_bytes - at;
     const size_t size_bytes = left < chunk ? left : chunk;
-    // a copy of exactly this size, so that the sanitizer sees every byte read past its end
+    // a copy of exactly this size, so that the sanitizer detects any read past its end
     uint8_t *copy = malloc(size_bytes);
     if (copy == NULL) abort();
     memcpy(copy, file->bytes + at, size_bytes);

@@ -1,4 +1,4 @@
-// Grammars in tests: compiled without a model, texts matched byte by byte.
+// Helpers for grammar tests: compile grammars without a model and match text byte by byte.
 #ifndef WICK_TESTS_GRAMMAR_RIG_H
 #define WICK_TESTS_GRAMMAR_RIG_H
 
@@ -17,8 +17,8 @@ typedef struct grammar_rig {
   wick_error error;
 } grammar_rig;
 
-// Compiles it again and again with an allocation that fails, of those that it takes. (The sanitizer
-// builds take one for every piece: grammar/work.c.)
+// Compiles the grammar repeatedly, with a different allocation failing each time. (Sanitizer builds
+// make one allocation for every piece: grammar/work.c.)
 static inline void rig_try_without_memory(const grammar_rig *rig, const wick_grammar *wanted) {
   enum { TRIES = 3 };
   static uint64_t state = 9;

@@ -1,4 +1,4 @@
-// Grammars of replies that may call tools, in tests.
+// Helpers for tests of reply grammars with tool calls.
 #ifndef WICK_TESTS_HOLD_RIG_H
 #define WICK_TESTS_HOLD_RIG_H
 
@@ -35,7 +35,7 @@ static inline void hold_rig_put_quoted(hold_text_buffer *to, const char *text) {
   hold_rig_put_text(to, "\"");
 }
 
-// The text of a grammar of replies to the members of a request, except for the ending.
+// Returns a reply grammar with the given members, followed by the prompt's ending.
 static inline wick_grammar hold_rig_grammar(const reply_rig *rig, const char *wanted,
                                             size_t wanted_bytes) {
   static hold_text_buffer text;
@@ -51,7 +51,7 @@ static inline wick_grammar hold_rig_grammar(const reply_rig *rig, const char *wa
   return (wick_grammar){.kind = GRAMMAR_REPLY, .text = text.bytes, .text_bytes = text.size_bytes};
 }
 
-// A grammar of replies; NULL where it is refused.
+// Creates a reply grammar; returns NULL if it is rejected.
 static inline grammar *open_grammar(reply_rig *rig, const char *tools, size_t tools_bytes,
                                     const char *choice, bool is_parallel) {
   static hold_text_buffer wanted;
@@ -101,7 +101,7 @@ static inline void check_replies(const char *template_text, const char *ending, 
 #define CHECK_REPLIES(template_text, ending, tools, cases) \
   check_replies(template_text, ending, tools, cases, sizeof(cases) / sizeof(cases)[0])
 
-// A tool whose `city` has at most four letters.
+// A tool whose `city` argument has at most four letters.
 static const char WEATHER[] =
     "[{\"type\":\"function\",\"function\":{\"name\":\"weather\",\"parameters\":{\"type\":"
     "\"object\","

@@ -1,5 +1,4 @@
-// A saved state in memory: where a wick_state_sink writes and a
-// wick_state_source reads.
+// A saved state in memory, written by a wick_state_sink and read by a wick_state_source.
 #ifndef WICK_TESTS_KEPT_RECORD_H
 #define WICK_TESTS_KEPT_RECORD_H
 

@@ -11,7 +11,7 @@
 #include "platform/platform.h"
 #include "random.h"
 
-// ---- random things ----
+// ---- random values ----
 
 static uint64_t random_state = 1;
 
@@ -72,7 +72,8 @@ static void iq1_m_scale(uint16_t half, uint8_t *words) {
   }
 }
 
-// The exponent of MXFP4's scale, bias 128. (So large that a weight overflows it is never.)
+// Returns the exponent of MXFP4's scale, bias 128, which is never large enough for a weight to
+// overflow.
 static uint8_t mxfp4_exponent(scales_kind kind, uint32_t row) {
   switch (kind) {
     case SCALES_TINY:
@@ -146,7 +147,7 @@ size_t variants(const kernel_table *list[VARIANTS_MAX]) {
   size_t count = 0;
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     const kernel_table *kernels = kernels_by_name(names[i]);
-    // right only where a dot takes codes with a sign, which is where it is chosen
+    // only correct if the host's dot instruction takes signed codes, and only chosen then
     const bool is_elsewhere = strcmp(names[i], "relaxed-signed") == 0 && kernels != kernels_bind();
     if (kernels != NULL && !is_elsewhere) list[count++] = kernels;
   }

@@ -1,5 +1,5 @@
-// Building blocks of the kernels' tests: random numbers (the same in
-// each run), random matrices of every type, the variants that this build has, and a stopwatch.
+// Helpers for kernel tests: random numbers (the same in each run), random matrices of every type,
+// the variants in this build, and a stopwatch.
 #ifndef WICK_TESTS_KERNEL_CASES_H
 #define WICK_TESTS_KERNEL_CASES_H
 
@@ -11,7 +11,7 @@
 
 uint32_t random_u32(void);
 uint32_t random_u32_below(uint32_t end);
-// About normal, deviation 1.
+// Returns an approximately normal random number with deviation 1.
 float random_normal(void);
 void random_floats(float *x, size_t n, float deviation);
 
@@ -20,12 +20,12 @@ typedef enum scales_kind {
   SCALES_TINY,     // subnormal halves
   SCALES_EXTREME,  // from the smallest to the largest half
   SCALES_ZERO,     // half of the rows are 0
-  SCALES_WILD,     // now and then Inf or NaN
+  SCALES_WILD,     // occasionally Inf or NaN
   SCALES_KINDS
 } scales_kind;
 
-// Where a block of the file has 16-bit floats. scale_count 0: the block is a number itself, or has
-// scales of another kind (random_block).
+// The offsets of 16-bit floats in a block of the file. If scale_count is 0, the block is a single
+// number or has a different kind of scale (random_block).
 typedef struct type_case {
   uint32_t type;
   uint32_t scale_offsets[2], scale_count;
@@ -40,21 +40,22 @@ typedef struct test_matrix {
   uint64_t bytes;
 } test_matrix;
 
-// Fills a matrix from random blocks, rows in a random order and in pieces. Free its `data`.
+// Fills a matrix with random blocks, rows in random order and in pieces. The caller frees `data`.
 test_matrix matrix_make(const type_case *type, uint32_t rows, uint32_t cols, scales_kind kind,
                         bool minus_128);
 
 enum { VARIANTS_MAX = 8 };
 
 const kernel_table *scalar(void);
-// The variants that this build has, the scalar one first, and how many they are.
+// Lists the variants in this build, the scalar one first; returns their number.
 size_t variants(const kernel_table *list[VARIANTS_MAX]);
-// Whether the variant gives the scalar one's bits.
+// Whether the variant gives bit-identical results to the scalar one.
 bool is_exact(const kernel_table *kernels);
 
 typedef void bench_function(void *context);
 
-// The shortest time of a call in seconds, after one call to warm up: others share the machine.
+// Returns the shortest time of a call in seconds, after a warm-up call. It takes the minimum
+// because other processes may share the machine.
 double bench_seconds(bench_function *run, void *context);
 
 #endif

@@ -1,5 +1,5 @@
-// The fixture model on separate pools: sequences of a pool are read
-// through the very forward pass of the engine, and what is done to the pool between is the test's.
+// The fixture model on separate pools: the engine's own forward pass evaluates the sequences of a
+// pool, and the test may change the pool between passes.
 #ifndef WICK_TESTS_KV_RIG_H
 #define WICK_TESTS_KV_RIG_H
 
@@ -7,11 +7,11 @@
 
 enum { RIG_BATCH = 96, RIG_PAGES = 64 };
 
-// Two layers of four query heads over two KV heads: the least in which everything takes part.
+// Two layers with four query heads and two KV heads, the smallest shape that covers everything.
 static const fixture_shape RIG_SHAPE = {GGML_TYPE_F32, 64, 32, 4, 2, 2, 256, false, 0};
 
 typedef struct kv_rig {
-  wick_engine *engine;  // for its model and threads alone
+  wick_engine *engine;  // only for its model and threads
   seq_store *store;
   kv_pool *pool;  // of the store
   forward_pass *forward;
@@ -72,8 +72,8 @@ static void rig_free(const kv_rig *rig, kv_seq_id seq) {
   CHECK_EQ_INT(kv_seq_free(rig->pool, seq, NULL), WICK_OK);
 }
 
-// The part of one sequence in a pass: tokens[0, count) follow what it holds; their logits go to
-// rows [count][FIXTURE_VOCAB].
+// One sequence's part of a pass: tokens[0, count) are appended to it, and their logits are written
+// to rows [count][FIXTURE_VOCAB].
 typedef struct rig_part {
   kv_seq_id seq;
   const int32_t *tokens;
@@ -81,7 +81,7 @@ typedef struct rig_part {
   float *rows;
 } rig_part;
 
-// One pass over the parts, at most RIG_BATCH tokens together.
+// Runs one pass over the parts, which have at most RIG_BATCH tokens in total.
 static bool rig_pass(kv_rig *rig, const rig_part *parts, uint32_t part_count) {
   model_input inputs[RIG_BATCH];
   float *rows[RIG_BATCH];

@@ -17,9 +17,10 @@ static void note(load_sink *sink, const char *fault) {
 static wick_status on_directory(void *context, wick_error *error) {
   load_sink *sink = context;
   if (sink->ready++ > 0) note(sink, "directory_ready was called twice");
-  if (loader_directory(sink->loader) == NULL) note(sink, "ready without a directory");
+  if (loader_directory(sink->loader) == NULL)
+    note(sink, "directory_ready was called without a directory");
   if (sink->fail_directory) {
-    return fail_with(error, WICK_E_UNSUPPORTED, 99, "the model says no");
+    return fail_with(error, WICK_E_UNSUPPORTED, 99, "the model rejects the directory");
   }
   sink->count = loader_tensor_count(sink->loader);
   sink->tensors = get_memory(sink->count * sizeof *sink->tensors);
@@ -29,13 +30,13 @@ static wick_status on_directory(void *context, wick_error *error) {
 static bool on_question(void *context, uint32_t index) {
   load_sink *sink = context;
   if (sink->ready != 1 || index >= sink->count) {
-    note(sink, "asked for a tensor that is not there");
+    note(sink, "requested a tensor that does not exist");
     return false;
   }
   if (index < 64 && (sink->unwanted >> index & 1) != 0) return false;
   const gguf_tensor *tensor = loader_tensor_at(sink->loader, index);
   sink_tensor *made = &sink->tensors[index];
-  if (made->is_wanted) note(sink, "asked for a tensor twice");
+  if (made->is_wanted) note(sink, "requested a tensor twice");
   made->is_wanted = true;
   made->bytes = get_memory((size_t)tensor->size_bytes);
   made->is_placed =
@@ -50,7 +51,7 @@ static wick_status on_blocks(void *context, uint32_t index, uint32_t row, uint32
     return fail_with(error, WICK_E_NONFINITE, 0, "these blocks are bad");
   }
   if (index >= sink->count || !sink->tensors[index].is_wanted) {
-    note(sink, "placed a tensor that nobody wants");
+    note(sink, "placed a tensor that is not wanted");
     return WICK_OK;
   }
   const gguf_tensor *tensor = loader_tensor_at(sink->loader, index);
@@ -58,7 +59,7 @@ static wick_status on_blocks(void *context, uint32_t index, uint32_t row, uint32
   const uint64_t row_blocks = tensor->dims[0] / facts->block_values;
   const uint64_t rows = tensor->dims[1] * tensor->dims[2] * tensor->dims[3];
   if (block_count == 0 || row >= rows || (uint64_t)first_block + block_count > row_blocks) {
-    note(sink, "placed blocks outside of a tensor");
+    note(sink, "placed blocks outside a tensor");
     return WICK_OK;
   }
   sink_tensor *made = &sink->tensors[index];
@@ -75,7 +76,7 @@ static wick_status on_blocks(void *context, uint32_t index, uint32_t row, uint32
 static void on_done(void *context, uint32_t index) {
   load_sink *sink = context;
   if (index >= sink->count || !sink->tensors[index].is_wanted) {
-    note(sink, "finished a tensor that nobody wants");
+    note(sink, "finished a tensor that is not wanted");
   } else if (sink->tensors[index].done++ > 0) {
     note(sink, "finished a tensor twice");
   } else if (!loader_tensor_is_done(sink->loader, index)) {

@@ -1,5 +1,5 @@
-// A loader_sink that puts tensors together in memory, notes what the loader
-// does wrong, and compares the result with the files that were fed. For tests and fuzzers.
+// A loader_sink for tests and fuzzers that assembles tensors in memory, records mistakes of the
+// loader, and compares the result with the files that were fed.
 #ifndef WICK_TESTS_LOAD_SINK_H
 #define WICK_TESTS_LOAD_SINK_H
 
@@ -8,7 +8,7 @@
 
 typedef struct sink_tensor {
   uint8_t *bytes;      // file layout
-  uint8_t *is_placed;  // of each block
+  uint8_t *is_placed;  // for each block
   bool is_wanted;
   uint32_t done;  // calls of tensor_done
 } sink_tensor;
@@ -27,8 +27,8 @@ typedef struct load_sink {
 loader_sink sink_calls(load_sink *sink);
 void sink_free(load_sink *sink);
 
-// After everything was fed: each wanted tensor is done once and equals the bytes of its file, no
-// other was touched. The error, or NULL.
+// Checks, after everything was fed, that each wanted tensor is done once and equals the bytes of
+// its file, and that no other tensor was touched. Returns the error, or NULL.
 const char *sink_check(const load_sink *sink, const memory_file *files);
 
 #endif

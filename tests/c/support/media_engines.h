@@ -1,4 +1,4 @@
-// Engines with the encoders of vectors/vision, for the tests of images and audio through wick.h.
+// Engines with the encoders of vectors/vision, for image and audio tests through wick.h.
 #ifndef WICK_TESTS_MEDIA_ENGINES_H
 #define WICK_TESTS_MEDIA_ENGINES_H
 
@@ -20,7 +20,7 @@ static inline wick_engine *media_open_text(const vectors *v, uint32_t type) {
   file.bytes = media_read_file(vectors_text(v, type, "text_model"), &file.size_bytes);
   wick_engine *engine = media_engine(&file, &SETUP);
   free(file.bytes);
-  if (engine != NULL) engine->config.media_like_llama_cpp = true;  // as the reference
+  if (engine != NULL) engine->config.media_like_llama_cpp = true;  // like the reference
   return engine;
 }
 

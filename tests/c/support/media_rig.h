@@ -1,4 +1,4 @@
-// Requests with images and recordings in their prompts: engines, runs, and their results.
+// Helpers for requests with images and recordings in their prompts: engines, runs and results.
 #ifndef WICK_TESTS_MEDIA_RIG_H
 #define WICK_TESTS_MEDIA_RIG_H
 
@@ -9,12 +9,12 @@ enum { MEDIA_PARTS_MAX = 40, MEDIA_SAID_MAX = 12 };
 
 typedef struct prompt_parts {
   prompt_part parts[MEDIA_PARTS_MAX];
-  media_rows media[MEDIA_PARTS_MAX];  // of the parts that are media
+  media_rows media[MEDIA_PARTS_MAX];  // for the media parts
   uint32_t count;
 } prompt_parts;
 
 typedef struct media_result {
-  float *logits;  // [logits_count, vocab], after each position of a text
+  float *logits;  // [logits_count, vocab], after each text position
   uint32_t logits_count, logits_max;
   uint32_t vocab;
   int32_t said[MEDIA_SAID_MAX];
@@ -25,7 +25,7 @@ typedef struct media_result {
 
 typedef struct media_setup {
   uint32_t batch_tokens, threads;
-  uint32_t context_tokens;  // may be more than the model was trained on; 0: as trained
+  uint32_t context_tokens;  // may exceed the trained length; 0: as trained
   wick_kv_type kv_type;
 } media_setup;
 
@@ -80,13 +80,13 @@ static inline void media_take(void *context, const wick_event *event, const uint
   }
 }
 
-// Steps until nothing is left to do; what request `id` says goes to `result`.
+// Steps until the engine is idle; stores the output of request `id` in `result`.
 static inline void media_steps(wick_engine *engine, uint32_t id, media_result *result) {
   media_listener listener = {id, result};
   fixture_run(engine, media_take, &listener);
 }
 
-// A greedy request of `tokens` tokens.
+// Returns a greedy request for `tokens` tokens.
 static inline wick_request media_request(uint32_t tokens) {
   wick_request request;
   wick_request_default(&request);
@@ -96,7 +96,8 @@ static inline wick_request media_request(uint32_t tokens) {
   return request;
 }
 
-// with_logits: of all positions of texts; the prefix cache is not asked then.
+// Runs a prompt. with_logits requests the logits of all text positions, which bypasses the prefix
+// cache.
 static inline media_result media_run(wick_engine *engine, const prompt_parts *prompt,
                                      uint32_t session, bool with_logits) {
   media_result result = {0};

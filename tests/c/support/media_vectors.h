@@ -1,4 +1,4 @@
-// Reads files and cases of vectors/vision for the tests of images and audio.
+// Reads files and cases of vectors/vision for image and audio tests.
 #ifndef WICK_TESTS_MEDIA_VECTORS_H
 #define WICK_TESTS_MEDIA_VECTORS_H
 
@@ -18,7 +18,7 @@ static inline double vectors_number(const vectors *v, uint32_t node) {
   return strtod(text, NULL);
 }
 
-// The number of a member; 0 without one.
+// Returns the number in a member, or 0 if the member is missing.
 static inline double vectors_member_number(const vectors *v, uint32_t node, const char *name) {
   const uint32_t found = document_find(&v->document, node, name);
   return found == 0 ? 0 : vectors_number(v, found);

@@ -8,8 +8,8 @@
 #include "base/text.h"
 #include "random.h"
 
-// A delta net has twice as many heads of values as of keys; the values are as wide as the hidden
-// rows. So are the channels of a scan. RANK: of Mamba's time steps.
+// A delta net has twice as many value heads as key heads; its values are as wide as the hidden
+// rows, and so are the channels of a scan. RANK is the rank of Mamba's time steps.
 enum { ALIGNMENT = 32, HEADS = 2, EXPERTS = 4, TAPS = 3, KEY_HEADS = 1, STATES = 4, RANK = 5 };
 
 static const char *const ARCHITECTURES[BUILT_FAMILIES] = {
@@ -18,7 +18,7 @@ static const char *const ARCHITECTURES[BUILT_FAMILIES] = {
 static const char *const SPECIALS[BUILT_SPECIALS] = {"<unk>", "<s>", "</s>", "<|im_start|>"};
 static const int32_t SPECIAL_KINDS[BUILT_SPECIALS] = {TOKEN_UNKNOWN, TOKEN_CONTROL, TOKEN_CONTROL,
                                                       TOKEN_USER_DEFINED};
-// In SPM's writing; BPE has no space mark of three bytes.
+// In SPM notation; BPE has no three-byte space marker.
 static const char *const WORDS[] = {"▁",  "t",  "h",    "e",   "a", "th", "he",
                                     "▁t", "▁a", "▁the", "the", "o", "l",  "lo"};
 static const char *const BYTE_WORDS[] = {"th", "he", "Ġt", "Ġa", "Ġthe", "the", "lo"};
@@ -111,7 +111,7 @@ void value_resize(built_value *value, size_t count) {
 
 void value_set_item(built_value *value, size_t index, const void *bytes, size_t size_bytes) {
   if (index >= value->item_count) value_resize(value, index + 1);
-  memory_file made = {0};  // `bytes` may be the item's own
+  memory_file made = {0};  // `bytes` may point into the item itself
   file_write(&made, bytes, size_bytes);
   file_free(&value->items[index]);
   value->items[index] = made;
@@ -135,7 +135,7 @@ static void put_strings(built_value *value, size_t first, const char *const *tex
   for (size_t i = 0; i < count; i++) value_set_item(value, first + i, texts[i], strlen(texts[i]));
 }
 
-// The token of a byte: BPE's alphabet (GPT-2's), or "<0xHH>".
+// Writes the token of a byte: in BPE's (GPT-2's) alphabet, or as "<0xHH>".
 static size_t byte_text(unsigned byte, bool is_bpe, char out[8]) {
   if (!is_bpe) {
     static const char DIGITS[] = "0123456789ABCDEF";
@@ -222,7 +222,7 @@ static void add_stack(model_builder *builder, uint64_t hidden, const char *name,
 static void add_attention(model_builder *builder, uint32_t layer, uint64_t hidden) {
   const built_family family = builder->choice.family;
   const ggml_type type = builder->choice.type;
-  // of qwen35 each head's queries are followed by its gate
+  // in qwen35, each head's queries are followed by its gate
   const uint64_t q_rows = family == BUILT_QWEN35 ? 2 * hidden : hidden;
   add_tensor(builder, type, hidden, q_rows, "attn_q.weight", layer);
   add_tensor(builder, type, hidden, hidden, "attn_k.weight", layer);
@@ -409,8 +409,8 @@ static void write_value(memory_file *file, const built_value *value) {
   }
 }
 
-// A block of a quantised type: any codes, scales that keep values small (they are at the beginning
-// or at the end).
+// Fills a quantized block with random codes and with scales that keep values small (scales are at
+// the start or at the end).
 static void fill_block(uint8_t *block, const ggml_type_facts *facts, uint32_t type,
                        uint64_t *state) {
   const uint16_t small = f16_of_f32(0.003f);
@@ -422,7 +422,7 @@ static void fill_block(uint8_t *block, const ggml_type_facts *facts, uint32_t ty
   if (type == GGML_TYPE_MXFP4) block[0] = 118;
 }
 
-// Norms are about 1, decays about -1.
+// Returns a random weight near `middle`: norms are about 1, decays about -1.
 static float any_weight(const model_builder *builder, uint64_t *state, float middle) {
   const uint64_t random = random_u64(state);
   if (builder->poison != 0 && random % 97 == 0) return builder->poison;
@@ -448,7 +448,7 @@ static void write_row(const model_builder *builder, memory_file *file, uint32_t 
   }
 }
 
-// The size of a tensor's data; small where its entry is not to be believed.
+// Computes the row size of a tensor; returns false if its entry is implausible, to limit its data.
 static bool has_data(const built_tensor *tensor, uint64_t *row_bytes) {
   enum { ROW_MOST = 4096, ROWS_MOST = 4096 };
   return tensor->dims[0] <= ROW_MOST && tensor->dims[1] <= ROWS_MOST && tensor->dims[1] > 0 &&

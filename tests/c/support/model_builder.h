@@ -1,5 +1,5 @@
-// A small model held as lists of values and tensors, which a test may
-// change in any way before it is written as a GGUF file. The written values need not be true.
+// A small model as lists of values and tensors, which a test may change in any way before it writes
+// them to a GGUF file. The written values need not be consistent.
 #ifndef WICK_TESTS_MODEL_BUILDER_H
 #define WICK_TESTS_MODEL_BUILDER_H
 
@@ -45,8 +45,8 @@ typedef struct built_value {
   char key[BUILT_KEY_BYTES];
   uint32_t type, item_type;  // gguf_value_type, or anything
   memory_file data;          // a number, a string's bytes, or an array's numbers
-  uint64_t count;            // items of an array as they are declared
-  memory_file *items;        // strings of an array
+  uint64_t count;            // declared number of array items
+  memory_file *items;        // strings in an array
   size_t item_count, item_capacity;
 } built_value;
 
@@ -54,7 +54,7 @@ typedef struct built_tensor {
   char name[GGUF_TENSOR_NAME_BYTES_MAX + 1];
   uint32_t type, dim_count;
   uint64_t dims[GGUF_DIMS_MAX];
-  uint64_t shift_bytes;  // added to where its data is said to be
+  uint64_t shift_bytes;  // added to its stated data offset
 } built_tensor;
 
 typedef struct model_builder {
@@ -63,15 +63,16 @@ typedef struct model_builder {
   size_t value_count;
   built_tensor tensors[BUILT_TENSORS_MAX];
   size_t tensor_count;
-  float poison;  // in place of some weights, when not 0 (F32 and F16)
+  float poison;  // replaces some weights if not 0 (F32 and F16)
 } model_builder;
 
 void builder_init(model_builder *builder, const built_choice *choice);
 void builder_free(model_builder *builder);
-// The file; file_free() it. The data of each tensor exists, whatever its entry says.
+// Writes the file, which the caller frees with file_free(). Data is written for every plausible
+// tensor, whatever its offset.
 memory_file builder_write(const model_builder *builder);
 
-// NULL when there is no such key, or no room for one more.
+// Return NULL if the key does not exist, or if there is no space for another one.
 built_value *builder_find(model_builder *builder, const char *key);
 built_value *builder_put(model_builder *builder, const char *key, uint32_t type);
 void builder_remove(model_builder *builder, const char *key);
@@ -80,10 +81,10 @@ void builder_put_f32(model_builder *builder, const char *key, float number);
 void builder_put_text(model_builder *builder, const char *key, const char *text);
 
 void value_set_data(built_value *value, const void *bytes, size_t size_bytes);
-// Strings and numbers of arrays; the list gets longer where it has to.
+// Set a string or number in an array, which grows if necessary.
 void value_set_item(built_value *value, size_t index, const void *bytes, size_t size_bytes);
 void value_set_i32(built_value *value, size_t index, int32_t number);
-// This many items, new ones empty or 0.
+// Sets the number of items; new ones are empty or 0.
 void value_resize(built_value *value, size_t count);
 
 #endif

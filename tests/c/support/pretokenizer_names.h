@@ -1,4 +1,4 @@
-// A name of each pattern that pre-tokenizers have (text/patterns.h).
+// A name for each pre-tokenizer pattern (text/patterns.h).
 #ifndef WICK_TESTS_PRETOKENIZER_NAMES_H
 #define WICK_TESTS_PRETOKENIZER_NAMES_H
 

@@ -1,5 +1,5 @@
-// Model, mix, projection, the type of each layer that has it, and
-// which layers have attention: rows of quantize_mix_test.c.
+// Rows of quantize_mix_test.c: model, mix, projection, the type of each layer that has it, and
+// which layers have attention.
 {&LLAMA, "f32", "attn_v", "FFFFFFFFFF", 1}, {&LLAMA, "f32", "ffn_down", "FFFFFFFFFF", 1},
     {&LLAMA, "f32", "attn_output", "FFFFFFFFFF", 1}, {&LLAMA, "f32", "output.weight", "F", 1},
     {&LLAMA, "f16", "attn_v", "HHHHHHHHHH", 1}, {&LLAMA, "f16", "ffn_down", "HHHHHHHHHH", 1},

@@ -1,6 +1,5 @@
-// A test writes its results, line by line, and compares them with a file that is kept next to it.
-// The lines of a change that is meant are taken over: the test leaves what it found in $WICK_TMP
-// under the file's name.
+// A test records its results, line by line, and compares them with a file next to it. To accept an
+// intended change, copy the file of the same name that the test writes to $WICK_TMP.
 #ifndef WICK_TESTS_RECORDED_LINES_H
 #define WICK_TESTS_RECORDED_LINES_H
 
@@ -39,7 +38,7 @@ static void recorded_compare(const char *name, const char *file, size_t file_byt
     const size_t size = recorded_line_bytes(at, end),
                  wanted_size = recorded_line_bytes(wanted, last);
     if (!CHECK(size == wanted_size && memcmp(at, wanted, size) == 0)) {
-      printf("#   %s, line %d (all that was found: %s)\n#   found: %.*s\n#   kept:  %.*s\n", name,
+      printf("#   %s, line %d (all results: %s)\n#   found:    %.*s\n#   expected: %.*s\n", name,
              line, found_path, (int)size, at, (int)wanted_size, wanted);
       return;
     }
@@ -48,7 +47,7 @@ static void recorded_compare(const char *name, const char *file, size_t file_byt
   }
 }
 
-// The recorded lines equal tests/c/`name`, a path such as "reply/reply_records.txt".
+// Checks that the recorded lines equal tests/c/`name`, a path such as "reply/reply_records.txt".
 static void recorded_check(const char *name) {
   char path[256];
   size_t file_bytes;

@@ -1,4 +1,4 @@
-// Replies in tests: parsed in pieces of any sizes, their events put together.
+// Helpers for reply tests: parse replies in pieces of any size and collect their events.
 #ifndef WICK_TESTS_REPLY_RIG_H
 #define WICK_TESTS_REPLY_RIG_H
 
@@ -14,7 +14,7 @@ enum { RIG_TEXT_BYTES = 4096, RIG_CALLS = 8 };
 
 typedef struct rig_text {
   char bytes[RIG_TEXT_BYTES];
-  size_t size_bytes;  // of all, also what found no room
+  size_t size_bytes;  // of all text, including what did not fit
 } rig_text;
 
 typedef struct rig_call {
@@ -76,7 +76,7 @@ static inline void rig_take(void *context, const reply_event *event) {
   if (event->kind == REPLY_CALL_ENDS) call->has_ended = true;
 }
 
-// `tools` is JSON; NULL: none.
+// `tools` is JSON, or NULL for no tools.
 static inline void rig_open(reply_rig *rig, const char *template_text, size_t template_bytes,
                             const char *tools, size_t tools_bytes, const char *prompt) {
   memset(rig, 0, sizeof *rig);
@@ -92,7 +92,7 @@ static inline void rig_close(reply_rig *rig) {
   CHECK_EQ_UINT(rig->memory.blocks_now, 0);
 }
 
-// Parses a reply: pieces of `first` bytes, then of `then` bytes (0: all that is left).
+// Parses a reply in a piece of `first` bytes and then pieces of `then` bytes (0: the rest).
 static inline void rig_parse(reply_rig *rig, const char *text, size_t size_bytes, size_t first,
                              size_t then) {
   reply_parser *parser = NULL;

@@ -1,5 +1,5 @@
-// The output of requests, collected from their events, and whether two are the same.
-// The including file defines OUT_TOKENS, TEXT_BYTES_MAX and RUNS.
+// Collects the output of requests from their events, and compares two outputs. The including file
+// defines OUT_TOKENS, TEXT_BYTES_MAX and RUNS.
 #ifndef WICK_TESTS_SAID_H
 #define WICK_TESTS_SAID_H
 
@@ -15,7 +15,7 @@ typedef struct said {
   float logprobs[OUT_TOKENS];
   char text[TEXT_BYTES_MAX];
   size_t text_bytes;
-  uint64_t calls_first, calls_last;  // of the allocator
+  uint64_t calls_first, calls_last;  // number of allocator calls
   const wick_engine *engine;
 } said;
 
@@ -26,7 +26,7 @@ static void take_event(void *context, const wick_event *event, const uint8_t *af
   for (said *at = context; of == NULL && at < (said *)context + RUNS; at++) {
     if (at->id == event->request) of = at;
   }
-  const bool is_part = event->kind >= WICK_EVENT_CONTENT;  // whose text comes again
+  const bool is_part = event->kind >= WICK_EVENT_CONTENT;  // its text is repeated in other events
   if (!CHECK(of != NULL) || event->kind == WICK_EVENT_PREFILL || is_part) return;
   of->calls_last = of->engine->memory.calls;
   if (CHECK(of->text_bytes + event->text_bytes < TEXT_BYTES_MAX)) {

@@ -1,4 +1,4 @@
-// Shared by the tests of the sampler: one sampler at a time on a separate memory, random logits and
+// Shared by the sampler tests: one sampler at a time with a separate allocator, random logits and
 // random settings.
 #ifndef WICK_TESTS_SAMPLER_RIG_H
 #define WICK_TESTS_SAMPLER_RIG_H
@@ -46,7 +46,7 @@ static uint32_t below(rng *source, uint32_t bound) {
   return (uint32_t)(rng_uniform(source) * bound);
 }
 
-// Logits with a step of 1/`steps`, so that many are equal.
+// Fills in logits that are multiples of 1/`steps`, so that many are equal.
 static void fill_logits(rng *source, float *logits, uint32_t count, double spread, double steps) {
   for (uint32_t i = 0; i < count; i++) {
     logits[i] = (float)(floor(normal(source) * spread * steps) / steps);
@@ -72,7 +72,7 @@ static void random_config(rng *source, wick_sampling *config, wick_bias *bias, u
   }
 }
 
-// The settings that the tests put into the chain.
+// Chooses random settings for the chain.
 static float logits[QWEN_VOCAB];
 
 #endif

@@ -1,6 +1,6 @@
-// The real scheduler, pages and prefix cache over a model that is
-// a chain (chain_model.h): requests from their arrival to their last event, and what each has to
-// say. simulation_expect works the text out without a page, a batch or a scheduler.
+// The real scheduler, pages and prefix cache with a Markov chain as the model (chain_model.h).
+// Follows requests from their arrival to their last event and checks their output.
+// simulation_expect computes the expected output without pages, batches or a scheduler.
 #ifndef WICK_TESTS_SCHEDULER_SIMULATION_H
 #define WICK_TESTS_SCHEDULER_SIMULATION_H
 
@@ -18,34 +18,34 @@
 enum { SIM_CHECKPOINTS = 6 };
 enum { SIM_CONTEXT_MAX = 512, SIM_LIVE_MAX = 160, SIM_SESSIONS_MAX = 4 };
 
-// Groups of layers with keys and values: all with one head, and the second of another shape.
+// Groups of layers with keys and values: each has one head, and the second has a different shape.
 typedef enum simulation_groups {
   SIM_ONE_GROUP,
   SIM_TWO_GROUPS,
-  SIM_WITH_WINDOW,  // the second has a window
+  SIM_WITH_WINDOW,  // the second group has a window
   SIM_WINDOWS_ALONE
 } simulation_groups;
 
 typedef struct simulation_setup {
-  uint32_t pages;  // of the pool, at most
+  uint32_t pages;  // limit of the pool
   uint32_t batch_tokens, context_tokens, requests_max, running_max;
   uint32_t prefix_entries;  // 0: no prefix cache
-  uint32_t draft_pages;     // of the model that proposes; 0: there is none
+  uint32_t draft_pages;     // of the draft model; 0: no draft model
   bool is_recurrent;        // sequences have a state in addition to their pages
   simulation_groups groups;
-  const wick_swap_host *swap;  // NULL: requests that lost their pages read their text again
+  const wick_swap_host *swap;  // NULL: preempted requests recompute their tokens
 } simulation_setup;
 
 // A request from its arrival to its last event.
 typedef struct simulated {
-  uint32_t id;  // 0: the place is free
+  uint32_t id;  // 0: the slot is free
   uint32_t session;
   bool is_cancelled, is_poisoned, is_paused, is_silent;  // silent: only read
   int32_t prompt[SIM_CONTEXT_MAX + 1];                   // with what its session held
   uint32_t prompt_count, before_count;                   // before_count: of the session
   uint32_t drop_first, drop_last;                        // of the session's tokens; 0, 0: none
   wick_sampling sampling;
-  uint32_t tokens_max;  // 0: the context
+  uint32_t tokens_max;  // 0: up to the context limit
   int32_t tokens[SIM_CONTEXT_MAX + 1];
   uint32_t count;  // that have arrived
   char stop[3];    // a stop string of up to two letters; empty: none
@@ -57,7 +57,8 @@ typedef struct simulated_session {
   uint32_t id;
   bool is_busy;
   int32_t tokens[SIM_CONTEXT_MAX + 1];
-  chain_state states[SIM_CONTEXT_MAX + 1];  // of the first `read` tokens, as they were read
+  chain_state
+      states[SIM_CONTEXT_MAX + 1];  // states of the first `read` tokens when they were evaluated
   uint32_t count, read, drops;
 } simulated_session;
 
@@ -211,7 +212,7 @@ static void sim_close_parts(simulation *sim) {
   fixture_close(&sim->vocabulary);
 }
 
-// Everything has ended and nothing is kept.
+// Checks that all requests have ended and that nothing leaks.
 static void simulation_close(simulation *sim) {
   const scheduler_stats stats = scheduler_get_stats(sim->scheduler);
   CHECK_EQ_UINT(sim->live_count, 0);
@@ -237,7 +238,7 @@ static void simulation_close(simulation *sim) {
   sim_close_parts(sim);
 }
 
-// ---- What a request says when it is alone ----
+// ---- the output of a request when it runs alone ----
 
 static simulated_session *sim_session(simulation *sim, uint32_t id) {
   for (uint32_t i = 0; i < SIM_SESSIONS_MAX; i++) {
@@ -256,7 +257,7 @@ static bool sim_is_stopped(const simulated *of, const int32_t *tokens, uint32_t 
   return true;
 }
 
-// Fills `out` and returns how many tokens arrive; *finish: how it ends.
+// Computes the expected tokens and *finish; returns the number of tokens.
 static uint32_t simulation_expect(simulation *sim, const simulated *wanted, int32_t *out,
                                   wick_finish *finish) {
   static chain_state states[2 * SIM_CONTEXT_MAX + 2];
@@ -298,9 +299,9 @@ static uint32_t simulation_expect(simulation *sim, const simulated *wanted, int3
   return count;
 }
 
-// ---- Laws of every pass ----
+// ---- invariants of every pass ----
 
-// The part of the pass that prompts with more to read than `share` take.
+// Returns the rows of the pass for prompts whose remaining tokens exceed `share`.
 static uint32_t sim_read_of_long(const scheduler *scheduler, uint32_t share) {
   uint32_t read = 0;
   for (const request *at = scheduler->first; at != NULL; at = at->next) {
@@ -310,8 +311,8 @@ static uint32_t sim_read_of_long(const scheduler *scheduler, uint32_t share) {
   return read;
 }
 
-// Each that is decoding takes part; while some do, prompts take no more than their share, and long
-// ones 8 tokens of it, or one for 8 that are decoded.
+// Checks that each decoding request takes part. While any are decoding, prompts take at most their
+// share of the pass, and long prompts at most 8 tokens, or one per 8 decoded tokens.
 static void sim_check_pass(void *context) {
   simulation *sim = context;
   const scheduler *scheduler = sim->scheduler;
@@ -342,7 +343,7 @@ static void sim_check_pass(void *context) {
   }
 }
 
-// ---- Requests ----
+// ---- requests ----
 
 static simulated *sim_find(simulation *sim, uint32_t id) {
   for (uint32_t i = 0; i < SIM_LIVE_MAX; i++) {
@@ -351,7 +352,7 @@ static simulated *sim_find(simulation *sim, uint32_t id) {
   return NULL;
 }
 
-// Notes what was submitted, so that its end can be compared.
+// Records a submitted request, so that its result can be checked.
 static void sim_note(simulation *sim, const wick_request *wanted, uint32_t id) {
   const uint32_t completions = wanted->completions == 0 ? 1 : wanted->completions;
   for (uint32_t i = 0; i < completions; i++) {
@@ -391,9 +392,9 @@ static wick_status simulation_submit(simulation *sim, const wick_request *wanted
   return status;
 }
 
-// ---- Events ----
+// ---- events ----
 
-// If tokens cannot be dropped from the middle, what follows is read again.
+// If tokens cannot be dropped from the middle, the tokens after them are recomputed.
 static void sim_drop_and_read(simulation *sim, simulated_session *held, uint32_t first,
                               uint32_t last) {
   memmove(held->tokens + first, held->tokens + last, (held->count - last) * sizeof *held->tokens);
@@ -402,7 +403,7 @@ static void sim_drop_and_read(simulation *sim, simulated_session *held, uint32_t
   sim->dropped += last - first;
 }
 
-// All of it was read before: the kept tokens have seen the dropped ones.
+// All tokens were evaluated before, so the kept tokens have attended to the dropped ones.
 static void sim_drop(simulation *sim, simulated_session *held, uint32_t first, uint32_t last) {
   if (sim->setup.is_recurrent || sim->setup.groups != SIM_ONE_GROUP) {
     sim_drop_and_read(sim, held, first, last);
@@ -419,8 +420,9 @@ static void sim_drop(simulation *sim, simulated_session *held, uint32_t first, u
   sim->dropped += last - first;
 }
 
-// The session holds the read and the generated tokens. A request that was aborted before any output
-// has kept its prompt or not, by whether all of that had been read; dropped is all or nothing.
+// The session contains the prompt and the generated tokens. If a request is aborted before any
+// output, the session keeps the prompt only if it was evaluated completely; tokens are dropped all
+// or not at all.
 static void sim_end_session(simulation *sim, const simulated *gone, bool is_cut) {
   simulated_session *held = sim_session(sim, gone->session);
   session *found = NULL;
@@ -439,7 +441,8 @@ static void sim_end_session(simulation *sim, const simulated *gone, bool is_cut)
   }
 }
 
-// The letters of its tokens without the stop string; of one that failed a beginning of that.
+// Checks that the text has the letters of the tokens without the stop string, or a prefix of them
+// if the request failed.
 static void sim_check_text(const simulated *gone, bool has_failed) {
   uint32_t letters = gone->count;
   if (sim_is_stopped(gone, gone->tokens, gone->count)) letters -= (uint32_t)strlen(gone->stop);
@@ -490,7 +493,7 @@ static void sim_add_text(simulated *of, const char *text, uint32_t text_bytes) {
 
 static void sim_take_event(simulation *sim, const wick_event *event, const char *text) {
   simulated *of = event->request == 0 ? NULL : sim_find(sim, event->request);
-  if (!CHECK(of != NULL)) return;  // it has ended already, or never was
+  if (!CHECK(of != NULL)) return;  // it has already ended or never existed
   const bool is_error = event->finish == WICK_FINISH_ERROR;
   if (!is_error) sim_add_text(of, text, event->text_bytes);
   if (event->kind == WICK_EVENT_DONE) sim_end(sim, of, event);
@@ -502,7 +505,7 @@ static void sim_take_event(simulation *sim, const wick_event *event, const char 
   }
   of->tokens[of->count++] = event->token;
   sim->tokens_out++;
-  // text that cannot become a stop string is shown at once
+  // text that cannot become a stop string is shown immediately
   if (of->stop[0] == 0 && of->text_bytes != of->count) CHECK_EQ_UINT(of->text_bytes, of->count);
 }
 
@@ -523,7 +526,7 @@ static void sim_take_events(simulation *sim) {
   }
 }
 
-// One unit of work, and its events. False when nothing can continue.
+// Runs one unit of work and takes its events. Returns false if nothing can continue.
 static bool simulation_step(simulation *sim) {
   sim->steps++;
   const scheduler_result result = scheduler_step(sim->scheduler);
@@ -534,7 +537,7 @@ static bool simulation_step(simulation *sim) {
   return result != SCHEDULER_IDLE;
 }
 
-// Until nothing can continue, at most `steps`.
+// Runs until nothing can continue, at most `steps` steps.
 static bool simulation_run(simulation *sim, uint64_t steps) {
   for (uint64_t i = 0; i < steps; i++) {
     if (!simulation_step(sim)) return CHECK_EQ_UINT(sim->live_count, 0);

@@ -1,5 +1,5 @@
-// Random requests for a simulation (scheduler_simulation.h): arrivals
-// of several patterns, texts that begin alike, sessions, and requests that are paused or cancelled.
+// Random requests for a simulation (scheduler_simulation.h): several arrival patterns, prompts with
+// common prefixes, sessions, and requests that are paused or cancelled.
 #ifndef WICK_TESTS_SCHEDULER_TRAFFIC_H
 #define WICK_TESTS_SCHEDULER_TRAFFIC_H
 
@@ -14,7 +14,7 @@ static const simulation_setup TIGHT = {.pages = 32,
                                        .running_max = 8,
                                        .prefix_entries = 24};
 
-// ---- Traffic ----
+// ---- traffic ----
 
 typedef enum traffic_pattern { PATTERN_POISSON, PATTERN_BURSTS, PATTERN_CONVOY } traffic_pattern;
 
@@ -23,10 +23,10 @@ typedef struct traffic {
   uint64_t next_us;  // of the next arrival
   uint32_t to_come;
   traffic_pattern pattern;
-  uint32_t pattern_left;  // arrivals until another one
+  uint32_t pattern_left;  // arrivals until the next pattern
   uint32_t refused;
   bool has_poison;
-  uint32_t sessions;  // that it has; 0: two, of which few requests are
+  uint32_t sessions;  // number of sessions; 0: two, rarely used
 } traffic;
 
 enum {
@@ -34,7 +34,7 @@ enum {
   SHARED_PREFIXES = 6,
   SESSION_TOKENS_MAX = 60,
   SESSION_REQUEST_TOKENS = 30,
-  SESSION_DROPS_MAX = 2,  // each may leave a page that is not full, which no other can take
+  SESSION_DROPS_MAX = 2,  // each may leave a partly filled page that cannot be evicted
   SESSIONS = 2
 };
 
@@ -58,7 +58,7 @@ static uint32_t add_letters(traffic *t, int32_t *tokens, uint32_t count) {
   return count;
 }
 
-// A third begins with one of a few texts that others begin with, too.
+// Makes a prompt; one in three starts with one of a few shared prefixes.
 static uint32_t make_prompt(traffic *t, int32_t *tokens) {
   uint32_t count = 0;
   if (sim_below(&t->random, 3) == 0) {
@@ -86,7 +86,7 @@ static void choose_sampling(traffic *t, wick_sampling *sampling) {
   if (sim_below(&t->random, 4) == 0) sampling->repeat_penalty = 1.1f;
 }
 
-// Nothing is read or said but what the session still has to read.
+// Makes a request that only drops tokens and evaluates the session's remaining ones.
 static void choose_drop(traffic *t, simulated_session *held, wick_request *wanted) {
   held->drops++;
   wanted->session = held->id;
@@ -99,8 +99,8 @@ static void choose_drop(traffic *t, simulated_session *held, wick_request *wante
   wanted->drop_first = sim_below(&t->random, wanted->drop_last);
 }
 
-// Continues with one of the sessions when it is free, or drops from it; one that has grown long is
-// dropped.
+// Continues a session if it is idle, or drops tokens from it; sessions that have become long are
+// closed.
 static void choose_session(simulation *s, traffic *t, wick_request *wanted) {
   simulated_session *held =
       &s->held[sim_below(&t->random, t->sessions == 0 ? SESSIONS : t->sessions)];
@@ -155,17 +155,18 @@ static void arrive(simulation *s, traffic *t) {
   if (!is_full) t->to_come -= count < t->to_come ? count : t->to_come;
 }
 
-// Arrivals that are due; when nothing runs, the clock goes to the next one.
+// Submits the arrivals that are due; if nothing runs, advances the clock to the next one.
 static void let_arrive(simulation *s, traffic *t) {
   if (s->live_count == 0 && simulation_clock_us < t->next_us) simulation_clock_us = t->next_us;
   while (t->to_come != 0 && simulation_clock_us >= t->next_us) {
-    if (s->live_count + WICK_COMPLETIONS_MAX > SIM_LIVE_MAX) return;  // ended, but not reported yet
+    if (s->live_count + WICK_COMPLETIONS_MAX > SIM_LIVE_MAX)
+      return;  // ended requests are not reported yet
     arrive(s, t);
     next_arrival(t);
   }
 }
 
-// ---- Anything at any moment ----
+// ---- random disturbances ----
 
 static simulated *any_live(simulation *s, traffic *t) {
   const uint32_t from = sim_below(&t->random, SIM_LIVE_MAX);
@@ -176,7 +177,7 @@ static simulated *any_live(simulation *s, traffic *t) {
   return NULL;
 }
 
-// A request that has ended is no longer known, though its end may not have been reported yet.
+// A request that has ended is unknown to the scheduler even if its end was not reported yet.
 static void check_known(const simulation *s, wick_status status) {
   CHECK(status == WICK_OK || (s->is_untold && status == WICK_E_ARG));
 }

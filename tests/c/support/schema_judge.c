@@ -1,4 +1,4 @@
-// One function for each group of keywords. Unlike the engine, it builds no sets of texts.
+// Has one function for each group of keywords. Unlike the engine, it builds no automata.
 #include "schema_judge.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ static const json_node *child(const judge *j, uint32_t node) {
   return document_node(j->values, node);
 }
 
-// A keyword's node if the draft has the keyword, or 0.
+// Returns a keyword's node if the draft has the keyword, or 0.
 static uint32_t find(const judge *j, uint32_t schema, const char *name) {
   static const struct {
     const char *name;
@@ -65,7 +65,7 @@ static bool matches(document_text pattern, document_text text) {
 
 // ---- one value ----
 
-// A value of the schema's document and one of the others.
+// Compares a value in the schema document with one in the value document.
 static bool is_same(const judge *j, uint32_t wanted, const json_node *value) {
   const json_node *at = said(j, wanted);
   if (at->kind != value->kind) return false;
@@ -115,7 +115,7 @@ static bool holds_numbers(const judge *j, uint32_t schema, const json_node *valu
   const uint32_t above = find(j, schema, "exclusiveMinimum");
   const uint32_t below = find(j, schema, "exclusiveMaximum");
   const uint32_t step = find(j, schema, "multipleOf");
-  // in draft 4 those are flags next to the bound
+  // in draft 4 these are flags next to the bound
   const bool is_above = above != 0 && said(j, above)->kind == JSON_TRUE;
   const bool is_below = below != 0 && said(j, below)->kind == JSON_TRUE;
   if (low != 0 && number < number_of(said(j, low))) return false;
@@ -236,7 +236,7 @@ static bool holds_array(const judge *j, uint32_t schema, const json_node *value,
 
 // ---- schemas for the same value ----
 
-// How many schemas of a list accept the value, and how many there are.
+// Returns how many schemas in a list accept the value.
 static uint32_t count_holding(const judge *j, uint32_t list, const json_node *value,
                               uint64_t *seen) {
   uint32_t count = 0;
@@ -271,7 +271,7 @@ static bool holds_in_place(const judge *j, uint32_t schema, const json_node *val
   return part == 0 || holds(j, part, value, seen);
 }
 
-// Members and items that no keyword of the schema, or of a schema in the same place, has evaluated.
+// Checks the members or items that no keyword of this schema or its subschemas has evaluated.
 static bool holds_rest(const judge *j, uint32_t schema, const json_node *value, uint64_t *seen) {
   const bool is_object = value->kind == JSON_OBJECT;
   const uint32_t rest = find(j, schema, is_object ? "unevaluatedProperties" : "unevaluatedItems");
@@ -285,11 +285,11 @@ static bool holds_rest(const judge *j, uint32_t schema, const json_node *value, 
   return true;
 }
 
-// Adds to `seen` which members or items were evaluated, by their index.
+// Whether the schema accepts the value; adds the evaluated members or items to `seen` by index.
 static bool holds(const judge *j, uint32_t schema, const json_node *value, uint64_t *seen) {
   if (said(j, schema)->kind != JSON_OBJECT) return said(j, schema)->kind == JSON_TRUE;
   const uint32_t reference = find(j, schema, "$ref");
-  if (reference != 0 && j->dialect <= 7) {  // nothing next to it counts
+  if (reference != 0 && j->dialect <= 7) {  // keywords next to it are ignored
     return holds(j, target_of(j, said(j, reference)->text), value, seen);
   }
   uint64_t own = 0;

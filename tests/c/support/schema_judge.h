@@ -1,5 +1,5 @@
-// A slow validator of JSON schemas that reads each keyword as the
-// specification says it (drafts 4 to 2020-12), for values of a few names, texts and numbers.
+// A slow JSON schema validator that follows the specification's wording for each keyword (drafts 4
+// to 2020-12), for values with a few names, strings and numbers.
 #ifndef WICK_TESTS_SCHEMA_JUDGE_H
 #define WICK_TESTS_SCHEMA_JUDGE_H
 

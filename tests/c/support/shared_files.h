@@ -1,4 +1,4 @@
-// The files of folders below the shared folder, GGUF files above all.
+// Lists and reads files in the shared folder, mainly GGUF files.
 #ifndef WICK_TESTS_SHARED_FILES_H
 #define WICK_TESTS_SHARED_FILES_H
 
@@ -6,15 +6,16 @@
 
 enum { SHARED_FILES_MAX = 256, SHARED_NAME_BYTES_MAX = 256 };
 
-// The names of a folder's GGUF files, in the order of the alphabet. Returns their number; a failed
-// check where the folder cannot be opened.
+// Lists a folder's GGUF files in alphabetical order and returns their number. Fails a check if the
+// folder cannot be opened.
 size_t shared_list(const char *folder, char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX]);
-// The same of files with another ending (".jinja").
+// The same for files with a given ending (".jinja").
 size_t shared_list_of(const char *folder, const char *ending,
                       char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX]);
-// To be freed with file_free.
+// The caller frees the file with file_free.
 memory_file shared_read(const char *folder, const char *name);
-// Checks each GGUF file of a folder; `number` is its place. Returns for how many `check` is true.
+// Calls `check` for each GGUF file in a folder; `number` is its index. Returns how often `check`
+// returned true.
 uint32_t shared_check(const char *folder,
                       bool (*check)(const memory_file *file, const char *name, uint32_t number));
 

@@ -8,7 +8,7 @@
 #include "check.h"
 #include "wick.h"
 
-enum { KEEPER_IDS = 4096 };  // of requests, from 0
+enum { KEEPER_IDS = 4096 };  // request ids start at 0
 
 typedef struct kept_record {
   uint8_t *bytes;
@@ -16,7 +16,7 @@ typedef struct kept_record {
 } kept_record;
 
 static kept_record kept[KEEPER_IDS];
-static uint32_t kept_count;  // records that were opened and not dropped
+static uint32_t kept_count;  // records that are open and not dropped
 
 static bool keep_open(void *context, uint32_t id, uint64_t size_bytes) {
   (void)context;

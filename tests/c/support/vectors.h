@@ -1,4 +1,4 @@
-// A JSON file of the shared folder, read into a document.
+// Reads a JSON file in the shared folder into a document.
 #ifndef WICK_TESTS_VECTORS_H
 #define WICK_TESTS_VECTORS_H
 
@@ -17,7 +17,7 @@ typedef struct vectors {
   size_t size_bytes;
 } vectors;
 
-// False without the folder, and after a failed check.
+// Returns false if there is no shared folder, or after a failed check.
 static inline bool vectors_open(vectors *v, const char *name) {
   memset(v, 0, sizeof *v);
   const char *path = check_shared(name);
@@ -38,7 +38,7 @@ static inline const json_node *vectors_node(const vectors *v, uint32_t node) {
   return document_node(&v->document, node);
 }
 
-// The text of a member; empty when there is none.
+// Returns the text of a member, which is empty if the member is missing.
 static inline document_text vectors_text(const vectors *v, uint32_t node, const char *name) {
   const document_text none = {0};
   const uint32_t found = document_find(&v->document, node, name);

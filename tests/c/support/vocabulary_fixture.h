@@ -1,5 +1,4 @@
-// Tokenizers for tests: from a file, from bytes, or from a list of
-// tokens that the test gives.
+// Tokenizers for tests, made from a file, from bytes, or from a list of tokens.
 #ifndef WICK_TESTS_VOCABULARY_FIXTURE_H
 #define WICK_TESTS_VOCABULARY_FIXTURE_H
 
@@ -16,12 +15,12 @@ typedef struct vocabulary_fixture {
   wick_error error;
 } vocabulary_fixture;
 
-// Each fills in the fixture; `status` and `error` say how it went. Close it in any case.
+// Each function fills in the fixture, with the result in `status` and `error`. Always close it.
 void fixture_open_bytes(vocabulary_fixture *fixture, const void *bytes, size_t size_bytes);
 void fixture_open_file(vocabulary_fixture *fixture, const char *path);
 // Prints why the fixture could not be opened, if so.
 void fixture_report(const vocabulary_fixture *fixture);
-// Frees everything; false when something of it leaked.
+// Frees everything; returns false if memory leaked.
 bool fixture_close(vocabulary_fixture *fixture);
 
 typedef struct fixture_token {
@@ -45,21 +44,21 @@ typedef struct fixture_vocabulary {
 } fixture_vocabulary;
 
 void fixture_open_vocabulary(vocabulary_fixture *fixture, const fixture_vocabulary *vocabulary);
-// The same as a GGUF file's bytes, to be freed with free().
+// Writes the vocabulary as a GGUF file, which the caller frees with free().
 uint8_t *fixture_write_vocabulary(const fixture_vocabulary *vocabulary, size_t *size_bytes);
 
 enum { FIXTURE_ALPHABET = 256 };
-// The 256 one-byte tokens of byte-level BPE, ids 0..255 by byte, as normal tokens. Returns how
-// many.
+// Adds the 256 one-byte tokens of byte-level BPE, ids 0..255 by byte, as normal tokens. Returns
+// their number.
 size_t fixture_add_alphabet(fixture_token *tokens);
-// The vocabulary of SPM that can write anything: 3..258 are the bytes, 259 the space mark, 260 "a",
-// 261 "a" after a space, 262 U+00E9.
+// Opens an SPM vocabulary that can encode any text: 3..258 are the bytes, 259 is the space marker,
+// 260 "a", 261 "a" after a space, 262 U+00E9.
 void fixture_open_spm_bytes(vocabulary_fixture *fixture);
 
-// Encodes into memory from malloc(); NULL when that failed (the failure is in the fixture).
+// Encodes into memory from malloc(); on failure returns NULL, with the error in the fixture.
 int32_t *fixture_encode(vocabulary_fixture *fixture, const void *text, size_t size_bytes,
                         uint32_t flags, size_t *count);
-// The bytes of tokens, streamed as a whole text; control tokens are printed. From malloc().
+// Decodes tokens as one stream, including control tokens, into memory from malloc().
 char *fixture_decode(const vocabulary_fixture *fixture, const int32_t *tokens, size_t count,
                      size_t *size_bytes);
 
