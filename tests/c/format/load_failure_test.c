@@ -251,7 +251,7 @@ TEST(a_failing_sink_ends_the_load) {
   loader *loader = open_loader(0);
   sink.fail_directory = true;
   CHECK_EQ_INT(feed(loader, 0, &file, 0, file.size_bytes), WICK_E_UNSUPPORTED);
-  CHECK_EQ_STR(error.message, "the model says no");
+  CHECK_EQ_STR(error.message, "the model rejects the directory");
   CHECK_EQ_INT(feed(loader, 0, &file, 0, 1), WICK_E_UNSUPPORTED);
   close_loader(loader);
   for (uint32_t k = 1; k < 40; k += 6) {

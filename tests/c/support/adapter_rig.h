@@ -19,8 +19,8 @@ typedef struct rig_adapter {
   bool has_alpha, has_invocation;
   float alpha;
   uint64_t seed;
-  bool rounds;  // F32 values are rounded to those of the same file in Q8_0
-  bool is_cut;  // after its directory
+  bool rounds;  // F32 values are rounded to the values of the same file in Q8_0
+  bool is_cut;  // the file ends after its directory
   rig_tensor tensors[RIG_TENSORS_MAX];
   uint32_t count;
 } rig_adapter;

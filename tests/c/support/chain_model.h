@@ -25,9 +25,9 @@ enum {
   SIM_VOCAB = 64,
   SIM_POISON = 1,  // a prompt with this token makes each of its passes fail
   SIM_END = 2,
-  SIM_LETTERS = 3,  // the first token of text; the others follow
-  SIM_DIM = 8,      // of the one head in the one layer of a group
-  SIM_WINDOW = 21,  // positions that a token sees in groups with a window, its own included
+  SIM_LETTERS = 3,  // the first letter; the others follow
+  SIM_DIM = 8,      // of the only head in the only layer of a group
+  SIM_WINDOW = 21,  // positions that a token attends to in groups with a window, including its own
   SIM_BATCH_MAX = 128
 };
 // The time of a pass in us: the base, per row, per 16 tokens of context that a row attends to.
@@ -45,9 +45,9 @@ static uint64_t simulation_now(void) { return simulation_clock_us; }
 // ---- the chain ----
 
 typedef enum chain_style {
-  CHAIN_NEW,       // nothing comes twice, but by chance
-  CHAIN_REPEATS,   // each letter has its successor, one in 24 goes astray
-  CHAIN_DECEIVES,  // three letters that come again and again, and then always another one
+  CHAIN_NEW,       // nothing repeats, except by chance
+  CHAIN_REPEATS,   // each letter has a fixed successor, except for one in 24
+  CHAIN_DECEIVES,  // the same three letters repeat, each time followed by a different one
   CHAIN_STYLES
 } chain_style;
 
@@ -116,9 +116,9 @@ static void chain_logits(const chain_state *state, float *logits) {
 
 struct forward_pass {
   seq_store *store;
-  kv_pool *kv;                     // of the store: the one with all positions
+  kv_pool *kv;                     // the store's pool with all positions
   uint32_t group_count;            // of the store
-  void (*on_pass)(void *context);  // before the pass; NULL: none
+  void (*on_pass)(void *context);  // called before the pass; may be NULL
   void *context;
   bool is_small;  // the draft model: its passes are cheap, but it is wrong at one position in four
   model_input inputs[SIM_BATCH_MAX];

@@ -25,9 +25,9 @@ typedef struct fixture_shape {
 typedef struct fixture_experts {
   const char *architecture;  // "llama" or "qwen2moe"
   uint32_t count, used;
-  uint32_t shared_ffn;   // qwen2moe: of the shared expert
-  bool is_apart;         // a tensor each, as in older files
-  const char *poisoned;  // the tensor of the shape's poison
+  uint32_t shared_ffn;   // qwen2moe: width of the shared expert
+  bool is_apart;         // one tensor per expert, as in older files
+  const char *poisoned;  // the tensor that gets the shape's poison
 } fixture_experts;
 
 // Makes the even layers recurrent: short convolutions (LFM2), delta nets (Qwen3.5), Mamba (Jamba)
@@ -39,11 +39,11 @@ typedef struct fixture_hybrid {
   uint32_t state, key_heads;      // key heads: groups of Mamba 2
   uint32_t value_heads;           // jamba: the rank of dt
   uint32_t interval, predictors;  // qwen35
-  uint32_t kv_heads, kv_count;    // not qwen35: of an odd layer; layers
+  uint32_t kv_heads, kv_count;    // not qwen35: KV heads of an odd layer; items of that list
   const char *left_out;           // a tensor that is missing
-  const char *poisoned;           // the tensor of the shape's poison
-  uint32_t window;  // gemma3, gemma3n: every layer but the odd ones sees this many tokens
-  uint32_t inner;   // jamba, granitehybrid: channels
+  const char *poisoned;           // the tensor that gets the shape's poison
+  uint32_t window;                // gemma3, gemma3n: the attention window of even layers
+  uint32_t inner;                 // jamba, granitehybrid: channels
 } fixture_hybrid;
 
 static const fixture_hybrid FIXTURE_LFM2 = {"lfm2", 3, 0, 0, 0, 0, 0, 1, 3, NULL, NULL, 0, 0};

@@ -26,8 +26,8 @@ typedef struct reply_rig {
   memory_gate memory;
   reply_format format;
   reply_tools *tools;
-  const char *prompt;  // the end of the template's text
-  bool has_begun;      // of reply_parser_limit, like `wanted`
+  const char *prompt;  // the end of the rendered prompt
+  bool has_begun;      // argument of reply_parser_limit, like `wanted`
   wick_grammar_kind wanted;
   rig_text content, reasoning;
   rig_call calls[RIG_CALLS];

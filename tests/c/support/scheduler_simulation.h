@@ -40,14 +40,14 @@ typedef struct simulation_setup {
 typedef struct simulated {
   uint32_t id;  // 0: the slot is free
   uint32_t session;
-  bool is_cancelled, is_poisoned, is_paused, is_silent;  // silent: only read
-  int32_t prompt[SIM_CONTEXT_MAX + 1];                   // with what its session held
-  uint32_t prompt_count, before_count;                   // before_count: of the session
-  uint32_t drop_first, drop_last;                        // of the session's tokens; 0, 0: none
+  bool is_cancelled, is_poisoned, is_paused, is_silent;  // silent: prefill only
+  int32_t prompt[SIM_CONTEXT_MAX + 1];                   // including the session's earlier tokens
+  uint32_t prompt_count, before_count;                   // before_count: tokens of the session
+  uint32_t drop_first, drop_last;                        // dropped from the session; 0, 0: none
   wick_sampling sampling;
   uint32_t tokens_max;  // 0: up to the context limit
   int32_t tokens[SIM_CONTEXT_MAX + 1];
-  uint32_t count;  // that have arrived
+  uint32_t count;  // received tokens
   char stop[3];    // a stop string of up to two letters; empty: none
   char text[SIM_CONTEXT_MAX + 1];
   uint32_t text_bytes;  // shown so far
@@ -78,15 +78,15 @@ typedef struct simulation {
   forward_pass draft_forward;
   drafter *drafter;
   scheduler *scheduler;
-  bool may_fail;   // requests may end with an error: memory is being taken away
+  bool may_fail;   // requests may end with an error, because memory is restricted
   bool is_slow;    // the host takes no events for a while
-  bool is_untold;  // so some are lying there
+  bool is_untold;  // so events may be waiting
   simulated live[SIM_LIVE_MAX];
   uint32_t live_count;
   simulated_session held[SIM_SESSIONS_MAX];
-  simulated last;                                        // that ended
-  uint64_t ended, tokens_out, aborted, failed, dropped;  // dropped: tokens, of sessions
-  uint64_t rows_decoded;                                 // of requests that were not reading
+  simulated last;                                        // the last request that ended
+  uint64_t ended, tokens_out, aborted, failed, dropped;  // dropped: tokens of sessions
+  uint64_t rows_decoded;                                 // of requests after their prefill
   uint64_t events_hash;                                  // of all bytes of all events
   uint64_t steps;
 } simulation;
