@@ -1,5 +1,5 @@
-// The end of a prompt that is taken back: whole characters, the fewest
-// tokens, and no more than the bounds.
+// Token healing removes the end of a prompt: whole characters, as few tokens as possible, within
+// limits.
 #include <stdio.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum { C3 = 0xc3, A9 = 0xa9, LONG = FIXTURE_ALPHABET, LONGER, FULL, OVER, CONTROL, PAIR, KNOWN };
 
-// Byte-level BPE, in whose alphabet the byte C3 is U+00C3.
+// Byte-level BPE, whose alphabet represents the byte C3 as U+00C3.
 static char long_text[4][80];
 
 static void put_token(fixture_token *token, char *text, size_t letters, const char *end) {
@@ -23,20 +23,20 @@ static healing find(const vocabulary_fixture *fixture, const int32_t *tokens, ui
   return healing_find(fixture->tokenizer, tokens, count, scratch);
 }
 
-TEST(what_is_taken_back_is_whole_and_has_bounds) {
+TEST(removed_text_has_whole_characters_and_is_limited) {
   static const struct {
     int32_t tokens[6];
     uint32_t count, taken;
     size_t text_bytes;
   } CASES[] = {
       {{'a', 'b'}, 2, 1, 1},
-      {{'a'}, 1, 0, 0},  // all of the tokens
+      {{'a'}, 1, 0, 0},  // would remove all tokens
       {{0}, 0, 0, 0},
       {{'a', C3, A9}, 3, 2, 2},
       {{C3, A9}, 2, 0, 0},
       {{'a', 0xe2, 0x82, 0xac}, 4, 3, 3},
       {{'a', 0xf0, 0x9f, 0xa6, 0x8a}, 5, 4, 4},
-      {{'a', A9, A9, A9, A9, A9}, 6, 0, 0},  // more than 4 tokens, and no text
+      {{'a', A9, A9, A9, A9, A9}, 6, 0, 0},  // more than 4 tokens and not valid text
       {{'a', FULL}, 2, 1, 64},
       {{'a', OVER}, 2, 0, 0},
       {{'a', LONG, A9}, 3, 2, 64},

@@ -1,5 +1,5 @@
-// Prompts that end inside of a token: what is taken back, and that the
-// answer is the one of the shorter prompt whose text is bound to begin with what was taken back.
+// Prompts that end within a token: which tokens are removed, and that the answer equals that of the
+// shorter prompt if its output is constrained to begin with the removed text.
 #include <stdio.h>
 
 #include "fixture_model.h"
@@ -73,7 +73,8 @@ static said run(wick_engine *engine, const wick_request *wanted) {
   return of;
 }
 
-// A grammar that holds for the whole answer says the same as healing, which lets go of it.
+// Runs with a grammar that starts with the removed text, which must give the same output as
+// healing.
 static said run_bound(wick_engine *engine, const char *text, size_t end_bytes) {
   const size_t kept = strlen(text) - end_bytes;
   const wick_grammar grammar = {.kind = WICK_GRAMMAR_CHOICE,
@@ -88,10 +89,10 @@ static said run_bound(wick_engine *engine, const char *text, size_t end_bytes) {
   return run(engine, &wanted);
 }
 
-TEST(the_answer_is_that_of_a_text_bound_to_begin_with_the_end) {
+TEST(healing_equals_a_grammar_that_starts_with_the_removed_text) {
   static const struct {
     const char *text;
-    size_t end_bytes;  // every token of this vocabulary is a byte
+    size_t end_bytes;  // every token in this vocabulary is one byte
   } CASES[] = {{"the fox", 1}, {"caf\xc3\xa9", 2}, {"a \xf0\x9f\xa6\x8a", 4}, {"ab ", 1}};
   wick_engine *engine = open_engine();
   for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
@@ -106,9 +107,9 @@ TEST(the_answer_is_that_of_a_text_bound_to_begin_with_the_end) {
   wick_engine_destroy(engine);
 }
 
-// " ", " t" and " the" are tokens. A model that has read whole words would continue from " " with
-// another word: the text in place of " the" is not shorter.
-TEST(a_token_is_not_healed_by_shorter_ones) {
+// " ", " t" and " the" are tokens. Models are trained on whole words, so after " " the model might
+// continue with a different word; therefore only " the" or longer tokens may replace " the".
+TEST(a_token_is_not_replaced_by_shorter_ones) {
   static model_builder model;
   const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, 64};
   builder_init(&model, &choice);
@@ -132,8 +133,8 @@ TEST(a_token_is_not_healed_by_shorter_ones) {
   free(built.bytes);
 }
 
-// Half a token of the prompt's becomes a whole one, of which only the rest is new text.
-TEST(a_longer_token_shows_its_rest_alone) {
+// A partial token at the end of the prompt becomes a whole one, and only the rest is new text.
+TEST(only_the_rest_of_a_longer_token_is_returned) {
   static model_builder model;
   const built_choice choice = {BUILT_SPM, BUILT_LLAMA, GGML_TYPE_F32, 2, 64};
   builder_init(&model, &choice);
@@ -166,7 +167,7 @@ TEST(a_longer_token_shows_its_rest_alone) {
   free(built.bytes);
 }
 
-// Half of a character of the prompt is not new text.
+// Part of a character in the prompt is not new text.
 TEST(an_answer_that_ends_within_the_healed_text_is_empty) {
   static const char *const TEXTS[] = {"caf\xc3\xa9", "a \xf0\x9f\xa6\x8a"};
   wick_engine *engine = open_engine();
@@ -183,7 +184,7 @@ TEST(an_answer_that_ends_within_the_healed_text_is_empty) {
   wick_engine_destroy(engine);
 }
 
-TEST(completions_are_healed_each) {
+TEST(each_completion_is_healed) {
   wick_engine *engine = open_engine();
   wick_request wanted = request_of("the fox");
   wanted.sampling.temperature = 1;
@@ -213,7 +214,7 @@ TEST(completions_are_healed_each) {
   wick_engine_destroy(engine);
 }
 
-TEST(what_does_not_go_with_healing_is_refused) {
+TEST(options_incompatible_with_healing_are_rejected) {
   wick_engine *engine = open_engine();
   const wick_grammar grammar = {.kind = WICK_GRAMMAR_REGEX, .text = "a", .text_bytes = 1};
   const int32_t ids[] = {1, 2};
@@ -231,7 +232,7 @@ TEST(what_does_not_go_with_healing_is_refused) {
     CHECK_EQ_INT(wick_request_submit(engine, &wanted, &id, &error), WICK_E_ARG);
     CHECK(strstr(error.message, TOLD[i]) != NULL);
   }
-  // one token alone stays unchanged
+  // a prompt with a single token stays unchanged
   const wick_request single = request_of("a");
   wick_request plain = single;
   plain.healing = false;

@@ -1,5 +1,5 @@
-// Tokens of up to a megabyte: whatever a token's text takes, each
-// request ends once, in as many steps as with short ones, and all of the text comes.
+// Tokens of up to a megabyte: whatever the size of a token's text, each request ends once, in as
+// many steps as with short tokens, and all text is returned.
 #include <stdio.h>
 
 #include "fixture_model.h"
@@ -43,7 +43,7 @@ static wick_engine *open_with_token(built_vocabulary vocabulary, size_t index, c
   return engine;
 }
 
-// Requests with completions that say nothing but the long token; one of them is cancelled.
+// Runs requests with completions that generate only the long token; one of them is cancelled.
 static void check_token(built_vocabulary vocabulary, char letter, size_t size_bytes) {
   const size_t index = BUILT_WORDS_FIRST + 3;
   char *text = malloc(size_bytes);
@@ -72,25 +72,25 @@ static void check_token(built_vocabulary vocabulary, char letter, size_t size_by
   CHECK_EQ_UINT(run.dones, 3 * REQUESTS);
   CHECK_EQ_UINT(run.aborted, 1);
   CHECK(run.tokens >= (3 * REQUESTS - 1) * TOKENS_OUT);
-  // a byte that is not a character comes as U+FFFD, of three
+  // a byte that is not a character becomes U+FFFD, which has three bytes
   CHECK_EQ_UINT(run.text_bytes, run.tokens * size_bytes * (letter < 0 ? 3 : 1));
   wick_engine_destroy(engine);
   free(text);
 }
 
-TEST(tokens_of_any_length_end_in_spm) {
+TEST(requests_with_spm_tokens_of_any_length_end) {
   const size_t sizes[] = {1, 1000, 1190, 1300, 5000, 100000};
   for (size_t i = 0; i < 6; i++) check_token(BUILT_SPM, 'x', sizes[i]);
 }
 
-TEST(tokens_of_any_length_end_in_bpe) {
+TEST(requests_with_bpe_tokens_of_any_length_end) {
   const size_t sizes[] = {1190, 100000};
   for (size_t i = 0; i < 2; i++) check_token(BUILT_BPE, 'x', sizes[i]);
 }
 
-TEST(tokens_that_are_no_text_end) {
+TEST(requests_with_invalid_utf8_tokens_end) {
   check_token(BUILT_SPM, (char)0xff, 1190);
   check_token(BUILT_SPM, (char)0xff, 100000);
 }
 
-TEST(a_token_of_a_megabyte_ends) { check_token(BUILT_SPM, 'x', 1 << 20); }
+TEST(requests_with_a_token_of_a_megabyte_end) { check_token(BUILT_SPM, 'x', 1 << 20); }

@@ -1,5 +1,5 @@
-// The sets of characters of pre-tokenizers, for each code point,
-// against the classes of the tokenizers' own patterns as in their files.
+// Compares the character sets of pre-tokenizers, for each code point, with the character classes in
+// the patterns of the tokenizers' files.
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static bool is_sign_of_youtu(unicode_char c) { return pattern_script_of_youtu(c)
 static bool is_bopomofo_of_youtu(unicode_char c) { return pattern_script_of_youtu(c) == 3; }
 static bool is_chinese_of_youtu(unicode_char c) { return pattern_script_of_youtu(c) == 4; }
 
-// Characters that look like others (U+2126, U+F900) are written by number.
+// Characters that look like others (U+2126, U+F900) are written as escapes.
 static const struct {
   set_of contains;
   const char *class;
@@ -48,8 +48,8 @@ static const struct {
 
 static uint8_t kinds[0x110000];
 
-// ECMA-262's \s has U+FEFF and lacks U+0085. Unicode's White_Space, which the patterns mean, is the
-// other way round.
+// ECMA-262's \s contains U+FEFF but not U+0085. The patterns mean Unicode's White_Space, where it
+// is the other way round.
 static bool is_of_class(const dfa_edge **edge, const dfa_edge *last, uint32_t code,
                         bool has_escape) {
   while (*edge < last && (*edge)->high < code) ++*edge;
@@ -58,7 +58,7 @@ static bool is_of_class(const dfa_edge **edge, const dfa_edge *last, uint32_t co
 }
 
 static void check_set(size_t i, const dfa *set) {
-  // llama.cpp takes white space for no character of a class with ranges beyond ASCII
+  // in llama.cpp, a class with ranges beyond ASCII never matches white space
   const bool lacks_spaces = SETS[i].contains == pattern_is_cjk_of_deepseek_coder;
   const bool has_escape = strstr(SETS[i].class, "\\s") != NULL;
   const dfa_edge *edge = &set->edges[0], *last = &set->edges[set->first[1]];
@@ -74,7 +74,7 @@ static void check_set(size_t i, const dfa *set) {
   CHECK_EQ_UINT(wrong, 0);
 }
 
-TEST(sets_are_the_classes_of_the_patterns) {
+TEST(character_sets_match_the_classes_in_the_patterns) {
   for (uint32_t code = 0; code <= 0x10ffff; code++) kinds[code] = unicode_class(code);
   for (size_t i = 0; i < sizeof SETS / sizeof SETS[0]; i++) {
     memory_gate memory;

@@ -1,5 +1,5 @@
-// The roles of tokens, by the keys of a file and by their names: ends of a
-// generation, kinds, white space that they take.
+// Roles of tokens, determined by a file's keys and by the tokens' names: end of generation, kinds,
+// and the white space that they absorb.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "text/vocabulary.h"
 #include "vocabulary_fixture.h"
 
-// A key of a file: a number or, where there is one, a text.
+// A key of a file with a string value if `text` is set, or else a number.
 typedef struct key {
   const char *name;
   const char *text;
@@ -31,7 +31,7 @@ static bool append(void *context, const void *bytes, size_t size_bytes) {
   return true;
 }
 
-// A vocabulary of these tokens, which are normal ones, and keys; both lists end with NULL.
+// Opens a vocabulary with these tokens, all of them normal, and keys; both lists end with NULL.
 static void open_file(vocabulary_fixture *fixture, const char *const *tokens, const key *keys) {
   static file out;
   static const int32_t KINDS[] = {TOKEN_UNKNOWN, 1, 1, 1, 1, 1, 1, 1};
@@ -67,7 +67,7 @@ static void open_file(vocabulary_fixture *fixture, const char *const *tokens, co
 static const char *const PLAIN[] = {"<unk>", "a", "b", "c", "d", "e", NULL};
 static const key NONE = {0};
 
-TEST(keys_name_tokens) {
+TEST(keys_assign_roles_to_tokens) {
   static const struct {
     const char *name;
     bool is_end;
@@ -80,7 +80,7 @@ TEST(keys_name_tokens) {
       {"tokenizer.ggml.eot_token_id", true},      {"tokenizer.ggml.eom_token_id", true},
       {"tokenizer.ggml.bos_token_id", false},     {"tokenizer.ggml.seperator_token_id", false}};
   for (size_t i = 0; i < sizeof KEYS / sizeof KEYS[0]; i++) {
-    // the end that such a vocabulary has without a key, and then the last token, and one after it
+    // the default end of such a vocabulary, further tokens up to the last one, and one beyond it
     for (uint32_t id = 3; id <= 6; id++) {
       vocabulary_fixture fixture;
       const key keys[] = {{KEYS[i].name, NULL, id, false}, NONE};
@@ -125,7 +125,7 @@ TEST(flags_are_read_and_their_types_checked) {
       const bool found[] = {made->adds_bos,      made->adds_eos,    made->adds_space,
                             made->merges_spaces, made->lowers_case, made->strips_accents};
       CHECK(found[i] == (value != 0));
-      if (i == 4) CHECK(made->strips_accents == (value != 0));  // unless another key says it
+      if (i == 4) CHECK(made->strips_accents == (value != 0));  // unless its own key is set
       fixture_close(&fixture);
     }
     vocabulary_fixture fixture;
@@ -136,7 +136,7 @@ TEST(flags_are_read_and_their_types_checked) {
   }
 }
 
-TEST(texts_of_the_wrong_type_are_refused) {
+TEST(string_keys_of_the_wrong_type_are_rejected) {
   static const char *const NAMES[] = {"general.name", "tokenizer.ggml.pre", "general.architecture"};
   for (size_t i = 0; i < 3; i++) {
     vocabulary_fixture fixture;
@@ -148,8 +148,8 @@ TEST(texts_of_the_wrong_type_are_refused) {
   }
 }
 
-// The role that a token's name alone implies.
-TEST(names_make_kinds_and_ends) {
+// Roles that follow from a token's name.
+TEST(names_determine_kinds_and_ends) {
   static const struct {
     const char *text;
     token_kind kind;
@@ -185,9 +185,9 @@ TEST(names_make_kinds_and_ends) {
   }
 }
 
-// One token for each role except the ends: a key precedes names, and an earlier name a later
-// one.
-TEST(a_role_has_one_token) {
+// Each role except the ends has one token: keys take precedence over names, and earlier names over
+// later ones.
+TEST(each_role_has_one_token) {
   static const char *const TOKENS[] = {"<unk>",          "a",     "<EOT>", "<|fim_pad|>", "[PAD]",
                                        "<|fim_prefix|>", "<PRE>", "[EOT]", NULL};
   vocabulary_fixture fixture;
@@ -214,8 +214,9 @@ TEST(a_role_has_one_token) {
   fixture_close(&fixture);
 }
 
-// Vocabularies of gpt-oss, Solar and Gemma 4, in which the name of an end is another's.
-TEST(some_vocabularies_have_other_ends) {
+// In vocabularies of gpt-oss, Solar and Gemma 4, a token with the name of an end has a different
+// role.
+TEST(some_vocabularies_have_different_ends) {
   static const char *const CALLS[] = {"<|call|>", "<|calls|>", "a"};
   static const char *const OTHERS[] = {"<|return|>", "<|flush|>", "b"};
   vocabulary_fixture fixture;
@@ -243,7 +244,7 @@ TEST(some_vocabularies_have_other_ends) {
   }
 }
 
-TEST(names_of_models_tell_which_tokens_take_white_space) {
+TEST(model_names_determine_which_tokens_absorb_white_space) {
   static const char *const TOKENS[] = {"<unk>",   "a",   "<mask>",        "[MASK]",
                                        "<|end|>", "<s>", "<|endoftext|>", NULL};
   enum { MASK = 1, BRACKETS = 2, PHI = 4 };

@@ -1,5 +1,5 @@
-// RWKV's vocabulary: tokens of any bytes, written with escapes; the longest
-// one from left to right.
+// RWKV's vocabulary: tokens of any bytes, written with escapes; text is encoded greedily from left
+// to right with the longest token.
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static void check_ids(vocabulary_fixture *fixture, const char *text, size_t size
   check_ids(&fixture, text, sizeof text - 1, (int32_t[]){__VA_ARGS__}, \
             sizeof((int32_t[]){__VA_ARGS__}) / sizeof(int32_t))
 
-TEST(takes_the_longest_token_and_gives_its_bytes_back) {
+TEST(the_longest_token_is_used_and_decodes_to_its_bytes) {
   vocabulary_fixture fixture;
   fixture_open_vocabulary(
       &fixture,
@@ -50,7 +50,7 @@ TEST(takes_the_longest_token_and_gives_its_bytes_back) {
   fixture_close(&fixture);
 }
 
-TEST(bytes_of_no_token_are_the_unknown_one_where_there_is_one) {
+TEST(bytes_without_a_token_become_the_unknown_token) {
   enum { UNKNOWN = 12 };
   vocabulary_fixture fixture;
   fixture_open_vocabulary(
@@ -66,7 +66,7 @@ TEST(bytes_of_no_token_are_the_unknown_one_where_there_is_one) {
   fixture_close(&fixture);
 }
 
-TEST(bytes_of_no_token_are_left_out) {
+TEST(without_an_unknown_token_such_bytes_are_omitted) {
   vocabulary_fixture fixture;
   fixture_open_vocabulary(
       &fixture,

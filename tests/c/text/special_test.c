@@ -1,5 +1,5 @@
-// Special tokens in a text: the same as a plain search finds, in steps
-// that do not grow with the vocabulary.
+// Finding special tokens in text: the results equal those of a simple search, and the number of
+// steps does not grow with the vocabulary.
 #include "text/special.h"
 
 #include <stdio.h>
@@ -12,14 +12,14 @@
 
 enum { TOKENS_MOST = 40, TEXT_MOST = 96 };
 
-// ---- a plain search, as llama.cpp does it: token by token over the rest of the text ----
+// ---- a simple search like llama.cpp's: token by token over the rest of the text ----
 
 typedef struct plain_search {
   const tokenizer *tokenizer;
   const char *text;
   size_t size_bytes;
   const bool *is_content;    // [size_bytes], or NULL
-  int32_t taken[TEXT_MOST];  // by which token, or TOKEN_NONE
+  int32_t taken[TEXT_MOST];  // id of the token that covers each byte, or TOKEN_NONE
   special_match matches[TEXT_MOST];
   size_t count;
 } plain_search;
@@ -29,7 +29,7 @@ static bool is_wanted(const tokenizer *tokenizer, int32_t id, bool controls) {
          special_is(vocabulary_kind(tokenizer, id), controls);
 }
 
-// The last of several tokens with the same text is found.
+// Whether this is the last of the tokens with the same text, which is the one that is found.
 static bool is_last(const tokenizer *tokenizer, int32_t id, bool controls) {
   const gguf_string text = vocabulary_text(tokenizer, id);
   for (int32_t other = id + 1; (uint32_t)other < tokenizer_vocab(tokenizer); other++) {
@@ -51,8 +51,8 @@ static bool stands_free(const plain_search *search, size_t at, gguf_string text)
   return true;
 }
 
-// Text written by the template may be any token; elsewhere only unguarded user-defined ones are
-// allowed. Of tokens with the same text the last one of its kind counts.
+// In text written by the template, any token is allowed; elsewhere only unguarded user-defined
+// ones. If several tokens have the same text, the last one of its kind is used.
 static bool may_stand(const plain_search *search, size_t at, size_t length, int32_t id,
                       bool controls) {
   const tokenizer *tokenizer = search->tokenizer;
@@ -101,9 +101,9 @@ static void plain_find(plain_search *search, bool controls) {
   qsort(search->matches, search->count, sizeof *search->matches, by_place);
 }
 
-// ---- the same ----
+// ---- comparison ----
 
-// `is_content` [size_bytes] or NULL.
+// Compares both searches; `is_content` has size_bytes items or is NULL.
 static void compare(vocabulary_fixture *fixture, const char *text, size_t size_bytes, bool controls,
                     const bool *is_content) {
   plain_search plain = {.tokenizer = fixture->tokenizer,
@@ -136,7 +136,7 @@ static void compare(vocabulary_fixture *fixture, const char *text, size_t size_b
   special_free(&search, &fixture->memory);
 }
 
-// Tokens of few letters, so that they nest, overlap and repeat each other.
+// Makes tokens from few letters, so that they nest, overlap and repeat.
 static size_t make_tokens(uint64_t *state, fixture_token *tokens, char texts[][16]) {
   static const token_kind KINDS[] = {TOKEN_USER_DEFINED, TOKEN_CONTROL, TOKEN_UNKNOWN,
                                      TOKEN_NORMAL};
@@ -151,7 +151,7 @@ static size_t make_tokens(uint64_t *state, fixture_token *tokens, char texts[][1
   return count;
 }
 
-TEST(finds_what_a_plain_search_finds) {
+TEST(finds_the_same_tokens_as_a_simple_search) {
   uint64_t state = 13;
   for (int round = 0; round < 400; round++) {
     fixture_token tokens[TOKENS_MOST];
@@ -172,7 +172,7 @@ TEST(finds_what_a_plain_search_finds) {
   }
 }
 
-TEST(content_has_only_user_defined_tokens_that_are_not_guarded) {
+TEST(content_may_only_contain_unguarded_user_defined_tokens) {
   uint64_t state = 31;
   for (int round = 0; round < 400; round++) {
     fixture_token tokens[TOKENS_MOST];
@@ -187,7 +187,7 @@ TEST(content_has_only_user_defined_tokens_that_are_not_guarded) {
       const bool is_guarded = special_is(tokens[id].kind, false) && random_below(&state, 3) == 0;
       if (is_guarded) fixture.tokenizer->flags[id] |= TOKEN_GUARDED;
     }
-    // tokens of the same text are guarded together, as tokenizer_guard does it
+    // tokens with the same text are guarded together, as in tokenizer_guard
     for (size_t a = 0; a < count; a++) {
       for (size_t b = 0; b < count; b++) {
         if (strcmp(texts[a], texts[b]) != 0 || !special_is(tokens[b].kind, false)) continue;
@@ -208,7 +208,7 @@ TEST(content_has_only_user_defined_tokens_that_are_not_guarded) {
   }
 }
 
-TEST(guards_what_a_template_writes_and_what_looks_like_a_control_token) {
+TEST(guards_tokens_in_the_template_and_tokens_that_look_like_control_tokens) {
   static const fixture_token tokens[] = {
       {"<think>", TOKEN_USER_DEFINED, 0},     {"<table>", TOKEN_USER_DEFINED, 0},
       {"<|channel|>", TOKEN_USER_DEFINED, 0}, {"user", TOKEN_USER_DEFINED, 0},
@@ -231,7 +231,7 @@ TEST(guards_what_a_template_writes_and_what_looks_like_a_control_token) {
 
 // ---- steps ----
 
-// Steps a byte for a text that repeats `piece`.
+// Returns the number of steps per byte for text that repeats `piece`.
 static double steps_of(vocabulary_fixture *fixture, const char *piece, size_t piece_bytes) {
   enum { SIZE = 1 << 18 };
   static uint8_t text[SIZE];
@@ -273,14 +273,14 @@ static void check_steps(const char *what, const long_tokens *list) {
     const double steps = steps_of(&fixture, PIECES[i], strlen(PIECES[i]));
     worst = steps > worst ? steps : worst;
   }
-  for (size_t i = 0; i < 8; i++) {  // runs of letters whose end belongs to another token
+  for (size_t i = 0; i < 8; i++) {  // runs of letters whose last one belongs to a different token
     const size_t length = 40 + 130 * i;
     memset(runs[i], 'a', length);
     runs[i][length] = i % 2 == 0 ? 'b' : 'c';
     const double steps = steps_of(&fixture, runs[i], length + 1);
     worst = steps > worst ? steps : worst;
   }
-  printf("#   %s: %zu tokens, at most %g steps a byte\n", what, list->count, worst);
+  printf("#   %s: %zu tokens, at most %g steps per byte\n", what, list->count, worst);
   CHECK(worst <= 5);
   fixture_close(&fixture);
 }
@@ -291,24 +291,24 @@ TEST(steps_do_not_grow_with_the_vocabulary) {
   for (size_t i = 0; i < 3; i++) {
     list.count = 0;
     for (size_t n = 0; n < sizes[i]; n++) add_token(&list, n, 'a', 'a');
-    check_steps("each begins the next", &list);
+    check_steps("each is a prefix of the next", &list);
     for (size_t n = 0; n < sizes[i]; n++) add_token(&list, n, 'a', 'b');
-    check_steps("and with another end", &list);
+    check_steps("the same and with a different last letter", &list);
     list.count = 0;
     for (size_t n = 1; n <= sizes[i]; n *= 2) add_token(&list, n - 1, 'a', 'a');
     add_token(&list, sizes[i] / 2, 'a', 'b');
     add_token(&list, sizes[i] - 1, 'a', 'c');
-    check_steps("powers of two", &list);
+    check_steps("lengths that are powers of two", &list);
     list.count = 0;
     for (size_t n = 1; n <= sizes[i]; n++) {
       add_token(&list, n - 1, 'a', 'a');
       list.texts[n - 1][0] = 'b';
     }
-    check_steps("each ends the next", &list);
+    check_steps("each is a suffix of the next", &list);
   }
 }
 
-TEST(the_table_keeps_to_its_plan) {
+TEST(the_table_stays_within_its_planned_size) {
   static long_tokens list;
   list.count = 0;
   for (size_t n = 0; n < 300; n++) {

@@ -1,5 +1,5 @@
-// Merges that were chosen to meet in one place of the table
-// of rules: those that fit are found, and the first one that is too far from its place is named.
+// Merges chosen to collide in the hash table of rules: those that fit are found, and the error
+// reports the first one that would be too far from its slot.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,13 +23,13 @@ static uint32_t mix(uint32_t hash) {
   return hash ^ hash >> 16;
 }
 
-// Where the table begins to look for a pair (vocabulary.c hash_pair).
+// Returns the slot where the table starts to search for a pair (vocabulary.c hash_pair).
 static uint32_t home_of(uint32_t left, uint32_t right, uint32_t mask) {
   return mix(left * 0x9e3779b1u + mix(right)) & mask;
 }
 
-// The first `count` pairs of bytes whose places are below `end`, in the order of the bytes. Returns
-// how many there are.
+// Chooses the first `count` pairs of bytes with slots below `end`, in byte order. Returns the
+// number found.
 static uint32_t choose_pairs(uint32_t count, uint32_t mask, uint32_t end) {
   uint32_t found = 0;
   for (uint32_t pair = 0; pair < 65536 && found < count; pair++) {
@@ -55,7 +55,8 @@ static void open_with(vocabulary_fixture *fixture, uint32_t rules) {
   fixture_open_vocabulary(fixture, &vocabulary);
 }
 
-// The first rule that finds none of this many slots empty, by filling a table, or `count`.
+// Fills a table and returns the first rule that finds no empty slot within the probe limit, or
+// `count` if all rules fit.
 static uint32_t first_too_far(uint32_t count, uint32_t mask) {
   bool *is_full = calloc(mask + 1, sizeof *is_full);
   uint32_t rule = 0;
@@ -69,7 +70,7 @@ static uint32_t first_too_far(uint32_t count, uint32_t mask) {
   return rule;
 }
 
-TEST(rules_that_meet_are_found_or_refused_by_their_number) {
+TEST(too_many_colliding_rules_are_rejected_with_their_number) {
   fixture_add_alphabet(tokens);
   vocabulary_fixture fixture;
   choose_pairs(RULES, 0, 1);
@@ -91,10 +92,10 @@ TEST(rules_that_meet_are_found_or_refused_by_their_number) {
   CHECK(fixture_close(&fixture));
 }
 
-TEST(the_last_of_many_that_meet_is_used) {
+TEST(every_colliding_rule_is_found) {
   fixture_add_alphabet(tokens);
   vocabulary_fixture fixture;
-  enum { FEW = 4000 };  // none is too far from its place
+  enum { FEW = 4000 };  // none is too far from its slot
   choose_pairs(FEW, 0, 1);
   open_with(&fixture, FEW);
   REQUIRE(fixture.status == WICK_OK);

@@ -1,5 +1,5 @@
-// The tokenizers where something runs out or is hostile: buffers
-// and memory, megabytes made to be slow, vocabularies that are odd or broken.
+// Tokenizers at their limits and with hostile input: small buffers, allocation failures, megabytes
+// of text made to be slow, unusual and broken vocabularies.
 #include "text/tokenizer.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 // ---- sizes and memory ----
 
-TEST(says_how_many_tokens_there_are_when_they_do_not_fit) {
+TEST(the_number_of_tokens_is_reported_if_they_do_not_fit) {
   vocabulary_fixture fixture;
   fixture_open_spm_bytes(&fixture);
   int32_t ids[4] = {-7, -7, -7, -7};
@@ -30,7 +30,7 @@ TEST(says_how_many_tokens_there_are_when_they_do_not_fit) {
   fixture_close(&fixture);
 }
 
-TEST(a_text_beyond_the_limit_has_no_tokens) {
+TEST(text_beyond_the_size_limit_is_rejected) {
   vocabulary_fixture fixture;
   fixture_open_spm_bytes(&fixture);
   int32_t ids[4];
@@ -44,14 +44,14 @@ TEST(a_text_beyond_the_limit_has_no_tokens) {
   fixture_close(&fixture);
 }
 
-TEST(no_text_is_an_empty_one) {
+TEST(null_counts_as_empty_text) {
   vocabulary_fixture fixture;
   fixture_open_spm_bytes(&fixture);
   int32_t ids[4];
   size_t count = 9;
   const uint32_t flags = WICK_TOKENIZE_ADD_SPECIAL | WICK_TOKENIZE_PARSE_SPECIAL;
   CHECK_EQ_INT(tokenizer_encode(fixture.tokenizer, NULL, 0, flags, ids, 4, &count, NULL), WICK_OK);
-  CHECK_EQ_UINT(count, 1);  // the first token of all texts
+  CHECK_EQ_UINT(count, 1);  // only the begin token
   fixture_close(&fixture);
 }
 
@@ -68,14 +68,14 @@ static void check_plan(const vocabulary_fixture *fixture, uint64_t metadata_byte
   tokenizer_destroy(made);
 }
 
-TEST(takes_the_memory_that_was_planned) {
+TEST(allocates_the_planned_memory) {
   vocabulary_fixture fixture;
   fixture_open_spm_bytes(&fixture);
   check_plan(&fixture, 0);
   fixture_close(&fixture);
 }
 
-TEST(takes_at_most_twice_its_metadata_with_real_vocabularies) {
+TEST(real_vocabularies_take_at_most_twice_the_size_of_their_metadata) {
   static const char *const FILES[] = {"qwen2", "llama-bpe", "gpt-2",         "llama-spm",
                                       "phi-3", "bert-bge",  "nomic-bert-moe"};
   for (size_t i = 0; i < sizeof FILES / sizeof FILES[0]; i++) {
@@ -92,7 +92,7 @@ TEST(takes_at_most_twice_its_metadata_with_real_vocabularies) {
   }
 }
 
-// Fails the k-th allocation of reading a vocabulary and encoding, for every k.
+// Makes each allocation fail in turn while a vocabulary is read and text is encoded.
 static void check_failing_allocations(const fixture_vocabulary *vocabulary, const char *text) {
   size_t size, count;
   uint8_t *bytes = fixture_write_vocabulary(vocabulary, &size);
@@ -127,7 +127,7 @@ static void check_failing_allocations(const fixture_vocabulary *vocabulary, cons
   fixture_close(&fixture);
 }
 
-// Long enough to make every table grow, and for a cache of words.
+// Long enough to make every table grow and to use the word cache.
 #define AB_OF_64 "abababababababababababababababababababababababababababababababab"
 static const char LONG_TEXT[] =
     "xyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxyxy"
@@ -139,7 +139,7 @@ static const char LONG_TEXT[] =
     "ababababababababababababababababababababababababababababababababababababababababababababababab"
     "ababab" AB_OF_64 AB_OF_64 AB_OF_64 AB_OF_64 AB_OF_64 AB_OF_64 AB_OF_64 AB_OF_64;
 
-TEST(failing_allocations_are_told_and_leak_nothing) {
+TEST(allocation_failures_are_reported_and_leak_nothing) {
   static fixture_token tokens[FIXTURE_ALPHABET + 3];
   size_t count = fixture_add_alphabet(tokens);
   tokens[count++] = (fixture_token){"xy", TOKEN_USER_DEFINED, 0};
@@ -169,9 +169,9 @@ TEST(failing_allocations_are_told_and_leak_nothing) {
                             LONG_TEXT);
 }
 
-// ---- hostile texts and files ----
+// ---- hostile text and files ----
 
-// Encodes a megabyte; a quadratic version would take hours.
+// Encodes a megabyte; a quadratic algorithm would take hours.
 static void check_time(vocabulary_fixture *fixture, const char *what, const uint8_t *text,
                        size_t size) {
   size_t count = 0;
@@ -219,8 +219,8 @@ TEST(a_hostile_megabyte_is_encoded_in_time_by_wordpiece) {
   check_hostile("vectors/vocab/ggml-vocab-bert-bge.gguf");
 }
 
-// Each merge makes the word's tokens twice as long: every symbol takes part in every round.
-TEST(deep_merges_are_made_in_time) {
+// Each merge doubles the length of the word's tokens, so every symbol takes part in every round.
+TEST(deep_merges_take_linear_time) {
   static fixture_token tokens[FIXTURE_ALPHABET + 12];
   static char texts[12][4100], merges[12][8200];
   const char *merge_list[12];
@@ -262,7 +262,7 @@ static void check_refused(const fixture_vocabulary *vocabulary, wick_status stat
   fixture_close(&fixture);
 }
 
-TEST(what_is_not_built_in_is_refused_by_name) {
+TEST(unsupported_models_and_pretokenizers_are_rejected_by_name) {
   static const fixture_token TOKENS[] = {{"a", TOKEN_NORMAL, 0}, {"b", TOKEN_NORMAL, 0}};
   static const char *const MERGES[] = {"a b"};
   fixture_vocabulary vocabulary = {.model = "gpt2",
@@ -293,8 +293,8 @@ TEST(what_is_not_built_in_is_refused_by_name) {
   check_refused(&vocabulary, WICK_E_UNSUPPORTED, "1024");
 }
 
-// These families look for every token at every place of a text.
-TEST(long_tokens_of_unigram_and_rwkv_are_refused) {
+// These families look for every token at every position of the text.
+TEST(long_unigram_and_rwkv_tokens_are_rejected) {
   static char text[1100];
   const fixture_token token = {text, TOKEN_NORMAL, 0};
   fixture_vocabulary vocabulary = {.tokens = &token, .token_count = 1};
@@ -311,7 +311,7 @@ TEST(long_tokens_of_unigram_and_rwkv_are_refused) {
   }
 }
 
-// Nothing is merged: each byte, or character, is a separate token.
+// Nothing is merged, so each byte or character is a separate token.
 TEST(a_list_of_merges_may_be_empty) {
   static const char *const MODELS[] = {"gpt2", "gemma4"};
   static const char *const NONE[] = {"a b"};
@@ -338,15 +338,16 @@ TEST(a_list_of_merges_may_be_empty) {
   }
 }
 
-// Merges that say nothing are left out; of the same pair the first rule counts.
-TEST(odd_merges_are_left_out) {
+// Merges without meaning are ignored; of several rules for a pair, the first one is used.
+TEST(invalid_merges_are_ignored) {
   static const char *const MERGES[] = {"",     "x",    "ab",  "a ",   " a",    "zz b", "a b",
                                        "ab c", "ab q", "b c", "ab c", "a b c", "c c",  "a b"};
   static fixture_token tokens[FIXTURE_ALPHABET + 3];
   size_t count = fixture_add_alphabet(tokens);
   tokens[count++] = (fixture_token){"bc", TOKEN_NORMAL, 0};
   tokens[count++] = (fixture_token){"ab", TOKEN_NORMAL, 0};
-  tokens[count++] = (fixture_token){"abc", TOKEN_NORMAL, 0};  // the last one, then others are made
+  tokens[count++] =
+      (fixture_token){"abc", TOKEN_NORMAL, 0};  // the last one, before others are made
   vocabulary_fixture fixture;
   fixture_open_vocabulary(&fixture, &(fixture_vocabulary){.model = "gpt2",
                                                           .pre = "gpt-2",
@@ -374,7 +375,7 @@ TEST(odd_merges_are_left_out) {
   fixture_close(&fixture);
 }
 
-// A word longer than every token is not looked up as a whole: it would not fit where that is done.
+// A word longer than every token is not looked up as a whole, because it would exceed the buffer.
 TEST(long_words_of_short_tokens_are_encoded) {
   static fixture_token tokens[FIXTURE_ALPHABET];
   fixture_add_alphabet(tokens);
@@ -397,8 +398,8 @@ TEST(long_words_of_short_tokens_are_encoded) {
   fixture_close(&fixture);
 }
 
-// The first and last characters of each length in UTF-8 are one token each, there and back.
-TEST(characters_at_the_edges_of_utf_8_are_whole) {
+// The first and last characters of each UTF-8 length are single tokens, both encoded and decoded.
+TEST(characters_at_the_utf_8_length_limits_are_not_split) {
   static const char *const EDGES[] = {"\x7f",         "\xc2\x80",         "\xdf\xbf",
                                       "\xe0\xa0\x80", "\xed\x9f\xbf",     "\xee\x80\x80",
                                       "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"};
@@ -421,7 +422,7 @@ TEST(characters_at_the_edges_of_utf_8_are_whole) {
     size_t count = 0, size_bytes = 0;
     int32_t *ids = fixture_encode(&fixture, text, strlen(text), 0, &count);
     REQUIRE(ids != NULL);
-    const size_t lead = count - EDGE_COUNT;  // SPM's space is unknown here: three bytes
+    const size_t lead = count - EDGE_COUNT;  // SPM's space is unknown here and takes three bytes
     CHECK_EQ_UINT(lead, m == 0 ? 3 : 0);
     for (size_t i = 0; i < EDGE_COUNT; i++) CHECK_EQ_INT(ids[lead + i], (int)i + 1);
     char *back = fixture_decode(&fixture, ids + lead, EDGE_COUNT, &size_bytes);
@@ -433,8 +434,9 @@ TEST(characters_at_the_edges_of_utf_8_are_whole) {
   }
 }
 
-// A megabyte of one token is read, a byte more is refused: each piece of text needs room for it.
-TEST(a_token_is_a_megabyte_at_most) {
+// A token of a megabyte is accepted and a longer one is rejected, because every piece of text needs
+// a buffer for the longest token.
+TEST(a_token_has_at_most_a_megabyte) {
   enum { MOST = 1 << 20 };
   static char text[MOST + 2];
   memset(text, 'x', MOST + 1);
@@ -454,7 +456,7 @@ TEST(a_token_is_a_megabyte_at_most) {
   }
 }
 
-TEST(a_missing_pretokenizer_is_the_default_one) {
+TEST(a_missing_pretokenizer_means_the_default) {
   fixture_token tokens[FIXTURE_ALPHABET];
   fixture_add_alphabet(tokens);
   vocabulary_fixture fixture;
@@ -467,7 +469,7 @@ TEST(a_missing_pretokenizer_is_the_default_one) {
   fixture_close(&fixture);
 }
 
-TEST(odd_vocabularies_are_read_or_refused_in_words) {
+TEST(unusual_vocabularies_are_read_or_rejected_with_a_reason) {
   static const struct {
     const char *file;
     wick_status status;
@@ -505,7 +507,7 @@ TEST(odd_vocabularies_are_read_or_refused_in_words) {
   }
 }
 
-TEST(another_pretokenizer_takes_the_place_of_an_unknown_one) {
+TEST(an_unknown_pretokenizer_can_be_overridden) {
   fixture_token tokens[FIXTURE_ALPHABET + 1];
   fixture_add_alphabet(tokens);
   tokens[FIXTURE_ALPHABET] = (fixture_token){"11", TOKEN_NORMAL, 0};

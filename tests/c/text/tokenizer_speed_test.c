@@ -1,6 +1,6 @@
-// How fast texts are encoded: ordinary and hostile ones, with each
-// kind of vocabulary. The test holds the hostile ones to time that grows with their length; with
-// WICK_BENCH=1 all rates are printed (MB/s, one thread).
+// Encoding speed for ordinary and hostile text with each kind of vocabulary. The test checks that
+// the time for hostile text grows linearly with its length; with WICK_BENCH=1 it prints all rates
+// (MB/s, one thread).
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static const char *const VOCABULARIES[] = {
 };
 enum { VOCABULARY_COUNT = sizeof VOCABULARIES / sizeof VOCABULARIES[0] };
 
-// ---- texts of a megabyte ----
+// ---- a megabyte of text ----
 
 typedef void (*fill_text)(uint8_t *text, size_t size);
 
@@ -76,7 +76,7 @@ static bool open_vocabulary(vocabulary_fixture *fixture, const char *name) {
   return CHECK_EQ_INT(fixture->status, WICK_OK);
 }
 
-// Processor time if the host reports it, so that other programs do not count.
+// Returns CPU time if the host reports it, so that other programs have no influence.
 static double now_seconds(void) {
 #ifdef __wasi__
   return (double)platform_now_us() / 1e6;
@@ -95,8 +95,8 @@ static double encode_seconds(vocabulary_fixture *fixture, const uint8_t *text, s
   return end - begin + 1e-6;
 }
 
-// A quadratic version would take minutes.
-TEST(hostile_texts_are_encoded_in_time_with_every_vocabulary) {
+// A quadratic algorithm would take minutes.
+TEST(hostile_text_is_encoded_in_linear_time_with_every_vocabulary) {
   enum { SIZE = MEGABYTE / 5 };
   static uint8_t text[SIZE];
   for (size_t v = 0; v < VOCABULARY_COUNT; v++) {
@@ -111,7 +111,7 @@ TEST(hostile_texts_are_encoded_in_time_with_every_vocabulary) {
   }
 }
 
-// The project's documents, again and again.
+// Fills in the project's documents, repeated.
 static void fill_documents(uint8_t *text, size_t size) {
   static const char *const FILES[] = {
       "README.md",      "CONTRIBUTING.md",  "docs/architecture.md", "docs/build.md",
@@ -128,7 +128,7 @@ static void fill_documents(uint8_t *text, size_t size) {
   }
 }
 
-// The cases of llama.cpp: many languages.
+// Fills in llama.cpp's test cases, which have many languages.
 static void fill_languages(uint8_t *text, size_t size) {
   size_t file_bytes = 0;
   uint8_t *file =
@@ -164,7 +164,7 @@ BENCH(texts_of_a_megabyte) {
       if (now < least) slowest = HOSTILE[i].name;
       if (now < least) least = now;
     }
-    printf("\n# %-14s least %.2f MB/s (%s)\n", VOCABULARIES[v], least, slowest);
+    printf("\n# %-14s slowest %.2f MB/s (%s)\n", VOCABULARIES[v], least, slowest);
     fixture_close(&fixture);
   }
 }

@@ -1,7 +1,6 @@
-// Laws of the tokenizers on vocabularies made by the tests: merging and
-// special tokens against slow and plain versions, round trips, streams. Sizes, memory, bad files
-// and hostile texts are tokenizer_limits_test.c's, what llama.cpp answers is
-// tokenizer_vectors_test.c's.
+// Tokenizers with vocabularies made by the tests: compares merging and special tokens with slow,
+// simple versions, and tests round trips and streams. tokenizer_limits_test.c covers sizes, memory,
+// broken files and hostile text; tokenizer_vectors_test.c compares with llama.cpp.
 #include "text/tokenizer.h"
 
 #include <stdio.h>
@@ -24,9 +23,9 @@ static uint32_t random_below(uint32_t limit) {
   return (random_state >> 8) % limit;
 }
 
-// ---- merging against a plain version ----
+// ---- merging, compared with a simple version ----
 
-// A vocabulary over a few letters: the alphabet and tokens that join two others.
+// A vocabulary with few letters: the alphabet and tokens that join two others.
 typedef struct random_vocabulary {
   fixture_token tokens[TOKENS_TEST_MAX];
   char texts[TOKENS_TEST_MAX][TEXT_TEST_MAX];
@@ -68,7 +67,7 @@ static void add_joined(random_vocabulary *vocabulary, size_t left, size_t right,
   vocabulary->merge_count++;
 }
 
-// `letters` different letters; the joined tokens begin at `first`.
+// Chooses one of `letters` letters or one of the joined tokens, which begin at `first`.
 static size_t random_part(const random_vocabulary *vocabulary, size_t first, uint32_t letters) {
   const size_t joined = vocabulary->count - first;
   if (joined > 0 && random_below(2) == 0) return first + random_below((uint32_t)joined);
@@ -85,7 +84,7 @@ static void add_random_joined(random_vocabulary *vocabulary, uint32_t letters, s
   }
 }
 
-// A word as symbols that are joined one pair at a time, the best one each time.
+// A word as symbols; the best pair is joined in each round.
 typedef struct plain_word {
   int ids[TEXT_TEST_MAX * 2];
   size_t count;
@@ -179,7 +178,7 @@ static void check_merging(const char *model, uint32_t letters) {
     }
     size_t count = 0;
     int32_t *found = fixture_encode(&fixture, text, size, 0, &count);
-    // SPM's added space has no token here: it comes out as three unknown bytes.
+    // SPM's added space has no token here and becomes three unknown bytes
     const size_t extra = is_bpe ? 0 : 3;
     if (CHECK(found != NULL) && CHECK_EQ_UINT(count, word.count + extra)) {
       for (size_t i = 0; i < word.count; i++) CHECK_EQ_INT(found[i + extra], word.ids[i]);
@@ -189,11 +188,11 @@ static void check_merging(const char *model, uint32_t letters) {
   fixture_close(&fixture);
 }
 
-TEST(bpe_merges_like_a_plain_version) {
+TEST(bpe_merges_match_a_simple_version) {
   for (uint32_t round = 0; round < 24; round++) check_merging("gpt2", 1 + round % 4);
 }
 
-TEST(spm_merges_like_a_plain_version) {
+TEST(spm_merges_match_a_simple_version) {
   for (uint32_t round = 0; round < 24; round++) check_merging("llama", 1 + round % 4);
 }
 
@@ -212,10 +211,10 @@ static void open_bpe(vocabulary_fixture *fixture, const fixture_token *tokens, s
   if (!CHECK_EQ_INT(fixture->status, WICK_OK)) fixture_report(fixture);
 }
 
-// The plain version: each special token in turn, longest first, in all text that is still raw.
+// The simple version searches all text that is still raw for each special token, longest first.
 static size_t partition_plainly(const fixture_token *tokens, const int *order, size_t order_count,
                                 const char *text, size_t size, bool controls, int32_t *out) {
-  int owner[256];  // -1: raw, -2: inside of a token, else the token that begins here
+  int owner[256];  // -1: raw, -2: within a token, else the token that begins here
   for (size_t i = 0; i < size; i++) owner[i] = -1;
   for (size_t k = 0; k < order_count; k++) {
     const fixture_token *token = &tokens[order[k]];
@@ -285,7 +284,7 @@ static void check_specials(uint32_t special_count) {
   fixture_close(&fixture);
 }
 
-TEST(special_tokens_are_found_as_by_a_plain_version) {
+TEST(special_tokens_match_a_simple_version) {
   for (uint32_t round = 0; round < 40; round++) check_specials(1 + round);
 }
 
@@ -305,7 +304,7 @@ static void check_ids(vocabulary_fixture *fixture, const char *text, uint32_t fl
   check_ids((fixture), (text), (flags), (const int32_t[]){__VA_ARGS__}, \
             sizeof(const int32_t[]){__VA_ARGS__} / sizeof(int32_t))
 
-TEST(special_tokens_of_phi_3_swallow_the_white_space_after_them) {
+TEST(phi_3_special_tokens_absorb_the_white_space_after_them) {
   fixture_token tokens[FIXTURE_ALPHABET + 3];
   size_t count = fixture_add_alphabet(tokens);
   tokens[count++] = (fixture_token){"<|user|>", TOKEN_CONTROL, 0};       // 256
@@ -324,7 +323,7 @@ TEST(special_tokens_of_phi_3_swallow_the_white_space_after_them) {
   fixture_close(&fixture);
 }
 
-TEST(ends_of_a_generation_are_known_by_their_text) {
+TEST(end_tokens_are_recognized_by_their_text) {
   fixture_token tokens[FIXTURE_ALPHABET + 8];
   size_t count = fixture_add_alphabet(tokens);
   tokens[count++] = (fixture_token){"<|im_end|>", TOKEN_NORMAL, 0};         // 256
@@ -340,7 +339,7 @@ TEST(ends_of_a_generation_are_known_by_their_text) {
   CHECK_EQ_INT(tokenizer_kind(fixture.tokenizer, 256), TOKEN_CONTROL);
   CHECK(!tokenizer_is_end(fixture.tokenizer, 257));
   CHECK(tokenizer_is_end(fixture.tokenizer, 258));
-  CHECK(!tokenizer_is_end(fixture.tokenizer, 259));  // gpt-oss ends turns with the next two
+  CHECK(!tokenizer_is_end(fixture.tokenizer, 259));  // gpt-oss ends turns with the next two tokens
   CHECK_EQ_INT(tokenizer_kind(fixture.tokenizer, 259), TOKEN_USER_DEFINED);
   CHECK(tokenizer_is_end(fixture.tokenizer, 260));
   CHECK(tokenizer_is_end(fixture.tokenizer, 261));
@@ -354,9 +353,10 @@ TEST(ends_of_a_generation_are_known_by_their_text) {
   fixture_close(&fixture);
 }
 
-// ---- texts and back ----
+// ---- round trips ----
 
-// Random characters of all planes but U+2581, which SPM takes for a space; returns the bytes.
+// Writes random characters, except U+2581, which SPM treats as a space; returns the number of
+// bytes.
 static size_t random_text(uint8_t *text, size_t size) {
   static const uint32_t LIMITS[] = {0x80, 0x80, 0x800, 0x3100, 0xd800, 0x20000};
   size_t used = 0;
@@ -367,7 +367,7 @@ static size_t random_text(uint8_t *text, size_t size) {
   return used;
 }
 
-TEST(any_text_comes_back_from_byte_level_bpe_with_every_pretokenizer) {
+TEST(byte_level_bpe_round_trips_any_text_with_every_pretokenizer) {
   fixture_token tokens[FIXTURE_ALPHABET];
   fixture_add_alphabet(tokens);
   for (size_t i = 0; i < PRETOKENIZER_COUNT; i++) {
@@ -384,7 +384,7 @@ TEST(any_text_comes_back_from_byte_level_bpe_with_every_pretokenizer) {
       size_t count = 0, size_back = 0;
       const size_t size = random_text(text, random_below(sizeof text));
       int32_t *ids = fixture_encode(&fixture, text, size, 0, &count);
-      CHECK_EQ_UINT(count, size);  // there are no tokens but bytes
+      CHECK_EQ_UINT(count, size);  // all tokens are bytes
       char *back = fixture_decode(&fixture, ids, count, &size_back);
       if (CHECK_EQ_UINT(size_back, size)) CHECK_EQ_MEM(back, text, size);
       free(back);
@@ -394,7 +394,7 @@ TEST(any_text_comes_back_from_byte_level_bpe_with_every_pretokenizer) {
   }
 }
 
-TEST(any_text_comes_back_from_spm) {
+TEST(spm_round_trips_any_text) {
   vocabulary_fixture fixture;
   fixture_open_spm_bytes(&fixture);
   for (int round = 0; round < 200 && fixture.status == WICK_OK; round++) {
@@ -435,7 +435,7 @@ TEST(streams_only_whole_characters) {
   detokenizer state;
   char out[64];
   detokenizer_init(&state, true, false);
-  // U+1F642 byte by byte, then a cut one before a letter, then bytes that can begin nothing
+  // U+1F642 byte by byte, then a truncated character before a letter, then invalid first bytes
   feed_all(&state, &fixture, (const int32_t[]){261, 1, 3 + 0xf0, 3 + 0x9f, 3 + 0x99, 3 + 0x82, 261},
            7, (const char *const[]){"a", "", "", "", "", "\xf0\x9f\x99\x82", " a"});
   feed_all(&state, &fixture, (const int32_t[]){3 + 0xe2, 3 + 0x82, 260, 3 + 0xff, 3 + 0x80}, 5,
@@ -451,7 +451,7 @@ TEST(streams_only_whole_characters) {
   fixture_close(&fixture);
 }
 
-TEST(only_a_whole_text_loses_the_added_space) {
+TEST(the_added_space_is_removed_only_at_the_start_of_a_text) {
   vocabulary_fixture fixture;
   fixture_open_spm_bytes(&fixture);
   detokenizer state;
@@ -466,8 +466,8 @@ TEST(only_a_whole_text_loses_the_added_space) {
   fixture_close(&fixture);
 }
 
-// Words are merged separately, unless a token reaches across the space between them.
-TEST(a_token_may_reach_across_words) {
+// Words are merged separately, unless a token contains the space between them.
+TEST(a_token_may_span_words) {
   static const fixture_token TOKENS[] = {
       {"<unk>", TOKEN_UNKNOWN, 0}, {"▁", TOKEN_NORMAL, -9},  {"a", TOKEN_NORMAL, -8},
       {"b", TOKEN_NORMAL, -8},     {"▁b", TOKEN_NORMAL, -2}, {"a▁", TOKEN_NORMAL, -3},
@@ -486,7 +486,7 @@ TEST(a_token_may_reach_across_words) {
   fixture_close(&fixture);
 }
 
-// The same words again and again come from the cache: their ids are those of a short text.
+// Repeated words come from the cache, with the same ids as in a short text.
 TEST(repeated_words_have_the_same_ids) {
   vocabulary_fixture fixture;
   fixture_open_spm_bytes(&fixture);
@@ -508,8 +508,9 @@ TEST(repeated_words_have_the_same_ids) {
   fixture_close(&fixture);
 }
 
-// BERT's text: small letters without accents. Hangul falls into its letters, vowel signs stay.
-TEST(wordpiece_takes_canonical_decompositions) {
+// BERT uses lower-case letters without accents. Hangul is decomposed into its letters; vowel signs
+// stay.
+TEST(wordpiece_uses_canonical_decompositions) {
   static const fixture_token TOKENS[] = {
       {"[UNK]", TOKEN_UNKNOWN, 0},
       {"[CLS]", TOKEN_CONTROL, 0},
@@ -532,7 +533,7 @@ TEST(wordpiece_takes_canonical_decompositions) {
   fixture_open_vocabulary(
       &fixture, &(fixture_vocabulary){.model = "bert", .tokens = TOKENS, .token_count = 10});
   REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
-  fixture.tokenizer->unknown = 0;  // the usual one is 100
+  fixture.tokenizer->unknown = 0;  // the default is 100
   for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
     size_t count = 0;
     int32_t *ids = fixture_encode(&fixture, CASES[i].text, strlen(CASES[i].text), 0, &count);
@@ -542,7 +543,7 @@ TEST(wordpiece_takes_canonical_decompositions) {
   fixture_close(&fixture);
 }
 
-// BERT's max_input_chars_per_word, of code points after normalization.
+// BERT's max_input_chars_per_word counts code points after normalization.
 TEST(wordpiece_words_of_more_than_100_characters_are_unknown) {
   static const fixture_token TOKENS[] = {
       {"[UNK]", TOKEN_UNKNOWN, 0},  {"▁a", TOKEN_NORMAL, 0},     {"a", TOKEN_NORMAL, 0},
@@ -567,7 +568,7 @@ TEST(wordpiece_words_of_more_than_100_characters_are_unknown) {
       memcpy(text + size, CASES[i].character, strlen(CASES[i].character));
       size += strlen(CASES[i].character);
     }
-    memcpy(text + size, " a", 2);  // the next word is not concerned
+    memcpy(text + size, " a", 2);  // the next word is not affected
     int32_t *ids = fixture_encode(&fixture, text, size + 2, 0, &count);
     if (!CHECK_EQ_UINT(count, CASES[i].tokens + 1)) printf("# case %zu\n", i);
     if (ids != NULL && CASES[i].tokens == 1) CHECK_EQ_INT(ids[0], 0);
@@ -577,8 +578,8 @@ TEST(wordpiece_words_of_more_than_100_characters_are_unknown) {
   fixture_close(&fixture);
 }
 
-// BERT's ids: [UNK] is 100, [CLS] 101 and [SEP] 102, where the file has no keys for them.
-TEST(word_pieces_have_the_usual_ids_of_special_tokens) {
+// BERT's default ids: [UNK] is 100, [CLS] 101 and [SEP] 102, if the file has no keys for them.
+TEST(wordpiece_has_default_ids_for_special_tokens) {
   fixture_token tokens[103];
   for (size_t i = 0; i < 103; i++) tokens[i] = (fixture_token){"▁x", TOKEN_NORMAL, 0};
   for (size_t count = 101; count <= 103; count++) {
@@ -593,9 +594,9 @@ TEST(word_pieces_have_the_usual_ids_of_special_tokens) {
   }
 }
 
-// ---- lists that a file may do without ----
+// ---- optional lists in a file ----
 
-// The vocabulary's file under other keys: `key` is one of nobody's.
+// Opens the vocabulary with `key` renamed to an unknown key.
 static void open_without(vocabulary_fixture *fixture, const fixture_vocabulary *vocabulary,
                          const char *key) {
   size_t size_bytes;
@@ -612,7 +613,7 @@ static void open_without(vocabulary_fixture *fixture, const fixture_vocabulary *
   free(bytes);
 }
 
-TEST(lists_that_are_needed_and_lists_that_are_not) {
+TEST(missing_required_lists_are_rejected_and_optional_lists_may_be_missing) {
   static const fixture_token tokens[] = {
       {"<unk>", TOKEN_UNKNOWN, 0}, {"<s>", TOKEN_CONTROL, 0}, {"</s>", TOKEN_CONTROL, 0},
       {"a", TOKEN_NORMAL, -1},     {"b", TOKEN_NORMAL, -2},   {"ab", TOKEN_NORMAL, -3},
@@ -651,7 +652,7 @@ TEST(lists_that_are_needed_and_lists_that_are_not) {
   }
 }
 
-TEST(pre_tokenizers_are_known_by_their_whole_names) {
+TEST(pretokenizers_are_recognized_by_their_whole_name) {
   char part[64];
   for (int i = 0; i < PRETOKENIZER_COUNT; i++) {
     const char *name = PRETOKENIZERS[i];
@@ -664,9 +665,9 @@ TEST(pre_tokenizers_are_known_by_their_whole_names) {
   CHECK(!tokenizer_knows_pre(""));
 }
 
-// Merges of characters whose text is put in lower case, where a letter may take more bytes than its
+// Character merges on lower-cased text, where a lower-case letter may have more bytes than its
 // capital.
-TEST(merges_of_characters_lower_their_text) {
+TEST(character_merges_use_lower_cased_text) {
   static const fixture_token TOKENS[] = {
       {"a", TOKEN_NORMAL, 0},      {"b", TOKEN_NORMAL, 0},      {"ab", TOKEN_NORMAL, 0},
       {"\u00e9", TOKEN_NORMAL, 0}, {"\u2c65", TOKEN_NORMAL, 0}, {"B", TOKEN_NORMAL, 0},

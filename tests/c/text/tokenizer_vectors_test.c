@@ -1,5 +1,5 @@
-// The tokenizers against llama.cpp's ids: its own cases on real
-// vocabularies (vectors/vocab) and texts on small ones for every pre-tokenizer
+// Compares the tokenizers with llama.cpp's ids: its own cases with real vocabularies
+// (vectors/vocab), and text with small vocabularies for every pre-tokenizer
 // (vectors/reference/tokenizer.json).
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 
 enum { PATH_MAX_BYTES = 256, IDS_MAX = 4096, TEXT_MAX = 8192 };
 
-// ---- vectors/vocab: texts parted by a line, ids a line ----
+// ---- vectors/vocab: texts separated by a line, one line of ids per text ----
 
-// `comes_back`: the text does, from its ids.
+// `comes_back`: whether decoding the ids restores the text.
 static void check_vocabulary(const char *name, unsigned cases_wanted, bool comes_back) {
   char path[PATH_MAX_BYTES];
   snprintf(path, sizeof path, "vectors/vocab/ggml-vocab-%s.gguf", name);
@@ -74,33 +74,35 @@ static void check_vocabulary(const char *name, unsigned cases_wanted, bool comes
   fixture_close(&fixture);
 }
 
-TEST(encodes_as_llama_cpp_with_the_vocabulary_of_llama_spm) {
+TEST(encodes_like_llama_cpp_with_the_vocabulary_of_llama_spm) {
   check_vocabulary("llama-spm", 46, true);
 }
-TEST(encodes_as_llama_cpp_with_the_vocabulary_of_phi_3) { check_vocabulary("phi-3", 46, true); }
-TEST(encodes_as_llama_cpp_with_the_vocabulary_of_gpt_2) { check_vocabulary("gpt-2", 46, true); }
-TEST(encodes_as_llama_cpp_with_the_vocabulary_of_llama_bpe) {
+TEST(encodes_like_llama_cpp_with_the_vocabulary_of_phi_3) { check_vocabulary("phi-3", 46, true); }
+TEST(encodes_like_llama_cpp_with_the_vocabulary_of_gpt_2) { check_vocabulary("gpt-2", 46, true); }
+TEST(encodes_like_llama_cpp_with_the_vocabulary_of_llama_bpe) {
   check_vocabulary("llama-bpe", 46, true);
 }
-TEST(encodes_as_llama_cpp_with_the_vocabulary_of_qwen2) { check_vocabulary("qwen2", 46, true); }
-TEST(encodes_as_llama_cpp_with_the_vocabulary_of_starcoder) {
+TEST(encodes_like_llama_cpp_with_the_vocabulary_of_qwen2) { check_vocabulary("qwen2", 46, true); }
+TEST(encodes_like_llama_cpp_with_the_vocabulary_of_starcoder) {
   check_vocabulary("starcoder", 46, true);
 }
-TEST(encodes_as_llama_cpp_with_the_vocabulary_of_bert_bge) {
+TEST(encodes_like_llama_cpp_with_the_vocabulary_of_bert_bge) {
   check_vocabulary("bert-bge", 46, false);
 }
-TEST(encodes_as_llama_cpp_with_the_vocabulary_of_gemma_4) { check_vocabulary("gemma-4", 45, true); }
-TEST(encodes_as_llama_cpp_with_the_vocabulary_of_deepseek_llm) {
+TEST(encodes_like_llama_cpp_with_the_vocabulary_of_gemma_4) {
+  check_vocabulary("gemma-4", 45, true);
+}
+TEST(encodes_like_llama_cpp_with_the_vocabulary_of_deepseek_llm) {
   check_vocabulary("deepseek-llm", 46, true);
 }
-TEST(encodes_as_llama_cpp_with_the_vocabulary_of_nomic_bert_moe) {
+TEST(encodes_like_llama_cpp_with_the_vocabulary_of_nomic_bert_moe) {
   check_vocabulary("nomic-bert-moe", 66, false);
 }
-TEST(encodes_as_llama_cpp_with_the_vocabulary_of_falcon) { check_vocabulary("falcon", 46, true); }
+TEST(encodes_like_llama_cpp_with_the_vocabulary_of_falcon) { check_vocabulary("falcon", 46, true); }
 
 // ---- vectors/reference/tokenizer.json ----
 
-// A reader for just this file: no escapes in strings, no fractions.
+// A JSON reader for only this file: no escapes in strings, no fractions.
 typedef struct json {
   const char *at;
 } json;
@@ -154,7 +156,7 @@ static size_t json_ids(json *in, int32_t *out) {
 typedef struct vector_case {
   uint8_t text[TEXT_MAX];
   size_t text_bytes;
-  int32_t ids[3][IDS_MAX];  // special tokens parsed; taken as text; with bos and eos
+  int32_t ids[3][IDS_MAX];  // special tokens parsed; treated as text; with bos and eos
   size_t counts[3];
   uint8_t decoded[TEXT_MAX];
   size_t decoded_bytes;
@@ -203,7 +205,7 @@ static void check_ids(vocabulary_fixture *fixture, const char *name, const vecto
   free(found);
 }
 
-// As TextDecoder makes it of bytes that need not be valid: the reference keeps them raw.
+// Whether the reference text can be compared: it keeps invalid bytes, which Wick replaces.
 static bool is_ascii_or_valid(const uint8_t *text, size_t size) {
   static const uint8_t INVALID[] = {0xff, 0xfe};
   return size < 2 || memcmp(text, INVALID, 2) != 0;
@@ -274,8 +276,7 @@ static const uint8_t *find_bytes(const uint8_t *bytes, size_t size, const char *
   return NULL;
 }
 
-// Exchanges the string of tokenizer.ggml.pre. The file has no tensors, so nothing moves that
-// counts.
+// Replaces the string of tokenizer.ggml.pre. The file has no tensors, so offsets do not matter.
 static uint8_t *replace_pre(const uint8_t *bytes, size_t *size, const char *pre) {
   static const char KEY[] = "tokenizer.ggml.pre";
   const uint8_t *found = find_bytes(bytes, *size, KEY);
@@ -295,7 +296,7 @@ static uint8_t *replace_pre(const uint8_t *bytes, size_t *size, const char *pre)
   return made;
 }
 
-// Puts add_space_prefix = false before all other keys.
+// Inserts add_space_prefix = false before all other keys.
 static uint8_t *without_space_prefix(const uint8_t *bytes, size_t *size) {
   static const char KEY[] = "tokenizer.ggml.add_space_prefix";
   uint64_t keys, length = sizeof KEY - 1;
@@ -346,7 +347,7 @@ static void check_entry(const vector_entry *entry, const char *cases) {
     CHECK_EQ_INT(tokenizer_adds_eos(fixture.tokenizer), entry->adds_eos);
     for (json in = {cases}; !json_take(&in, ']'); json_take(&in, ',')) {
       json_case(&in, &wanted);
-      if (strcmp(entry->same_as, "") != 0) {  // only the ids are said to be the same
+      if (strcmp(entry->same_as, "") != 0) {  // only the ids must be the same
         check_ids(&fixture, entry->name, &wanted, 0, WICK_TOKENIZE_PARSE_SPECIAL);
         check_ids(&fixture, entry->name, &wanted, 1, 0);
       } else {
@@ -357,7 +358,7 @@ static void check_entry(const vector_entry *entry, const char *cases) {
   fixture_close(&fixture);
 }
 
-TEST(encodes_and_decodes_as_llama_cpp_with_every_pretokenizer) {
+TEST(encodes_and_decodes_like_llama_cpp_with_every_pretokenizer) {
   enum { ENTRIES_MAX = 64 };
   static vector_entry entries[ENTRIES_MAX];
   const char *path = check_shared("vectors/reference/tokenizer.json");

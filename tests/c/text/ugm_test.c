@@ -1,5 +1,5 @@
-// The unigram model: the best cut against all cuts of small texts, normalising
-// with character maps good and bad, and scores that are not numbers.
+// The unigram model: compares the best segmentation with all segmentations of small texts, and
+// tests normalization with valid and broken character maps and NaN scores.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 enum { TEXT_MOST = 12, TOKENS_MOST = 24, UNKNOWN = 2 };
 
-// A map with no sequence in it.
+// A map without sequences.
 static const uint8_t EMPTY_MAP[] = {4, 0, 0, 0, 0, 0, 0, 0, 0};
 
 static void open_unigram(vocabulary_fixture *fixture, const fixture_token *tokens, size_t count,
@@ -25,7 +25,7 @@ static void open_unigram(vocabulary_fixture *fixture, const fixture_token *token
                                                          .merges_spaces = true});
 }
 
-// Ids of a text with spaces between them, without end.
+// Returns the ids of a text separated by spaces, without the end token.
 static const char *ids_of(vocabulary_fixture *fixture, const char *text) {
   static char out[512];
   size_t count = 0, used = 0;
@@ -46,7 +46,7 @@ static const fixture_token SMALL[] = {
 };
 enum { SMALL_COUNT = sizeof SMALL / sizeof SMALL[0] };
 
-TEST(the_sum_of_scores_decides) {
+TEST(the_segmentation_with_the_highest_sum_of_scores_wins) {
   vocabulary_fixture fixture;
   open_unigram(&fixture, SMALL, SMALL_COUNT, EMPTY_MAP, sizeof EMPTY_MAP);
   REQUIRE(CHECK_EQ_INT(fixture.status, WICK_OK));
@@ -59,12 +59,12 @@ TEST(the_sum_of_scores_decides) {
   CHECK_EQ_STR(ids_of(&fixture, "\xff\xfe"), "3 2");
   size_t count = 0;
   int32_t *ids = fixture_encode(&fixture, "a", 1, WICK_TOKENIZE_ADD_SPECIAL, &count);
-  CHECK(ids != NULL && count == 3 && ids[2] == 1);  // its end is added
+  CHECK(ids != NULL && count == 3 && ids[2] == 1);  // the end token is added
   free(ids);
   fixture_close(&fixture);
 }
 
-// The greatest sum of all cuts of text[at, size).
+// Returns the highest sum over all segmentations of text[at, size).
 static double best_sum(const fixture_token *tokens, size_t count, const char *text, size_t at,
                        double unknown) {
   if (text[at] == '\0') return 0;
@@ -84,7 +84,7 @@ static double best_sum(const fixture_token *tokens, size_t count, const char *te
   return best;
 }
 
-TEST(no_cut_is_better_than_the_one_that_is_found) {
+TEST(no_segmentation_is_better_than_the_result) {
   uint64_t random = soak_seed();
   for (uint32_t round = 0; round < soak_count(4000); round++) {
     fixture_token tokens[TOKENS_MOST] = {SMALL[0], SMALL[1], SMALL[2]};
@@ -113,7 +113,7 @@ TEST(no_cut_is_better_than_the_one_that_is_found) {
     int32_t *ids = fixture_encode(&fixture, text, TEXT_MOST, 0, &found);
     REQUIRE(ids != NULL);
     double sum = 0;
-    size_t unknown = TEXT_MOST;  // characters of no token
+    size_t unknown = TEXT_MOST;  // characters without a token
     for (size_t i = 0; i < found; i++) {
       if (ids[i] == UNKNOWN) continue;
       sum += tokens[ids[i]].score;
@@ -126,7 +126,7 @@ TEST(no_cut_is_better_than_the_one_that_is_found) {
   }
 }
 
-TEST(scores_that_are_no_numbers_are_no_tokens) {
+TEST(tokens_with_nan_scores_are_ignored) {
   fixture_token tokens[SMALL_COUNT];
   memcpy(tokens, SMALL, sizeof SMALL);
   tokens[4].score = NAN;
@@ -143,8 +143,8 @@ TEST(scores_that_are_no_numbers_are_no_tokens) {
 
 // ---- maps ----
 
-// A trie by hand: "x" becomes "ab", "xy" nothing. The root's children begin at 256: the unit of a
-// byte is at 256 ^ byte.
+// Builds a trie by hand: "x" becomes "ab", and "xy" is removed. The root's children begin at 256,
+// so the unit of a byte is at 256 ^ byte.
 enum { MAP_UNITS = 1024, MAP_BYTES = 4 + 4 * MAP_UNITS + 4 };
 
 static void put_unit(uint8_t *map, uint32_t at, uint32_t unit) {
@@ -188,40 +188,40 @@ static void check_map_refused(const uint8_t *map, size_t size_bytes, const char 
   fixture_close(&fixture);
 }
 
-// A trie of this many bytes in an array of this many.
+// Checks that a trie of `trie_bytes` bytes in an array of `size_bytes` bytes is rejected.
 static void check_sizes_refused(const uint8_t *map, size_t size_bytes, unsigned trie_bytes) {
   char reason[64];
   snprintf(reason, sizeof reason, "%zu bytes, its trie %u", size_bytes, trie_bytes);
   check_map_refused(map, size_bytes, reason);
 }
 
-TEST(maps_that_do_not_fit_are_refused) {
+TEST(inconsistent_maps_are_rejected) {
   static uint8_t map[MAP_BYTES + 300];
   static const char NO_END[] = "a replacement without an end or of more than 255 bytes";
   build_map(map);
   for (size_t few = 1; few < 4; few++) check_sizes_refused(map, few, 0);
   check_sizes_refused(map, 4, 4 * MAP_UNITS);
-  check_sizes_refused(map, MAP_BYTES - 5, 4 * MAP_UNITS);  // the trie ends after the array
+  check_sizes_refused(map, MAP_BYTES - 5, 4 * MAP_UNITS);  // the trie extends beyond the array
   check_map_refused(map, MAP_BYTES - 2, NO_END);           // "ab" has no end
   memset(map + MAP_BYTES - 4, 'a', 256);
   check_map_refused(map, MAP_BYTES + 300, NO_END);  // a replacement of 256 bytes
   vocabulary_fixture fixture;
-  map[MAP_BYTES - 4 + 255] = 0;  // of 255 bytes, as long as one may be
+  map[MAP_BYTES - 4 + 255] = 0;  // 255 bytes, the maximum
   open_unigram(&fixture, SMALL, SMALL_COUNT, map, MAP_BYTES - 4 + 256);
   CHECK_EQ_INT(fixture.status, WICK_OK);
   fixture_close(&fixture);
   build_map(map);
   map[0]++;
-  check_sizes_refused(map, MAP_BYTES, 4 * MAP_UNITS + 1);  // no whole units
-  static const uint8_t NOTHING[4] = {0};                   // no units and no texts
+  check_sizes_refused(map, MAP_BYTES, 4 * MAP_UNITS + 1);  // not a whole number of units
+  static const uint8_t NOTHING[4] = {0};                   // no units and no replacements
   open_unigram(&fixture, SMALL, SMALL_COUNT, NOTHING, sizeof NOTHING);
   CHECK_EQ_INT(fixture.status, WICK_OK);
   CHECK_EQ_STR(ids_of(&fixture, "a"), "3 4");
   fixture_close(&fixture);
 }
 
-// Units that lead anywhere: nothing is read beyond the map, and every text ends.
-TEST(maps_of_random_units_do_no_harm) {
+// Random units may refer anywhere: nothing beyond the map is read, and encoding always ends.
+TEST(maps_with_random_units_are_safe) {
   uint64_t random = soak_seed();
   static uint8_t map[MAP_BYTES];
   for (uint32_t round = 0; round < soak_count(2000); round++) {

@@ -1,5 +1,5 @@
-// Words of a text that were encoded before: where a word is kept
-// depends on its bytes alone, wherever it is.
+// The cache of encoded words: the slot of a word depends only on its bytes, not on the text around
+// it.
 #include "text/word_cache.h"
 
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { LONGEST = 40, PIECE_BYTES = 1 << 16 };
 
-TEST(the_place_of_a_word_depends_on_its_bytes_alone) {
+TEST(the_slot_of_a_word_depends_only_on_its_bytes) {
   static const char WORD[LONGEST + 1] = "internationalisation-of-compatibilities";
   memory_gate memory;
   word_cache cache = {0};
@@ -28,9 +28,9 @@ TEST(the_place_of_a_word_depends_on_its_bytes_alone) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-// Words of any length that differ in one byte have separate places, except for a few: 12 bits or so
-// choose one.
-TEST(words_that_differ_have_other_places) {
+// Words of any length that differ in one byte have different slots, with few exceptions, because
+// only about 12 bits select a slot.
+TEST(different_words_have_different_slots) {
   memory_gate memory;
   word_cache cache = {0};
   uint32_t same = 0, pairs = 0;
