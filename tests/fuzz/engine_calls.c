@@ -1,4 +1,4 @@
-// tests/fuzz/engine_calls.c — see engine_calls.h.
+// See engine_calls.h.
 #include "engine_calls.h"
 
 #include <math.h>
@@ -14,14 +14,14 @@ enum {
   KEPT_MAX = 64,
   STEPS_MAX = 30000,
   TEXT_MAX = 640,
-  TEXTS_MAX = 3 * TEXT_MAX,  // bytes of all texts of an input: sanitizers need 1 ms for each
-  CONTEXT = 64  // tokens that an engine's keys and values have room for, where they are limited
+  TEXTS_MAX = 3 * TEXT_MAX,  // total bytes of text per input: sanitizers need 1 ms per byte
+  CONTEXT = 64               // KV capacity of an engine in tokens, if it is limited
 };
 
 // ---- a host that keeps pages, as a list of records ----
 
 static struct kept_record {
-  uint32_t id;  // 0: free
+  uint32_t id;  // 0: unused
   memory_file file;
 } kept[KEPT_MAX];
 
@@ -74,7 +74,7 @@ static const wick_swap_host KEEPER = {
 typedef struct fuzz_run {
   wick_engine *engine, *draft;
   memory_file file, adapter;
-  uint32_t adapter_id;  // 0: none is loaded
+  uint32_t adapter_id;  // 0: no adapter is loaded
   memory_file saved;
   size_t saved_read;
   bool is_failed;  // loading has failed
@@ -82,7 +82,7 @@ typedef struct fuzz_run {
   uint32_t dones[REQUESTS_MAX];
   uint32_t sessions[SESSIONS_MAX], session_count;
   uint64_t steps;
-  size_t text_bytes;  // of all texts up to now
+  size_t text_bytes;  // of all text so far
 } fuzz_run;
 
 static wick_engine *make_engine(input *in, bool is_draft) {
@@ -112,7 +112,7 @@ static wick_engine *make_engine(input *in, bool is_draft) {
   return engine;
 }
 
-// Feeds up to `bytes` of the requested bytes; true when more are requested.
+// Feeds up to `bytes` of the requested bytes; returns whether more are requested.
 static bool load_some(fuzz_run *run, wick_engine *engine, uint64_t bytes, size_t piece) {
   wick_error error;
   while (!run->is_failed && bytes != 0) {
@@ -148,7 +148,7 @@ static void take_events(fuzz_run *run) {
     REQUIRE(sizeof event + 8 * event.top_count + event.text_bytes <= event.size_bytes);
     for (uint32_t i = 0; i < run->request_count; i++) {
       if (run->ids[i] != event.request) continue;
-      REQUIRE(run->dones[i] == 0);  // nothing comes after the end
+      REQUIRE(run->dones[i] == 0);  // no event follows the end
       run->dones[i] += event.kind == WICK_EVENT_DONE;
     }
     used += event.size_bytes;
@@ -180,7 +180,7 @@ static const char *choose_text(fuzz_run *run, input *in, char text[TEXT_MAX], si
   return text;
 }
 
-// Some requests reply to a conversation, which begins with the text.
+// Some requests reply to a conversation whose first message is the text.
 static void make_conversation(uint32_t how, wick_request *request, wick_conversation *of,
                               wick_reasoning *reasoning, wick_grammar *grammar) {
   static const char *const TALKS[] = {
@@ -203,7 +203,7 @@ static void make_conversation(uint32_t how, wick_request *request, wick_conversa
   if ((how & 8) != 0) request->grammar = grammar;
 }
 
-// A request that is refused changes nothing.
+// Checks that a rejected request changes nothing.
 static wick_status submit_checked(fuzz_run *run, const wick_request *request, uint32_t *id) {
   wick_error error;
   const int32_t *tokens;
@@ -334,7 +334,7 @@ static void call_session(fuzz_run *run, input *in) {
   if (how == 5) save_state(run, b % 2 == 0 ? session : 0);
 }
 
-// There and back; nothing comes out that is not in the vocabulary.
+// Tokenizes and detokenizes; checks that all tokens are in the vocabulary.
 static void tokenize(fuzz_run *run, input *in) {
   char text[TEXT_MAX];
   size_t size_bytes, count = 0;
@@ -376,8 +376,8 @@ static void look(fuzz_run *run) {
   REQUIRE(total > 0);
 }
 
-// Jobs that were begun are finished, unless bytes are missing; each vector can be read and is
-// finite.
+// Finishes jobs that have begun, unless bytes are missing; checks that each vector can be read and
+// is finite.
 static wick_status finish_vectors(fuzz_run *run) {
   wick_error error;
   wick_step_result result = WICK_STEP_PROGRESS;
@@ -498,7 +498,7 @@ static void embed_again(fuzz_run *run) {
           run->is_failed);
 }
 
-// Regardless of the calls before: one more request is answered or refused.
+// Checks that one more request is answered or rejected, whatever the earlier calls were.
 static void ask_again(fuzz_run *run) {
   const int32_t first = 0;
   wick_model_info info;

@@ -1,5 +1,4 @@
-// tests/fuzz/fuzz_input.h — a fuzzer's input, read as numbers, and the assertion that stops
-// it.
+// Reads a fuzzer's input as numbers, and defines the assertion that stops the fuzzer.
 #ifndef WICK_TESTS_FUZZ_INPUT_H
 #define WICK_TESTS_FUZZ_INPUT_H
 
@@ -11,7 +10,7 @@
     if (!(condition)) __builtin_trap(); \
   } while (0)
 
-// Bytes that are not there are 0.
+// Bytes beyond the end are 0.
 typedef struct input {
   const uint8_t *at;
   size_t left;
@@ -33,7 +32,7 @@ static inline uint32_t next_u32(input *in) {
   return low | next_u16(in) << 16;
 }
 
-// Numbers that are at the edge of something, or the input's own.
+// Returns a boundary value or a number from the input.
 static inline uint64_t choose_number(input *in) {
   static const uint64_t EDGES[] = {0,          1,          2,          3,           31,
                                    32,         64,         255,        1023,        1024,

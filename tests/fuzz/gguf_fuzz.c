@@ -1,6 +1,6 @@
-// tests/fuzz/gguf_fuzz.c — the GGUF reader. Input: a byte that says how the file is cut into
-// chunks, a byte that says which allocation fails (0: none), then the file. Asserted: a file says
-// the same in chunks and in one piece, reads stay inside of it, nothing leaks.
+// Fuzzes the GGUF reader. Input: a byte for the chunk size, a byte for the allocation that fails
+// (0: none), then the file. Asserts that a file gives the same result in chunks and in one piece,
+// that reads stay within it, and that nothing leaks.
 #include <string.h>
 
 #include "format/gguf.h"
@@ -11,7 +11,7 @@
     if (!(condition)) __builtin_trap(); \
   } while (0)
 
-static volatile uint64_t read_sum;  // so that reading is not left out
+static volatile uint64_t read_sum;  // prevents the reads from being optimized away
 
 static bool is_inside(const uint8_t *data, uint64_t bytes, const gguf_string *whole) {
   const uint8_t *first = (const uint8_t *)whole->bytes;
@@ -66,7 +66,7 @@ static void read_all(const gguf_directory *directory, const gguf_string *whole) 
   }
 }
 
-// Reads a file in chunks of `chunk` bytes; the error's status is WICK_OK when it is complete.
+// Reads a file in chunks of `chunk` bytes; the error's status is WICK_OK if it is complete.
 static wick_error read_file(const uint8_t *bytes, size_t size_bytes, size_t chunk,
                             uint64_t fail_at_call) {
   memory_gate memory;

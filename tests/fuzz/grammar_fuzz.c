@@ -1,8 +1,8 @@
-// tests/fuzz/grammar_fuzz.c — constraints: any GBNF, JSON schema, regular expression, list of
-// choices or set of tools, and any text. Properties: each call ends with a grammar or a typed error
-// and frees everything; a text is taken whole as byte by byte, and by a grammar that was
-// compiled again as by the first; a refused text leaves the place unchanged; where one byte alone
-// may follow, it is taken, and no other one.
+// Fuzzes constraints: any GBNF, JSON schema, regular expression, list of choices or set of tools,
+// with any text. Properties: each call returns a grammar or a typed error and frees everything;
+// text is accepted as a whole if it is accepted byte by byte, and a recompiled grammar accepts the
+// same text; rejected text leaves the state unchanged; if only one byte may follow, it is accepted
+// and all others are rejected.
 #include <stdint.h>
 #include <string.h>
 
@@ -24,7 +24,7 @@ typedef struct fuzz_input {
   size_t text_bytes;
 } fuzz_input;
 
-// {a byte that tells the kind and what fails, the source, 0, the text}
+// Input: {a byte for the kind and the failing allocation, the source, 0, the text}.
 static fuzz_input split_input(const uint8_t *data, size_t size) {
   fuzz_input input = {.text = data + size};
   const uint8_t *source = data + 1, *border = memchr(source, 0, size - 1);
@@ -68,7 +68,7 @@ static void check_only_bytes(grammar_matcher *matcher) {
   matcher_end(&ahead);
 }
 
-// Takes the text byte by byte, and answers how much of it fits.
+// Feeds the text byte by byte and returns how much of it fits.
 static size_t walk(grammar *made, const fuzz_input *input, bool *accepts) {
   grammar_matcher matcher;
   size_t taken = 0;

@@ -1,9 +1,9 @@
-// tests/fuzz/kv_fuzz.c — the KV pool under any operations in any order, and the reader of saved
-// states under any bytes. Input: a byte that chooses (bit 0: operations or states; bits 1 and 2, 3
-// and 4: KV types; bit 5: a window), a byte that says which allocation fails (0: none), then for
-// operations any number of {operation, sequence, argument, argument}, for states what run_state
-// says. Asserted after each operation: every invariant of the pool and of the cache, and the rows
-// against a naive model; after a refused state: the pool is unchanged. Nothing leaks.
+// Fuzzes the KV pool with any operations in any order, and the reader of saved states with any
+// bytes. Input: a byte of options (bit 0: operations or states; bits 1 and 2, 3 and 4: KV types;
+// bit 5: a window), a byte for the allocation that fails (0: none), then for operations any number
+// of {operation, sequence, argument, argument}, and for states the input of run_state. Asserts
+// after each operation every invariant of the pool and of the cache, and that the rows equal those
+// of a naive model; after a rejected state, that the pool is unchanged. Nothing leaks.
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,17 +33,17 @@ enum {
   ENTRIES_MAX = 12,
   STEPS_MAX = 400,
   STEP_BYTES = 4,
-  SALT = 5,  // of the records
+  SALT = 5,  // salt of the records
   RECORD_MAX = 1 << 17
 };
 static const cache_salt TENANT = {5, 6};
 
-// The expected contents of a sequence. A row's identity comes from all tokens that were before it
-// when it was written.
+// The expected contents of a sequence. A row is identified by all tokens that preceded it when it
+// was written.
 typedef struct naive_seq {
-  kv_seq_id id;  // KV_SEQ_NONE: the place is free
+  kv_seq_id id;  // KV_SEQ_NONE: the slot is free
   uint32_t count;
-  uint32_t gone;  // rows below it may have fallen out of the window
+  uint32_t gone;  // earlier rows may have left the window
   int32_t tokens[TOKENS_MAX];
   uint64_t rows[TOKENS_MAX];
 } naive_seq;
@@ -51,11 +51,11 @@ typedef struct naive_seq {
 typedef struct fuzz_run {
   memory_gate memory;
   seq_store *store;
-  bool has_window;  // then pool and cache are not the store's
+  bool has_window;  // if set, pool and cache do not belong to the store
   kv_pool *pool;
   prefix_cache *cache;
   naive_seq seqs[SEQS_MAX];
-  prefix_id held;  // an entry that we use, or PREFIX_NONE
+  prefix_id held;  // an entry in use, or PREFIX_NONE
 } fuzz_run;
 
 static wick_status begin_window(fuzz_run *run, const kv_shape *shape) {
@@ -86,7 +86,7 @@ static wick_status begin(fuzz_run *run, uint8_t kind, uint8_t fail_at_call) {
   run->pool = store_pages(run->store);
   run->cache = store_prefix(run->store);
   if ((kind & 32) == 0 || (kind & 1) != 0) return WICK_OK;
-  // operations alone: a single pool with a window, whose own pages the cache enters
+  // for operations only: a single pool with a window, whose pages the cache stores
   shape.window = WINDOW;
   run->pool = NULL;
   run->cache = NULL;
@@ -111,16 +111,16 @@ static void end(fuzz_run *run) {
   REQUIRE(run->memory.blocks_now == 0);
 }
 
-// Whether the status may be: success, or memory or pages that are short.
+// Whether the status is possible: success, or insufficient memory or pages.
 static bool is_done(const fuzz_run *run, wick_status status) {
   if (status == WICK_OK) return true;
   REQUIRE(status == WICK_E_PAGES || (status == WICK_E_NOMEM && run->memory.fail_at_call != 0));
   return false;
 }
 
-// ---- Rows ----
+// ---- rows ----
 
-// All values of a row are the same power of two, with a sign, which each KV type keeps.
+// All values of a row are the same signed power of two, which every KV type represents exactly.
 static float value_of(uint64_t bits) {
   const float value = (float)(1u << (bits & 15)) / 256.0f;
   return (bits & 16) != 0 ? -value : value;
@@ -168,7 +168,7 @@ static void check_all(const fuzz_run *run, uint32_t look) {
   }
 }
 
-// ---- Operations ----
+// ---- operations ----
 
 static void note_token(naive_seq *seq, uint32_t at, int32_t token) {
   const uint64_t before = at == 0 ? 1 : seq->rows[at - 1];
@@ -183,7 +183,7 @@ static void begin_seq(fuzz_run *run, naive_seq *seq, uint32_t tokens) {
   seq->count = seq->gone = 0;
 }
 
-// A new sequence with the tokens of another, of which the cache may know the beginning.
+// Creates a sequence with the tokens of an existing one; the cache may contain their prefix.
 static void begin_again(fuzz_run *run, naive_seq *seq, const naive_seq *like) {
   uint32_t hit = 0;
   begin_seq(run, seq, 0);
@@ -195,7 +195,7 @@ static void begin_again(fuzz_run *run, naive_seq *seq, const naive_seq *like) {
   seq->count = hit;
 }
 
-// Writes `count` tokens from `at` on: the end, or the last one, which is written again.
+// Writes `count` tokens at `at`: the end, or the last token, which is overwritten.
 static void write_tokens(fuzz_run *run, naive_seq *seq, uint32_t at, uint32_t count, uint8_t bits) {
   if (count > TOKENS_MAX - at) count = TOKENS_MAX - at;
   const wick_status status = kv_seq_prepare_write(run->pool, seq->id, at, count, NULL, NULL);
@@ -217,7 +217,7 @@ static void write_tokens(fuzz_run *run, naive_seq *seq, uint32_t at, uint32_t co
   }
 }
 
-// Room for more tokens: their pages, the places in the table alone, or free pages.
+// Reserves space for more tokens: their pages, only table entries, or free pages.
 static void extend_seq(fuzz_run *run, const naive_seq *seq, uint32_t tokens, uint32_t what) {
   kv_pool *pool = run->pool;
   if (what == 0) is_done(run, kv_seq_extend(pool, seq->id, tokens, NULL, NULL));
@@ -280,7 +280,7 @@ static void enter_prefix(fuzz_run *run, const naive_seq *seq) {
   is_done(run, prefix_store(run->cache, seq->id, TENANT, seq->tokens, seq->count, NULL, NULL));
 }
 
-// Takes or releases one user's share of the longest entry that begins as the sequence does.
+// Retains or releases the longest entry that is a prefix of the sequence.
 static void use_prefix(fuzz_run *run, const naive_seq *seq) {
   if (run->held != PREFIX_NONE) {
     REQUIRE(prefix_release(run->cache, run->held) == WICK_OK);
@@ -294,15 +294,15 @@ static void use_prefix(fuzz_run *run, const naive_seq *seq) {
   run->held = id;
 }
 
-// ---- Saved states ----
+// ---- saved states ----
 
-// Bytes that are written, and read again with other bytes at some places.
+// Bytes that are written and later read with changes at some positions.
 typedef struct record {
   uint8_t *bytes;  // [RECORD_MAX]
   size_t size_bytes, at;
-  bool signs;  // gives checksums that are right for the bytes that it gives
+  bool signs;  // recomputes checksums for the changed bytes
   bool is_session;
-  size_t base;  // where the pool's part begins, after the session's
+  size_t base;  // where the pool's part begins, after the session's part
   uint64_t sum, payload_bytes;
 } record;
 
@@ -316,7 +316,7 @@ static bool record_write(void *context, const void *bytes, size_t size_bytes) {
 
 enum { HEADER_BYTES = 72, HEADER_SUM_AT = 64, HEADER_PAYLOAD_AT = 56, SUM_BYTES = 8 };
 
-// As kv/state.c does: the pieces that are read are the pieces that are summed.
+// Like kv/state.c, computes a checksum for each piece that is read.
 static uint64_t sum_add(uint64_t sum, const uint8_t *at, size_t size_bytes) {
   for (; size_bytes >= 8; size_bytes -= 8, at += 8) {
     uint64_t word;
@@ -342,7 +342,7 @@ static void sign(record *from, uint8_t *bytes, size_t size_bytes) {
   }
 }
 
-// The part that a session has before: head, tail, their sum (schedule/session.h).
+// A session's own part comes first: head, tail and their checksum (schedule/session.h).
 static void sign_session(record *from, uint8_t *bytes, size_t size_bytes) {
   if (from->at == 0) {
     uint32_t tail;
@@ -386,7 +386,7 @@ static wick_status load_seq(fuzz_run *run, record *from, kv_seq_id *seq, int32_t
   return state_load_seq(&reader, tokens, seq, NULL, &error);
 }
 
-// Saves a sequence and reads it as another one.
+// Saves a sequence and loads it as a new one.
 static void copy_seq(fuzz_run *run, const naive_seq *seq, naive_seq *child) {
   record saved = record_make();
   const wick_state_sink sink = {&saved, record_write};
@@ -405,7 +405,7 @@ static void copy_seq(fuzz_run *run, const naive_seq *seq, naive_seq *child) {
   free(saved.bytes);
 }
 
-// Saves the cache, empties it, reads it again.
+// Saves the cache, empties it and loads it again.
 static void copy_cache(fuzz_run *run) {
   record saved = record_make();
   const wick_state_sink sink = {&saved, record_write};
@@ -418,7 +418,7 @@ static void copy_cache(fuzz_run *run) {
   free(saved.bytes);
 }
 
-// ---- One mode: operations ----
+// ---- first mode: operations ----
 
 static void operate_free(fuzz_run *run, naive_seq *seq, const naive_seq *other, const uint8_t *at) {
   REQUIRE(kv_seq_free(run->pool, seq->id, NULL) == WICK_E_SEQ);
@@ -514,9 +514,9 @@ static void run_operations(fuzz_run *run, const uint8_t *data, size_t size_bytes
   }
 }
 
-// ---- The other mode: states ----
+// ---- second mode: states ----
 
-// A record of a sequence or of the cache as this pool writes it.
+// Makes a record of a sequence or of the cache with this pool.
 static bool save_sample(fuzz_run *run, uint8_t which, record *out) {
   naive_seq *seq = &run->seqs[0];
   const wick_state_sink sink = {out, record_write};
@@ -538,7 +538,7 @@ static bool save_sample(fuzz_run *run, uint8_t which, record *out) {
   return is_done(run, state_save_seq(run->pool, SALT, seq->id, seq->tokens, NULL, &sink, NULL));
 }
 
-// Operations that a loaded sequence must bear, whatever its table says.
+// Runs operations that must work on a loaded sequence, whatever its table contains.
 static void use_loaded(fuzz_run *run, kv_seq_id seq, int32_t *tokens, uint32_t part) {
   kv_pool *pool = run->pool;
   float k[DIM], v[DIM];
@@ -565,7 +565,8 @@ static void use_loaded(fuzz_run *run, kv_seq_id seq, int32_t *tokens, uint32_t p
   REQUIRE(kv_seq_free(pool, seq, NULL) == WICK_OK);
 }
 
-// Writes {place u16, byte} over a record of this pool and cuts it off. Whether it is another now.
+// Writes {position u16, byte} over a record of this pool and truncates it. Returns whether it has
+// changed.
 static bool damage(record *record, uint32_t cut, const uint8_t *rest, size_t rest_bytes) {
   uint8_t *before = malloc(RECORD_MAX);
   memcpy(before, record->bytes, record->size_bytes);
@@ -580,7 +581,7 @@ static bool damage(record *record, uint32_t cut, const uint8_t *rest, size_t res
   return is_other;
 }
 
-// A session of the sample's sequence, with some tokens that its pages lack.
+// Makes a session from the sample's sequence, with some tokens that have no pages.
 static bool save_session(fuzz_run *run, session_table *table, record *out) {
   const naive_seq *seq = &run->seqs[0];
   const wick_state_sink sink = {out, record_write};
@@ -597,7 +598,7 @@ static bool save_session(fuzz_run *run, session_table *table, record *out) {
   return is_done(run, session_save(table, id, SALT, NULL, &sink, NULL));
 }
 
-// Operations that a loaded session must bear.
+// Runs operations that must work on a loaded session.
 static void use_session(fuzz_run *run, session_table *table, uint32_t id, uint32_t part) {
   session *read;
   uint32_t fork;
@@ -615,7 +616,7 @@ static void use_session(fuzz_run *run, session_table *table, uint32_t id, uint32
   free(again.bytes);
 }
 
-// The kind of record that run_state reads: flags as there.
+// Returns the kind of record that run_state reads; see there for the flags.
 static bool make_record(fuzz_run *run, session_table *table, const uint8_t *data, size_t size_bytes,
                         record *out) {
   const uint8_t *rest = data + 5;
@@ -633,8 +634,8 @@ static bool make_record(fuzz_run *run, session_table *table, const uint8_t *data
   return damage(out, (uint32_t)data[2] | (uint32_t)data[3] << 8, rest, rest_bytes);
 }
 
-// {kind of record, flags, cut off at the end u16, part}, then what damage says. Flags: 1: the rest
-// is the record itself; 2: checksums are right nevertheless; 4: the record of a session.
+// Input: {kind of record, flags, bytes removed at the end u16, part}, then the input of `damage`.
+// Flags: 1: the rest is the record itself; 2: checksums are corrected; 4: a session record.
 static void run_state(fuzz_run *run, const uint8_t *data, size_t size_bytes) {
   if (size_bytes < 5) return;
   record from = record_make();
@@ -657,7 +658,7 @@ static void run_state(fuzz_run *run, const uint8_t *data, size_t size_bytes) {
   if (is_damaged && !from.signs) REQUIRE(status != WICK_OK);
   if (!is_damaged) is_done(run, status);
   if (status != WICK_OK) {
-    // pages of idle entries may have been given up for it
+    // pages of idle entries may have been evicted for it
     REQUIRE(prefix_count(run->cache) <= entries);
     REQUIRE(kv_pool_pages(run->pool) - kv_pool_pages_free(run->pool) <= pages);
   } else if (seq != KV_SEQ_NONE) {

@@ -1,9 +1,9 @@
-// tests/fuzz/load_fuzz.c — the loader under every order of feeding. Input: a byte that chooses the
-// files (a model, a split model, or the input's own rest), a byte that says which allocation fails
-// (0: none), a byte for which tensors are wanted, then for the first two kinds orders of 5 bytes
-// (file, offset, length), for the third a seed and the file. Asserted: whatever was fed before,
-// feeding the requested bytes ends in the tensors of the files, each block placed once, the same
-// fingerprint as in one piece; nothing leaks.
+// Fuzzes the loader with any order of feeding. Input: a byte that chooses the files (a model, a
+// split model, or the rest of the input), a byte for the allocation that fails (0: none), a byte
+// for which tensors are wanted, then for the first two kinds commands of 5 bytes (file, offset,
+// length), for the third a seed and the file. Asserts that, whatever was fed before, feeding the
+// requested bytes gives the tensors of the files, with each block placed once and the same
+// fingerprint as in one piece, and that nothing leaks.
 #include <string.h>
 
 #include "../c/support/load_sink.h"
@@ -78,7 +78,7 @@ static wick_status offer_as_asked(loading *run, const memory_file *files) {
     loader_next_range(run->loader, &number, &first, &length);
     if (length == 0) return WICK_OK;
     REQUIRE(first < files[number].size_bytes);
-    REQUIRE(loader_bytes_placed(run->loader) != placed);  // each step brings something
+    REQUIRE(loader_bytes_placed(run->loader) != placed);  // each step makes progress
     placed = loader_bytes_placed(run->loader);
     const wick_status status = offer(run, number, &files[number], first, length);
     if (status != WICK_OK) return status;
@@ -94,8 +94,8 @@ static uint64_t fingerprint_of(const memory_file *files, uint64_t unwanted) {
   return fingerprint;
 }
 
-// Wrong orders and failing allocations change nothing that feeding on does not mend, save for
-// memory that is short while a directory is read.
+// Feeding the requested bytes recovers from wrong orders and failing allocations, except for an
+// allocation failure while a directory is read.
 static void run_orders(const memory_file *files, uint32_t file_count, uint64_t unwanted,
                        uint64_t fail_at_call, const uint8_t *orders, size_t size_bytes) {
   loading run;
@@ -123,8 +123,8 @@ static void run_orders(const memory_file *files, uint32_t file_count, uint64_t u
   end(&run);
 }
 
-// A file of the input's own, in pieces in order; its size is known from the start, so that tensors
-// longer than it are not made.
+// Feeds a file from the input in sequential pieces; its size is known from the start, so that no
+// larger tensors are allocated.
 static void run_own(const uint8_t *data, size_t size_bytes, uint64_t unwanted,
                     uint64_t fail_at_call) {
   uint64_t state = data[0];

@@ -1,7 +1,7 @@
-// tests/fuzz/media_engine_fuzz.c — questions about images and recordings through wick.h: a text
-// model of the folders that WICK_REFERENCES names, a changed mmproj file, an input of any size, in
-// parts or whole, that is encoded, and a request about it. Asserted: failures are typed, a request
-// that is accepted ends once, the engine continues without encoders, and nothing leaks.
+// Fuzzes requests with images and recordings through wick.h: a text model from the folders in
+// WICK_REFERENCES, a changed mmproj file, media of any size that are encoded in parts or whole, and
+// a request with them. Asserts that failures are typed, that an accepted request ends once, that
+// the engine continues without encoders, and that nothing leaks.
 #include <string.h>
 
 #include "api/media_strips.h"
@@ -75,7 +75,7 @@ static wick_status encode(wick_engine *engine, uint32_t media, wick_error *error
   wick_media_info info;
   bool is_ready = false;
   wick_status status = wick_media_get_info(engine, media, &info, error);
-  if (status == WICK_OK && info.macs > MACS_MAX) return WICK_E_FULL;  // not tried
+  if (status == WICK_OK && info.macs > MACS_MAX) return WICK_E_FULL;  // too slow to try
   while (status == WICK_OK && !is_ready) {
     status = wick_media_step(engine, media, 0, &is_ready, error);
     check(status, error);
@@ -83,7 +83,7 @@ static wick_status encode(wick_engine *engine, uint32_t media, wick_error *error
   return status;
 }
 
-// Runs the request to its end.
+// Runs the request until it ends.
 static void run_request(wick_engine *engine, wick_request *request) {
   uint32_t id, ends = 0;
   wick_error error;

@@ -1,8 +1,8 @@
-// tests/fuzz/media_fuzz.c — encoders of images and audio: an mmproj file of the folders that
-// WICK_REFERENCES names with some of its metadata changed, opened for a text model, an image of any
-// size or a recording that is planned, prepared and, if that is cheap, encoded; and the headers of
-// PPM and WAV files. Asserted: an unchanged file opens and its rows are numbers; plans obey their
-// limits; memory is what the plan says; failures are typed, and nothing leaks.
+// Fuzzes image and audio encoders: an mmproj file from the folders in WICK_REFERENCES with some of
+// its metadata changed, opened for a text model, with an image of any size or a recording that is
+// planned, prepared and, if that is cheap, encoded; and the headers of PPM and WAV files. Asserts
+// that an unchanged file opens and gives finite rows, that plans obey their limits, that memory
+// matches the plan, that failures are typed, and that nothing leaks.
 #include <string.h>
 
 #include "../../src/media/formats.h"
@@ -14,7 +14,7 @@ enum {
   INPUT_MAX = 4096,
   PIXELS_MAX = 1 << 16,
   SAMPLES_MAX = 1 << 15,
-  MACS_MAX = 1 << 27,  // the least picture of Gemma 4 has 118 million
+  MACS_MAX = 1 << 27,  // the smallest image of Gemma 4 takes 118 million
   SLACK_BYTES = 1 << 16
 };
 
@@ -37,7 +37,7 @@ typedef struct media_run {
   media_options options;
   media_plan plan;
   media_prepared prepared;
-  bool is_changed;  // the file, or memory that fails
+  bool is_changed;  // the file is changed, or an allocation fails
 } media_run;
 
 static bool read_file(void *context, uint64_t offset_bytes, void *out, size_t size_bytes) {
@@ -52,7 +52,7 @@ static void check(const media_run *run, wick_status status) {
   REQUIRE(run->error.status == status && run->error.message[0] != '\0');
 }
 
-// The text models of the references have rows of 48 values; those of one have two parts more.
+// The reference text models have rows of 48 values; one of them has two additional parts per row.
 static wick_status open_model(media_run *run, media_kind *kind) {
   const media_reader reader = {read_file, &run->file};
   gguf_directory *directory = NULL;
@@ -129,7 +129,7 @@ static void check_plan(const media_run *run) {
   REQUIRE(run->options.max_image_tokens == 0 || rows <= run->options.max_image_tokens);
 }
 
-// In strips of any height, as parts of an image arrive.
+// Feeds the image in strips of any height.
 static wick_status resize_image(media_run *run, image_view image, input *in) {
   bool is_done = false;
   wick_status status = media_begin_image(run->model, &run->plan, &run->prepared, &run->error);

@@ -1,7 +1,7 @@
-// tests/fuzz/model_fuzz.c — from a GGUF file to generated text through the public interface. Input:
-// bytes that choose a small valid model (tests/c/support/model_builder.h), then changes of its
-// values, lists, tensors and bytes (first their number), then how it is configured and loaded, then
-// calls of the interface until the bytes end (engine_calls.h, which says what is asserted).
+// Fuzzes the public interface from a GGUF file to generated text. Input: bytes that choose a small
+// valid model (tests/c/support/model_builder.h), the number of changes to its values, lists,
+// tensors and bytes, these changes, the configuration and loading, then interface calls until the
+// input ends (engine_calls.h lists the assertions).
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 enum { INPUT_MAX = 512, CHANGES_MAX = 12, CONTEXT = 64 };
 
-// ---- changes of the model ----
+// ---- changes to the model ----
 
 static built_value *choose_value(model_builder *model, input *in) {
   return &model->values[next_u8(in) % model->value_count];
@@ -76,7 +76,7 @@ static void put_optional(model_builder *model, input *in) {
   if (value != NULL) value_set_data(value, &number, BYTES[type]);
 }
 
-// One item: a long run of a letter, another item, two of them, or the input's bytes.
+// Changes one item to a long run of a letter, a different item, two of them, or bytes of the input.
 static void change_item(model_builder *model, input *in) {
   built_value *list = choose_list(model, in);
   const uint32_t index = next_u16(in) % 300, how = next_u8(in) % 5, other = next_u16(in);
@@ -102,7 +102,7 @@ static void change_item(model_builder *model, input *in) {
   value_set_item(list, index, text, size);
 }
 
-// Special tokens that begin each other.
+// Adds special tokens that are prefixes of each other.
 static void nest_specials(model_builder *model, input *in) {
   built_value *tokens = builder_find(model, "tokenizer.ggml.tokens");
   built_value *kinds = builder_find(model, "tokenizer.ggml.token_type");
@@ -153,7 +153,7 @@ static void change_model(model_builder *model, input *in) {
       number = choose_number(in);
       if (value->type != GGUF_ARRAY) value_set_data(value, &number, value->data.size_bytes % 9);
       break;
-    case 1:  // a float by its bits
+    case 1:  // a float from its bits
       value = choose_value(model, in);
       bits = next_u32(in);
       if (value->type == GGUF_F32) value_set_data(value, &bits, sizeof bits);
@@ -173,7 +173,7 @@ static void change_model(model_builder *model, input *in) {
     case 5:
       value_resize(choose_list(model, in), next_u16(in) % 700);
       break;
-    case 6:  // a count that is not true
+    case 6:  // a wrong count
       choose_list(model, in)->count = choose_number(in);
       break;
     case 7:
@@ -207,7 +207,7 @@ static memory_file make_file(input *in) {
   static const ggml_type TYPES[] = {GGML_TYPE_F32,  GGML_TYPE_F16,  GGML_TYPE_Q8_0,
                                     GGML_TYPE_Q4_0, GGML_TYPE_Q5_1, GGML_TYPE_MXFP4,
                                     GGML_TYPE_BF16, GGML_TYPE_Q4_K};
-  // by the two highest bits and the one of 16
+  // selected by the two highest bits and bit 4
   static const built_family FAMILIES[4][2] = {{BUILT_LLAMA, BUILT_QWEN2},
                                               {BUILT_LLAMA_EXPERTS, BUILT_QWEN3MOE},
                                               {BUILT_LFM2, BUILT_QWEN35},

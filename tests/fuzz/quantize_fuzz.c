@@ -1,7 +1,7 @@
-// tests/fuzz/quantize_fuzz.c — any bytes as the file that is quantised. Input: a byte that chooses
-// the type, a byte for the size of the pieces, a byte that says which allocation fails (0: none),
-// then the file. Asserted: it ends in a status; what was written whole is a model file with the
-// same tensors; nothing leaks.
+// Fuzzes the quantizer with any bytes as its input file. Input: a byte for the type, a byte for the
+// size of the pieces, a byte for the allocation that fails (0: none), then the file. Asserts that
+// it returns a status, that a completely written file is a model file with the same tensors, and
+// that nothing leaks.
 #include <string.h>
 
 #include "../c/support/gguf_files.h"

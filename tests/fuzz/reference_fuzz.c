@@ -1,8 +1,8 @@
-// tests/fuzz/reference_fuzz.c — crafted metadata of every architecture: a small model of the
-// folders that WICK_REFERENCES names (separated by ':'), some of its numbers, lengths, dims, types
-// and names changed where they stand, then calls of the interface (engine_calls.h, which says what
-// is asserted). Input: two bytes that choose the file, the number of changes, the changes, the
-// calls. Without the variable nothing is tried; tests/engine/fuzz.test.mjs says so.
+// Fuzzes the metadata of every architecture: changes some numbers, lengths, dims, types and names
+// in a small model from the folders in WICK_REFERENCES (separated by ':'), then makes interface
+// calls (engine_calls.h lists the assertions). Input: two bytes that choose the file, the number of
+// changes, the changes, the calls. Without the variable nothing is tried, and
+// tests/engine/fuzz.test.mjs reports that.
 #include "engine_calls.h"
 #include "references.h"
 

@@ -1,4 +1,4 @@
-// tests/fuzz/references.c — see references.h.
+// See references.h.
 #include "references.h"
 
 #include <dirent.h>
@@ -106,12 +106,12 @@ static void walk_directory(walk *walk) {
     walk_number(walk, SPOT_NUMBER, 4, &type);
     walk_number(walk, SPOT_NUMBER, 8, &number);
   }
-  REQUIRE(!walk->is_past);  // the references are whole
+  REQUIRE(!walk->is_past);  // the references are complete
 }
 
 // ---- the files ----
 
-// The model "NAME.gguf" of an adapter "NAME.WHAT.gguf".
+// Returns the model "NAME.gguf" of an adapter "NAME.WHAT.gguf".
 static const reference *find_base(const reference_list *list, const char *name) {
   const size_t length = strcspn(name, ".");
   if (strcmp(name + length, ".gguf") == 0) return NULL;
@@ -195,7 +195,8 @@ static void change_float(memory_file *file, const spot *at, input *in) {
   }
 }
 
-// One more, one less, twice or half as much, an edge, or a value from elsewhere.
+// Changes a number to one more, one less, double, half, a boundary value, or a value from
+// elsewhere.
 static void change_number(const reference *from, memory_file *file, const spot *at, input *in) {
   uint64_t number = 0;
   memcpy(&number, file->bytes + at->offset, at->size_bytes < 8 ? at->size_bytes : 8);
@@ -212,7 +213,7 @@ static void change_number(const reference *from, memory_file *file, const spot *
   write_number(file, at, number);
 }
 
-// A letter, or the text of another name of the same length.
+// Changes a letter, or copies a different name of the same length.
 static void change_bytes(const reference *from, memory_file *file, const spot *at, input *in) {
   const spot *other = &from->spots[next_u16(in) % from->spot_count];
   if (other->kind == SPOT_BYTES && other->size_bytes == at->size_bytes) {

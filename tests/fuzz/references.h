@@ -1,5 +1,5 @@
-// tests/fuzz/references.h — the GGUF files of folders, and changes of their metadata where it is:
-// numbers, lengths, dims, types and names.
+// Reads the GGUF files in folders and changes their metadata in place: numbers, lengths, dims,
+// types and names.
 #ifndef WICK_TESTS_REFERENCES_H
 #define WICK_TESTS_REFERENCES_H
 
@@ -8,7 +8,7 @@
 
 typedef enum spot_kind { SPOT_NUMBER, SPOT_FLOAT, SPOT_BYTES } spot_kind;
 
-// A place in the directory that is changed as a whole.
+// A range of the directory that is changed as a whole.
 typedef struct spot {
   spot_kind kind;
   size_t offset, size_bytes;
@@ -16,7 +16,7 @@ typedef struct spot {
 
 typedef struct reference {
   char name[256];
-  const struct reference *base;  // the model of an adapter; NULL: it is a model
+  const struct reference *base;  // the model of an adapter; NULL for a model
   memory_file file;
   spot *spots;
   size_t spot_count;
@@ -29,10 +29,10 @@ typedef struct reference_list {
   size_t count;
 } reference_list;
 
-// Reads the files of the folders that the environment variable names (separated by ':') whose
-// names begin with `prefix`. Without the variable the list is empty.
+// Reads the files whose names begin with `prefix` in the folders listed in the environment variable
+// (separated by ':'). Without the variable the list is empty.
 void references_read(reference_list *list, const char *variable, const char *prefix);
-// A copy of the file with up to 6 changes, as the input says.
+// Returns a copy of the file with up to 6 changes, chosen by the input.
 memory_file reference_change(const reference *from, input *in);
 
 #endif

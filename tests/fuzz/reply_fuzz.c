@@ -1,6 +1,6 @@
-// tests/fuzz/reply_fuzz.c — output of a model: any text in any format, in any pieces. Properties:
-// pieces bring the events of the whole text; arguments of a call that ended are JSON; steps are
-// linear; without a call, no byte but white space and marks is lost, and none is made.
+// Fuzzes reply parsing with any text in any format and in any pieces. Properties: pieces give the
+// same events as the whole text; arguments of a completed call are JSON; the number of steps is
+// linear; without a call, only white space and markers are removed, and nothing is added.
 #include <stdint.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { OUT_MAX = 1 << 16, TEXT_MAX = 8192, STEPS_PER_BYTE = 9 };
 
-// All events as one text: a byte for each change of kind or call, then the text.
+// All events as one string: a byte for each change of kind or call, then the text.
 typedef struct run_result {
   uint8_t out[OUT_MAX];
   size_t count, arguments_at;
@@ -72,7 +72,7 @@ static void run(memory_gate *memory, const reply_format *format, const reply_too
   reply_parser_destroy(parser);
 }
 
-// Input: which format, which prompt, the number of cuts, cuts, the text.
+// Input: format, prompt, number of cuts, cuts, text.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static const char TOOLS[] =
       "[{\"name\":\"get\",\"parameters\":{\"properties\":{\"a\":{\"type\":\"string\"},\"b\":{"

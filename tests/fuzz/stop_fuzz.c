@@ -1,5 +1,5 @@
-// tests/fuzz/stop_fuzz.c — stop strings: any strings, any text, any cuts. Property: what is shown
-// is the text before the first stop string, and the cuts do not matter.
+// Fuzzes stop strings with any strings, text and cuts. Property: the text before the first stop
+// string is shown, however the text is cut.
 #include <stdint.h>
 #include <string.h>
 
@@ -17,7 +17,7 @@ typedef struct run_result {
   uint32_t index;
 } run_result;
 
-// Feeds the text in pieces whose sizes are the bytes of `cuts`, over and over; flushes at the end.
+// Feeds the text in pieces whose sizes are the bytes of `cuts`, repeated; flushes at the end.
 static void run(stop_matcher *matcher, const char *text, size_t size, const uint8_t *cuts,
                 size_t cut_count, run_result *result) {
   memset(result, 0, sizeof *result);
@@ -44,8 +44,8 @@ static bool ends_with(const char *text, size_t size, const char *string, size_t 
   return string_size <= size && memcmp(text + size - string_size, string, string_size) == 0;
 }
 
-// The shown text is a beginning of the text, followed by the string that stopped it, and holds
-// none.
+// Checks that the shown text is a prefix of the text, is followed by the string that stopped it,
+// and contains no stop string.
 static void check(const run_result *result, const char *text, size_t size,
                   const char *const *strings, const size_t *sizes, uint32_t count) {
   if (result->shown_bytes > size || memcmp(result->shown, text, result->shown_bytes) != 0) {
@@ -61,13 +61,13 @@ static void check(const run_result *result, const char *text, size_t size,
   }
   for (size_t at = 1; at < end + (result->stopped ? 0 : 1); at++) {
     for (uint32_t i = 0; i < count; i++) {
-      // an empty string stops nothing
+      // an empty string never matches
       if (sizes[i] > 0 && ends_with(text, at, strings[i], sizes[i])) __builtin_trap();
     }
   }
 }
 
-// Input: count, then per string its size and bytes, then the number of cuts, cuts, the text.
+// Input: number of strings, size and bytes of each, number of cuts, cuts, text.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const char *strings[WICK_STOPS_MAX + 1];
   size_t sizes[WICK_STOPS_MAX + 1];

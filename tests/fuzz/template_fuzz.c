@@ -1,6 +1,6 @@
-// tests/fuzz/template_fuzz.c — chat templates: any source, any conversation. Properties: each call
-// ends with a text or a typed error and frees everything; the spans cover the text, which is
-// UTF-8; a second rendering is the same; time and memory have their limits.
+// Fuzzes chat templates with any source and conversation. Properties: each call returns text or a
+// typed error and frees everything; the spans cover the text, which is UTF-8; a second rendering
+// gives the same result; time and memory are limited.
 #include <stdint.h>
 #include <string.h>
 
@@ -63,8 +63,8 @@ static void render_twice(const chat_template *template, const template_input *in
   template_text_free(memory, &first);
 }
 
-// Input: a byte that tells what the rest is (the source, or source, 0 and JSON), and which call
-// fails for want of memory.
+// Input: a byte that chooses the kind of the rest (the source, or source, 0 and JSON) and the
+// allocation that fails.
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   memory_gate memory;
   chat_template *template = NULL;

@@ -1,6 +1,6 @@
-// tests/fuzz/tokenizer_fuzz.c — any text with vocabularies of every family, and any vocabulary.
-// The first byte chooses: small vocabularies of our own, of which the text must come back from its
-// tokens; or the rest is a GGUF file, with which a fixed text must be encoded without a fault.
+// Fuzzes text with vocabularies of every family, and vocabularies. The first byte chooses a small
+// built-in vocabulary whose tokens must decode to the text, or a GGUF file in the rest of the
+// input, which must encode a fixed text without a fault.
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { TOKENS = 259 + 12, TEXT_MAX = 1 << 16 };
 
-// Vocabularies: one of each pattern, then the families that have none.
+// Vocabularies: one for each pattern, then the families without patterns.
 enum {
   CHOICE_SPM = PRETOKENIZER_COUNT,
   CHOICE_GEMMA4,
@@ -50,7 +50,7 @@ static bool append(void *context, const void *bytes, size_t size_bytes) {
   return true;
 }
 
-// Token of a byte: BPE's alphabet or SPM's "<0xHH>".
+// Writes the token of a byte: in BPE's alphabet or as SPM's "<0xHH>".
 static size_t byte_token(unsigned byte, bool is_spm, char out[8]) {
   static const char DIGITS[] = "0123456789ABCDEF";
   if (is_spm) {
@@ -108,7 +108,7 @@ static bool open_vocabulary(const uint8_t *bytes, size_t size, vocabulary *out) 
 static void write_vocabulary(size_t index) {
   static const char *const MERGES[] = {"a a", "a b", "aa a", "aa aa", "b a", "1 1", "Ġ a"};
   static const char *const MODELS[] = {"llama", "gemma4", "bert", "t5", "rwkv", "whitespace"};
-  const bool is_spm = index >= PRETOKENIZER_COUNT;  // bytes are written as in SPM
+  const bool is_spm = index >= PRETOKENIZER_COUNT;  // bytes are spelled as in SPM
   const char *model = is_spm ? MODELS[index - PRETOKENIZER_COUNT] : "gpt2";
   growing_file file = {0};
   gguf_writer *writer;
@@ -138,7 +138,7 @@ static void require(bool condition) {
   if (!condition) __builtin_trap();
 }
 
-// Ids of the text; from malloc().
+// Returns the ids of the text, from malloc().
 static int32_t *encode(tokenizer *tokenizer, const uint8_t *text, size_t size, uint32_t flags,
                        size_t *count) {
   wick_error error;
@@ -147,7 +147,7 @@ static int32_t *encode(tokenizer *tokenizer, const uint8_t *text, size_t size, u
   if (ids == NULL) abort();
   wick_status status =
       tokenizer_encode(tokenizer, (const char *)text, size, flags, ids, capacity, count, &error);
-  if (status == WICK_E_FULL) {  // a character map makes more of a text
+  if (status == WICK_E_FULL) {  // a character map can lengthen a text
     free(ids);
     ids = malloc(*count * sizeof *ids);
     if (ids == NULL) abort();
@@ -161,7 +161,8 @@ static int32_t *encode(tokenizer *tokenizer, const uint8_t *text, size_t size, u
   return ids;
 }
 
-// The text of ids; from malloc(). Each piece keeps to the promised size and is whole.
+// Returns the text of ids, from malloc(); checks that each piece is valid and within the stated
+// size.
 static uint8_t *decode(const tokenizer *tokenizer, const int32_t *ids, size_t count, size_t *size) {
   const size_t piece_max = tokenizer_piece_bytes_max(tokenizer) + 16;
   uint8_t *text = malloc((count + 1) * piece_max);
@@ -189,12 +190,12 @@ static bool has_any(const uint8_t *text, size_t size, const char *wanted) {
   return false;
 }
 
-// Whether a text is the same after it has become tokens and text again.
+// Whether encoding and decoding restores the text.
 static bool comes_back(size_t choice, const uint8_t *text, size_t size, uint32_t flags) {
   if (choice < PRETOKENIZER_COUNT) return true;
   if (choice >= CHOICE_BERT || has_any(text, size, "▁")) return false;
   if (choice == CHOICE_GEMMA4) return true;
-  // SPM adds a space after each special token, and keeps bad bytes in its own way.
+  // SPM adds a space after each special token, and decodes invalid bytes differently.
   return flags == 0 && unicode_valid_bytes(text, size) == size && !has_any(text, size, "\n\n") &&
          !has_any(text, size, "  ");
 }

@@ -1,4 +1,4 @@
-// Dialogs of the C library: dialog MODEL.gguf. Prints "ok" after all checks.
+// Tests dialogs of the C library. Usage: dialog MODEL.gguf. Prints "ok" if all checks pass.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 static wick_error error;
 
-// A reply, and how many pieces of it are accepted.
+// A reply, and the number of pieces to accept.
 typedef struct collected {
   char text[4096];
   size_t bytes;
@@ -30,7 +30,7 @@ static bool collect(void *context, wick_event_kind kind, const char *text, size_
   return ++all->pieces != all->pieces_max;
 }
 
-// The text of a request about messages in JSON, and how many of its prompt's tokens were cached.
+// Returns the answer to messages in JSON, and the number of cached prompt tokens.
 static collected answer(wick_engine *engine, const char *json, const wick_request *settings) {
   const wick_conversation asked = {.chat = {.json = json, .json_bytes = strlen(json)}};
   wick_request request = *settings;
@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
   wick_request_default(&settings);
   settings.max_tokens = 12;
 
-  // the answer equals that of a request with the same messages, which have quotes and control
+  // the answer equals that of a request with the same messages, which contain quotes and control
   // characters
   CHECK(wick_dialog_create(engine, "Answer \"briefly\".", &dialog, &error) == WICK_OK);
   collected first = {.bytes = 0}, second = {.bytes = 0};
@@ -103,7 +103,7 @@ int main(int argc, char **argv) {
   CHECK(second.bytes > 0 && equal(&second, &again));
   wick_dialog_destroy(twin);
 
-  // a reader that leaves ends the reply; what it read stays in the dialog
+  // a callback that returns false ends the reply; the text so far stays in the dialog
   collected some = {.pieces_max = 2};
   CHECK(wick_dialog_ask(dialog, "more", &settings, collect, &some, &error) == WICK_OK);
   CHECK(some.pieces >= 2 && some.pieces < 12);

@@ -1,5 +1,5 @@
-// Dialogs of the C library under misuse and without memory: dialog_hostile MODEL.gguf. Prints "ok"
-// after all checks.
+// Tests dialogs of the C library under misuse and with failing allocations. Usage: dialog_hostile
+// MODEL.gguf. Prints "ok" if all checks pass.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@
 static wick_error error;
 static wick_request settings;
 
-// ---- memory that is refused ----
+// ---- failing allocations ----
 
 void *__libc_malloc(size_t size_bytes);
 void *__libc_calloc(size_t count, size_t size_bytes);
@@ -43,7 +43,7 @@ void *aligned_alloc(size_t alignment, size_t size_bytes) {
 typedef struct collected {
   char text[4096];
   size_t bytes;
-  wick_dialog *other;  // asked within the reply; NULL: none
+  wick_dialog *other;  // asked during the reply; NULL: none
 } collected;
 
 static bool collect(void *context, wick_event_kind kind, const char *text, size_t text_bytes) {
@@ -65,7 +65,7 @@ static bool equal(const collected *a, const collected *b) {
   return a->bytes == b->bytes && memcmp(a->text, b->text, a->bytes) == 0;
 }
 
-// The reply to the questions of a new dialog, the last of them.
+// Asks these questions in a new dialog; returns the reply to the last one.
 static collected reply_to(wick_engine *engine, const char *first, const char *second) {
   collected reply = {.bytes = 0};
   wick_dialog *dialog;
@@ -102,7 +102,7 @@ static void check_misuse(wick_engine *engine) {
   CHECK(wick_dialog_create(engine, "Be brief.", &dialog, &error) == WICK_OK);
   CHECK(wick_dialog_create(engine, NULL, &other, &error) == WICK_OK);
 
-  // events that nobody has taken are not those of the reply
+  // earlier events that were never taken do not become part of the reply
   leave_events(engine);
   CHECK(ask(dialog, "a fox", &reply) == WICK_OK);
   const collected first = reply_to(engine, "a fox", NULL);
@@ -113,8 +113,8 @@ static void check_misuse(wick_engine *engine) {
   CHECK(ask(dialog, "lost", &reply) == WICK_E_ARG);
   settings.asks_host = false;
 
-  // the next errors do not change the dialog: a question over the context, invalid UTF-8, and a
-  // question within a reply
+  // these errors do not change the dialog: a question that exceeds the context, invalid UTF-8, and
+  // a question during a reply
   static char longest[1 << 20];
   memset(longest, 'a', sizeof longest - 1);
   CHECK(ask(dialog, longest, &reply) == WICK_E_FULL);
@@ -139,9 +139,9 @@ static void check_misuse(wick_engine *engine) {
   CHECK(equal(&again, &wanted));
 }
 
-// ---- no memory ----
+// ---- allocation failures ----
 
-// Each allocation of a dialog is refused, one in each round.
+// In each round a different allocation of the dialog fails.
 static void check_refusals(const char *path) {
   wick_engine *engine = open_engine(path);
   const collected wanted = reply_to(engine, "a fox", "a hen");

@@ -1,6 +1,6 @@
-// tests/library/stranger.c — a program for which only the installed files are available, in C17 and
-// in C++20: stranger MODEL.gguf THREADS TOKENS PROMPT [file]. It prints the text that follows
-// the prompt. The model is loaded from memory, or from its files if "file" is given.
+// A program that uses only the installed files, valid in C17 and C++20. Usage: stranger MODEL.gguf
+// THREADS TOKENS PROMPT [file]. It prints the continuation of the prompt. The model is loaded from
+// memory, or from its files if "file" is given.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

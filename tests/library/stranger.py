@@ -34,7 +34,7 @@ errors = [
     error_of(lambda: wick.Engine(library, sys.argv[2], threads=65)),
     error_of(lambda: wick.Engine(library, "none.gguf")),
 ]
-next(iter(engine.chat(messages[:1], 0)))  # left after its first piece
+next(iter(engine.chat(messages[:1], 0)))  # stopped after the first piece
 both = [engine.chat(messages[:1], int(sys.argv[3])) for _ in range(2)]
 pieces = zip(*both)
 again = [b"".join(one).decode() for one in zip(*pieces)]

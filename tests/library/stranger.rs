@@ -1,6 +1,6 @@
-//! A program of somebody who has the installed library and examples/bindings/wick.rs: it chats, embeds and handles errors.
+//! A program that uses the installed library and examples/bindings/wick.rs: it chats, embeds and handles errors.
 //!
-//! stranger MODEL.gguf TOKENS QUESTION prints a line each: the answer, twice, the products of three vectors, errors.
+//! Usage: stranger MODEL.gguf TOKENS QUESTION. Prints one line each for the answer (twice), dot products of three vectors, and errors.
 
 #[path = "../../examples/bindings/wick.rs"]
 #[allow(dead_code)]
@@ -28,7 +28,7 @@ fn main() -> Result<(), WickError> {
     let mut engine = Engine::open(&args[1], 2)?;
     let json = format!("{{\"messages\": [{{\"role\": \"user\", \"content\": {:?}}}]}}", args[3]);
     println!("{}", ask(&mut engine, &json, max_tokens)?);
-    engine.chat(&json, 0, |_| false)?; // left after its first piece
+    engine.chat(&json, 0, |_| false)?; // stopped after the first piece
     let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| engine.chat(&json, 0, |_| panic!("a reader")))).is_err();
     println!("{panicked} {}", ask(&mut engine, &json, max_tokens)?);
     let vectors = engine.embed(&["a fox", "a crow", "a fox"])?;

@@ -1,5 +1,5 @@
-// Conversations of an engine: whose template it is, what the engine gives to
-// it, tokens, errors, and the memory of all that.
+// Chat templates in an engine: which template is used, which variables the engine adds, tokens,
+// errors and memory.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +35,7 @@ static wick_status use(wick_engine *engine, const char *source, wick_error *erro
 static const char HELLO[] =
     "{\"messages\": [{\"role\": \"user\", \"content\": \"the <|end|> in\"}]}";
 
-// The text has no terminator that counts.
+// Checks the rendered text, which need not be NUL-terminated.
 static void check_render(wick_engine *engine, const wick_chat *chat, const char *wanted) {
   wick_chat_text out;
   wick_error error = {0};
@@ -62,7 +62,7 @@ static void check_refused(wick_engine *engine, const wick_chat *chat, wick_statu
   CHECK(tokens == NULL && count == 0);
 }
 
-TEST(templates_come_and_go) {
+TEST(templates_can_be_set_replaced_and_removed) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_status status;
   wick_error error = {0};
@@ -87,7 +87,7 @@ TEST(templates_come_and_go) {
   CHECK_EQ_INT(use(engine, "chatm", &error), WICK_E_ARG);
   CHECK(strstr(error.message, "no chat template named 'chatm'") != NULL);
   check_render(engine, &done, "2");
-  CHECK_EQ_INT(use(engine, "chat m", &error), WICK_OK);  // a text
+  CHECK_EQ_INT(use(engine, "chat m", &error), WICK_OK);  // a source, not a name
   check_render(engine, &done, "chat m");
   CHECK_EQ_INT(use(engine, NULL, &error), WICK_OK);
   check_refused(engine, &hello, WICK_E_NODATA, "no chat template");
@@ -144,7 +144,7 @@ TEST(the_template_for_tools_is_used_with_tools) {
   wick_engine_destroy(engine);
 }
 
-TEST(a_lack_of_memory_chooses_no_other_template) {
+TEST(out_of_memory_does_not_select_a_different_template) {
   wick_engine *engine = open_named();
   wick_error error;
   wick_chat_text out;
@@ -160,7 +160,7 @@ TEST(a_lack_of_memory_chooses_no_other_template) {
   wick_engine_destroy(engine);
 }
 
-TEST(the_engine_gives_what_it_knows) {
+TEST(the_engine_sets_template_variables) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_status status;
   wick_error error = {0};
@@ -181,7 +181,7 @@ TEST(the_engine_gives_what_it_knows) {
                 "the chat template refuses these messages: line 2: not so");
   const wick_chat broken = chat_of("{\"a\": }");
   check_refused(engine, &broken, WICK_E_FORMAT, "refuses");
-  // arguments of tool calls take the form that the template requires, unless they are to stay
+  // arguments of tool calls are converted to the form the template requires, unless keeps_arguments
   wick_chat call = chat_of(
       "{\"messages\": [{\"tool_calls\": [{\"function\": {\"name\": \"f\", \"arguments\": "
       "\"{\\\"a\\\": 1}\"}}]}]}");
@@ -197,7 +197,7 @@ TEST(the_engine_gives_what_it_knows) {
   free(file.bytes);
 }
 
-// Tokens of a text of known pieces: each byte is its token, "th" and "in" have their own.
+// Checks the tokens: each byte is a token, and so are "th" and "in".
 static void check_tokens(wick_engine *engine, const wick_chat *chat, const int32_t *wanted,
                          size_t wanted_count) {
   const int32_t *tokens;
@@ -211,7 +211,7 @@ static void check_tokens(wick_engine *engine, const wick_chat *chat, const int32
   for (size_t i = 0; i < count && i < wanted_count; i++) CHECK_EQ_INT(tokens[i], wanted[i]);
 }
 
-TEST(control_tokens_are_the_templates) {
+TEST(only_the_template_can_write_control_tokens) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_status status;
   wick_error error = {0};
@@ -231,9 +231,9 @@ TEST(control_tokens_are_the_templates) {
   free(file.bytes);
 }
 
-// Results of a call live until the next one: their blocks are never more, and the engine's end
-// frees them.
-TEST(conversations_keep_no_memory) {
+// The results of a call are valid until the next call, so the number of blocks does not grow, and
+// destroying the engine frees them.
+TEST(rendering_conversations_does_not_accumulate_memory) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_status status;
   wick_error error = {0};
@@ -262,7 +262,7 @@ TEST(conversations_keep_no_memory) {
   free(file.bytes);
 }
 
-TEST(allocations_that_fail_are_told_and_leak_nothing) {
+TEST(allocation_failures_are_reported_and_leak_nothing) {
   const fixture_file file = fixture_make(&FIXTURE_DEFAULT);
   wick_status status;
   wick_error error = {0};

@@ -1,4 +1,5 @@
-// Messages of other servers, files and routers, for templates that refuse what these contain.
+// Messages in the style of various servers, files and routers are adapted to templates that would
+// reject them.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +17,7 @@ static wick_engine *open_engine(const fixture_file *file) {
 }
 
 typedef struct sample {
-  const char *messages, *wanted;  // NULL: refused
+  const char *messages, *wanted;  // wanted: NULL if they are rejected
 } sample;
 
 static void check_one(wick_engine *engine, const char *variables, const sample *one) {
@@ -58,7 +59,7 @@ static void check_all(const char *template, const char *variables, const sample 
 #define MESSAGE(role, content) "{\"role\": \"" role "\", \"content\": \"" content "\"}"
 #define PRINT "{{ m.role[0] }}:{{ m.content }};"
 
-TEST(several_system_messages_for_a_template_that_knows_one_at_the_beginning) {
+TEST(several_system_messages_are_merged_if_a_template_allows_only_one) {
   static const char ONE[] =
       "{% for m in messages %}{% if m.role == 'system' and not loop.first %}"
       "{{ raise_exception('one') }}{% endif %}" PRINT "{% endfor %}";
@@ -73,7 +74,7 @@ TEST(several_system_messages_for_a_template_that_knows_one_at_the_beginning) {
   CHECK_ALL(ONE, "", SAMPLES);
 }
 
-TEST(system_messages_that_a_template_would_leave_out) {
+TEST(system_messages_that_a_template_would_omit_are_merged) {
   static const char FIRST[] =
       "{% if messages[0].role == 'system' %}{{ messages[0].content | trim }};{% endif %}"
       "{% for m in messages if m.role != 'system' %}" PRINT "{% endfor %}";
@@ -84,7 +85,7 @@ TEST(system_messages_that_a_template_would_leave_out) {
   CHECK_ALL(FIRST, "", SAMPLES);
 }
 
-TEST(a_template_that_knows_no_system_message) {
+TEST(system_messages_become_user_text_if_a_template_rejects_them) {
   static const char NONE[] =
       "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
       "{{ raise_exception('alternate') }}{% endif %}" PRINT "{% endfor %}";
@@ -100,8 +101,8 @@ TEST(a_template_that_knows_no_system_message) {
   CHECK_ALL(NONE, "", SAMPLES);
 }
 
-// Codex sends a developer's message and two of the user; other servers send results of tools.
-TEST(turns_that_a_template_needs_alternately) {
+// Codex sends a developer message and two user messages; other servers send tool results.
+TEST(messages_are_merged_if_a_template_requires_alternating_turns) {
   static const char TURNS[] =
       "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('system') }}{% endif %}"
       "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}"
@@ -123,7 +124,7 @@ TEST(turns_that_a_template_needs_alternately) {
   CHECK_ALL(TURNS, "", SAMPLES);
 }
 
-TEST(an_answer_that_the_user_did_not_wait_for) {
+TEST(an_empty_answer_is_inserted_before_a_user_message_after_a_tool_result) {
   static const char PLAIN[] =
       "{% set ns = namespace(i=0) %}{% for m in messages %}"
       "{% if m.role != 'tool' and not m.tool_calls %}{% if (m.role == 'user') != (ns.i % 2 == 0) %}"
@@ -147,8 +148,8 @@ TEST(an_answer_that_the_user_did_not_wait_for) {
   "{\"role\": \"tool\", \"tool_call_id\": \"" id "\", \"content\": \"" content "\"}"
 #define TWO_CALLS CALL_OF("1", "f", "{}") "," CALL_OF("2", "g", "{}")
 
-// Llama 3's templates raise for several calls, gpt-oss's leaves all but the first out.
-TEST(several_calls_for_a_template_that_knows_one) {
+// Llama 3's templates raise an exception for several calls, and gpt-oss's omits all but the first.
+TEST(several_calls_are_split_into_messages_if_a_template_allows_only_one) {
   static const char RAISES[] =
       "{% for m in messages %}{% if m.tool_calls %}{% if m.tool_calls | length > 1 %}"
       "{{ raise_exception('one') }}{% endif %}{{ m.tool_calls[0].function.name }};{% else %}" PRINT
@@ -173,8 +174,8 @@ TEST(several_calls_for_a_template_that_knows_one) {
   CHECK_ALL(OMITS, "", SAMPLES);
 }
 
-// DeepSeek R1's template writes calls only where the content is null.
-TEST(calls_that_a_template_writes_without_content_only) {
+// DeepSeek R1's template writes calls only if the content is null.
+TEST(calls_and_content_are_split_if_a_template_writes_only_one_of_them) {
   static const char WITHOUT[] =
       "{% for m in messages %}{% if m.content is none %}{% for c in m.tool_calls %}"
       "{{ c.function.name }};{% endfor %}{% else %}" PRINT "{% endif %}{% endfor %}";
@@ -184,7 +185,7 @@ TEST(calls_that_a_template_writes_without_content_only) {
   CHECK_ALL(WITHOUT, "", SAMPLES);
 }
 
-TEST(calls_and_results_that_a_template_would_leave_out) {
+TEST(calls_and_results_become_text_if_a_template_would_omit_them) {
   static const char TEXT[] = "{% for m in messages %}{% if m.role in ['user', 'assistant'] %}" PRINT
                              "{% endif %}{% endfor %}";
   static const sample SAMPLES[] = {
@@ -195,8 +196,8 @@ TEST(calls_and_results_that_a_template_would_leave_out) {
   CHECK_ALL(TEXT, "", SAMPLES);
 }
 
-// gpt-oss needs the thoughts before a call, and refuses them next to a text.
-TEST(reasoning_for_a_template_that_knows_thinking) {
+// gpt-oss needs the reasoning before a call, and rejects reasoning together with content.
+TEST(reasoning_becomes_thinking_if_a_template_uses_that_name) {
   static const char THINKING[] =
       "{% for m in messages %}{% if m.tool_calls %}{% if m.content and m.thinking %}"
       "{{ raise_exception('both') }}{% endif %}<{{ m.content or m.thinking }}>{{ "
@@ -211,8 +212,8 @@ TEST(reasoning_for_a_template_that_knows_thinking) {
   CHECK_ALL(THINKING, "", SAMPLES);
 }
 
-// A client that drops the oldest messages can begin with the result of a call.
-TEST(results_that_no_call_precedes) {
+// If a client drops the oldest messages, the conversation may begin with the result of a call.
+TEST(results_without_a_preceding_call_become_user_text) {
   static const char NEEDS_CALL[] =
       "{% set ns = namespace(called=false) %}{% for m in messages %}{% if m.tool_calls %}"
       "{% set ns.called = true %}{{ m.tool_calls[0].function.name }};{% elif m.role == 'tool' and "
@@ -229,7 +230,7 @@ TEST(results_that_no_call_precedes) {
   CHECK_ALL(NEEDS_CALL, "", SAMPLES);
 }
 
-TEST(a_conversation_that_begins_with_the_assistant) {
+TEST(an_empty_user_message_is_inserted_before_a_leading_assistant_message) {
   static const char TURNS[] =
       "{% for m in messages %}{% if (m.role == 'user') != (loop.index0 % 2 == 0) or not m.content "
       "and "
@@ -243,8 +244,8 @@ TEST(a_conversation_that_begins_with_the_assistant) {
   CHECK_ALL(TURNS, "", SAMPLES);
 }
 
-// Mistral's templates write the system message next to the last one of the user.
-TEST(a_system_message_alone_that_a_template_would_leave_out) {
+// Mistral's templates write the system message next to the last user message.
+TEST(a_lone_system_message_becomes_a_user_message_if_a_template_would_omit_it) {
   static const char LAST[] =
       "{% for m in messages if m.role == 'user' %}{% if loop.last and messages[0].role == 'system' "
       "%}"
@@ -255,7 +256,7 @@ TEST(a_system_message_alone_that_a_template_would_leave_out) {
   CHECK_ALL(LAST, "", SAMPLES);
 }
 
-TEST(arguments_that_are_no_objects) {
+TEST(arguments_that_are_not_objects_are_converted) {
   static const char ITEMS[] =
       "{% for m in messages %}{% for c in m.tool_calls %}"
       "{% for k, v in c.function.arguments.items() %}{{ k }}={{ v }},{% endfor %};"
@@ -271,7 +272,7 @@ TEST(arguments_that_are_no_objects) {
   CHECK_ALL(ITEMS, "", SAMPLES);
 }
 
-TEST(a_template_that_knows_developers) {
+TEST(developer_messages_are_kept_if_a_template_supports_them) {
   static const char DEVELOPER[] =
       "{% for m in messages %}{{ 'D' if m.role == 'developer' }}" PRINT "{% endfor %}";
   static const sample SAMPLES[] = {
@@ -279,7 +280,7 @@ TEST(a_template_that_knows_developers) {
   CHECK_ALL(DEVELOPER, "", SAMPLES);
 }
 
-TEST(empty_members_are_absent) {
+TEST(empty_members_are_removed) {
   static const char MEMBERS[] =
       "{% for m in messages %}{{ m.keys() | sort | join(',') }}={{ m.content }};{% endfor %}"
       "{{ tools is defined }}";
@@ -297,7 +298,7 @@ TEST(empty_members_are_absent) {
   CHECK_ALL(MEMBERS, "\"tools\": [], ", SAMPLES);
 }
 
-TEST(calls_without_a_type) {
+TEST(calls_without_a_type_get_the_type_function) {
   static const char TYPE[] =
       "{% for c in messages[0].tool_calls %}{{ c.type + ' ' + c.function.name }};{% endfor %}";
   static const sample SAMPLES[] = {
@@ -307,7 +308,7 @@ TEST(calls_without_a_type) {
   CHECK_ALL(TYPE, "", SAMPLES);
 }
 
-TEST(ids_of_calls_that_a_template_refuses) {
+TEST(call_ids_that_a_template_rejects_are_replaced) {
   static const char NINE[] =
       "{% for m in messages %}{% for c in m.tool_calls %}{% if c.id is not string or c.id | length "
       "!= 9 %}{{ raise_exception('nine') }}{% endif %}{{ c.id == messages[loop.index].tool_call_id "
@@ -320,8 +321,8 @@ TEST(ids_of_calls_that_a_template_refuses) {
   CHECK_ALL(NINE, "", SAMPLES);
 }
 
-// gemma 4 finds the name of a result by the id of its call.
-TEST(ids_of_results_that_no_call_has) {
+// gemma 4 looks up the name of a result by the id of its call.
+TEST(result_ids_without_a_matching_call_are_replaced) {
   static const char KNOWN[] =
       "{% for c in messages[0].tool_calls %}{% if c.id != messages[loop.index].tool_call_id %}"
       "{{ raise_exception('id') }}{% endif %}{{ c.function.name }};{% endfor %}";
@@ -332,7 +333,7 @@ TEST(ids_of_results_that_no_call_has) {
   CHECK_ALL(KNOWN, "", SAMPLES);
 }
 
-TEST(tools_that_lack_what_a_template_needs) {
+TEST(members_that_a_template_needs_are_added_to_tools) {
   static const char NEEDS[] =
       "{% for t in tools %}{{ t.function.name + ': ' + t.function.description }}("
       "{% for k, p in t.function.parameters.properties.items() %}{{ k + ' ' + p.type + ' ' + "
@@ -358,12 +359,12 @@ TEST(tools_that_lack_what_a_template_needs) {
       TYPES);
 }
 
-TEST(tools_that_lack_nothing_for_a_template_are_unchanged) {
+TEST(tools_are_unchanged_if_a_template_needs_nothing_else) {
   static const char PRINTS[] = "{{ tools | tojson }}";
   static const sample SAMPLES[] = {
       {"", "[{\"type\": \"function\", \"function\": {\"name\": \"f\"}}]"}};
   CHECK_ALL(PRINTS, TOOL(", \"description\": null"), SAMPLES);
-  // Command R's macro calls itself for the parts of a type that it does not know
+  // Command R's macro calls itself for the parts of an unknown type
   static const char NESTS[] =
       "{% macro type(p) %}{% if p.type == 'string' %}string{% elif p.type == 'object' %}"
       "<{{ p.additionalProperties.type }}>{% else %}[{{ type(p['items']) }}]{% endif %}"
@@ -376,8 +377,8 @@ TEST(tools_that_lack_nothing_for_a_template_are_unchanged) {
             DEEP);
 }
 
-// Firefunction's template has the tools as a text, SmolLM3's under another name.
-TEST(tools_under_the_names_that_templates_have) {
+// Firefunction's template expects the tools as a string, and SmolLM3's under a different name.
+TEST(tools_are_passed_under_the_name_that_a_template_uses) {
   static const sample TEXT[] = {
       {"", "[{\"type\": \"function\", \"function\": {\"name\": \"f\"}}]"}};
   CHECK_ALL("{{ '' + functions }}", TOOL(""), TEXT);
@@ -388,7 +389,7 @@ TEST(tools_under_the_names_that_templates_have) {
   CHECK_ALL("{{ functions is defined }}{{ 'x' if tools }}", TOOL(""), OWN);
 }
 
-TEST(efforts_that_a_template_knows) {
+TEST(reasoning_effort_is_mapped_to_values_that_a_template_supports) {
   static const sample UNCHANGED[] = {{"", "high True True"}};
   static const char PRINTS[] = "{{ reasoning_effort }} {{ enable_thinking }} {{ thinking }}";
   CHECK_ALL(PRINTS, "\"reasoning_effort\": \"max\", ", UNCHANGED);

@@ -1,5 +1,4 @@
-// Each thing that is wrong with a chat template has its status, its line and its reason: exactly
-// these.
+// Checks the exact status, line and reason for each kind of error in a chat template.
 #include "check.h"
 #include "platform/platform.h"
 #include "template/template.h"
@@ -10,8 +9,8 @@ typedef struct wrong_source {
   const char *source, *message;
 } wrong_source;
 
-// Compiles and renders with the given allocation failing (0: none); every block
-// is freed.
+// Compiles and renders with the given allocation failing (0: none), and checks that every block is
+// freed.
 static wick_status try_source(const char *source, uint64_t fail_at_call, uint64_t *calls,
                               wick_error *error) {
   static const template_input INPUT = {.variables = "{}", .variables_bytes = 2};
@@ -50,8 +49,8 @@ static void check_wrong(wick_status wanted, const wrong_source *cases, size_t co
 
 #define CHECK_WRONG(status, cases) check_wrong(status, cases, sizeof(cases) / sizeof *(cases))
 
-// An expression, or the text around it.
-TEST(expressions_that_are_not_valid) {
+// Errors in an expression or in the text around it.
+TEST(invalid_expressions_are_rejected) {
   static const wrong_source CASES[] = {
       {"{{ 1 ; 2 }}", "line 1: unexpected text after an expression"},
       {"{{ 1 2 }}", "line 1: unexpected text after an expression"},
@@ -123,8 +122,8 @@ TEST(expressions_that_are_not_valid) {
   CHECK_WRONG(WICK_E_FORMAT, CASES);
 }
 
-// Tags.
-TEST(tags_that_are_not_valid) {
+// Errors in tags.
+TEST(invalid_tags_are_rejected) {
   static const wrong_source CASES[] = {
       {"{% raw %}a", "line 1: a raw block does not end"},
       {"{% raw %}{% endraw", "line 1: a raw block does not end"},
@@ -209,8 +208,8 @@ TEST(tags_that_are_not_valid) {
   CHECK_WRONG(WICK_E_FORMAT, CASES);
 }
 
-// The line is that of the failing part, not where its tag begins.
-TEST(lines_are_those_of_the_part_that_fails) {
+// Errors report the line of the failing part, not the line where its tag begins.
+TEST(errors_report_the_line_of_the_failing_part) {
   static const wrong_source CASES[] = {
       {"a\n\n{{ x.y }}", "line 3: x is undefined"},
       {"a\n{{\n\nx.y }}", "line 4: x is undefined"},
@@ -236,7 +235,7 @@ TEST(lines_are_those_of_the_part_that_fails) {
   CHECK_WRONG(WICK_E_FORMAT, CASES);
 }
 
-TEST(statements_that_fail) {
+TEST(failing_statements_report_an_error) {
   static const wrong_source CASES[] = {
       {"{% set x, = 1, 2 %}", "line 1: 2 values for 1 names"},
       {"{% set a, b = 1, 2, 3 %}", "line 1: 3 values for 2 names"},
@@ -265,7 +264,7 @@ TEST(statements_that_fail) {
   CHECK_WRONG(WICK_E_FORMAT, CASES);
 }
 
-TEST(filters_and_tests_that_fail) {
+TEST(failing_filters_and_tests_report_an_error) {
   static const wrong_source CASES[] = {
       {"{{ 1 | length }}", "line 1: length of a value that has none"},
       {"{{ 1 | list }}", "line 1: a value without items is iterated over"},
@@ -310,7 +309,7 @@ TEST(filters_and_tests_that_fail) {
   CHECK_WRONG(WICK_E_FORMAT, CASES);
 }
 
-TEST(expressions_that_fail) {
+TEST(failing_expressions_report_an_error) {
   static const wrong_source CASES[] = {
       {"{{ {[]: 1} }}", "line 1: a dict's key is neither text nor a number"},
       {"{{ {{}: 1} }}", "line 1: a dict's key is neither text nor a number"},
@@ -425,8 +424,8 @@ TEST(expressions_that_fail) {
   CHECK_WRONG(WICK_E_FORMAT, CASES);
 }
 
-// Errors with a separate status.
-TEST(other_failures) {
+// These errors have a status other than WICK_E_FORMAT.
+TEST(other_failures_have_their_own_status) {
   static const wrong_source UNSUPPORTED_[] = {
       {"\n{{ 1\n | nope }}", "line 3: there is no filter named nope"},
       {"\n{{ 1 |\n nope(2,\n3) }}", "line 3: there is no filter named nope"},
@@ -464,8 +463,8 @@ TEST(other_failures) {
   CHECK_WRONG(WICK_E_OVERFLOW, OVERFLOW_);
 }
 
-// A part that is repeated: `most` times are allowed, one more is refused.
-TEST(what_is_just_allowed_is_taken) {
+// Repeats a part `most` times, which is allowed, and once more, which is rejected.
+TEST(limits_are_exact) {
   static const struct {
     const char *head, *part, *middle, *closing, *tail;
     int most;

@@ -1,5 +1,5 @@
-// The steps of the parts of the template language: each look at a whole text or list takes as many
-// steps as it has pieces, so that no template makes its reader wait by a loop of them.
+// Step counts of the template language: each operation on a whole string or list counts steps in
+// proportion to its size, so that a loop of them cannot run for long.
 #include <stdio.h>
 #include <string.h>
 
@@ -9,14 +9,14 @@
 
 enum {
   TEXT_BYTES = 32768,
-  PASS_STEPS = TEXT_BYTES / 32,  // of a text that is read or written once, 32 bytes a step
-  ROUND_STEPS = 208,             // of an item of a text of 6,400 bytes, with its loop and set
+  PASS_STEPS = TEXT_BYTES / 32,  // for reading or writing a string once, 32 bytes per step
+  ROUND_STEPS = 208,             // for an item of a 6,400-byte string, including its loop and set
   ROUNDS = 2048
 };
 
 static memory_gate memory;
 
-// The steps of one operation, and of a loop that takes ROUND_STEPS per round.
+// Whether the limit allows one operation and a loop that takes ROUND_STEPS per round.
 static bool has_steps(const char *look, uint32_t rounds) {
   static const char FORM[] =
       "{%% set p = 'a' * 6400 %%}{%% set s = '%s' * 32768 %%}{%% set t = s[:-1] ~ 'b' %%}"
@@ -54,9 +54,9 @@ static uint32_t rounds_left(const char *look) {
   return most;
 }
 
-// In passes over TEXT_BYTES or, of a list or dict of 1,024 items, in steps for each. A look whose
-// text begins with a space has a blank `s`; one that begins with + has `d` large.
-TEST(each_look_counts_what_it_reads_and_writes) {
+// Costs are in passes over TEXT_BYTES or, for a list or dict of 1,024 items, in steps per item. If
+// the source begins with a space, `s` is blank; if it begins with +, `d` is large.
+TEST(each_operation_counts_what_it_reads_and_writes) {
   static const struct {
     const char *look;
     float passes;
@@ -249,7 +249,7 @@ TEST(each_look_counts_what_it_reads_and_writes) {
       {"l | max", 1.0F},
       {"l | join", 3.0F},
       {"l | join(',')", 4.0F},
-      {"l | map('string') | list", sizeof(void *) == 8 ? 7.3F : 6.5F},  // texts have an address
+      {"l | map('string') | list", sizeof(void *) == 8 ? 7.3F : 6.5F},  // strings contain a pointer
       {"l | select('odd') | list", 5.0F},
       {"l | reject('odd') | list", 3.0F},
       {"l | batch(8)", 1.2F},

@@ -1,5 +1,5 @@
-// Chat templates: the language, the marks, the limits and the errors. Whole templates of models are
-// compared with Python's jinja2 by tests/engine/templates.test.mjs.
+// Chat templates: the language, content spans, limits and errors. tests/engine/templates.test.mjs
+// compares complete templates of models with Python's jinja2.
 #include "template/template.h"
 
 #include <stdio.h>
@@ -30,8 +30,8 @@ static template_input input_of(const char *variables) {
                           .has_now = true};
 }
 
-// Renders again with an allocation that fails, of those that it takes: each of them in turn, or
-// `tries` of more. (The sanitizer builds take one for every piece: template/arena.c.)
+// Renders again with one allocation failing: each allocation in turn, or `tries` random ones if
+// there are more. (Sanitizer builds make one allocation for every piece: template/arena.c.)
 static void try_without_memory(const char *source, size_t source_bytes, const template_input *input,
                                uint64_t calls, uint32_t tries) {
   static uint64_t state = 3;
@@ -54,8 +54,8 @@ static void try_without_memory(const char *source, size_t source_bytes, const te
   }
 }
 
-// Renders with the variables of a JSON object; the text goes to `out`, marks as '.' and 'C' to
-// `marks`, each [size].
+// Renders with variables from a JSON object; writes the text to `out`, and '.' or 'C' (content) for
+// each byte to `marks`, both [size].
 static wick_status render(const char *source, const char *variables, char *out, char *marks,
                           size_t size, wick_error *error) {
   chat_template *made = NULL;
@@ -157,9 +157,9 @@ TEST(renders_the_language) {
   }
 }
 
-// Ends of lines in a source, and bytes that are not UTF-8: as jinja2's lexer and a decoder that
-// replaces do.
-TEST(sources_have_ends_of_lines_and_characters_of_one_kind) {
+// Line endings and invalid UTF-8 in a source are handled like in jinja2's lexer and in a decoder
+// with replacement characters.
+TEST(line_endings_and_invalid_characters_in_sources_are_normalized) {
   static const char *const PARTS[][2] = {{"a", "a"},
                                          {"\n", "\n"},
                                          {"\r\n", "\n"},
@@ -186,8 +186,8 @@ TEST(sources_have_ends_of_lines_and_characters_of_one_kind) {
   }
 }
 
-// The C library's strftime is the judge.
-TEST(times_are_written_as_strftime_writes_them) {
+// Compares with the C library's strftime.
+TEST(times_are_formatted_like_strftime) {
   static const char *const FORMATS[] = {"%Y-%m-%d %H:%M:%S",
                                         "%y|%e|%I|%j|%p",
                                         "%B %b %h %A %a",
@@ -202,21 +202,21 @@ TEST(times_are_written_as_strftime_writes_them) {
   for (uint32_t i = 0; i < 400; i++) {
     const char *format = FORMATS[i % 9];
     char source[80], wanted[200];
-    // the years 1 to 3000, each hour of a day, the ends of months
+    // years 1 to 3000, every hour of the day, ends of months
     now_s = (int64_t)random_below(&random, 94600000000) - 62100000000;
     if (i % 3 == 0) now_s -= now_s % 86400 + (int64_t)random_below(&random, 3) - 1;
     if (i % 5 == 0) now_s = (int64_t)random_below(&random, 1000) * 86400 * 365 / 4;
     const time_t now = (time_t)now_s;
     const struct tm *parts = gmtime(&now);
     REQUIRE(parts != NULL);
-    if (parts->tm_year < -900) continue;  // hosts differ in the zeros of such years
+    if (parts->tm_year < -900) continue;  // hosts differ in the leading zeros of such years
     strftime(wanted, sizeof wanted, format, parts);
     snprintf(source, sizeof source, "{{ strftime_now('%s') }}", format);
     check_text(source, "{}", wanted);
   }
 }
 
-TEST(formats_cut_texts_by_characters) {
+TEST(formats_truncate_strings_by_characters) {
   begin();
   check_text(
       "{{ '%.2s|%5.2s|%-4.1s|%.0s|%.9s|%.2r' % ('abc', 'abc', 'abc', 'abc', 'abc', 'abc') }}", "{}",
@@ -226,8 +226,8 @@ TEST(formats_cut_texts_by_characters) {
              "1000");
 }
 
-// An extension of GNU's strftime: no leading zeros. Unknown letters produce nothing.
-TEST(times_without_zeros) {
+// GNU strftime's extension for numbers without leading zeros. Unknown letters stay unchanged.
+TEST(times_may_omit_leading_zeros) {
   begin();
   now_s = 1767413106;  // 2026-01-03 04:05:06, a Saturday
   check_text("{{ strftime_now('%-d.%-m. %-H:%-M:%-S %-I %-j %-y|%-e|%-') }}", "{}",
@@ -237,7 +237,7 @@ TEST(times_without_zeros) {
   check_text("{{ strftime_now('%-H:%-M %I %-I %p') }}", "{}", "0:0 12 12 AM");
 }
 
-// ---- marks ----
+// ---- content spans ----
 
 static void check_marks(const char *source, const char *variables, const char *text,
                         const char *wanted) {
@@ -248,7 +248,7 @@ static void check_marks(const char *source, const char *variables, const char *t
   CHECK_EQ_STR(marks, wanted);
 }
 
-TEST(marks_follow_the_content) {
+TEST(content_spans_follow_the_content) {
   const char *x = "{\"x\": \"  a<b>c  \", \"l\": [\"p\", \"q\"], \"d\": {\"k\": \"v\"}}";
   begin();
   check_marks("<{{ x | trim }}>", x, "<a<b>c>", ".CCCCC.");
@@ -268,7 +268,7 @@ TEST(marks_follow_the_content) {
   check_marks("{{ l[0] | default('t') }}{{ nope | default('t') }}{{ l[0] | e }}", x, "ptp", "C.C");
 }
 
-TEST(usual_roles_are_the_templates) {
+TEST(standard_roles_count_as_template_text) {
   const char *source = "{% for m in messages %}<|{{ m.role }}|>{{ m['content'] }}{% endfor %}";
   begin();
   check_marks(source, "{\"messages\": [{\"role\": \"user\", \"content\": \"a\"}]}", "<|user|>a",
@@ -283,7 +283,7 @@ TEST(usual_roles_are_the_templates) {
   "{\"messages\": [{\"role\": \"assistant\", \"tool_calls\": [{\"function\": " \
   "{\"name\": \"f\", \"arguments\": " arguments "}}]}]}"
 
-TEST(arguments_take_the_form_that_the_template_wants) {
+TEST(arguments_are_converted_to_the_form_that_the_template_needs) {
   static const char TEXT[] = CALLS("\"{\\\"a\\\":1}\""), OBJECT[] = CALLS("{\"a\": 1}");
   static const char ITEMS[] =
       "{% for k, v in messages[0].tool_calls[0].function.arguments.items() %}{{ k }}={{ v }}"
@@ -297,15 +297,16 @@ TEST(arguments_take_the_form_that_the_template_wants) {
   check_text(ITEMS, OBJECT, "a=1");
   check_text(JSON, TEXT, "{\"a\": 1}");  // not quoted twice
   check_text(JSON, OBJECT, "{\"a\": 1}");
-  check_text(CALL, TEXT, "{\"name\": \"f\", \"arguments\": {\"a\": 1}}");  // nor inside of another
+  check_text(CALL, TEXT,
+             "{\"name\": \"f\", \"arguments\": {\"a\": 1}}");  // nor within a different object
   check_text(PLUS, TEXT, "<{\"a\":1}");
   check_text(PLUS, OBJECT, "<{\"a\": 1}");
   check_text(PRINTS, TEXT, "{\"a\":1}");
-  check_text(PRINTS, OBJECT, "{\"a\": 1}");  // not as Python writes a dict
+  check_text(PRINTS, OBJECT, "{\"a\": 1}");  // not in the notation of a Python dict
 }
 
-// Templates that accept both forms get objects, whichever form the conversation has.
-TEST(arguments_are_objects_where_the_template_accepts_objects) {
+// A template that accepts both forms gets objects, whichever form the conversation has.
+TEST(arguments_are_objects_if_the_template_accepts_objects) {
   static const char TEXT[] = CALLS("\"{\\\"a\\\": [1, true]}\"");
   static const char OBJECT[] = CALLS("{\"a\": [1, true]}"), BROKEN[] = CALLS("\"{\\\"a\"");
   static const char EITHER[] =
@@ -327,7 +328,7 @@ TEST(arguments_are_objects_where_the_template_accepts_objects) {
   check_text(PRINTS_BOTH, OBJECT, "{\"a\": [1, true]}!");
 }
 
-TEST(whole_numbers_are_written_with_all_their_digits) {
+TEST(integers_are_printed_with_all_digits) {
   static const char NUMBERS[] =
       "{\"n\": [1234567890123456789, 9223372036854775807, -9223372036854775808, "
       "9223372036854775808, 18446744073709551615, -9223372036854775809, "
@@ -366,7 +367,7 @@ static void check_refused(const char *source, wick_status wanted, const char *pa
   }
 }
 
-TEST(errors_name_the_line_and_the_reason) {
+TEST(errors_state_the_line_and_the_reason) {
   begin();
   check_refused("a\n{% if %}", WICK_E_FORMAT, "line 2: an expression is missing");
   check_refused("{{ 1", WICK_E_FORMAT, "does not end");
@@ -403,7 +404,7 @@ TEST(errors_name_the_line_and_the_reason) {
   check_refused("{{ '%.1001s' % 'a' }}", WICK_E_FULL, "at most 1000");
 }
 
-TEST(variables_that_are_no_json_object_are_refused) {
+TEST(variables_that_are_not_a_json_object_are_rejected) {
   static const char *const wrong[] = {"[]",      "{",         "{\"a\":}",       "{\"a\":01}",
                                       "{}x",     "{\"a\" 1}", "{\"a\":\"\n\"}", "{\"a\":\"\\q\"}",
                                       "{'a':1}", "{\"a\":-}", "{\"a\":1,}",     "{\"a\":tru}"};
@@ -414,7 +415,7 @@ TEST(variables_that_are_no_json_object_are_refused) {
     CHECK_EQ_INT(render("", wrong[i], out, marks, sizeof out, &error), WICK_E_FORMAT);
   }
   check_text("{{ '\\ud800|\\U00110000|\\u00e9' }}", "{}",
-             "\xef\xbf\xbd|\xef\xbf\xbd|\xc3\xa9");  // no characters
+             "\xef\xbf\xbd|\xef\xbf\xbd|\xc3\xa9");  // replaced, because they are not characters
   check_text("{{ 'a1{}' | replace(1, none) | replace({}, x) }}", "{}", "aNone");
   check_text("{{ -0.0 // 1 }}", "{}", "-0.0");
   check_text("{{ dict(['ab'], c=1) }}", "{}", "{'a': 'b', 'c': 1}");
@@ -422,7 +423,7 @@ TEST(variables_that_are_no_json_object_are_refused) {
              "\xf0\x9f\x98\x80\xef\xbf\xbdxA");
 }
 
-TEST(macros_take_their_arguments) {
+TEST(macros_receive_their_arguments) {
   static const char F[] =
       "{% macro f(a, b=a|string ~ '!', c=none) %}{{ a }},{{ b }},{{ c }},{{ varargs }},{{ kwargs "
       "}},"
@@ -458,8 +459,8 @@ TEST(macros_take_their_arguments) {
   }
 }
 
-// Each argument is passed by position and by name.
-TEST(arguments_have_places_and_names) {
+// Passes each argument by position and by name.
+TEST(arguments_can_be_passed_by_position_and_by_name) {
   static const char *const CASES[][3] = {
       {"d|tojson(true, 1, [';', '='], true)",
        "d|tojson(sort_keys=true, separators=[';', '='], indent=1, ensure_ascii=true)",
@@ -544,8 +545,8 @@ TEST(arguments_have_places_and_names) {
   }
 }
 
-// Half a pair is U+FFFD, and the text after it is unchanged.
-TEST(surrogates_of_json_are_pairs_or_no_characters) {
+// A lone surrogate becomes U+FFFD, and the text after it is unchanged.
+TEST(lone_surrogates_in_json_are_replaced) {
   static const char *const CASES[][2] = {
       {"\\ud800\\udc00", "\xf0\x90\x80\x80"},
       {"\\udbff\\udfff", "\xf4\x8f\xbf\xbf"},
@@ -567,15 +568,15 @@ TEST(surrogates_of_json_are_pairs_or_no_characters) {
   }
 }
 
-TEST(bytes_of_json_that_are_no_character_are_replaced_one_by_one) {
+TEST(invalid_utf8_bytes_in_json_are_replaced_one_by_one) {
   begin();
   check_text("{{ a }}", "{\"a\": \"\xff\"}", "\xef\xbf\xbd");
   check_text("{{ a }}", "{\"a\": \"x\x80\xc3y\xe2\x82\"}",
              "x\xef\xbf\xbd\xef\xbf\xbdy\xef\xbf\xbd\xef\xbf\xbd");
 }
 
-// Each end that JSON can be cut off at, and each form of a value that is not a number or word.
-TEST(json_that_is_no_value_is_refused_at_its_byte) {
+// Tries JSON truncated at each byte, and invalid values of every kind.
+TEST(truncated_and_invalid_json_is_rejected) {
   static const char WHOLE_VALUE[] =
       "{\"a\": [1, -2.5e+3, true, false, null, \"\\u00e9\\n\"], \"b\": {}}";
   static const char *const WRONG[] = {
@@ -598,7 +599,7 @@ TEST(json_that_is_no_value_is_refused_at_its_byte) {
     snprintf(source, sizeof source, "{\"t\": %s}", WRONG[i]);
     CHECK_EQ_INT(render("", source, out, marks, sizeof out, &error), WICK_E_FORMAT);
   }
-  // whole numbers are exact as far as 18 digits, then they are the nearest with a fraction
+  // integers of up to 18 digits are exact; larger ones become the nearest float
   check_text("{{ a }}", "{\"a\": [999999999999999999, -999999999999999999, 1000000000000000000]}",
              "[999999999999999999, -999999999999999999, 1000000000000000000]");
   check_text("{{ a }}", "{\"a\": [0, -0, 0.0, 10, 1E2, 1e-2] , \"b\" :1 }",
@@ -607,8 +608,8 @@ TEST(json_that_is_no_value_is_refused_at_its_byte) {
              "[][[], {}, []]{}");
 }
 
-// Templates that would run forever or take all memory. Each fails quickly with a typed error.
-TEST(hostile_templates_end) {
+// These templates would run forever or use all memory. Each fails quickly with a typed error.
+TEST(hostile_templates_fail_with_a_limit_error) {
   static const struct {
     const char *source;
     wick_status status;
@@ -653,8 +654,8 @@ TEST(hostile_templates_end) {
   }
 }
 
-// Each operation on a whole text counts its bytes, so a loop of them reaches the limit in time.
-TEST(texts_that_are_read_again_and_again_count) {
+// Each operation on a whole string counts its bytes, so a loop of them soon reaches the limit.
+TEST(repeated_operations_on_strings_reach_the_step_limit) {
   static const char *const LOOKS[] = {
       "s.splitlines()", "s.find('b')", "s.split('b')",    "s.replace('b', 'c')", "'b' in s",
       "s == t",         "s < t",       "s.startswith(t)", "s | length",          "s[-5]"};
@@ -669,7 +670,7 @@ TEST(texts_that_are_read_again_and_again_count) {
   }
 }
 
-// A source with one construct nested or repeated 20,000 times.
+// Renders a source with one construct nested or repeated 20,000 times.
 static void check_deep(const char *begins, const char *repeated, const char *ends) {
   enum { TIMES = 20000 };
   static char source[400000];
@@ -691,7 +692,7 @@ static void check_deep(const char *begins, const char *repeated, const char *end
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-TEST(sources_that_are_too_long_are_refused) {
+TEST(sources_that_are_too_long_are_rejected) {
   static char source[TEMPLATE_SOURCE_BYTES_MAX + 1];
   chat_template *made = NULL;
   wick_error error = {0};
@@ -705,7 +706,7 @@ TEST(sources_that_are_too_long_are_refused) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-TEST(sources_that_nest_deeply_are_refused) {
+TEST(deeply_nested_sources_are_rejected) {
   begin();
   check_deep("{{ ", "(", "");
   check_deep("{{ ", "[", "");
@@ -728,7 +729,7 @@ static const char WHOLE[] =
     "{% for m in messages %}{% set n.s = n.s ~ m.role.upper() ~ f(m) %}{% endfor %}{{ n.s }}"
     "{{ messages | map(attribute='role') | sort | join(',') }}{{ '%s' % messages }}";
 
-TEST(allocations_that_fail_leak_nothing) {
+TEST(allocation_failures_leak_nothing) {
   const char *variables =
       "{\"messages\": [{\"role\": \"user\", \"content\": \"a\", \"n\": 1.5}, {\"role\": \"x\"}]}";
   char out[OUT_BYTES], marks[OUT_BYTES];
@@ -760,7 +761,7 @@ static const char CONVERSATION[] =
     "\"array\",\"items\":{\"type\":\"number\"}}},\"required\":[\"place\"]}}}],"
     "\"add_generation_prompt\":true,\"enable_thinking\":true}";
 
-TEST(templates_of_models_without_memory) {
+TEST(allocation_failures_in_model_templates_leak_nothing) {
   static char names[SHARED_FILES_MAX][SHARED_NAME_BYTES_MAX];
   static const char FOLDER[] = "vectors/templates";
   if (check_shared(FOLDER) == NULL) SKIP("no shared folder");
@@ -791,9 +792,9 @@ TEST(templates_of_models_without_memory) {
 
 // ---- the arena ----
 
-// No block takes all that the limit leaves before it is needed. (With sanitizers each piece has a
-// block.)
-TEST(blocks_of_an_arena_grow_up_to_its_limit) {
+// No block takes all memory that the limit leaves before it is needed. (With sanitizers, each piece
+// has a separate block.)
+TEST(arena_blocks_grow_up_to_the_limit) {
   enum { LIMIT_BYTES = 11000 };
   jinja_arena arena;
   begin();
@@ -811,7 +812,7 @@ TEST(blocks_of_an_arena_grow_up_to_its_limit) {
 }
 
 #if SIZE_MAX > UINT32_MAX
-TEST(a_text_of_more_than_4_gib_is_over_every_limit) {
+TEST(a_string_of_more_than_4_gib_exceeds_every_limit) {
   jinja_arena arena;
   begin();
   jinja_arena_init(&arena, &memory, SIZE_MAX);
@@ -828,7 +829,7 @@ TEST(the_newest_piece_grows_in_place) {
   char *piece = jinja_arena_take(&arena, 5);
   REQUIRE(piece != NULL);
   memset(piece, 'a', 5);
-  CHECK(jinja_arena_extend(&arena, piece, 5, 8) == piece);  // 8 bytes are what it has
+  CHECK(jinja_arena_extend(&arena, piece, 5, 8) == piece);  // it has 8 bytes already
   char *longer = jinja_arena_extend(&arena, piece, 5, 300);
   REQUIRE(longer != NULL);
   CHECK_EQ_MEM(longer, "aaaaa", 5);
@@ -842,7 +843,7 @@ TEST(the_newest_piece_grows_in_place) {
   CHECK(jinja_arena_extend(&arena, NULL, 0, 16) != NULL);
   CHECK(jinja_arena_take(&arena, 1 << 16) == NULL && arena.is_over);
   jinja_arena_free(&arena);
-  // sizes that no sum of them with a head (a pointer and a size) or for its alignment can hold
+  // sizes that overflow when the header (a pointer and a size) or the alignment is added
   const size_t own_bytes = sizeof(void *) + sizeof(size_t) + 7;
   for (size_t less = 0; less < 40; less++) {
     jinja_arena_init(&arena, &memory, SIZE_MAX);

@@ -1,5 +1,6 @@
-// The output of expressions and statements of each kind, as in Jinja2 3.1.6: the whole language in
-// one quick test, for every build. tests/engine/template_language.test.mjs has more of each.
+// The output of every kind of expression and statement, as in Jinja2 3.1.6: a quick test of the
+// whole language for every build. tests/engine/template_language.test.mjs has more cases of each
+// kind.
 #include <string.h>
 
 #include "check.h"
@@ -28,7 +29,7 @@ static void check_row(const char *source, const char *wanted) {
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
-TEST(each_part_of_the_language_says_what_jinja2_says) {
+TEST(each_part_of_the_language_gives_the_output_of_jinja2) {
   static const struct {
     const char *source, *text;
   } ROWS[] = {
