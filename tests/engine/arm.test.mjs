@@ -1,11 +1,11 @@
-// The engine on an emulated ARM64 processor (tools/setup.sh arm): the native build, and both WebAssembly builds in Node.
-// Logits of every golden model have the bits of x86: those of the native and the plain build are one group, those of the
-// relaxed build another. golden.test.mjs compares x86's with the references. `make test-arm` runs this file.
+// Runs the engine on an emulated ARM64 CPU (tools/setup.sh arm): the native build, and both WebAssembly builds in Node.
+// The logits of every golden model must be bit-identical to those on x86: the native and the plain build form one group,
+// and the relaxed build the other. golden.test.mjs compares the x86 logits with the references. `make test-arm` runs this
+// file.
 //
-// V8 compiles with TurboFan alone, because that is the code that users' models run on. The second processor has no dot
-// product instructions, which the relaxed build alone uses, so it runs that build's kernel tests and quantised models: all
-// other code is the same there. answers_test is left out, because it measures time, and attention_test
-// in WebAssembly, to save time: the same source runs natively.
+// V8 compiles only with TurboFan, because users' models run on that code. The second CPU has no dot product instructions.
+// Only the relaxed build uses them, so this CPU only runs that build's kernel tests and quantized models. answers_test is
+// omitted because it measures time, and attention_test in WebAssembly to save time: the same source runs natively.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -25,14 +25,14 @@ const NATIVE_UNITS = [
   ...[...KERNEL_UNITS, 'attention_test', 'recurrent_test'],
   ...['choice_test', 'grid_points_test', 'pool_test', 'rope_test'],
 ];
-/** The unit tests that run in Node, by processor and build. @type {{cpu: string, group: 'plain' | 'relaxed', units: string[]}[]} */
+/** The unit tests that run in Node, by CPU and build. @type {{cpu: string, group: 'plain' | 'relaxed', units: string[]}[]} */
 const IN_NODE = [
   { cpu: 'max', group: 'plain', units: [...KERNEL_UNITS, 'recurrent_test'] },
   { cpu: 'max', group: 'relaxed', units: [...KERNEL_UNITS, 'recurrent_test'] },
   { cpu: 'cortex-a72', group: 'relaxed', units: KERNEL_UNITS },
 ];
 
-/** Enough for a pass of several tokens and one of a token alone, which have different kernels. */
+/** Enough tokens for a pass of several and a pass of a single one, which use different kernels. */
 const TOKENS_MAX = 7;
 
 /** @typedef {{id: string, path: string, tokens: number[], isQuantised: boolean}} Golden */
@@ -71,7 +71,7 @@ function bytesOf({ code, stdout, stderr }) {
   return stdout;
 }
 
-/** Results of x86, each computed once. @type {Map<string, Promise<Buffer>>} */
+/** Results on x86, each computed once. @type {Map<string, Promise<Buffer>>} */
 const wanted = new Map();
 const x86 = openPool('node24');
 after(x86.close);
@@ -99,7 +99,7 @@ describe('ARM64, native', { concurrency, skip }, () => {
   for (const golden of goldens) {
     test(`${golden.id}: the logits of x86`, async () => {
       const found = bytesOf(await run(arm.path, [built('arm/wick'), ...argumentsOf(golden)]));
-      assert.ok(found.equals(await bitsOnX86(golden, 'plain')), 'other logits than on x86');
+      assert.ok(found.equals(await bitsOnX86(golden, 'plain')), 'logits differ from x86');
     });
   }
   for (const name of NATIVE_UNITS) {
@@ -118,7 +118,7 @@ for (const { cpu, group, units } of IN_NODE) {
       test(`${golden.id}: the logits of x86`, async () => {
         const program = built(`wasi/wick-full${suffix}.wasm`);
         const found = bytesOf(await pool.run(program, argumentsOf(golden), { folders }));
-        assert.ok(found.equals(await bitsOnX86(golden, group)), 'other logits than on x86');
+        assert.ok(found.equals(await bitsOnX86(golden, group)), 'logits differ from x86');
       });
     }
     for (const name of units) {

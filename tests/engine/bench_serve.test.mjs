@@ -1,5 +1,5 @@
-// `wick-lab serve`, `convoy` and `saturation`: the format and the arithmetic of their output, for small runs on the
-// built-in model. Nothing is asserted about time.
+// Tests the format and arithmetic of the output of `wick-lab serve`, `convoy` and `saturation`, in small runs on the
+// built-in model. Makes no assertions about time.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ async function measure(...words) {
 
 const sum = (/** @type {number[]} */ values) => values.reduce((a, b) => a + b, 0);
 
-describe('requests that arrive on their own', () => {
+describe('requests with independent arrivals', () => {
   const options = ['serve', '--requests', '8', '--rate', '1000', '--mix', '20/4:3,8/6:1'];
   /** @type {Promise<any>} */
   const first = measure(...options, '--seed', '7');
@@ -55,7 +55,7 @@ describe('requests that arrive on their own', () => {
       const wanted = row.served_well / (load.elapsed_ms / 1e3);
       assert.ok(Math.abs(row.goodput_per_s - wanted) < 1e-9);
     }
-    // read and written tokens, without the last ones, which are not read
+    // evaluated tokens: prompts and outputs, without the last token of each output
     const prompts = sum(classes.map((/** @type {any} */ row) => row.tokens_in * row.requests));
     assert.equal(load.rows, prompts + tokens - 8);
   });
@@ -97,7 +97,7 @@ describe('requests that arrive on their own', () => {
     assert.equal(all.overall.served_well, 8);
   });
 
-  test('with a pool that is too small for all requests, some wait or are preempted and none is lost', async () => {
+  test('if the pool is too small for all requests, some wait or are preempted, but none is lost', async () => {
     const { load, overall } = await measure(
       ...['serve', '--requests', '6', '--rate', '0', '--mix', '20/20', '--kv-tokens', '64'],
     );
@@ -105,7 +105,7 @@ describe('requests that arrive on their own', () => {
     assert.ok(load.pages_max <= 4 && load.queue_max === 6);
   });
 
-  test('tables name the classes; invalid measurements are refused', async () => {
+  test('tables list the classes; invalid measurements are rejected', async () => {
     const { stdout } = await bench(...options);
     assert.match(stdout.toString(), /\n\| 20\/4 \| \d+ \| \d+ \| [\d.]+ \| [\d.]+ \/ - \/ - \|/);
     for (const [mix, message] of [
@@ -121,7 +121,7 @@ describe('requests that arrive on their own', () => {
     }
   });
 
-  test('rates that would take forever are refused everywhere', async () => {
+  test('rates that would take forever are rejected everywhere', async () => {
     for (const rate of ['1e-30', '1e-60', '0.0009', '-1', 'nan', '1e9']) {
       for (const what of ['serve', 'convoy']) {
         const { code, stdout, stderr } = await bench(what, `--rate=${rate}`);
@@ -132,7 +132,7 @@ describe('requests that arrive on their own', () => {
     const few = ['serve', '--requests', '2', '--mix', '4/2', '--clock', 'cpu'];
     const { load, requests } = await measure(...few, '--rate', '0.001');
     assert.ok(requests[1].arrival_ms > requests[0].arrival_ms && requests[0].arrival_ms > 1000);
-    // no second is waited for, and the clock still counts them all
+    // no second is spent waiting, but the clock counts all of them
     const last = requests[1].arrival_ms;
     assert.ok(load.elapsed_ms >= last && load.elapsed_ms < last + 60_000);
   });
@@ -167,12 +167,12 @@ const percentile = (/** @type {number[]} */ values, /** @type {number} */ share)
 const totals = (/** @type {any[]} */ rows, /** @type {string} */ name) =>
   rows.filter((row) => row.class === name).map((row) => row.total_ms);
 
-describe('the convoy', () => {
+describe('convoy', () => {
   const options = ['convoy', '--long', '2x40/4', '--short', '6x4/3', '--rate', '500'];
   /** @type {Promise<any>} */
   const first = measure(...options);
 
-  test('short requests arrive after the long ones, as they do alone', async () => {
+  test('short requests arrive after the long ones, with the same timing as alone', async () => {
     const { kind, config, baseline, convoy } = await first;
     assert.equal(kind, 'convoy');
     assert.deepEqual([config.long.requests, config.short.requests], [2, 6]);
@@ -255,14 +255,14 @@ test('saturation: the verdict follows from the raw samples', async () => {
   );
 });
 
-test('memory that runs out in any allocation of the measurements is reported', async () => {
+test('an allocation failure anywhere in a measurement is reported', async () => {
   const counted = resolve(temporary, 'callocs');
   const shim = { LD_PRELOAD: built('test/host_shim.so'), SHIM_CALLOC_COUNT: counted };
   const serve = ['serve', '--requests', '3', '--rate', '1000', '--mix', '8/3'];
   const convoy = ['convoy', '--long', '1x20/3', '--short', '2x4/3', '--rate', '500'];
   const saturation = ['saturation', '--short', '2x4/3'];
   for (const [command, ...options] of [serve, convoy, saturation]) {
-    // until a run ends before it comes to that call
+    // until a run ends before it reaches that call
     let call = 1;
     for (; call <= 60; call++) {
       const env = { ...shim, SHIM_CALLOC_FAILS: String(call) };
@@ -278,7 +278,7 @@ test('memory that runs out in any allocation of the measurements is reported', a
   }
 });
 
-test('percentiles match the samples to the per mille', async () => {
+test('percentiles match the samples, including fractions such as p99.9', async () => {
   const { classes, result } = await measure(
     ...['serve', '--requests', '40', '--mix', '2/41', '--rate', '0', '--clock', 'cpu'],
   );

@@ -1,5 +1,4 @@
-// Runs the C unit tests of tests/c/ natively, under the sanitizers (and under ThreadSanitizer what is named
-// *_tsan_test.c).
+// Runs the C unit tests in tests/c/ natively under the sanitizers, and *_tsan_test.c under ThreadSanitizer.
 
 import { describe, test } from 'node:test';
 import { runNative, threaded, units } from '../support/c_units.mjs';

@@ -1,4 +1,4 @@
-// Runs the C unit tests of tests/c/ as WASI modules with relaxed SIMD: those of kernels, and of what runs whole models.
+// Runs C unit tests in tests/c/ as WASI modules with relaxed SIMD: those that test kernels or run whole models.
 
 import { describe } from 'node:test';
 import { roomOf, testModules, units } from '../support/c_units.mjs';

@@ -1,4 +1,4 @@
-// Runs the C unit tests of tests/c/ as WASI modules with plain SIMD.
+// Runs the C unit tests in tests/c/ as WASI modules with plain SIMD.
 
 import { describe } from 'node:test';
 import { testModules, units } from '../support/c_units.mjs';

@@ -1,4 +1,4 @@
-// The command line as its contract says it: commands, options, streams, exit codes.
+// Tests the command line's contract: commands, options, streams, exit codes.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -24,7 +24,7 @@ const vectors = join(shared.path, 'vectors');
 const stories = join(vectors, 'stories260K/stories260K-f32.gguf');
 const temporary = temporaryFolder();
 const program = built('native/wick');
-// a device that takes nothing, by a name that may be removed
+// a device that accepts no data, under a name that may be removed
 const full = join(temporary, 'full');
 symlinkSync('/dev/full', full);
 
@@ -33,7 +33,7 @@ const cli = (args, options) => wick(native, args, options);
 
 /**
  * @param {string[]} args @param {Parameters<typeof wick>[2]} [options]
- * @returns {Promise<string>} its output; it must have succeeded
+ * @returns {Promise<string>} its output; fails if the command fails
  */
 async function text(args, options) {
   const { code, stdout, stderr } = await cli(args, options);
@@ -42,19 +42,19 @@ async function text(args, options) {
 }
 
 /**
- * It must end with `code`, print nothing, and say why in one line.
+ * Checks that the command exits with `code`, prints nothing, and gives the reason in one line.
  * @param {string[]} args @param {number} code @param {RegExp} says
  * @param {Parameters<typeof wick>[2]} [options]
  */
 async function assertRefused(args, code, says, options) {
   const result = await cli(args, options);
   assert.equal(result.code, code, result.stderr);
-  assert.equal(result.stdout.length, 0, 'something was printed');
+  assert.equal(result.stdout.length, 0, 'the command printed output');
   assert.match(result.stderr, /^wick: [^\n]*\n$/);
   assert.match(result.stderr, says);
 }
 
-describe('the command line itself', () => {
+describe('commands and options', () => {
   test('without a command wick lists its commands and exits with 2', async () => {
     const { code, stdout, stderr } = await cli([]);
     assert.equal(code, 2);
@@ -72,7 +72,7 @@ describe('the command line itself', () => {
     assert.equal(await text(['help', 'run']), await text(['run', '--help']));
   });
 
-  test('wick-lab has its own commands and names itself; wick bench has none of them', async () => {
+  test('wick-lab has separate commands and uses its own name; wick bench has none of them', async () => {
     const of = async (/** @type {string[]} */ ...args) => await wick(lab, args);
     const help = (await of('help')).stdout.toString();
     assert.match(help, /usage: wick-lab COMMAND/);
@@ -120,7 +120,7 @@ describe('the command line itself', () => {
     ],
     ['an underscore', ['run', 'x', '--top_k', '1'], /did you mean '--top-k'\?/],
     ['another letter', ['run', 'x', '-c', '1'], /unknown option '-c' \(usage/],
-    ['a missing file of what is made', ['embed-component', 'x'], /embed-component needs -o FILE$/m],
+    ['a missing output file', ['embed-component', 'x'], /embed-component needs -o FILE$/m],
     ['a missing model', ['run'], /MODEL is missing \(usage: wick run MODEL/],
     [
       'a missing output',
@@ -129,10 +129,14 @@ describe('the command line itself', () => {
     ],
     ['too many models', ['run', 'a', 'b'], /unexpected argument 'b' \(usage: wick run/],
     ['a missing value', ['run', 'x', '-n'], /-n needs a value: -n N/],
-    ['no number', ['run', 'x', '-n', 'ten'], /-n takes a whole number .* not 'ten'/],
+    [
+      'a word instead of a number',
+      ['run', 'x', '-n', 'ten'],
+      /-n takes a whole number .* not 'ten'/,
+    ],
     ['a negative count', ['run', 'x', '-n', '-3'], /-n takes a whole number/],
-    ['a number with a tail', ['run', 'x', '--ctx', '128k'], /--ctx takes a whole number/],
-    ['a number too large', ['run', 'x', '-n', '99999999999999999999'], /-n takes a whole/],
+    ['a number with a suffix', ['run', 'x', '--ctx', '128k'], /--ctx takes a whole number/],
+    ['a number that is too large', ['run', 'x', '-n', '99999999999999999999'], /-n takes a whole/],
     ['a number out of its range', ['run', 'x', '--top-p', '1.5'], /from 0 to 1, not '1.5'/],
     ['NaN', ['run', 'x', '--temp', 'nan'], /--temp takes a number/],
     ['an unknown choice', ['run', 'x', '--kv', 'q5'], /one of f16, f32, q8, q4, not 'q5'/],
@@ -143,12 +147,12 @@ describe('the command line itself', () => {
       ['logits', 'x', '--tokens', '1,two'],
       /--tokens takes numbers separated by commas or spaces, not 'two'/,
     ],
-    ['a token left out', ['logits', 'x', '--tokens', '1,,2'], /--tokens takes .* not ',2'/],
-    ['a comma after the last', ['logits', 'x', '--tokens', '1, 2, '], /--tokens takes .* not ''/],
+    ['a missing token', ['logits', 'x', '--tokens', '1,,2'], /--tokens takes .* not ',2'/],
+    ['a trailing comma', ['logits', 'x', '--tokens', '1, 2, '], /--tokens takes .* not ''/],
     ['no output', ['logits', 'x', '--tokens', '1'], /--out is missing/],
     ['two prompts', ['run', 'x', '-p', 'a', '-f', 'b'], /with -p or -f, not both/],
     ['model and prompt from one pipe', ['run', '-'], /already: give the text with -p or -f$/m],
-    ['model and questions from one', ['chat', '-'], /already: give the question with -p$/m],
+    ['model and questions from one pipe', ['chat', '-'], /already: give the question with -p$/m],
     ...['embed', 'tokenize', 'template', 'perplexity'].map(
       (command) =>
         /** @type {[string, string[], RegExp]} */ ([
@@ -164,13 +168,13 @@ describe('the command line itself', () => {
     test(`${what}: exit 2`, () => assertRefused(args, 2, says));
   }
 
-  test('options may come anywhere, long ones with =, and none after --', async () => {
+  test('options may be anywhere, long ones may use =, and -- ends them', async () => {
     await assertRefused(['run', '--temp=0.5', '-n', '3', '--', '--odd', '--names'], 2, /'--names'/);
     await assertRefused(['run', '-n', '3', '--temp=0.5', '-p', 'a', '--', '--odd'], 3, /--odd/);
   });
 });
 
-test('on a terminal wick reports what it waits for and ends its last line', async () => {
+test('on a terminal wick says what it waits for and ends its last line', async () => {
   const typed = 'Once\n\x04'; // Ctrl-D
   const model = join(root, 'examples/models/wick-2.6m-q8_0.gguf');
   const terminal = 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)';
@@ -202,7 +206,7 @@ describe('files', () => {
   test('a prompt from a file that does not exist: exit 3', () =>
     assertRefused(['run', 'x', '-f', join(temporary, 'none')], 3, /cannot open/));
 
-  test('names in a file cannot steer a terminal', async () => {
+  test('names in a file cannot send terminal escape sequences', async () => {
     const model = join(temporary, 'steer.gguf');
     await text(['synth', 'tiny', 'q8_0', model]);
     const bytes = readFileSync(model);
@@ -239,7 +243,7 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
     assert.equal(await text(['run', stories, '-f', '-', '-n', '20'], { input: prompt[1] }), wanted);
   });
 
-  test('a cut pipe and a cut file are reported as such', async () => {
+  test('a truncated pipe and a truncated file are reported as such', async () => {
     const cut = readFileSync(stories).subarray(0, 500_000);
     const file = join(temporary, 'cut.gguf');
     writeFileSync(file, cut);
@@ -268,7 +272,7 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
     assert.equal(JSON.parse(stderr).finish_reason, 'stop');
   });
 
-  test('--stats is one JSON line on standard error', async () => {
+  test('--stats prints one JSON line to standard error', async () => {
     const { stderr } = await cli(['run', stories, ...prompt, '-n', '50', '--stats']);
     assert.match(stderr, /^\{[^\n]*\}\n$/);
     const stats = JSON.parse(stderr);
@@ -286,7 +290,7 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
     assert.ok(stats.memory_bytes_peak <= 1.1 * stats.memory_bytes_planned);
   });
 
-  test('the first token counts as prefill, each further one as decode', async () => {
+  test('the first token counts as prefill, the others as decode', async () => {
     for (const [count, isDecoded] of /** @type {[string, boolean][]} */ ([
       ['1', false],
       ['2', true],
@@ -313,22 +317,22 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
     for (const { token, logprob, top } of lines) {
       assert.equal(top.length, 3);
       assert.equal(new Set(top.map((/** @type {any} */ one) => one.token)).size, 3);
-      assert.equal(top[0].token, token, 'greedy takes the likeliest');
+      assert.equal(top[0].token, token, 'greedy sampling chooses the most likely token');
       assert.ok(logprob <= 0 && logprob === top[0].logprob && top[1].logprob <= logprob);
     }
   });
 
-  test('run stays within the context and refuses longer prompts', async () => {
+  test('run stays within the context and rejects longer prompts', async () => {
     const { stderr } = await cli(['run', stories, ...prompt, '--ctx', '64', '--stats']);
     const stats = JSON.parse(stderr);
     assert.equal(stats.finish_reason, 'length');
-    assert.equal(stats.prompt_tokens + stats.completion_tokens, 65); // the last one is not fed
+    assert.equal(stats.prompt_tokens + stats.completion_tokens, 65); // the last token is not evaluated
     const long = 'Lily ran. '.repeat(40);
     await assertRefused(['run', stories, '-p', long, '--ctx', '64'], 2, /\d{3}.*\b64\b/);
     await assertRefused(['run', stories, ...prompt, '--ctx', '513'], 2, /513.*512/);
   });
 
-  test('every KV type runs, and an unknown one is refused', async () => {
+  test('every KV type works, and an unknown one is rejected', async () => {
     for (const type of ['f32', 'f16', 'q8', 'q4']) {
       const found = await text(['run', stories, ...prompt, '-n', '8', '--kv', type]);
       assert.ok(found.length > 8, type);
@@ -336,7 +340,7 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
     await assertRefused(['run', stories, ...prompt, '--kv', 'q2'], 2, /--kv/);
   });
 
-  test('keys and values of one type each: --kv K:V', async () => {
+  test('--kv K:V sets separate types for keys and values', async () => {
     const infoOf = async (/** @type {string} */ kv) =>
       JSON.parse(await text(['inspect', stories, '--json', '--kv', kv])).info;
     const { k_type, v_type, plan } = await infoOf('q8:f16');
@@ -360,7 +364,7 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
     }
   });
 
-  test('threads give the same text', async () => {
+  test('the number of threads does not change the text', async () => {
     const args = ['run', stories, ...prompt, '-n', '40'];
     const { stdout, stderr } = await cli([...args, '--threads', '2', '--stats']);
     assert.equal(JSON.parse(stderr).threads, 2);
@@ -378,7 +382,7 @@ describe('run', { concurrency: 2, skip: shared.skip }, () => {
     assert.equal(complaint, '');
   });
 
-  test('lost text is reported: exit 3', async () => {
+  test('output that cannot be written is reported: exit 3', async () => {
     const args = ['-c', `"${program}" run "${stories}" -p Once -n 5 >/dev/full`];
     const { code, stderr } = await run('/bin/sh', args);
     assert.equal(code, 3);
@@ -396,7 +400,7 @@ describe('logits', { skip: shared.skip }, () => {
     assert.deepEqual(readFileSync(out), stdout);
   });
 
-  test('bad ids, no ids and files that cannot be written are refused', async () => {
+  test('invalid ids, missing ids and files that cannot be written are rejected', async () => {
     const out = join(temporary, 'bad.f32');
     const args = ['logits', stories, '--out', out, '--tokens'];
     await assertRefused([...args, '1,512'], 2, /512/);
@@ -405,7 +409,7 @@ describe('logits', { skip: shared.skip }, () => {
     const nowhere = join(temporary, 'none', 'x.f32');
     await assertRefused(['logits', stories, '--tokens', '1', '--out', nowhere], 3, /cannot create/);
     await assertRefused(['logits', stories, '--tokens', '1', '--out', full], 3, /write/);
-    assert.ok(!existsSync(out), 'a file was made');
+    assert.ok(!existsSync(out), 'a file was created');
   });
 
   test('a refusal leaves the file unchanged', async () => {
@@ -464,7 +468,7 @@ describe('perplexity', { skip: shared.skip }, () => {
   const idsOf = async (/** @type {string} */ source) =>
     (await text(['tokenize', stories], { input: source })).trim().split(' ').map(Number);
   /**
-   * The model's result for a window, from `wick logits`: nats of each token but the first.
+   * The negative log-likelihood in nats of each token in a window except the first, computed from `wick logits`.
    * @param {number[]} ids
    */
   async function natsOf(ids) {
@@ -532,7 +536,7 @@ describe('tokenize and detokenize', { skip: shared.skip }, () => {
     }
   });
 
-  test('--no-bos adds nothing, --no-special leaves special tokens in the text as text', async () => {
+  test('--no-bos adds no token, and --no-special treats special tokens as text', async () => {
     const ids = async (/** @type {string[]} */ ...args) =>
       (await text(['tokenize', ...args])).trim().split(' ').map(Number);
     const bare = await ids(spm, '--no-bos', '-p', hello);
@@ -546,7 +550,7 @@ describe('tokenize and detokenize', { skip: shared.skip }, () => {
     assert.equal(await text([...args, '--special']), '<|im_end|>');
   });
 
-  test('an empty text has only the added tokens', async () => {
+  test('empty text has only the added tokens', async () => {
     assert.equal(await text(['tokenize', vocabulary, '-p', '']), '\n');
     assert.equal(await text(['tokenize', spm, '-p', '']), '1\n');
     assert.equal(await text(['detokenize', vocabulary, '--tokens', '']), '');
@@ -575,7 +579,7 @@ describe('tokenize and detokenize', { skip: shared.skip }, () => {
     await assertRefused([...args, '-5'], 2, /token -5/);
   });
 
-  test('a tokenizer that is not built in, or none: exit 3 and its name', async () => {
+  test('an unsupported or missing tokenizer: exit 3 and its name', async () => {
     const corrupt = join(vectors, 'reference/corrupt');
     const unknown = ['tokenize', join(corrupt, 'tok-unknown-model.gguf'), '-p', 'a'];
     await assertRefused(unknown, 3, /tokenizer model 'zzz' is not supported .*UNSUPPORTED/);
@@ -597,7 +601,7 @@ describe('inspect', { concurrency: 2, skip: shared.skip }, () => {
     assert.match(shown, /memory plan for a context of 512 tokens/);
   });
 
-  test('--json is one object, whose plan follows --ctx and --kv', async () => {
+  test('--json prints one object, and its plan depends on --ctx and --kv', async () => {
     const model = join(reference, 'models/llama-256-Q4_0.gguf');
     const { gguf, metadata, tensors, info } = JSON.parse(await text(['inspect', model, '--json']));
     assert.equal(gguf.version, 3);
@@ -614,7 +618,7 @@ describe('inspect', { concurrency: 2, skip: shared.skip }, () => {
     assert.equal(whole.context_tokens, 256);
   });
 
-  test('a split model is one model', async () => {
+  test('a split model counts as one model', async () => {
     const parts = join(reference, 'split/llama-small-F16-00001-of-00003.gguf');
     const whole = join(reference, 'models/llama-small-F16.gguf');
     const split = JSON.parse(await text(['inspect', parts, '--json']));
@@ -651,7 +655,7 @@ describe('inspect', { concurrency: 2, skip: shared.skip }, () => {
     assert.equal(info.error.status, 'WICK_E_UNSUPPORTED');
   });
 
-  test('every unusual file is shown as valid JSON or refused', async () => {
+  test('every unusual file is shown as valid JSON or rejected', async () => {
     const files = readdirSync(join(reference, 'corrupt'));
     assert.ok(files.length > 100);
     let shown = 0;
@@ -675,7 +679,7 @@ describe('synth', { concurrency: 2 }, () => {
     return createHash('sha256').update(stdout).digest('hex');
   }
 
-  test('the seed determines the file', async () => {
+  test('equal seeds give equal files', async () => {
     const first = await digest(['tiny', 'q4_k_m']);
     assert.equal(await digest(['tiny', 'q4_k_m', '--seed', '1']), first);
     assert.notEqual(await digest(['tiny', 'q4_k_m', '--seed', '2']), first);
@@ -693,7 +697,7 @@ describe('synth', { concurrency: 2 }, () => {
     });
   }
 
-  test('its vocabulary encodes and decodes any text', async () => {
+  test('the vocabulary encodes and decodes any text', async () => {
     const model = join(temporary, 'vocabulary.gguf');
     await text(['synth', 'tiny', 'q8_0', model]);
     const any = 'the Quick brown\tfox — 123, ñandú 漢字 🦊\n';
@@ -718,8 +722,8 @@ describe('synth', { concurrency: 2 }, () => {
     }
   });
 
-  // Tensors by type. Qwen2.5-0.5B: as in the published files; the others by the rules of
-  // llama-quant.cpp (rows of 576, SmolLM2-135M's, have no K-quants).
+  // Tensors by type. Those of Qwen2.5-0.5B are as in the published files, the others follow the rules in
+  // llama-quant.cpp (SmolLM2-135M's rows of 576 cannot be K-quants).
   const counts = [
     ['qwen2.5-0.5b', 'q4_k_m', { F32: 121, Q5_0: 132, Q8_0: 13, Q4_K: 12, Q6_K: 12 }],
     ['qwen2.5-0.5b', 'q4_0', { F32: 121, Q4_0: 168, Q8_0: 1 }],
@@ -737,7 +741,7 @@ describe('synth', { concurrency: 2 }, () => {
     'llama3.2-1b': [0, 1, 4, 7, 10, 13, 14, 15],
   };
   for (const [shape, type, wanted] of counts) {
-    test(`types are those that llama-quantize chooses: ${shape}, ${type}`, async () => {
+    test(`types match llama-quantize: ${shape}, ${type}`, async () => {
       const pipe = `"${program}" synth ${shape} ${type} - | "${program}" inspect - --json`;
       const { code, stdout, stderr } = await run('/bin/sh', ['-c', pipe]);
       assert.equal(code, 0, stderr);
@@ -763,11 +767,11 @@ describe('bench', () => {
   const short = ['-p', '40', '-n', '20', '-r', '5'];
   before(() => text(['synth', 'tiny', 'q8_0', model]));
 
-  test('--format json has a run for each number of threads', async () => {
+  test('--format json reports a run for each number of threads', async () => {
     const args = ['bench', model, ...short, '--threads', '1,2', '--format', 'json'];
     const start = performance.now();
     const { prompt_tokens, decode_tokens, runs } = JSON.parse(await text(args));
-    let leftMs = performance.now() - start; // the measurement was part of this time
+    let leftMs = performance.now() - start; // an upper bound of the measured time
     assert.deepEqual([prompt_tokens, decode_tokens], [40, 20]);
     assert.deepEqual(
       runs.map((/** @type {any} */ one) => one.threads),
@@ -805,7 +809,7 @@ describe('bench', () => {
     );
   });
 
-  test('invalid measurements are refused', async () => {
+  test('invalid measurements are rejected', async () => {
     await assertRefused(['bench', model, '--threads', '1,0'], 2, /from 1 to 64, not 0/);
     await assertRefused(['bench', model, '--threads', '1,,2'], 2, /--threads takes .* not ',2'/);
     await assertRefused(['bench', model, '--threads', '1,'], 2, /--threads takes .* not ''/);
@@ -832,7 +836,7 @@ describe('conversations', () => {
       ...['template', builtIn, '-p', conversation, '--tokens', '--parse-special'],
     ]);
     assert.equal(asked, parsed);
-    assert.ok(plain.length > parsed.split(' ').length, 'the typed <|im_end|> is text');
+    assert.ok(plain.length > parsed.split(' ').length, 'the typed <|im_end|> is treated as text');
     const lines = await text([
       'template',
       builtIn,
@@ -852,7 +856,7 @@ describe('conversations', () => {
     assert.match(second.message, /a template's variables are not a JSON object/);
   });
 
-  test('template reports errors of another template', async () => {
+  test('template reports errors of a given template', async () => {
     const file = join(temporary, 'wrong.jinja');
     writeFileSync(file, 'a\n{% for %}');
     const args = ['template', builtIn, '-p', conversation, '--template', file];
@@ -876,7 +880,7 @@ describe('conversations', () => {
     ];
     const prompt = await text(['template', builtIn, '-p', JSON.stringify({ messages: said })]);
     assert.equal(both, `${first}\n${await text(['run', builtIn, '-n', '12', '-p', prompt])}\n`);
-    // lines without a text ask nothing, and the last one needs no end
+    // empty lines are ignored, and the last line needs no line break
     assert.equal(await text(args, { input: '\n\nTell me a story.\nWhy?' }), both);
     assert.equal(await text(args, { input: '\n' }), '');
     await assertRefused(['chat', stories, '-p', 'Hi'], 3, /no chat template/);

@@ -1,6 +1,6 @@
-// `wick bench`, and `wick-lab` with its serve, convoy and saturation on a host whose clock runs with looks at it alone
-// (tests/support/host_shim.c): two runs are the same, so the tables must say what the JSON says, and the JSON's
-// figures must follow from its raw samples. Nothing depends on how fast the machine is.
+// `wick bench` and `wick-lab` (serve, convoy, saturation) on a host whose clock advances only when it is read
+// (tests/support/host_shim.c). Two runs are therefore identical, so the tables must match the JSON, and the figures in the
+// JSON must follow from its raw samples. Nothing depends on the speed of the machine.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ import { run } from '../support/process.mjs';
 const temporary = temporaryFolder();
 const builtIn = join(root, 'examples/models/wick-2.6m-q8_0.gguf');
 const shim = { LD_PRELOAD: built('test/host_shim.so'), SHIM_TIME_S: '1700000000' };
-/** Each look at the clock is as long as any other, or up to seven times as long. */
+/** Every reading advances the clock by the same time, or by up to seven times that time. */
 const even = { ...shim, SHIM_CLOCK_STEP_US: '250' };
 const uneven = { ...even, SHIM_CLOCK_SPREAD: '7' };
 
@@ -36,7 +36,7 @@ async function both(env, model, ...options) {
   return { text, json: JSON.parse(json) };
 }
 
-// ---- figures, computed another way ----
+// ---- figures, computed independently ----
 
 const sum = (/** @type {number[]} */ values) => values.reduce((a, b) => a + b, 0);
 const mean = (/** @type {number[]} */ values) => sum(values) / values.length;
@@ -59,7 +59,7 @@ function deviation(values) {
 const percentile = (values, permille) =>
   sorted(values)[Math.ceil((values.length * permille) / 1000) - 1];
 
-/** A percentile that this many values have, else null. @param {number[]} values @param {number} permille */
+/** A percentile, or null if there are too few values for it. @param {number[]} values @param {number} permille */
 const tail = (values, permille) =>
   values.length * (1000 - permille) >= 1000 ? percentile(values, permille) : null;
 
@@ -69,10 +69,10 @@ function assertSame(found, wanted, what) {
     wanted === null || found === null
       ? found === wanted
       : Math.abs(found - wanted) <= 1e-9 * Math.max(1, Math.abs(wanted));
-  assert.ok(isSame, `${what}: ${found} is not ${wanted}`);
+  assert.ok(isSame, `${what}: ${found}, expected ${wanted}`);
 }
 
-/** A number as C's "%.nf" writes it: a tie goes to the even digit. @param {number} value @param {number} digits */
+/** Formats a number like C's "%.nf", which rounds ties to the even digit. @param {number} value @param {number} digits */
 function fixed(value, digits) {
   const isMiddle = Number.isInteger(value * 2 ** (digits + 1));
   const halves = value * 2 * 10 ** digits;
@@ -177,7 +177,7 @@ describe('bench', () => {
       assert.ok(of.mean < of.mean_high && of.mean_high <= Math.max(...of.values));
     }
     for (const [i, ms] of one.ttft_ms.values.entries())
-      assertSame(one.prefill_tok_s.values[i], 40e3 / ms, 'tokens read a second');
+      assertSame(one.prefill_tok_s.values[i], 40e3 / ms, 'prefill tokens per second');
     assert.equal(one.load_ms % 0.25, 0);
     assert.ok(one.load_ms > 0 && one.load_ms < 1000);
     assert.ok(one.memory_bytes_peak > one.weights_bytes && one.weights_bytes > 1e6);
@@ -186,9 +186,9 @@ describe('bench', () => {
   test('the time of a token is measured from the previous token', async () => {
     const { text } = await bench(even, model, '-p', '8', '-n', '1', '-r', '3', '--format', 'json');
     const [one] = JSON.parse(text).runs;
-    assertSame(one.decode_tok_s.median, 1000 / one.itl_ms.p50, 'tokens a second');
+    assertSame(one.decode_tok_s.median, 1000 / one.itl_ms.p50, 'tokens per second');
     assert.equal(one.decode_tok_s.stddev, 0);
-    // reading eight tokens looks at the clock as often as reading one: once a layer
+    // evaluating eight tokens reads the clock as often as evaluating one: once per layer
     assert.ok(one.itl_ms.p50 <= one.ttft_ms.median && one.ttft_ms.median < 4 * one.itl_ms.p50);
     const few = await bench(even, model, '-p', '8', '-n', '9', '-r', '2', '--format', 'json');
     const [slow] = JSON.parse(few.text).runs;
@@ -196,7 +196,7 @@ describe('bench', () => {
     assert.ok(Math.abs(gap - slow.itl_ms.p50) < 0.25 * slow.itl_ms.p50);
   });
 
-  test('without options: 128 tokens, 32 after them, five times, one thread', async () => {
+  test('defaults: 128 prompt tokens, 32 output tokens, five runs, one thread', async () => {
     const { text } = await bench(even, model, '--format', 'json');
     const { prompt_tokens, decode_tokens, repetitions, runs } = JSON.parse(text);
     assert.deepEqual([prompt_tokens, decode_tokens, repetitions], [128, 32, 5]);
@@ -207,7 +207,7 @@ describe('bench', () => {
     assert.ok(!('metrics' in runs[0]));
   });
 
-  test('each number of threads has its rows, the last one the latencies', async () => {
+  test('each number of threads has rows, and the last one has the latencies', async () => {
     const options = ['-p', '4', '-n', '2', '-r', '1', '--threads', '2,1', '--metrics'];
     const { text } = await bench(uneven, model, ...options);
     assert.equal(text.split('million parameters').length, 2);
@@ -225,7 +225,7 @@ describe('bench', () => {
     assert.equal(text.split('| prefill | count').length, 3);
   });
 
-  test('more tokens than the context can hold are refused', async () => {
+  test('more tokens than the context can hold are rejected', async () => {
     const few = ['-p', '60', '-r', '1', '--ctx', '64'];
     const { code, stderr } = await wick(native, ['bench', builtIn, ...few, '-n', '5']);
     assert.equal(code, 2);
@@ -234,7 +234,7 @@ describe('bench', () => {
   });
 });
 
-// ---- requests with their own arrival times ----
+// ---- requests with independent arrival times ----
 
 /** @param {any} load */
 const loadLine = (load) =>
@@ -266,7 +266,7 @@ function assertSummary({ result, summary, requests }) {
   const slow = done.filter((/** @type {any} */ row) => row.itl_ms_mean > 0);
   assert.equal(result.generation_tok_s.length, slow.length);
   for (const [i, row] of slow.entries())
-    assertSame(result.generation_tok_s[i], 1e3 / row.itl_ms_mean, 'tokens a second');
+    assertSame(result.generation_tok_s[i], 1e3 / row.itl_ms_mean, 'tokens per second');
   let gaps = 0;
   for (const row of done) {
     const own = result.itl_ms.slice(gaps, gaps + row.tokens_out - 1);
@@ -303,7 +303,7 @@ function assertSummary({ result, summary, requests }) {
 
 /** @param {any} load @param {any[]} requests */
 function assertLoad(load, requests) {
-  assertSame(load.tokens_per_s, (load.tokens_out * 1e3) / load.elapsed_ms, 'tokens a second');
+  assertSame(load.tokens_per_s, (load.tokens_out * 1e3) / load.elapsed_ms, 'tokens per second');
   assert.equal(load.submitted, requests.length);
   assert.ok(load.kv_fragmentation_pct > 0 && load.kv_waste_pct >= load.kv_fragmentation_pct);
   assert.ok(load.kv_waste_pct < 100);
@@ -383,7 +383,7 @@ describe('wick-lab serve', () => {
     assert.ok(load.running_max <= 21 && load.running_max > 1);
   });
 
-  test('a run that takes almost no time has rates, too', async () => {
+  test('a run that takes almost no time also has rates', async () => {
     const quick = { ...shim, SHIM_CLOCK_STEP_US: '1' };
     const options = ['serve', '--requests', '2', '--mix', '4/2', '--rate', '0'];
     const { text, json } = await both(quick, builtIn, ...options);
@@ -416,7 +416,7 @@ describe('wick-lab serve', () => {
     const { text, json } = await both(still, builtIn, 'serve', '--mix', '1/2', '--rate', '0');
     assert.equal(text, table(json, 'wall time'));
     const { load, overall, result, requests } = json;
-    assert.equal(requests.length, 100, 'as many as the help tells');
+    assert.equal(requests.length, 100, 'the default in the help');
     assert.deepEqual([overall.finished, overall.served_well, overall.goodput_per_s], [100, 100, 0]);
     assert.deepEqual([load.elapsed_ms, load.tokens_per_s, load.tokens_out], [0, 0, 200]);
     assert.deepEqual([result.prefill_tok_s, result.generation_tok_s], [[], []]);
@@ -455,7 +455,7 @@ describe('wick-lab serve', () => {
     assert.match(two.text, / kernels, 2 threads, context 4096, seed 1, wall time\n/);
   });
 
-  test('without options the classes, rate and limits are those in the help', async () => {
+  test('the default classes, rate and limits match the help', async () => {
     const options = ['serve', '--requests', '1', '--clock', 'cpu', '--format', 'json'];
     const { workload } = JSON.parse((await bench(even, builtIn, ...options)).text);
     assert.deepEqual(
@@ -495,12 +495,12 @@ describe('wick-lab serve', () => {
     }
   });
 
-  test('until the speed is steady: a hundred requests, and two checks after the first', async () => {
+  test('a run lasts until the speed is steady: a hundred requests, and two checks after the first', async () => {
     const options = ['serve', '--requests', '0', '--mix', '4/3', '--rate', '1', '--clock', 'cpu'];
     const { text } = await bench(even, builtIn, ...options, '--format', 'json');
     const { workload, overall, result, summary } = JSON.parse(text);
     assert.equal(workload.adaptive, true);
-    // each runs alone and takes as many looks at the clock as the others
+    // each runs alone and reads the clock as often as the others
     assert.equal(overall.finished, 102);
     assert.ok(result.cv_at_stop < 0.05 && summary.cv_final < 0.05);
   });
@@ -524,7 +524,7 @@ describe('wick-lab serve', () => {
     }
   });
 
-  test('invalid mixes are refused, and the largest valid one runs', async () => {
+  test('invalid mixes are rejected, and the largest valid one runs', async () => {
     const eight = Array.from({ length: 8 }, (_, i) => `${i + 1}/1`);
     const env = { ...even };
     const options = ['serve', '--requests', '1', '--rate', '0', '--format', 'json'];
@@ -595,7 +595,7 @@ test('wick-lab convoy: the tables match the JSON, which follows from the request
   const longs = of(convoy, '70/5');
   const behind = of(convoy, '4/3');
   const alone = of(baseline, '4/3');
-  // a short request is blocked while the prompts of long ones are read, at most for what it waits longer than alone
+  // a short request is blocked while long prompts are evaluated, at most for its additional waiting time
   const read = Math.max(...longs.map((/** @type {any} */ row) => row.arrival_ms + row.ttft_ms));
   const overlaps = behind.map((/** @type {any} */ row) =>
     Math.max(0, Math.min(read, row.arrival_ms + row.read_ms) - row.arrival_ms),
@@ -613,7 +613,7 @@ test('wick-lab convoy: the tables match the JSON, which follows from the request
   assert.equal(verdict.kv_fragmentation_pct, convoy.load.kv_fragmentation_pct);
 
   const row = (/** @type {string} */ name, /** @type {any[]} */ rows, /** @type {any} */ pass) => {
-    // the result's gaps are those of all requests, one after the other
+    // the result lists the gaps of all requests, one request after the other
     const at = new Map();
     let from = 0;
     for (const each of pass.requests) {
@@ -651,7 +651,7 @@ test('wick-lab convoy: the tables match the JSON, which follows from the request
   );
 });
 
-test('wick-lab convoy: short requests may arrive together, and groups are counts of classes', async () => {
+test('wick-lab convoy: short requests may arrive together, and groups state the number per class', async () => {
   const options = ['convoy', '--long', '1x20/2', '--short', '2x4/2'];
   const { text } = await bench(even, builtIn, ...options);
   assert.match(text, /\nConvoy of 1 x 20\/2, 2 x 4\/2 at once: (passed|failed by [A-Z_ 0-9]+)\n/);
@@ -685,7 +685,7 @@ test('wick-lab convoy: short requests may arrive together, and groups are counts
   );
 });
 
-// ---- one by one, alone and under load ----
+// ---- sequential requests, alone and under load ----
 
 test('wick-lab saturation: the table matches the JSON, which follows from the requests', async () => {
   const { text, json } = await both(uneven, builtIn, 'saturation', '--short', '7x4/3');
@@ -699,7 +699,7 @@ test('wick-lab saturation: the table matches the JSON, which follows from the re
     const times = pass.requests.map((/** @type {any} */ row) => row.total_ms);
     assertSame(pass.total_ms_p99, percentile(times, 990), 'p99');
     assertSame(pass.throughput_tok_s, (7 * 3 * 1e3) / sum(times), 'throughput');
-    // each begins when the one before it has ended
+    // each starts when the previous one has ended
     for (const [i, row] of pass.requests.entries()) {
       const before = pass.requests[i - 1];
       if (before) assert.ok(row.arrival_ms >= before.arrival_ms + before.total_ms);
@@ -741,7 +741,7 @@ test('wick-lab saturation --adaptive ends when the speed is steady', async () =>
   assertSame(alone.result.cv_at_stop, cv, 'variation');
 });
 
-test('requests that are too long for the context and unknown clocks are refused', async () => {
+test('requests that exceed the context and unknown clocks are rejected', async () => {
   for (const [options, told] of [
     [
       ['saturation', '--short', '1x4090/7'],

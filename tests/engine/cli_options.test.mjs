@@ -1,5 +1,5 @@
-// The command line's options, all of them: what each takes, in the words of its refusal, and the ends of its range; and
-// the commands that have little more than options.
+// Tests all options of the command line: the error for each invalid value, the limits of each range, and the commands
+// that have little more than options.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -66,7 +66,7 @@ const tokens = 'numbers separated by commas or spaces';
 const anyNumber = 'a whole number from 0 to 4294967295';
 const images = { '--max-tiles': anyNumber, '--max-image-tokens': anyNumber };
 const classOfRequests = 'a number of requests and their lengths, as 10x2048/512';
-/** The values of each option that does not take any text. @type {Record<string, Record<string, string>>} */
+/** The values of each option that does not accept arbitrary text. @type {Record<string, Record<string, string>>} */
 const commands = {
   run: {
     ...sampling,
@@ -117,7 +117,7 @@ const commands = {
   constrain: {},
   synth: { ...seed },
 };
-/** @type {Record<string, string[]>} the text before the options of others */
+/** @type {Record<string, string[]>} the required arguments of other commands */
 const positionals = {
   quantize: [absent, join(temporary, 'out.gguf'), 'q8_0'],
   constrain: [],
@@ -146,7 +146,9 @@ async function written(options) {
   return stdout.toString();
 }
 
-test('compatible sampler options are accepted, others refused', { concurrency: 2 }, async () => {
+test('compatible sampler options are accepted, others are rejected', {
+  concurrency: 2,
+}, async () => {
   const names = ['--samplers', 'top_k'];
   const letters = ['--sampling-seq', 'k'];
   const both = '--samplers and --sampling-seq cannot be used together';
@@ -159,7 +161,7 @@ test('compatible sampler options are accepted, others refused', { concurrency: 2
   const plain = await written([]);
   assert.equal(await written(many), plain);
   const warm = ['--temp', '2', '--seed', '1'];
-  // by name and by letter: the same order of the same samplers
+  // names and letters select the same samplers in the same order
   const named = await written([...warm, '--samplers', 'temperature;top_k', '--top-k', '2']);
   assert.equal(await written([...warm, '--sampling-seq', 'tk', '--top-k', '2']), named);
   assert.notEqual(await written([...warm, '--sampling-seq', 't', '--top-k', '2']), named);
@@ -168,7 +170,7 @@ test('compatible sampler options are accepted, others refused', { concurrency: 2
   assert.notEqual(penalised, plain);
   assert.equal(await written([...repeats, '--repeat-last-n', '0']), plain);
   assert.equal(await written([...repeats, '--repeat-last-n', '-1']), penalised);
-  // a breaker that is each letter ends what repeats; "none" takes the usual ones back
+  // if every letter is a breaker, nothing counts as repeated; "none" removes the default breakers
   const dry = ['--dry-multiplier', '50', '--dry-allowed-length', '1', '-n', '60'];
   const without = await written([...dry, '--dry-sequence-breaker', 'none']);
   assert.notEqual(without, await written(['-n', '60']));
@@ -182,10 +184,10 @@ test('compatible sampler options are accepted, others refused', { concurrency: 2
   assert.equal(await breakers('zzz'), without);
 });
 
-test('samplers have a name and a letter; unknown ones are refused', {
+test('samplers have a name and a letter; unknown ones are rejected', {
   concurrency: 2,
 }, async () => {
-  /** Each with what shows that it has an effect. @type {[string, string, string[]][]} */
+  /** Each sampler with options that show its effect. @type {[string, string, string[]][]} */
   const samplers = [
     ['penalties', 'e', ['--repeat-penalty', '3']],
     ['dry', 'd', ['--dry-multiplier', '50', '--dry-allowed-length', '0']],
@@ -218,7 +220,7 @@ describe('every option documents its value', { concurrency: 2 }, () => {
   for (const [command, takes] of Object.entries(commands)) {
     test(command, async () => {
       const { stdout } = await run(command, ['--help']);
-      // the value's name is one word, such as N, 1,2,3 or md|json; its meaning follows
+      // the name of the value is one word, such as N, 1,2,3 or md|json, followed by its meaning
       for (const line of stdout.toString().match(/^ {2}-.*$/gm) ?? []) {
         assert.match(line, /^ {2}-\S+( ([A-Z\d]\S*|\w+\|\S+) +| {2,})\S.{4}/);
       }
@@ -239,7 +241,7 @@ describe('every option documents its value', { concurrency: 2 }, () => {
   }
 });
 
-test('ranges include their ends', async () => {
+test('ranges include their limits', async () => {
   const accepted = [
     ...[
       ['-n', '1'],
@@ -314,7 +316,7 @@ describe('constrain', () => {
   };
   const texts = ['12', '1', '', 'a', '{"a": 1}', '{"a":1}', '{ "\\u0061" : 1.0 }', 'yes', '"yes"'];
   const check = file('texts.json', texts);
-  /** @param {string[]} args @returns {Promise<string[]>} the texts that are complete */
+  /** @param {string[]} args @returns {Promise<string[]>} the inputs that match completely */
   const complete = async (...args) => {
     const { code, stdout, stderr } = await cli(['constrain', ...args, '--check', check]);
     assert.equal(code, 0, stderr);
@@ -334,7 +336,7 @@ describe('constrain', () => {
 
   test('each kind of grammar', async () => {
     const digits = texts.filter((one) => /[0-9]/.test(one));
-    assert.deepEqual(await complete('--regex', '[0-9]+'), digits); // found anywhere
+    assert.deepEqual(await complete('--regex', '[0-9]+'), digits); // matches anywhere
     assert.deepEqual(await complete('--regex', '[0-9]+', '--one-spelling'), ['12', '1']);
     assert.deepEqual(await complete('--regex', '^[0-9]+$'), ['12', '1']);
     assert.deepEqual(await complete('--regex', '^.?$'), ['1', '', 'a']);
@@ -345,14 +347,14 @@ describe('constrain', () => {
     assert.deepEqual(await complete('--json-schema', schema, '--one-spelling'), ['{"a": 1}']);
   });
 
-  test('texts are checked by a model’s tokens', { skip: shared.skip }, async () => {
+  test('inputs are checked with a model’s tokens', { skip: shared.skip }, async () => {
     const path = join(shared.path, 'vectors/stories260K/stories260K-f32.gguf');
     const any = ['{"a": 1}', '{"a":1}', '{ "\\u0061" : 1.0 }'];
     assert.deepEqual(await complete('--json-schema', schema, '--model', path), any);
     assert.deepEqual(await complete('--regex', '^ ?[0-9]+$', '--model', path), ['12', '1']);
   });
 
-  test('a grammar alone is compiled, or refused with the position', async () => {
+  test('a grammar without inputs is compiled, or rejected with the position', async () => {
     const fine = await cli(['constrain', '--regex', 'a']);
     assert.deepEqual([fine.code, fine.stdout.length, fine.stderr], [0, 0, '']);
     const wrong = await cli(['constrain', '--regex', '(a', '--check', check]);
@@ -369,7 +371,7 @@ describe('constrain', () => {
     assert.deepEqual([unknown.code, /uniqueItems/.test(unknown.stderr)], [2, true]);
   });
 
-  test('constrain takes one grammar and an array of texts', async () => {
+  test('constrain accepts one grammar and an array of strings', async () => {
     const needed = 'wick: one of --json-schema, --grammar, --regex and --choices is needed\n';
     for (const args of [
       [],
@@ -395,7 +397,7 @@ describe('constrain', () => {
     assert.equal(text.code, 3);
   });
 
-  test('constrain takes an empty array and one with many texts', async () => {
+  test('constrain accepts an empty array and an array of many strings', async () => {
     const empty = await cli(['constrain', '--regex', 'a', '--check', file('none.json', [])]);
     assert.equal(empty.stdout.toString(), '[]\n');
     const list = Array.from({ length: 2000 }, (_, i) => 'a'.repeat(i % 5));
@@ -424,12 +426,12 @@ test('output may go to standard output, and errors name the step that failed', a
   const folder = await cli(['synth', 'tiny', 'q8_0', join(absent, 'x')]);
   assert.equal(folder.code, 3);
   assert.match(folder.stderr, /^wick: cannot create .*absent.gguf\/x: /);
-  // a device that takes nothing
+  // a device that accepts no data
   const command = `${built('native/wick')} synth tiny q8_0 - > /dev/full`;
   const full = await runProgram('/bin/sh', ['-c', command]);
   assert.equal(full.code, 3);
   assert.match(full.stderr.toString(), /^wick: cannot write -: /);
-  // a failure ends at once: reading all 5 GB takes much longer than these seconds of processor time
+  // a failure ends the command immediately: reading all 5 GB takes much longer than these seconds of CPU time
   const long = `ulimit -t 3; ${built('native/wick')} synth llama3.2-1b f32 - > /dev/full`;
   assert.equal((await runProgram('/bin/sh', ['-c', long])).code, 3);
 });

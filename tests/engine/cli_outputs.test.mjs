@@ -1,5 +1,5 @@
-// The complete output of the command line's commands: tables against JSON, files against another
-// command's output for the same model, and messages when memory runs out.
+// Checks the complete output of the command line: tables against JSON, files against the output of a
+// different command for the same model, and messages for allocation failures.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -22,7 +22,7 @@ const shim = built('test/host_shim.so');
 
 /**
  * @param {string[]} args @param {Parameters<typeof wick>[2]} [options]
- * @returns {Promise<Buffer>} its output; it must have succeeded
+ * @returns {Promise<Buffer>} its output; fails if the command fails
  */
 async function bytesOf(args, options) {
   const { code, stdout, stderr } = await wick(native, args, options);
@@ -36,7 +36,7 @@ const textOf = async (args, options) => (await bytesOf(args, options)).toString(
 /** @param {string[]} args @param {Parameters<typeof wick>[2]} [options] @returns {Promise<any>} */
 const jsonOf = async (args, options) => {
   const text = await textOf(args, options);
-  assert.match(text, /[\]}]\n$/, 'the line has an end');
+  assert.match(text, /[\]}]\n$/, 'the line must end with a line break');
   return JSON.parse(text);
 };
 
@@ -163,9 +163,9 @@ describe('inspect', { skip: shared.skip }, () => {
     await assertTables(['-'], 'standard input', input);
   });
 
-  test('tensors that the model does not read are listed', async () => {
+  test('unused tensors are listed', async () => {
     const file = readFileSync(join(vectors, 'reference/models/llama-256-Q3_K_L.gguf'));
-    // without its output matrix the model uses the embedding
+    // without an output matrix the model uses the embedding
     file.set(string('output.weighx'), file.indexOf(string('output.weight')));
     const { text, json } = await assertTables(['-'], 'standard input', file);
     const unread = json.tensors.filter((/** @type {any} */ tensor) => tensor.unread);
@@ -248,13 +248,13 @@ describe('inspect of made-up files', () => {
       'string[30]',
       `["${'z'.repeat(70)}...`,
     ],
-    ['a name that is longer than its column is wide', 4, number(4, 1n), 'u32', '1'],
+    ['a name that is longer than its column', 4, number(4, 1n), 'u32', '1'],
     [`k${'e'.repeat(509)}y`, 4, number(4, 2n), 'u32', '2'],
     [`k${'e'.repeat(510)}y`, 4, number(4, 3n), 'u32', '3'],
     [`k${'e'.repeat(900)}`, 4, number(4, 4n), 'u32', '4'],
     ['control\x1f\x01 \x7f~', 4, number(4, 5n), 'u32', '5'],
   ];
-  // types of one value, by GGML's numbers: their blocks, and sums on both sides of each step of a unit
+  // types by their GGML numbers, with block sizes, and totals just below and above each change of unit
   /** @type {[string, number, number, bigint[]][]} */
   const tensors = [
     ['I64', 27, 8, [1250n, 1n, 1n, 1n]],
@@ -287,7 +287,7 @@ describe('inspect of made-up files', () => {
     const input = Buffer.concat([all, Buffer.alloc(data - all.length + 64)]);
     const shown = await textOf(['inspect', '-'], { input });
     const clean = (/** @type {string} */ name) =>
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is replaced
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: these characters are replaced
       name.slice(0, 511).replaceAll(/[\x00-\x1f\x7f]/g, '?');
     const wanted = [
       `standard input: GGUF version 3, directory ${sized(all.length)}, tensor data from byte ${data}, alignment 32`,
@@ -316,7 +316,7 @@ describe('inspect of made-up files', () => {
       lines.slice(wanted.length).join('\n'),
       /^\nmemory plan\n {2}none, .*unheard-of.*\n$/,
     );
-    // the sums are on both sides of each unit's first step
+    // the totals are just below and above each change of unit
     const sums = order.map((i) => sized(bytes[i]));
     for (const text of [
       '996 bytes',
@@ -362,7 +362,7 @@ describe('synth', { concurrency: 2 }, () => {
     return all.map(([key, value]) => [`ssm.${key}`, 'u32', value]);
   }
 
-  // of the models' published configurations
+  // from the models' published configurations
   const qwen35 = {
     ...{ architecture: 'qwen35', pre: 'qwen35', head: 256, hasQkNorms: true, epsilon: 1e-6 },
     ...{ attentionAt: [3, 7, 11, 15, 19, 23], ropeDims: 64 },
@@ -585,7 +585,7 @@ describe('synth', { concurrency: 2 }, () => {
     },
   };
   /**
-   * The fields of a shape in addition to its sizes.
+   * A shape with optional fields in addition to its sizes.
    * @typedef {(typeof shapes)['tiny'] & {architecture?: string, pre?: string, head?: number,
    *   window?: number, hasBiases?: boolean, hasRopeFactors?: boolean, hasQkNorms?: boolean,
    *   hasPostNorms?: boolean, epsilon?: number, attentionAt?: number[], finalNorm?: string, ffnNorm?: string,
@@ -597,7 +597,7 @@ describe('synth', { concurrency: 2 }, () => {
   };
   const all = /** @type {[string, Shape][]} */ (Object.entries(shapes));
 
-  /** The tensors of a layer that mix positions. @param {Shape} s @param {number} layer @returns {[string, number[]][]} */
+  /** The tensors of a layer's mixer. @param {Shape} s @param {number} layer @returns {[string, number[]][]} */
   function mixerOf(s, layer) {
     const { head = s.hidden / s.heads, hasBiases, hasQkNorms, architecture } = s;
     const q = head * s.heads;
@@ -758,8 +758,8 @@ describe('synth', { concurrency: 2 }, () => {
     });
   }
 
-  test('the vocabulary: bytes, words that merges make, three control tokens', async () => {
-    // GPT-2's characters for bytes
+  test('the vocabulary has bytes, merged words and three control tokens', async () => {
+    // GPT-2's characters for the bytes
     /** @type {number[]} */
     const seen = [];
     for (let i = 33; i < 256; i++) if (i < 127 || (i > 160 && i !== 173)) seen.push(i);
@@ -825,7 +825,7 @@ describe('synth', { concurrency: 2 }, () => {
   }
 
   for (const type of Object.keys(fileTypes)) {
-    test(`${type}: weights have the mean and the deviation that keep a model's vectors in their range`, async () => {
+    test(`${type}: weights have a mean and deviation that keep a model's vectors in range`, async () => {
       const firsts = new Set();
       for (const { name, shape, values } of await floatsOfTiny(type)) {
         const mean =
@@ -837,7 +837,7 @@ describe('synth', { concurrency: 2 }, () => {
         );
         const deviation = Math.sqrt(squares / values.length);
         const isNorm = shape.length === 1;
-        // uniform within 0.1 around 1, or as wide as the row's length requires
+        // uniform within 0.1 around 1, or with a width that depends on the row length
         let wanted = isNorm ? 0.1 / Math.sqrt(3) : 1 / Math.sqrt(shape[0]);
         if (name === 'token_embd.weight') wanted *= 3;
         if (/attn_output|ffn_down/.test(name)) wanted *= 4 / Math.sqrt(2 * 2);
@@ -857,11 +857,11 @@ describe('synth', { concurrency: 2 }, () => {
         );
         firsts.add(values.slice(0, 4).join(' '));
       }
-      assert.equal(firsts.size, 20, 'no two tensors begin alike');
+      assert.equal(firsts.size, 20, 'two tensors begin with the same values');
     });
   }
 
-  test('mxfp4 is the type of experts: their weights have about the deviation of the others', async () => {
+  test('mxfp4 is used for experts, whose weights have about the same deviation as the others', async () => {
     const program = `"${built(native.program)}"`;
     const pipe = `${program} synth gpt-oss-cut mxfp4 - | ${program} inspect - --json`;
     const { tensors } = JSON.parse((await run('/bin/sh', ['-c', pipe])).stdout.toString());
@@ -909,14 +909,14 @@ describe('synth', { concurrency: 2 }, () => {
     }
   });
 
-  // a strip of 1 MiB has 58,254 blocks of Q4_0, whose last 4 bytes are half of a random number
+  // a strip of 1 MiB has 58,254 blocks of Q4_0, and its last 4 bytes are half of a random number
   test('weights of several strips have not changed', async () => {
     const bytes = await bytesOf(['synth', '100mb', 'q4_0', '-']);
     assert.equal(createHash('sha256').update(bytes).digest('hex').slice(0, 16), 'b93419e0ede85133');
   });
 
   test('llama3.2-1b stretches long wavelengths by 32, as its configuration says', async () => {
-    // rope_scaling of its config.json: factor 32, low_freq_factor 1, high_freq_factor 4, trained on 8192
+    // rope_scaling in its config.json: factor 32, low_freq_factor 1, high_freq_factor 4, trained on 8192
     const tail = `"${built(native.program)}" synth llama3.2-1b q4_0 - | tail -c 128`;
     const { stdout } = await run('/bin/sh', ['-c', tail]);
     const found = [...floatsOf(stdout)];
@@ -936,7 +936,7 @@ describe('synth', { concurrency: 2 }, () => {
     assert.ok(between > 1 && found[0] === 1 && found[31] === 32);
   });
 
-  test('the help lists every shape and type; other names are refused', async () => {
+  test('the help lists every shape and type; other names are rejected', async () => {
     const help = await textOf(['synth', '--help']);
     const shown = `shapes: ${Object.keys(shapes).join(' ')}\ntypes:  ${Object.keys(fileTypes).join(' ')}\n`;
     assert.ok(help.endsWith(shown), help);
@@ -958,7 +958,7 @@ describe('synth', { concurrency: 2 }, () => {
 
 // ---- logits ----
 
-test('the same tokens have the same logits anywhere, with F32 keys and values', {
+test('equal tokens have equal logits in any command, with F32 keys and values', {
   skip: shared.skip,
 }, async () => {
   const text = 'Once upon a time there was a girl.';
@@ -974,7 +974,7 @@ test('the same tokens have the same logits anywhere, with F32 keys and values', 
   assert.ok((await saved('f32')).equals(logits));
   for (const other of ['f16', 'f16:f32', 'f32:f16'])
     assert.ok(!(await saved(other)).equals(logits), other);
-  // one window, and the same text cut into windows
+  // one window, and the same text split into windows
   const first = await bytesOf([
     'logits',
     stories,
@@ -1002,7 +1002,7 @@ describe('embed and rerank', { skip: shared.skip }, () => {
   const texts = ['a hen', '', 'b c', 'the fox and the hen'];
   const given = texts.flatMap((one) => ['-p', one]);
 
-  test('each text has one vector, as JSON and as floats', async () => {
+  test('each input has one vector, as JSON and as floats', async () => {
     const json = await jsonOf(['embed', bert, ...given]);
     assert.equal(json.length, texts.length);
     const ids = await Promise.all(texts.map((one) => textOf(['tokenize', bert, '-p', one])));
@@ -1019,13 +1019,17 @@ describe('embed and rerank', { skip: shared.skip }, () => {
     assert.deepEqual(floatsOf(readFileSync(at('vectors.f32'))), floats);
   });
 
-  test('without pooling each token has a vector; dimensions can be cut and normalized', async () => {
+  test('without pooling each token has a vector; vectors can be truncated and normalized', async () => {
     const [whole] = await jsonOf(['embed', bert, '-p', 'a hen']);
     const [every] = await jsonOf(['embed', bert, '-p', 'a hen', '--pooling', 'none']);
     assert.deepEqual(Object.keys(every), ['tokens', 'embeddings']);
     assert.equal(every.embeddings.length, every.tokens);
     for (const row of every.embeddings) assert.equal(row.length, 64);
-    assert.deepEqual(every.embeddings[0], whole.embedding, 'the first token’s is the pooled one');
+    assert.deepEqual(
+      every.embeddings[0],
+      whole.embedding,
+      'the pooled vector is that of the first token',
+    );
     assert.notDeepEqual(every.embeddings[1], every.embeddings[0]);
     const [last] = await jsonOf(['embed', bert, '-p', 'a hen', '--pooling', 'last']);
     assert.deepEqual(last.embedding, every.embeddings.at(-1));
@@ -1057,7 +1061,7 @@ describe('embed and rerank', { skip: shared.skip }, () => {
     assert.deepEqual(both, [whole]);
   });
 
-  test('texts are the lines of a file or of standard input', async () => {
+  test('inputs are the lines of a file or of standard input', async () => {
     const wanted = await jsonOf(['embed', bert, ...given]);
     const lines = texts.join('\n');
     writeFileSync(at('lines.txt'), `${lines}\n`);
@@ -1093,7 +1097,7 @@ describe('embed and rerank', { skip: shared.skip }, () => {
     );
   });
 
-  test('scores have their name, and rank documents', async () => {
+  test('scores are labelled and rank documents', async () => {
     const [labels] = await jsonOf(['embed', join(models, 'bert-rank-labels.gguf'), '-p', 'a hen']);
     assert.deepEqual(Object.keys(labels), ['tokens', 'scores']);
     assert.equal(labels.scores.length, 3);
@@ -1121,7 +1125,7 @@ describe('embed and rerank', { skip: shared.skip }, () => {
     assert.deepEqual(
       found,
       alone.toSorted((a, b) => b.score - a.score),
-    ); // equal ones stay in order
+    ); // equal scores keep their order
     assert.equal(new Set(alone.map(({ score }) => score)).size, 5);
     const rows = found.map(
       (/** @type {any} */ { index, score }) => `${score}\t${documents[index]}\n`,
@@ -1134,7 +1138,7 @@ describe('embed and rerank', { skip: shared.skip }, () => {
     );
   });
 
-  test('a text that is too long is refused, or cut when that is requested', async () => {
+  test('input that is too long is rejected, or truncated on request', async () => {
     const long = 'a '.repeat(400);
     const refused = await wick(native, ['embed', bert, '-p', long, '--ctx', '64']);
     assert.deepEqual([refused.code, refused.stdout.length], [2, 0], refused.stderr);
@@ -1238,7 +1242,7 @@ describe('quantize', () => {
 
 // ---- the time of day ----
 
-test('a template knows the local time, on any day and in any zone', async () => {
+test('templates get the local time on any day and in any time zone', async () => {
   const template = at('now.jinja');
   writeFileSync(template, "{{ strftime_now('%Y-%m-%dT%H:%M:%S %j') }}");
   /** @param {string} day @param {string} zone as POSIX writes it @param {number} ahead of UTC, in minutes */
@@ -1264,7 +1268,7 @@ test('a template knows the local time, on any day and in any zone', async () => 
   }
 });
 
-test('a chat knows the local time, too', async () => {
+test('chats also get the local time', async () => {
   const template = at('chat.jinja');
   writeFileSync(template, "{{ messages[0].content }} {{ strftime_now('%d %B %Y %H:%M') }}");
   const env = { LD_PRELOAD: shim, SHIM_TIME_S: '1709251199', TZ: 'UTC0' };
@@ -1283,7 +1287,7 @@ test('a chat knows the local time, too', async () => {
 describe('streams', () => {
   const prompt = ['-p', 'Once upon a time'];
 
-  /** How often a command writes to its streams. @param {string[]} args @param {string} [input] */
+  /** Counts the writes of a command to its streams. @param {string[]} args @param {string} [input] */
   async function writesOf(args, input) {
     const env = { LD_PRELOAD: shim, SHIM_WRITE_COUNT: at('writes') };
     const { code, stdout, stderr } = await run(built(native.program), args, { env, input });
@@ -1306,7 +1310,7 @@ describe('streams', () => {
     await textOf(['synth', 'tiny', 'f16', at('streams.gguf')]);
     const out = at('streams-out.gguf');
     const quantized = await writesOf(['quantize', at('streams.gguf'), out, 'q8_0']);
-    assert.equal(quantized.writes, 21, 'a line for each of 20 tensors, and the sum');
+    assert.equal(quantized.writes, 21, 'one line for each of 20 tensors, and the total');
     const bench = [
       'bench',
       at('streams.gguf'),
@@ -1319,12 +1323,12 @@ describe('streams', () => {
       '--threads',
       '1,1,1',
     ];
-    assert.equal((await writesOf(bench)).writes, 3, 'the rows of each number of threads');
+    assert.equal((await writesOf(bench)).writes, 3, 'one write for each number of threads');
     const help = await writesOf(['run', '--help']);
-    assert.equal(help.writes, 1, 'what waits for nothing is written at once');
+    assert.equal(help.writes, 1, 'output that is available immediately takes one write');
   });
 
-  test('pipes that are full or empty, and calls that are interrupted, lose nothing', async () => {
+  test('full or empty pipes and interrupted calls lose no data', async () => {
     const env = { LD_PRELOAD: shim, SHIM_PIECE_BYTES: '1000' };
     const text = 'Once upon a time there was a girl. '.repeat(50);
     const model = at('pieces.gguf');
@@ -1349,8 +1353,8 @@ describe('streams', () => {
     assert.match(refused.stderr, /^wick: cannot open .*none\.gguf: No such file or directory\n$/);
   });
 
-  test('a text may have any length up to 256 MiB', async () => {
-    // as large as the first buffer, and one more byte
+  test('input may have any size up to 256 MiB', async () => {
+    // the size of the first buffer, and one more byte
     for (const size of [65_535, 65_536, 65_537, 131_072, 200_001]) {
       const input = 'x y '.repeat(size / 4 + 1).slice(0, size);
       const ids = await textOf(['tokenize', builtIn, '--no-bos'], { input });
@@ -1367,11 +1371,11 @@ describe('streams', () => {
           await textOf(['tokenize', builtIn, '--no-bos'], { input: input.slice(0, size - 2) })
         ).split(' '),
       ];
-      assert.ok(count > whole.length, `${size}: the last bytes count`);
+      assert.ok(count > whole.length, `${size}: the last bytes were ignored`);
     }
   });
 
-  test('more than fits in the buffer is written in its order', async () => {
+  test('output larger than the buffer is written in order', async () => {
     const tokens = Array.from({ length: 60_000 }, (_, i) => 300 + (i % 500)).join(' ');
     const long = await textOf([
       'detokenize',
@@ -1393,9 +1397,9 @@ describe('streams', () => {
   });
 });
 
-// ---- memory that runs out ----
+// ---- allocation failures ----
 
-test('memory that runs out in any allocation of a command is reported', async () => {
+test('a failure of any allocation of a command is reported', async () => {
   const counted = at('calls');
   const text = at('memory.txt');
   writeFileSync(text, 'Once upon a time there was a girl.');
@@ -1427,7 +1431,7 @@ test('memory that runs out in any allocation of a command is reported', async ()
   for (const command of commands) {
     const wanted = await bytesOf(command);
     let refused = 0;
-    // the engine's own are aligned ones; a loader that is out of memory is tested elsewhere
+    // the engine's allocations are aligned; allocation failures of the loader are tested elsewhere
     const hasFew = /^(synth|quantize|constrain)$/.test(command[0]);
     for (const kind of hasFew ? ['MALLOC', 'CALLOC', 'ALIGNED'] : ['MALLOC', 'CALLOC']) {
       for (let call = 1; call < 100; call++) {
@@ -1440,7 +1444,7 @@ test('memory that runs out in any allocation of a command is reported', async ()
         const about = `${command.join(' ')}, ${kind} ${call}: ${stderr}`;
         assert.equal(signal, null, about);
         if (code === 0) {
-          // it was not one of the command's own, or the list of kinds that readers can do without
+          // not an allocation of the command, or for the list of kinds, which is optional for readers
           const isPlain = command[0] === 'synth' && !stdout.includes('tokenizer.ggml.token_type');
           if (command[0] !== 'bench' && !isPlain) assert.ok(stdout.equals(wanted), about);
           if (Number(readFileSync(counted, 'utf8')) <= call + 8) break;
@@ -1455,7 +1459,7 @@ test('memory that runs out in any allocation of a command is reported', async ()
   }
 });
 
-test('every command frees the memory that it took, whether it ends well or not', async () => {
+test('every command frees its memory, whether it succeeds or fails', async () => {
   const counted = at('blocks');
   const tiny = at('blocks.gguf');
   const text = at('blocks.txt');
@@ -1499,6 +1503,6 @@ test('every command frees the memory that it took, whether it ends well or not',
     const { program } = /^(serve|convoy|saturation)$/.test(command[0]) ? lab : native;
     const { code, stderr } = await run(built(program), command, { env });
     assert.equal(code, wanted, `${command.join(' ')}: ${stderr}`);
-    assert.equal(readFileSync(counted, 'utf8'), '0', `blocks that ${command.join(' ')} holds`);
+    assert.equal(readFileSync(counted, 'utf8'), '0', `blocks not freed by ${command.join(' ')}`);
   }
 });

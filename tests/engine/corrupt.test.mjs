@@ -1,6 +1,6 @@
-// The table of refusals, tests/engine/corrupt/expected.tsv, against the reference set's own expectations
-// and against what the command line says of each file. The errors of the reader and the loader alone are
-// checked by tests/c/format/refusals_test.c.
+// Compares the table of expected errors, tests/engine/corrupt/expected.tsv, with the expectations in the
+// reference set and with the command line's errors for each file. tests/c/format/refusals_test.c checks
+// the errors of the reader and the loader.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -23,10 +23,10 @@ const rows = readFileSync(join(root, 'tests/engine/corrupt/expected.tsv'), 'utf8
     return { file, stage, status, named, offset };
   });
 
-/** The words of the one refusal that is the command line's own: it finds parts by their names. */
+/** The only error that comes from the command line, which finds the parts of a model by their names. */
 const ownWords = new Map([['split-count-2.gguf', 'the model is split into several files']]);
 
-describe('the table of refusals', () => {
+describe('the table of expected errors', () => {
   test('is well formed', () => {
     assert.equal(new Set(rows.map((row) => row.file)).size, rows.length, 'a file appears twice');
     for (const { file, stage, status, named, offset } of rows) {
@@ -40,7 +40,7 @@ describe('the table of refusals', () => {
   test('the set matches the reference set', { skip: shared.skip }, () => {
     const text = readFileSync(join(folder, 'manifest.json'), 'utf8');
     /** @type {{corrupt: {file: string, bytes: number, expect: string}[]}} */
-    const manifest = JSON.parse(text.replace(/:\s*NaN\b/g, ':null')); // JSON knows no NaN
+    const manifest = JSON.parse(text.replace(/:\s*NaN\b/g, ':null')); // JSON has no NaN
     const files = manifest.corrupt.map(({ file }) => basename(file));
     assert.equal(files.length, 115);
     assert.deepEqual(rows.map((row) => row.file).sort(), files.sort());
@@ -69,7 +69,8 @@ describe('the table of refusals', () => {
       }
       const end = offset === '-' ? `(${status})` : `(${status} at byte ${offset})`;
       assert.ok(told.endsWith(end), `${file}: ${told}, not ${end}`);
-      if (named !== '-') assert.ok(told.includes(named), `${file}: ${told} does not name ${named}`);
+      if (named !== '-')
+        assert.ok(told.includes(named), `${file}: ${told} does not contain ${named}`);
     }
   });
 });

@@ -1,4 +1,4 @@
-// Vectors and scores of encoders, embedders and rerankers against llama.cpp's and an exact run's,
+// Compares vectors and scores of encoders, embedders and rerankers with llama.cpp and with an exact run,
 // through the command line: natively and as WASI modules with plain and relaxed SIMD.
 
 import assert from 'node:assert/strict';
@@ -19,18 +19,18 @@ const manifest = shared.skip
 /** @type {any[]} */
 const all = manifest?.embeddings ?? [];
 
-/** Architectures that do not run yet: their files are refused before the weights are read. */
+/** Architectures that do not run yet: their files are rejected before the weights are read. */
 /** @type {string[]} */
 const refusedArchitectures = [];
 const running = all.filter(({ arch }) => !refusedArchitectures.includes(arch));
 const refused = all.filter(({ arch }) => refusedArchitectures.includes(arch));
 
-// Tolerances of vectors, of normalised ones, and of scores; see the manifest's "tolerances".
+// Tolerances for vectors, normalized vectors and scores; see "tolerances" in the manifest.
 const tolerances = { vectors: 1e-4, normalised: 1e-5, scores: 1e-4 };
 
 /** @param {Uint8Array} bytes */
 function floatsOf(bytes) {
-  const copy = new Uint8Array(bytes); // at an aligned address
+  const copy = new Uint8Array(bytes); // copied for alignment
   return new Float32Array(copy.buffer, 0, copy.byteLength / 4);
 }
 
@@ -65,7 +65,7 @@ function readGolden(one, name) {
 for (const host of hosts) {
   describe(`embeddings, ${host.name}`, { concurrency: 2, skip: shared.skip || host.skip }, () => {
     for (const { id, model, cases, pooling } of running) {
-      test(`${id}: vectors of tokens and texts, and scores, match`, async () => {
+      test(`${id}: vectors of tokens and inputs, and scores, match`, async () => {
         for (const one of cases) {
           const tokens = ['--tokens', one.tokens.join(',')];
           const each = await embed(host, model, [...tokens, '--pooling', 'none']);
@@ -84,7 +84,7 @@ for (const host of hosts) {
     }
 
     for (const { id, arch, model } of refused) {
-      test(`${id} is refused by name`, async () => {
+      test(`${id} is rejected with its name`, async () => {
         const args = ['embed', join(folder, model), '-p', 'a'];
         const { code, stdout, stderr } = await wick(host, args);
         assert.equal(code, 3);
@@ -96,7 +96,7 @@ for (const host of hosts) {
   });
 }
 
-test('the lists of supported and refused embedders are complete', { skip: shared.skip }, (t) => {
+test('the lists of supported and rejected embedders are complete', { skip: shared.skip }, (t) => {
   const names = new Set(running.map(({ arch }) => arch));
   t.diagnostic(`${running.length} of ${all.length} models run: ${[...names].sort().join(', ')}`);
   for (const { id } of refused) t.diagnostic(`refused: ${id}`);

@@ -11,7 +11,7 @@ import { locate } from '../support/locate.mjs';
 const shared = locate('shared');
 const temporary = temporaryFolder();
 
-/** Rows of the gate before rows of up, expert by expert. @param {string} path @returns {Buffer} the file */
+/** Makes a file with the gate's rows before the up rows, expert by expert. @param {string} path @returns {Buffer} the file */
 function fuse(path) {
   const pieces = readPieces(path);
   for (const [name, { dims }] of [...pieces.tensors]) {

@@ -1,6 +1,7 @@
-// Runs each fuzzer of tests/fuzz/, beginning with its committed seeds in tests/fuzz/seeds/NAME: a fixed
-// number of inputs from a fixed seed, so that a slow machine tries no fewer. With FUZZ_SECONDS (make fuzz) each runs for so long from another seed, and what it learns
-// stays in build/test/fuzz/corpus for the next time.
+// Runs each fuzzer in tests/fuzz/, starting with its committed seeds in tests/fuzz/seeds/NAME: a fixed
+// number of inputs from a fixed seed, so that a slow machine tries as many. With FUZZ_SECONDS (make fuzz),
+// each runs for that time from a different seed, and its corpus stays in build/test/fuzz/corpus for the
+// next run.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -12,7 +13,7 @@ import { run } from '../support/process.mjs';
 import { isSoak, soakSeed } from '../support/soak.mjs';
 
 /**
- * Inputs in CI: 15 to 100 s of one core each. Elsewhere a sixth of them, in a soak twenty times as many.
+ * The number of inputs in CI: 15 to 100 s on one core each. Other runs try a sixth, and a soak twenty times as many.
  */
 const inputs = new Map([
   ['gguf_fuzz', 600_000],
@@ -28,13 +29,13 @@ const inputs = new Map([
   ['template_fuzz', 60_000],
   ['tokenizer_fuzz', 36_000],
 ]);
-/** Inputs of a few bytes say nothing here, and there are no seeds: what a file holds is not ours. */
+/** Inputs of a few bytes are useless here, and there are no seeds, because the files are not in the repository. */
 const further = new Map([
   ['media_engine_fuzz', ['-len_control=0', '-max_len=512']],
   ['media_fuzz', ['-len_control=0', '-max_len=1024']],
   ['reference_fuzz', ['-len_control=0', '-max_len=256']],
 ]);
-/** For a fuzzer that is not in the list yet. */
+/** The number of inputs for a fuzzer that is not in the list yet. */
 const INPUTS = 20_000;
 const LOCAL_PART = 6;
 const SOAK_TIMES = 20;
@@ -47,8 +48,8 @@ const fuzzers = readdirSync(folder)
 const withSeeds = new Set(readdirSync(join(folder, 'seeds')));
 
 /**
- * libFuzzer learns from comparisons by the addresses of their instructions: where these are the same each
- * time (a container may forbid it), the same code is given nearly the same inputs.
+ * libFuzzer tracks comparisons by the addresses of their instructions: if these are the same in each run
+ * (a container may forbid it), the same code gets nearly the same inputs.
  */
 const steady = spawnSync('setarch', ['-R', 'true']).status === 0 ? ['setarch', '-R'] : [];
 
@@ -100,7 +101,7 @@ for (const name of fuzzers) {
       ],
       {
         env: { WICK_REFERENCES: references.get(name) ?? '' },
-        // ends what would never end, on a machine however busy
+        // only ends runs that hang, even on a busy machine
         timeoutMs: (seconds + 1800) * 1000,
       },
     );

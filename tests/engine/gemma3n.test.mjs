@@ -1,4 +1,4 @@
-// Gemma 3n's streams of a token: projections that give rows of zeros, which have no length to be scaled to.
+// Gemma 3n has several streams per token: if a projection gives rows of zeros, they have no length to scale by.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';

@@ -1,6 +1,6 @@
-// Gemma 4 with experts parallel to its feed-forwards, as its model of 26 billion weights has them.
-// No reference file has them: a plain implementation in doubles replaces it. It gives llama.cpp's
-// logits of the dense reference file, and here those of that file with experts added.
+// Gemma 4 with experts in parallel to its feed-forward layers, like its model with 26 billion weights.
+// No reference file has them, so a simple implementation in double replaces it. It reproduces llama.cpp's
+// logits for the dense reference file, and gives the expected logits for that file with experts added.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const shared = locate('shared');
 const reference = join(shared.path, 'vectors', 'reference');
 const dense = join(reference, 'models', 'gemma4-dense.gguf');
 const temporary = temporaryFolder();
-const tolerance = 1e-4; // the manifest's for architectures with GELU
+const tolerance = 1e-4; // as in the manifest for architectures with GELU
 
 const EXPERTS = 6;
 const USED = 2;
@@ -84,13 +84,13 @@ function deviation(found, wanted) {
   let largest = 0;
   for (let i = 0; i < wanted.length; i++) {
     const difference = Math.abs(found[i] - wanted[i]);
-    if (!(difference <= largest)) largest = difference; // a NaN stays
+    if (!(difference <= largest)) largest = difference; // keeps a NaN
   }
   return largest;
 }
 
 describe('gemma4 with experts', { skip: shared.skip }, () => {
-  test('the implementation in doubles gives the logits of the dense reference file', () => {
+  test('the implementation in double reproduces the logits of the dense reference file', () => {
     const text = readFileSync(join(reference, 'manifest.json'), 'utf8');
     const { archs } = JSON.parse(text.replace(/:NaN\b/g, ':null'));
     const { cases } = archs.find((/** @type {any} */ { id }) => id === 'gemma4-dense');
@@ -113,7 +113,7 @@ describe('gemma4 with experts', { skip: shared.skip }, () => {
     });
   }
 
-  test('a prefix has the same logits as in the whole text, and with two threads', async () => {
+  test('a prefix has the same logits as in the whole prompt, and with two threads', async () => {
     const path = write(withExperts());
     const whole = await computeLogits(native, path, tokens);
     const part = await computeLogits(native, path, tokens.slice(0, 19), ['--threads', '2']);
@@ -130,7 +130,7 @@ describe('gemma4 with experts', { skip: shared.skip }, () => {
     ['blk.3.post_ffw_norm_2.weight', /'blk\.3\.post_ffw_norm_2\.weight' is missing/],
   ];
   for (const [name, says] of needed) {
-    test(`${name} is needed`, async () => {
+    test(`${name} is required`, async () => {
       const pieces = withExperts();
       pieces.tensors.delete(name);
       const args = ['logits', write(pieces), '--tokens', '1', '--out', '-'];

@@ -1,5 +1,5 @@
-// The engine's results against published text and llama.cpp's logits, through the command line:
-// natively (the best kernels for this processor) and as WASI modules with plain SIMD and, in `make test-all`, relaxed SIMD.
+// Compares the engine's results with published text and llama.cpp's logits, through the command line: natively (with the
+// best kernels for this CPU) and as WASI modules with plain SIMD and, in `make test-all`, relaxed SIMD.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -17,7 +17,7 @@ const more = join(vectors, 'reference-more');
 const stories = join(vectors, 'stories260K');
 
 const hosts = [native, plainHosts[0], ...(isFull ? [relaxedHosts[0]] : [])];
-/** By the runtime: its calls are instances in one process. @type {Map<string, ReturnType<typeof openPool>>} */
+/** Pools by runtime: all calls are instances in one process. @type {Map<string, ReturnType<typeof openPool>>} */
 const pools = new Map();
 after(() => pools.forEach((pool) => void pool.close()));
 
@@ -31,15 +31,15 @@ function wick(host, args) {
   return pool.run(built(host.program), args, { folders });
 }
 
-// Delta nets: llama.cpp itself is off by up to 5.2e-4 there, as the manifests say.
+// For delta nets, llama.cpp itself is off by up to 5.2e-4, as the manifests state.
 const deltaNets = ['qwen35', 'qwen35-mtp', 'qwen35moe', 'qwen3next', 'qwen3next-legacy'];
-/** Wider tolerances of the manifests by the model's name. @type {Record<string, number>} */
+/** Wider tolerances from the manifests, by model name. @type {Record<string, number>} */
 const tolerances = { plamo2: 3e-4 };
-/** Architectures that do not run yet: their files are refused before the weights are read. @type {string[]} */
+/** Architectures that do not run yet: their files are rejected before the weights are read. @type {string[]} */
 const refusedArchitectures = [];
 
 /**
- * @param {string} folder of the manifest, whose NaNs JSON does not know
+ * @param {string} folder of the manifest, which contains NaN, unlike JSON
  * @returns {any}
  */
 function readManifest(folder) {
@@ -49,18 +49,18 @@ function readManifest(folder) {
 const manifest = shared.skip ? undefined : readManifest(reference);
 const moreManifest = shared.skip ? undefined : readManifest(more);
 const moreModels = moreManifest?.archs ?? [];
-/** Adapters, with what llama.cpp refuses, too. @type {any[]} */
+/** Adapters, including those that llama.cpp rejects. @type {any[]} */
 const adapterCases = (moreManifest?.lora ?? []).map((/** @type {any} */ entry) => ({
   ...entry,
   cases: entry.cases?.length ? entry.cases : undefined,
 }));
 
-/** The models of both sets, with the folder of their files. @type {any[]} */
+/** The models of both sets, with the folders of their files. @type {any[]} */
 const floatModels = [
   ...(manifest?.archs ?? []).map((/** @type {any} */ entry) => ({ ...entry, folder: reference })),
   ...moreModels.map((/** @type {any} */ entry) => ({ ...entry, folder: more })),
 ];
-/** @param {any} entry of floatModels @returns {RegExp | undefined} the message of a refusal */
+/** @param {any} entry of floatModels @returns {RegExp | undefined} the expected error */
 function refusalOf({ arch }) {
   if (refusedArchitectures.includes(arch)) return new RegExp(`'${arch}'|tokenizer model 'rwkv'`);
   return undefined;
@@ -68,7 +68,7 @@ function refusalOf({ arch }) {
 const runningModels = floatModels.filter((entry) => !refusalOf(entry));
 const refusedModels = floatModels.filter(refusalOf);
 
-// Every quantised model of the architectures that the engine runs.
+// Every quantized model of the supported architectures.
 const architectures = new Set(runningModels.map(({ arch }) => arch));
 const quantisedModels = (manifest?.quants ?? []).filter(
   (/** @type {any} */ entry) => entry.model && architectures.has(entry.arch),
@@ -79,7 +79,7 @@ const findModel = (id) => [...manifest.archs, ...manifest.quants].find((entry) =
 
 /** @param {Uint8Array} bytes */
 function floatsOf(bytes) {
-  const copy = new Uint8Array(bytes); // at an aligned address
+  const copy = new Uint8Array(bytes); // copied for alignment
   return new Float32Array(copy.buffer, 0, copy.byteLength / 4);
 }
 
@@ -120,8 +120,8 @@ function deviation(found, wanted) {
 const argmax = (row) => row.indexOf(row.reduce((a, b) => Math.max(a, b)));
 
 /**
- * The greedy continuation is the argmax after each position when it is fed as it should come out;
- * it may differ where the two best are nearer to each other than twice the tolerance.
+ * Checks that the greedy continuation is the argmax after each position, given the expected tokens. It may
+ * differ if the two best logits differ by less than twice the tolerance.
  * @param {Float32Array} logits @param {any} testCase @param {number} vocab
  * @param {number} tolerance
  */
@@ -138,7 +138,7 @@ for (const host of hosts) {
   const skip = shared.skip || host.skip;
 
   describe(`golden, ${host.name}`, { concurrency, skip }, () => {
-    test('stories260K writes the published story', async () => {
+    test('stories260K generates the published story', async () => {
       const args = ['run', join(stories, 'stories260K-f32.gguf'), '-p', '', '--kv', 'f32'];
       const { code, stdout, stderr } = await wick(host, [...args, '-n', '256']);
       assert.equal(code, 0, stderr);
@@ -171,7 +171,7 @@ for (const host of hosts) {
     });
 
     for (const entry of refusedModels) {
-      test(`${entry.id} is refused by name`, async () => {
+      test(`${entry.id} is rejected with its name`, async () => {
         const path = join(entry.folder, entry.model);
         const { code, stdout, stderr } = await wick(host, ['run', path, '-p', 'a']);
         assert.equal(code, 3);
@@ -182,9 +182,9 @@ for (const host of hosts) {
     }
   });
 
-  describe(`golden of quantised models, ${host.name}`, { concurrency, skip }, () => {
+  describe(`golden, quantized models, ${host.name}`, { concurrency, skip }, () => {
     for (const { id, model, cases } of quantisedModels) {
-      test(`${id}: logits are as close to the exact ones as those of llama.cpp`, async () => {
+      test(`${id}: logits are as close to exact as llama.cpp's`, async () => {
         for (const one of cases.filter((/** @type {any} */ c) => c.golden !== 'greedy')) {
           const found = await computeLogits(host, model, one.tokens);
           const { rmse } = deviation(found, readLogits(one));
@@ -212,7 +212,7 @@ for (const host of hosts) {
 
     for (const { id, base_model: model, adapters, cases } of adapterCases) {
       if (cases) continue;
-      test(`${id}: an embedding that is the output, too, is refused by name`, async () => {
+      test(`${id}: an adapter for an embedding that is also the output is rejected with the tensor's name`, async () => {
         const args = ['logits', join(reference, model), '--tokens', '1,2', '--out', '-'];
         const files = adapters.map((/** @type {any} */ { file }) => ['--lora', join(more, file)]);
         const { code, stdout, stderr } = await wick(host, [...args, ...files.flat()]);
@@ -224,9 +224,9 @@ for (const host of hosts) {
   });
 }
 
-describe('the same bits, native', { concurrency, skip: shared.skip }, () => {
+describe('bit-identical results, native', { concurrency, skip: shared.skip }, () => {
   for (const { id, model, cases, folder } of runningModels) {
-    test(`${id}: for a beginning alone, and with two threads`, async () => {
+    test(`${id}: for a prefix, and with two threads`, async () => {
       const { tokens, greedy } = cases[cases.length - 1];
       const fed = [...tokens, ...greedy];
       const whole = await computeLogits(native, model, fed, folder);
@@ -239,7 +239,7 @@ describe('the same bits, native', { concurrency, skip: shared.skip }, () => {
 
   for (const { id, base_model: model, adapters, cases } of adapterCases) {
     if (!cases) continue;
-    test(`${id}: with adapters, for a beginning alone, and with two threads`, async () => {
+    test(`${id}: with adapters, for a prefix, and with two threads`, async () => {
       const { tokens } = cases[cases.length - 1];
       const whole = await computeLogits(native, model, tokens, reference, 1, adapters);
       const count = Math.ceil(tokens.length / 2) + 1;
@@ -250,7 +250,7 @@ describe('the same bits, native', { concurrency, skip: shared.skip }, () => {
   }
 });
 
-test('the lists of supported and refused references are complete', { skip: shared.skip }, (t) => {
+test('the lists of supported and rejected references are complete', { skip: shared.skip }, (t) => {
   const all = new Set(floatModels.map(({ arch }) => arch));
   const counts = `${runningModels.length} of ${floatModels.length} models`;
   t.diagnostic(`${architectures.size} of ${all.size} architectures run, ${counts}`);

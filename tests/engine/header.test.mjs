@@ -1,4 +1,4 @@
-// The parts of include/wick.h that other files repeat: numbers that JavaScript knows, and the
+// Checks parts of include/wick.h that other files repeat: constants in JavaScript, the example, and the
 // version.
 
 import assert from 'node:assert/strict';
@@ -9,7 +9,7 @@ import { subjects } from '../../js/base/option_table.js';
 
 const header = readFileSync(new URL('../../include/wick.h', import.meta.url), 'utf8');
 
-/** @param {string} prefix @returns {string[]} the names of an enum by their numbers */
+/** @param {string} prefix @returns {string[]} the names of an enum, by number */
 function enumOf(prefix) {
   /** @type {string[]} */
   const names = [];
@@ -43,10 +43,10 @@ test("the header's example is run by a test", () => {
   const example = header.slice(0, header.indexOf('#ifndef')).replace(/^\/\/ ?/gm, '');
   const wanted = words(ran.replace('written', 'stdout')).join(' ');
   assert.ok(wanted.length > 100);
-  assert.ok(words(example).join(' ').includes(wanted), `the example is not:\n${ran}`);
+  assert.ok(words(example).join(' ').includes(wanted), `the example differs from:\n${ran}`);
 });
 
-test('the header has the version of the package', () => {
+test('the header and the package have the same version', () => {
   const { version } = JSON.parse(
     readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
   );

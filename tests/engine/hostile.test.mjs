@@ -1,6 +1,6 @@
-// The files that once broke the engine (../shared/vectors/hostile): the command line says something
-// and ends, natively and in every WASI runtime. How many steps that takes is counted by
-// tests/c/format/hostile_files_test.c, which runs on the same hosts.
+// Files that once broke the engine (../shared/vectors/hostile): the command line generates text and
+// exits, natively and in every WASI runtime. tests/c/format/hostile_files_test.c, which runs on the same
+// hosts, counts the steps.
 
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
@@ -12,7 +12,7 @@ import { locate } from '../support/locate.mjs';
 const shared = locate('shared');
 const folder = join(shared.path, 'vectors/hostile');
 const files = shared.skip ? [] : readdirSync(folder).filter((file) => file.endsWith('.gguf'));
-/** Far more than any of them takes, far less than for ever. */
+/** Far more than any of them takes, but finite. */
 const timeoutMs = 120_000;
 
 for (const host of [native, ...plainHosts]) {
@@ -20,7 +20,7 @@ for (const host of [native, ...plainHosts]) {
     test('all hostile files exist', () => assert.equal(files.length, 4));
 
     for (const file of files) {
-      test(`${file} is tokenised and answers`, async () => {
+      test(`${file} tokenizes and generates text`, async () => {
         const path = join(folder, file);
         const tokens = await wick(host, ['tokenize', path, '-p', 'Hello aaaa world'], {
           timeoutMs,

@@ -1,5 +1,5 @@
-// Grammars and schemas that are made to keep a compiler busy or to exhaust its stack: each compiles or
-// is refused with a typed error, natively and where the stack is that of a page.
+// Grammars and schemas made to keep a compiler busy or to exhaust its stack: each compiles or is rejected
+// with a typed error, natively and with the stack size of a page.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -11,7 +11,7 @@ const folder = temporaryFolder();
 const texts = join(folder, 'texts.json');
 writeFileSync(texts, '[""]');
 
-/** Each takes less than a second of a machine that does nothing else, and those that did not took up to a minute. */
+/** Each takes less than a second on an idle machine; before they were fixed, some took up to a minute. */
 const timeoutMs = 30_000;
 const LENGTH = 10_000;
 
@@ -20,7 +20,7 @@ const bytes = /takes more than 201326592 bytes to compile \(WICK_E_FULL\)/;
 const choices = /schema, #[^:]*: too many choices in one value \(WICK_E_UNSUPPORTED/;
 
 /**
- * Definitions of which each refers to the next one.
+ * Makes definitions that each refer to the next one.
  * @param {(next: object, index: number) => object} link
  * @param {object} [last]
  */
@@ -37,7 +37,7 @@ function chain(link, last = { type: 'string' }) {
 const record = (entry, count = LENGTH) =>
   Object.fromEntries(Array.from({ length: count }, (_, i) => entry(i)));
 
-/** A schema and the refusal that it meets, if it meets one. @type {Record<string, [object, RegExp?]>} */
+/** A schema and its error, if it is rejected. @type {Record<string, [object, RegExp?]>} */
 const schemas = {
   oneOf: [chain((next) => ({ oneOf: [next, { const: 0 }] })), bytes],
   'oneOf in a circle': [
@@ -99,7 +99,7 @@ const grammars = {
   ],
 };
 
-/** @param {(index: number) => string} rule @returns {string} rules, the first of which are called by the last */
+/** @param {(index: number) => string} rule @returns {string} rules; the last ones call the first ones */
 function rules(rule) {
   return Array.from({ length: 19_999 }, (_, i) => rule(i + 1)).join('\n');
 }

@@ -1,5 +1,5 @@
-// Chats, sessions and prefix caches that earlier releases saved (tests/package/kept/statesN, made by tools/keep_states.mjs) are
-// opened by this one, and continue as they did there, without reading their tokens again.
+// Opens chats, sessions and prefix caches that were saved by earlier releases (tests/package/kept/statesN, made with
+// tools/keep_states.mjs) and checks that they continue in the same way, without recomputing their tokens.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -24,11 +24,11 @@ for (const name of folders) {
       assert.equal(
         sha256,
         facts.sha256,
-        `${model} is another one: keep the former under tests/package/kept`,
+        `${model} has changed: keep the earlier one in tests/package/kept`,
       );
     });
 
-    // continuedText: where the codes of the KV type have changed since, what follows is another text
+    // continuedText: if the encoding of the KV type has changed since then, the continuation differs
     for (const { kvType, kinds, sessionText, continuedText, history, chatText } of facts.states) {
       const bytes = (/** @type {string} */ kind) =>
         new Uint8Array(readFileSync(resolve(folder, `${kind}-${kvType}.bin`)));
@@ -68,7 +68,7 @@ for (const name of folders) {
       for (const kind of kinds) test(`a ${kind}, ${kvType}`, opened[kind]);
     }
 
-    test('another engine refuses a session, and reads a chat again', async (t) => {
+    test('an engine with a different model rejects a session, and recomputes a chat', async (t) => {
       const bytes = (/** @type {string} */ kind) =>
         new Uint8Array(readFileSync(resolve(folder, `${kind}-q4.bin`)));
       const engine = await openEngine(t, { file, kvType: 'q8', contextSize: 256, threads: 1 });

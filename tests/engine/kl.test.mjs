@@ -1,8 +1,8 @@
-// The cost of coarser weights, keys and values: the divergence of a model's answers from those of
-// the same model in F32, in nats per token (KL by log-softmax, `wick perplexity --kl`).
+// The cost of coarser weights, keys and values: the divergence from the same model in F32, in nats per
+// token (KL by log-softmax, `wick perplexity --kl`).
 //
-// The built-in model is measured on what it is for, chats in its template: the chat page's
-// suggestions with its answers. stories260K, where the shared folder exists, on its own story.
+// The built-in model is measured on chats in its template: the chat page's suggestions with its answers.
+// If the shared folder exists, stories260K is measured on its own story.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const shared = locate('shared');
 const folder = mkdtempSync(join(tmpdir(), 'wick-kl-'));
 after(() => rmSync(folder, { recursive: true }));
 
-/** Nats per token at most. */
+/** Limits in nats per token. */
 const KV_LIMITS = /** @type {const} */ ([
   ['f16', 0.001],
   ['q8', 0.01],
@@ -39,7 +39,7 @@ async function perplexity(model, text, options) {
 /** @param {string} name */
 const example = (name) => join(root, `examples/models/${name}`);
 
-/** Texts as files, and the logits of the model that others are measured from. */
+/** Texts as files, and the logits of the reference model. */
 class Measure {
   /** @param {string} name @param {string[]} texts */
   constructor(name, texts) {
@@ -77,8 +77,8 @@ class Measure {
  */
 function assertBelow(t, nats, most) {
   t.diagnostic(`${nats} nats per token`);
-  assert.ok(nats > 0, 'it is coarser');
-  assert.ok(nats < most, `${nats} is not below ${most}`);
+  assert.ok(nats > 0, 'a coarser type must differ');
+  assert.ok(nats < most, `${nats}, limit is ${most}`);
 }
 
 describe('the built-in model, keys and values', () => {
@@ -98,7 +98,7 @@ A fork copies a conversation at once. Both share the same pages until one of the
     assert.equal(await measure.divergence(model, 'f32'), 0);
   });
   for (const [type, most] of KV_LIMITS) {
-    test(`${type.toUpperCase()}: under ${most} nats per token`, async (t) => {
+    test(`${type.toUpperCase()}: less than ${most} nats per token`, async (t) => {
       assertBelow(t, await measure.divergence(model, type), most);
     });
   }
@@ -120,8 +120,8 @@ ${prompt}<|im_end|>
   return texts;
 }
 
-// The float model is the Q8_0 file's weights written in F32, so Q8_0 is measured for what its
-// products lose and the others for all that is lost. Q4_K is quantised here, from the same.
+// The float model has the Q8_0 file's weights in F32, so the result for Q8_0 is the loss in its matrix
+// products, and the results for other types are their total loss. Q4_K is quantized here from the same model.
 describe('the built-in model, weights', () => {
   const float = join(folder, 'f32.gguf');
   const q4k = join(folder, 'q4_k.gguf');
@@ -135,7 +135,7 @@ describe('the built-in model, weights', () => {
     assert.ok((await measure.begin(float)) > 500);
   });
 
-  test('the marks of a chat are read as tokens, with --special only', async () => {
+  test('control tokens in a chat are parsed only with --special', async () => {
     const { path } = measure.parts[0];
     const ids = (await wick(['tokenize', float, '-f', path])).trim().split(' ');
     assert.equal((await perplexity(float, path, [])).tokens, ids.length);
@@ -147,7 +147,7 @@ describe('the built-in model, weights', () => {
     ['q4_k', q4k],
     ['q4_0', example('wick-2.6m-q4_0.gguf')],
   ])) {
-    test(`${type.toUpperCase()}: under ${WEIGHT_LIMITS[type]} nats per token`, async (t) => {
+    test(`${type.toUpperCase()}: less than ${WEIGHT_LIMITS[type]} nats per token`, async (t) => {
       assertBelow(t, await measure.divergence(model, 'f32'), WEIGHT_LIMITS[type]);
     });
   }
@@ -165,7 +165,7 @@ describe('stories260K', { skip: shared.skip }, () => {
   });
 
   for (const [type, most] of KV_LIMITS) {
-    test(`${type.toUpperCase()} keys and values: under ${most}`, async (t) => {
+    test(`${type.toUpperCase()} keys and values: less than ${most}`, async (t) => {
       assertBelow(t, await measure.divergence(file('f32'), type), most);
     });
   }
@@ -173,7 +173,7 @@ describe('stories260K', { skip: shared.skip }, () => {
     ['f16', 0.001],
     ['q8_0', WEIGHT_LIMITS.q8_0],
   ])) {
-    test(`${type.toUpperCase()} weights: under ${most}`, async (t) => {
+    test(`${type.toUpperCase()} weights: less than ${most}`, async (t) => {
       assertBelow(t, await measure.divergence(file(type), 'f32'), most);
     });
   }

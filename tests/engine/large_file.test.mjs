@@ -1,5 +1,5 @@
-// Files of more than 4 GiB whose weights need less memory: each host reads only the weights, and
-// not the bytes between them.
+// Files of more than 4 GiB whose weights need less memory: each host reads only the weights, not the
+// bytes between them.
 
 import assert from 'node:assert/strict';
 import {
@@ -28,14 +28,14 @@ const large = join(folder, 'large.gguf');
 const PROMPT = 'Once upon a time';
 const TOKENS = 8;
 
-/** The same model with a hole of 4.5 GiB in front of its tensors' data. */
+/** The same model with a hole of 4.5 GiB before the tensor data. */
 async function writeLarge() {
   const { stdout } = await wick(native, ['inspect', small, '--json']);
   const { tensors } = JSON.parse(stdout.toString());
   const bytes = readFileSync(small);
   const dataStart = Math.min(...tensors.map((/** @type {any} */ one) => one.offset_bytes));
   for (const { name, shape } of tensors) {
-    // an entry is its name, the number of dimensions, these, the type, and the offset
+    // an entry has the name, the number of dimensions, the dimensions, the type, and the offset
     const length = Buffer.alloc(8);
     length.writeBigUInt64LE(BigInt(name.length));
     const entry = Buffer.concat([length, Buffer.from(name)]);
@@ -74,7 +74,7 @@ describe('a file of more than 4 GiB', () => {
   /** @param {import('../../js/index.js').Engine} engine */
   const textOf = (engine) => engine.generate(PROMPT, { maxTokens: TOKENS, temperature: 0 }).text();
 
-  test('the package in Node: a file, and an address', async (t) => {
+  test('the package in Node: a file and a URL', async (t) => {
     const plain = await textOf(await openEngine(t, { file: small }));
     assert.equal(await textOf(await openEngine(t, { file: large })), plain);
     const server = await serve({ root: folder });
@@ -87,7 +87,7 @@ describe('a file of more than 4 GiB', () => {
 
   describe('in Chromium', { skip: locate('chromium').skip }, () => {
     const page = openPackagePage(folder);
-    test('a page loads the model from an address', async () => {
+    test('a page loads the model from a URL', async () => {
       const found = await page.evaluate(
         async ({ prompt, maxTokens }) => {
           const { createEngine } = await import(/** @type {any} */ ('/wick-llm/index.js'));

@@ -1,6 +1,5 @@
-// Models with keys that no model of the reference sets has, compared with llama.cpp's own library:
-// a file is refused, or its logits are llama.cpp's. `make soak` tries them all, other runs a
-// twentieth.
+// Compares models with keys that no reference model has with llama.cpp's own library: a file is rejected,
+// or its logits equal llama.cpp's. `make soak` tries them all, and other runs a twentieth.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -32,7 +31,7 @@ const list = (numbers) => [
   Buffer.concat([u32(i32), u32(numbers.length), u32(0), ...numbers.map(u32)]),
 ];
 
-/** Keys after the architecture's name, with values of them. @type {Record<string, any[][]>} */
+/** Keys without the architecture's name, and values for them. @type {Record<string, any[][]>} */
 const keys = {
   'attention.sliding_window': counts([0, 2, 4, 8]),
   'attention.sliding_window_pattern': counts([1, 2, 3]),
@@ -72,16 +71,15 @@ const keys = {
 };
 
 /**
- * Intended differences. llama.cpp scales the windowed layers of gpt-oss where 'rope.scaling.type'
- * says none; it adds the epsilon of a delta net's unit vectors in its newer versions in another
- * place.
+ * Intended differences. llama.cpp scales the windowed layers of gpt-oss even if 'rope.scaling.type' is
+ * none, and its newer versions add the epsilon of a delta net's unit vectors at a different point.
  */
 const knownDifferences = [
   /^gpt-oss rope\.scaling\.type none/,
   /^qwen3(5.*|next.*) attention\.layer_norm_rms_epsilon/,
 ];
 
-/** llama.cpp takes GELU from a table of 16-bit numbers; it computes delta nets in chunks. */
+/** llama.cpp looks up GELU in a table of 16-bit numbers and computes delta nets in chunks. */
 const tolerances = [
   [/^(gemma|phi2|gpt2|starcoder|bloom|mpt|falcon(-40b)?$|gptneox)/, 0.1],
   [/^qwen3(5|next)/, 2e-3],
@@ -103,12 +101,12 @@ function distance(a, b) {
   let most = 0;
   for (let i = 0; i < a.length; i++) {
     const one = Math.abs(a[i] - b[i]);
-    if (!(one <= most)) most = one; // also what is not a number
+    if (!(one <= most)) most = one; // also true for NaN
   }
   return most;
 }
 
-/** @param {any[]} value of a key, for people */
+/** @param {any[]} value of a key, in readable form */
 function told([type, bytes]) {
   if (type === types.f32) return Number(bytes.readFloatLE().toPrecision(4));
   if (type === types.u32) return bytes.readUInt32LE();
@@ -126,7 +124,9 @@ describe('keys compared with llama.cpp', { skip: noLlama || shared.skip }, () =>
     Object.entries(keys).flatMap(([key, values]) => values.map((value) => ({ file, key, value }))),
   );
 
-  test('each file is refused, or has the logits of llama.cpp', { timeout: 3_600_000 }, async () => {
+  test('each file is rejected, or has the logits of llama.cpp', {
+    timeout: 3_600_000,
+  }, async () => {
     const random = randomFrom(soakSeed);
     const count = soakCount(all.length);
     const cases =

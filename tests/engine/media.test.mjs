@@ -1,5 +1,5 @@
-// `wick media`: images and recordings of all encoders against reference vectors (resized pixels byte
-// by byte, spectra and rows within tolerances, chunks and positions of prompts), and files that are refused.
+// `wick media`: compares images and recordings for all encoders with reference vectors (resized pixels byte
+// by byte, spectra and rows within tolerances, chunks and positions in prompts), and tests rejected files.
 
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
@@ -23,7 +23,7 @@ let runs = 0;
 
 /** @param {string} name */
 function floatsOf(name) {
-  const bytes = new Uint8Array(readFileSync(name)); // at an aligned address
+  const bytes = new Uint8Array(readFileSync(name)); // copied for alignment
   return new Float32Array(bytes.buffer, 0, bytes.byteLength / 4);
 }
 
@@ -59,7 +59,7 @@ function assertNear(found, wanted, tolerance) {
   let most = 0;
   for (let i = 0; i < wanted.length; i++) {
     const off = Math.abs(found[i] - wanted[i]);
-    most = off <= most ? most : off; // NaN stays
+    most = off <= most ? most : off; // keeps NaN
   }
   assert.ok(most <= tolerance, `off by ${most}, at most ${tolerance}`);
 }
@@ -96,7 +96,7 @@ function assertInputs(inputs, found, wanted) {
     if (type === 'text') return;
     const { width, height } = found[i];
     const size = width * height * (type === 'image' ? 3 : 4);
-    const bytes = new Uint8Array(inputs.subarray(at, at + size)); // at an aligned address
+    const bytes = new Uint8Array(inputs.subarray(at, at + size)); // copied for alignment
     at += size;
     if (type === 'image') {
       assert.deepEqual([width, height], [prep.width, prep.height]);
@@ -107,7 +107,7 @@ function assertInputs(inputs, found, wanted) {
     assert.deepEqual([width, height], [prep.n_frames, prep.n_mel]);
     const spectrum = new Float32Array(bytes.buffer);
     const stored = floatsOf(join(folder, prep.file));
-    const frames = prep.stored_frames; // the first ones of each band
+    const frames = prep.stored_frames; // the first frames of each band
     const first = Float32Array.from(
       stored,
       (_, at) => spectrum[Math.floor(at / frames) * width + (at % frames)],
@@ -117,12 +117,12 @@ function assertInputs(inputs, found, wanted) {
   assert.equal(at, inputs.length);
 }
 
-// the vectors are what llama.cpp gives
+// the vectors were made with llama.cpp
 const like = ['--like-llama-cpp'];
 
 const exact = (/** @type {any} */ _, /** @type {number} */ rms) => 2e-4 + 2e-4 * rms;
 
-// its normalisation by band magnifies rounding
+// normalization by band magnifies rounding errors
 const magnified = () => 1e-3;
 
 describe('images and recordings', { concurrency: 2, skip: shared.skip }, () => {
@@ -162,7 +162,7 @@ describe('published models', { skip: shared.skip }, () => {
   }
 });
 
-describe('files that are refused', { concurrency: 2, skip: shared.skip }, () => {
+describe('rejected files', { concurrency: 2, skip: shared.skip }, () => {
   for (const { file, expect, why } of manifest.refuse) {
     test(why, async () => {
       const [{ text_model, cases }] = manifest.types;
@@ -179,7 +179,7 @@ describe('threads, formats and limits', { skip: shared.skip }, () => {
   const image = type?.cases[0].parts[1];
   const one = (/** @type {Part[]} */ parts, /** @type {string[]} */ ...options) =>
     media(type.text_model, type.mmproj, parts, options);
-  /** Without outputs. @param {Part[]} parts @param {string[]} options */
+  /** Runs `wick media` without output files. @param {Part[]} parts @param {string[]} options */
   const plain = (parts, ...options) => {
     const name = join(temporary, `plain-${runs++}.json`);
     writeFileSync(
@@ -231,7 +231,7 @@ describe('threads, formats and limits', { skip: shared.skip }, () => {
     assert.ok(!alone.includes(lineBreak));
   });
 
-  test('the cost is known before encoding', async () => {
+  test('the cost is reported before encoding', async () => {
     const costOf = async (/** @type {string[]} */ ...options) => {
       const { code, stdout, stderr } = await plain([image], '--cost', ...options);
       assert.equal(code, 0, stderr);
@@ -253,7 +253,7 @@ describe('threads, formats and limits', { skip: shared.skip }, () => {
     assert.equal(single.encode_bytes, cost.encode_bytes);
   });
 
-  test('a PPM file gives the result of its pixels', async () => {
+  test('a PPM file gives the same result as its pixels', async () => {
     const { width, height } = image;
     const path = join(temporary, 'image.ppm');
     const pixels = readFileSync(join(folder, image.image));
@@ -271,7 +271,7 @@ describe('threads, formats and limits', { skip: shared.skip }, () => {
     assert.deepEqual(JSON.parse(done.stdout.toString()), raw.chunks);
   });
 
-  test('an image with too few bytes, without pixels or beyond the limits is refused', async () => {
+  test('an image with too few bytes, without pixels or beyond the limits is rejected', async () => {
     for (const size of [{ width: 2000 }, { width: 0, height: 7 }, { width: 999999 }]) {
       const { code, stderr } = await one([{ ...image, ...size }]);
       assert.equal(code, 2, stderr);
@@ -279,7 +279,7 @@ describe('threads, formats and limits', { skip: shared.skip }, () => {
     }
   });
 
-  test('a WAV file gives the result of its samples', async () => {
+  test('a WAV file gives the same result as its samples', async () => {
     const listener = manifest.types.find((/** @type {any} */ t) => t.id === 'qwen3a');
     const samples = floatsOf(join(folder, listener.cases[0].parts[1].audio));
     const wav = (/** @type {number} */ rate) => wavOf(Buffer.from(samples.buffer), rate);
@@ -295,12 +295,12 @@ describe('threads, formats and limits', { skip: shared.skip }, () => {
     assert.match(stderr.toString(), /rate is not 16 kHz/);
   });
 
-  test('a file of 256 MiB is refused by its size', async () => {
+  test('a file of 256 MiB is rejected because of its size', async () => {
     const size = 2 ** 28;
     for (const kind of ['image', 'audio']) {
       const path = join(temporary, `large.${kind}`);
       writeFileSync(path, 'P6 9000 9000 255\n');
-      truncateSync(path, size); // its zeros take no room on the disk
+      truncateSync(path, size); // a sparse file
       const { code, stderr } = await one([{ [kind]: path }]);
       assert.equal(code, 2);
       assert.match(stderr.toString(), new RegExp(`has ${size} bytes, limit is ${size - 1}\\n$`));
@@ -331,7 +331,7 @@ describe('threads, formats and limits', { skip: shared.skip }, () => {
     assert.match(stderr.toString(), /general\.architecture is '\w+', not 'clip'/);
   });
 
-  test('another image or encoder has another key', async () => {
+  test('different images and encoders have different keys', async () => {
     const other = manifest.types[0].quantised[0];
     const tall = type.cases[1].parts[1];
     const keyOf = (/** @type {any} */ done) =>

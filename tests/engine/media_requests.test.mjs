@@ -1,5 +1,5 @@
-// Prompts with images and recordings on the command line: `wick logits --parts`, `run` and `chat`
-// with --image and --audio, and what they refuse.
+// Prompts with images and recordings on the command line: `wick logits --parts`, `run` and `chat` with
+// --image and --audio, and their errors.
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const temporary = temporaryFolder();
 
 /** @param {string} name */
 function floatsOf(name) {
-  const bytes = new Uint8Array(readFileSync(name)); // at an aligned address
+  const bytes = new Uint8Array(readFileSync(name)); // copied for alignment
   return new Float32Array(bytes.buffer, 0, bytes.byteLength / 4);
 }
 
@@ -50,7 +50,7 @@ describe('logits of prompts with images and recordings', {
         assert.equal(values.length, wanted.length);
         const most = wanted.reduce((max, value, i) => {
           const off = Math.abs(values[i] - value);
-          return off <= max ? max : off; // NaN stays
+          return off <= max ? max : off; // keeps NaN
         }, 0);
         const tolerance = Math.max(5e-4, 100 * one.logits.moved_by_1e6_noise);
         assert.ok(most <= tolerance, `off by ${most}, at most ${tolerance}`);
@@ -61,7 +61,7 @@ describe('logits of prompts with images and recordings', {
 
 // ---- run and chat ----
 
-/** @param {Part} part @returns {string} a file that --image or --audio takes */
+/** @param {Part} part @returns {string} a file for --image or --audio */
 function fileOf(part) {
   const path = join(temporary, `part-${runs++}.${part.image ? 'ppm' : 'wav'}`);
   writeFileSync(path, bytesOf(part));
@@ -91,7 +91,7 @@ describe('questions about images and recordings', { concurrency: 2, skip }, () =
     const rows = type.cases[0].chunks.map((/** @type {any} */ chunk) => chunk.n_tokens ?? 0);
     if (Math.max(...rows) > 400) continue; // the models were trained on 512
 
-    test(`${type.id}: run puts it in front of the prompt`, async () => {
+    test(`${type.id}: run puts the media before the prompt`, async () => {
       const { values } = await logits(type, [part, { text: question }]);
       const args = [...about(type, part), '-p', question, '-n', '4', '--logprobs', '1'];
       const { code, stderr } = await wick(native, ['run', ...args]);
@@ -105,15 +105,15 @@ describe('questions about images and recordings', { concurrency: 2, skip }, () =
     });
   }
 
-  // The template writes the text in front. An SPM vocabulary (llava's) has a space in front of each
-  // text between images, which a conversation is not cut into.
+  // The template writes the text before the image. An SPM vocabulary (llava's) adds a space before each text
+  // between images, which does not happen in a conversation.
   for (const type of manifest.types.filter((/** @type {any} */ { id }) => id !== 'llava')) {
     const [one] = type.cases;
     const [before, part, after] = one.parts;
     const rows = one.chunks.map((/** @type {any} */ chunk) => chunk.n_tokens ?? 0);
     if (Math.max(...rows) > 400) continue; // the models were trained on 512
 
-    test(`${type.id}: chat writes the greedy tokens`, async () => {
+    test(`${type.id}: chat generates the greedy tokens`, async () => {
       const path = join(temporary, `greedy-${type.id}.jinja`);
       const kind = part.image ? 'image' : 'audio';
       const marker = Object.keys(type.special_tokens ?? {}).at(-1);
@@ -126,7 +126,7 @@ describe('questions about images and recordings', { concurrency: 2, skip }, () =
       assert.equal(chat.code, 0, chat.stderr);
       const model = join(folder, type.text_model);
       const text = await wick(native, ['detokenize', model, '--tokens', String(one.greedy)]);
-      // bytes that are not UTF-8 are replaced one by one, or not
+      // invalid UTF-8 may be replaced byte by byte or in groups
       const known = (/** @type {any} */ done) => done.stdout.toString().replaceAll('\ufffd', '');
       assert.equal(known(chat), `${known(text)}\n`);
       assert.ok(known(chat).length > 1);
@@ -150,7 +150,7 @@ describe('questions about images and recordings', { concurrency: 2, skip }, () =
     '{% for m in messages %}{% if m.content is string %}{{ m.content }}{% else %}{% for p in m.content %}' +
     "{% if p.type == 'image' %}<image>{% else %}{{ p.text }}{% endif %}{% endfor %}{% endif %}{% endfor %}";
 
-  test('chat has the image where the template puts it, or in front of the first question', async () => {
+  test('chat puts the image where the template does, or before the first question', async () => {
     const done = await wick(native, ['run', ...about(type, part), '-p', question, '-n', '12']);
     assert.ok(done.stdout.length > 8);
     for (const template of [strings, lists]) {
@@ -172,7 +172,7 @@ describe('questions about images and recordings', { concurrency: 2, skip }, () =
   });
 
   test('chat keeps what a template writes around an image', async () => {
-    // as SmolVLM's, whose contents must be lists
+    // like SmolVLM's, whose contents must be lists
     const template =
       "{% for m in messages %}{{ m.role | capitalize }}{% if m.content[0].type == 'image' %}:{% else %}: {% endif %}" +
       "{% for p in m.content %}{% if p.type == 'text' %}{{ p.text }}{% elif p.type == 'image' %}<image>{% endif %}" +
@@ -187,7 +187,7 @@ describe('questions about images and recordings', { concurrency: 2, skip }, () =
   });
 });
 
-describe('refusals', { concurrency: 2, skip }, () => {
+describe('rejected requests', { concurrency: 2, skip }, () => {
   const [type] = manifest.types;
   const [, part] = type?.cases[0].parts ?? [];
   const model = join(folder, type?.text_model ?? '');
@@ -213,7 +213,7 @@ describe('refusals', { concurrency: 2, skip }, () => {
     ],
     ['a model from a pipe', () => ['-', ...mmproj, '--image', 'a.ppm'], 2, /model in a file/],
     [
-      'audio for an encoder of images',
+      'audio for an image encoder',
       () => [
         ...[model, ...mmproj, '--audio'],
         fileOf({
@@ -231,7 +231,7 @@ describe('refusals', { concurrency: 2, skip }, () => {
       /text\.ppm: not a PPM file/,
     ],
     [
-      'a PPM file that is cut',
+      'a truncated PPM file',
       () => [model, ...mmproj, '--image', broken('cut.ppm', 'P6 9 9 255\n.....')],
       2,
       /cut\.ppm: ends before the last pixel of an image of 9 x 9/,
@@ -242,12 +242,7 @@ describe('refusals', { concurrency: 2, skip }, () => {
       2,
       /text\.wav: not a WAV file/,
     ],
-    [
-      'a file that is missing',
-      () => [model, ...mmproj, '--image', 'missing.ppm'],
-      3,
-      /missing\.ppm/,
-    ],
+    ['a missing file', () => [model, ...mmproj, '--image', 'missing.ppm'], 3, /missing\.ppm/],
     [
       'an image that exceeds the context',
       () => [model, ...mmproj, '--image', fileOf(part), '--ctx', '20'],
@@ -278,7 +273,7 @@ describe('refusals', { concurrency: 2, skip }, () => {
     });
   }
 
-  test('logits with both tokens and parts, or parts without mmproj, are refused', async () => {
+  test('logits with both tokens and parts, or parts without mmproj, are rejected', async () => {
     for (const args of [
       ['--tokens', '1', '--parts', 'a.json', ...mmproj],
       ['--parts', 'a.json'],
@@ -341,7 +336,7 @@ describe('memory', { concurrency: 2, skip }, () => {
     }
   });
 
-  test('memory that runs out is reported', async () => {
+  test('allocation failures are reported', async () => {
     const counted = join(temporary, 'calls');
     for (const command of commands()) {
       let refused = 0;
@@ -379,7 +374,7 @@ describe('WASI programs', { skip }, () => {
     ['qwen3a', 'a2'],
     ['lfm2a', 'a2'],
   ]) {
-    test(`${id}: run and chat give the answers of the native program`, async () => {
+    test(`${id}: run and chat give the same answers as the native program`, async () => {
       const type = manifest.types.find((/** @type {any} */ one) => one.id === id);
       const { parts } = type.cases.find((/** @type {any} */ one) => one.id === name);
       const part = parts.find((/** @type {Part} */ one) => !isText(one));
@@ -397,7 +392,7 @@ describe('WASI programs', { skip }, () => {
     });
   }
 
-  test('the small program says that it has no encoders', async () => {
+  test('the small program reports that it has no encoders', async () => {
     const [type] = manifest.types;
     const part = type.cases[0].parts.find((/** @type {Part} */ one) => !isText(one));
     const args = ['run', ...about(type, part), '-p', question];

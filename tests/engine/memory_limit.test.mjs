@@ -1,5 +1,5 @@
-// A model that cannot fit a host is refused from the directory alone: no byte of the weights is
-// requested.
+// A model that cannot fit a host is rejected after the directory is read, without requesting any byte of the
+// weights.
 
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
@@ -15,16 +15,16 @@ import { built, locate, root } from '../support/locate.mjs';
 import { dist, hasCode, openEngine } from '../support/package.mjs';
 
 const GiB = 2 ** 30;
-/** One of 5.9 GB, and the largest of this shape that fits 4 GiB with its keys, values and scratch. */
+/** A model of 5.9 GB, and the largest of this shape that fits in 4 GiB with its keys, values and scratch. */
 const tooLarge = claimModel({ layers: 50 });
 const largest = claimModel({ layers: 35 });
-/** Over the 16 GiB of a memory with 64-bit addresses, which Chromium has. */
+/** Exceeds Chromium's limit of 16 GiB for memory with 64-bit addresses. */
 const huge = claimModel({ layers: 200 });
 const over = claimModel({ layers: 37 });
-/** Its weights fit, but not with the keys and values of such a context. */
+/** The weights fit, but not together with the keys and values of this context. */
 const longContext = claimModel({ layers: 31, context: 300_000 });
 
-/** The part of a model that an engine reads before it fails; the weights never arrive. */
+/** Measures the part of a model that an engine reads before it fails; the weights never arrive. */
 class Watched {
   /** @param {Buffer} directory */
   constructor(directory) {
@@ -42,10 +42,10 @@ class Watched {
             this.bytes += piece.length;
             controller.enqueue(new Uint8Array(piece));
           } else {
-            // a reader that is ahead has not received anything yet
+            // a reader that reads ahead has not received anything yet
             await sleep(1000);
             this.wantsWeights = true;
-            controller.error(new Error('the weights were asked for'));
+            controller.error(new Error('the weights were requested'));
           }
         },
       },
@@ -54,7 +54,7 @@ class Watched {
   }
 }
 
-/** @param {string} message @returns {number[]} needed bytes, and the limit */
+/** @param {string} message @returns {number[]} required bytes, and the limit */
 const numbersOf = (message) => {
   const found = /needs (\d+) bytes with a context of \d+ tokens, the [\w' ]+ is (\d+)/.exec(
     message,
@@ -77,14 +77,14 @@ describe('in Node', () => {
       ...options,
     });
     const error = await opened.then(
-      () => assert.fail('it was loaded'),
+      () => assert.fail('the model was loaded'),
       (reason) => reason,
     );
     return { watched, error };
   };
 
   for (const threads of [1, 2]) {
-    test(`a plan over the address space is refused (${threads} threads)`, async (t) => {
+    test(`a plan larger than the address space is rejected (${threads} threads)`, async (t) => {
       for (const model of [tooLarge, over]) {
         const { watched, error } = await open(t, model, { threads });
         assert.ok(hasCode('NOMEM')(error));
@@ -98,7 +98,7 @@ describe('in Node', () => {
     });
   }
 
-  test('weights that fit are refused if keys and values do not', async (t) => {
+  test('weights that fit are rejected if keys and values do not', async (t) => {
     const { watched, error } = await open(t, longContext, { contextSize: 290_000 });
     assert.ok(hasCode('NOMEM')(error), String(error));
     const [needed] = numbersOf(error.message);
@@ -157,7 +157,7 @@ test('under WASI, in Node and in wasmtime', () => {
       const [needed, limit] = numbersOf(runOn(command, model));
       assert.ok(needed > limit && limit < 4 * GiB && limit > 4 * GiB - 4e6, `${limit}`);
     }
-    // it continues to the weights, which are missing
+    // the load continues to the weights, which are missing
     for (const layers of [18, 19]) assert.match(runOn(command, claimModel({ layers })), /ends/);
     assert.match(runOn(command, largest), /ends/);
   }
@@ -172,7 +172,7 @@ test('natively', () => {
   assert.match(runOn(command, claimModel({ layers: 1 })), /ends/);
 });
 
-test('wick inspect shows the limit, and what WebAssembly needs', () => {
+test('wick inspect shows the limit and the memory that WebAssembly needs', () => {
   const inspect = (/** @type {{bytes: Buffer}} */ { bytes }) =>
     spawnSync(built('native/wick'), ['inspect', '-'], { input: bytes }).stdout.toString();
   assert.match(inspect(tooLarge), /limit here +[\d.]+ [KMG]?i?B/);
@@ -189,7 +189,7 @@ test('in Chromium', { skip: locate('chromium').skip }, async (t) => {
     ['/too-large.gguf', tooLarge],
     ['/largest.gguf', largest],
   ]);
-  // sends the directory, and nothing more
+  // sends only the directory
   const own = createServer((request, response) => {
     const model = models.get(request.url ?? '');
     if (!model) return void response.writeHead(404).end();
@@ -223,7 +223,7 @@ test('in Chromium', { skip: locate('chromium').skip }, async (t) => {
         const signal = end.signal;
         const onProgress = (/** @type {any} */ { loaded }) => {
           totals.push(loaded);
-          // the directory was taken: it waits for the weights
+          // the directory was accepted, and the engine waits for the weights
           if (loaded > 0) setTimeout(() => end.abort(), 2000);
         };
         const error = await createEngine({ url, threads: 1, signal, onProgress }).catch(
@@ -245,7 +245,7 @@ test('in Chromium', { skip: locate('chromium').skip }, async (t) => {
     const waits = await open(name);
     assert.equal(waits.code, 'AbortError', waits.message);
   }
-  // the first two also a second time, for 64-bit addresses, if they are not in the browser's cache
+  // the first two are also requested a second time, for 64-bit addresses, if they are not in the browser's cache
   assert.deepEqual(
     [...new Set(asked)],
     ['/huge.gguf', '/too-large.gguf', '/largest.gguf'].map((name) => `${name} from the beginning`),

@@ -1,4 +1,4 @@
-// Public bug reports about keys of GGUF files that abort other loaders: each file either runs or is refused with a message.
+// Public bug reports about GGUF keys that abort other loaders: each file either runs or is rejected with a message.
 // tests/outside/README.md lists them.
 
 import assert from 'node:assert/strict';
@@ -20,7 +20,7 @@ const list = (key, items, type = types.string) =>
   pair(key, types.array, u32(type), u64(items.length), ...items);
 
 const { keys } = readPieces(model);
-/** The texts of a key that is a list of them. @param {string} key */
+/** The strings in a key with a list of strings. @param {string} key */
 function texts(key) {
   const value = /** @type {Buffer} */ (keys.get(key)).subarray(8 + Buffer.byteLength(key) + 4 + 4);
   const found = [];
@@ -41,28 +41,28 @@ const [bos, addBos, eos] = ['bos_token_id', 'add_bos_token', 'eos_token_id'].map
 const twice = texts(tokens).map((text, id, all) => string(id === 500 ? all[501] : text));
 const i32s = (/** @type {number} */ count) => Array.from({ length: count }, () => u32(1));
 
-/** The keys that a report changes, and the words of the refusal, if there is one. @type {[report: string, Record<string, Buffer | undefined>, RegExp?][]} */
+/** The keys that a report changes, and the error, if the file is rejected. @type {[report: string, Record<string, Buffer | undefined>, RegExp?][]} */
 const cases = [
   ['ggml-org/llama.cpp#24884', { '': pair('', types.u32, u32(1)) }, /is 0 bytes long/],
-  ['ggml-org/llama.cpp#24885: a token twice', { [tokens]: list(tokens, twice) }],
+  ['ggml-org/llama.cpp#24885: a duplicate token', { [tokens]: list(tokens, twice) }],
   [
-    'ggml-org/llama.cpp#24885: a token that is added and missing',
+    'ggml-org/llama.cpp#24885: a BOS token that is added but missing',
     { [bos]: undefined, [addBos]: pair(addBos, BOOL, Buffer.of(1)) },
   ],
   ['EricLBuehler/mistral.rs#2225', { [eos]: pair(eos, types.u32, u32(0xffff_ffff)) }],
   [
-    'EricLBuehler/mistral.rs#2215: few types',
+    'EricLBuehler/mistral.rs#2215: too few types',
     { [kinds]: list(kinds, i32s(3), I32) },
     /token_type has 3 items for 1024 tokens/,
   ],
   ['EricLBuehler/mistral.rs#2215: types of u32', { [kinds]: list(kinds, i32s(1024), types.u32) }],
   [
-    'EricLBuehler/mistral.rs#2215: types that are texts',
+    'EricLBuehler/mistral.rs#2215: types that are strings',
     { [kinds]: list(kinds, twice) },
     /token_type.* is of type/,
   ],
   [
-    'EricLBuehler/mistral.rs#2215: merges of one part',
+    'EricLBuehler/mistral.rs#2215: merges with only one part',
     { [merges]: list(merges, [string('ab'), string(''), string(' ')]) },
   ],
   ['pie-project/pie#364', { 'llama.vocab_size': undefined }],

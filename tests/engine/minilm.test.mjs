@@ -1,6 +1,6 @@
-// A real embedder, all-MiniLM-L6-v2: token ids and vectors against its reference, sentence-transformers
-// (tests/engine/minilm/reference.json, made by tools/embed/reference.py), after tools/embed/bert_gguf.mjs and `wick
-// quantize` made GGUF files of its weights.
+// A real embedding model, all-MiniLM-L6-v2: converts its weights to GGUF files with tools/embed/bert_gguf.mjs and
+// `wick quantize`, and compares token ids and vectors with its reference, sentence-transformers
+// (tests/engine/minilm/reference.json, made with tools/embed/reference.py).
 
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ const { cases } = JSON.parse(
   readFileSync(join(root, 'tests/engine/minilm/reference.json'), 'utf8'),
 );
 
-/** The least cosine. A text without words is [CLS] and [SEP] alone, of which rounding changes more. */
+/** The minimum cosine. A text without words has only [CLS] and [SEP], so rounding has a larger effect. */
 const least = { F32: { text: 0.9999, empty: 0.9999 }, Q8_0: { text: 0.999, empty: 0.998 } };
 
 /** @param {ArrayLike<number>} found @param {string} wanted float32 in base64 */
@@ -45,7 +45,7 @@ function assertNear(vectors, type) {
   for (const [i, { text, vector }] of cases.entries()) {
     const wanted = least[type][text === '' ? 'empty' : 'text'];
     const found = cosine(vectors[i], vector);
-    assert.ok(found >= wanted, `${type}: ${JSON.stringify(text)}: a cosine of ${found}`);
+    assert.ok(found >= wanted, `${type}: ${JSON.stringify(text)}: cosine ${found}`);
   }
 }
 
@@ -80,7 +80,7 @@ describe('all-MiniLM-L6-v2', { skip: weights.skip }, () => {
   }
 });
 
-test('files other than safetensors are refused', () => {
+test('files other than safetensors are rejected', () => {
   const whole = Buffer.from('{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}');
   const head = Buffer.alloc(8);
   head.writeBigUInt64LE(BigInt(whole.length));

@@ -1,5 +1,5 @@
-// Keys of model files, one at a time in files of the reference set: a key that is absent counts as
-// its default (those of llama.cpp), one that is needed is named, and one out of bounds is refused.
+// Changes keys of reference models, one at a time: a missing key has its default (as in llama.cpp), the error
+// for a missing required key contains its name, and values out of range are rejected.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -15,9 +15,9 @@ const vectors = join(shared.path, 'vectors');
 const temporary = temporaryFolder();
 const BOOL = 7;
 
-// ---- A file with another key ----
+// ---- a file with a changed key ----
 
-/** @typedef {{u32?: number, f32?: number, flag?: boolean, text?: string, list?: number[]} | undefined} Value undefined: no such key */
+/** @typedef {{u32?: number, f32?: number, flag?: boolean, text?: string, list?: number[]} | undefined} Value undefined: the key is missing */
 
 /** @param {string} key @param {NonNullable<Value>} value */
 function keyBytes(key, value) {
@@ -35,9 +35,9 @@ let written = 0;
 
 /**
  * @param {string} id of the model
- * @param {string} name of the key, without its architecture, which those of Apertus' curves have not
+ * @param {string} name of the key, without its architecture; Apertus' activation keys have none
  * @param {Value} value
- * @returns {string} the path of the file that has it so
+ * @returns {string} the path of the changed file
  */
 function withKey(id, name, value) {
   const path = join(vectors, more.has(id) ? 'reference-more' : 'reference', 'models', `${id}.gguf`);
@@ -89,9 +89,9 @@ async function assertRefused(id, name, value, says) {
   assert.match(stderr, says);
 }
 
-// ---- Defaults ----
+// ---- defaults ----
 
-/** A model, a key, its default, and another value. @type {[string, string, Value, Value][]} */
+/** A model, a key, its default, and a different value. @type {[string, string, Value, Value][]} */
 const defaults = [
   ['llama', 'rope.freq_base', { f32: 10000 }, { f32: 10100 }],
   ['llama-rope-linear', 'rope.scaling.type', { text: 'linear' }, { text: 'none' }],
@@ -103,13 +103,13 @@ const defaults = [
   ['gemma2', 'final_logit_softcapping', { f32: 30 }, { f32: 31 }],
   ['gemma2', 'attn_logit_softcapping', { f32: 50 }, { f32: 51 }],
   ['gemma3', 'rope.freq_base_swa', { f32: 10000 }, { f32: 10100 }],
-  // "rope.freq_base" of the file
+  // the file's "rope.freq_base"
   ['gemma2', 'rope.freq_base_swa', { f32: 10000 }, { f32: 10100 }],
   ['gpt-oss', 'rope.freq_base_swa', { f32: 150000 }, { f32: 10000 }],
   ['smallthinker', 'rope.freq_base_swa', { f32: 1500000 }, { f32: 10000 }],
   ['gemma3', 'attention.sliding_window_pattern', { u32: 6 }, { u32: 1 }],
   ['dots1', 'expert_weights_scale', { f32: 1 }, { f32: 2 }],
-  ['dots1', 'expert_weights_scale', { f32: 0 }, { f32: 2 }], // older files write 0 for none
+  ['dots1', 'expert_weights_scale', { f32: 0 }, { f32: 2 }], // older files use 0 for none
   ['dots1', 'expert_gating_func', { u32: 1 }, { u32: 2 }],
   ['dots1', 'expert_weights_norm', { flag: false }, { flag: true }],
   ['glm4moe-mtp', 'expert_weights_norm', { flag: true }, { flag: false }],
@@ -136,9 +136,9 @@ const defaults = [
   ['llama', 'rope.scale_linear', { f32: 1 }, { f32: 2 }],
 ];
 
-// ---- Refusals ----
+// ---- rejected values ----
 
-/** @type {[string, string][]} keys without which there is no model */
+/** @type {[string, string][]} required keys */
 const needed = [
   ['llama', 'embedding_length'],
   ['llama', 'block_count'],
@@ -330,7 +330,7 @@ describe('keys of model files', { concurrency: 2, skip: shared.skip }, () => {
     });
   }
   for (const name of ['xielu.beta', 'xielu.eps']) {
-    test(`apertus: ${name} is a number for each layer, or one for all`, async () => {
+    test(`apertus: ${name} may be one number per layer or one for all`, async () => {
       const own = name === 'xielu.beta' ? 0.5 : -1e-6;
       const listed = await logitsOf('apertus', name, { list: [own, own] });
       assert.deepEqual(await logitsOf('apertus', name, { f32: own }), listed);
@@ -344,6 +344,6 @@ describe('keys of model files', { concurrency: 2, skip: shared.skip }, () => {
     });
   }
   for (const [id, name, value, says] of outOfBounds) {
-    test(`${id}: ${name} out of bounds is refused`, () => assertRefused(id, name, value, says));
+    test(`${id}: ${name} out of range is rejected`, () => assertRefused(id, name, value, says));
   }
 });

@@ -1,5 +1,5 @@
-// The output of wick inspect about the shape of each reference model, against the keys of its file:
-// the numbers are llama.cpp's keys, and where a family counts otherwise it is written down here.
+// Compares the shape that wick inspect prints for each reference model with the keys of its file. Exceptions for
+// families that count differently are listed here.
 
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
@@ -13,26 +13,26 @@ const folders = ['reference', 'reference-more'].map((name) =>
   join(shared.path, 'vectors', name, 'models'),
 );
 
-/** @param {any} value of a key, one number or one a layer @returns {number} */
+/** @param {any} value of a key: one number, or one per layer @returns {number} */
 const most = (value) => (Array.isArray(value) ? Math.max(...value) : value);
 
-/** Shapes that are not the keys' own. @type {[RegExp, (keys: any) => Record<string, number>][]} */
+/** Shapes that differ from the keys. @type {[RegExp, (keys: any) => Record<string, number>][]} */
 const otherwise = [
   // the key counts both halves of a gated layer
   [/^qwen\.gguf$/, (keys) => ({ ffn: keys.feed_forward_length / 2 })],
-  // every layer has experts: one expert's size
+  // every layer has experts: the size of one expert
   [
     /^(qwen35moe|qwen3next(-legacy)?|qwen2moe|qwen3moe|gpt-oss(-MXFP4_MOE)?|nemotron_h_moe)\.gguf$/,
     (keys) => ({ ffn: keys.expert_feed_forward_length }),
   ],
   [/^smallthinker\.gguf$/, () => ({ ffn: 20 })],
-  // no feed-forward layer, but a mix of channels
+  // channel mixing in place of a feed-forward layer
   [/^rwkv7\.gguf$/, () => ({ ffn: 0 })],
-  // layers of two sizes: those of the last group of pages
+  // layers have two sizes: the size in the last page group
   [/^gemma4-(dense|ple)\.gguf$/, () => ({ head_dim: 8 })],
 ];
 
-/** @param {string} file @param {any} found all that wick inspect prints */
+/** @param {string} file @param {any} found the whole output of wick inspect */
 function shapeOf(file, { metadata, tensors }) {
   const keys = Object.fromEntries(
     metadata.map((/** @type {any} */ { key, value, first }) => [
@@ -61,7 +61,7 @@ function shapeOf(file, { metadata, tensors }) {
 }
 
 describe('shapes of the reference models', { skip: shared.skip }, () => {
-  test('each number', async () => {
+  test('each number matches the keys', async () => {
     let count = 0;
     for (const folder of folders) {
       for (const file of readdirSync(folder).filter((name) => name.endsWith('.gguf'))) {

@@ -1,5 +1,5 @@
-// The guarantees of the built WebAssembly modules: their instructions, their imports, their size
-// limits, and the lists of sources that they are built from.
+// Checks the built WebAssembly modules: their instructions, imports and size limits, and the source lists that
+// they are built from.
 
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -14,16 +14,16 @@ const variants = ['simd128-single', 'simd128-threads', 'relaxed-single', 'relaxe
 const web = variants.map((variant) => `web/wick-${variant}.wasm`);
 /** The module that the first request with a grammar loads. */
 const grammar = variants.map((variant) => `web/wick-${variant}-grammar.wasm`);
-/** The module that models of rarer kinds load. */
+/** The module that less common models load. */
 const extras = variants.map((variant) => `web/wick-${variant}-extras.wasm`);
-/** The command line for edge runtimes: usual models and commands. */
+/** The command line for edge runtimes: common models and commands. */
 const small = ['wasi/wick.wasm', 'wasi/wick-relaxed.wasm'];
-/** All of it. */
+/** The complete command line. */
 const full = ['wasi/wick-full.wasm', 'wasi/wick-full-relaxed.wasm'];
 const wasi = [...small, ...full];
 
 const wasmOpt = resolve(root, '.toolchain/bin/wasm-opt');
-/** For models that need more than 4 GiB: one module each, with all, for any number of threads. */
+/** For models that need more than 4 GiB: single modules with everything, for any number of threads. */
 const wide = ['web/wick-simd128-wide.wasm', 'web/wick-relaxed-wide.wasm'];
 const noWasmOpt = existsSync(wasmOpt) || ci ? false : 'no wasm-opt of tools/setup.sh core';
 const everywhere = [
@@ -43,7 +43,7 @@ async function isWithin(file, features) {
 }
 
 /**
- * Relaxed SIMD is what wasm-opt 120 does not look after: its instructions are fd 80 02 to fd 93 02.
+ * Finds relaxed SIMD instructions (fd 80 02 to fd 93 02), which wasm-opt 120 does not check.
  * @param {string} file
  * @returns {Promise<boolean>}
  */
@@ -89,11 +89,11 @@ test('a web module imports its memory and a few functions', {
       `${file} imports ${imports}`,
     );
     assert.ok(imports.length <= 11, `${file} imports ${imports}`);
-    assert.ok(exports.includes('__stack_pointer'), `helpers of ${file} need separate stacks`);
+    assert.ok(exports.includes('__stack_pointer'), `threads of ${file} need separate stacks`);
   }
 });
 
-test('a secondary module imports only from the first one of its build', {
+test('a secondary module imports only from the primary module of its build', {
   skip: relaxedNode.skip,
 }, async () => {
   for (const [index, file] of [...grammar, ...extras].entries()) {
@@ -107,7 +107,7 @@ test('a secondary module imports only from the first one of its build', {
       );
     }
     assert.deepEqual(exports, []);
-    // exports for this module alone begin with a name that no other build has
+    // exports for only this module have a prefix that no other build has
     const prefix = file.includes('grammar') ? 'g%' : 'e%';
     const own = first.exports.filter((name) => name.startsWith(prefix));
     const other = await describeModule(web[(index + 1) % web.length]);
@@ -137,7 +137,7 @@ test('no module is larger than docs/sizes.md allows', () => {
   for (const [name, bytes] of sizes) assert.equal(sizeFault(name, bytes), undefined);
 });
 
-test('a file may be 3 % above its row, never above its goal', () => {
+test('a file may exceed its recorded size by 3 %, but never its goal', () => {
   const module = 'build/web/wick-relaxed-single.wasm';
   const table = new Map([
     ['dist/index.js', 20_000],
@@ -162,7 +162,7 @@ test('a file may be 3 % above its row, never above its goal', () => {
   }
 });
 
-/** The functions that a source defines for others. @param {string} text @returns {string[]} */
+/** The functions that a source defines with external linkage. @param {string} text @returns {string[]} */
 function functionsOf(text) {
   const code = text.replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
   return [...code.matchAll(/^(?!static\b)\w[\w *]*?\b(\w+)\([^;{}]*\) \{/gm)].map(
@@ -170,12 +170,12 @@ function functionsOf(text) {
   );
 }
 
-test('code for tests and wick-lab is linked into no shipped program', async () => {
+test('code for tests and wick-lab is not linked into shipped programs', async () => {
   const folder = join(root, 'src/reference');
   const sources = readdirSync(folder).filter((file) => file.endsWith('.c'));
   const names = sources.flatMap((file) => functionsOf(readFileSync(join(folder, file), 'utf8')));
   assert.ok(names.length > 50, `${names.length} functions`);
-  // linked files that still have their names; the shipped modules are stripped
+  // linked files before their names are stripped
   const linked = [
     ...variants.map((variant) => `obj/web-${variant}/wick.wasm`),
     ...['wasi', 'wasi-relaxed'].flatMap((config) =>
@@ -216,7 +216,7 @@ describe('the lists of flags.mk', () => {
     const [, nm, line] = /^NM=(\S+) \S+ (.*)$/m.exec(stdout.toString()) ?? assert.fail('no check');
     const [script, ...args] = line.split(' ');
     const at = args.indexOf('--');
-    /** @param {string[]} more objects that are extras, too @param {string[]} [fewer] that are not */
+    /** @param {string[]} more additional extras objects @param {string[]} [fewer] objects removed from the extras */
     const check = async (more, fewer = []) => {
       const objectOf = (/** @type {string} */ name) => `build/obj/wasi/src/${name}.o`;
       const extra = args.slice(0, at).concat(more.map(objectOf));

@@ -1,5 +1,5 @@
-// The native build's kernels, at each level that this processor supports: all produce the bits of
-// the scalar reference and of the WASI module with plain SIMD.
+// The native build's kernels at each level that this CPU supports: all give bit-identical results to the
+// scalar reference and to the WASI module with plain SIMD.
 
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ const flags = process.arch === 'x64' ? readFileSync('/proc/cpuinfo', 'utf8') : '
 const hasV3 = ['avx2', 'bmi2', 'fma', 'f16c', 'movbe', 'abm'].every((flag) =>
   new RegExp(`^flags.* ${flag}\\b`, 'm').test(flags),
 );
-/** The values of WICK_CPU that this processor accepts, the best one last. */
+/** The values of WICK_CPU that this CPU supports, the best one last. */
 const simd128 = process.arch === 'x64' ? 'sse2' : 'neon';
 const levels = ['scalar', `${simd128}-long`, simd128];
 if (hasV3) levels.push('avx2');
@@ -35,14 +35,14 @@ async function statsAt(level, args) {
 }
 
 describe('native kernels', () => {
-  test('the best kernels for this processor run unless others are requested', async () => {
+  test('the best kernels for this CPU run unless others are requested', async () => {
     for (const level of [...levels, undefined]) {
       const { kernels } = await statsAt(/** @type {any} */ (level), ['-p', 'Once', '-n', '1']);
       assert.equal(kernels, level ?? levels.at(-1));
     }
   });
 
-  test('missing values are refused by name', async () => {
+  test('unsupported values are rejected with their name', async () => {
     for (const level of ['avx9', 'simd128', 'relaxed-quads']) {
       const { code, stdout, stderr } = await wickAt(level, ['run', own, '-p', 'Once']);
       assert.equal(code, 2);
@@ -51,7 +51,7 @@ describe('native kernels', () => {
     }
   });
 
-  test('all kernels give the same text with keys and values of each type', async () => {
+  test('all kernels give the same text for keys and values of each type', async () => {
     const prompt = '<|im_start|>user\nTell me a story.<|im_end|>\n<|im_start|>assistant\n';
     for (const kv of ['f32', 'f16', 'q8', 'q4']) {
       const args = ['run', own, '-p', prompt, '-n', '80', '--kv', kv];
@@ -64,7 +64,7 @@ describe('native kernels', () => {
   });
 });
 
-describe('native kernels, logits of each type', { skip: shared.skip, concurrency: 2 }, () => {
+describe('native kernels, logits for each type', { skip: shared.skip, concurrency: 2 }, () => {
   const tokens = Array.from({ length: 40 }, (_, i) => String((i * 37 + 5) % 200)).join(',');
   const models = shared.skip
     ? []

@@ -1,4 +1,5 @@
-// A weight of each reference model that is not a number: the pass that reads it ends with an error, in the first block that can detect it.
+// Sets a weight of each reference model to NaN: the pass that uses it fails with an error in the first block that can
+// detect it.
 
 import assert from 'node:assert/strict';
 import { readdirSync, writeFileSync } from 'node:fs';
@@ -14,10 +15,10 @@ const F32 = 0;
 const TOKEN = 7;
 const temporary = temporaryFolder();
 
-/** Blocks that keep a state look at what they put into it. @type {Record<string, RegExp>} */
+/** Blocks with a recurrent state check its inputs. @type {Record<string, RegExp>} */
 const words = { 'rwkv7.gguf': /the input of the mixes of layer 0 is not finite/ };
 
-test('a token whose embedding is not finite', { skip: shared.skip }, async () => {
+test('a token with a nonfinite embedding is an error', { skip: shared.skip }, async () => {
   let count = 0;
   for (const folder of folders.map((name) => join(shared.path, 'vectors', name, 'models'))) {
     for (const file of readdirSync(folder).filter((name) => name.endsWith('.gguf'))) {

@@ -1,5 +1,5 @@
-// The memory plan: its own bounds on a vocabulary of 151,936 tokens, and what a run really takes against
-// it, in the builds that browsers get.
+// The memory plan: its bounds for a vocabulary of 151,936 tokens, and a comparison with the actual memory use of a
+// run, in the builds for browsers.
 
 import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
@@ -28,19 +28,22 @@ describe('the plan of Qwen2.5-0.5B’s shape', () => {
     tensors = JSON.parse(stdout.toString()).tensors;
   });
 
-  test('the plan bounds the peak of a run with a helper', async (t) => {
+  test('the plan bounds the peak of a run with a second thread', async (t) => {
     const engine = await openEngine(t, { ...options, threads: 2 });
     const loaded = await engine.info();
     const { plan } = loaded;
     assert.ok(plan && loaded.shape?.vocab === 151_936);
-    // the part before the first tensor is the metadata and the list of tensors
+    // the part before the first tensor has the metadata and the tensor list
     const metadataBytes = Math.min(...tensors.map((tensor) => tensor.offset_bytes));
     const tensorBytes = tensors.reduce((sum, tensor) => sum + tensor.size_bytes, 0);
     t.diagnostic(JSON.stringify({ ...plan, metadataBytes, tensorBytes }));
     assert.ok(plan.scratchBytes <= SCRATCH_BYTES_MAX, 'scratch');
     assert.ok(plan.tokenizerBytes <= 2 * metadataBytes, 'tokenizer');
     assert.ok(plan.directoryBytes <= 1.25 * metadataBytes, 'directory');
-    assert.ok(plan.weightsBytes <= tensorBytes * 1.001, 'tied embeddings once, no type grows');
+    assert.ok(
+      plan.weightsBytes <= tensorBytes * 1.001,
+      'tied embeddings count once, and no type grows',
+    );
     const { weightsBytes, kvBytes, scratchBytes, tokenizerBytes, directoryBytes } = plan;
     const parts = weightsBytes + kvBytes + scratchBytes + tokenizerBytes + directoryBytes;
     assert.ok(plan.totalBytes >= parts && plan.totalBytes <= parts * slack, 'the total');
@@ -57,7 +60,7 @@ describe('the plan of Qwen2.5-0.5B’s shape', () => {
     assert.ok(memory.linearBytes <= 1.1 * planned, `linear memory ${memory.linearBytes}`);
   });
 
-  test('a budget just below the plan is refused before the weights arrive', async (t) => {
+  test('a budget just below the plan is rejected before the weights arrive', async (t) => {
     const directory = await openEngine(t, { ...options, directoryOnly: true });
     const total = (await directory.info()).plan?.totalBytes ?? 0;
     await directory.close();

@@ -1,4 +1,4 @@
-// `wick quantize`: types as llama.cpp chooses them, errors no larger than its own, and what is refused.
+// `wick quantize`: it chooses the same types as llama.cpp, its errors are not larger, and invalid input is rejected.
 
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -28,7 +28,7 @@ async function tensorsOf(file) {
   return new Map(tensors.map((tensor) => [tensor.name, tensor]));
 }
 
-/** Numbers of a normal distribution, every 50th ten times as large: outliers, as real weights have. */
+/** Normally distributed numbers; every 50th is ten times as large, like the outliers in real weights. */
 class Weights {
   #state = 1;
   uniform() {
@@ -48,8 +48,8 @@ class Weights {
 }
 
 /**
- * A llama of ten layers whose feed-forward's rows are whole blocks of 256 and whose hidden rows are or
- * are not.
+ * Writes a llama model with ten layers. Its feed-forward rows are whole blocks of 256; its hidden rows may
+ * or may not be.
  * @param {number} hidden
  * @param {{experts?: number, tied?: boolean, fused?: boolean}} [shape]
  */
@@ -103,7 +103,7 @@ function llama(hidden, { experts = 0, tied = false, fused = false } = {}) {
   return weightsFile({ ...metadata, 'tokenizer.ggml.model': 'none' }, tensors);
 }
 
-/** @type {Map<string, Promise<Map<string, Float32Array>>>} by file: several tests request the same source at once */
+/** @type {Map<string, Promise<Map<string, Float32Array>>>} by file, because several tests request the same source concurrently */
 const floats = new Map();
 
 /** The weights of a file as floats, by tensor, read once. @param {string} file */
@@ -146,7 +146,7 @@ describe('compared with llama.cpp', { skip: noLlama, concurrency: 2 }, () => {
     const all = Object.entries(fileTypes);
     const types = shape === 'plain' ? all : all.filter(([type]) => type.endsWith('_m'));
     for (const [type, id] of types) {
-      test(`${shape}, ${type}: types are the same, and no error is larger`, async () => {
+      test(`${shape}, ${type}: types are equal, and no error is larger`, async () => {
         if (!existsSync(source)) writeFileSync(source, make());
         const [ours, theirs] = [`${source}.${type}.ours`, `${source}.${type}.theirs`];
         await quantize([source, ours, type, '--quiet']);
@@ -212,7 +212,7 @@ describe('the file', { concurrency: 2 }, () => {
     assert.equal(values['general.quantization_version'], 2);
   });
 
-  test('each tensor and the sum are reported, unless --quiet is given', async () => {
+  test('each tensor and the total are reported, unless --quiet is given', async () => {
     makeSource();
     const { stderr } = await quantize([source, at('reports.gguf'), 'q4_0']);
     assert.match(stderr, /\[ +\d+\/ +93\] blk\.3\.ffn_down\.weight +F16 -> Q4_0 +0\.04 MB/);
@@ -220,7 +220,7 @@ describe('the file', { concurrency: 2 }, () => {
     assert.equal((await quantize([source, at('reports.gguf'), 'q4_0', '--quiet'])).stderr, '');
   });
 
-  test('a quantized model answers', async () => {
+  test('a quantized model generates text', async () => {
     const model = at('tiny-f16.gguf');
     await wick(native, ['synth', 'tiny', 'f16', model]);
     for (const { type } of [{ type: 'q8_0' }, { type: 'q5_k_m' }, { type: 'bf16' }]) {
@@ -233,7 +233,7 @@ describe('the file', { concurrency: 2 }, () => {
   });
 });
 
-describe('refused', () => {
+describe('rejected input', () => {
   const source = at('refused.gguf');
   const tensor = (/** @type {number} */ value) => ({
     name: 'blk.0.ffn_up.weight',
@@ -253,7 +253,7 @@ describe('refused', () => {
     assert.equal(result.stderr.trim().split('\n').length, 1);
   }
 
-  test('an unknown or missing type is refused', async () => {
+  test('an unknown or missing type is rejected', async () => {
     await assertRefused([source, at('x'), 'q9'], 2, /unknown type 'q9'/);
     await assertRefused([source, at('x')], 2, /TYPE is missing/);
   });
@@ -266,22 +266,22 @@ describe('refused', () => {
     assert.deepEqual(readFileSync(source), bytes);
   });
 
-  test('a missing file and a file that is not a model are refused', async () => {
+  test('a missing file and a file that is not a model are rejected', async () => {
     await assertRefused([at('nowhere'), at('x'), 'q8_0'], 3, /cannot open .*nowhere/);
     writeFileSync(at('text'), 'this is a text and no model');
     await assertRefused([at('text'), at('x'), 'q8_0'], 3, /GGUF/);
   });
 
-  test('a weight that is not finite or too large is refused with its position', async () => {
+  test('a weight that is nonfinite or too large is rejected with its position', async () => {
     for (const value of [Number.NaN, Number.POSITIVE_INFINITY]) {
       writeFileSync(at('wild.gguf'), file(value));
       const says = /value 40 of tensor 'blk\.0\.ffn_up\.weight' is not finite/;
       await assertRefused([at('wild.gguf'), at('x'), 'q8_0'], 3, says);
     }
-    assert.ok(!readdirSync(folder).includes('x'), 'nothing half written stays');
+    assert.ok(!readdirSync(folder).includes('x'), 'an incomplete file was left');
   });
 
-  test('a file cut off anywhere is refused', async () => {
+  test('a file truncated anywhere is rejected', async () => {
     const bytes = file(0.5);
     for (const length of [3, 40, bytes.length - 130, bytes.length - 1]) {
       writeFileSync(at('cut.gguf'), bytes.subarray(0, length));
@@ -290,7 +290,7 @@ describe('refused', () => {
     }
   });
 
-  test('an already quantized file is refused unless allowed', async () => {
+  test('an already quantized file is rejected unless allowed', async () => {
     await quantize([source, at('q8.gguf'), 'q8_0']);
     const args = [at('q8.gguf'), at('again.gguf'), 'q4_0'];
     await assertRefused(args, 3, /'blk\.0\.ffn_up\.weight' is already quantised \(Q8_0\)/);
@@ -298,7 +298,7 @@ describe('refused', () => {
     assert.equal((await tensorsOf(at('again.gguf'))).get('blk.0.ffn_up.weight')?.type, 'Q4_0');
   });
 
-  test('a part of a split model is refused', async () => {
+  test('a part of a split model is rejected', async () => {
     writeFileSync(at('part.gguf'), file(0.5, { 'split.count': 3 }));
     await assertRefused([at('part.gguf'), at('x'), 'q8_0'], 3, /split into 3 files/);
   });

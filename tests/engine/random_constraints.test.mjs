@@ -1,6 +1,6 @@
-// Requests with random schemas, expressions and choices give the same text, finish and probabilities alone in a plain
-// engine and in a full one: alongside others, on forks and restored sessions, with a draft model, with proposals, and where
-// requests give way to each other for want of pages.
+// Requests with random schemas, expressions and choices give the same text, finish reason and probabilities alone in a
+// plain engine as in a busy one: alongside others, on forks and restored sessions, with a draft model, with proposals,
+// and with preemption due to insufficient pages.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -34,7 +34,7 @@ function constraint(random) {
   if (kind < 5) return { jsonSchema: wholeSchema(random) };
   if (kind === 5) return { regex: random.pick(expressions) };
   if (kind === 6) return { choices: random.pick(choices) };
-  return { healing: random.chance(0.5) }; // free text next to them
+  return { healing: random.chance(0.5) }; // some requests have no constraint
 }
 
 /** @param {Random} random @returns {Case} */
@@ -54,7 +54,7 @@ const caseOf = (random) => ({
 });
 
 /**
- * The generated text, token by token with probabilities, or the code of the refusal.
+ * The generated text, token by token with probabilities, or the code of the error.
  * @param {(options: GenerateOptions) => Generation} begin @param {GenerateOptions} options
  */
 async function outcome(begin, options) {
@@ -69,7 +69,7 @@ async function outcome(begin, options) {
   }
 }
 
-/** Alone, in an engine without anything that saves passes. @param {Engine} engine @param {Case} one */
+/** Runs alone, in an engine without anything that saves passes. @param {Engine} engine @param {Case} one */
 async function alone(engine, { text, options, way }) {
   const plainly = { ...options, speculation: /** @type {const} */ (false) };
   if (way === 'plain') return outcome((all) => engine.generate(before + text, all), { ...plainly });
@@ -93,7 +93,7 @@ async function beside(engine, trunk, state, { text, options, way }) {
   return found;
 }
 
-test('a constrained request gives the same text, whatever else the engine does', async (t) => {
+test('a constrained request gives the same text whatever else the engine does', async (t) => {
   const plain = await openEngine(t, { file: modelPath, prefixCache: false, contextSize: 192 });
   const full = await openEngine(t, {
     ...{ file: modelPath, contextSize: 192, kvTokens: 192, threads: 2 },
@@ -120,6 +120,6 @@ test('a constrained request gives the same text, whatever else the engine does',
       `${tokens.accepted} of ${tokens.proposed} proposed tokens taken`,
   );
   assert.ok(counts.same > counts.refused * 4, JSON.stringify(counts));
-  assert.ok(requests.preempted > 0, 'none gave way');
-  assert.ok(tokens.accepted > 0, 'no proposal was taken');
+  assert.ok(requests.preempted > 0, 'no request was preempted');
+  assert.ok(tokens.accepted > 0, 'no proposal was accepted');
 });

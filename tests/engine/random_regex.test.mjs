@@ -1,5 +1,5 @@
-// Random regular expressions: the texts that each holds are those that RegExp with the flag u holds, as a
-// search (what a schema's "pattern" is) and as a whole (what decoding writes).
+// Random regular expressions: each matches the same strings as RegExp with the flag u, both as a search (like
+// "pattern" in a schema) and as a whole (like decoding).
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -13,11 +13,11 @@ const folder = temporaryFolder();
 const AT_ONCE = 2;
 const LENGTH_MAX = 12;
 
-/** Characters of texts, among which are those that classes and dots treat in their own ways. */
+/** Characters of the inputs, including those that classes and dots treat specially. */
 const alphabet = [...'aabbcAZ019_- .\n\r\t]^$\\/é\u2028\u00a0ſ😀𝒳'];
 
 /**
- * A part of a pattern, and what makes a text that it may hold.
+ * A part of a pattern, and a function that makes strings which may match it.
  * @typedef {{source: string, sample: () => string}} Part
  * @typedef {ReturnType<typeof randomFrom>} Random
  */
@@ -116,7 +116,7 @@ function choice(random, depth) {
 
 /** @param {Random} random @param {Part} part @returns {string[]} */
 function textsFor(random, part) {
-  // RegExp tries ways without end in longer ones
+  // longer strings make RegExp backtrack forever
   const samples = Array.from({ length: 12 }, () =>
     [...part.sample()].slice(0, LENGTH_MAX).join(''),
   );
@@ -176,10 +176,10 @@ test('a pattern matches what RegExp matches', async () => {
     while (index < count) await compare(index++, counts);
   };
   await Promise.all(Array.from({ length: AT_ONCE }, one));
-  assert.ok(counts.wanted > count * 5, `${counts.wanted} texts fit`);
+  assert.ok(counts.wanted > count * 5, `${counts.wanted} strings match`);
   assert.ok(counts.large < count / 50, `${counts.large} patterns are too large`);
-  assert.ok(counts.refused < count, `${counts.refused} patterns hold nothing`);
-  assert.ok(counts.ahead < count / 5, `${counts.ahead} look-aheads are not supported`);
+  assert.ok(counts.refused < count, `${counts.refused} patterns match nothing`);
+  assert.ok(counts.ahead < count / 5, `${counts.ahead} lookaheads are not supported`);
 });
 
 test('a pattern that RegExp rejects is rejected, with the position', async () => {
@@ -216,7 +216,7 @@ test('a pattern that RegExp rejects is rejected, with the position', async () =>
         isValid = false;
         why = String(error);
       }
-      // punctuation that is escaped without need, and a hyphen next to a class, mean what they say
+      // unnecessary escapes of punctuation, and a hyphen next to a class, are accepted literally
       if (/Invalid escape|Invalid character class|Invalid unicode escape/i.test(why)) continue;
       const { code, stderr } = await wick(native, [
         'constrain',

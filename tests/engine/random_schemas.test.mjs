@@ -1,5 +1,5 @@
-// Random JSON schemas: a value that ajv rejects is never accepted, a value that ajv accepts is accepted in some order of
-// its members, and a model with random weights generates valid values.
+// Random JSON schemas: values that ajv rejects are never accepted, values that ajv accepts are accepted in some order
+// of their members, and a model with random weights generates valid values.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -19,7 +19,7 @@ const ORDERS_MAX = 120;
 /** @typedef {ReturnType<typeof randomFrom>} Random */
 
 /**
- * A value that is likely to be valid.
+ * Makes a value that is likely to be valid.
  * @param {Random} random @param {any} of @param {any} root @param {number} depth
  * @returns {any}
  */
@@ -59,7 +59,7 @@ function sampleNumber(random, of) {
   return (Math.ceil(low / step) + random.below(6)) * step;
 }
 
-/** The value with one thing changed. @param {Random} random @param {any} of @returns {any} */
+/** Returns the value with one change. @param {Random} random @param {any} of @returns {any} */
 function changed(random, of) {
   if (of === null || typeof of !== 'object' || random.chance(0.2)) return value(random, 1);
   if (Array.isArray(of)) {
@@ -76,7 +76,7 @@ function changed(random, of) {
 }
 
 /**
- * The texts of a value in the orders that its objects' members may have, up to a number.
+ * Serializes a value with its members in different orders, up to a limit.
  * @param {any} of @returns {string[]}
  */
 function orders(of) {
@@ -114,7 +114,7 @@ function instancesFor(random, of) {
 }
 
 /**
- * The verdicts on the texts, or the error if the schema is refused.
+ * The verdicts on the inputs, or the error if the schema is rejected.
  * @param {any} of @param {string[]} texts @param {number} index
  * @returns {Promise<boolean[] | string>}
  */
@@ -164,11 +164,11 @@ test('a schema accepts what ajv accepts', async (t) => {
   for (let index = 0; index < count; index++) await compare(index, counts);
   t.diagnostic(JSON.stringify(counts));
   assert.ok(counts.valid > count * 5, `${counts.valid} values are valid`);
-  assert.ok(counts.invalid > count * 5, `${counts.invalid} values are not`);
-  assert.ok(counts.refused < count / 10, `${counts.refused} schemas are refused`);
+  assert.ok(counts.invalid > count * 5, `${counts.invalid} values are invalid`);
+  assert.ok(counts.refused < count / 10, `${counts.refused} schemas are rejected`);
 });
 
-test('generated texts are valid', async (t) => {
+test('generated output is valid', async (t) => {
   const file = join(folder, 'tiny.gguf');
   await synthesize('tiny', 'q8_0', file);
   const engine = await openEngine(t, { file, contextSize: 1024 });
@@ -196,12 +196,12 @@ test('generated texts are valid', async (t) => {
   assert.ok(counts.stopped > count * 0.7, JSON.stringify(counts));
 });
 
-// Replacements of a keyword's value; most of them are wrong for most keywords.
+// Replacements for a keyword's value; most are invalid for most keywords.
 /** @type {any[]} */
 const wrongValues = [null, true, 'no', -1, 2.5, 3, [], [1], ['a', 1], {}, { a: 1 }, { a: ['b'] }];
 wrongValues.push({ a: [1] }, { a: 'b' }, 'string', ['a'], '2', [true], [null], { a: null });
 
-/** Each schema within, itself first. @param {any} of @returns {any[]} */
+/** Yields the schema and all schemas within it. @param {any} of @returns {any[]} */
 function schemasWithin(of) {
   if (of === null || typeof of !== 'object') return [];
   const named = ['properties', 'patternProperties', 'dependentSchemas', '$defs'];
@@ -212,7 +212,7 @@ function schemasWithin(of) {
   return [of, ...[...inner, ...alone].flatMap(schemasWithin)];
 }
 
-/** Gives some keyword of some schema within a wrong value. @param {Random} random @param {any} of */
+/** Replaces the value of a random keyword with a wrong one. @param {Random} random @param {any} of */
 function breakSchema(random, of) {
   const extra = ['minLength', 'maxItems', 'uniqueItems', 'multipleOf', 'minContains', 'required'];
   extra.push('dependentRequired', 'enum', 'type', 'pattern', 'properties', 'maximum', 'not');
@@ -223,7 +223,7 @@ function breakSchema(random, of) {
   return key;
 }
 
-/** Draft 4's bounds and lists of items are enforced in each draft. @param {any} of @returns {boolean} */
+/** Whether it uses draft 4's bounds or item lists, which are enforced in every draft. @param {any} of @returns {boolean} */
 const hasOlderForm = (of) =>
   schemasWithin(of).some(
     (one) =>
@@ -236,7 +236,7 @@ const isRepetition = (error) =>
   error.keyword === 'uniqueItems' ||
   (error.instancePath.endsWith('/enum') && error.keyword === 'minItems');
 
-test('a keyword with a value of a wrong type is refused with its path', async (t) => {
+test('a keyword with a value of the wrong type is rejected with its path', async (t) => {
   const count = soakCount(8000);
   const drafts = [
     { ajv: new Ajv2020({ strict: false, logger: false, allErrors: true }), $schema: undefined },
@@ -259,7 +259,7 @@ test('a keyword with a value of a wrong type is refused with its path', async (t
       /schema, #.*: .*(is expected|unknown type|a schema is an object).*WICK_E_ARG/s.test(answer);
     if (ajv.validateSchema(of)) {
       counts.whole++;
-      // draft 7 has no "$defs", but references lead there
+      // draft 7 has no "$defs", but references point there
       if ($schema === undefined) assert.ok(!isRefused, `${label}: ${answer}`);
     } else if (hasOlderForm(of) || ajv.errors?.some(isRepetition)) {
       counts.older++;

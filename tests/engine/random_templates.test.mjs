@@ -1,5 +1,5 @@
-// Random programs in the language of chat templates: each renders the text that Python's jinja2 renders,
-// or fails where that fails.
+// Random programs in the chat template language: each renders the same text as Python's jinja2, or fails if
+// jinja2 fails.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -35,7 +35,7 @@ const variables = {
   ],
 };
 
-/** Kinds of expressions, so that most of a program means something. */
+/** Kinds of expressions, so that most operations are meaningful. */
 const kinds = /** @type {const} */ (['number', 'text', 'list', 'dict', 'truth', 'any']);
 /** @typedef {(typeof kinds)[number]} Kind */
 
@@ -59,7 +59,7 @@ const leaves = {
   any: ['none', 'z', 'u', 'd.nothing', 'l[9]', 'messages[2].tool_calls', 'v'],
 };
 
-/** The operations that combine kinds: A, B and C stand for expressions. @type {Record<Kind, [string, ...Kind[]][]>} */
+/** Operations that combine kinds; A, B and C are expressions. @type {Record<Kind, [string, ...Kind[]][]>} */
 const forms = {
   number: [
     ['A + B', 'number', 'number'],
@@ -243,9 +243,9 @@ function statement(random, depth) {
   }
 }
 
-/** Operations that Python refuses for its own types, and we need not. */
+/** Operations that only Python rejects, because of its types. */
 const refusedThere = /is not subscriptable|concatenate list/;
-/** Operations that we refuse so that an author sees the mistake; jinja2 has something undefined, or takes it as a key. */
+/** Operations that only Wick rejects, to show the author a mistake; jinja2 gives undefined or treats it as a key. */
 const refusedHere = /a dict's key is neither text nor a number|an index of a slice is not/;
 
 test('a random program renders as in jinja2', { skip: python.skip }, async () => {

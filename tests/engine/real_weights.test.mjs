@@ -1,5 +1,5 @@
-// Models that people use, SmolLM2-135M-Instruct (Q4_1) and Gemma 3 270M (Q4_K_M): next to llama.cpp's own library, with
-// coarser weights, constraints, speculation and the prefix cache.
+// Popular models, SmolLM2-135M-Instruct (Q4_1) and Gemma 3 270M (Q4_K_M): compared with llama.cpp's own library, and
+// tested with coarser weights, constraints, speculation and the prefix cache.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -38,14 +38,14 @@ async function logitsOf(model, tokens) {
 /** @param {Float32Array} row @returns {number} */
 const topOf = (row) => row.reduce((top, value, id) => (value > row[top] ? id : top), 0);
 
-/** Activations of 8 bits are rounded differently: 289 of 300 tokens were equal, and none farther from the top. */
+/** 8-bit activations are rounded differently: 289 of 300 tokens were equal, and no gap to the top was larger. */
 const NEAR = 0.6;
 
-describe('next to llama.cpp', { skip: noLlama || smollm2.skip || !isFull }, () => {
+describe('compared with llama.cpp', { skip: noLlama || smollm2.skip || !isFull }, () => {
   const llama = new Llama('haswell');
   after(() => llama.close());
 
-  test('SmolLM2: the most likely token of 300 positions', async (t) => {
+  test('SmolLM2: the most likely token at 300 positions', async (t) => {
     const all = await tokensOf(smollm2.path, measuredText(4000));
     const tokens = [...all.slice(0, 150), ...all.slice(-150)];
     assert.ok(await llama.logits(smollm2.path, tokens, file('theirs')));
@@ -69,7 +69,7 @@ describe('next to llama.cpp', { skip: noLlama || smollm2.skip || !isFull }, () =
     ['SmolLM2', smollm2, 1200],
     ['Gemma 3, after a prompt that is longer than its window', gemma3, 2400],
   ])) {
-    test(`${name}: each word of a greedy text`, { skip: model.skip }, async () => {
+    test(`${name}: each token of greedy output`, { skip: model.skip }, async () => {
       const prompt = await tokensOf(
         model.path,
         `${measuredText(bytes)}\n\nThe capital of France is`,
@@ -89,7 +89,7 @@ describe('next to llama.cpp', { skip: noLlama || smollm2.skip || !isFull }, () =
       for (const [index, token] of written.entries()) {
         const row = theirs.subarray(index * vocab, (index + 1) * vocab);
         const gap = row[topOf(row)] - row[token];
-        assert.ok(gap < NEAR, `word ${index}: ${gap} below the likeliest`);
+        assert.ok(gap < NEAR, `token ${index}: ${gap} below the most likely one`);
       }
     });
   }
@@ -103,7 +103,7 @@ describe('coarser weights', { skip: smollm2.skip || !isFull }, () => {
     await print(...run);
   });
 
-  // Rows of 576 have no K-quants: these types take others in their place.
+  // Rows of 576 cannot be K-quants: these types use others instead.
   for (const [type, most] of /** @type {const} */ ([
     ['f16', 0.01],
     ['q8_0', 0.012],
@@ -119,7 +119,7 @@ describe('coarser weights', { skip: smollm2.skip || !isFull }, () => {
       const run = ['perplexity', out, '-f', text, '--kv', 'f32', '--kl', logits];
       const { kl_nats_mean: mean } = JSON.parse(await print(...run));
       t.diagnostic(`${mean} nats per token`);
-      assert.ok(mean <= most, `${mean} is above ${most}`);
+      assert.ok(mean <= most, `${mean}, limit is ${most}`);
     });
   }
 });
@@ -153,7 +153,7 @@ describe('in the package', { skip: smollm2.skip }, () => {
     assert.match(place.city, /Paris/);
   });
 
-  test('a repeated text is proposed from the prompt, and stays the same', async () => {
+  test('repeated text is proposed from the prompt, with unchanged output', async () => {
     const line = 'const total = prices.reduce((sum, price) => sum + price, 0);\n';
     const prompt = `${line.repeat(6)}`;
     const settings = { temperature: 0, maxTokens: 40, ignoreEnd: true };
@@ -166,7 +166,7 @@ describe('in the package', { skip: smollm2.skip }, () => {
     assert.ok(share > 0.5, `${share} of the proposals were accepted`);
   });
 
-  test('a named tool is called with arguments of its schema', async () => {
+  test('a named tool is called with arguments that match its schema', async () => {
     const parameters = {
       ...{ type: 'object', additionalProperties: false, required: ['city', 'unit'] },
       properties: {
@@ -192,7 +192,7 @@ describe('in the package', { skip: smollm2.skip }, () => {
     assert.equal(reason, 'tool_calls');
   });
 
-  test('a draft model with coarser weights is usually right about a real text', {
+  test('most proposals of a draft model with coarser weights are accepted for real text', {
     skip: !isFull,
   }, async (t) => {
     const coarse = file('draft.gguf');
@@ -211,7 +211,7 @@ describe('in the package', { skip: smollm2.skip }, () => {
     assert.ok(accepted > settings.maxTokens / 2, `${accepted} of ${proposed} were accepted`);
   });
 
-  test('a second question about a text reads it from the cache, with the same answer', async () => {
+  test('a second question about a document uses the cache, with the same answer', async () => {
     const text = measuredText(1500);
     const messages = [
       { role: /** @type {const} */ ('system'), content: text },

@@ -1,5 +1,5 @@
-// Relaxed SIMD where an engine computes it wrongly, as V8 11 (Node 20 with its flag) does, and where
-// there is none: they use plain SIMD or report an error, and never write a wrong text.
+// Hosts that compute relaxed SIMD wrongly, like V8 11 (Node 20 with its flag), or do not support it: Wick uses
+// plain SIMD or reports an error, and never generates wrong text.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const flag = '--experimental-wasm-relaxed-simd';
 const model = join(root, 'examples/models/wick-2.6m-q8_0.gguf');
 const dist = (/** @type {string} */ file) => join(root, 'dist', file);
 
-// Other versions have no such flag, since they need none.
+// Other versions do not have or need this flag.
 const flagged = await run(process.execPath, [flag, '-e', '0']);
 const noFlag = flagged.code === 0 ? false : `this Node, ${process.version}, has no ${flag}`;
 
@@ -52,7 +52,7 @@ describe(`Node with ${flag}`, { skip: noFlag }, () => {
 });
 
 describe(`the relaxed WASI module in Node with ${flag}`, { skip: noFlag }, () => {
-  test('the relaxed module refuses the model and names the dot product', async () => {
+  test('the relaxed module rejects the model with an error about the dot product', async () => {
     const runner = join(root, 'tests/support/run_wasi.mjs');
     const folders = JSON.stringify({ '/models': join(root, 'examples/models') });
     const args = ['run', '/models/wick-2.6m-q8_0.gguf', '-p', 'Once', '-n', '20'];
@@ -74,7 +74,7 @@ describe('features.js', () => {
   const { validate } = WebAssembly;
   const right = (/** @type {number[]} */ ...[n, x, y]) => 7 + 4 * n * x * y;
 
-  /** The detected feature where the probe's dots are `dots`. @param {(...n: number[]) => number} dots */
+  /** The detected feature if the probe's dot products are `dots`. @param {(...n: number[]) => number} dots */
   async function detect(dots) {
     try {
       WebAssembly.validate = () => true;
@@ -92,7 +92,7 @@ describe('features.js', () => {
   }
   const { Module } = WebAssembly;
 
-  test('relaxed SIMD is used if dot products are right', async () => {
+  test('relaxed SIMD is used if dot products are correct', async () => {
     assert.equal(await detect(right), 'relaxed');
   });
 
@@ -106,7 +106,7 @@ describe('features.js', () => {
 });
 
 describe('examples/wasi/run.mjs', { skip: hasRelaxedSimd(process.execPath) }, () => {
-  test('the error says what the relaxed module needs', async () => {
+  test('the error states what the relaxed module needs', async () => {
     const example = join(root, 'examples/wasi/run.mjs');
     const args = [example, built('wasi/wick-relaxed.wasm'), model, 'Once'];
     const { code, stdout, stderr } = await run(process.execPath, ['--no-warnings', ...args]);

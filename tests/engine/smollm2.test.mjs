@@ -1,4 +1,4 @@
-// A real model, SmolLM2-135M-Instruct in Q4_1: its greedy text, and what coarser keys and values cost it.
+// A real model, SmolLM2-135M-Instruct in Q4_1: its greedy output, and the loss due to coarser keys and values.
 
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
@@ -12,7 +12,7 @@ const model = locate('smollm2');
 const folder = temporaryFolder();
 const [text, logits] = [join(folder, 'text'), join(folder, 'logits.f32')];
 
-/** Nats per token at most; 0.001 to 0.006 of it is noise of 8-bit activations that any other bit causes. */
+/** Limits in nats per token; 0.001 to 0.006 of each is noise from 8-bit activations, which any changed bit causes. */
 const KV_LIMITS = /** @type {const} */ ([
   ['f16', 0.01],
   ['q8', 0.01],
@@ -34,7 +34,7 @@ describe('SmolLM2-135M-Instruct', { skip: model.skip }, () => {
     writeFileSync(text, measuredText(2400));
     const { tokens, perplexity } = await measure('--kv', 'f32', '--save', logits);
     assert.ok(tokens > 400, `${tokens} tokens`);
-    assert.ok(perplexity < 40, `a perplexity of ${perplexity}`);
+    assert.ok(perplexity < 40, `perplexity is ${perplexity}`);
   });
 
   for (const host of [native, plainHosts[0]]) {
@@ -55,7 +55,7 @@ describe('SmolLM2-135M-Instruct', { skip: model.skip }, () => {
     test(`keys and values in ${type.toUpperCase()}: at most ${most} nats per token`, async (t) => {
       const { kl_nats_mean } = await measure('--kv', type, '--kl', logits);
       t.diagnostic(`${kl_nats_mean} nats per token`);
-      assert.ok(kl_nats_mean <= most, `${kl_nats_mean} is above ${most}`);
+      assert.ok(kl_nats_mean <= most, `${kl_nats_mean}, limit is ${most}`);
     });
   }
 });

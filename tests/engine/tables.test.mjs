@@ -1,5 +1,5 @@
-// Tables that stay in the model's file: the command line and the package, in Node and in Chromium, say the same as
-// with their tables in memory, also where only the layers fit.
+// Tables that stay in the model's file: the command line and the package, in Node and in Chromium, give the same output
+// as with tables in memory, even if only the layers fit.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
@@ -37,15 +37,15 @@ const shape = {
 };
 /** The bytes of the table in Q8_0. */
 const TABLE_BYTES = (shape.vocab * shape.layers * shape.perLayer * 34) / 32;
-/** Links to all files that this process has open, where the system has such a folder. */
+/** Links to all open files of this process, on systems that have this folder. */
 const OPEN_FILES = '/proc/self/fd';
 const PROMPT = 'abc abd';
-/** The drawn token depends on all logits. */
+/** The sampled token depends on all logits. */
 const request = { maxTokens: 24, seed: 1, temperature: 1, ignoreEnd: true };
 
 before(() => writeGemma4(path, shape));
 
-/** Files of the shared folder, by what is special about them. */
+/** Files in the shared folder, by their kind of tables. */
 const models = {
   'per-layer embeddings of Gemma 4': 'reference/models/gemma4-ple.gguf',
   'per-layer embeddings of Gemma 3n': 'reference-more/models/gemma3n.gguf',
@@ -68,7 +68,7 @@ describe('the command line', () => {
           const args = ['run', file, '-p', 'abc abd', '-n', '8', '--logprobs', '2'];
           const found = await wick(host, [...args, '--tables', where], { folders: [folder] });
           assert.equal(found.code, 0, found.stderr);
-          // Deno warns of WASI on the same stream
+          // Deno writes a warning about WASI to the same stream
           const logprobs = found.stderr.split('\n').filter((line) => line.startsWith('{'));
           assert.equal(logprobs.length, 8, found.stderr);
           return { text: found.stdout.toString('latin1'), logprobs };
@@ -94,7 +94,7 @@ describe('the command line', () => {
     assert.match(stdout.toString(), /tables outside +3\.34 MB of the file, not in the total/);
   });
 
-  test('standard input and the small program are refused by name', async () => {
+  test('standard input and the small program are rejected with their name', async () => {
     const piped = await wick(native, ['run', '-', '-p', 'a', '--tables', 'outside'], { input: '' });
     assert.equal(piped.code, 2);
     assert.match(piped.stderr, /--tables outside: standard input cannot be read again/);
@@ -106,7 +106,7 @@ describe('the command line', () => {
     assert.match(refused.stderr, /keeping tables outside is not in this program; wick-full\.wasm/);
   });
 
-  test('a truncated file is reported with its tensor and position', async () => {
+  test('a truncated file is reported with the tensor and offset', async () => {
     const cut = join(folder, 'cut.gguf');
     copyFileSync(path, cut);
     truncateSync(cut, 2_000_000);
@@ -115,7 +115,7 @@ describe('the command line', () => {
     assert.match(stderr, /per_layer_token_embd\.weight|blk\./);
   });
 
-  /** The error of a chat whose file is changed between two questions. @param {string} file @param {() => void} change */
+  /** The error of a chat if the file changes between two questions. @param {string} file @param {() => void} change */
   async function toldAfter(file, change) {
     const template = join(folder, 'template.jinja');
     copyFileSync(path, file);
@@ -142,7 +142,7 @@ describe('the command line', () => {
     assert.match(told, /could not be read: the file ends at byte \d+ of file 1/);
   });
 
-  test('a file that was written to while it is open is not read any more', async () => {
+  test('a file that is modified while it is open is no longer read', async () => {
     const file = join(folder, 'written-later.gguf');
     const later = Date.now() / 1000 + 100;
     const { code, told } = await toldAfter(file, () => utimesSync(file, later, later));
@@ -180,7 +180,7 @@ describe('the package in Node', () => {
     );
   });
 
-  test('has the same logits of the whole vocabulary, after the prompt and after each token', async (t) => {
+  test('logits of the whole vocabulary are the same after the prompt and after each token', async (t) => {
     const shared = locate('shared');
     const names = shared.skip ? [] : Object.values(models).slice(0, 3);
     const files = [path, ...names.map((name) => join(shared.path, 'vectors', name))];
@@ -216,7 +216,7 @@ describe('the package in Node', () => {
     assert.equal(await moved?.prompt('abe', more).text(), wanted);
   });
 
-  test('sources that cannot be read while the model runs are refused, or tables stay in memory', async (t) => {
+  test('sources that cannot be read while the model runs are rejected, or tables stay in memory', async (t) => {
     const { readFileSync } = await import('node:fs');
     const bytes = readFileSync(path);
     const refused = isError('UNSUPPORTED', /tables: 'outside' needs a model that can be read/);
@@ -231,7 +231,7 @@ describe('the package in Node', () => {
     const file = join(folder, 'shortened.gguf');
     copyFileSync(path, file);
     const { atime, mtime } = statSync(file);
-    utimesSync(file, atime, mtime); // to the milliseconds that can be set again
+    utimesSync(file, atime, mtime); // rounded to milliseconds, which can be restored
     const engine = await openEngine(t, { file, tables: 'outside' });
     const wanted = await say(engine);
     truncateSync(file, 400_000);
@@ -246,11 +246,11 @@ describe('the package in Node', () => {
     assert.equal(await say(engine), wanted);
   });
 
-  test('a modified file is refused; a file that replaces it by name changes nothing', async (t) => {
+  test('a modified file is rejected; a replacement with the same name has no effect', async (t) => {
     const file = join(folder, 'changed.gguf');
     copyFileSync(path, file);
     const engine = await openEngine(t, { file, tables: 'outside' });
-    renameSync(file, join(folder, 'moved.gguf')); // before any row was read
+    renameSync(file, join(folder, 'moved.gguf')); // before any row is read
     writeFileSync(file, Buffer.alloc(statSync(path).size));
     const inside = await openEngine(t, { file: path, tables: 'inside' });
     assert.equal(await say(engine), await say(inside));
@@ -258,7 +258,7 @@ describe('the package in Node', () => {
     await assert.rejects(say(engine), isError('IO', /reading failed at byte \d+ of file 1/));
   });
 
-  test('tables of small files stay in memory, and a plan alone shows it', async (t) => {
+  test('tables of small files stay in memory, also in a plan without weights', async (t) => {
     const { size } = statSync(path);
     for (const directoryOnly of [false, true]) {
       const small = { file: path, directoryOnly, memoryLimit: 8 * size };
@@ -272,14 +272,14 @@ describe('the package in Node', () => {
 });
 
 describe("the model's file", { skip: existsSync(OPEN_FILES) ? false : `no ${OPEN_FILES}` }, () => {
-  /** How often this process has it open. Streams that have read all close it a little later. @param {number} wanted */
+  /** Waits until this process has the file open `wanted` times; streams close it shortly after the end. @param {number} wanted */
   const isOpen = async (wanted) => {
     const count = () =>
       readdirSync(OPEN_FILES).filter((name) => {
         try {
           return readlinkSync(join(OPEN_FILES, name)) === path;
         } catch {
-          return false; // it was closed meanwhile
+          return false; // closed in the meantime
         }
       }).length;
     for (let i = 0; i < 100 && count() !== wanted; i++) await sleep(20);
@@ -289,15 +289,15 @@ describe("the model's file", { skip: existsSync(OPEN_FILES) ? false : `no ${OPEN
   /** @type {Record<string, {options: object, times: number}>} */
   const cases = {
     'a small file': { options: {}, times: 0 },
-    'one that fits, though it is large compared with the limit': {
+    'a file that fits, though it is large compared with the limit': {
       options: { memoryLimit: 1 },
       times: 0,
     },
-    'a plan alone': { options: { tables: 'outside', directoryOnly: true }, times: 0 },
+    'only a plan': { options: { tables: 'outside', directoryOnly: true }, times: 0 },
     'tables outside': { options: { tables: 'outside' }, times: 1 },
   };
   for (const [name, { options, times }] of Object.entries(cases)) {
-    test(`is open ${times === 0 ? 'no longer than it loads' : 'until the engine closes'}: ${name}`, async (t) => {
+    test(`stays open ${times === 0 ? 'only while it loads' : 'until the engine closes'}: ${name}`, async (t) => {
       const inside = await createEngine({ file: path, threads: 1, tables: 'inside' });
       const fits = ((await inside.info()).plan?.totalBytes ?? 0) * 1.05;
       await inside.close();
@@ -320,7 +320,7 @@ describe("the model's file", { skip: existsSync(OPEN_FILES) ? false : `no ${OPEN
 describe('the package in Chromium', () => {
   const page = openPackagePage(folder);
 
-  test('a Blob and a kept model give the same text if only the layers fit', async () => {
+  test('a Blob and a stored model give the same text if only the layers fit', async () => {
     const found = await page.evaluate(
       async ({ prompt, request, tableBytes }) => {
         const entry = '/wick-llm/index.js';
@@ -343,7 +343,7 @@ describe('the package in Chromium', () => {
         const inside = await say({ blob, tables: 'inside', threads: 1 });
         const memoryLimit = inside.plan.totalBytes - tableBytes / 2;
         const all = { inside, blob: await say({ blob, memoryLimit }) };
-        // the first visit fetches and keeps it, the second reads the kept file
+        // the first visit fetches and stores the model, the second reads the stored file
         const fetched = await say({ url: address });
         const kept = await say({ url: address, memoryLimit, cache: 'only' });
         const threads = await say({ url: address, memoryLimit, threads: 2 });
@@ -360,7 +360,7 @@ describe('the package in Chromium', () => {
     for (const [name, { said, logits, plan, peak }] of Object.entries(outside)) {
       assert.equal(plan.outsideBytes, TABLE_BYTES, name);
       assert.equal(said, inside.said, name);
-      assert.ok(logits === inside.logits, `${name}: other logits`);
+      assert.ok(logits === inside.logits, `${name}: logits differ`);
       assert.ok(peak <= memoryLimit, `${name}: ${peak}`);
     }
   });

@@ -1,6 +1,6 @@
-// The language of chat templates, part by part: what each filter, test, method, operator and statement makes of values
-// of every kind is what Python's jinja2 makes of them, errors included. The output of jinja2 is recorded, so that the
-// test runs without Python. Whole templates of models are compared by tests/engine/templates.test.mjs.
+// The chat template language, part by part: each filter, test, method, operator and statement gives the same results as
+// in Python's jinja2 for values of every kind, including errors. The output of jinja2 is recorded, so that the test runs
+// without Python. tests/engine/templates.test.mjs compares complete templates of models.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -19,20 +19,20 @@ after(() => rmSync(folder, { recursive: true, force: true }));
 const vocabulary = join(folder, 'bytes.gguf');
 writeFileSync(vocabulary, byteVocabulary(['<s>']));
 
-/** By group: the text of each snippet, null where jinja2 fails. WICK_RECORD=1 writes it. */
+/** By group: the text of each snippet, or null if jinja2 fails. WICK_RECORD=1 writes it. */
 const recordPath = join(root, 'tests/engine/template_language.json');
 /** @type {Record<string, (string | null)[]>} */
 const record = JSON.parse(readFileSync(recordPath, 'utf8'));
 
-/** By group: the error and the message of each snippet that fails. WICK_RECORD=1 writes it. */
+/** By group: the error and message of each snippet that fails. WICK_RECORD=1 writes it. */
 const messagesPath = join(root, 'tests/engine/template_messages.json');
 /** @type {Record<string, Record<string, string>>} */
 const messages = JSON.parse(readFileSync(messagesPath, 'utf8'));
 
-/** The beginning of each message. */
+/** The common prefix of all messages. */
 const REFUSED = /^the chat template (refuses these messages: )?line /;
 
-/** @typedef {{path: string, lines: {at: number}[]}} Batch a template, whose variable says which snippet */
+/** @typedef {{path: string, lines: {at: number}[]}} Batch a template with a variable that selects the snippet */
 
 /** @param {string} name @param {string[]} snippets @returns {Batch[]} */
 function batchesOf(name, snippets) {

@@ -1,6 +1,5 @@
-// Chat templates of models (../shared/vectors/templates): each renders the text that Python's
-// jinja2 renders, and the content of messages is never a control token, whatever the template makes
-// of it.
+// Chat templates of models (../shared/vectors/templates): each renders the same text as Python's jinja2, and
+// message content never becomes a control token, whatever the template does with it.
 
 import assert from 'node:assert/strict';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -77,13 +76,13 @@ const controls = [...new Set(templates.flatMap((path) => controlsOf(readFileSync
 const vocabulary = join(folder, 'bytes.gguf');
 writeFileSync(vocabulary, byteVocabulary(controls));
 
-/** bos_token and similar ones, which vocabularies without such tokens leave empty. */
+/** bos_token and similar variables, which are empty for vocabularies without such tokens. */
 const own = { bos_token: '<BOS>', eos_token: '<EOS>', pad_token: '<PAD>', unk_token: '<UNK>' };
 
 /** The variable that a template of the vectors (firefunction) requires. */
 const demanded = { functions: '[]', datetime: 'now' };
 
-/** The JSON of each line of what was printed. @param {Buffer} stdout @returns {any[]} */
+/** Parses each printed line as JSON. @param {Buffer} stdout @returns {any[]} */
 const linesOf = (stdout) =>
   stdout
     .toString()
@@ -95,7 +94,7 @@ const linesOf = (stdout) =>
  * @param {string} path of a template
  * @param {Record<string, any>[]} conversations
  * @param {...string} options
- * @returns {Promise<any[]>} {text, spans, tokens} or {error, message} of each
+ * @returns {Promise<any[]>} {text, spans, tokens} or {error, message} for each conversation
  */
 async function render(path, conversations, ...options) {
   const lines = join(folder, `${nameOf(path)}.lines`);
@@ -116,11 +115,11 @@ async function renderInPython(requests) {
 }
 
 /**
- * Compares with jinja2; where its sandbox refuses a list that grows, with @huggingface/jinja.
+ * Compares with jinja2, or with @huggingface/jinja if jinja2's sandbox rejects a growing list.
  * @param {string} path
  * @param {Record<string, any>[]} conversations
  * @param {any[]} wanted
- * @returns {Promise<number>} how many were the same
+ * @returns {Promise<number>} the number of equal results
  */
 async function compare(path, conversations, wanted) {
   const found = await render(path, conversations, '--keep-arguments');
@@ -135,7 +134,7 @@ async function compare(path, conversations, wanted) {
         continue;
       }
     }
-    // jinja2 gives generators where we give lists, which JSON has a form for
+    // jinja2 returns generators where Wick returns lists, which can be written as JSON
     if (/generator is not JSON serializable/.test(expected.error)) continue;
     const label = `${nameOf(path)}, ${JSON.stringify(conversations[index]).slice(0, 300)}`;
     if (typeof expected === 'string') {
@@ -173,7 +172,9 @@ describe('the same text as jinja2', { skip }, () => {
   });
 });
 
-test('arguments of tool calls, as text and as objects, are written once', { skip }, async () => {
+test('arguments of tool calls are written exactly once, as strings or as objects', {
+  skip,
+}, async () => {
   const [texts, objects] = [true, false].map((isText) =>
     [1, 2].map((count) => ({
       ...own,
@@ -192,12 +193,12 @@ test('arguments of tool calls, as text and as objects, are written once', { skip
       const given = wanted[index][at];
       if (given.error) refused++;
       const possible = both.filter((one) => typeof one === 'string');
-      if (possible.length === 0) continue; // refused, or written in a form without roles that the template lacks
+      if (possible.length === 0) continue; // rejected, or written without the roles that the template lacks
       assert.notEqual(text, undefined, `${nameOf(path)}, ${at}`);
       const isWhole = (/** @type {string} */ one) =>
         one.includes('kind') && one.split('rich').length > 1 + (at % 2);
-      assert.ok(isWhole(text), `${nameOf(path)}, ${at}: a part is left out`);
-      if (!possible.some(isWhole)) continue; // the template leaves a part out
+      assert.ok(isWhole(text), `${nameOf(path)}, ${at}: a part is missing`);
+      if (!possible.some(isWhole)) continue; // the template omits a part
       assert.ok(possible.includes(text), `${nameOf(path)}, ${at}: ${text}`);
       const isQuotedTwice = (/** @type {string} */ one) => one.includes('{\\"city\\"');
       if (possible.some((one) => !isQuotedTwice(one))) {
@@ -205,15 +206,15 @@ test('arguments of tool calls, as text and as objects, are written once', { skip
       }
     }
   }
-  assert.ok(refused > 20, 'many templates refuse the form that they were given');
+  assert.ok(refused > 20, 'too few templates reject the given form');
 });
 
-describe('text that cannot command', { skip: shared.skip }, () => {
+describe('content cannot inject control tokens', { skip: shared.skip }, () => {
   /**
-   * Walks over the tokens: where they are in the text, and whether control tokens are in text that the template wrote.
+   * Checks the position of each token in the text, and that control tokens occur only in text written by the template.
    * @param {{text: string, spans: number[], tokens: number[]}} rendered
    * @param {string} label
-   * @returns {number} how many control tokens there were
+   * @returns {number} the number of control tokens
    */
   function checkTokens({ text, spans, tokens }, label) {
     const bytes = Buffer.from(text);
@@ -235,11 +236,11 @@ describe('text that cannot command', { skip: shared.skip }, () => {
       }
       at += size;
     }
-    assert.equal(at, bytes.length, `${label}: the tokens are the whole text`);
+    assert.equal(at, bytes.length, `${label}: the tokens do not cover the whole text`);
     return count;
   }
 
-  /** @param {string} text @returns {Record<string, any>[]} it in every role and place */
+  /** @param {string} text @returns {Record<string, any>[]} conversations with the text in every role and position */
   function everywhere(text) {
     const padded = `a ${text} b`;
     const call = { name: text, arguments: { [text]: padded } };
@@ -268,20 +269,20 @@ describe('text that cannot command', { skip: shared.skip }, () => {
   for (const path of templates) {
     test(nameOf(path), async () => {
       const strings = controlsOf(readFileSync(path, 'utf8'));
-      // halves, of which the template might complete one, and all at once
+      // halves, which the template might complete, and all strings at once
       const texts = [...strings, ...strings.map((one) => one.slice(0, -1)), strings.join('')];
       /** @type {Record<string, any>[]} */
       const conversations = texts.flatMap(everywhere).map((one) => ({ ...demanded, ...one }));
       const found = await render(path, conversations, '--tokens');
       let rendered = 0;
       for (const [index, one] of found.entries()) {
-        if (one.error) continue; // it refuses such a role, or such a tool
+        if (one.error) continue; // the template rejects this role or tool
         checkTokens(one, `${nameOf(path)}, ${JSON.stringify(conversations[index].messages)}`);
         rendered++;
       }
       assert.ok(rendered >= texts.length, `${rendered} of ${found.length} were rendered`);
 
-      // its own control tokens count, and those in content when that is requested
+      // the template's control tokens count, and those in content only on request
       const plain = [{ ...demanded, messages: [{ role: 'user', content: 'Hello there' }] }];
       const [own] = await render(path, plain, '--tokens');
       const [same] = await render(path, plain, '--tokens', '--parse-special');

@@ -1,6 +1,6 @@
-// Token ids compared with those of `tokenizers` and `sentencepiece` (tools/text/reference.py):
-// random texts of many scripts with each kind of real vocabulary, and with the patterns of every
-// pre-tokenizer. A soak compares 100,000 texts, a usual run a twentieth.
+// Compares token ids with `tokenizers` and `sentencepiece` (tools/text/reference.py): random text in many
+// scripts with each kind of real vocabulary, and with the patterns of every pre-tokenizer. A soak compares
+// 100,000 texts, a normal run a twentieth.
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
@@ -29,7 +29,7 @@ const vocabularies = [
   'nomic-bert-moe',
 ];
 const TEXTS_OF_VOCABULARY = 5000;
-/** The results of each of 50 groups of names. */
+/** Results for each of 50 groups of names. */
 const TEXTS_OF_PATTERNS = 900;
 
 const folder = join(shared.path, 'vectors/vocab');
@@ -56,8 +56,8 @@ async function askReference(file, count, pres = []) {
 }
 
 /**
- * Cuts of the unigram model with equal sums: sentencepiece adds floats, this engine doubles as llama.cpp
- * does, so rounding decides differently between the same tokens in another order.
+ * Whether two unigram segmentations have equal sums: sentencepiece adds floats, and Wick adds doubles like
+ * llama.cpp, so rounding may choose a different order of the same tokens.
  * @param {number[]} ids
  * @param {number[]} others
  */
@@ -87,7 +87,7 @@ async function compare(blob, cases, name) {
 }
 
 /**
- * The same vocabulary with another tokenizer.ggml.pre.
+ * The same vocabulary with a different tokenizer.ggml.pre.
  * @param {Buffer} bytes
  * @param {string} pre
  */
@@ -106,7 +106,7 @@ function withPre(bytes, pre) {
   return new Blob([new Uint8Array(changed)]);
 }
 
-describe('ids as tokenizers and sentencepiece give them', { skip, concurrency: 2 }, () => {
+describe('ids match tokenizers and sentencepiece', { skip, concurrency: 2 }, () => {
   for (const name of vocabularies) {
     test(name, async () => {
       const count = soakCount(TEXTS_OF_VOCABULARY);
@@ -118,7 +118,7 @@ describe('ids as tokenizers and sentencepiece give them', { skip, concurrency: 2
 
   test('every pre-tokenizer', async () => {
     const { groups } = JSON.parse(readFileSync(preTypes, 'utf8'));
-    const characters = ['gemma4', 'sarvam-moe', 'whitespace']; // of other vocabularies
+    const characters = ['gemma4', 'sarvam-moe', 'whitespace']; // for other kinds of vocabularies
     /** @type {string[]} */
     const names = Object.values(groups)
       .map((group) => group.names[0])
