@@ -722,7 +722,7 @@ describe('synth', { concurrency: 2 }, () => {
     }
   });
 
-  // Tensors by type. Those of Qwen2.5-0.5B are as in the published files, the others follow the rules in
+  // Tensors by type. Qwen2.5-0.5B has the types of the published files, the other shapes follow the rules in
   // llama-quant.cpp (SmolLM2-135M's rows of 576 cannot be K-quants).
   const counts = [
     ['qwen2.5-0.5b', 'q4_k_m', { F32: 121, Q5_0: 132, Q8_0: 13, Q4_K: 12, Q6_K: 12 }],

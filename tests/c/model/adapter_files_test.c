@@ -1,5 +1,5 @@
 // Adapter files: which are rejected and how, files loaded in pieces, truncated files, insufficient
-// memory. After a failure nothing of the adapter is left, and the engine continues to work.
+// memory. After a failure the adapter is freed completely, and the engine continues to work.
 #include "adapter_rig.h"
 #include "shared_files.h"
 

@@ -590,8 +590,8 @@ TEST(decoding_allocates_nothing) {
   }
 }
 
-// Whatever does not fit fails with a typed error, and nothing leaks (the leak checker verifies
-// that).
+// Loads and requests that do not fit fail with a typed error, and nothing leaks (the leak checker
+// verifies that).
 TEST(exceeding_the_memory_budget_is_a_typed_error) {
   make_files();
   for (int which = 0; which < HYBRIDS_COUNT; which++) {

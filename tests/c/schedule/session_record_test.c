@@ -1,5 +1,5 @@
 // Saved sessions: a loaded session continues like the original, and a record that is truncated,
-// damaged, from a different model or unreadable is rejected and leaves nothing behind.
+// damaged, from a different model or unreadable is rejected without changing the engine.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
