@@ -74,7 +74,7 @@ TEST(all_filters_keep_a_flat_image) {
   }
 }
 
-TEST(a_frame_is_filled_around_the_image) {
+TEST(the_frame_around_the_image_is_filled) {
   uint8_t in[4 * 2 * 3], out[4 * 4 * 3];
   memset(in, 200, sizeof in);
   memory_init(&memory, 0, platform_alloc, platform_free);

@@ -57,7 +57,7 @@ TEST(smart_sizes_have_a_minimum_and_a_maximum) {
   check_overview(&layout, 96, 96);
 }
 
-TEST(idefics_enlarges_to_the_longest_edge_and_cuts_it) {
+TEST(idefics_enlarges_to_the_longest_edge_and_splits_into_tiles) {
   const layout_settings settings = {
       .kind = kind_of("idefics3"), .image_size = 48, .patch = 8, .merge = 2, .longest = 144};
   image_layout layout = plan(&settings, 200, 133);  // 144 x 95, which becomes even
@@ -112,7 +112,7 @@ TEST(llava_without_a_size_list_uses_a_square) {
   CHECK(layout.overview.keeps_aspect);
 }
 
-TEST(minicpm_cuts_slices_near_the_image_size) {
+TEST(minicpm_chooses_slices_close_to_the_image_size) {
   const layout_settings settings = {
       .kind = kind_of("minicpmv4_6"), .image_size = 96, .patch = 8, .merge = 4};
   image_layout layout = plan(&settings, 64, 64);

@@ -91,7 +91,7 @@ TEST(a_tone_is_loudest_in_its_band) {
   CHECK_EQ_UINT(loudest_band(front_of("ultravox"), 1000), 26);
 }
 
-TEST(silence_is_the_floor) {
+TEST(silence_gives_the_minimum_value) {
   for (uint32_t i = 0; i < SAMPLES; i++) samples[i] = 0;
   memory_init(&memory, 0, platform_alloc, platform_free);
   const sound_front *front = front_of("ultravox");

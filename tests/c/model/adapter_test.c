@@ -214,8 +214,8 @@ TEST(mixed_batches_work_with_adapted_embedding_and_output) {
     wick_engine_destroy(engine);
   }
   for (uint32_t i = 0; i < REQUESTS; i++) rig_check_same(&alone.asked[i], &talk.asked[i]);
-  CHECK(memcmp(alone.asked[0].said, alone.asked[6].said, sizeof alone.asked[0].said) == 0);
-  CHECK(memcmp(alone.asked[0].said, alone.asked[2].said, sizeof alone.asked[0].said) != 0);
+  CHECK(memcmp(alone.asked[0].tokens, alone.asked[6].tokens, sizeof alone.asked[0].tokens) == 0);
+  CHECK(memcmp(alone.asked[0].tokens, alone.asked[2].tokens, sizeof alone.asked[0].tokens) != 0);
   file_free(&file);
 }
 
@@ -497,8 +497,8 @@ static void close_session(session_rig *s) {
   free(s->model.bytes);
 }
 
-// Continues the session with one adapter (0: none). Returns the status; *said is the result.
-static wick_status go_on(session_rig *s, uint32_t session, uint32_t adapter, rig_asked *said) {
+// Continues the session with one adapter (0: none). Returns the status; *outcome is the result.
+static wick_status go_on(session_rig *s, uint32_t session, uint32_t adapter, rig_asked *outcome) {
   static const int32_t MORE[] = {1, 2, 3, 4, 5};
   const wick_adapter_use use = {adapter, 1};
   wick_request request = fixture_request(MORE, 5, RIG_ANSWER);
@@ -509,18 +509,18 @@ static wick_status go_on(session_rig *s, uint32_t session, uint32_t adapter, rig
   s->talk = (rig_talk){.count = 1};
   const wick_status status = wick_request_submit(s->engine, &request, &s->talk.asked[0].id, &error);
   if (status == WICK_OK) rig_run(s->engine, &s->talk);
-  *said = s->talk.asked[0];
+  *outcome = s->talk.asked[0];
   return status;
 }
 
 // Checks that the same tokens, evaluated with the adapter in a fresh session, give the same result.
 static void check_as_fresh(session_rig *s, uint32_t session, uint32_t adapter,
-                           const rig_asked *said) {
+                           const rig_asked *outcome) {
   const int32_t *tokens;
   uint32_t count;
   const wick_adapter_use use = {adapter, 1};
   CHECK_EQ_INT(wick_session_tokens(s->engine, session, &tokens, &count, NULL), WICK_OK);
-  wick_request request = fixture_request(tokens, count - said->count, said->count);
+  wick_request request = fixture_request(tokens, count - outcome->count, outcome->count);
   request.adapters = &use;
   request.adapter_count = adapter == 0 ? 0 : 1;
   request.salt = "fresh";
@@ -528,28 +528,28 @@ static void check_as_fresh(session_rig *s, uint32_t session, uint32_t adapter,
   s->talk = (rig_talk){.count = 1};
   CHECK_EQ_INT(wick_request_submit(s->engine, &request, &s->talk.asked[0].id, NULL), WICK_OK);
   rig_run(s->engine, &s->talk);
-  CHECK_EQ_UINT(s->talk.asked[0].count, said->count);
-  CHECK_EQ_MEM(s->talk.asked[0].said, said->said, said->count * sizeof(int32_t));
+  CHECK_EQ_UINT(s->talk.asked[0].count, outcome->count);
+  CHECK_EQ_MEM(s->talk.asked[0].tokens, outcome->tokens, outcome->count * sizeof(int32_t));
 }
 
 TEST(a_session_is_recomputed_with_different_adapters) {
   session_rig s;
-  rig_asked said;
+  rig_asked outcome;
   open_session(&s);
   const uint32_t turns[] = {0, s.first, s.first, s.second, 0};
   for (size_t i = 0; i < sizeof turns / sizeof *turns; i++) {
-    CHECK_EQ_INT(go_on(&s, s.session, turns[i], &said), WICK_OK);
+    CHECK_EQ_INT(go_on(&s, s.session, turns[i], &outcome), WICK_OK);
     const bool is_same = i == 2;
-    CHECK_EQ_INT(said.cached > 0, is_same);
-    check_as_fresh(&s, s.session, turns[i], &said);
+    CHECK_EQ_INT(outcome.cached > 0, is_same);
+    check_as_fresh(&s, s.session, turns[i], &outcome);
   }
   uint32_t child;
-  CHECK_EQ_INT(go_on(&s, s.session, s.first, &said), WICK_OK);
+  CHECK_EQ_INT(go_on(&s, s.session, s.first, &outcome), WICK_OK);
   CHECK_EQ_INT(wick_session_fork(s.engine, s.session, &child, NULL), WICK_OK);
   CHECK_EQ_UINT(s.engine->sessions.items[1]->adapters.count, 1);
-  CHECK_EQ_INT(go_on(&s, child, s.first, &said), WICK_OK);
-  CHECK(said.cached > 0);
-  check_as_fresh(&s, child, s.first, &said);
+  CHECK_EQ_INT(go_on(&s, child, s.first, &outcome), WICK_OK);
+  CHECK(outcome.cached > 0);
+  check_as_fresh(&s, child, s.first, &outcome);
   close_session(&s);
 }
 
@@ -591,10 +591,10 @@ TEST(pages_taken_from_a_session_keep_its_adapters) {
 
 TEST(a_session_that_dropped_tokens_keeps_its_adapters) {
   session_rig s;
-  rig_asked said;
+  rig_asked outcome;
   open_session(&s);
-  CHECK_EQ_INT(go_on(&s, s.session, s.first, &said), WICK_OK);
-  CHECK_EQ_INT(go_on(&s, s.session, s.first, &said), WICK_OK);
+  CHECK_EQ_INT(go_on(&s, s.session, s.first, &outcome), WICK_OK);
+  CHECK_EQ_INT(go_on(&s, s.session, s.first, &outcome), WICK_OK);
   wick_request drop = fixture_request(NULL, 0, 0);
   drop.session = s.session;
   drop.prefill_only = true;
@@ -604,10 +604,10 @@ TEST(a_session_that_dropped_tokens_keeps_its_adapters) {
   CHECK_EQ_INT(wick_request_submit(s.engine, &drop, &s.talk.asked[0].id, NULL), WICK_OK);
   rig_run(s.engine, &s.talk);
   CHECK_EQ_UINT(s.talk.asked[0].finish, WICK_FINISH_LENGTH);
-  CHECK_EQ_INT(go_on(&s, s.session, s.second, &said), WICK_E_MISMATCH);
-  CHECK_EQ_INT(go_on(&s, s.session, 0, &said), WICK_E_MISMATCH);
-  CHECK_EQ_INT(go_on(&s, s.session, s.first, &said), WICK_OK);
-  CHECK(said.cached > 0);
+  CHECK_EQ_INT(go_on(&s, s.session, s.second, &outcome), WICK_E_MISMATCH);
+  CHECK_EQ_INT(go_on(&s, s.session, 0, &outcome), WICK_E_MISMATCH);
+  CHECK_EQ_INT(go_on(&s, s.session, s.first, &outcome), WICK_OK);
+  CHECK(outcome.cached > 0);
   close_session(&s);
 }
 
@@ -640,26 +640,26 @@ static wick_status load_saved(wick_engine *engine, saved_state *saved, uint64_t 
 
 TEST(saved_sessions_record_their_adapters) {
   session_rig s;
-  rig_asked said;
+  rig_asked outcome;
   saved_state saved = {.read_bytes = 0};
   const wick_state_sink sink = {&saved, write_saved};
   uint64_t size_bytes;
   uint32_t session;
   wick_error error = {0};
   open_session(&s);
-  CHECK_EQ_INT(go_on(&s, s.session, s.first, &said), WICK_OK);
+  CHECK_EQ_INT(go_on(&s, s.session, s.first, &outcome), WICK_OK);
   CHECK_EQ_INT(wick_state_bytes(s.engine, s.session, &size_bytes, NULL), WICK_OK);
   CHECK_EQ_INT(wick_state_save(s.engine, s.session, &sink, NULL), WICK_OK);
   CHECK_EQ_UINT(size_bytes, saved.file.size_bytes);
   // with the same adapters the session continues, with different ones it is recomputed
   CHECK_EQ_INT(load_saved(s.engine, &saved, size_bytes, &session, &error), WICK_OK);
-  CHECK_EQ_INT(go_on(&s, session, s.first, &said), WICK_OK);
-  CHECK(said.cached > 0);
-  check_as_fresh(&s, session, s.first, &said);
+  CHECK_EQ_INT(go_on(&s, session, s.first, &outcome), WICK_OK);
+  CHECK(outcome.cached > 0);
+  check_as_fresh(&s, session, s.first, &outcome);
   CHECK_EQ_INT(load_saved(s.engine, &saved, size_bytes, &session, &error), WICK_OK);
-  CHECK_EQ_INT(go_on(&s, session, s.second, &said), WICK_OK);
-  CHECK_EQ_UINT(said.cached, 0);
-  check_as_fresh(&s, session, s.second, &said);
+  CHECK_EQ_INT(go_on(&s, session, s.second, &outcome), WICK_OK);
+  CHECK_EQ_UINT(outcome.cached, 0);
+  check_as_fresh(&s, session, s.second, &outcome);
   // damaged and truncated states are rejected
   for (size_t at = 0; at < 64; at++) {
     saved.file.bytes[at] ^= 0x40;
@@ -708,11 +708,11 @@ static void refuse_saved(wick_engine *engine, saved_state *saved, const char *me
 
 TEST(invalid_adapters_are_rejected_despite_a_correct_checksum) {
   session_rig s;
-  rig_asked said;
+  rig_asked outcome;
   saved_state saved = {.read_bytes = 0};
   const wick_state_sink sink = {&saved, write_saved};
   open_session(&s);
-  CHECK_EQ_INT(go_on(&s, s.session, s.first, &said), WICK_OK);
+  CHECK_EQ_INT(go_on(&s, s.session, s.first, &outcome), WICK_OK);
   CHECK_EQ_INT(wick_state_save(s.engine, s.session, &sink, NULL), WICK_OK);
   const uint32_t sessions = s.engine->sessions.count;
   uint8_t *kept = malloc(saved.file.size_bytes);

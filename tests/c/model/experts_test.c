@@ -62,20 +62,20 @@ static uint8_t *find(const fixture_file *file, const char *text) {
   return file->bytes;
 }
 
-static void check_refused(const fixture_file *file, wick_status wanted, const char *says) {
+static void check_refused(const fixture_file *file, wick_status wanted, const char *message) {
   wick_status status;
   wick_error error = {0};
   wick_engine *engine = open_engine(file, &status, &error);
   CHECK_EQ_INT(status, wanted);
-  if (strstr(error.message, says) == NULL) CHECK_EQ_STR(error.message, says);
+  if (strstr(error.message, message) == NULL) CHECK_EQ_STR(error.message, message);
   wick_engine_destroy(engine);
 }
 
 static void check_number(const fixture_experts *experts, const char *key, uint32_t value,
-                         wick_status wanted, const char *says) {
+                         wick_status wanted, const char *message) {
   fixture_file file = fixture_make_experts(&FIXTURE_DEFAULT, experts);
   memcpy(find(&file, key) + strlen(key) + 4, &value, sizeof value);  // after the value's type
-  check_refused(&file, wanted, says);
+  check_refused(&file, wanted, message);
   free(file.bytes);
 }
 
@@ -120,7 +120,7 @@ TEST(experts_in_separate_tensors_are_rejected_by_name) {
 
 // ---- running ----
 
-TEST(one_expert_and_all_experts_run) {
+TEST(models_run_with_one_expert_and_with_all_experts) {
   for (uint32_t used = 1; used <= 4; used++) {
     const fixture_experts experts = {"llama", used < 3 ? used : 4, used, 0, false, NULL};
     fixture_file file = fixture_make_experts(&FIXTURE_DEFAULT, &experts);

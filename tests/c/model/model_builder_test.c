@@ -16,13 +16,13 @@ static void take_end(void *context, const wick_event *event, const uint8_t *afte
   CHECK(event->ttft_ms > 0 && event->ttft_ms <= event->queue_ms + event->prefill_ms + 1);
 }
 
-typedef struct told {
+typedef struct metrics_text {
   char text[16384];
   size_t bytes;
-} told;
+} metrics_text;
 
 static void keep_text(void *context, const char *bytes, size_t size_bytes) {
-  told *to = context;
+  metrics_text *to = context;
   REQUIRE(CHECK(to->bytes + size_bytes < sizeof to->text));
   memcpy(to->text + to->bytes, bytes, size_bytes);
   to->bytes += size_bytes;
@@ -31,9 +31,9 @@ static void keep_text(void *context, const char *bytes, size_t size_bytes) {
 
 // Checks that each mixer has its own op, counted once per layer and pass.
 static void check_mixers(const wick_engine *engine, const built_choice *choice) {
-  static told told;
-  told.bytes = 0;
-  wick_metrics_json(engine, keep_text, &told);
+  static metrics_text metrics_text;
+  metrics_text.bytes = 0;
+  wick_metrics_json(engine, keep_text, &metrics_text);
   const uint32_t recurrent = (choice->layers + 1) / 2;
   const built_family family = choice->family;
   const bool has_scans = family == BUILT_JAMBA || family == BUILT_GRANITEHYBRID;
@@ -44,9 +44,9 @@ static void check_mixers(const wick_engine *engine, const built_choice *choice) 
               has_scans || has_deltas || family == BUILT_LFM2 ? recurrent : 0);
   text_format(scan, sizeof scan, "\"scan\":{\"count\":%u,", has_scans ? recurrent : 0);
   // the prompt is one prefill pass
-  CHECK(strstr(told.text, delta) != NULL);
-  CHECK(strstr(told.text, conv) != NULL);
-  CHECK(strstr(told.text, scan) != NULL);
+  CHECK(strstr(metrics_text.text, delta) != NULL);
+  CHECK(strstr(metrics_text.text, conv) != NULL);
+  CHECK(strstr(metrics_text.text, scan) != NULL);
 }
 
 static void check_answers(const built_choice *choice) {

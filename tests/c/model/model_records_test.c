@@ -192,8 +192,8 @@ static void compare(const char *name, const char *kept, size_t kept_bytes) {
   while (at < end && wanted < last) {
     const size_t size = line_bytes(at, (size_t)(end - at));
     const size_t all = line_bytes(wanted, (size_t)(last - wanted)),
-                 told = recorded_bytes(wanted, all);
-    if (!CHECK(size == told && memcmp(at, wanted, size) == 0)) {
+                 wanted_size = recorded_bytes(wanted, all);
+    if (!CHECK(size == wanted_size && memcmp(at, wanted, size) == 0)) {
       printf("#   %s\n#   found:%.*s\n#   kept: %.*s\n", name, (int)size, at, (int)all, wanted);
       return;
     }

@@ -23,11 +23,11 @@ static wick_status load_built(const model_builder *model, wick_error *error) {
   return status;
 }
 
-static void check_refusal(const model_builder *model, wick_status wanted, const char *says) {
+static void check_refusal(const model_builder *model, wick_status wanted, const char *expected) {
   wick_error error;
   const wick_status status = load_built(model, &error);
-  if (!CHECK_EQ_INT(status, wanted) || !CHECK(strstr(error.message, says) != NULL)) {
-    printf("#   %s: %s\n", says, error.message);
+  if (!CHECK_EQ_INT(status, wanted) || !CHECK(strstr(error.message, expected) != NULL)) {
+    printf("#   %s: %s\n", expected, error.message);
   }
 }
 
@@ -103,7 +103,7 @@ TEST(layers_beyond_the_block_count_are_rejected) {
 // The error says which kind of file it is, instead of reporting missing keys or tensors.
 TEST(adapters_and_projectors_are_rejected_as_models) {
   static const struct {
-    const char *key, *value, *says;
+    const char *key, *value, *expected;
     wick_status status;
   } KINDS[] = {
       {"general.type", "adapter", "an adapter: load it with its model (--lora)",
@@ -118,7 +118,7 @@ TEST(adapters_and_projectors_are_rejected_as_models) {
     const built_choice choice = {BUILT_SPM, BUILT_QWEN2, GGML_TYPE_F32, LAYERS, 64};
     builder_init(&model, &choice);
     builder_put_text(&model, KINDS[i].key, KINDS[i].value);
-    check_refusal(&model, KINDS[i].status, KINDS[i].says);
+    check_refusal(&model, KINDS[i].status, KINDS[i].expected);
     builder_free(&model);
   }
 }
@@ -131,7 +131,7 @@ TEST(experts_are_rejected_in_dense_architectures) {
   for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
     static model_builder model;
     const built_choice choice = {BUILT_SPM, BUILT_QWEN2, GGML_TYPE_F32, LAYERS, 64};
-    char says[96];
+    char expected[96];
     builder_init(&model, &choice);
     for (size_t k = 0; k < model.value_count; k++) {
       char *key = model.values[k].key;
@@ -141,13 +141,13 @@ TEST(experts_are_rejected_in_dense_architectures) {
       text_format(key, BUILT_KEY_BYTES, "%s.%s", NAMES[i], rest);
     }
     builder_put_text(&model, "general.architecture", NAMES[i]);
-    text_format(says, sizeof says, "%s.attention.layer_norm_epsilon", NAMES[i]);
-    builder_put_f32(&model, says, 1e-5f);  // Orion's norms subtract the mean
-    text_format(says, sizeof says, "%s.expert_count", NAMES[i]);
-    builder_put_u32(&model, says, 4);
-    text_format(says, sizeof says, "mixtures of experts ('%s.expert_count' is 4) are not supported",
-                NAMES[i]);
-    check_refusal(&model, WICK_E_UNSUPPORTED, says);
+    text_format(expected, sizeof expected, "%s.attention.layer_norm_epsilon", NAMES[i]);
+    builder_put_f32(&model, expected, 1e-5f);  // Orion's norms subtract the mean
+    text_format(expected, sizeof expected, "%s.expert_count", NAMES[i]);
+    builder_put_u32(&model, expected, 4);
+    text_format(expected, sizeof expected,
+                "mixtures of experts ('%s.expert_count' is 4) are not supported", NAMES[i]);
+    check_refusal(&model, WICK_E_UNSUPPORTED, expected);
     builder_free(&model);
   }
 }
@@ -184,17 +184,17 @@ static bool is_ignored(const char *key) {
 }
 
 static void check_key(model_builder *model, const char *key, uint32_t number) {
-  char says[BUILT_KEY_BYTES + 64];
+  char expected[BUILT_KEY_BYTES + 64];
   wick_error error;
   builder_put_u32(model, key, number);
-  text_format(says, sizeof says, "'%s' is %u, which is not between", key, number);
+  text_format(expected, sizeof expected, "'%s' is %u, which is not between", key, number);
   const bool is_context = strstr(key, ".context_length") != NULL;
   if (is_ignored(key) || (is_context && number != 0)) {
     CHECK_EQ_INT(load_built(model, &error), WICK_OK);
   } else if (strcmp(key, "llama.expert_count") == 0 && number == 0) {
     check_refusal(model, WICK_E_FORMAT, "'blk.0.ffn_gate.weight'");  // a dense model's
   } else {
-    check_refusal(model, WICK_E_FORMAT, says);
+    check_refusal(model, WICK_E_FORMAT, expected);
   }
 }
 

@@ -115,14 +115,14 @@ TEST(every_figure_of_an_op_is_exported_under_its_name) {
 
 enum { PROMPT = 40, ANSWER = 6 };
 
-typedef struct said {
+typedef struct outcome {
   int32_t *tokens;  // [ANSWER]
   uint32_t count;
-} said;
+} outcome;
 
 static void take_token(void *context, const wick_event *event, const uint8_t *after) {
   (void)after;
-  said *to = context;
+  outcome *to = context;
   if (event->kind == WICK_EVENT_TOKEN && to->count < ANSWER) to->tokens[to->count++] = event->token;
 }
 
@@ -141,9 +141,9 @@ static wick_engine *run_engine(const fixture_file *file, bool metrics, int32_t a
   const wick_request request = fixture_request(prompt, PROMPT, ANSWER);
   uint32_t id;
   CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_OK);
-  said said = {answer, 0};
-  fixture_run(engine, take_token, &said);
-  CHECK_EQ_UINT(said.count, ANSWER);
+  outcome outcome = {answer, 0};
+  fixture_run(engine, take_token, &outcome);
+  CHECK_EQ_UINT(outcome.count, ANSWER);
   return engine;
 }
 

@@ -294,7 +294,7 @@ TEST(proposals_match_a_reference_in_double) {
   free(file.bytes);
 }
 
-TEST(proposals_of_the_reference_model_match_as_well) {
+TEST(proposals_for_the_reference_model_match_a_reference_in_double) {
   if (check_shared("") == NULL) SKIP("no shared folder");
   memory_file file = shared_read("vectors/reference-more/models", "qwen35-mtp.gguf");
   const fixture_file model = {.bytes = file.bytes, .size_bytes = file.size_bytes};
@@ -306,14 +306,14 @@ TEST(proposals_of_the_reference_model_match_as_well) {
 
 enum { SAID_MAX = 24, ASKED_MAX = 6 };
 
-typedef struct said {
+typedef struct outcome {
   uint32_t id, count, finish;
   int32_t tokens[SAID_MAX];
   float logprobs[SAID_MAX];
-} said;
+} outcome;
 
 typedef struct talk {
-  said asked[ASKED_MAX];
+  outcome asked[ASKED_MAX];
   uint32_t count;
 } talk;
 
@@ -321,13 +321,13 @@ static void take_event(void *context, const wick_event *event, const uint8_t *pa
   talk *talk = context;
   (void)payload;
   for (uint32_t i = 0; i < talk->count; i++) {
-    said *said = &talk->asked[i];
-    if (said->id != event->request) continue;
-    if (event->kind == WICK_EVENT_TOKEN && CHECK(said->count < SAID_MAX)) {
-      said->logprobs[said->count] = event->logprob;
-      said->tokens[said->count++] = event->token;
+    outcome *outcome = &talk->asked[i];
+    if (outcome->id != event->request) continue;
+    if (event->kind == WICK_EVENT_TOKEN && CHECK(outcome->count < SAID_MAX)) {
+      outcome->logprobs[outcome->count] = event->logprob;
+      outcome->tokens[outcome->count++] = event->token;
     }
-    if (event->kind == WICK_EVENT_DONE) said->finish = event->finish;
+    if (event->kind == WICK_EVENT_DONE) outcome->finish = event->finish;
   }
 }
 
@@ -386,7 +386,7 @@ static void ask_many(wick_engine *engine, uint64_t seed, talk *talks, uint32_t c
 static void check_same(const talk *found, const talk *wanted) {
   REQUIRE(CHECK_EQ_UINT(found->count, wanted->count));
   for (uint32_t i = 0; i < found->count; i++) {
-    const said *a = &found->asked[i], *b = &wanted->asked[i];
+    const outcome *a = &found->asked[i], *b = &wanted->asked[i];
     CHECK_EQ_UINT(a->finish, b->finish);
     REQUIRE(CHECK_EQ_UINT(a->count, b->count));
     CHECK_EQ_MEM(a->tokens, b->tokens, a->count * sizeof *a->tokens);

@@ -59,14 +59,14 @@ static wick_engine *open_engine(int which, uint32_t batch) {
 
 // ---- requests ----
 
-typedef struct said {
+typedef struct outcome {
   uint32_t id, count, finish, status, tokens_cached;
   int32_t tokens[SAID_MAX];
   float logprobs[SAID_MAX];
-} said;
+} outcome;
 
 typedef struct hearing {
-  said *list;
+  outcome *list;
   uint32_t count;
 } hearing;
 
@@ -74,20 +74,20 @@ static void take_event(void *context, const wick_event *event, const uint8_t *af
   const hearing *to = context;
   (void)after;
   for (uint32_t i = 0; i < to->count; i++) {
-    said *said = &to->list[i];
-    if (said->id != event->request) continue;
-    if (event->kind == WICK_EVENT_TOKEN && CHECK(said->count < SAID_MAX)) {
-      said->logprobs[said->count] = event->logprob;
-      said->tokens[said->count++] = event->token;
+    outcome *outcome = &to->list[i];
+    if (outcome->id != event->request) continue;
+    if (event->kind == WICK_EVENT_TOKEN && CHECK(outcome->count < SAID_MAX)) {
+      outcome->logprobs[outcome->count] = event->logprob;
+      outcome->tokens[outcome->count++] = event->token;
     }
     if (event->kind != WICK_EVENT_DONE) continue;
-    said->finish = event->finish;
-    said->status = event->status;
-    said->tokens_cached = event->tokens_cached;
+    outcome->finish = event->finish;
+    outcome->status = event->status;
+    outcome->tokens_cached = event->tokens_cached;
   }
 }
 
-static void hear(wick_engine *engine, said *list, uint32_t count) {
+static void hear(wick_engine *engine, outcome *list, uint32_t count) {
   hearing hearing = {list, count};
   fixture_run(engine, take_event, &hearing);
   check_store(engine);
@@ -101,26 +101,26 @@ static wick_request request_of(const int32_t *tokens, size_t count, uint32_t out
   return request;
 }
 
-static said submit(wick_engine *engine, const wick_request *request) {
-  said said = {0};
+static outcome submit(wick_engine *engine, const wick_request *request) {
+  outcome outcome = {0};
   wick_error error = {0};
-  if (!CHECK_EQ_INT(wick_request_submit(engine, request, &said.id, &error), WICK_OK)) {
+  if (!CHECK_EQ_INT(wick_request_submit(engine, request, &outcome.id, &error), WICK_OK)) {
     printf("#   %s\n", error.message);
   }
-  return said;
+  return outcome;
 }
 
-static said ask(wick_engine *engine, uint32_t session, const int32_t *tokens, size_t count,
-                uint32_t out) {
+static outcome ask(wick_engine *engine, uint32_t session, const int32_t *tokens, size_t count,
+                   uint32_t out) {
   wick_request request = request_of(tokens, count, out, 5);
   request.session = session;
-  said said = submit(engine, &request);
-  hear(engine, &said, 1);
-  CHECK_EQ_UINT(said.count, out);
-  return said;
+  outcome outcome = submit(engine, &request);
+  hear(engine, &outcome, 1);
+  CHECK_EQ_UINT(outcome.count, out);
+  return outcome;
 }
 
-static void check_same(const said *found, const said *wanted) {
+static void check_same(const outcome *found, const outcome *wanted) {
   CHECK_EQ_UINT(found->finish, wanted->finish);
   REQUIRE(CHECK_EQ_UINT(found->count, wanted->count));
   CHECK_EQ_MEM(found->tokens, wanted->tokens, wanted->count * sizeof *wanted->tokens);
@@ -128,13 +128,13 @@ static void check_same(const said *found, const said *wanted) {
 }
 
 // Returns the output of a fresh engine after these tokens.
-static said fresh(int which, const int32_t *tokens, size_t count, uint32_t out) {
+static outcome fresh(int which, const int32_t *tokens, size_t count, uint32_t out) {
   wick_config config = config_of(64);
   config.no_prefix_cache = true;
   wick_engine *engine = open_with(&files[which], &config);
-  const said said = ask(engine, 0, tokens, count, out);
+  const outcome outcome = ask(engine, 0, tokens, count, out);
   wick_engine_destroy(engine);
-  return said;
+  return outcome;
 }
 
 static uint32_t tokens_of(wick_engine *engine, uint32_t session, int32_t *to) {
@@ -151,8 +151,8 @@ static void check_goes_on(int which, wick_engine *engine, uint32_t session, cons
   static int32_t all[2 * TEXT_MAX];
   const uint32_t had = tokens_of(engine, session, all);
   memcpy(all + had, more, count * sizeof *all);
-  const said wanted = fresh(which, all, had + count, 6);
-  const said found = ask(engine, session, more, count, 6);
+  const outcome wanted = fresh(which, all, had + count, 6);
+  const outcome found = ask(engine, session, more, count, 6);
   check_same(&found, &wanted);
 }
 
@@ -177,7 +177,7 @@ static void take_row(void *context, uint32_t position, const float *logits, uint
   rows->seen++;
 }
 
-static said read_rows(wick_engine *engine, rows *rows) {
+static outcome read_rows(wick_engine *engine, rows *rows) {
   rows->seen = 0;
   wick_request request = request_of(text, 80, 8, 3);
   request.on_logits = take_row;
@@ -191,14 +191,14 @@ TEST(logits_do_not_depend_on_batch_threads_or_other_requests) {
   make_files();
   for (int which = 0; which < HYBRIDS_COUNT; which++) {
     wick_engine *engine = open_engine(which, 128);
-    said first = read_rows(engine, &wanted);
+    outcome first = read_rows(engine, &wanted);
     hear(engine, &first, 1);
     wick_engine_destroy(engine);
     for (uint32_t i = 0; i < 15; i += level_step(4)) {
       wick_config config = config_of(BATCHES[i % 5]);
       config.threads = check_threads(1 + i / 5 % 2);
       engine = open_with(&files[which], &config);
-      said list[3] = {{0}, {0}, {0}};
+      outcome list[3] = {{0}, {0}, {0}};
       const wick_request other = request_of(text + 90, 33, 20, 0), last = request_of(text, 5, 9, 8);
       if (i >= 10) list[1] = submit(engine, &other);
       list[0] = read_rows(engine, &found);
@@ -269,7 +269,7 @@ TEST(dropped_tokens_no_longer_affect_the_output) {
     wick_request drop = fixture_request(NULL, 0, 0);
     drop.prefill_only = true;
     drop.session = child, drop.drop_first = 7, drop.drop_last = 30;
-    said dropped = submit(engine, &drop);
+    outcome dropped = submit(engine, &drop);
     hear(engine, &dropped, 1);
     CHECK_EQ_UINT(dropped.status, WICK_OK);
     check_goes_on(which, engine, child, text + 100, 2);
@@ -287,7 +287,7 @@ TEST(a_common_prefix_is_evaluated_once) {
     memcpy(other, text, sizeof other);
     ask(engine, 0, text, 70, 4);
     for (uint32_t i = 66; i < 70; i++) other[i] = 9;
-    const said wanted = fresh(which, other, 70, 6), found = ask(engine, 0, other, 70, 6);
+    const outcome wanted = fresh(which, other, 70, 6), found = ask(engine, 0, other, 70, 6);
     check_same(&found, &wanted);
     CHECK_EQ_UINT(found.tokens_cached, 64);
     wick_engine_destroy(engine);
@@ -300,10 +300,10 @@ TEST(the_second_turn_of_a_conversation_recomputes_few_tokens) {
     wick_engine *engine = open_engine(which, 128);
     static int32_t all[TEXT_MAX];
     memcpy(all, text, sizeof all);
-    const said first = ask(engine, 0, all, 1000, 20);
+    const outcome first = ask(engine, 0, all, 1000, 20);
     memcpy(all + 1000, first.tokens, 20 * sizeof *all);
     memcpy(all + 1020, text + 30, 10 * sizeof *all);
-    const said wanted = fresh(which, all, 1030, 6), found = ask(engine, 0, all, 1030, 6);
+    const outcome wanted = fresh(which, all, 1030, 6), found = ask(engine, 0, all, 1030, 6);
     check_same(&found, &wanted);
     CHECK(found.tokens_cached >= 1020 - 1000 / 15);
     wick_engine_destroy(engine);
@@ -318,7 +318,7 @@ static void check_preempted(int which, const wick_swap_host *swap) {
   config.kv_tokens_max = 128;
   config.swap = swap;
   wick_engine *engine = open_with(&files[which], &config);
-  said list[5], wanted[5];
+  outcome list[5], wanted[5];
   for (uint32_t i = 0; i < 5; i++) {
     const wick_request request = request_of(text + 50 * i, 17 + 6 * i, 40, 5);
     wanted[i] = fresh(which, request.tokens, request.token_count, 40);
@@ -442,8 +442,8 @@ TEST(a_saved_prefix_cache_restores_hits_and_a_damaged_one_is_rejected) {
     check_store(other);
     static const uint32_t FROM[] = {0, 200}, COUNT[] = {70, 40}, HIT[] = {64, 32};
     for (int i = 0; i < 2; i++) {
-      const said wanted = fresh(which, text + FROM[i], COUNT[i], 6);
-      const said found = ask(other, 0, text + FROM[i], COUNT[i], 6);
+      const outcome wanted = fresh(which, text + FROM[i], COUNT[i], 6);
+      const outcome found = ask(other, 0, text + FROM[i], COUNT[i], 6);
       check_same(&found, &wanted);
       CHECK_EQ_UINT(found.tokens_cached, HIT[i]);
     }
@@ -467,7 +467,7 @@ TEST(proposals_do_not_change_the_output) {
       wick_request request = request_of(repeated, 48, 40, 0);
       if (is_forced != 0) request.forced = forced, request.forced_count = 40;
       wick_engine *engine = open_engine(which, 32);
-      said list[2];
+      outcome list[2];
       request.no_speculation = true;
       list[0] = submit(engine, &request);
       hear(engine, list, 1);
@@ -493,9 +493,9 @@ TEST(completions_share_a_prompt_and_a_cancelled_request_does_not_affect_them) {
     wick_engine *engine = open_engine(which, 32);
     wick_request request = request_of(text, 37, 12, 5);
     request.completions = 3;
-    said list[4];
+    outcome list[4];
     list[0] = submit(engine, &request);
-    for (uint32_t i = 1; i < 3; i++) list[i] = (said){.id = list[0].id + i};
+    for (uint32_t i = 1; i < 3; i++) list[i] = (outcome){.id = list[0].id + i};
     const wick_request other = request_of(text + 40, 50, 60, 0);
     list[3] = submit(engine, &other);
     for (int i = 0; i < 40; i++) {
@@ -509,7 +509,7 @@ TEST(completions_share_a_prompt_and_a_cancelled_request_does_not_affect_them) {
     for (uint32_t i = 0; i < 3; i++) {
       wick_engine *alone = open_engine(which, 64);
       const wick_request one = request_of(text, 37, 12, 5 + i);
-      said wanted = submit(alone, &one);
+      outcome wanted = submit(alone, &one);
       hear(alone, &wanted, 1);
       check_same(&list[i], &wanted);
       wick_engine_destroy(alone);
@@ -528,10 +528,10 @@ static void check_poisoned(const fixture_hybrid *like, const char *name) {
   wick_engine *engine = open_with(&file, &config);
   for (int turn = 0; turn < 2; turn++) {
     const wick_request request = request_of(text, 20, 5, 0);
-    said said = submit(engine, &request);
-    hear(engine, &said, 1);
-    CHECK_EQ_UINT(said.finish, WICK_FINISH_ERROR);
-    if (!CHECK_EQ_UINT(said.status, WICK_E_NONFINITE)) printf("#   %s\n", name);
+    outcome outcome = submit(engine, &request);
+    hear(engine, &outcome, 1);
+    CHECK_EQ_UINT(outcome.finish, WICK_FINISH_ERROR);
+    if (!CHECK_EQ_UINT(outcome.status, WICK_E_NONFINITE)) printf("#   %s\n", name);
   }
   wick_engine_destroy(engine);
   free(file.bytes);
@@ -606,10 +606,10 @@ TEST(exceeding_the_memory_budget_is_a_typed_error) {
       if (status == WICK_OK) status = fixture_load(engine, &files[which], 0, &error);
       if (status != WICK_OK) CHECK_EQ_INT(status, WICK_E_NOMEM);
       refused += status != WICK_OK;
-      said list[4];
+      outcome list[4];
       for (uint32_t i = 0; status == WICK_OK && i < 4; i++) {
         const wick_request request = request_of(text + i, 30, 20, 0);
-        list[i] = (said){0};
+        list[i] = (outcome){0};
         if (wick_request_submit(engine, &request, &list[i].id, &error) == WICK_OK) continue;
         CHECK_EQ_INT(error.status, WICK_E_NOMEM);
         list[i].status = WICK_E_NOMEM;
@@ -630,27 +630,27 @@ TEST(exceeding_the_memory_budget_is_a_typed_error) {
 // ---- crafted files ----
 
 static void check_refused_of(const fixture_shape *shape, const fixture_hybrid *hybrid,
-                             wick_status wanted, const char *says) {
+                             wick_status wanted, const char *expected) {
   fixture_file file = fixture_make_hybrid(shape, hybrid);
   const wick_config config = config_of(16);
   wick_engine *engine = NULL;
   wick_error error = {0};
   CHECK_EQ_INT(wick_engine_create(&config, &engine, &error), WICK_OK);
   CHECK_EQ_INT(fixture_load(engine, &file, 0, &error), wanted);
-  if (strstr(error.message, says) == NULL) CHECK_EQ_STR(error.message, says);
+  if (strstr(error.message, expected) == NULL) CHECK_EQ_STR(error.message, expected);
   wick_engine_destroy(engine);
   free(file.bytes);
 }
 
-static void check_refused(const fixture_hybrid *hybrid, wick_status wanted, const char *says) {
-  check_refused_of(&FIXTURE_ODD, hybrid, wanted, says);
+static void check_refused(const fixture_hybrid *hybrid, wick_status wanted, const char *expected) {
+  check_refused_of(&FIXTURE_ODD, hybrid, wanted, expected);
 }
 
 static void check_number(const fixture_hybrid *like, size_t field, uint32_t value,
-                         wick_status wanted, const char *says) {
+                         wick_status wanted, const char *expected) {
   fixture_hybrid hybrid = *like;
   memcpy((uint8_t *)&hybrid + field, &value, sizeof value);
-  check_refused(&hybrid, wanted, says);
+  check_refused(&hybrid, wanted, expected);
 }
 
 TEST(inconsistent_layer_sizes_are_rejected) {

@@ -34,7 +34,7 @@ static size_t read_rows(void *context, uint32_t file, uint64_t offset_bytes, voi
   return size_bytes;
 }
 
-typedef struct said {
+typedef struct outcome {
   wick_status loaded, ended;
   wick_error error;
   uint64_t hash;  // of the prompt's logits
@@ -44,7 +44,7 @@ typedef struct said {
   uint64_t offset_bytes;
   wick_plan plan;
   uint64_t fingerprint, weights_bytes;
-} said;
+} outcome;
 
 typedef struct rig {
   rows_reader rows;
@@ -53,33 +53,34 @@ typedef struct rig {
 } rig;
 
 static void on_logits(void *context, uint32_t position, const float *logits, uint32_t vocab) {
-  said *of = context;
+  outcome *result = context;
   (void)position;
-  of->hash = hash_bytes(logits, vocab * sizeof *logits, of->hash);
+  result->hash = hash_bytes(logits, vocab * sizeof *logits, result->hash);
 }
 
 static void take(void *context, const wick_event *event, const uint8_t *after) {
-  said *of = context;
-  if (event->kind == WICK_EVENT_TOKEN && of->count < ANSWER) of->tokens[of->count++] = event->token;
+  outcome *result = context;
+  if (event->kind == WICK_EVENT_TOKEN && result->count < ANSWER)
+    result->tokens[result->count++] = event->token;
   if (event->kind != WICK_EVENT_DONE) return;
-  of->ended = (wick_status)event->status;
+  result->ended = (wick_status)event->status;
   const size_t bytes = event->text_bytes < 255 ? event->text_bytes : 255;
-  memcpy(of->message, after, bytes);
-  of->message[bytes] = '\0';
+  memcpy(result->message, after, bytes);
+  result->message[bytes] = '\0';
 }
 
-static void ask(wick_engine *engine, said *of) {
+static void ask(wick_engine *engine, outcome *result) {
   int32_t tokens[PROMPT];
   wick_model_info info;
   uint32_t id;
-  of->hash = of->count = 0;
-  REQUIRE(wick_model_get_info(engine, &info, &of->error) == WICK_OK);
+  result->hash = result->count = 0;
+  REQUIRE(wick_model_get_info(engine, &info, &result->error) == WICK_OK);
   for (uint32_t i = 0; i < PROMPT; i++) tokens[i] = (int32_t)((i * 7 + 3) % info.vocab);
   wick_request request = fixture_request(tokens, PROMPT, ANSWER);
   request.on_logits = on_logits;
-  request.on_logits_context = of;
-  of->ended = wick_request_submit(engine, &request, &id, &of->error);
-  if (of->ended == WICK_OK) fixture_run(engine, take, of);
+  request.on_logits_context = result;
+  result->ended = wick_request_submit(engine, &request, &id, &result->error);
+  if (result->ended == WICK_OK) fixture_run(engine, take, result);
 }
 
 static wick_config config_for(rig *rig, wick_tables tables, uint64_t budget_bytes) {
@@ -107,26 +108,27 @@ static wick_status open_rig(rig *rig, const memory_file *file, wick_tables table
   return wick_load_bytes(rig->engine, file->bytes, file->size_bytes, error);
 }
 
-static said say(const memory_file *file, wick_tables tables, size_t piece_bytes) {
-  said of = {0};
+static outcome say(const memory_file *file, wick_tables tables, size_t piece_bytes) {
+  outcome result = {0};
   rig rig = {.rows = {.piece_bytes = piece_bytes}};
-  of.loaded = open_rig(&rig, file, tables, 0, &of.error);
-  if (of.loaded == WICK_OK) {
+  result.loaded = open_rig(&rig, file, tables, 0, &result.error);
+  if (result.loaded == WICK_OK) {
     wick_load_state state;
     wick_load_get_state(rig.engine, &state);
-    of.fingerprint = state.fingerprint;
-    CHECK_EQ_INT(wick_memory_plan(rig.engine, &of.plan, NULL), WICK_OK);
-    ask(rig.engine, &of);
-    if (of.ended == WICK_OK) CHECK_EQ_INT(rig.rows.calls != 0, of.plan.outside_bytes != 0);
+    result.fingerprint = state.fingerprint;
+    CHECK_EQ_INT(wick_memory_plan(rig.engine, &result.plan, NULL), WICK_OK);
+    ask(rig.engine, &result);
+    if (result.ended == WICK_OK) CHECK_EQ_INT(rig.rows.calls != 0, result.plan.outside_bytes != 0);
   }
   wick_engine_destroy(rig.engine);
-  return of;
+  return result;
 }
 
 // Returns whether the model has tables outside and ran. Encoders and rejected models give no
 // output.
 static bool check_file(const memory_file *file, const char *name) {
-  const said inside = say(file, WICK_TABLES_INSIDE, 0), outside = say(file, WICK_TABLES_OUTSIDE, 0);
+  const outcome inside = say(file, WICK_TABLES_INSIDE, 0),
+                outside = say(file, WICK_TABLES_OUTSIDE, 0);
   const bool is_same = inside.loaded == outside.loaded && inside.ended == outside.ended &&
                        inside.hash == outside.hash && inside.fingerprint == outside.fingerprint &&
                        memcmp(inside.tokens, outside.tokens, sizeof inside.tokens) == 0;
@@ -180,13 +182,13 @@ TEST(tables_of_every_type_give_the_same_output) {
   for (uint32_t type = 0; type < GGML_TYPE_COUNT; type++) {
     if (kernels->types[type].matmul == NULL) continue;
     memory_file file = make_untied((ggml_type)type);
-    const said inside = say(&file, WICK_TABLES_INSIDE, 0);
+    const outcome inside = say(&file, WICK_TABLES_INSIDE, 0);
     // random weights of a type may be too large; then both runs fail
     const bool is_outside = check_file(&file, type_facts(type)->name);
     CHECK_EQ_INT(is_outside, inside.ended == WICK_OK);
     types += is_outside;
     // a reader may return a row in pieces
-    const said pieces = say(&file, WICK_TABLES_OUTSIDE, 5);
+    const outcome pieces = say(&file, WICK_TABLES_OUTSIDE, 5);
     CHECK_EQ_UINT(pieces.hash, inside.hash);
     CHECK(pieces.plan.outside_bytes != 0);
     file_free(&file);
@@ -207,7 +209,8 @@ TEST(tables_stay_outside_if_the_plan_would_not_fit) {
   memory_file file = make_gemma();
   wick_error error = {0};
   rig rig = {0};
-  const said inside = say(&file, WICK_TABLES_AUTO, 0), outside = say(&file, WICK_TABLES_OUTSIDE, 0);
+  const outcome inside = say(&file, WICK_TABLES_AUTO, 0),
+                outside = say(&file, WICK_TABLES_OUTSIDE, 0);
   CHECK_EQ_UINT(inside.plan.outside_bytes, 0);  // there is no limit
   CHECK_EQ_UINT(outside.plan.outside_bytes, FIXTURE_VOCAB * 3 * 256 * sizeof(float));
   CHECK_EQ_INT(inside.ended, WICK_OK);
@@ -224,16 +227,16 @@ TEST(tables_stay_outside_if_the_plan_would_not_fit) {
 
   rig.rows.calls = 0;
   CHECK_EQ_INT(open_rig(&rig, &file, WICK_TABLES_AUTO, less, &error), WICK_OK);
-  said of = {0};
-  ask(rig.engine, &of);
-  CHECK_EQ_INT(of.ended, WICK_OK);
-  CHECK_EQ_UINT(of.hash, inside.hash);
+  outcome result = {0};
+  ask(rig.engine, &result);
+  CHECK_EQ_INT(result.ended, WICK_OK);
+  CHECK_EQ_UINT(result.hash, inside.hash);
   // one row per evaluated token; the last token of the answer is not evaluated
   CHECK_EQ_UINT(rig.rows.calls, PROMPT + ANSWER - 1);
   CHECK(rig.engine->memory.bytes_peak <= less);
   // decoding allocates nothing
   const uint64_t calls = rig.engine->memory.calls;
-  ask(rig.engine, &of);
+  ask(rig.engine, &result);
   CHECK(rig.engine->memory.calls - calls < 20);
   wick_engine_destroy(rig.engine);
   file_free(&file);
@@ -265,32 +268,32 @@ TEST(outside_tables_require_a_reader) {
 
 // Lets one call fail: this fails the only request of the pass, and the next request succeeds.
 static void check_failure(const memory_file *file, uint64_t call, size_t failure,
-                          const said *wanted) {
-  said of = {0};
+                          const outcome *wanted) {
+  outcome result = {0};
   wick_error error;
   rig rig = {.rows = {.fail_at_call = call, .failure = failure}};
   REQUIRE(open_rig(&rig, file, WICK_TABLES_OUTSIDE, 0, &error) == WICK_OK);
-  ask(rig.engine, &of);
-  CHECK_EQ_INT(of.ended, WICK_E_IO);
+  ask(rig.engine, &result);
+  CHECK_EQ_INT(result.ended, WICK_E_IO);
   char place[64];
   text_format(place, sizeof place, "at byte %llu of file 1",
               (unsigned long long)rig.rows.failed_at);
-  CHECK(strstr(of.message, place) != NULL);
-  CHECK(strstr(of.message, "'per_layer_token_embd.weight'") != NULL);
-  CHECK(strstr(of.message, failure == 0 ? "the file ends" : "reading failed") != NULL);
+  CHECK(strstr(result.message, place) != NULL);
+  CHECK(strstr(result.message, "'per_layer_token_embd.weight'") != NULL);
+  CHECK(strstr(result.message, failure == 0 ? "the file ends" : "reading failed") != NULL);
   wick_pages_state pages;
   wick_pages_get_state(rig.engine, &pages);
   CHECK_EQ_UINT(pages.pages_used, 0);
-  ask(rig.engine, &of);
-  CHECK_EQ_INT(of.ended, WICK_OK);
-  CHECK_EQ_UINT(of.hash, wanted->hash);
-  CHECK(memcmp(of.tokens, wanted->tokens, sizeof of.tokens) == 0);
+  ask(rig.engine, &result);
+  CHECK_EQ_INT(result.ended, WICK_OK);
+  CHECK_EQ_UINT(result.hash, wanted->hash);
+  CHECK(memcmp(result.tokens, wanted->tokens, sizeof result.tokens) == 0);
   wick_engine_destroy(rig.engine);
 }
 
 TEST(a_row_that_cannot_be_read_fails_only_its_own_request) {
   memory_file file = make_gemma();
-  const said wanted = say(&file, WICK_TABLES_INSIDE, 0);
+  const outcome wanted = say(&file, WICK_TABLES_INSIDE, 0);
   static const size_t FAILURES[] = {SIZE_MAX, 0, SIZE_MAX - 1};
   for (uint64_t call = 1; call < PROMPT + ANSWER; call++) {
     check_failure(&file, call, FAILURES[call % 3], &wanted);
@@ -303,11 +306,11 @@ typedef struct ends {
 } ends;
 
 static void count_ends(void *context, const wick_event *event, const uint8_t *after) {
-  ends *of = context;
+  ends *result = context;
   (void)after;
   if (event->kind != WICK_EVENT_DONE) return;
-  of->good += event->status == WICK_OK;
-  of->bad += event->status == WICK_E_IO;
+  result->good += event->status == WICK_OK;
+  result->bad += event->status == WICK_E_IO;
 }
 
 // If a pass of several requests fails once, each request repeats it alone; if reading keeps
@@ -326,10 +329,10 @@ TEST(requests_in_a_batch_survive_a_single_read_failure) {
     }
     if (is_lasting) rig.rows.fail_from_call = 12;
     if (!is_lasting) rig.rows.fail_at_call = 12;
-    ends of = {0};
-    fixture_run(rig.engine, count_ends, &of);
-    CHECK_EQ_UINT(of.good, is_lasting ? 0 : 3);
-    CHECK_EQ_UINT(of.bad, is_lasting ? 3 : 0);
+    ends result = {0};
+    fixture_run(rig.engine, count_ends, &result);
+    CHECK_EQ_UINT(result.good, is_lasting ? 0 : 3);
+    CHECK_EQ_UINT(result.bad, is_lasting ? 3 : 0);
     wick_pages_state pages;
     wick_pages_get_state(rig.engine, &pages);
     CHECK_EQ_UINT(pages.pages_used, 0);
@@ -361,15 +364,15 @@ static bool restore(void *context, void *bytes, size_t size_bytes) {
   return true;
 }
 
-static void read_session(wick_engine *engine, uint32_t session, said *of) {
+static void read_session(wick_engine *engine, uint32_t session, outcome *result) {
   int32_t tokens[] = {9, 8, 7, 6};
   wick_request request = fixture_request(tokens, 4, ANSWER);
   wick_error error;
   uint32_t id;
   request.session = session;
-  of->count = 0;
+  result->count = 0;
   CHECK_EQ_INT(wick_request_submit(engine, &request, &id, &error), WICK_OK);
-  fixture_run(engine, take, of);
+  fixture_run(engine, take, result);
 }
 
 // The fingerprint does not depend on where the tables are, so states can be exchanged.
@@ -378,7 +381,7 @@ TEST(a_state_saved_with_tables_inside_continues_with_tables_outside) {
   memory_file file = make_gemma();
   wick_error error;
   rig inside = {0}, outside = {0};
-  said wanted = {0}, found = {0};
+  outcome wanted = {0}, found = {0};
   uint32_t session;
   REQUIRE(open_rig(&inside, &file, WICK_TABLES_INSIDE, 0, &error) == WICK_OK);
   REQUIRE(open_rig(&outside, &file, WICK_TABLES_OUTSIDE, 0, &error) == WICK_OK);

@@ -503,7 +503,7 @@ TEST(reads_objects_with_delimited_strings) {
       "get", "{\"a\": \"x<|\\\"y<\", \"b\": {\"c\": [true, null]}, \"d e\": 1}");
 }
 
-TEST(reads_channels) {
+TEST(reads_channels_of_the_harmony_format) {
   const char *const prompt = "<|start|>assistant", *const family = "<|message|>";
   check_reply(family, prompt,
               "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary "

@@ -713,7 +713,7 @@ TEST(a_plan_contains_only_enabled_samplers) {
   CHECK(!plan_of(&c, 100).has_adaptive && !plan_of(&c, 100).has_keys);
 }
 
-TEST(a_final_temperature_is_no_step_and_greedy_plans_keep_only_logit_changes) {
+TEST(the_last_temperature_is_not_a_step_and_greedy_plans_only_change_logits) {
   wick_sampling all = sharp_samplers(), c;
   all.top_k = 40, all.typical_p = 0.9f, all.dry_penalty_last = 16;
   all.dry_multiplier = 1, all.repeat_penalty = 1.5f, all.dynatemp_range = 0;
@@ -843,7 +843,7 @@ static void measure(const wick_sampling *config, int count, double *bits, double
   sampler_close(s);
 }
 
-TEST(mirostat_keeps_the_surprise_and_adaptive_p_steers_the_probability) {
+TEST(mirostat_controls_the_surprise_and_adaptive_p_the_probability) {
   wick_sampling config;
   double bits, probability;
   sampler_set_defaults(&config);

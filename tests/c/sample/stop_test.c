@@ -44,7 +44,7 @@ static void flush(stop_matcher *matcher, const char *shown) {
   CHECK_EQ_STR(out, shown);
 }
 
-TEST(a_stop_string_ends_the_text_before_it) {
+TEST(text_ends_before_a_stop_string) {
   const char *const stops[] = {"END"};
   stop_matcher *m = matcher_open(stops, 1);
   REQUIRE(m != NULL);
@@ -170,7 +170,7 @@ TEST(invalid_stop_strings_are_rejected) {
   stop_matcher_destroy(NULL);
 }
 
-TEST(the_largest_set_of_strings_works) {
+TEST(the_largest_set_of_stop_strings_works) {
   static char texts[WICK_STOPS_MAX][WICK_STOP_BYTES_MAX + 1];
   const char *strings[WICK_STOPS_MAX];
   for (int i = 0; i < WICK_STOPS_MAX; i++) {

@@ -187,7 +187,7 @@ TEST(output_after_a_drop_is_the_same_with_other_requests) {
 }
 
 // The token beyond a full context is not evaluated before the drop, whatever other requests run.
-TEST(output_after_a_drop_from_a_full_context_is_the_same_too) {
+TEST(output_after_a_drop_from_a_full_context_is_the_same_with_other_requests) {
   check_company((play){.is_full = true, .first = 3, .last = 40}, PAGES_MIN);
   check_company((play){.is_full = true, .first = 33, .last = 47}, PAGES_MIN + 2);
 }

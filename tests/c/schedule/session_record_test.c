@@ -73,26 +73,26 @@ static wick_engine *open_engine(uint32_t context) {
   return made;
 }
 
-typedef struct said {
+typedef struct outcome {
   int32_t tokens[ANSWER];
   uint32_t count;
-} said;
+} outcome;
 
 static void take_token(void *context, const wick_event *event, const uint8_t *after) {
   (void)after;
-  said *to = context;
+  outcome *to = context;
   if (event->kind == WICK_EVENT_TOKEN && to->count < ANSWER) to->tokens[to->count++] = event->token;
 }
 
-static said ask(wick_engine *whom, uint32_t of_session, const int32_t *tokens, size_t count) {
-  said said = {.count = 0};
+static outcome ask(wick_engine *whom, uint32_t of_session, const int32_t *tokens, size_t count) {
+  outcome outcome = {.count = 0};
   wick_request request = fixture_request(tokens, count, ANSWER);
   request.session = of_session;
   uint32_t id;
   CHECK_EQ_INT(wick_request_submit(whom, &request, &id, &error), WICK_OK);
-  fixture_run(whom, take_token, &said);
-  CHECK_EQ_UINT(said.count, ANSWER);
-  return said;
+  fixture_run(whom, take_token, &outcome);
+  CHECK_EQ_UINT(outcome.count, ANSWER);
+  return outcome;
 }
 
 static bool open_saved(void) {
@@ -146,7 +146,7 @@ TEST(a_saved_session_continues_in_a_different_engine) {
   REQUIRE(tokens_of(other, again, &has) == count);
   CHECK_EQ_MEM(has, had, count * sizeof *had);
   const int32_t more[] = {7, 70, 170};
-  const said one = ask(engine, chat, more, 3), two = ask(other, again, more, 3);
+  const outcome one = ask(engine, chat, more, 3), two = ask(other, again, more, 3);
   CHECK_EQ_MEM(two.tokens, one.tokens, sizeof one.tokens);
   wick_engine_destroy(other);
   close_saved();
@@ -385,16 +385,16 @@ TEST(records_of_a_different_context_model_or_version_are_rejected) {
 
 enum { SMALL_CONTEXT = 64, SMALL_PAGES = 5, OPERATIONS = 60, MORE = 4, SESSIONS = 2 };
 
-typedef struct more_said {
+typedef struct more_outcome {
   uint32_t count;
   wick_finish finish;
   int32_t tokens[MORE];
   float logprobs[MORE];
-} more_said;
+} more_outcome;
 
 static void take_more(void *context, const wick_event *event, const uint8_t *pairs) {
   (void)pairs;
-  more_said *to = context;
+  more_outcome *to = context;
   if (event->kind == WICK_EVENT_DONE) to->finish = event->finish;
   if (event->kind != WICK_EVENT_TOKEN || to->count >= MORE) return;
   to->tokens[to->count] = event->token;
@@ -414,19 +414,19 @@ static wick_engine *open_small(uint32_t pages) {
 }
 
 // Evaluates `count` random tokens and generates up to `out` tokens (0: none).
-static more_said ask_more(wick_engine *whom, uint32_t of_session, uint32_t count, uint32_t out,
-                          uint64_t seed) {
+static more_outcome ask_more(wick_engine *whom, uint32_t of_session, uint32_t count, uint32_t out,
+                             uint64_t seed) {
   int32_t tokens[SMALL_CONTEXT];
-  more_said said = {.finish = WICK_FINISH_ERROR};
+  more_outcome outcome = {.finish = WICK_FINISH_ERROR};
   for (uint32_t i = 0; i < count; i++) tokens[i] = (int32_t)random_below(&seed, 256);
   wick_request request = fixture_request(tokens, count, out);
   request.session = of_session;
   request.prefill_only = out == 0;
   request.sampling.logprob = true;
   uint32_t id;
-  if (wick_request_submit(whom, &request, &id, &error) != WICK_OK) return said;
-  fixture_run(whom, take_more, &said);
-  return said;
+  if (wick_request_submit(whom, &request, &id, &error) != WICK_OK) return outcome;
+  fixture_run(whom, take_more, &outcome);
+  return outcome;
 }
 
 static uint32_t count_of(wick_engine *whom, uint32_t of_session) {
@@ -489,8 +489,8 @@ static void check_loaded(uint32_t id, uint64_t seed) {
       CHECK_EQ_INT(wick_session_truncate(engine, id, count / 2, NULL), WICK_OK);
       CHECK_EQ_INT(wick_session_truncate(other, again, count / 2, NULL), WICK_OK);
     }
-    const more_said one = ask_more(engine, id, 3, MORE, seed);
-    const more_said two = ask_more(other, again, 3, MORE, seed);
+    const more_outcome one = ask_more(engine, id, 3, MORE, seed);
+    const more_outcome two = ask_more(other, again, 3, MORE, seed);
     CHECK_EQ_UINT(two.count, MORE);
     if (one.finish != WICK_FINISH_ERROR) CHECK_EQ_MEM(&two, &one, sizeof one);
   }

@@ -166,7 +166,7 @@ enum { RIG_PROMPT = 37, RIG_ANSWER = 20, RIG_ASKED_MAX = 16 };
 typedef struct rig_asked {
   uint32_t id, cached, count, finish;
   wick_status status;
-  int32_t said[RIG_ANSWER];
+  int32_t tokens[RIG_ANSWER];
   float *logits;  // [RIG_PROMPT, FIXTURE_VOCAB]
 } rig_asked;
 
@@ -189,7 +189,7 @@ static inline void rig_take(void *context, const wick_event *event, const uint8_
     rig_asked *asked = &talk->asked[i];
     if (asked->id != event->request) continue;
     if (event->kind == WICK_EVENT_TOKEN && CHECK(asked->count < RIG_ANSWER)) {
-      asked->said[asked->count++] = event->token;
+      asked->tokens[asked->count++] = event->token;
     }
     if (event->kind != WICK_EVENT_DONE) continue;
     asked->cached = event->tokens_cached;
@@ -232,7 +232,7 @@ static inline void rig_free(rig_talk *talk) {
 static inline void rig_check_same(const rig_asked *a, const rig_asked *b) {
   CHECK_EQ_UINT(a->count, RIG_ANSWER);
   CHECK_EQ_UINT(b->count, RIG_ANSWER);
-  CHECK_EQ_MEM(a->said, b->said, sizeof a->said);
+  CHECK_EQ_MEM(a->tokens, b->tokens, sizeof a->tokens);
   if (a->logits == NULL || b->logits == NULL) return;
   CHECK_EQ_MEM(a->logits, b->logits, (size_t)RIG_PROMPT * FIXTURE_VOCAB * sizeof(float));
 }

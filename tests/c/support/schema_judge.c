@@ -12,7 +12,7 @@ typedef struct schema_judge judge;
 
 static bool holds(const judge *j, uint32_t schema, const json_node *value, uint64_t *seen);
 
-static const json_node *said(const judge *j, uint32_t node) {
+static const json_node *schema_node(const judge *j, uint32_t node) {
   return document_node(j->schema, node);
 }
 static const json_node *child(const judge *j, uint32_t node) {
@@ -67,7 +67,7 @@ static bool matches(document_text pattern, document_text text) {
 
 // Compares a value in the schema document with one in the value document.
 static bool is_same(const judge *j, uint32_t wanted, const json_node *value) {
-  const json_node *at = said(j, wanted);
+  const json_node *at = schema_node(j, wanted);
   if (at->kind != value->kind) return false;
   if (at->kind == JSON_NUMBER) return number_of(at) == number_of(value);
   if (at->kind == JSON_STRING) return text_is_same(at->text, value->text);
@@ -77,7 +77,7 @@ static bool is_same(const judge *j, uint32_t wanted, const json_node *value) {
   for (uint32_t other = value->first; other != 0; other = child(j, other)->next) {
     if (at->kind == JSON_OBJECT) own = document_member(j->schema, wanted, child(j, other)->key);
     if (own == 0 || !is_same(j, own, child(j, other))) return false;
-    own = said(j, own)->next;
+    own = schema_node(j, own)->next;
   }
   return true;
 }
@@ -96,13 +96,15 @@ static bool holds_types(const judge *j, uint32_t schema, const json_node *value)
   const uint32_t one = find(j, schema, "const");
   if (one != 0 && !is_same(j, one, value)) return false;
   bool fits = type == 0, is_listed = list == 0;
-  if (type != 0 && said(j, type)->kind == JSON_STRING)
-    fits = is_of_type(said(j, type)->text, value);
-  const bool has_types = type != 0 && said(j, type)->kind == JSON_ARRAY;
-  for (uint32_t at = has_types ? said(j, type)->first : 0; at != 0; at = said(j, at)->next) {
-    fits = fits || is_of_type(said(j, at)->text, value);
+  if (type != 0 && schema_node(j, type)->kind == JSON_STRING)
+    fits = is_of_type(schema_node(j, type)->text, value);
+  const bool has_types = type != 0 && schema_node(j, type)->kind == JSON_ARRAY;
+  for (uint32_t at = has_types ? schema_node(j, type)->first : 0; at != 0;
+       at = schema_node(j, at)->next) {
+    fits = fits || is_of_type(schema_node(j, at)->text, value);
   }
-  for (uint32_t at = list == 0 ? 0 : said(j, list)->first; at != 0; at = said(j, at)->next) {
+  for (uint32_t at = list == 0 ? 0 : schema_node(j, list)->first; at != 0;
+       at = schema_node(j, at)->next) {
     is_listed = is_listed || is_same(j, at, value);
   }
   return fits && is_listed;
@@ -116,26 +118,28 @@ static bool holds_numbers(const judge *j, uint32_t schema, const json_node *valu
   const uint32_t below = find(j, schema, "exclusiveMaximum");
   const uint32_t step = find(j, schema, "multipleOf");
   // in draft 4 these are flags next to the bound
-  const bool is_above = above != 0 && said(j, above)->kind == JSON_TRUE;
-  const bool is_below = below != 0 && said(j, below)->kind == JSON_TRUE;
-  if (low != 0 && number < number_of(said(j, low))) return false;
-  if (low != 0 && is_above && number == number_of(said(j, low))) return false;
-  if (high != 0 && number > number_of(said(j, high))) return false;
-  if (high != 0 && is_below && number == number_of(said(j, high))) return false;
-  if (above != 0 && said(j, above)->kind == JSON_NUMBER && number <= number_of(said(j, above))) {
+  const bool is_above = above != 0 && schema_node(j, above)->kind == JSON_TRUE;
+  const bool is_below = below != 0 && schema_node(j, below)->kind == JSON_TRUE;
+  if (low != 0 && number < number_of(schema_node(j, low))) return false;
+  if (low != 0 && is_above && number == number_of(schema_node(j, low))) return false;
+  if (high != 0 && number > number_of(schema_node(j, high))) return false;
+  if (high != 0 && is_below && number == number_of(schema_node(j, high))) return false;
+  if (above != 0 && schema_node(j, above)->kind == JSON_NUMBER &&
+      number <= number_of(schema_node(j, above))) {
     return false;
   }
-  if (below != 0 && said(j, below)->kind == JSON_NUMBER && number >= number_of(said(j, below))) {
+  if (below != 0 && schema_node(j, below)->kind == JSON_NUMBER &&
+      number >= number_of(schema_node(j, below))) {
     return false;
   }
-  return step == 0 || fmod(number, number_of(said(j, step))) == 0;
+  return step == 0 || fmod(number, number_of(schema_node(j, step))) == 0;
 }
 
 static bool is_counted(const judge *j, uint32_t schema, const char *least, const char *most,
                        uint32_t count) {
   const uint32_t low = find(j, schema, least), high = find(j, schema, most);
-  return (low == 0 || count >= number_of(said(j, low))) &&
-         (high == 0 || count <= number_of(said(j, high)));
+  return (low == 0 || count >= number_of(schema_node(j, low))) &&
+         (high == 0 || count <= number_of(schema_node(j, high)));
 }
 
 static bool holds_counts(const judge *j, uint32_t schema, const json_node *value) {
@@ -148,7 +152,7 @@ static bool holds_counts(const judge *j, uint32_t schema, const json_node *value
   }
   if (value->kind != JSON_STRING) return true;
   return is_counted(j, schema, "minLength", "maxLength", characters_of(value->text)) &&
-         (pattern == 0 || matches(said(j, pattern)->text, value->text));
+         (pattern == 0 || matches(schema_node(j, pattern)->text, value->text));
 }
 
 // ---- objects ----
@@ -161,17 +165,18 @@ static bool has_member(const judge *j, const json_node *value, document_text nam
 }
 
 static bool has_all(const judge *j, uint32_t names, const json_node *value) {
-  for (uint32_t at = said(j, names)->first; at != 0; at = said(j, at)->next) {
-    if (!has_member(j, value, said(j, at)->text)) return false;
+  for (uint32_t at = schema_node(j, names)->first; at != 0; at = schema_node(j, at)->next) {
+    if (!has_member(j, value, schema_node(j, at)->text)) return false;
   }
   return true;
 }
 
 static bool holds_dependencies(const judge *j, uint32_t list, const json_node *value,
                                uint64_t *seen) {
-  for (uint32_t at = list == 0 ? 0 : said(j, list)->first; at != 0; at = said(j, at)->next) {
-    if (!has_member(j, value, said(j, at)->key)) continue;
-    const bool is_list = said(j, at)->kind == JSON_ARRAY;
+  for (uint32_t at = list == 0 ? 0 : schema_node(j, list)->first; at != 0;
+       at = schema_node(j, at)->next) {
+    if (!has_member(j, value, schema_node(j, at)->key)) continue;
+    const bool is_list = schema_node(j, at)->kind == JSON_ARRAY;
     if (!(is_list ? has_all(j, at, value) : holds(j, at, value, seen))) return false;
   }
   return true;
@@ -187,9 +192,9 @@ static bool holds_member(const judge *j, uint32_t schema, const json_node *membe
   const uint32_t own = properties == 0 ? 0 : document_member(j->schema, properties, member->key);
   bool is_known = own != 0;
   if (own != 0 && !holds(j, own, member, &ignored)) return false;
-  for (uint32_t at = patterns == 0 ? 0 : said(j, patterns)->first; at != 0;
-       at = said(j, at)->next) {
-    if (!matches(said(j, at)->key, member->key)) continue;
+  for (uint32_t at = patterns == 0 ? 0 : schema_node(j, patterns)->first; at != 0;
+       at = schema_node(j, at)->next) {
+    if (!matches(schema_node(j, at)->key, member->key)) continue;
     is_known = true;
     if (!holds(j, at, member, &ignored)) return false;
   }
@@ -215,17 +220,17 @@ static bool holds_object(const judge *j, uint32_t schema, const json_node *value
 static bool holds_array(const judge *j, uint32_t schema, const json_node *value, uint64_t *seen) {
   if (value->kind != JSON_ARRAY) return true;
   const uint32_t items = find(j, schema, "items"), prefix = find(j, schema, "prefixItems");
-  const bool is_list = items != 0 && said(j, items)->kind == JSON_ARRAY;
+  const bool is_list = items != 0 && schema_node(j, items)->kind == JSON_ARRAY;
   const uint32_t others = is_list ? find(j, schema, "additionalItems") : items;
   const uint32_t contains = find(j, schema, "contains");
   const uint32_t list = is_list ? items : prefix;
-  uint32_t own = list == 0 ? 0 : said(j, list)->first, count = 0;
+  uint32_t own = list == 0 ? 0 : schema_node(j, list)->first, count = 0;
   uint64_t ignored = 0;
   for (uint32_t at = value->first; at != 0; at = child(j, at)->next) {
     const uint32_t one = own != 0 ? own : others;
     if (one != 0 && !holds(j, one, child(j, at), &ignored)) return false;
     if (one != 0) *seen |= 1ull << child(j, at)->index;
-    if (own != 0) own = said(j, own)->next;
+    if (own != 0) own = schema_node(j, own)->next;
     if (contains == 0 || !holds(j, contains, child(j, at), &ignored)) continue;
     count++;
   }
@@ -240,7 +245,7 @@ static bool holds_array(const judge *j, uint32_t schema, const json_node *value,
 static uint32_t count_holding(const judge *j, uint32_t list, const json_node *value,
                               uint64_t *seen) {
   uint32_t count = 0;
-  for (uint32_t at = said(j, list)->first; at != 0; at = said(j, at)->next) {
+  for (uint32_t at = schema_node(j, list)->first; at != 0; at = schema_node(j, at)->next) {
     count += holds(j, at, value, seen);
   }
   return count;
@@ -259,11 +264,11 @@ static bool holds_in_place(const judge *j, uint32_t schema, const json_node *val
   const uint32_t one = find(j, schema, "oneOf"), not = find(j, schema, "not");
   const uint32_t condition = find(j, schema, "if"), reference = find(j, schema, "$ref");
   uint64_t ignored = 0;
-  if (all != 0 && count_holding(j, all, value, seen) != said(j, all)->count) return false;
+  if (all != 0 && count_holding(j, all, value, seen) != schema_node(j, all)->count) return false;
   if (any != 0 && count_holding(j, any, value, seen) == 0) return false;
   if (one != 0 && count_holding(j, one, value, seen) != 1) return false;
   if (not!= 0 && holds(j, not, value, &ignored)) return false;
-  if (reference != 0 && !holds(j, target_of(j, said(j, reference)->text), value, seen)) {
+  if (reference != 0 && !holds(j, target_of(j, schema_node(j, reference)->text), value, seen)) {
     return false;
   }
   if (condition == 0) return true;
@@ -287,10 +292,10 @@ static bool holds_rest(const judge *j, uint32_t schema, const json_node *value, 
 
 // Whether the schema accepts the value; adds the evaluated members or items to `seen` by index.
 static bool holds(const judge *j, uint32_t schema, const json_node *value, uint64_t *seen) {
-  if (said(j, schema)->kind != JSON_OBJECT) return said(j, schema)->kind == JSON_TRUE;
+  if (schema_node(j, schema)->kind != JSON_OBJECT) return schema_node(j, schema)->kind == JSON_TRUE;
   const uint32_t reference = find(j, schema, "$ref");
   if (reference != 0 && j->dialect <= 7) {  // keywords next to it are ignored
-    return holds(j, target_of(j, said(j, reference)->text), value, seen);
+    return holds(j, target_of(j, schema_node(j, reference)->text), value, seen);
   }
   uint64_t own = 0;
   if (!holds_types(j, schema, value) || !holds_numbers(j, schema, value) ||

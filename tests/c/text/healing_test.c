@@ -8,27 +8,27 @@
 
 enum { OUT_TOKENS = 24, TEXT_BYTES_MAX = 512 };
 
-typedef struct said {
+typedef struct outcome {
   int32_t tokens[OUT_TOKENS];
   uint32_t count, done;
   wick_finish finish;
   char text[TEXT_BYTES_MAX];
   size_t text_bytes;
-} said;
+} outcome;
 
 static void take_event(void *context, const wick_event *event, const uint8_t *after) {
-  said *of = context;
+  outcome *result = context;
   if (event->kind == WICK_EVENT_PREFILL) return;
-  if (CHECK(of->text_bytes + event->text_bytes <= TEXT_BYTES_MAX)) {
-    memcpy(of->text + of->text_bytes, after + event->top_count * 8, event->text_bytes);
-    of->text_bytes += event->text_bytes;
+  if (CHECK(result->text_bytes + event->text_bytes <= TEXT_BYTES_MAX)) {
+    memcpy(result->text + result->text_bytes, after + event->top_count * 8, event->text_bytes);
+    result->text_bytes += event->text_bytes;
   }
-  if (event->kind == WICK_EVENT_TOKEN && CHECK(of->count < OUT_TOKENS)) {
-    of->tokens[of->count++] = event->token;
+  if (event->kind == WICK_EVENT_TOKEN && CHECK(result->count < OUT_TOKENS)) {
+    result->tokens[result->count++] = event->token;
   }
   if (event->kind != WICK_EVENT_DONE) return;
-  of->done++;
-  of->finish = (wick_finish)event->finish;
+  result->done++;
+  result->finish = (wick_finish)event->finish;
 }
 
 static wick_engine *open_file(const fixture_file *file) {
@@ -60,22 +60,22 @@ static wick_request request_of(const char *text) {
   return wanted;
 }
 
-static said run(wick_engine *engine, const wick_request *wanted) {
-  said of = {0};
+static outcome run(wick_engine *engine, const wick_request *wanted) {
+  outcome result = {0};
   uint32_t id;
   wick_error error = {0};
   if (!CHECK_EQ_INT(wick_request_submit(engine, wanted, &id, &error), WICK_OK)) {
     printf("# %s\n", error.message);
-    return of;
+    return result;
   }
-  fixture_run(engine, take_event, &of);
-  CHECK_EQ_UINT(of.done, 1);
-  return of;
+  fixture_run(engine, take_event, &result);
+  CHECK_EQ_UINT(result.done, 1);
+  return result;
 }
 
 // Runs with a grammar that starts with the removed text, which must give the same output as
 // healing.
-static said run_bound(wick_engine *engine, const char *text, size_t end_bytes) {
+static outcome run_bound(wick_engine *engine, const char *text, size_t end_bytes) {
   const size_t kept = strlen(text) - end_bytes;
   const wick_grammar grammar = {.kind = WICK_GRAMMAR_CHOICE,
                                 .text = "[\"\"]",
@@ -97,8 +97,8 @@ TEST(healing_equals_a_grammar_that_starts_with_the_removed_text) {
   wick_engine *engine = open_engine();
   for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++) {
     const wick_request wanted = request_of(CASES[i].text);
-    const said healed = run(engine, &wanted);
-    const said bound = run_bound(engine, CASES[i].text, CASES[i].end_bytes);
+    const outcome healed = run(engine, &wanted);
+    const outcome bound = run_bound(engine, CASES[i].text, CASES[i].end_bytes);
     CHECK_EQ_UINT(healed.count, bound.count);
     CHECK_EQ_MEM(healed.tokens, bound.tokens, bound.count * sizeof *bound.tokens);
     CHECK_EQ_UINT(healed.text_bytes, bound.text_bytes - CASES[i].end_bytes);
@@ -126,7 +126,7 @@ TEST(a_token_is_not_replaced_by_shorter_ones) {
   wanted.sampling.temperature = 1;
   for (uint64_t seed = 0; seed < 20; seed++) {
     wanted.sampling.seed = seed;
-    const said healed = run(engine, &wanted);
+    const outcome healed = run(engine, &wanted);
     if (CHECK(healed.count > 0)) CHECK_EQ_INT(healed.tokens[0], tokens[count - 1]);
   }
   wick_engine_destroy(engine);
@@ -156,7 +156,7 @@ TEST(only_the_rest_of_a_longer_token_is_returned) {
   wanted.sampling.bias_count = 1;
   for (uint64_t seed = 0; seed < 5; seed++) {
     wanted.sampling.seed = seed;
-    const said healed = run(engine, &wanted);
+    const outcome healed = run(engine, &wanted);
     if (healed.count != 1 || healed.tokens[0] != token) continue;
     longer++;
     CHECK_EQ_UINT(healed.text_bytes, 2);
@@ -175,7 +175,7 @@ TEST(an_answer_that_ends_within_the_healed_text_is_empty) {
     for (uint32_t most = 1; most < 2 * i + 2; most++) {
       wick_request wanted = request_of(TEXTS[i]);
       wanted.max_tokens = most;
-      const said healed = run(engine, &wanted);
+      const outcome healed = run(engine, &wanted);
       CHECK_EQ_UINT(healed.count, most);
       CHECK_EQ_INT(healed.finish, WICK_FINISH_LENGTH);
       CHECK_EQ_UINT(healed.text_bytes, 0);
@@ -189,7 +189,7 @@ TEST(each_completion_is_healed) {
   wick_request wanted = request_of("the fox");
   wanted.sampling.temperature = 1;
   wanted.completions = 2;
-  said both[2] = {0};
+  outcome both[2] = {0};
   uint32_t id;
   wick_error error = {0};
   REQUIRE(wick_request_submit(engine, &wanted, &id, &error) == WICK_OK);
@@ -206,7 +206,7 @@ TEST(each_completion_is_healed) {
   wanted.completions = 1;
   for (uint32_t i = 0; i < 2; i++) {
     wanted.sampling.seed = i;
-    const said alone = run(engine, &wanted);
+    const outcome alone = run(engine, &wanted);
     CHECK_EQ_UINT(both[i].count, alone.count);
     CHECK_EQ_MEM(both[i].tokens, alone.tokens, alone.count * sizeof *alone.tokens);
     CHECK_EQ_MEM(both[i].text, alone.text, alone.text_bytes);
@@ -236,7 +236,7 @@ TEST(options_incompatible_with_healing_are_rejected) {
   const wick_request single = request_of("a");
   wick_request plain = single;
   plain.healing = false;
-  const said first = run(engine, &single), second = run(engine, &plain);
+  const outcome first = run(engine, &single), second = run(engine, &plain);
   CHECK_EQ_UINT(first.count, second.count);
   CHECK_EQ_MEM(first.text, second.text, second.text_bytes);
   wick_engine_destroy(engine);

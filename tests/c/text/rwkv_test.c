@@ -66,7 +66,7 @@ TEST(bytes_without_a_token_become_the_unknown_token) {
   fixture_close(&fixture);
 }
 
-TEST(without_an_unknown_token_such_bytes_are_omitted) {
+TEST(bytes_without_a_token_are_omitted_if_there_is_no_unknown_token) {
   vocabulary_fixture fixture;
   fixture_open_vocabulary(
       &fixture,

@@ -203,19 +203,19 @@ static void check_hostile(const char *vocabulary) {
   fixture_close(&fixture);
 }
 
-TEST(a_hostile_megabyte_is_encoded_in_time_by_bpe) {
+TEST(a_hostile_megabyte_is_encoded_in_linear_time_by_bpe) {
   check_hostile("vectors/vocab/ggml-vocab-qwen2.gguf");
 }
 
-TEST(a_hostile_megabyte_is_encoded_in_time_by_spm) {
+TEST(a_hostile_megabyte_is_encoded_in_linear_time_by_spm) {
   check_hostile("vectors/vocab/ggml-vocab-llama-spm.gguf");
 }
 
-TEST(a_hostile_megabyte_is_encoded_in_time_by_unigram) {
+TEST(a_hostile_megabyte_is_encoded_in_linear_time_by_unigram) {
   check_hostile("vectors/vocab/ggml-vocab-nomic-bert-moe.gguf");
 }
 
-TEST(a_hostile_megabyte_is_encoded_in_time_by_wordpiece) {
+TEST(a_hostile_megabyte_is_encoded_in_linear_time_by_wordpiece) {
   check_hostile("vectors/vocab/ggml-vocab-bert-bge.gguf");
 }
 
