@@ -734,7 +734,7 @@ describe('synth', { concurrency: 2 }, () => {
     ['llama3.2-1b', 'q4_0', { F32: 34, Q4_0: 112, Q6_K: 1 }],
     ['llama3.2-1b', 'q8_0', { F32: 34, Q8_0: 113 }],
   ];
-  /** @type {Record<string, number[]>} the layers whose attn_v and ffn_down get more bits in Q4_K_M */
+  /** @type {Record<string, number[]>} layers where attn_v and ffn_down get more bits in Q4_K_M */
   const moreBits = {
     'qwen2.5-0.5b': [0, 1, 2, 5, 8, 11, 14, 17, 20, 21, 22, 23],
     'smollm2-135m': [0, 1, 2, 5, 8, 11, 14, 17, 20, 23, 26, 27, 28, 29],

@@ -55,7 +55,7 @@ function deviation(values) {
   return Math.sqrt(sum(values.map((value) => (value - middle) ** 2)) / (values.length - 1));
 }
 
-/** By nearest rank. @param {number[]} values @param {number} permille */
+/** A percentile by nearest rank. @param {number[]} values @param {number} permille */
 const percentile = (values, permille) =>
   sorted(values)[Math.ceil((values.length * permille) / 1000) - 1];
 

@@ -64,7 +64,7 @@ function sized(bytes) {
   return `${value.toFixed(digits)} ${units[unit]}`;
 }
 
-/** At most 72 characters and three dots. @param {string} text */
+/** Shortens a text to at most 72 characters and three dots. @param {string} text */
 const shortened = (text) =>
   [...text].length <= 72 ? text : `${[...text].slice(0, 72).join('')}...`;
 
@@ -196,7 +196,7 @@ describe('inspect of made-up files', () => {
   const list = (/** @type {number} */ type, /** @type {Buffer[]} */ items) =>
     Buffer.concat([u32(type), u64(items.length), ...items]);
 
-  /** Names, GGUF's numbers and values of metadata, and how a table shows them. @type {[string, number, Buffer, string, string][]} */
+  /** Names, GGUF type numbers and values of metadata, and their text in a table. @type {[string, number, Buffer, string, string][]} */
   const metadata = [
     ['general.architecture', 8, string('unheard-of'), 'string', '"unheard-of"'],
     ['a.u8', 0, number(1, 255n), 'u8', '255'],

@@ -111,7 +111,7 @@ function deviation(found, wanted) {
   for (let i = 0; i < wanted.length; i++) {
     const difference = Math.abs(found[i] - wanted[i]);
     squares += difference * difference;
-    if (!(difference <= largest)) largest = difference; // a NaN stays
+    if (!(difference <= largest)) largest = difference; // keeps a NaN
   }
   return { rmse: Math.sqrt(squares / wanted.length), largest };
 }

@@ -24,7 +24,7 @@ void *__libc_calloc(size_t count, size_t size_bytes);
 void *__libc_realloc(void *block, size_t size_bytes);
 void *__libc_memalign(size_t alignment, size_t size_bytes);
 
-static unsigned long allocations, refused_one;  // refused_one: 0: none
+static unsigned long allocations, refused_one;  // refused_one: 0 if none is refused
 
 static bool is_refused(void) { return ++allocations == refused_one; }
 void *malloc(size_t size_bytes) { return is_refused() ? NULL : __libc_malloc(size_bytes); }

@@ -185,7 +185,7 @@ static void fill_image(uint8_t *rgb, size_t size_bytes) {
   for (size_t i = 0; i < size_bytes; i++) rgb[i] = (uint8_t)random_below(&random, 256);
 }
 
-// Encodes all chunks of an image into `rows`, which holds `room` floats; *used of them are set.
+// Encodes all chunks of an image into `rows` (`room` floats); sets *used to the number of floats.
 static wick_status encode_all(const media_model *model, uint32_t threads, float *rows, size_t room,
                               size_t *used, uint32_t *steps) {
   enum { ACROSS = 20, DOWN = 13 };
@@ -471,7 +471,7 @@ static bool check_vector(const memory_file *file, const char *name, uint32_t num
   for (media_kind kind = MEDIA_IMAGES; kind <= MEDIA_AUDIO; kind++) {
     const wick_status status = run_sliced(&copy, kind);
     runs += status == WICK_OK;
-    // the other kind of media
+    // the other media kind
     if (status != WICK_OK)
       CHECK(status == WICK_E_NODATA || status == WICK_E_FORMAT || status == WICK_E_UNSUPPORTED);
   }

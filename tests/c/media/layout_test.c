@@ -47,10 +47,10 @@ TEST(smart_sizes_are_near_the_image) {
 
 TEST(smart_sizes_have_a_minimum_and_a_maximum) {
   const layout_settings settings = qwen();
-  // 64 x 64 is 4 blocks of the 8 required: times sqrt(2), rounded up
+  // 64 x 64 has 4 of 8 required blocks, so it is scaled by sqrt(2) and rounded up
   image_layout layout = plan(&settings, 64, 64);
   check_overview(&layout, 96, 96);
-  // 4 Mpx allowed of 16: half of each side
+  // 16 Mpx, but only 4 are allowed, so each side is halved
   layout = plan(&settings, 4096, 4096);
   check_overview(&layout, 2048, 2048);
   layout = plan(&settings, 1, 1);
@@ -60,7 +60,7 @@ TEST(smart_sizes_have_a_minimum_and_a_maximum) {
 TEST(idefics_enlarges_to_the_longest_edge_and_splits_into_tiles) {
   const layout_settings settings = {
       .kind = kind_of("idefics3"), .image_size = 48, .patch = 8, .merge = 2, .longest = 144};
-  image_layout layout = plan(&settings, 200, 133);  // 144 x 95, which becomes even
+  image_layout layout = plan(&settings, 200, 133);  // 144 x 95, rounded to even sizes
   check_tiles(&layout, 3, 2, 144, 96);
   CHECK_EQ_UINT(layout.tiles.via_width, 144);
   CHECK_EQ_UINT(layout.tiles.via_height, 96);

@@ -371,8 +371,8 @@ TEST(decoding_with_adapters_allocates_nothing) {
   free(model.bytes);
 }
 
-// There are pages for one request: the others are preempted repeatedly, and their tokens are
-// recomputed with their own adapters.
+// The pages are sufficient for one request: the others are preempted repeatedly, and their tokens
+// are recomputed with their own adapters.
 TEST(preempted_requests_keep_their_adapters) {
   fixture_file model = fixture_make(&FIXTURE_DEFAULT);
   const rig_adapter rigs[2] = {rig_usual(1, GGML_TYPE_F32, 4), rig_usual(2, GGML_TYPE_F32, 8)};

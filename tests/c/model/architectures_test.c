@@ -335,9 +335,9 @@ TEST(models_with_changed_values_are_rejected_or_run) {
   CHECK(refused > 34 * soak_count(CHANGES));
 }
 
-// ---- without a tensor ----
+// ---- with changed optional tensors ----
 
-// A file, and a copy of it with one change at a time.
+// A file's directory, and a copy of the file with one change at a time.
 typedef struct changed_model {
   wick_engine *engine;  // owns the directory
   const gguf_directory *directory;

@@ -88,7 +88,8 @@ TEST(inconsistent_expert_counts_are_rejected) {
   check_number(&EXPERTS, count, 1025, WICK_E_FORMAT, "'llama.expert_count' is 1025");
   check_number(&EXPERTS, count, UINT32_MAX, WICK_E_FORMAT, "'llama.expert_count' is 4294967295");
   check_number(&EXPERTS, count, 5, WICK_E_SHAPE, "blk.0.ffn_gate_inp.weight");
-  check_number(&EXPERTS, count, 0, WICK_E_FORMAT, "blk.0.ffn_gate.weight");  // a dense model's
+  check_number(&EXPERTS, count, 0, WICK_E_FORMAT,
+               "blk.0.ffn_gate.weight");  // a tensor of a dense model
   check_number(&EXPERTS, "llama.feed_forward_length", 95, WICK_E_SHAPE,
                "'blk.0.ffn_gate_exps.weight' is 64 x 96 x 6, expected 64 x 95 x 6");
   check_number(&SHARED, "qwen2moe.expert_count", 0, WICK_E_FORMAT, "'qwen2moe.expert_count' is 0");

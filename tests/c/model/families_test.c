@@ -132,7 +132,7 @@ static uint32_t windows_with(const memory_file *file, uint32_t window, uint32_t 
   return count;
 }
 
-// The model ignores the size of the file's window, which only enables a window of a fixed size.
+// The size of the file's window is ignored: any size except 0 enables a window of a fixed size.
 TEST(smallthinker_has_a_fixed_window_or_none) {
   if (check_shared("vectors/reference-more/models/smallthinker.gguf") == NULL) {
     SKIP("no shared folder");

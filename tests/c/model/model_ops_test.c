@@ -105,8 +105,7 @@ TEST(op_counts_follow_from_the_tensor_shapes) {
   for (size_t i = 0; i < sizeof FOLDERS / sizeof *FOLDERS; i++) {
     const size_t count = shared_list(FOLDERS[i], names);
     for (size_t j = 0; j < count; j++) {
-      // one shape in many types; models with four rows per token, where some matrices process only
-      // one
+      // one shape in many types, and models where some matrices process one of four rows per token
       if (strstr(names[j], "llama-256") != NULL || strstr(names[j], "gemma3n") != NULL) continue;
       memory_file file = shared_read(FOLDERS[i], names[j]);
       wick_config config;

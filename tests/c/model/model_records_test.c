@@ -22,7 +22,7 @@ enum {
 
 static const char *const FOLDERS[] = {"vectors/reference/models", "vectors/reference-more/models"};
 
-static const char HEAD[] = "What tests/c/model/model_records_test.c compares.\n";
+static const char HEAD[] = "Expected results of tests/c/model/model_records_test.c.\n";
 
 static char found[TEXT_BYTES_MAX];
 static size_t found_bytes;

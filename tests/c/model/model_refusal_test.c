@@ -192,7 +192,7 @@ static void check_key(model_builder *model, const char *key, uint32_t number) {
   if (is_ignored(key) || (is_context && number != 0)) {
     CHECK_EQ_INT(load_built(model, &error), WICK_OK);
   } else if (strcmp(key, "llama.expert_count") == 0 && number == 0) {
-    check_refusal(model, WICK_E_FORMAT, "'blk.0.ffn_gate.weight'");  // a dense model's
+    check_refusal(model, WICK_E_FORMAT, "'blk.0.ffn_gate.weight'");  // a tensor of a dense model
   } else {
     check_refusal(model, WICK_E_FORMAT, expected);
   }

@@ -285,7 +285,7 @@ TEST(dropped_pages_can_be_reclaimed_from_the_prefix_cache) {
   run(engine, alone);
   CHECK_EQ_INT(alone[DROPPING].finish, WICK_FINISH_LENGTH);
   CHECK_EQ_UINT(kv_pool_pages_available(pool), DROPPED_PAGES);
-  // not while the entry of the last page is in use
+  // but not while the entry of the last page is in use
   CHECK_EQ_INT(prefix_retain(cache, last), WICK_OK);
   CHECK_EQ_UINT(kv_pool_pages_available(pool), 0);
   CHECK_EQ_INT(prefix_release(cache, last), WICK_OK);

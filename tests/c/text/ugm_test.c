@@ -229,7 +229,7 @@ TEST(maps_with_random_units_are_safe) {
     for (size_t i = 4; i < MAP_BYTES - 4; i++) {
       if (random_below(&random, 3) == 0) map[i] = (uint8_t)random_u64(&random);
     }
-    for (uint32_t i = 0; i < 40; i++) {  // some are reached
+    for (uint32_t i = 0; i < 40; i++) {  // some of these units are reached
       const uint32_t at = (uint32_t)random_below(&random, MAP_UNITS);
       put_unit(map, at, ('x' + (at & 1)) | 1u << 8 | (uint32_t)random_below(&random, 1024) << 10);
     }
