@@ -77,7 +77,7 @@ describe('requests with independent arrivals', () => {
     assert.notDeepEqual(drawn(await measure(...options, '--seed', '8')), before);
   });
 
-  test('the WASI program draws and serves the same requests', async () => {
+  test('the WASI program generates and serves the same requests', async () => {
     const program = 'wasi/wick-lab.wasm';
     const host = { name: 'WASI', program, runtime: 'node', skip: /** @type {false} */ (false) };
     const args = ['serve', resolve(root, model), ...options.slice(1), '--seed', '7'];

@@ -84,7 +84,7 @@ for (const host of hosts) {
     }
 
     for (const { id, arch, model } of refused) {
-      test(`${id} is rejected with its name`, async () => {
+      test(`${id} is rejected with an error that contains its name`, async () => {
         const args = ['embed', join(folder, model), '-p', 'a'];
         const { code, stdout, stderr } = await wick(host, args);
         assert.equal(code, 3);

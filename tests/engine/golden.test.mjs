@@ -39,7 +39,7 @@ const tolerances = { plamo2: 3e-4 };
 const refusedArchitectures = [];
 
 /**
- * @param {string} folder of the manifest, which contains NaN, unlike JSON
+ * @param {string} folder of the manifest, whose NaN values are not valid JSON
  * @returns {any}
  */
 function readManifest(folder) {
@@ -171,7 +171,7 @@ for (const host of hosts) {
     });
 
     for (const entry of refusedModels) {
-      test(`${entry.id} is rejected with its name`, async () => {
+      test(`${entry.id} is rejected with an error that contains its name`, async () => {
         const path = join(entry.folder, entry.model);
         const { code, stdout, stderr } = await wick(host, ['run', path, '-p', 'a']);
         assert.equal(code, 3);
@@ -189,7 +189,7 @@ for (const host of hosts) {
           const found = await computeLogits(host, model, one.tokens);
           const { rmse } = deviation(found, readLogits(one));
           const bound = 1.25 * one.dev_llamacpp_quantised_x64.rmse;
-          assert.ok(rmse <= bound, `${one.id}: RMSE ${rmse}, at most ${bound}`);
+          assert.ok(rmse <= bound, `${one.id}: RMSE ${rmse}, limit is ${bound}`);
         }
       });
     }

@@ -61,7 +61,7 @@ function assertNear(found, wanted, tolerance) {
     const off = Math.abs(found[i] - wanted[i]);
     most = off <= most ? most : off; // keeps NaN
   }
-  assert.ok(most <= tolerance, `off by ${most}, at most ${tolerance}`);
+  assert.ok(most <= tolerance, `off by ${most}, limit is ${tolerance}`);
 }
 
 /** @param {Float32Array} values */

@@ -53,7 +53,7 @@ describe('logits of prompts with images and recordings', {
           return off <= max ? max : off; // keeps NaN
         }, 0);
         const tolerance = Math.max(5e-4, 100 * one.logits.moved_by_1e6_noise);
-        assert.ok(most <= tolerance, `off by ${most}, at most ${tolerance}`);
+        assert.ok(most <= tolerance, `off by ${most}, limit is ${tolerance}`);
       });
     }
   }

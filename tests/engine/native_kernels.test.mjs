@@ -42,7 +42,7 @@ describe('native kernels', () => {
     }
   });
 
-  test('unsupported values are rejected with their name', async () => {
+  test('unsupported values are rejected with an error that names them', async () => {
     for (const level of ['avx9', 'simd128', 'relaxed-quads']) {
       const { code, stdout, stderr } = await wickAt(level, ['run', own, '-p', 'Once']);
       assert.equal(code, 2);

@@ -94,7 +94,7 @@ describe('the command line', () => {
     assert.match(stdout.toString(), /tables outside +3\.34 MB of the file, not in the total/);
   });
 
-  test('standard input and the small program are rejected with their name', async () => {
+  test('standard input and the small program are rejected with an error that names them', async () => {
     const piped = await wick(native, ['run', '-', '-p', 'a', '--tables', 'outside'], { input: '' });
     assert.equal(piped.code, 2);
     assert.match(piped.stderr, /--tables outside: standard input cannot be read again/);

@@ -154,7 +154,7 @@ TEST(chameleon_separates_image_tokens_of_one_to_four_letters) {
   }
 }
 
-TEST(chameleon_splits_spaces_into_groups) {
+TEST(chameleon_splits_runs_of_spaces) {
   CHECK_WORDS("chameleon", "x<sentinel:12>IMGIMGABCZ", "x|<|sentinel|:|1|2|>|IMGIMGABCZ");
   CHECK_WORDS("chameleon", "<sentinel:> IMGIMGABCDEZ", "<|sentinel|:|>| IMGIMGABCDEZ");
   CHECK_WORDS("chameleon", "a       b\tc", "a|    |  | b|\t|c");
