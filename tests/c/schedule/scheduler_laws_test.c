@@ -301,8 +301,8 @@ static const request *find_request(uint32_t id) {
   return at;
 }
 
-// Twenty requests of high priority wait at any time. When the request of low priority may start, the
-// running requests need at most 16 decoding passes and a few prefill passes each.
+// Twenty requests of high priority wait at any time. When the request of low priority may start,
+// the running requests need at most 16 decoding passes and a few prefill passes each.
 static void check_bound(const simulation_setup *setup) {
   enum { DRAIN_PASSES = 64 };
   REQUIRE(simulation_open(&sim, setup));
