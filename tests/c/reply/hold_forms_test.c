@@ -639,7 +639,7 @@ TEST(calls_of_two_tools_have_their_own_arguments) {
   }
 }
 
-// MiniMax M3 may write the end of reasoning that it has not begun.
+// MiniMax M3 may end reasoning without having begun it.
 TEST(the_end_of_reasoning_is_not_a_call) {
   static const char *const ENDINGS[] = {"]~b]ai\n", "]~b]ai\n<mm:think>", "]~b]ai\n</mm:think>"};
   for (size_t i = 0; i < sizeof ENDINGS / sizeof ENDINGS[0]; i++) {

@@ -433,7 +433,7 @@ TEST(samplers_in_any_order_match_their_definitions) {
     sampler *s = sampler_open(&config, vocab);
     REQUIRE(s != NULL);
     sampler_set_mask(s, set_mask_word, NULL);
-    const uint32_t words = 1 + below(&source, 3);  // few words repeat often
+    const uint32_t words = 1 + below(&source, 3);  // few words, so that many repeat
     for (uint32_t i = below(&source, 40); i > 0; i--) {
       const int32_t token = (int32_t)(below(&source, words) % vocab);
       sampler_accept(s, token);

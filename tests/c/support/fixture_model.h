@@ -39,7 +39,7 @@ typedef struct fixture_hybrid {
   uint32_t state, key_heads;      // key heads: groups of Mamba 2
   uint32_t value_heads;           // jamba: the rank of dt
   uint32_t interval, predictors;  // qwen35
-  uint32_t kv_heads, kv_count;    // not qwen35: KV heads of an odd layer; items of that list
+  uint32_t kv_heads, kv_count;    // not qwen35: KV heads of odd layers; layers in that list
   const char *left_out;           // a tensor that is missing
   const char *poisoned;           // the tensor that gets the shape's poison
   uint32_t window;                // gemma3, gemma3n: the attention window of even layers

@@ -54,8 +54,8 @@ bool is_exact(const kernel_table *kernels);
 
 typedef void bench_function(void *context);
 
-// Returns the shortest time of a call in seconds, after a warm-up call. It takes the minimum
-// because other processes may share the machine.
+// Returns the shortest time of a call in seconds, after a warm-up call. The minimum excludes the
+// effect of other processes on the machine.
 double bench_seconds(bench_function *run, void *context);
 
 #endif
