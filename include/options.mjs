@@ -1,8 +1,9 @@
-// include/options.mjs — the options of a request, once for all hosts. `make layout` generates src/base/options.h,
-// js/base/option_table.js and the marked parts of include/wick.h and js/index.d.ts from it; `make check-quick` fails if
-// one of them is out of date. docs/extending.md describes how to add a sampler.
+// include/options.mjs — the options of a request, defined once for all hosts. `make layout`
+// generates src/base/options.h, js/base/option_table.js and the marked parts of include/wick.h and
+// js/index.d.ts from it; `make check-quick` fails if one of them is out of date. docs/extending.md
+// describes how to add a sampler.
 
-/** The default maximum: the largest float, less some room for rounding. */
+/** The default maximum: the largest float, less a margin for rounding. */
 export const FLOAT_MAX = 3.4e38;
 /** The smallest float above 0. */
 export const ABOVE_0 = 1.4e-45;
@@ -14,20 +15,20 @@ const WINDOW_MAX = 2 ** 20;
  * An option that is a number. Its key is the name in C; the other names follow from it unless they are given.
  * @typedef {object} NumberOption
  * @property {'f32' | 'u32'} type for a u32, -1 means all bits set
- * @property {string} [js] its name in the package's options: by default minP for min_p
- * @property {string} [http] its name in requests over HTTP: by default the name in C
- * @property {string} [cli] its name in the commands: by default --min-p for min_p
- * @property {string} value the name of its value in commands
+ * @property {string} [js] its name in the package's options; by default minP for min_p
+ * @property {string} [http] its name in HTTP requests; by default the name in C
+ * @property {string} [cli] its option in the commands; by default --min-p for min_p
+ * @property {string} value the placeholder for its value in --help
  * @property {number} min
  * @property {number} [max] by default FLOAT_MAX
  * @property {number} off the default in C and in the commands; it switches the sampler off if any
  * value can
- * @property {number} [byDefault] the default of the package and of servers, if it differs
+ * @property {number} [byDefault] the default in the package and in servers, if it differs
  * @property {[value: string | number, meaning: string][]} [values] values with a meaning
  * @property {string} about a verb phrase. {} stands for the option or its value, {name} for another
  * option.
- * @property {string} [more] a sentence for references
- * @property {string} [source] the author of the sampler
+ * @property {string} [more] a sentence for reference documentation
+ * @property {string} [source] the publication that describes the sampler
  */
 
 /**
@@ -53,12 +54,12 @@ export const sampling = {
       [1, 'all'],
       [0, 'the most likely'],
     ],
-    about: 'sample from the most likely tokens that add up to {}',
+    about: 'sample from the most likely tokens whose probabilities add up to {}',
   },
   min_p: {
     ...{ type: 'f32', value: 'P', min: 0, max: 1, off: 0, byDefault: 0.05 },
     values: [[0, 'all']],
-    about: 'keep tokens at least {} times as likely as the best',
+    about: 'keep tokens that are at least {} times as likely as the most likely one',
   },
   repeat_penalty: {
     ...{ type: 'f32', value: 'R', min: ABOVE_0, off: 1 },
@@ -69,13 +70,13 @@ export const sampling = {
   frequency_penalty: {
     ...{ type: 'f32', value: 'F', min: -100, max: 100, off: 0 },
     values: [[0, 'off']],
-    about: 'penalize tokens by frequency',
+    about: 'penalize tokens by how often they occurred',
     source: 'OpenAI',
   },
   presence_penalty: {
     ...{ type: 'f32', value: 'F', min: -100, max: 100, off: 0 },
     values: [[0, 'off']],
-    about: 'penalize tokens that occurred',
+    about: 'penalize tokens that have occurred',
     source: 'OpenAI',
   },
   penalty_last: {
@@ -90,24 +91,24 @@ export const sampling = {
   typical_p: {
     ...{ type: 'f32', cli: '--typical', value: 'P', min: 0, max: 1, off: 1 },
     values: [[1, 'off']],
-    about: 'keep tokens of typical surprise that add up to {}',
+    about: 'keep tokens of typical surprise whose probabilities add up to {}',
     source: 'Meister et al. 2022',
   },
   top_n_sigma: {
     ...{ type: 'f32', cli: '--top-nsigma', value: 'N', min: -1, off: -1 },
     values: [[-1, 'off']],
-    about: 'keep logits at most {} standard deviations below the best',
+    about: 'keep logits at most {} standard deviations below the maximum',
     source: 'Tang et al. 2024',
   },
   xtc_probability: {
     ...{ type: 'f32', value: 'P', min: 0, max: 1, off: 0 },
     values: [[0, 'off']],
-    about: 'set the probability of keeping only the least of the top choices',
+    about: 'set the probability of removing all top choices except the least likely one',
   },
   xtc_threshold: {
     ...{ type: 'f32', value: 'P', min: 0, max: 1, off: 0.1 },
     values: [['over 0.5', 'off']],
-    about: 'set the least probability of a top choice',
+    about: 'set the minimum probability of a top choice',
   },
   dynatemp_range: {
     ...{ type: 'f32', value: 'R', min: 0, off: 0 },
@@ -122,12 +123,12 @@ export const sampling = {
   dry_multiplier: {
     ...{ type: 'f32', value: 'M', min: 0, off: 0 },
     values: [[0, 'off']],
-    about: "set DRY's penalty of repetitions",
+    about: "set DRY's penalty for repetitions",
     more: 'A token that would continue a repetition of n tokens loses {} * {dry_base} ** (n - {dry_allowed_length}).',
   },
   dry_base: {
     ...{ type: 'f32', value: 'B', min: 1, off: 1.75 },
-    about: "set the growth of DRY's penalty per token",
+    about: "set the growth of DRY's penalty with each token",
   },
   dry_allowed_length: {
     ...{ type: 'u32', value: 'N', min: 0, max: WINDOW_MAX, off: 2 },
@@ -160,7 +161,7 @@ export const sampling = {
   adaptive_target: {
     ...{ type: 'f32', value: 'P', min: -1, max: 1, off: -1 },
     values: [['below 0', 'off']],
-    about: 'prefer tokens of about probability {} by adaptive-p',
+    about: 'prefer tokens with probabilities near {} (adaptive-p)',
   },
   adaptive_decay: {
     ...{ type: 'f32', value: 'D', min: 0, max: 0.99, off: 0.9 },
@@ -168,8 +169,7 @@ export const sampling = {
   },
 };
 
-/**
- * Numbers of a request that C represents in another form.
+/** Numbers of a request that C represents in a different form.
  * @type {Record<string, NumberOption>}
  */
 export const request = {
@@ -182,8 +182,9 @@ export const request = {
 };
 
 /**
- * Options of a request that are true or false, false by default: a member of wick_request, or with `isSampling` of
- * wick_sampling. Without `http` or `cli`, requests over HTTP or the commands do not have it.
+ * Options of a request that are true or false, false by default: members of wick_request, or of
+ * wick_sampling if `isSampling` is set. Without `http` or `cli`, HTTP requests or the commands do
+ * not have it.
  * @type {Record<string, {isSampling?: boolean, http?: string, cli?: string, about: string, more?: string}>}
  */
 export const flags = {
@@ -193,8 +194,8 @@ export const flags = {
   },
   healing: {
     cli: '--healing',
-    about: 'let the prompt end inside of a word or token',
-    more: 'Its last token is sampled again together with the text. Only for string prompts without a grammar.',
+    about: 'let the prompt end inside a word or token',
+    more: 'Its last token is sampled again with the output. Only for string prompts without a grammar.',
   },
   print_special: { about: 'include control tokens in the text' },
   logprobs_after: {
@@ -211,17 +212,18 @@ export const flags = {
 export const engine = {
   context_tokens: {
     js: 'contextSize',
-    about: "Tokens of prompt and answer together; by default the model's, at most 4096.",
+    about:
+      "Maximum number of tokens in prompt and answer together; by default the model's limit, but at most 4096.",
   },
   batch_tokens: {
     ...{ js: 'batchSize', max: 512 },
-    about: 'Tokens that are computed together while the prompt is read, up to 512; 128 by default.',
+    about: 'Number of prompt tokens that are processed together, up to 512; 128 by default.',
   },
   kv_tokens_max: {
     js: 'kvTokens',
     about:
       'Limit on the tokens of all requests, sessions and the prefix cache together; four contexts by default. ' +
-      'Requests wait until there is room.',
+      'Requests wait until enough tokens are free.',
   },
   grammar_bytes_max: {
     ...{ js: 'grammarMemory', byDefault: 64 * 2 ** 20 },
@@ -233,13 +235,12 @@ export const engine = {
   },
   media_tiles_max: {
     ...{ js: 'maxTiles', min: 1 },
-    about:
-      'The largest number of pictures that an image is cut into, with its overview. No limit by default.',
+    about: 'Maximum number of tiles per image, including its overview. No limit by default.',
   },
   media_rows_max: {
     ...{ js: 'maxImageTokens', min: 1 },
     about:
-      'The largest number of rows of the context that an image takes. A larger image is made smaller. ' +
+      'Maximum number of context positions per image. A larger image is scaled down. ' +
       'No limit by default.',
   },
 };
@@ -254,13 +255,13 @@ export const engineFlags = {
   metrics: { about: 'Times the ops of the forward pass, for metrics().' },
   no_prefix_cache: {
     not: 'prefixCache',
-    about: 'Caches the beginnings of prompts, so that they are computed once; true by default.',
+    about: 'Caches prompt prefixes, so that they are computed once; true by default.',
   },
   no_predictor: {
     not: 'predictor',
     about:
       "Uses the file's layer for multi-token prediction, if it has one (Qwen3.5), to propose tokens; true by default. " +
-      'False leaves the layer and its memory out.',
+      'If false, the layer is not loaded.',
   },
 };
 
@@ -282,10 +283,9 @@ export const samplers = {
 };
 
 /**
- * Fields over HTTP, by route, of which both servers check only the kind: `text`, `boolean`,
- * `object`,
- * `tokens` (a limit, -1 is none), `schema` (a JSON schema or its text), `ignored`; or, for a missing feature, the JSON values
- * that request nothing, separated by |.
+ * HTTP fields, by route, of which both servers check only the kind: `text`, `boolean`, `object`,
+ * `tokens` (a limit, -1 for none), `schema` (a JSON schema or its text), `ignored`; or, for a
+ * missing feature, the JSON values that request nothing, separated by |.
  * @type {Record<string, Record<string, string>>}
  */
 export const fields = {
@@ -317,9 +317,7 @@ export const fields = {
   completion: { parseSpecial: 'true', echo: 'boolean', suffix: '""' },
 };
 
-/**
- * Other servers' names for fields over HTTP, with our field of the same meaning. A request may have
- * only one of the two.
+/** Other servers' names for HTTP fields, with our field of the same meaning. A request may have only one of the two.
  * @type {Record<string, string>}
  */
 export const aliases = {
@@ -331,8 +329,9 @@ export const aliases = {
 };
 
 /**
- * Options of a server: a count is at least 1, a text is not empty, a flag is 0 or 1 in the environment. createHandler uses the
- * name, a component the variable or the field of `settings`, and `wick serve` the option.
+ * Options of a server: a count is at least 1, a text is not empty, a flag is 0 or 1 in the
+ * environment. createHandler uses the name, a component uses the variable or the field of
+ * `settings`, and `wick serve` uses the option.
  * @typedef {object} ServerOption
  * @property {'keys' | 'texts' | 'text' | 'count' | 'flag'} kind
  * @property {number} [byDefault] of a count or a flag
@@ -369,7 +368,7 @@ export const server = {
   },
   model: {
     ...{ kind: 'text', env: ['WICK_MODEL_NAME', 'model_name'] },
-    cli: ['--name', 'NAME', 'show NAME as the model in answers (default: the name of the file)'],
+    cli: ['--name', 'NAME', 'show NAME as the model in responses (default: the file name)'],
   },
   bodyBytesMax: {
     ...{ kind: 'count', byDefault: 1 << 20, env: ['WICK_BODY_BYTES_MAX', 'body_bytes_max'] },
@@ -378,11 +377,11 @@ export const server = {
   bodyTimeout: {
     ...{ kind: 'count', byDefault: 60_000, env: ['WICK_BODY_TIMEOUT_MS', 'body_timeout_ms'] },
   },
-  // of a list in a body: OpenAI's limit on texts
+  // number of items in a list: OpenAI's limit on inputs
   itemsMax: { kind: 'count', byDefault: 2048, env: ['WICK_ITEMS_MAX', 'items_max'] },
   instance: { kind: 'text' },
-  // of a stream before its first token, after which a comment line is sent: proxies close a
-  // connection that has been silent for a minute
+  // delay before a comment line is sent on a stream without tokens: proxies close a connection that
+  // has been silent for a minute
   silenceMs: {
     ...{ kind: 'count', byDefault: 5000, env: ['WICK_SILENCE_MS', 'silence_ms'] },
     isElsewhere: true,
@@ -393,8 +392,7 @@ export const server = {
   },
 };
 
-/**
- * Other names of paths over HTTP. A component does not have all of the routes.
+/** Aliases of HTTP paths. A component does not have all of the routes.
  * @type {Record<string, string>}
  */
 export const paths = {
@@ -408,7 +406,7 @@ export const paths = {
 
 /**
  * The members of wick_subject in the order of their numbers, which never change: the name in C and, where they are not those of
- * a number above, the fields that it is about, the option of the package, and the meaning of
+ * a number above, the fields that it refers to, the option of the package, and the meaning of
  * wick_error.numbers.
  * @type {[name: string, fields?: string, option?: string, numbers?: string][]}
  */
@@ -419,21 +417,21 @@ export const subjects = [
     'plan',
     'memory_bytes_max, context_tokens',
     'memoryLimit, contextSize',
-    'planned, budget, tokens',
+    'bytes planned, budget, tokens',
   ],
-  ['context', 'context_tokens', 'contextSize', 'tokens wanted, at most'],
-  ['batch', 'batch_tokens', 'batchSize', 'wanted, at most'],
-  ['threads', 'threads', 'threads', 'wanted, at most'],
+  ['context', 'context_tokens', 'contextSize', 'tokens requested, limit'],
+  ['batch', 'batch_tokens', 'batchSize', 'requested, limit'],
+  ['threads', 'threads', 'threads', 'requested, limit'],
   ['kv_type', 'k_type, v_type', 'kvType', 'k_type, v_type'],
   ['kv_tokens', 'kv_tokens_max', 'kvTokens', 'pages needed, available'],
   ['directory_only', 'directory_only', 'directoryOnly'],
-  ['requests', 'requests_max', undefined, 'there are, at most'],
-  ['queue_tokens', 'queue_tokens_max', undefined, 'there are, at most'],
+  ['requests', 'requests_max', undefined, 'current, limit'],
+  ['queue_tokens', 'queue_tokens_max', undefined, 'current, limit'],
   ['prompt', 'text, tokens'],
   ['priority', 'priority', 'priority'],
-  ['completions', 'completions', undefined, 'wanted, at most'],
+  ['completions', 'completions', undefined, 'requested, limit'],
   ['session', 'session', undefined, 'its number'],
-  ['stops', 'stops', 'stop', 'how many or which, at most'],
+  ['stops', 'stops', 'stop', 'count or index, limit'],
   ['temperature'],
   ['top_p'],
   ['min_p'],
@@ -441,8 +439,8 @@ export const subjects = [
   ['frequency_penalty'],
   ['presence_penalty'],
   ['penalty_last'],
-  ['logprobs', 'logprobs', 'logprobs', 'wanted, at most'],
-  ['bias', 'bias', 'logitBias', 'wanted, at most; or the token and the vocabulary'],
+  ['logprobs', 'logprobs', 'logprobs', 'requested, limit'],
+  ['bias', 'bias', 'logitBias', 'requested, limit; or the token and the vocabulary size'],
   ['kernels', 'kernels'],
   ['host', 'context_tokens', 'contextSize', "bytes planned, the host's limit, tokens"],
   ['pre_tokenizer', 'pre_tokenizer', 'preTokenizer'],
@@ -460,15 +458,15 @@ export const subjects = [
     'dry_sequence_breakers',
     'dry_sequence_breakers',
     'drySequenceBreakers',
-    'how many or which, at most',
+    'count or index, limit',
   ],
   ['mirostat'],
   ['mirostat_tau'],
   ['mirostat_eta'],
   ['adaptive_target'],
   ['adaptive_decay'],
-  ['samplers', 'samplers', 'samplers', 'which, at most'],
-  ['adapters', 'adapters', 'adapters', 'which or how many, at most'],
+  ['samplers', 'samplers', 'samplers', 'index, limit'],
+  ['adapters', 'adapters', 'adapters', 'index or count, limit'],
   ['tables', 'tables', 'tables'],
   ['dry_allowed_length'],
   ['template', 'conversation.chat'],

@@ -115,39 +115,36 @@ export interface EngineSettings {
    * `info().threads` counts the threads that have started.
    */
   threads?: number;
-  // begin of engine options: made of include/options.mjs
-  /** Tokens of prompt and answer together; by default the model's, at most 4096. */
+  // begin engine options: generated from include/options.mjs
+  /** Maximum number of tokens in prompt and answer together; by default the model's limit, but at most 4096. */
   contextSize?: number | null;
-  /** Tokens that are computed together while the prompt is read, up to 512; 128 by default. */
+  /** Number of prompt tokens that are processed together, up to 512; 128 by default. */
   batchSize?: number | null;
   /**
    * Limit on the tokens of all requests, sessions and the prefix cache together; four contexts by default. Requests
-   * wait until there is room.
+   * wait until enough tokens are free.
    */
   kvTokens?: number | null;
   /** Limit on the working memory for compiling one grammar, in bytes; 64 MiB by default. */
   grammarMemory?: number | null;
   /** Limit on the steps for compiling one grammar; 30 million (about 2 s) by default. */
   grammarSteps?: number | null;
-  /** The largest number of pictures that an image is cut into, with its overview. No limit by default. */
+  /** Maximum number of tiles per image, including its overview. No limit by default. */
   maxTiles?: number | null;
-  /**
-   * The largest number of rows of the context that an image takes. A larger image is made smaller. No limit by
-   * default.
-   */
+  /** Maximum number of context positions per image. A larger image is scaled down. No limit by default. */
   maxImageTokens?: number | null;
   /** Loads only metadata and tokenizer, for inspect() and tokenize(). */
   directoryOnly?: boolean;
   /** Times the ops of the forward pass, for metrics(). */
   metrics?: boolean;
-  /** Caches the beginnings of prompts, so that they are computed once; true by default. */
+  /** Caches prompt prefixes, so that they are computed once; true by default. */
   prefixCache?: boolean;
   /**
    * Uses the file's layer for multi-token prediction, if it has one (Qwen3.5), to propose tokens; true by default.
-   * False leaves the layer and its memory out.
+   * If false, the layer is not loaded.
    */
   predictor?: boolean;
-  // end of engine options
+  // end engine options
   /** Type of the cached keys and values, or of each; `f16` by default. */
   kvType?: KvType | { k?: KvType; v?: KvType };
   /**
@@ -268,7 +265,7 @@ export function createEngine(options: EngineOptions): Promise<Engine>;
 
 /** The samplers, with llama.cpp's names. */
 export type SamplerName =
-  // begin of samplers: made of include/options.mjs
+  // begin samplers: generated from include/options.mjs
   | 'penalties'
   | 'dry'
   | 'top_n_sigma'
@@ -279,7 +276,7 @@ export type SamplerName =
   | 'xtc'
   | 'temperature'
   | 'adaptive_p';
-// end of samplers
+// end samplers
 
 /** llama.cpp's samplers. */
 export interface SamplerOptions {
@@ -290,41 +287,44 @@ export interface SamplerOptions {
   samplers?: SamplerName[] | null;
   /** Strings that end a repetition for DRY: by default a newline, `:`, `"` and `*`. At most 16, of 40 bytes. */
   drySequenceBreakers?: string[] | null;
-  // begin of sampling: made of include/options.mjs
+  // begin sampling: generated from include/options.mjs
   /** Set the temperature; default 0.8, 0: greedy. Of equally likely tokens, greedy takes the one with the lowest id. */
   temperature?: number;
   /** Sample from the `topK` most likely tokens; default 40, 0: all. */
   topK?: number;
-  /** Sample from the most likely tokens that add up to `topP`; default 0.95, 1: all, 0: the most likely. */
+  /**
+   * Sample from the most likely tokens whose probabilities add up to `topP`; default 0.95, 1: all, 0: the most
+   * likely.
+   */
   topP?: number;
-  /** Keep tokens at least `minP` times as likely as the best; default 0.05, 0: all. */
+  /** Keep tokens that are at least `minP` times as likely as the most likely one; default 0.05, 0: all. */
   minP?: number;
   /** Penalize repeated tokens; default 1: off. */
   repeatPenalty?: number;
-  /** Penalize tokens by frequency; default 0: off. */
+  /** Penalize tokens by how often they occurred; default 0: off. */
   frequencyPenalty?: number;
-  /** Penalize tokens that occurred; default 0: off. */
+  /** Penalize tokens that have occurred; default 0: off. */
   presencePenalty?: number;
   /** Apply penalties to the last `penaltyLast` tokens; default 64, 0: none, -1: the context. */
   penaltyLast?: number;
-  /** Keep tokens of typical surprise that add up to `typicalP`; default 1: off. */
+  /** Keep tokens of typical surprise whose probabilities add up to `typicalP`; default 1: off. */
   typicalP?: number;
-  /** Keep logits at most `topNSigma` standard deviations below the best; default -1: off. */
+  /** Keep logits at most `topNSigma` standard deviations below the maximum; default -1: off. */
   topNSigma?: number;
-  /** Set the probability of keeping only the least of the top choices; default 0: off. */
+  /** Set the probability of removing all top choices except the least likely one; default 0: off. */
   xtcProbability?: number;
-  /** Set the least probability of a top choice; default 0.1, over 0.5: off. */
+  /** Set the minimum probability of a top choice; default 0.1, over 0.5: off. */
   xtcThreshold?: number;
   /** Vary the temperature by up to `dynatempRange` with the entropy; default 0: off. */
   dynatempRange?: number;
   /** Set the exponent of the entropy; default 1. The entropy is relative to its maximum. */
   dynatempExponent?: number;
   /**
-   * Set DRY's penalty of repetitions; default 0: off. A token that would continue a repetition of n tokens loses
+   * Set DRY's penalty for repetitions; default 0: off. A token that would continue a repetition of n tokens loses
    * `dryMultiplier` * `dryBase` ** (n - `dryAllowedLength`).
    */
   dryMultiplier?: number;
-  /** Set the growth of DRY's penalty per token; default 1.75. */
+  /** Set the growth of DRY's penalty with each token; default 1.75. */
   dryBase?: number;
   /** Allow repetitions of `dryAllowedLength` tokens; default 2. */
   dryAllowedLength?: number;
@@ -336,11 +336,11 @@ export interface SamplerOptions {
   mirostatTau?: number;
   /** Set Mirostat's learning rate; default 0.1. */
   mirostatEta?: number;
-  /** Prefer tokens of about probability `adaptiveTarget` by adaptive-p; default -1, below 0: off. */
+  /** Prefer tokens with probabilities near `adaptiveTarget` (adaptive-p); default -1, below 0: off. */
   adaptiveTarget?: number;
   /** Set the decay of adaptive-p's memory; default 0.9. */
   adaptiveDecay?: number;
-  // end of sampling
+  // end sampling
 }
 
 export interface SamplingOptions extends SamplerOptions {
@@ -391,19 +391,19 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   signal?: AbortSignal | null;
   /** Milliseconds from the start of the request to its end; then it rejects with a TimeoutError. */
   timeout?: number | null;
-  // begin of flags: made of include/options.mjs
+  // begin flags: generated from include/options.mjs
   /** Continue after an end token. */
   ignoreEnd?: boolean;
   /**
-   * Let the prompt end inside of a word or token. Its last token is sampled again together with the text. Only for
-   * string prompts without a grammar.
+   * Let the prompt end inside a word or token. Its last token is sampled again with the output. Only for string
+   * prompts without a grammar.
    */
   healing?: boolean;
   /** Include control tokens in the text. */
   printSpecial?: boolean;
   /** Report logprobs of the distribution after the samplers, not the model's. */
   logprobsAfter?: boolean;
-  // end of flags
+  // end flags
   /**
    * Limit on the tokens of reasoning. At the limit the reasoning is closed and the answer follows. The marks are those
    * of the model's chat template, and the prompt may have opened the reasoning. -1, the default: no limit.
@@ -923,7 +923,7 @@ export interface ChatCompletionRequest {
   /** From here on fields of llama.cpp's server, described in SamplerOptions. */
   samplers?: SamplerName[] | null;
   dry_sequence_breakers?: string[] | null;
-  // begin of fields: made of include/options.mjs
+  // begin fields: generated from include/options.mjs
   temperature?: number | null;
   top_k?: number | null;
   top_p?: number | null;
@@ -947,13 +947,13 @@ export interface ChatCompletionRequest {
   mirostat_eta?: number | null;
   adaptive_target?: number | null;
   adaptive_decay?: number | null;
-  // end of fields
-  // begin of flag fields: made of include/options.mjs
+  // end fields
+  // begin flag fields: generated from include/options.mjs
   /** Continue after an end token. */
   ignore_eos?: boolean | null;
   /** Report logprobs of the distribution after the samplers, not the model's. */
   post_sampling_probs?: boolean | null;
-  // end of flag fields
+  // end flag fields
   /** The tools that the model may call. Its calls arrive as `tool_calls`. */
   tools?: (ChatTool | ChatCustomTool)[] | null;
   /**

@@ -283,7 +283,7 @@ _Static_assert(offsetof(wick_error, numbers) == 16 && sizeof(((wick_error *)0)->
 _Static_assert(offsetof(wick_error, message) == 40 && sizeof(((wick_error *)0)->message) == 256, "wick_error.message");
 _Static_assert(sizeof(wick_error) == 296, "wick_error");
 
-// a bit of web_request.flags, and a member of wick_request that is true or false
+// a bit of web_request.flags, and a boolean member of wick_request
 #define WEB_REQUEST_FLAGS(X) \
   X(0, ignore_end) \
   X(1, healing) \
@@ -300,7 +300,7 @@ _Static_assert(sizeof(wick_error) == 296, "wick_error");
   X(media_tiles_max) \
   X(media_rows_max)
 
-// a member that is true or false
+// a boolean member of wick_config
 #define WEB_CONFIG_FLAGS(X) \
   X(directory_only) \
   X(metrics) \

@@ -3,7 +3,7 @@
 
 /** @typedef {{field: string, byDefault: number, min: number, max?: number, whole?: boolean}} NumberOption */
 
-/** The numbers of wick_sampling in its order: their fields over HTTP, defaults and ranges. */
+/** The numbers of wick_sampling in its order: their HTTP fields, defaults and ranges. */
 export const samplingNumbers = {
   temperature: { field: 'temperature', byDefault: 0.8, min: 0 },
   topK: { field: 'top_k', byDefault: 40, min: -1, max: 4294967295, whole: true },
@@ -53,7 +53,7 @@ export const requestNumbers = {
   },
 };
 
-/** Options of a request that are true or false, by the bits of web_request.flags: the fields over HTTP and the options of the commands. */
+/** Boolean options of a request, in the order of the bits of web_request.flags: their HTTP fields and command options. */
 export const requestFlags = {
   ignoreEnd: { field: 'ignore_eos' },
   healing: { cli: '--healing' },
@@ -72,7 +72,7 @@ export const engineNumbers = {
   maxImageTokens: { byDefault: 0, min: 1, max: 4294967295, whole: true },
 };
 
-/** An engine's options that are true or false, in the order of web_config: its member of the opposite, or '' for the same. */
+/** Boolean options of an engine, in the order of web_config: the member with the opposite meaning, or '' for the same. */
 export const engineFlags = {
   directoryOnly: '',
   metrics: '',
@@ -125,7 +125,7 @@ export const samplerLetters = {
   adaptive_p: 'a',
 };
 
-/** Fields over HTTP by routes, each with its kind, or with the only accepted JSON if the feature is missing. */
+/** HTTP fields by route, each with its kind, or with the only accepted JSON if the feature is missing. */
 export const fieldKinds = {
   every:
     'model=text user=ignored cache_prompt=boolean id_slot=ignored n_keep=ignored timings_per_token=boolean return_progress=boolean return_tokens=false reasoning_format="auto"|"deepseek" keep_alive=ignored ttl=ignored extra_body={}',
@@ -176,7 +176,7 @@ export const serveOptions = [
     'allow requests from pages of ORIGIN, or * for all; repeat for several origins',
   ],
   ['--queue', 'queueLimit', 'N', 'accept N running and waiting requests (default 256)'],
-  ['--name', 'model', 'NAME', 'show NAME as the model in answers (default: the name of the file)'],
+  ['--name', 'model', 'NAME', 'show NAME as the model in responses (default: the file name)'],
 ];
 
 /** Other names of paths over HTTP. @type {Record<string, string>} */

@@ -9,7 +9,7 @@
 #define FLOAT_MOST 3.4e+38f
 #define FLOAT_LEAST 1.4e-45f
 
-// a field of wick_sampling, its subject (none: all values are valid), whether it is a float, least, most, default
+// a field of wick_sampling, its subject (none: all values are valid), whether it is a float, minimum, maximum, default
 #define SAMPLING_RANGES(X) \
   X(temperature, WICK_SUBJECT_TEMPERATURE, true, 0.0f, FLOAT_MOST, 0.0f) \
   X(top_k, WICK_SUBJECT_NONE, false, -1.0f, 4294967295.0f, 0.0f) \
@@ -35,7 +35,7 @@
   X(adaptive_target, WICK_SUBJECT_ADAPTIVE_TARGET, true, -1.0f, 1.0f, -1.0f) \
   X(adaptive_decay, WICK_SUBJECT_ADAPTIVE_DECAY, true, 0.0f, 0.99f, 0.9f)
 
-// a field of wick_sampling, its name over HTTP, whether it is a float, least, most, default of a server
+// a field of wick_sampling, its HTTP name, whether it is a float, minimum, maximum, default in servers
 #define SAMPLING_FIELDS(X) \
   X(temperature, "temperature", true, 0, 3.4e+38, 0.8) \
   X(top_k, "top_k", false, -1, 4294967295, 40) \
@@ -61,40 +61,40 @@
   X(adaptive_target, "adaptive_target", true, -1, 1, -1) \
   X(adaptive_decay, "adaptive_decay", true, 0, 0.99, 0.9)
 
-// a field of wick_sampling, a command's option, its kind, the value's name, least, most, help
+// a field of wick_sampling, a command's option, its kind, the value's placeholder, minimum, maximum, help
 #define SAMPLING_ARGUMENTS(X) \
   X(temperature, "--temp", ARGS_F32, "T", 0.0f, FLOAT_MOST, "set the temperature (default 0: greedy)") \
   X(top_k, "--top-k", ARGS_I32, "K", -1, 2147483647, "sample from the K most likely tokens (default 0: all)") \
-  X(top_p, "--top-p", ARGS_F32, "P", 0.0f, 1.0f, "sample from the most likely tokens that add up to P (default 1: all, 0: the most likely)") \
-  X(min_p, "--min-p", ARGS_F32, "P", 0.0f, 1.0f, "keep tokens at least P times as likely as the best (default 0: all)") \
+  X(top_p, "--top-p", ARGS_F32, "P", 0.0f, 1.0f, "sample from the most likely tokens whose probabilities add up to P (default 1: all, 0: the most likely)") \
+  X(min_p, "--min-p", ARGS_F32, "P", 0.0f, 1.0f, "keep tokens that are at least P times as likely as the most likely one (default 0: all)") \
   X(repeat_penalty, "--repeat-penalty", ARGS_F32, "R", FLOAT_LEAST, FLOAT_MOST, "penalize repeated tokens (default 1: off)") \
-  X(frequency_penalty, "--frequency-penalty", ARGS_F32, "F", -100.0f, 100.0f, "penalize tokens by frequency (default 0: off)") \
-  X(presence_penalty, "--presence-penalty", ARGS_F32, "F", -100.0f, 100.0f, "penalize tokens that occurred (default 0: off)") \
+  X(frequency_penalty, "--frequency-penalty", ARGS_F32, "F", -100.0f, 100.0f, "penalize tokens by how often they occurred (default 0: off)") \
+  X(presence_penalty, "--presence-penalty", ARGS_F32, "F", -100.0f, 100.0f, "penalize tokens that have occurred (default 0: off)") \
   X(penalty_last, "--repeat-last-n", ARGS_I32, "N", -1, 1048576, "apply penalties to the last N tokens (default 64, 0: none, -1: the context)") \
-  X(typical_p, "--typical", ARGS_F32, "P", 0.0f, 1.0f, "keep tokens of typical surprise that add up to P (default 1: off)") \
-  X(top_n_sigma, "--top-nsigma", ARGS_F32, "N", -1.0f, FLOAT_MOST, "keep logits at most N standard deviations below the best (default -1: off)") \
-  X(xtc_probability, "--xtc-probability", ARGS_F32, "P", 0.0f, 1.0f, "set the probability of keeping only the least of the top choices (default 0: off)") \
-  X(xtc_threshold, "--xtc-threshold", ARGS_F32, "P", 0.0f, 1.0f, "set the least probability of a top choice (default 0.1, over 0.5: off)") \
+  X(typical_p, "--typical", ARGS_F32, "P", 0.0f, 1.0f, "keep tokens of typical surprise whose probabilities add up to P (default 1: off)") \
+  X(top_n_sigma, "--top-nsigma", ARGS_F32, "N", -1.0f, FLOAT_MOST, "keep logits at most N standard deviations below the maximum (default -1: off)") \
+  X(xtc_probability, "--xtc-probability", ARGS_F32, "P", 0.0f, 1.0f, "set the probability of removing all top choices except the least likely one (default 0: off)") \
+  X(xtc_threshold, "--xtc-threshold", ARGS_F32, "P", 0.0f, 1.0f, "set the minimum probability of a top choice (default 0.1, over 0.5: off)") \
   X(dynatemp_range, "--dynatemp-range", ARGS_F32, "R", 0.0f, FLOAT_MOST, "vary the temperature by up to R with the entropy (default 0: off)") \
   X(dynatemp_exponent, "--dynatemp-exp", ARGS_F32, "E", 0.0f, FLOAT_MOST, "set the exponent of the entropy (default 1)") \
-  X(dry_multiplier, "--dry-multiplier", ARGS_F32, "M", 0.0f, FLOAT_MOST, "set DRY's penalty of repetitions (default 0: off)") \
-  X(dry_base, "--dry-base", ARGS_F32, "B", 1.0f, FLOAT_MOST, "set the growth of DRY's penalty per token (default 1.75)") \
+  X(dry_multiplier, "--dry-multiplier", ARGS_F32, "M", 0.0f, FLOAT_MOST, "set DRY's penalty for repetitions (default 0: off)") \
+  X(dry_base, "--dry-base", ARGS_F32, "B", 1.0f, FLOAT_MOST, "set the growth of DRY's penalty with each token (default 1.75)") \
   X(dry_allowed_length, "--dry-allowed-length", ARGS_U32, "N", 0, 1048576, "allow repetitions of N tokens (default 2)") \
   X(dry_penalty_last, "--dry-penalty-last-n", ARGS_I32, "N", -1, 1048576, "apply DRY to the last N tokens (default -1: the context, 0: off)") \
   X(mirostat, "--mirostat", ARGS_U32, "N", 0, 2, "use Mirostat 1 or 2 (default 0: off)") \
   X(mirostat_tau, "--mirostat-ent", ARGS_F32, "T", 0.0f, FLOAT_MOST, "set Mirostat's surprise in bits (default 5)") \
   X(mirostat_eta, "--mirostat-lr", ARGS_F32, "E", 0.0f, FLOAT_MOST, "set Mirostat's learning rate (default 0.1)") \
-  X(adaptive_target, "--adaptive-target", ARGS_F32, "P", -1.0f, 1.0f, "prefer tokens of about probability P by adaptive-p (default -1, below 0: off)") \
+  X(adaptive_target, "--adaptive-target", ARGS_F32, "P", -1.0f, 1.0f, "prefer tokens with probabilities near P (adaptive-p) (default -1, below 0: off)") \
   X(adaptive_decay, "--adaptive-decay", ARGS_F32, "D", 0.0f, 0.99f, "set the decay of adaptive-p's memory (default 0.9)")
 
-// a member of wick_request that is true or false, and its name over HTTP
+// a boolean member of wick_request, and its HTTP name
 #define FLAG_FIELDS(X) \
   X(ignore_end, "ignore_eos") \
   X(sampling.logprobs_after, "post_sampling_probs")
 
-// such a member, a command's option, help
+// a boolean member of wick_request, its command option, help
 #define FLAG_ARGUMENTS(X) \
-  X(healing, "--healing", "let the prompt end inside of a word or token") \
+  X(healing, "--healing", "let the prompt end inside a word or token") \
   X(sampling.logprobs_after, "--logprobs-after", "report logprobs of the distribution after the samplers, not the model's")
 
 // a sampler's name, and its letter in wick_sampling.samplers
@@ -113,7 +113,7 @@
 // Returns the letter of a sampler, or 0 for an unknown name.
 char sampler_letter(const char *name, size_t name_bytes);
 
-// A field over HTTP, its field_kind (component/fields.h), and the only accepted value of a missing feature's
+// An HTTP field, its field_kind (component/fields.h), and for a missing feature the only accepted value
 #define FIELDS_EVERY(X) \
   X("model", FIELD_TEXT, NULL) X("user", FIELD_IGNORED, NULL) \
   X("cache_prompt", FIELD_BOOLEAN, NULL) X("id_slot", FIELD_IGNORED, NULL) \
@@ -142,7 +142,7 @@ char sampler_letter(const char *name, size_t name_bytes);
   X("parseSpecial", FIELD_MISSING, "true") X("echo", FIELD_BOOLEAN, NULL) \
   X("suffix", FIELD_MISSING, "\"\"")
 
-// another server's name of a field, and ours
+// another server's name for a field, and ours
 #define FIELD_ALIASES(X) \
   X("n_predict", "max_tokens") \
   X("typ_p", "typical_p") \
@@ -152,7 +152,7 @@ char sampler_letter(const char *name, size_t name_bytes);
   X("guided_choice", "choices") \
   X("guided_grammar", "grammar")
 
-// an option's kind, its field of a component's settings, its variable, its default
+// an option's kind, its field in a component's settings, its environment variable, its default
 #define SERVER_SETTINGS(X) \
   X(keys, keys, "WICK_KEYS", (settings_keys){0}) \
   X(keys, metrics_keys, "WICK_METRICS_KEY", (settings_keys){0}) \
@@ -166,7 +166,7 @@ char sampler_letter(const char *name, size_t name_bytes);
   X(flag, logs_requests, "WICK_LOG", 1) \
   X(text, chat_template, "WICK_CHAT_TEMPLATE", (settings_text){0})
 
-// another name of a path over HTTP, and the route's
+// an alias of an HTTP path, and the path of its route
 #define PATH_ALIASES(X) \
   X("/v1/health", "/health") \
   X("/models", "/v1/models") \
@@ -182,7 +182,7 @@ char sampler_letter(const char *name, size_t name_bytes);
   X("/v1/tokenize", "/tokenize") \
   X("/v1/detokenize", "/detokenize")
 
-// The fields that a wick_subject is about
+// The fields that each wick_subject refers to
 #define SUBJECT_NAMES \
   "", "memory_bytes_max", "memory_bytes_max, context_tokens", "context_tokens", "batch_tokens", \
   "threads", "k_type, v_type", "kv_tokens_max", "directory_only", "requests_max", \

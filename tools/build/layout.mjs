@@ -203,8 +203,8 @@ function put(file, made) {
  */
 function putPart(file, part, made) {
   const lines = readFileSync(join(root, file), 'utf8').split('\n');
-  const begin = lines.findIndex((line) => line.includes(` begin of ${part}: `)) + 1;
-  const end = lines.findIndex((line) => line.includes(` end of ${part}`));
+  const begin = lines.findIndex((line) => line.includes(` begin ${part}: `)) + 1;
+  const end = lines.findIndex((line) => line.includes(` end ${part}`));
   if (begin === 0 || end < begin) throw new Error(`${file} has no part ${part}`);
   put(file, lines.toSpliced(begin, end - begin, ...made).join('\n'));
 }

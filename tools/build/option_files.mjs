@@ -108,10 +108,10 @@ const samplingInC = () =>
     ),
     [
       '  const char *samplers;',
-      `in their order, a letter each, at most WICK_SAMPLERS_MAX: ${Object.entries(samplers)
+      `the samplers in order, one letter each, up to WICK_SAMPLERS_MAX: ${Object.entries(samplers)
         .map(([name, letter]) => `'${letter}' ${name}`)
         .join(', ')}. Samplers that are not listed are off; 'a' chooses at the end, ` +
-        `regardless of its place. NULL: "${Object.values(samplers).join('')}"`,
+        `regardless of its position. NULL: "${Object.values(samplers).join('')}"`,
     ],
   ]);
 
@@ -122,7 +122,7 @@ const subjectRows = subjects.map(([name, fields, option, held]) => {
     name,
     fields: fields ?? name,
     option: number && fields === undefined ? jsOf(name, number) : option,
-    held: held ?? (number?.type === 'u32' ? 'wanted, at most' : ''),
+    held: held ?? (number?.type === 'u32' ? 'requested, limit' : ''),
   };
 });
 
@@ -164,11 +164,11 @@ function rangeOfArgument({ type, min, max }) {
 export const webTables = () => [
   ...tableOfC(
     'WEB_REQUEST_FLAGS',
-    'a bit of web_request.flags, and a member of wick_request that is true or false',
+    'a bit of web_request.flags, and a boolean member of wick_request',
     flagRows.map(({ member }, bit) => `${bit}, ${member}`),
   ),
   ...tableOfC('WEB_CONFIG_NUMBERS', 'a number of wick_config', Object.keys(engine)),
-  ...tableOfC('WEB_CONFIG_FLAGS', 'a member that is true or false', Object.keys(engineFlags)),
+  ...tableOfC('WEB_CONFIG_FLAGS', 'a boolean member of wick_config', Object.keys(engineFlags)),
 ];
 
 const flagRows = Object.entries(flags).map(([name, { isSampling, ...flag }]) => ({
@@ -218,7 +218,7 @@ function optionsInC() {
     `#define FLOAT_LEAST ${ABOVE_0}f`,
     ...tableOfC(
       'SAMPLING_RANGES',
-      'a field of wick_sampling, its subject (none: all values are valid), whether it is a float, least, most, default',
+      'a field of wick_sampling, its subject (none: all values are valid), whether it is a float, minimum, maximum, default',
       numbers.map(([name, { type, min, max, off }]) => {
         const range = [min, max ?? FLOAT_MAX, off].map(floatOf);
         return [name, subjectOf(name), type === 'f32', ...range].join(', ');
@@ -226,7 +226,7 @@ function optionsInC() {
     ),
     ...tableOfC(
       'SAMPLING_FIELDS',
-      'a field of wick_sampling, its name over HTTP, whether it is a float, least, most, default of a server',
+      'a field of wick_sampling, its HTTP name, whether it is a float, minimum, maximum, default in servers',
       numbers.map(([name, option]) => {
         const { type, min, max, off, byDefault } = option;
         const range = [min, max ?? FLOAT_MAX, byDefault ?? off];
@@ -235,7 +235,7 @@ function optionsInC() {
     ),
     ...tableOfC(
       'SAMPLING_ARGUMENTS',
-      "a field of wick_sampling, a command's option, its kind, the value's name, least, most, help",
+      "a field of wick_sampling, a command's option, its kind, the value's placeholder, minimum, maximum, help",
       numbers.map(([name, option]) => {
         const [least, most, kind] = rangeOfArgument(option);
         const about = filled(option.about, () => option.value);
@@ -247,12 +247,12 @@ function optionsInC() {
     ),
     ...tableOfC(
       'FLAG_FIELDS',
-      'a member of wick_request that is true or false, and its name over HTTP',
+      'a boolean member of wick_request, and its HTTP name',
       flagRows.filter(({ http }) => http).map(({ member, http }) => `${member}, "${http}"`),
     ),
     ...tableOfC(
       'FLAG_ARGUMENTS',
-      "such a member, a command's option, help",
+      'a boolean member of wick_request, its command option, help',
       flagRows
         .filter(({ cli }) => cli)
         .map(({ member, cli, about }) => `${member}, "${cli}", "${about}"`),
@@ -268,27 +268,27 @@ function optionsInC() {
     '// Returns the letter of a sampler, or 0 for an unknown name.',
     'char sampler_letter(const char *name, size_t name_bytes);',
     '',
-    "// A field over HTTP, its field_kind (component/fields.h), and the only accepted value of a missing feature's",
+    '// An HTTP field, its field_kind (component/fields.h), and for a missing feature the only accepted value',
     ...Object.keys(fields).flatMap(fieldsInC),
     ...tableOfC(
       'FIELD_ALIASES',
-      "another server's name of a field, and ours",
+      "another server's name for a field, and ours",
       Object.entries(aliases).map((row) => row.map((name) => `"${name}"`).join(', ')),
     ),
     ...tableOfC(
       'SERVER_SETTINGS',
-      "an option's kind, its field of a component's settings, its variable, its default",
+      "an option's kind, its field in a component's settings, its environment variable, its default",
       Object.values(server).flatMap(({ kind, env, byDefault = `(settings_${kind}){0}` }) =>
         env ? [`${kind}, ${env[1]}, "${env[0]}", ${byDefault}`] : [],
       ),
     ),
     ...tableOfC(
       'PATH_ALIASES',
-      "another name of a path over HTTP, and the route's",
+      'an alias of an HTTP path, and the path of its route',
       Object.entries(paths).map((row) => row.map((name) => `"${name}"`).join(', ')),
     ),
     '',
-    '// The fields that a wick_subject is about',
+    '// The fields that each wick_subject refers to',
     '#define SUBJECT_NAMES \\',
     ...wrapped(
       subjectRows.map(({ fields }) => `"${fields.replaceAll(' ', NO_BREAK)}"`).join(', '),
@@ -342,7 +342,7 @@ function optionsInJs() {
     '',
     '/** @typedef {{field: string, byDefault: number, min: number, max?: number, whole?: boolean}} NumberOption */',
     '',
-    '/** The numbers of wick_sampling in its order: their fields over HTTP, defaults and ranges. */',
+    '/** The numbers of wick_sampling in its order: their HTTP fields, defaults and ranges. */',
     'export const samplingNumbers = {',
     ...record(numbers),
     '};',
@@ -352,7 +352,7 @@ function optionsInJs() {
     ...record(Object.entries(request)),
     '};',
     '',
-    '/** Options of a request that are true or false, by the bits of web_request.flags: the fields over HTTP and the options of the commands. */',
+    '/** Boolean options of a request, in the order of the bits of web_request.flags: their HTTP fields and command options. */',
     'export const requestFlags = {',
     ...flagRows.map(({ js, http, cli }) => {
       const names = [http && `field: '${http}'`, cli && `cli: '${cli}'`].filter(Boolean);
@@ -367,7 +367,7 @@ function optionsInJs() {
     ),
     '};',
     '',
-    "/** An engine's options that are true or false, in the order of web_config: its member of the opposite, or '' for the same. */",
+    "/** Boolean options of an engine, in the order of web_config: the member with the opposite meaning, or '' for the same. */",
     'export const engineFlags = {',
     ...Object.entries(engineFlags).map(([name, { not }]) =>
       not ? `  ${not}: '${camelOf(name)}',` : `  ${camelOf(name)}: '',`,
@@ -391,7 +391,7 @@ function optionsInJs() {
     ...Object.entries(samplers).map(([name, letter]) => `  ${name}: '${letter}',`),
     '};',
     '',
-    '/** Fields over HTTP by routes, each with its kind, or with the only accepted JSON if the feature is missing. */',
+    '/** HTTP fields by route, each with its kind, or with the only accepted JSON if the feature is missing. */',
     'export const fieldKinds = {',
     ...Object.entries(fields).flatMap(([route, kinds]) => {
       const text = Object.entries(kinds)
