@@ -1,5 +1,5 @@
 // library/dialog.c — a conversation that the library keeps: its messages, and a session with their
-// tokens. It is part of the C library alone.
+// tokens. It is part of the C library only.
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,11 +9,11 @@
 
 enum { ROOM_BYTES_MIN = 1024 };
 
-// Bytes that grow.
+// A growable byte buffer.
 typedef struct dialog_text {
   char *bytes;
   size_t size_bytes, room_bytes;
-  bool is_lost;  // memory was refused
+  bool is_lost;  // an allocation failed
 } dialog_text;
 
 struct wick_dialog {
@@ -80,7 +80,7 @@ void wick_dialog_destroy(wick_dialog *dialog) {
   free(dialog);
 }
 
-// Passes an event on. Returns whether the reply should continue.
+// Passes an event to the sink. Returns whether the reply should continue.
 static bool take_part(wick_dialog *dialog, const wick_event *event, wick_reply_sink sink,
                       void *context) {
   const bool is_content = event->kind == WICK_EVENT_CONTENT;
@@ -90,7 +90,7 @@ static bool take_part(wick_dialog *dialog, const wick_event *event, wick_reply_s
   return sink == NULL || sink(context, (wick_event_kind)event->kind, text, event->text_bytes);
 }
 
-// The error of a request's last event.
+// Returns the error in a request's last event.
 static wick_status end_status(const wick_event *event, wick_error *error) {
   if (event->finish != WICK_FINISH_ERROR) return WICK_OK;
   fail_with(error, (wick_status)event->status, WICK_NO_OFFSET, "%.*s", (int)event->text_bytes,
@@ -99,17 +99,19 @@ static wick_status end_status(const wick_event *event, wick_error *error) {
   return (wick_status)event->status;
 }
 
-// The request cannot continue: the model is not complete, or the caller would have to act.
+// Reports why the request cannot continue: the model is incomplete, or the caller would have to
+// act.
 static wick_status stuck_status(wick_step_result result, wick_error *error) {
   if (result == WICK_STEP_WAIT_BYTES) {
-    return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "the model is not loaded completely");
+    return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "the model is not completely loaded");
   }
   if (result != WICK_STEP_IDLE) return WICK_OK;
-  return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-                   "dialog: the request is paused or asks its host. Submit a conversation instead");
+  return fail_with(
+      error, WICK_E_ARG, WICK_NO_OFFSET,
+      "dialog: the request is paused or waits for its host. Submit a conversation instead");
 }
 
-// Runs the engine until the request has ended. Events that others have left are dropped.
+// Runs the engine until the request has ended. Events left by other requests are dropped.
 static wick_status run(wick_dialog *dialog, uint32_t id, wick_reply_sink sink, void *context,
                        wick_error *error) {
   wick_status status = WICK_OK;
@@ -129,7 +131,7 @@ static wick_status run(wick_dialog *dialog, uint32_t id, wick_reply_sink sink, v
   }
 }
 
-// Requests a reply to the messages.
+// Submits a request for a reply to the messages.
 static wick_status submit(wick_dialog *dialog, const wick_request *settings, uint32_t *id,
                           wick_error *error) {
   dialog_text *json = &dialog->json;
@@ -147,12 +149,13 @@ static wick_status submit(wick_dialog *dialog, const wick_request *settings, uin
   return status;
 }
 
-// Other requests would lose their events, and so would a reply whose sink asks.
+// Other requests would lose their events, and so would a reply whose sink asks a question.
 static wick_status check_idle(const wick_engine *engine, wick_error *error) {
   wick_stats stats;
   wick_stats_get(engine, &stats);
   uint32_t others = stats.running + stats.waiting + stats.paused;
-  if (engine->is_in_dialog && others == 0) others = 1;  // it has ended, and is being read
+  if (engine->is_in_dialog && others == 0)
+    others = 1;  // it has ended, and its events are being read
   if (others == 0) return WICK_OK;
   return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET,
                    "a dialog cannot ask while the engine has other requests (%u): submit "

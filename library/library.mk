@@ -1,5 +1,5 @@
 # The C library: `make library` puts the files to install under build/library, laid out as under
-# PREFIX. docs/c-library.md is for its users, docs/build.md gives reasons.
+# PREFIX. docs/c-library.md is for its users; docs/build.md explains the design.
 
 LIBRARY := build/library
 PREFIX ?= /usr/local
@@ -8,7 +8,8 @@ LIBRARY_VERSION = $(shell sed -n 's/^\#define WICK_VERSION_M[AI][A-Z]* //p;s/^\#
   include/wick.h | paste -sd.)
 NATIVE_SYSTEM := $(shell uname -s)-$(shell uname -m)
 
-# ---- objects: those of the programs and modules, the file reader, Emscripten's platform ----
+# ---- objects: shared with the programs and modules, plus the file reader and Emscripten's platform
+# ----
 LIBRARY_SRC := library/load_file.c library/dialog.c
 $(foreach kind,single threads,$(eval $(call objects,emscripten-$(kind),$(EMCC),\
   $(RELEASE) $(if $(filter threads,$(kind)),$(EMSCRIPTEN_THREADS_FLAGS),-DWICK_THREADS=0),\
@@ -16,8 +17,8 @@ $(foreach kind,single threads,$(eval $(call objects,emscripten-$(kind),$(EMCC),\
   $(if $(filter threads,$(kind)),src/platform/pthreads.c))))
 -include $(foreach config,native wasi wasi-relaxed,$(LIBRARY_SRC:%.c=build/obj/$(config)/%.d))
 
-# An archive's objects. The WASI builds use the heap and the memory copies of web/, Emscripten's only
-# the copies, because the copies of its C library lower the processor's clock.
+# An archive's objects. The WASI builds use the heap and the memory copies of web/, the Emscripten
+# builds only the copies, because the copies of its C library lower the processor's clock.
 engine_objects = $(patsubst %.c,build/obj/$(1)/%.o,$(ENGINE_SRC) $(MEDIA_SRC))
 library_native := $(filter-out build/obj/native/src/cli/% build/obj/native/src/lab/%,$(objects_native)) $(call levels,native) \
   $(LIBRARY_SRC:%.c=build/obj/native/%.o)
@@ -40,7 +41,7 @@ CROSS_VARIANTS := wasi-simd128 wasi-relaxed $(EMSCRIPTEN_VARIANTS)
 $(foreach variant,$(CROSS_VARIANTS),\
   $(eval $(call library_archive,lib/wick/$(variant)/libwick.a,$(variant))))
 
-# ---- the shared library, of the native archive's objects ----
+# ---- the shared library, linked from the native archive's objects ----
 ifeq ($(shell uname -s),Linux)
 $(LIBRARY)/lib/libwick.so: $(LIBRARY)/lib/libwick.a tools/build/shared_library.mjs
 	@echo "  LD $@"

@@ -14,9 +14,9 @@ enum { PIECE_BYTES = 1 << 20, NAME_BYTES_MAX = 4096 };
 
 typedef struct model_files {
   const char *first;
-  char name[NAME_BYTES_MAX];  // of the open file, or of the one that failed
+  char name[NAME_BYTES_MAX];  // of the open file, or of the file that failed
   FILE *stream;               // NULL: none is open
-  uint32_t file;              // which one is open
+  uint32_t file;              // index of the open file
   bool has_opened;
 } model_files;
 
@@ -31,7 +31,7 @@ static bool open_file(model_files *files, uint32_t file) {
   files->has_opened = split_name(files->first, file, files->name, sizeof files->name) &&
                       (files->stream = fopen(files->name, "rb")) != NULL;
   files->file = file;
-  // pieces are large and are placed immediately
+  // pieces are large and are used immediately
   if (files->has_opened) setvbuf(files->stream, NULL, _IONBF, 0);
   return files->has_opened;
 }

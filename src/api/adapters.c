@@ -126,11 +126,11 @@ static wick_status find_adapter(const wick_engine *engine, uint32_t id, model_ad
                                 wick_error *error) {
   *adapter = adapter_find(&engine->adapters, id);
   if (*adapter != NULL) return WICK_OK;
-  fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "there is no adapter %u", id);
+  fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "unknown adapter %u", id);
   return status_about(WICK_E_ARG, error, WICK_SUBJECT_ADAPTERS, id, 0);
 }
 
-// The outcome of a load: the adapter is complete, still loading, or removed.
+// Handles the outcome of a feed: the adapter is complete, still loading, or removed.
 static wick_status go_on(wick_engine *engine, model_adapter *adapter, wick_status status,
                          wick_error *error) {
   const loader *loader = loader_of(adapter);
@@ -168,7 +168,7 @@ wick_status wick_adapter_end(wick_engine *engine, uint32_t id, uint64_t size_byt
   return go_on(engine, adapter, status, error);
 }
 
-// ---- Whole adapters ----
+// ---- Loading a whole adapter ----
 
 static wick_status ends_early(uint64_t size_bytes, wick_error *error) {
   return fail_with(error, WICK_E_TRUNCATED, WICK_NO_OFFSET,
@@ -199,7 +199,7 @@ static wick_status forget(wick_engine *engine, uint32_t id, wick_status status) 
 wick_status wick_adapter_load_from(wick_engine *engine, const wick_reader *reader, uint32_t *id,
                                    wick_error *error) {
   if (reader->piece_bytes == 0) {
-    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a reader without room for a piece");
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "the reader's buffer is empty");
   }
   wick_status status = wick_adapter_create(engine, id, error);
   if (status != WICK_OK) return status;

@@ -45,7 +45,7 @@ static wick_status compile(wick_engine *engine, const char *source, size_t sourc
   return status == WICK_OK ? WICK_OK : fail_about(error, "is not valid", &reason);
 }
 
-// ---- which template ----
+// ---- choosing a template ----
 
 static const gguf_string NO_SOURCE = {0};
 
@@ -70,7 +70,7 @@ static bool is_same(const char *text, size_t size_bytes, const char *word) {
   return size_bytes == strlen(word) && memcmp(text, word, size_bytes) == 0;
 }
 
-// The template of a name: "chatml", "default", or another one of the model's templates.
+// Returns the template with a name: "chatml", "default", or the name of a template of the model.
 static gguf_string named_source(const wick_engine *engine, const char *name, size_t size_bytes) {
   static const char KEY[] = "tokenizer.chat_template";
   char key[sizeof KEY + 1 + TEMPLATE_NAME_BYTES_MAX];
@@ -190,7 +190,7 @@ static bool is_same_text(const char *a, size_t a_bytes, const char *b, size_t b_
 }
 
 // Whether the conversation is already rendered: a request is prepared in slices, and submitted
-// again later if it finds no memory. The tokenizer may have arrived since.
+// again later if memory ran out. The tokenizer may have arrived in the meantime.
 static bool is_rendered(const wick_engine *engine, const wick_chat *wanted) {
   const engine_chat *chat = &engine->chat;
   const wick_chat *of = &chat->of;
@@ -206,7 +206,7 @@ static char *copy_text(char *to, const char *text, size_t size_bytes) {
   return to + size_bytes;
 }
 
-// The header that a prefix of the answer needs: gpt-oss writes messages with channels.
+// Returns the header that a prefix of the answer needs: gpt-oss writes messages with channels.
 static const char *header_of(const char *ending, size_t size_bytes) {
   static const char NAMED[] = "<|start|>assistant";
   const size_t size = sizeof NAMED - 1;
@@ -259,7 +259,7 @@ static wick_status render(wick_engine *engine, const wick_chat *chat, wick_error
   wick_error reason;
   status = template_render(engine->chat.last->compiled, &input, &engine->chat.text, &reason);
   memory_free(&engine->memory, own.bytes);
-  if (status != WICK_OK) return fail_about(error, "refuses these messages", &reason);
+  if (status != WICK_OK) return fail_about(error, "rejects these messages", &reason);
   return keep(engine, chat, error);
 }
 
@@ -277,7 +277,7 @@ wick_status wick_chat_render(wick_engine *engine, const wick_chat *chat, wick_ch
 
 // ---- tokens ----
 
-// Whether the template already writes the token that the tokenizer would put first, like most do.
+// Whether the template already writes the token that the tokenizer would put first, as most do.
 bool engine_begins_with_bos(const wick_engine *engine) {
   const tokenizer *tokenizer = engine->tokenizer;
   const template_text *text = &engine->chat.text;

@@ -1,4 +1,4 @@
-// api/constraint.c — standalone grammars that check texts, with or without an engine.
+// api/constraint.c — standalone grammars that check strings, with or without an engine.
 #include <string.h>
 
 #include "api/insides.h"
@@ -104,9 +104,9 @@ static void check_item(wick_constraint *constraint, grammar_work *work,
   } else if (item->kind == JSON_ARRAY && constraint->engine != NULL) {
     fits = take_ids(constraint, &matcher, document, item);
   } else {
-    work_fail(work, WICK_E_ARG, item->at, "item %u is not a text", item->index);
+    work_fail(work, WICK_E_ARG, item->at, "item %u is not a string", item->index);
   }
-  // the limit that stopped it may be higher now
+  // the limit on positions may be higher now
   if (!fits && machine_is_full(matcher.grammar->machine)) {
     work_fail(work, WICK_E_UNSUPPORTED, item->at, "item %u: grammar state exceeds %d positions",
               item->index, (int)MACHINE_PLACES_MAX);

@@ -29,7 +29,7 @@ static wick_status refuse(wick_subject subject, const char *why, wick_error *err
   return status_about(WICK_E_ARG, error, subject, 0, 0);
 }
 
-// ---- what the caller requests ----
+// ---- the caller's settings ----
 
 static wick_text trimmed(const char *bytes, size_t size_bytes) {
   while (size_bytes > 0 && json_is_space((uint8_t)*bytes)) bytes++, size_bytes--;
@@ -37,8 +37,8 @@ static wick_text trimmed(const char *bytes, size_t size_bytes) {
   return (wick_text){bytes, size_bytes};
 }
 
-// A member of the variables as raw JSON, the last one if several have this name; bytes NULL: none.
-// The template has read the JSON, so it is valid.
+// Returns a member of the variables as raw JSON, the last one if several have this name; bytes
+// NULL: none. The template has parsed the JSON, so it is valid.
 static wick_text member_of(const wick_chat *chat, wick_text name) {
   wick_text key = {0}, found = {0};
   size_t from = 0;  // the offset of the member's value
@@ -89,7 +89,7 @@ static wick_status read_tools(const wick_conversation *asked, conversation *made
 // ---- the prompt ----
 
 // Sets the tokens of the conversation, unless the caller has computed them. They are valid until
-// the next call about conversations.
+// the next wick_chat_* call.
 static wick_status find_tokens(wick_engine *engine, const wick_chat *chat, wick_request *request,
                                wick_error *error) {
   wick_chat_text text;
@@ -97,8 +97,8 @@ static wick_status find_tokens(wick_engine *engine, const wick_chat *chat, wick_
   return wick_chat_tokenize(engine, chat, &request->tokens, &request->token_count, error);
 }
 
-// The number of tokens that the session and the conversation have in common. The request has those
-// that the session lacks: at least one, because the reply needs its logits.
+// Returns the number of tokens that the session and the conversation have in common. The request
+// keeps the remaining ones: at least one, because the reply needs its logits.
 static uint32_t find_common(const session *session, wick_request *request) {
   const int32_t *had = session->tokens, *tokens = request->tokens;
   uint32_t same = 0;
@@ -107,7 +107,7 @@ static uint32_t find_common(const session *session, wick_request *request) {
   }
   const bool is_cut =
       (same < session->count && had[same] < 0) || (same < request->token_count && tokens[same] < 0);
-  while (is_cut && same > 0 && tokens[same - 1] < 0) same--;  // an image stays whole
+  while (is_cut && same > 0 && tokens[same - 1] < 0) same--;  // do not split an image
   request->tokens += same;
   request->token_count -= same;
   return same;
@@ -161,8 +161,8 @@ static wick_text begin_content(reply_wish *wish, const wick_chat *chat) {
   return begun;
 }
 
-// The grammar of the reply: of its reasoning, its content and its calls. Required calls follow the
-// prefix.
+// Builds the grammar of the reply: its reasoning, its content and its calls. Required calls follow
+// the prefix.
 static wick_status limit_reply(wick_engine *engine, wick_text begun, const wick_grammar *content,
                                conversation *made, wick_error *error) {
   const bool may_follow = made->wish.tools.bytes == NULL || is_text(made->choice, AUTO);
@@ -217,7 +217,7 @@ static wick_status make_reply(wick_engine *engine, const wick_conversation *aske
   return WICK_OK;
 }
 
-// The result is valid until the next call about conversations; the caller frees its text.
+// The result is valid until the next wick_chat_* call; the caller frees its text.
 static wick_status make(wick_engine *engine, const wick_request *request, conversation *made,
                         wick_error *error) {
   const wick_conversation *asked = request->conversation;
@@ -227,7 +227,7 @@ static wick_status make(wick_engine *engine, const wick_request *request, conver
     made->request.grammar = NULL;
   }
   if (request->text_bytes != 0) {
-    return refuse(WICK_SUBJECT_PROMPT, "a conversation has no other text", error);
+    return refuse(WICK_SUBJECT_PROMPT, "a conversation has its own text", error);
   }
   wick_status status = STATUS_CHECK_RESERVED("wick_conversation", asked->reserved, error);
   if (status == WICK_OK) status = find_tokens(engine, &asked->chat, &made->request, error);
@@ -265,7 +265,7 @@ static wick_status submit_made(wick_engine *engine, conversation *made, const me
   return status;
 }
 
-// Once the request is accepted, the session drops tokens that are not part of the conversation.
+// When the request is accepted, the session drops tokens that are not part of the conversation.
 static wick_status submit_on_session(wick_engine *engine, conversation *made,
                                      const media_list *media, uint32_t *id, wick_error *error) {
   session *session;

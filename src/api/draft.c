@@ -1,4 +1,4 @@
-// api/draft.c — the model of a second engine proposes tokens for the requests of the first.
+// api/draft.c — lets the model of a second engine propose tokens for the requests of the first.
 #include <string.h>
 
 #include "api/insides.h"
@@ -29,7 +29,7 @@ static wick_status check_vocabulary(wick_engine *engine, const wick_engine *draf
   if (vocab != draft_vocab ||
       tokenizer_vocab(engine->tokenizer) != tokenizer_vocab(draft->tokenizer)) {
     return fail_with(error, WICK_E_MISMATCH, WICK_NO_OFFSET,
-                     "the draft model has %u tokens, the model %u", draft_vocab, vocab);
+                     "the draft model has %u tokens; the model has %u", draft_vocab, vocab);
   }
   const size_t size = tokenizer_piece_bytes_max(engine->tokenizer);
   const size_t draft_size = tokenizer_piece_bytes_max(draft->tokenizer);
@@ -62,7 +62,7 @@ wick_status wick_engine_set_draft(wick_engine *engine, wick_engine *draft, wick_
   }
   status = check_vocabulary(engine, draft, error);
   if (status != WICK_OK) return status;
-  engine_check_kernels(draft);  // it is never stepped itself
+  engine_check_kernels(draft);  // it is never stepped
   if (draft->load_error.status != WICK_OK) return engine_refuse_again(draft, error);
   const drafter_parts parts = {.memory = &draft->memory,
                                .model = draft->model,

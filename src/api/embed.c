@@ -1,5 +1,5 @@
 // api/embed.c — the functions of wick.h for vectors and scores of texts: their tokens, and the job
-// that reads them.
+// that processes them.
 #include <string.h>
 
 #include "api/insides.h"
@@ -17,7 +17,7 @@ wick_pooling engine_pooling(const wick_engine *engine) {
 
 // Counts ids, and writes those that fit.
 typedef struct id_list {
-  int32_t *ids;  // NULL: they are counted
+  int32_t *ids;  // NULL: only count them
   size_t count, capacity;
 } id_list;
 
@@ -39,8 +39,8 @@ static wick_status put_text(id_list *list, tokenizer *tokenizer, wick_text text,
   return status == WICK_E_FULL ? WICK_OK : status;
 }
 
-// The pair in the form of BERT and XLM-R: [CLS] query [SEP] document [SEP], <s> query </s></s>
-// document </s>.
+// Writes the pair in the format of BERT and XLM-R: [CLS] query [SEP] document [SEP], <s> query
+// </s></s> document </s>.
 static wick_status put_plain_pair(id_list *list, tokenizer *tokenizer, const wick_embed_text *pair,
                                   wick_error *error) {
   const bool is_wpm = tokenizer_is_word_pieces(tokenizer);
@@ -59,7 +59,7 @@ static wick_status put_plain_pair(id_list *list, tokenizer *tokenizer, const wic
   return status;
 }
 
-// ---- Pairs by a template: "... {query} ... {document} ..." ----
+// ---- Pairs with a template: "... {query} ... {document} ..." ----
 
 enum { TEMPLATE_SPANS = 5 };
 
@@ -71,8 +71,8 @@ static const char *find(const char *text, const char *end, const char *wanted) {
   return NULL;
 }
 
-// Splits the template into its three parts. Returns false if the template has no places for a query
-// followed by a document.
+// Splits the template into its three parts. Returns false if the template has no placeholder for a
+// query followed by one for a document.
 static bool split_template(wick_text source, wick_text parts[3]) {
   static const char QUERY[] = "{query}", DOCUMENT[] = "{document}";
   const char *end = source.bytes + source.size_bytes;
@@ -149,7 +149,7 @@ static wick_status put_one(wick_engine *engine, id_list *list, const wick_embed_
                   WICK_TOKENIZE_ADD_SPECIAL, error);
 }
 
-// Checks the number of tokens of text `index`. Returns how many of them are read.
+// Checks the number of tokens of text `index`. *kept receives the number of tokens to process.
 static wick_status check_count(const wick_engine *engine, const wick_embed_request *request,
                                uint32_t index, size_t count, uint32_t *kept, wick_error *error) {
   const uint32_t context = engine->context_tokens;
@@ -159,18 +159,18 @@ static wick_status check_count(const wick_engine *engine, const wick_embed_reque
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, index, 0);
   }
   if (count <= context || request->truncates) return WICK_OK;
-  fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "text %u has %zu tokens, the context %u", index,
+  fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "text %u has %zu tokens; the context has %u", index,
             count, context);
   return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, count, context);
 }
 
-// Tokens of all texts, one after the other; counts [text_count]. The caller frees both, even after
-// a failure.
+// Tokenizes all texts, one after another; counts [text_count]. The caller frees both, even after a
+// failure.
 static wick_status make_tokens(wick_engine *engine, const wick_embed_request *request,
                                int32_t **tokens, uint32_t *counts, wick_error *error) {
   size_t used = 0, capacity = 0;
   for (uint32_t i = 0; i < request->text_count; i++) {
-    id_list list = {.count = 0};  // counted first
+    id_list list = {.count = 0};  // the first pass only counts
     wick_status status = put_one(engine, &list, &request->texts[i], error);
     if (status == WICK_OK) {
       status = check_count(engine, request, i, list.count, &counts[i], error);
@@ -185,7 +185,7 @@ static wick_status make_tokens(wick_engine *engine, const wick_embed_request *re
     id_list written = {*tokens + used, 0, list.count};
     status = put_one(engine, &written, &request->texts[i], error);
     if (status != WICK_OK) return status;
-    written.ids[counts[i] - 1] = written.ids[list.count - 1];  // the end stays
+    written.ids[counts[i] - 1] = written.ids[list.count - 1];  // keep the last token
     used += counts[i];
   }
   return WICK_OK;
@@ -200,7 +200,7 @@ static wick_status check_request(const wick_engine *engine, const wick_embed_req
   if (engine->load_error.status != WICK_OK) return engine_refuse_again(engine, error);
   if (engine->forward == NULL) return engine_no_model(engine, error);
   if (engine->embedding != NULL || engine->is_draft) {
-    return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "the engine embeds other texts");
+    return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "an embedding job is running");
   }
   if (request->text_count == 0 || (unsigned)request->pooling > WICK_POOLING_RANK) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,

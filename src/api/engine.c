@@ -15,8 +15,8 @@ enum {
   CHECKPOINTS_MAX = 256,
   STATES_PLANNED =
       4,  // states of one sequence: before a pass, after it, within it, and at the last whole page
-  ENCODER_CONTEXT_DEFAULT = 2048,  // an encoder's passes have room for this many tokens
-  CONTEXTS_DEFAULT = 4             // number of full contexts for which there may be KV pages
+  ENCODER_CONTEXT_DEFAULT = 2048,  // an encoder's passes hold this many tokens by default
+  CONTEXTS_DEFAULT = 4             // number of full contexts that the KV pages can hold
 };
 
 void wick_config_default(wick_config *config) { *config = (wick_config){0}; }
@@ -76,7 +76,7 @@ static wick_status check_config(wick_config *config, wick_error *error) {
   if (kept != WICK_OK) return kept;
   if (wick_kernels_name(config->kernels) == NULL) {
     fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-              "this processor or build has no kernels '%s'", config->kernels);
+              "this processor or build has no '%s' kernels", config->kernels);
     return status_about(WICK_E_UNSUPPORTED, error, WICK_SUBJECT_KERNELS, 0, 0);
   }
   const wick_host *host = config->host;
@@ -169,7 +169,7 @@ static wick_status read_model(wick_engine *engine, wick_error *error) {
   const uint32_t vocab = engine->model->config.vocab;
   if (engine->tokenizer != NULL && tokenizer_vocab(engine->tokenizer) > vocab) {
     return fail_with(error, WICK_E_SHAPE, WICK_NO_OFFSET,
-                     "the tokenizer has %u tokens, 'token_embd.weight' %u rows",
+                     "the tokenizer has %u tokens, but 'token_embd.weight' has %u rows",
                      tokenizer_vocab(engine->tokenizer), vocab);
   }
   return engine_may_move_tables(engine) ? engine_choose_tables(engine, error) : WICK_OK;
@@ -185,7 +185,7 @@ wick_status engine_check_budget(const wick_engine *engine, const char *what, uin
   plan.total_bytes += more_bytes;
   const bool is_budget = limit == engine->memory.budget_bytes;
   fail_with(error, WICK_E_NOMEM, WICK_NO_OFFSET,
-            "%s needs %llu bytes with a context of %u tokens, the %s is %llu", what,
+            "%s needs %llu bytes with a context of %u tokens; the %s is %llu", what,
             (unsigned long long)plan.total_bytes, plan.context_tokens,
             is_budget ? "budget" : "host's limit", (unsigned long long)limit);
   if (error != NULL) error->numbers[2] = plan.context_tokens;
@@ -193,7 +193,7 @@ wick_status engine_check_budget(const wick_engine *engine, const char *what, uin
                       plan.total_bytes, limit);
 }
 
-// The number of recurrent states that are kept as checkpoints.
+// Returns the number of recurrent states that are kept as checkpoints.
 static uint32_t count_checkpoints(uint64_t state_bytes) {
   const uint64_t count = CHECKPOINTS_BYTES / state_bytes;
   return count < CHECKPOINTS_MIN ? CHECKPOINTS_MIN
@@ -241,8 +241,8 @@ static wick_status create_kv(wick_engine *engine, wick_error *error) {
   return WICK_OK;
 }
 
-// Checks known answers of the kernels that the model uses. Vectors (norms, biases) are not
-// factors of products.
+// Checks the kernels that the model uses against known results. Vectors (norms, biases) are not
+// operands of matrix products.
 static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
   kernel_needs needs = {.k_type = kv_key_type(engine->config.k_type),
                         .v_type = kv_value_type(engine->config.v_type),
@@ -257,9 +257,9 @@ static wick_status check_kernels(const wick_engine *engine, wick_error *error) {
 }
 
 // The first step checks all kernels: the host compiles them at that time, so the model loads
-// sooner. The host's compiler recompiles a function that is called often, which could introduce
-// errors. So the next steps check DOT_CHECKS * KERNEL_DOTS relaxed dots, and finally all kernels
-// once more.
+// sooner. The host's compiler recompiles functions that are called often, which could introduce
+// errors. So the next steps check DOT_CHECKS * KERNEL_DOTS relaxed dot products, and then all
+// kernels once more.
 void engine_check_kernels(wick_engine *engine) {
   const kernel_table *kernels = engine->kernels;
   const uint32_t last = kernels->dots_are_right == NULL ? 0 : DOT_CHECKS;
@@ -387,7 +387,7 @@ static bool has_prefix(const char *name, const char *prefix) {
   return strlen(name) >= length && memcmp(name, prefix, length) == 0;
 }
 
-// In native builds, vectors are called simd128, regardless of the processor's instructions.
+// In native builds, vector kernels are called simd128, regardless of the processor's instructions.
 static op_lane lane_of(const kernel_table *kernels) {
   if (has_prefix(kernels->name, lane_name(LANE_SCALAR))) return LANE_SCALAR;
   if (has_prefix(kernels->name, lane_name(LANE_RELAXED))) return LANE_RELAXED;
@@ -501,7 +501,7 @@ uint32_t wick_engine_threads_used(const wick_engine *engine, uint32_t tokens) {
 
 const wick_config *wick_engine_config(const wick_engine *engine) { return &engine->config; }
 
-// ---- Plan and facts ----
+// ---- Plan and information ----
 
 wick_status engine_repeat_error(const wick_error *from, wick_error *error) {
   if (error != NULL) *error = *from;

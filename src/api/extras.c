@@ -1,5 +1,5 @@
 // api/extras.c — determines which models need code that some builds lack (extras in flags.mk): in
-// web builds they wait for it, the small WASI program refuses them. Everything that is not named
+// web builds they wait for it; the small WASI program rejects them. Everything that is not listed
 // here needs it, so new additions need it by default. tools/build/check_extras.mjs compares the
 // tables with EXTRAS_SOURCES when the small program is linked.
 #include "base/extras.h"
@@ -25,7 +25,7 @@ static const uint32_t TYPES = 1u << GGML_TYPE_F32 | 1u << GGML_TYPE_F16 | 1u << 
                               1u << GGML_TYPE_Q5_K | 1u << GGML_TYPE_Q6_K;
 _Static_assert(GGML_TYPE_BF16 < 32, "types are bits of a word");
 
-// Whether a text is one of the words, which are separated by spaces.
+// Whether a string is one of the words, which are separated by spaces.
 static bool is_among(gguf_string text, const char *words) {
   size_t bytes;
   for (const char *word = words + 1; *word != '\0'; word += bytes + 1) {
@@ -35,15 +35,15 @@ static bool is_among(gguf_string text, const char *words) {
   return false;
 }
 
-// Functions that read the value refuse it if it is missing or not text.
+// Functions that read the value reject it if it is missing or not a string.
 static bool has_unusual_text(const gguf_directory *directory, const char *key, const char *usual,
                              gguf_string *text) {
   wick_error ignored;
   return gguf_get_string(directory, key, text, &ignored) == WICK_OK && !is_among(*text, usual);
 }
 
-// The first key of a usual architecture that requires layers of another kind, or NULL. Values of a
-// wrong type are refused by the functions that read them.
+// Returns the first key of a usual architecture that requires a different kind of layer, or NULL.
+// Values of a wrong type are rejected by the functions that read them.
 static const char *find_unusual_key(const gguf_directory *directory, char key[KEY_BYTES]) {
   gguf_string name = {"", 0};
   wick_error ignored;
@@ -75,7 +75,7 @@ static bool are_usual_kv(const wick_config *config) {
   return is_usual_kv(config->k_type) && is_usual_kv(config->v_type);
 }
 
-// ---- Builds that load them later ----
+// ---- Builds that load the code later ----
 
 // Without a reader, tables are not moved automatically; a model that is not loaded needs no reader.
 bool engine_may_move_tables(const wick_engine *engine) {
@@ -112,15 +112,14 @@ bool engine_types_are_held(const loader *loader) {
   return may_come() && want_if(find_unusual_tensor(loader) != NULL);
 }
 
-// ---- Builds without them ----
+// ---- Builds without the code ----
 
 static wick_status refuse(wick_error *error, uint64_t offset_bytes, const char *what) {
   return fail_with(error, WICK_E_UNSUPPORTED, offset_bytes,
-                   "%s is not in this program; %s has all that Wick supports", what,
-                   extras_program());
+                   "%s is not in this program; %s has all features", what, extras_program());
 }
 
-// Refuses a key's text that the usual code does not support.
+// Rejects a key's value that the usual code does not support.
 static wick_status refuse_text(const gguf_directory *directory, const char *key, const char *usual,
                                const char *kind, wick_error *error) {
   gguf_string text;
@@ -166,6 +165,6 @@ wick_status engine_refuse_model(const loader *loader, wick_error *error) {
   if (status != WICK_OK) return status;
   char key[KEY_BYTES], what[WHAT_BYTES];
   if (find_unusual_key(directory, key) == NULL) return engine_refuse_types(loader, error);
-  text_format(what, sizeof what, "what '%s' asks for", key);
+  text_format(what, sizeof what, "support for '%s'", key);
   return refuse(error, gguf_find(directory, key)->offset_bytes, what);
 }

@@ -1,4 +1,4 @@
-// api/insides.h — the parts of an engine, for this room and for tests that inspect them.
+// api/insides.h — the parts of an engine, for this folder and for tests that inspect them.
 #ifndef WICK_API_INSIDES_H
 #define WICK_API_INSIDES_H
 
@@ -16,9 +16,9 @@
 #include "thread/pool.h"
 #include "wick.h"
 
-// A chat template: compiled when it is first needed.
+// A chat template that is compiled when it is first needed.
 typedef struct engine_template {
-  gguf_string source;  // empty: it has not been looked up
+  gguf_string source;  // empty: not looked up yet
   chat_template *compiled;
   bool has_format;
   reply_format format;  // of replies
@@ -27,16 +27,17 @@ typedef struct engine_template {
 // Conversations: their templates, and the result of the last call.
 typedef struct engine_chat {
   engine_template plain;
-  engine_template with_tools;      // the model's template for conversations with tools
-  engine_template *last;           // the template of the last rendering, or NULL
-  const engine_template *guarded;  // whose source was passed to tokenizer_guard, or NULL
-  char *given;                     // source of the only template, not chosen by tools, or NULL
+  engine_template with_tools;  // the model's template for conversations with tools
+  engine_template *last;       // the last rendered template, or NULL
+  const engine_template
+      *guarded;  // the template whose source was passed to tokenizer_guard, or NULL
+  char *given;   // source of a template that is used with and without tools, or NULL
   template_text text;
   wick_chat of;  // the conversation of `text`, which is not rendered again
   wick_text
-      ending;  // the beginning of its reply: the template's text after the last message, and from
-  size_t prefix_at;  // here on a header and the prefix
-  char *kept;        // texts of `of` and the ending; NULL: `text` is not complete
+      ending;  // the beginning of its reply: the template's text after the last message, then at
+  size_t prefix_at;  // this offset a header and the prefix
+  char *kept;        // strings of `of` and the ending; NULL: `text` is incomplete
   int32_t *tokens;
 } engine_chat;
 
@@ -59,33 +60,33 @@ struct wick_engine {
   tokenizer *tokenizer;
   loaded_model *model;
   seq_store *store;
-  kv_pool *kv;           // of the store: the one that keeps all positions
-  prefix_cache *prefix;  // of the store; NULL: config.no_prefix_cache
+  kv_pool *kv;           // the store's pool that keeps all positions
+  prefix_cache *prefix;  // the store's; NULL: config.no_prefix_cache
   session_table sessions;
   adapter_list adapters;
   forward_pass *forward;
   scheduler *scheduler;
   engine_chat chat;
   engine_media *media;       // NULL: no encoders are loaded
-  embedding *embedding;      // under way, or NULL
-  forward_pass *embed_pass;  // of a causal model's embedding; an encoder uses `forward`
+  embedding *embedding;      // running, or NULL
+  forward_pass *embed_pass;  // for embeddings of a causal model; an encoder uses `forward`
   uint32_t embed_count;      // texts
-  bool is_draft;             // it proposes for another engine, which uses its forward pass
-  drafter *drafter;          // NULL: no smaller model proposes
-  predictor *predictor;      // NULL: no layer of the model proposes
+  bool is_draft;             // it proposes tokens for another engine, which uses its forward pass
+  drafter *drafter;          // NULL: no smaller model proposes tokens
+  predictor *predictor;      // NULL: no layer of the model proposes tokens
   op_records *ops;           // NULL: metrics are off
   uint64_t (*now_us)(void);  // the host's clock
   uint64_t host_bytes_max;   // memory of the host when the engine was created; 0: unknown
   uint32_t context_tokens;
-  uint32_t kernel_checks;  // how many steps have begun with a check of kernels
+  uint32_t kernel_checks;  // number of steps that began with a check of kernels
   bool is_directory_ready;
   wick_error load_error;  // status WICK_OK: none
-  // With the directory alone: why text cannot be tokenised, and why the model would not run.
+  // With only the directory: why text cannot be tokenised, and why the model would not run.
   wick_error tokenizer_error, model_error;
   bool is_in_dialog;  // a dialog of the C library reads the events
 };
 
-// For tests: other kernels, and an allocation that fails.
+// For tests: different kernels, and an allocation that fails.
 typedef struct engine_hooks {
   const kernel_table *kernels;  // NULL: those of the configuration
   uint64_t fail_at_call;        // the k-th allocation returns NULL; 0: never
@@ -104,7 +105,7 @@ bool engine_tensor_is_unread(const wick_engine *engine, uint32_t index);
 // (base/extras.h). Bytes that are fed meanwhile are not stored.
 bool engine_is_held(const wick_engine *engine);
 bool engine_types_are_held(const loader *loader);  // of an adapter's tensors
-// In builds that never load this code: refuses models that need it with WICK_E_UNSUPPORTED.
+// In builds that never load this code: reject models that need it with WICK_E_UNSUPPORTED.
 wick_status engine_refuse_config(const wick_config *config, wick_error *error);
 wick_status engine_refuse_tokenizer(const gguf_directory *directory, wick_error *error);
 wick_status engine_refuse_kind(const gguf_directory *directory, wick_error *error);  // kinds.c
@@ -112,52 +113,51 @@ wick_status engine_refuse_model(const loader *loader, wick_error *error);
 wick_status engine_refuse_types(const loader *loader, wick_error *error);  // of tensors
 // Reports a stored error.
 wick_status engine_repeat_error(const wick_error *from, wick_error *error);
-// The error that ended the loading.
+// Reports the error that ended the loading.
 wick_status engine_refuse_again(const wick_engine *engine, wick_error *error);
-// The most tokens of a pass; an encoder's pass holds a text of any length.
+// Returns the maximum number of tokens in a pass; an encoder's pass holds a text of any length.
 uint32_t engine_batch_tokens(const wick_engine *engine);
-// The data that the store keeps for the engine's model. Whether tables may have to stay outside. If
-// so, engine_choose_tables (extras) decides.
+// Whether tables may have to stay outside. If so, engine_choose_tables (extras) decides.
 bool engine_may_move_tables(const wick_engine *engine);
 // Keeps tables outside where the configuration or the limit requires it.
 wick_status engine_choose_tables(wick_engine *engine, wick_error *error);
 store_config engine_store_config(const wick_engine *engine);
-// The error that says why there is no model.
+// Reports why there is no model.
 wick_status engine_no_model(const wick_engine *engine, wick_error *error);
 // Called at the start of each step: sets load_error if kernels compute incorrectly.
 void engine_check_kernels(wick_engine *engine);
-// The pooling that the model's file specifies.
+// Returns the pooling that the model's file specifies.
 wick_pooling engine_pooling(const wick_engine *engine);
-// Frees all adapters; no request uses one any more.
+// Frees all adapters; no request may still use one.
 void engine_free_adapters(wick_engine *engine);
-// The bytes that all adapters occupy.
+// Returns the number of bytes that all adapters occupy.
 uint64_t engine_adapter_bytes(const wick_engine *engine);
-// WICK_E_NOMEM if the plan and `more_bytes` together exceed the engine's memory limit.
+// Returns WICK_E_NOMEM if the plan and `more_bytes` together exceed the engine's memory limit.
 wick_status engine_check_budget(const wick_engine *engine, const char *what, uint64_t more_bytes,
                                 wick_error *error);
-// The model's tensors, over all its files.
+// Returns the model's tensors from all its files.
 model_tensors engine_tensors(const wick_engine *engine);
-// wick_request_submit with images and recordings among request->tokens (model/media.h); NULL: none.
-// `wish`: the reply of a conversation; NULL: none.
+// Does wick_request_submit with images and recordings among request->tokens (model/media.h); NULL:
+// none. `wish`: the reply to a conversation; NULL: none.
 wick_status engine_submit(wick_engine *engine, const wick_request *request, const media_list *media,
                           const reply_wish *wish, uint32_t *id, wick_error *error);
-// The same; the images and recordings are found by their tokens.
+// Does the same, but finds the images and recordings by their tokens.
 wick_status engine_submit_tokens(wick_engine *engine, const wick_request *request,
                                  const reply_wish *wish, uint32_t *id, wick_error *error);
-// wick_request_submit of a conversation; `media` as above, NULL: found by their tokens.
+// Does wick_request_submit for a conversation; `media` as above; NULL: found by their tokens.
 wick_status engine_submit_conversation(wick_engine *engine, const wick_request *request,
                                        const media_list *media, uint32_t *id, wick_error *error);
-// wick_request_prepare of a conversation.
+// Does wick_request_prepare for a conversation.
 bool engine_prepare_conversation(wick_engine *engine, const wick_request *request);
-// The tokens of its prefix, and of the header before it; *count may be larger than `capacity`:
-// WICK_E_FULL.
+// Tokenizes the conversation's prefix and the header before it. If *count exceeds `capacity`, the
+// status is WICK_E_FULL.
 wick_status engine_tokenize_prefix(wick_engine *engine, const wick_chat *chat, int32_t *tokens,
                                    size_t capacity, size_t *count, wick_error *error);
 // Whether the template wrote the token that the tokenizer would put first.
 bool engine_begins_with_bos(const wick_engine *engine);
 // Frees the memory of conversations.
 void engine_free_chat(wick_engine *engine);
-// The format of the template rendered last, or of the one for conversations without tools.
+// Returns the format of the last rendered template, or of the one for conversations without tools.
 reply_format engine_reply_format(wick_engine *engine);
 
 #endif

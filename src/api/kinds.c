@@ -1,5 +1,5 @@
-// api/kinds.c — refuses files that belong to a model but are not models. Only models with
-// extras call this.
+// api/kinds.c — rejects files that belong to a model but are not models. Only models with extras
+// call this.
 #include "api/insides.h"
 
 wick_status engine_refuse_kind(const gguf_directory *directory, wick_error *error) {
@@ -7,8 +7,8 @@ wick_status engine_refuse_kind(const gguf_directory *directory, wick_error *erro
     const char *key, *value, *what;
   } KINDS[] = {
       {"general.type", "adapter", "an adapter: load it with its model (--lora)"},
-      {"general.type", "mmproj", "a projector of images or sound"},
-      {"general.architecture", "clip", "a projector of images or sound"},
+      {"general.type", "mmproj", "an image or audio projector"},
+      {"general.architecture", "clip", "an image or audio projector"},
   };
   for (size_t i = 0; i < sizeof KINDS / sizeof *KINDS; i++) {
     gguf_string text;

@@ -56,7 +56,7 @@ void wick_load_get_state(const wick_engine *engine, wick_load_state *state) {
   if (engine->model != NULL) state->layers_ready = model_layers_ready(engine->model);
 }
 
-// ---- Whole models ----
+// ---- Loading a whole model ----
 
 static wick_status ends_early(uint64_t size_bytes, wick_error *error) {
   return fail_with(error, WICK_E_TRUNCATED, WICK_NO_OFFSET,
@@ -64,7 +64,7 @@ static wick_status ends_early(uint64_t size_bytes, wick_error *error) {
                    (unsigned long long)size_bytes);
 }
 
-// An engine loads one model. Without this check a second source would not even be opened.
+// An engine loads only one model. Without this check, a second source would be ignored.
 static wick_status check_empty(const wick_engine *engine, wick_error *error) {
   if (!loader_is_complete(engine->loader)) return WICK_OK;
   return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET,
@@ -107,7 +107,7 @@ static wick_status feed_piece(wick_engine *engine, const wick_reader *reader, ui
 wick_status wick_load_from(wick_engine *engine, const wick_reader *reader, wick_error *error) {
   wick_status status = check_empty(engine, error);
   if (reader->piece_bytes == 0) {
-    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a reader without room for a piece");
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "the reader's buffer is empty");
   }
   while (status == WICK_OK && !loader_is_complete(engine->loader)) {
     uint32_t file;

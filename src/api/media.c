@@ -86,11 +86,10 @@ static wick_status check_room(const wick_engine *engine, uint64_t weights_bytes,
                               wick_error *error) {
   const uint64_t limit = wick_engine_memory_limit(engine), used = engine->memory.bytes_now;
   if (limit == 0 || used + weights_bytes <= limit || engine->config.directory_only) return WICK_OK;
-  return fail_with(error, WICK_E_NOMEM, WICK_NO_OFFSET,
-                   "memory: the encoders of the mmproj file take %llu bytes, and %llu of %llu are "
-                   "in use",
-                   (unsigned long long)weights_bytes, (unsigned long long)used,
-                   (unsigned long long)limit);
+  return fail_with(
+      error, WICK_E_NOMEM, WICK_NO_OFFSET,
+      "memory: the mmproj file's encoders take %llu bytes, and %llu of %llu are in use",
+      (unsigned long long)weights_bytes, (unsigned long long)used, (unsigned long long)limit);
 }
 
 // Plans the memory before any weights are read.
@@ -143,7 +142,7 @@ static wick_status check_load(const wick_engine *engine, const wick_reader *read
     return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET, "the engine already has an mmproj file");
   }
   if (reader->piece_bytes == 0) {
-    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a reader without room for a piece");
+    return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "the reader's buffer is empty");
   }
   return WICK_OK;
 }
@@ -250,7 +249,7 @@ static void drop_item(wick_engine *engine, uint32_t index) {
           (items->count - index) * sizeof *items->list);
 }
 
-// Drops unused items, the least recently used one first, until the rest fits.
+// Drops unused items, the least recently used first, until the rest fits.
 static void keep_within_budget(wick_engine *engine) {
   const media_items *items = items_of(engine);
   const uint64_t limit = cache_bytes_of(engine);
@@ -285,7 +284,7 @@ wick_status wick_media_remove(wick_engine *engine, uint32_t media) {
 
 // ---- plans ----
 
-// Pixels of an image, or samples.
+// The number of pixels of an image, or of samples.
 typedef struct content {
   media_kind kind;
   uint32_t width, height;
@@ -315,8 +314,8 @@ static wick_status check_batch(const wick_engine *engine, const media_item *item
   return status;
 }
 
-// Creates an item for a content, with its plan and tokens, but does not add it to the list. NULL
-// after a failure.
+// Creates an item for some content, with its plan and tokens, but does not add it to the list.
+// Returns NULL on failure.
 static media_item *plan_item(wick_engine *engine, const content *from, uint64_t key,
                              wick_status *status, wick_error *error) {
   media_model *encoder;
@@ -464,14 +463,14 @@ static wick_status use(wick_engine *engine, media_item *item, uint32_t *media) {
   return WICK_OK;
 }
 
-// Whether memory ran out while the image was resized, so that its pixels are lost.
+// Whether memory ran out while the image was resized, so its pixels are lost.
 static bool has_lost_pixels(const media_item *item) {
   const media_prepared *prepared = &item->prepared;
   return item->kind == MEDIA_IMAGES && !media_item_is_ready(item) && item->pixels == NULL &&
          prepared->tiles == NULL && prepared->overview == NULL;
 }
 
-// The item with this content, except `other`; NULL: there is none.
+// Returns the item with this content, except `other`; NULL if there is none.
 static media_item *find_key(const wick_engine *engine, media_kind kind, uint64_t key,
                             const media_item *other) {
   const media_items *items = items_of(engine);
@@ -573,7 +572,7 @@ static void end_chunk(wick_engine *engine, media_item *item, bool is_done) {
   }
 }
 
-// Resizes some rows of a stored image. Rows of few bytes may expand to wide ones.
+// Resizes some rows of a stored image. Narrow rows may expand to wide ones.
 static wick_status resize_kept(wick_engine *engine, media_item *item, wick_error *error) {
   enum { SLICE_BYTES = 1 << 20, SLICE_ROWS = 256 };
   const media_model *encoder = items_of(engine)->encoders[MEDIA_IMAGES];
@@ -609,8 +608,8 @@ static wick_status prepare_more(wick_engine *engine, media_item *item, wick_erro
   return media_resize(encoder, &item->plan, &item->prepared, &item->is_prepared, error);
 }
 
-// Shares the rows of another item with the same content. The content of an image that arrives in
-// parts is known only after its last row.
+// Shares the rows of an existing item with the same content. The content of an image that arrives
+// in parts is known only after its last row.
 static void share_rows(wick_engine *engine, media_item *item) {
   media_item *held = find_key(engine, item->kind, item->key, item);
   if (item->done != 0 || item->encoding != NULL || held == NULL || !media_item_is_ready(held)) {
@@ -643,13 +642,13 @@ static wick_status step(wick_engine *engine, media_item *item, wick_error *error
   return status;
 }
 
-// Checks that an item fits the context, because otherwise it cannot be read and need not be
+// Checks that an item fits in the context, because otherwise it cannot be used and need not be
 // encoded.
 static wick_status check_context(const wick_engine *engine, const media_item *item,
                                  wick_error *error) {
   const uint32_t most = context_of(engine);
   if (item->token_count <= most) return WICK_OK;
-  fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "prompt: %s has %u tokens, the context has %u",
+  fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "prompt: %s has %u tokens; the context has %u",
             item->kind == MEDIA_AUDIO ? "a recording" : "an image", (unsigned)item->token_count,
             (unsigned)most);
   return status_about(WICK_E_FULL, error, WICK_SUBJECT_PROMPT, item->token_count, most);
@@ -657,7 +656,7 @@ static wick_status check_context(const wick_engine *engine, const media_item *it
 
 static wick_status check_begin(wick_engine *engine, media_item *item, wick_error *error) {
   if (item->fed < item->height) {
-    return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "image: has %u of %u rows",
+    return fail_with(error, WICK_E_NODATA, WICK_NO_OFFSET, "image: only %u of %u rows were fed",
                      (unsigned)item->fed, (unsigned)item->height);
   }
   share_rows(engine, item);
@@ -671,7 +670,7 @@ wick_status wick_media_step(wick_engine *engine, uint32_t media, uint64_t budget
   if (item == NULL) return unknown(media, error);
   if (item->done == 0 && item->encoding == NULL) status = check_begin(engine, item, error);
   const uint64_t begin_us = engine->now_us();
-  thread_pool_limit(engine->threads, 0);  // a pass sets a limit itself
+  thread_pool_limit(engine->threads, 0);  // each pass sets its own limit
   while (status == WICK_OK && !media_item_is_ready(item)) {
     status = step(engine, item, error);
     if (engine->now_us() - begin_us >= budget_us) break;

@@ -1,4 +1,4 @@
-// api/media_prompt.c — prompts with images and recordings: tokens of texts, of the marks around
+// api/media_prompt.c — prompts with images and recordings: tokens of text, of the delimiters around
 // images, and of rows; and the rows that replace tokens of a request.
 #include <string.h>
 
@@ -8,7 +8,8 @@
 
 // ---- tokens of an item ----
 
-// Everything that the rows depend on: the content, the encoder, and the number of the chunk.
+// The head contains everything that the rows depend on: the content, the encoder, and the chunk
+// number.
 static media_head head_of(const wick_engine *engine, const media_item *item, uint32_t chunk) {
   const media_items *items = items_of(engine);
   const media_model *encoder = items->encoders[item->kind];
@@ -40,8 +41,8 @@ static void write_tokens(media_item *item, const media_prompt *prompt) {
   }
 }
 
-// Allocates room for the tokens of a plan whose text has `texts` tokens. Returns false if there is
-// no memory.
+// Allocates memory for the tokens of a plan whose text has `texts` tokens. Returns false on
+// failure.
 static bool make_room(memory_gate *memory, media_item *item, size_t texts) {
   const size_t chunks = (size_t)item->plan.count + 1;
   item->heads = memory_alloc_array(memory, chunks, sizeof *item->heads);
@@ -75,7 +76,7 @@ void media_item_set_key(const wick_engine *engine, media_item *item, uint64_t ke
     if (item->plan.chunks[i].is_text) continue;
     item->heads[i] = head_of(engine, item, i);
     for (uint32_t row = 0; row < item->heads[i].count; row++) {
-      while (*at >= 0) at++;  // of a text
+      while (*at >= 0) at++;  // skip text tokens
       *at++ = media_token(&item->heads[i], row);
     }
   }
@@ -83,7 +84,7 @@ void media_item_set_key(const wick_engine *engine, media_item *item, uint64_t ke
 
 // ---- prompts ----
 
-// An array of tokens that grows.
+// A growable array of tokens.
 typedef struct token_list {
   memory_gate *memory;
   int32_t *tokens;
@@ -112,16 +113,16 @@ static wick_status put_special(token_list *list, bool is_wanted, int32_t token, 
   return is_wanted && token != TOKEN_NONE ? put_tokens(list, &token, 1, error) : WICK_OK;
 }
 
-// A text with its spans, and a part of it.
+// Text with its spans, and a part of it.
 typedef struct marked_text {
   const char *bytes;
   size_t size_bytes;
-  const wick_span *spans;  // NULL: all of it may have control tokens
+  const wick_span *spans;  // NULL: all of the text may contain control tokens
   size_t span_count;
   wick_span *cut;  // [span_count]
 } marked_text;
 
-// The spans of the text from `from` to `to`.
+// Returns the spans of the text from `from` to `to`.
 static size_t cut_spans(const marked_text *text, size_t from, size_t to) {
   size_t count = 0;
   for (size_t i = 0; text->spans != NULL && i < text->span_count; i++) {
@@ -162,8 +163,8 @@ static size_t find_marker(const marked_text *text, const wick_media_prompt *prom
 }
 
 static wick_status fail_count(uint32_t found, uint32_t wanted, wick_error *error) {
-  fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-            "prompt: %u markers of images and recordings, but %u of these", found, wanted);
+  fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "prompt: %u markers for %u images and recordings",
+            found, wanted);
   return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, found, wanted);
 }
 
@@ -199,7 +200,7 @@ static wick_status put_prefix(wick_engine *engine, const wick_media_prompt *prom
   return status;
 }
 
-// The text of the prompt, which is rendered for a conversation.
+// Gets the text of the prompt; a conversation is rendered.
 static wick_status find_text(wick_engine *engine, const wick_media_prompt *prompt,
                              marked_text *text, wick_error *error) {
   wick_chat_text rendered;
@@ -250,7 +251,7 @@ wick_status wick_media_tokenize(wick_engine *engine, const wick_media_prompt *pr
 
 // ---- the rows of a request ----
 
-// Whether the tokens begin with those of the rows.
+// Whether the tokens begin with the tokens of the rows.
 static bool begins_with_rows(const int32_t *tokens, size_t count, const media_head *head) {
   if (count < head->count) return false;
   for (uint32_t row = 0; row < head->count; row++) {
@@ -271,7 +272,7 @@ static media_span *find_span(const media_items *items, const int32_t *tokens, si
   return NULL;
 }
 
-// Tokens of unknown rows are refused later: they are not in the vocabulary.
+// Tokens of unknown rows are rejected later, because they are not in the vocabulary.
 wick_status media_items_find_rows(wick_engine *engine, const wick_request *request, media_list *out,
                                   wick_error *error) {
   const media_items *items = items_of(engine);

@@ -1,7 +1,7 @@
 // api/pages_json.c — the KV pages and their users, as JSON.
 #include "api/insides.h"
 
-// 'c': only the prefix cache holds it.
+// 'c': only the prefix cache uses the page.
 static char letter_of(const kv_page *page) {
   if (page->ref_count == 0) return '.';
   if (page->ref_count == page->hold_count) return 'c';
@@ -46,7 +46,7 @@ static void write_bytes(json_writer *json, uint64_t used, uint64_t capacity) {
   json_close(json, '{');
 }
 
-// Keys and values of all groups, and recurrent states.
+// Returns the bytes of the keys and values of all groups, and of recurrent states.
 static void write_all_bytes(json_writer *json, const seq_store *store) {
   const store_state_counts states = store_count_states(store);
   uint64_t used = states.state_bytes * (states.slots - states.free);

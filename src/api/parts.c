@@ -38,7 +38,7 @@ static wick_status flatten(wick_engine *engine, const prompt_part *parts, size_t
   for (size_t i = 0; i < count; i++) total += part_tokens(&parts[i]);
   if (total > engine->context_tokens) {
     fail_with(error, WICK_E_FULL, WICK_NO_OFFSET,
-              "the prompt has %llu tokens, the context holds %u", (unsigned long long)total,
+              "the prompt has %llu tokens; the context holds %u", (unsigned long long)total,
               engine->context_tokens);
     return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, total, engine->context_tokens);
   }
@@ -63,8 +63,9 @@ wick_status engine_submit_parts(wick_engine *engine, const wick_request *request
   if (engine->scheduler == NULL) return engine_submit(engine, request, NULL, NULL, id, error);
   const bool follows = request->conversation != NULL && request->session != 0;
   if (request->tokens != NULL || request->text_bytes != 0 || follows) {
-    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "a prompt of parts has no other text or tokens%s",
-              follows ? ", and a conversation of parts no session" : "");
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
+              "a prompt of parts cannot have other text or tokens%s",
+              follows ? ", or a session" : "");
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, 0, 0);
   }
   flat_prompt flat = {0};

@@ -111,7 +111,7 @@ wick_status wick_session_save_packed(wick_engine *engine, uint32_t session, wick
   return session_save(&engine->sessions, session, salt, &packed, sink, error);
 }
 
-// A source whose first bytes were already inspected and are read again.
+// A source whose first bytes were already inspected and are returned again.
 typedef struct peeked_source {
   const wick_state_source *source;
   uint8_t head[SESSION_MAGIC_BYTES];

@@ -1,4 +1,4 @@
-// api/tables.c — tables whose rows are only looked up, and whether they stay outside of memory.
+// api/tables.c — tables whose rows are only looked up: decides whether they stay outside memory.
 #include "model/tables.h"
 
 #include "api/insides.h"
@@ -8,7 +8,7 @@ wick_status engine_choose_tables(wick_engine *engine, wick_error *error) {
   const uint64_t limit = wick_engine_memory_limit(engine);
   wick_plan plan;
   if (engine->config.tables_reader == NULL && !engine->config.directory_only) {
-    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "tables outside need a tables_reader");
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "tables outside memory need a tables_reader");
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_TABLES, 0, 0);
   }
   if (engine->config.tables == WICK_TABLES_AUTO) {

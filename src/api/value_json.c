@@ -31,7 +31,7 @@ static void write_array(json_writer *json, const char *key, const gguf_value *va
   json_open(json, key, '[');
   const uint8_t *cursor = value->data;
   for (uint64_t i = 0; i < count && i < value->count; i++) {
-    if (value->item_type == GGUF_ARRAY) break;  // of an array of arrays only the length is shown
+    if (value->item_type == GGUF_ARRAY) break;  // for an array of arrays, only the length is shown
     if (value->item_type == GGUF_STRING) {
       const gguf_string text = gguf_next_string(&cursor);
       json_string(json, NULL, text.bytes, (size_t)text.size_bytes);
@@ -50,7 +50,7 @@ void value_json(json_writer *json, const char *key, const gguf_value *value, uin
     const gguf_string text = gguf_next_string(&cursor);
     json_string(json, key, text.bytes, (size_t)text.size_bytes);
   } else {
-    gguf_value number = *value;  // read as an array of one
+    gguf_value number = *value;  // treated as an array of one item
     number.item_type = value->type;
     write_item(json, key, value->type, &number, 0);
   }

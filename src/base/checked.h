@@ -1,4 +1,4 @@
-// base/checked.h — arithmetic on numbers that a file or a caller supplied. Each function returns
+// base/checked.h — checked arithmetic on numbers from a file or a caller. Each function returns
 // false instead of wrapping.
 #ifndef WICK_BASE_CHECKED_H
 #define WICK_BASE_CHECKED_H

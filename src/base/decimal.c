@@ -12,11 +12,11 @@ enum {
   EXPONENT_MAX = 400,
   DIGITS_WRITTEN_MAX = 17,
   MANTISSA_BITS = 53,
-  EXPONENT_LEAST = -1074  // of the last bit of a double
+  EXPONENT_LEAST = -1074  // exponent of the last bit of a double
 };
 
 typedef struct big {
-  uint32_t limbs[LIMBS_MAX];  // the lowest first
+  uint32_t limbs[LIMBS_MAX];  // least significant first
   int count;                  // without leading zeros
 } big;
 
@@ -153,7 +153,7 @@ static uint64_t divide_bits(big *numerator, const big *denominator, int bits) {
   return quotient;
 }
 
-// The nearest double of numerator / denominator.
+// Returns the double nearest to numerator / denominator.
 static double divide(big *numerator, big *denominator, bool is_negative) {
   // scaled so that 1 <= numerator / denominator < 2, the value being that times 2^exponent
   int exponent = big_bits(numerator) - big_bits(denominator);
@@ -167,7 +167,7 @@ static double divide(big *numerator, big *denominator, bool is_negative) {
   if (exponent - (bits - 1) < EXPONENT_LEAST) bits = exponent - EXPONENT_LEAST + 1;
   if (bits < 0) return compose(0, 0, is_negative);
   uint64_t mantissa = divide_bits(numerator, denominator, bits);
-  const int half = big_compare(numerator, denominator);  // of twice the remainder
+  const int half = big_compare(numerator, denominator);  // compares twice the remainder
   if (half > 0 || (half == 0 && (mantissa & 1) != 0)) mantissa++;
   int last = exponent - (bits - 1);
   if (mantissa >> MANTISSA_BITS != 0) {
@@ -224,7 +224,7 @@ bool decimal_read_f64(const char *bytes, size_t size_bytes, double *out) {
 
 // ---- writing ----
 
-// A positive double as a ratio.
+// Converts a positive double to a ratio.
 static void split(double value, big *numerator, big *denominator) {
   uint64_t bits;
   memcpy(&bits, &value, sizeof bits);
@@ -238,7 +238,7 @@ static void split(double value, big *numerator, big *denominator) {
   if (exponent < 0) big_shift(denominator, -exponent);
 }
 
-// The integer part of a ratio below 10; the numerator becomes the remainder.
+// Returns the integer part of a ratio below 10; the numerator becomes the remainder.
 static int take_digit_of(big *numerator, const big *denominator) {
   int digit = 0;
   while (digit < 9 && big_compare(numerator, denominator) >= 0) {
@@ -248,7 +248,7 @@ static int take_digit_of(big *numerator, const big *denominator) {
   return digit;
 }
 
-// `count` digits of a positive double, rounded half to even: 0.DIGITS * 10^*point.
+// Writes `count` digits of a positive double, rounded half to even: 0.DIGITS * 10^*point.
 static void round_digits(double value, int count, uint8_t *digits, int *point) {
   big numerator, denominator;
   split(value, &numerator, &denominator);
@@ -293,9 +293,9 @@ static double read_back(const uint8_t *digits, int count, int point) {
   return divide(&numerator, &denominator, false);
 }
 
-// Short numbers by arithmetic on doubles: an integer below 2^53 divided by an exact power of ten is
-// rounded once, so it equals the number as which the digits are read. Returns false if more digits
-// are needed.
+// Formats short numbers with double arithmetic: an integer below 2^53 divided by an exact power of
+// ten is rounded once, so it equals the number that the digits are parsed as. Returns false if more
+// digits are needed.
 static bool short_digits(double value, uint8_t digits[DIGITS_WRITTEN_MAX], int *count, int *point) {
   enum { PLACES_MAX = 22, DIGITS_MAX = 15 };
   double power = 1;
@@ -315,8 +315,8 @@ static bool short_digits(double value, uint8_t digits[DIGITS_WRITTEN_MAX], int *
   return false;
 }
 
-// Rounds to digits that read back as the value. If the value is a power of two, the nearest digits
-// may not be read back as it, but the next higher ones are: its lower neighbour is nearer than the
+// Rounds to digits that parse back to the value. If the value is a power of two, the nearest digits
+// may not parse back to it, but the next higher ones do: its lower neighbour is closer than the
 // upper one.
 static bool round_trips(double value, int count, uint8_t *digits, int *point) {
   round_digits(value, count, digits, point);
@@ -326,8 +326,8 @@ static bool round_trips(double value, int count, uint8_t *digits, int *point) {
   return read_back(digits, count, *point) == value;
 }
 
-// Finds the fewest digits by bisection: if some number of digits is read back as the value, so are
-// more digits.
+// Finds the fewest digits by bisection: if a number of digits is enough to parse back to the value,
+// so is any larger number.
 static void fewest_digits(double value, uint8_t digits[DIGITS_WRITTEN_MAX], int *count,
                           int *point) {
   int low = 1, high = DIGITS_WRITTEN_MAX;
@@ -396,7 +396,7 @@ size_t decimal_write_f64(char out[DECIMAL_BYTES], double value) {
   return size;
 }
 
-// The nearest integer of a positive value times 10^places, half to even; it is below 2^62.
+// Returns the integer nearest to a positive value times 10^places, half to even; it is below 2^62.
 static uint64_t scale_to_integer(double value, int places) {
   enum { BITS = 63 };
   big numerator, denominator;
@@ -404,7 +404,7 @@ static uint64_t scale_to_integer(double value, int places) {
   big_times_power_of_ten(&numerator, places);
   big_shift(&denominator, BITS - 1);
   uint64_t integer = divide_bits(&numerator, &denominator, BITS);
-  const int half = big_compare(&numerator, &denominator);  // of twice the remainder
+  const int half = big_compare(&numerator, &denominator);  // compares twice the remainder
   if (half > 0 || (half == 0 && integer % 2 != 0)) integer++;
   return integer;
 }

@@ -10,12 +10,12 @@
 
 #if WICK_EXTRAS_APART
 bool extras_are_there(void);
-// Records whether the extras are available, and that no model waits for them any longer. Before the
+// Records whether the extras are available, and that models no longer wait for them. Before the
 // first call they are missing.
 void extras_set(bool are_there);
 static inline const char *extras_program(void) { return NULL; }
 #else
-// The program that has them, if this one never will; NULL otherwise.
+// Returns the program that has the extras if this one never will; otherwise NULL.
 const char *extras_program(void);
 // Records that `program` has them and this one does not. The name is not copied.
 void extras_leave_out(const char *program);

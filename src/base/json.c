@@ -124,7 +124,7 @@ static double scale_by_ten(double value, int exponent) {
   return exponent < 0 ? value / power_of_ten(-exponent) : value * power_of_ten(exponent);
 }
 
-// The exponent of the leading decimal digit; value > 0.
+// Returns the exponent of the leading decimal digit; value > 0.
 static int leading_exponent(double value) {
   int exponent = 0;
   for (; scale_by_ten(value, -exponent) >= 10.0; exponent++) continue;

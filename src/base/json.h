@@ -22,31 +22,31 @@ void json_begin(json_writer *writer, json_sink sink, void *context);
 void json_open(json_writer *writer, const char *key, char bracket);
 void json_close(json_writer *writer, char bracket);
 void json_string(json_writer *writer, const char *key, const char *bytes, size_t size_bytes);
-void json_text(json_writer *writer, const char *key, const char *text);  // NULL gives null
-// Writes only the key: the text that is written to the sink next is its complete value.
+void json_text(json_writer *writer, const char *key, const char *text);  // NULL writes null
+// Writes only the key: the caller writes the complete value to the sink.
 void json_member(json_writer *writer, const char *key);
 void json_u64(json_writer *writer, const char *key, uint64_t value);
 void json_i64(json_writer *writer, const char *key, int64_t value);
 void json_bool(json_writer *writer, const char *key, bool value);
-// The shortest decimals that are read back as the same number (of doubles: at most 15 digits); null
-// for NaN and infinities, 0 for magnitudes below 1e-290.
+// Writes the shortest decimal that parses back to the same number (for doubles: at most 15 digits);
+// null for NaN and infinities, 0 for magnitudes below 1e-290.
 void json_f32(json_writer *writer, const char *key, float value);
 void json_f64(json_writer *writer, const char *key, double value);
 
-// A sink for JSON that is written twice: at first `bytes` is NULL and the JSON is only measured,
-// then there is memory of that size.
+// A sink for JSON that is written twice: the first time, `bytes` is NULL and the JSON is only
+// measured; the second time, there is memory of that size.
 typedef struct json_room {
   char *bytes;
   size_t size_bytes;
 } json_room;
 void json_room_put(void *room, const char *bytes, size_t size_bytes);
 
-// The same decimals as text, terminated, for tables: at most JSON_NUMBER_BYTES.
+// Writes the same decimal as NUL-terminated text, for tables: at most JSON_NUMBER_BYTES.
 enum { JSON_NUMBER_BYTES = 32 };
 size_t json_format_f32(char out[JSON_NUMBER_BYTES], float value);
 size_t json_format_f64(char out[JSON_NUMBER_BYTES], double value);
 
-// White space between the tokens of JSON (RFC 8259).
+// Whether a byte is white space between JSON tokens (RFC 8259).
 static inline bool json_is_space(uint8_t byte) {
   return byte == ' ' || byte == '\n' || byte == '\t' || byte == '\r';
 }

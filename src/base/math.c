@@ -73,7 +73,7 @@ static const double PIO2_2 = 9.920935791635221e-10;
 static const double PIO2_3 = 5.170182981794105e-19;
 static const double SIN_COS_EXACT_MAX = 1e7;
 
-// The remainder of a division by the double nearest to 2 pi, exactly, with the sign of x: each
+// Returns the exact remainder of dividing by the double nearest to 2 pi, with the sign of x: each
 // difference has no more bits than x (Sterbenz 1974). NaN for infinities. O(log |x|).
 static double turn_remainder(double x) {
   const double turn = 6.283185307179586;

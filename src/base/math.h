@@ -1,5 +1,5 @@
-// base/math.h — the few transcendental functions that the engine needs, the same to the last bit on
-// every host (a libc's are not), and half-precision conversions. Scalar; kernels have their own
+// base/math.h — the few transcendental functions that the engine needs, bit-identical on every host
+// (libc functions are not), and half-precision conversions. Scalar; kernels have their own
 // vectorised forms with stated error bounds.
 #ifndef WICK_BASE_MATH_H
 #define WICK_BASE_MATH_H
@@ -7,8 +7,9 @@
 #include <stdint.h>
 #include <string.h>
 
-// Doubles, relative error below 4e-16 (exp, log), absolute below 4e-16 (sin, cos for |x| < 1e7;
-// beyond, x is first taken modulo the double nearest to 2 pi; NaN for infinities).
+// Functions of doubles, with relative error below 4e-16 (exp, log) or absolute error below 4e-16
+// (sin, cos for |x| < 1e7; larger x are first reduced modulo the double nearest to 2 pi; NaN for
+// infinities).
 double math_exp(double x);
 double math_log(double x);                      // -inf at 0, NaN below
 double math_pow(double base, double exponent);  // base > 0

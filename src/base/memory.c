@@ -56,7 +56,7 @@ void memory_use_reserve(memory_gate *memory, void *reserve, size_t size_bytes) {
 
 void memory_end_reserve(memory_gate *memory) { memory_use_reserve(memory, NULL, 0); }
 
-// Blocks follow each other; freed ones are not reused.
+// Blocks are placed one after another; freed blocks are not reused.
 static void *take_reserved(memory_gate *memory, size_t size_bytes) {
   const size_t left = memory->reserve_bytes - memory->reserve_used_bytes;
   if (size_bytes > left || align_size(size_bytes, CACHE_LINE_BYTES) + HEADER_BYTES > left) {
@@ -110,7 +110,7 @@ void *memory_alloc_zeroed(memory_gate *memory, size_t size_bytes) {
   return block;
 }
 
-// Whether this host can address this many bytes; if not, they are refused.
+// Returns whether this host can address this many bytes; if not, the allocation fails.
 static bool is_addressable(memory_gate *memory, uint64_t size_bytes, size_t *fitting_bytes) {
   if (checked_to_size(size_bytes, fitting_bytes)) return true;
   memory->refused_bytes = size_bytes;

@@ -11,7 +11,7 @@
 enum { CACHE_LINE_BYTES = 64, CACHE_LINE_FLOATS = 16 };
 
 typedef struct memory_gate {
-  uint64_t budget_bytes;  // 0: none
+  uint64_t budget_bytes;  // 0: no limit
   uint64_t bytes_now;     // allocated now, including headers
   uint64_t bytes_peak;
   uint64_t calls;           // allocations since creation; decode must not change it
@@ -35,8 +35,8 @@ void memory_init(memory_gate *memory, uint64_t budget_bytes, void *(*host_alloc)
 // nothing.
 void memory_use_host(memory_gate *memory, const wick_host *host);
 
-// The block is 64-byte aligned and not zeroed. NULL: the host refuses, or the budget would be
-// exceeded. Size 0 returns a valid pointer. Cost: O(1) in addition to the host's cost.
+// Allocates a 64-byte aligned block that is not zeroed. NULL: the host has no memory, or the budget
+// would be exceeded. Size 0 returns a valid pointer. Takes O(1) time in addition to the host's.
 void *memory_alloc(memory_gate *memory, size_t size_bytes);
 void *memory_alloc_zeroed(memory_gate *memory, size_t size_bytes);
 // The same for a size that the host may be unable to address.
@@ -46,17 +46,17 @@ void *memory_alloc_array(memory_gate *memory, size_t count, size_t item_bytes);
 // Resizes a block and keeps its first min(old, new) bytes. NULL: the old block is unchanged.
 void *memory_resize(memory_gate *memory, void *block, size_t size_bytes);
 void *memory_resize_array(memory_gate *memory, void *block, size_t count, size_t item_bytes);
-void memory_free(memory_gate *memory, void *block);  // NULL is fine
+void memory_free(memory_gate *memory, void *block);  // NULL does nothing
 
-// Until memory_end_reserve all blocks come from `reserve`, which the caller allocated from the gate
-// earlier, and none from the host. This is for short work during which nothing may be allocated.
-// The blocks are not counted, and all of them must be freed before the end. NULL: the reserve is
-// used up.
+// Until memory_end_reserve, all blocks come from `reserve`, which the caller allocated from the
+// gate earlier, and none from the host. This is for short operations that must not allocate. The
+// blocks are not counted, and all of them must be freed before memory_end_reserve. NULL: the
+// reserve is used up.
 void memory_use_reserve(memory_gate *memory, void *reserve, size_t size_bytes);
 void memory_end_reserve(memory_gate *memory);
 
-// The status for a NULL from the functions above: "out of memory: N bytes for <what> (M in use,
-// budget B)". The gate has recorded the refused size.
+// Reports a NULL from the functions above: "out of memory: N bytes for <what> (M in use, budget
+// B)". The gate has recorded the size.
 wick_status memory_fail(const memory_gate *memory, wick_error *error, const char *what);
 
 #endif

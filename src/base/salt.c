@@ -1,11 +1,11 @@
-// base/salt.c — SHA-256 (FIPS 180-4), of which a salt is the beginning.
+// base/salt.c — SHA-256 (FIPS 180-4). A salt is its first 128 bits.
 #include "base/salt.h"
 
 #include <string.h>
 
 enum { BLOCK_BYTES = 64, LENGTH_BYTES = 8, ROUNDS = 64 };
 
-// The cube roots of the first 64 primes, their fractions' first 32 bits.
+// The first 32 bits of the fractional parts of the cube roots of the first 64 primes.
 static const uint32_t ROUND_CONSTANTS[ROUNDS] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -52,7 +52,7 @@ static void compress(uint32_t *state, const uint8_t *block) {
   for (size_t i = 0; i < 8; i++) state[i] += s[i];
 }
 
-// The rest of the name, a bit, zeros, and the length in bits.
+// The rest of the name, a 1 bit, zeros, and the length in bits.
 static void compress_end(uint32_t *state, const uint8_t *rest, size_t rest_bytes,
                          uint64_t size_bytes) {
   uint8_t block[BLOCK_BYTES] = {0};

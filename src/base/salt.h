@@ -7,13 +7,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// The first 128 bits of a name's SHA-256 (FIPS 180-4), so that nobody can choose a name that has
-// the salt of another: finding one takes about 2^128 tries. Zeros: no name, a separate tenant.
+// The first 128 bits of a name's SHA-256 (FIPS 180-4), so that no tenant can choose a name with
+// another tenant's salt: finding one takes about 2^128 attempts. Zeros: no name, a separate tenant.
 typedef struct cache_salt {
   uint64_t low, high;
 } cache_salt;
 
-// No bytes: no name.
+// Returns the salt of a name; an empty name has the salt 0.
 cache_salt salt_of(const void *name, size_t size_bytes);
 
 static inline bool salt_is_same(cache_salt a, cache_salt b) {

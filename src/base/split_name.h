@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Writes the name of file `file`, from 0 on, of the model whose first file is `first`. False: it
-// does not fit `name` [name_bytes], or a different file is requested and `first` is not such a
+// Writes the name of file `file`, counted from 0, of the model whose first file is `first`. Returns
+// false if it does not fit in `name` [name_bytes], or if `file` is not 0 and `first` is not such a
 // name.
 bool split_name(const char *first, uint32_t file, char *name, size_t name_bytes);
 

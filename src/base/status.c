@@ -16,7 +16,7 @@ static const char *const NAMES[] = {
     "WICK_E_FORMAT",    "WICK_E_UNSUPPORTED", "WICK_E_TRUNCATED",
     "WICK_E_ABORTED",
 };
-_Static_assert(sizeof NAMES / sizeof *NAMES == WICK_STATUS_COUNT, "a name for each");
+_Static_assert(sizeof NAMES / sizeof *NAMES == WICK_STATUS_COUNT, "one name per value");
 
 const char *wick_status_name(wick_status status) {
   if ((unsigned)status >= WICK_STATUS_COUNT) return "WICK_E_?";
@@ -24,7 +24,7 @@ const char *wick_status_name(wick_status status) {
 }
 
 static const char *const SUBJECTS[] = {SUBJECT_NAMES};
-_Static_assert(sizeof SUBJECTS / sizeof *SUBJECTS == WICK_SUBJECT_COUNT, "a name for each");
+_Static_assert(sizeof SUBJECTS / sizeof *SUBJECTS == WICK_SUBJECT_COUNT, "one name per value");
 
 const char *wick_subject_name(wick_subject subject) {
   return (unsigned)subject < WICK_SUBJECT_COUNT ? SUBJECTS[subject] : "";

@@ -1,25 +1,25 @@
 // base/status.h — statuses and errors. A function that can fail returns a wick_status and fills the
-// caller's wick_error (include/wick.h) with a message and a place. The room base does not include
-// other rooms.
+// caller's wick_error (include/wick.h) with a message and a position. The folder base includes no
+// other folder.
 #ifndef WICK_BASE_STATUS_H
 #define WICK_BASE_STATUS_H
 
 #include "wick.h"
 
-// Sets *error (may be NULL) and returns `status`. A function fails in one line:
+// Sets *error (may be NULL) and returns `status`, so a function can fail in one line:
 //   return fail_with(err, WICK_E_FORMAT, offset, "tensor '%s' has %u dimensions", name, n);
-// Formats %s %.*s %d %u %zu %lld %llu %x %llx %c %g %% (base/text.h), truncating at a character.
-// The error names no setting.
+// Formats %s %.*s %d %u %zu %lld %llu %x %llx %c %g %% (base/text.h), truncating at a character
+// boundary. The error refers to no setting.
 wick_status fail_with(wick_error *error, wick_status status, uint64_t offset_bytes,
                       const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-// Names the setting that caused the error just filled in, and its numbers, and returns `status`:
+// Adds the setting that caused the error, and its numbers, to *error, and returns `status`:
 //   return status_about(fail_with(error, ...), error, WICK_SUBJECT_BATCH, asked, limit);
 wick_status status_about(wick_status status, wick_error *error, wick_subject subject,
                          uint64_t first, uint64_t second);
 
-// WICK_E_ARG unless the array `reserved` of a caller's struct is 0, because later headers may have
-// fields there.
+// Returns WICK_E_ARG unless the array `reserved` of a caller's struct is 0, because later headers
+// may define fields there.
 #define STATUS_CHECK_RESERVED(name, reserved, error) \
   status_check_reserved(name, reserved, sizeof(reserved) / sizeof *(reserved), error)
 wick_status status_check_reserved(const char *name, const uint64_t *reserved, size_t count,

@@ -8,7 +8,7 @@ typedef struct text_sink {
   char *out;
   size_t room_bytes;  // without the terminator
   size_t used_bytes;
-  bool is_full;  // something did not fit: nothing more is written
+  bool is_full;  // something did not fit, so nothing more is written
 } text_sink;
 
 int utf8_decode(const uint8_t *bytes, size_t size_bytes, uint32_t *code_point) {
@@ -73,7 +73,7 @@ size_t utf8_encode(uint32_t code_point, uint8_t out[4]) {
   return 4;
 }
 
-// Counts the bytes of `text` that fit into `room` without cutting a character.
+// Counts the bytes of `text` that fit in `room` without cutting a character.
 static size_t whole_characters(const char *text, size_t size_bytes, size_t room) {
   if (size_bytes <= room) return size_bytes;
   size_t end = room;
@@ -109,7 +109,7 @@ static void sink_signed(text_sink *sink, int64_t value) {
   sink_unsigned(sink, magnitude, 10);
 }
 
-// Six significant digits as mantissa and decimal exponent: value = digits / 1e5 * 10^exponent.
+// Computes six significant digits and the decimal exponent: value = digits / 1e5 * 10^exponent.
 static uint32_t six_digits(double value, int *exponent) {
   int e = 0;
   while (value >= 10.0) {

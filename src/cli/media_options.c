@@ -41,7 +41,7 @@ exit_code media_request_open(const media_files *files, const char *model,
   *out = NULL;
   if (files->parts_path == NULL && files->images.count + files->audio.count == 0) return EXIT_DONE;
   if (FULL_PROGRAM != NULL) {
-    report("%s is not in this program; %s has all that Wick supports",
+    report("%s is not in this program; %s has all features",
            files->images.count != 0 ? "--image" : "--audio", FULL_PROGRAM);
     return EXIT_FILE;
   }

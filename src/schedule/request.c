@@ -15,7 +15,7 @@ size_t request_text_bytes_max(const tokenizer *tokenizer) {
 }
 
 static wick_status prompt_too_long(size_t tokens, uint32_t context_tokens, wick_error *error) {
-  fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "the prompt has %zu tokens, the context holds %u",
+  fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "the prompt has %zu tokens; the context holds %u",
             tokens, context_tokens);
   return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, tokens, context_tokens);
 }

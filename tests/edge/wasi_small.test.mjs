@@ -17,7 +17,7 @@ const [full] = plainHosts;
 const [small] = smallHosts;
 const relaxed = smallHosts.find(({ program }) => program.includes('relaxed')) ?? assert.fail();
 const prompt = ['-p', 'Once upon a time', '-n', '6'];
-const elsewhere = /^wick: .* is not in this program; wick-full\.wasm has all that Wick supports/;
+const elsewhere = /^wick: .* is not in this program; wick-full\.wasm has all features/;
 const llama = join(vectors, 'reference/models/llama.gguf');
 
 /** @param {import('../support/cli.mjs').Host} host @param {string[]} args @param {Uint8Array} [input] */
@@ -71,7 +71,7 @@ describe('models', { skip: shared.skip }, () => {
   /** @type {[name: string, words: RegExp][]} */
   const refusals = [
     ['qwen35', /the architecture 'qwen35' \(general\.architecture\) is not.*at byte \d+\)$/],
-    ['llama-moe', /what 'llama\.expert_count' asks for is not in/],
+    ['llama-moe', /support for 'llama\.expert_count' is not in/],
     ['llama-256-IQ4_NL', /the type IQ4_NL \(tensor 'token_embd\.weight'\) is not in/],
   ];
   for (const [name, words] of refusals) {
@@ -99,7 +99,7 @@ describe('models', { skip: shared.skip }, () => {
     const at = bytes.indexOf('llama', bytes.indexOf('general.architecture'));
     const file = join(temporary, 'other.gguf');
     writeFileSync(file, bytes.fill('other', at, at + 5));
-    await assertRefused(['run', file, ...prompt], 3, /'other'.*has all that Wick supports/);
+    await assertRefused(['run', file, ...prompt], 3, /'other'.*has all features/);
     const there = await said(full, ['run', file, ...prompt]);
     assert.match(
       there.words,
@@ -124,7 +124,7 @@ describe('models', { skip: shared.skip }, () => {
     assert.equal(plain.code, 0, plain.words);
     assert.deepEqual(await said(small, ['run', file, ...prompt]), plain);
     write(['llama.attention.causal', bool, Buffer.from([0])]);
-    await assertRefused(['run', file, ...prompt], 3, /what 'llama\.attention\.causal' asks for is/);
+    await assertRefused(['run', file, ...prompt], 3, /support for 'llama\.attention\.causal' is/);
   });
 });
 

@@ -989,7 +989,7 @@ test('equal tokens have equal logits in any command, with F32 keys and values', 
   await assertRefused(
     ['logits', stories, '--tokens', '1,2', '--out', '-', '--ctx', '1'],
     2,
-    'prompt: the prompt has 2 tokens, the context holds 1 (WICK_E_FULL)',
+    'prompt: the prompt has 2 tokens; the context holds 1 (WICK_E_FULL)',
   );
 });
 

@@ -30,7 +30,7 @@ const messagesPath = join(root, 'tests/engine/template_messages.json');
 const messages = JSON.parse(readFileSync(messagesPath, 'utf8'));
 
 /** The common prefix of all messages. */
-const REFUSED = /^the chat template (refuses these messages: )?line /;
+const REFUSED = /^the chat template (rejects these messages: )?line /;
 
 /** @typedef {{path: string, lines: {at: number}[]}} Batch a template with a variable that selects the snippet */
 

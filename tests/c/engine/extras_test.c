@@ -7,7 +7,7 @@
 #include "fixture_model.h"
 #include "model_builder.h"
 
-#define LEFT " is not in this program; the whole one has all that Wick supports"
+#define LEFT " is not in this program; the whole one has all features"
 
 static wick_error error;
 
@@ -136,11 +136,11 @@ TEST(models_with_omitted_families_or_layers_are_rejected) {
   begin_model(BUILT_QWEN3MOE, GGML_TYPE_F32);
   check_needs("the architecture 'qwen3moe' (general.architecture)" LEFT);
   begin_model(BUILT_LLAMA_EXPERTS, GGML_TYPE_F32);
-  check_needs("what 'llama.expert_count' asks for" LEFT);
+  check_needs("support for 'llama.expert_count'" LEFT);
   const uint8_t no = 0, yes = 1;
   begin_model(BUILT_LLAMA, GGML_TYPE_F32);
   value_set_data(builder_put(&model, "llama.attention.causal", GGUF_BOOL), &no, 1);
-  check_needs("what 'llama.attention.causal' asks for" LEFT);
+  check_needs("support for 'llama.attention.causal'" LEFT);
   begin_model(BUILT_LLAMA, GGML_TYPE_F32);
   value_set_data(builder_put(&model, "llama.attention.causal", GGUF_BOOL), &yes, 1);
   check_needs(NULL);

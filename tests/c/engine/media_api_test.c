@@ -277,7 +277,7 @@ TEST(media_that_cannot_be_encoded_is_rejected_with_a_reason) {
   put(&asked, MARKER, sizeof MARKER - 1);
   wick_request request = media_request(1);
   CHECK_EQ_INT(tokenize(engine, &asked, &request, &error), WICK_E_ARG);
-  CHECK_EQ_STR(error.message, "prompt: 2 markers of images and recordings, but 1 of these");
+  CHECK_EQ_STR(error.message, "prompt: 2 markers for 1 images and recordings");
   CHECK_EQ_INT(wick_media_load_bytes(engine, "GGUF", 4, &error), WICK_E_BUSY);
   close_first(&first);
 }
@@ -460,7 +460,7 @@ TEST(a_file_that_exceeds_the_budget_is_rejected_before_its_weights) {
   const uint32_t type = vectors_node(&first.v, document_find(&first.v.document, 1, "types"))->first;
   engine->memory.budget_bytes = engine->memory.bytes_now + 400000;
   CHECK_EQ_INT(media_load(engine, &first.v, type, &error), WICK_E_NOMEM);
-  CHECK(strstr(error.message, "the encoders of the mmproj file take") != NULL);
+  CHECK(strstr(error.message, "the mmproj file's encoders take") != NULL);
   CHECK(!wick_media_has(engine, WICK_MEDIA_IMAGE));
   CHECK_EQ_INT(wick_media_get_memory(engine, &(wick_media_memory){0}, &error), WICK_E_NODATA);
   close_first(&first);

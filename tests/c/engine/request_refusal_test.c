@@ -111,7 +111,7 @@ TEST(prompts_must_fit_the_context) {
   static const wanted_error LONG = {WICK_E_FULL,
                                     WICK_SUBJECT_CONTEXT,
                                     {65, 64},
-                                    "the prompt has 65 tokens, the context holds 64"};
+                                    "the prompt has 65 tokens; the context holds 64"};
   static const wanted_error EMPTY = {
       WICK_E_ARG, WICK_SUBJECT_PROMPT, {0}, "the prompt is empty, and the model adds no tokens"};
   char text[CONTEXT_TOKENS + 1];
@@ -239,5 +239,5 @@ TEST(configurations_are_checked_at_their_limits) {
   check_config(&config, &(wanted_error){WICK_E_UNSUPPORTED,
                                         WICK_SUBJECT_KERNELS,
                                         {0, 0},
-                                        "this processor or build has no kernels 'none'"});
+                                        "this processor or build has no 'none' kernels"});
 }

@@ -120,9 +120,9 @@ TEST(token_ids_are_accepted_instead_of_strings) {
   CHECK_EQ_INT(check(constraint, texts, &error), WICK_OK);
   CHECK_EQ_STR(shown, "[true,false,false,false,false,false,false,true]");
   CHECK_EQ_INT(check(bare, "[[97]]", &error), WICK_E_ARG);
-  CHECK_EQ_STR(error.message, "item 0 is not a text");
+  CHECK_EQ_STR(error.message, "item 0 is not a string");
   CHECK_EQ_INT(check(constraint, "[\"aa\",7]", &error), WICK_E_ARG);
-  CHECK_EQ_STR(error.message, "item 1 is not a text");
+  CHECK_EQ_STR(error.message, "item 1 is not a string");
   CHECK_EQ_INT(check(constraint, "{}", &error), WICK_E_ARG);
   CHECK_EQ_STR(error.message, "a JSON array is expected");
   CHECK_EQ_INT(check(constraint, "[\"aa\"", NULL), WICK_E_ARG);

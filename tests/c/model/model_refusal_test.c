@@ -108,8 +108,8 @@ TEST(adapters_and_projectors_are_rejected_as_models) {
   } KINDS[] = {
       {"general.type", "adapter", "an adapter: load it with its model (--lora)",
        WICK_E_UNSUPPORTED},
-      {"general.type", "mmproj", "a projector of images or sound", WICK_E_UNSUPPORTED},
-      {"general.architecture", "clip", "a projector of images or sound", WICK_E_UNSUPPORTED},
+      {"general.type", "mmproj", "an image or audio projector", WICK_E_UNSUPPORTED},
+      {"general.architecture", "clip", "an image or audio projector", WICK_E_UNSUPPORTED},
       {"general.type", "model", "", WICK_OK},
       {"general.type", "vocab", "", WICK_OK},
   };

@@ -63,8 +63,10 @@ TEST(unsuitable_drafts_are_rejected_with_a_reason) {
   check_refused(model, model, WICK_E_ARG, "a model cannot be its own draft");
   check_refused(model, other, WICK_E_MISMATCH,
                 "token 77 of the draft model differs from the model's");
-  check_refused(model, larger, WICK_E_MISMATCH, "the draft model has 267 tokens, the model 274");
-  check_refused(larger, model, WICK_E_MISMATCH, "the draft model has 274 tokens, the model 267");
+  check_refused(model, larger, WICK_E_MISMATCH,
+                "the draft model has 267 tokens; the model has 274");
+  check_refused(larger, model, WICK_E_MISMATCH,
+                "the draft model has 274 tokens; the model has 267");
   const int32_t prompt[] = {1, 20, 30};
   const wick_request request = fixture_request(prompt, 3, 3);
   uint32_t id;

@@ -178,7 +178,7 @@ TEST(the_engine_sets_template_variables) {
   check_render(engine, &chat, "1971-01-01 01:01");
   CHECK_EQ_INT(use(engine, "\n{{ raise_exception('not so') }}", &error), WICK_OK);
   check_refused(engine, &chat, WICK_E_ARG,
-                "the chat template refuses these messages: line 2: not so");
+                "the chat template rejects these messages: line 2: not so");
   const wick_chat broken = chat_of("{\"a\": }");
   check_refused(engine, &broken, WICK_E_FORMAT, "refuses");
   // arguments of tool calls are converted to the form the template requires, unless keeps_arguments
