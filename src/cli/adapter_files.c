@@ -19,7 +19,7 @@ args_option adapter_files_option(adapter_files *adapters) {
 }
 
 // Reads the scale after the last ':', and the number of bytes before it. Text that is not a number
-// belongs to the path. False if only the path without that text exists, and for a number that is
+// belongs to the path. Returns false if only the path without that text exists, or if the number is
 // too large.
 static bool read_scale(const char *given, size_t *path_bytes, float *scale) {
   const char *colon = strrchr(given, ':');

@@ -84,8 +84,8 @@ static void print_usage(const args_spec *spec) {
   if (spec->notes != NULL) output_format(OUTPUT_TEXT, "%s\n", spec->notes);
 }
 
-// Reads the number at `text`. Returns the place after its digits, or NULL if there are none or too
-// many.
+// Reads the number at `text`. Returns the position after its digits, or NULL if there are none or
+// too many.
 static const char *read_digits(const char *text, uint64_t *value) {
   const char *at = text;
   for (*value = 0; *at >= '0' && *at <= '9'; at++) {
@@ -95,7 +95,7 @@ static const char *read_digits(const char *text, uint64_t *value) {
   return at == text ? NULL : at;
 }
 
-// Accepts only digits, so that "-1", "0x10" and " 7" are refused.
+// Accepts only digits, so "-1", "0x10" and " 7" are rejected.
 static bool read_unsigned(const char *text, uint64_t *value) {
   const char *end = read_digits(text, value);
   return end != NULL && *end == '\0';
@@ -168,7 +168,7 @@ static bool parse_strings(const args_option *option, const char *text) {
   return true;
 }
 
-// The index of the choice that the first `size` bytes of `text` name.
+// Finds the choice whose name is the first `size` bytes of `text`.
 static bool find_choice(const args_option *option, const char *text, size_t size, uint32_t *found) {
   for (uint32_t i = 0; option->choices[i] != NULL; i++) {
     const char *choice = option->choices[i];
@@ -201,8 +201,8 @@ static bool parse_pair(const args_option *option, const char *text) {
   return find_choice(option, second, strlen(second), &pair[1]);
 }
 
-// Reads one id at `text`. Returns the place after it, or NULL. Any id that fits is accepted here;
-// the model refuses ids that are not in its vocabulary.
+// Reads one id at `text`. Returns the position after it, or NULL. Any id that fits is accepted
+// here; the model rejects ids that are not in its vocabulary.
 static const char *read_token(const char *text, int32_t *id) {
   uint64_t number;
   const bool is_negative = *text == '-';
@@ -217,14 +217,14 @@ static args_result parse_tokens(const args_option *option, const char *text) {
   args_tokens *tokens = option->value;
   args_tokens_free(tokens);
   tokens->is_given = true;
-  tokens->ids = malloc((strlen(text) / 2 + 1) * sizeof *tokens->ids);  // an id and its separator
+  tokens->ids = malloc((strlen(text) / 2 + 1) * sizeof *tokens->ids);  // each id has a separator
   if (tokens->ids == NULL) {
     report("out of memory for %s", option->name);
     return ARGS_LOST;
   }
   const char *const spaces = " \n\t\r";
   const char *at = text + strspn(text, spaces);
-  bool has_comma = false;  // an id must follow it
+  bool has_comma = false;  // an id must follow the comma
   while (*at != '\0' || has_comma) {
     const char *end = read_token(at, &tokens->ids[tokens->count]);
     if (end == NULL) {
@@ -294,7 +294,7 @@ static void report_unknown(const args_spec *spec, const char *name, size_t name_
   }
 }
 
-// Takes the option at argv[*at], and its value.
+// Parses the option at argv[*at] and its value.
 static args_result parse_option(const args_spec *spec, int argc, char **argv, int *at) {
   const char *argument = argv[*at];
   const bool is_long = argument[1] == '-';
@@ -318,7 +318,7 @@ static args_result parse_option(const args_spec *spec, int argc, char **argv, in
   return parse_value(option, argv[++*at]);
 }
 
-// The usage names the positional arguments after the program and the command: "wick run MODEL".
+// The usage lists the positional arguments after the program and the command: "wick run MODEL".
 static void report_missing(const args_spec *spec, size_t index) {
   const char *word = spec->usage;
   for (size_t i = 0; i < index + 2; i++) word += strcspn(word, " ") + 1;

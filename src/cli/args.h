@@ -17,7 +17,7 @@ typedef struct args_strings {
 } args_strings;
 
 typedef struct args_tokens {
-  int32_t *ids;  // args_tokens_free
+  int32_t *ids;  // freed by args_tokens_free
   size_t count;
   bool is_given;
 } args_tokens;
@@ -25,7 +25,7 @@ typedef struct args_tokens {
 typedef enum args_kind {
   ARGS_FLAG,     // bool
   ARGS_STRING,   // const char *
-  ARGS_STRINGS,  // args_strings: may be given several times
+  ARGS_STRINGS,  // args_strings: repeatable
   ARGS_U32,      // uint32_t within [low, high]
   ARGS_I32,      // int32_t within [low, high]
   ARGS_U64,      // uint64_t
@@ -38,13 +38,13 @@ typedef enum args_kind {
 typedef struct args_option {
   const char *name;  // "-n", "--temp"
   args_kind kind;
-  void *value;                    // of the kind; keeps its default if the option is absent
-  const char *value_name, *help;  // for the usage; value_name NULL for flags
-  double low, high;               // of numbers
+  void *value;  // points to the kind's type; keeps its default if the option is absent
+  const char *value_name, *help;  // for --help; value_name NULL for flags
+  double low, high;               // range of numbers
   const char *const *choices;     // NULL-terminated
 } args_option;
 
-// Options by kind, each with a pointer to its type of value.
+// One function per kind, each with a pointer to the kind's type.
 args_option args_flag(const char *name, bool *value, const char *help);
 args_option args_string(const char *name, const char **value, const char *value_name,
                         const char *help);

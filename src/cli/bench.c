@@ -24,7 +24,7 @@ enum { FORMAT_MD, FORMAT_JSON };
 
 typedef struct summary {
   double median, mean, stddev;
-  stat_interval interval;  // of the mean, 95 %
+  stat_interval interval;  // 95 % confidence interval of the mean
 } summary;
 
 static summary summarise(const double *values, size_t count, double *scratch) {
@@ -41,7 +41,7 @@ static double percentile(const bench_result *result, uint32_t permille) {
   return value;
 }
 
-// The members of a row other than its figures.
+// Writes the members of a row other than its measurements.
 typedef struct bench_run {
   bench_options *options;
   wick_engine *engine;
@@ -73,7 +73,7 @@ static void print_header(const bench_run *run) {
                 "|---|---|---|---|---|---|\n");
 }
 
-// The time of each op of a pass, under the rows of its number of threads.
+// Prints the time of each op of a pass, below the rows for its number of threads.
 static void print_metrics(const wick_engine *engine) {
   const char *pass = "";
   wick_op_metrics row;
@@ -192,7 +192,7 @@ static exit_code measure(bench_run *run, uint32_t threads) {
   model.threads = threads;
   exit_code code = settings_apply(&model, &config);
   config.metrics = run->options->wants_metrics;
-  config.no_prefix_cache = true;  // every prompt is computed as a whole
+  config.no_prefix_cache = true;  // every prompt is computed from the beginning
   const uint64_t start_us = platform_now_us();
   if (code == EXIT_DONE) code = model_open(run->options->path, &config, &run->engine);
   run->load_ms = (double)(platform_now_us() - start_us) / 1e3;
@@ -230,7 +230,7 @@ static exit_code measure_all(bench_options *options) {
 
 static exit_code check_options(const bench_options *options) {
   if (options->threads.count == 0) {
-    report("--threads takes numbers from 1 to %d, but none is given", WICK_THREADS_MAX);
+    report("--threads takes numbers from 1 to %d, but there are none", WICK_THREADS_MAX);
     return EXIT_USAGE;
   }
   for (size_t i = 0; i < options->threads.count; i++) {
@@ -240,7 +240,7 @@ static exit_code check_options(const bench_options *options) {
     return EXIT_USAGE;
   }
   if (options->threads.count > 1 && strcmp(options->path, "-") == 0) {
-    report("a model from standard input can be measured with one number of threads only");
+    report("a model from standard input can be measured with only one number of threads");
     return EXIT_USAGE;
   }
   return EXIT_DONE;
@@ -255,9 +255,9 @@ exit_code command_bench(int argc, char **argv) {
       args_u32("-p", &bench.setup.prompt_tokens, "N", 1, TOKENS_MAX,
                "prefill N tokens (default 128)"),
       args_u32("-n", &bench.setup.decode_tokens, "N", 0, TOKENS_MAX,
-               "decode N tokens after them (default 32)"),
+               "decode N tokens after the prompt (default 32)"),
       args_u32("-r", &bench.setup.repetitions, "N", 1, REPETITIONS_MAX,
-               "repeat N times, after one run that is not counted (default 5)"),
+               "repeat N times, after one warm-up run (default 5)"),
       args_token_list("--threads", &bench.threads, "1,2",
                       "measure with these numbers of threads (default 1)"),
       args_choice("--format", &bench.format, "md|json", format_names, "default: md"),
@@ -265,8 +265,8 @@ exit_code command_bench(int argc, char **argv) {
       adapter_files_option(&bench.setup.adapters),
   };
   const args_spec spec = {
-      "wick bench MODEL [options]", "Random tokens, greedy. The interval is a bootstrap's.",
-      options,
+      "wick bench MODEL [options]",
+      "Uses random tokens and greedy sampling. The interval is a bootstrap interval.", options,
       7 + settings_list(&bench.model, SETTINGS_CTX | SETTINGS_KV | SETTINGS_TABLES, options + 7),
       1};
   const char *model[ARGS_POSITIONALS_MAX];

@@ -11,7 +11,7 @@
 
 typedef struct bench_clock {
   bench_result *result;
-  uint64_t first_us, last_us;  // times of the first and of the latest token
+  uint64_t first_us, last_us;  // times of the first and the latest token
   uint32_t tokens;
   bool is_counted;
 } bench_clock;
@@ -35,15 +35,15 @@ static double per_second(uint32_t tokens, uint64_t elapsed_us) {
   return elapsed_us == 0 ? 0 : (double)tokens * 1e6 / (double)elapsed_us;
 }
 
-// Repetition `number`, or a warm-up when it is not counted.
+// Runs repetition `number`, or a warm-up that is not counted.
 static exit_code repeat(wick_engine *engine, const bench_setup *setup, const int32_t *prompt,
                         bool is_counted, uint32_t number, bench_result *result) {
   wick_request request;
   wick_request_default(&request);
   request.tokens = prompt;
   request.token_count = setup->prompt_tokens;
-  request.max_tokens = setup->decode_tokens + 1;  // the first token comes with the prefill
-  request.no_speculation = true;  // the result would depend on how much the text repeats
+  request.max_tokens = setup->decode_tokens + 1;  // the prefill produces the first token
+  request.no_speculation = true;  // the result would depend on how repetitive the text is
   request.ignore_end = true;
   request.adapters = setup->adapters.uses;
   request.adapter_count = setup->adapters.files.count;
@@ -97,7 +97,7 @@ static exit_code check_context(const wick_engine *engine, const bench_setup *set
   wick_plan plan = {.context_tokens = 0};
   wick_memory_plan(engine, &plan, NULL);
   if (setup->prompt_tokens + setup->decode_tokens <= plan.context_tokens) return EXIT_DONE;
-  report("-p %u and -n %u are %u tokens, the context is %u", (unsigned)setup->prompt_tokens,
+  report("-p %u and -n %u are %u tokens; the context is %u", (unsigned)setup->prompt_tokens,
          (unsigned)setup->decode_tokens, (unsigned)(setup->prompt_tokens + setup->decode_tokens),
          (unsigned)plan.context_tokens);
   return EXIT_USAGE;

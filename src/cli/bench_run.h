@@ -8,20 +8,21 @@
 typedef struct bench_setup {
   uint32_t prompt_tokens;  // prefilled in each repetition, at least 1
   uint32_t decode_tokens;  // decoded after the prompt, 0: none
-  uint32_t repetitions;    // number of counted ones; one more runs before them
+  uint32_t repetitions;    // not counting one warm-up run
   adapter_files adapters;  // loaded
 } bench_setup;
 
-// Values of the repetitions in order. Freed by bench_result_free.
+// Values by repetition. Freed by bench_result_free.
 typedef struct bench_result {
   double *prefill_tok_s, *decode_tok_s, *ttft_ms;  // [repetitions]
-  double *itl_ms;                                  // [itl_count] gaps between tokens, of all
-  double *scratch;                                 // for statistics, of the longest list
+  double *itl_ms;   // [itl_count] gaps between tokens, of all repetitions
+  double *scratch;  // for statistics, as long as the longest list
   size_t itl_count;
   uint64_t decode_allocations;  // must be 0
 } bench_result;
 
-// The prompt is random tokens, the same in each run. Sampling is greedy. End tokens do not end it.
+// The prompt consists of random tokens, the same in each run. Sampling is greedy and ignores end
+// tokens.
 exit_code bench_measure(wick_engine *engine, const bench_setup *setup, bench_result *result);
 void bench_result_free(bench_result *result);
 

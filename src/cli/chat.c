@@ -16,11 +16,11 @@
 #include "cli/sampling.h"
 #include "cli/settings.h"
 
-// A buffer that grows.
+// A growable buffer.
 typedef struct byte_list {
   char *bytes;
   size_t size_bytes, room_bytes;
-  bool is_lost;  // memory was refused
+  bool is_lost;  // an allocation failed
 } byte_list;
 
 typedef struct chat_options {
@@ -29,7 +29,7 @@ typedef struct chat_options {
   adapter_files adapters;
   model_settings model;
   wick_request request;
-  uint32_t reasoning_budget;  // GENERATION_UNLIMITED: none
+  uint32_t reasoning_budget;  // GENERATION_UNLIMITED: no limit
   media_files media;
   sampling_options sampling;
 } chat_options;
@@ -39,7 +39,7 @@ typedef struct conversation {
   wick_engine *engine;
   byte_list messages;  // JSON objects with commas between them
   byte_list answer;
-  bool was_reasoning;  // the part before
+  bool was_reasoning;  // the previous part was reasoning
   media_chat media;
 } conversation;
 
@@ -79,7 +79,7 @@ static void add_message(conversation *talk, const char *role, const char *text, 
   json_close(&json, '{');
 }
 
-// Reasoning goes to standard error and not into the conversation: templates leave it out, too.
+// Reasoning is written to standard error and not added to the conversation: templates omit it, too.
 static bool show_part(void *context, wick_engine *engine, const wick_event *event) {
   (void)engine;
   conversation *talk = context;
@@ -93,7 +93,7 @@ static bool show_part(void *context, wick_engine *engine, const wick_event *even
   return output_flush(OUTPUT_LOG) && output_flush(OUTPUT_TEXT);
 }
 
-// Lets the model answer the conversation, and adds the answer to it.
+// Generates the answer and adds it to the conversation.
 static exit_code answer(conversation *talk) {
   byte_list json = {0};
   const wick_reasoning reasoning = {.tokens_max = talk->options->reasoning_budget};
@@ -205,7 +205,8 @@ exit_code command_chat(int argc, char **argv) {
   args_option options[CHAT_OPTIONS_MAX] = {
       args_string("-p", &given.question, "TEXT",
                   "ask one question (default: lines of standard input)"),
-      args_string("--system", &given.system, "TEXT", "begin the conversation with this message"),
+      args_string("--system", &given.system, "TEXT",
+                  "begin the conversation with this system message"),
       args_string("--template", &given.template_path, "FILE",
                   "use this Jinja template instead of the model's"),
       args_flag("--parse-special", &given.parse_special, "allow control tokens in the input"),

@@ -10,7 +10,7 @@
 
 typedef enum exit_code {
   EXIT_DONE = 0,
-  EXIT_USAGE = 2,  // the command line, or a request that the model cannot handle
+  EXIT_USAGE = 2,  // a usage error, or a request that the model cannot handle
   EXIT_FILE = 3,   // a file or the model in it
   EXIT_MEMORY = 4,
   EXIT_INTERNAL = 5
@@ -41,20 +41,21 @@ exit_code command_media(int argc, char **argv);
 
 // ---- messages (report.c) ----
 
-// Prints one line on stderr: "wick: ...", with the name of the program.
+// Prints one line to stderr, prefixed with the program's name ("wick: ...").
 void report(const char *format, ...) __attribute__((format(printf, 1, 2)));
-// Replaces bytes that could control a terminal by '?', because names in a file may have any bytes.
+// Replaces bytes that could control a terminal with '?', because names in a file may contain any
+// bytes.
 void replace_controls(char *text);
 // Reports the error of a call about `subject` (a file, a command), and returns the exit code for
 // its kind.
 exit_code report_error(const char *subject, const wick_error *error);
 
-// The exit code of a successful command: EXIT_DONE, unless its output was lost.
+// Returns the exit code of a successful command: EXIT_DONE, unless its output was lost.
 exit_code output_end(void);
-// The same for a file: EXIT_FILE if it could not be created or written. A reader that has closed
-// its end is not an error.
+// The same for a file: EXIT_FILE if it could not be created or written. A closed pipe is not an
+// error.
 exit_code output_file_check(const output_file *file);
-// Closes the file. Returns the exit code of a command that ended with `code`.
+// Closes the file. Returns the exit code for a command that ended with `code`.
 exit_code output_file_end(output_file *file, exit_code code);
 
 #endif

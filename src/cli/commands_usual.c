@@ -1,5 +1,5 @@
-// cli/commands_usual.c — the small WASI program: what edge functions use. Makefile links it without
-// extras, too.
+// cli/commands_usual.c — the small WASI program, for edge functions. The Makefile also links it
+// without extras.
 #include "cli/commands.h"
 
 const char PROGRAM_NAME[] = WICK_NAME, PROGRAM_PURPOSE[] = WICK_PURPOSE;

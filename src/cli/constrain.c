@@ -1,4 +1,4 @@
-// cli/constrain.c — checks texts against a grammar.
+// cli/constrain.c — checks strings against a grammar.
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static void put_text(void *context, const char *bytes, size_t size_bytes) {
   output_put(OUTPUT_TEXT, bytes, size_bytes);
 }
 
-// The grammar that was requested; exactly one.
+// Reads the requested grammar; there must be exactly one.
 static exit_code read_grammar(const constrain_options *given, input_text *text,
                               wick_grammar *grammar) {
   const char *const paths[] = {given->grammar, given->schema, NULL, given->choices};
@@ -78,15 +78,16 @@ exit_code command_constrain(int argc, char **argv) {
       args_string("--json-schema", &given.schema, "FILE", "use this JSON schema"),
       args_string("--grammar", &given.grammar, "FILE", "use this GBNF grammar"),
       args_string("--regex", &given.regex, "TEXT", "use this regular expression"),
-      args_string("--choices", &given.choices, "FILE", "use the texts of this JSON array"),
-      args_string("--model", &given.model, "MODEL", "check texts as tokens of this model"),
-      args_string("--check", &given.texts, "FILE", "check the texts of this JSON array"),
+      args_string("--choices", &given.choices, "FILE", "use the strings of this JSON array"),
+      args_string("--model", &given.model, "MODEL", "check strings as tokens of this model"),
+      args_string("--check", &given.texts, "FILE", "check the strings of this JSON array"),
       args_flag("--one-spelling", &given.one_spelling,
-                "accept only the spelling that decoding writes"),
+                "accept only the spelling that generation uses"),
   };
   const args_spec spec = {
       "wick constrain (--json-schema FILE | --grammar FILE | --regex TEXT) --check FILE [options]",
-      "Prints a JSON array: whether each text is complete. Exits with 2 if the grammar is refused.",
+      "Prints a JSON array: whether each string is a complete match. Exits with 2 if the grammar "
+      "is invalid.",
       options, sizeof options / sizeof options[0], 0};
   const char *none[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, none);

@@ -1,4 +1,4 @@
-// cli/detokenize.c — token ids to text. Needs a vocabulary and no weights.
+// cli/detokenize.c — token ids to text. Needs a vocabulary, but no weights.
 #include <stdlib.h>
 
 #include "cli/args.h"
@@ -36,7 +36,7 @@ exit_code command_detokenize(int argc, char **argv) {
   const char *pre_tokenizer = NULL;
   const args_option options[] = {
       args_token_list("--tokens", &tokens, "1,2,3",
-                      "read token ids, separated by commas or spaces"),
+                      "use these token ids, separated by commas or spaces"),
       args_flag("--special", &special, "print control tokens, too"),
       settings_pre_tokenizer(&pre_tokenizer),
   };

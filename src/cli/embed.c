@@ -13,7 +13,7 @@
 enum { BUDGET_US = 1000 * 1000 };
 
 typedef struct embed_options {
-  args_strings texts;  // -p, or --document
+  args_strings texts;  // values of -p or --document
   args_tokens tokens;
   const char *path, *out, *query;
   uint32_t pooling, dimensions;
@@ -22,7 +22,7 @@ typedef struct embed_options {
   model_settings model;
 } embed_options;
 
-// The texts of a request, and the buffers of their bytes.
+// The texts of a request, and the buffers with their bytes.
 typedef struct embed_texts {
   wick_embed_text *items;
   uint32_t count;
@@ -34,7 +34,7 @@ static void free_texts(embed_texts *texts) {
   input_free(&texts->file);
 }
 
-// Lines of the file, without their ends.
+// Splits the file into lines, without their line ends.
 static void take_lines(embed_texts *texts) {
   const char *at = texts->file.bytes, *end = at + texts->file.size_bytes;
   while (at < end) {
@@ -51,7 +51,7 @@ static uint32_t count_lines(const input_text *file) {
   return lines;
 }
 
-// -p, --tokens, or the lines of -f or standard input.
+// Takes the texts from -p, --tokens, or the lines of -f or standard input.
 static exit_code read_texts(const embed_options *given, const char *model, embed_texts *texts) {
   const uint32_t few = given->texts.count;
   const bool has_few = few != 0 || given->tokens.is_given;
@@ -88,7 +88,7 @@ static void put_row(json_writer *json, const char *key, const float *row, uint32
   json_close(json, '[');
 }
 
-// [{"tokens": 5, "embedding": [...]}]; without pooling "embeddings", with a head "scores".
+// Writes [{"tokens": 5, "embedding": [...]}]; without pooling "embeddings", with a head "scores".
 static exit_code print_json(const wick_engine *engine, bool is_score) {
   json_writer json;
   wick_vectors vectors;
@@ -138,7 +138,7 @@ static void print_document(const args_strings *documents, uint32_t index, float 
   output_format(OUTPUT_TEXT, "%s\t%s\n", number, documents->items[index]);
 }
 
-// Sorts documents, the best first; equal ones keep their order.
+// Sorts documents by descending score; equal scores keep their order.
 static exit_code print_ranking(const embed_options *given, const wick_engine *engine) {
   const args_strings *documents = &given->texts;
   bool is_printed[ARGS_STRINGS_MAX] = {false};
@@ -225,19 +225,19 @@ exit_code command_embed(int argc, char **argv) {
       args_choice("--pooling", &given.pooling, "KIND", poolings,
                   "pool by model (default: as the file says), none, mean, cls, last or rank"),
       args_u32("--dimensions", &given.dimensions, "N", 1, 1 << 20,
-               "print only the first N numbers"),
+               "print only the first N dimensions"),
       args_flag("--normalize", &given.normalizes, "divide vectors by their length"),
       args_flag("--no-normalize", &given.no_normalize, "keep their length (default)"),
-      args_flag("--json", &given.is_json, "JSON (default)"),
+      args_flag("--json", &given.is_json, "print JSON (default)"),
       args_flag("--truncate", &given.truncates,
-                "cut texts over the context instead of refusing them"),
+                "truncate texts that exceed the context instead of rejecting them"),
       args_string("--out", &given.out, "FILE", "print little-endian float32 instead of JSON"),
       adapter_files_option(&given.adapters),
   };
   const args_spec spec = {
       "wick embed MODEL [-p TEXT ... | -f FILE] [options]",
-      "Prints a JSON array with an object per text: its tokens and its "
-      "embedding, embeddings or scores.",
+      "Prints a JSON array with one object per text: its token count, and its embedding, "
+      "embeddings or scores.",
       options, 11 + settings_list(&given.model, SETTINGS_ALL | SETTINGS_TABLES, options + 11), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
@@ -254,12 +254,12 @@ exit_code command_rerank(int argc, char **argv) {
       args_string("--query", &given.query, "TEXT", "rank documents by this query"),
       args_string_list("--document", &given.texts, "TEXT", "rank TEXT (repeatable)"),
       args_flag("--truncate", &given.truncates,
-                "cut pairs over the context instead of refusing them"),
+                "truncate pairs that exceed the context instead of rejecting them"),
       args_flag("--json", &given.is_json, "print a JSON array of index and score"),
   };
   const args_spec spec = {
       "wick rerank MODEL --query TEXT --document TEXT ... [options]",
-      "Prints scores and documents, the best first.", options,
+      "Prints scores and documents, best first.", options,
       4 + settings_list(&given.model, SETTINGS_ALL | SETTINGS_TABLES, options + 4), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);

@@ -1,6 +1,6 @@
-// cli/embed_component.c — puts a model into a component of `make edge`: the file becomes a data
-// segment after the initial memory of the engine's module, and its address is written into the
-// module (component/model_source.c). Formats: BinaryFormat of WebAssembly's core specification,
+// cli/embed_component.c — inserts a model into a component that `make edge` built: the file becomes
+// a data segment after the initial memory of the engine's module, and its address is written into
+// the module (component/model_source.c). Formats: BinaryFormat of WebAssembly's core specification,
 // Binary.md of the component model.
 #include <errno.h>
 #include <stdio.h>
@@ -12,8 +12,8 @@
 
 enum { PIECE_BYTES = 1 << 20, PAGE_BYTES = 65536, PREAMBLE_BYTES = 8 };
 enum { COMPONENT_BYTES_MAX = 64 << 20, NUMBER_BYTES = 5 };
-enum { SECTION_CORE_MODULE = 1 };                                         // of a component
-enum { SECTION_MEMORY = 5, SECTION_DATA = 11, SECTION_DATA_COUNT = 12 };  // of a module
+enum { SECTION_CORE_MODULE = 1 };                                         // in a component
+enum { SECTION_MEMORY = 5, SECTION_DATA = 11, SECTION_DATA_COUNT = 12 };  // in a module
 
 static const char MARK[24] = "wick: the model's place";
 
@@ -29,10 +29,10 @@ typedef struct embed_job {
   FILE *file;   // the model
   uint64_t file_bytes;
   span module;     // the section's content
-  uint32_t pages;  // of the module's memory
+  uint32_t pages;  // size of the module's memory
 } embed_job;
 
-// ---- numbers (LEB128) ----
+// ---- LEB128 numbers ----
 
 static bool take_u32(span *from, uint32_t *value) {
   *value = 0;
@@ -62,7 +62,7 @@ static void format_i32(uint8_t out[NUMBER_BYTES], uint32_t value) {
 // ---- sections ----
 
 // Reads the next section: its number, its content and, in *whole, the entire section. A truncated
-// section is refused.
+// section is rejected.
 static bool take_section(span *from, uint8_t *id, span *content, span *whole) {
   uint32_t size;
   *whole = *from;
@@ -118,13 +118,13 @@ static uint32_t size_of_u32(uint32_t value) {
   return (uint32_t)format_u32(bytes, value);
 }
 
-// A section is written twice: first to measure it, then into its place.
+// A section is written twice: first to measure it, then to the output.
 typedef struct section {
   uint8_t id;
-  span kept;        // the rest of its content, after its first number
-  uint32_t number;  // the new one
-  bool has_prefix;  // for memories: there is one, without a maximum
-  uint64_t added;   // bytes after it
+  span kept;        // its content after its first number
+  uint32_t number;  // the new first number
+  bool has_prefix;  // for memories: one memory without a maximum
+  uint64_t added;   // number of bytes after it
 } section;
 
 static uint64_t content_bytes(const section *one) {
@@ -142,13 +142,13 @@ static uint32_t pages_of(uint64_t bytes) {
   return (uint32_t)((bytes + PAGE_BYTES - 1) / PAGE_BYTES);
 }
 
-// The size of the segment: its head (mode, address and size, 1 + 1 + 5 + 1 bytes and the size), and
-// its data.
+// Returns the size of the segment: its head (1 + 1 + 5 + 1 bytes for mode and address, then the
+// size) and its data.
 static uint64_t segment_bytes(const embed_job *job) {
   return 3 + NUMBER_BYTES + size_of_u32((uint32_t)job->file_bytes) + job->file_bytes;
 }
 
-// Rewrites a section; returns false if it stays unchanged.
+// Prepares the changed section; returns false if it stays unchanged.
 static bool change(const embed_job *job, uint8_t id, span content, section *out) {
   *out = (section){.id = id};
   if (id == SECTION_MEMORY) {
@@ -168,7 +168,7 @@ static bool change(const embed_job *job, uint8_t id, span content, section *out)
   return true;
 }
 
-// Whether the place for the model's address exists and is still empty.
+// Whether the slot for the model's address exists and is still empty.
 static bool has_room(span data) {
   static const uint8_t EMPTY[2 * sizeof(uint32_t)];
   const uint8_t *mark = find_mark(data);
@@ -178,7 +178,7 @@ static bool has_room(span data) {
   return memcmp(mark + sizeof MARK, EMPTY, sizeof EMPTY) == 0;
 }
 
-// Reads the memory's size. Returns false if the module was not built by make edge.
+// Reads the memory's size. Returns false if `make edge` did not build the module.
 static bool read_memory(embed_job *job) {
   span rest = {job->module.bytes + PREAMBLE_BYTES, job->module.size - PREAMBLE_BYTES};
   span content, whole;
@@ -232,7 +232,7 @@ static bool put_segment(embed_job *job) {
   return put(job, place, sizeof place) && put_u32(job, (uint32_t)job->file_bytes) && put_model(job);
 }
 
-// The data with the model's place written after the mark.
+// Writes the data section with the model's address and size after the marker.
 static bool put_data(embed_job *job, const section *changed) {
   const uint32_t values[2] = {job->pages * PAGE_BYTES, (uint32_t)job->file_bytes};
   uint8_t bytes[sizeof values];
@@ -281,7 +281,7 @@ static bool put_component(embed_job *job) {
 static exit_code read_component(embed_job *job) {
   FILE *file = fopen(job->component, "rb");
   if (file == NULL) {
-    report("cannot open %s: %s (`make edge` builds the components; --component names one)",
+    report("cannot open %s: %s (`make edge` builds the components; --component selects one)",
            job->component, strerror(errno));
     return EXIT_FILE;
   }
@@ -295,7 +295,7 @@ static exit_code read_component(embed_job *job) {
     return EXIT_MEMORY;
   }
   if (is_read && find_module(job) && read_memory(job)) return EXIT_DONE;
-  report("%s is not a component of `make edge` without a model", job->component);
+  report("%s is not a component without a model, built by `make edge`", job->component);
   return EXIT_FILE;
 }
 
@@ -313,7 +313,7 @@ static exit_code open_model(embed_job *job) {
     report("%s is not a GGUF file", job->model);
     return EXIT_FILE;
   }
-  // half of the address space, because the engine places the weights in the other half
+  // half of the address space, because the engine stores the weights in the other half
   job->file_bytes = (uint64_t)size;
   if (size > 0 && job->file_bytes < UINT64_C(1) << 31) return EXIT_DONE;
   report("%s is too large: a component can contain less than 2 GiB", job->model);
@@ -324,7 +324,7 @@ static exit_code embed(embed_job *job) {
   exit_code code = read_component(job);
   if (code == EXIT_DONE) code = open_model(job);
   if (code == EXIT_DONE && !put_component(job) && job->out.failed_errno == 0) {
-    report("cannot read %s: it has become shorter", job->model);
+    report("cannot read %s: it was truncated", job->model);
     code = EXIT_FILE;
   }
   if (job->file != NULL) fclose(job->file);
@@ -339,7 +339,7 @@ exit_code command_embed_component(int argc, char **argv) {
   const args_option options[] = {
       args_string("-o", &job.out.path, "FILE", "write the component with the model to FILE, or -"),
       args_string("--component", &job.component, "FILE",
-                  "read the component without (default: build/edge/wick-p3.wasm)"),
+                  "read the component without a model (default: build/edge/wick-p3.wasm)"),
   };
   const args_spec spec = {"wick embed-component MODEL -o FILE   (MODEL: one GGUF file)", NULL,
                           options, sizeof options / sizeof options[0], 1};

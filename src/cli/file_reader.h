@@ -4,13 +4,13 @@
 
 #include "cli/command.h"
 
-// Its address must not change while it is open.
+// Must not be moved while it is open.
 typedef struct file_reader {
   wick_reader reader;
   int fd;
 } file_reader;
 
-// Reports errors; the reader is then closed.
+// Reports errors; on failure the reader is closed.
 exit_code file_reader_open(file_reader *from, const char *path);
 void file_reader_close(file_reader *from);
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-enum { STEP_US = 10000 };  // the longest time that text waits in the buffer
+enum { STEP_US = 10000 };  // the maximum time that text waits in the buffer
 
 typedef struct generation_loop {
   wick_engine *engine;
@@ -11,7 +11,7 @@ typedef struct generation_loop {
   void *context;
   uint32_t request;
   generation *done;
-  uint64_t calls_first;  // of the gate, at the first token
+  uint64_t calls_first;  // calls to the memory gate up to the first token
   uint32_t tokens;
   bool is_done;
   exit_code code;
@@ -74,7 +74,7 @@ static exit_code follow(generation_loop *loop, uint64_t step_us) {
     const wick_step_result result = wick_step(loop->engine, step_us);
     take_events(loop);
     if (result == WICK_STEP_PROGRESS || loop->is_done) continue;
-    report("the engine stopped before the request was done");
+    report("the engine stopped before the request ended");
     return EXIT_INTERNAL;
   }
   return loop->code;

@@ -5,7 +5,7 @@
 #include "cli/args.h"
 #include "cli/command.h"
 
-// No limit on the tokens of reasoning.
+// No limit on reasoning tokens.
 #define GENERATION_UNLIMITED UINT32_MAX
 
 typedef struct generation {
@@ -13,28 +13,28 @@ typedef struct generation {
   uint64_t decode_allocations;  // calls to the memory gate between the first and the last token
 } generation;
 
-// Called for each TOKEN event, and for parts of replies to conversations. Returning false cancels
-// the request.
+// Called for each TOKEN event, and for each part of a reply to a conversation. Returning false
+// cancels the request.
 typedef bool (*generation_on_token)(void *context, wick_engine *engine, const wick_event *event);
 
 // Submits the request and steps the engine until it is done. Reports failures. `on_token` may be
 // NULL.
 exit_code generation_run(wick_engine *engine, const wick_request *request,
                          generation_on_token on_token, void *context, generation *done);
-// The same, but takes events after every unit of work, for measurements.
+// The same, but reads events after every unit of work, for measurements.
 exit_code generation_run_stepwise(wick_engine *engine, const wick_request *request,
                                   generation_on_token on_token, void *context, generation *done);
-// The same for a request that was submitted; reports a failed submission.
+// The same for a request that was already submitted; reports a failed submission.
 exit_code generation_follow(wick_engine *engine, uint32_t request, generation_on_token on_token,
                             void *context, generation *done);
 exit_code generation_report_refusal(const wick_error *error);
 // Reports the error of a DONE event with WICK_FINISH_ERROR; `end` is in the engine's memory,
 // followed by its text.
 exit_code generation_report_error(const char *what, const wick_event *end);
-// "stop", "length", "abort", "error", "none".
+// Returns "stop", "length", "abort", "error" or "none".
 const char *generation_finish_name(uint32_t finish);
 
-// The option --reasoning-budget.
+// Returns the option --reasoning-budget.
 args_option generation_reasoning_option(uint32_t *tokens);
 
 #endif

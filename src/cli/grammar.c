@@ -9,12 +9,13 @@
 size_t grammar_list(grammar_options *given, args_option *options) {
   const args_option own[] = {
       args_string("--json-schema", &given->schema, "FILE",
-                  "constrain the text to JSON of this schema"),
-      args_string("--grammar", &given->grammar, "FILE", "constrain the text to this GBNF grammar"),
+                  "constrain the output to JSON that matches this schema"),
+      args_string("--grammar", &given->grammar, "FILE",
+                  "constrain the output to this GBNF grammar"),
       args_string("--regex", &given->regex, "TEXT",
-                  "constrain the text to this regular expression"),
+                  "constrain the output to this regular expression"),
       args_string_list("--choice", &given->choices, "TEXT",
-                       "constrain the text to this choice (repeatable)"),
+                       "constrain the output to this choice (repeatable)"),
   };
   memcpy(options, own, sizeof own);
   return sizeof own / sizeof own[0];
@@ -35,7 +36,7 @@ static void append(void *context, const char *bytes, size_t size_bytes) {
   to->text.size_bytes += size_bytes;
 }
 
-// A JSON array of them.
+// Writes the choices as a JSON array.
 static exit_code write_choices(const args_strings *choices, input_text *text) {
   growing_text to = {0};
   json_writer json;

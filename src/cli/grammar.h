@@ -1,4 +1,4 @@
-// cli/grammar.h — the options that name a grammar.
+// cli/grammar.h — the options that specify a grammar.
 #ifndef WICK_CLI_GRAMMAR_H
 #define WICK_CLI_GRAMMAR_H
 
@@ -10,10 +10,10 @@ typedef struct grammar_options {
   args_strings choices;
 } grammar_options;
 
-// Appends the options; returns how many (4).
+// Appends the options; returns their number (4).
 size_t grammar_list(grammar_options *given, args_option *options);
-// Reads the options; *grammar is of kind WICK_GRAMMAR_NONE when none was given, and is in `text`
-// otherwise. More than one is a usage error.
+// Reads the options; without any, *grammar has the kind WICK_GRAMMAR_NONE, otherwise its text is in
+// `text`. More than one is a usage error.
 exit_code grammar_read(const grammar_options *given, input_text *text, wick_grammar *grammar);
 
 #endif

@@ -21,7 +21,7 @@ bool input_read_fd(int fd, void *out, size_t size_bytes, size_t *got_bytes) {
     if (got > 0) {
       *got_bytes += (size_t)got;
     } else if (errno == EAGAIN || errno == EWOULDBLOCK) {
-      nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);  // the pipe is empty at the moment
+      nanosleep(&(struct timespec){.tv_nsec = PAUSE_NS}, NULL);  // the pipe is currently empty
     } else if (errno != EINTR) {
       return false;
     }

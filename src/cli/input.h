@@ -1,4 +1,4 @@
-// cli/input.h — the text that a command works on: an argument, a file, or standard input.
+// cli/input.h — the input text of a command: an argument, a file, or standard input.
 #ifndef WICK_CLI_INPUT_H
 #define WICK_CLI_INPUT_H
 
@@ -8,7 +8,7 @@
 #include "cli/command.h"
 
 typedef struct input_text {
-  char *bytes;  // input_free
+  char *bytes;  // freed by input_free
   size_t size_bytes;
 } input_text;
 
@@ -16,8 +16,8 @@ typedef struct input_text {
 // has no data yet. Returns false if reading failed (errno), regardless of *got.
 bool input_read_fd(int fd, void *out, size_t size_bytes, size_t *got_bytes);
 
-// The text of `-p` (text), or else of the file of `-f` (path), or else of standard input, byte for
-// byte. Both options at once, or standard input if the model is read from there, are a usage error.
+// Reads the text of `-p` (text), or else the file of `-f` (path), or else standard input, byte for
+// byte. Using both options, or standard input if the model is read from it, is a usage error.
 exit_code input_read(const char *text, const char *path, const char *model, input_text *out);
 void input_free(input_text *input);
 

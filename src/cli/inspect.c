@@ -12,7 +12,7 @@ enum { VALUE_BYTES = 512, VALUE_COLUMNS = 72 };
 
 // ---- cells ----
 
-// "94.4 MB"
+// Formats a size, for example "94.4 MB".
 static const char *format_bytes(char out[32], uint64_t bytes) {
   static const char *const units[] = {"bytes", "KB", "MB", "GB", "TB"};
   double value = (double)bytes;
@@ -27,7 +27,7 @@ static const char *format_bytes(char out[32], uint64_t bytes) {
 }
 
 typedef struct cell {
-  char text[VALUE_BYTES];  // not terminated
+  char text[VALUE_BYTES];  // not NUL-terminated
   size_t used_bytes;
 } cell;
 
@@ -111,7 +111,7 @@ static void print_unread(const wick_engine *engine) {
   uint32_t count = 0;
   for (uint32_t i = 0; wick_tensor_get(engine, i, &tensor); i++) count += tensor.is_unread;
   if (count == 0) return;
-  output_format(OUTPUT_TEXT, "\ntensors that are not read (%u)\n", (unsigned)count);
+  output_format(OUTPUT_TEXT, "\nunused tensors (%u)\n", (unsigned)count);
   for (uint32_t i = 0; wick_tensor_get(engine, i, &tensor); i++) {
     char name[VALUE_BYTES];
     if (tensor.is_unread) {
@@ -122,13 +122,13 @@ static void print_unread(const wick_engine *engine) {
 
 typedef struct type_sum {
   const char *type;
-  uint32_t number;  // GGML's
+  uint32_t number;  // GGML's number of the type
   uint64_t tensors, bytes;
 } type_sum;
 
 enum { TYPES_MAX = 64 };
 
-// By GGML's numbers of the types.
+// Sorted by GGML's type numbers.
 static size_t sum_types(const wick_engine *engine, type_sum sums[TYPES_MAX]) {
   size_t count = 0;
   wick_tensor_info tensor;
@@ -177,7 +177,7 @@ static void print_plan(const wick_engine *engine) {
   wick_error error;
   if (wick_memory_plan(engine, &plan, &error) != WICK_OK) {
     replace_controls(error.message);
-    output_format(OUTPUT_TEXT, "\nmemory plan\n  none, this model does not run here: %s\n",
+    output_format(OUTPUT_TEXT, "\nmemory plan\n  none: this model does not run here: %s\n",
                   error.message);
     return;
   }
@@ -230,7 +230,7 @@ static void print_media_plan(const wick_engine *engine) {
 static void print_tables(const char *path, const wick_engine *engine) {
   wick_file_info file = {0};
   char text[32];
-  wick_file_get_info(engine, &file, NULL);  // the directory has been read
+  wick_file_get_info(engine, &file, NULL);  // cannot fail: the directory has been read
   output_format(OUTPUT_TEXT,
                 "%s: GGUF version %u, directory %s, tensor data from byte %llu, alignment %u\n\n",
                 path, (unsigned)file.version, format_bytes(text, file.directory_bytes),
@@ -279,9 +279,7 @@ exit_code command_inspect(int argc, char **argv) {
       args_string("--mmproj", &mmproj, "FILE", "plan the encoders of this file, too")};
   const args_spec spec = {
       "wick inspect MODEL [--json] [options]",
-      "The context, the KV type and the place of tables set the plan. MODEL may be an mmproj "
-      "file.",
-      options,
+      "The plan depends on --ctx, --kv and --tables. MODEL may be an mmproj file.", options,
       2 + settings_list(&settings,
                         SETTINGS_CTX | SETTINGS_KV | SETTINGS_PREDICTOR | SETTINGS_TABLES,
                         options + 2),

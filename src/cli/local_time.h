@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-// Seconds since 1970, as if the local time were UTC.
+// Returns the seconds since 1970, as if the local time were UTC.
 int64_t local_time_now_s(void);
 
 #endif

@@ -1,5 +1,5 @@
-// cli/logits.c — the logits of every position of a list of tokens, or of the texts of a prompt with
-// images and audio, with FP32 keys and values.
+// cli/logits.c — the logits of every position of a list of tokens, or of the text positions of a
+// prompt with images and audio, with FP32 keys and values.
 #include "cli/adapter_files.h"
 #include "cli/args.h"
 #include "cli/generation.h"
@@ -20,7 +20,7 @@ typedef struct logits_sink {
   uint32_t positions;  // written so far
 } logits_sink;
 
-// wick_request.on_logits; every host of this program is little-endian.
+// Implements wick_request.on_logits; every host of this program is little-endian.
 static void write_logits(void *context, uint32_t position, const float *logits, uint32_t vocab) {
   logits_sink *sink = context;
   (void)position;
@@ -58,7 +58,7 @@ static exit_code check_given(const logits_options *given) {
   const bool has_parts = media_has_parts(&given->media);
   if (given->path != NULL && given->tokens.is_given != has_parts) return EXIT_DONE;
   if (given->path != NULL && has_parts) {
-    report("give --tokens or --parts, not both");
+    report("pass --tokens or --parts, not both");
   } else {
     report("%s is missing ('wick logits --help')", given->path == NULL ? "--out" : "--tokens");
   }
@@ -89,8 +89,8 @@ exit_code command_logits(int argc, char **argv) {
   given.model.kv[0] = given.model.kv[1] = WICK_KV_F32;
   args_option options[8 + MEDIA_OPTIONS_MAX] = {
       args_token_list("--tokens", &given.tokens, "1,2,3",
-                      "feed token ids unchanged, adding nothing"),
-      args_string("--out", &given.path, "FILE", "write to FILE (-: standard output)"),
+                      "use these token ids, without adding special tokens"),
+      args_string("--out", &given.path, "FILE", "write the logits to FILE (-: standard output)"),
       adapter_files_option(&given.adapters),
   };
   size_t count = 3 + media_parts_list(&given.media, options + 3);

@@ -13,7 +13,7 @@ static void print_commands_elsewhere(output_stream out) {
   for (const command *one = COMMANDS; one->name != NULL; one++) {
     if (one->run == NULL) output_format(out, " %s", one->name);
   }
-  output_format(out, ".\nIt runs all models and KV types; this program runs the usual ones.\n");
+  output_format(out, ".\nIt runs all models and KV types; this program runs the common ones.\n");
 }
 
 static void print_help(output_stream out) {
@@ -63,7 +63,7 @@ static bool is_one_of(const char *name, const char *word, const char *option, co
   return strcmp(name, word) == 0 || strcmp(name, option) == 0 || strcmp(name, letter) == 0;
 }
 
-// The help of all commands, or of one: "wick help run".
+// Prints the help of the program, or of one command: "wick help run".
 static exit_code help(const char *name) {
   if (name == NULL) {
     print_help(OUTPUT_TEXT);

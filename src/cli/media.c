@@ -21,7 +21,7 @@ static void put_tokens(json_writer *json, const media_prompt *prompt, const prom
   json_close(json, '[');
 }
 
-// The time, column and line positions of each row, and its fourth position.
+// Writes the time, column and line positions of each row, and its fourth position.
 static void put_positions(json_writer *json, const media_chunk *part, uint32_t first) {
   json_open(json, "pos_txy", '[');
   for (uint32_t i = 0; i < part->rows; i++) {
@@ -37,7 +37,7 @@ static void put_positions(json_writer *json, const media_chunk *part, uint32_t f
   json_close(json, '[');
 }
 
-// The rows depend only on the encoder and the pixels of the image.
+// The rows depend only on the encoder and the image's pixels.
 static void put_key(json_writer *json, const media_input *input, const media_item *item) {
   static const char DIGITS[] = "0123456789abcdef";
   char text[16];
@@ -83,8 +83,8 @@ static exit_code print_chunks(const media_input *input) {
   return output_end();
 }
 
-// Prints a line for each image and recording. The memory is that of the weights; while it is
-// prepared; until its rows are computed; and of one chunk's encoding.
+// Prints a line for each image and recording. The memory figures are for the weights, the
+// preparation, the prepared data, and the encoding of one chunk.
 static exit_code print_costs(const media_input *input) {
   for (uint32_t i = 0; i < input->item_count; i++) {
     const media_item *item = &input->items[i];
@@ -127,7 +127,7 @@ static void write_pixels(output_file *file, const media_item *item, uint32_t chu
   }
 }
 
-// Resized images as RGB, spectra as float32 [bands][frames].
+// Writes resized images as RGB, and spectra as float32 [bands][frames].
 static exit_code write_inputs(media_input *input, const char *path) {
   output_file file = {.path = path};
   wick_error error;
@@ -182,14 +182,14 @@ exit_code command_media(int argc, char **argv) {
       args_string("--parts", &command.parts_path, "FILE",
                   "read the prompt, a JSON array of {\"text\"}, {\"image\"} and {\"audio\"}"),
       args_string("--out", &command.out, "FILE",
-                  "write the rows of all images and recordings, float32"),
+                  "write the rows of all images and recordings as float32"),
       args_string("--inputs", &command.inputs_out, "FILE",
-                  "write the resized images, RGB, and the spectra, float32"),
+                  "write the resized images as RGB and the spectra as float32"),
       args_flag("--json", &command.is_json, "print the chunks of the prompt"),
       args_flag("--cost", &command.wants_cost,
-                "print what images and recordings cost, as JSON lines, and encode nothing"),
+                "print the costs of images and recordings as JSON lines, without encoding"),
       args_u32("--threads", &command.files.threads, "N", 1, WICK_THREADS_MAX,
-               "threads (default: 1)"),
+               "use N threads (default: 1)"),
   };
   const size_t count = 7 + media_limits_list(&command.files.options, options + 7);
   const args_spec spec = {

@@ -16,10 +16,10 @@ typedef struct gguf_file {
 } gguf_file;
 
 exit_code gguf_file_open(memory_gate *memory, const char *path, gguf_file *out);
-void gguf_file_close(gguf_file *file);  // zeros are fine
+void gguf_file_close(gguf_file *file);  // may be all zeros
 media_reader gguf_file_reader(gguf_file *file);
 
-// A part of a prompt: a text, an image or a recording.
+// A part of a prompt: text, an image or a recording.
 typedef struct media_part {
   char *text;  // or NULL
   size_t text_bytes;
@@ -34,9 +34,9 @@ typedef struct media_parts {
   uint32_t count;
 } media_parts;
 
-// Reads the JSON array of parts and the files that it names.
+// Reads the JSON array of parts and the files that it refers to.
 exit_code media_parts_read(memory_gate *memory, const char *path, media_parts *out);
-// Creates parts from the files of options: images, then recordings, then a text.
+// Creates parts from the files passed as options: images, then recordings, then text.
 exit_code media_parts_make(const args_strings *images, const args_strings *audio, const char *text,
                            size_t text_bytes, media_parts *out);
 void media_parts_free(media_parts *parts);

@@ -1,4 +1,4 @@
-// cli/media_audio.c — see media.h: recordings, as WAV files of 16 kHz and raw.
+// cli/media_audio.c — see media.h: recordings, as 16 kHz WAV files or raw floats.
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,7 +30,7 @@ static const char *take_floats(const input_text *file, uint32_t repeat, media_pa
   return "";
 }
 
-// Returns "" if the samples were added, NULL if memory ran out, otherwise the reason of the
+// Returns "" if the samples were added, NULL if memory ran out, otherwise the reason for the
 // failure.
 static const char *take(const input_text *file, uint32_t repeat, media_part *part) {
   if (repeat > REPEAT_MAX) return "is repeated too often";

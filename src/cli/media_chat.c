@@ -9,7 +9,7 @@
 #include "cli/media_input.h"
 
 static const char *const TYPES[] = {"image", "audio"};  // by media_kind
-// A question that users do not ask: a character of the private use area.
+// A question that users do not ask: a private use character.
 static const char PROBE[] = "\xee\x80\x80";
 enum { NO_MEDIA = 2, MARKER_BYTES_MAX = 256 };
 
@@ -18,12 +18,12 @@ static exit_code fail_memory(void) {
   return EXIT_MEMORY;
 }
 
-// ---- what a template writes ----
+// ---- testing the template ----
 
 typedef struct probe {
   const char *system;  // or NULL
   bool is_list;        // the content is a list of parts
-  uint32_t kind;       // of a part before the text: a media_kind, or NO_MEDIA
+  uint32_t kind;       // the kind of part before the text: a media_kind, or NO_MEDIA
 } probe;
 
 static void put_part(json_writer *json, const char *type) {
@@ -65,7 +65,7 @@ static void write_probe(const probe *probe, json_room *room) {
   json_close(&json, '{');
 }
 
-// The conversation; its JSON, which the caller frees, is NULL if there is no memory.
+// Builds a test conversation; its JSON, which the caller frees, is NULL if memory ran out.
 static wick_chat make_probe(const probe *probe) {
   json_room room = {0};
   write_probe(probe, &room);
@@ -82,8 +82,8 @@ static wick_chat make_probe(const probe *probe) {
   return chat;
 }
 
-// Renders a conversation. *out is terminated, and the caller frees it; it is NULL if the template
-// refuses the messages.
+// Renders a conversation. *out is NUL-terminated, and the caller frees it; it is NULL if the
+// template rejects the messages.
 static exit_code render(wick_engine *engine, const probe *probe, char **out) {
   wick_chat_text text;
   wick_error error;
@@ -101,8 +101,9 @@ static exit_code render(wick_engine *engine, const probe *probe, char **out) {
 }
 
 // Finds the marker that the template writes for the part in the conversation `with`, without white
-// space around it: `with` and `without` end in the same text, and the marker is before that text.
-// "" if there is none. `plain` is the conversation with a string in place of the list.
+// space around it: `with` and `without` end in the same text, and the marker precedes that text.
+// The result is "" if there is no marker. `plain` is the conversation with a string in place of the
+// list.
 static void find_marker(const char *plain, const char *without, const char *with,
                         char marker[MARKER_BYTES_MAX]) {
   marker[0] = '\0';
@@ -127,7 +128,7 @@ static bool begins_with(const int32_t *tokens, size_t count, const int32_t *want
   return count >= wanted_count && memcmp(tokens, wanted, wanted_count * sizeof *tokens) == 0;
 }
 
-// *is_found: the marker's tokens are among those of a conversation with one part.
+// *is_found: whether the marker's tokens occur in a conversation with one part.
 static exit_code take_marker(media_chat *chat, wick_engine *engine, const probe *probe,
                              const char *marker, bool *is_found) {
   wick_error error;
@@ -162,8 +163,8 @@ static exit_code learn_marker(media_chat *chat, wick_engine *engine, media_kind 
   return marker[0] == '\0' ? code : take_marker(chat, engine, &probes[2], marker, is_found);
 }
 
-// Compares the tokens of a conversation with a different first question: the question's tokens
-// begin where the two differ.
+// Compares the tokens with those of a conversation with a different first question: the question's
+// tokens begin where the two differ.
 static exit_code learn_place(media_chat *chat, wick_engine *engine, const char *system) {
   wick_error error;
   const int32_t *tokens = NULL;
@@ -214,7 +215,7 @@ static wick_status add_item(media_input *input, uint32_t item, wick_error *error
   return media_prompt_add_plan(&input->prompt, &input->items[item].plan, error);
 }
 
-// Puts each item in place of its marker.
+// Replaces each marker with its item.
 static wick_status replace_markers(const media_chat *chat, const int32_t *tokens, size_t count,
                                    wick_error *error) {
   media_input *input = chat->input;
@@ -232,7 +233,7 @@ static wick_status replace_markers(const media_chat *chat, const int32_t *tokens
   }
   if (status == WICK_OK && item < input->item_count) {
     return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                     "the chat template writes %u of %u images and recordings", item,
+                     "the chat template includes %u of %u images and recordings", item,
                      input->item_count);
   }
   return status == WICK_OK
@@ -240,7 +241,7 @@ static wick_status replace_markers(const media_chat *chat, const int32_t *tokens
              : status;
 }
 
-// Puts all items before the first question.
+// Inserts all items before the first question.
 static wick_status put_in_front(const media_chat *chat, const int32_t *tokens, size_t count,
                                 wick_error *error) {
   media_input *input = chat->input;

@@ -1,6 +1,6 @@
-// cli/media_chat.h — conversations whose first question has images and recordings: they are where
-// the chat template puts parts like {"type": "image"}, or before the question if it does not
-// support them.
+// cli/media_chat.h — conversations whose first question has images and recordings. They are
+// inserted where the chat template puts parts like {"type": "image"}, or before the question if it
+// does not support such parts.
 #ifndef WICK_CLI_MEDIA_CHAT_H
 #define WICK_CLI_MEDIA_CHAT_H
 
@@ -12,17 +12,17 @@
 enum { MEDIA_MARKER_TOKENS_MAX = 32 };
 
 typedef struct media_chat {
-  media_input *input;  // NULL: text alone
-  bool takes_parts;    // contents of messages are lists of parts
-  bool has_asked;      // there is a message of the user
-  // Tokens that the template writes for a part, by media_kind
+  media_input *input;  // NULL: only text
+  bool takes_parts;    // message contents are lists of parts
+  bool has_asked;      // there is a user message
+  // the tokens that the template writes for a part, by media_kind
   int32_t markers[2][MEDIA_MARKER_TOKENS_MAX];
   size_t marker_counts[2];
-  int32_t *probe;  // [probe_count] tokens of a conversation with another first question
+  int32_t *probe;  // [probe_count] tokens of a conversation with a different first question
   size_t probe_count;
 } media_chat;
 
-// ---- media_chat.c: there are images ----
+// ---- media_chat.c: only with images ----
 
 exit_code media_chat_learn(media_chat *chat, media_input *input, wick_engine *engine,
                            const char *system);
@@ -33,13 +33,13 @@ exit_code media_chat_follow(media_chat *chat, wick_engine *engine, const wick_re
 
 // ---- with images or without ----
 
-// Determines what the engine's template writes. `input` may be NULL, in which case this and the
-// other functions handle a conversation of texts. Functions that return an exit code report errors.
+// Determines what the engine's template writes. `input` may be NULL; then this and the other
+// functions handle a conversation with only text. Functions that return an exit code report errors.
 static inline exit_code media_chat_begin(media_chat *chat, media_input *input, wick_engine *engine,
                                          const char *system) {
   return input == NULL ? EXIT_DONE : media_chat_learn(chat, input, engine, system);
 }
-static inline void media_chat_end(media_chat *chat) { free(chat->probe); }  // zeros are fine
+static inline void media_chat_end(media_chat *chat) { free(chat->probe); }  // may be all zeros
 // Whether the messages must be passed to the template unchanged (wick_chat.keeps_arguments).
 static inline bool media_chat_takes_parts(const media_chat *chat) { return chat->takes_parts; }
 // Writes the member "content" of a message. The images are in the user's first message.
@@ -51,7 +51,7 @@ static inline void media_chat_put(media_chat *chat, json_writer *json, const cha
     json_string(json, "content", text, text_bytes);
   }
 }
-// generation_run; the images are put between the tokens of its conversation.
+// Does generation_run; the images are inserted between the tokens of its conversation.
 static inline exit_code media_chat_run(media_chat *chat, wick_engine *engine,
                                        const wick_request *request, generation_on_token on_token,
                                        void *context, generation *done) {

@@ -7,9 +7,9 @@ size_t media_limits_list(media_options *options, args_option *list) {
   list[0] = args_flag("--like-llama-cpp", &options->follows_llama_cpp,
                       "follow llama.cpp where it differs from the published models");
   list[1] = args_u32("--max-tiles", &options->max_tiles, "N", 0, UINT32_MAX,
-                     "encode at most N pictures of an image: an overview and tiles (0 = no limit)");
+                     "encode at most N tiles per image, including its overview (0 = no limit)");
   list[2] = args_u32("--max-image-tokens", &options->max_image_tokens, "N", 0, UINT32_MAX,
-                     "make images smaller until they take at most N tokens (0 = no limit)");
+                     "scale images down until they take at most N tokens (0 = no limit)");
   return MEDIA_LIMITS_MAX;
 }
 
@@ -21,10 +21,10 @@ static args_option mmproj_option(media_files *files) {
 size_t media_files_list(media_files *files, args_option *options) {
   options[0] = mmproj_option(files);
   options[1] = args_string_list("--image", &files->images, "FILE",
-                                "put an image in front of the prompt: a PPM file (repeatable)");
+                                "insert an image before the prompt: a PPM file (repeatable)");
   options[2] =
       args_string_list("--audio", &files->audio, "FILE",
-                       "put a recording in front of the prompt: a WAV file of 16 kHz (repeatable)");
+                       "insert a recording before the prompt: a 16 kHz WAV file (repeatable)");
   return 3 + media_limits_list(&files->options, options + 3);
 }
 

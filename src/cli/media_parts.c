@@ -10,7 +10,7 @@
 enum { PATH_BYTES = 4096 };
 
 typedef struct parts_reading {
-  const char *path;  // of the JSON
+  const char *path;  // of the JSON file
   json_document document;
   media_parts *parts;
 } parts_reading;
@@ -34,7 +34,7 @@ static exit_code take_text(const void *bytes, size_t size_bytes, media_part *par
   return EXIT_DONE;
 }
 
-// A path relative to the folder of the JSON file.
+// Returns a path relative to the JSON file's folder.
 static bool resolve(const char *json, document_text name, char out[PATH_BYTES]) {
   const char *slash = strrchr(json, '/');
   const bool is_absolute = name.size_bytes != 0 && name.bytes[0] == '/';

@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "cli/media_input.h"
 
-enum { BATCH_TOKENS_USUAL = 128 };  // of wick_config
+enum { BATCH_TOKENS_USUAL = 128 };  // the default of wick_config
 
 // ---- files ----
 
@@ -41,7 +41,7 @@ static uint64_t count_rows(const media_input *input) {
 
 size_t media_request_texts(const media_input *input) { return input->prompt.token_count; }
 
-// Rows of the largest image that the model reads at once.
+// Returns the number of rows of the largest image that the model must process in one pass.
 static uint32_t largest_at_once(const media_input *input) {
   uint32_t largest = 0;
   for (uint32_t i = 0; i < input->prompt.count; i++) {
@@ -58,8 +58,8 @@ static exit_code configure(const media_input *input, const media_files *files,
   const uint64_t total = count_rows(input) + input->prompt.token_count;
   const uint32_t at_once = largest_at_once(input);
   if (at_once > WICK_BATCH_TOKENS_MAX) {
-    report("%s: an image of %u tokens, which the model reads at once: at most %u", input->mmproj,
-           (unsigned)at_once, (unsigned)WICK_BATCH_TOKENS_MAX);
+    report("%s: an image has %u tokens in one batch, limit is %u", input->mmproj, (unsigned)at_once,
+           (unsigned)WICK_BATCH_TOKENS_MAX);
     return EXIT_USAGE;
   }
   if (at_once > BATCH_TOKENS_USUAL) config->batch_tokens = at_once;
@@ -113,12 +113,12 @@ exit_code media_request_compute(media_input *input, const wick_engine *engine) {
   }
   const uint64_t rows = count_rows(input), total = rows + input->prompt.token_count;
   if (total > plan.context_tokens) {
-    report("the prompt has %llu tokens, %llu of images and audio: the context holds %u (--ctx)",
+    report("the prompt has %llu tokens (%llu of images and audio); the context holds %u (--ctx)",
            (unsigned long long)total, (unsigned long long)rows, (unsigned)plan.context_tokens);
     return EXIT_USAGE;
   }
   if (rows != 0 && input->width != engine_media_width(engine)) {
-    report("%s: rows of %u values, the model takes %u", input->mmproj, (unsigned)input->width,
+    report("%s: rows have %u values, but the model needs %u", input->mmproj, (unsigned)input->width,
            (unsigned)engine_media_width(engine));
     return EXIT_FILE;
   }
@@ -129,10 +129,11 @@ exit_code media_request_compute(media_input *input, const wick_engine *engine) {
 
 typedef struct submission {
   prompt_part *parts;  // [count]
-  media_rows *rows;    // [count], of the parts that have some
+  media_rows *rows;    // [count], for parts that have rows
 } submission;
 
-// Everything that the rows depend on: the content, the encoder, and which chunk of the image it is.
+// The key contains everything that the rows depend on: the content, the encoder, and the chunk of
+// the image.
 static media_rows rows_of(const media_input *input, const prompt_chunk *chunk) {
   const media_item *item = &input->items[chunk->image];
   const media_chunk *part = chunk_at(input, chunk);

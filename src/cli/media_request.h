@@ -13,7 +13,7 @@ typedef struct media_files {
   const char *mmproj;          // --mmproj
   const char *parts_path;      // --parts, or NULL
   args_strings images, audio;  // --image, --audio
-  const char *text;            // after them
+  const char *text;            // follows them
   size_t text_bytes;
   media_options options;
 } media_files;
@@ -22,24 +22,24 @@ typedef struct media_input media_input;
 enum { MEDIA_OPTIONS_MAX = 6 };
 
 // Append the options --mmproj, --image and --audio, or --mmproj and --parts, and those of
-// media_limits_list; return how many.
+// media_limits_list; return their number.
 size_t media_files_list(media_files *files, args_option *options);
 size_t media_parts_list(media_files *files, args_option *options);
 enum { MEDIA_LIMITS_MAX = 3 };
-// Appends --like-llama-cpp, --max-tiles and --max-image-tokens; returns how many.
+// Appends --like-llama-cpp, --max-tiles and --max-image-tokens; returns their number.
 size_t media_limits_list(media_options *options, args_option *list);
 static inline bool media_has_parts(const media_files *files) { return files->parts_path != NULL; }
 
-// Reads the files and plans the prompt; *out is NULL if there are none. Sets the engine's options:
-// a batch that fits an image which is read in one pass; and with --parts, unless --ctx is
-// specified, a context of the prompt's length, which may exceed the one on which the model was
-// trained. Functions that return an exit code report errors; the small WASI program has no
-// encoders, which it reports.
+// Reads the files and plans the prompt; *out is NULL if there are no files. Sets the engine's
+// options: a batch large enough for images that must be processed in one pass; and with --parts,
+// unless --ctx is specified, a context of the prompt's length, which may exceed the trained length.
+// Functions that return an exit code report errors; the small WASI program reports that it has no
+// encoders.
 exit_code media_request_open(const media_files *files, const char *model,
                              const model_settings *settings, wick_config *config,
                              media_input **out);
 
-// ---- media_request.c: `input` is not NULL ----
+// ---- media_request.c: `input` must not be NULL ----
 
 exit_code media_request_read(const media_files *files, const char *model,
                              const model_settings *settings, wick_config *config,
@@ -50,13 +50,13 @@ exit_code media_request_follow(media_input *input, wick_engine *engine, const wi
 size_t media_request_texts(const media_input *input);
 void media_request_free(media_input *input);
 
-// ---- `input` is NULL for a prompt without images and recordings ----
+// ---- `input` may be NULL: a prompt without images and recordings ----
 
 // Computes the rows, unless the prompt exceeds the engine's context.
 static inline exit_code media_request_encode(media_input *input, const wick_engine *engine) {
   return input == NULL ? EXIT_DONE : media_request_compute(input, engine);
 }
-// generation_run with this prompt in place of the request's.
+// Does generation_run with this prompt in place of the request's.
 static inline exit_code media_request_run(media_input *input, wick_engine *engine,
                                           const wick_request *request, generation_on_token on_token,
                                           void *context, generation *done) {

@@ -1,5 +1,5 @@
-// cli/model_file.c — feeds models to engines: the engine requests a range, and the bytes are
-// offered (load/load.h).
+// cli/model_file.c — feeds models to engines: the engine requests a range, and receives its bytes
+// (load/load.h).
 #if !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L  // pread
 #endif
@@ -21,12 +21,12 @@ enum { PIECE_BYTES = 1024 * 1024, NAME_BYTES_MAX = 4096, NONE = -1 };
 typedef struct model_source {
   const char *path;           // as specified by the user
   char name[NAME_BYTES_MAX];  // of the open file, for messages
-  int fd;                     // NONE: none is open
+  int fd;                     // NONE: no file is open
   uint32_t file;              // index among the files of a split model
   uint64_t position_bytes;
   bool is_regular;         // has a size and can be read at any offset
   uint8_t *piece;          // PIECE_BYTES
-  wick_reader reader;      // of tables outside
+  wick_reader reader;      // for tables outside memory
   struct timespec newest;  // latest modification time of the files when they were loaded
 } model_source;
 
@@ -40,7 +40,7 @@ static exit_code name_file(model_source *source, uint32_t file) {
   }
   if (split_name(source->path, file, source->name, sizeof source->name)) return EXIT_DONE;
   report(
-      "%s: the model is split into several files; specify the first one, named "
+      "%s: the model is split into several files; pass the first one, named "
       "like model-00001-of-00003.gguf",
       source->path);
   return EXIT_FILE;
@@ -59,8 +59,8 @@ static bool is_newer(const struct stat *facts, const struct timespec *than) {
                                          : written->tv_nsec > than->tv_nsec;
 }
 
-// Sets is_regular. Passes the size of a file that has one to the engine, so that a truncated file
-// is refused before it is read.
+// Sets is_regular. If the file has a size, passes it to the engine, so that a truncated file is
+// rejected before it is read.
 static exit_code measure_file(model_source *source, wick_engine *engine) {
   struct stat facts;
   source->is_regular =
@@ -73,7 +73,7 @@ static exit_code measure_file(model_source *source, wick_engine *engine) {
   return report_error(source->name, &error);
 }
 
-// Opens another one of the model's files; fd is NONE if that failed.
+// Opens a different file of the model; fd is NONE if that failed.
 static exit_code change_file(model_source *source, uint32_t file) {
   close_file(source);
   source->file = file;
@@ -107,7 +107,7 @@ static exit_code end_of_file(const model_source *source, wick_engine *engine) {
   return EXIT_FILE;
 }
 
-// Reads the next bytes at the source's position; from a pipe, as many as there is room for.
+// Reads the next bytes at the source's position; from a pipe, as many as fit in the buffer.
 static bool read_piece(const model_source *source, size_t size_bytes, size_t *got_bytes) {
   if (!source->is_regular) return input_read_fd(source->fd, source->piece, size_bytes, got_bytes);
   const ssize_t got = pread(source->fd, source->piece, size_bytes, (off_t)source->position_bytes);
@@ -115,7 +115,7 @@ static bool read_piece(const model_source *source, size_t size_bytes, size_t *go
   return got >= 0;
 }
 
-// Offers the next piece at the source's position, at most `wanted_bytes`.
+// Feeds the next piece at the source's position, at most `wanted_bytes`.
 static exit_code feed_piece(model_source *source, wick_engine *engine, uint64_t wanted_bytes) {
   const size_t piece = wanted_bytes < PIECE_BYTES ? (size_t)wanted_bytes : PIECE_BYTES;
   size_t got;
@@ -157,8 +157,8 @@ static exit_code feed_model(model_source *source, wick_engine *engine) {
     uint32_t file;
     uint64_t offset_bytes, length_bytes;
     wick_load_next_range(engine, &file, &offset_bytes, &length_bytes);
-    if (length_bytes == 0) return end_of_file(source, engine);  // the file is cut
-    // opening a file reveals its size, so the engine is queried again
+    if (length_bytes == 0) return end_of_file(source, engine);  // the file is truncated
+    // opening a file reveals its size, so ask the engine again
     const bool is_open = source->fd != NONE && source->file == file;
     const exit_code code = is_open ? feed_range(source, engine, offset_bytes, length_bytes)
                                    : open_file(source, file, engine);
@@ -170,8 +170,8 @@ static exit_code feed_model(model_source *source, wick_engine *engine) {
 // ---- tables outside ----
 
 // The file stays open after loading, so that rows come from the loaded file even if its name now
-// refers to another one. Files of a split model are opened again. A file that was modified since it
-// was loaded is not read, because its rows may have changed.
+// refers to a different one. Files of a split model are reopened. A file that was modified after
+// loading is not read, because its rows may have changed.
 static size_t read_table(void *context, uint32_t file, uint64_t offset_bytes, void *bytes,
                          size_t size_bytes) {
   model_source *source = context;
@@ -184,7 +184,7 @@ static size_t read_table(void *context, uint32_t file, uint64_t offset_bytes, vo
   return got < 0 ? SIZE_MAX : (size_t)got;
 }
 
-// Whether the file can be read at any offset, before it is opened.
+// Checks before opening whether the file can be read at any offset.
 static bool can_read_tables(const char *path) {
   struct stat facts;
   return strcmp(path, "-") != 0 && stat(path, &facts) == 0 && S_ISREG(facts.st_mode);
@@ -225,7 +225,7 @@ exit_code model_open(const char *path, const wick_config *config, wick_engine **
   wick_config chosen = *config;
   *engine = NULL;
   if (config->tables == WICK_TABLES_OUTSIDE && !config->directory_only && !can_read_tables(path)) {
-    report("--tables outside: %s cannot be read again while the model runs",
+    report("--tables outside: %s cannot be read while the model runs",
            strcmp(path, "-") == 0 ? "standard input" : path);
     return EXIT_USAGE;
   }

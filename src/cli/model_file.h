@@ -7,11 +7,11 @@
 
 // Creates an engine and loads the model, or what config->directory_only requests. `path` is a file
 // or "-". The names of a split model's files are derived from the first one
-// (name-00001-of-00003.gguf). A file is read where the engine requests, a pipe in order, in pieces
-// of 1 MiB. A file may be read again while the engine runs (config->tables), a pipe cannot. Reports
-// errors; *engine is then NULL.
+// (name-00001-of-00003.gguf). A file is read at the offsets that the engine requests, and a pipe
+// sequentially, in pieces of 1 MiB. A file may be read again while the engine runs
+// (config->tables); a pipe cannot. Reports errors and then sets *engine to NULL.
 exit_code model_open(const char *path, const wick_config *config, wick_engine **engine);
-// Destroys the engine and closes the file that it may read while it runs. NULL is fine.
+// Destroys the engine and closes the file that it may read while it runs. NULL does nothing.
 void model_close(wick_engine *engine);
 // The same for only metadata and tokenizer. A file without a tokenizer is an error.
 // `pre_tokenizer` replaces the file's; NULL: the file's.

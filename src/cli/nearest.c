@@ -1,5 +1,5 @@
-// cli/nearest.c — the distance of two words as a number of mistakes: a letter too many, missing,
-// wrong, or two swapped.
+// cli/nearest.c — the edit distance of two words: an extra letter, a missing or a wrong one, or two
+// swapped letters count 1.
 #include "cli/nearest.h"
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@ enum { NAME_BYTES_MAX = 32, SHORT_BYTES = 5, STEM_BYTES = 4 };
 
 static uint32_t min_u32(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
-// Optimal string alignment: three rows of its table are enough.
+// Computes the optimal string alignment distance; three rows of its table are enough.
 static uint32_t count_mistakes(const char *a, size_t a_bytes, const char *b, size_t b_bytes) {
   uint32_t rows[3][NAME_BYTES_MAX + 1];
   for (uint32_t j = 0; j <= b_bytes; j++) rows[0][j] = j;
@@ -39,7 +39,7 @@ void nearest_offer(nearest *found, const char *name) {
   uint32_t distance = count_mistakes(found->given, found->given_bytes, name, name_bytes);
   const uint32_t distance_max = name_bytes <= SHORT_BYTES ? 1 : 2;
   if (distance > distance_max) {
-    // the same word, longer or shorter: --temperature, --freq
+    // one word is a prefix of the other: --temperature, --freq
     if (common_bytes <= STEM_BYTES || memcmp(found->given, name, common_bytes) != 0) return;
     distance = distance_max + 1;
   }

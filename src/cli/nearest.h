@@ -1,4 +1,4 @@
-// cli/nearest.h — finds the name that was probably meant when one was mistyped.
+// cli/nearest.h — finds the name that was probably intended when one was mistyped.
 #ifndef WICK_CLI_NEAREST_H
 #define WICK_CLI_NEAREST_H
 
@@ -8,7 +8,7 @@
 typedef struct nearest {
   const char *given;
   size_t given_bytes;
-  const char *name;  // the nearest of those that were offered; NULL: none is near enough
+  const char *name;  // the nearest offered name; NULL: none is near enough
   uint32_t distance;
 } nearest;
 

@@ -1,4 +1,4 @@
-// cli/output_printf.c — text with widths and decimals, of commands that print tables.
+// cli/output_printf.c — text with widths and decimals, for commands that print tables.
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-// cli/perplexity.c — measures how well a model predicts a text, and how far its distribution is
-// from that of another run (other KV types, other weights), token by token.
+// cli/perplexity.c — measures how well a model predicts a text, and how far its distribution
+// diverges from that of another run (with different KV types or weights), token by token.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,14 +26,14 @@ typedef struct perplexity_options {
   model_settings model;
 } perplexity_options;
 
-// The text, cut into windows.
+// The text, split into windows.
 typedef struct perplexity_text {
   int32_t *tokens;  // [count]
   size_t count;
-  int32_t *window;  // [window_tokens]: the one that is running
+  int32_t *window;  // [window_tokens]: the current window
   uint32_t window_tokens;
   int32_t bos;    // first token of each window, or WICK_TOKEN_NONE
-  bool as_llama;  // whole windows, of which the second half is predicted
+  bool as_llama;  // only full windows, and only their second half is predicted
 } perplexity_text;
 
 // Sums over the positions of all windows.
@@ -45,11 +45,11 @@ typedef struct perplexity_sums {
   float *reference_row;  // [vocab]
   double *log_softmax;   // [vocab]
   double *kl;            // [tokens]
-  size_t positions;      // with logits
+  size_t positions;      // number of positions with logits
   size_t predicted;      // positions with a next token to predict
   size_t agreed;         // positions with the same most likely token as the reference
   double nll_nats;
-  size_t count;          // of all windows' tokens
+  size_t count;          // number of tokens in all windows
   uint64_t reported_us;  // when progress was last reported
   const char *failure;   // why it failed, or NULL
   const adapter_files *adapters;
@@ -78,7 +78,7 @@ static void report_progress(perplexity_sums *sums) {
   report("%zu of %zu tokens", sums->positions, sums->count);
 }
 
-// wick_request.on_logits
+// Implements wick_request.on_logits.
 static void take_row(void *context, uint32_t position, const float *logits, uint32_t vocab) {
   perplexity_sums *sums = context;
   if (sums->failure != NULL) return;
@@ -119,8 +119,8 @@ static bool puts_bos(const perplexity_text *text) {
   return text->bos != WICK_TOKEN_NONE && !text->as_llama && text->window_tokens > 1;
 }
 
-// Fills the window that begins with token `at` of the text. Returns the number of tokens of the
-// text in it: a BOS before them leaves room for one less.
+// Fills the window that begins with token `at` of the text. Returns the number of text tokens in
+// it; a BOS before them takes one position.
 static uint32_t fill_window(const perplexity_text *text, size_t at, perplexity_sums *sums) {
   const bool is_put = at > 0 && puts_bos(text);
   const uint32_t room = text->window_tokens - is_put;
@@ -181,12 +181,12 @@ static exit_code tokenize_text(wick_engine *engine, const input_text *source, ui
   if (status != WICK_OK) return report_error("perplexity", &error);
   const size_t least = text->as_llama ? text->window_tokens : 2;
   if (text->count >= least) return EXIT_DONE;
-  report("the text has %zu tokens, at least %zu are needed", text->count, least);
+  report("the text has %zu tokens, but at least %zu are needed", text->count, least);
   return EXIT_USAGE;
 }
 
-// The token that the model requires before every text. An empty text consists of this token and the
-// one after every text, if the model has them.
+// Returns the token that the model requires before every text. An empty text is tokenised as this
+// token and the one after every text, if the model has them.
 static int32_t find_bos(wick_engine *engine) {
   enum { SAMPLE_TOKENS = 8 };
   int32_t specials[2], sample[SAMPLE_TOKENS];
@@ -209,7 +209,7 @@ static bool make_room(perplexity_sums *sums, uint32_t vocab, perplexity_text *te
   text->window = malloc(text->window_tokens * sizeof *text->window);
   sums->reference_row = malloc(vocab * sizeof(float));
   sums->log_softmax = malloc(vocab * sizeof(double));
-  sums->kl = malloc(2 * positions * sizeof(double));  // and room to sort them
+  sums->kl = malloc(2 * positions * sizeof(double));  // plus space to sort them
   return text->window != NULL && sums->reference_row != NULL && sums->log_softmax != NULL &&
          sums->kl != NULL;
 }
@@ -290,14 +290,14 @@ exit_code command_perplexity(int argc, char **argv) {
       args_flag("--special", &given.has_special,
                 "parse special tokens in the text, as in a chat (else plain text)"),
       args_flag("--llama", &given.as_llama,
-                "count like llama-perplexity: whole windows, the second half of each"),
+                "count like llama-perplexity: full windows, the second half of each"),
       adapter_files_option(&given.adapters),
   };
   const args_spec spec = {
       "wick perplexity MODEL -f FILE [options]",
-      "The text is read in windows of the context's size, each with a BOS if the model requires "
+      "The text is split into windows of the context's size, each with a BOS if the model requires "
       "one.\n"
-      "Divergence: KL(reference || this), nats.",
+      "Divergence: KL(reference || this), in nats.",
       options,
       6 + settings_list(&given.model, SETTINGS_ALL | SETTINGS_TABLES | SETTINGS_PRE, options + 6),
       1};

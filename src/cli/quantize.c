@@ -1,4 +1,4 @@
-// cli/quantize.c — rewrites a model file in another type.
+// cli/quantize.c — converts a model file to a different type.
 #if !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L  // fstat
 #endif
@@ -33,7 +33,7 @@ static bool write_bytes(void *context, const void *bytes, size_t size_bytes) {
   return output_file_write(&job->out, bytes, size_bytes);
 }
 
-// "[ 12/290] blk.0.ffn_down.weight   F16 -> Q6_K   2.62 MB"
+// Prints, for example, "[ 12/290] blk.0.ffn_down.weight   F16 -> Q6_K   2.62 MB".
 static void report_tensor(void *context, const quantize_report *report) {
   quantize_job *job = context;
   job->bytes_before += report->bytes_before;
@@ -87,7 +87,7 @@ static exit_code quantize_stream(quantize_job *job) {
 
 // ---- the files ----
 
-// Whether OUT is the file that is being read: the first write would empty it.
+// Whether OUT is the file that is being read, which the first write would truncate.
 static bool is_same_file(const quantize_job *job) {
   struct stat in, out;
   return strcmp(job->out.path, "-") != 0 && fstat(job->fd, &in) == 0 &&
@@ -102,7 +102,7 @@ static exit_code open_input(quantize_job *job) {
     return EXIT_FILE;
   }
   if (!is_same_file(job)) return EXIT_DONE;
-  report("%s is IN and OUT: give another name for OUT", job->in);
+  report("%s is both IN and OUT. Choose a different name for OUT", job->in);
   return EXIT_USAGE;
 }
 
@@ -125,7 +125,7 @@ static exit_code run(quantize_job *job) {
   return code;
 }
 
-// "types: f32 f16 ..."
+// Writes "types: f32 f16 ...".
 static void list_types(char *out, size_t size_bytes) {
   size_t used = (size_t)snprintf(out, size_bytes, "types:");
   for (uint32_t i = 0; quantize_mix_at(i) != NULL; i++) {
@@ -139,9 +139,9 @@ exit_code command_quantize(int argc, char **argv) {
   list_types(types, sizeof types);
   const args_option options[] = {
       args_u32("--threads", &job.settings.threads, "N", 1, WICK_THREADS_MAX,
-               "threads (default: 1)"),
+               "use N threads (default: 1)"),
       args_flag("--requantize", &job.settings.takes_quantised,
-                "accept tensors that are quantised already; their errors add up"),
+                "accept tensors that are already quantised; their errors add up"),
       args_flag("--quiet", &job.is_quiet, "do not list the tensors"),
   };
   const args_spec spec = {

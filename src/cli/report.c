@@ -1,4 +1,4 @@
-// cli/report.c — messages, and the exit codes that go with them.
+// cli/report.c — messages and their exit codes.
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>

@@ -47,9 +47,9 @@ static size_t list_options(run_options *run, args_option list[RUN_OPTIONS_MAX]) 
 #undef FLAG
           generation_reasoning_option(&run->reasoning.tokens_max),
       args_flag("--no-speculation", &run->request.no_speculation,
-                "decode one token per pass (the text is the same)"),
+                "decode one token per pass (the output is the same)"),
       adapter_files_option(&run->adapters),
-      args_flag("--stats", &run->wants_stats, "print figures as one JSON line on stderr"),
+      args_flag("--stats", &run->wants_stats, "print statistics as one JSON line on stderr"),
   };
   memcpy(list, own, sizeof own);
   const size_t count = sizeof own / sizeof own[0];
@@ -104,7 +104,7 @@ static double rate(uint32_t tokens, double elapsed_ms) {
 
 static void print_stats(const wick_engine *engine, const generation *done, uint64_t load_us) {
   const wick_event *end = &done->end;
-  // the time of the first token is prefill
+  // the time of the first token counts as prefill
   const uint32_t decoded = end->tokens_out > 1 ? end->tokens_out - 1 : 0;
   wick_plan plan = {0};
   wick_memory_state memory;
@@ -148,7 +148,7 @@ static exit_code continue_prompt(run_options *run, wick_engine *engine, media_in
   free(run->scratch);
   if (code != EXIT_DONE) return code;
   if (output_is_terminal(OUTPUT_TEXT))
-    output_put(OUTPUT_TEXT, "\n", 1);  // so that the prompt of the shell begins a line
+    output_put(OUTPUT_TEXT, "\n", 1);  // so that the shell prompt starts on a new line
   output_flush(OUTPUT_TEXT);
   if (run->wants_stats) print_stats(engine, &done, load_us);
   return output_end();
@@ -180,7 +180,7 @@ exit_code command_run(int argc, char **argv) {
   wick_request_default(&run.request);
   args_option options[RUN_OPTIONS_MAX];
   const args_spec spec = {"wick run MODEL [-p TEXT | -f FILE] [options]",
-                          "Prints the continuation alone, without the prompt.", options,
+                          "Prints only the continuation, without the prompt.", options,
                           list_options(&run, options), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);

@@ -11,14 +11,14 @@ size_t sampling_list(sampling_options *given, wick_sampling *sampling, args_opti
 #define NUMBER(field, option, kind, value, least, most, about) \
   {option, kind, &sampling->field, value, about, least, most, NULL},
   const args_option own[] = {
-      SAMPLING_ARGUMENTS(NUMBER)  // and their ranges
+      SAMPLING_ARGUMENTS(NUMBER)  // with their ranges
       args_u64("--seed", &sampling->seed, "S", "seed the random choice (default: new in each run)"),
       args_string_list("--dry-sequence-breaker", &given->breakers, "TEXT",
                        "end repetitions at TEXT (repeatable, 'none': never)"),
       args_string("--samplers", &given->names, "NAMES",
                   "apply these samplers in order, separated by ; (others are off)"),
       args_string("--sampling-seq", &given->letters, "SEQ",
-                  "apply samplers by letters (default " SAMPLERS_DEFAULT ")"),
+                  "apply samplers in order, one letter each (default " SAMPLERS_DEFAULT ")"),
   };
 #undef NUMBER
   _Static_assert(sizeof own / sizeof *own <= SAMPLING_OPTIONS_MAX, "room");
@@ -34,9 +34,9 @@ static exit_code read_names(sampling_options *given) {
     const size_t size = strcspn(at, ";");
     const char letter = sampler_letter(at, size);
     if (letter == 0 || count == WICK_SAMPLERS_MAX) {
-      report(
-          letter == 0 ? "--samplers: unknown sampler '%.*s'" : "--samplers: '%.*s' is one too many",
-          (int)size, at);
+      report(letter == 0 ? "--samplers: unknown sampler '%.*s'"
+                         : "--samplers: '%.*s' exceeds the maximum number",
+             (int)size, at);
       return EXIT_USAGE;
     }
     given->samplers[count++] = letter;

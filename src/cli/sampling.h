@@ -9,7 +9,7 @@ typedef struct sampling_options {
   args_strings breakers;
   size_t breaker_bytes[ARGS_STRINGS_MAX];
   const char *names, *letters;           // --samplers, --sampling-seq
-  char samplers[WICK_SAMPLERS_MAX + 1];  // letters of the names
+  char samplers[WICK_SAMPLERS_MAX + 1];  // the letters that stand for the names
 } sampling_options;
 
 enum { SAMPLING_OPTIONS_MAX = 40 };

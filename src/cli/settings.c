@@ -16,7 +16,7 @@ model_settings settings_default(void) {
 
 args_option settings_pre_tokenizer(const char **name) {
   return args_string("--pre-tokenizer", name, "NAME",
-                     "use this instead of the file's tokenizer.ggml.pre");
+                     "use this value instead of the file's tokenizer.ggml.pre");
 }
 
 size_t settings_list(model_settings *settings, uint32_t which, args_option *options) {
@@ -26,9 +26,9 @@ size_t settings_list(model_settings *settings, uint32_t which, args_option *opti
                                 "set the context in tokens (default: the model's, at most 4096)");
   }
   if (which & SETTINGS_KV) {
-    options[count++] =
-        args_pair("--kv", settings->kv, "TYPE", kv_names,
-                  "set the type of keys and values: f32, f16 (default), q8 or q4; of each: q8:f16");
+    options[count++] = args_pair(
+        "--kv", settings->kv, "TYPE", kv_names,
+        "set the type of keys and values: f32, f16 (default), q8 or q4, or two types as in q8:f16");
   }
   if (which & SETTINGS_THREADS) {
     options[count++] = args_u32("--threads", &settings->threads, "N", 1, WICK_THREADS_MAX,
@@ -36,7 +36,7 @@ size_t settings_list(model_settings *settings, uint32_t which, args_option *opti
   }
   if (which & SETTINGS_PREDICTOR) {
     options[count++] = args_flag("--no-predictor", &settings->no_predictor,
-                                 "skip a layer that predicts further tokens");
+                                 "do not load the layer that predicts further tokens");
   }
   if (which & SETTINGS_TABLES) {
     options[count++] =
@@ -48,8 +48,9 @@ size_t settings_list(model_settings *settings, uint32_t which, args_option *opti
   return count;
 }
 
-// The kernels that the environment variable WICK_CPU names, or the best. NULL, with a message, if
-// no kernels have this name. (A module is for one kind of processor.)
+// Returns the kernels that the environment variable WICK_CPU selects, or the best ones. Returns
+// NULL after printing a message if no kernels have this name. (A WebAssembly module has kernels for
+// only one kind of processor.)
 static const char *choose_kernels(void) {
 #ifndef __wasm__
   const char *wanted = getenv("WICK_CPU");
@@ -58,7 +59,7 @@ static const char *choose_kernels(void) {
     if (kernels == NULL) {
       report(
           "WICK_CPU=%s: this processor or build has no such kernels; of scalar, sse2, neon, avx2 "
-          "and avxvnni the best is '%s'",
+          "and avxvnni, the best is '%s'",
           wanted, wick_kernels_name(NULL));
     }
     return kernels;
@@ -87,7 +88,7 @@ exit_code settings_apply(const model_settings *settings, wick_config *config) {
 }
 
 exit_code settings_check_threads(const model_settings *settings, const wick_engine *engine) {
-  // helpers are counted when they have started
+  // helpers are counted once they have started
   enum { ARRIVAL_MS_MAX = 5000 };
   uint32_t threads = wick_engine_threads(engine);
   for (int ms = 0; threads < settings->threads && ms < ARRIVAL_MS_MAX; ms++) {

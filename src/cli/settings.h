@@ -7,7 +7,7 @@
 
 typedef struct model_settings {
   uint32_t context_tokens;    // --ctx, 0: the engine's default
-  uint32_t kv[2];             // --kv, of keys and of values: each a wick_kv_type
+  uint32_t kv[2];             // --kv, for keys and values: each a wick_kv_type
   uint32_t threads;           // --threads
   const char *pre_tokenizer;  // --pre-tokenizer, or NULL
   bool no_predictor;          // --no-predictor
@@ -25,11 +25,11 @@ enum {
 };
 
 model_settings settings_default(void);
-// --pre-tokenizer alone.
+// Returns only the option --pre-tokenizer.
 args_option settings_pre_tokenizer(const char **name);
-// Appends the options that `which` names; returns their number (at most 6).
+// Appends the options that `which` selects; returns their number (up to 6).
 size_t settings_list(model_settings *settings, uint32_t which, args_option *options);
-// A default configuration with these settings. Reports kernels that do not exist.
+// Sets a default configuration with these settings. Reports kernels that do not exist.
 exit_code settings_apply(const model_settings *settings, wick_config *config);
 // Waits for the helper threads of the engine. Reports an error if there are fewer threads than
 // requested.

@@ -1,5 +1,5 @@
-// cli/template.c — renders a conversation as a prompt with the model's chat template, or with
-// another one. Needs a vocabulary and no weights.
+// cli/template.c — renders a conversation as a prompt with the model's chat template, or with a
+// different one. Needs a vocabulary, but no weights.
 #include <stdio.h>
 #include <string.h>
 
@@ -45,8 +45,8 @@ static wick_status print_text(wick_engine *engine, const wick_chat *chat, wick_e
   return status;
 }
 
-// One line of JSON for one conversation: {text, spans: [end, is_content, ...], tokens} or {error,
-// message}.
+// Prints one line of JSON for one conversation: {text, spans: [end, is_content, ...], tokens} or
+// {error, message}.
 static void print_line(wick_engine *engine, const template_options *given, const wick_chat *chat) {
   wick_error error;
   wick_chat_text text;
@@ -111,17 +111,17 @@ exit_code command_template(int argc, char **argv) {
       args_string("-f", &given.path, "FILE", "read the conversation from a file"),
       args_string("--template", &given.template_path, "FILE",
                   "use this Jinja template instead of the model's"),
-      args_flag("--tokens", &given.prints_tokens, "token ids, not text"),
+      args_flag("--tokens", &given.prints_tokens, "print token ids instead of text"),
       args_flag("--lines", &given.has_lines,
                 "read one conversation per line, and print text, spans and tokens of each as JSON"),
       args_flag("--parse-special", &given.parse_special, "allow control tokens in the messages"),
       args_flag("--keep-arguments", &given.keeps_arguments,
-                "pass messages and arguments of tool calls unchanged"),
+                "pass messages and tool call arguments unchanged"),
   };
   const args_spec spec = {
       "wick template MODEL [-p JSON | -f FILE] [options]",
       "The conversation is a JSON object: {\"messages\": [{\"role\": \"user\", \"content\": "
-      "\"Hello\"}],\n\"tools\": [...], ...}. A GGUF without tensors will do.",
+      "\"Hello\"}],\n\"tools\": [...], ...}. A GGUF file without tensors is enough.",
       options, sizeof options / sizeof options[0], 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);

@@ -1,4 +1,4 @@
-// cli/tokenize.c — text to token ids. Needs a vocabulary and no weights.
+// cli/tokenize.c — text to token ids. Needs a vocabulary, but no weights.
 #include <stdlib.h>
 
 #include "base/text.h"
@@ -55,9 +55,10 @@ exit_code command_tokenize(int argc, char **argv) {
       args_flag("--no-bos", &given.no_bos, "add no special tokens around the text"),
       settings_pre_tokenizer(&given.pre_tokenizer),
   };
-  const args_spec spec = {"wick tokenize MODEL [-p TEXT | -f FILE] [options]",
-                          "Prints token ids separated by spaces. A GGUF without tensors will do.",
-                          options, sizeof options / sizeof options[0], 1};
+  const args_spec spec = {
+      "wick tokenize MODEL [-p TEXT | -f FILE] [options]",
+      "Prints token ids separated by spaces. A GGUF file without tensors is enough.", options,
+      sizeof options / sizeof options[0], 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;

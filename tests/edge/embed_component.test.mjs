@@ -156,7 +156,7 @@ test('a component that cannot take a model is refused', async () => {
   for (const [what, component] of Object.entries(wrong)) {
     const { code, stderr } = await embed(component, model);
     assert.equal(code, 3, `${what}: ${stderr}`);
-    assert.match(stderr, /plain\.wasm is not a component of `make edge` without a model/, what);
+    assert.match(stderr, /plain\.wasm is not a component without a model, built by `make edge`/, what);
     assert.equal(existsSync(at('out.wasm')), false, what);
   }
   // the mark may end with the room for two numbers, and numbers of pages may be long

@@ -631,7 +631,7 @@ describe('inspect', { concurrency: 2, skip: shared.skip }, () => {
     await assertRefused(['run', '-', '-p', 'a'], 3, /split/, { input: readFileSync(parts) });
     const alone = join(temporary, 'alone.gguf');
     copyFileSync(parts, alone);
-    await assertRefused(['run', alone, '-p', 'a'], 3, /specify the first one, named like/);
+    await assertRefused(['run', alone, '-p', 'a'], 3, /pass the first one, named like/);
     for (const tail of [
       '-0000:-of-00003',
       '-00001xof-00003',
@@ -640,7 +640,7 @@ describe('inspect', { concurrency: 2, skip: shared.skip }, () => {
     ]) {
       const other = join(temporary, `alone${tail}.gguf`);
       symlinkSync(parts, other);
-      await assertRefused(['run', other, '-p', 'a'], 3, /specify the first one, named like/);
+      await assertRefused(['run', other, '-p', 'a'], 3, /pass the first one, named like/);
     }
   });
 
@@ -815,7 +815,7 @@ describe('bench', () => {
     await assertRefused(['bench', model, '--threads', '1,'], 2, /--threads takes .* not ''/);
     for (const none of ['', ' '])
       await assertRefused(['bench', model, '--threads', none], 2, /--threads .*64, but none/);
-    await assertRefused(['bench', '-', '--threads', '1,2'], 2, /one number of threads only/);
+    await assertRefused(['bench', '-', '--threads', '1,2'], 2, /only one number of threads/);
     await assertRefused(['bench', model, '-p', '5000'], 2, /5000.*2048/);
   });
 });

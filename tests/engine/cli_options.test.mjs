@@ -213,7 +213,7 @@ test('samplers have a name and a letter; unknown ones are rejected', {
     await assertUsage(list, `--samplers: unknown sampler '${wrong}'`);
   }
   assert.notEqual(await written([...warm, '--samplers', 'xtc;'.repeat(16)]), '');
-  await assertUsage(['--samplers', 'xtc;'.repeat(17)], "--samplers: 'xtc' is one too many");
+  await assertUsage(['--samplers', 'xtc;'.repeat(17)], "--samplers: 'xtc' exceeds the maximum number");
 });
 
 describe('every option documents its value', { concurrency: 2 }, () => {

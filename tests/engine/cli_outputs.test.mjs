@@ -93,7 +93,7 @@ function tablesOf(path, { gguf, metadata, tensors, info }) {
     lines.push(isSplit ? `${row}  ${String(file + 1).padStart(4)}` : row);
   }
   const unread = tensors.filter((/** @type {any} */ tensor) => tensor.unread);
-  if (unread.length > 0) lines.push('', `tensors that are not read (${unread.length})`);
+  if (unread.length > 0) lines.push('', `unused tensors (${unread.length})`);
   for (const { name } of unread) lines.push(`  ${name}`);
   lines.push('', 'types');
   for (const [name, of] of Object.entries(/** @type {Record<string, any>} */ (info.types))) {
@@ -114,7 +114,7 @@ function tablesOf(path, { gguf, metadata, tensors, info }) {
   }
   if (plan === null) {
     const { message } = info.error;
-    return [...lines, '', 'memory plan', `  none, this model does not run here: ${message}`, ''];
+    return [...lines, '', 'memory plan', `  none: this model does not run here: ${message}`, ''];
   }
   lines.push('', `memory plan for a context of ${plan.context_tokens} tokens`);
   for (const [name, bytes] of /** @type {[string, number][]} */ ([
@@ -173,7 +173,7 @@ describe('inspect', { skip: shared.skip }, () => {
       unread.map((/** @type {any} */ tensor) => tensor.name),
       ['output.weighx'],
     );
-    assert.match(text, /\ntensors that are not read \(1\)\n {2}output\.weighx\n\ntypes\n/);
+    assert.match(text, /\nunused tensors \(1\)\n {2}output\.weighx\n\ntypes\n/);
   });
 });
 

@@ -247,7 +247,7 @@ describe('rejected requests', { concurrency: 2, skip }, () => {
       'an image that exceeds the context',
       () => [model, ...mmproj, '--image', fileOf(part), '--ctx', '20'],
       2,
-      /the prompt has \d+ tokens, 63 of images and audio: the context holds 20/,
+      /the prompt has \d+ tokens \(63 of images and audio\); the context holds 20/,
     ],
     [
       "a model without the encoder's tokens",

@@ -283,7 +283,7 @@ test('the command line has the samplers by the names of llama.cpp', async () => 
     [['--samplers', 'top_k;top_q'], /--samplers: unknown sampler 'top_q'/],
     [['--samplers', 'top_k', '--sampling-seq', 'k'], /cannot be used together/],
     [['--sampling-seq', 'kz'], /samplers: letter 1 is not one of/],
-    [['--samplers', 'xtc;'.repeat(17)], /'xtc' is one too many/],
+    [['--samplers', 'xtc;'.repeat(17)], /'xtc' exceeds the maximum number/],
   ])) {
     const { code, stderr } = await wick(native, ['run', ...model, ...options]);
     assert.equal(code, 2);
