@@ -110,7 +110,7 @@ static const dfa *end_maker(dfa_maker *maker) {
 
 // ---- simple sets ----
 
-// Every set is memoized by the arguments of its construction, and stays valid.
+// Every set is memoized by the arguments of its construction, and remains valid.
 enum { MEMO_NONE, MEMO_LENGTHS, MEMO_TEXT, MEMO_PRODUCT, MEMO_NFA };
 
 static const dfa *make_none(grammar_work *work, const void *key, size_t size_bytes) {
@@ -203,13 +203,13 @@ enum { MINIMISE_EDGES_MAX = 16384, MINIMISE_ROUNDS_MAX = 64 };
 struct state_parter {
   grammar_work *work;
   const dfa *set;
-  uint32_t *classes, *parted;  // [states] of the last round and of this one
+  uint32_t *classes, *parted;  // [states] of the previous round and of this one
   uint32_t count, rounds;
   work_sets kinds;
   work_u32_list values;
 };
 
-// Lists the class of a state and the classes to which its edges lead.
+// Lists the class of a state and the classes that its edges lead to.
 static void list_kind(state_parter *p, uint32_t state) {
   p->values.count = 0;
   (void)WORK_PUSH(p->work, &p->values, p->classes[state]);
@@ -282,14 +282,14 @@ const dfa *dfa_minimise(grammar_work *work, const dfa *set, state_parter **progr
 
 // ---- products ----
 
-static const uint32_t GONE = UINT32_MAX;  // the state after no edge
+static const uint32_t GONE = UINT32_MAX;  // the state if there is no edge
 
 typedef struct product {
   grammar_work *work;
   const dfa *a, *b;
   dfa_operation operation;
   work_sets pairs;
-  uint32_t next;  // of the pairs
+  uint32_t next;  // index of the next pair
   dfa_maker maker;
 } product;
 
@@ -304,8 +304,8 @@ static bool product_lives(const product *p, uint32_t a, uint32_t b) {
   return p->operation == DFA_OR ? a != GONE || b != GONE : a != GONE;
 }
 
-// The end of the next common range of both automata's edges from `low` on, and the states to which
-// they lead in it.
+// Finds the end of the next common range of both automata's edges from `low` on, and the states
+// that the edges lead to.
 static uint32_t edge_at(const dfa *set, uint32_t state, uint32_t *at, uint32_t low, uint32_t *end) {
   if (state == GONE) return GONE;
   while (*at < set->first[state + 1] && set->edges[*at].high < low) (*at)++;
@@ -440,10 +440,10 @@ typedef struct subsets {
   nfa *nfa;
   work_sets sets;
   uint32_t *seen, *list, *bounds;  // [states], [states], [bounds]
-  uint32_t walk, count;            // of `list`
-  uint32_t end, next;              // of the sets
+  uint32_t walk, count;            // `count` of `list`
+  uint32_t end, next;              // indices of sets
   dfa_maker maker;
-  const dfa *made;  // with states too many
+  const dfa *made;  // before minimization
   state_parter *parter;
 } subsets;
 
@@ -484,7 +484,7 @@ static uint32_t subset_end(subsets *s) {
   return work_intern(s->nfa->work, &s->sets, s->list, s->count);
 }
 
-// The sorted code points where ranges of a set begin, or before which they end.
+// Returns the sorted code points where the ranges of a set begin or where they have ended.
 static uint32_t find_bounds(subsets *s, uint32_t set) {
   const nfa *nfa = s->nfa;
   uint32_t count = 0;

@@ -1,4 +1,4 @@
-// grammar/document.c — reads JSON.
+// grammar/document.c — parses JSON.
 #include "grammar/document.h"
 
 #include <string.h>
@@ -181,7 +181,7 @@ static uint32_t read_value(reader *r, uint32_t parent, uint32_t depth) {
 
 // ---- members by name ----
 
-// The slot of a member, or the empty one into which it would go.
+// Returns the slot of a member, or the empty slot where it would be stored.
 static uint32_t *find_slot(const json_document *document, uint32_t node, document_text name,
                            uint32_t *steps) {
   const json_node *nodes = document->nodes.items;

@@ -1,5 +1,6 @@
-// grammar/exponents.c — an automaton over the texts MANTISSA e EXPONENT: it reads the mantissa like
-// the digits of the value, with the point at the place to which the exponent moves it.
+// grammar/exponents.c — an automaton for numbers of the form MANTISSA e EXPONENT: it reads the
+// mantissa like the digits of the value, with the point at the position to which the exponent moves
+// it.
 #include "grammar/exponents.h"
 
 #include "grammar/work.h"
@@ -7,26 +8,27 @@
 // RIGHT_MAX: the number of digits by which the point may move to the right; LEFT_MAX: to the left.
 // FAR: more than LEFT_MAX.
 enum { RIGHT_MAX = 22, LEFT_MAX = 12, FAR = LEFT_MAX + 1, BEYOND = RIGHT_MAX + 1, NONE = -1 };
-enum { ZEROS_BEYOND = 330 };  // zeros after which a set without an end is unbounded
+enum { ZEROS_BEYOND = 330 };  // number of zeros after which a set without an end is unbounded
 // The largest exponents of a mantissa with one digit before the point, and with up to 209: doubles
 // can represent these numbers. NO_LIMIT: for a mantissa of 0, and for exponents below 0.
 enum { EXPONENT_MAX = 307, EXPONENT_LONG_MAX = 99, NO_LIMIT = 0 };
 
-// The part of the mantissa that was read. Its number means: in RIGHT, the number of digits after
-// the point that are before it in the value; in PLAIN, the number of digits; in LEFT, the number of
-// digits before the point that are after it in the value; in WHOLE, whether there are several.
+// The last part of the mantissa that was read. Its number means: in RIGHT, the number of digits
+// after the point that are before it in the value; in PLAIN, the number of digits; in LEFT, the
+// number of digits before the point that are after it in the value; in WHOLE, whether there are
+// several.
 typedef enum mantissa_part {
   START,       // a sign or nothing
   WHOLE,       // digits before the point
   ZERO,        // the only digit before the point, 0
-  ZERO_RIGHT,  // zeros after it
+  ZERO_RIGHT,  // zeros after the point
   RIGHT,       // digits after the point
   RIGHT_LONG,  // the same, with several digits before the point
   PLAIN,       // digits after the point, which are after the value's point
   LEFT,        // digits before the point, which are after the value's point
-  LEFT_ALONE,  // the same, without further ones
+  LEFT_ALONE,  // the same, without further digits
   LEFT_POINT,  // the point
-  LEFT_AFTER,  // digits after it
+  LEFT_AFTER,  // digits after the point
   PART_COUNT
 } mantissa_part;
 
@@ -49,7 +51,7 @@ static int64_t step(const dfa *set, int64_t state, uint8_t byte) {
 
 static bool accepts(const dfa *set, int64_t state) { return state != NONE && set->accepts[state]; }
 
-// 0: nothing can follow.
+// Returns a place, or 0 if nothing can follow.
 static uint32_t place_of(exponents *e, mantissa_part part, uint32_t number, int64_t state) {
   if (state == NONE || number > RIGHT_MAX) return 0;
   const uint32_t index = ((uint32_t)part * BEYOND + number) * e->set->count + (uint32_t)state;
@@ -126,7 +128,7 @@ static void put_left(exponents *e, uint32_t from, uint32_t number) {
   }
 }
 
-// Adds exponents from 0 on by bits; BEYOND is for all above, up to a limit.
+// Adds exponents of 0 or more by bits; BEYOND is for all larger ones, up to a limit.
 static void put_right(exponents *e, uint32_t from, uint32_t bits, uint32_t limit) {
   if (bits == 0) return;
   const uint32_t digits = put_mark(e, from, false, false);
@@ -137,7 +139,7 @@ static void put_right(exponents *e, uint32_t from, uint32_t bits, uint32_t limit
   if ((bits & 1) != 0) put_left(e, from, 0);
 }
 
-// The exponents for which the digits so far, followed by zeros, are in the set.
+// Adds the exponents for which the digits so far, followed by zeros, are in the set.
 static uint32_t right_bits(const exponents *e, int64_t state, uint32_t least) {
   uint32_t bits = 0;
   bool is_always = true;

@@ -1,4 +1,4 @@
-// grammar/finish.c — turns a builder into a program: drops places that lead nowhere, refuses rules
+// grammar/finish.c — turns a builder into a program: drops places that lead nowhere, rejects rules
 // that would never end, and sorts bytes into classes.
 #include <string.h>
 
@@ -16,9 +16,9 @@ struct program_finisher {
   uint32_t *first_to;            // [places]
   uint32_t *next_call;           // [edges] the next call of the same rule
   uint32_t *first_call;          // [rules]
-  uint32_t *rule_of;             // [places] that starts there, or 0
+  uint32_t *rule_of;             // [places] the rule that starts there, or 0
   bool *ends;                    // [places]
-  uint32_t *stack, stack_count;  // [places], of each phase
+  uint32_t *stack, stack_count;  // [places], used by each phase
   // left recursion
   bool *nullable;          // [rules]
   bool changed;            // in this round
@@ -142,7 +142,7 @@ static bool drop_dead_edges(program_finisher *f) {
 // ---- left recursion ----
 
 // Walks the places that are reached from the start of `rule` before a byte is read; calls on_call
-// for each rule called. Returns whether the end is reached.
+// for each called rule. Returns whether the end is reached.
 static bool walk_rule(program_finisher *f, uint32_t rule, work_u32_list *calls) {
   program_builder *builder = f->builder;
   uint32_t count = 0;
@@ -265,7 +265,7 @@ wick_status program_finish(program_builder *builder, uint32_t root, program_name
   }
   if (f->left_recursive == 0) {
     if (!check_end(f) || !drop_dead_edges(f) || !program_share_prefixes(builder, &f->sharer) ||
-        work_keep(work)) {  // copying a large program takes a slice
+        work_keep(work)) {  // copying a large program takes a whole slice
       return work->status;
     }
     work->status = copy_program(builder, root, out);

@@ -34,7 +34,7 @@ enum { PATTERN_BYTES = 256 << 10 };
 #define LOCAL ATOM "(\\." ATOM ")*"
 #define LABEL "[A-Za-z0-9]([A-Za-z0-9-]*[A-Za-z0-9])?"
 #define SHORT_LABEL "[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-// no hyphens at the third and fourth place, because these mark encoded names
+// no hyphens at the third and fourth position, because these mark encoded names
 #define HOST_LABEL                                                                             \
   "([A-Za-z0-9]|[A-Za-z0-9]{2}|[A-Za-z0-9][A-Za-z0-9-][A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9-]("    \
   "[A-Za-z0-9][A-Za-z0-9-]|-[A-Za-z0-9])([A-Za-z0-9-]{0,58}[A-Za-z0-9])|[A-Za-z0-9][A-Za-z0-9" \
@@ -64,7 +64,7 @@ enum { PATTERN_BYTES = 256 << 10 };
 typedef struct format {
   const char *name;
   const char *pattern,
-      *any;  // if `any` is NULL, it is the same; if both are, the format is refused
+      *any;  // NULL: the same as `pattern`; both NULL: the format is rejected
 } format;
 
 static const format FORMATS[] = {
@@ -76,7 +76,7 @@ static const format FORMATS[] = {
     {"hostname", HOST_LABEL "(\\." HOST_LABEL "){0,2}", SHORT_LABEL "(\\." SHORT_LABEL ")*"},
     {"ipv4", IPV4, NULL},
     {"ipv6", IPV6, NULL},
-    // not every validator accepts a scheme alone
+    // not every validator accepts only a scheme
     {"uri", SCHEME "(" HIERARCHY ")" TAIL, URI},
     {"uri-reference", "(" URI "|" RELATIVE ")", NULL},
     {"uri-template",
@@ -154,7 +154,7 @@ format_kind format_find(grammar_work *work, document_text name, format_level lev
   const bool is_iso = name.size_bytes > 4 && memcmp(name.bytes, "iso-", 4) == 0;
   const document_text time = is_iso ? (document_text){name.bytes + 4, name.size_bytes - 4} : name;
   if (text_is(time, "time") || text_is(time, "date-time")) {
-    // common validators accept more forms than this set has
+    // common validators accept more forms than this set contains
     if (is_iso && level == FORMAT_AT_MOST) return FORMAT_REFUSED;
     *texts = find_time(work, text_is(time, "date-time"), is_iso, level);
     return FORMAT_TEXTS;

@@ -1,4 +1,4 @@
-// grammar/formats.h — the formats of JSON Schema (2020-12, 7.3) as sets of texts.
+// grammar/formats.h — the formats of JSON Schema (2020-12, 7.3) as sets of strings.
 #ifndef WICK_GRAMMAR_FORMATS_H
 #define WICK_GRAMMAR_FORMATS_H
 
@@ -6,17 +6,17 @@
 #include "grammar/document.h"
 
 typedef enum format_kind {
-  FORMAT_UNKNOWN,  // means nothing, as in the standard
-  FORMAT_TEXTS,    // *texts
+  FORMAT_UNKNOWN,  // has no effect, as in the standard
+  FORMAT_TEXTS,    // the set is *texts
   FORMAT_REFUSED,  // in the standard, but not supported here
-  FORMAT_INT32,    // numbers; of OpenAPI
-  FORMAT_INT64,    // whole numbers; those that are written have fewer than 64 bits
+  FORMAT_INT32,    // numbers; from OpenAPI
+  FORMAT_INT64,    // whole numbers; generated ones have fewer than 64 bits
 } format_kind;
 
 typedef enum format_level {
-  FORMAT_AGREED,   // accepted by all common validators
-  FORMAT_EVERY,    // everything that the format allows
-  FORMAT_AT_MOST,  // the same and maybe more
+  FORMAT_AGREED,   // strings that all common validators accept
+  FORMAT_EVERY,    // all strings that the format allows
+  FORMAT_AT_MOST,  // the same and possibly more
 } format_level;
 
 format_kind format_find(grammar_work *work, document_text name, format_level level,

@@ -1,17 +1,17 @@
-// grammar/free.c — free text with marks.
+// grammar/free.c — free text with markers.
 #include "grammar/free.h"
 
 #include <string.h>
 
 typedef struct free_node {
-  uint32_t next[256];  // transitions; until the automaton is complete the children, 0 for none
-  uint32_t place, to;  // `to`: a mark ends here
-  uint32_t shorter;    // the node of the longest proper suffix of its text
+  uint32_t next[256];  // transitions; until the automaton is complete: the children, or 0
+  uint32_t place, to;  // `to`: a marker ends here
+  uint32_t shorter;    // the node of the longest proper suffix
 } free_node;
 
 typedef struct free_maker {
   program_builder *builder;
-  free_node *nodes;  // [0]: the root of text and marks; then those of starts
+  free_node *nodes;  // [0]: the root for text and markers; then the root for starts
   uint32_t count, first_start;
 } free_maker;
 
@@ -31,7 +31,7 @@ static void insert(free_maker *m, uint32_t root, const free_mark *mark) {
   if (m->nodes[at].to == 0) m->nodes[at].to = mark->to;
 }
 
-// Breadth first, so that each node's `shorter` is complete before the node itself.
+// Works breadth-first, so that each node's `shorter` is complete before the node itself.
 static void complete(free_maker *m) {
   uint32_t *queue = work_alloc(m->builder->work, m->count, sizeof *queue);
   if (queue == NULL) return;

@@ -1,4 +1,5 @@
-// grammar/free.h — free text that may contain marks; the grammar applies to the text after a mark.
+// grammar/free.h — free text that may contain markers; the grammar applies to the text after a
+// marker.
 #ifndef WICK_GRAMMAR_FREE_H
 #define WICK_GRAMMAR_FREE_H
 
@@ -7,20 +8,20 @@
 typedef struct free_mark {
   const uint8_t *bytes;
   uint32_t size_bytes;
-  uint32_t to;  // the place after it
+  uint32_t to;  // the place after the marker
 } free_mark;
 
-// If several marks end with the same byte, the first one counts; if one is the beginning of
-// another, the shorter one counts. `starts` count only at the beginning of the text, with white
-// space and semicolons before them, and white space after brackets and colons within.
+// If several markers end at the same byte, the first one counts; if one is a prefix of another, the
+// shorter one counts. `starts` count only at the beginning of the text, with white space and
+// semicolons before them, and white space after brackets and colons within.
 typedef struct free_text {
   const free_mark *marks, *starts;
   uint32_t mark_count, start_count;
-  uint32_t within;  // a place after some text, where starts do not count; 0: none
-  uint32_t end;     // the text may end at any place, and this is the place after it; 0: it may not
+  uint32_t within;  // a place after some text, where starts are not recognized; 0: none
+  uint32_t end;     // the text may end anywhere, and this is the place after it; 0: it must not end
 } free_text;
 
-// Adds any bytes from a place on (Aho and Corasick 1975: one automaton for all marks).
+// Adds arbitrary bytes after a place (Aho and Corasick 1975: one automaton for all markers).
 void free_build(program_builder *builder, uint32_t from, free_text text);
 
 #endif

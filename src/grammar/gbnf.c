@@ -16,7 +16,7 @@ typedef struct rule_name {
 // The text between two places.
 typedef struct piece {
   uint32_t from, to;
-  bool is_plain;  // one character, which includes any plain one
+  bool is_plain;  // one character, which can be any plain one
 } piece;
 
 typedef struct gbnf_names gbnf_parser;
@@ -30,9 +30,9 @@ struct gbnf_names {
   struct {
     rule_name *items;
     uint32_t count, capacity;
-  } names;                // of the rule that is being built
-  work_u32_list rules;    // [names] its rule
-  work_u32_list name_of;  // [rules] its name + 1
+  } names;                // names of rules
+  work_u32_list rules;    // [names] the rule with this name
+  work_u32_list name_of;  // [rules] the index of its name + 1
   char name[64];          // for messages
 };
 
@@ -81,7 +81,7 @@ static size_t take_name(gbnf_parser *p) {
   return p->at - from;
 }
 
-// The number of the name that ends here, which is added if it is new.
+// Returns the number of the name that ends here, and adds the name if it is new.
 static uint32_t find_name(gbnf_parser *p, size_t size_bytes) {
   const uint8_t *text = p->text + p->at - size_bytes;
   for (uint32_t i = 0; i < p->names.count; i++) {
@@ -165,7 +165,7 @@ static void sort_class(class_ranges *ranges) {
   }
 }
 
-// Emits the characters of a sorted class, or all others, without overlaps.
+// Emits the characters of a sorted class, or all other characters, without overlaps.
 static void emit_class(gbnf_parser *p, const class_ranges *ranges, bool is_not, piece *piece) {
   static const uint32_t PLAIN[][2] = {{0x20, 0x21}, {0x23, 0x5b}, {0x5d, CODE_POINT_LAST}};
   uint32_t next = 0, plain = 0;
@@ -175,7 +175,7 @@ static void emit_class(gbnf_parser *p, const class_ranges *ranges, bool is_not, 
     uint32_t high = is_last ? CODE_POINT_LAST : ranges->high[i];
     const uint32_t after = high + 1 > next ? high + 1 : next;
     if (is_not) {
-      high = low - 1;  // low 0: no character is before it
+      high = low - 1;  // if low is 0, there is no smaller character
       low = next;
       if (low > high || high == UINT32_MAX) low = 1, high = 0;
     } else if (low < next) {
@@ -220,7 +220,7 @@ static bool parse_token(gbnf_parser *p, piece *piece) {
   const bool is_not = take(p, "!");
   const size_t began = p->at;
   int32_t token = TOKEN_NONE;
-  if (!take(p, "<")) return fail(p, "a '!' precedes a token '<...>'");
+  if (!take(p, "<")) return fail(p, "'!' must precede a token '<...>'");
   while (!is_at_end(p) && peek(p) != '>' && peek(p) != '\n') p->at++;
   if (!take(p, ">")) return fail_at(p, began, "the token has no '>'", NULL, 0);
   const uint8_t *text = p->text + began;

@@ -28,12 +28,12 @@ static uint32_t build_choice(program_builder *builder, const wick_grammar *wante
   const json_node *list = document_node(&document, 1);
   const uint32_t rule = program_rule(builder), end = program_place(builder);
   if (list->kind != JSON_ARRAY || list->count == 0) {
-    work_fail(builder->work, WICK_E_ARG, 0, "choices: an array of texts is expected");
+    work_fail(builder->work, WICK_E_ARG, 0, "choices: an array of strings is expected");
   }
   for (uint32_t child = list->first; child != 0;) {
     const json_node *one = document_node(&document, child);
     if (one->kind != JSON_STRING) {
-      work_fail(builder->work, WICK_E_ARG, one->at, "choices: item %u is not a text", one->index);
+      work_fail(builder->work, WICK_E_ARG, one->at, "choices: item %u is not a string", one->index);
     }
     const uint32_t after =
         program_text(builder, program_start(builder, rule), one->text.bytes, one->text.size_bytes);
@@ -44,9 +44,9 @@ static uint32_t build_choice(program_builder *builder, const wick_grammar *wante
   return rule;
 }
 
-// ---- free text around ----
+// ---- surrounding free text ----
 
-// free (trigger constraint (marker free)?)*
+// Builds free (trigger constraint (marker free)?)*.
 static uint32_t build_parts(program_builder *builder, const wick_grammar *wanted, uint32_t inside) {
   const uint32_t rule = program_rule(builder), end = program_place(builder);
   const uint32_t free = program_start(builder, rule), after = program_place(builder);
@@ -94,7 +94,7 @@ uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
   return 0;
 }
 
-// A program that has been built. Spelling its sets of texts and finishing it may pause.
+// A program that has been built. Spelling its sets of strings and finishing it may pause.
 typedef struct built_grammar {
   program_builder builder;
   gbnf_names *names;
@@ -202,7 +202,7 @@ void matcher_end(grammar_matcher *matcher) {
   matcher->grammar = NULL;
 }
 
-// The configuration after bytes, with a mark on the one before them.
+// Returns the configuration after the bytes, and keeps the one before them valid.
 static uint32_t walk(machine *machine, uint32_t state, const uint8_t *bytes, size_t count) {
   for (size_t i = 0; i < count && state != MACHINE_DEAD; i++) {
     state = machine_step(machine, state, bytes[i]);

@@ -1,7 +1,6 @@
-// grammar/grammar.h — constraints on text: compiled, and matched byte by
-// byte. This room depends on tokens (text/), but not on models, requests or logits.
-//
-// Begin reading at program.h (the compiled form), machine.h (how it runs), mask.h (tokens).
+// grammar/grammar.h — constraints on text: compiled, and matched byte by byte. This folder depends
+// on tokens (text/), but not on models, requests or logits.
+// Start reading at program.h (the compiled form), machine.h (how it runs) and mask.h (tokens).
 #ifndef WICK_GRAMMAR_GRAMMAR_H
 #define WICK_GRAMMAR_GRAMMAR_H
 
@@ -21,54 +20,55 @@ typedef struct grammar {
   machine *machine;
 } grammar;
 
-// Compiles a grammar. If `tokens` is NULL, it cannot name tokens. WICK_E_ARG (broken, with the
-// position), WICK_E_UNSUPPORTED (by name), WICK_E_FULL (too large), WICK_E_NOMEM.
+// Compiles a grammar. If `tokens` is NULL, it cannot refer to tokens. WICK_E_ARG (invalid, with the
+// position), WICK_E_UNSUPPORTED (the message names the feature), WICK_E_FULL (too large),
+// WICK_E_NOMEM.
 wick_status grammar_create(memory_gate *memory, const tokenizer *tokens, const wick_grammar *wanted,
                            grammar **out, wick_error *error);
-// The same with the caller's working memory, in slices: returns WICK_E_BUSY after a slice, and the
+// The same in slices, with the caller's working memory: returns WICK_E_BUSY after a slice, and the
 // next call continues. Call work_end afterwards.
 wick_status grammar_run(grammar_work *work, const tokenizer *tokens, const wick_grammar *wanted,
                         grammar **out, wick_error *error);
-// Builds the rules of a grammar. Returns the rule of a whole text; 0 after a failure.
+// Builds the rules of a grammar. Returns the rule for the whole text; 0 after a failure.
 uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
                        const wick_grammar *wanted, gbnf_names **names);
-// The reply of a chat model that may call tools, in the form of the engine's chat template. The
-// text is a JSON object of `tools`, `tool_choice` ("auto", "required", or {"function": {"name"}}),
-// `parallel_tool_calls` in OpenAI's format, `ending`, the part of the prompt after the messages,
-// `has_begun`, set if the end of `ending` is content, and `content`: {"kind", "text"}, a grammar of
-// the content after the reasoning. With "auto" the text is free until a call or the content begins;
-// otherwise only calls follow the reasoning. If a text begins as a call, its arguments match the
-// schema, or WICK_E_UNSUPPORTED names the keyword that is not supported. The request needs
-// print_special, unless the marks are a plain <think>.
+// The reply of a chat model that may call tools, in the format of the engine's chat template. The
+// text is a JSON object with `tools`, `tool_choice` ("auto", "required", or {"function":
+// {"name"}}), `parallel_tool_calls` in OpenAI's format, `ending`, the part of the prompt after the
+// messages, `has_begun`, set if the end of `ending` is content, and `content`: {"kind", "text"}, a
+// grammar for the content after the reasoning. With "auto" the text is free until a call or the
+// content begins; otherwise only calls follow the reasoning. If a text begins as a call, its
+// arguments match the schema, or WICK_E_UNSUPPORTED names the keyword that is not supported. The
+// request needs print_special, unless the tags are a plain <think>.
 #define GRAMMAR_REPLY ((wick_grammar_kind)5)
-// Defined in the room reply (hold.c), which has the formats of calls.
+// Defined in the folder reply (hold.c), which has the call formats.
 uint32_t grammar_build_reply(program_builder *builder, const tokenizer *tokens,
                              const wick_grammar *wanted, gbnf_names **names);
 void grammar_destroy(grammar *grammar);
 
-// A place in a text. Copies are independent.
+// A position in a text. Copies are independent.
 typedef struct grammar_matcher {
   grammar *grammar;  // NULL: none
   machine_mark mark;
 } grammar_matcher;
 
 void matcher_begin(grammar *grammar, grammar_matcher *matcher);
-// Begins after a prefix. WICK_E_ARG if the prefix does not match; the matcher is then not usable.
+// Starts after a prefix. WICK_E_ARG if the prefix does not match; the matcher is then unusable.
 wick_status matcher_begin_after(grammar *grammar, const wick_grammar *wanted,
                                 grammar_matcher *matcher, wick_error *error);
 void matcher_copy(const grammar_matcher *from, grammar_matcher *to);
 void matcher_end(grammar_matcher *matcher);
-// Returns false, and leaves the place unchanged, if the text cannot continue with these bytes.
+// Returns false, and leaves the position unchanged, if the text cannot continue with these bytes.
 bool matcher_take_bytes(grammar_matcher *matcher, const uint8_t *bytes, size_t count);
-// The same for a token: its bytes, or the token itself if the grammar names it.
+// The same for a token: its bytes, or the token itself if the grammar refers to it.
 bool matcher_take_token(grammar_matcher *matcher, const tokenizer *tokens, int32_t token,
                         uint8_t *scratch);
-// Writes the bytes that must follow, up to `capacity`, and returns their number. The place does not
-// change.
+// Writes the bytes that must follow, up to `capacity`, and returns their number. The position does
+// not change.
 size_t matcher_only_bytes(grammar_matcher *matcher, uint8_t *bytes, size_t capacity);
 // Whether the text may end here.
 bool matcher_accepts(const grammar_matcher *matcher);
-// Whether it may continue.
+// Whether the text may continue.
 bool matcher_continues(const grammar_matcher *matcher);
 // Whether the text may either end or continue; it ends unless the model continues it as the grammar
 // allows.

@@ -1,6 +1,6 @@
-// grammar/machine.c — numbered sets, the configuration after a byte, and the collection of sets
-// that nothing uses anymore. Sets refer only to sets with lower numbers, so the collection compacts
-// everything in one pass.
+// grammar/machine.c — numbered sets, the configuration after a byte, and the collection of unused
+// sets. Sets refer only to sets with lower numbers, so the collection compacts everything in one
+// pass.
 #include "grammar/machine.h"
 
 #include <string.h>
@@ -13,10 +13,10 @@ enum {
   WORDS = (MACHINE_BYTES - (SETS_MAX * 20) - (SLOTS * 4)) / 4,
   REACHED_MAX = MACHINE_PLACES_MAX,
   REACHED_SLOTS = 32 << 10,
-  SCRATCH_WORDS = 64 << 10,  // of unions under way
+  SCRATCH_WORDS = 64 << 10,  // for unions being computed
   UNIONS = 4 << 10,
-  ACCEPT = 0,  // the place where everything has been read
-  BOTTOM = 1,  // the set of that place alone
+  ACCEPT = 0,  // the place where the text is complete
+  BOTTOM = 1,  // the set of only that place
 };
 
 static const uint32_t UNKNOWN = UINT32_MAX;
@@ -28,7 +28,7 @@ typedef struct item {
 
 typedef struct set {
   uint32_t first, count;  // items: 2 words each
-  uint32_t followers;     // offset of the configurations after each class of bytes; NO_FOLLOWERS
+  uint32_t followers;     // offset of the configurations after each class of bytes, or NO_FOLLOWERS
   uint32_t depth;
   uint32_t hash;
 } set;
@@ -49,7 +49,7 @@ struct machine {
   bool is_full;
   // closing
   reached *reached;         // [REACHED_MAX]
-  uint32_t *queue;          // [REACHED_MAX] of indices
+  uint32_t *queue;          // [REACHED_MAX] indices
   uint32_t *reached_slots;  // [REACHED_SLOTS] index + 1, or 0
   uint32_t reached_count, queue_count;
   // unions
@@ -76,7 +76,7 @@ static void enter_slot(machine *m, uint32_t number) {
   m->slots[at & (SLOTS - 1)] = number + 1;
 }
 
-// Returns MACHINE_DEAD for no items, and if there is no room.
+// Returns MACHINE_DEAD if there are no items, or if memory is full.
 static uint32_t intern(machine *m, const item *items, uint32_t count) {
   if (count == 0) return MACHINE_DEAD;
   const uint32_t hash = hash_items(items, count);
@@ -143,7 +143,7 @@ static uint32_t unite(machine *m, uint32_t a, uint32_t b) {
   }
   const uint32_t made = intern(m, both, count);
   m->scratch_count = began;
-  if (made == MACHINE_DEAD) return b;  // no room: only a part is kept
+  if (made == MACHINE_DEAD) return b;  // memory is full: only one of the sets is kept
   m->unions[slot].a = a;
   m->unions[slot].b = b;
   m->unions[slot].both = made;
@@ -190,7 +190,7 @@ static void call_rule(machine *m, const grammar_edge *edge, uint32_t set) {
 
 // ---- members in any order ----
 
-// The edge of a member's place; NULL if it is another kind of place.
+// Returns the edge of a member's place; NULL for other kinds of places.
 static const grammar_edge *member_at(const machine *m, uint32_t place) {
   const grammar_edge *edge = &m->program->edges[m->program->places[place].edges];
   return place != ACCEPT && edge->kind == EDGE_SEEN ? edge : NULL;
@@ -220,7 +220,7 @@ static uint32_t add_member(machine *m, uint32_t set, uint32_t member) {
   return all;
 }
 
-// The stack below the members, while `required` of the members are still missing.
+// Returns the stacks below the members, limited to those where `required` members are required.
 static uint32_t drop_members(machine *m, uint32_t set, uint32_t required) {
   uint32_t all = MACHINE_DEAD;
   for (uint32_t i = 0; i < m->sets[set].count; i++) {
@@ -259,8 +259,8 @@ static void close_place(machine *m, uint32_t place, uint32_t set) {
   }
 }
 
-// Whether a place stays in a configuration: those that read something, those with plain characters,
-// and the end do.
+// Whether a place is kept in a configuration: those that read something, those with plain
+// characters, and the end are.
 static bool is_kept(const grammar_program *program, uint32_t place) {
   if (place == ACCEPT || program->places[place].plain != 0) return true;
   for (uint32_t i = program->places[place].edges; i != 0; i = program->edges[i].next) {
@@ -497,7 +497,7 @@ void machine_mark_end(machine_mark *mark) {
   mark->machine = NULL;
 }
 
-// Sets `followers` to 1 for a set that is needed, else to 0; later it is the new number.
+// Sets `followers` to 1 for needed sets and to 0 for others; later it holds the new number.
 static void mark_needed(machine *m) {
   for (uint32_t i = 0; i < m->set_count; i++) m->sets[i].followers = 0;
   m->sets[MACHINE_DEAD].followers = m->sets[BOTTOM].followers = 1;
@@ -521,7 +521,8 @@ bool machine_make_room(machine *m) {
     item *items = (item *)(void *)(m->words + words);
     memmove(items, items_of(m, i), moved.count * sizeof *items);
     for (uint32_t j = 0; j < moved.count; j++) items[j].set = m->sets[items[j].set].followers;
-    // sets[i] keeps the new number until the pass is over, because the moved set is at or before it
+    // sets[i] keeps the new number until the pass is over, because the moved set is at or before
+    // index i
     moved.first = words;
     moved.hash = hash_items(items, moved.count);
     words += 2 * moved.count;

@@ -1,9 +1,9 @@
 // grammar/machine.h — runs a program on bytes. A configuration is a set of pairs: a place, and the
-// set of places to return to, which are of the same kind (a graph-structured stack, Tomita 1987).
-// Equal sets have one number, so what follows a byte is computed once and then looked up.
-//
-// All of it is in memory of a fixed size. When it is full, only the sets that marks still need are
-// kept.
+// set of places to return to, which are pairs of the same kind (a graph-structured stack, Tomita
+// 1987). Equal sets have the same number, so the configuration after a byte is computed once and
+// then looked up.
+// The machine has a fixed amount of memory. When it is full, only the sets that marks still need
+// are kept.
 #ifndef WICK_GRAMMAR_MACHINE_H
 #define WICK_GRAMMAR_MACHINE_H
 
@@ -11,8 +11,8 @@
 
 enum {
   MACHINE_BYTES = 6 << 20,
-  MACHINE_DEPTH_MAX = 1000,      // of return places
-  MACHINE_PLACES_MAX = 8 << 10,  // of a configuration, before and after closing
+  MACHINE_DEPTH_MAX = 1000,      // nested return places
+  MACHINE_PLACES_MAX = 8 << 10,  // places in a configuration, before and after closing
   MACHINE_DEAD = 0,              // the empty set
   MACHINE_MARKS_MAX = 64,
 };
@@ -30,33 +30,33 @@ wick_status machine_create(memory_gate *memory, const grammar_program *program, 
                            wick_error *error);
 void machine_destroy(machine *machine);
 
-// Sets the mark to the beginning.
+// Sets the mark to the initial configuration.
 void machine_mark_begin(machine *machine, machine_mark *mark);
 void machine_mark_copy(const machine_mark *from, machine_mark *to);
 void machine_mark_end(machine_mark *mark);
 
-// The configuration after a byte; MACHINE_DEAD if there is none, or if it exceeds the machine's
-// memory (see machine_is_full). Numbers without a mark are valid until the next collection, which
-// only machine_make_room does.
+// Returns the configuration after a byte; MACHINE_DEAD if there is none, or if it exceeds the
+// machine's memory (see machine_is_full). Numbers without a mark are valid until the next
+// collection, which only machine_make_room runs.
 uint32_t machine_step(machine *machine, uint32_t state, uint8_t byte);
-// The configuration after the token by edges of tokens, merged with `bytes`, the configuration
-// after its bytes (MACHINE_DEAD: none).
+// Returns the configuration after following the edges of the token, merged with `bytes`, the
+// configuration after its bytes (MACHINE_DEAD: none).
 uint32_t machine_step_token(machine *machine, uint32_t state, uint32_t token, uint32_t bytes);
-// Makes room so that a mask or a token can be computed; marks are renumbered. Returns false if
-// there is no room.
+// Frees memory so that a mask or a token can be computed; marks are renumbered. Returns false if
+// too little memory is free.
 bool machine_make_room(machine *machine);
 
 bool machine_accepts(const machine *machine, uint32_t state);
 // Whether the text may continue.
 bool machine_continues(const machine *machine, uint32_t state);
-// The least number of plain characters that may follow (program.h).
+// Returns the minimum number of plain characters that may follow (program.h).
 uint32_t machine_plain(const machine *machine, uint32_t state);
-// The only byte that may follow, or -1 if several bytes, a token or the end may follow.
+// Returns the only byte that may follow, or -1 if several bytes, a token or the end may follow.
 int machine_only_byte(machine *machine, uint32_t state);
-// Whether anything has not fitted since the machine was created.
+// Whether anything has exceeded the memory since the machine was created.
 bool machine_is_full(const machine *machine);
 
-// The edges of tokens of a configuration, one after the other: `at` begins with 0.
+// Iterates over the token edges of a configuration: `at` starts with 0.
 typedef struct machine_token_edge {
   uint32_t token;
   bool is_not;
@@ -64,7 +64,8 @@ typedef struct machine_token_edge {
 bool machine_next_token_edge(const machine *machine, uint32_t state, uint64_t *at,
                              machine_token_edge *edge);
 
-// The number of collections so far. State numbers from before a collection are no longer valid.
+// Returns the number of collections so far. State numbers from before a collection are no longer
+// valid.
 uint32_t machine_generation(const machine *machine);
 
 #endif

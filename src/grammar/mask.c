@@ -1,11 +1,11 @@
-// grammar/mask.c — walks the tries with a machine. Keeps the last mask, and those whose walk was
+// grammar/mask.c — walks the tries with a machine. Caches the last mask, and masks whose walk was
 // long.
 #include "grammar/mask.h"
 
 #include <string.h>
 
 enum {
-  WALK_SHORT = 512,  // nodes of a walk whose mask is not kept
+  WALK_SHORT = 512,  // a mask is not cached if its walk has at most this many nodes
   SLOTS_MAX = 256,
   ROOMS_MAX = 64,  // number of times that one mask may fill the machine
 };
@@ -13,13 +13,13 @@ enum {
 typedef struct mask_walk {
   const grammar_matcher *matcher;
   uint32_t *mask;
-  uint32_t seen, rooms;  // visited nodes; number of times that room was made
+  uint32_t seen, rooms;  // visited nodes; number of times that memory was freed
 } mask_walk;
 
 typedef struct mask_slot {
   uint32_t state, generation;  // state MACHINE_DEAD: free
   uint64_t used;
-  bool is_cut;  // the machine has no room for the continuations
+  bool is_cut;  // the machine has no memory for the continuations
 } mask_slot;
 
 struct mask_cache {
@@ -72,7 +72,7 @@ static bool make_room(mask_walk *walk, uint32_t *states, uint32_t count) {
   return true;
 }
 
-// Steps from the last of `states` over a byte. The machine stays full if no room can be made.
+// Steps from the last of `states` over a byte. The machine remains full if no memory can be freed.
 static uint32_t step(mask_walk *walk, uint32_t *states, uint32_t count, uint8_t byte) {
   machine *machine = walk->matcher->grammar->machine;
   const uint32_t next = machine_step(machine, states[count - 1], byte);

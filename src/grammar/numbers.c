@@ -53,9 +53,10 @@ static const dfa *magnitudes(grammar_work *work) {
 
 // ---- decimals ----
 
-// A number in digits: `whole` of them are before the point, and the last of the others is not zero.
+// The digits of a number: `whole` of them precede the point, and the last digit after the point is
+// not zero.
 typedef struct decimal {
-  char digits[2 * DIGITS_MAX + 2];  // at least one before the point, without leading zeros
+  char digits[2 * DIGITS_MAX + 2];  // at least one digit before the point, without leading zeros
   uint32_t count, whole;
   bool is_negative, is_zero;
 } decimal;
@@ -193,7 +194,7 @@ static const dfa *above(grammar_work *work, const decimal *d) {
 
 // ---- signs ----
 
-// Numbers whose magnitude is in `plus`, or in `minus` after a sign.
+// Returns the numbers whose magnitude is in `plus`, or in `minus` after a minus sign.
 static const dfa *with_signs(grammar_work *work, const dfa *plus, const dfa *minus) {
   if (plus == NULL || minus == NULL) return NULL;
   nfa nfa;
@@ -213,7 +214,7 @@ const dfa *numbers_equal(grammar_work *work, document_text value) {
   return with_signs(work, plus ? same : none, minus ? same : none);
 }
 
-// An upper bound is a lower one with reversed signs.
+// An upper bound is a lower bound with reversed signs.
 const dfa *numbers_bounded(grammar_work *work, document_text bound, number_bound kind) {
   decimal d;
   if (!read_decimal(work, bound, &d)) return NULL;
@@ -241,7 +242,7 @@ typedef struct divider {
   uint32_t first, end;
 } divider;
 
-// The state for a remainder and the number of digits read after the point (0: none yet).
+// Returns the state for a remainder and the number of digits read after the point (0: none yet).
 static uint32_t divider_state(const divider *d, uint32_t remainder, uint32_t digits) {
   return d->first + remainder * (d->places + 2) + digits;
 }

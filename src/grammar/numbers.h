@@ -1,4 +1,4 @@
-// grammar/numbers.h — sets of JSON numbers by their value, as texts without an exponent: a set with
+// grammar/numbers.h — sets of JSON numbers by their value, spelled without an exponent: a set with
 // one spelling of a value has all of them (1, 1.0, 1.00).
 #ifndef WICK_GRAMMAR_NUMBERS_H
 #define WICK_GRAMMAR_NUMBERS_H
@@ -16,20 +16,20 @@ typedef enum number_bound {
 } number_bound;
 
 const dfa *numbers_all(grammar_work *work);
-const dfa *numbers_of_one_digit(grammar_work *work);  // before the point
+const dfa *numbers_of_one_digit(grammar_work *work);  // one digit before the point
 const dfa *numbers_integers(grammar_work *work);
 // WICK_E_UNSUPPORTED for a number with too many digits.
 const dfa *numbers_bounded(grammar_work *work, document_text bound, number_bound kind);
 const dfa *numbers_equal(grammar_work *work, document_text value);
-// Multiples of a positive number, which must have few digits (otherwise WICK_E_UNSUPPORTED).
+// The multiples of a positive number, which must have few digits (otherwise WICK_E_UNSUPPORTED).
 const dfa *numbers_multiple(grammar_work *work, document_text divisor);
-// Texts without superfluous digits: no ".0" at the end, no "-0", and at most 15 digits, so that
+// Spellings without superfluous digits: no ".0" at the end, no "-0", and at most 15 digits, so that
 // doubles distinguish them.
 const dfa *numbers_short(grammar_work *work);
 // Whether no double has a larger magnitude.
 bool numbers_is_largest(document_text value);
-// The value as a count: UINT32_MAX if it is negative or fractional, NUMBERS_COUNT_MAX for this
-// number and larger ones.
+// Returns the value as a count: UINT32_MAX if it is negative or fractional, NUMBERS_COUNT_MAX for
+// this number and larger ones.
 uint32_t numbers_count(document_text value);
 
 #endif

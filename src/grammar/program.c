@@ -5,7 +5,7 @@
 
 enum { BLOCK_TIMES = 256 };
 
-// Place and edge 0 stand for none; other places begin as such.
+// Place and edge 0 mean none. New places are copies of place 0.
 static const grammar_place NO_PLACE = {0};
 static const grammar_edge NO_EDGE = {0};
 
@@ -176,7 +176,7 @@ static void set_plain(program_builder *builder, uint32_t place, bool is_plain, u
                                                            : most;
 }
 
-// From `least` to `most` times a rule that is alone, with few of both.
+// Adds `least` to `most` repetitions of a rule without a separator, for small numbers.
 static void repeat_few(program_builder *builder, uint32_t from, uint32_t rule, uint32_t least,
                        uint32_t most, bool is_plain, uint32_t to) {
   for (uint32_t i = 0; i < most && work_is_ok(builder->work); i++) {
@@ -223,7 +223,7 @@ static void repeat_many(program_builder *builder, uint32_t from, uint32_t rule, 
   repeat_few(builder, from, rule, 0, most, is_plain, to);
 }
 
-// The rule "separator, then rule".
+// Returns the rule "separator, then rule".
 static uint32_t make_unit(program_builder *builder, uint32_t rule, uint32_t separator) {
   const uint32_t unit = program_rule(builder), middle = program_place(builder);
   const uint32_t end = program_place(builder);
@@ -259,7 +259,7 @@ void program_repeat(program_builder *builder, uint32_t from, uint32_t rule, uint
     program_call(builder, from, rule, next);
     from = next;
   }
-  const uint32_t loop = program_place(builder);  // `from` may be where another edge leads
+  const uint32_t loop = program_place(builder);  // other edges may lead to `from`
   program_skip(builder, from, loop);
   set_plain(builder, loop, is_plain, most);
   program_call(builder, loop, rule, loop);

@@ -10,26 +10,26 @@ enum {
   DEPTH_MAX = 200,
   TIMES_MAX = 100000,
   PARTS_MAX = 1 << 19,   // states and edges of the automaton
-  MEMO_REGEX = 100,      // and 101: whole
-  LOOK_TIMES_MAX = 16,   // repetitions around a look-ahead
+  MEMO_REGEX = 100,      // 101 with `whole`
+  LOOK_TIMES_MAX = 16,   // repetitions of a group with look-ahead
   LOOK_DEPTH_MAX = 100,  // consecutive look-aheads, and alternatives with them
 };
 
 typedef enum node_kind {
   NODE_EMPTY,
-  NODE_SET,     // ranges [a, b)
+  NODE_SET,     // one character in ranges [a, b)
   NODE_JOIN,    // a, then b
   NODE_CHOICE,  // a or b
   NODE_REPEAT,  // a, from `least` to `most` times
   NODE_START,
   NODE_END,
-  NODE_LOOK  // the rest of the text begins with a; with `least` 0 it does not
+  NODE_LOOK  // the rest of the string begins with a; if `least` is 0, it does not
 } node_kind;
 
 typedef struct node {
   node_kind kind;
   uint32_t a, b, least, most;
-  uint32_t parts;  // of its automaton
+  uint32_t parts;  // of the node's automaton
   bool has_look, has_start;
 } node;
 
@@ -46,7 +46,7 @@ typedef struct parser {
   grammar_work *work;
   const uint8_t *text;
   size_t size_bytes, at;
-  bool whole;  // the text that is being read ends with the pattern
+  bool whole;  // the string must end where the pattern ends
   uint32_t depth, look_depth;
   struct {
     node *items;
@@ -83,7 +83,7 @@ static uint32_t take_code(parser *p) {
   return code;
 }
 
-// Counts the states and edges that a node needs, so that a pattern that is too large is refused
+// Counts the states and edges that a node needs, so that a pattern that is too large is rejected
 // before it is built.
 static bool measure(parser *p, node *made) {
   static const node NONE = {.kind = NODE_EMPTY};
@@ -208,8 +208,8 @@ static bool fail_escape(parser *p, uint8_t c) {
   return fail(p, WICK_E_ARG, "unknown escape");
 }
 
-// After a backslash: a set into `list`, or a code point into *code. *is_set, false before the call,
-// is set to true for a set.
+// Parses the text after a backslash: a set into `list`, or a code point into *code. *is_set, false
+// before the call, becomes true for a set.
 static bool take_escape(parser *p, range_list *list, bool *is_set, uint32_t *code) {
   static const char NAMES[] = "tnvfr", CODES[] = "\t\n\v\f\r";
   if (is_at_end(p)) return fail(p, WICK_E_ARG, "a backslash at the end");
@@ -274,7 +274,7 @@ static uint32_t parse_class(parser *p) {
     }
     p->at++;
     if (!take_class_atom(p, &list, &ends_in_set, &high)) return 0;
-    if (ends_in_set) {  // "a-\d": the hyphen is one
+    if (ends_in_set) {  // "a-\d": the hyphen is a literal
       add_range(p, &list, low, low);
       add_range(p, &list, '-', '-');
     } else if (high < low) {
@@ -375,7 +375,7 @@ static bool take_number(parser *p, uint32_t *number) {
   return p->at != before;
 }
 
-// "{n}", "{n,}", "{n,m}".
+// Parses "{n}", "{n,}" or "{n,m}".
 static void take_braces(parser *p, uint32_t *least, uint32_t *most) {
   const size_t before = p->at;
   bool is_ok = take(p, "{") && take_number(p, least);
@@ -412,7 +412,7 @@ static uint32_t parse_term(parser *p) {
   } else {
     take_braces(p, &least, &most);
   }
-  take(p, "?");  // lazy or not, the accepted texts are the same
+  take(p, "?");  // a lazy quantifier accepts the same strings
   if (repeats_next(p)) fail(p, WICK_E_ARG, "nothing to repeat");
   return add_node(p, (node){.kind = NODE_REPEAT, .a = atom, .least = least, .most = most});
 }
@@ -436,7 +436,7 @@ static uint32_t parse_choice(parser *p) {
 
 static void emit(parser *p, nfa *nfa, uint32_t at, uint32_t from, uint32_t to);
 
-// A chain of joins is processed from its last part, with recursion only into its parts.
+// A chain of joins is processed from its last part, so that recursion is limited to the parts.
 static void emit_join(parser *p, nfa *nfa, uint32_t at, uint32_t from, uint32_t to) {
   while (p->nodes.items[at].kind == NODE_JOIN && work_is_ok(p->work)) {
     const uint32_t middle = nfa_state(nfa);
@@ -508,7 +508,7 @@ static void emit(parser *p, nfa *nfa, uint32_t at, uint32_t from, uint32_t to) {
   }
 }
 
-// ---- look-ahead: some texts are selected from, or removed from, the rest of the text ----
+// ---- look-ahead: selects strings from the rest, or removes them ----
 
 // A list of the nodes that follow.
 typedef struct rest_list {
@@ -536,12 +536,12 @@ static void emit_look(parser *p, nfa *nfa, const node *look, const rest_list *re
 static void emit_rest(parser *p, nfa *nfa, const rest_list *rest, uint32_t from, uint32_t to,
                       uint32_t end);
 
-// Emits each number of repetitions, and the rest of the text after it.
+// Emits each number of repetitions, followed by the rest of the string.
 static void emit_times(parser *p, nfa *nfa, const rest_list *rest, uint32_t from, uint32_t to,
                        uint32_t end) {
   const node node = p->nodes.items[rest->node];
   if (node.most > LOOK_TIMES_MAX) {
-    fail(p, WICK_E_UNSUPPORTED, "look-ahead inside of a repetition");
+    fail(p, WICK_E_UNSUPPORTED, "look-ahead inside a repetition");
     return;
   }
   const rest_list *all = rest->next;
@@ -551,7 +551,7 @@ static void emit_times(parser *p, nfa *nfa, const rest_list *rest, uint32_t from
   }
 }
 
-// Emits the rest of the text from `from` on: up to `to` if no look-ahead follows, otherwise up to
+// Emits the rest of the string from `from`: up to `to` if no look-ahead follows, otherwise up to
 // its `end`.
 static void emit_rest(parser *p, nfa *nfa, const rest_list *rest, uint32_t from, uint32_t to,
                       uint32_t end) {
@@ -583,12 +583,12 @@ static void emit_rest(parser *p, nfa *nfa, const rest_list *rest, uint32_t from,
   p->look_depth--;
 }
 
-// The texts that may follow. Unless `is_inner`, they start at the beginning of the text. Unless
-// `whole`, anything may precede and follow them.
+// Returns the strings that may follow. Unless `is_inner`, they start at the beginning of the whole
+// string. Unless `whole`, anything may precede and follow them.
 static const dfa *dfa_of_rest(parser *p, const rest_list *rest, bool whole, bool is_inner) {
   for (const rest_list *at = rest; at != NULL && is_inner; at = at->next) {
     if (!p->nodes.items[at->node].has_start) continue;
-    fail(p, WICK_E_UNSUPPORTED, "'^' inside of a look-ahead or after it");
+    fail(p, WICK_E_UNSUPPORTED, "'^' inside a look-ahead or after it");
     return NULL;
   }
   nfa nfa;
@@ -597,7 +597,7 @@ static const dfa *dfa_of_rest(parser *p, const rest_list *rest, bool whole, bool
   nfa_begin(&nfa, p->work);
   const uint32_t start = nfa_state(&nfa), from = nfa_state(&nfa), to = nfa_state(&nfa);
   const uint32_t begin = nfa_state(&nfa);
-  // texts that are decided by a look-ahead end there, not where anything may follow
+  // strings that a look-ahead decides end there, not where anything may follow
   const bool decides = is_inner || p->nodes.items[rest->node].has_look;
   const uint32_t end = decides ? nfa_state(&nfa) : to;
   nfa_skip(&nfa, start, NFA_SKIP, from);

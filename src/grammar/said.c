@@ -11,7 +11,7 @@ static uint32_t first_of(const json_document *document, uint32_t node) {
 
 typedef struct type_search {
   const json_document *document;
-  uint32_t root;  // of local references
+  uint32_t root;  // for local references
   uint32_t visits;
 } type_search;
 
@@ -45,7 +45,7 @@ static uint32_t type_of_value(const json_node *value) {
   }
 }
 
-// The node that "#/a/b" names; 0: none.
+// Returns the node that "#/a/b" refers to; 0: none.
 static uint32_t follow(const type_search *search, document_text reference) {
   if (reference.size_bytes < 2 || memcmp(reference.bytes, "#/", 2) != 0) return 0;
   uint32_t node = search->root, at = 2;

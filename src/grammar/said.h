@@ -1,11 +1,11 @@
-// grammar/said.h — the types that a schema states explicitly, ignoring combinations of keywords:
-// readers of marked parameters use them.
+// grammar/said.h — the types that a schema states explicitly, ignoring combinations of keywords.
+// Parsers of parameters between tags use them.
 #ifndef WICK_GRAMMAR_SAID_H
 #define WICK_GRAMMAR_SAID_H
 
 #include "grammar/document.h"
 
-// As bits; none: it does not say.
+// Bits of types; no bits: the schema does not state any.
 enum {
   SAID_STRING = 1,
   SAID_NUMBER = 2,
@@ -15,12 +15,13 @@ enum {
   SAID_OBJECT = 32
 };
 
-// The schema of a member of `schema` among its properties, or of its items where the member has no
-// bytes; references and lists of schemas are followed. `root` is that of local references. 0: none.
+// Returns the schema of a member of `schema` from its properties, or of its items if the member has
+// no bytes; references and lists of schemas are followed. `root` is the root for local references.
+// 0: none.
 uint32_t said_member(const json_document *document, uint32_t root, uint32_t schema,
                      document_text member);
 uint32_t said_types_of(const json_document *document, uint32_t root, uint32_t schema);
-// The types of a member of `root`.
+// Returns the types of a member of `root`.
 uint32_t said_types(const json_document *document, uint32_t root, document_text member);
 
 #endif

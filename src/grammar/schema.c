@@ -1,4 +1,4 @@
-// grammar/schema.c — a rule for each set of terms, and what all rules share.
+// grammar/schema.c — builds a rule for each set of terms, and the parts that all rules share.
 #include "grammar/schema.h"
 
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "grammar/numbers.h"
 #include "grammar/schema_parts.h"
 
-enum { ADDED_NODES = 2 * SCHEMA_TYPE_COUNT };  // to the document
+enum { ADDED_NODES = 2 * SCHEMA_TYPE_COUNT };  // added to the document
 const char *const SCHEMA_TYPES[] = {"object", "string", "null", "boolean", "number", "array"};
 
 uint32_t schema_rule(schema_compiler *c, uint32_t set) {
@@ -40,7 +40,7 @@ uint32_t schema_close(schema_compiler *c, uint32_t from, const char *bracket) {
   return program_text(&c->builder, schema_call(c, from, c->space), bracket, strlen(bracket));
 }
 
-// ---- what all rules share ----
+// ---- shared parts of rules ----
 
 static uint32_t space_rule(schema_compiler *c) {
   const uint32_t rule = program_rule(&c->builder), start = program_start(&c->builder, rule);
@@ -107,7 +107,7 @@ static uint32_t text_rule(schema_compiler *c) {
 
 // ---- one case ----
 
-// The rule of the numbers of a set, including those with exponents.
+// Returns the rule for the numbers of a set, including those with exponents.
 static uint32_t numbers_rule(schema_compiler *c, const dfa *set) {
   for (uint32_t i = 0; i < c->set_rules.count; i++) {
     const set_rule_entry *known = &c->set_rules.items[i];
@@ -137,7 +137,8 @@ static void build_number(schema_compiler *c, const schema_case *value, uint32_t 
   program_call(&c->builder, from, numbers_rule(c, set), to);
 }
 
-// The rule of the texts of a set with a given number of characters; reused ones keep their rule.
+// Returns the rule for the strings of a set with a given number of characters; equal requests share
+// a rule.
 static uint32_t set_rule(schema_compiler *c, const dfa *set, uint32_t least, uint32_t most) {
   for (uint32_t i = 0; i < c->set_rules.count; i++) {
     const set_rule_entry *known = &c->set_rules.items[i];
@@ -231,7 +232,7 @@ static void build_all(schema_compiler *c) {
   while (c->built < c->queue.count && work_is_ok(c->work)) build_set(c, c->queue.items[c->built++]);
 }
 
-// The schema {"type": type}: two nodes of the document.
+// Adds the schema {"type": type}: two nodes of the document.
 static uint32_t add_type_schema(schema_compiler *c, const char *type) {
   static const char KEY[] = "type";
   const uint32_t node = c->document.nodes.count;
@@ -245,7 +246,7 @@ static uint32_t add_type_schema(schema_compiler *c, const char *type) {
   return is_added ? node : 0;
 }
 
-// A gap between the parts of a call.
+// Returns the rule for a gap between the parts of a call.
 static uint32_t gap_rule(schema_compiler *c) {
   const uint32_t rule = program_rule(&c->builder), end = program_place(&c->builder);
   const uint32_t start = program_start(&c->builder, rule);
@@ -281,8 +282,8 @@ typedef struct schema_job {
   uint32_t rule;
 } schema_job;
 
-// After a pause in the midst of a rule: undoes what has been built since the last one that was
-// kept. Results about sets are kept.
+// After a pause in the middle of a rule, undoes everything that was built since the last kept rule.
+// Results about sets are kept.
 static void restore(schema_job *job) {
   const schema_compiler *now = &job->now;
   program_restore(&now->builder, &job->kept.builder);

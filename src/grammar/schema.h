@@ -1,28 +1,28 @@
-// grammar/schema.h — JSON Schema (drafts 4, 6, 7, 2019-09, 2020-12) as a grammar of JSON texts.
-//
-// An unsupported schema is refused with its keyword and its place (WICK_E_UNSUPPORTED).
-// Members are in the order in which the schema declares them, others after them.
+// grammar/schema.h — JSON Schema (drafts 4, 6, 7, 2019-09, 2020-12) as a grammar for JSON.
+// An unsupported schema is rejected with its keyword and position (WICK_E_UNSUPPORTED). Members are
+// in the order in which the schema declares them, followed by other members.
 #ifndef WICK_GRAMMAR_SCHEMA_H
 #define WICK_GRAMMAR_SCHEMA_H
 
 #include "grammar/program.h"
 
-// `any`: every spelling of a value in JSON, with white space, and undeclared members unless the
-// schema forbids them. Otherwise one spelling: separators are ", " and ": ", with no other white
-// space and no exponents; and only members that are declared or that a schema for others allows.
-//
-// Returns the rule of a whole text; 0 after a failure.
+// With `any`, every JSON spelling of a value is allowed, with white space, and undeclared members
+// unless the schema forbids them. Otherwise there is one spelling: separators are ", " and ": ",
+// with no other white space and no exponents; only members that are declared, or that a schema for
+// other members allows, are permitted.
+// Returns the rule for the whole text; 0 after a failure.
 uint32_t schema_build(program_builder *builder, const uint8_t *text, size_t size_bytes, bool any);
 
-// How the arguments of a call are written if they are not JSON.
+// How the arguments of a call are written.
 typedef enum argument_style {
   ARGUMENT_JSON,    // {"name": value}
-  ARGUMENT_PYTHON,  // name=value) with Python's words; texts, lists and dicts are JSON's
-  ARGUMENT_MARKED,  // {name:value}, with texts between two marks
-  ARGUMENT_PARAMS   // marks around names and values: texts unchanged, other values as JSON
+  ARGUMENT_PYTHON,  // name=value) with Python's words; strings, lists and dicts are written as in
+                    // JSON
+  ARGUMENT_MARKED,  // {name:value}, with strings between two delimiters
+  ARGUMENT_PARAMS   // tags around names and values: strings unchanged, other values as JSON
 } argument_style;
 
-// Patterns: SCHEMA_GAP means a line break, a space, or nothing, SCHEMA_NAME for the name of
+// Patterns: SCHEMA_GAP stands for a line break, a space, or nothing, SCHEMA_NAME for the name of
 // the argument, SCHEMA_TYPE for the JSON type of its value.
 #define SCHEMA_NAME "\1"
 #define SCHEMA_GAP "\3"
@@ -32,17 +32,17 @@ typedef struct argument_form {
   const char *quote;                      // MARKED
   const char *before_name;                // PARAMS: patterns
   const char *before_text, *before_json;  // between the name and the value
-  // After the value. It contains a "<" and may end with the name; texts never contain the part
+  // Follows the value. It contains a "<" and may end with the name; strings never contain the part
   // before the name.
   const char *end;
-  const char *wrap, *unwrap;  // around a text that may contain `end`; NULL: there are none
+  const char *wrap, *unwrap;  // around a string that may contain `end`; NULL: none
   bool has_lines;             // a line break before and after each value
   bool has_attribute;  // before_text and before_json differ, so a parser can distinguish the kinds
   bool escapes_names;  // & and " are &amp; and &quot;
 } argument_form;
 
-// The rule of an object of the schema, in one spelling. WICK_E_UNSUPPORTED also if the form cannot
-// write a name.
+// Returns the rule for an object of the schema, in one spelling. WICK_E_UNSUPPORTED also if the
+// format cannot represent a name.
 uint32_t schema_build_argument(program_builder *builder, const uint8_t *text, size_t size_bytes,
                                const argument_form *form);
 

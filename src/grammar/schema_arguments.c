@@ -1,5 +1,5 @@
-// grammar/schema_arguments.c — members of an object that is not written as JSON: the argument of a
-// call in the form of a family of models.
+// grammar/schema_arguments.c — members of an object that is not written as JSON: call arguments in
+// the format of a model family.
 #include <string.h>
 
 #include "grammar/regex.h"
@@ -10,7 +10,7 @@ enum { NAME_BYTES_MAX = 255 };
 
 // ---- names ----
 
-// Whether every parser reads a text as a name without quotes.
+// Whether every parser accepts a string as a name without quotes.
 static bool is_word(document_text name) {
   bool is_one = name.size_bytes > 0 && name.size_bytes <= NAME_BYTES_MAX;
   for (uint32_t i = 0; i < name.size_bytes && is_one; i++) {
@@ -44,14 +44,14 @@ static bool has_byte(const char *text, char byte) {
   return *text != '\0';
 }
 
-// ---- texts without quotes ----
+// ---- strings without quotes ----
 
 static bool is_special(char letter) { return has_byte("\\|/()[]{}.*+?^$", letter); }
 
 enum { PATTERN_BYTES_MAX = 160 };
 
-// The texts that match a pattern or contain a mark; of a mark that contains the name, only the part
-// before the name counts.
+// Returns the strings that match a pattern or contain a delimiter; if a delimiter contains the
+// name, only the part before the name counts.
 static const dfa *texts_having(schema_compiler *c, const char *before, const char *mark) {
   char pattern[PATTERN_BYTES_MAX] = "";
   size_t count = 0;
@@ -63,14 +63,15 @@ static const dfa *texts_having(schema_compiler *c, const char *before, const cha
   return regex_compile(c->work, (const uint8_t *)pattern, count, false);
 }
 
-// The texts that contain a mark of the form, or that a parser would mistake for a wrapped text.
+// Returns the strings that contain a delimiter of the format, or that a parser would mistake for a
+// wrapped string.
 static const dfa *texts_with_marks(schema_compiler *c) {
   const bool is_marked = c->form->style == ARGUMENT_MARKED;
   return texts_having(c, is_marked ? "" : "^\\s*<!\\[CDATA\\[|",
                       is_marked ? c->form->quote : c->form->end);
 }
 
-// Texts that end a wrapped text too early.
+// Returns the strings that end a wrapped string too early.
 static const dfa *texts_that_unwrap(schema_compiler *c) {
   char before[PATTERN_BYTES_MAX / 2] = "";
   size_t count = 0;
@@ -88,7 +89,7 @@ const dfa *argument_texts(schema_compiler *c, const dfa *texts) {
   return dfa_combine(c->work, texts, c->marked_texts, DFA_WITHOUT);
 }
 
-// All texts among the values of a set.
+// Returns all strings among the values of a set.
 static const dfa *texts_of_set(schema_compiler *c, uint32_t set) {
   case_list cases;
   const dfa *texts = dfa_none(c->work);
@@ -103,15 +104,15 @@ static const dfa *texts_of_set(schema_compiler *c, uint32_t set) {
   return texts;
 }
 
-// Texts that cannot be mistaken for JSON, nor for Python's words.
+// Returns the strings that cannot be mistaken for JSON or for Python's words.
 static const dfa *texts_unlike_json(schema_compiler *c) {
   static const char PATTERN[] = "^[^\\s\\-0-9tfnTFN\\{\\[\"][^]*$|^$";
   return regex_compile(c->work, (const uint8_t *)PATTERN, sizeof PATTERN - 1, true);
 }
 
-// ---- values between marks ----
+// ---- values between delimiters ----
 
-// The argument that is being written: its name, and the JSON type of its value or NULL.
+// The current argument: its name, and the JSON type of its value or NULL.
 typedef struct written {
   document_text name;
   const char *type;
@@ -149,7 +150,7 @@ static uint32_t set_with(schema_compiler *c, uint32_t set, schema_term term) {
   return schema_set(c, terms, count + 1);
 }
 
-// The set of values that are not strings; 0 if a parser would recognize none of them.
+// Returns the set of values that are not strings; 0 if a parser would recognize none of them.
 static uint32_t other_values(schema_compiler *c, uint32_t set, uint32_t said) {
   static const uint32_t BITS[][2] = {{TYPE_NULL, SAID_NULL},     {TYPE_TRUE, SAID_BOOLEAN},
                                      {TYPE_FALSE, SAID_BOOLEAN}, {TYPE_NUMBER, SAID_NUMBER},
@@ -170,7 +171,7 @@ static void put_json(schema_compiler *c, uint32_t from, uint32_t set, const writ
   program_skip(&c->builder, put_pattern(c, at, c->form->end, one), to);
 }
 
-// Adds JSON for each type, whose name the form contains.
+// Adds JSON for each type, because the format contains the type's name.
 static void put_typed_json(schema_compiler *c, uint32_t from, uint32_t set, written one,
                            uint32_t to) {
   if (!has_byte(c->form->before_json, SCHEMA_TYPE[0])) {
@@ -221,8 +222,9 @@ static void put_words(schema_compiler *c, uint32_t from, uint32_t set, const wri
   }
 }
 
-// Adds a parameter. Parsers distinguish texts from JSON by an attribute, or by the types in the
-// schema. If the schema allows texts and other types, JSON of the latter is not a text.
+// Adds a parameter. Parsers distinguish strings from JSON by an attribute, or by the types in the
+// schema. If the schema allows strings and other types, the JSON of other types is not allowed as a
+// string.
 static void put_param(schema_compiler *c, uint32_t from, document_text name, uint32_t set,
                       uint32_t to) {
   const bool has_attribute = c->form->has_attribute;
@@ -256,7 +258,7 @@ uint32_t argument_member_rule(schema_compiler *c, document_text name, uint32_t s
   if (is_param && !is_tag ? !can_stand_between_marks(name, c->form->escapes_names)
                           : !is_word(name)) {
     work_fail(c->work, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-              "the model's form of calls cannot write the name %.*s",
+              "the model's call format cannot represent the name %.*s",
               (int)(name.size_bytes < 80 ? name.size_bytes : 80), (const char *)name.bytes);
     return rule;
   }

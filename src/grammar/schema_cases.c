@@ -1,5 +1,5 @@
 // grammar/schema_cases.c — expands a set of terms into cases: each keyword becomes tasks, and
-// choices are tried after everything that is certain.
+// choices are tried after all unconditional tasks.
 #include <string.h>
 
 #include "grammar/schema_expansion.h"
@@ -14,8 +14,8 @@ static bool has_seen(const schema_case *value, schema_term term) {
   return seen != NULL;
 }
 
-// Whether a term has been seen. Also true if its opposite was seen, in which case nothing satisfies
-// the case.
+// Whether a term has been seen. Also true if its opposite was seen; then no value satisfies the
+// case.
 static bool was_seen(schema_compiler *c, expansion *x, schema_term term) {
   const uint32_t count = x->value.seen == NULL ? 0 : x->value.seen->count;
   if (!work_step(c->work, count)) return true;
@@ -50,9 +50,9 @@ static void apply_term(schema_compiler *c, expansion *x, const task *task) {
   }
 }
 
-// ---- choices that hold already ----
+// ---- choices that already hold ----
 
-// The terms and flags of one member by name; a term beyond MEMBER_TERMS_MAX is left out.
+// The terms and flags of one member by name; terms beyond MEMBER_TERMS_MAX are ignored.
 typedef struct member_says {
   schema_term terms[MEMBER_TERMS_MAX + 1];
   uint32_t count;
@@ -107,8 +107,8 @@ static bool task_holds(schema_compiler *c, const schema_case *value, const task 
   return member_is(c, &says, task->term);
 }
 
-// Whether some option of a choice already holds, so that there is nothing to choose. Below a scope
-// it matters which ones hold.
+// Whether some option of a choice already holds, so that there is nothing to choose. Within a
+// scope, it matters which options hold.
 static bool choice_holds(schema_compiler *c, const schema_case *value, const task *choice) {
   const option *option = choice->scope != NULL ? NULL : choice->options;
   for (; option != NULL && work_step(c->work, 1); option = option->next) {
@@ -119,8 +119,8 @@ static bool choice_holds(schema_compiler *c, const schema_case *value, const tas
   return false;
 }
 
-// Checks required members: one that no value can satisfy rules out objects. A set that cannot be
-// expanded here is refused elsewhere if it remains.
+// Checks required members: if no value can satisfy one, objects are ruled out. A set that cannot be
+// expanded here is rejected elsewhere if it remains.
 static void check_member(schema_compiler *c, schema_case *value, document_text name) {
   member_says says = ask_member(c, value, name);
   if (!says.is_required) return;
@@ -222,7 +222,7 @@ static bool expand(schema_compiler *c, expansion x, uint32_t depth, case_list *o
   }
   if (!work_is_ok(c->work)) return false;
   if (x.value.types == 0) return true;
-  // names are declared after everything else has been chosen
+  // names are declared after all other choices
   if (x.choices == NULL && x.somes != NULL) {
     const option *options = schema_choose_member(c, &x.value, x.somes);
     x.somes = x.somes->next;
@@ -323,7 +323,7 @@ static uint32_t types_of_case(schema_compiler *c, const schema_case *value, uint
   return types;
 }
 
-// `emptiness` has the types and a bit above them; all types while they are being determined.
+// `emptiness` contains the types and one additional bit; all types while they are being determined.
 uint32_t schema_types(schema_compiler *c, uint32_t set, uint32_t depth) {
   const uint32_t is_known = TYPE_ANY + 1;
   if (set == UINT32_MAX) return TYPE_ANY;
@@ -347,7 +347,7 @@ uint32_t schema_types_of_terms(schema_compiler *c, schema_term *terms, uint32_t 
   const wick_status before = c->work->status;
   const uint32_t types = schema_types(c, schema_set(c, terms, count), 0);
   c->check_depth--;
-  // a schema that cannot be expanded may be anything; a broken one is reported elsewhere
+  // a schema that cannot be expanded may allow anything; an invalid schema is reported elsewhere
   if (before == WICK_OK && c->work->status == WICK_E_UNSUPPORTED) c->work->status = WICK_OK;
   return types;
 }

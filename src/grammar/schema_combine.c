@@ -65,13 +65,13 @@ void schema_no_any_of(schema_compiler *c, expansion *x, uint32_t schema, uint32_
   schema_add_terms(c, x, TERM_NOT, list, options);
 }
 
-// The types of values that both schemas may allow.
+// Returns the types of values that both schemas may allow.
 static uint32_t overlap_of(schema_compiler *c, uint32_t a, uint32_t b) {
   schema_term terms[2] = {term_of(TERM_SCHEMA, a), term_of(TERM_SCHEMA, b)};
   return schema_types_of_terms(c, terms, 2);
 }
 
-// A value of the types where they overlap does not satisfy the other one.
+// Values of types that both schemas allow must not satisfy the other schema.
 static void push_not_other(schema_compiler *c, const expansion *x, uint32_t other, uint32_t types,
                            const task **tasks) {
   const option *options = NULL;
@@ -128,7 +128,7 @@ void schema_no_not(schema_compiler *c, expansion *x, uint32_t schema, uint32_t v
   schema_add_term(c, x, TERM_SCHEMA, value, options);
 }
 
-// "if" with "then" and "else"; `turned`: their opposites.
+// Handles "if" with "then" and "else"; `turned`: negated.
 static void condition(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                       bool turned, const option **options) {
   for (int holds = 0; holds < 2; holds++) {

@@ -1,7 +1,8 @@
-// grammar/schema_expansion.h — inside the expansion of a set of terms into cases (schema_cases.c).
+// grammar/schema_expansion.h — internals of the expansion of a set of terms into cases
+// (schema_cases.c).
 //
-// A keyword becomes tasks. A task restricts the case, or adds terms. If a keyword has
-// alternatives, each is an option: a list of tasks, of which one has to hold.
+// A keyword becomes tasks. A task restricts the case, or adds terms. If a keyword has alternatives,
+// each is an option, which is a list of tasks. One option has to hold.
 #ifndef WICK_GRAMMAR_SCHEMA_EXPANSION_H
 #define WICK_GRAMMAR_SCHEMA_EXPANSION_H
 
@@ -9,17 +10,17 @@
 
 typedef enum task_kind {
   TASK_TERM,
-  TASK_TYPES,    // of `a`
-  TASK_NUMBERS,  // of `set`
+  TASK_TYPES,    // the types in `a`
+  TASK_NUMBERS,  // the numbers in `set`
   TASK_TEXTS,
   TASK_LENGTHS,  // from `a` to `b`
   TASK_ITEMS,
   TASK_MEMBERS,
-  TASK_FORBID,  // the member `name`
+  TASK_FORBID,  // forbids the member `name`
   TASK_REQUIRE,
-  TASK_MEMBER,    // `term` for it
+  TASK_MEMBER,    // `term` for the member `name`
   TASK_ITEM,      // `term` for item `a`
-  TASK_CONTAINS,  // `term` for at least `a` items and at most `b`, from place `from` on
+  TASK_CONTAINS,  // `term` for `a` to `b` items, starting at index `from`
   TASK_SOME,      // `term` for some member with a name in `set`
   TASK_OTHER,     // the same, and its name is not declared
   TASK_PART,      // `term` applies to members or items
@@ -46,20 +47,20 @@ typedef struct option {
 typedef struct expansion {
   schema_case value;
   const task *todo, *choices, *somes;
-  const term_scope *scope;  // of the current term
-  schema_term term;         // under way
-  bool is_part;             // it is among the parts
-  uint32_t node;            // the node to name if the set is refused
+  const term_scope *scope;  // scope of the current term
+  schema_term term;         // the current term
+  bool is_part;             // the term is among the parts
+  uint32_t node;            // the node to report if the set is rejected
 } expansion;
 
 static inline const json_node *node_of(const schema_compiler *c, uint32_t node) {
   return document_node(&c->document, node);
 }
 
-// The requirement of a keyword. `schema` is the node of the schema, `value` that of the keyword's
-// value.
+// Adds the requirement of a keyword. `schema` is the node of the schema, `value` the node of the
+// keyword's value.
 typedef void keyword_yes(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value);
-// The ways in which a value violates the keyword, one option for each.
+// Adds one option for each way in which a value violates the keyword.
 typedef void keyword_no(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                         const option **options);
 
@@ -78,8 +79,8 @@ void schema_add_option(schema_compiler *c, const option **options, const task *t
 // Adds a way to violate a keyword that applies only to values of some types.
 void schema_add_broken(schema_compiler *c, const task *tasks, uint32_t types,
                        const option **options);
-// The texts or numbers (TYPE_STRING, TYPE_NUMBER) that are not in a set; and one of them as a way
-// to violate a keyword.
+// The strings or numbers (TYPE_STRING, TYPE_NUMBER) that are not in a set; and a way to violate a
+// keyword with one of them.
 const dfa *schema_rest(schema_compiler *c, uint32_t type, const dfa *set);
 void schema_add_rest(schema_compiler *c, uint32_t type, const dfa *set, const option **options);
 void schema_add_term(schema_compiler *c, const expansion *x, term_kind kind, uint32_t node,
@@ -110,11 +111,11 @@ keyword_yes schema_yes_required, schema_yes_part, schema_yes_dependencies;
 keyword_no schema_no_required, schema_no_properties, schema_no_additional, schema_no_patterns,
     schema_no_names, schema_no_unevaluated, schema_no_additional_items, schema_no_contains,
     schema_no_unique, schema_no_items, schema_no_dependencies;
-// minContains or maxContains of a schema.
+// Returns minContains or maxContains of a schema.
 uint32_t schema_contains_count(schema_compiler *c, uint32_t schema, const char *name,
                                uint32_t otherwise);
 
-// The member to which a TASK_SOME applies: a declared one, or another one.
+// Adds the options for the member that a TASK_SOME applies to: a declared or an undeclared one.
 const option *schema_choose_member(schema_compiler *c, const schema_case *value, const task *some);
 
 // ---- schema_combine.c ----

@@ -1,10 +1,9 @@
-// grammar/schema_items.c — arrays: items by their place, then all others;
-// contains.
+// grammar/schema_items.c — arrays: items by index, then all others; contains.
 #include "grammar/schema_expansion.h"
 
 enum { TERMS_MAX = 256, GRID_MAX = 200000, PREFIX_MAX = 10000 };
 
-// The content of one part: items by place, and the schema of all others (0: none).
+// The content of one part: items by index, and the schema of all others (0: none).
 typedef struct item_part {
   uint32_t list, count, rest;
   bool is_const;
@@ -80,7 +79,7 @@ static uint32_t item_terms(schema_compiler *c, const schema_case *value, uint32_
   return count;
 }
 
-// The set of item `index`, with at most WANTED_MAX + 1 additional terms.
+// Returns the set for item `index`, with at most WANTED_MAX + 1 additional terms.
 static uint32_t item_set(schema_compiler *c, const schema_case *value, uint32_t index,
                          const schema_term *more, uint32_t more_count) {
   schema_term *terms = work_alloc(c->work, TERMS_MAX + WANTED_MAX + 1, sizeof *terms);
@@ -98,18 +97,18 @@ uint32_t schema_item_set(schema_compiler *c, const schema_case *value, uint32_t 
 
 typedef struct array_plan {
   const schema_case *value;
-  uint32_t prefix;  // items with a schema by their place
+  uint32_t prefix;  // number of items with a schema by index
   uint32_t least, most;
   uint32_t unique;       // the node of uniqueItems; 0: none
   schema_term contains;  // items that match it are counted; 0: none
   uint32_t contains_least, contains_most;
-  // requirements that some item must meet, each from a place on
+  // requirements that some item must meet, each from an index on
   schema_term wanted[WANTED_MAX];
   uint32_t wanted_from[WANTED_MAX];
   uint32_t wanted_count;
 } array_plan;
 
-// The least and the largest number of items, from place `from` on, that satisfy `term`.
+// Sets the minimum and maximum number of items, from index `from` on, that satisfy `term`.
 static bool count_items(schema_compiler *c, array_plan *plan, schema_term term, uint32_t from,
                         uint32_t least, uint32_t most) {
   if (least == 0 && most == UINT32_MAX) return true;
@@ -188,7 +187,7 @@ static void build_items(schema_compiler *c, const array_plan *plan, uint32_t fro
 
 typedef struct item_grid {
   const array_plan *plan;
-  uint32_t rows, columns, all;  // the last of each
+  uint32_t rows, columns, all;  // the last index of each
   bool is_limited;
   uint32_t *places;
 } item_grid;
@@ -197,7 +196,7 @@ static uint32_t place_at(const item_grid *grid, uint32_t row, uint32_t column, u
   return grid->places[(row * (grid->columns + 1) + column) * (grid->all + 1) + came];
 }
 
-// Item `row` satisfies the terms in the bits of `now`, and may or may not count.
+// Adds item `row`, which satisfies the terms in the bits of `now`, and may or may not count.
 static void add_item(schema_compiler *c, const item_grid *grid, uint32_t row, uint32_t now,
                      bool counts) {
   const array_plan *plan = grid->plan;
@@ -274,7 +273,7 @@ bool schema_build_array(schema_compiler *c, const schema_case *value, uint32_t f
   const bool has_contains = plan.contains != 0 || plan.wanted_count > 0;
   if (plan.unique != 0 && plan.most > 1) {
     if (has_contains || plan.prefix != 0) {
-      return schema_refuse(c, plan.unique, "uniqueItems together with contains or items by place");
+      return schema_refuse(c, plan.unique, "uniqueItems together with contains or items by index");
     }
     const uint32_t set = schema_item_set(c, value, 0);
     schema_build_unique(c, &(schema_count){set, plan.least, plan.most, plan.unique}, from, after);

@@ -1,5 +1,5 @@
-// grammar/schema_keywords.c — the table of keywords, the shapes of their values, and what a schema
-// or its negation adds to a case.
+// grammar/schema_keywords.c — the table of keywords and the shapes of their values; adds a schema
+// or its negation to a case.
 #include "grammar/numbers.h"
 #include "grammar/schema_expansion.h"
 
@@ -7,18 +7,18 @@
 typedef enum keyword_shape {
   SHAPE_ANY,
   SHAPE_SCHEMA,
-  SHAPE_ITEMS,       // a schema, or a list of them
-  SHAPE_DEPENDENCY,  // a schema, a text, or a list of texts
-  SHAPE_SCHEMAS,     // by name
+  SHAPE_ITEMS,       // a schema, or a list of schemas
+  SHAPE_DEPENDENCY,  // a schema, a string, or a list of strings
+  SHAPE_SCHEMAS,     // schemas by name
   SHAPE_DEPENDENCIES,
-  SHAPE_NAMES,  // lists of texts by name
-  SHAPE_LIST,   // of schemas
+  SHAPE_NAMES,  // lists of strings by name
+  SHAPE_LIST,   // a list of schemas
   SHAPE_TEXTS,
   SHAPE_VALUES,
   SHAPE_TEXT,
   SHAPE_NUMBER,
   SHAPE_POSITIVE,
-  SHAPE_BOUND,  // true and false: draft 4
+  SHAPE_BOUND,  // a number; true or false in draft 4
   SHAPE_COUNT,
   SHAPE_BOOLEAN,
   SHAPE_TYPE,
@@ -36,7 +36,7 @@ enum {
   SHAPE_STEPS = 40,
 };
 
-// The kinds of values that have a shape, and the shape of their content.
+// The kinds of values that each shape allows, and the shape of their content.
 static const struct {
   uint8_t kinds, inner;
   const char *what;
@@ -53,7 +53,7 @@ static const struct {
     [SHAPE_LIST] = {IS_ARRAY | IS_FILLED, SHAPE_SCHEMA, "a list of schemas is expected"},
     [SHAPE_TEXTS] = {IS_ARRAY, SHAPE_TEXT, "an array is expected"},
     [SHAPE_VALUES] = {IS_ARRAY, SHAPE_ANY, "an array is expected"},
-    [SHAPE_TEXT] = {IS_TEXT, SHAPE_ANY, "a text is expected"},
+    [SHAPE_TEXT] = {IS_TEXT, SHAPE_ANY, "a string is expected"},
     [SHAPE_NUMBER] = {IS_NUMBER, SHAPE_ANY, "a number is expected"},
     [SHAPE_POSITIVE] = {IS_NUMBER, SHAPE_ANY, "a positive number is expected"},
     [SHAPE_BOUND] = {IS_NUMBER | IS_BOOLEAN, SHAPE_ANY, "a number is expected"},
@@ -64,9 +64,9 @@ static const struct {
 
 typedef struct keyword {
   const char *name;
-  keyword_yes *yes;  // NULL: it has no effect alone
+  keyword_yes *yes;  // NULL: the keyword has no effect of its own
   keyword_no *no;
-  uint16_t since;  // dialect
+  uint16_t since;  // the first dialect that has the keyword
   uint8_t shape;
 } keyword;
 
@@ -110,12 +110,12 @@ static const keyword KEYWORDS[] = {
     {"if", schema_yes_if, schema_no_if, 7, SHAPE_SCHEMA},
     {"$dynamicRef", schema_refuse_keyword, schema_no_keyword, 2019, SHAPE_ANY},
     {"$recursiveRef", schema_refuse_keyword, schema_no_keyword, 2019, SHAPE_ANY},
-    // ajv-formats
+    // from ajv-formats
     {"formatMinimum", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
     {"formatMaximum", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
     {"formatExclusiveMinimum", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
     {"formatExclusiveMaximum", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
-    // draft 3
+    // from draft 3
     {"divisibleBy", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
     {"extends", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
     {"disallow", schema_refuse_keyword, schema_no_keyword, 0, SHAPE_ANY},
@@ -131,7 +131,7 @@ enum { KEYWORD_COUNT = sizeof KEYWORDS / sizeof KEYWORDS[0], TARGET_STEPS_MAX = 
 
 static const keyword *find_entry(const schema_compiler *c, document_text name) {
   for (size_t i = 0; i < KEYWORD_COUNT; i++) {
-    // keywords of later drafts apply in decoding, where allowing fewer texts is harmless
+    // keywords of later drafts apply in decoding, where allowing fewer strings is harmless
     if (text_is(name, KEYWORDS[i].name)) {
       return c->any && KEYWORDS[i].since > c->dialect ? NULL : &KEYWORDS[i];
     }
@@ -160,7 +160,7 @@ static bool is_positive(document_text number) {
   return false;
 }
 
-// In draft 4 a bound is exclusive only together with "minimum" or "maximum".
+// In draft 4, an exclusive bound is valid only together with "minimum" or "maximum".
 static bool has_bound(const schema_compiler *c, const json_node *at) {
   const bool is_lower = at->key.bytes[10] == 'i';
   return at->kind != JSON_TRUE ||
@@ -266,7 +266,7 @@ static void apply_keywords(schema_compiler *c, expansion *x, uint32_t node,
   const json_kind kind = node_of(c, node)->kind;
   if (kind == (options == NULL ? JSON_FALSE : JSON_TRUE)) x->value.types = 0;
   if (kind == JSON_FALSE || kind == JSON_TRUE) return;
-  x->scope = options == NULL ? scope_of(c, x, node) : NULL;  // nothing is evaluated below "not"
+  x->scope = options == NULL ? scope_of(c, x, node) : NULL;  // "not" evaluates no members or items
   for (uint32_t child = node_of(c, node)->first; child != 0; child = node_of(c, child)->next) {
     const keyword *keyword = find_keyword(c, node_of(c, child)->key);
     if (keyword == NULL || is_overridden(c, node, keyword)) continue;

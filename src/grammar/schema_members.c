@@ -1,12 +1,12 @@
-// grammar/schema_members.c — objects: declared members in their order, others after them.
+// grammar/schema_members.c — objects: declared members in their order, followed by other members.
 #include <string.h>
 
 #include "base/hash.h"
 #include "grammar/schema_expansion.h"
 
 enum { TERMS_MAX = 256, GROUPS_MAX = 128, GRID_MAX = 200000, PART_STEPS = 40 };
-// The machine has room for these (machine.h). Each optional member may follow any one before it; of
-// members in any order, each that has arrived is a return place.
+// The machine has memory for these (machine.h). Each optional member may follow any earlier member;
+// in any order, each member that has arrived is a return place.
 enum { OPTIONAL_MAX = 900, MEMBERS_ANY_ORDER_MAX = 700 };
 
 static uint32_t keyword_of(const schema_compiler *c, const case_part *part, const char *name) {
@@ -17,7 +17,7 @@ static uint32_t keyword_of(const schema_compiler *c, const case_part *part, cons
 // ---- patterns ----
 
 typedef struct name_patterns {
-  uint32_t nodes[PATTERNS_MAX];  // members of patternProperties
+  uint32_t nodes[PATTERNS_MAX];  // nodes of patternProperties members
   const dfa *sets[PATTERNS_MAX];
   uint32_t count;
 } name_patterns;
@@ -68,7 +68,7 @@ const dfa *schema_names(schema_compiler *c, uint32_t node) {
   return c->names[node];
 }
 
-// The node to name if a case is refused.
+// Returns the node to report if a case is rejected.
 static uint32_t node_for(const schema_case *value) {
   return value->parts == NULL ? 1 : term_node(value->parts->term);
 }
@@ -88,8 +88,9 @@ static void add_term(schema_compiler *c, term_list *list, term_kind kind, uint32
   list->terms[list->count++] = term_of(kind, node);
 }
 
-// Names that no part declares have no bytes; `bits` are the patterns that they match.
-// They are also the requirements of the case on some member, by bits of `now`.
+// The name of a member. Names that no part declares are represented by an empty name; `bits` are
+// the patterns that they match. `now`: the requirements of the case on some member that the member
+// meets.
 typedef struct member_name {
   document_text name;
   bool is_declared;
@@ -207,8 +208,8 @@ typedef struct object_plan {
     member *items;
     uint32_t count, capacity;
   } members;
-  work_sets names;    // of `members`, by two hashes of 64 bits
-  uint32_t declared;  // of `members`, by "properties"
+  work_sets names;    // the names of `members`, by two 64-bit hashes
+  uint32_t declared;  // number of `members` declared by "properties"
   // Undeclared names, by the patterns that they match.
   struct {
     name_group *items;
@@ -217,7 +218,7 @@ typedef struct object_plan {
   bool is_impossible;  // a required member is impossible
   // Rules of undeclared members, by the requirements of the case on some member; 0: none.
   uint32_t others[1 << WANTED_MAX];
-  uint32_t all;  // the last of them: all requirements at once
+  uint32_t all;  // the last index: all requirements at once
 } object_plan;
 
 static void declare(schema_compiler *c, object_plan *plan, document_text name, bool is_required) {
@@ -294,7 +295,7 @@ static void build_members(schema_compiler *c, object_plan *plan) {
 
 // ---- other members ----
 
-// Names that no part declares.
+// Returns the names that no part declares.
 static const dfa *other_names(schema_compiler *c, object_plan *plan) {
   nfa known;
   nfa_begin(&known, c->work);
@@ -379,7 +380,7 @@ const option *schema_choose_member(schema_compiler *c, const schema_case *value,
   return options;
 }
 
-// Adds members with names of a group, with the rule for all their schemas together.
+// Adds members with names from a group, with the rule for all their schemas together.
 static void add_others(schema_compiler *c, object_plan *plan, const name_group *group, uint32_t now,
                        uint32_t end) {
   program_builder *builder = &c->builder;
@@ -424,8 +425,8 @@ static bool build_others(schema_compiler *c, object_plan *plan) {
 
 // ---- the object ----
 
-// Places by the number of members so far, up to `cap`; without a limit, all numbers above share one
-// place.
+// Places by the number of members so far, up to `cap`; without a limit, all larger numbers share
+// one place.
 typedef struct member_grid {
   uint32_t *places;
   uint32_t cap;
@@ -438,7 +439,7 @@ static uint32_t *new_row(schema_compiler *c, const member_grid *grid) {
   return row;
 }
 
-// In decoding, a member that must be present comes last, so that no other one replaces it.
+// In decoding, a member that must be present is added last, so that no other member replaces it.
 static bool may_follow(const schema_compiler *c, uint32_t came, uint32_t now) {
   return (came & now) == 0 && (c->any || now != 0 || came == 0);
 }
@@ -508,8 +509,8 @@ static uint32_t further_rule(schema_compiler *c, uint32_t rule) {
   return has_comma ? schema_after_comma(c, rule) : rule;
 }
 
-// Places in an object by the members so far: the requirements on some member that are met, and the
-// number of members, from 1 to `cap`.
+// Places in an object by the members so far: the requirements on some member that are already met,
+// and the number of members, from 1 to `cap`.
 typedef struct came_places {
   uint32_t *items;
   member_grid grid;
@@ -520,8 +521,7 @@ static uint32_t place_after(const came_places *places, uint32_t came, uint32_t c
   return places->items[came * cap + (count < cap ? count : cap) - 1];
 }
 
-// Adds from each place of the members so far: a declared member, or others that meet the
-// requirements `now`.
+// Adds to each place a declared member, or other members that meet the requirements `now`.
 static void follow(schema_compiler *c, const object_plan *plan, const came_places *places,
                    uint32_t member, uint32_t rule, uint32_t now) {
   const member_grid *grid = &places->grid;
@@ -601,7 +601,7 @@ bool schema_build_object(schema_compiler *c, const schema_case *value, uint32_t 
   static const char *const BRACKETS[][2] = {{"{", "}"}, {"", ")"}, {"{", "}"}, {"", ""}};
   const char *const *brackets = BRACKETS[c->is_outermost ? c->form->style : ARGUMENT_JSON];
   const uint32_t inside = schema_open(c, from, brackets[0]), after = program_place(&c->builder);
-  // decoding counts members only if they are in order
+  // decoding counts members only if their order is fixed
   const bool is_counted = value->members_least != 0 || value->members_most != UINT32_MAX;
   const bool is_large = plan.members.count > MEMBERS_ANY_ORDER_MAX;
   if (is_large && c->any && !plan.is_impossible) {

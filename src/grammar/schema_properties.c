@@ -10,8 +10,8 @@ void schema_yes_required(schema_compiler *c, expansion *x, uint32_t schema, uint
   }
 }
 
-// A name that is required and that also has a schema in "properties" is one way to violate both: it
-// is missing, or its value does not match.
+// A required name that also has a schema in "properties" can violate both in one way: it is
+// missing, or its value does not match.
 void schema_no_required(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                         const option **options) {
   const uint32_t list = schema_keyword(c, schema, "properties");
@@ -72,7 +72,7 @@ static void add_some(schema_compiler *c, const expansion *x, const dfa *names, u
   schema_add_broken(c, tasks, TYPE_OBJECT, options);
 }
 
-// The names to which additionalProperties of a schema applies.
+// Returns the names that additionalProperties of a schema applies to.
 static const dfa *additional_names(schema_compiler *c, uint32_t schema) {
   nfa known;
   nfa_begin(&known, c->work);
@@ -134,7 +134,7 @@ uint32_t schema_contains_count(schema_compiler *c, uint32_t schema, const char *
   return count < NUMBERS_COUNT_MAX ? count : UINT32_MAX;
 }
 
-// Too few items, or too many.
+// Adds the ways to violate the number of items: too few, or too many.
 void schema_no_contains(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                         const option **options) {
   (void)x;
@@ -150,7 +150,7 @@ void schema_no_contains(schema_compiler *c, expansion *x, uint32_t schema, uint3
   if (most != UINT32_MAX) schema_add_broken(c, many, TYPE_ARRAY, options);
 }
 
-// Adds the way that some item from a place on violates a schema.
+// Adds the way that some item from an index on violates a schema.
 static void add_some_item(schema_compiler *c, uint32_t from, uint32_t value,
                           const option **options) {
   const task *tasks = NULL;
@@ -172,7 +172,8 @@ void schema_no_additional_items(schema_compiler *c, expansion *x, uint32_t schem
   if (list->kind == JSON_ARRAY) add_some_item(c, list->count, value, options);
 }
 
-// One item violates the schema for its place, or some item violates the schema of the others.
+// Adds the ways to violate the items: one item violates the schema for its index, or some other
+// item violates the schema for the rest.
 void schema_no_items(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                      const option **options) {
   (void)x;
@@ -190,7 +191,7 @@ void schema_no_items(schema_compiler *c, expansion *x, uint32_t schema, uint32_t
   if (at->kind != JSON_ARRAY) add_some_item(c, node_of(c, prefix)->count, value, options);
 }
 
-// A member is present, and its dependency does not hold.
+// Adds the ways to violate a dependency: a member is present, and its dependency does not hold.
 void schema_no_dependencies(schema_compiler *c, expansion *x, uint32_t schema, uint32_t value,
                             const option **options) {
   (void)schema;

@@ -1,5 +1,5 @@
-// grammar/schema_refs.c — "$ref": URIs against "$id" (RFC 3986, 5.2), JSON pointers (RFC 6901) and
-// anchors, all within the document.
+// grammar/schema_refs.c — "$ref": URIs resolved against "$id" (RFC 3986, 5.2), JSON pointers (RFC
+// 6901) and anchors, all within the document.
 #include <string.h>
 
 #include "base/text.h"
@@ -10,10 +10,10 @@ enum { URI_BYTES_MAX = 2048, LOOK_STEPS = 4 };
 typedef struct uri {
   char text[URI_BYTES_MAX];
   uint32_t size_bytes;
-  bool is_cut;  // the URI is truncated, so it does not equal any other
+  bool is_cut;  // the URI is truncated, so it equals no other URI
 } uri;
 
-// ---- the place of a node ----
+// ---- the path of a node ----
 
 typedef struct path_text {
   char text[160];
@@ -99,7 +99,7 @@ static uint32_t authority_end(const uri *base, uint32_t scheme) {
 static void resolve_uri(uri *base, const char *text, uint32_t count) {
   const uint32_t scheme = scheme_bytes(base->text, base->size_bytes);
   const uint32_t path = authority_end(base, scheme);
-  if (text == NULL) return;  // a reference without an address: the base itself
+  if (text == NULL) return;  // a reference without a URI: the base itself
   if (scheme_bytes(text, count) != 0) {
     clear(base);
   } else if (count >= 2 && memcmp(text, "//", 2) == 0) {
@@ -128,8 +128,8 @@ static uint32_t without_fragment(document_text text) {
   return count;
 }
 
-// The text of "$id" ("id" in draft 4) of a schema, or none. A value in "enum" or in an unknown
-// keyword is not a schema, and up to draft 7 "$ref" overrides what is next to it.
+// Returns the string of "$id" ("id" in draft 4) of a schema, or none. A value in "enum" or in an
+// unknown keyword is not a schema, and up to draft 7 "$ref" overrides the keywords next to it.
 static document_text id_of(const schema_compiler *c, uint32_t node) {
   const document_text none = {0};
   const bool is_overridden = c->dialect <= 7 && document_find(&c->document, node, "$ref") != 0;
@@ -189,7 +189,7 @@ static document_text decode_percent(schema_compiler *c, const uint8_t *text, uin
   return out;
 }
 
-// A part of a pointer (RFC 6901, section 4): "~0" is "~" and "~1" is "/".
+// Decodes a part of a pointer (RFC 6901, section 4): "~0" is "~" and "~1" is "/".
 static document_text decode_part(schema_compiler *c, const uint8_t *text, uint32_t count) {
   const document_text in = decode_percent(c, text, count);
   uint8_t *bytes = work_alloc(c->work, in.size_bytes, 1);
@@ -255,7 +255,7 @@ static uint32_t find_anchor(schema_compiler *c, uint32_t resource, document_text
 
 static uint32_t resolve(schema_compiler *c, uint32_t reference) {
   const json_node *node = document_node(&c->document, reference);
-  if (node->kind != JSON_STRING) return schema_fail(c, reference, "a text is expected"), 0;
+  if (node->kind != JSON_STRING) return schema_fail(c, reference, "a string is expected"), 0;
   const document_text text = node->text;
   const uint32_t count = without_fragment(text);
   uint32_t resource = resource_of(c, node->parent);
@@ -265,7 +265,7 @@ static uint32_t resolve(schema_compiler *c, uint32_t reference) {
     base_of(c, node->parent, 0, &wanted);
     resolve_uri(&wanted, (const char *)text.bytes, count);
     resource = find_resource(c, &wanted, &scratch);
-    if (resource == 0) schema_refuse(c, reference, "$ref target is outside of the document");
+    if (resource == 0) schema_refuse(c, reference, "$ref target is outside the document");
   }
   if (!work_is_ok(c->work)) return 0;
   uint32_t found = resource;
@@ -315,7 +315,7 @@ void schema_find_dialect(schema_compiler *c) {
       c->dialect = NAMES[i].dialect;
     }
   }
-  // a schema that does not name its draft but uses the older keyword for definitions belongs to an
+  // a schema that does not state its draft but uses the older keyword for definitions belongs to an
   // older draft
   if (!is_named && document_find(&c->document, 1, "definitions") != 0 && !has_newer_keyword(c)) {
     c->dialect = 7;

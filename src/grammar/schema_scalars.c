@@ -1,4 +1,4 @@
-// grammar/schema_scalars.c — the keywords of numbers, texts and counts: minimum, pattern,
+// grammar/schema_scalars.c — the keywords for numbers, strings and counts: minimum, pattern,
 // format, maxItems and similar ones.
 #include "grammar/formats.h"
 #include "grammar/numbers.h"
@@ -7,7 +7,7 @@
 
 // ---- numbers ----
 
-// The numbers that a keyword allows; NULL: all (as of bounds that no number exceeds).
+// Returns the numbers that a keyword allows; NULL: all (for bounds that no number exceeds).
 static const dfa *allowed_numbers(schema_compiler *c, uint32_t schema, uint32_t value) {
   const json_node *at = node_of(c, value);
   const bool is_lower = text_is(at->key, "minimum") || text_is(at->key, "exclusiveMinimum");
@@ -38,9 +38,9 @@ void schema_no_number(schema_compiler *c, expansion *x, uint32_t schema, uint32_
   if (allowed != NULL) schema_add_rest(c, TYPE_NUMBER, allowed, options);
 }
 
-// ---- texts ----
+// ---- strings ----
 
-// A set that was built earlier for the same pattern, or for the same format and level.
+// Returns a set that was built earlier for the same pattern, or for the same format and level.
 static const dfa **find_known(schema_compiler *c, document_text text, uint32_t level) {
   for (uint32_t i = 0; i < c->known.count; i++) {
     known_set *known = &c->known.items[i];
@@ -124,7 +124,7 @@ static task count_task(schema_compiler *c, uint32_t value, bool is_not, uint32_t
   const uint8_t last = at->key.bytes[at->key.size_bytes - 1];
   const bool is_least = (at->key.bytes[1] == 'i') != is_not;
   task made = {.a = 0, .b = UINT32_MAX};
-  // "...Length", "...Items", "...Properties" end in h, s and s
+  // "...Length" ends in h, "...Items" and "...Properties" end in s
   const bool is_items = last == 's' && at->key.bytes[3] == 'I';
   made.kind = last == 'h' ? TASK_LENGTHS : is_items ? TASK_ITEMS : TASK_MEMBERS;
   *type = last == 'h' ? TYPE_STRING : is_items ? TYPE_ARRAY : TYPE_OBJECT;
@@ -146,7 +146,7 @@ void schema_no_count(schema_compiler *c, expansion *x, uint32_t schema, uint32_t
   const task made = count_task(c, value, true, &type);
   (void)schema;
   (void)x;
-  if (made.b == UINT32_MAX && made.a == 0) return;  // at least 0: never broken
+  if (made.b == UINT32_MAX && made.a == 0) return;  // at least 0: cannot be violated
   schema_push(c, &tasks, made);
   schema_add_broken(c, tasks, type, options);
 }

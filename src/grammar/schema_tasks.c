@@ -1,7 +1,7 @@
 // grammar/schema_tasks.c — lists of tasks, and the restrictions that a task adds to a case.
 #include "grammar/schema_expansion.h"
 
-// Each is compared with all others.
+// Limited, because each is compared with all others.
 enum { MEMBERS_MAX = 2048 };
 
 // ---- tasks ----
@@ -66,7 +66,7 @@ void schema_add_rest(schema_compiler *c, uint32_t type, const dfa *set, const op
   schema_add_broken(c, tasks, type, options);
 }
 
-// An alternative of one term.
+// Adds an alternative with one term.
 void schema_add_term(schema_compiler *c, const expansion *x, term_kind kind, uint32_t node,
                      const option **options) {
   const task *tasks = NULL;
@@ -74,7 +74,7 @@ void schema_add_term(schema_compiler *c, const expansion *x, term_kind kind, uin
   schema_add_option(c, options, tasks);
 }
 
-// An alternative in which the terms of all items of `list` hold.
+// Adds an alternative in which the terms of all items of `list` hold.
 void schema_add_terms(schema_compiler *c, const expansion *x, term_kind kind, uint32_t list,
                       const option **options) {
   const task *tasks = NULL;
@@ -84,8 +84,8 @@ void schema_add_terms(schema_compiler *c, const expansion *x, term_kind kind, ui
   schema_add_option(c, options, tasks);
 }
 
-// The current term restricts members or items: its parts are added in the order of the keywords,
-// which is also that of the members.
+// Records that the current term restricts members or items. Parts are added in the order of the
+// keywords, which is also the order of the members.
 void schema_push_part(schema_compiler *c, expansion *x) {
   if (x->is_part) return;
   x->is_part = true;

@@ -1,4 +1,4 @@
-// grammar/schema_unique.c — uniqueItems of items that have a list of values.
+// grammar/schema_unique.c — uniqueItems for items that have a list of values.
 #include <string.h>
 
 #include "base/text.h"
@@ -7,7 +7,7 @@
 
 enum { TEXT_BYTES_MAX = 200, GRID_MAX = 20000 };
 
-// Values of which no two are equal.
+// Distinct values.
 typedef struct value_list {
   schema_case *items;
   uint32_t count, capacity;
@@ -17,8 +17,8 @@ static bool add_value(schema_compiler *c, value_list *list, schema_case value) {
   return list->count < ANY_ORDER_MAX && WORK_PUSH(c->work, list, value);
 }
 
-// Adds each text of a set, or each number of those texts. False: the set has too many, or long
-// ones.
+// Adds each string of a set, or the number that each string spells. False: the set has too many
+// strings, or long ones.
 static bool add_texts(schema_compiler *c, const dfa *set, uint32_t state, document_text text,
                       uint32_t type, value_list *list) {
   uint8_t bytes[TEXT_BYTES_MAX + 4];
@@ -40,7 +40,7 @@ static bool add_texts(schema_compiler *c, const dfa *set, uint32_t state, docume
   return true;
 }
 
-// False where there is a number without a short spelling.
+// False if a number has no short spelling.
 static bool add_numbers(schema_compiler *c, const dfa *numbers, value_list *list) {
   const uint32_t first = list->count;
   const dfa *few = dfa_combine(c->work, numbers, c->short_numbers, DFA_AND);

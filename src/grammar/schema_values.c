@@ -84,7 +84,7 @@ void schema_apply_not_const(schema_compiler *c, expansion *x, uint32_t node) {
   schema_push_choice(c, x, options);
 }
 
-// All texts of an enum as one set, all numbers as another.
+// Adds all strings of an enum as one set, and all numbers as another.
 static void enum_scalars(schema_compiler *c, uint32_t list, const task **tasks) {
   nfa texts;
   nfa_begin(&texts, c->work);
@@ -153,7 +153,7 @@ static uint32_t type_bits(schema_compiler *c, uint32_t node, bool *has_integer) 
   } NAMES[] = {{"null", TYPE_NULL},     {"boolean", TYPE_TRUE | TYPE_FALSE},
                {"number", TYPE_NUMBER}, {"string", TYPE_STRING},
                {"array", TYPE_ARRAY},   {"object", TYPE_OBJECT},
-               {"any", TYPE_ANY}};  // draft 3
+               {"any", TYPE_ANY}};  // from draft 3
   const json_node *at = node_of(c, node);
   if (at->kind == JSON_STRING && text_is(at->text, "integer")) {
     *has_integer = true;

@@ -27,7 +27,7 @@ static void copy_text(char **to, const char **text, size_t size_bytes) {
 static bool copy_texts(memory_gate *memory, const wick_grammar *wanted, constraint *made) {
   size_t size_bytes;
   made->wanted = *wanted;
-  made->wanted.begun = NULL;  // each request has its own
+  made->wanted.begun = NULL;  // each request has its own prefix
   made->wanted.begun_bytes = 0;
   if (!checked_add_size(wanted->text_bytes, wanted->trigger_bytes, &size_bytes) ||
       !checked_add_size(size_bytes, wanted->marker_bytes, &size_bytes)) {
@@ -71,8 +71,8 @@ static bool is_refusal(wick_status status) {
   return status == WICK_E_ARG || status == WICK_E_UNSUPPORTED || status == WICK_E_FULL;
 }
 
-// Compiles the grammar and puts the constraint at the head of the list; if the grammar was refused,
-// the constraint has the error. WICK_E_BUSY: the slice has ended.
+// Compiles the grammar and puts the constraint at the head of the list; if the grammar was
+// rejected, the constraint has the error. WICK_E_BUSY: the slice has ended.
 static wick_status compile(grammar_shelf *shelf, grammar_work *work, const tokenizer *tokens,
                            constraint *made, wick_error *error) {
   wick_status status = make_ready(shelf, work->memory, tokens, error);
@@ -91,7 +91,7 @@ static wick_status compile(grammar_shelf *shelf, grammar_work *work, const token
   return WICK_OK;
 }
 
-// If there are more than `most` idle constraints (refused ones, or the others), destroys the least
+// If there are more than `most` idle constraints (rejected ones, or the others), destroys the least
 // recently used of them. Otherwise returns false.
 static bool drop_idle(grammar_shelf *shelf, memory_gate *memory, bool is_refused, uint32_t most) {
   constraint **oldest = NULL;
@@ -114,7 +114,7 @@ static constraint *find(const grammar_shelf *shelf, const wick_grammar *wanted) 
   return found;
 }
 
-// At once.
+// Compiles a grammar without pauses.
 static wick_status make(grammar_shelf *shelf, memory_gate *memory, const tokenizer *tokens,
                         const wick_grammar *wanted, wick_error *error) {
   constraint *made = begin_constraint(memory, wanted, error);
@@ -187,8 +187,8 @@ static bool is_slow(const grammar_shelf *shelf, const wick_grammar *wanted) {
   return false;
 }
 
-// The job of a grammar, which is started if there is a free place; NULL if the grammar must wait. A
-// compilation that has not been continued for a long time is dropped.
+// Returns the job of a grammar, which is started if there is a free slot; NULL if the grammar must
+// wait. A compilation that has not been continued for a long time is dropped.
 static shelf_job **find_job(grammar_shelf *shelf, memory_gate *memory, const wick_grammar *wanted) {
   enum { GIVEN_UP = 200 };
   shelf_job **jobs[2] = {&shelf->quick, &shelf->slow};
@@ -202,8 +202,8 @@ static shelf_job **find_job(grammar_shelf *shelf, memory_gate *memory, const wic
   return place;
 }
 
-// Moves a compilation that takes longer than most out of the way of later ones: it becomes the slow
-// one, or waits for the slow one and begins again.
+// Moves a compilation that takes long out of the way of later ones: it becomes the slow job, or
+// waits for the slow job and starts over.
 static void leave_quick(grammar_shelf *shelf, memory_gate *memory) {
   if (++shelf->quick->slices < SHELF_QUICK_SLICES) return;
   shelf->slow_ones[shelf->slow_count++ % SHELF_SLOW_MAX] = hash_of(&shelf->quick->made->wanted);
@@ -221,7 +221,7 @@ bool shelf_prepare(grammar_shelf *shelf, memory_gate *memory, const tokenizer *t
   if (find(shelf, wanted) != NULL) return true;
   shelf_job **job = find_job(shelf, memory, wanted);
   if (job == NULL) return false;
-  if (*job == NULL) return true;  // no memory, which shelf_take reports
+  if (*job == NULL) return true;  // out of memory, which shelf_take reports
   (*job)->used = shelf->clock;
   const wick_status status = compile(shelf, &(*job)->work, tokens, (*job)->made, NULL);
   if (status == WICK_E_BUSY) {

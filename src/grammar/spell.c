@@ -1,4 +1,4 @@
-// grammar/spell.c — sets of texts as bytes of a program.
+// grammar/spell.c — adds the bytes of sets of strings to a program.
 #include "grammar/spell.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static void add_digits(program_builder *builder, uint32_t from, uint32_t low, ui
   }
 }
 
-// Adds the numbers of [low, high] with this many hexadecimal digits.
+// Adds the numbers in [low, high] with this many hexadecimal digits.
 static void add_hex(program_builder *builder, uint32_t from, uint32_t low, uint32_t high,
                     uint32_t digits, uint32_t to) {
   if (digits == 1) {
@@ -59,7 +59,7 @@ static void add_pairs(program_builder *builder, uint32_t from, uint32_t high_fir
   add_hex(builder, program_text(builder, high, "\\u", 2), low_first, low_last, 4, to);
 }
 
-// Adds, after "\u", the characters of [low, high]; those beyond U+FFFF as two surrogates.
+// Adds, after "\u", the characters in [low, high]; those beyond U+FFFF as two surrogates.
 static void add_unicode(program_builder *builder, uint32_t from, uint32_t low, uint32_t high,
                         uint32_t to) {
   if (low < 0xd800) add_hex(builder, from, low, high < 0xd800 ? high : 0xd7ff, 4, to);
@@ -90,7 +90,7 @@ typedef struct state_speller {
   program_builder *builder;
   spelling spelling;
   uint32_t from;
-  uint32_t escape, unicode;  // after "\" and "\u"; 0: not built yet
+  uint32_t escape, unicode;  // places after "\" and "\u"; 0: not built yet
 } state_speller;
 
 static uint32_t escape_place(state_speller *s) {
@@ -126,7 +126,7 @@ static void spell_escapes(state_speller *s, uint32_t low, uint32_t high, uint32_
     if (low <= high) add_unicode(s->builder, unicode_place(s), low, high, to);
     return;
   }
-  // controls without a short escape
+  // control characters without a short escape
   static const uint8_t FIRST[] = {0, 11, 14}, LAST[] = {7, 11, CONTROL_LAST};
   for (uint32_t i = 0; i < 3; i++) {
     const uint32_t first = low > FIRST[i] ? low : FIRST[i], last = high < LAST[i] ? high : LAST[i];
@@ -156,7 +156,7 @@ static void spell_ascii(state_speller *s, uint32_t low, uint32_t high, uint32_t 
   }
 }
 
-// A character beyond ASCII, unchanged or escaped.
+// Returns the rule for a character beyond ASCII, unchanged or escaped.
 static uint32_t escaped_above_ascii_rule(program_builder *builder) {
   if (builder->escaped_above_ascii_rule != 0) return builder->escaped_above_ascii_rule;
   const uint32_t rule = program_rule(builder), start = program_start(builder, rule);
@@ -204,7 +204,7 @@ static bool is_plain_range(uint32_t *next, const dfa_edge *edge) {
   return true;
 }
 
-// Whether every plain character leads from the state to one that `endless` marks.
+// Whether every plain character leads from the state to a state that `endless` marks.
 static bool is_endless(const dfa *set, uint32_t state, const bool *endless) {
   uint32_t next = CONTROL_LAST + 1;
   for (uint32_t i = set->first[state]; i < set->first[state + 1]; i++) {
@@ -216,8 +216,8 @@ static bool is_endless(const dfa *set, uint32_t state, const bool *endless) {
 
 // ---- classes of characters ----
 
-// The rule of one character of ranges: values are the spelling, then the first and the last
-// character of each range. Equal classes share the rule, so that states that read them need no
+// Returns the rule for one character in the ranges: `values` are the spelling, then the first and
+// the last character of each range. Equal classes share the rule, so states that read them need no
 // places for their bytes.
 static uint32_t class_rule(program_builder *builder, const uint32_t *values, uint32_t count) {
   const uint32_t found = work_intern(builder->work, &builder->classes, values, count);
@@ -275,15 +275,16 @@ typedef struct set_spelling {
   uint32_t least, most, from, to;
 } set_spelling;
 
-// The state of the work: a place for each state and each number of characters so far, up to `last`.
+// The current set: it has a place for each state and each number of characters so far, up to
+// `last`.
 typedef struct set_speller {
   program_builder *builder;
   set_spelling asked;
-  bool *endless;               // [states]; NULL: none is marked
-  uint32_t *places, *spelled;  // [last + 1][states]; [states] the walk that led there last
+  bool *endless;               // [states]; NULL: no state is marked
+  uint32_t *places, *spelled;  // [last + 1][states]; [states] the last walk that reached the state
   uint32_t last, walk;
-  uint32_t rounds_left, count, state;  // of the current part
-  bool has_changed;                    // in this round
+  uint32_t rounds_left, count, state;  // in the current part
+  bool has_changed;                    // in the current round
   work_u32_list values;
 } set_speller;
 
@@ -291,7 +292,7 @@ typedef struct set_speller {
 // failure, or at a pause, after which it continues.
 static bool find_endless(set_speller *s) {
   const dfa *set = s->asked.set;
-  // a few rounds are enough for hand-written patterns; states that are not settled then are not
+  // a few rounds are enough for hand-written patterns; states that are still undecided are not
   // marked
   while (s->rounds_left != 0) {
     for (; s->state < set->count; s->state++) {
@@ -402,7 +403,7 @@ void spell_lengths(program_builder *builder, const dfa *set, spelling spelling, 
   const uint32_t last = most != UINT32_MAX ? most : least;
   if (((uint64_t)last + 1) * set->count > SPELL_CELLS_MAX) {
     work_fail(builder->work, WICK_E_FULL, WICK_NO_OFFSET,
-              "a pattern of %u states and texts of up to %u characters take more than %d places",
+              "a pattern with %u states and up to %u characters takes more than %d places",
               set->count, last, SPELL_CELLS_MAX);
     return;
   }

@@ -6,17 +6,17 @@
 #include "base/checked.h"
 #include "base/text.h"
 
-// A token that is being added to a trie: its first bytes as a number, which is enough to order most
+// A token that is being added to a trie. Its first bytes, as a number, are enough to order most
 // tokens.
 typedef struct entry {
   uint64_t key;
-  uint32_t at, size_bytes;  // of `text`
+  uint32_t at, size_bytes;  // position in `text`, and size
   int32_t token;
 } entry;
 
 typedef struct maker {
   memory_gate *memory;
-  uint8_t *text, *scratch;  // scratch: a token's bytes
+  uint8_t *text, *scratch;  // scratch: the bytes of one token
   entry *entries, *sorted;  // [vocab]
   uint32_t count;
 } maker;
@@ -46,7 +46,7 @@ static bool is_before(const maker *m, const entry *a, const entry *b) {
   return a->size_bytes != b->size_bytes ? a->size_bytes < b->size_bytes : a->token < b->token;
 }
 
-// A bottom-up merge sort; the result is in m->entries.
+// Sorts with a bottom-up merge sort; the result is in m->entries.
 static void sort_entries(maker *m) {
   for (uint32_t width = 1; width < m->count; width *= 2) {
     for (uint32_t from = 0; from < m->count; from += 2 * width) {
@@ -115,7 +115,7 @@ static wick_status make_trie(maker *m, trie *out, wick_error *error) {
 
 typedef enum trie_kind { TRIE_PLAIN, TRIE_OTHERS, TRIE_CONTROLS } trie_kind;
 
-// A token's bytes; a control token has only its text.
+// Gets a token's bytes; a control token has only its text.
 static size_t bytes_of(const tokenizer *tokens, uint32_t id, uint8_t *scratch,
                        const uint8_t **bytes, bool *is_control) {
   size_t size = tokenizer_piece(tokens, (int32_t)id, false, scratch, bytes);

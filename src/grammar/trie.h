@@ -11,16 +11,16 @@
 #include "text/tokenizer.h"
 
 enum {
-  TRIE_PLAIN_CHARACTERS_MAX = 12,  // of a token in `plain`
+  TRIE_PLAIN_CHARACTERS_MAX = 12,  // maximum for a token in `plain`
   TRIE_BYTES_MAX = 255,            // longer tokens are not stored: no constraint accepts them
 };
 
 // Nodes in the order of a depth-first walk, without the root.
 typedef struct trie {
-  uint8_t *bytes;    // [node_count] that leads to a node
-  uint8_t *depths;   // [node_count] from 1
-  uint32_t *ends;    // [node_count] the first node that is not below
-  uint32_t *firsts;  // [node_count + 1] offsets in `tokens` of those that end at the node
+  uint8_t *bytes;    // [node_count] the byte that leads to a node
+  uint8_t *depths;   // [node_count] depth, from 1
+  uint32_t *ends;    // [node_count] the first node that is not in its subtree
+  uint32_t *firsts;  // [node_count + 1] offset in `tokens` of the tokens that end at the node
   int32_t *tokens;   // [token_count]
   uint32_t node_count, token_count;
 } trie;
@@ -34,7 +34,7 @@ typedef struct vocabulary_trie {
   uint32_t end_count;
 } vocabulary_trie;
 
-// O(bytes log tokens) of the whole vocabulary: about 50 ms for 151,936 tokens. WICK_E_NOMEM.
+// Takes O(bytes log tokens) for the whole vocabulary: about 50 ms for 151,936 tokens. WICK_E_NOMEM.
 wick_status trie_create(memory_gate *memory, const tokenizer *tokens, vocabulary_trie **out,
                         wick_error *error);
 void trie_destroy(vocabulary_trie *trie);

@@ -8,8 +8,8 @@
 #include "base/hash.h"
 #include "base/text.h"
 
-// The address sanitizer sees the end of a block: there each piece is a separate block, and each
-// allocation may be refused.
+// With the address sanitizer, each piece is a separate block, so that it detects accesses beyond
+// the end, and each allocation may fail.
 #if defined(__has_feature) && __has_feature(address_sanitizer)
 enum { CHUNK_BYTES = 0 };
 #else

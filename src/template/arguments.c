@@ -14,7 +14,7 @@ const jinja_string *jinja_string_argument(jinja_run *run, const jinja_arguments 
                                           uint32_t index, const char *name) {
   const jinja_value *value = jinja_argument(arguments, index, name);
   if (value != NULL && value->kind == JINJA_STRING) return value->string;
-  jinja_fail(run, WICK_E_FORMAT, "the argument %s is not a text", name);
+  jinja_fail(run, WICK_E_FORMAT, "the argument %s is not a string", name);
   return NULL;
 }
 

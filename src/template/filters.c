@@ -377,7 +377,7 @@ static jinja_value filter_from_json(jinja_run *run, jinja_value input,
                                     const jinja_arguments *arguments) {
   (void)arguments;
   if (input.kind != JINJA_STRING) {
-    return jinja_fail(run, WICK_E_FORMAT, "from_json of a value that is not a text");
+    return jinja_fail(run, WICK_E_FORMAT, "from_json of a value that is not a string");
   }
   // text with mixed marks counts as content
   const uint8_t mark = input.string->marks != NULL ? JINJA_MARK_CONTENT : input.string->mark;

@@ -337,7 +337,7 @@ static jinja_value join(jinja_run *run, const jinja_string *self,
   jinja_buffer buffer = {0};
   for (uint32_t i = 0; i < items->count && jinja_step(run, 1); i++) {
     if (items->items[i].kind != JINJA_STRING) {
-      return jinja_fail(run, WICK_E_FORMAT, "join of an item that is not a text");
+      return jinja_fail(run, WICK_E_FORMAT, "join of an item that is not a string");
     }
     if (i > 0) jinja_write_string(run, &buffer, self);
     jinja_write_string(run, &buffer, items->items[i].string);

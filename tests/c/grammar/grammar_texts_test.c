@@ -648,7 +648,7 @@ TEST(uris_that_are_too_long_are_not_found) {
       if (rig.status == WICK_OK) {
         CHECK(rig_holds(&rig, "1") && !rig_holds(&rig, "2"));
       } else {
-        CHECK(strstr(rig.error.message, "$ref target is outside of the document") != NULL);
+        CHECK(strstr(rig.error.message, "$ref target is outside the document") != NULL);
       }
       rig_close(&rig);
     }

@@ -567,7 +567,7 @@ TEST(invalid_tools_and_choices_are_rejected) {
       {"[{\"function\":{\"name\":\"a\",\"parameters\":{\"type\":\"string\"}}}]", "\"required\"",
        WICK_E_ARG, "no text satisfies the grammar"},
       {"[{\"function\":{\"name\":\"a\",\"parameters\":{\"$ref\":\"x\"}}}]", "\"required\"",
-       WICK_E_UNSUPPORTED, "the tool a: schema, #/$ref: $ref target is outside of the document"},
+       WICK_E_UNSUPPORTED, "the tool a: schema, #/$ref: $ref target is outside the document"},
       {"[", "\"auto\"", WICK_E_ARG, "JSON, byte 61: a bad number"},
       {"[5]", "\"auto\"", WICK_E_ARG, "tools: a tool has no name"},
       {"[{\"name\":5}]", "\"auto\"", WICK_E_ARG, "tools: a tool has no name"},
