@@ -1,18 +1,18 @@
 // schedule/admission.c — which requests run, and which are preempted when pages run out.
-//
-// A request starts when there are pages for the tokens that it has to read. It takes further pages
-// one by one while it decodes. When pages run out, idle pages of the prefix cache are evicted first
-// (kv/pool.h). Then the last running request in order is preempted: it loses its pages and waits.
-// When it starts again, it gets its pages back from the host (swap.h) or reads its text again.
-// Reading again gives the same logits (the law of the kernels), so its text does not change. A
-// session keeps the pages that it had before the request, unless the host keeps those, too, or no
-// request could continue. The first request in order always continues, so all requests end.
+// A request starts when there are pages for the tokens that it has to process. It takes further
+// pages one by one while it decodes. When pages run out, idle pages of the prefix cache are evicted
+// first (kv/pool.h). Then the last running request in the queue is preempted: it loses its pages
+// and waits. When it starts again, its pages are restored from the host (swap.h) or its tokens are
+// recomputed. Recomputing gives the same logits (an invariant of the kernels), so its output does
+// not change. A session keeps the pages that it had before the request, unless the host stores
+// those, too, or no request could continue. The first request in the queue always continues, so all
+// requests end.
 #include <string.h>
 
 #include "base/checked.h"
 #include "schedule/scheduler_types.h"
 
-// The number of passes after which memory that was refused is requested again.
+// The number of passes after which a failed allocation is tried again.
 enum { NOMEM_PASSES = 16 };
 
 bool admission_has_waited_long(const scheduler *scheduler, const request *request) {
@@ -30,10 +30,9 @@ bool admission_precedes(const scheduler *scheduler, const request *a, const requ
   return a->id < b->id;
 }
 
-// ---- Giving way ----
+// ---- Preemption ----
 
-// Passes pages to the host, if that costs less than the prefill of `lost` of the `count` stored
-// tokens.
+// Passes pages to the host if that costs less than recomputing `lost` of the `count` stored tokens.
 static void keep_outside(scheduler *scheduler, request *request, kv_seq_id sequence, uint32_t count,
                          uint32_t lost) {
   const bool has_worked = swap_out(&scheduler->swap, &scheduler->swap_costs, request->id, sequence,
@@ -43,8 +42,8 @@ static void keep_outside(scheduler *scheduler, request *request, kv_seq_id seque
 }
 
 // Preempts a request. Without a session it loses all its pages. A session keeps the pages that it
-// had before the request, unless the host has a record of all pages. Pages that could not be read
-// again with the same values stay, too.
+// had before the request, unless the host has a record of all pages. Pages that cannot be
+// recomputed with the same values are kept, too.
 static void leave_pages(scheduler *scheduler, request *request) {
   seq_store *store = scheduler->parts.store;
   const kv_seq_id sequence = request->sequence;
@@ -81,7 +80,7 @@ static bool is_later(const scheduler *scheduler, const request *a, const request
                                               : admission_precedes(scheduler, b, a);
 }
 
-// The last in order of the running requests; NULL: none.
+// Returns the running request that is last in the queue; NULL: none.
 static request *last_running(const scheduler *scheduler) {
   request *found = NULL;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
@@ -91,7 +90,7 @@ static request *last_running(const scheduler *scheduler) {
   return found;
 }
 
-// The last in order of the requests after `first` that wait while their session has pages; NULL:
+// Returns the last request in the queue after `first` that waits while its session has pages; NULL:
 // none.
 static request *last_holding(const scheduler *scheduler, const request *first) {
   const scheduler_parts *parts = &scheduler->parts;
@@ -112,8 +111,8 @@ static bool guest_gives_pages(const scheduler *scheduler) {
 }
 
 // Called if `first` cannot continue otherwise: takes the pages of a guest, of sessions without a
-// request, or of sessions whose request waits after it. All of these read their tokens again later.
-// False when none has pages.
+// request, or of sessions whose request waits after it. All of these recompute their tokens later.
+// Returns false if none has pages.
 static bool take_from_others(scheduler *scheduler, const request *first) {
   seq_store *store = scheduler->parts.store;
   if (guest_gives_pages(scheduler) || sessions_give_pages(scheduler->parts.sessions)) return true;
@@ -131,7 +130,7 @@ static bool take_from_others(scheduler *scheduler, const request *first) {
 
 bool scheduler_gives_room(scheduler *scheduler) {
   if (sessions_give_pages(scheduler->parts.sessions)) return true;
-  // the rows of a resting request may be in the pass under way
+  // the rows of a resting request may be in the current pass
   if (scheduler->phase != PASS_NONE) return false;
   request *last = last_running(scheduler);
   if (last == NULL || !request_rests(last)) return false;
@@ -169,7 +168,7 @@ wick_status admission_drop(scheduler *scheduler, request *request, wick_error *e
     if (last != NULL && last != request) {
       preempt(scheduler, last);
     } else if (!take_from_others(scheduler, request)) {
-      // if the request is the last in order, another one is the first and continues
+      // if the request is the last in the queue, a different one is the first and continues
       return last != NULL && scheduler->running > 1 ? WICK_E_BUSY : status;
     }
   }
@@ -177,7 +176,7 @@ wick_status admission_drop(scheduler *scheduler, request *request, wick_error *e
 
 // ---- Starting ----
 
-// Pages that running requests may still need.
+// Returns the number of pages that running requests may still need.
 static store_room pages_to_come(const scheduler *scheduler) {
   store_room room = {{0}};
   for (const request *at = scheduler->first; at != NULL; at = at->next) {
@@ -187,7 +186,7 @@ static store_room pages_to_come(const scheduler *scheduler) {
   return room;
 }
 
-// Pages that the running requests may enter into the prefix cache.
+// Returns the number of pages that running requests may add to the prefix cache.
 static uint32_t entries_to_come(const scheduler *scheduler) {
   uint32_t entries = 0;
   for (const request *at = scheduler->first; at != NULL; at = at->next) {
@@ -196,8 +195,8 @@ static uint32_t entries_to_come(const scheduler *scheduler) {
   return entries;
 }
 
-// Grows memory now, so that running allocates nothing. Failing is not an error: memory is requested
-// again when it is needed.
+// Grows memory now, so that running requests allocate nothing. A failure is not an error: the
+// memory is requested again when it is needed.
 static void reserve_ahead(scheduler *scheduler, const request *request) {
   const scheduler_parts *parts = &scheduler->parts;
   const uint32_t end = request_tokens_in_the_end(request);
@@ -226,9 +225,9 @@ void admission_run(scheduler *scheduler, request *request, kv_seq_id sequence, u
   reserve_ahead(scheduler, request);
 }
 
-// The number of tokens after the `stored` ones for which a request needs pages to start. A request
-// that is alone, or was preempted before, starts only with all pages that it will ever need.
-// Otherwise it might never end, or be preempted repeatedly.
+// Returns the number of tokens after the `stored` ones for which a request needs pages to start. If
+// no other request runs, or if it was preempted before, it starts only with all pages that it will
+// ever need. Otherwise it might never end, or be preempted repeatedly.
 static uint32_t tokens_to_start(const scheduler *scheduler, const request *request,
                                 uint32_t stored) {
   const uint32_t end = request_tokens_in_the_end(request);
@@ -237,7 +236,8 @@ static uint32_t tokens_to_start(const scheduler *scheduler, const request *reque
   return needed - stored;
 }
 
-// Reserves the pages that it needs to start, and takes those for the tokens that it has to read.
+// Reserves the pages that the request needs to start, and takes those for the tokens that it has to
+// process.
 static wick_status reserve_start(scheduler *scheduler, const request *request, kv_seq_id sequence,
                                  uint32_t stored, wick_error *error) {
   seq_store *store = scheduler->parts.store;
@@ -254,19 +254,19 @@ static wick_status reserve_start(scheduler *scheduler, const request *request, k
     if (status != WICK_OK) return status;
   }
   const bool is_enough = grown == WICK_OK && store_has_room(store, &room);
-  // Otherwise the exact number is needed: possibly no page has to be copied, and the error has the
-  // number of missing pages.
+  // Otherwise the exact number is needed: it may be that no page has to be copied, and the error
+  // contains the number of missing pages.
   return store_prepare(store, sequence, is_enough ? reading : needed, error);
 }
 
-// Whether all tokens have been read. In this case the last token is read again, because its logits
-// are needed.
+// Whether all tokens have been processed. In this case the last token is recomputed, because its
+// logits are needed.
 static bool is_all_read(const request *request, uint32_t stored) {
   return stored == request->tokens_count && request->tokens_max != 0;
 }
 
 // Whether reading the request's record costs less than prefill, and there are pages for everything
-// that it will ever need.
+// that the request will ever need.
 static bool can_swap_in(const scheduler *scheduler, const request *request) {
   const scheduler_parts *parts = &scheduler->parts;
   if (request->swapped.bytes == 0) return false;
@@ -283,8 +283,8 @@ static bool can_swap_in(const scheduler *scheduler, const request *request) {
          store_has_room(parts->store, &room);
 }
 
-// Makes the sequence of a record that of the request, with room for the tokens that are read next.
-// It replaces the empty sequence of the request's session.
+// Makes the sequence of a record the request's sequence, with pages for the tokens that are
+// processed next. It replaces the empty sequence of the request's session.
 static wick_status take_up(scheduler *scheduler, request *request, kv_seq_id sequence,
                            uint32_t stored) {
   seq_store *store = scheduler->parts.store;
@@ -301,7 +301,8 @@ static wick_status take_up(scheduler *scheduler, request *request, kv_seq_id seq
   return WICK_OK;
 }
 
-// Starts it with the pages that the host has kept. False: it starts as if nothing had been kept.
+// Starts the request with the pages that the host has stored. False: it starts as if nothing had
+// been stored.
 static bool start_swapped(scheduler *scheduler, request *request) {
   seq_store *store = scheduler->parts.store;
   kv_seq_id sequence;
@@ -322,8 +323,8 @@ static bool start_swapped(scheduler *scheduler, request *request) {
   return true;
 }
 
-// Creates the request's sequence, with the tokens that the prefix cache has and the pages that it
-// needs to start.
+// Creates the request's sequence, with tokens from the prefix cache and the pages that it needs to
+// start.
 static wick_status take_pages(scheduler *scheduler, request *request, wick_error *error) {
   seq_store *store = scheduler->parts.store;
   kv_seq_id sequence;
@@ -357,8 +358,8 @@ static wick_status take_pages(scheduler *scheduler, request *request, wick_error
   return status;
 }
 
-// Whether both requests begin with the page that `reading` reads now, and belong to one tenant. One
-// tenant's requests must not be delayed by another's prompts.
+// Whether both requests begin with the page that `reading` currently computes, and belong to the
+// same tenant. One tenant's requests must not be delayed by another's prompts.
 static bool shares_next_page(const request *reading, const request *request) {
   if (!salt_is_same(reading->salt, request->salt)) return false;
   const uint32_t tokens = (reading->fed / KERNEL_PAGE_TOKENS + 1) * KERNEL_PAGE_TOKENS;
@@ -366,7 +367,7 @@ static bool shares_next_page(const request *reading, const request *request) {
   return memcmp(reading->tokens, request->tokens, tokens * sizeof(int32_t)) == 0;
 }
 
-// Whether a running request still reads pages that this one could then take from the prefix cache.
+// Whether a running request is computing pages that this one could then take from the prefix cache.
 static bool waits_for_prefix(const scheduler *scheduler, const request *request) {
   if (store_prefix(scheduler->parts.store) == NULL || request->on_logits != NULL) return false;
   if (request->session != NULL && request->session->count != 0) return false;
@@ -388,7 +389,7 @@ static request *next_to_start(const scheduler *scheduler) {
   return best;
 }
 
-// Preempts a request of lower priority, or a paused one, for a request that waits. When no request
+// Preempts a request with lower priority, or a paused one, for a waiting request. If no request
 // runs, guests and sessions lose their pages.
 static bool make_way(scheduler *scheduler, const request *waiting) {
   if (scheduler->running == 0) return take_from_others(scheduler, waiting);
@@ -407,8 +408,8 @@ static bool is_blocked(const scheduler *scheduler, const request *next) {
          store_freed(scheduler->parts.store) == scheduler->blocked_freed;
 }
 
-// Records that a request is blocked. Memory that was refused may be available later, even if no
-// page was freed.
+// Records that a request is blocked. After a failed allocation, memory may become available later
+// even if no page was freed.
 static void remember_blocked(scheduler *scheduler, const request *next, wick_status status) {
   const bool is_memory = status == WICK_E_NOMEM;
   scheduler->blocked_until = is_memory ? scheduler->stats.passes + NOMEM_PASSES : UINT64_MAX;

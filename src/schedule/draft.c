@@ -1,21 +1,21 @@
-// schedule/draft.c — the sequences of the smaller model, one for each request, and its passes.
+// schedule/draft.c — the sequences of the smaller model, one per request, and its passes.
 #include "schedule/draft.h"
 
 #include <string.h>
 
 #include "schedule/speculation.h"
 
-// The number of requests that it follows at the same time. Another request replaces the least
-// recently used one.
+// The number of requests that the drafter follows at the same time. A further request replaces the
+// least recently used one.
 enum { DRAFT_TEXTS_MAX = 4 };
 _Static_assert(DRAFT_TEXTS_MAX >= SPECULATION_REQUESTS_MAX,
-               "those that decode together would take each other's places in every pass");
+               "requests that decode together would replace each other in every pass");
 static const float COST_WEIGHT = 0.2f;
 
-// The part of a request's text that the smaller model has read: `read` tokens that belong to the
-// text, then proposals made after `count` tokens, except the last proposal.
+// The part of a request's text that the smaller model has processed: `read` tokens that belong to
+// the text, then proposals made after `count` tokens, except the last proposal.
 typedef struct draft_text {
-  uint32_t request;  // 0: the place is free
+  uint32_t request;  // 0: the slot is free
   kv_seq_id sequence;
   uint32_t read, count;
   uint32_t proposed_count;
@@ -40,8 +40,7 @@ wick_status drafter_create(const drafter_parts *parts, drafter **out, wick_error
     drafter_destroy(made);
     return memory_fail(parts->memory, error, "the drafter's batch");
   }
-  // Reserves memory, so that proposing allocates nothing. Pages that are missing now may be free
-  // later.
+  // Reserves memory, so that proposing allocates nothing. Missing pages may become available later.
   store_expect(parts->store, 1);
   store_room room = {{0}};
   store_add_room(parts->store, KV_SEQ_NONE, parts->context_tokens, &room);
@@ -72,8 +71,8 @@ void drafter_forget(drafter *drafter, uint32_t request) {
   }
 }
 
-// The place of the request, or a new one that is free or least recently used. NULL if there is no
-// memory.
+// Returns the slot of the request, or else a free or the least recently used one. NULL if memory
+// runs out.
 static draft_text *find_text(drafter *drafter, uint32_t request) {
   draft_text *oldest = &drafter->texts[0];
   for (uint32_t i = 0; i < DRAFT_TEXTS_MAX; i++) {
@@ -98,13 +97,13 @@ static void confirm(drafter *drafter, draft_text *text, const int32_t *tokens, u
   }
   if (text->proposed_count != 0) text->read = text->count + right;
   text->proposed_count = 0;
-  // The newest token is always read again, because its logits are needed.
+  // The newest token is always recomputed, because its logits are needed.
   if (text->read >= count) text->read = count - 1;
   text->read = store_truncate(drafter->parts.store, text->sequence, text->read);
 }
 
-// Reads `count` tokens. with_logits: computes the logits of the last one, which stay until the next
-// pass. Returns false if pages ran out or values were not finite.
+// Processes `count` tokens. with_logits: computes the logits of the last one, which are valid until
+// the next pass. Returns false if pages ran out or values were not finite.
 static bool read_tokens(drafter *drafter, draft_text *text, const int32_t *tokens, uint32_t count,
                         bool with_logits) {
   const drafter_parts *parts = &drafter->parts;
@@ -148,8 +147,8 @@ static uint32_t give_up(drafter *drafter) {
   return 0;
 }
 
-// Reads the new part of the text, without its newest token, at most a batch. *is_done: nothing is
-// left to read. Returns false if reading failed.
+// Processes the new part of the text without its newest token, up to one batch. *is_done: nothing
+// is left. Returns false on failure.
 static bool catch_up(drafter *drafter, draft_text *text, const int32_t *tokens, uint32_t count,
                      bool *is_done) {
   const uint32_t left = count - 1 - text->read, most = drafter->parts.batch_tokens;

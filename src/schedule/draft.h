@@ -1,6 +1,6 @@
-// schedule/draft.h — a smaller model of the same vocabulary proposes tokens (Leviathan, Kalman and
-// Matias 2023). It proposes greedily, which suffices for schedule/speculation.h. Its keys and
-// values have separate pages. Accepted proposals are not read again.
+// schedule/draft.h — a smaller model with the same vocabulary proposes tokens (Leviathan, Kalman
+// and Matias 2023). It proposes greedily, which is enough for schedule/speculation.h. Its keys and
+// values have separate pages. Accepted proposals are not recomputed.
 #ifndef WICK_SCHEDULE_DRAFT_H
 #define WICK_SCHEDULE_DRAFT_H
 
@@ -12,7 +12,7 @@
 
 typedef struct drafter drafter;
 
-// The parts that it uses. All of them outlive the drafter, and nothing else uses them.
+// The components that the drafter uses. All of them must outlive it, and nothing else may use them.
 typedef struct drafter_parts {
   memory_gate *memory;
   const loaded_model *model;  // complete
@@ -22,22 +22,22 @@ typedef struct drafter_parts {
   uint32_t batch_tokens, context_tokens;
 } drafter_parts;
 
-// Allocates the pages of one context at once, if they are available. WICK_E_NOMEM.
+// Allocates the pages of one context immediately, if they are available. WICK_E_NOMEM.
 wick_status drafter_create(const drafter_parts *parts, drafter **out, wick_error *error);
-void drafter_destroy(drafter *drafter);  // NULL is fine
+void drafter_destroy(drafter *drafter);  // NULL does nothing
 
-// Proposes up to `most` tokens (at most SPECULATION_TOKENS_MAX) after a request's `tokens`, into
-// `out`. Returns their number, which is 0 while the drafter still has much of the text to read (it
-// reads one batch per call), and if its pages or its context run out. It allocates nothing while
-// its pages suffice.
+// Writes up to `most` proposed tokens (at most SPECULATION_TOKENS_MAX) after a request's `tokens`
+// to `out`. Returns their number, which is 0 while the drafter still has much of the text to
+// process (one batch per call), or if its pages or its context run out. Allocates nothing unless it
+// needs more pages.
 uint32_t drafter_propose(drafter *drafter, uint32_t request, const int32_t *tokens, uint32_t count,
                          uint32_t most, int32_t *out);
-// The request has ended.
+// Must be called when the request has ended.
 void drafter_forget(drafter *drafter, uint32_t request);
-// The number of times that it could not continue: no pages, no memory, the end of its context, or
-// values that are not finite. The request then decodes without its proposals.
+// Returns how often the drafter could not continue: no pages, no memory, the end of its context, or
+// values that are not finite. The request then decodes without proposals.
 uint64_t drafter_failures(const drafter *drafter);
-// The recent time of a proposal, in us; 0: not measured.
+// Returns the recent time per proposal, in us; 0: not measured.
 float drafter_token_us(const drafter *drafter);
 
 #endif

@@ -22,23 +22,23 @@ struct embedding {
   bool is_normalised;
   int32_t *tokens;
   uint32_t *counts, text_count;
-  size_t *firsts;  // [text_count] float of `vectors` where each begins
+  size_t *firsts;  // [text_count] the index in `vectors` where each text begins
   float *vectors;
-  float *sum, *row;  // [hidden] of the current text; [head's width]
+  float *sum, *row;  // [hidden] sum for the current text; [head's width]
   model_input *inputs;
   embedding_part part[WHOLE_TEXTS_MAX];
-  uint32_t part_count;  // of the current pass; 0: there is none
+  uint32_t part_count;  // in the current pass; 0: no pass is running
   uint32_t at;          // the first text that is not done
-  uint32_t fed;         // tokens of it that were read
-  size_t fed_tokens;    // of all texts before
-  kv_seq_id sequence;   // of text `at`, when fed != 0
-  bool reads_alone;     // one text in a pass, to find the one that is not finite
+  uint32_t fed;         // its tokens that were processed
+  size_t fed_tokens;    // tokens of all earlier texts
+  kv_seq_id sequence;   // sequence of text `at`, if fed != 0
+  bool reads_alone;     // one text per pass, to find the one that is not finite
   wick_error failure;   // status WICK_OK: none
 };
 
 static void free_sequences(embedding *job);
 
-// Frees the job's pages; its texts are read again from their first tokens.
+// Frees the job's pages; its texts are recomputed from their first tokens.
 static bool give_pages(void *context) {
   embedding *job = context;
   if (job->part_count == 0 && job->fed == 0) return false;
@@ -52,7 +52,7 @@ static uint32_t rows_of(const embedding *job, uint32_t text) {
   return job->pooling == WICK_POOLING_NONE ? job->counts[text] : 1;
 }
 
-// The lists of the job; `floats`: of all vectors.
+// Allocates the lists of the job; `floats`: the size of all vectors.
 static bool allocate(embedding *job, size_t floats) {
   memory_gate *memory = job->parts.memory;
   const loaded_model *model = job->parts.model;
@@ -89,7 +89,7 @@ wick_status embedding_create(const embedding_parts *parts, int32_t *tokens, uint
     job->firsts[i] = floats;
     if (!checked_mul_size(rows_of(job, i), width, &more) ||
         !checked_add_size(floats, more, &floats)) {
-      floats = SIZE_MAX;  // more than can be requested
+      floats = SIZE_MAX;  // more than can be allocated
     }
   }
   if (job->firsts == NULL || !allocate(job, floats)) {
@@ -103,7 +103,7 @@ wick_status embedding_create(const embedding_parts *parts, int32_t *tokens, uint
   return WICK_OK;
 }
 
-// Frees the sequences of the pass, and that of a partly read text.
+// Frees the sequences of the pass, including that of a partly processed text.
 static void free_sequences(embedding *job) {
   if (job->parts.model->is_encoder) return;
   for (uint32_t i = 0; i < job->part_count; i++) {
@@ -143,8 +143,8 @@ static bool is_wanted(const embedding *job, uint32_t position, uint32_t count) {
   return true;
 }
 
-// Reserves room in the store for a causal model's text. All of its pages are taken before its first
-// rows are read, so that two users of the pages never wait for each other halfway.
+// Reserves pages in the store for a causal model's text. All of its pages are taken before its
+// first rows are computed, so that two users of the pages never wait for each other halfway.
 static wick_status prepare_sequence(embedding *job, embedding_part *part, uint32_t left,
                                     wick_error *error) {
   seq_store *store = job->parts.store;
@@ -160,8 +160,8 @@ static wick_status prepare_sequence(embedding *job, embedding_part *part, uint32
   return status;
 }
 
-// Adds rows of the texts from `at` on, as long as there is room. A text for which there is no room
-// after others waits for the next pass.
+// Adds rows of the texts from `at` on while they fit. A text that does not fit after others waits
+// for the next pass.
 static wick_status begin_pass(embedding *job, wick_error *error) {
   const bool is_encoder = job->parts.model->is_encoder;
   const int32_t *tokens = job->tokens + job->fed_tokens;
@@ -195,8 +195,8 @@ static wick_status begin_pass(embedding *job, wick_error *error) {
 
 // ---- Pooling ----
 
-// out [width] = the head's output for a vector, shortened and normalised if the request has these
-// settings.
+// Computes out [width], the head's output for a vector, truncated and normalised if the request has
+// these settings.
 static wick_status write_vector(embedding *job, const float *vector, float *out,
                                 wick_error *error) {
   forward_head(job->parts.forward, vector, is_score(job), job->row);
@@ -210,7 +210,7 @@ static wick_status write_vector(embedding *job, const float *vector, float *out,
   return WICK_OK;
 }
 
-// Takes the vector of one token of text `at`. The mean's terms are added in the order of tokens.
+// Adds the vector of one token of text `at`. The mean's terms are added in token order.
 static wick_status take_row(embedding *job, uint32_t position, const float *vector,
                             wick_error *error) {
   const kernel_table *kernels = job->parts.model->kernels;
@@ -228,7 +228,7 @@ static wick_status take_row(embedding *job, uint32_t position, const float *vect
   return write_vector(job, job->sum, out, error);
 }
 
-// Closes a part whose rows were read; its text continues in the next pass or is done.
+// Finishes a part whose rows were computed; its text continues in the next pass or is done.
 static void close_part(embedding *job, const embedding_part *part) {
   seq_store *store = job->parts.store;
   const uint32_t end = part->first_position + part->rows;
@@ -264,14 +264,14 @@ static wick_status end_pass(embedding *job, wick_error *error) {
   return status;
 }
 
-// ---- Working ----
+// ---- Steps ----
 
 static wick_status fail_as(const wick_error *own, wick_status status, wick_error *error) {
   if (status != WICK_OK) *error = *own;
   return status;
 }
 
-// Begins a pass. If pages are short, it makes room or runs a unit of the requests instead.
+// Begins a pass. If too few pages are free, frees some or runs a unit of the requests instead.
 static wick_status begin_or_wait(embedding *job, wick_step_result *result, wick_error *error) {
   wick_error shortage = {0};
   const wick_status status = begin_pass(job, &shortage);
@@ -279,7 +279,7 @@ static wick_status begin_or_wait(embedding *job, wick_step_result *result, wick_
   const bool is_short = status == WICK_E_PAGES || status == WICK_E_NOMEM;
   if (!is_short || scheduler == NULL) return fail_as(&shortage, status, error);
   if (scheduler_gives_room(scheduler)) return WICK_OK;
-  give_pages(job);  // in groups with a window a text takes pages while it is read
+  give_pages(job);  // in groups with a window, a text takes pages while it is processed
   const scheduler_result of_requests = scheduler_step(scheduler);
   if (of_requests == SCHEDULER_IDLE) return fail_as(&shortage, status, error);
   if (of_requests == SCHEDULER_WAIT_BYTES) *result = WICK_STEP_WAIT_BYTES;
@@ -287,7 +287,7 @@ static wick_status begin_or_wait(embedding *job, wick_step_result *result, wick_
 }
 
 // Runs a layer of the pass. Values that are not finite are reported with the text: if the pass has
-// several texts, each is read again alone.
+// several texts, each is recomputed in a separate pass.
 static wick_status run_layer(embedding *job, wick_error *error) {
   wick_error reason;
   const wick_status status = forward_layer(job->parts.forward, &reason);
@@ -296,7 +296,7 @@ static wick_status run_layer(embedding *job, wick_error *error) {
     return fail_with(error, status, WICK_NO_OFFSET, "text %u: %s", job->at, reason.message);
   }
   free_sequences(job);
-  job->part_count = 0;  // also of an encoder
+  job->part_count = 0;  // for an encoder, too
   job->reads_alone = true;
   return WICK_OK;
 }

@@ -1,4 +1,4 @@
-// schedule/healing.c — the end of a prompt that is sampled again.
+// schedule/healing.c — resampling of the end of a prompt.
 #include "schedule/healing.h"
 
 #include <string.h>

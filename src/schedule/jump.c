@@ -6,19 +6,19 @@
 enum {
   JUMP_BYTES_MIN = 2,
   JUMP_BYTES_MAX = 128,
-  NEWEST_BYTES_MAX = 32,  // of the token before; a longer one is left out
+  NEWEST_BYTES_MAX = 32,  // of the previous token; a longer one is omitted
   IDS_MAX = NEWEST_BYTES_MAX + JUMP_BYTES_MAX + 8,
 };
 
 typedef struct jump_text {
-  // The bytes of the newest token, then those that follow it.
+  // The bytes of the newest token, then the bytes that follow it.
   uint8_t bytes[NEWEST_BYTES_MAX + JUMP_BYTES_MAX];
   size_t newest_bytes, size_bytes;
   int32_t ids[IDS_MAX];
   size_t count;
 } jump_text;
 
-// Whether control tokens are texts of the grammar.
+// Whether the grammar matches control tokens by their text.
 static bool has_controls(const request *request) {
   return request->constraint->grammar->program.has_controls;
 }
@@ -31,8 +31,8 @@ static bool encode(const request *request, jump_text *text, size_t from) {
                           NULL) == WICK_OK;
 }
 
-// The tokens of the text after the newest token: those of both texts together if they begin with
-// that token, else of the following text alone.
+// Tokenizes the text after the newest token: together with the newest token if the result begins
+// with it, otherwise only the following text.
 static bool find_ids(const request *request, jump_text *text) {
   const int32_t newest = request->tokens[request->tokens_count - 1];
   const size_t newest_bytes = text->newest_bytes;
@@ -44,7 +44,7 @@ static bool find_ids(const request *request, jump_text *text) {
   return encode(request, text, newest_bytes);
 }
 
-// Puts the tokens into request->jump as far as they match the text that must follow.
+// Adds the tokens to request->jump as long as they match the text that must follow.
 static void keep_ids(request *request, const jump_text *text) {
   mask_cache *masks = request->constraint->masks;
   uint8_t *scratch = (uint8_t *)request->piece;

@@ -8,8 +8,8 @@
 
 struct reply_parts {
   reply_tools *tools;
-  reply_parser *parser;  // NULL: all is content
-  uint64_t shown_bytes;  // of the reply
+  reply_parser *parser;  // NULL: everything is content
+  uint64_t shown_bytes;  // bytes of the reply so far
 };
 
 wick_status parts_create(memory_gate *memory, const reply_wish *wish, reply_parts **out,
@@ -45,7 +45,7 @@ typedef struct part_sink {
   wick_status status;
 } part_sink;
 
-// Parts leave enough room for the records that a row of logits still needs.
+// Parts leave enough space for the records that a row of logits still needs.
 static void put(part_sink *to, const wick_event *part, const char *text, size_t text_bytes) {
   if (to->status == WICK_OK) to->status = events_make_room(to->events, SCHEDULER_RECORDS_PER_ROW);
   if (to->status != WICK_OK) return;
@@ -62,7 +62,7 @@ static void put_content(part_sink *to, const char *text, size_t text_bytes) {
 
 static void take_part(void *context, const reply_event *part) {
   _Static_assert(REPLY_CALL_ENDS - REPLY_CONTENT == WICK_EVENT_CALL_END - WICK_EVENT_CONTENT,
-                 "both are in one order");
+                 "both have the same order");
   char name[2 * REPLY_NAME_BYTES_MAX];
   wick_event event = {.kind = (uint32_t)part->kind + WICK_EVENT_CONTENT,
                       .call = (uint16_t)part->call};
@@ -76,7 +76,8 @@ static void take_part(void *context, const reply_event *part) {
   put(context, &event, name, part->text_bytes + part->id_bytes);
 }
 
-// The text from where the broken call begins, restored from the tokens, since it is not stored.
+// Returns the text from where the malformed call begins. It is restored from the tokens, because it
+// is not stored.
 static void put_broken(part_sink *to, request *request, const wick_error *broken) {
   const wick_event event = {.kind = WICK_EVENT_CALL_BROKEN,
                             .call = (uint16_t)broken->numbers[1],

@@ -9,11 +9,11 @@
 
 // The properties of a reply before it is generated.
 typedef struct reply_wish {
-  reply_format format;  // of its model's template
-  bool has_parts;       // they become events
-  bool is_plain;        // all is content
+  reply_format format;  // format of the model's template
+  bool has_parts;       // parts become events
+  bool is_plain;        // everything is content
   wick_text tools;      // JSON for reply_tools_create; NULL: none
-  bool has_begun;       // of reply_parser_limit, like `content`
+  bool has_begun;       // for reply_parser_limit, like `content`
   wick_grammar_kind content;
   wick_text ending;  // the beginning of the reply: reply_parser_create
 } reply_wish;
@@ -24,11 +24,11 @@ typedef struct request request;
 // WICK_E_ARG (tools), WICK_E_FULL, WICK_E_NOMEM.
 wick_status parts_create(memory_gate *memory, const reply_wish *wish, reply_parts **out,
                          wick_error *error);
-void parts_destroy(memory_gate *memory, reply_parts *parts);  // NULL is fine
+void parts_destroy(memory_gate *memory, reply_parts *parts);  // NULL does nothing
 // Writes events for the next bytes of request->shown; `finish`: WICK_FINISH_NONE, or the reason if
 // the reply ends with them. A malformed call becomes content, because a model may write anything. A
-// call that was cut by the limit of tokens remains a call. WICK_E_NOMEM: there is no room for text
-// that was held back; nothing else is allocated.
+// call that was cut off by the token limit remains a call. WICK_E_NOMEM: out of memory for
+// held-back text; nothing else is allocated.
 wick_status parts_put(event_buffer *events, request *request, size_t shown_bytes,
                       wick_finish finish, wick_error *error);
 

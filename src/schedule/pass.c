@@ -1,14 +1,14 @@
 // schedule/pass.c — one pass through the model: builds a batch from the running requests, computes
 // it layer by layer, and samples from its logits. The logits of a row do not depend on the rest of
-// the batch (a law of the kernels), so a request produces the same text regardless of other
-// requests.
+// the batch (an invariant of the kernels), so a request produces the same output regardless of
+// other requests.
 #include <string.h>
 
 #include "schedule/jump.h"
 #include "schedule/scheduler_types.h"
 
 // While requests decode, prefill gets at most a quarter of the batch, but at least 16 tokens. A
-// longer prompt gets max(8, decodes / 8) tokens a pass.
+// longer prompt gets max(8, decodes / 8) tokens per pass.
 enum { PREFILL_SHARE = 4, PREFILL_TOKENS_MIN = 16 };
 enum { PREFILL_PIECES_MIN = 8, PREFILL_PIECES_DECODES = 8 };
 
@@ -31,8 +31,8 @@ static void add_input(scheduler *scheduler, request *request, int32_t token, uin
   request->pass_tokens++;
 }
 
-// The number of the next `count` tokens that a pass can read: the rows of an image that see each
-// other are read together, except those that the prefix cache has.
+// Returns how many of the next `count` tokens a pass can process: the rows of an image that attend
+// to each other are processed together, except those in the prefix cache.
 static uint32_t whole_spans(const request *request, uint32_t count) {
   const uint32_t end = request->fed + count;
   const media_place *place = media_list_find(&request->media, end, NULL);
@@ -62,9 +62,9 @@ static void add_decode(scheduler *scheduler, request *request) {
   }
 }
 
-// ---- Which requests are in it ----
+// ---- Which requests are in a pass ----
 
-// The request that must run alone because a pass has failed; NULL: none.
+// Returns the request that must run alone because a pass has failed; NULL: none.
 static request *find_alone(const scheduler *scheduler) {
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase == REQUEST_RUNNING && at->runs_alone && !request_rests(at)) return at;
@@ -74,7 +74,7 @@ static request *find_alone(const scheduler *scheduler) {
 
 static bool takes_part(const request *request, const struct request *alone) {
   if (request->phase != REQUEST_RUNNING || request_rests(request)) return false;
-  // Whether it has read its prompt and samples nothing, so it ends next.
+  // Whether the request has processed its prompt and samples nothing, so that it ends next.
   if (request->tokens_max == 0 && !request_is_prefill(request)) return false;
   return alone == NULL || request == alone;
 }
@@ -87,7 +87,7 @@ static uint32_t count_decodes(const scheduler *scheduler, const request *alone) 
   return count;
 }
 
-// The number of proposals to request from a source that needs `proposal_us` for each.
+// Returns the number of proposals to request from a source that needs `proposal_us` per proposal.
 static uint32_t proposals_wanted(scheduler *scheduler, request *request, speculation_source source,
                                  uint32_t most, uint32_t decodes, float proposal_us) {
   request->speculation.source = source;
@@ -117,7 +117,7 @@ static uint32_t tokens_before_media(const int32_t *tokens, uint32_t count) {
   return before;
 }
 
-// Proposals from the text, or from a smaller model or a layer of the model if the text yields none.
+// Gets proposals from the text or, if it yields none, from a smaller model or a layer of the model.
 static void find_proposals(scheduler *scheduler, request *request, uint32_t most,
                            uint32_t decodes) {
   speculation *speculation = &request->speculation;
@@ -131,7 +131,7 @@ static void find_proposals(scheduler *scheduler, request *request, uint32_t most
         proposals_wanted(scheduler, request, SPECULATION_LOOKUP, speculation->found, decodes, 0.0f);
   }
   if (speculation->count != 0 || (parts->drafter == NULL && parts->predictor == NULL)) return;
-  if (request->media.count != 0) return;  // which those models have not seen
+  if (request->media.count != 0) return;  // those models have not seen the media
   if (!speculation_is_awake(speculation, SPECULATION_DRAFT)) return;
   const uint32_t wanted = proposals_wanted(scheduler, request, SPECULATION_DRAFT, most, decodes,
                                            model_proposal_us(parts));
@@ -145,7 +145,7 @@ static void find_proposals(scheduler *scheduler, request *request, uint32_t most
   speculation->found = speculation->count;
 }
 
-// Adds proposals after the newest token, as many as there are pages for.
+// Adds proposals after the newest token, as far as pages are available.
 static void propose(scheduler *scheduler, request *request, uint32_t decodes) {
   const scheduler_parts *parts = &scheduler->parts;
   speculation *speculation = &request->speculation;
@@ -161,9 +161,9 @@ static void propose(scheduler *scheduler, request *request, uint32_t decodes) {
   if (status != WICK_OK) speculation->count = 0;
 }
 
-// Reserves pages for decoding, for tokens of a jump, and for prefill in groups with a window, which
+// Reserves pages for decoding, for forced tokens, and for prefill in groups with a window, which
 // free pages between passes. This may preempt other requests, so it is done before the batch is
-// made.
+// built.
 static void reserve_rows(scheduler *scheduler, const request *alone) {
   const bool has_window = store_has_window(scheduler->parts.store);
   for (request *at = scheduler->first; at != NULL; at = at->next) {
@@ -182,8 +182,8 @@ static void reserve_rows(scheduler *scheduler, const request *alone) {
   }
 }
 
-// The next request in prefill that is not in the pass yet: the first in order, or the one with the
-// fewest tokens left to read.
+// Returns the next request in prefill that is not in the pass yet: the first in the queue, or the
+// one with the fewest tokens left.
 static request *next_prefill(const scheduler *scheduler, const request *alone, bool is_shortest) {
   request *best = NULL;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
@@ -199,16 +199,16 @@ static request *next_prefill(const scheduler *scheduler, const request *alone, b
 
 // The part of a batch that prompts may use.
 typedef struct prefill_share {
-  uint32_t end;     // of the batch
-  uint32_t tokens;  // in all
-  uint32_t pieces;  // of a prompt that has more left to read than all of `tokens`
+  uint32_t end;     // end of the prompts' part
+  uint32_t tokens;  // total size
+  uint32_t pieces;  // for a prompt with more tokens left than `tokens`
 } prefill_share;
 
 static bool is_long(const request *request, const prefill_share *share) {
   return request->tokens_count - request->fed > share->tokens;
 }
 
-// The number of tokens that the other prompts may use, counted up to `most`.
+// Returns the number of tokens that the other prompts can use, counted up to `most`.
 static uint32_t unread_of_others(const scheduler *scheduler, const request *alone,
                                  const request *first, const prefill_share *share, uint32_t most) {
   uint32_t unread = 0, pieces = share->pieces;
@@ -229,9 +229,9 @@ static void add_part(scheduler *scheduler, request *request, uint32_t room, pref
   add_prompt(scheduler, request, room);
 }
 
-// The first prompt in order has a part of the room, so that it makes progress regardless of what
-// else arrives. The rest, up to half of the room, is for the prompts with the fewest tokens left to
-// read. If the first prompt is long and has not waited too long, they may take all but one token.
+// The first prompt in the queue gets a part of the space, so that it makes progress regardless of
+// other arrivals. The rest, up to half of the space, is for the prompts with the fewest tokens
+// left. If the first prompt is long and has not waited too long, they may take all but one token.
 static void add_prefills(scheduler *scheduler, const request *alone, prefill_share share) {
   request *next = next_prefill(scheduler, alone, false);
   if (next == NULL) return;
@@ -251,8 +251,8 @@ static void add_prefills(scheduler *scheduler, const request *alone, prefill_sha
   }
 }
 
-// The first prompt in order whose next rows belong to an image and must be read together. It has a
-// pass alone, but not two in a row while others wait. NULL: none.
+// Returns the first prompt in the queue whose next rows belong to an image and must be processed
+// together. It gets a separate pass, but not two in a row while others wait. NULL: none.
 static request *find_whole(scheduler *scheduler, const request *alone) {
   request *first = NULL;
   if (scheduler->parts.model->media_sees_all) first = next_prefill(scheduler, alone, false);
@@ -277,8 +277,8 @@ static prefill_share share_for_prompts(const scheduler *scheduler) {
   return share;
 }
 
-// Tells the store which rows the pass will compute. If there is no memory for a request, that
-// request ends, the function returns false, and the others start over.
+// Tells the store which rows the pass will compute. If memory runs out for a request, that request
+// ends, the function returns false, and the others start over.
 static bool begin_rows(scheduler *scheduler) {
   seq_store *store = scheduler->parts.store;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
@@ -339,7 +339,7 @@ bool pass_begin(scheduler *scheduler) {
   return true;
 }
 
-// Cuts sequences back to their accepted tokens, or to where they can continue.
+// Truncates sequences to their accepted tokens, or to a position where they can continue.
 static void end_pass(scheduler *scheduler) {
   seq_store *store = scheduler->parts.store;
   scheduler->phase = PASS_NONE;
@@ -390,11 +390,11 @@ static void count_fed(scheduler *scheduler, request *request) {
   const uint32_t jumped = request->jump_unread < tokens ? request->jump_unread : tokens;
   request->jump_unread -= jumped;
   if (!is_prompt) return;
-  // Other requests may begin with its whole pages.
+  // Adds the request's full pages to the prefix cache, because other requests may begin with them.
   store_remember(scheduler->parts.store, request->sequence, request->salt, request->tokens,
                  request->fed);
   store_reserve_states(scheduler->parts.store);
-  // after a rejected proposal, a recurrent state reads again from the position where it was kept
+  // after a rejected proposal, a recurrent state is recomputed from its last checkpoint
   if (request->was_preempted || request->tokens_out != 0) {
     stats->tokens_recomputed += tokens - jumped;
   } else {
@@ -412,12 +412,12 @@ static void end_layers(scheduler *scheduler) {
   if (!has_logits) finish_pass(scheduler);
 }
 
-// When a pass with several requests fails, each runs alone once. It then ends with the error or
-// continues alone.
+// When a pass with several requests fails, each runs alone once, and then either ends with the
+// error or continues.
 static void fail_pass(scheduler *scheduler, const wick_error *error) {
   request *only = scheduler->owners[0];
   const bool is_shared = only->pass_tokens != scheduler->batch_count;
-  // The cause may be a proposal that would not be accepted, so the next pass has none.
+  // The cause may be a proposal that would not be accepted, so the next pass has no proposals.
   const bool is_guess = scheduler->batch_count > 1 && only->speculation.count != 0;
   for (uint32_t i = 0; i < scheduler->batch_count; i++) {
     scheduler->owners[i]->runs_alone = is_shared;
@@ -452,7 +452,7 @@ static void put_token(scheduler *scheduler, const request *request, const sample
              choice->top_count, request->shown, shown_bytes);
 }
 
-// False when the request has ended by this.
+// Returns false if this ends the request.
 static bool take_choice(scheduler *scheduler, request *request, const sampler_choice *choice) {
   size_t shown_bytes;
   const uint32_t tokens_before = request->tokens_out;
@@ -510,7 +510,7 @@ static wick_status choose_token(request *request, const float *logits, sampler_c
                       error);
 }
 
-// False when the request has ended by this.
+// Returns false if this ends the request.
 static bool sample_row(scheduler *scheduler, request *request, const float *logits) {
   sampler_choice choice;
   wick_error error;
@@ -547,7 +547,7 @@ static void count_jumped(request *request) {
   request->jump_unread = unread > 1 ? unread : 0;
 }
 
-// Called after a row is sampled: the next rows count as long as their tokens match the sampled
+// Called after a row is sampled: the next rows are used as long as their tokens match the sampled
 // ones.
 static void check_proposals(scheduler *scheduler, request *request, uint32_t position) {
   for (uint32_t at = position + 1; at < request->tokens_count; at++) {
@@ -561,15 +561,15 @@ static void check_proposals(scheduler *scheduler, request *request, uint32_t pos
   count_jumped(request);
 }
 
-// The other completions of a prompt start when it has been read, with its pages and this row of
-// logits.
+// The other completions of a prompt start when it has been processed, with its pages and this row
+// of logits.
 static void start_followers(scheduler *scheduler, request *original, const float *logits) {
   struct request *next;
   for (request *at = scheduler->first; at != NULL; at = next) {
     next = at->next;
     if (at->original != original) continue;
     at->original = NULL;
-    // A completion that cannot start here reads the prompt itself later.
+    // A completion that cannot start here processes the prompt itself later.
     if (at->is_cancelled || scheduler->running >= scheduler->parts.running_max) continue;
     if (!events_have_room(&scheduler->events, SCHEDULER_RECORDS_MAX)) continue;
     kv_seq_id child;
@@ -593,7 +593,7 @@ static void take_row(scheduler *scheduler, request *request, uint32_t position,
   if (sample_row(scheduler, request, logits)) check_proposals(scheduler, request, position);
 }
 
-// Whether the row counts: its request has not ended, and no proposal before it was wrong.
+// Whether the row is valid: its request has not ended, and no proposal before it was wrong.
 static bool is_row_wanted(const scheduler *scheduler, uint32_t row) {
   const uint32_t input = forward_logits_input(scheduler->parts.forward, row);
   const request *owner = scheduler->owners[input];
@@ -636,7 +636,7 @@ bool pass_take_answer(scheduler *scheduler) {
     if (!at->is_answered || at->is_cancelled) continue;
     at->is_answered = at->is_asking = false;
     const bool is_running = at->phase == REQUEST_RUNNING;
-    // a request that has lost its pages reads all of its tokens again
+    // a request that has lost its pages recomputes all of its tokens
     if (sample_row(scheduler, at, at->logits) && is_running) count_jumped(at);
     return true;
   }

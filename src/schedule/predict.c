@@ -11,16 +11,16 @@ enum {
   // The number of requests that the predictor follows, which is also the limit of requests that
   // decode with proposals at the same time.
   PREDICT_TEXTS = SPECULATION_REQUESTS_MAX,
-  PREDICT_ROWS = 32,           // of a pass
-  PREDICT_TOKENS_MAX = 8192,   // of the window
-  PREDICT_USES_BETWEEN = 256,  // after this many uses without a read a request loses its slot
+  PREDICT_ROWS = 32,           // rows per pass
+  PREDICT_TOKENS_MAX = 8192,   // size of the window
+  PREDICT_USES_BETWEEN = 256,  // a request loses its slot after this many uses without new rows
 };
-_Static_assert(PREDICT_ROWS > SPECULATION_ROWS_MAX, "one pass of proposals is read as a whole");
+_Static_assert(PREDICT_ROWS > SPECULATION_ROWS_MAX, "one pass of proposals fits in one batch");
 static const float COST_WEIGHT = 0.2f;
 
 // The sequence has the positions [base, next) of the request's text, counted from 0: rotary
-// embeddings depend only on distances. `waiting` rows follow, which will be read together with the
-// tokens after them.
+// embeddings depend only on distances. `waiting` rows follow, which will be processed together with
+// the tokens after them.
 typedef struct predict_text {
   uint32_t request;  // 0: the slot is free
   uint32_t base, next, waiting;
@@ -42,9 +42,9 @@ struct predictor {
   float token_us;
 };
 
-// ---- Created from the model ----
+// ---- The predictor's model ----
 
-// It is created again when more weights have arrived.
+// It is recreated when more weights have arrived.
 static loaded_model view_of(const loaded_model *whole) {
   loaded_model view = *whole;
   view.config.layers = 1;
@@ -63,7 +63,7 @@ static uint32_t tokens_max(const predictor_parts *parts) {
   return parts->context_tokens < PREDICT_TOKENS_MAX ? parts->context_tokens : PREDICT_TOKENS_MAX;
 }
 
-// All texts share one context, and each may have one partly filled page in addition.
+// All requests share one context, and each may have one additional partly filled page.
 static store_config store_of(const predictor_parts *parts) {
   const model_group *group = &parts->model->predictor_group;
   const uint32_t pages = ceil_div_u32(tokens_max(parts), KERNEL_PAGE_TOKENS) + PREDICT_TEXTS;
@@ -149,7 +149,7 @@ const float *predictor_logits(const predictor *predictor) {
   return forward_logits(predictor->forward, 0);
 }
 
-// ---- Texts ----
+// ---- Slots ----
 
 // Drops the content of the pages. Waiting rows are kept.
 static void empty(predictor *predictor, predict_text *text) {
@@ -171,7 +171,7 @@ void predictor_forget(predictor *predictor, uint32_t request) {
   empty(predictor, text);
 }
 
-// The slot of the request, or one that is free or has long been unused. NULL: none.
+// Returns the slot of the request, or one that is free or has long been unused. NULL: none.
 static predict_text *take_text(predictor *predictor, uint32_t request) {
   predict_text *text = find_text(predictor, request);
   for (uint32_t i = 0; text == NULL && i < PREDICT_TEXTS; i++) {
@@ -189,7 +189,7 @@ static predict_text *take_text(predictor *predictor, uint32_t request) {
 
 // ---- Passes ----
 
-// Reserves pages for `tokens` more tokens. If there are too few, texts start over.
+// Reserves pages for `tokens` more tokens. If there are too few, all slots are cleared.
 static bool prepare(predictor *predictor, predict_text *text, uint32_t tokens) {
   if (text->next - text->base + tokens > predictor->tokens_max) empty(predictor, text);
   if (store_prepare(predictor->store, text->sequence, tokens, NULL) == WICK_OK) return true;
@@ -197,8 +197,8 @@ static bool prepare(predictor *predictor, predict_text *text, uint32_t tokens) {
   return store_prepare(predictor->store, text->sequence, tokens, NULL) == WICK_OK;
 }
 
-// Reads `count` rows together with the tokens after them. with_logits: compute those of the last
-// row. Returns false if values are not finite; the pages are then empty.
+// Processes `count` rows together with the tokens after them. with_logits: computes the logits of
+// the last row. Returns false if values are not finite; the pages are then empty.
 static bool read_rows(predictor *predictor, predict_text *text, const float *rows,
                       const int32_t *tokens, uint32_t count, bool with_logits) {
   const uint32_t first = store_tokens(predictor->store, text->sequence);
@@ -224,7 +224,7 @@ static bool read_rows(predictor *predictor, predict_text *text, const float *row
   return true;
 }
 
-// Reads the waiting rows; `tokens` are the request's.
+// Processes the waiting rows; `tokens` are the request's.
 static bool read_waiting(predictor *predictor, predict_text *text, const int32_t *tokens,
                          bool with_logits) {
   const uint32_t count = text->waiting;
@@ -242,7 +242,7 @@ void predictor_read(predictor *predictor, uint32_t request, const int32_t *token
   predict_text *text = take_text(predictor, request);
   if (text == NULL) return;
   uint32_t at = text->next + text->waiting;
-  if (at < first) {  // the tokens in between were not read
+  if (at < first) {  // the tokens in between were not processed
     text->next = at = first;
     text->waiting = 0;
     empty(predictor, text);
@@ -264,7 +264,8 @@ static int32_t likeliest(const predictor *predictor) {
   return (int32_t)best;
 }
 
-// Proposals after the first, each from the output for the previous one. They store nothing.
+// Makes the proposals after the first, each from the output for the previous one. Nothing is
+// stored.
 static uint32_t propose_more(predictor *predictor, predict_text *text, uint32_t most,
                              int32_t *out) {
   seq_store *store = predictor->store;

@@ -1,4 +1,4 @@
-// schedule/request.c — creates a request from the host's parameters. It can then run without
+// schedule/request.c — creates a request from the host's parameters, so that it can run without
 // allocating.
 #include "schedule/request.h"
 
@@ -20,7 +20,7 @@ static wick_status prompt_too_long(size_t tokens, uint32_t context_tokens, wick_
   return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, tokens, context_tokens);
 }
 
-// Reserves room for the tokens of the session and for `more`.
+// Reserves memory for the tokens of the session and for `more`.
 static wick_status make_room(memory_gate *memory, size_t more, request *request,
                              wick_error *error) {
   const size_t count = request->prompt_count + more;
@@ -36,7 +36,7 @@ static wick_status check_ids(const int32_t *ids, size_t count, const media_list 
     if (ids[i] >= 0 && (uint32_t)ids[i] < vocab) continue;
     if (media != NULL && media_list_find(media, (uint32_t)i, NULL) != NULL) continue;
     fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-              "token %d at place %zu is not in the vocabulary of %u", ids[i], i, vocab);
+              "token %d at index %zu is not in the vocabulary of %u", ids[i], i, vocab);
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, i, vocab);
   }
   return WICK_OK;
@@ -66,7 +66,7 @@ static wick_status tokenize_prompt(memory_gate *memory, tokenizer *tokenizer,
   const size_t capacity = wanted->text_bytes < left ? wanted->text_bytes + 8 : left;
   wick_status status = make_room(memory, capacity, request, error);
   if (status != WICK_OK) return status;
-  // A text that continues another one has no beginning-of-sequence token.
+  // Text that continues a session has no beginning-of-sequence token.
   const uint32_t flags = before == 0
                              ? wanted->tokenize_flags
                              : wanted->tokenize_flags & ~(uint32_t)WICK_TOKENIZE_ADD_SPECIAL;
@@ -78,7 +78,7 @@ static wick_status tokenize_prompt(memory_gate *memory, tokenizer *tokenizer,
   return status;
 }
 
-// Copies the session's tokens, which come first.
+// Copies the session's tokens, which precede the prompt.
 static wick_status copy_session(memory_gate *memory, const session *session, request *request,
                                 wick_error *error) {
   const wick_status status = make_room(memory, session->count, request, error);
@@ -186,11 +186,11 @@ static wick_status check_healing(const wick_request *wanted, wick_error *error) 
   fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "healing requires %s",
             has_grammar  ? "no grammar"
             : has_forced ? "no forced tokens"
-                         : "a prompt that is a text, and an answer");
+                         : "a string prompt, and an answer");
   return status_about(WICK_E_ARG, error, WICK_SUBJECT_PROMPT, 0, 0);
 }
 
-// Removes the end of the prompt, and builds a grammar of texts that begin with it.
+// Removes the end of the prompt, and builds a grammar for text that begins with it.
 static wick_status heal_prompt(memory_gate *memory, const tokenizer *tokenizer,
                                const wick_request *wanted, request *request, healing *healing,
                                wick_grammar *grammar, wick_error *error) {
@@ -214,7 +214,7 @@ static wick_status heal_prompt(memory_gate *memory, const tokenizer *tokenizer,
 }
 
 // Forbids tokens that are shorter than the longest possible one: a model that was trained on whole
-// words uses their beginnings for other words.
+// words uses shorter tokens for other words.
 static void drop_shorter(const request *request, uint32_t *bits, uint32_t vocab) {
   const uint8_t *piece;
   for (uint32_t id = 0; id < vocab; id++) {
@@ -248,7 +248,7 @@ static void mask_tokens(void *context, const float *logits, uint32_t *bits, uint
   if (request->heals_token && request->tokens_out == 0) drop_shorter(request, bits, vocab);
 }
 
-// Sets up a grammar and the prefix of its text.
+// Sets up a grammar and the prefix of its match.
 static wick_status take_spelling(memory_gate *memory, const tokenizer *tokenizer,
                                  grammar_shelf *shelf, const wick_grammar *wanted, request *request,
                                  wick_error *error) {
@@ -271,7 +271,7 @@ static wick_status take_grammar(memory_gate *memory, const tokenizer *tokenizer,
   wick_status status = take_spelling(memory, tokenizer, shelf, wanted, request, error);
   const bool is_json = wanted->kind == WICK_GRAMMAR_JSON_SCHEMA || wanted->kind == GRAMMAR_REPLY;
   if (status == WICK_E_ARG && wanted->begun_bytes != 0 && is_json && !wanted->any_spelling) {
-    // prefixes by users may contain white space where the shortest spelling has none
+    // users' prefixes may contain white space where the shortest spelling has none
     wick_grammar any = *wanted;
     any.any_spelling = true;
     status = take_spelling(memory, tokenizer, shelf, &any, request, error);
@@ -285,11 +285,10 @@ static wick_status take_grammar(memory_gate *memory, const tokenizer *tokenizer,
   return WICK_OK;
 }
 
-// Limits the number of sampled tokens, and reserves room for them after the prompt.
+// Limits the number of sampled tokens, and reserves memory for them after the prompt.
 static wick_status limit_output(memory_gate *memory, const wick_request *wanted,
                                 uint32_t context_tokens, request *request, wick_error *error) {
-  // The last sampled token is never read, so the text may have one more token than there is room
-  // for.
+  // The last sampled token is never processed, so the text may have one more token than fits.
   const uint32_t room = context_tokens - request->prompt_count + 1;
   if (!wanted->prefill_only) {
     request->tokens_max =
@@ -347,7 +346,7 @@ wick_status request_create(memory_gate *memory, tokenizer *tokenizer, grammar_sh
   made->ignore_end = wanted->ignore_end;
   made->on_logits = wanted->on_logits;
   made->on_logits_context = wanted->on_logits_context;
-  // A text that continues an empty session is a whole text. The text of a grammar is returned
+  // Text that continues an empty session counts as a new text. The output of a grammar is returned
   // unchanged.
   const bool is_whole = wanted->tokens == NULL && wanted->text_bytes == 0 &&
                         (session == NULL || session->count == 0) && made->constraint == NULL;
@@ -418,8 +417,8 @@ static bool go_on_in_grammar(request *request, const tokenizer *tokenizer, int32
          matcher_continues(&request->matcher);
 }
 
-// Removes the part that the prompt already has, and returns the number of new bytes in
-// request->piece. The grammar ends after it.
+// Removes the part that is already in the prompt, and returns the number of new bytes in
+// request->piece. The grammar for healing ends after that part.
 static size_t heal_text(request *request, size_t piece_bytes) {
   if (request->healing_bytes == 0) return piece_bytes;
   const size_t old = piece_bytes < request->healing_bytes ? piece_bytes : request->healing_bytes;
@@ -434,7 +433,7 @@ static size_t heal_text(request *request, size_t piece_bytes) {
   return piece_bytes - old;
 }
 
-// The text of a control token is not shown, so it is compared with stop strings as a whole.
+// The text of a control token is not returned, so it is compared with stop strings as a whole.
 static bool is_stop_token(request *request, const tokenizer *tokenizer, int32_t token) {
   const uint8_t *text;
   uint8_t *scratch = (uint8_t *)request->piece;
@@ -482,7 +481,7 @@ size_t request_flush(request *request) {
   if (request->stopped_by != 0) return 0;
   size_t piece_bytes = detokenizer_flush(&request->detokenizer, request->piece);
   if (request->healing_bytes != 0)
-    piece_bytes = 0;  // the half of a character that is in the prompt
+    piece_bytes = 0;  // the part of a character that is in the prompt
   if (request->stops == NULL) {
     memcpy(request->shown, request->piece, piece_bytes);
     return piece_bytes;

@@ -1,11 +1,11 @@
-// schedule/scheduler.c — requests arrive, wait for pages, and end; one step at a time.
+// schedule/scheduler.c — arrival, waiting and end of requests, one step at a time.
 #include "schedule/scheduler.h"
 
 #include <string.h>
 
 #include "schedule/scheduler_types.h"
 
-// The longest text of a record: the text of a token, or the message of an error.
+// Returns the maximum text size of a record: the text of a token, or an error message.
 static size_t record_text_bytes(const tokenizer *tokenizer) {
   const size_t text_bytes = request_text_bytes_max(tokenizer);
   return text_bytes > WICK_ERROR_MESSAGE_BYTES ? text_bytes : WICK_ERROR_MESSAGE_BYTES;
@@ -40,9 +40,9 @@ uint64_t scheduler_plan_bytes(const tokenizer *tokenizer, uint32_t batch_tokens)
          batch_tokens * (sizeof(model_input) + sizeof(request *));
 }
 
-// Ends a request for its session. The session continues with the text that the request has read and
-// sampled. If its prompt was never read to the end, the session is unchanged. A request that drops
-// tokens has already changed the session.
+// Ends a request for its session. The session continues with the text that the request has
+// processed and sampled. If its prompt was not completely processed, the session is unchanged. A
+// request that drops tokens has already changed the session.
 static void leave_session(scheduler *scheduler, request *request) {
   session *session = request->session;
   const bool is_kept =
@@ -108,7 +108,7 @@ static wick_status check_queue(scheduler *scheduler, uint32_t added, wick_error 
   if (scheduler->count + added > parts->requests_max) {
     scheduler->stats.refused++;
     fail_with(error, WICK_E_FULL, WICK_NO_OFFSET,
-              "%u requests are running or waiting, the limit is %u", scheduler->count,
+              "%u requests are running or waiting; the limit is %u", scheduler->count,
               parts->requests_max);
     return status_about(WICK_E_FULL, error, WICK_SUBJECT_REQUESTS, scheduler->count,
                         parts->requests_max);
@@ -116,7 +116,7 @@ static wick_status check_queue(scheduler *scheduler, uint32_t added, wick_error 
   if (scheduler->queue_tokens != 0 && scheduler->queue_tokens >= parts->queue_tokens_max) {
     scheduler->stats.refused++;
     fail_with(
-        error, WICK_E_FULL, WICK_NO_OFFSET, "prompts of %llu tokens are waiting, the limit is %llu",
+        error, WICK_E_FULL, WICK_NO_OFFSET, "prompts of %llu tokens are waiting; the limit is %llu",
         (unsigned long long)scheduler->queue_tokens, (unsigned long long)parts->queue_tokens_max);
     return status_about(WICK_E_FULL, error, WICK_SUBJECT_QUEUE_TOKENS, scheduler->queue_tokens,
                         parts->queue_tokens_max);
@@ -131,7 +131,7 @@ static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_PRIORITY, 0, 0);
   }
   if (wanted->completions > WICK_COMPLETIONS_MAX) {
-    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%u completions, the limit is %d",
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%u completions: the limit is %d",
               wanted->completions, WICK_COMPLETIONS_MAX);
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_COMPLETIONS, wanted->completions,
                         WICK_COMPLETIONS_MAX);
@@ -140,7 +140,7 @@ static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
   const bool has_prompt = wanted->text_bytes != 0 || wanted->tokens != NULL;
   if (has_drop && (wanted->session == 0 || !wanted->prefill_only || has_prompt)) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-                     "tokens are dropped from a session, by a request without a prompt or answer");
+                     "dropping tokens requires a session, and no prompt or answer");
   }
   if (wanted->grammar != NULL && wanted->forced != NULL) {
     fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "forced tokens cannot be combined with a grammar");
@@ -148,18 +148,18 @@ static wick_status check_wanted(const wick_request *wanted, wick_error *error) {
   }
   if (wanted->session != 0 && wanted->salt_bytes != 0) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-                     "a request on a session has the session's salt, not a separate one");
+                     "a request on a session cannot have a separate salt");
   }
   const bool is_alone = wanted->session != 0 || wanted->on_logits != NULL || wanted->prefill_only;
   if (wanted->completions > 1 && is_alone) {
     return fail_with(error, WICK_E_ARG, WICK_NO_OFFSET,
-                     "%u completions: a session, or a prompt that is only read, has one",
+                     "%u completions: a session or prefill_only allows only one",
                      wanted->completions);
   }
   return WICK_OK;
 }
 
-// Checks the adapters of a request against those with which the pages of its session were computed.
+// Checks that the request's adapters are those with which its session's pages were computed.
 static wick_status choose_adapters(const scheduler *scheduler, const wick_request *wanted,
                                    const session *session, adapter_set *set, wick_error *error) {
   const adapter_list *list = scheduler->parts.adapters;
@@ -172,10 +172,11 @@ static wick_status choose_adapters(const scheduler *scheduler, const wick_reques
   const adapter_marks marks = adapter_marks_of(set);
   const bool is_same = adapter_marks_are_same(&session->adapters, &marks);
   if (is_same || session_is_plain(scheduler->parts.sessions, session)) return WICK_OK;
-  fail_with(error, WICK_E_MISMATCH, WICK_NO_OFFSET,
-            "session %u was read under other adapters, and cannot be read again since tokens were "
-            "dropped from its middle",
-            session->id);
+  fail_with(
+      error, WICK_E_MISMATCH, WICK_NO_OFFSET,
+      "session %u has different adapters, and cannot be recomputed because tokens were dropped "
+      "from its middle",
+      session->id);
   return status_about(WICK_E_MISMATCH, error, WICK_SUBJECT_ADAPTERS, session->id, 0);
 }
 
@@ -187,7 +188,7 @@ static void give_adapters(request *request, const adapter_set *set) {
   adapter_set_hold(set);
 }
 
-// Begins a request on a session. Tokens that were computed with other adapters are read again.
+// Begins a request on a session. Tokens that were computed with different adapters are recomputed.
 static void begin_on_session(const scheduler *scheduler, session *session, const adapter_set *set) {
   const adapter_marks marks = adapter_marks_of(set);
   session->is_busy = true;
@@ -318,8 +319,8 @@ wick_status scheduler_cancel(scheduler *scheduler, uint32_t id) {
   return WICK_E_ARG;
 }
 
-// `gone` will not read the prompt for which other completions wait. The first of them that is not
-// paused reads it for the others.
+// `gone` will not process the prompt for which other completions wait. The first of them that is
+// not paused processes it for the others.
 static void leave_followers(scheduler *scheduler, const request *gone) {
   request *heir = NULL;
   for (request *at = scheduler->first; at != NULL; at = at->next) {
@@ -347,7 +348,7 @@ wick_status scheduler_pause(scheduler *scheduler, uint32_t id, bool is_paused) {
     if (request->id != id) continue;
     request->is_paused = is_paused;
     scheduler->blocked_id = 0;
-    // requests must not wait for a prompt that is not being read
+    // requests must not wait for a prompt that is not being processed
     if (is_paused && request_is_prefill(request)) leave_followers(scheduler, request);
     return WICK_OK;
   }
@@ -412,7 +413,7 @@ void scheduler_finish(scheduler *scheduler, request *request, wick_finish how,
   size_t text_bytes = 0;
   wick_error lack;
   if (how != WICK_FINISH_ERROR) {
-    // a reply that is cut within a character ends before it
+    // a reply that is cut inside a character ends before that character
     if (how != WICK_FINISH_STOP) request->detokenizer.pending_bytes = 0;
     text_bytes = request_flush(request);
     if (parts_put(&scheduler->events, request, text_bytes, how, &lack) != WICK_OK) {
@@ -457,7 +458,7 @@ static bool pass_is_for_nobody(const scheduler *scheduler) {
 }
 
 // Ends one cancelled request; returns true if there was one. A request that shares a pass with
-// others ends after the pass.
+// other requests ends after the pass.
 static bool finish_cancelled(scheduler *scheduler) {
   for (request *request = scheduler->first; request != NULL; request = request->next) {
     if (!request->is_cancelled) continue;
@@ -471,8 +472,8 @@ static bool finish_cancelled(scheduler *scheduler) {
   return false;
 }
 
-// Ends one request that has read its prompt and samples nothing. Before that, drops the tokens that
-// it should drop.
+// Ends one request that has processed its prompt and samples nothing, after dropping the tokens
+// that it should drop.
 static bool finish_silent(scheduler *scheduler) {
   for (request *at = scheduler->first; at != NULL; at = at->next) {
     if (at->phase != REQUEST_RUNNING || at->tokens_max != 0 || request_is_prefill(at)) continue;
@@ -487,8 +488,8 @@ static bool finish_silent(scheduler *scheduler) {
   return false;
 }
 
-// Runs a unit and adds its time to the time of its pass, regardless of how long the host waits
-// between two units.
+// Runs a unit and adds its time to the time of its pass, which excludes the host's pauses between
+// units.
 static scheduler_result step_pass(scheduler *scheduler) {
   const uint64_t start_us = scheduler->parts.now_us();
   const uint32_t rows = scheduler->batch_count;
@@ -513,8 +514,8 @@ scheduler_result scheduler_step(scheduler *scheduler) {
   if (pass_take_answer(scheduler)) return SCHEDULER_PROGRESS;
   if (scheduler->phase != PASS_NONE) return step_pass(scheduler);
   if (!scheduler->parts.model->is_embedding_ready) return SCHEDULER_WAIT_BYTES;
-  // pass_begin may preempt every running request and then begin no pass. That is a change, too:
-  // they start again.
+  // pass_begin may preempt every running request without beginning a pass. That counts as progress,
+  // because they start again.
   const uint64_t preempted = scheduler->stats.preempted;
   bool has_changed = admission_start(scheduler);
   has_changed = finish_silent(scheduler) || has_changed;

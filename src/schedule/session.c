@@ -178,7 +178,7 @@ wick_status session_truncate(session_table *table, uint32_t id, uint32_t tokens,
 void session_cut(session_table *table, session *session, uint32_t tokens) {
   media_list_cut(table->memory, &session->media, tokens);
   if (tokens < store_tokens(table->store, session->sequence)) {
-    // tokens that are read again may get other values
+    // recomputed tokens may get different values
     if (!session_is_plain(table, session)) {
       kv_open_keep_last(store_pages(table->store), session->sequence);
     }
@@ -210,10 +210,10 @@ wick_status session_drop_read(session_table *table, session *session, uint32_t f
   if (media->count != 0 && media_end(&media->places[media->count - 1]) > first) {
     return keep_media(session, first, error);
   }
-  // tokens after the stored ones have not been read yet, or not again
+  // tokens after the stored ones have not been processed yet, or have lost their pages
   const uint32_t stored = store_tokens(table->store, session->sequence);
   if (first < stored && !store_can_drop(table->store)) {
-    // the tokens after them are read again, without the dropped ones
+    // the tokens after them are recomputed without the dropped ones
     store_truncate(table->store, session->sequence, first);
   } else if (first < stored) {
     const uint32_t end = last < stored ? last : stored;
@@ -228,8 +228,8 @@ wick_status session_drop_read(session_table *table, session *session, uint32_t f
 
 // ---- Pages ----
 
-// Among the sessions with pages that could be read again, the one that has been without a request
-// for the longest time; NULL: none.
+// Returns the session that has been idle for the longest time among those whose pages can be
+// recomputed; NULL: none.
 static session *longest_idle(const session_table *table) {
   session *found = NULL;
   for (uint32_t i = 0; i < table->count; i++) {

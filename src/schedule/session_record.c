@@ -7,7 +7,7 @@
 #include "schedule/session.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-               "records are written as they are in memory");
+               "records have the same byte order as memory");
 
 enum { RECORD_VERSION = 2, RECORD_VERSION_ADAPTERS = 3, RECORD_VERSION_MEDIA = 4 };
 static const char MAGIC[SESSION_MAGIC_BYTES] = {'W', 'I', 'C', 'K', 'S', 'E', 'S', 'S'};
@@ -21,12 +21,12 @@ _Static_assert(sizeof(record_head) == 32, "no padding");
 
 bool session_is_record(const void *magic) { return memcmp(magic, MAGIC, SESSION_MAGIC_BYTES) == 0; }
 
-// The bytes of adapters in a record.
+// Returns the size of the adapter section of a record.
 static uint64_t marks_bytes(const adapter_marks *marks, uint32_t version) {
   return version == RECORD_VERSION ? 0 : sizeof(uint64_t) + marks->count * sizeof *marks->of;
 }
 
-// The size of a span's head and rows, which are adjacent in memory.
+// Returns the size of a span's head and rows, which are adjacent in memory.
 static size_t span_bytes(const media_span *span) {
   return sizeof span->is + (size_t)media_rows_bytes(&span->is);
 }
@@ -137,9 +137,9 @@ static wick_status read_head(wick_state_source *source, uint32_t context_tokens,
     return fail_with(error, WICK_E_FORMAT, 0, "this is not a saved session of version %d to %d",
                      (int)RECORD_VERSION, (int)RECORD_VERSION_MEDIA);
   }
-  // one more than the context, because the newest token of a full session has not been read
+  // one more than the context, because the newest token of a full session has not been processed
   if (head->tail > (uint64_t)context_tokens + 1) {
-    fail_with(error, WICK_E_FULL, 12, "a session of at least %u tokens, the context holds %u",
+    fail_with(error, WICK_E_FULL, 12, "session of at least %u tokens: the context holds %u",
               head->tail, context_tokens);
     return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, head->tail, context_tokens);
   }
@@ -155,7 +155,7 @@ static wick_status read_marks(wick_state_source *source, const record_head *head
   if (status != WICK_OK) return status;
   const bool may_be_none = head->version == RECORD_VERSION_MEDIA;
   if ((count == 0 && !may_be_none) || count > WICK_ADAPTERS_MAX) {
-    return fail_with(error, WICK_E_CORRUPT, sizeof *head, "a saved session of %llu adapters",
+    return fail_with(error, WICK_E_CORRUPT, sizeof *head, "the saved session has %llu adapters",
                      (unsigned long long)count);
   }
   status = read_bytes(source, marks->of, count * sizeof *marks->of, error);
@@ -164,12 +164,12 @@ static wick_status read_marks(wick_state_source *source, const record_head *head
   for (uint32_t i = 0; i < marks->count; i++) {
     const float scale = marks->of[i].scale;
     if (scale != 0 && math_is_finite_f32(scale)) continue;
-    return fail_with(error, WICK_E_CORRUPT, sizeof *head, "a saved session's adapter has no scale");
+    return fail_with(error, WICK_E_CORRUPT, sizeof *head, "an adapter's scale is invalid");
   }
   return WICK_OK;
 }
 
-// Reads a span, whose place is determined once the tokens are known.
+// Reads a span. Its position is determined once the tokens are known.
 static wick_status read_span(session_table *table, wick_state_source *source, media_list *media,
                              wick_error *error) {
   media_head head;
@@ -212,7 +212,8 @@ static wick_status read_tail(wick_state_source *source, const record_head *head,
   return sum == sum_of(head, marks, media, tail) ? WICK_OK : is_damaged(error);
 }
 
-// Checks that tokens are in the vocabulary, or are those of the images and recordings in order.
+// Checks that the tokens are in the vocabulary, or belong to the images and recordings in their
+// order.
 static wick_status check_tokens(session *session, uint32_t vocab, wick_error *error) {
   const int32_t *tokens = session->tokens;
   const media_list *media = &session->media;
@@ -239,7 +240,7 @@ static wick_status check_tokens(session *session, uint32_t vocab, wick_error *er
   return next == media->count ? WICK_OK : is_damaged(error);
 }
 
-// A salt for pages that cannot be computed by reading the tokens again.
+// Returns a salt for pages that cannot be recomputed from the tokens.
 static cache_salt salt_of_its_own(session_table *table, cache_salt tenant) {
   const uint64_t words[] = {tenant.low, tenant.high, ++table->packed_count};
   return salt_of((const char *)words, sizeof words);
@@ -252,10 +253,10 @@ static wick_status read_sequence(session_table *table, uint64_t salt, uint32_t c
   state_reader reader;
   wick_status status = store_load_begin(table->store, salt, source, &reader, error);
   if (status != WICK_OK) return status;
-  // a full session has one more token: the newest, which has not been read
+  // a full session has one more token: the newest, which has not been processed
   const uint64_t most = (uint64_t)context_tokens + (tail != 0 ? 1 : 0);
   if ((uint64_t)reader.tokens + tail > most) {
-    fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "a session of %llu tokens, the context holds %u",
+    fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "session of %llu tokens: the context holds %u",
               (unsigned long long)reader.tokens + tail, context_tokens);
     return status_about(WICK_E_FULL, error, WICK_SUBJECT_CONTEXT, (uint64_t)reader.tokens + tail,
                         context_tokens);

@@ -1,4 +1,4 @@
-// schedule/speculation.c — prompt lookup, and the number of proposals that pays.
+// schedule/speculation.c — prompt lookup, and the best number of proposals.
 #include "schedule/speculation.h"
 
 enum { REST_TOKENS_FIRST = 32, REST_TOKENS_MAX = 512 };
@@ -6,40 +6,45 @@ enum { REST_TOKENS_FIRST = 32, REST_TOKENS_MAX = 512 };
 enum { MISSES_PER_REST = 16, MISS_REST_MAX = 7 };
 // A change has at most this many tokens, and replaces at most this many more.
 enum { CHANGE_TOKENS_MAX = 8, CHANGE_TOKENS_MORE = 2 };
-// Whether other places with the same tokens confirm a proposal.
+// Whether other positions with the same tokens confirm a proposal.
 enum { OTHERS_NONE, OTHERS_AGREE, OTHERS_DISAGREE };
-enum { MATCH_CLASSES = 5, KIND_UNSEEN = 3 * MATCH_CLASSES };  // the last: no token before it agrees
+enum {
+  MATCH_CLASSES = 5,
+  KIND_UNSEEN = 3 * MATCH_CLASSES
+};  // the last kind: no token before the proposal agrees
 
-// First values, before anything is measured: acceptance of a draft, and the cost of a further row.
+// Initial values, before anything is measured: the acceptance rate of a draft, and the cost of a
+// further row.
 static const float RATE_FIRST = 0.8f, ROW_COST_FIRST = 0.6f, ROW_COST_LEAST = 0.01f;
-// First acceptance of prompt lookup by kind, as if this many proposals had been seen. The values
-// are near the best for edited code, a changed table, JSON, YAML and prose, tokenised for a 0.5B
-// model on a machine where 16 rows take the time of 9 passes of one.
+// Initial acceptance rates of prompt lookup by kind, as if this many proposals had been seen. The
+// values are close to optimal for edited code, a changed table, JSON, YAML and prose, tokenised for
+// a 0.5B model on a machine where a pass of 16 rows takes as long as 9 passes of one row.
 static const float RIGHT_FIRST[SPECULATION_KINDS] = {
-    0.5f,  0.7f,  0.85f,  0.95f,  0.99f,   // no other place
-    0.75f, 0.85f, 0.925f, 0.975f, 0.995f,  // others continue in the same way
-    0.25f, 0.35f, 0.43f,  0.48f,  0.5f,    // another one does not
+    0.5f,  0.7f,  0.85f,  0.95f,  0.99f,   // no other position
+    0.75f, 0.85f, 0.925f, 0.975f, 0.995f,  // other positions continue in the same way
+    0.25f, 0.35f, 0.43f,  0.48f,  0.5f,    // another position does not
     0.5f,  0.6f,  0.7f};                   // after a changed token
 static const float SEEN_FIRST = 4.0f, SEEN_KEPT = 0.95f;
-// A wrong proposal has more weight: its cost is lost, while the gain of a correct one will recur.
+// A wrong proposal has more weight: its cost is lost, while the gain from a correct one will recur.
 static const float RATE_WEIGHT = 0.2f, RATE_WEIGHT_FAILED = 0.35f;
 // The first row of a pass waits for memory, further rows for the processor. So a pass of one row is
-// evidence about all passes, and a pass of several rows about passes of any several rows. The fewer
-// the rows, the weaker the evidence about the line.
+// evidence about all passes, and a pass of several rows about all passes of several rows. The fewer
+// the rows, the weaker the evidence about the linear model.
 static const float COST_WEIGHT = 0.2f, COST_ROWS_HALF = 2.0f, COST_WEIGHT_UNLIKE = 0.05f;
-enum { COST_SEEN_MAX = 4 };  // until then, all passes of several rows count alike
+enum { COST_SEEN_MAX = 4 };  // until then, all passes of several rows have equal weight
 // The limit on a pass's time, as a multiple of the expected time. A longer pass may have been
-// delayed by something else, or was the first with this many rows.
+// delayed, or may be the first with this many rows.
 static const float COST_MOST = 1.5f;
 // If the text is this predictable, the costs of row counts that are not chosen move a little
-// towards the others each time. If none is chosen, all become a little cheaper until one is tried.
+// towards the other costs each time. If none is chosen, all become a little cheaper until one is
+// tried.
 static const float COST_SURE_RATE = 0.9f, COST_UNLIKE_KEPT = 0.99f, COST_DOUBT = 0.002f;
 // Smaller gains are below the noise of the measured costs.
 static const float GAIN_MIN = 1.05f;
 
 // ---- Costs ----
 
-// The cost of a pass of this many rows, in passes of one row.
+// Returns the cost of a pass of this many rows, in passes of one row.
 static float cost_of(const speculation_costs *costs, uint32_t rows) {
   const float row = costs->one_us > 0.0f ? costs->row * (1.0f - costs->doubt) : ROW_COST_FIRST;
   const float unlike = costs->unlike[rows] > 0.0f ? costs->unlike[rows] : 1.0f;
@@ -80,7 +85,7 @@ typedef struct earlier_place {
   uint32_t at, match;  // the first token after the match
 } earlier_place;
 
-// Collects places, those with the most agreeing tokens first, and the latest first among equals.
+// Collects positions, those with the most agreeing tokens first, and the latest first among equals.
 typedef struct earlier_places {
   earlier_place list[SPECULATION_PLACES];
   uint32_t count;
@@ -119,8 +124,8 @@ static earlier_places find_earlier(const int32_t *tokens, uint32_t count) {
   return places;
 }
 
-// After a rejected proposal the followed text continues soon: at the place of the newest token in
-// it, or, when the newest token is the changed one itself, at the next token.
+// After a rejected proposal, the followed text is likely to continue soon: at the position of the
+// newest token in it or, if the newest token is the changed one, at the next token.
 static earlier_places find_after_change(const speculation *speculation, const int32_t *tokens,
                                         uint32_t count) {
   earlier_places places = {.count = 0};
@@ -152,15 +157,15 @@ static uint8_t kind_of(uint32_t match, uint32_t others) {
   return (uint8_t)(kind + others * MATCH_CLASSES);
 }
 
-// The tokens after a place. Beyond the end of the text, these are the first proposals.
+// Returns a token after a position. Beyond the end of the text, these are the first proposals.
 static int32_t token_after(const speculation *speculation, const int32_t *tokens, uint32_t at,
                            uint32_t i) {
   const uint32_t period = speculation->start - at;
   return i < period ? tokens[at + i] : speculation->proposed[i - period];
 }
 
-// Proposes the tokens after the first place. Compares them with the other places as long as those
-// have continued in the same way.
+// Proposes the tokens after the first position. Compares them with the other positions as long as
+// those have continued in the same way.
 static void follow(speculation *speculation, const int32_t *tokens, earlier_places *places) {
   for (uint32_t i = 0; i < speculation->found; i++) {
     const int32_t token = token_after(speculation, tokens, speculation->place, i);
@@ -194,7 +199,7 @@ void speculation_look_up(speculation *speculation, const int32_t *tokens, uint32
   follow(speculation, tokens, &places);
 }
 
-// ---- Trust ----
+// ---- Acceptance rates ----
 
 static speculation_trust *trust_of(speculation *speculation, uint32_t proposal) {
   const uint8_t kind = speculation->kinds[proposal];
@@ -205,7 +210,7 @@ static speculation_trust *trust_of(speculation *speculation, uint32_t proposal) 
   return trust;
 }
 
-// The probability that a proposal is correct if those before it were.
+// Returns the probability that a proposal is correct if those before it were.
 static float rate_of(speculation *speculation, speculation_source source, uint32_t proposal) {
   if (source == SPECULATION_DRAFT) return speculation->draft_rate;
   const speculation_trust *trust = trust_of(speculation, proposal);
@@ -241,7 +246,7 @@ bool speculation_accepts(speculation *speculation, int32_t token) {
   return true;
 }
 
-// ---- How many proposals pay ----
+// ---- The number of proposals ----
 
 bool speculation_is_awake(speculation *speculation, speculation_source source) {
   uint32_t *rest =
@@ -254,7 +259,7 @@ bool speculation_is_awake(speculation *speculation, speculation_source source) {
 static void rest_draft(speculation *speculation) {
   speculation->draft_rest = speculation->draft_rest_next;
   if (speculation->draft_rest_next < REST_TOKENS_MAX) speculation->draft_rest_next *= 2;
-  speculation->draft_rate = RATE_FIRST;  // for the next try
+  speculation->draft_rate = RATE_FIRST;  // for the next attempt
 }
 
 static void doubt_costs(speculation_costs *costs, uint32_t rows, uint32_t chosen) {
@@ -275,7 +280,7 @@ uint32_t speculation_wanted(speculation *speculation, speculation_costs *costs,
   if (rows == 1 && costs->one_us == 0.0f) return 0;  // a pass of one row must be measured first
   if (most > SPECULATION_ROWS_MAX - rows) most = SPECULATION_ROWS_MAX - rows;
   const float proposal = costs->one_us > 0.0f ? proposal_us / costs->one_us : 0.0f;
-  const float plain = cost_of(costs, rows) / (float)rows;  // of one token
+  const float plain = cost_of(costs, rows) / (float)rows;  // cost per token
   float best_gain = GAIN_MIN, power = 1.0f, tokens = (float)rows;
   uint32_t best = 0;
   for (uint32_t k = 1; k <= most; k++) {

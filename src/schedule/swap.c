@@ -1,5 +1,5 @@
-// schedule/swap.c — measures costs, writes records and reads them back. A record is one of
-// kv/state.h whose salt is the id of the request, so the record of another request is refused.
+// schedule/swap.c — measures costs, writes records and reads them back. Records have the format of
+// kv/state.h, with the request's id as the salt, so the record of a different request is rejected.
 #include "schedule/swap.h"
 
 #include <string.h>
@@ -7,9 +7,9 @@
 enum {
   PAGES_TO_TRY = 4,  // the first measurement has at least this many pages
   ROWS_REMEMBERED = 1024,
-  REFUSALS_MAX = 8,  // after this many failures the host is no longer used
-  DECLINED_MAX = 32  // after this many decisions not to write, measure again: the disk may
-                     // have been busy
+  REFUSALS_MAX = 8,  // after this many failures, the host is no longer used
+  DECLINED_MAX =
+      32  // after this many decisions not to write, measure again: the disk may have been busy
 };
 
 // ---- Costs ----

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-// A character has at most four bytes, which may be as many tokens.
+// A character has at most four bytes, each of which may be a token.
 enum { LATE_TOKENS_MAX = 3 };
 
 static void ignore(void *context, const reply_event *event) {
@@ -18,14 +18,14 @@ static wick_status encode(tokenizer *tokens, const char *mark, thought_close *cl
                                               THOUGHT_IDS_MAX, &close->count, error);
   if (status != WICK_E_FULL) return status;
   return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                   "a limit of reasoning: %s has %zu tokens, the limit is %d", mark, close->count,
+                   "a limit on reasoning: %s has %zu tokens; the limit is %d", mark, close->count,
                    (int)THOUGHT_IDS_MAX);
 }
 
 wick_status thought_create(memory_gate *memory, tokenizer *tokens, const reply_format *format,
                            const wick_reasoning *wanted, thought **out, wick_error *error) {
   thought *made = memory_alloc_zeroed(memory, sizeof *made);
-  if (made == NULL) return memory_fail(memory, error, "a limit of reasoning");
+  if (made == NULL) return memory_fail(memory, error, "a limit on reasoning");
   made->left = wanted->tokens_max;
   wick_status status = WICK_OK;
   for (int i = 0; i < 2 && status == WICK_OK; i++) {

@@ -1,5 +1,5 @@
 // schedule/thought.h — a limit on reasoning: once a reply has spent this many tokens on it, the
-// mark that ends the reasoning follows as if it had been sampled (llama.cpp's --reasoning-budget).
+// end-of-reasoning tag is inserted as if it had been sampled (llama.cpp's --reasoning-budget).
 #ifndef WICK_SCHEDULE_THOUGHT_H
 #define WICK_SCHEDULE_THOUGHT_H
 
@@ -17,21 +17,20 @@ typedef struct thought_close {
 } thought_close;
 
 typedef struct thought {
-  reply_parser *parser;  // of the output
-  uint32_t left;         // tokens
+  reply_parser *parser;  // parses the output
+  uint32_t left;         // number of tokens left
   uint32_t late;         // tokens after the limit, while a character is incomplete
-  bool was_closed;       // once by the limit
-  // The tokens that end the reasoning; the second list is for reasoning that begins again after the
-  // first.
+  bool was_closed;       // the limit has ended the reasoning once
+  // The tokens that end the reasoning; the second list is for reasoning that resumes after that.
   thought_close closes[2];
 } thought;
 
-// WICK_E_UNSUPPORTED: the mark that ends the reasoning has more than THOUGHT_IDS_MAX tokens.
-// WICK_E_NOMEM; errors of tokenizer_encode.
+// WICK_E_UNSUPPORTED: the end-of-reasoning tag has more than THOUGHT_IDS_MAX tokens. WICK_E_NOMEM;
+// the errors of tokenizer_encode.
 wick_status thought_create(memory_gate *memory, tokenizer *tokens, const reply_format *format,
                            const wick_reasoning *wanted, thought **out, wick_error *error);
-void thought_destroy(memory_gate *memory, thought *thought);  // NULL is fine
-// Takes the text of a token, which may be a control token. Nothing is allocated.
+void thought_destroy(memory_gate *memory, thought *thought);  // NULL does nothing
+// Processes the text of a token, which may be a control token. Nothing is allocated.
 void thought_take(thought *thought, const uint8_t *bytes, size_t size_bytes);
 // Whether the reasoning must end here.
 bool thought_is_due(const thought *thought);

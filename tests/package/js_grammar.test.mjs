@@ -396,7 +396,7 @@ describe('healing', () => {
     const engine = await openEngine(t, { file: modelPath });
     const long = 'Once upon a ti';
     for (const [prompt, options, message] of /** @type {[any, any, RegExp][]} */ ([
-      [[1, 2], {}, /a prompt that is a text/],
+      [[1, 2], {}, /a string prompt/],
       [long, { choices: ['a'] }, /no grammar/],
       [long, { healing: 'yes' }, /healing must be true or false/],
     ])) {

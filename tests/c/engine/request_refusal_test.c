@@ -84,10 +84,9 @@ TEST(priorities_are_limited) {
 
 TEST(completions_are_limited_and_need_a_prompt_without_session) {
   static const wanted_error MANY = {
-      WICK_E_ARG, WICK_SUBJECT_COMPLETIONS, {17, 16}, "17 completions, the limit is 16"};
+      WICK_E_ARG, WICK_SUBJECT_COMPLETIONS, {17, 16}, "17 completions: the limit is 16"};
   static const wanted_error ALONE = {
-      .status = WICK_E_ARG,
-      .message = "2 completions: a session, or a prompt that is only read, has one"};
+      .status = WICK_E_ARG, .message = "2 completions: a session or prefill_only allows only one"};
   wick_engine *engine = open_engine();
   wick_request request = fixture_request(TOKENS, 3, 1);
   request.completions = 16;

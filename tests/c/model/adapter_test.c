@@ -724,7 +724,7 @@ TEST(invalid_adapters_are_rejected_despite_a_correct_checksum) {
   for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
     memcpy(saved.file.bytes + SAVED_SCALE_AT, &scales[i], sizeof *scales);
     sum_saved(&saved, 1);
-    refuse_saved(s.engine, &saved, "a saved session's adapter has no scale");
+    refuse_saved(s.engine, &saved, "an adapter's scale is invalid");
   }
   memcpy(saved.file.bytes, kept, saved.file.size_bytes);
   const uint64_t counts[] = {0, WICK_ADAPTERS_MAX + 1, UINT64_MAX};

@@ -416,7 +416,7 @@ TEST(the_queue_limit_counts_the_tokens_of_waiting_prompts) {
   CHECK_EQ_UINT(error.subject, WICK_SUBJECT_QUEUE_TOKENS);
   CHECK_EQ_UINT(error.numbers[0], 16);
   CHECK_EQ_UINT(error.numbers[1], 16);
-  CHECK_EQ_STR(error.message, "prompts of 16 tokens are waiting, the limit is 16");
+  CHECK_EQ_STR(error.message, "prompts of 16 tokens are waiting; the limit is 16");
   CHECK_EQ_UINT(scheduler_get_stats(sim.scheduler).refused, 1);
   CHECK(simulation_run(&sim, 100));
   simulation_close(&sim);
