@@ -5,8 +5,8 @@
 
 #include "base/checked.h"
 
-// The address sanitizer sees the end of a block: there each piece is a separate block, and each
-// allocation may be refused.
+// With the address sanitizer, each piece is a separate block, so that it detects accesses beyond
+// the end, and each allocation may fail.
 #if defined(__has_feature) && __has_feature(address_sanitizer)
 enum { BLOCK_BYTES_MIN = 0, BLOCK_BYTES_MAX = 0 };
 #else

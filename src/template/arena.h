@@ -13,20 +13,22 @@ typedef struct jinja_arena_block jinja_arena_block;
 
 typedef struct jinja_arena {
   memory_gate *memory;
-  jinja_arena_block *blocks;  // the newest first
+  jinja_arena_block *blocks;  // newest first
   char *at, *end;             // free part of the newest block
-  size_t held_bytes;          // of all blocks
+  size_t held_bytes;          // total size of all blocks
   size_t limit_bytes;
-  bool is_over;  // a request would have exceeded the limit; otherwise the host refused
+  bool
+      is_over;  // an allocation would have exceeded the limit; otherwise the host was out of memory
 } jinja_arena;
 
 void jinja_arena_init(jinja_arena *arena, memory_gate *memory, size_t limit_bytes);
 void jinja_arena_free(jinja_arena *arena);
-// 8-byte aligned, not zeroed; NULL over the limit, or if memory is refused. O(1).
+// Returns 8-byte aligned memory that is not zeroed; NULL if the limit is exceeded or the host is
+// out of memory. O(1).
 void *jinja_arena_take(jinja_arena *arena, size_t size_bytes);
-// Enlarges a piece and keeps its contents. The newest piece grows in place. For any other
-// piece, the old memory stays in use until everything is freed. NULL as above, in which case the
-// old piece is unchanged.
+// Enlarges a piece and keeps its contents. The newest piece grows in place. For any other piece,
+// the old memory remains in use until everything is freed. Returns NULL as above; the old piece is
+// then unchanged.
 void *jinja_arena_extend(jinja_arena *arena, void *piece, size_t old_bytes, size_t new_bytes);
 
 #endif

@@ -1,4 +1,4 @@
-// template/buffer.c — texts that grow with their marks, and values as Python writes them.
+// template/buffer.c — growable strings with marks, and values as Python writes them.
 #include <string.h>
 
 #include "base/decimal.h"
@@ -11,7 +11,7 @@ enum { BUFFER_BYTES_FIRST = 16 };
 static bool reserve(jinja_run *run, jinja_buffer *buffer, size_t added_bytes) {
   if (!jinja_step_bytes(run, added_bytes)) return false;
   if (added_bytes > run->output_bytes_max - buffer->size_bytes) {
-    jinja_fail(run, WICK_E_FULL, "a text would have more than %u bytes", run->output_bytes_max);
+    jinja_fail(run, WICK_E_FULL, "a string would have more than %u bytes", run->output_bytes_max);
     return false;
   }
   const uint32_t needed = buffer->size_bytes + (uint32_t)added_bytes;
@@ -93,7 +93,7 @@ jinja_value jinja_end_append(jinja_run *run, jinja_buffer *buffer) {
   return value;
 }
 
-// ---- as Python writes values ----
+// ---- Python's representation of values ----
 
 size_t jinja_escape_named(char out[16], uint32_t code, const char *names) {
   for (; *names != 0; names += 2) {
@@ -114,7 +114,7 @@ size_t jinja_escape_hex(char out[16], uint32_t code, char letter, uint32_t digit
   return 2 + digits;
 }
 
-// As Python's repr.
+// Writes a string like Python's repr.
 static size_t escape_repr(char out[16], uint32_t code, uint32_t quote) {
   const char own[] = {(char)quote, (char)quote, 0};
   size_t named = jinja_escape_named(out, code, "\nn\rr\tt\\\\");
@@ -236,7 +236,7 @@ void jinja_write_repr(jinja_run *run, jinja_buffer *buffer, jinja_value value) {
       write_repr_dict(run, buffer, value.dict);
       break;
     default:
-      jinja_fail(run, WICK_E_FORMAT, "a loop, macro, namespace or function has no text");
+      jinja_fail(run, WICK_E_FORMAT, "a loop, macro, namespace or function cannot be printed");
   }
   run->depth--;
 }

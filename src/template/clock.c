@@ -1,5 +1,5 @@
-// template/clock.c — strftime_now: the time that the host gave, formatted as C's strftime does in
-// English. Civil dates from days: Howard Hinnant, "chrono-compatible Low-Level Date Algorithms".
+// template/clock.c — strftime_now: formats the host's time as C's strftime does in English. Civil
+// dates from days: Howard Hinnant, "chrono-compatible Low-Level Date Algorithms".
 #include "base/text.h"
 #include "template/run.h"
 
@@ -29,8 +29,8 @@ static civil_time civil_of(int64_t seconds) {
   const uint32_t day_of_era = (uint32_t)(shifted - era * ERA_DAYS);
   const uint32_t year_of_era =
       (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-  const uint32_t day_of_year =
-      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);  // from March 1
+  const uint32_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 -
+                                             year_of_era / 100);  // starting on March 1
   const uint32_t month = (5 * day_of_year + 2) / 153;
   time.day = day_of_year - (153 * month + 2) / 5 + 1;
   time.month = month < 10 ? month + 3 : month - 9;
@@ -59,7 +59,7 @@ static size_t three_digits(char *out, uint32_t value) {
 
 enum { FIELD_BYTES = 32 };
 
-// One field; 0 for an unknown letter. `plain`: without leading zeros.
+// Writes one field; returns 0 for an unknown letter. `plain`: without leading zeros.
 static size_t put_field(char out[FIELD_BYTES], const civil_time *time, char kind) {
   switch (kind) {
     case 'Y':
@@ -108,7 +108,7 @@ static size_t put_field(char out[FIELD_BYTES], const civil_time *time, char kind
   }
 }
 
-// Fields that are short for several.
+// Returns the expansion of a field that stands for several.
 static const char *compound_of(char kind) {
   switch (kind) {
     case 'F':

@@ -1,7 +1,8 @@
-// template/effort.c — the amount of reasoning: OpenAI's words, and those of templates.
+// template/effort.c — the reasoning effort: maps OpenAI's words to those of templates.
 #include "template/messages.h"
 
-// In order. The base words are passed to templates that do not list their levels.
+// The levels in ascending order. The base words are passed to templates that do not list their
+// levels.
 static const struct {
   const char *word;
   uint32_t base;  // the word to use if the template does not contain this one
@@ -13,7 +14,8 @@ static bool is_known(const jinja_run *run, uint32_t level) {
   return messages_template_has(run, LEVELS[level].word);
 }
 
-// The nearest level except "none" that the template contains; of two equally near ones, the higher.
+// Returns the nearest level except "none" that the template contains; of two equally near ones, the
+// higher.
 static uint32_t nearest(const jinja_run *run, uint32_t level) {
   for (uint32_t distance = 0; distance < LEVEL_COUNT; distance++) {
     if (level + distance < LEVEL_COUNT && is_known(run, level + distance)) return level + distance;
@@ -39,7 +41,7 @@ void effort_prepare(jinja_run *run, const messages_form *form, messages *out) {
   uint32_t level = 0;
   if (given == NULL || given->kind != JINJA_STRING) return;
   while (level < LEVEL_COUNT && !jinja_string_is(given->string, LEVELS[level].word)) level++;
-  if (level == LEVEL_COUNT) return;  // a word of the template's own
+  if (level == LEVEL_COUNT) return;  // a word that only the template defines
   out->has_unknown_effort = level != NONE && nearest(run, level) != usual(run, level);
   if (level == NONE && !is_known(run, NONE)) {
     messages_remove(run, run->variables, "reasoning_effort");

@@ -1,4 +1,4 @@
-// template/evaluate.c — the value of an expression.
+// template/evaluate.c — evaluates expressions.
 #include "template/run.h"
 
 // Nested expressions, statements and calls; each level needs a few hundred bytes of stack.
@@ -97,7 +97,7 @@ static jinja_value evaluate_binary(jinja_run *run, const jinja_node *node) {
 
 // ---- calls ----
 
-// The number of arguments, including those of *args and **kwargs.
+// Counts the arguments, including those of *args and **kwargs.
 typedef struct spread {
   const jinja_list *items;  // of *args
   const jinja_dict *dict;   // of **kwargs
@@ -124,7 +124,7 @@ static void add_named(jinja_arguments *arguments, const jinja_string **names, ji
   named[arguments->named_count++] = value;
 }
 
-// The arguments of a call, in the run's memory; `caller` is added by its name.
+// Evaluates the arguments of a call, in the run's memory; `caller` is added by name.
 static bool collect_arguments(jinja_run *run, uint32_t at, const jinja_value *caller,
                               jinja_arguments *arguments) {
   const uint32_t *links = links_at(run, at) + 1;

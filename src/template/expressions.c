@@ -1,4 +1,4 @@
-// template/expressions.c — the parser of expressions. Source: the documentation of Jinja 3.1,
+// template/expressions.c — the expression parser. Source: the documentation of Jinja 3.1,
 // "Expressions"; operators have the same precedence.
 #include <string.h>
 
@@ -15,7 +15,7 @@ static uint32_t const_node(jinja_parser *parser, jinja_value value) {
                         (jinja_node){.kind = NODE_CONST, .a = jinja_add_constant(parser, value)});
 }
 
-// Reads at most `digits_max` digits of a base. Returns the number of bytes read, or 0 if there are
+// Reads up to `digits_max` digits in a base. Returns the number of bytes read, or 0 if there are
 // fewer than `digits_min`.
 static uint32_t read_code(const char *bytes, uint32_t size_bytes, uint32_t base,
                           uint32_t digits_min, uint32_t digits_max, uint32_t *code) {
@@ -59,8 +59,8 @@ static uint32_t read_escape(const char *bytes, uint32_t size_bytes, char *out, u
   return read;
 }
 
-// A string's text without quotes and escapes, by Python's rules; two bytes of an escape never
-// become more than four.
+// Decodes a string without its quotes, by Python's rules; two bytes of an escape never become more
+// than four.
 static const jinja_string *read_string(jinja_parser *parser) {
   const char *bytes = parser->lexer.source + parser->token.begin + 1;
   const uint32_t size_bytes = parser->token.end - parser->token.begin - 2;
@@ -83,7 +83,8 @@ static const jinja_string *read_string(jinja_parser *parser) {
 static uint32_t parse_string(jinja_parser *parser) {
   const jinja_string *string = read_string(parser);
   jinja_next_token(parser);
-  while (string != NULL && parser->token.kind == TOKEN_STRING) {  // neighbours are one
+  while (string != NULL &&
+         parser->token.kind == TOKEN_STRING) {  // adjacent literals form one string
     const jinja_string *next = read_string(parser);
     if (next == NULL) {
       string = NULL;
@@ -138,7 +139,7 @@ static uint32_t parse_number(jinja_parser *parser) {
   return const_node(parser, jinja_int(value));
 }
 
-// ---- text in brackets ----
+// ---- bracketed expressions ----
 
 static uint32_t parse_list(jinja_parser *parser) {
   jinja_links items;
@@ -241,7 +242,7 @@ static uint32_t parse_primary(jinja_parser *parser) {
   return 0;
 }
 
-// Whether `name =` of a named argument is next.
+// Whether the next tokens are `name =` of a named argument.
 static bool is_named_argument(const jinja_parser *parser) {
   if (parser->token.kind != TOKEN_NAME) return false;
   jinja_lexer ahead = parser->lexer;
@@ -349,7 +350,7 @@ static uint32_t parse_postfix(jinja_parser *parser, uint32_t node) {
 
 // ---- filters and tests ----
 
-// A name that may have dots.
+// Parses a name that may contain dots.
 static uint32_t want_dotted_name(jinja_parser *parser) {
   uint32_t name = jinja_want_name(parser);
   while (jinja_take_operator(parser, '.')) name = jinja_want_name(parser);
@@ -465,7 +466,7 @@ static int level_of(const jinja_parser *parser) {
 
 static uint32_t parse_binary(jinja_parser *parser, int level);
 
-// The operands of a run of `~`, the first of which is `node`.
+// Parses the operands of a chain of `~` that starts with `node`.
 static uint32_t parse_concat(jinja_parser *parser, uint32_t node) {
   jinja_links parts;
   jinja_links_begin(&parts);
@@ -481,8 +482,8 @@ static uint32_t parse_concat(jinja_parser *parser, uint32_t node) {
 
 static uint32_t parse_binary(jinja_parser *parser, int level) {
   uint32_t node = parse_unary(parser, true);
-  // `found` can only decrease in this loop: an operator on the right that binds more tightly is
-  // read by a deeper call
+  // `found` can only decrease in this loop: a deeper call parses an operator on the right that
+  // binds more tightly
   for (int found = level_of(parser); parser->status == WICK_OK && found >= level;
        found = level_of(parser)) {
     if (found == LEVEL_CONCAT) {

@@ -1,4 +1,4 @@
-// template/filters.c — filters of texts, numbers and single values. Source: the documentation of
+// template/filters.c — filters for strings, numbers and single values. Source: the documentation of
 // Jinja 3.1, "List of Builtin Filters"; tojson and from_json as in transformers and others.
 #include "template/filters.h"
 
@@ -61,7 +61,7 @@ static jinja_value filter_length(jinja_run *run, jinja_value input,
     case JINJA_LOOP:
       return jinja_int(input.loop->items->count);
     default:
-      return jinja_fail(run, WICK_E_FORMAT, "length of a value that has none");
+      return jinja_fail(run, WICK_E_FORMAT, "length of a value without a length");
   }
 }
 
@@ -85,7 +85,7 @@ static jinja_value filter_escape(jinja_run *run, jinja_value input,
 
 // ---- numbers ----
 
-// The number in a text, without the white space around it.
+// Parses the number in a string, ignoring surrounding white space.
 static bool number_of_text(jinja_run *run, const jinja_string *text, double *real) {
   const jinja_value bare = jinja_strip(run, text, NULL, true, true);
   return run->status == WICK_OK && jinja_step_bytes(run, bare.string->size_bytes) &&
@@ -123,7 +123,7 @@ static jinja_value filter_int(jinja_run *run, jinja_value input, const jinja_arg
   if (input.kind == JINJA_STRING && number_of_text(run, input.string, &real)) {
     if (real < 9e15 && real > -9e15) return jinja_int((int64_t)real);
     if (!is_whole_text(run, input.string)) return whole_of(run, real);
-    int64_t value = 0;  // all digits count
+    int64_t value = 0;  // uses all digits
     for (uint32_t i = 0; i < input.string->size_bytes; i++) {
       const char c = input.string->bytes[i];
       if (c < '0' || c > '9') continue;
@@ -187,7 +187,7 @@ static jinja_value filter_round(jinja_run *run, jinja_value input,
   return jinja_is_int(input) ? jinja_int((int64_t)real) : jinja_float(real);
 }
 
-// ---- texts ----
+// ---- strings ----
 
 static jinja_value filter_trim(jinja_run *run, jinja_value input,
                                const jinja_arguments *arguments) {
@@ -237,7 +237,7 @@ static jinja_value filter_title(jinja_run *run, jinja_value input,
   return jinja_buffer_value(run, &buffer);
 }
 
-// Any value as text.
+// Converts any value to a string.
 static const jinja_string *text_argument(jinja_run *run, const jinja_arguments *arguments,
                                          uint32_t index, const char *name) {
   const jinja_value *value = jinja_argument(arguments, index, name);
@@ -271,7 +271,7 @@ static jinja_value filter_format(jinja_run *run, jinja_value input,
   return jinja_format_percent(run, jinja_text_of(run, input), given);
 }
 
-// The indentation of lines: a number of spaces or a text.
+// Returns the indentation of lines: a number of spaces or a string.
 static const jinja_string *indent_of(jinja_run *run, const jinja_value *given, int64_t otherwise) {
   if (given != NULL && given->kind == JINJA_STRING) return given->string;
   if (given != NULL && given->kind == JINJA_INT) otherwise = given->integer;
@@ -379,7 +379,7 @@ static jinja_value filter_from_json(jinja_run *run, jinja_value input,
   if (input.kind != JINJA_STRING) {
     return jinja_fail(run, WICK_E_FORMAT, "from_json of a value that is not a string");
   }
-  // text with mixed marks counts as content
+  // a string with mixed marks counts as content
   const uint8_t mark = input.string->marks != NULL ? JINJA_MARK_CONTENT : input.string->mark;
   return jinja_read_json(run, input.string->bytes, input.string->size_bytes, mark);
 }

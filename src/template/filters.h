@@ -12,7 +12,7 @@ typedef struct jinja_filter_entry {
   jinja_filter_function function;
 } jinja_filter_entry;
 
-// Ends with a NULL name.
+// The list ends with a NULL name.
 extern const jinja_filter_entry JINJA_TEXT_FILTERS[], JINJA_LIST_FILTERS[];
 
 #endif

@@ -1,10 +1,10 @@
-// template/filters_lists.c — filters of lists and dicts. Source: the documentation of Jinja 3.1,
+// template/filters_lists.c — filters for lists and dicts. Source: the documentation of Jinja 3.1,
 // "List of Builtin Filters". These return a list even if Jinja returns a generator.
 #include "template/filters.h"
 
 // ---- attributes and order ----
 
-// Follows a path like a.0.b, a number, or nothing.
+// Follows a path like a.0.b, a number, or an empty path.
 static jinja_value follow(jinja_run *run, jinja_value item, const jinja_value *path) {
   if (path == NULL || path->kind == JINJA_NONE) return item;
   if (path->kind != JINJA_STRING) return jinja_get_item(run, item, *path);
@@ -27,7 +27,7 @@ static jinja_value follow(jinja_run *run, jinja_value item, const jinja_value *p
   return item;
 }
 
-// The values to compare: texts in lower case unless the comparison is case-sensitive.
+// Returns the value to compare: strings in lower case unless the comparison is case-sensitive.
 static jinja_value sort_key(jinja_run *run, jinja_value item, const jinja_value *path,
                             bool is_case_sensitive) {
   const jinja_value key = follow(run, item, path);
@@ -35,7 +35,7 @@ static jinja_value sort_key(jinja_run *run, jinja_value item, const jinja_value 
   return jinja_change_case(run, key.string, CASE_LOWER);
 }
 
-// Sorts items by their keys and keeps the order of equal ones (a merge sort with runs of doubling
+// Sorts items by their keys and keeps the order of equal items (a merge sort with runs of doubling
 // length). With `has_paths`, equal items need no keys.
 static jinja_value sort_items(jinja_run *run, const jinja_list *items, jinja_value *keys,
                               bool has_paths, bool is_reversed) {
@@ -68,8 +68,8 @@ static jinja_value sort_items(jinja_run *run, const jinja_list *items, jinja_val
   return jinja_list_value(sorted);
 }
 
-// Like Jinja, the list of keys of "a,b". A single key needs no list: sort_items compares it as
-// Python compares such a list.
+// Returns, like Jinja, the list of keys of "a,b". A single key needs no list: sort_items compares
+// it as Python compares such a list.
 static jinja_value sort_keys(jinja_run *run, jinja_value item, const jinja_value *path,
                              bool is_case_sensitive) {
   const jinja_string *paths = path != NULL && path->kind == JINJA_STRING ? path->string : NULL;
@@ -254,14 +254,14 @@ static jinja_value filter_join(jinja_run *run, jinja_value input,
   return jinja_buffer_value(run, &buffer);
 }
 
-// The items over which map, select and similar filters iterate: none for a value that counts as
-// false, as in Jinja.
+// Returns the items over which map, select and similar filters iterate: none for a false value, as
+// in Jinja.
 static const jinja_list *items_if_true(jinja_run *run, jinja_value input) {
   static const jinja_list none = {0};
   return jinja_truth(input) ? jinja_items_of(run, input) : &none;
 }
 
-// The arguments without the first `count` positional ones.
+// Returns the arguments without the first `count` positional ones.
 static jinja_arguments rest_of(const jinja_arguments *arguments, uint32_t count) {
   jinja_arguments rest = *arguments;
   if (count > rest.plain_count) count = rest.plain_count;
@@ -270,7 +270,7 @@ static jinja_arguments rest_of(const jinja_arguments *arguments, uint32_t count)
   return rest;
 }
 
-// map(attribute=...) or map(filter, ...).
+// Implements map(attribute=...) and map(filter, ...).
 static jinja_value filter_map(jinja_run *run, jinja_value input, const jinja_arguments *arguments) {
   const jinja_list *items = items_if_true(run, input);
   jinja_list *mapped = jinja_new_list(run, items == NULL ? 0 : items->count);
@@ -289,7 +289,7 @@ static jinja_value filter_map(jinja_run *run, jinja_value input, const jinja_arg
   return jinja_list_value(mapped);
 }
 
-// select and reject, of the items themselves or of an attribute.
+// Implements select and reject, for the items themselves or for an attribute.
 static jinja_value choose(jinja_run *run, jinja_value input, const jinja_arguments *arguments,
                           bool has_attribute, bool keeps) {
   const jinja_list *items = items_if_true(run, input);
@@ -330,7 +330,7 @@ static jinja_value filter_rejectattr(jinja_run *run, jinja_value input,
   return choose(run, input, arguments, true, false);
 }
 
-// Lists of `count` items; the last one is padded.
+// Splits into lists of `count` items; the last list is padded.
 static jinja_value filter_batch(jinja_run *run, jinja_value input,
                                 const jinja_arguments *arguments) {
   const int64_t count = jinja_int_argument(run, arguments, 0, "linecount", 0);
@@ -351,7 +351,7 @@ static jinja_value filter_batch(jinja_run *run, jinja_value input,
   return jinja_list_value(batches);
 }
 
-// Pairs of an attribute's value and the items that have it, sorted.
+// Returns pairs of an attribute's value and the items that have it, sorted.
 static jinja_value filter_groupby(jinja_run *run, jinja_value input,
                                   const jinja_arguments *arguments) {
   const jinja_value *path = jinja_argument(arguments, 0, "attribute");

@@ -1,6 +1,6 @@
 // template/format.c — format strings: `'%s' % x` and `'{}'.format(x)`. Source: Python's
-// documentation, "printf-style String Formatting" and "Format String Syntax"; of the latter only
-// names, numbers, !s and !r, without widths.
+// documentation, "printf-style String Formatting" and "Format String Syntax"; the latter is limited
+// to names, numbers, !s and !r, without widths.
 #include <string.h>
 
 #include "base/decimal.h"
@@ -11,7 +11,7 @@
 
 typedef struct percent_spec {
   bool is_left, has_zeros;
-  char sign;  // before numbers of 0 and more: '+', ' ' or none
+  char sign;  // before nonnegative numbers: '+', ' ' or none
   bool has_precision;
   uint32_t width, precision;  // WIDTH_MAX + 1: more than WIDTH_MAX
   char kind;
@@ -102,7 +102,7 @@ static void put_padded(jinja_run *run, jinja_buffer *buffer, const percent_spec 
   for (; padding > 0; padding--) jinja_write(run, buffer, " ", 1, JINJA_MARK_TEMPLATE);
 }
 
-// The bytes of the first `characters` of a text.
+// Returns the size in bytes of the first `characters` of a string.
 static uint32_t bytes_of_characters(const jinja_string *text, uint32_t characters) {
   uint32_t bytes = 0;
   for (; bytes < text->size_bytes; bytes++) {
@@ -153,7 +153,7 @@ static void put_percent(jinja_run *run, jinja_buffer *buffer, const percent_spec
   put_padded(run, buffer, spec, &number);
 }
 
-// The value that `%(name)s` names; moves past its bracket.
+// Looks up the value that `%(name)s` refers to; moves past the bracket.
 static jinja_value named_value(jinja_run *run, const jinja_string *format, uint32_t *at,
                                jinja_value values) {
   const uint32_t begin = *at + 1;
@@ -203,7 +203,7 @@ jinja_value jinja_format_percent(jinja_run *run, const jinja_string *format, jin
 
 // ---- {} ----
 
-// The text between two brackets: nothing, a number or a name.
+// Looks up the value of a field between brackets: nothing, a number or a name.
 static jinja_value field_value(jinja_run *run, const jinja_string *field, uint32_t *automatic,
                                const jinja_arguments *arguments) {
   uint64_t index = 0;

@@ -12,7 +12,7 @@ typedef enum function_id {
 static const char *const FUNCTIONS[] = {"dict", "namespace", "raise_exception", "range",
                                         "strftime_now"};
 
-// As in Jinja's sandbox.
+// The same limit as in Jinja's sandbox.
 enum { RANGE_MAX = 100000 };
 
 bool jinja_find_function(const jinja_string *name, jinja_value *function) {
@@ -92,7 +92,7 @@ static jinja_value make_range(jinja_run *run, const jinja_arguments *arguments) 
 
 static jinja_value raise(jinja_run *run, const jinja_arguments *arguments) {
   const jinja_value *reason = jinja_argument(arguments, 0, "message");
-  if (reason == NULL) return jinja_fail(run, WICK_E_ARG, "the template refuses");
+  if (reason == NULL) return jinja_fail(run, WICK_E_ARG, "the template raised an exception");
   const jinja_string *text = jinja_text_of(run, *reason);
   return jinja_fail(run, WICK_E_ARG, "%.*s", (int)text->size_bytes, text->bytes);
 }

@@ -1,4 +1,4 @@
-// template/items.c — attributes, items, slices, and the iteration of loops.
+// template/items.c — attributes, items, slices, and loop iteration.
 #include <string.h>
 
 #include "template/run.h"
@@ -13,7 +13,7 @@ jinja_value jinja_fail_undefined(jinja_run *run, jinja_value value) {
                     value.string->bytes);
 }
 
-// The item at a distance from the current one; undefined beyond both ends.
+// Returns the item at a distance from the current one; undefined beyond either end.
 static jinja_value neighbour(const jinja_loop *loop, uint32_t index) {
   return index < loop->items->count ? loop->items->items[index] : JINJA_NOTHING;
 }
@@ -39,7 +39,7 @@ static jinja_value find_value(jinja_run *run, const jinja_dict *dict, const jinj
   return entry == NULL ? missing(name) : entry->value;
 }
 
-// As in Jinja: in `object.name` a method has precedence over a dict's key.
+// As in Jinja, in `object.name` a method takes precedence over a dict's key.
 jinja_value jinja_get_attribute(jinja_run *run, jinja_value object, const jinja_string *name) {
   jinja_value method;
   if (!jinja_step(run, 1)) return JINJA_NOTHING;
@@ -66,7 +66,8 @@ jinja_value jinja_get_attribute(jinja_run *run, jinja_value object, const jinja_
   return missing(name);
 }
 
-// The byte where character `index` begins, counted from the end if negative; UINT32_MAX: beyond.
+// Returns the byte offset of character `index`, counted from the end if negative; UINT32_MAX if it
+// is out of range.
 static uint32_t byte_of_character(jinja_run *run, const jinja_string *string, int64_t index) {
   if (!jinja_step_bytes(run, string->size_bytes)) return UINT32_MAX;
   if (index < 0) index += jinja_string_length(string);
@@ -108,7 +109,7 @@ jinja_value jinja_get_item(jinja_run *run, jinja_value object, jinja_value key) 
 
 // ---- slices ----
 
-// The bounds of a slice of `count` items, as Python's slice.indices gives them.
+// Computes the bounds of a slice of `count` items like Python's slice.indices.
 static bool slice_bounds(jinja_run *run, const jinja_value parts[3], int64_t count, int64_t *start,
                          int64_t *stop, int64_t *step) {
   for (int i = 0; i < 3; i++) {
@@ -193,7 +194,7 @@ jinja_value jinja_get_slice(jinja_run *run, jinja_value object, const jinja_valu
   return (jinja_value){.kind = object.kind, .list = list};
 }
 
-// ---- iteration of loops ----
+// ---- loop iteration ----
 
 jinja_list *jinja_items_of(jinja_run *run, jinja_value value) {
   if (jinja_is_sequence(value)) return value.list;

@@ -44,7 +44,7 @@ static bool read_hex(json_input *input, uint32_t *code) {
   return true;
 }
 
-// After \u. Two halves of a pair are one character.
+// Reads the digits after \u. A surrogate pair is one character.
 static bool read_unit(json_input *input, uint32_t *code) {
   if (!read_hex(input, code)) return false;
   if (*code < 0xd800 || *code > 0xdfff) return true;
@@ -75,7 +75,7 @@ static bool read_escape(json_input *input, char *out, uint32_t *size_bytes) {
   return true;
 }
 
-// One character that is not escaped: valid UTF-8 unchanged.
+// Copies one character that is not escaped; valid UTF-8 is unchanged.
 static void copy_character(json_input *input, char *out, uint32_t *size_bytes) {
   uint32_t code;
   const int bytes =
@@ -90,7 +90,7 @@ static void copy_character(json_input *input, char *out, uint32_t *size_bytes) {
   input->at += (size_t)bytes;
 }
 
-// The end of the string that begins here, and the room that it needs at most.
+// Finds the end of the string that begins here, and the maximum size that it needs.
 static size_t find_string_end(const json_input *input, size_t *room) {
   size_t at = input->at;
   *room = 0;

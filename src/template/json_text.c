@@ -1,4 +1,4 @@
-// template/json_text.c — values as JSON, in the form of Python's json.dumps, which transformers
+// template/json_text.c — values as JSON, in the format of Python's json.dumps, which transformers
 // provides to templates as `tojson`.
 #include <string.h>
 
@@ -57,7 +57,7 @@ static void write_json_list(jinja_run *run, jinja_buffer *buffer, const jinja_li
   jinja_write(run, buffer, "]", 1, JINJA_MARK_CONTENT);
 }
 
-// Indices of the entries in the order of their keys, by a merge sort whose runs double in length.
+// Returns the indices of the entries sorted by key, using a merge sort whose runs double in length.
 static uint32_t *sort_keys(jinja_run *run, const jinja_dict *dict) {
   uint32_t *order = jinja_take(run, dict->count * sizeof *order);
   uint32_t *other = jinja_take(run, dict->count * sizeof *other);

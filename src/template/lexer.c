@@ -27,7 +27,7 @@ static bool is_at(const jinja_lexer *lexer, uint32_t at, const char *text) {
   return size_bytes <= lexer->size_bytes - at && memcmp(lexer->source + at, text, size_bytes) == 0;
 }
 
-// Advances to a place, counting lines.
+// Advances to a position, counting lines.
 static void advance(jinja_lexer *lexer, uint32_t to) {
   if (to > lexer->at) lexer->starts_line = lexer->source[to - 1] == '\n';
   for (; lexer->at < to; lexer->at++) lexer->line += lexer->source[lexer->at] == '\n';
@@ -43,9 +43,9 @@ static jinja_token wrong(const jinja_lexer *lexer, const char *problem) {
   return (jinja_token){.kind = TOKEN_WRONG, .line = lexer->line, .problem = problem};
 }
 
-// ---- texts ----
+// ---- text between tags ----
 
-// The beginning of the next tag, or the end.
+// Returns the beginning of the next tag, or the end of the source.
 static uint32_t find_tag(const jinja_lexer *lexer) {
   uint32_t at = lexer->at;
   for (; at + 1 < lexer->size_bytes; at++) {
@@ -55,7 +55,7 @@ static uint32_t find_tag(const jinja_lexer *lexer) {
   return lexer->size_bytes;
 }
 
-// The end of the text before a tag, without the white space that the tag removes.
+// Returns the end of the text before a tag, without the white space that the tag removes.
 static uint32_t strip_before(const jinja_lexer *lexer, uint32_t tag) {
   uint32_t end = tag;
   const char sign = byte_at(lexer, tag + 2);
@@ -90,8 +90,8 @@ static bool pass_comment(jinja_lexer *lexer) {
   return true;
 }
 
-// The place after a block that contains only a word; 0 if there is none. *sign: the sign before its
-// end.
+// Returns the position after a block that contains only a word; 0 if there is none. *sign: the sign
+// before its end.
 static uint32_t after_word_block(const jinja_lexer *lexer, uint32_t at, const char *word,
                                  char *sign) {
   if (!is_at(lexer, at, "{%")) return 0;
@@ -106,7 +106,7 @@ static uint32_t after_word_block(const jinja_lexer *lexer, uint32_t at, const ch
   return at <= lexer->size_bytes && is_at(lexer, at, "%}") ? at + 2 : 0;
 }
 
-// The text of a raw block, in which there are no tags.
+// Reads the text of a raw block, in which tags are not recognized.
 static jinja_token read_raw(jinja_lexer *lexer, uint32_t begin, char begin_sign) {
   advance(lexer, begin);
   if (begin_sign == '-') skip_space(lexer);
@@ -124,7 +124,7 @@ static jinja_token read_raw(jinja_lexer *lexer, uint32_t begin, char begin_sign)
   return wrong(lexer, "a raw block does not end");
 }
 
-// Called after a text: skips a comment, or begins the tag. Returns false if there is no token yet.
+// Called after text: skips a comment, or begins the tag. Returns false if there is no token yet.
 static bool read_tag_begin(jinja_lexer *lexer, jinja_token *token) {
   char sign;
   const char second = lexer->source[lexer->at + 1];
@@ -170,7 +170,7 @@ static jinja_token next_in_text(jinja_lexer *lexer) {
 
 // ---- tags ----
 
-// The end of the tag, if it is here.
+// Reads the end of the tag, if it is here.
 static bool read_tag_end(jinja_lexer *lexer, jinja_token *token) {
   const char end[3] = {lexer->closer, '}', '\0'};
   char sign = byte_at(lexer, lexer->at);
@@ -252,7 +252,7 @@ static jinja_token read_operator(jinja_lexer *lexer) {
   }
   if (c == '(' || c == '[' || c == '{') lexer->brackets++;
   if (c == ')' || c == ']' || c == '}') {
-    if (lexer->brackets == 0) return wrong(lexer, "a bracket closes that was not opened");
+    if (lexer->brackets == 0) return wrong(lexer, "a bracket is closed that was not opened");
     lexer->brackets--;
   }
   token.end = lexer->at + size_bytes;

@@ -1,4 +1,4 @@
-// template/lexer.h — splits the source of a template into texts and tokens.
+// template/lexer.h — splits the source of a template into text and tokens.
 #ifndef WICK_TEMPLATE_LEXER_H
 #define WICK_TEMPLATE_LEXER_H
 
@@ -17,7 +17,7 @@ typedef enum jinja_token_kind {
   TOKEN_INTEGER,
   TOKEN_FLOAT,
   TOKEN_OPERATOR,  // `op`
-  TOKEN_WRONG      // `problem` says why
+  TOKEN_WRONG      // `problem` gives the reason
 } jinja_token_kind;
 
 typedef struct jinja_token {
@@ -32,13 +32,13 @@ typedef struct jinja_lexer {
   const char *source;
   uint32_t size_bytes;
   uint32_t at, line;
-  char closer;        // '}' or '%' in a tag, 0 in a text
-  uint32_t brackets;  // open ones in a tag
+  char closer;        // '}' or '%' in a tag, 0 in text
+  uint32_t brackets;  // open brackets in a tag
   bool starts_line;   // the last token ended with a line break
-  uint32_t pending;   // the next token after a text; 0: not known
+  uint32_t pending;   // the next token after text; 0: unknown
 } jinja_lexer;
 
-// Lines of `source` end with \n, and its last byte is not \n.
+// Lines of `source` must end with \n, and its last byte must not be \n.
 void jinja_lexer_init(jinja_lexer *lexer, const char *source, uint32_t size_bytes);
 // White space around tags is removed as in transformers: trim_blocks and lstrip_blocks.
 jinja_token jinja_lexer_next(jinja_lexer *lexer);

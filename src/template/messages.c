@@ -1,5 +1,5 @@
-// template/messages.c — members of messages: removes those without meaning, and replaces names and
-// forms that templates do not support.
+// template/messages.c — members of messages: removes members without meaning, and replaces names
+// and forms that templates do not support.
 #include "template/messages.h"
 
 #include <string.h>
@@ -95,7 +95,7 @@ static void remove_empty(jinja_run *run, jinja_dict *message) {
   }
 }
 
-// The text of a list of parts that are all text; undefined if there are other parts.
+// Returns the text of a list of parts that are all text; undefined if there are other parts.
 static jinja_value text_of_parts(jinja_run *run, const jinja_list *parts) {
   jinja_value text = empty_text(run);
   for (uint32_t i = 0; i < parts->count && run->status == WICK_OK; i++) {
@@ -133,7 +133,7 @@ static void prepare_reasoning(jinja_run *run, jinja_value message) {
   messages_set(run, message, "reasoning_content", *reasoning);
 }
 
-// gpt-oss's and LFM 2.5's templates call it `thinking`.
+// The templates of gpt-oss and LFM 2.5 call the reasoning `thinking`.
 static void prepare_thinking(jinja_run *run, jinja_value message) {
   const jinja_value *reasoning = messages_member(message, "reasoning_content");
   const bool has_other_name =
@@ -166,7 +166,7 @@ static void prepare_message(jinja_run *run, jinja_value message, bool knows_deve
   }
 }
 
-// ---- ids of calls ----
+// ---- call ids ----
 
 enum { SHORT_ID_BYTES = 9 };
 
@@ -181,7 +181,7 @@ static bool is_short_id(const jinja_value *id) {
   return true;
 }
 
-// Returns the same for the same id, so that a call and its result stay together.
+// Maps equal ids to equal ids, so that a call and its result stay together.
 static jinja_value short_id(jinja_run *run, const jinja_value *id, uint32_t index) {
   const bool is_text = id != NULL && id->kind == JINJA_STRING && id->string->size_bytes > 0;
   const void *bytes = is_text ? (const void *)id->string->bytes : &index;
@@ -203,7 +203,7 @@ static void prepare_id(jinja_run *run, jinja_value holder, const char *name, uin
 
 // The newest message with calls, and the results that follow it.
 typedef struct call_turn {
-  const jinja_list *calls;  // NULL: there is none
+  const jinja_list *calls;  // NULL: none
   uint32_t calls_before, results;
 } call_turn;
 
@@ -213,7 +213,7 @@ bool messages_has_id(jinja_run *run, jinja_value call, jinja_value result) {
   return id != NULL && wanted != NULL && jinja_equal(run, *id, *wanted);
 }
 
-// A result without an id, or with an id that no call has, belongs to the call at the same place in
+// A result without an id, or with an id that no call has, belongs to the call at the same index in
 // the list.
 static void prepare_result(jinja_run *run, jinja_value result, call_turn *turn, bool is_short,
                            messages *out) {
@@ -245,7 +245,7 @@ static void prepare_ids(jinja_run *run, const messages_form *form, messages *out
   }
 }
 
-// ---- text that a template leaves out ----
+// ---- text that a template omits ----
 
 // Checks that the text was rendered, or is empty.
 static void follow(jinja_run *run, jinja_value holder, const char *name, messages *out) {
@@ -271,7 +271,7 @@ static void follow_parts(jinja_run *run, messages *out) {
   memset(out->used, 0, count * sizeof *out->used);
   for (uint32_t i = 0; i < out->list->count && run->status == WICK_OK; i++) {
     const jinja_value message = out->list->items[i];
-    // the template decides which of the assistant's earlier texts are kept
+    // the template decides which earlier assistant messages are kept
     if (!messages_have_role(message, "assistant")) follow(run, message, "content", out);
     for (uint32_t k = 0; k < count_calls(message); k++) {
       const jinja_value call = messages_member(message, "tool_calls")->list->items[k];

@@ -1,13 +1,13 @@
-// template/methods.c — methods of texts, lists, dicts and loops. Source: Python's documentation,
-// "Built-in Types". Unlike Jinja's sandbox, lists and dicts can be changed: they are the
-// rendering's own.
+// template/methods.c — methods of strings, lists, dicts and loops. Source: Python's documentation,
+// "Built-in Types". Unlike in Jinja's sandbox, lists and dicts can be changed, because they belong
+// to the rendering.
 #include <string.h>
 
 #include "template/run.h"
 #include "text/unicode.h"
 
 typedef enum method_id {
-  // of texts
+  // of strings
   METHOD_CAPITALIZE,
   METHOD_COUNT,
   METHOD_ENDSWITH,
@@ -144,7 +144,7 @@ bool jinja_find_method(jinja_run *run, jinja_value self, const jinja_string *nam
   return false;
 }
 
-// ---- texts ----
+// ---- strings ----
 
 static uint32_t characters_before(jinja_run *run, const jinja_string *string, uint32_t at) {
   const jinja_string before = {.bytes = string->bytes, .size_bytes = at};
@@ -161,7 +161,7 @@ static jinja_value find(jinja_run *run, const jinja_string *self, const jinja_ar
                                  : jinja_find_part(run, self, part, 0);
   if (found != UINT32_MAX) return jinja_int(characters_before(run, self, found));
   if (id == METHOD_INDEX || id == METHOD_RINDEX) {
-    return jinja_fail(run, WICK_E_FORMAT, "a text is not found in another");
+    return jinja_fail(run, WICK_E_FORMAT, "a substring is not found");
   }
   return jinja_int(-1);
 }
@@ -189,7 +189,7 @@ static bool begins_or_ends(jinja_run *run, const jinja_string *self, const jinja
   return memcmp(self->bytes + at, part->bytes, part->size_bytes) == 0;
 }
 
-// startswith and endswith: the argument is a text or a tuple of them.
+// Implements startswith and endswith: the argument is a string or a tuple of strings.
 static jinja_value has_end(jinja_run *run, const jinja_string *self,
                            const jinja_arguments *arguments, bool at_end) {
   const jinja_value *given = jinja_argument(arguments, 0, "prefix");
@@ -228,7 +228,7 @@ static jinja_value strip(jinja_run *run, const jinja_string *self, const jinja_a
   return jinja_strip(run, self, set, id != METHOD_RSTRIP, id != METHOD_LSTRIP);
 }
 
-// Words between white space, from the left.
+// Splits at white space, from the left.
 static jinja_value split_words(jinja_run *run, const jinja_string *self, int64_t count_max) {
   jinja_list *list = jinja_new_list(run, 0);
   uint32_t at = 0, size_bytes;
@@ -467,7 +467,7 @@ static jinja_value insert_item(jinja_run *run, jinja_list *list, const jinja_arg
 static jinja_value extend(jinja_run *run, jinja_list *list, const jinja_arguments *arguments) {
   const jinja_value *more = jinja_argument(arguments, 0, "iterable");
   const jinja_list *items = more == NULL ? NULL : jinja_items_of(run, *more);
-  const uint32_t count = items == NULL ? 0 : items->count;  // which may be the list itself
+  const uint32_t count = items == NULL ? 0 : items->count;  // items may be the list itself
   for (uint32_t i = 0; i < count && run->status == WICK_OK; i++) {
     jinja_add_item(run, list, items->items[i]);
   }
@@ -559,14 +559,14 @@ static jinja_value copy_dict(jinja_run *run, jinja_dict *dict) {
   return (jinja_value){.kind = JINJA_DICT, .dict = copy};
 }
 
-// The keys after a removed one are entered again.
+// Reinserts the keys after a removed one.
 static void remove_entry(jinja_run *run, jinja_dict *dict, jinja_entry *entry) {
   bool goes_on = jinja_step(run, dict->count);
   for (uint32_t i = 0; i < dict->count; i++) goes_on = jinja_step_key(run, dict->entries[i].key);
   if (goes_on) jinja_dict_remove(dict, entry);
 }
 
-// get, pop and setdefault.
+// Implements get, pop and setdefault.
 static jinja_value look_up(jinja_run *run, jinja_dict *dict, method_id id,
                            const jinja_arguments *arguments) {
   const jinja_value *key = jinja_argument(arguments, 0, "key");

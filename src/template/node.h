@@ -1,5 +1,5 @@
 // template/node.h — a template as a compact tree: nodes of 20 bytes in one array, which refer to
-// each other by index. 0 means no node. Lists of nodes are in `links`: a count and then the
+// each other by index. 0 means no node. Lists of nodes are in `links`: a count, followed by the
 // indices.
 #ifndef WICK_TEMPLATE_NODE_H
 #define WICK_TEMPLATE_NODE_H
@@ -9,8 +9,8 @@
 typedef enum jinja_node_kind {
   NODE_NONE,
   // expressions
-  NODE_CONST,      // a: of constants
-  NODE_NAME,       // a: of names
+  NODE_CONST,      // a: index of a constant
+  NODE_NAME,       // a: index of a name
   NODE_LIST,       // a: links
   NODE_TUPLE,      // a: links; also a target of assignments
   NODE_DICT,       // a: links of alternating keys and values
@@ -25,13 +25,13 @@ typedef enum jinja_node_kind {
   NODE_CHOICE,     // a if b else c
   NODE_ATTRIBUTE,  // a . name b
   NODE_ITEM,       // a [ b ]
-  NODE_SLICE,      // as b of an ITEM: a : b : c, each may be 0
+  NODE_SLICE,      // the index b of an ITEM: a : b : c, each may be 0
   NODE_CALL,       // a, b: arguments
   NODE_FILTER,     // a (0: the text of a block), b: arguments, c: name
   NODE_TEST,       // a, b: arguments, c: name
   // statements
   NODE_BODY,          // a: links
-  NODE_TEXT,          // a: of constants
+  NODE_TEXT,          // a: index of a constant
   NODE_OUTPUT,        // a
   NODE_IF,            // a: links of alternating conditions and bodies; condition 0: else
   NODE_FOR,           // a: target, b: iterable, c: links of for_part
@@ -49,8 +49,8 @@ typedef enum jinja_node_kind {
 // Parts of NODE_FOR.c
 enum { FOR_BODY, FOR_ELSE, FOR_CONDITION, FOR_IS_RECURSIVE, FOR_PARTS };
 
-// Arguments in links: the counts of positional and of named ones, the nodes of *args and **kwargs
-// or 0, then the positional ones, then alternating names and values.
+// Arguments in links: the numbers of positional and named arguments, the nodes of *args and
+// **kwargs or 0, then the positional arguments, then alternating names and values.
 enum { ARGUMENTS_PLAIN, ARGUMENTS_NAMED, ARGUMENTS_LIST, ARGUMENTS_DICT, ARGUMENTS_FIRST };
 
 // Operators, of one or two characters as in the source.
@@ -83,7 +83,7 @@ typedef struct jinja_program {
   uint32_t constant_count, constant_capacity, name_count, name_capacity;
   jinja_dict *name_ids;
   uint32_t body;       // the node of the whole template
-  uint32_t name_loop;  // the names that the language defines
+  uint32_t name_loop;  // names that the language defines
   uint32_t name_caller, name_varargs, name_kwargs;
 } jinja_program;
 

@@ -22,7 +22,7 @@ jinja_value jinja_negate(jinja_run *run, jinja_value big) {
 }
 
 static bool multiply(int64_t a, int64_t b, int64_t *out) {
-  // by magnitudes, because a product of two 64-bit numbers is a library call on some hosts
+  // uses magnitudes, because a product of two 64-bit numbers is a library call on some hosts
   const uint64_t x = a < 0 ? 0 - (uint64_t)a : (uint64_t)a;
   const uint64_t y = b < 0 ? 0 - (uint64_t)b : (uint64_t)b;
   if (x != 0 && y > (uint64_t)INT64_MAX / x) return false;
@@ -53,7 +53,7 @@ static bool power(int64_t base, int64_t exponent, int64_t *out) {
   return true;
 }
 
-// An integer power, by squaring.
+// Computes an integer power by squaring.
 static double whole_power(double base, uint64_t exponent) {
   double result = 1;
   for (; exponent != 0; exponent >>= 1) {
@@ -81,8 +81,8 @@ static double floor_of(double value) {
   return whole > value ? whole - 1 : whole;
 }
 
-// The exact remainder of a division of magnitudes: each subtraction has operands within a factor of
-// 2.
+// Computes the exact remainder of a division of magnitudes: the operands of each subtraction are
+// within a factor of 2.
 static double rest_of(double a, double b) {
   double step = b;
   if (a - a != 0) return a - a;           // infinity has no remainder
@@ -94,7 +94,8 @@ static double rest_of(double a, double b) {
   return a;
 }
 
-// Python's % and // of floats: the remainder has the sign of b, and the quotient matches it.
+// Implements Python's % and // for floats: the remainder has the sign of b, and the quotient is
+// consistent with it.
 static jinja_value divide_reals(uint32_t op, double a, double b) {
   double rest = rest_of(a < 0 ? -a : a, b < 0 ? -b : b);
   if (a < 0) rest = -rest;
@@ -160,7 +161,7 @@ static jinja_value of_numbers(jinja_run *run, uint32_t op, jinja_value a, jinja_
   return of_reals(run, op, jinja_real_of(a), jinja_real_of(b));
 }
 
-// ---- texts and lists ----
+// ---- strings and lists ----
 
 static jinja_value join_strings(jinja_run *run, const jinja_string *a, const jinja_string *b) {
   const bool is_markup = a->is_markup || b->is_markup;
@@ -208,7 +209,7 @@ static jinja_value repeat(jinja_run *run, jinja_value value, int64_t times) {
 
 static const char *kind_name(jinja_value value) {
   static const char *const names[] = {"undefined", "none",    "a bool",     "an int",
-                                      "a float",   "an int",  "a text",     "a list",
+                                      "a float",   "an int",  "a string",   "a list",
                                       "a tuple",   "a range", "a dict",     "a namespace",
                                       "a loop",    "a macro", "a function", "a method"};
   return names[value.kind];
@@ -223,7 +224,7 @@ static jinja_value fail_operands(jinja_run *run, uint32_t op, jinja_value a, jin
   return jinja_fail(run, WICK_E_FORMAT, "%s %s %s", kind_name(a), text, kind_name(b));
 }
 
-// Whether a value can be joined, repeated and ordered.
+// Whether a value can be concatenated, repeated and ordered.
 static bool is_list(jinja_value value) {
   return value.kind == JINJA_LIST || value.kind == JINJA_TUPLE;
 }

@@ -1,6 +1,6 @@
-// template/parser.c — the parser of statements. Source: the documentation of Jinja 3.1, "List of
-// Control Structures", with loop controls, and `generation` of transformers, which marks text of a
-// model without changing it.
+// template/parser.c — the statement parser. Source: the documentation of Jinja 3.1, "List of
+// Control Structures", with loop controls, and `generation` from transformers, which marks model
+// output without changing it.
 #include "template/parser.h"
 
 #include <string.h>
@@ -100,7 +100,7 @@ static uint32_t parse_parameters(jinja_parser *parser) {
   return jinja_links_end(parser, &parameters);
 }
 
-// A body that is a separate function: loops around it do not count.
+// Parses a body that is a separate function, so enclosing loops do not count.
 static uint32_t parse_function_body(jinja_parser *parser, const char *end) {
   const uint32_t loop_depth = parser->loop_depth;
   parser->loop_depth = 0;
@@ -155,7 +155,7 @@ static uint32_t parse_with(jinja_parser *parser) {
 }
 
 static uint32_t parse_loop_control(jinja_parser *parser, jinja_node_kind kind) {
-  if (parser->loop_depth == 0) jinja_parse_fail(parser, "break or continue outside of a loop");
+  if (parser->loop_depth == 0) jinja_parse_fail(parser, "break or continue outside a loop");
   return jinja_add_node(parser, (jinja_node){.kind = (uint16_t)kind});
 }
 
@@ -164,7 +164,7 @@ static uint32_t parse_do(jinja_parser *parser) {
   return jinja_add_node(parser, (jinja_node){.kind = NODE_DO, .a = value});
 }
 
-// Parses a block after its beginning.
+// Parses a block after its opening tag.
 static uint32_t parse_statement(jinja_parser *parser) {
   if (jinja_take_name(parser, "generation")) {
     const uint32_t body = parse_block(parser, "endgeneration");
@@ -229,7 +229,7 @@ static bool is_one_of(const jinja_parser *parser, const char *const *names) {
   return false;
 }
 
-// Parses up to a block that begins with one of `ends`, whose name is then the next token, or up to
+// Parses up to a block that begins with one of `ends`, so that its name is the next token, or up to
 // the end of the source if `ends` is NULL.
 static uint32_t parse_body(jinja_parser *parser, const char *const *ends) {
   jinja_links parts;

@@ -10,9 +10,9 @@ typedef struct jinja_parser {
   jinja_program *program;
   jinja_lexer lexer;
   jinja_token token;    // the next one
-  uint32_t depth;       // of nested constructs
-  uint32_t loop_depth;  // of for blocks around
-  wick_status status;   // of the first failure; later calls do nothing
+  uint32_t depth;       // depth of nested constructs
+  uint32_t loop_depth;  // number of enclosing for blocks
+  wick_status status;   // status of the first failure; later calls do nothing
   wick_error *error;
 } jinja_parser;
 
@@ -23,7 +23,7 @@ wick_status jinja_parse(jinja_program *program, const char *source, uint32_t siz
 
 // ---- the tree (tree.c): 0 after a failure ----
 uint32_t jinja_add_node(jinja_parser *parser, jinja_node node);
-// A list that is being built, at first on the C stack.
+// A list that is being built, initially on the C stack.
 enum { LINKS_ON_STACK = 16 };
 typedef struct jinja_links {
   uint32_t few[LINKS_ON_STACK];
@@ -34,11 +34,11 @@ void jinja_links_begin(jinja_links *links);
 void jinja_links_add(jinja_parser *parser, jinja_links *links, uint32_t item);
 uint32_t jinja_links_end(jinja_parser *parser, const jinja_links *links);
 uint32_t jinja_add_constant(jinja_parser *parser, jinja_value value);
-// The id of a name; the same text has the same id.
+// Returns the id of a name; equal names have equal ids.
 uint32_t jinja_add_name(jinja_parser *parser, const char *bytes, uint32_t size_bytes);
 
 // ---- tokens ----
-// Keeps the first failure: "line 3: ...".
+// Records the first failure: "line 3: ...".
 void jinja_parse_fail(jinja_parser *parser, const char *problem);
 void jinja_next_token(jinja_parser *parser);
 bool jinja_is_operator(const jinja_parser *parser, uint32_t op);
@@ -47,7 +47,7 @@ bool jinja_is_name(const jinja_parser *parser, const char *name);
 bool jinja_take_operator(jinja_parser *parser, uint32_t op);
 bool jinja_take_name(jinja_parser *parser, const char *name);
 void jinja_want_operator(jinja_parser *parser, uint32_t op, const char *problem);
-// Reads the name that must be here and returns its id.
+// Consumes a name, which is required here, and returns its id.
 uint32_t jinja_want_name(jinja_parser *parser);
 // Returns false if nested too deeply. Every call must be followed by jinja_leave.
 bool jinja_enter(jinja_parser *parser);
@@ -58,11 +58,11 @@ uint32_t jinja_parse_expression(jinja_parser *parser);
 // Parses an expression without a ternary at its outermost level, because the iterable of a `for`
 // may be followed by `if`.
 uint32_t jinja_parse_plain(jinja_parser *parser);
-// Parses an expression; several that are separated by commas are a tuple.
+// Parses an expression; several expressions separated by commas form a tuple.
 uint32_t jinja_parse_tuple(jinja_parser *parser, bool has_ternary);
-// `name(arguments) | ...` applied to `input` (0: a block's text).
+// Parses `name(arguments) | ...` applied to `input` (0: a block's text).
 uint32_t jinja_parse_filters(jinja_parser *parser, uint32_t input);
-// Names, tuples of them, and with `has_attribute` name.attribute.
+// Parses names, tuples of names, and with `has_attribute` name.attribute.
 uint32_t jinja_parse_target(jinja_parser *parser, bool has_attribute);
 
 #endif

@@ -90,7 +90,7 @@ jinja_dict *jinja_new_dict(jinja_run *run) {
 void jinja_put(jinja_run *run, jinja_dict *dict, jinja_value key, jinja_value value) {
   if (dict == NULL || !jinja_step(run, 1) || !jinja_step_key(run, key)) return;
   if (key.kind != JINJA_STRING && key.kind != JINJA_NONE && !jinja_is_number(key)) {
-    jinja_fail(run, WICK_E_FORMAT, "a dict's key is neither text nor a number");
+    jinja_fail(run, WICK_E_FORMAT, "a dict's key is neither a string nor a number");
   } else if (!jinja_dict_set(run->arena, dict, key, value)) {
     jinja_fail_memory(run);
   }

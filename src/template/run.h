@@ -1,9 +1,8 @@
-// template/run.h — the state of one rendering, and the functions that its parts call in one
-// another. Internal to template/.
-//
-// A failure stays in the run: later calls do nothing, and their results are meaningless. All memory
-// comes from the run's arena. Each evaluated node, each item, and each 32 bytes of text that are
-// read or written count as a step. The number of steps is limited.
+// template/run.h — the state of one rendering, and the functions that its source files share.
+// Internal to template/.
+// A failure is stored in the run: later calls do nothing, and their results are meaningless. All
+// memory comes from the run's arena. Each evaluated node, each item, and each 32 bytes of text that
+// are read or written count as a step. The number of steps is limited.
 #ifndef WICK_TEMPLATE_RUN_H
 #define WICK_TEMPLATE_RUN_H
 
@@ -12,7 +11,7 @@
 
 enum { STEP_BYTES = 32 };
 
-// A text that grows, with its marks.
+// A growable string with its marks.
 struct jinja_buffer {
   char *bytes;
   uint8_t *marks;
@@ -35,14 +34,14 @@ struct jinja_scope {
 struct jinja_loop {
   jinja_list *items;
   uint32_t index0, depth0;
-  uint32_t node;        // the for
-  jinja_scope *scope;   // around it
+  uint32_t node;        // the for statement
+  jinja_scope *scope;   // the enclosing scope
   jinja_value changed;  // last argument of changed()
 };
 
 struct jinja_macro {
   uint32_t name, parameters, body;
-  jinja_scope *scope;  // where it was defined
+  jinja_scope *scope;  // scope of its definition
 };
 
 struct jinja_method {
@@ -65,13 +64,13 @@ typedef struct jinja_run {
   int64_t now_s;  // local time since 1970, for strftime_now
   bool has_now;
   bool has_arguments;     // the conversation has arguments of tool calls
-  bool quotes_arguments;  // arguments of a tool call, which are text, went through tojson ...
-  bool prints_arguments;  // ... or, being a dict, were printed as Python writes dicts
+  bool quotes_arguments;  // a tool call's arguments, given as a string, were passed to tojson ...
+  bool prints_arguments;  // ... or, given as a dict, were printed as Python writes dicts
   wick_status status;
   wick_error *error;
 } jinja_run;
 
-// Arguments of a call. `names` and `named` go together.
+// Arguments of a call. `names` and `named` correspond to each other.
 typedef struct jinja_arguments {
   const jinja_value *plain;
   const jinja_string *const *names;
@@ -80,19 +79,19 @@ typedef struct jinja_arguments {
 } jinja_arguments;
 
 // ---- the run (run.c) ----
-// Ends the rendering; the message is reported with the line. Returns undefined, which the caller
-// returns.
+// Ends the rendering; the message is reported with the line. Returns undefined, for the caller to
+// return.
 jinja_value jinja_fail(jinja_run *run, wick_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 jinja_value jinja_fail_memory(jinja_run *run);
 // Fails with the name of the undefined value.
 jinja_value jinja_fail_undefined(jinja_run *run, jinja_value value);
-// Counts steps; false when the run has failed or there were too many.
+// Counts steps; returns false if the run has failed or there were too many.
 bool jinja_step(jinja_run *run, uint64_t steps);
 bool jinja_step_bytes(jinja_run *run, uint64_t bytes);
-// Counts the steps of a key: those of a text's bytes.
+// Counts the steps for a key, by its bytes.
 bool jinja_step_key(jinja_run *run, jinja_value key);
-// The entry, or NULL; the key's steps are counted.
+// Returns the entry, or NULL; counts the steps for the key.
 jinja_entry *jinja_look_up(jinja_run *run, const jinja_dict *dict, jinja_value key);
 // Counts the steps of reading or writing a float; very large and very small ones are slow.
 bool jinja_step_float(jinja_run *run, double value);
@@ -110,7 +109,7 @@ void jinja_set_variable(jinja_run *run, jinja_scope *scope, uint32_t name, jinja
 jinja_value jinja_get_variable(jinja_run *run, uint32_t name);
 void jinja_assign(jinja_run *run, uint32_t target, jinja_value value);
 jinja_flow jinja_execute(jinja_run *run, uint32_t node);
-// The text of a body, as a string.
+// Renders a body to a string.
 jinja_value jinja_capture(jinja_run *run, uint32_t body, jinja_scope *scope);
 // Returns how its else part ended, if that ran.
 jinja_flow jinja_execute_loop(jinja_run *run, uint32_t node, jinja_value iterable, uint32_t depth0);
@@ -127,18 +126,18 @@ jinja_value jinja_get_attribute(jinja_run *run, jinja_value object, const jinja_
 jinja_value jinja_get_item(jinja_run *run, jinja_value object, jinja_value key);
 jinja_value jinja_get_slice(jinja_run *run, jinja_value object, const jinja_value parts[3]);
 jinja_value jinja_binary(jinja_run *run, uint32_t op, jinja_value a, jinja_value b);
-// A whole number beyond 64 bits, from its digits, which are copied; and its negation.
+// Returns a whole number beyond 64 bits, from its digits, which are copied; and its negation.
 jinja_value jinja_big(jinja_run *run, const char *digits, size_t size_bytes);
 jinja_value jinja_negate(jinja_run *run, jinja_value big);
 bool jinja_compare_is(jinja_run *run, uint32_t op, jinja_value a, jinja_value b);
 bool jinja_equal(jinja_run *run, jinja_value a, jinja_value b);
-// Negative, 0 or positive; fails for values that have no order.
+// Returns a negative number, 0 or a positive number; fails for values that have no order.
 int jinja_order(jinja_run *run, jinja_value a, jinja_value b);
 // Fails unless Python can hash the value, so that a dict or `unique` can look it up.
 bool jinja_check_key(jinja_run *run, jinja_value value);
 bool jinja_contains(jinja_run *run, jinja_value container, jinja_value item);
-// The items over which a `for` iterates, as a list, which is not a copy if the value is a list.
-// NULL after a failure.
+// Returns the items over which a `for` iterates as a list, without copying a list. NULL after a
+// failure.
 jinja_list *jinja_items_of(jinja_run *run, jinja_value value);
 
 // ---- names of filters, tests, functions, methods ----
@@ -148,7 +147,7 @@ bool jinja_test(jinja_run *run, const jinja_string *name, jinja_value input,
                 const jinja_arguments *arguments);
 // Returns false if there is no function of this name.
 bool jinja_find_function(const jinja_string *name, jinja_value *function);
-// The numbers from `start` on, up to before `stop`.
+// Returns the numbers from `start` up to, but excluding, `stop`.
 jinja_value jinja_range(jinja_run *run, int64_t start, int64_t stop, int64_t step);
 jinja_value jinja_call_function(jinja_run *run, uint32_t function,
                                 const jinja_arguments *arguments);
@@ -156,10 +155,10 @@ bool jinja_find_method(jinja_run *run, jinja_value self, const jinja_string *nam
                        jinja_value *method);
 jinja_value jinja_call_method(jinja_run *run, const jinja_method *method,
                               const jinja_arguments *arguments);
-// The argument at a place or with a name; NULL if it is missing.
+// Returns the argument at an index or with a name; NULL if it is missing.
 const jinja_value *jinja_argument(const jinja_arguments *arguments, uint32_t index,
                                   const char *name);
-// The same for an argument that must be a text: NULL and a failure if it is something else.
+// The same for an argument that must be a string: NULL and a failure if it is not.
 const jinja_string *jinja_string_argument(jinja_run *run, const jinja_arguments *arguments,
                                           uint32_t index, const char *name);
 int64_t jinja_int_argument(jinja_run *run, const jinja_arguments *arguments, uint32_t index,
@@ -167,41 +166,41 @@ int64_t jinja_int_argument(jinja_run *run, const jinja_arguments *arguments, uin
 bool jinja_bool_argument(const jinja_arguments *arguments, uint32_t index, const char *name,
                          bool otherwise);
 
-// ---- texts (buffer.c, strings.c) ----
+// ---- strings (buffer.c, strings.c) ----
 void jinja_write(jinja_run *run, jinja_buffer *buffer, const char *bytes, size_t size_bytes,
                  uint8_t mark);
 void jinja_write_text(jinja_run *run, jinja_buffer *buffer, const char *text, uint8_t mark);
 void jinja_write_part(jinja_run *run, jinja_buffer *buffer, const jinja_string *string,
                       uint32_t from, uint32_t to);
 void jinja_write_string(jinja_run *run, jinja_buffer *buffer, const jinja_string *string);
-// Writes a text in quotes. `escape` returns the number of bytes for a character, or 0 if it is
+// Writes a string in quotes. `escape` returns the number of bytes for a character, or 0 if it is
 // written unchanged.
 typedef size_t jinja_escape_character(char out[16], uint32_t code, uint32_t style);
 void jinja_write_quoted(jinja_run *run, jinja_buffer *buffer, const jinja_string *string,
                         char quote, jinja_escape_character *escape, uint32_t style);
-// The escape of a character: a backslash and a letter if `names` has the character (pairs of a
-// character and its letter; returns 0 if not); or a backslash, a letter and digits.
+// Writes the escape of a character: a backslash and a letter if `names` has the character (pairs of
+// a character and its letter; returns 0 if not); or a backslash, a letter and digits.
 size_t jinja_escape_named(char out[16], uint32_t code, const char *names);
 size_t jinja_escape_hex(char out[16], uint32_t code, char letter, uint32_t digits);
-// As Python's str() and repr().
+// Write values like Python's str() and repr().
 void jinja_write_value(jinja_run *run, jinja_buffer *buffer, jinja_value value);
 void jinja_write_repr(jinja_run *run, jinja_buffer *buffer, jinja_value value);
 jinja_value jinja_buffer_value(jinja_run *run, const jinja_buffer *buffer);
-// A buffer that begins with a text, and the string of its content after more was written. A text
-// that grows piece by piece is not copied for each piece. NULL after a failure.
+// Returns a buffer that begins with a string, and the string of its content after more was written.
+// A string that grows piece by piece is not copied for each piece. NULL after a failure.
 jinja_buffer *jinja_begin_append(jinja_run *run, const jinja_string *begin);
 jinja_value jinja_end_append(jinja_run *run, jinja_buffer *buffer);
-// str() of a value; an empty string after a failure.
+// Returns str() of a value; an empty string after a failure.
 const jinja_string *jinja_text_of(jinja_run *run, jinja_value value);
 jinja_value jinja_text_value(jinja_run *run, const char *text);
 jinja_value jinja_part(jinja_run *run, const jinja_string *string, uint32_t from, uint32_t to);
-// The first place of `part` at or after `from`, or UINT32_MAX.
+// Returns the first position of `part` at or after `from`, or UINT32_MAX.
 uint32_t jinja_find_part(jinja_run *run, const jinja_string *string, const jinja_string *part,
                          uint32_t from);
-// The last place where it ends before `end`, or UINT32_MAX.
+// Returns the last position at which it ends at or before `end`, or UINT32_MAX.
 uint32_t jinja_find_last(jinja_run *run, const jinja_string *string, const jinja_string *part,
                          uint32_t end);
-// The text without the characters of `set`, or without white space for NULL, at both ends.
+// Returns the string without the characters of `set` (NULL: white space) at either end.
 jinja_value jinja_strip(jinja_run *run, const jinja_string *string, const jinja_string *set,
                         bool left, bool right);
 jinja_value jinja_replace(jinja_run *run, const jinja_string *string, const jinja_string *from,
@@ -209,7 +208,7 @@ jinja_value jinja_replace(jinja_run *run, const jinja_string *string, const jinj
 typedef enum jinja_case { CASE_UPPER, CASE_LOWER, CASE_TITLE, CASE_CAPITAL } jinja_case;
 jinja_value jinja_change_case(jinja_run *run, const jinja_string *string, jinja_case kind);
 jinja_value jinja_escape(jinja_run *run, jinja_value value);
-// The same text, which is not escaped any more.
+// Returns the same string, marked as not to be escaped again.
 jinja_value jinja_markup(jinja_run *run, jinja_value text);
 bool jinja_is_space_at(const jinja_string *string, uint32_t at, uint32_t *size_bytes);
 
@@ -224,8 +223,8 @@ typedef struct jinja_json_style {
 } jinja_json_style;
 void jinja_write_json(jinja_run *run, jinja_buffer *buffer, jinja_value value,
                       const jinja_json_style *style);
-// The value of a JSON text, whose strings count as content, or have separate marks if the text is a
-// string of the template language. Fails with WICK_E_FORMAT.
+// Parses JSON. Its strings count as content, or have separate marks if the JSON is a string of the
+// template language. Fails with WICK_E_FORMAT.
 jinja_value jinja_read_json(jinja_run *run, const char *bytes, size_t size_bytes, uint8_t mark);
 jinja_value jinja_strftime(jinja_run *run, const jinja_string *format);
 

@@ -1,5 +1,5 @@
 // template/statements.c — runs statements, with scopes as in Jinja: variables that are set in a
-// loop, a macro or a `with` are dropped at its end; those that are set in an `if` are kept.
+// loop, a macro or a `with` are dropped at its end; variables that are set in an `if` are kept.
 #include "template/run.h"
 
 enum { STATEMENT_DEPTH_MAX = 200, VARIABLES_FIRST = 4 };
@@ -93,7 +93,7 @@ void jinja_assign(jinja_run *run, uint32_t target, jinja_value value) {
   }
 }
 
-// ---- texts of bodies ----
+// ---- rendered bodies ----
 
 jinja_value jinja_capture(jinja_run *run, uint32_t body, jinja_scope *scope) {
   if (scope == NULL) return JINJA_NOTHING;
@@ -110,7 +110,7 @@ jinja_value jinja_capture(jinja_run *run, uint32_t body, jinja_scope *scope) {
 
 // ---- loops ----
 
-// The items for which the condition holds.
+// Returns the items for which the condition holds.
 static jinja_list *choose_items(jinja_run *run, const jinja_node *node, const jinja_list *items,
                                 uint32_t condition) {
   jinja_list *chosen = jinja_new_list(run, 0);
@@ -134,7 +134,7 @@ static void run_items(jinja_run *run, const jinja_node *node, uint32_t body, jin
   const jinja_value loop_value = {.kind = JINJA_LOOP, .loop = loop};
   for (uint32_t i = 0; i < loop->items->count && run->status == WICK_OK; i++) {
     loop->index0 = i;
-    scope->count = 0;  // variables of the last round are dropped
+    scope->count = 0;  // variables of the previous iteration are dropped
     jinja_set_variable(run, scope, run->program->name_loop, loop_value);
     jinja_assign(run, node->a, loop->items->items[i]);
     if (jinja_execute(run, body) == FLOW_BREAK) break;
@@ -142,7 +142,8 @@ static void run_items(jinja_run *run, const jinja_node *node, uint32_t body, jin
   run->scope = outer;
 }
 
-// Variables set in it are forgotten after it; a break in it leaves the enclosing loop.
+// Runs the else part of a loop. Variables set in it are dropped; a break in it leaves the enclosing
+// loop.
 static jinja_flow run_else(jinja_run *run, uint32_t body) {
   jinja_scope *const outer = run->scope;
   jinja_scope *scope = jinja_new_scope(run, outer);
@@ -302,7 +303,7 @@ static void execute_filter_block(jinja_run *run, const jinja_node *node) {
   if (value.kind == JINJA_STRING) {
     jinja_write_string(run, run->out, value.string);
   } else {
-    jinja_fail(run, WICK_E_FORMAT, "a block's filter gives no text");
+    jinja_fail(run, WICK_E_FORMAT, "a block's filter returns no string");
   }
 }
 

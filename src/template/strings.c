@@ -1,4 +1,4 @@
-// template/strings.c — string operations of templates. Parts of a string, and strings made from
+// template/strings.c — string operations of templates. Parts of a string, and strings built from
 // them, keep the marks of their original bytes. Source: Python's documentation of str.
 #include <string.h>
 
@@ -27,7 +27,7 @@ jinja_value jinja_part(jinja_run *run, const jinja_string *string, uint32_t from
   return view == NULL ? jinja_fail_memory(run) : jinja_of_string(view);
 }
 
-// ---- finding: the bytes compared are counted, several together ----
+// ---- searching: compared bytes are counted in groups ----
 
 enum { COUNTED_BYTES = 4096 };
 
@@ -124,7 +124,7 @@ jinja_value jinja_replace(jinja_run *run, const jinja_string *string, const jinj
   uint32_t at = 0;
   int64_t count = 0;
   while (run->status == WICK_OK && (count_max < 0 || count < count_max)) {
-    if (from->size_bytes == 0) {  // before each character and at the end
+    if (from->size_bytes == 0) {  // insert before each character and at the end
       jinja_write_string(run, &buffer, to);
       if (at >= string->size_bytes) break;
       const uint32_t size_bytes = jinja_char_bytes(string, at);
@@ -146,10 +146,10 @@ jinja_value jinja_replace(jinja_run *run, const jinja_string *string, const jinj
 
 // ---- upper and lower case ----
 
-// Simple mappings: ASCII, Latin-1, Greek and Cyrillic letters have their capitals at a fixed
-// distance. The capital of other letters is the neighbour whose lower case they are. For some
-// letters of living languages it is elsewhere: micro sign, y with diaeresis, dotless i, final
-// sigma, and letters of African and Azerbaijani alphabets.
+// Simple mappings: ASCII, Latin-1, Greek and Cyrillic capitals are at a fixed distance. The capital
+// of other letters is the neighbour whose lower case they are. Some letters of living languages are
+// exceptions: micro sign, y with diaeresis, dotless i, final sigma, and letters of African and
+// Azerbaijani alphabets.
 static uint32_t upper_of(uint32_t code) {
   if (code < 0x80) return code >= 'a' && code <= 'z' ? code - 32 : code;
   static const uint16_t elsewhere[][2] = {
@@ -173,7 +173,7 @@ static bool is_letter(uint32_t code) { return unicode_class(code) == UNICODE_LET
 
 jinja_value jinja_change_case(jinja_run *run, const jinja_string *string, jinja_case kind) {
   jinja_buffer buffer = {0};
-  bool is_inside = false;  // of a word, for titles; after the first character, for capitals
+  bool is_inside = false;  // inside a word, for title; after the first character, for capitalize
   uint32_t size_bytes;
   for (uint32_t at = 0; at < string->size_bytes && run->status == WICK_OK; at += size_bytes) {
     const uint32_t code = code_at(string, at, &size_bytes);
@@ -181,7 +181,7 @@ jinja_value jinja_change_case(jinja_run *run, const jinja_string *string, jinja_
     const uint32_t changed = is_upper ? upper_of(code) : unicode_lower(code);
     uint8_t encoded[4];
     size_t encoded_bytes = utf8_encode(changed, encoded);
-    if (is_upper && code == 0xdf) {  // sharp s has no capital in use
+    if (is_upper && code == 0xdf) {  // sharp s has no common capital
       encoded[0] = 'S';
       encoded[1] = kind == CASE_UPPER ? 'S' : 's';
       encoded_bytes = 2;

@@ -1,5 +1,5 @@
 // template/system_messages.c — several system messages, or later ones, for templates that support
-// one at the beginning or none.
+// only one at the beginning, or none.
 #include "template/messages.h"
 
 static bool is_system(jinja_value message) {
@@ -21,7 +21,7 @@ static void set_text(jinja_run *run, jinja_value message, jinja_value text) {
   messages_set(run, message, "content", text);
 }
 
-// The texts of the system messages [*at, ...) that follow each other, joined; *at is after them.
+// Joins the consecutive system messages from *at on, and moves *at past them.
 static jinja_value take_run(jinja_run *run, const jinja_list *list, uint32_t *at) {
   jinja_value text = jinja_text_value(run, "");
   for (; *at < list->count && is_system(list->items[*at]) && run->status == WICK_OK; ++*at) {
@@ -30,8 +30,8 @@ static jinja_value take_run(jinja_run *run, const jinja_list *list, uint32_t *at
   return text;
 }
 
-// Puts the text of later system messages in front of the next user message, or after the previous
-// one: many templates require user and assistant to alternate.
+// Adds the text of later system messages before the next user message, or after the previous one:
+// many templates require user and assistant messages to alternate.
 static void add_later(jinja_run *run, const jinja_list *list, uint32_t next, jinja_value text,
                       jinja_list *out) {
   jinja_value *following = next < list->count ? &list->items[next] : NULL;

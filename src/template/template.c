@@ -1,4 +1,4 @@
-// template/template.c — compiling and rendering, and the two forms of arguments.
+// template/template.c — compiles and renders templates, and chooses the form of arguments.
 #include "template/template.h"
 
 #include <string.h>
@@ -41,7 +41,7 @@ wick_status template_create(memory_gate *memory, const char *source, size_t size
   *out = NULL;
   if (size_bytes > TEMPLATE_SOURCE_BYTES_MAX) {
     return fail_with(error, WICK_E_FULL, WICK_NO_OFFSET,
-                     "a chat template of %zu bytes, the limit is %d", size_bytes,
+                     "a chat template of %zu bytes: the limit is %d", size_bytes,
                      TEMPLATE_SOURCE_BYTES_MAX);
   }
   chat_template *made = memory_alloc_zeroed(memory, sizeof *made);
@@ -76,8 +76,8 @@ void template_destroy(chat_template *template) {
 
 // ---- the conversation ----
 
-// A usual role may be in the middle of a control token ('<|' + role + '|>'), so it counts as
-// written by the template. Other roles are content.
+// A common role may be part of a control token ('<|' + role + '|>'), so it counts as written by the
+// template. Other roles are content.
 static bool is_usual_role(const jinja_string *role) {
   static const char *const roles[] = {
       "user",    "assistant", "system",        "developer",   "tool",         "function",
@@ -105,10 +105,10 @@ typedef enum arguments_form {
   AS_GIVEN,
   AS_OBJECTS,
   AS_TEXTS,
-  IN_OBJECTS  // as AS_OBJECTS, and other text is the member "arguments" of an object
+  IN_OBJECTS  // like AS_OBJECTS, and other text becomes the member "arguments" of an object
 } arguments_form;
 
-// An empty text, or null, is an object without members: a call of a function without parameters.
+// An empty string, or null, stands for an empty object: a call of a function without parameters.
 static void read_object(jinja_run *run, jinja_value *arguments, arguments_form form) {
   jinja_run reading = *run;
   const jinja_string *text = arguments->string;
@@ -228,8 +228,8 @@ typedef struct attempt {
   template_text text;
   bool has_arguments;
   bool is_doubtful;   // arguments were quoted twice or printed as Python does
-  messages prepared;  // its lists are freed
-  bool is_complete;   // no message or call was left out
+  messages prepared;  // its lists must be freed
+  bool is_complete;   // no message or call was omitted
 } attempt;
 
 static uint64_t limit_of(uint64_t fixed, uint64_t per_byte, const template_input *input) {
@@ -237,7 +237,7 @@ static uint64_t limit_of(uint64_t fixed, uint64_t per_byte, const template_input
   return fixed + per_byte * bytes;
 }
 
-// Returns its limit.
+// Returns the step limit.
 static size_t init_arena(jinja_arena *arena, memory_gate *memory, const template_input *input) {
   const uint64_t arena_bytes = limit_of(TEMPLATE_BYTES_MAX, TEMPLATE_BYTES_PER_BYTE, input);
   size_t limit_bytes;
@@ -291,8 +291,8 @@ static void replace(memory_gate *memory, attempt *rendered, const attempt *bette
   *rendered = *better;
 }
 
-// Arguments of calls are objects wherever the template accepts them. A template that fails with
-// objects, or that prints them as Python writes dicts, gets texts.
+// Arguments of calls are objects if the template accepts them. A template that fails with objects,
+// or that prints them as Python writes dicts, gets strings.
 static void render_form(const chat_template *template, const template_input *input,
                         const messages_form *form, attempt *made) {
   render_once(template, input, form, input->keeps_arguments ? AS_GIVEN : AS_OBJECTS, made);
@@ -302,7 +302,7 @@ static void render_form(const chat_template *template, const template_input *inp
     if (is_limit(made) || (made->status == WICK_OK && !made->is_doubtful)) return;
     if (made->status == WICK_OK && next == IN_OBJECTS) return;
     render_once(template, input, form, next, &other);
-    // no memory: the correct form is unknown
+    // out of memory: the correct form is unknown
     if (other.status == WICK_OK || other.status == WICK_E_NOMEM) {
       replace(template->memory, made, &other);
     }
@@ -327,8 +327,8 @@ static bool next_turns(const messages *prepared, messages_form *form) {
   return false;
 }
 
-// Moves on to the next form that would change the conversation, smaller changes first. Returns
-// false after the last one. If the template only leaves parts out, only the turns and the system
+// Advances to the next form that would change the conversation, smaller changes first. Returns
+// false after the last one. If the template only omits parts, only the turns and the system
 // messages are varied.
 static bool next_form(const messages *prepared, bool is_refused, messages_form *form) {
   if (is_refused) {
@@ -346,8 +346,8 @@ static bool next_form(const messages *prepared, bool is_refused, messages_form *
   return true;
 }
 
-// The number of forms that are tried: all of them for short conversations, and for long ones as
-// many as have this size together.
+// The total size of the forms that are tried: all of them for short conversations, fewer for long
+// ones.
 enum { FORMS_MAX = 24, FORMS_BYTES_MAX = 2 << 20 };
 
 // Some templates loop forever if a tool lacks a type.

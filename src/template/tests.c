@@ -27,7 +27,7 @@ typedef enum test_id {
   TEST_TRUE,
   TEST_UNDEFINED,
   TEST_UPPER,
-  TEST_EQUAL,  // from here on comparisons
+  TEST_EQUAL,  // comparisons start here
   TEST_UNEQUAL,
   TEST_LESS,
   TEST_LESS_EQUAL,
@@ -110,7 +110,7 @@ static bool compares(jinja_run *run, test_id id, jinja_value value, jinja_value 
   return jinja_compare_is(run, ops[id - TEST_EQUAL], value, other);
 }
 
-// Tests that have an argument.
+// Evaluates tests that have an argument.
 static bool test_with(jinja_run *run, test_id id, jinja_value value,
                       const jinja_arguments *arguments) {
   if (arguments->plain_count == 0) {
@@ -137,7 +137,7 @@ static bool test_alone(jinja_run *run, test_id id, jinja_value value) {
     case TEST_BOOLEAN:
       return value.kind == JINJA_BOOL;
     case TEST_CALLABLE:
-      return value.kind >= JINJA_LOOP || value.kind == JINJA_UNDEFINED;  // as Jinja's Undefined
+      return value.kind >= JINJA_LOOP || value.kind == JINJA_UNDEFINED;  // like Jinja's Undefined
     case TEST_DEFINED:
       return value.kind != JINJA_UNDEFINED;
     case TEST_ESCAPED:

@@ -1,5 +1,5 @@
 // template/tools.c — the tools of a conversation: adds members that a template needs but clients
-// leave out, and other names for the list.
+// omit, and alternative names for the list.
 #include "template/messages.h"
 
 typedef struct tools_walk {
@@ -13,7 +13,7 @@ static jinja_value make_dict(jinja_run *run) {
   return dict == NULL ? JINJA_NOTHING : (jinja_value){.kind = JINJA_DICT, .dict = dict};
 }
 
-// The member, which gets this value if it is missing.
+// Returns the member, and sets it to this value if it is missing.
 static jinja_value *need(tools_walk *walk, jinja_value holder, const char *name,
                          jinja_value otherwise) {
   if (messages_member(holder, name) == NULL) {
@@ -29,8 +29,8 @@ static jinja_value *first_of(jinja_value schema, const char *name) {
                                                                            : NULL;
 }
 
-// The type of a schema without "type", inferred from its other members. Templates read any word
-// that is not a type of JSON Schema as a list of types, letter by letter.
+// Infers the type of a schema without "type" from its other members. Templates iterate over any
+// word that is not a JSON Schema type as if it were a list of types, letter by letter.
 static jinja_value find_type(jinja_run *run, jinja_value schema) {
   static const char *const choices[] = {"anyOf", "oneOf", "allOf"};
   for (uint32_t i = 0; i < sizeof choices / sizeof *choices; i++) {
@@ -46,7 +46,7 @@ static jinja_value find_type(jinja_run *run, jinja_value schema) {
   return jinja_text_value(run, type);
 }
 
-// Takes the first type of a list that is not null.
+// Replaces a list of types with the first one that is not null.
 static void fill_type(tools_walk *walk, jinja_value schema) {
   jinja_value *type = need(walk, schema, "type", find_type(walk->run, schema));
   if (type == NULL || type->kind != JINJA_LIST) return;
@@ -112,7 +112,7 @@ static void set_variable(jinja_run *run, const char *name, jinja_value value) {
   jinja_put(run, run->variables, jinja_text_value(run, name), value);
 }
 
-// For templates that do not read `tools`.
+// Sets the variables of templates that do not use `tools`.
 static void add_names(jinja_run *run, const jinja_value *tools) {
   if (messages_template_names(run, "tools")) return;
   if (tools != NULL) set_variable(run, "xml_tools", *tools);

@@ -1,4 +1,4 @@
-// template/tree.c — arrays of a program that grow while it is parsed, and the parser's tokens.
+// template/tree.c — arrays that grow while a template is parsed, and the parser's tokens.
 #include <string.h>
 
 #include "template/parser.h"
@@ -14,7 +14,7 @@ static void fail_memory(jinja_parser *parser) {
                        : memory_fail(arena->memory, parser->error, "a template");
 }
 
-// Makes room for one more item than `count`; NULL after a failure.
+// Grows an array to hold one more item than `count`; returns NULL after a failure.
 static void *grow(jinja_parser *parser, void *items, uint32_t count, uint32_t *capacity,
                   size_t item_bytes) {
   if (parser->status != WICK_OK) return NULL;

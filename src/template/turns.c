@@ -13,7 +13,7 @@ static bool has_text(jinja_value message) {
   return content != NULL && content->kind == JINJA_STRING;
 }
 
-// Whether two messages could be merged into one.
+// Whether two messages can be merged into one.
 static bool are_one_turn(jinja_value first, jinja_value second) {
   const bool is_users = messages_have_role(first, "user") && messages_have_role(second, "user");
   const bool is_assistants =
@@ -66,8 +66,8 @@ static bool is_called(const jinja_value *last) {
 }
 
 // Adds a message that a template requires before this one: an answer after calls and results if the
-// user did not wait for one, and a user message at the beginning. Empty answers are refused by
-// templates, too.
+// user did not wait for one, and a user message at the beginning. It is not empty, because
+// templates reject empty answers, too.
 static void add_missing(jinja_run *run, jinja_list *list, const jinja_value *last,
                         jinja_value message) {
   const bool is_first = last == NULL || is_system(*last);
@@ -96,7 +96,7 @@ static void add(jinja_run *run, jinja_list *list, jinja_value message) {
   if (calls != NULL) messages_set(run, *last, "tool_calls", *calls);
 }
 
-// ---- one call of each message ----
+// ---- one call per message ----
 
 static void add_call(jinja_run *run, jinja_list *list, jinja_value call) {
   jinja_list *calls = jinja_new_list(run, 1);
@@ -107,8 +107,8 @@ static void add_call(jinja_run *run, jinja_list *list, jinja_value call) {
   jinja_add_item(run, list, message);
 }
 
-// Adds the results of messages [from, end) that have the call's id, or all remaining ones if the
-// call is NULL. Added ones become undefined.
+// Adds the results in messages [from, end) that have the call's id, or all remaining ones if the
+// call is NULL. Added results become undefined.
 static void add_results(jinja_run *run, jinja_list *list, const jinja_list *messages, uint32_t from,
                         uint32_t end, const jinja_value *call) {
   for (uint32_t i = from; i < end && run->status == WICK_OK; i++) {
@@ -137,7 +137,7 @@ static uint32_t add_split(jinja_run *run, jinja_list *list, const jinja_list *me
   return end;
 }
 
-// gpt-oss's template refuses reasoning next to the text of a message with calls, and writes that
+// gpt-oss's template rejects reasoning together with text in a message with calls, and renders that
 // text as reasoning.
 static void join_thoughts(jinja_run *run, jinja_value message) {
   const jinja_value *thoughts = messages_member(message, "thinking");

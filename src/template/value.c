@@ -80,7 +80,7 @@ jinja_list *jinja_list_create(jinja_arena *arena, uint32_t capacity) {
   return list->items == NULL ? NULL : list;
 }
 
-// The next capacity of a growing array; 0 if it overflows.
+// Returns the next capacity of a growing array; 0 if it overflows.
 static uint32_t grown(uint32_t capacity) {
   if (capacity < LIST_CAPACITY_MIN) return LIST_CAPACITY_MIN;
   return capacity > UINT32_MAX / 2 ? 0 : capacity * 2;
@@ -166,7 +166,7 @@ static void fill_slots(jinja_dict *dict) {
   for (uint32_t i = 0; i < dict->count; i++) put_slot(dict, i);
 }
 
-// Makes room for one more entry, and at least twice as many slots as entries.
+// Grows the dict to hold one more entry, with at least twice as many slots as entries.
 static bool grow_dict(jinja_arena *arena, jinja_dict *dict) {
   if (dict->count == dict->capacity) {
     const uint32_t capacity = grown(dict->capacity);

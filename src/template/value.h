@@ -1,8 +1,7 @@
-// template/value.h — the values of a template language that follows Python: what a variable holds,
-// and strings of which each byte is marked as the template's or the content's.
-//
-// Values are small and copied; what they point to is in the arena of the rendering. Strings are
-// valid UTF-8 and never change. Lists and dicts are shared by reference, as in Python.
+// template/value.h — the values of a template language that follows Python, and strings in which
+// each byte is marked as template or content.
+// Values are small and copied; they point to data in the arena of the rendering. Strings are valid
+// UTF-8 and never change. Lists and dicts are shared by reference, as in Python.
 #ifndef WICK_TEMPLATE_VALUE_H
 #define WICK_TEMPLATE_VALUE_H
 
@@ -12,7 +11,7 @@
 
 #include "template/arena.h"
 
-// The origin of a byte of a text.
+// The origin of a byte in a string.
 enum { JINJA_MARK_TEMPLATE = 0, JINJA_MARK_CONTENT = 1 };
 
 typedef enum jinja_kind {
@@ -21,7 +20,7 @@ typedef enum jinja_kind {
   JINJA_BOOL,
   JINJA_INT,
   JINJA_FLOAT,
-  JINJA_BIG,  // a whole number beyond 64 bits with a sign, as its digits
+  JINJA_BIG,  // a signed whole number beyond 64 bits, as its digits
   JINJA_STRING,
   JINJA_LIST,
   JINJA_TUPLE,
@@ -30,8 +29,8 @@ typedef enum jinja_kind {
   JINJA_NAMESPACE,
   JINJA_LOOP,
   JINJA_MACRO,
-  JINJA_FUNCTION,  // a global one
-  JINJA_METHOD     // of a value
+  JINJA_FUNCTION,  // a global function
+  JINJA_METHOD     // a method of a value
 } jinja_kind;
 
 typedef struct jinja_buffer jinja_buffer;
@@ -40,12 +39,11 @@ typedef struct jinja_string {
   const char *bytes;
   const uint8_t *marks;  // [size_bytes]; NULL: all bytes have `mark`
   uint32_t size_bytes;
-  jinja_buffer
-      *owner;  // the string is the beginning of this buffer, which may continue after it; or NULL
-  bool *is_used;  // set when a part of it is written to any text; NULL: not tracked
+  jinja_buffer *owner;  // the string is a prefix of this buffer, or NULL
+  bool *is_used;        // set when a part of the string is written anywhere; NULL: not tracked
   uint8_t mark;
-  bool is_arguments;  // of a tool call of the conversation, as JSON text
-  bool is_markup;     // result of `safe` or `escape`: texts added by + are escaped (MarkupSafe)
+  bool is_arguments;  // arguments of a tool call in the conversation, as JSON text
+  bool is_markup;     // result of `safe` or `escape`: strings added with + are escaped (MarkupSafe)
 } jinja_string;
 
 typedef struct jinja_list jinja_list;
@@ -61,9 +59,9 @@ typedef struct jinja_value {
     int64_t integer;
     double real;
     const jinja_string
-        *string;       // of STRING and BIG; of UNDEFINED: the name that was not found, or NULL
-    jinja_list *list;  // of LIST, TUPLE and RANGE
-    jinja_dict *dict;  // of DICT and NAMESPACE
+        *string;       // for STRING and BIG; for UNDEFINED: the name that was not found, or NULL
+    jinja_list *list;  // for LIST, TUPLE and RANGE
+    jinja_dict *dict;  // for DICT and NAMESPACE
     jinja_loop *loop;
     jinja_macro *macro;
     jinja_method *method;
@@ -72,21 +70,21 @@ typedef struct jinja_value {
 } jinja_value;
 
 struct jinja_list {
-  jinja_value *items;  // [count]; of a RANGE start, stop and step follow them
+  jinja_value *items;  // [count]; for a RANGE, followed by start, stop and step
   uint32_t count, capacity;
-  bool is_group;  // of `groupby`: the items have the names `grouper` and `list`
+  bool is_group;  // from `groupby`: the items have the names `grouper` and `list`
 };
 
 typedef struct jinja_entry {
   jinja_value key, value;
 } jinja_entry;
 
-// Entries are in the order of insertion. With more than a few of them there is a hash table.
+// Entries are in insertion order. If there are more than a few, there is a hash table.
 struct jinja_dict {
   jinja_entry *entries;  // [count]
   uint32_t *slots;       // [slot_count] indices + 1, 0: empty; NULL: few entries
   uint32_t count, capacity, slot_count;
-  bool is_arguments;  // of a tool call of the conversation
+  bool is_arguments;  // arguments of a tool call in the conversation
 };
 
 static const jinja_value JINJA_NOTHING = {.kind = JINJA_UNDEFINED, .string = NULL};
@@ -105,12 +103,12 @@ static inline jinja_value jinja_of_string(const jinja_string *string) {
   return (jinja_value){.kind = JINJA_STRING, .string = string};
 }
 
-// ---- allocated in an arena: NULL, or undefined, if it has no memory ----
+// ---- allocated in an arena: NULL, or undefined, if memory runs out ----
 
 // Copies the bytes, which must be valid UTF-8.
 const jinja_string *jinja_string_copy(jinja_arena *arena, const char *bytes, size_t size_bytes,
                                       uint8_t mark);
-// Does not copy the bytes; with the marks of `like` where it has some, from its byte `offset` on.
+// Does not copy the bytes; uses the marks of `like`, if any, from its byte `offset` on.
 const jinja_string *jinja_string_view(jinja_arena *arena, const jinja_string *like, uint32_t offset,
                                       uint32_t size_bytes);
 jinja_list *jinja_list_create(jinja_arena *arena, uint32_t capacity);
@@ -121,12 +119,12 @@ bool jinja_dict_set(jinja_arena *arena, jinja_dict *dict, jinja_value key, jinja
 
 // ---- lookups ----
 
-// NULL if there is none. O(1).
+// Returns NULL if there is none. O(1).
 jinja_entry *jinja_dict_find(const jinja_dict *dict, jinja_value key);
 jinja_value *jinja_dict_find_text(const jinja_dict *dict, const char *key);
 void jinja_dict_remove(jinja_dict *dict, jinja_entry *entry);
 
-// The place of a byte in a range of bytes; NULL if it does not occur.
+// Returns the position of a byte in a range of bytes; NULL if it does not occur.
 const char *jinja_find_byte(const char *bytes, char wanted, size_t size_bytes);
 static inline bool jinja_is_one_of(char c, const char *set) {
   for (; *set != '\0'; set++) {
@@ -145,19 +143,19 @@ static inline bool jinja_is_sequence(jinja_value value) {
 static inline bool jinja_is_number(jinja_value value) {
   return value.kind >= JINJA_BOOL && value.kind <= JINJA_BIG;
 }
-// Whether it is a whole number of at most 64 bits.
+// Whether the value is a whole number of at most 64 bits.
 static inline bool jinja_is_int(jinja_value value) {
   return value.kind == JINJA_INT || value.kind == JINJA_BOOL;
 }
-// The value of a number.
+// Returns the value of a number.
 double jinja_real_of(jinja_value value);
-static inline int64_t jinja_int_of(jinja_value value) {  // of a bool or an int
+static inline int64_t jinja_int_of(jinja_value value) {  // for a bool or an int
   return value.kind == JINJA_BOOL ? (int64_t)value.truth : value.integer;
 }
 bool jinja_truth(jinja_value value);
-// The bytes of the UTF-8 character that begins at `at`, at most to the end.
+// Returns the size of the UTF-8 character that begins at `at`, limited by the end.
 uint32_t jinja_char_bytes(const jinja_string *string, uint32_t at);
-// Characters, as Python's len() counts them. O(n).
+// Counts characters like Python's len(). O(n).
 uint32_t jinja_string_length(const jinja_string *string);
 
 #endif

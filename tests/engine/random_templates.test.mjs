@@ -246,7 +246,7 @@ function statement(random, depth) {
 /** Operations that only Python rejects, because of its types. */
 const refusedThere = /is not subscriptable|concatenate list/;
 /** Operations that only Wick rejects, to show the author a mistake; jinja2 gives undefined or treats it as a key. */
-const refusedHere = /a dict's key is neither text nor a number|an index of a slice is not/;
+const refusedHere = /a dict's key is neither a string nor a number|an index of a slice is not/;
 
 test('a random program renders as in jinja2', { skip: python.skip }, async () => {
   const count = soakCount(4000);

@@ -702,7 +702,7 @@ TEST(sources_that_are_too_long_are_rejected) {
   template_destroy(made);
   CHECK_EQ_INT(template_create(&memory, source, sizeof source, &made, &error), WICK_E_FULL);
   CHECK(made == NULL);
-  CHECK_EQ_STR(error.message, "a chat template of 524289 bytes, the limit is 524288");
+  CHECK_EQ_STR(error.message, "a chat template of 524289 bytes: the limit is 524288");
   CHECK_EQ_UINT(memory.blocks_now, 0);
 }
 
