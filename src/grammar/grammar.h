@@ -1,5 +1,6 @@
 // grammar/grammar.h — constraints on text: compiled, and matched byte by byte. This folder depends
 // on tokens (text/), but not on models, requests or logits.
+//
 // Start reading at program.h (the compiled form), machine.h (how it runs) and mask.h (tokens).
 #ifndef WICK_GRAMMAR_GRAMMAR_H
 #define WICK_GRAMMAR_GRAMMAR_H

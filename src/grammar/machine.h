@@ -2,6 +2,7 @@
 // set of places to return to, which are pairs of the same kind (a graph-structured stack, Tomita
 // 1987). Equal sets have the same number, so the configuration after a byte is computed once and
 // then looked up.
+//
 // The machine has a fixed amount of memory. When it is full, only the sets that marks still need
 // are kept.
 #ifndef WICK_GRAMMAR_MACHINE_H

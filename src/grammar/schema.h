@@ -1,4 +1,5 @@
 // grammar/schema.h — JSON Schema (drafts 4, 6, 7, 2019-09, 2020-12) as a grammar for JSON.
+//
 // An unsupported schema is rejected with its keyword and position (WICK_E_UNSUPPORTED). Members are
 // in the order in which the schema declares them, followed by other members.
 #ifndef WICK_GRAMMAR_SCHEMA_H
@@ -10,6 +11,7 @@
 // unless the schema forbids them. Otherwise there is one spelling: separators are ", " and ": ",
 // with no other white space and no exponents; only members that are declared, or that a schema for
 // other members allows, are permitted.
+//
 // Returns the rule for the whole text; 0 after a failure.
 uint32_t schema_build(program_builder *builder, const uint8_t *text, size_t size_bytes, bool any);
 

@@ -1,4 +1,5 @@
 // grammar/schema_parts.h — internals of the JSON schema compiler.
+//
 // A value has to satisfy several schemas at once: a set of terms. Each set becomes a rule. A set is
 // first expanded into cases, in which no choice is left (anyOf, if, not, ...): each case states
 // which types, numbers and strings are allowed, and which schemas apply to members and items.

@@ -1,4 +1,5 @@
 // schedule/admission.c — which requests run, and which are preempted when pages run out.
+//
 // A request starts when there are pages for the tokens that it has to process. It takes further
 // pages one by one while it decodes. When pages run out, idle pages of the prefix cache are evicted
 // first (kv/pool.h). Then the last running request in the queue is preempted: it loses its pages

@@ -4,6 +4,7 @@
 // Each row is sampled as if it were alone. The next row is used only if its token is the sampled
 // one. So the output and the random draws are identical to plain decoding, greedy or not; proposals
 // change only the time.
+//
 // Speculation pays off if many proposals are accepted and a row costs less in a larger pass than
 // alone. Both are measured while requests run. A proposal from the text is compared with the
 // sampled token even if it was not in the pass, so measuring the reliability of proposals costs no

@@ -1,5 +1,6 @@
 // template/run.h — the state of one rendering, and the functions that its source files share.
 // Internal to template/.
+//
 // A failure is stored in the run: later calls do nothing, and their results are meaningless. All
 // memory comes from the run's arena. Each evaluated node, each item, and each 32 bytes of text that
 // are read or written count as a step. The number of steps is limited.

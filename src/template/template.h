@@ -3,6 +3,7 @@
 // in transformers (trim_blocks, lstrip_blocks, break and continue, generation, tojson,
 // raise_exception, strftime_now). It follows Python: the length of a string is in characters, and
 // numbers are integers or doubles.
+//
 // Each byte of the rendered text is marked as written by the template or as coming from the
 // conversation. Parts of a string, and the results of filters, keep these marks.
 //

@@ -1,5 +1,6 @@
 // template/value.h — the values of a template language that follows Python, and strings in which
 // each byte is marked as template or content.
+//
 // Values are small and copied; they point to data in the arena of the rendering. Strings are valid
 // UTF-8 and never change. Lists and dicts are shared by reference, as in Python.
 #ifndef WICK_TEMPLATE_VALUE_H

@@ -1,5 +1,5 @@
 // text/bpe.c — byte-level BPE (GPT-2). Vocabularies and merges are written in an alphabet with one
-// printable character for each byte. Words are merged from bytes in the order of the merges.
+// printable character for each byte. Words are merged from bytes in merge order.
 #include <string.h>
 
 #include "base/text.h"
@@ -14,7 +14,7 @@ static uint32_t alphabet_of_byte(unsigned byte) {
   return byte == 0xad ? 0x143 : byte;
 }
 
-// The byte of a character; -1 for one that is not in the alphabet.
+// Returns the byte of a character; -1 if it is not in the alphabet.
 static int byte_of_alphabet(uint32_t code) {
   if (code > 0x143 || code <= 0x20 || code == 0xad || (code >= 0x7f && code <= 0xa0)) return -1;
   if (code < 0x100) return (int)code;
@@ -42,7 +42,7 @@ static bool find_pair(const void *context, const merge_symbol *symbols, uint32_t
   return true;
 }
 
-// The token of a whole word, or TOKEN_NONE.
+// Returns the token of a whole word, or TOKEN_NONE.
 static int32_t find_word(const tokenizer *tokenizer, const uint8_t *word, size_t size_bytes,
                          uint8_t *scratch) {
   size_t used = 0;
@@ -74,7 +74,7 @@ static wick_status encode_word(encode_state *state, const uint8_t *word, size_t 
   return WICK_OK;
 }
 
-// Encodes the words of text that is valid UTF-8; `scratch` has room for the longest token and 2
+// Encodes the words of text that is valid UTF-8; `scratch` must hold the longest token and 2 more
 // bytes.
 static wick_status encode_words(encode_state *state, const uint8_t *text, size_t size_bytes,
                                 uint8_t *scratch, wick_error *error) {
@@ -114,7 +114,7 @@ wick_status bpe_encode(encode_state *state, const uint8_t *text, size_t size_byt
   return encode_words(state, repaired, repaired_bytes, state->copy, error);
 }
 
-// Encodes a word for a vocabulary of characters.
+// Encodes a word with a vocabulary of characters.
 static wick_status encode_raw_word(encode_state *state, const uint8_t *word, size_t size_bytes,
                                    wick_error *error) {
   const tokenizer *tokenizer = state->tokenizer;
@@ -140,8 +140,8 @@ static wick_status encode_raw_word(encode_state *state, const uint8_t *word, siz
   return WICK_OK;
 }
 
-// Converts to lower case, to at most 2 * size_bytes + 4 bytes: a character of 2 bytes may have a
-// lower-case form of 3.
+// Converts to lower case, into at most 2 * size_bytes + 4 bytes: a character of 2 bytes may have a
+// lower-case form of 3 bytes.
 static size_t lower_text(const uint8_t *text, size_t size_bytes, uint8_t *out) {
   size_t used = 0;
   for (size_t at = 0; at < size_bytes;) {
@@ -155,8 +155,8 @@ static size_t lower_text(const uint8_t *text, size_t size_bytes, uint8_t *out) {
 wick_status bpe_encode_characters(encode_state *state, const uint8_t *text, size_t size_bytes,
                                   wick_error *error) {
   const tokenizer *tokenizer = state->tokenizer;
-  // First the text with invalid bytes replaced (a byte becomes 3 at most), then the same with
-  // spaces marked.
+  // The copy first holds the text with invalid bytes replaced (a byte becomes at most 3), then the
+  // same with marked spaces.
   const wick_status reserved = encode_reserve(state, 12 * size_bytes + 4, error);
   if (reserved != WICK_OK) return reserved;
   const size_t repaired = unicode_repair(text, size_bytes, state->copy);
@@ -195,7 +195,7 @@ size_t bpe_decode(gguf_string text, uint8_t *out) {
     const size_t step = length > 0 ? (size_t)length : 1;
     if (byte >= 0) {
       out[used++] = (uint8_t)byte;
-    } else {  // not written in the alphabet: unchanged
+    } else {  // not in the alphabet: unchanged
       memcpy(out + used, bytes + at, step);
       used += step;
     }

@@ -1,6 +1,6 @@
 // text/charsmap.c — see charsmap.h. A unit of the double array has the byte that leads to it in
-// bits 0..7, bit 8 when it has a value, and the offset to its children in bits 10..30, 256
-// times as far when bit 9 is set. A value is a unit with bit 31.
+// bits 0..7, bit 8 if it has a value, and the offset to its children in bits 10..30, times 256 if
+// bit 9 is set. A value is a unit with bit 31 set.
 #include "text/charsmap.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static uint32_t read_u32(const uint8_t *bytes) {
          (uint32_t)bytes[3] << 24;
 }
 
-// The longest string is within the limit, and the last one ends.
+// Checks that the longest string is within the limit, and that the last one is terminated.
 static bool are_strings(const uint8_t *bytes, size_t size_bytes) {
   size_t length = 0;
   for (size_t at = 0; at < size_bytes; at++) {
@@ -33,8 +33,8 @@ wick_status charsmap_open(charsmap *map, const gguf_value *value, wick_error *er
   const uint32_t trie_bytes = size_bytes >= 4 ? read_u32(value->data) : 0;
   if (size_bytes < 4 || trie_bytes % 4 != 0 || trie_bytes > size_bytes - 4) {
     return fail_with(error, WICK_E_FORMAT, value->offset_bytes,
-                     "tokenizer.ggml.precompiled_charsmap has %u bytes, its trie %u", size_bytes,
-                     trie_bytes);
+                     "tokenizer.ggml.precompiled_charsmap has %u bytes, but its trie has %u",
+                     size_bytes, trie_bytes);
   }
   const uint8_t *strings = value->data + 4 + trie_bytes;
   const uint32_t string_bytes = size_bytes - 4 - trie_bytes;

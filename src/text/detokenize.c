@@ -1,4 +1,4 @@
-// text/detokenize.c — the bytes of tokens, and text of whole characters from them.
+// text/detokenize.c — the bytes of tokens, assembled into complete characters.
 #include <string.h>
 
 #include "base/text.h"
@@ -45,7 +45,7 @@ void detokenizer_init(detokenizer *state, bool at_start, bool special) {
   *state = (detokenizer){.at_start = at_start, .special = special};
 }
 
-// Takes one more byte. Writes the characters that are now complete to `out` (at most 4 + 3 bytes).
+// Adds one byte. Writes the characters that are now complete to `out` (at most 4 + 3 bytes).
 static size_t feed_byte(detokenizer *state, uint8_t byte, uint8_t *out) {
   size_t used = 0;
   for (;;) {
@@ -58,7 +58,7 @@ static size_t feed_byte(detokenizer *state, uint8_t byte, uint8_t *out) {
       state->pending_bytes = 0;
       return used + (size_t)length;
     }
-    // The pending bytes are invalid: one U+FFFD for them. The byte may begin a character.
+    // The pending bytes are invalid and become one U+FFFD. The new byte may begin a character.
     const bool was_alone = state->pending_bytes == 1;
     state->pending_bytes = 0;
     used += utf8_encode(0xfffd, out + used);
@@ -68,8 +68,8 @@ static size_t feed_byte(detokenizer *state, uint8_t byte, uint8_t *out) {
 
 size_t detokenizer_feed(detokenizer *state, const tokenizer *tokenizer, int32_t token, char *out) {
   uint8_t *text = (uint8_t *)out;
-  // The piece goes to the far end of `out`, from where it is read before it can be written over:
-  // the output never grows faster than 3 bytes for each byte that is ahead.
+  // The piece is stored at the end of `out` and read from there before it can be overwritten: the
+  // output grows by at most 3 bytes for each byte that is still to be read.
   const size_t piece_max = tokenizer->token_bytes_max;
   uint8_t *scratch = text + 2 * piece_max + 16;
   const uint8_t *bytes;

@@ -1,5 +1,5 @@
-// text/encode.c — text to ids: special tokens first, then the text between them by the family's
-// rules.
+// text/encode.c — text to ids: special tokens first, then the text between them by the rules of the
+// tokenizer family.
 #include "text/encode.h"
 
 #include "text/special.h"
@@ -104,6 +104,6 @@ wick_status tokenizer_encode_spans(const tokenizer *tokenizer, const char *text,
   }
   *count = state.sink.count;
   if (*count <= capacity) return WICK_OK;
-  return fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "%zu tokens for room of %zu", *count,
+  return fail_with(error, WICK_E_FULL, WICK_NO_OFFSET, "%zu tokens exceed the limit of %zu", *count,
                    capacity);
 }

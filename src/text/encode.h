@@ -13,36 +13,36 @@ typedef struct encode_state {
   token_sink sink;
   merger merger;
   word_cache words;
-  uint8_t *copy;      // the text in the form that the family reads
-  size_t copy_bytes;  // capacity
+  uint8_t *copy;      // the text in the form that the family needs
+  size_t copy_bytes;  // capacity of `copy`
 } encode_state;
 
-// Makes room for size_bytes in state->copy. The contents are lost.
+// Allocates at least size_bytes for state->copy. The contents are lost.
 wick_status encode_reserve(encode_state *state, size_t size_bytes, wick_error *error);
 
-// SPM; with `leads`, the space of tokenizer.adds_space is put before the text.
+// SPM; with `leads`, the space of tokenizer.adds_space is inserted before the text.
 wick_status spm_encode(encode_state *state, const uint8_t *text, size_t size_bytes, bool leads,
                        wick_error *error);
-// Copies the text with each space as U+2581, and one before the text if `leads`. Returns the bytes
-// written, at most 3 * (size_bytes + 1).
+// Copies the text with each space replaced by U+2581, and inserts one before the text if `leads`.
+// Returns the number of bytes written, at most 3 * (size_bytes + 1).
 size_t spm_mark_spaces(const uint8_t *text, size_t size_bytes, bool leads, uint8_t *out);
-// The end of the word that begins at a place of a text with marked spaces: it is before a mark such
-// that no token has that mark after the preceding byte, so nothing is merged across it.
+// Returns the end of the word that begins at a position of a text with marked spaces. It is before
+// a marker that no token has after the preceding byte, so nothing is merged across it.
 size_t spm_find_word_end(const tokenizer *tokenizer, const uint8_t *text, size_t at, size_t end);
-// Turns each character into a symbol. The bytes need not be valid UTF-8.
+// Converts each character to a symbol. The bytes need not be valid UTF-8.
 void spm_split_characters(const tokenizer *tokenizer, const uint8_t *text, uint32_t size_bytes,
                           merge_symbol *symbols);
-// Ids of the symbols of a text. A character without a token becomes its byte tokens.
+// Adds the ids of the symbols of a text. A character without a token becomes byte tokens.
 void spm_put_symbols(encode_state *state, const uint8_t *text, uint32_t size_bytes);
-// Bytes of a character by its first byte alone, valid or not.
+// Returns the size of a character by its first byte only, whether valid or not.
 uint32_t spm_lead_bytes(uint8_t lead);
-// Adds the bytes that precede a mark in a token to tokenizer.bridges.
+// Adds the bytes that precede a space marker in a token to tokenizer.bridges.
 void spm_find_bridges(tokenizer *tokenizer, gguf_string text);
 // Fills in byte_tokens.
 void spm_find_bytes(tokenizer *tokenizer);
-// Writes the bytes of a token's text to `out`, which must have room for the text's size.
+// Writes the bytes of a token's text to `out`, which must be at least as large as the text.
 size_t spm_decode(gguf_string text, uint8_t *out);
-// The value of "<0xHH>", or -1.
+// Returns the value of "<0xHH>", or -1.
 int spm_byte_value(gguf_string text);
 
 wick_status bpe_encode(encode_state *state, const uint8_t *text, size_t size_bytes,
@@ -61,10 +61,11 @@ wick_status ugm_encode(encode_state *state, const uint8_t *text, size_t size_byt
 // Sets unknown_score to less than the score of any normal token.
 void ugm_find_unknown_score(tokenizer *tokenizer);
 
-// Text becomes the longest tokens from left to right; bytes with which no token begins are unknown.
+// Splits text into the longest tokens from left to right; bytes that no token begins with are
+// unknown.
 void rwkv_encode(encode_state *state, const uint8_t *text, size_t size_bytes);
 // Writes the bytes of a token whose text has escapes; returns their number, which is at most the
-// text's.
+// size of the text.
 size_t rwkv_unescape(gguf_string text, uint8_t *out);
 
 #endif

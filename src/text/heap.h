@@ -8,14 +8,14 @@
 
 #include "base/memory.h"
 
-// All zero is an empty heap.
+// All zeros is an empty heap.
 typedef struct key_heap {
   uint64_t *keys;
   size_t count;
   size_t capacity;
 } key_heap;
 
-// O(log n). False when memory is refused; the heap is then unchanged.
+// Adds a key in O(log n). Returns false if memory runs out; the heap is then unchanged.
 bool heap_push(key_heap *heap, memory_gate *memory, uint64_t key);
 // Removes the smallest key and returns it. The heap must not be empty. O(log n).
 uint64_t heap_pop(key_heap *heap);

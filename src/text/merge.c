@@ -1,4 +1,4 @@
-// text/merge.c — merging with a heap whose entries may be stale: an entry counts only while its
+// text/merge.c — merging with a heap whose entries may be stale: an entry is valid only while its
 // symbol's pair still has the order that it had when it was pushed.
 #include "text/merge.h"
 
@@ -30,7 +30,7 @@ typedef struct merge_run_state {
   const void *context;
 } merge_run_state;
 
-// Queues the pair that begins with `left` if it merges into a token.
+// Adds the pair that begins with `left` to the heap if it merges into a token.
 static bool consider_pair(const merge_run_state *run, uint32_t left) {
   merge_symbol *symbols = run->merger->symbols;
   merge_symbol *symbol = &symbols[left];

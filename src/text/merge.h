@@ -9,16 +9,16 @@
 
 static const uint32_t SYMBOL_END = UINT32_MAX;
 
-// Symbols are indexed by the offset of their first byte; other places of the array are unused.
+// Symbols are indexed by the offset of their first byte; other elements of the array are unused.
 typedef struct merge_symbol {
-  uint32_t previous;  // SYMBOL_END: there is none
+  uint32_t previous;  // SYMBOL_END: none
   uint32_t next;
   int32_t id;           // token, or TOKEN_NONE
   int32_t pair_id;      // token of this symbol and the next one merged, or TOKEN_NONE
-  uint32_t pair_order;  // smaller merges first; among equals the leftmost
+  uint32_t pair_order;  // smaller orders merge first; among equals the leftmost
 } merge_symbol;
 
-// Returns whether two neighbours merge into a token: its `id`, and the `order` of the merge. The
+// Returns whether two neighbours merge into a token, and its `id` and the `order` of the merge. The
 // left symbol begins at byte `left`; the right one begins at `right` and ends before `end`.
 typedef bool (*merge_find_pair)(const void *context, const merge_symbol *symbols, uint32_t left,
                                 uint32_t right, uint32_t end, uint32_t *order, int32_t *id);
@@ -31,13 +31,13 @@ typedef struct merger {
   key_heap heap;
 } merger;
 
-// Makes room for a word of size_bytes; returns false if memory is refused. The contents are lost.
+// Allocates memory for a word of size_bytes; returns false if memory runs out. The contents are
+// lost.
 bool merger_reserve(merger *merger, size_t size_bytes);
 void merger_free(merger *merger);
 
-// Merges the list of symbols from 0 to size_bytes; previous, next and id of each are filled in.
-// Afterwards `next` leads from 0 through the remaining symbols. Returns false if memory was
-// refused.
+// Merges the list of symbols from 0 to size_bytes; previous, next and id of each must be filled in.
+// Afterwards `next` leads from 0 through the remaining symbols. Returns false if memory runs out.
 bool merger_run(merger *merger, uint32_t size_bytes, merge_find_pair find, const void *context);
 
 #endif

@@ -39,7 +39,7 @@ static bool is_in_ranges(uint32_t code, const code_range *ranges, size_t count) 
   return low < count && ranges[low].first <= code;
 }
 
-// Letters with case, of an older Unicode, as deepseek-llm's pattern lists them.
+// Letters with case from an older Unicode version, as listed in deepseek-llm's pattern.
 bool pattern_is_letter_of_deepseek_llm(unicode_char c) {
   static const code_range RANGES[] = {
       {0x41, 0x5a},       {0x61, 0x7a},       {0xb5, 0xb5},       {0xc0, 0xd6},

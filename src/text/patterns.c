@@ -1,5 +1,5 @@
 // text/patterns.c — hand-written matchers for the parts of the regular expressions of
-// tokenizer.ggml.pre, with exactly the results of llama.cpp (src/unicode.cpp).
+// tokenizer.ggml.pre; the results are identical to llama.cpp's (src/unicode.cpp).
 #include "text/patterns.h"
 
 #include "text/pattern_parts.h"
@@ -21,7 +21,7 @@ bool pattern_find_gpt2_word(const pretokenize_stage *stage, const stage_text *in
 }
 
 // \s*[\r\n]+|\s{512}(?!\S)|\s{256}(?!\S)|…|\s{4}(?!\S)|\s{1,2}(?!\S)|\s{1} (jais-2). The memo is
-// the end of white space without newlines, so that a long run is not read again for each of its
+// the end of white space without newlines, so that a long run is not scanned again for each of its
 // pieces.
 static size_t match_halved_spaces(const stage_text *in) {
   enum { SPACES_MAX = 512 };
@@ -38,14 +38,14 @@ static size_t match_halved_spaces(const stage_text *in) {
     ends[count++] = after;
   }
   if (count == 0) return in->at;
-  // The last white space belongs to the following text.
+  // The last white space character belongs to the following text.
   if (after == *in->memo && after < in->end && count > 1) count--;
   size_t taken = SPACES_MAX;
   while (taken > count) taken /= 2;
   return ends[taken - 1];
 }
 
-// The common end of llama3, qwen2 and gpt-4o, after words of letters:
+// The common tail of the patterns of llama3, qwen2 and gpt-4o, after words of letters:
 // \p{N}{1,digits}| ?[^\s\p{L}\p{N}]+[tail]*|\s*[\r\n]+|\s+(?!\S)|\s+
 static size_t match_rest(const pretokenize_stage *stage, const stage_text *in) {
   const uint8_t *text = in->bytes;
@@ -63,7 +63,7 @@ static size_t match_rest(const pretokenize_stage *stage, const stage_text *in) {
   return after > at ? after : pattern_match_spaces(text, at, end);
 }
 
-// The number of bytes of the contraction at a place, if the pattern has contractions.
+// Returns the size of the contraction at a position, if the pattern has contractions.
 static size_t match_own_contraction(const pretokenize_stage *stage, const uint8_t *text, size_t at,
                                     size_t end) {
   return stage->has_contractions ? pattern_match_contraction(text, at, end, true) : 0;
@@ -80,10 +80,10 @@ bool pattern_find_word(const pretokenize_stage *stage, const stage_text *in, tex
   return true;
 }
 
-// Letters in mixed case. Those beyond ASCII are both capital and small.
+// Letters in mixed case. Letters beyond ASCII are both capital and small.
 typedef struct cased_letters {
   size_t small_end;     // end of [^a-z]*[^A-Z]+, or its beginning if it is empty
-  size_t capitals_end;  // end of [^a-z]+[^A-Z]*, used if the other does not match
+  size_t capitals_end;  // end of [^a-z]+[^A-Z]*, used if the first one does not match
 } cased_letters;
 
 static cased_letters match_cased_letters(const uint8_t *text, size_t at, size_t end, int letters) {
@@ -100,7 +100,8 @@ static cased_letters match_cased_letters(const uint8_t *text, size_t at, size_t 
     if ((c.kind & letters) == 0 || (c.code >= 'A' && c.code <= 'Z')) break;
     after += c.size_bytes;
   }
-  // Without a small letter after it, the last capital that can also be a small one ends the word.
+  // Without a small letter after it, the last capital that can also be a small letter ends the
+  // word.
   return (cased_letters){after > capitals_end ? after : last_small_end, capitals_end};
 }
 

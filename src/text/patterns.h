@@ -1,5 +1,5 @@
-// text/patterns.h — the patterns that stages of pretokenizers look for; patterns.c and
-// patterns_more.c have each one's regular expression. Internal to text/.
+// text/patterns.h — the patterns that stages of pretokenizers look for; their regular expressions
+// are in patterns.c and patterns_more.c. Internal to text/.
 #ifndef WICK_TEXT_PATTERNS_H
 #define WICK_TEXT_PATTERNS_H
 
@@ -46,7 +46,7 @@ bool pattern_is_sign_of_deepseek_llm(unicode_char c);
 bool pattern_is_cjk_of_deepseek_v3(unicode_char c);
 bool pattern_is_asian_of_afmoe(unicode_char c);
 bool pattern_is_word_of_bloom(unicode_char c);
-// Which of youtu's four sets a character is in, 0: none.
+// Returns which of youtu's four sets contains a character; 0: none.
 unsigned pattern_script_of_youtu(unicode_char c);
 
 #endif

@@ -1,5 +1,5 @@
 // text/patterns_more.c — matchers for regular expressions of tokenizer.ggml.pre that differ in kind
-// from GPT-2's and Llama's, with exactly the results of llama.cpp (src/unicode.cpp).
+// from GPT-2's and Llama's; the results are identical to llama.cpp's (src/unicode.cpp).
 #include <string.h>
 
 #include "text/pattern_parts.h"
@@ -84,7 +84,7 @@ bool pattern_find_signed_word(const pretokenize_stage *stage, const stage_text *
 
 typedef struct number_run {
   size_t begin;
-  size_t first_end;  // of the one or two numbers before the groups
+  size_t first_end;  // end of the one or two numbers before the groups
   size_t end;
   size_t count;
 } number_run;
@@ -114,7 +114,7 @@ static size_t skip_three(const stage_text *in, size_t at) {
   return at;
 }
 
-// Groups numbers like llama.cpp for afmoe and tiny_aya: text before a number stays with its first
+// Groups numbers like llama.cpp for afmoe and tiny_aya: text before a number is kept with its first
 // group. The memo is the end of a run whose first group was found.
 bool pattern_find_number_group(const pretokenize_stage *stage, const stage_text *in,
                                text_span *match) {
@@ -130,7 +130,7 @@ bool pattern_find_number_group(const pretokenize_stage *stage, const stage_text 
   return true;
 }
 
-// (?=(\d{3})+(?!\d)) (superbpe) is empty: it cuts before each group. Text before a number stays
+// (?=(\d{3})+(?!\d)) (superbpe) is empty: it cuts before each group. Text before a number is kept
 // with its remainder, and text after it with its last group.
 bool pattern_find_thousands(const pretokenize_stage *stage, const stage_text *in,
                             text_span *match) {

@@ -1,5 +1,5 @@
-// text/pretokenize.c — the words of a text, stage by stage, and which stages each name of
-// tokenizer.ggml.pre stands for (llama.cpp's src/llama-vocab.cpp).
+// text/pretokenize.c — splits a text into words, stage by stage, and maps each name of
+// tokenizer.ggml.pre to its stages (llama.cpp's src/llama-vocab.cpp).
 #include "text/pretokenize.h"
 
 #include <string.h>
@@ -14,14 +14,14 @@ void word_cursor_init(word_cursor *cursor, const pretokenizer *pretokenizer, con
   cursor->open[0] = (text_span){0, size_bytes};
 }
 
-// The next piece that a stage makes of its open span: a match, or the gap before one.
+// Returns the next piece of a stage's open span: a match, or the gap before one.
 static text_span cut_piece(word_cursor *cursor, size_t stage_index) {
   const pretokenize_stage *stage = &cursor->pretokenizer->stages[stage_index];
   text_span *open = &cursor->open[stage_index];
   text_span *match = &cursor->match[stage_index];
   const stage_text in = {cursor->text, open->begin, open->end, &cursor->memo[stage_index]};
   text_span piece = *open;
-  if (match->begin < match->end) {  // found with the gap before it
+  if (match->begin < match->end) {  // found together with the gap before it
     piece = *match;
     *match = (text_span){0, 0};
   } else if (stage->find(stage, &in, match)) {
@@ -260,7 +260,7 @@ static bool find_nothing(const pretokenize_stage *stage, const stage_text *in, t
   (void)match;
   return false;
 }
-// A text is one word.
+// The whole text is one word.
 static const pretokenize_stage WHOLE_STAGES[] = {{.find = find_nothing}};
 
 #define STAGES(name) \

@@ -1,6 +1,6 @@
-// text/pretokenize.h — cuts a text into words; byte-level BPE merges only within a word. Each of
-// llama.cpp's patterns is a list of stages. A stage cuts each piece of the stage before it into its
-// matches and the gaps between them. Internal to text/.
+// text/pretokenize.h — splits a text into words; byte-level BPE merges only within a word. Each of
+// llama.cpp's patterns is a list of stages. A stage splits each piece of the previous stage into
+// its matches and the gaps between them. Internal to text/.
 #ifndef WICK_TEXT_PRETOKENIZE_H
 #define WICK_TEXT_PRETOKENIZE_H
 
@@ -23,7 +23,7 @@ typedef struct stage_text {
   const uint8_t *bytes;
   size_t at;
   size_t end;
-  size_t *memo;  // kept for the stage from call to call, 0 at the beginning
+  size_t *memo;  // kept for the stage between calls, initially 0
 } stage_text;
 
 struct pretokenize_stage;
@@ -35,16 +35,16 @@ typedef bool (*stage_find)(const struct pretokenize_stage *stage, const stage_te
 typedef struct pretokenize_stage {
   stage_find find;
   bool (*contains)(unicode_char c);  // pattern_find_run: the characters of the run
-  uint8_t count_min;                 // pattern_find_run: characters of a run, 0 for max: any number
+  uint8_t count_min;  // pattern_find_run: number of characters of a run; max 0: any number
   uint8_t count_max;
-  bool takes_space;       // pattern_find_run: one white space before the run belongs to it
-  bool takes_blank;       // ... or one U+0020
-  bool has_contractions;  // words: 's 't 're 've 'm 'll 'd in any case
-  bool marks_are_signs;   // ... marks without a preceding letter belong to the punctuation
-  bool cuts_spaces;       // ... white space is cut into powers of two
-  bool cuts_newlines;     // ... each newline is alone
+  bool takes_space;  // pattern_find_run: one white space character before the run belongs to it
+  bool takes_blank;  // ... or one U+0020
+  bool has_contractions;  // words: 's 't 're 've 'm 'll 'd in upper or lower case
+  bool marks_are_signs;   // ... marks without a preceding letter count as punctuation
+  bool cuts_spaces;       // ... white space is split into powers of two
+  bool cuts_newlines;     // ... each newline is separate
   bool has_short_tail;    // ... at most one character of the tail
-  uint8_t digits_max;     // ... digits of a number
+  uint8_t digits_max;     // ... maximum number of digits per number
   uint8_t letters;        // ... classes of letters
   const char *tail;       // ... characters that may follow punctuation
 } pretokenize_stage;
@@ -60,7 +60,7 @@ typedef struct pretokenizer {
   bool keeps_newlines;  // ... newlines that are a token need no merging; bos is always added
 } pretokenizer;
 
-// By the value of tokenizer.ggml.pre; NULL if it is not built in.
+// Finds a pretokenizer by the value of tokenizer.ggml.pre; NULL if it is not built in.
 const pretokenizer *pretokenizer_find(gguf_string name);
 
 // Walks over the words of a text.
@@ -68,13 +68,13 @@ typedef struct word_cursor {
   const pretokenizer *pretokenizer;
   const uint8_t *text;          // valid UTF-8
   text_span open[STAGES_MAX];   // text that each stage has not split yet
-  text_span match[STAGES_MAX];  // a match that was found; the gap before it was returned first
+  text_span match[STAGES_MAX];  // a match whose preceding gap was returned first
   size_t memo[STAGES_MAX];
 } word_cursor;
 
 void word_cursor_init(word_cursor *cursor, const pretokenizer *pretokenizer, const uint8_t *text,
                       size_t size_bytes);
-// The next word, never empty; false at the end. O(bytes) for all words together.
+// Gets the next word, which is never empty; false at the end. O(bytes) for all words together.
 bool word_cursor_next(word_cursor *cursor, text_span *word);
 
 #endif

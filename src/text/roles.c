@@ -1,11 +1,11 @@
-// text/roles.c — roles of tokens: begin and end of a text, end of a generation, and the kinds
-// that follow from a token's text because files often state them wrongly. Source: llama.cpp's
-// loading of vocabularies.
+// text/roles.c — roles of tokens: beginning and end of a text, end of generation, and token kinds
+// that are derived from the token's text because files often state them wrongly. Source:
+// llama.cpp's loading of vocabularies.
 #include "text/vocabulary.h"
 
 typedef enum token_role {
-  ROLE_END,         // ends a generation
-  ROLE_FIM_PREFIX,  // fill in the middle, in the order of infill_part
+  ROLE_END,         // ends generation
+  ROLE_FIM_PREFIX,  // fill-in-the-middle tokens, in the order of infill_part
   ROLE_FIM_SUFFIX,
   ROLE_FIM_MIDDLE,
   ROLE_FIM_REPOSITORY,
@@ -83,7 +83,7 @@ static const named_token NAMED_TOKENS[] = {
     {"<|constrain|>", ROLE_SHOWN},
 };
 enum { NAMED_TOKEN_COUNT = sizeof NAMED_TOKENS / sizeof NAMED_TOKENS[0] };
-_Static_assert(NAMED_TOKEN_COUNT <= NAMED_TOKENS_MAX, "the plan counts on it");
+_Static_assert(NAMED_TOKEN_COUNT <= NAMED_TOKENS_MAX, "the memory plan relies on it");
 
 size_t vocabulary_named_bytes(void) {
   size_t bytes = 0;
@@ -91,7 +91,7 @@ size_t vocabulary_named_bytes(void) {
   return bytes;
 }
 
-// Keys that name a token of a role; the newer spelling first.
+// Keys that specify the token of a role; the newer spelling first.
 typedef struct role_key {
   const char *key;
   token_role role;
@@ -146,7 +146,8 @@ static bool ends_with_role(token_role role) {
          role == ROLE_FIM_SEPARATOR;
 }
 
-// The token that a key names; TOKEN_NONE if there is no such key or it points past the list.
+// Returns the token that a key specifies; TOKEN_NONE if there is no such key or the id is out of
+// range.
 static wick_status read_token_key(const tokenizer *tokenizer, const gguf_directory *directory,
                                   const char *key, int32_t *out, wick_error *error) {
   uint32_t id = 0;
@@ -157,7 +158,8 @@ static wick_status read_token_key(const tokenizer *tokenizer, const gguf_directo
   return status;
 }
 
-// For each role except the ends, the first token of the vocabulary counts; a key precedes a name.
+// For each role except the ends, the first matching token of the vocabulary is used; a key takes
+// precedence over a name.
 static wick_status read_named(tokenizer *tokenizer, const gguf_directory *directory,
                               wick_error *error) {
   bool is_taken[ROLE_SHOWN + 1] = {false};
@@ -190,7 +192,7 @@ static bool has_end(const tokenizer *tokenizer, const char *text) {
   return id != TOKEN_NONE && tokenizer_is_end(tokenizer, id);
 }
 
-// Vocabularies in which a token of that name does not end a turn.
+// Vocabularies in which a token with that name does not end a turn.
 static void apply_exceptions(tokenizer *tokenizer) {
   const bool has_call = has_end(tokenizer, "<|call|>") || has_end(tokenizer, "<|calls|>");
   const bool has_other = has_end(tokenizer, "<|return|>") || has_end(tokenizer, "<|flush|>");
@@ -228,8 +230,8 @@ static void set_strips(tokenizer *tokenizer, const char *text, int flag, bool is
   *flags = (uint8_t)(is_set ? *flags | flag : *flags & ~flag);
 }
 
-// Files do not specify which tokens remove white space next to them, but the names of tokenizers
-// show it.
+// Files do not specify which tokens remove adjacent white space, so this is inferred from the
+// tokenizer's name.
 static void apply_strips(tokenizer *tokenizer, gguf_string name, gguf_string pre,
                          gguf_string architecture) {
   if (contains(pre, "jina-v2-", false) || contains(architecture, "nomic-bert-moe", false) ||

@@ -1,6 +1,6 @@
-// text/rwkv.c — RWKV's "world" vocabulary: tokens are any bytes, written with escapes in files, and
-// the text is split from left to right, each time at the longest token. Source: RWKV's
-// rwkv_vocab_v20230424, as llama.cpp reads it.
+// text/rwkv.c — RWKV's "world" vocabulary: tokens are arbitrary bytes, written with escapes in
+// files, and the text is split from left to right into the longest possible tokens. Source: RWKV's
+// rwkv_vocab_v20230424, as implemented in llama.cpp.
 #include "base/text.h"
 #include "text/encode.h"
 

@@ -1,6 +1,6 @@
-// text/special.c — finds special tokens in a text. The longest one at each place comes from an
-// automaton (special_index.c). Such candidates are in a heap by (length, id, place); one that
-// overlaps with accepted tokens is replaced by a shorter one at the same place.
+// text/special.c — finds special tokens in a text. An automaton (special_index.c) finds the longest
+// one at each position. These candidates are in a heap ordered by (length, id, position); a
+// candidate that overlaps accepted tokens is replaced by a shorter one at the same position.
 #include "text/special.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static gguf_string text_of(const tokenizer *tokenizer, uint32_t rank) {
   return vocabulary_text(tokenizer, (int32_t)tokenizer->specials.ids[rank]);
 }
 
-// Longer ones first, then smaller ids, then from left to right.
+// Keys order longer tokens first, then smaller ids, then from left to right.
 static uint64_t key_of(const tokenizer *tokenizer, uint32_t rank, uint32_t place) {
   const uint64_t shortness = SPECIAL_TOKEN_BYTES_MAX - text_of(tokenizer, rank).size_bytes;
   return (shortness << KEY_RANK_BITS | rank) << KEY_PLACE_BITS | place;
@@ -30,14 +30,14 @@ static bool push_candidate(special_search *search, const tokenizer *tokenizer, u
   return heap_push(&search->heap, tokenizer->memory, key_of(tokenizer, rank, place));
 }
 
-// The text or, if it is not searched for, the next shorter one that is.
+// Returns the text or, if it is not searched for, the next shorter text that is.
 static uint32_t wanted_text(const special_table *table, uint32_t text, bool controls) {
   if (text == SPECIAL_NONE) return SPECIAL_NONE;
   const special_token *token = &table->tokens[controls][text];
   return token->rank != SPECIAL_NONE ? text : token->shorter;
 }
 
-// The longest special text of at most size_bytes with which another one begins.
+// Returns the longest prefix of a special text that is itself a special text of at most size_bytes.
 static uint32_t find_shorter(special_search *search, const tokenizer *tokenizer, uint32_t text,
                              uint32_t size_bytes, bool controls) {
   const special_token *tokens = tokenizer->specials.tokens[controls];
@@ -51,7 +51,8 @@ static uint32_t find_shorter(special_search *search, const tokenizer *tokenizer,
   return text;
 }
 
-// The number of bytes from a place to the end of the template's text there; 0 in content.
+// Returns the number of bytes from a position to the end of the template's text there; 0 in
+// content.
 static uint32_t template_room(const special_text *text, uint32_t place) {
   size_t low = 0, high = text->span_count;
   while (low < high) {
@@ -70,8 +71,8 @@ static bool is_guarded(const tokenizer *tokenizer, uint32_t rank) {
   return (tokenizer->flags[tokenizer->specials.ids[rank]] & TOKEN_GUARDED) != 0;
 }
 
-// A user-defined token that may be in content. If more than a few longer ones are guarded, there is
-// none.
+// Returns a user-defined token that may occur in content; none if more than a few longer ones are
+// guarded.
 static uint32_t find_unguarded(special_search *search, const tokenizer *tokenizer, uint32_t text,
                                uint32_t size_bytes) {
   enum { GUARDED_MAX = 16 };
@@ -86,8 +87,8 @@ static uint32_t find_unguarded(special_search *search, const tokenizer *tokenize
   return SPECIAL_NONE;
 }
 
-// The rank of the longest token of at most free_bytes that may be at a place, where `found` is the
-// longest special text that begins there; SPECIAL_NONE.
+// Returns the rank of the longest token of at most free_bytes that may be at a position, or
+// SPECIAL_NONE; `found` is the longest special text that begins there.
 static uint32_t choose_token(special_search *search, const tokenizer *tokenizer,
                              const special_text *text, uint32_t found, uint32_t place,
                              uint32_t free_bytes, bool controls) {
@@ -110,7 +111,7 @@ static uint32_t choose_token(special_search *search, const tokenizer *tokenizer,
   return is_longer ? plain_rank : rank;
 }
 
-// The longest one at each place, from the last to the first.
+// Collects the longest token at each position, from the last position to the first.
 static bool push_candidates(special_search *search, const tokenizer *tokenizer,
                             const special_text *text, bool controls) {
   const special_table *table = &tokenizer->specials;
@@ -138,10 +139,10 @@ static bool add_match(special_search *search, memory_gate *memory, special_match
 
 static bool is_space(uint8_t byte) { return byte == ' ' || (byte >= '\t' && byte <= '\r'); }
 
-// Text in which some bytes are taken.
+// Text with the bytes that tokens have claimed.
 typedef struct claim_map {
   const special_text *text;
-  uint8_t *taken;  // a bit a byte
+  uint8_t *taken;  // one bit per byte
 } claim_map;
 
 // Claims a token's bytes and the white space that it removes.
@@ -160,9 +161,9 @@ static special_match claim_token(const claim_map *map, const tokenizer *tokenize
   return (special_match){begin, end, id};
 }
 
-// The beginning of the taken part in [begin, end), whose first byte is free and whose last one is
-// taken: tokens that were accepted earlier are at least this long, so that part is one run to the
-// end.
+// Returns the beginning of the taken part of [begin, end), whose first byte is free and whose last
+// byte is taken: tokens that were accepted earlier are at least this long, so the taken part is one
+// run up to the end.
 static uint32_t find_taken(special_search *search, const claim_map *map, uint32_t begin,
                            uint32_t end) {
   uint32_t low = begin + 1, high = end - 1;
@@ -177,7 +178,7 @@ static uint32_t find_taken(special_search *search, const claim_map *map, uint32_
   return low;
 }
 
-// Accepts candidates in order of their keys. Returns false if memory is refused.
+// Accepts candidates in the order of their keys. Returns false if memory runs out.
 static bool claim_candidates(special_search *search, const tokenizer *tokenizer,
                              const claim_map *map, bool controls) {
   const special_table *table = &tokenizer->specials;
@@ -197,7 +198,7 @@ static bool claim_candidates(special_search *search, const tokenizer *tokenizer,
     const special_match match = claim_token(map, tokenizer, (int32_t)table->ids[rank], begin, end);
     if (!add_match(search, tokenizer->memory, match)) return false;
   }
-  for (size_t i = 0; i < search->count; i++) {  // now the heap puts the matches in order of place
+  for (size_t i = 0; i < search->count; i++) {  // now the heap sorts the matches by position
     const uint64_t key = (uint64_t)search->matches[i].begin << 32 | i;
     if (!heap_push(&search->heap, tokenizer->memory, key)) return false;
   }
@@ -233,7 +234,7 @@ void special_free(special_search *search, memory_gate *memory) {
   heap_free(&search->heap, memory);
 }
 
-// Whether a text has marks or brackets, which words of a language do not contain.
+// Whether a text has punctuation or brackets that words of a language do not contain.
 static bool looks_like_markup(gguf_string text) {
   static const char SIGNS[] = "<>[]{}|";
   for (uint64_t i = 0; i < text.size_bytes; i++) {
@@ -244,7 +245,7 @@ static bool looks_like_markup(gguf_string text) {
   return false;
 }
 
-// <|name|> and similar ones, also with the wide bars of DeepSeek.
+// Whether a text has the form <|name|> or similar, including DeepSeek's wide bars.
 static bool is_named_in_bars(gguf_string text) {
   static const char *const BEGINS[] = {"<|", "<\xef\xbd\x9c"};
   for (size_t i = 0; i < 2; i++) {

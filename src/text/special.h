@@ -12,32 +12,31 @@ typedef struct special_match {
   int32_t token;
 } special_match;
 
-// It is initialised with zeros.
+// Must be initialised with zeros.
 typedef struct special_search {
   special_match *matches;
   size_t count;
   size_t capacity;
   key_heap heap;
-  uint64_t
-      steps;  // number of tried states and examined candidates, to which the time is proportional
+  uint64_t steps;  // number of tried states and examined candidates; the time is proportional to it
 } special_search;
 
-// The text that is searched. In the spans of a conversation's content, and across their borders,
-// only user-defined tokens count, and of these only those that are not guarded (tokenizer_guard).
+// The text to search. In the spans of a conversation's content, and across their borders, only
+// user-defined tokens that are not guarded (tokenizer_guard) are recognized.
 typedef struct special_text {
   const uint8_t *bytes;
   uint32_t size_bytes;
-  const wick_span *spans;  // [span_count], covering the text; NULL: none of it is content
+  const wick_span *spans;  // [span_count], covering the text; NULL: there is no content
   size_t span_count;
 } special_text;
 
 // Finds user-defined tokens, and all special tokens if `controls` is set, like llama.cpp: first the
-// longest token anywhere in the text, then the next longest in the rest. Cost for any vocabulary:
-// at most 2 steps per byte, 2 for each place where a special token begins, and a heap of these
-// places. With spans, also a binary search for each place, and 16 more steps.
+// longest token anywhere in the text, then the next longest in the rest. The cost for any
+// vocabulary is at most 2 steps per byte, 2 per position where a special token begins, and a heap
+// of these positions. With spans, it is also a binary search and 16 more steps per position.
 wick_status special_find(special_search *search, const tokenizer *tokenizer,
                          const special_text *text, bool controls, wick_error *error);
-// The next match from left to right; false at the end.
+// Gets the next match from left to right; false at the end.
 bool special_next(special_search *search, special_match *out);
 void special_free(special_search *search, memory_gate *memory);
 

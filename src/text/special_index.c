@@ -1,7 +1,7 @@
 // text/special_index.c — the automaton that finds special tokens (Aho and Corasick 1975). It reads
 // a text from its last byte to its first, and matches the reversed special texts. After each byte,
-// its state is the longest beginning of the read part that ends a special text. This determines the
-// longest special text that begins there, in O(1) per byte for any vocabulary.
+// its state is the longest prefix of the read part that is a suffix of a special text. This
+// determines the longest special text that begins there, in O(1) per byte for any vocabulary.
 #include "text/vocabulary.h"
 
 static gguf_string text_of(const tokenizer *tokenizer, uint32_t rank) {
@@ -37,7 +37,7 @@ static void sift_down(const tokenizer *tokenizer, uint32_t *ranks, size_t at, si
   ranks[at] = moved;
 }
 
-// Heapsort, because it works in place and is never quadratic.
+// Uses heapsort, because it works in place and is never quadratic.
 static void sort_by_text(const tokenizer *tokenizer, uint32_t *ranks, size_t count) {
   for (size_t at = count / 2; at-- > 0;) sift_down(tokenizer, ranks, at, count);
   for (size_t last = count; last-- > 1;) {
@@ -50,7 +50,7 @@ static void sort_by_text(const tokenizer *tokenizer, uint32_t *ranks, size_t cou
 
 // ---- the automaton ----
 
-// The child of a node by a byte, or 0 if there is none.
+// Returns the child of a node by a byte, or 0 if there is none.
 static uint32_t find_child(const special_table *table, uint32_t node, uint8_t byte) {
   uint32_t low = table->nodes[node].children, high = table->nodes[node + 1].children;
   while (low < high) {
@@ -75,8 +75,8 @@ uint32_t special_next_state(const special_table *table, uint32_t state, uint8_t 
   }
 }
 
-// Links a text to those with which it begins: `shorter` is the longest of them, or the next one
-// that is searched for. Skips are those of a skew-binary list (Myers 1983).
+// Links a text to the special texts that are prefixes of it: `shorter` is the longest of them, or
+// the next one that is searched for. `skip` is set as in a skew-binary list (Myers 1983).
 static special_token link_token(const special_token *tokens, uint32_t rank, uint32_t shorter) {
   if (shorter != SPECIAL_NONE && tokens[shorter].rank == SPECIAL_NONE) {
     shorter = tokens[shorter].shorter;
@@ -95,8 +95,8 @@ static special_token link_token(const special_token *tokens, uint32_t rank, uint
   return token;
 }
 
-// Adds the text of the tokens order[low, high), which is the same; of those that are searched for,
-// the last one counts.
+// Adds the common text of the tokens order[low, high). If several of them are searched for, the
+// last one is used.
 static void add_text(tokenizer *tokenizer, uint32_t low, uint32_t high, uint32_t shorter) {
   special_table *table = &tokenizer->specials;
   uint32_t ranks[2] = {SPECIAL_NONE, SPECIAL_NONE};
@@ -125,7 +125,7 @@ static void add_children(tokenizer *tokenizer, uint32_t node, uint32_t low, uint
     while (end < high && byte_from_end(text_of(tokenizer, table->order[end]), depth) == byte) end++;
     const uint32_t child = table->node_count++;
     table->bytes[child] = byte;
-    // until it is processed, a node has its tokens: order[children, found)
+    // until it is processed, a node stores its tokens: order[children, found)
     table->nodes[child] = (special_node){.children = low, .found = end};
     if (node == 0) {
       table->root[byte] = child;
@@ -136,8 +136,8 @@ static void add_children(tokenizer *tokenizer, uint32_t node, uint32_t low, uint
   }
 }
 
-// Builds nodes breadth first, so that a node's failure target, which is nearer to the start, exists
-// before it.
+// Builds nodes breadth-first, so that a node's failure target, which is nearer to the start,
+// already exists.
 static void build_nodes(tokenizer *tokenizer) {
   special_table *table = &tokenizer->specials;
   uint64_t depth = 0;
@@ -172,7 +172,7 @@ wick_status special_index(tokenizer *tokenizer, uint64_t offset_bytes, wick_erro
     if (text.size_bytes == 0) continue;
     if (text.size_bytes > SPECIAL_TOKEN_BYTES_MAX) {
       return fail_with(error, WICK_E_UNSUPPORTED, offset_bytes,
-                       "special token %u has %llu bytes, at most %d are supported", id,
+                       "special token %u has %llu bytes; at most %d are supported", id,
                        (unsigned long long)text.size_bytes, SPECIAL_TOKEN_BYTES_MAX);
     }
     table->order[table->count] = table->count;

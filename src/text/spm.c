@@ -1,5 +1,5 @@
 // text/spm.c — SentencePiece's BPE as llama models use it: spaces become U+2581, neighbours are
-// joined in order of the score of the joined token, and the rest becomes bytes.
+// merged in order of the merged token's score, and the rest becomes bytes.
 #include <string.h>
 
 #include "base/math.h"
@@ -9,13 +9,13 @@
 static const uint8_t SPACE_MARK[3] = {0xe2, 0x96, 0x81};  // U+2581
 enum { SPACE_MARK_BYTES = sizeof SPACE_MARK, BYTE_TEXT_BYTES = 6 };
 
-// The data about the text that merging needs.
+// The context for merging.
 typedef struct spm_text {
   const tokenizer *tokenizer;
   const uint8_t *bytes;
 } spm_text;
 
-// Smaller for greater scores, in the order of floats; NaN comes last.
+// Returns a smaller key for a greater score, in the order of floats; NaN is last.
 static uint32_t order_of_score(const tokenizer *tokenizer, int32_t id) {
   if (tokenizer->scores == NULL) return 0;
   float score;

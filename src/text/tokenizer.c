@@ -8,7 +8,7 @@
 
 enum { MEMORY_HEADER_BYTES = CACHE_LINE_BYTES };
 
-// The offsets of the tables in the block of memory, in bytes from its beginning.
+// The offsets of the tables in the memory block, in bytes.
 typedef struct vocabulary_layout {
   uint64_t offsets;
   uint64_t text_slots;
@@ -22,14 +22,14 @@ typedef struct vocabulary_layout {
   uint64_t node_bytes;
   uint64_t flags;
   uint64_t total;
-  uint64_t special_count;  // at most
+  uint64_t special_count;  // upper bound
   uint32_t text_slot_count;
   uint32_t pair_slot_count;
 } vocabulary_layout;
 
-// The lists of a file; NULL for missing ones.
+// The lists in a file; NULL if missing.
 typedef struct vocabulary_lists {
-  bool has_prefixes;  // of its family
+  bool has_prefixes;  // whether the family needs prefixes
   bool has_escapes;
   const gguf_value *tokens;
   const gguf_value *kinds;
@@ -39,7 +39,7 @@ typedef struct vocabulary_lists {
 
 // ---- memory ----
 
-// A power of two, at least 1.5 slots for each of `count`.
+// Returns a power of two, at least 1.5 slots per item of `count`.
 static uint32_t slots_for(uint64_t count) {
   uint32_t slots = 8;
   while (slots < count + count / 2) slots *= 2;
@@ -52,7 +52,7 @@ static token_kind kind_in_list(const gguf_value *kinds, uint64_t index) {
   return kind >= TOKEN_NORMAL && kind <= TOKEN_BYTE ? (token_kind)kind : TOKEN_UNUSED;
 }
 
-// Upper bounds of the number of special tokens, and of their bytes.
+// Computes upper bounds for the number of special tokens and their bytes.
 static void count_specials(const vocabulary_lists *lists, uint64_t *count, uint64_t *bytes) {
   *count = NAMED_TOKENS_MAX;
   *bytes = vocabulary_named_bytes();
@@ -65,7 +65,7 @@ static void count_specials(const vocabulary_lists *lists, uint64_t *count, uint6
   }
 }
 
-// The size of the texts of all tokens, if they are stored without escapes.
+// Returns the size of the texts of all tokens, if they are stored without escapes.
 static uint64_t text_bytes(const vocabulary_lists *lists) {
   const uint8_t *cursor = lists->tokens->data;
   for (uint64_t id = 0; lists->has_escapes && id < lists->tokens->count; id++) {
@@ -78,7 +78,7 @@ static uint64_t text_bytes(const vocabulary_lists *lists) {
 static vocabulary_layout plan_layout(const vocabulary_lists *lists) {
   const uint64_t tokens = lists->tokens->count;
   const uint64_t merges = lists->merges != NULL ? lists->merges->count : 0;
-  // A table without rules has slots, too, because every lookup ends at an empty one.
+  // A table without rules has slots, too, because every lookup ends at an empty slot.
   vocabulary_layout layout = {.text_slot_count = slots_for(tokens),
                               .pair_slot_count = slots_for(merges)};
   layout.offsets = align_size(sizeof(tokenizer), sizeof(uint64_t));
@@ -104,21 +104,21 @@ static bool lists_are_within_limits(const vocabulary_lists *lists) {
          (lists->merges == NULL || lists->merges->count <= MERGES_MAX);
 }
 
-// An array of `type`, or NULL, regardless of other errors in the file.
+// Returns an array of `type`, or NULL, regardless of other errors in the file.
 static const gguf_value *peek_array(const gguf_directory *directory, const char *key,
                                     gguf_value_type type) {
   const gguf_value *value = gguf_find(directory, key);
   return value != NULL && value->type == GGUF_ARRAY && value->item_type == type ? value : NULL;
 }
 
-// The type of tokenizer.ggml.token_type: i32, or u32 from some writers, which are stored in the
-// same way.
+// Returns the type of tokenizer.ggml.token_type: i32, or u32 in files from some writers. Both are
+// stored in the same way.
 static gguf_value_type kinds_type(const gguf_directory *directory) {
   const bool is_u32 = peek_array(directory, "tokenizer.ggml.token_type", GGUF_U32) != NULL;
   return is_u32 ? GGUF_U32 : GGUF_I32;
 }
 
-// Whether tokenizer.ggml.model is this one.
+// Whether tokenizer.ggml.model has this value.
 static bool is_model(const gguf_directory *directory, const char *name) {
   gguf_string model;
   wick_error ignored;
@@ -158,7 +158,7 @@ static special_table place_specials(uint8_t *block, const vocabulary_layout *lay
                          .bytes = block + layout->node_bytes};
 }
 
-// Copies the list, without escapes, in the form that the directory has.
+// Copies the list, without escapes, in the directory's format.
 static const uint8_t *unescape_texts(const gguf_value *tokens, uint8_t *texts) {
   const uint8_t *cursor = tokens->data;
   uint8_t *out = texts;
@@ -214,7 +214,7 @@ static wick_status missing_is(wick_status status, wick_status otherwise, const c
   return fail_with(error, otherwise, WICK_NO_OFFSET, "%s is missing", key);
 }
 
-// The length of a name in a message, limited to a maximum.
+// Returns the length of a name in a message, limited to a maximum.
 static int shown_bytes(gguf_string text) {
   return text.size_bytes < 64 ? (int)text.size_bytes : 64;
 }
@@ -324,7 +324,7 @@ static wick_status read_tokens(tokenizer *tokenizer, const vocabulary_lists *lis
     const gguf_string text = gguf_next_string(&cursor);
     if (text.size_bytes > (uint64_t)bytes_max) {
       return fail_with(error, WICK_E_UNSUPPORTED, lists->tokens->offset_bytes,
-                       "token %u has %llu bytes, at most %d are supported", id,
+                       "token %u has %llu bytes; at most %d are supported", id,
                        (unsigned long long)text.size_bytes, bytes_max);
     }
     if (text.size_bytes > tokenizer->token_bytes_max) {
@@ -340,7 +340,7 @@ static wick_status read_tokens(tokenizer *tokenizer, const vocabulary_lists *lis
 }
 
 // The tokens added around a text, regardless of the file's metadata, as in llama.cpp: files of
-// gemma4 are known to be wrong, BERT's texts are between [CLS] and [SEP], and RWKV's have none.
+// gemma4 are known to be wrong, BERT encloses texts in [CLS] and [SEP], and RWKV adds none.
 static void settle_frame(tokenizer *tokenizer) {
   const bool is_gemma4 =
       tokenizer->family == FAMILY_CHARACTER_BPE && tokenizer->pretokenizer->keeps_newlines;

@@ -1,6 +1,6 @@
 // text/ugm.c — SentencePiece's unigram model (T5, XLM-RoBERTa): the text is normalised, then split
-// into the tokens with the greatest sum of scores. Sources: Kudo 2018, "Subword Regularization";
-// sentencepiece's unigram_model; the same sums in the same order as llama.cpp.
+// into the tokens with the highest sum of scores. Sources: Kudo 2018, "Subword Regularization";
+// sentencepiece's unigram_model; sums are computed in the same order as in llama.cpp.
 #include <string.h>
 
 #include "base/text.h"
@@ -34,7 +34,7 @@ void ugm_find_unknown_score(tokenizer *tokenizer) {
 
 // ---- normalisation ----
 
-// Text that is being built in state->copy.
+// The normalised text, built in state->copy.
 typedef struct normal_text {
   encode_state *state;
   size_t used;
@@ -42,7 +42,7 @@ typedef struct normal_text {
   bool has_prefix;
 } normal_text;
 
-// Reserves room for the normalised form of one character.
+// Reserves space for the normalised form of one character.
 static bool reserve_more(normal_text *out) {
   enum { MOST = 3 * (CHARSMAP_REPLACEMENT_BYTES_MAX + 1) };
   encode_state *state = out->state;
@@ -99,21 +99,21 @@ static bool normalize(normal_text *out, const uint8_t *text, size_t size_bytes) 
   return true;
 }
 
-// ---- the best cut ----
+// ---- the best split ----
 
-// The token that ends at a place of the text, or after turn_around() begins there.
+// The token that ends at a position of the text, or after turn_around() begins there.
 typedef struct ugm_step {
   int32_t id;  // TOKEN_NONE: an unknown character
   uint32_t length;
 } ugm_step;
 
-// The results for the last places, because no token is longer than that.
+// The results for the last positions, because no token is longer than that.
 typedef struct ugm_lattice {
   const tokenizer *tokenizer;
   const uint8_t *text;
   size_t size_bytes;
   ugm_step *steps;  // [size_bytes + 1]
-  double *sums;     // [UGM_RING] of the best split up to a place
+  double *sums;     // [UGM_RING] of the best split up to a position
 } ugm_lattice;
 
 static const double NO_SUM = -0x1p1023;
@@ -131,7 +131,7 @@ static bool is_matched(token_kind kind) {
   return kind == TOKEN_NORMAL || kind == TOKEN_USER_DEFINED || kind == TOKEN_UNUSED;
 }
 
-// Considers all tokens that begin at a place, and the unknown one if none covers the whole
+// Considers all tokens that begin at a position, and the unknown token if none covers the whole
 // character.
 static void offer_tokens(ugm_lattice *lattice, size_t at, size_t character_bytes) {
   const tokenizer *tokenizer = lattice->tokenizer;
@@ -163,7 +163,7 @@ static void find_best(ugm_lattice *lattice) {
   }
 }
 
-// Converts tokens that end at places to tokens that begin there.
+// Converts tokens that end at positions to tokens that begin there.
 static void turn_around(ugm_lattice *lattice) {
   ugm_step step = lattice->steps[lattice->size_bytes];
   for (size_t to = lattice->size_bytes; to > 0;) {

@@ -1,4 +1,4 @@
-// text/unicode.c — lookup in the generated runs of classes; validation of UTF-8.
+// text/unicode.c — lookup in the generated class runs, and UTF-8 validation.
 #include "text/unicode.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 
 enum { RUN_CLASS_BITS = 3, RUN_CLASS_MASK = 7, RUN_IS_LONG = 31 };
 
-// Bits of the public enum by the number in the runs.
+// Bits of the public enum by class number in the runs.
 static const uint8_t CLASS_BIT[8] = {
     UNICODE_UNASSIGNED, UNICODE_LETTER, UNICODE_NUMBER, UNICODE_PUNCTUATION,
     UNICODE_SYMBOL,     UNICODE_MARK,   UNICODE_SPACE,  UNICODE_CONTROL,
@@ -61,7 +61,7 @@ uint8_t unicode_class(uint32_t code_point) {
   }
 }
 
-// A number of 7 bits a byte.
+// Reads a variable-length integer, 7 bits per byte (LEB128).
 static uint32_t read_number(const uint8_t **at) {
   uint32_t number = 0;
   for (unsigned shift = 0;; shift += 7) {
@@ -71,7 +71,7 @@ static uint32_t read_number(const uint8_t **at) {
   }
 }
 
-// Looks up in groups that are ordered by their first code point.
+// Looks up a code point in groups sorted by their first code point.
 static uint32_t map_code_point(const uint8_t *groups, const uint8_t *groups_end,
                                const unicode_map_step *steps, size_t step_count, uint32_t code) {
   if (code < steps[0].first) return code;
@@ -112,7 +112,7 @@ uint32_t unicode_base(uint32_t code_point) {
                         UNICODE_BASE_STEP_COUNT, code_point);
 }
 
-// The vowel and the last consonant of a Hangul syllable (Unicode, chapter 3.12).
+// Gets the vowel and the last consonant of a Hangul syllable (Unicode, chapter 3.12).
 static size_t hangul_tail(uint32_t code_point, uint32_t tail[2]) {
   enum { FIRST = 0xac00, VOWELS = 21, LASTS = 28, VOWEL_FIRST = 0x1161, LAST_BEFORE = 0x11a7 };
   const uint32_t index = code_point - FIRST, last = index % LASTS;

@@ -5,7 +5,7 @@
 
 static const uint32_t HASH_START = 0x811c9dc5u;
 
-// FNV-1a, 32 bits. It can be continued, so that joined texts need not be copied.
+// 32-bit FNV-1a. It can be continued, so that joined texts need not be copied.
 static uint32_t hash_add(uint32_t hash, const void *bytes, size_t size_bytes) {
   const uint8_t *p = bytes;
   for (size_t i = 0; i < size_bytes; i++) hash = (hash ^ p[i]) * 0x01000193u;
@@ -42,7 +42,7 @@ gguf_string vocabulary_text(const tokenizer *tokenizer, int32_t id) {
   return gguf_next_string(&cursor);
 }
 
-// Whether a token's text is `left` and then `right`.
+// Whether a token's text is `left` followed by `right`.
 static bool text_is_joined(const tokenizer *tokenizer, uint32_t id, gguf_string left,
                            gguf_string right) {
   const gguf_string text = vocabulary_text(tokenizer, (int32_t)id);
@@ -51,7 +51,7 @@ static bool text_is_joined(const tokenizer *tokenizer, uint32_t id, gguf_string 
          memcmp(text.bytes + left.size_bytes, right.bytes, (size_t)right.size_bytes) == 0;
 }
 
-// The token of a hash that is `left` and then `right`, or TOKEN_NONE.
+// Returns the token with this hash whose text is `left` followed by `right`, or TOKEN_NONE.
 static int32_t find_hashed(const tokenizer *tokenizer, uint32_t hash, gguf_string left,
                            gguf_string right) {
   const index_table *table = &tokenizer->by_text;
@@ -64,8 +64,8 @@ static int32_t find_hashed(const tokenizer *tokenizer, uint32_t hash, gguf_strin
   }
 }
 
-// Never inlined: reading merges would be one long function, which JIT compilers would recompile
-// just when a model is nearly loaded.
+// Never inlined: otherwise reading merges would be one long function, which JIT compilers would
+// recompile just before a model is loaded.
 __attribute__((noinline)) int32_t vocabulary_find_joined(const tokenizer *tokenizer,
                                                          gguf_string left, gguf_string right) {
   if (left.size_bytes > tokenizer->token_bytes_max ||
@@ -77,7 +77,7 @@ __attribute__((noinline)) int32_t vocabulary_find_joined(const tokenizer *tokeni
   return find_hashed(tokenizer, hash, left, right);
 }
 
-// ---- beginnings of tokens ----
+// ---- token prefixes ----
 
 enum { PREFIX_BEGINS = 1, PREFIX_IS_WHOLE = 2 };
 
@@ -144,7 +144,7 @@ int32_t vocabulary_find(const tokenizer *tokenizer, const void *text, size_t siz
 
 bool vocabulary_insert(tokenizer *tokenizer, int32_t id) {
   const gguf_string text = vocabulary_text(tokenizer, id);
-  if (text.size_bytes == 0) return true;  // can never be met
+  if (text.size_bytes == 0) return true;  // never occurs in text
   if (tokenizer->prefixes.bits != NULL) prefix_add(&tokenizer->prefixes, text);
   index_table *table = &tokenizer->by_text;
   const uint32_t hash = hash_finish(hash_add(HASH_START, text.bytes, (size_t)text.size_bytes));
@@ -175,7 +175,7 @@ uint32_t vocabulary_find_rule(const tokenizer *tokenizer, int32_t left, int32_t 
   }
 }
 
-// Adds a rule to the table; of equal pairs the first one is kept. Returns false if too many
+// Adds a rule to the table; of equal pairs, the first one is kept. Returns false if too many
 // collide.
 static bool insert_rule(tokenizer *tokenizer, uint32_t rank) {
   index_table *table = &tokenizer->by_pair;
@@ -207,8 +207,8 @@ static int32_t find_made(const tokenizer *tokenizer, int32_t last, gguf_string l
   return vocabulary_find_joined(tokenizer, left, right);
 }
 
-// "left right": the space that separates them is the first one after the first byte. `last`: the
-// token of the previous merge.
+// Reads "left right": the separator is the first space after the first byte. `last`: the token of
+// the previous merge.
 static merge_rule parse_merge(const tokenizer *tokenizer, gguf_string text, int32_t last) {
   const merge_rule none = {TOKEN_NONE, TOKEN_NONE, TOKEN_NONE};
   if (text.size_bytes < 3) return none;

@@ -1,4 +1,4 @@
-// text/word_cache.c — a table with one slot for each hash.
+// text/word_cache.c — a table with one slot per hash.
 #include "text/word_cache.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ void word_cache_free(word_cache *cache, memory_gate *memory) {
   *cache = (word_cache){0};
 }
 
-// Eight bytes at a time; the last ones overlap.
+// Hashes eight bytes at a time; the last two groups may overlap.
 static uint32_t hash_word(const uint8_t *text, size_t size_bytes) {
   static const uint64_t FACTOR = 0x9e3779b97f4a7c15u;
   uint64_t hash = size_bytes, part = 0;

@@ -1,6 +1,5 @@
-// text/word_cache.h — a cache of the words of a text that have been encoded: their ids are copied
-// from their first place among the text's ids. Ordinary text repeats most of its words. Internal to
-// text/.
+// text/word_cache.h — a cache of encoded words of a text: their ids are copied from their first
+// occurrence in the text's ids. Ordinary text repeats most of its words. Internal to text/.
 #ifndef WICK_TEXT_WORD_CACHE_H
 #define WICK_TEXT_WORD_CACHE_H
 
@@ -10,29 +9,29 @@
 typedef struct cached_word {
   const uint8_t *text;
   uint32_t size_bytes;
-  uint32_t round;  // of the cache when it was added
-  uint32_t first;  // id in the sink
+  uint32_t round;  // the cache's round when the word was added
+  uint32_t first;  // index of its first id in the sink
   uint32_t count;
 } cached_word;
 
-// If it is all zeros, it never finds anything.
+// A cache of all zeros never finds anything.
 typedef struct word_cache {
   cached_word *words;
   uint32_t round;
 } word_cache;
 
-// Begins with a piece of text; words of pieces before it are forgotten. Allocates memory if the
-// piece is long enough for caching; returns false if that is refused.
+// Starts a piece of text; words of earlier pieces are dropped. Allocates memory if the piece is
+// long enough for caching; returns false if memory runs out.
 bool word_cache_begin(word_cache *cache, memory_gate *memory, size_t size_bytes);
 void word_cache_free(word_cache *cache, memory_gate *memory);
 
-// A place for a word: it has the word, or another one that is replaced. NULL: not worth caching.
-// The text must not move until the next begin.
+// Returns a slot for a word, which contains the word or a different one to be replaced. NULL: not
+// worth caching. The text must not move until the next begin.
 cached_word *word_cache_place(const word_cache *cache, const uint8_t *text, size_t size_bytes);
-// Writes the ids of the word if the place has it.
+// Writes the ids of the word if the slot contains it.
 bool word_cache_put(const word_cache *cache, const cached_word *place, const uint8_t *text,
                     size_t size_bytes, token_sink *sink);
-// Remembers that the ids of the word are those from `first` on. NULL does nothing.
+// Records that the word's ids start at `first`. NULL does nothing.
 void word_cache_keep(const word_cache *cache, cached_word *place, const uint8_t *text,
                      size_t size_bytes, const token_sink *sink, size_t first);
 

@@ -1,7 +1,8 @@
 // text/wpm.c — WordPiece as used by BERT models: accents are removed, text is converted to lower
-// case and split at white space, punctuation and Chinese characters; each word becomes the longest
-// tokens that fit, from left to right, or is unknown as a whole. Source: BERT (Devlin et al. 2018).
-// Where llama.cpp keeps less of a decomposition (Hangul) or drops vowel signs, this follows BERT.
+// case and split at white space, punctuation and Chinese characters; each word is split into the
+// longest matching tokens, from left to right, or is unknown as a whole. Source: BERT (Devlin et
+// al. 2018). If llama.cpp keeps less of a decomposition (Hangul) or drops vowel signs, this follows
+// BERT.
 #include <string.h>
 
 #include "base/text.h"
@@ -31,7 +32,7 @@ static bool is_too_long(const uint8_t *word, size_t size_bytes) {
   return characters > WORD_CHARACTERS_MAX;
 }
 
-// Adds the tokens of the word that has been collected in state->copy, after the mark.
+// Adds the tokens of the word collected in state->copy, after the word marker.
 static void put_word(encode_state *state, size_t *word_bytes) {
   const size_t size_bytes = *word_bytes;
   *word_bytes = WORD_MARK_BYTES;
@@ -54,13 +55,13 @@ static void put_word(encode_state *state, size_t *word_bytes) {
   }
 }
 
-// The part of the text collected so far: the word after the mark in state->copy.
+// The part of the text collected so far: the word after the marker in state->copy.
 typedef struct wpm_word {
   encode_state *state;
   size_t size_bytes;
 } wpm_word;
 
-// A code point of the text without accents.
+// Adds a code point of the text without accents.
 static void add_character(wpm_word *word, uint32_t code) {
   const tokenizer *tokenizer = word->state->tokenizer;
   const uint8_t kind = unicode_class(code);
@@ -76,7 +77,7 @@ static void add_character(wpm_word *word, uint32_t code) {
   if (is_alone) put_word(word->state, &word->size_bytes);
 }
 
-// White space separates words; of the controls, only these three are white space.
+// White space separates words; of the control characters, only these three are white space.
 static bool is_dropped(uint32_t code, uint8_t kind) {
   const bool is_tab = code == '\t' || code == '\n' || code == '\r';
   const bool is_control = kind == UNICODE_CONTROL || code < 0x20 || code == 0x85;
@@ -96,7 +97,7 @@ wick_status wpm_encode(encode_state *state, const uint8_t *text, size_t size_byt
     uint32_t code, tail[2];
     const int length = utf8_decode(text + at, size_bytes - at, &code);
     at += length > 0 ? (size_t)length : 1;
-    if (length <= 0) continue;  // no character: left out
+    if (length <= 0) continue;  // not a character: omitted
     const uint8_t kind = unicode_class(code);
     if (is_dropped(code, kind)) continue;
     if (kind == UNICODE_SPACE) {

@@ -383,7 +383,7 @@ TEST(errors_state_the_line_and_the_reason) {
   check_refused("{{ ) }}", WICK_E_FORMAT, "bracket");
   check_refused("\n\n{{ x.y }}", WICK_E_FORMAT, "line 3: x is undefined");
   check_refused("{{ f() }}", WICK_E_FORMAT, "f is undefined");
-  check_refused("{{ 1 + 'a' }}", WICK_E_FORMAT, "an int + a text");
+  check_refused("{{ 1 + 'a' }}", WICK_E_FORMAT, "an int + a string");
   check_refused("{{ 1 // 0 }}", WICK_E_FORMAT, "zero");
   check_refused("{{ 1 | nope }}", WICK_E_UNSUPPORTED, "no filter named nope");
   check_refused("{{ 1 is nope }}", WICK_E_UNSUPPORTED, "no test named nope");

@@ -191,7 +191,7 @@ static void check_map_refused(const uint8_t *map, size_t size_bytes, const char 
 // Checks that a trie of `trie_bytes` bytes in an array of `size_bytes` bytes is rejected.
 static void check_sizes_refused(const uint8_t *map, size_t size_bytes, unsigned trie_bytes) {
   char reason[64];
-  snprintf(reason, sizeof reason, "%zu bytes, its trie %u", size_bytes, trie_bytes);
+  snprintf(reason, sizeof reason, "%zu bytes, but its trie has %u", size_bytes, trie_bytes);
   check_map_refused(map, size_bytes, reason);
 }
 
