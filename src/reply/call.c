@@ -1,4 +1,4 @@
-// reply/call.c — the text before and after the arguments of a call, and its form.
+// reply/call.c — the text before and after the arguments of a call, and the call's format.
 #include <string.h>
 
 #include "reply/parser.h"
@@ -15,7 +15,7 @@ static void send_call(reply_parser *p, reply_event_kind kind) {
   if (!p->is_silent) p->sink(p->sink_context, &event);
 }
 
-// Whether a call without a mark begins like the model's form, letter by letter.
+// Whether a call without a tag begins exactly like the model's format.
 static bool is_as_written(const reply_parser *p) {
   char text[REPLY_BEGINNING_BYTES];
   const size_t size = reply_call_beginning(p->form, p->name.bytes, p->name.size_bytes, text);
@@ -23,7 +23,7 @@ static bool is_as_written(const reply_parser *p) {
   return p->at - from == size && memcmp(p->held + from, text, size) == 0;
 }
 
-// Whether it begins with the name, with white space before it, after brackets and the colon.
+// Whether it begins with the name, allowing white space before it and after brackets and the colon.
 static bool begins_with_name(const reply_parser *p) {
   static const char KEY[] = "{\"name\":\"";
   const uint8_t *at = p->held + p->base + p->body, *end = p->held + p->at;
@@ -37,8 +37,8 @@ static bool begins_with_name(const reply_parser *p) {
          memcmp(at, p->name.bytes, p->name.size_bytes) == 0 && at[p->name.size_bytes] == '"';
 }
 
-// Whether an object without a mark is a call, not an answer.
-static bool is_told_apart(const reply_parser *p) {
+// Whether an object without a tag is a call and not an answer.
+static bool is_distinct(const reply_parser *p) {
   if ((p->form->flags & FORM_WHOLE) != 0) return true;
   if (p->form->arguments != ARGUMENTS_CALLS || p->is_listed) return true;
   if (p->is_limited) return is_as_written(p);
@@ -57,7 +57,7 @@ bool call_begin(reply_parser *p) {
   const bool is_bare = (p->form->flags & FORM_BARE) != 0;
   const bool is_known = tools_have(p->tools, p->name.bytes, p->name.size_bytes);
   if ((is_bare || (p->is_reasoning && p->is_ending)) && !is_known) return false;
-  if (is_bare && !is_told_apart(p)) return false;
+  if (is_bare && !is_distinct(p)) return false;
   if (p->is_dry) return p->begun = p->is_silent = true;
   p->is_reasoning = false;
   p->is_silent = is_answer(p);
@@ -81,7 +81,7 @@ void call_end(reply_parser *p) {
   p->name.size_bytes = p->id.size_bytes = 0;
 }
 
-// ---- trying forms ----
+// ---- trying formats ----
 
 static bool try_next(reply_parser *p) {
   if (p->tried_next == p->tried_count) return false;
@@ -116,7 +116,7 @@ void call_enter_named(reply_parser *p) {
   memset(&p->reads, 0, sizeof p->reads);
 }
 
-// Accepts calls without their marks, or written as code, because small models write these.
+// Accepts calls without their tags, or written as code, because small models write these.
 void call_enter_whole(reply_parser *p, uint8_t byte) {
   static const reply_form FORMS[] = {
       {.open = "",
@@ -174,8 +174,8 @@ bool call_is_certain(const reply_parser *p) {
          (p->phase == PHASE_TAIL || (p->format.own >> (p->form - REPLY_FORMS) & 1) != 0);
 }
 
-// Called if no form matches: the text counts as ordinary text, and the byte that did not match is
-// read again.
+// Called if no format matches: the text counts as ordinary text, and the byte that did not match is
+// parsed again.
 static void give_up(reply_parser *p) {
   p->at--;
   p->is_dry = p->begun = p->is_silent = false;
@@ -222,7 +222,7 @@ static reply_step pattern_step(reply_parser *p, uint8_t byte) {
   }
 }
 
-// functions.NAME:0
+// Parses functions.NAME:0.
 static void take_name_of_id(reply_parser *p) {
   static const char PREFIX[] = "functions.";
   const uint32_t prefix_bytes = sizeof PREFIX - 1;
@@ -333,7 +333,7 @@ void call_step(reply_parser *p, uint8_t byte) {
   if (step == STEP_DONE || step == STEP_BEFORE) end_phase(p);
   if (step != STEP_FAIL) return;
   if (!p->is_dry && (p->begun || (p->phase == PHASE_ARGUMENTS && p->is_listed))) {
-    parser_fail(p, WICK_E_FORMAT, "the arguments do not match their form");
+    parser_fail(p, WICK_E_FORMAT, "the arguments do not match their format");
     return;
   }
   if (p->phase == PHASE_CLOSE) p->tried_next = 0;

@@ -1,5 +1,5 @@
 // reply/calls_json.c — calls as JSON: {"name": NAME, "arguments": {...}} or a list of such objects,
-// with the other names that models use for these members.
+// with the alternative names that models use for these members.
 #include <string.h>
 
 #include "reply/parser.h"
@@ -49,7 +49,7 @@ static bool is_type(const reply_text *key) {
 
 // ---- arguments ----
 
-// Arguments that arrived before the call could be shown.
+// Writes arguments that arrived before the call could be shown.
 static void put_held_arguments(reply_parser *p, size_t from, size_t to) {
   json_unescape string = {0};
   if (!p->reads.calls_json.is_text) {
@@ -92,14 +92,14 @@ static reply_step begin_arguments(reply_parser *p, uint8_t byte) {
   return scan_step(&calls->scan, byte);
 }
 
-// A byte of the arguments' JSON; STEP_DONE if it ends the object.
+// Processes a byte of the arguments' JSON; STEP_DONE if it ends the object.
 static reply_step take_argument(reply_parser *p, uint8_t byte) {
   const reply_step step = scan_step(&p->reads.calls_json.scan, byte);
   if (step != STEP_FAIL && p->begun) call_put(p, byte);
   return step;
 }
 
-// The arguments are an object within a string.
+// Processes arguments that are an object within a string.
 static reply_step arguments_text_step(reply_parser *p, uint8_t byte) {
   calls_state *calls = &p->reads.calls_json;
   uint8_t decoded[4];

@@ -40,7 +40,7 @@ static void enter_body(reply_parser *p) {
   p->id.size_bytes = 0;
   const bool is_spoken = p->name.size_bytes == 0 || is_text(&p->name, "user") ||
                          is_text(&p->name, "all") || is_text(&p->name, "assistant");
-  // A message to a tool that was not offered, such as the browser, is part of the thoughts.
+  // A message to a tool that was not offered, such as the browser, counts as reasoning.
   const bool is_offered =
       p->tools != NULL && (is_function || tools_have(p->tools, p->name.bytes, p->name.size_bytes));
   if (is_spoken || !is_offered) {

@@ -1,4 +1,4 @@
-// reply/forms.c — the table of forms, taken from the templates of models.
+// reply/forms.c — the table of formats, taken from model templates.
 #include "reply/forms.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@
 #define S PATTERN_SPACE
 #define A PATTERN_ARGUMENTS
 
-// Calls as JSON.
+// Patterns of calls as JSON.
 static const char CALL[] = "{\"name\": \"" N "\", \"arguments\": " A "}";
 static const char CALL_OF_LLAMA[] = "{\"name\": \"" N "\", \"parameters\": " A "}";
 static const char CALL_OF_COMMAND[] =
@@ -80,9 +80,9 @@ static const reply_params MINIMAX_PARAMS = {.key = MINIMAX "<",
 static const reply_params GEMMA_4_PARAMS = {.key = "<|\"|>"};
 static const reply_params FUNCTION_GEMMA_PARAMS = {.key = "<escape>"};
 
-// Forms with the same mark are tried one after the other, and choosing one of them chooses all.
+// Formats with the same tag are tried one after another, and choosing one of them chooses all.
 const reply_form REPLY_FORMS[] = {
-    // JSON between marks: Hermes, Qwen, Granite 4, MiniMax M1, Nemotron, Phi 4, Command R, ...
+    // JSON between tags: Hermes, Qwen, Granite 4, MiniMax M1, Nemotron, Phi 4, Command R, ...
     {"<tool_call>", "<tool_call>", S, NULL, "</tool_call>", ARGUMENTS_CALLS, 0, NULL, CALL},
     {"<tool_calls>", "<tool_calls>", S, NULL, "</tool_calls>", ARGUMENTS_CALLS, FORM_MANY, NULL,
      CALL},
@@ -105,7 +105,7 @@ const reply_form REPLY_FORMS[] = {
      FORM_KNOWN | FORM_LIST, NULL, CALL_OF_COMMAND_R},
     {"\"parameters\": dictionary", "", "", NULL, NULL, ARGUMENTS_CALLS, FORM_BARE, NULL,
      CALL_OF_LLAMA},
-    // a name, then JSON: Mistral, functionary, DeepSeek, Kimi K2, Solar
+    // a name followed by JSON: Mistral, functionary, DeepSeek, Kimi K2, Solar
     {"[CALL_ID]", "[TOOL_CALLS]", S N "[CALL_ID]" I "[ARGS]" S, NULL, NULL, ARGUMENTS_JSON, 0, NULL,
      NULL},
     {"[ARGS]", "[TOOL_CALLS]", S N "[ARGS]" S, NULL, NULL, ARGUMENTS_JSON, 0, NULL, NULL},
@@ -124,7 +124,7 @@ const reply_form REPLY_FORMS[] = {
      S "<|tool_call_end|>", NULL, ARGUMENTS_JSON, FORM_NAME_IN_ID, NULL, NULL},
     {"<|tool_call:begin|>", "<|tool_call:begin|>", I "<|tool_call:name|>" N "<|tool_call:args|>" S,
      S "<|tool_call:end|>", NULL, ARGUMENTS_JSON, 0, NULL, NULL},
-    // marked parameters: Qwen3-Coder, Seed, GLM, Hunyuan 3, MiniMax M2, DeepSeek V3.2, ...
+    // parameters between tags: Qwen3-Coder, Seed, GLM, Hunyuan 3, MiniMax M2, DeepSeek V3.2, ...
     {"<parameter=", "<tool_call>", S "<function=" N ">", NULL, "</tool_call>", ARGUMENTS_PARAMS,
      FORM_LINES, &FUNCTION_PARAMS, NULL},
     {"<parameter=", "<function=", N ">", NULL, NULL, ARGUMENTS_PARAMS, FORM_LINES, &FUNCTION_PARAMS,
@@ -170,7 +170,7 @@ const reply_form REPLY_FORMS[] = {
 };
 const uint32_t REPLY_FORM_COUNT = sizeof REPLY_FORMS / sizeof REPLY_FORMS[0];
 
-// The first one whose trait is in the template is used; the last one has no trait.
+// The first entry whose trait is in the template is used; the last entry has no trait.
 const reply_thought REPLY_THOUGHTS[] = {
     {"<seed:think>", "<seed:think>", "</seed:think>"},
     {"[THINK]", "[THINK]", "[/THINK]"},
@@ -232,7 +232,7 @@ static bool has(const char *text, size_t size_bytes, const char *wanted) {
   return false;
 }
 
-// Whether the mark of a form is only the end of the mark of another one.
+// Whether the tag of a format is only the end of a different format's tag.
 static bool has_longer_mark(uint64_t forms, const reply_form *form) {
   const size_t size = strlen(form->open);
   bool has_one = false;

@@ -1,5 +1,5 @@
-// reply/hold.c — the grammar of a reply that may call tools: reasoning, free text, and calls from
-// the marks of their forms on.
+// reply/hold.c — the grammar of a reply that may call tools: reasoning, free text, and calls, which
+// start at the tags of their formats.
 #include "reply/hold.h"
 
 #include <string.h>
@@ -57,7 +57,7 @@ static bool read_tool(hold *h, uint32_t tool, document_text only) {
   return true;
 }
 
-// tool_choice: "auto", "required", or {"function": {"name"}}, which is called once.
+// Reads tool_choice: "auto", "required", or {"function": {"name"}}, which must be called once.
 static bool read_choice(hold *h, document_text *only) {
   const uint32_t choice = hold_find(h, "tool_choice");
   *only = (document_text){0};
@@ -68,7 +68,7 @@ static bool read_choice(hold *h, document_text *only) {
   const uint32_t name = document_find(&h->document, function, "name");
   if (!is_kind(h, name, JSON_STRING)) {
     return fail(h, WICK_E_ARG, WICK_SUBJECT_TOOL_CHOICE,
-                "tool_choice is auto, required, or names a function");
+                "tool_choice must be auto, required, or a function");
   }
   *only = node_of(h, name)->text;
   h->is_parallel = false;
@@ -81,7 +81,7 @@ static bool read_tools(hold *h) {
   if (is_kind(h, ending, JSON_STRING)) h->ending = node_of(h, ending)->text;
   if (tools == 0 && h->content != 0) return true;
   if (!is_kind(h, tools, JSON_ARRAY))
-    return fail(h, WICK_E_ARG, WICK_SUBJECT_TOOLS, "tools are an array");
+    return fail(h, WICK_E_ARG, WICK_SUBJECT_TOOLS, "tools must be an array");
   h->is_parallel = !is_kind(h, hold_find(h, "parallel_tool_calls"), JSON_FALSE);
   if (!read_choice(h, &only)) return false;
   if (node_of(h, tools)->count > HOLD_TOOLS_MAX) {
@@ -108,7 +108,7 @@ static size_t last_in_ending(const hold *h, const char *wanted) {
   return parser_find_last((const char *)h->ending.bytes, h->ending.size_bytes, wanted);
 }
 
-// Reads reasoning up to its closing mark, and returns the place after it. If nothing is required
+// Adds reasoning up to its closing tag, and returns the place after it. If nothing is required
 // after it, the text may end within the reasoning.
 static uint32_t put_thought(hold *h, uint32_t from, uint32_t end) {
   const char *close = h->thought->close;
@@ -119,7 +119,7 @@ static uint32_t put_thought(hold *h, uint32_t from, uint32_t end) {
   return hold_is_json(h) ? gap(h, gap(h, after)) : after;
 }
 
-// Returns the place where the reply continues after the reasoning, if there is any.
+// Returns the place where the reply continues after the reasoning, if any.
 static uint32_t put_thoughts(hold *h, uint32_t from, uint32_t end) {
   const size_t closed = last_in_ending(h, h->thought->close);
   const bool may_come = h->thought->trait[0] != '\0' && closed == 0;
@@ -132,9 +132,9 @@ static uint32_t put_thoughts(hold *h, uint32_t from, uint32_t end) {
   return after;
 }
 
-// ---- forms ----
+// ---- formats ----
 
-// Selects, among the forms with the same mark, those that the template has, preferably with a
+// Selects, among the formats with the same tag, those that the template has, preferably with a
 // distinct trait.
 static bool is_preferred(const hold *h, uint32_t index) {
   const reply_form *form = &REPLY_FORMS[index];
@@ -161,14 +161,14 @@ static uint32_t put_wrapper(hold *h, uint32_t from) {
   return after;
 }
 
-// Whether the template has already written a form's mark.
+// Whether the template has already written a format's tag.
 static bool is_begun(const hold *h, const reply_form *form) {
   const size_t end = last_in_ending(h, form->open);
   return end != 0 && end == h->ending.size_bytes;
 }
 
-// A rule of all forms that the template's model writes, with their marks, or of those that the
-// template has begun, from the end of their mark on; 0 if there are none.
+// Returns a rule for all formats that the template's model writes, with their tags, or for those
+// that the template has begun, from the end of their tag on; 0 if there are none.
 static uint32_t calls_rule(hold *h, bool after_mark) {
   const uint32_t rule = program_rule(h->builder), end = program_place(h->builder);
   bool can = false;
@@ -183,7 +183,7 @@ static uint32_t calls_rule(hold *h, bool after_mark) {
   return can ? rule : 0;
 }
 
-// Llama's calls without marks may have semicolons between them.
+// Llama's calls without tags may have semicolons between them.
 static bool calls_can_be_bare(const hold *h) {
   bool can = false;
   for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
@@ -210,7 +210,7 @@ static bool put_required(hold *h, uint32_t from, uint32_t to) {
   return true;
 }
 
-// The place where content begins: after its wrapper, or after the name of its recipient.
+// Returns the place where content begins: after its wrapper, or after the name of its recipient.
 static uint32_t content_place(hold *h, uint32_t from) {
   if (h->has_begun) return from;
   for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
@@ -235,8 +235,8 @@ static bool put_answer(hold *h, uint32_t from, uint32_t to) {
 typedef struct hold_marks {
   free_mark marks[MARKS_OF_HOLD_MAX], *starts;
   uint32_t mark_count, start_count;
-  uint32_t text;   // where text begins
-  uint32_t after;  // a call
+  uint32_t text;   // the place where text begins
+  uint32_t after;  // the place after a call
 } hold_marks;
 
 static uint32_t target_of(hold *h, const char *open, hold_marks *marks) {
@@ -252,8 +252,8 @@ static uint32_t target_of(hold *h, const char *open, hold_marks *marks) {
   return to;
 }
 
-// A text that begins the reply's first call: `before`, the name of `tool` if it is given, `after`.
-// In the form's own spelling there may be more spaces.
+// Adds the text that begins the reply's first call: `before`, the name of `tool` if it is given,
+// `after`. Spellings other than the format's own may have more spaces.
 static void add_start(hold *h, hold_marks *marks, const reply_form *form, const char *before,
                       hold_tool *tool, const char *after, uint32_t spaces) {
   const document_text name = tool == NULL ? (document_text){0} : tool->name;
@@ -270,8 +270,8 @@ static void add_start(hold *h, hold_marks *marks, const reply_form *form, const 
   marks->starts[marks->start_count++] = (free_mark){bytes, size, to};
 }
 
-// Adds calls without a mark, which are recognized by the beginning of the model's own form. If that
-// form is unknown, an object may be an answer, but an object with a tool's name is a call.
+// Adds calls without a tag, which are recognized by the beginning of the model's own format. If
+// that format is unknown, an object may be an answer, but an object with a tool's name is a call.
 static void add_bare(hold *h, hold_marks *marks, const reply_form *form, bool is_own) {
   const bool is_json = form->arguments == ARGUMENTS_CALLS;
   reply_form one = *form;
@@ -293,8 +293,8 @@ static void add_bare(hold *h, hold_marks *marks, const reply_form *form, bool is
   }
 }
 
-// Command R's mark is a word of prose: it counts only with the text after it. Its tools include a
-// built-in one, with which it announces an answer.
+// Command R's tag is an ordinary word: it counts only with the text after it. Its tools include a
+// built-in one that announces an answer.
 static void add_actions(hold *h, hold_marks *marks, const reply_form *form) {
   static const char *const OPENS[] = {"Action:```json", "Action: ```json", "Action:\n```json"};
   const uint32_t to = program_place(h->builder);
@@ -388,7 +388,7 @@ static void read_format(hold *h) {
   }
 }
 
-// Whether control tokens are read as their texts: those of calls, and marks of reasoning.
+// Whether control tokens of calls and reasoning tags are matched by their text.
 static bool has_controls(const hold *h) {
   if (h->tools != NULL) return true;
   return hold_has_channels(h) || h->wrappers != 0 || !forms_are_same(h->thought->open, "<think>");
@@ -433,7 +433,7 @@ uint32_t hold_build(hold *h) {
   }
   if (!can && work_is_ok(builder->work)) {
     fail(h, WICK_E_UNSUPPORTED, WICK_SUBJECT_TOOL_CHOICE,
-         "the model's form of calls cannot be required");
+         "the model's call format cannot be required");
   }
   return work_is_ok(builder->work) ? rule : 0;
 }

@@ -1,4 +1,4 @@
-// reply/hold_calls.c — the calls of a form, as its models write them.
+// reply/hold_calls.c — the calls of a format, as its models write them.
 #include <string.h>
 
 #include "reply/hold.h"
@@ -17,7 +17,7 @@ static uint32_t call_rule(hold *h, uint32_t from, uint32_t rule) {
   return to;
 }
 
-// The rule of nothing, a line break or a space.
+// Returns the rule for nothing, a line break or a space.
 static uint32_t gap_rule(hold *h) {
   if (h->gap != 0) return h->gap;
   h->gap = program_rule(h->builder);
@@ -49,7 +49,8 @@ static uint32_t put_index(hold *h, uint32_t from) {
   return call_rule(h, from, h->digits);
 }
 
-// Mistral's ids have nine letters; Kimi's contain the name: functions.NAME:0, or NAME:0.
+// Returns the rule for ids: Mistral's have nine letters; Kimi's contain the name: functions.NAME:0,
+// or NAME:0.
 static uint32_t put_id(hold *h, uint32_t from, const reply_form *form, const hold_tool *tool) {
   if ((form->flags & FORM_NAME_IN_ID) != 0) {
     const uint32_t name = program_place(h->builder);
@@ -98,7 +99,7 @@ uint32_t hold_put(hold *h, uint32_t from, const char *pattern, const reply_form 
 
 // ---- arguments ----
 
-// Joins texts; NULL ones are left out.
+// Concatenates strings; NULLs are skipped.
 static const char *join(hold *h, const char *const *texts, size_t count) {
   size_t size = 1;
   for (size_t i = 0; i < count; i++) size += texts[i] == NULL ? 0 : strlen(texts[i]);
@@ -134,7 +135,7 @@ static argument_form form_of_params(hold *h, const reply_form *form) {
                          .escapes_names = params->escapes_keys};
 }
 
-// Leftovers of a failed schema are not part of the grammar.
+// Removes the parts of a failed schema from the grammar.
 static bool forgive(hold *h) {
   grammar_work *work = h->builder->work;
   if (h->is_required || (work->status != WICK_E_UNSUPPORTED && work->status != WICK_E_ARG)) {
@@ -182,7 +183,8 @@ bool hold_can_call(const reply_form *form, const hold_tool *tool) {
   return (form->flags & FORM_RECIPIENT) == 0 || !text_is(tool->name, "all");
 }
 
-// One call, without the mark and the text that closes it; 0 if it cannot be written.
+// Returns the rule for one call, without its tag and the text that closes it; 0 if the format
+// cannot represent it.
 static uint32_t put_call(hold *h, uint32_t from, const reply_form *form, hold_tool *tool) {
   if (tool == NULL || !hold_can_call(form, tool)) return 0;
   const uint32_t arguments = hold_arguments(h, form, tool);
@@ -202,7 +204,7 @@ static uint32_t put_call(hold *h, uint32_t from, const reply_form *form, hold_to
   return form->tail == NULL ? from : hold_put(h, from, form->tail, form, tool, 0);
 }
 
-// The text between the calls of a list, as JSON is printed.
+// Adds the text between the calls of a list, as JSON is printed.
 static uint32_t put_break(hold *h, uint32_t from) {
   if (h->skip > 0) return from;
   from = call_rule(h, from, gap_rule(h));
@@ -212,7 +214,7 @@ static uint32_t put_break(hold *h, uint32_t from) {
   return to;
 }
 
-// Another call of the same form.
+// Adds another call of the same format.
 static uint32_t further_rule(hold *h, const reply_form *form) {
   const uint32_t rule = program_rule(h->builder), end = program_place(h->builder);
   const bool is_list = (form->flags & FORM_LIST) != 0;

@@ -15,8 +15,8 @@ static bool ends_with(document_text text, const char *wanted) {
          memcmp(text.bytes + text.size_bytes - count, wanted, count) == 0;
 }
 
-// The text of a message that calls no tool. The next message begins after it; at 'to' the reply may
-// end within the text.
+// Adds the text of a message that calls no tool. The next message begins after it; at `to`, the
+// reply may end within the text.
 static void put_body(hold *h, uint32_t from, uint32_t again, uint32_t to) {
   const uint32_t after = program_place(h->builder), nowhere = program_place(h->builder);
   const free_mark marks[] = {{(const uint8_t *)"<|end|>", 7, after},
@@ -31,7 +31,7 @@ static uint32_t put_header(hold *h, uint32_t from, const char *channel) {
   return hold_text(h, hold_text(h, hold_text(h, from, "<|channel|>"), channel), "<|message|>");
 }
 
-// A header that names a tool, in the role or after the channel.
+// Adds a header that contains a tool's name, in the role or after the channel.
 static bool put_calls(hold *h, uint32_t from, uint32_t to) {
   static const reply_form JSON = {.open = "", .arguments = ARGUMENTS_JSON};
   static const char *const HEADERS[][2] = {{"<|channel|>commentary to=functions.", ""},
@@ -85,7 +85,7 @@ bool hold_channels(hold *h, uint32_t from, uint32_t to) {
   if (!put_calls(h, header, called)) return false;
   program_skip(h->builder, called, to);
   if (!h->is_parallel) return true;
-  // If the mark after a call does not end the reply, another one may follow.
+  // If the tag after a call does not end the reply, another call may follow.
   const uint32_t next = program_place(h->builder);
   program_skip(h->builder, hold_text(h, called, "<|call|>"), next);
   program_skip(h->builder, hold_text(h, called, "<|end|>"), next);

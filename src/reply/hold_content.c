@@ -23,7 +23,7 @@ bool hold_read_content(hold *h, const tokenizer *tokens, gbnf_names **names) {
   return work_is_ok(h->builder->work);
 }
 
-// ---- content that a reader could mistake for something else ----
+// ---- content that a parser could mistake for something else ----
 
 static void check_beginning(hold *h, grammar *content, const char *text, size_t size_bytes) {
   grammar_matcher matcher;

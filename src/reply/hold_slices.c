@@ -1,5 +1,5 @@
 // reply/hold_slices.c — builds the grammar of calls in slices: first the rules of arguments, which
-// take nearly all the time and outlive a pause, then everything around them at once.
+// take nearly all the time and are kept across a pause, then the rest without a pause.
 #include "reply/hold.h"
 
 static const reply_form CHANNEL_FORM = {.open = "", .arguments = ARGUMENTS_JSON};
@@ -7,11 +7,11 @@ static const reply_form CHANNEL_FORM = {.open = "", .arguments = ARGUMENTS_JSON}
 typedef struct hold_job {
   hold now;
   program_builder builder, kept;
-  uint32_t done, kept_done;  // counted in pairs of a form and a tool
+  uint32_t done, kept_done;  // counted in pairs of a format and a tool
   gbnf_names *names;
 } hold_job;
 
-// The form whose rule is needed for this tool; NULL if none is.
+// Returns the format whose rule is needed for this tool; NULL if none is needed.
 static const reply_form *form_of(const hold *h, uint32_t form) {
   if (hold_has_channels(h)) return form == 0 ? &CHANNEL_FORM : NULL;
   return hold_uses(h, form) ? &REPLY_FORMS[form] : NULL;
@@ -47,7 +47,7 @@ static hold_job *begin_job(program_builder *builder, const tokenizer *tokens,
   return job;
 }
 
-// After a pause: undoes what has been built since the last rule that was kept.
+// After a pause, undoes everything that was built since the last kept rule.
 static void restore(hold_job *job) {
   program_restore(&job->builder, &job->kept);
   job->builder = job->kept;

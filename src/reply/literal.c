@@ -1,5 +1,5 @@
-// reply/literal.c — arguments in formats similar to JSON, which are converted to JSON while they
-// arrive: Python's calls, [name(key='text', other=[1, True])], and Gemma's objects,
+// reply/literal.c — arguments in JSON-like formats, which are converted to JSON as they arrive:
+// Python calls, [name(key='text', other=[1, True])], and Gemma's objects,
 // {key:<escape>text<escape>,other:1}.
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum {
   AT_START,
-  AT_CALL,  // of a list
+  AT_CALL,  // a call in a list
   IN_NAME,
   AT_FIRST,  // the first item of a container, or its end
   AT_ITEM,   // another item, or the end
@@ -18,7 +18,7 @@ enum {
   IN_STRING,
   IN_ESCAPE,
   IN_DIGITS,
-  IN_MARK,  // that opens a text
+  IN_MARK,  // a delimiter that opens a string
   IN_MARKED,
   IN_WORD,
   AFTER_VALUE,
@@ -43,7 +43,7 @@ static bool is_word_byte(uint8_t byte) { return is_name_byte(byte) && byte != ':
 
 // ---- writing ----
 
-// The outermost container is reported with its first key, or its end.
+// Reports the outermost container with its first key, or its end.
 static bool begin(reply_parser *p) {
   if (p->begun) return true;
   if (!call_begin(p)) return false;
@@ -171,12 +171,13 @@ static reply_step digits_step(reply_parser *p, uint8_t byte) {
   return STEP_MORE;
 }
 
-// A text between marks (KMP: the marks' bytes that were held back are emitted when it continues).
+// Reads a string between delimiters (KMP: held-back bytes of a delimiter are emitted if the string
+// continues).
 static reply_step marked_step(reply_parser *p, uint8_t byte) {
   literal_state *literal = &p->reads.literal;
   const char *mark = p->form->params->key;
   while (literal->matched > 0 && (uint8_t)mark[literal->matched] != byte) {
-    // The longest shorter match, which is searched because the marks are short.
+    // Returns the next shorter match, by searching, because the delimiters are short.
     uint8_t shorter = literal->matched - 1;
     while (shorter > 0 && memcmp(mark, mark + literal->matched - shorter, shorter) != 0) shorter--;
     for (uint8_t i = 0; i < literal->matched - shorter; i++) {

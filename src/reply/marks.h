@@ -1,4 +1,4 @@
-// reply/marks.h — finds the first of several strings in a text that arrives byte by byte (Knuth,
+// reply/marks.h — finds the first of several strings in text that arrives byte by byte (Knuth,
 // Morris and Pratt 1977, one automaton per string), in O(strings) per byte.
 #ifndef WICK_REPLY_MARKS_H
 #define WICK_REPLY_MARKS_H
@@ -12,22 +12,22 @@ enum { MARK_BYTES_MAX = 48, MARKS_MAX = 80 };
 typedef struct reply_mark {
   const char *text;
   uint8_t role, size_bytes, matched;
-  uint8_t shorter[MARK_BYTES_MAX];  // [n]: the longest beginning of the string that also ends its
-                                    // first n + 1 bytes
+  uint8_t shorter[MARK_BYTES_MAX];  // [n]: the longest proper prefix of the string that is also a
+                                    // suffix of its first n + 1 bytes
 } reply_mark;
 
 typedef struct reply_marks {
   reply_mark items[MARKS_MAX];
   uint32_t count;
-  uint8_t pending;          // number of last bytes that may begin a mark
+  uint8_t pending;          // number of last bytes that may begin a string
   uint8_t firsts[256 / 8];  // bit set of first bytes
 } reply_marks;
 
-// Strings longer than MARK_BYTES_MAX, or more than MARKS_MAX of them, are an error of the caller. A
-// string that exists already is not added again.
+// Strings longer than MARK_BYTES_MAX, or more than MARKS_MAX of them, are a programming error. A
+// string that is already in the list is not added again.
 void marks_add(reply_marks *marks, const char *text, uint8_t role);
 void marks_restart(reply_marks *marks);
-// The longest mark that ends with this byte, or NULL.
+// Returns the longest string that ends with this byte, or NULL.
 const reply_mark *marks_step(reply_marks *marks, uint8_t byte);
 
 #endif

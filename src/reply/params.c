@@ -1,5 +1,5 @@
-// reply/params.c — marked parameters, for example <parameter=KEY>VALUE</parameter>. The tool's
-// schema determines the JSON type of a value.
+// reply/params.c — parameters between tags, for example <parameter=KEY>VALUE</parameter>. The
+// tool's schema determines the JSON type of a value.
 #include <string.h>
 
 #include "reply/parser.h"
@@ -30,8 +30,7 @@ static value_text trimmed(value_text text) {
   return text;
 }
 
-// The value without the line breaks that the form puts around it, and without a CDATA section's
-// marks.
+// Returns the value without the line breaks that the format adds, and without CDATA delimiters.
 static value_text unwrapped(value_text text, bool has_lines) {
   static const char OPEN[] = "<![CDATA[", CLOSE[] = "]]>";
   const size_t open_bytes = sizeof OPEN - 1, close_bytes = sizeof CLOSE - 1;
@@ -67,7 +66,7 @@ static uint32_t type_of_json(value_text text) {
   }
 }
 
-// JSON's constant for one of Python's words, if the schema expects one; otherwise NULL.
+// Returns the JSON constant for a Python keyword, if the schema expects one; otherwise NULL.
 static const char *word_of(value_text text, uint32_t types) {
   static const struct {
     const char *word, *json;
@@ -130,7 +129,7 @@ static value_text take_tag(value_text *text, const char *mark) {
   return name;
 }
 
-// Takes the content of an element, whose first tag was taken, and its end.
+// Consumes the content of an element, after its opening tag, and its closing tag.
 static value_text take_inside(value_text *text, const char *mark) {
   value_text inside = {text->bytes, 0};
   for (uint32_t depth = 0; text->size_bytes > 0;) {
@@ -147,8 +146,8 @@ static value_text take_inside(value_text *text, const char *mark) {
   return inside;
 }
 
-// Writes a value that consists of elements: those of a list are called "item", others are members.
-// Values without elements have the type in their schema.
+// Writes a value that consists of elements: list elements are called "item", others are members.
+// Values without elements have the type given by their schema.
 static void put_elements(reply_parser *p, value_text text, uint32_t schema) {
   const char *mark = p->form->params->key;
   const uint32_t types = tools_types_at(p->tools, p->name.bytes, p->name.size_bytes, schema);
@@ -266,7 +265,7 @@ static reply_step begin_key(reply_parser *p, uint8_t byte) {
   return key_step(p, byte);
 }
 
-// Reads another parameter, or the end: both marks are tracked until they differ.
+// Reads another parameter, or the end: both tags are tracked until they differ.
 static reply_step next_step(reply_parser *p, uint8_t byte) {
   params_state *params = &p->reads.params;
   if (params->position == 0) {
@@ -277,7 +276,7 @@ static reply_step next_step(reply_parser *p, uint8_t byte) {
   const char *key = p->form->params->key, *end = p->form->params->end;
   params->may_be_end = params->may_be_end && (uint8_t)end[position] == byte;
   if (params->may_be_end && end[position + 1] == '\0') return end_params(p);
-  if (params->may_be_key && key[position] == '\0') {  // the end mark begins with the mark of a key
+  if (params->may_be_key && key[position] == '\0') {  // the end tag begins with the tag of a key
     params->may_be_key = false;
     return params->may_be_end ? STEP_MORE : begin_key(p, byte);
   }
@@ -308,7 +307,7 @@ static reply_step open_value_step(reply_parser *p, uint8_t byte) {
   return STEP_MORE;
 }
 
-// Whether a text is between its own marks, so that it may contain the mark that ends values.
+// Whether a string has its own delimiters, so that it may contain the tag that ends values.
 static bool is_wrapped(const reply_params *params, value_text text) {
   return params->wrap != NULL && begins_with(text, params->wrap) &&
          !ends_with(trimmed(text), params->unwrap);
@@ -339,7 +338,7 @@ static reply_step value_step(reply_parser *p, uint8_t byte) {
   return STEP_MORE;
 }
 
-// Reads a tag within a value, or the one that ends it.
+// Reads a tag within a value, or the tag that ends it.
 static reply_step tag_step(reply_parser *p, uint8_t byte) {
   params_state *params = &p->reads.params;
   const reply_text *tag = &params->attributes;

@@ -1,4 +1,4 @@
-// reply/parser.c — the queue, text between marks, and events.
+// reply/parser.c — the queue, text between tags, and events.
 #include "reply/parser.h"
 
 #include <string.h>
@@ -8,11 +8,11 @@
 enum {
   FEED_BYTES = 4096,
   SPACE_HELD_BYTES_MAX = 256,
-  WORD_CUT_BYTES = 4,   // of a mark that is a word
-  CUT_BYTES_MAX = 1024  // of a call that was cut off before its name was known
+  WORD_CUT_BYTES = 4,   // for a tag that is an ordinary word
+  CUT_BYTES_MAX = 1024  // for a call that was cut off before its name was known
 };
 
-// Roles of marks.
+// Roles of tags.
 enum { ROLE_CALL, ROLE_CALLS_END, ROLE_CHANNEL, ROLE_THOUGHT, ROLE_THOUGHT_END, ROLE_WRAPPER };
 
 // ---- events ----
@@ -28,7 +28,7 @@ static void send(reply_parser *p, size_t count) {
   p->out_count -= count;
 }
 
-// The length of the collected text up to its last whole character.
+// Returns the length of the collected text up to its last whole character.
 static size_t whole_characters(const reply_parser *p) {
   const uint8_t *bytes = (const uint8_t *)p->out;
   for (size_t back = 1; back <= 3 && back <= p->out_count; back++) {
@@ -81,7 +81,7 @@ void parser_fail(reply_parser *p, wick_status status, const char *what) {
 
 // ---- text ----
 
-// Llama's calls without marks may have semicolons between them.
+// Llama's calls without tags may have semicolons between them.
 static bool is_gap(const reply_parser *p, size_t at) {
   return json_is_space(p->held[at]) || (p->held[at] == ';' && p->has_bare && p->is_fresh);
 }
@@ -112,7 +112,7 @@ static void enter_after_mark(reply_parser *p, bool is_reasoning) {
   parser_enter_text(p, is_reasoning);
 }
 
-// Returns the text that is certain, except for white space at its end, where a mark may follow.
+// Returns the text that is certain, except for white space at its end, where a tag may follow.
 static void give_certain(reply_parser *p, size_t end) {
   for (; p->certain < end; p->certain++) {
     const bool is_open = p->tools == NULL && !p->is_reasoning && !p->is_fresh;
@@ -146,28 +146,28 @@ static void take_mark(reply_parser *p, const reply_mark *mark) {
   }
 }
 
-// Whether a call without a mark may begin here.
+// Whether a call without a tag may begin here.
 static bool is_bare_place(const reply_parser *p, uint8_t byte) {
   return (byte == '{' || byte == '[') && p->is_fresh && !p->is_prose && !p->is_reasoning &&
          p->content.pending == 0 && p->tools != NULL;
 }
 
-// Whether the whole reply may be a call, in a format of another model.
+// Whether the whole reply may be a call, in a format of a different model.
 static bool is_whole_place(const reply_parser *p, uint8_t byte) {
   return (byte == '{' || byte == '`') && p->is_fresh && p->calls == 0 && !p->is_prose &&
          !p->is_reasoning && !p->is_limited && !p->has_bare && p->content.pending == 0 &&
          p->tools != NULL;
 }
 
-// Whether a mark counts here. At the beginning of the text a mark opens a thought, and a stray end
-// of a call is dropped; elsewhere the text only mentions these marks.
+// Whether a tag is recognized here. At the beginning of the text, a tag opens reasoning, and a
+// stray end of a call is dropped; elsewhere the text only mentions these tags.
 static bool counts(const reply_parser *p, const reply_mark *mark) {
   if (mark->role == ROLE_THOUGHT) return p->is_fresh;
   return mark->role != ROLE_CALLS_END || (p->is_fresh && p->calls > 0);
 }
 
-// Whether a call is within a thought, in which case only the end of the thought shows that it was
-// not a call.
+// Whether a call is within reasoning; then only the end of the reasoning shows that it was not a
+// call.
 static bool waits_for_close(reply_parser *p, const reply_mark *mark) {
   if (!p->is_reasoning || p->is_ending) return false;
   const bool is_call = mark != NULL && mark->role == ROLE_CALL;
@@ -280,8 +280,8 @@ wick_status reply_parser_feed(reply_parser *p, const char *text, size_t size_byt
 
 // ---- the end ----
 
-// Reads text again that only the end of the reply decides: calls in a thought that was not closed,
-// and a reply that is one call as a whole.
+// Parses text again that is decided only by the end of the reply: calls in reasoning that was not
+// closed, and a reply that is a single call.
 static void read_held(reply_parser *p) {
   p->is_ending = true;
   if (p->place == PLACE_TEXT && p->awaits_close) {
@@ -301,9 +301,9 @@ static bool is_header(const uint8_t *text, size_t size_bytes) {
   return size_bytes == 0 || *text == '<' || memcmp(text, RECIPIENT, compared) == 0;
 }
 
-// The length of the beginning of a mark, if the text ends within one. An ending that ordinary text
-// may have is not a mark: a word, a closing bracket, or a single punctuation character after a
-// space.
+// Returns the length of the partial tag at the end of the text, if any. An ending that ordinary
+// text may have does not count: a word, a closing bracket, or a single punctuation character after
+// a space.
 static size_t fragment_bytes(const reply_parser *p) {
   const size_t size = p->is_reasoning ? p->reasoning.pending : p->content.pending;
   const size_t from = p->count - size;
@@ -314,7 +314,7 @@ static size_t fragment_bytes(const reply_parser *p) {
   return size > 1 || !is_word ? size : 0;
 }
 
-// The number of bytes at the end that belong to a mark, or a call, that was cut off.
+// Returns the number of bytes at the end that belong to a tag or call that was cut off.
 static size_t cut_bytes(const reply_parser *p) {
   const size_t held = p->count - p->base;
   if (p->place == PLACE_TEXT) return p->is_limited ? 0 : fragment_bytes(p);
@@ -385,7 +385,7 @@ size_t parser_find_last(const char *text, size_t size_bytes, const char *wanted)
   return 0;
 }
 
-// Models that name a recipient may leave out the mark before the first one.
+// Models that specify a recipient may omit the tag before the first one.
 static void begin_with_recipient(reply_parser *p) {
   for (uint32_t i = 0; i < REPLY_FORM_COUNT; i++) {
     const reply_form *form = &REPLY_FORMS[i];

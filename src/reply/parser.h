@@ -1,13 +1,13 @@
 // reply/parser.h — the parser's internals: one queue of bytes, and the state of the item being
-// read.
+// parsed.
 //
 // All text goes through the queue `held`:
 //
 //     base at count | not yet returned | to be read |
 //
-// Text that may be a mark, or the beginning of a call, stays between base and at. When it turns out
-// to be neither, it is returned as content. If several forms begin with one mark, the next form
-// reads again from `base + body`.
+// Text that may be a tag, or the beginning of a call, stays between base and at. If it turns out to
+// be neither, it is returned as content. If several formats begin with the same tag, the next
+// format is tried from `base + body`.
 #ifndef WICK_REPLY_PARSER_H
 #define WICK_REPLY_PARSER_H
 
@@ -40,12 +40,12 @@ typedef struct calls_state {
   uint8_t state, member;
   bool is_list, is_inner, has_items;
   bool has_arguments, is_text;  // the arguments have arrived; they are a string
-  size_t from, to;              // their place, from base
+  size_t from, to;              // their position, from base
   json_scan scan;
   json_unescape string;
 } calls_state;
 
-// Marked parameters (params.c).
+// Parameters between tags (params.c).
 typedef struct params_state {
   uint8_t state, position, depth;
   bool may_be_key, may_be_end, has_items;
@@ -53,7 +53,7 @@ typedef struct params_state {
   reply_marks value_end;
 } params_state;
 
-// Python's calls and Gemma's objects (literal.c).
+// Python calls and Gemma's objects (literal.c).
 typedef struct literal_state {
   uint8_t state, quote, digits, matched;
   bool is_list, needs_comma, is_key;
@@ -79,13 +79,13 @@ struct reply_parser {
   // text
   reply_place place;
   bool is_reasoning, trims;   // white space at the beginning is skipped
-  bool is_fresh;              // no text since the beginning, a thought or a call
+  bool is_fresh;              // no text since the beginning, reasoning or a call
   bool is_prose;              // everything except a call at the beginning is text
-  bool is_limited, is_exact;  // of reply_parser_limit; white space of the content is kept
-  bool has_bare;              // there are calls without a mark
-  bool awaits_close;  // a call arrived in a thought: it does not count if the thought is closed
+  bool is_limited, is_exact;  // see reply_parser_limit; white space of the content is kept
+  bool has_bare;              // there are calls without a tag
+  bool awaits_close;  // a call arrived in reasoning: it is ignored if the reasoning is closed
   bool is_ending;     // the text has ended
-  size_t certain;     // bytes before this place do not belong to a mark
+  size_t certain;     // bytes before this position do not belong to a tag
   reply_marks content, reasoning, header;
   reply_text header_text;
 
@@ -95,12 +95,12 @@ struct reply_parser {
   const reply_form *form;
   reply_phase phase;
   const char *pattern;
-  size_t body;     // offset from base where forms begin to read
+  size_t body;     // offset from base where formats start to parse
   bool begun;      // the call is shown
-  bool is_silent;  // but is not reported to the caller
-  bool is_dry;     // read only to check whether it is a call: FORM_WHOLE before the end of the text
+  bool is_silent;  // the call is not reported to the caller
+  bool is_dry;  // parsed only to check whether it is a call: FORM_WHOLE before the end of the text
   uint64_t call_at;  // the byte where its text begins
-  bool is_listed;    // a call came before it in the same arguments
+  bool is_listed;    // a call precedes it in the same arguments
   uint32_t calls;
   reply_text name, id, key;
   union {
@@ -118,29 +118,29 @@ struct reply_parser {
 // ---- parser.c: text and events ----
 
 void parser_put(reply_parser *p, reply_event_kind kind, const uint8_t *bytes, size_t size_bytes);
-void parser_put_text(reply_parser *p, const char *text);  // of arguments
-// A byte of a JSON string in the arguments.
+void parser_put_text(reply_parser *p, const char *text);  // adds text to the arguments
+// Adds a byte of a JSON string to the arguments.
 void parser_put_escaped(reply_parser *p, uint8_t byte);
 void parser_show(reply_parser *p);  // emits the collected text
 void parser_fail(reply_parser *p, wick_status status, const char *what);
-// The place after the last occurrence of a string; 0 if there is none.
+// Returns the position after the last occurrence of a string; 0 if there is none.
 size_t parser_find_last(const char *text, size_t size_bytes, const char *wanted);
-uint64_t parser_base_bytes(const reply_parser *p);  // the place of `base` in the reply
-// Reads text again, after a mark.
+uint64_t parser_base_bytes(const reply_parser *p);  // the position of `base` in the reply
+// Parses text again, after a tag.
 void parser_enter_text(reply_parser *p, bool is_reasoning);
-// Returns held text as content or reasoning, up to a place of the queue.
+// Returns held text as content or reasoning, up to a position in the queue.
 void parser_give(reply_parser *p, size_t end);
 
 // ---- call.c ----
 
-// Tries the forms whose mark is `open`; they read from the next byte on.
+// Tries the formats whose tag is `open`; they parse from the next byte on.
 void call_enter(reply_parser *p, const char *open);
 // Begins a call whose name was in a header: its arguments follow as JSON.
 void call_enter_named(reply_parser *p);
 void call_step(reply_parser *p, uint8_t byte);
-// Checks whether the complete text from here on, which begins with this byte, is a call.
+// Checks whether the whole remaining text, which begins with this byte, is a call.
 void call_enter_whole(reply_parser *p, uint8_t byte);
-// Called at the end of the text: whether it was a call and must be read again.
+// Called at the end of the text: whether it was a call and must be parsed again.
 bool call_confirm_whole(reply_parser *p);
 // Whether the held text is the beginning or the end of a call.
 bool call_is_certain(const reply_parser *p);

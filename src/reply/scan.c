@@ -1,4 +1,4 @@
-// reply/scan.c — JSON, byte by byte.
+// reply/scan.c — validates JSON byte by byte.
 #include "reply/scan.h"
 
 #include <string.h>
@@ -102,8 +102,8 @@ static reply_step step_in_word(json_scan *scan, uint8_t byte) {
   return *++scan->word == '\0' ? leave_value(scan) : STEP_MORE;
 }
 
-// The characters that may follow in a number, as the next state; 0 if the number has ended, or must
-// not end here.
+// Returns the next state for a character in a number; 0 if the number has ended, or must not end
+// here.
 static uint8_t next_in_number(uint8_t state, uint8_t byte) {
   const bool is_exponent = (byte | 32) == 'e';
   if (state == AT_DIGIT) return byte == '0' ? IN_ZERO : is_digit(byte) ? IN_DIGITS : 0;

@@ -26,7 +26,7 @@ static document_text name_of(const json_document *document, uint32_t tool) {
 
 enum { TOOLS_COMPARED_MAX = 1024 };
 
-// The first tool with the same name as an earlier one; 0: there is none.
+// Returns the first tool with the same name as an earlier one; 0: none.
 static uint32_t find_twin(const json_document *document) {
   uint32_t compared = 0;
   for (uint32_t at = document_node(document, LIST)->first; at != 0 && compared < TOOLS_COMPARED_MAX;
@@ -42,14 +42,14 @@ static uint32_t find_twin(const json_document *document) {
 
 static wick_status check_tools(const json_document *document, wick_error *error) {
   const json_node *list = document_node(document, LIST);
-  if (list->kind != JSON_ARRAY) return fail_with(error, WICK_E_ARG, 0, "tools are an array");
+  if (list->kind != JSON_ARRAY) return fail_with(error, WICK_E_ARG, 0, "tools must be an array");
   for (uint32_t at = list->first; at != 0; at = document_node(document, at)->next) {
     const uint32_t name = document_find(document, function_of(document, at), "name");
     const json_node *node = document_node(document, name);
     if (name == 0 || node->kind != JSON_STRING || node->text.size_bytes == 0 ||
         node->text.size_bytes > REPLY_NAME_BYTES_MAX) {
       return fail_with(error, WICK_E_ARG, document_node(document, at)->at,
-                       "tool %u: its name is a string of 1 to %d bytes",
+                       "tool %u: its name must be a string of 1 to %d bytes",
                        document_node(document, at)->index, REPLY_NAME_BYTES_MAX);
     }
   }
@@ -86,7 +86,7 @@ void reply_tools_destroy(reply_tools *tools) {
   memory_free(tools->memory, tools);
 }
 
-// The function object of a name; 0: there is none.
+// Returns the function object with a name; 0: none.
 static uint32_t find_tool(const reply_tools *tools, const char *name, size_t name_bytes) {
   const json_document *document = &tools->document;
   const document_text wanted = {(const uint8_t *)name, (uint32_t)name_bytes};

@@ -7,13 +7,13 @@
 #include "reply/forms.h"
 #include "reply/reply.h"
 
-// Whether a tool's name begins with this text.
+// Whether a tool's name begins with this string.
 bool tools_begin(const reply_tools *tools, const char *text, size_t size_bytes);
 bool tools_have(const reply_tools *tools, const char *name, size_t name_bytes);
-// The schema of a parameter, or of a member of `schema`; key NULL: of its items. 0: it has none.
+// Returns the schema of a parameter, or of a member of `schema`; key NULL: of its items. 0: none.
 uint32_t tools_member(const reply_tools *tools, const char *name, size_t name_bytes,
                       uint32_t schema, const uint8_t *key, size_t key_bytes);
-// The types that it states, SAID_* as bits.
+// Returns the types that the schema states, SAID_* as bits.
 uint32_t tools_types_at(const reply_tools *tools, const char *name, size_t name_bytes,
                         uint32_t schema);
 
