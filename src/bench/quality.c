@@ -1,5 +1,5 @@
-// bench/quality.c — divergences by log-softmax in doubles. No term is left out, and cancellation
-// makes none negative beyond rounding.
+// bench/quality.c — divergences by log-softmax in doubles. No term is skipped, and cancellation
+// makes no term negative beyond rounding.
 #include "bench/quality.h"
 
 #include "base/math.h"

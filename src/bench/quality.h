@@ -17,13 +17,13 @@ typedef struct bench_quality {
   bool passed;          // kl_nats < kl_nats_max
   double kl_nats;       // KL(reference, candidate); +Inf if unknown
   double kl_nats_max;   // the limit
-  bool top1_agrees;     // same most probable token (the lowest id among equals)
-  const char *message;  // static; "" when passed
+  bool top1_agrees;     // both have the same most probable token (the lowest id among equals)
+  const char *message;  // static; "" if passed
 } bench_quality;
 
-// Checks one position and always fills *out. It has not passed if the status is WICK_E_SHAPE
-// (lengths differ), WICK_E_NODATA (empty) or WICK_E_NONFINITE. Terms are not skipped: p > 0 with q
-// = 0 results in +Inf.
+// Checks one position and always fills *out. The check fails if the status is WICK_E_SHAPE (lengths
+// differ), WICK_E_NODATA (empty) or WICK_E_NONFINITE. No terms are skipped: p > 0 with q = 0
+// results in +Inf.
 wick_status quality_check(const float *reference, size_t reference_count, const float *candidate,
                           size_t candidate_count, double kl_nats_max, bench_quality *out);
 

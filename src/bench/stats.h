@@ -1,4 +1,4 @@
-// bench/stats.h — statistics of measurements: percentiles by nearest rank, sample variance,
+// bench/stats.h — statistics for measurements: percentiles by nearest rank, sample variance,
 // bootstrap intervals, and statistics of the gaps between tokens. The functions are pure; the
 // caller supplies scratch.
 #ifndef WICK_BENCH_STATS_H
@@ -10,14 +10,15 @@
 
 #include "base/status.h"
 
-// Sorts in rising order, in place. O(n log n).
+// Sorts in ascending order, in place. O(n log n).
 void stat_sort(double *values, size_t count);
 
-// The value of rank ceil(count * permille / 1000), at least the first. scratch: [count].
+// Gets the value of rank ceil(count * permille / 1000), at least the first. scratch: [count].
 // WICK_E_NODATA if empty, WICK_E_NONFINITE for a NaN, WICK_E_ARG for permille above 1000.
 wick_status stat_percentile(const double *values, size_t count, uint32_t permille, double *scratch,
                             double *out);
-// The middle value, or the mean of the two middle values. scratch: [count]. Statuses as above.
+// Gets the middle value, or the mean of the two middle values. scratch: [count]. Returns the same
+// statuses.
 wick_status stat_median(const double *values, size_t count, double *scratch, double *out);
 // Whether this many values have a tail beyond the percentile: count >= 1 / (1 - p). With fewer
 // values, the percentile is the maximum and should not be printed.
@@ -34,14 +35,14 @@ typedef struct stat_interval {
 
 enum { BOOTSTRAP_SEED_DEFAULT = 42, BOOTSTRAP_RESAMPLES_DEFAULT = 1000 };
 
-// Percentile interval of the mean (Efron 1979). splitmix64 from `seed` draws the same samples on
-// every host. confidence in (0, 1). scratch: [resamples]. WICK_E_ARG, WICK_E_NODATA,
+// Computes the percentile interval of the mean (Efron 1979). splitmix64 from `seed` draws the same
+// samples on every host. confidence in (0, 1). scratch: [resamples]. WICK_E_ARG, WICK_E_NODATA,
 // WICK_E_NONFINITE.
 wick_status stat_bootstrap_ci(const double *values, size_t count, double confidence,
                               uint32_t resamples, uint64_t seed, double *scratch,
                               stat_interval *out);
 
-// Inter-token latencies.
+// Statistics of inter-token latencies.
 typedef struct itl_stats {
   size_t count;
   double median_ms, stddev_ms, p99_ms, p999_ms;
@@ -49,6 +50,6 @@ typedef struct itl_stats {
 
 // scratch: [count]. Empty: zeros and WICK_E_NODATA. WICK_E_NONFINITE for a NaN.
 wick_status itl_stats_from(const double *gaps_ms, size_t count, double *scratch, itl_stats *out);
-// Standard deviation below the limit; false without data.
+// Whether the standard deviation is below the limit; false without data.
 
 #endif

@@ -9,7 +9,7 @@ const command COMMANDS[] = {
     {"convoy", "measure short requests alone and with long ones", lab_convoy},
     {"saturation", "measure requests one by one, alone and under load", lab_saturation},
     {"media", "measure an encoder of images or audio", lab_media},
-    {"mmproj", "make an encoder of images with random weights of a known shape", lab_mmproj},
-    {"synth", "make a model with random weights of a known shape", command_synth},
+    {"mmproj", "make an image encoder of a known shape with random weights", lab_mmproj},
+    {"synth", "make a model of a known shape with random weights", command_synth},
     {NULL, NULL, NULL}};
 const char *const FULL_PROGRAM = NULL;

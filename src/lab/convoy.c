@@ -2,11 +2,11 @@
 // are served at the same time. The short requests run twice with the same arrivals: alone, and
 // after the long ones, which all arrive at the beginning.
 //
-// A short request is blocked while the first token of its prompt has not been read and prompts of
-// long requests are waiting or being read. The blocked time is at most its extra wait compared with
-// the run alone, because waiting for other short requests is not caused by the long ones.
-// Fragmentation is counted over pages that contain tokens. Room that is reserved for the rest of a
-// prompt will be filled, and is reported separately (as in Kwon et al. 2023).
+// A short request is blocked while the first token of its prompt has not been processed and prompts
+// of long requests are waiting or being processed. The blocked time is at most its extra wait
+// compared with the run alone, because waiting for other short requests is not caused by the long
+// ones. Fragmentation is counted over pages that contain tokens. Space that is reserved for the
+// rest of a prompt will be filled, and is reported separately (as in Kwon et al. 2023).
 #include <stdlib.h>
 
 #include "lab/lab.h"
@@ -33,10 +33,10 @@ typedef struct convoy_pass {
 
 typedef struct convoy_outcome {
   convoy_pass alone, beside;
-  double *blocked_ms;  // [blocked_count] of those that ended in both runs
+  double *blocked_ms;  // [blocked_count] for requests that ended in both runs
   size_t blocked_count;
-  double overlap_ms_max;  // the longest time that one waited while long prompts were waiting or
-                          // being read
+  double overlap_ms_max;  // the longest time that a request waited while long prompts were waiting
+                          // or being processed
   convoy_result verdict;
 } convoy_outcome;
 
@@ -76,8 +76,9 @@ static double wait_ms(const workload_item *item) {
   return (double)(item->read_us - item->arrival_us) / 1e3;
 }
 
-// The time during which it waited while prompts of long requests were waiting or being read. The
-// long requests arrive together at the beginning, so this ends with the last of their prompts.
+// Returns the time during which the request waited while prompts of long requests were waiting or
+// being processed. The long requests arrive together at the beginning, so this ends with the last
+// of their prompts.
 static double overlap_ms(const workload *requests, const workload_item *item) {
   uint64_t end_us = 0;
   for (size_t i = 0; i < requests->count; i++) {
@@ -257,13 +258,13 @@ static exit_code print_tables(const convoy_job *job, const bench_host *host,
   output_format(OUTPUT_TEXT, "\n\n| | measured | limit | |\n|---|---|---|---|\n");
   print_limit("p99 of short requests, increase", verdict->p99_increase_pct,
               limits->p99_increase_pct_max, "%");
-  print_limit("blocked at the head of the line, most", verdict->hol_blocking_ms_max,
+  print_limit("head-of-line blocking, maximum", verdict->hol_blocking_ms_max,
               limits->hol_blocking_ms_max, "ms");
   print_limit("KV fragmentation", verdict->kv_fragmentation_pct, limits->kv_fragmentation_pct_max,
               "%");
   output_printf(OUTPUT_TEXT,
                 "\np99 of short requests %.1f ms alone, %.1f ms in the convoy; blocked %.1f ms in "
-                "the mean; at most %.1f ms waited while long prompts were read.\n",
+                "the mean; at most %.1f ms waited while long prompts were processed.\n",
                 verdict->baseline_short_ms_p99, verdict->convoy_short_ms_p99,
                 verdict->hol_blocking_ms_mean, of->overlap_ms_max);
   bench_print_few(job->counts[KIND_SHORT]);
@@ -306,10 +307,11 @@ exit_code lab_convoy(int argc, char **argv) {
       args_f32("--rate", &job.rate, "R", 0, RATE_MAX,
                "start R short requests per second, Poisson (default 0: all at once)"),
   };
-  const args_spec spec = {"wick-lab convoy MODEL [options]",
-                          "Random tokens, greedy, no prefix cache, no speculation. The long ones "
-                          "arrive first, together.",
-                          options, 3 + serve_options_list(&job.common, options + 3), 1};
+  const args_spec spec = {
+      "wick-lab convoy MODEL [options]",
+      "Random tokens, greedy, no prefix cache, no speculation. The long requests "
+      "arrive first, together.",
+      options, 3 + serve_options_list(&job.common, options + 3), 1};
   const char *model[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, model);
   if (parsed == ARGS_HELP) return output_end();

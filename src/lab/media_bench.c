@@ -1,5 +1,5 @@
-// lab/media_bench.c — measures an encoder: multiply-adds a second of one picture of an image, or of
-// one piece of a recording, and its longest slice.
+// lab/media_bench.c — measures an encoder: multiply-adds per second for one tile of an image, or
+// one chunk of a recording, and the longest slice.
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,12 +23,12 @@ typedef struct media_bench {
   thread_pool *pool;
   uint8_t *rgb;
   float *samples, *rows;
-  uint64_t prepare_us;            // resizing or listening
-  uint64_t slice_us, slice_macs;  // the longest slice of all runs, and the largest one
+  uint64_t prepare_us;            // time for resizing or for computing spectra
+  uint64_t slice_us, slice_macs;  // the longest slice of all runs, and the largest slice
   wick_error error;
 } media_bench;
 
-// A text model that the rows fit.
+// A text model that fits the rows.
 static media_text text_of(const gguf_directory *directory, media_kind kind) {
   media_text text = {0};
   wick_error error;
@@ -43,7 +43,7 @@ static media_text text_of(const gguf_directory *directory, media_kind kind) {
   return text;
 }
 
-// The chunk with the most multiply-adds: all tiles cost the same.
+// Returns the chunk with the most multiply-adds; all tiles cost the same.
 static uint32_t largest_chunk(const media_plan *plan) {
   uint32_t best = 0;
   for (uint32_t i = 1; i < plan->count; i++) {
@@ -173,12 +173,11 @@ exit_code lab_media(int argc, char **argv) {
       args_u32("--height", &bench.height, "N", 1, IMAGE_SIDE_MAX, "pixels (default: 512)"),
       args_u32("--seconds", &bench.seconds, "N", 1, SOUND_SECONDS_MAX, "encode N seconds of noise"),
       args_u32("--threads", &bench.threads, "N", 1, WICK_THREADS_MAX, "use N threads (default 1)"),
-      args_u32("--runs", &bench.runs, "N", 1, 1000, "take the best of N (default: 3)"),
+      args_u32("--runs", &bench.runs, "N", 1, 1000, "take the best of N runs (default: 3)"),
   };
-  const args_spec spec = {
-      "wick-lab media MMPROJ [options]",
-      "Measures the encoding of one picture of an image, or of a piece of noise.", options,
-      sizeof options / sizeof options[0], 1};
+  const args_spec spec = {"wick-lab media MMPROJ [options]",
+                          "Measures the encoding of one tile of an image, or of a chunk of noise.",
+                          options, sizeof options / sizeof options[0], 1};
   const char *given[ARGS_POSITIONALS_MAX];
   const args_result parsed = args_parse(&spec, argc, argv, given);
   if (parsed != ARGS_OK) return parsed == ARGS_HELP ? output_end() : EXIT_USAGE;

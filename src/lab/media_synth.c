@@ -23,7 +23,7 @@ enum {
   HAS_LAST_NORM = 256
 };
 
-// A matrix of the projector, with a bias if the layers have any.
+// A matrix of the projector, with a bias if the layers have biases.
 typedef struct projector_matrix {
   const char *name;
   uint32_t in, out;
@@ -104,12 +104,12 @@ enum { SHAPES_COUNT = sizeof SHAPES / sizeof *SHAPES, DEEPSTACKS_MAX = 3, STRIP_
 typedef struct mmproj_job {
   const encoder_shape *shape;
   uint32_t layers;
-  ggml_type type;  // of matrices
+  ggml_type type;  // type of the matrices
   output_file file;
   memory_gate memory;
   gguf_writer *writer;
   uint8_t *strip;
-  bool is_header;  // tensors are declared; otherwise they are written
+  bool is_header;  // true: tensors are declared; false: they are written
   wick_status status;
   wick_error error;
 } mmproj_job;
@@ -119,7 +119,7 @@ static bool write_bytes(void *context, const void *bytes, size_t size_bytes) {
   return output_file_write(&job->file, bytes, size_bytes);
 }
 
-// ---- Tensors: each function declares a tensor and, in a second pass, writes it ----
+// ---- Tensors: each function declares a tensor in the first pass and writes it in the second ----
 
 static bool has(const mmproj_job *job, uint32_t flag) { return (job->shape->flags & flag) != 0; }
 
@@ -293,8 +293,9 @@ exit_code lab_mmproj(int argc, char **argv) {
     const size_t used = strlen(names);
     text_format(names + used, sizeof names - used, " %s", SHAPES[i].name);
   }
-  const args_option options[] = {args_u32("--layers", &job.layers, "N", 1, 64,
-                                          "layers of the encoder (default: the shape's)")};
+  const args_option options[] = {
+      args_u32("--layers", &job.layers, "N", 1, 64,
+               "set the encoder's number of layers (default: the shape's)")};
   const args_spec spec = {"wick-lab mmproj SHAPE TYPE OUT [options]   (TYPE: f32, f16, q8_0 ...)",
                           names, options, sizeof options / sizeof options[0], 3};
   const char *given[ARGS_POSITIONALS_MAX];

@@ -1,4 +1,4 @@
-// lab/run_report.c — the engine under measurement, and the report of a run.
+// lab/run_report.c — the measured engine, and the report of a run.
 #include "lab/run_report.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ size_t serve_options_list(serve_options *options, args_option *list) {
   enum { TOKENS_MAX = 1000000000 };
   list[0] = args_u64("--seed", &options->seed, "S", "seed arrivals and prompts (default 1)");
   list[1] = args_u32("--kv-tokens", &options->kv_tokens, "N", 1, TOKENS_MAX,
-                     "reserve KV pages for N tokens of all requests (default: 4 contexts)");
+                     "reserve KV pages for N tokens in total (default: 4 contexts)");
   list[2] = args_choice("--format", &options->format, "md|json", format_names,
                         "print Markdown or JSON (default md)");
   list[3] = args_choice("--clock", &options->clock, "wall|cpu", clock_names,
@@ -35,8 +35,7 @@ size_t serve_options_list(serve_options *options, args_option *list) {
 
 // ---- The engine ----
 
-// Runs one short request that is not counted. Afterwards everything that is bound or allocated only
-// once is ready.
+// Runs one short warm-up request, so that everything that is bound or allocated only once is ready.
 static exit_code warm_up(bench_host *host) {
   const workload_class class = {.tokens_in = 16, .tokens_out = 4};
   workload one;
@@ -80,7 +79,7 @@ static uint32_t context_tokens(const bench_host *host) {
   return plan.context_tokens;
 }
 
-// The largest number of tokens that the pages of all requests may hold.
+// Returns the maximum number of tokens that the pages of all requests can hold.
 static uint64_t kv_tokens(const bench_host *host) {
   wick_pages_state pages;
   wick_pages_get_state(host->engine, &pages);
@@ -91,7 +90,7 @@ exit_code bench_host_check(const bench_host *host, const workload_class *class) 
   const uint32_t context = context_tokens(host);
   const uint32_t needed = class->tokens_in + class->tokens_out;
   if (needed <= context) return EXIT_DONE;
-  report("requests of class %s need %u tokens, the context is %u", class->name, (unsigned)needed,
+  report("requests of class %s need %u tokens; the context is %u", class->name, (unsigned)needed,
          (unsigned)context);
   return EXIT_USAGE;
 }
@@ -204,7 +203,8 @@ void bench_print_percentiles(const bench_samples *samples, bench_series series) 
 void bench_print_few(uint32_t requests) {
   if (stat_has_tail(requests, 990)) return;
   output_format(OUTPUT_TEXT,
-                "Fewer than 100 requests have no p99: that of %u is the slowest one's time.\n",
+                "With fewer than 100 requests, there is no p99: for %u, it is the time of the "
+                "slowest request.\n",
                 (unsigned)requests);
 }
 
@@ -313,7 +313,7 @@ void bench_write_requests(json_writer *json, const workload *workload,
   json_open(json, "requests", '[');
   for (size_t i = 0; i < workload->count; i++) {
     const workload_item *item = &workload->items[i];
-    if (item->gaps_ms == NULL) continue;  // the run ended before it arrived
+    if (item->gaps_ms == NULL) continue;  // the run ended before the request arrived
     json_open(json, NULL, '{');
     json_text(json, "class", classes[item->kind].name);
     json_f64(json, "arrival_ms", (double)item->arrival_us / 1e3);
@@ -339,7 +339,7 @@ void bench_print_host(const bench_host *host) {
                 (unsigned)wick_engine_threads(host->engine),
                 wick_engine_threads(host->engine) == 1 ? "" : "s", (unsigned)context_tokens(host),
                 (unsigned long long)host->options->seed,
-                host->options->clock == SERVE_CPU ? "processor time" : "wall time");
+                host->options->clock == SERVE_CPU ? "CPU time" : "wall time");
 }
 
 void bench_print_load(const serve_run *run) {

@@ -1,6 +1,6 @@
 // lab/saturation.c — wick-lab saturation MODEL: tests the engine under load. A chain of short
 // requests runs, each starting when the previous one has ended: first alone, then alongside similar
-// requests that arrive at half the rate which the engine served alone.
+// requests that arrive at half the rate that the engine served without load.
 #include <stdlib.h>
 
 #include "lab/lab.h"
@@ -18,13 +18,13 @@ typedef struct saturation_job {
 typedef struct saturation_pass {
   workload chain, load;
   serve_run run;
-  bench_samples samples;  // of the chain
-  double tok_s, ms_p99;   // of the chain; 0 when nothing has finished
+  bench_samples samples;  // samples of the chain
+  double tok_s, ms_p99;   // figures of the chain; 0 if nothing has finished
 } saturation_pass;
 
 typedef struct saturation_outcome {
   saturation_pass alone, loaded;
-  double rate;  // arrivals of the load, a second
+  double rate;  // arrivals per second of the load
   bool passed;
 } saturation_outcome;
 
@@ -64,12 +64,13 @@ static exit_code run_both(const saturation_job *job, const bench_host *host,
   exit_code code = measure(job, host, &out->alone);
   if (code != EXIT_DONE) return code;
   if (!(out->alone.tok_s > 0)) {
-    report("no request of %s took a measurable time, so no load can be chosen", job->class.name);
+    report("no request of %s took a measurable time, so the load cannot be chosen",
+           job->class.name);
     return EXIT_INTERNAL;
   }
   // the rate at which the engine ended requests without a load, times the share
   out->rate = out->alone.tok_s / job->class.tokens_out * limits->load_pct / 100;
-  // more than can arrive during the run, which ends with the chain
+  // more requests than can arrive during the run, which ends with the chain
   code = workload_repeat(&job->class, 0, WORKLOAD_REQUESTS_MAX, out->rate, job->common.seed,
                          &out->loaded.load);
   if (code == EXIT_DONE) code = measure(job, host, &out->loaded);
@@ -179,7 +180,7 @@ exit_code lab_saturation(int argc, char **argv) {
       args_string("--short", &job.group_text, "COUNTxIN/OUT",
                   "run COUNT requests of IN and OUT tokens (default 100x32/64)"),
       args_flag("--adaptive", &job.is_adaptive,
-                "end when their speed is steady, at the latest after COUNT"),
+                "end when their speed is steady, but after COUNT at the latest"),
   };
   const args_spec spec = {"wick-lab saturation MODEL [options]",
                           "Random tokens, greedy, no prefix cache, no speculation.", options,

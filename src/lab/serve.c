@@ -1,8 +1,8 @@
-// lab/serve.c — wick-lab serve MODEL: requests of several classes arrive at their times, even if
+// lab/serve.c — wick-lab serve MODEL: requests of several classes arrive at fixed times, even if
 // the engine does not keep up. It reports how many were served well, and how fast.
 //
 // A request was served well if its first token arrived within one limit and the mean gap between
-// its tokens was within another. Goodput is the number of such requests a second (Zhong et al.
+// its tokens was within another. Goodput is the number of such requests per second (Zhong et al.
 // 2024, DistServe).
 #include "lab/lab.h"
 #include "lab/run_report.h"
@@ -10,7 +10,7 @@
 typedef struct serve_job {
   serve_options common;
   float rate, ttft_ms_max, itl_ms_max;
-  uint32_t requests;  // 0: adaptive
+  uint32_t requests;  // 0: chosen during the run
   const char *mix_text;
   workload_mix mix;
 } serve_job;
@@ -205,9 +205,9 @@ exit_code lab_serve(int argc, char **argv) {
       args_string("--mix", &job.mix_text, "CLASS:SHARE,...",
                   "mix chat (256 tokens in, 128 out), short (32, 64), long (2048, 512) or IN/OUT"),
       args_f32("--ttft", &job.ttft_ms_max, "MS", 0, MS_MAX,
-               "set the limit of the first token of a request served well (default 1000)"),
+               "limit the time to the first token of a well-served request to MS (default 1000)"),
       args_f32("--itl", &job.itl_ms_max, "MS", 0, MS_MAX,
-               "set the limit of the mean gap of a request served well (default 100)"),
+               "limit the mean gap of a well-served request to MS (default 100)"),
   };
   const args_spec spec = {
       "wick-lab serve MODEL [options]",

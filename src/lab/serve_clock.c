@@ -1,5 +1,5 @@
-// lab/serve_clock.c — WASI has a clock of the processor time of a thread, which its C library does
-// not offer.
+// lab/serve_clock.c — see serve_clock.h. WASI has a clock for the CPU time of a thread, which its C
+// library does not provide.
 #if !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L  // clock_gettime, nanosleep
 #endif

@@ -1,5 +1,5 @@
-// lab/serve_run.c — the loop: submit the requests that have arrived, run one unit of work, take its
-// events. The clock is read after each unit. A latency begins at the arrival, not at the
+// lab/serve_run.c — the loop: submits the requests that have arrived, runs one unit of work, takes
+// its events. The clock is read after each unit. A latency begins at the arrival, not at the
 // submission, so a busy engine cannot hide a delay.
 #include "lab/serve_run.h"
 
@@ -12,10 +12,10 @@
 typedef struct serve_loop {
   wick_engine *engine;
   serve_run *run;
-  workload_item **active;  // [active_count] submitted and not ended
+  workload_item **active;  // [active_count] submitted requests that have not ended
   size_t active_count, open_next, chain_next;
   workload_item *chain_item;  // the running request of the chain; NULL: none
-  int32_t *prompt;            // as long as the longest
+  int32_t *prompt;            // as long as the longest prompt
   uint32_t vocab;
   serve_clock clock;
   uint64_t prompts;
@@ -24,7 +24,7 @@ typedef struct serve_loop {
   double *speeds;  // [ended] tokens per second of the requests that have ended
   bench_stop stop;
   uint64_t reported_us;  // when progress was last reported
-  bool is_closed;        // nothing more is submitted
+  bool is_closed;        // no more requests are submitted
   exit_code code;
 } serve_loop;
 
@@ -225,7 +225,7 @@ static exit_code run_loop(serve_loop *loop) {
     sample_load(loop);
     report_progress(loop);
     if (result == WICK_STEP_PROGRESS || loop->active_count == 0) continue;
-    report("the engine stopped before the requests were done");
+    report("the engine stopped before the requests ended");
     return EXIT_INTERNAL;
   }
   return loop->code;
@@ -271,7 +271,7 @@ exit_code serve_run_all(wick_engine *engine, serve_run *run) {
   if (!allocate(&loop)) {
     report("out of memory for the measurements");
   } else if (!serve_clock_start(&loop.clock, run->clock)) {
-    report("--clock cpu: this host does not report a thread's processor time");
+    report("--clock cpu: this host does not report a thread's CPU time");
     code = EXIT_USAGE;
   } else {
     code = run_loop(&loop);

@@ -1,5 +1,5 @@
-// lab/summary.h — a benchmark's raw samples, the figures computed from them, and the criterion for
-// ending sampling.
+// lab/summary.h — a benchmark's raw samples, the statistics computed from them, and the criterion
+// for ending sampling.
 //
 //   TTFT: submit to first token.  ITL: gap between tokens.  tok/s: inverse of the mean gap.
 #ifndef WICK_LAB_SUMMARY_H
@@ -31,12 +31,12 @@ typedef struct bench_outcome {
   bench_series ttft_ms, itl_ms, prefill_tok_s, generation_tok_s;
   uint64_t memory_bytes_peak;  // linear memory and staging
   double kv_waste_pct;
-  bool has_energy;  // browsers cannot tell
+  bool has_energy;  // browsers do not report it
   double energy_j;
   uint64_t tokens_generated;
   uint32_t iterations;
   double cv_at_stop;
-  uint64_t timestamp_s;  // Unix
+  uint64_t timestamp_s;  // Unix time
 } bench_outcome;
 
 // For an empty series, all numbers are 0. Percentiles are nearest ranks, medians are midpoints. A
@@ -47,7 +47,7 @@ typedef struct bench_summary {
   double itl_ms_median, itl_ms_stddev, itl_ms_p99;
   double prefill_tok_s_median;
   double throughput_tok_s_median, throughput_tok_s_mean;
-  stat_interval throughput_tok_s_ci95;  // of the mean
+  stat_interval throughput_tok_s_ci95;  // confidence interval of the mean
   double token_j;                       // 0 without energy or tokens
   double kv_waste_pct;
   double cold_start_ms, load_ms;
@@ -69,12 +69,12 @@ enum {
   BENCH_STABLE_CHECKS = 3
 };
 typedef struct bench_stop {
-  uint32_t stable_checks;  // consecutive ones; initially 0
+  uint32_t stable_checks;  // consecutive stable checks; initially 0
 } bench_stop;
 // Called after each sample.
 bool bench_should_stop(bench_stop *stop, const double *samples, size_t count);
 
-// Share of the allocated KV bytes without tokens; 0 if nothing is allocated.
+// Returns the share of the allocated KV bytes without tokens; 0 if nothing is allocated.
 double kv_pct_of_waste(uint64_t allocated_bytes, uint64_t used_bytes);
 
 #endif

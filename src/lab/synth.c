@@ -1,4 +1,4 @@
-// lab/synth.c — writes a model with random weights of a known shape, for benchmarks and tests.
+// lab/synth.c — writes a model of a known shape with random weights, for benchmarks and tests.
 #include <stdio.h>
 #include <string.h>
 
@@ -29,8 +29,8 @@ static bool write_bytes(void *context, const void *bytes, size_t size_bytes) {
 
 // ---- tensors ----
 
-// Llama 3.1's stretching of long wavelengths: factor 32 above a context of 8192, as
-// convert_hf_to_gguf.py of llama.cpp writes it.
+// Returns Llama 3.1's RoPE factors, which stretch long wavelengths: factor 32 above a context of
+// 8192, as written by llama.cpp's convert_hf_to_gguf.py.
 static float rope_factor(const synth_shape *shape, uint64_t index) {
   const double factor = 32, low = 1, high = 4, context = 8192, pi = 3.141592653589793;
   const double head_dim = (double)synth_head_dim(shape);
@@ -134,7 +134,7 @@ static bool find_names(synth_job *job, const char *shape, const char *mix) {
   return job->shape != NULL && job->mix != NULL;
 }
 
-// "shapes: tiny ...\ntypes:  f32 ..."
+// Writes "shapes: tiny ...\ntypes:  f32 ...".
 static void list_names(char *out, size_t size_bytes) {
   size_t used = (size_t)snprintf(out, size_bytes, "shapes:");
   for (uint32_t i = 0; synth_shape_at(i) != NULL; i++)

@@ -1,4 +1,4 @@
-// lab/synth_metadata.c — keys of dense, hybrid and expert models.
+// lab/synth_metadata.c — metadata keys of dense, hybrid and expert models.
 #include "lab/synth_metadata.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static void add_text(gguf_writer *writer, const char *key, const char *text) {
   gguf_writer_add_string(writer, key, text, strlen(text));
 }
 
-// "ARCHITECTURE.key"
+// Returns "ARCHITECTURE.key".
 static const char *own_key(synth_keys *keys, const char *key) {
   snprintf(keys->name, sizeof keys->name, "%s.%s", keys->shape->architecture, key);
   return keys->name;
@@ -30,8 +30,8 @@ static void add_f32(synth_keys *keys, const char *key, float value) {
   gguf_writer_add_f32(keys->writer, own_key(keys, key), value);
 }
 
-// One number, or 0 for each layer that has no attention where its architecture distinguishes layers
-// in this way.
+// Writes one number or, if the architecture distinguishes layers in this way, one per layer, with 0
+// for layers without attention.
 static void add_kv_heads(synth_keys *keys) {
   const synth_shape *s = keys->shape;
   int32_t heads[64] = {0};
@@ -50,8 +50,8 @@ static void add_rope(synth_keys *keys) {
   const uint32_t flags = keys->shape->flags;
   add_f32(keys, "rope.freq_base", keys->shape->rope_theta);
   if ((flags & SYNTH_HAS_QUARTER_ROPE) != 0) {
-    static const int32_t SECTIONS[4] = {11, 11, 10,
-                                        0};  // of 32 pairs; for text they all rotate alike
+    static const int32_t SECTIONS[4] = {
+        11, 11, 10, 0};  // sections of 32 pairs; for text, all of them rotate alike
     gguf_writer_add_array(keys->writer, own_key(keys, "rope.dimension_sections"), GGUF_I32,
                           SECTIONS, 4);
   }
@@ -79,7 +79,7 @@ static void add_hybrid(synth_keys *keys) {
     case SYNTH_SHORT_CONV:
       add_u32(keys, "shortconv.l_cache", keys->shape->hybrid->conv_kernel);
       return;
-    case SYNTH_MAMBA2:  // Granite's factors, too
+    case SYNTH_MAMBA2:  // includes Granite's factors
       add_scan(keys);
       add_f32(keys, "attention.scale", 0.015625f);
       add_f32(keys, "embedding_scale", 12);

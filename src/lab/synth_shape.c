@@ -14,7 +14,7 @@ static const synth_hybrid GRANITE_H = {.mixer = SYNTH_MAMBA2,
                                        .head_dim = 32,
                                        .groups = 1,
                                        .state_size = 128};
-// Every fourth layer has attention, and so does the one that predicts.
+// Every fourth layer has attention, and so does the predicting layer.
 static const synth_hybrid QWEN35 = {.mixer = SYNTH_DELTA_NET,
                                     .attention_layers = 0x1888888,
                                     .conv_kernel = 4,
@@ -22,8 +22,8 @@ static const synth_hybrid QWEN35 = {.mixer = SYNTH_DELTA_NET,
                                     .head_dim = 128,
                                     .groups = 16,
                                     .state_size = 128};
-// Eight of GPT-OSS-20B's 32 experts; its "gpt-oss-cut" has four of 24 layers and a small
-// vocabulary, too.
+// Eight of GPT-OSS-20B's 32 experts; "gpt-oss-cut" also has only four of 24 layers and a small
+// vocabulary.
 static const synth_experts GPT_OSS = {.count = 8, .used = 4, .ffn = 2880};
 
 static const synth_shape shapes[] = {
@@ -69,7 +69,7 @@ static const synth_shape shapes[] = {
      64, 128, NULL, &GPT_OSS},
 };
 
-// A mix of one type, except for the tensors that matrix_type() names
+// A mix of one type, except for the tensors that matrix_type() selects
 #define PLAIN(name, type, file_type) {name, type, type, file_type, false, false}
 
 static const synth_mix mixes[] = {

@@ -69,8 +69,8 @@ enum {
   FEEDS_ANY = FEEDS_DENSE | FEEDS_EXPERTS
 };
 
-// A layer has tensors between the embedding and the final norm: those whose flag its shape has,
-// whose `without` its shape lacks, and whose mixers and feed-forward the layer uses.
+// A layer has the tensors between the embedding and the final norm whose flag the shape has, whose
+// `without` the shape lacks, and whose mixers and feed-forward the layer uses.
 typedef struct part_facts {
   const char *name;
   uint32_t flag, without;
@@ -147,7 +147,7 @@ static bool has_part(const synth_shape *shape, uint32_t layer, uint32_t which) {
          (facts->mixers & synth_mixer_at(shape, layer)) != 0 && (facts->feeds & feeds) != 0;
 }
 
-// The number of parts from `first` to `end` (exclusive) that the layer has.
+// Returns the number of parts from `first` to `end` (exclusive) that the layer has.
 static uint32_t count_parts(const synth_shape *shape, uint32_t layer, part first, part end) {
   uint32_t count = 0;
   for (uint32_t which = first; which < end; which++) {
@@ -156,7 +156,7 @@ static uint32_t count_parts(const synth_shape *shape, uint32_t layer, part first
   return count;
 }
 
-// The part `index` of those from `first` on that the layer has.
+// Returns part `index` among the layer's parts from `first` on.
 static part part_at(const synth_shape *shape, uint32_t layer, part first, uint32_t index) {
   uint32_t which = first;
   while (!has_part(shape, layer, which) || index-- > 0) which++;
@@ -179,7 +179,7 @@ static bool uses_more_bits(uint32_t layer, uint32_t layers) {
 
 static uint32_t block_values(ggml_type type) { return type_facts(type)->block_values; }
 
-// For rows that are not a multiple of the type's block.
+// Returns the fallback type for rows that are not a multiple of the type's block.
 static ggml_type fallback_type(ggml_type type) {
   switch (type) {
     case GGML_TYPE_Q4_K:
@@ -223,7 +223,8 @@ static void set_vector(synth_tensor *tensor, synth_content content, uint64_t val
   set_values(tensor, content, values, 0);
 }
 
-// The deviation with which rows of length `cols` keep the size of the vector that they multiply.
+// Returns the deviation with which rows of length `cols` preserve the magnitude of the vector that
+// they multiply.
 static void set_matrix(synth_tensor *tensor, uint64_t cols, uint64_t rows) {
   tensor->content = SYNTH_MATRIX;
   tensor->dim_count = 2;
@@ -266,13 +267,13 @@ static void set_attention(synth_tensor *tensor, const synth_shape *s, part which
     case PART_SINKS:
       set_vector(tensor, SYNTH_BIAS, s->heads);
       return;
-    default:  // norms of queries and keys
+    default:  // query and key norms
       set_vector(tensor, SYNTH_NORM, head_dim);
       return;
   }
 }
 
-// Convolutions, scans and delta nets.
+// Sets the tensors of convolutions, scans and delta nets.
 static void set_mixer(synth_tensor *tensor, const synth_shape *s, part which) {
   const synth_hybrid *h = s->hybrid;
   const uint64_t inner = (uint64_t)h->heads * h->head_dim;
@@ -363,7 +364,7 @@ static void set_feed_forward(synth_tensor *tensor, const synth_shape *s, part wh
 static void set_part(synth_tensor *tensor, const synth_shape *s, part which) {
   if (which == PART_EMBEDDING || which == PART_OUTPUT) {
     set_matrix(tensor, s->hidden, s->vocab);
-    tensor->deviation *= 3;  // of the logits
+    tensor->deviation *= 3;  // deviation of the logits
   } else if (which == PART_PREDICT_PROJECT) {
     set_matrix(tensor, 2 * (uint64_t)s->hidden, s->hidden);
   } else if (which == PART_ROPE_FACTORS) {

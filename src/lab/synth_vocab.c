@@ -1,4 +1,4 @@
-// lab/synth_vocab.c — the made-up vocabulary.
+// lab/synth_vocab.c — the synthetic vocabulary.
 #include "lab/synth_vocab.h"
 
 #include <string.h>
@@ -20,8 +20,8 @@ typedef struct piece {
   size_t size_bytes;
 } piece;
 
-// The character that stands for a byte in byte-level BPE (GPT-2's bytes_to_unicode): itself where
-// it can be seen, else the next free one from U+0100 on.
+// Returns the character that stands for a byte in byte-level BPE (GPT-2's bytes_to_unicode): the
+// byte itself if it is printable, else the next free character from U+0100 on.
 static uint32_t character_of_byte(uint32_t byte) {
   uint32_t hidden = 0;
   for (uint32_t i = 0; i <= byte; i++) {
@@ -46,7 +46,7 @@ static void append_pair(piece *to, uint32_t index) {
   append_letter(to, index);
 }
 
-// The two halves of merge `index`, whose halves are bytes or earlier merges: space + letter, then
+// Gets the two halves of merge `index`, which are bytes or earlier merges: space + letter, then
 // pairs of letters, space + letter + pair, pairs of pairs (456,976: more than any vocabulary).
 static void merge_at(uint32_t index, piece *left, piece *right) {
   enum { PAIRS = LETTERS * LETTERS, WORDS = LETTERS * PAIRS };

@@ -6,7 +6,8 @@
 #include "base/hash.h"
 #include "base/math.h"
 
-static const float SQRT_3 = 1.7320508f;  // half the range of a uniform distribution of deviation 1
+static const float SQRT_3 =
+    1.7320508f;  // half the range of a uniform distribution with deviation 1
 
 static uint64_t random_u64(synth_random *random) {
   random->state += 0x9e3779b97f4a7c15u;
@@ -27,7 +28,7 @@ float synth_random_f32(synth_random *random) {
   return (float)(int32_t)(random_u64(random) >> 32) * 0x1p-31f;
 }
 
-// Standard deviation of a type's values with scale 1, if its codes are uniform.
+// Returns the standard deviation of a type's values with scale 1, if its codes are uniform.
 static float unit_deviation(ggml_type type) {
   switch (type) {
     case GGML_TYPE_Q8_0:
@@ -77,7 +78,7 @@ static void fill_floats(synth_filler *filler, uint8_t *out, size_t count) {
   }
 }
 
-// Chooses values from a list, because converting every value would take ten times as long.
+// Takes values from a list, because converting every value would take ten times as long.
 static void fill_halves(synth_filler *filler, uint8_t *out, size_t count) {
   uint64_t bits = 0;
   for (size_t i = 0; i < count; i++, bits >>= 16) {

@@ -1,5 +1,6 @@
-// lab/verdict.h — judges measured latencies. The convoy test measures how much short requests lose
-// if long ones are served at the same time, the saturation test how much is lost under load.
+// lab/verdict.h — checks measured latencies against limits. The convoy test measures how much
+// slower short requests become if long ones are served at the same time, the saturation test how
+// much slower requests become under load.
 #ifndef WICK_LAB_VERDICT_H
 #define WICK_LAB_VERDICT_H
 
@@ -20,7 +21,7 @@ uint32_t workload_tokens_out(bench_workload workload);
 typedef struct convoy_config {
   uint32_t long_requests, short_requests;
   double p99_increase_pct_max;
-  double hol_blocking_ms_max;  // queued while a long prefill occupies the engine
+  double hol_blocking_ms_max;  // maximum time queued while a long prefill occupies the engine
   double kv_fragmentation_pct_max;
 } convoy_config;
 
@@ -36,7 +37,7 @@ enum {
   CONVOY_P99_INCREASE = 1 << 0,
   CONVOY_HOL_BLOCKING = 1 << 1,
   CONVOY_KV_FRAGMENTATION = 1 << 2,
-  CONVOY_NO_DATA = 1 << 3  // something is missing, NaN, or the baseline is 0
+  CONVOY_NO_DATA = 1 << 3  // a value is missing or NaN, or the baseline is 0
 };
 
 typedef struct convoy_result {
@@ -55,8 +56,8 @@ typedef struct convoy_samples {
   size_t count;
 } convoy_samples;
 
-// Judges total latencies of short requests, alone and alongside long ones, and the times they were
-// blocked. A limit fails only if it is exceeded. scratch: as long as the longest array.
+// Checks total latencies of short requests, alone and alongside long ones, and the times that they
+// were blocked. A limit fails only if it is exceeded. scratch: as long as the longest array.
 void convoy_judge(const convoy_config *config, convoy_samples baseline_ms, convoy_samples convoy_ms,
                   convoy_samples hol_blocking_ms, double kv_fragmentation_pct, double *scratch,
                   convoy_result *out);

@@ -22,7 +22,7 @@ static workload_class known_class(uint32_t index) {
   return index < sizeof known / sizeof known[0] ? known[index] : (workload_class){.share = 0};
 }
 
-// Reads digits; false if there are none or too many.
+// Reads digits; returns false if there are none or too many.
 static bool read_number(const char **at, uint32_t *out) {
   char *end;
   if (**at < '0' || **at > '9') return false;
@@ -71,14 +71,13 @@ exit_code workload_parse_mix(const char *text, workload_mix *mix) {
     }
     if (*at++ != ',' || mix->count == WORKLOAD_CLASSES_MAX) break;
   }
-  report("--mix takes classes with their shares, as chat:0.7,short:0.2,512/128:0.1, not '%s'",
-         text);
+  report("--mix takes classes with shares, such as chat:0.7,short:0.2,512/128:0.1, not '%s'", text);
   return EXIT_USAGE;
 }
 
 exit_code workload_check_rate(double rate) {
   if (rate == 0 || rate >= RATE_MIN) return EXIT_DONE;
-  report("--rate takes 0 or at least %g arrivals a second, not %g", RATE_MIN, rate);
+  report("--rate takes 0 or at least %g arrivals per second, not %g", RATE_MIN, rate);
   return EXIT_USAGE;
 }
 
@@ -91,7 +90,8 @@ exit_code workload_parse_group(const char *option, const char *text, uint32_t *c
     is_good = read_class(&at, kind) && *at == '\0';
   }
   if (is_good) return EXIT_DONE;
-  report("%s takes a number of requests and their lengths, as 10x2048/512, not '%s'", option, text);
+  report("%s takes a number of requests and their lengths, such as 10x2048/512, not '%s'", option,
+         text);
   return EXIT_USAGE;
 }
 

@@ -1,5 +1,5 @@
-// platform/getentropy.c — platform.h's random numbers where the C library has getentropy: under
-// WASI and with Emscripten.
+// platform/getentropy.c — platform.h's random numbers for C libraries with getentropy: WASI and
+// Emscripten.
 #define _GNU_SOURCE
 #include <stdlib.h>
 #include <unistd.h>

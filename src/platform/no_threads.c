@@ -1,5 +1,5 @@
-// platform/no_threads.c — platform.h's threads in builds that have one: no helper can start, and
-// nobody can wake the caller.
+// platform/no_threads.c — platform.h's threads for single-threaded builds: no helper can start, and
+// no other thread can wake the caller.
 #include "platform/platform.h"
 
 #if !WICK_THREADS

@@ -1,5 +1,5 @@
-// platform/posix.c — the portability contract on a POSIX system (native builds: tests, sanitizers).
-// Threads are those of pthreads.c.
+// platform/posix.c — implements platform.h on POSIX systems (native builds: tests, sanitizers).
+// Threads are in pthreads.c.
 #define _GNU_SOURCE
 #include <errno.h>
 #include <linux/futex.h>

@@ -1,5 +1,5 @@
-// platform/pthreads.c — platform.h's threads where there are pthreads: natively and with
-// Emscripten, where a helper runs in a worker of its pool (-sPTHREAD_POOL_SIZE).
+// platform/pthreads.c — platform.h's threads with pthreads: natively and with Emscripten, where a
+// helper runs in a worker of its pool (-sPTHREAD_POOL_SIZE).
 #include <pthread.h>
 #include <stdlib.h>
 

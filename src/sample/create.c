@@ -1,4 +1,4 @@
-// sample/create.c — creates a sampler. One block of memory has everything:
+// sample/create.c — creates a sampler. One block of memory contains everything:
 //
 //   sampler | bias | ring, slots | DRY: ring, slots, repeats, breakers, their bytes and borders
 //           | mask words | block maxima | work logits [vocab] | buckets | ids, weights, keys [kept]
@@ -18,7 +18,7 @@ typedef struct parts {
   uint64_t used_bytes;
 } parts;
 
-// Counts and item sizes are below 2^32 and few, so sums do not wrap.
+// There are few counts and item sizes, all below 2^32, so sums do not wrap.
 static void *take(parts *parts, uint64_t count, uint64_t item_bytes) {
   const uint64_t at = parts->used_bytes;
   const uint64_t line = CACHE_LINE_BYTES;
@@ -96,7 +96,7 @@ static const float SHARE_LEAST = 1e-30f;
 
 static void begin(sampler *s, const wick_sampling *config) {
   s->config = *config;
-  // 0 keeps the most likely token, like any sufficiently small share
+  // 0 keeps only the most likely token, like any sufficiently small share
   if (config->top_p == 0) s->config.top_p = SHARE_LEAST;
   if (config->typical_p == 0) s->config.typical_p = SHARE_LEAST;
   if (config->bias_count > 0) {

@@ -1,5 +1,5 @@
-// sample/distribution.c — entropies are computed in double from exponentials in float, with one
-// order of sums.
+// sample/distribution.c — entropies are computed in double from exponentials in float, with a fixed
+// summation order.
 #include "sample/distribution.h"
 
 #include "base/math.h"
@@ -25,7 +25,7 @@ void truncate_to_count(candidates *kept, uint32_t k) {
   if (k < kept->count) truncate_by_keys(kept, kept->logits, NULL, (double)k);
 }
 
-// In nats; weights have this sum.
+// Computes the entropy in nats; the weights have this sum.
 static double entropy_of(const candidates *kept, float max, double total) {
   double sum = 0;
   for (uint32_t i = 0; i < kept->count; i++) {
@@ -83,7 +83,7 @@ double dynamic_temperature(candidates *kept, float max, double low, double high,
 
 // ---- Mirostat ----
 
-// The largest logits [MIROSTAT_LARGEST] in descending order; returns their number.
+// Collects the largest logits [MIROSTAT_LARGEST] in descending order; returns their number.
 static uint32_t find_largest(const candidates *kept, float *largest) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < kept->count; i++) {
@@ -109,7 +109,7 @@ void mirostat_truncate_1(const mirostat_state *state, candidates *kept, uint32_t
   const double s = products / squares, epsilon = s - 1;
   const double ratio = epsilon / (1 - math_exp(-epsilon * math_log((double)vocab)));
   const double k = math_exp((math_log(ratio) + state->mu * LN2) / s);
-  // all are kept if it is not a number: equal logits, or an exponent of exactly 1
+  // if it is not a number (equal logits, or an exponent of exactly 1), all are kept
   if (k < (double)kept->count) truncate_to_count(kept, k < 1 ? 1 : (uint32_t)k);
 }
 
@@ -135,7 +135,8 @@ void adaptive_begin(adaptive_state *state, double target, double decay) {
   *state = (adaptive_state){target, decay, target / (1 - decay), 1 / (1 - decay)};
 }
 
-// The logit of a probability, which is 0 for the target. llama.cpp adds 5, which has no effect.
+// Returns the logit for a probability, which is 0 for the target. llama.cpp adds 5, which has no
+// effect.
 static double adaptive_logit(double probability, double target) {
   const double distance = __builtin_fabs(probability - target) / ADAPTIVE_WIDTH;
   return -ADAPTIVE_SHARPNESS * distance * distance / (1 + distance);

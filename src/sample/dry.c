@@ -1,5 +1,5 @@
-// sample/dry.c — the lengths of all repetitions by the Z algorithm (Gusfield 1997) over the last
-// tokens, the newest first.
+// sample/dry.c — finds the lengths of all repetitions with the Z algorithm (Gusfield 1997) over the
+// last tokens, the newest first.
 #include "sample/dry.h"
 
 #include <stdbool.h>
@@ -8,7 +8,7 @@
 
 static const double LOGIT_LEAST = -3.4028234663852886e38;
 
-// Feeds a token's bytes; returns true if the breaker ends in them.
+// Feeds a token's bytes; returns true if the breaker ends within them.
 static bool feed(byte_pattern *breaker, const uint8_t *bytes, size_t size_bytes) {
   bool ends = false;
   for (size_t i = 0; i < size_bytes; i++) {
@@ -20,7 +20,7 @@ static bool feed(byte_pattern *breaker, const uint8_t *bytes, size_t size_bytes)
   return ends;
 }
 
-// Whether a breaker ends in the token, which follows the text; or whether the token contains a
+// Whether a breaker ends within the token, which follows the text, or whether the token contains a
 // whole breaker.
 static bool breaks(dry_state *dry, int32_t token, bool by_itself) {
   const uint8_t *bytes = NULL;
@@ -44,13 +44,13 @@ void dry_accept(dry_state *dry, int32_t token) {
   if (breaks(dry, token, false)) dry->since_break = 0;
 }
 
-// The token that is followed by `age` newer ones; `age` is below `held`.
+// Returns the token that `age` newer tokens follow; `age` is below `held`.
 static int32_t token_of_age(const dry_state *dry, uint32_t age) {
   return dry->ring[dry->next > age ? dry->next - 1 - age : dry->next + dry->capacity - 1 - age];
 }
 
-// The number of tokens that agree from ages `first` and `second` on; `length` of them are known to
-// agree.
+// Returns the number of tokens that agree from ages `first` and `second` on; `length` of them are
+// known to agree.
 static uint32_t agreement(const dry_state *dry, uint32_t first, uint32_t second, uint32_t length) {
   while (second + length < dry->held &&
          token_of_age(dry, first + length) == token_of_age(dry, second + length)) {
@@ -59,9 +59,9 @@ static uint32_t agreement(const dry_state *dry, uint32_t first, uint32_t second,
   return length;
 }
 
-// repeats[age] = the number of the newest tokens that also occur from this age on backwards.
+// Sets repeats[age] to the number of newest tokens that also occur from this age backwards.
 static void count_repeats(dry_state *dry) {
-  uint32_t left = 0, right = 0;  // the matching range [left, right) that reaches farthest
+  uint32_t left = 0, right = 0;  // the matching range [left, right) that extends farthest
   for (uint32_t age = 1; age < dry->held; age++) {
     uint32_t known = 0;
     if (age < right) {
@@ -94,7 +94,7 @@ void dry_apply(dry_state *dry, const logit_set *set) {
     if (logit == NULL || breaks(dry, slot->token, true)) continue;
     const double exponent = (double)(slot->count - dry->allowed_length);
     const double lowered = (double)*logit - dry->multiplier * math_pow(dry->base, exponent);
-    // Forbidden tokens stay forbidden; the others may still be chosen if there is no alternative.
+    // Forbidden tokens remain forbidden; the others may still be chosen if there is no alternative.
     if (lowered >= LOGIT_LEAST) {
       *logit = (float)lowered;
     } else if ((double)*logit >= LOGIT_LEAST) {

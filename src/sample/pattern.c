@@ -4,7 +4,7 @@
 void pattern_begin(byte_pattern *pattern) {
   pattern->borders[0] = 0;
   pattern->matched = 0;
-  // each border is the part of the string that matches the string without its first byte
+  // the borders result from matching the string against itself, from its second byte on
   for (uint32_t i = 1; i < pattern->size_bytes; i++) {
     pattern_advance(pattern, pattern->bytes[i]);
     pattern->borders[i] = (uint16_t)pattern->matched;

@@ -17,13 +17,12 @@ typedef struct penalty_window {
   uint32_t capacity, held, next;
 } penalty_window;
 
-// A power of two, at least twice the capacity.
+// Returns a power of two, at least twice the capacity.
 uint32_t penalty_slot_count(uint32_t capacity);
 void penalty_push(penalty_window *window, int32_t token);
 
 typedef struct penalty_strength {
-  float
-      repeat;  // 1: off. Positive logits are divided by it, others multiplied (Keskar et al. 2019)
+  float repeat;     // 1: off. Divides positive logits and multiplies others (Keskar et al. 2019)
   float frequency;  // 0: off. Subtracted for each occurrence (OpenAI)
   float presence;   // 0: off. Subtracted once
 } penalty_strength;
@@ -31,17 +30,18 @@ typedef struct penalty_strength {
 // Logits by token.
 typedef struct logit_set {
   float *logits;       // [count]
-  const int32_t *ids;  // [count], rising; NULL: 0, 1, 2, ...
+  const int32_t *ids;  // [count], ascending; NULL: 0, 1, 2, ...
   uint32_t count;
 } logit_set;
 
-// The value of this token; NULL if there is none. Cost: O(log count).
+// Returns the logit of this token; NULL if there is none. O(log count).
 float *logit_set_find(const logit_set *set, int32_t token);
 
-// The token's slot, which is created if necessary; `slots` [slot_count, a power of two] has room.
+// Returns the token's slot, which is created if necessary; `slots` [slot_count, a power of two]
+// must have a free slot.
 penalty_slot *penalty_find_slot(penalty_slot *slots, uint32_t slot_count, int32_t token);
 
-// Changes the logits of the tokens in the window. Cost: O(capacity).
+// Changes the logits of the tokens in the window. O(capacity).
 void penalty_apply(penalty_window *window, const penalty_strength *strength, const logit_set *set);
 
 #endif

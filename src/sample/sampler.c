@@ -1,4 +1,4 @@
-// sample/sampler.c — the chain, token by token.
+// sample/sampler.c — runs the sampler chain for each token.
 #include <string.h>
 
 #include "base/checked.h"
@@ -84,11 +84,11 @@ static void apply_mask(const sampler *s) {
 // The logits between two samplers.
 typedef struct chain_view {
   const float *full;  // [vocab] the model's logits, or s->work; NULL: the logits are in s->kept
-  float max;          // largest logit, if it is known
+  float max;          // largest logit, if known
   bool has_max;
 } chain_view;
 
-// Copies the logits of the vocabulary to s->work, where they may be changed.
+// Copies the vocabulary's logits to s->work, where they may be changed.
 static void own_logits(sampler *s, chain_view *view) {
   if (view->full != s->work) memcpy(s->work, view->full, s->vocab * sizeof *s->work);
   view->full = s->work;
@@ -106,7 +106,7 @@ static wick_status settle_max(sampler *s, chain_view *view, wick_error *error) {
                   "after bias, mask and penalties", &view->max, error);
 }
 
-// Puts all candidates, or the top_k largest, into s->kept.
+// Stores all candidates, or the top_k largest, in s->kept.
 static void gather(sampler *s, chain_view *view, uint32_t top_k) {
   candidates *kept = &s->kept;
   if (top_k != 0) {
@@ -220,7 +220,7 @@ static int32_t first_of_value(const float *logits, float value) {
   return token;
 }
 
-// Draws with the weights of s->kept, whose sum is `total`. Returns the place of the drawn
+// Draws with the weights of s->kept, whose sum is `total`. Returns the index of the drawn
 // candidate.
 static uint32_t draw(sampler *s, double total) {
   const candidates *kept = &s->kept;
@@ -235,7 +235,7 @@ static uint32_t draw(sampler *s, double total) {
   return drawn;
 }
 
-// Draws from s->kept. Returns the place, and the sum of the weights with which it was drawn.
+// Draws from s->kept. Returns the index, and the sum of the weights that were used.
 static uint32_t choose_kept(sampler *s, float max, double *total) {
   candidates *kept = &s->kept;
   if (s->config.mirostat == 1) mirostat_truncate_1(&s->mirostat, kept, s->vocab);
@@ -254,7 +254,7 @@ static uint32_t choose_kept(sampler *s, float max, double *total) {
 
 // ---- log-probabilities ----
 
-// Sorts by falling logit. Equal logits keep their order, which is by rising id.
+// Sorts by descending logit. Equal logits keep their order, which is by ascending id.
 static void sort_top(sampler_choice *choice) {
   for (uint32_t i = 1; i < choice->top_count; i++) {
     const float logit = choice->top_logprobs[i];
@@ -269,8 +269,8 @@ static void sort_top(sampler_choice *choice) {
   }
 }
 
-// Finds the alternatives; s->block_max must be that of the model's logits. Their logprob fields
-// contain logits afterwards.
+// Finds the alternatives; s->block_max must belong to the model's logits. The logprob fields then
+// contain logits.
 static void find_top(sampler *s, const float *logits, sampler_choice *choice) {
   const uint32_t wanted = s->config.logprobs < s->vocab ? s->config.logprobs : s->vocab;
   choice->top_count = 0;
@@ -303,7 +303,7 @@ static void report_logprobs_after(const sampler *s, uint32_t drawn, double total
   choice->top_tokens[0] = choice->token;
   choice->top_logprobs[0] = 0;
   if (is_greedy || s->config.logprobs == 0) return;
-  candidates top = s->kept;  // whose weights are no longer needed
+  candidates top = s->kept;  // the weights are no longer needed
   top.logits = top.weights;
   truncate_to_count(&top, s->config.logprobs);
   for (uint32_t i = 0; i < top.count; i++) {
@@ -327,7 +327,7 @@ wick_status sampler_choose(sampler *s, const float *logits, sampler_choice *choi
   chain_view view = {logits, raw_max, true};
   status = run_chain(s, &view, error);
   if (status != WICK_OK) return status;
-  if (s->plan.is_greedy && view.full != NULL) {  // its steps gather nothing
+  if (s->plan.is_greedy && view.full != NULL) {  // its steps gather no candidates
     choice->token = first_of_value(view.full, view.max);
   } else {
     if (view.full != NULL) gather(s, &view, 0);

@@ -1,5 +1,5 @@
-// sample/sampler_state.h — the state of a sampler. One block of memory has everything; create.c
-// lays it out.
+// sample/sampler_state.h — the state of a sampler. One block of memory contains everything;
+// create.c lays it out.
 #ifndef WICK_SAMPLE_SAMPLER_STATE_H
 #define WICK_SAMPLE_SAMPLER_STATE_H
 
@@ -24,8 +24,8 @@ struct sampler {
   mirostat_state mirostat;
   adaptive_state adaptive;
   uint32_t *mask_words;  // [ceil(vocab / 32)]
-  float *block_max;      // [ceil(vocab / LOGIT_BLOCK)] of the logits scanned last
-  float *work;           // [vocab] logits after bias, mask and penalties; then the candidates'
+  float *block_max;      // [ceil(vocab / LOGIT_BLOCK)] maxima of the last scanned logits
+  float *work;  // [vocab] logits after bias, mask and penalties; then the candidates' logits
   candidates kept;
   float *keys;  // [kept] scratch; NULL unless typical-p or adaptive-p is on
 };

@@ -1,4 +1,4 @@
-// sample/settings.c — code that runs once a request.
+// sample/settings.c — code that runs once per request.
 #include "sample/settings.h"
 
 #include <stddef.h>
@@ -10,7 +10,7 @@
 
 static const float XTC_THRESHOLD_MAX = 0.5f;
 
-// A setting that is a number, by its place in wick_sampling. A whole number of -1 is UINT32_MAX.
+// A numeric setting, by its offset in wick_sampling. For whole numbers, -1 means UINT32_MAX.
 typedef struct number_setting {
   uint8_t subject;
   bool is_float;
@@ -87,7 +87,7 @@ static wick_status check_biases(const wick_sampling *config, uint32_t vocab, wic
   for (uint32_t i = 0; i < config->bias_count; i++) {
     const wick_bias *bias = &config->bias[i];
     if (bias->token < 0 || (uint32_t)bias->token >= vocab) {
-      fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "logit bias for token %d, the vocabulary has %u",
+      fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "logit bias for token %d: the vocabulary has %u",
                 bias->token, vocab);
       return status_about(WICK_E_ARG, error, WICK_SUBJECT_BIAS, (uint32_t)bias->token, vocab);
     }
@@ -172,7 +172,7 @@ static bool is_on(const wick_sampling *config, uint32_t vocab, char letter) {
 
 static bool changes_logits(char step) { return step == SAMPLER_PENALTIES || step == SAMPLER_DRY; }
 
-// The number of steps at the beginning that change logits without dropping candidates.
+// Returns the number of leading steps that change logits without dropping candidates.
 static uint32_t count_leading(const sampler_plan *plan) {
   uint32_t count = 0;
   while (count < plan->step_count && changes_logits(plan->steps[count])) count++;

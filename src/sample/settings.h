@@ -1,4 +1,5 @@
-// sample/settings.h — the settings of a sampler: their ranges, and the samplers that they enable.
+// sample/settings.h — checks the settings of a sampler, and determines the samplers that they
+// enable.
 #ifndef WICK_SAMPLE_SETTINGS_H
 #define WICK_SAMPLE_SETTINGS_H
 
@@ -13,23 +14,23 @@
 enum { SAMPLERS(SAMPLER_LETTER) };
 #undef SAMPLER_LETTER
 
-// The steps for a token, in order. Samplers that are off are left out.
+// The steps for a token, in order. Samplers that are off are omitted.
 typedef struct sampler_plan {
   char steps[WICK_SAMPLERS_MAX];
   uint32_t step_count;
-  bool is_greedy;         // chooses the largest logit after the steps, which only change logits
+  bool is_greedy;         // choose the largest logit after the steps, which only change logits
   bool has_adaptive;      // adaptive-p chooses
-  float temperature;      // of the choice, if the temperature is the last step
-  uint32_t kept_max;      // limit of candidates; 0 if greedy
+  float temperature;      // for the final choice, if the temperature is the last step
+  uint32_t kept_max;      // limit on candidates; 0 if greedy
   bool has_dynatemp;      // the temperature depends on the entropy
   bool has_keys;          // a sampler needs scratch of one number per candidate
-  uint32_t penalty_last;  // tokens; 0: no penalties
-  uint32_t dry_last;      // tokens; 0: no DRY
+  uint32_t penalty_last;  // number of tokens; 0: no penalties
+  uint32_t dry_last;      // number of tokens; 0: no DRY
 } sampler_plan;
 
-// The same errors as sampler_create.
+// Returns the same errors as sampler_create.
 wick_status settings_check(const wick_sampling *config, uint32_t vocab, wick_error *error);
-// For settings that were checked.
+// The settings must have been checked.
 void settings_plan(const wick_sampling *config, uint32_t vocab, sampler_plan *plan);
 
 #endif

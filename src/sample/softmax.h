@@ -1,5 +1,6 @@
-// sample/softmax.h — exponentials of logits in float, fast enough for a whole vocabulary. IEEE 754
-// rounds each operation, and sums have one order, so the results are bit-identical on every host.
+// sample/softmax.h — exponentials of logits in float, fast enough for a whole vocabulary. Each
+// operation is rounded as in IEEE 754 and the summation order is fixed, so the results are
+// bit-identical on every host.
 #ifndef WICK_SAMPLE_SOFTMAX_H
 #define WICK_SAMPLE_SOFTMAX_H
 
@@ -7,8 +8,8 @@
 
 #include "kernels/exp.h"
 
-// e^x for x <= 0, relative error below 1.2e-7; 0 below -87 (-Inf included). Like the
-// kernels' exp_f32, but without a branch, so that loops over it are vectorised.
+// Returns e^x for x <= 0, with a relative error below 1.2e-7; 0 below -87 (including -Inf). Like
+// the kernels' exp_f32, but without a branch, so that loops over it are vectorised.
 static inline float softmax_exp(float x) {
   const float rounded = x * EXP_LOG2_E + EXP_ROUND;
   const float n = rounded - EXP_ROUND;
@@ -23,10 +24,10 @@ static inline float softmax_exp(float x) {
   return x < EXP_LEAST ? 0.0f : power;
 }
 
-// The sum of e^(logits[i] - max) over i, in a fixed order.
+// Returns the sum of e^(logits[i] - max) over i, in a fixed order.
 double softmax_sum(const float *logits, uint32_t count, float max);
 
-// weights[i] = e^((logits[i] - max) / temperature).
+// Sets weights[i] = e^((logits[i] - max) / temperature).
 void softmax_weights(const float *logits, uint32_t count, float max, float temperature,
                      float *weights);
 

@@ -1,6 +1,5 @@
-// sample/stop.c — stop strings over a stream. The longest beginning of a string that is matched is
-// the text held back. It is a beginning of a known string, so no bytes
-// are kept.
+// sample/stop.c — stop strings in a stream. The held-back text is the longest matched prefix of a
+// stop string, so no bytes need to be stored.
 #include <string.h>
 
 #include "base/text.h"
@@ -16,7 +15,7 @@ struct stop_matcher {
 static wick_status check_strings(const char *const *strings, const size_t *sizes_bytes,
                                  uint32_t count, wick_error *error) {
   if (count > WICK_STOPS_MAX) {
-    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%u stop strings, at most %d", count,
+    fail_with(error, WICK_E_ARG, WICK_NO_OFFSET, "%u stop strings: the limit is %d", count,
               WICK_STOPS_MAX);
     return status_about(WICK_E_ARG, error, WICK_SUBJECT_STOPS, count, WICK_STOPS_MAX);
   }
@@ -34,7 +33,7 @@ static wick_status check_strings(const char *const *strings, const size_t *sizes
   return WICK_OK;
 }
 
-// An empty string matches nothing. One block: matcher, strings [count], then per string its borders
+// An empty string never matches. One block: matcher, strings [count], then per string its borders
 // and its bytes.
 wick_status stop_matcher_create(memory_gate *memory, const char *const *strings,
                                 const size_t *sizes_bytes, uint32_t count, stop_matcher **out,
@@ -68,7 +67,7 @@ void stop_matcher_destroy(stop_matcher *matcher) {
   if (matcher != NULL) memory_free(matcher->memory, matcher);
 }
 
-// The string whose matched beginning is held back; NULL when there are no strings.
+// Returns the string whose matched prefix is held back; NULL if there are no strings.
 static const byte_pattern *longest_match(const stop_matcher *matcher) {
   const byte_pattern *longest = NULL;
   for (uint32_t i = 0; i < matcher->count; i++) {

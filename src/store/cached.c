@@ -65,8 +65,8 @@ uint32_t cached_reclaimable(void *context) {
 }
 
 // Among entries that were used at the same time, a window's oldest tokens are evicted first,
-// because texts continue after their ends. Without a window, the last tokens are evicted first,
-// because nothing is found after a missing page.
+// because sequences continue at their ends. Without a window, the last tokens are evicted first,
+// because no entry after a missing page can be found.
 static bool goes_before(const side_pool *side, const prefix_entry *a, const prefix_entry *b) {
   if (a->last_access_tick != b->last_access_tick) return a->last_access_tick < b->last_access_tick;
   const bool is_shorter = a->token_count < b->token_count;
@@ -106,7 +106,7 @@ static uint32_t tokens_of(const seq_store *store, prefix_id id) {
   return id == PREFIX_NONE ? 0 : entry_of(store, id)->token_count;
 }
 
-// Whether all pages exist to which the token after the entry attends.
+// Whether all pages that the token after the entry attends to exist.
 static bool has_pages(const side_pool *side, prefix_id id) {
   const seq_store *store = side->store;
   const uint32_t first = window_first(kv_pool_shape(side->pool), tokens_of(store, id));
@@ -124,7 +124,7 @@ static bool is_usable(const seq_store *store, prefix_id id) {
   return true;
 }
 
-// The last entry of the longest cached prefix from which a sequence can continue.
+// Returns the last entry of the longest cached prefix from which a sequence can continue.
 static prefix_id find_usable(const seq_store *store, cache_salt salt, const int32_t *tokens,
                              uint32_t count) {
   prefix_id id = prefix_peek(store->prefix, salt, tokens, count);
@@ -137,7 +137,7 @@ uint32_t store_cached(seq_store *store, cache_salt salt, const int32_t *tokens, 
   return tokens_of(store, find_usable(store, salt, tokens, count - 1));
 }
 
-// Attaches the pages to which the token after the entry attends to an empty sequence. WICK_E_NOMEM.
+// Attaches the pages that the token after the entry attends to to an empty sequence. WICK_E_NOMEM.
 static wick_status attach_pages(const side_pool *side, kv_seq_id seq, prefix_id id) {
   const seq_store *store = side->store;
   const uint32_t count = tokens_of(store, id);
@@ -180,7 +180,7 @@ uint32_t store_attach(seq_store *store, kv_seq_id seq_id, cache_salt salt, const
   return hit;
 }
 
-// ---- Entering ----
+// ---- Adding entries ----
 
 static bool grow_pages(seq_store *store, side_pool *side, uint32_t capacity) {
   kv_page_id *pages =
@@ -214,13 +214,13 @@ void cached_reserve(seq_store *store, uint32_t entries) {
   if (places != 0 && has_more(store)) grow_entries(store, places - 1);
 }
 
-// Whether there is room for a state of the entry; others are evicted for it.
+// Whether a slot is available for the entry's state; others are evicted for it.
 static bool make_state_room(seq_store *store) {
   if (store->entry_slot_count >= store->config.checkpoints_max) cached_evict_state(store);
   return store->entry_slot_count < store->config.checkpoints_max;
 }
 
-// Adds the state at the last whole page that the sequence has passed to the entry of that page.
+// Adds the state at the last full page that the sequence has passed to that page's entry.
 static void keep_state(seq_store *store, const store_seq *seq, cache_salt salt,
                        const int32_t *tokens, uint32_t count) {
   const state_mark mark = seq->rolling;

@@ -1,5 +1,5 @@
-// store/pools.c — the pages of all groups: each has a pool, and corresponding sequences change
-// together.
+// store/pools.c — the pages of all groups: each group has a pool, and corresponding sequences
+// change together.
 #include "base/checked.h"
 #include "store/store_types.h"
 
@@ -15,9 +15,9 @@ uint32_t window_first(const kv_shape *shape, uint32_t position) {
   return shape->window == 0 || position < shape->window ? 0 : position + 1 - shape->window;
 }
 
-// The largest number of pages, of `all`, that a sequence of a group has at once. With a window,
-// these are the pages for the window, for cuts and for a pass, regardless of where in a page they
-// begin.
+// Returns the maximum number of pages, out of `all`, that a sequence of a group has at once. With a
+// window, these are the pages for the window, for truncation and for a pass, wherever in a page
+// they begin.
 static uint32_t pages_of(const kv_shape *shape, uint32_t batch_tokens, uint32_t all) {
   if (shape->window == 0) return all;
   const uint64_t kept = (uint64_t)shape->window + STORE_BACK_TOKENS + batch_tokens;
@@ -28,7 +28,7 @@ static uint32_t pages_of(const kv_shape *shape, uint32_t batch_tokens, uint32_t 
 // The shape of pages without keys and values, used if no group keeps all positions.
 static const kv_shape POSITIONS = {0};
 
-// The group whose pool keeps all positions; group_count if none does.
+// Returns the group whose pool keeps all positions; group_count if none does.
 static uint32_t find_whole(const store_config *config) {
   uint32_t group = 0;
   while (group < config->group_count && config->groups[group].window != 0) group++;
@@ -149,7 +149,8 @@ void pools_free(seq_store *store, kv_seq_id id) {
   for (uint32_t i = 0; i < pool_count(store); i++) kv_seq_free(pool_at(store, i), id, NULL);
 }
 
-// The number of rows for which a pool makes room at a time; with a window, those of a pass.
+// Returns the number of rows for which a pool reserves pages at a time; with a window, the rows of
+// a pass.
 static uint32_t rows_at_once(const seq_store *store, const kv_pool *pool, uint32_t tokens) {
   const bool has_window = kv_pool_shape(pool)->window != 0;
   return has_window && tokens > store->config.batch_tokens ? store->config.batch_tokens : tokens;
@@ -193,7 +194,7 @@ void pools_slide(seq_store *store, kv_seq_id id) {
 }
 
 uint32_t pools_cut(const seq_store *store, kv_seq_id id, uint32_t tokens) {
-  // if one pool can end at the beginning of a page, so can the others
+  // if one pool can end at a page boundary, so can the others
   for (uint32_t i = 0; i < pool_count(store); i++) {
     tokens = kv_seq_cut(pool_at(store, i), id, tokens);
   }
@@ -214,11 +215,11 @@ void pools_truncate(seq_store *store, kv_seq_id id, uint32_t tokens) {
   pools_slide(store, id);
 }
 
-// ---- Room ----
+// ---- Capacity ----
 
 void store_add_room(const seq_store *store, kv_seq_id id, uint32_t tokens, store_room *room) {
   const uint32_t end = kv_seq_capacity(store->pool, id);
-  const uint32_t copies = id == KV_SEQ_NONE ? 0 : 1;  // if the last page is shared
+  const uint32_t copies = id == KV_SEQ_NONE ? 0 : 1;  // one copy if the last page is shared
   room->pages[0] += copies + (tokens > end ? ceil_div_u32(tokens - end, KERNEL_PAGE_TOKENS) : 0);
   const uint32_t all = ceil_div_u32(tokens, KERNEL_PAGE_TOKENS);
   for (uint32_t i = 0; i < store->side_count; i++) {
@@ -244,7 +245,7 @@ bool store_has_room(const seq_store *store, const store_room *room) {
   return true;
 }
 
-// ---- The check ----
+// ---- Consistency check ----
 
 static wick_status broken(wick_error *error, const char *what, uint32_t id) {
   return fail_with(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "sequence store: %s (%u)", what, id);

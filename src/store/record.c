@@ -7,7 +7,7 @@
 #include "store/store_types.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
-               "records are written as they are in memory");
+               "records have the same byte order as memory");
 
 enum { STATE_VERSION = 1 };
 static const char MAGIC[8] = {'W', 'I', 'C', 'K', 'R', 'E', 'C', 'U'};
@@ -116,11 +116,11 @@ static wick_status read_head(const seq_store *store, const wick_state_source *so
   const bool has_size = head->size_bytes == store->config.state_bytes ||
                         (head->size_bytes == 0 && head->position == 0);
   if (has_size && head->position == tokens) return WICK_OK;
-  return fail_with(error, WICK_E_MISMATCH, WICK_NO_OFFSET,
-                   "the saved recurrent state has %llu bytes after %u tokens, the model %llu, its "
-                   "pages %u",
-                   (unsigned long long)head->size_bytes, head->position,
-                   (unsigned long long)store->config.state_bytes, tokens);
+  return fail_with(
+      error, WICK_E_MISMATCH, WICK_NO_OFFSET,
+      "recurrent state: %llu bytes at token %u were saved, %llu bytes at token %u expected",
+      (unsigned long long)head->size_bytes, head->position,
+      (unsigned long long)store->config.state_bytes, tokens);
 }
 
 static wick_status read_state(seq_store *store, const wick_state_source *source, store_seq *seq,
@@ -148,7 +148,7 @@ static wick_status read_state(seq_store *store, const wick_state_source *source,
   return WICK_OK;
 }
 
-// Whether the pages exist to which the next token and later ones attend.
+// Whether all pages that the next and later tokens attend to are present.
 static bool has_pages(const kv_pool *pool, kv_seq_id id) {
   const uint32_t tokens = kv_seq_tokens(pool, id),
                  first = window_first(kv_pool_shape(pool), tokens);
@@ -160,7 +160,7 @@ static bool has_pages(const kv_pool *pool, kv_seq_id id) {
   return true;
 }
 
-// The pages of one pool, which are those of the tokens that the first pool's record had.
+// Reads the pages of one pool; they must belong to the same tokens as the first pool's record.
 static wick_status read_side(kv_pool *pool, const state_reader *first, uint64_t *left_bytes,
                              const int32_t *tokens, int32_t *again, kv_seq_id *id,
                              wick_error *error) {
@@ -178,16 +178,16 @@ static wick_status read_side(kv_pool *pool, const state_reader *first, uint64_t 
   if (is_same) return WICK_OK;
   if (is_same_size) kv_seq_free(pool, *id, NULL);
   return fail_with(error, WICK_E_CORRUPT, WICK_NO_OFFSET,
-                   "the saved state is damaged: its groups of layers have other tokens");
+                   "the saved state is damaged: its layer groups have different tokens");
 }
 
-// The pages of all pools. An error leaves none.
+// Reads the pages of all pools. On error, no pages remain allocated.
 static wick_status read_pages(seq_store *store, state_reader *reader, int32_t *tokens,
                               kv_seq_id *id, wick_error *error) {
   uint64_t left_bytes = reader->source.size_bytes - state_reader_bytes(reader);
   wick_status status = state_load_seq(reader, tokens, id, NULL, error);
   if (store->side_count == 0) return status;
-  uint32_t done = status == WICK_OK ? 1 : 0;  // pools that have it
+  uint32_t done = status == WICK_OK ? 1 : 0;  // number of pools that have the sequence
   int32_t *again = memory_alloc_array(store->memory, reader->tokens, sizeof *again);
   if (again == NULL && status == WICK_OK) {
     status = memory_fail(store->memory, error, "a record's tokens");

@@ -1,5 +1,5 @@
 // store/slots.c — memory for recurrent states: slots of one size, reference counts, and eviction
-// when another slot is needed.
+// when a slot is needed.
 #include <string.h>
 
 #include "store/store_types.h"
@@ -13,8 +13,8 @@ static bool add_slot(seq_store *store) {
     store->slots = slots;
     store->slot_capacity = capacity;
   }
-  // Clears the memory, because blocks do not write the gaps between their parts, which saved states
-  // contain.
+  // Clears the memory, because blocks do not write the gaps between their parts, which are part of
+  // saved states.
   uint8_t *bytes = memory_alloc_wide(store->memory, store->config.state_bytes);
   if (bytes == NULL) return false;
   memset(bytes, 0, (size_t)store->config.state_bytes);
@@ -44,7 +44,7 @@ void slot_release(seq_store *store, slot_id *slot) {
   *slot = SLOT_NONE;
 }
 
-// Evicts the oldest mark of a sequence, or else a rolling one. Returns false if no sequence has
+// Evicts the oldest mark of a sequence, or else a rolling mark. Returns false if no sequence has
 // one.
 static bool evict_mark(seq_store *store) {
   for (uint32_t i = 0; i < store->seq_count; i++) {
@@ -63,8 +63,7 @@ static bool evict_mark(seq_store *store) {
   return false;
 }
 
-// Evicts one checkpoint: of the prefix cache, or else of a sequence. Returns false if there is
-// none.
+// Evicts one checkpoint of the prefix cache, or else of a sequence. Returns false if there is none.
 static bool evict_checkpoint(seq_store *store) {
   return cached_evict_state(store) || evict_mark(store);
 }

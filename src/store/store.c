@@ -1,4 +1,4 @@
-// store/store.c — sequences: keeps the pages of all groups and the recurrent state in step.
+// store/store.c — sequences: keeps the pages of all groups and the recurrent state synchronized.
 #include "store/store.h"
 
 #include <string.h>
@@ -82,7 +82,7 @@ wick_status store_add_seq(seq_store *store, kv_seq_id id, wick_error *error) {
     store->seqs = list;
     store->seq_capacity = capacity;
   }
-  // ids grow, so the new one is the last
+  // ids increase, so the new one is the last
   store->seqs[store->seq_count++] = (store_seq){
       .id = id, .now = SLOT_NONE, .mid = SLOT_NONE, .next = SLOT_NONE, .rolling = {0, SLOT_NONE}};
   return WICK_OK;
@@ -152,14 +152,14 @@ wick_status store_fork(seq_store *store, kv_seq_id id, kv_seq_id *child, wick_er
   return WICK_OK;
 }
 
-// ---- Cutting ----
+// ---- Truncation ----
 
 uint32_t store_tokens(const seq_store *store, kv_seq_id id) {
   return kv_seq_tokens(store->pool, id);
 }
 
-// The last position up to `tokens` that has a stored state and all pages of the windows, with its
-// slot (SLOT_NONE at 0).
+// Returns the last position up to `tokens` that has a stored state and all pages of the windows,
+// with its slot (SLOT_NONE at 0).
 static state_mark find_mark(const seq_store *store, const store_seq *seq, uint32_t tokens) {
   const state_mark now = {seq->position, seq->now};
   if (seq->position <= tokens && pools_can_cut(store, seq->id, seq->position)) return now;
@@ -190,14 +190,14 @@ uint32_t store_truncate(seq_store *store, kv_seq_id id, uint32_t tokens) {
     cut_marks(store, seq, tokens);
   } else {
     tokens = pools_cut(store, id, tokens);
-    if (!pools_can_cut(store, id, tokens)) tokens = 0;  // cached pages will be found again
+    if (!pools_can_cut(store, id, tokens)) tokens = 0;  // cached pages can be attached again
   }
   pools_truncate(store, id, tokens);
   return store_tokens(store, id);
 }
 
 void store_mark(seq_store *store, kv_seq_id id) {
-  // reading the tokens again would give different values
+  // recomputing the tokens would give different values
   if (!store_is_plain(store, id)) kv_open_mark(store->pool, id);
   store_seq *seq = store_find(store, id);
   if (seq == NULL || seq->now == SLOT_NONE) return;
@@ -219,7 +219,7 @@ wick_status store_drop(seq_store *store, kv_seq_id id, uint32_t first, uint32_t 
                        wick_error *error) {
   if (!store_can_drop(store)) {
     return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET,
-                     "tokens cannot be dropped from a recurrent state or several groups of layers");
+                     "tokens cannot be dropped from a recurrent state or several layer groups");
   }
   return kv_seq_shift(store->pool, id, first, last, NULL, error);
 }
@@ -247,8 +247,8 @@ wick_status store_prepare(seq_store *store, kv_seq_id id, uint32_t tokens, wick_
   return pools_prepare(store, id, tokens, error);
 }
 
-// The number of rows after which to keep the state: where proposals begin, or otherwise at the end
-// of the last whole page. 0: keep none.
+// Returns the number of rows after which to keep the state: where proposals begin, or otherwise at
+// the end of the last full page. 0: keep none.
 static uint32_t choose_mid(const store_seq *seq, uint32_t rows, uint32_t certain) {
   if (certain < rows) return certain;
   const uint32_t end = seq->position + rows;
@@ -286,7 +286,7 @@ void store_commit(seq_store *store, kv_seq_id id, uint32_t rows) {
   if (seq->committed == seq->rows) store_settle(store, id);
 }
 
-// Keeps the state at the end of a whole page: the sequence can return to it, and the prefix cache
+// Keeps the state at the end of a full page: the sequence can return to it, and the prefix cache
 // can store it.
 static void roll(seq_store *store, store_seq *seq, uint32_t position, slot_id slot) {
   if (position == 0 || position % KERNEL_PAGE_TOKENS != 0) return;
@@ -307,7 +307,7 @@ static void advance(seq_store *store, store_seq *seq, uint32_t rows, slot_id *sl
   roll_state(store, seq);
 }
 
-// If rejected tokens of a full page cannot be replaced, the page's tokens are read again.
+// If rejected tokens of a full page cannot be replaced, the page's tokens are recomputed.
 static void settle_pages(seq_store *store, kv_seq_id id) {
   const uint32_t tokens = store_tokens(store, id), end = pools_cut(store, id, tokens);
   if (end != tokens) pools_truncate(store, id, end);
@@ -344,7 +344,7 @@ store_states store_states_of(const seq_store *store, kv_seq_id id, uint64_t offs
   return states;
 }
 
-// ---- Room ----
+// ---- Capacity ----
 
 uint64_t store_freed(const seq_store *store) {
   uint64_t freed = kv_pool_stats(store->pool).pages_freed + store->slots_freed;
@@ -367,17 +367,17 @@ void store_reserve(seq_store *store, kv_seq_id id, uint32_t tokens, uint32_t ent
   store_reserve_tables(store, id, tokens, NULL);
   if (store->prefix != NULL) prefix_reserve(store->prefix, entries, NULL);
   if (store->prefix != NULL) cached_reserve(store, entries);
-  // for each sequence in a pass: the states before, within and after the pass, at the last whole
-  // page, and at the prompt's last whole page, which the prefix cache keeps
+  // for each sequence in a pass: the states before, within and after the pass, at the last full
+  // page, and at the prompt's last full page, which the prefix cache keeps
   if (store_is_recurrent(store)) slot_reserve_spare(store, 5 * store->expected);
 }
 
 void store_reserve_states(seq_store *store) {
-  // for each sequence: the states within and after a pass, and at the last whole page
+  // for each sequence: the states within and after a pass, and at the last full page
   if (store_is_recurrent(store)) slot_reserve_spare(store, 3 * store->expected);
 }
 
-// ---- The check ----
+// ---- Consistency check ----
 
 static wick_status broken(wick_error *error, const char *what, uint32_t id) {
   return fail_with(error, WICK_E_CORRUPT, WICK_NO_OFFSET, "sequence store: %s (%u)", what, id);

@@ -21,22 +21,22 @@ typedef struct state_mark {
   slot_id slot;
 } state_mark;
 
-// The data kept for a sequence in addition to its pages.
+// The data stored for a sequence in addition to its pages.
 typedef struct store_seq {
   kv_seq_id id;
   slot_id now;        // the state after `position` tokens; SLOT_NONE at position 0
-  uint32_t position;  // outside of a pass: all stored tokens
+  uint32_t position;  // outside a pass: all stored tokens
   // A pass in progress: `rows` rows from `position` on; `mid` is the state after the first
   // `mid_rows` of them.
   slot_id mid, next;
   uint32_t rows, mid_rows, committed;
-  state_mark rolling;                 // the last whole page that was passed; slot SLOT_NONE: none
+  state_mark rolling;                 // the last full page that was passed; slot SLOT_NONE: none
   state_mark marks[STORE_MARKS_MAX];  // ascending positions
   uint32_t mark_count;
 } store_seq;
 
-// A pool in addition to the one that keeps all positions. Entries of the prefix cache hold pages of
-// it; pages without other users are evicted, the least recently used first.
+// A pool in addition to the one that keeps all positions. Entries of the prefix cache reference its
+// pages; pages without other users are evicted, the least recently used first.
 typedef struct side_pool {
   seq_store *store;
   kv_pool *pool;
@@ -47,7 +47,7 @@ struct seq_store {
   memory_gate *memory;
   store_config config;
   kv_pool *groups[STORE_GROUPS_MAX];
-  kv_pool *pool;  // that keeps all positions
+  kv_pool *pool;  // the pool that keeps all positions
   side_pool sides[STORE_GROUPS_MAX];
   uint32_t side_count;
   prefix_cache *prefix;
@@ -55,39 +55,39 @@ struct seq_store {
   uint32_t seq_count, seq_capacity;
   state_slot *slots;
   uint32_t slot_count, slot_capacity, slots_free;
-  uint32_t expected;     // sequences that a pass is expected to have
-  uint64_t slots_freed;  // ever
+  uint32_t expected;     // expected number of sequences in a pass
+  uint64_t slots_freed;  // since creation
   slot_id *entry_slots;  // [entry_capacity], by id of a prefix entry; SLOT_NONE: none; NULL: no
                          // state is kept
   uint32_t entry_capacity;
-  uint32_t entry_slot_count;  // that have one
-  prefix_parts parts;         // of entries: a page of each side pool, then a state
+  uint32_t entry_slot_count;  // number of entries with a state
+  prefix_parts parts;         // parts of entries: a page of each side pool, then a state
 };
 
 store_seq *store_find(const seq_store *store, kv_seq_id id);
 // Adds the data kept in addition to the pages of a new sequence. WICK_E_NOMEM.
 wick_status store_add_seq(seq_store *store, kv_seq_id id, wick_error *error);
 void store_remove_seq(seq_store *store, kv_seq_id id);
-// Keeps the current state if a whole page ends here.
+// Keeps the current state if a full page ends here.
 void roll_state(seq_store *store, store_seq *seq);
 
 // ---- pools.c ----
 
 wick_status pools_create(seq_store *store, const kernel_table *kernels, wick_error *error);
 void pools_destroy(seq_store *store);
-// The first position to which the token at `position` attends.
+// Returns the first position that the token at `position` attends to.
 uint32_t window_first(const kv_shape *shape, uint32_t position);
-// These go through all pools; an error leaves everything unchanged.
+// These apply to all pools; an error leaves everything unchanged.
 wick_status pools_new(seq_store *store, kv_seq_id *id, wick_error *error);
 wick_status pools_fork(seq_store *store, kv_seq_id id, kv_seq_id *child, wick_error *error);
 void pools_free(seq_store *store, kv_seq_id id);
 wick_status pools_prepare(seq_store *store, kv_seq_id id, uint32_t tokens, wick_error *error);
 void pools_append(seq_store *store, kv_seq_id id, uint32_t tokens);
 void pools_set_tokens(seq_store *store, kv_seq_id id, uint32_t tokens);
-// Frees the pages before windows.
+// Frees the pages that are before the windows.
 void pools_slide(seq_store *store, kv_seq_id id);
-// The position at which pools_truncate would end a sequence that should end at `tokens`: there or
-// before (kv_seq_cut).
+// Returns the position at which pools_truncate would end a sequence that should end at `tokens`:
+// there or before (kv_seq_cut).
 uint32_t pools_cut(const seq_store *store, kv_seq_id id, uint32_t tokens);
 bool pools_can_cut(const seq_store *store, kv_seq_id id, uint32_t tokens);
 void pools_truncate(seq_store *store, kv_seq_id id, uint32_t tokens);
@@ -98,16 +98,16 @@ wick_status pools_check(const seq_store *store, wick_error *error);
 // ---- slots.c ----
 
 // Takes a slot, with one reference: a free one, a new one, the slot of the checkpoint that is
-// cheapest to lose, or, as a last resort, that of a position within the rows of a pass that has not
+// cheapest to lose or, as a last resort, of a position within the rows of a pass that has not
 // begun. SLOT_NONE if there is none. The slot's bytes are not changed.
 slot_id slot_take(seq_store *store);
 // Takes only a free slot, or a new one within the limit of checkpoints.
 slot_id slot_take_spare(seq_store *store);
 void slot_retain(seq_store *store, slot_id slot);
-void slot_release(seq_store *store, slot_id *slot);  // becomes SLOT_NONE
-// Makes sure that `count` slots can be taken. Returns false if there is no memory.
+void slot_release(seq_store *store, slot_id *slot);  // *slot becomes SLOT_NONE
+// Makes sure that `count` slots can be taken. Returns false if memory runs out.
 bool slot_reserve(seq_store *store, uint32_t count);
-// The same as far as memory allows, without evicting anything.
+// The same, as far as memory allows, without evicting anything.
 void slot_reserve_spare(seq_store *store, uint32_t count);
 void slots_destroy(seq_store *store);
 static inline uint8_t *slot_bytes(const seq_store *store, slot_id slot) {
@@ -118,16 +118,16 @@ static inline uint8_t *slot_bytes(const seq_store *store, slot_id slot) {
 
 // Frees the slot of the least recently used entry; returns false if no entry has one.
 bool cached_evict_state(seq_store *store);
-// Makes room in the list, so that keeping the states of this many more entries allocates nothing.
+// Grows the list, so that keeping the states of this many more entries allocates nothing.
 void cached_reserve(seq_store *store, uint32_t entries);
 // Called when the prefix cache has removed an entry.
 void cached_removed(void *context, prefix_id id);
-// The data of an entry that records of the cache contain in addition to its page; NULL: nothing.
+// Returns the data of an entry that cache records contain in addition to its page; NULL: nothing.
 const prefix_parts *cached_parts(seq_store *store);
 // The callbacks of a side pool for the prefix cache (kv_holder); context: the side_pool.
 uint32_t cached_reclaimable(void *context);
 void cached_reclaim(void *context, uint32_t pages);
-// Pages that entries hold of a side pool.
+// Returns the number of a side pool's pages that entries use.
 uint32_t cached_pages(const side_pool *side);
 
 #endif

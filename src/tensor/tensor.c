@@ -23,7 +23,7 @@ wick_status tensor_interleave(weight_tensor *tensor, const kernel_table *kernels
                               wick_error *error) {
   const kernel_type_ops *ops = &kernels->types[tensor->type];
   if (ops->matmul == NULL) {
-    return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET, "no product of type %s",
+    return fail_with(error, WICK_E_UNSUPPORTED, WICK_NO_OFFSET, "no kernel for type %s",
                      type_facts(tensor->type)->name);
   }
   if (!ops->matrix_bytes(tensor->dims[1], tensor->dims[0], &tensor->matrix_bytes) ||
@@ -36,7 +36,7 @@ wick_status tensor_interleave(weight_tensor *tensor, const kernel_table *kernels
   return WICK_OK;
 }
 
-// The rows that pad the last group of a matrix never arrive: they must be zeros.
+// Clears the rows that pad the last group of a matrix, because they never arrive.
 static void clear_padding(const weight_tensor *tensor, uint8_t *data) {
   const uint32_t rows = tensor->dims[1];
   if (rows % KERNEL_ROW_GROUP == 0) return;

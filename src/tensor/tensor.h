@@ -1,7 +1,7 @@
 // tensor/tensor.h — weights in memory: a type, a shape, and the kernels' layout, into which they
-// are repacked while they stream in; and the weights of a layer: query, key and value projections,
-// fused or separate, and a feed-forward with or without a gate. reference/views.h creates views of
-// a whole file.
+// are repacked as they arrive; and the weights of a layer: query, key and value projections, fused
+// or separate, and a feed-forward with or without a gate. reference/views.h creates views of a
+// whole file.
 #ifndef WICK_TENSOR_TENSOR_H
 #define WICK_TENSOR_TENSOR_H
 
@@ -16,7 +16,7 @@
 #include "kernels/kernels.h"
 
 typedef struct tensor_ref {
-  uint64_t offset_bytes;  // in the file's image
+  uint64_t offset_bytes;  // in the file
   uint64_t size_bytes;
   uint64_t values;
   ggml_type type;
@@ -26,35 +26,35 @@ typedef struct weight_tensor {
   const uint8_t *data;  // NULL once freed, and before memory for streamed bytes exists
   uint64_t size_bytes;
   ggml_type type;
-  uint32_t dims[4];  // in (columns), out (rows), matrices (a mixture's experts), 1; 0s: absent
-  bool is_owned;     // data is from memory_alloc and is freed by tensor_free (reference/views.h)
+  uint32_t dims[4];  // in (columns), out (rows), matrices (a mixture's experts), 1; zeros: absent
+  bool is_owned;     // data comes from memory_alloc and is freed by tensor_free (reference/views.h)
   bool is_freed;
   bool is_interleaved;    // data is in the kernels' layout (kernels/kernels.h), not the file's
   uint32_t flags;         // KERNEL_MATRIX_*, of the kernels' layout
-  uint64_t matrix_bytes;  // of that layout, from one matrix to the next: a multiple of a cache line
-  float *scales;          // [matrices], factors of the products; NULL: none
-  uint32_t number;        // of the model's tensors, from 1: its number for adapters; 0: none
-  const gguf_tensor *outside;  // not NULL: there is no data; rows are read from this tensor of the
-                               // file (model/tables.h)
+  uint64_t matrix_bytes;  // in that layout, from one matrix to the next: a multiple of a cache line
+  float *scales;          // [matrices], factors for the matrix products; NULL: none
+  uint32_t number;        // index among the model's tensors, from 1, for adapters; 0: none
+  const gguf_tensor *outside;  // if not NULL, there is no data; rows are read from this tensor of
+                               // the file (model/tables.h)
 } weight_tensor;
 
-// ---- Weights that stream in ----
+// ---- Streamed weights ----
 
-// Sets the shape and type of `count` matrices of `out` rows of `in` values, whose bytes will arrive
-// later. WICK_E_SHAPE unless the reference has as many bytes.
+// Sets the shape and type of `count` matrices of `out` rows with `in` values; the bytes arrive
+// later. WICK_E_SHAPE unless the reference has the same size.
 wick_status tensor_expect(const tensor_ref *ref, uint32_t in, uint32_t out, uint32_t count,
                           weight_tensor *tensor, wick_error *error);
-// Changes it to the kernels' layout: sets size_bytes and matrix_bytes. WICK_E_UNSUPPORTED if the
-// kernels have no product of the type, WICK_E_OVERFLOW if the bytes do not fit 64 bits.
+// Changes the tensor to the kernels' layout: sets size_bytes and matrix_bytes. WICK_E_UNSUPPORTED
+// if the kernels do not support the type, WICK_E_OVERFLOW if the size does not fit in 64 bits.
 wick_status tensor_interleave(weight_tensor *tensor, const kernel_table *kernels,
                               wick_error *error);
-// Sets the memory of size_bytes for its data, which remains the caller's.
+// Sets the memory of size_bytes for its data; the caller keeps ownership.
 void tensor_settle(weight_tensor *tensor, uint8_t *data);
-// Repacks whole blocks of one row of the file to their places (kernel_type_ops.repack). Rows are
+// Repacks whole blocks of one row of the file to their positions (kernel_type_ops.repack). Rows are
 // numbered across all matrices.
 void tensor_place(weight_tensor *tensor, const kernel_table *kernels, uint32_t row,
                   uint32_t first_block, uint32_t block_count, const uint8_t *blocks);
-// The operand of kernels: one matrix of a tensor in their layout.
+// Returns one matrix of a tensor in the kernels' layout, as their operand.
 static inline kernel_matrix tensor_matrix(const weight_tensor *tensor, uint32_t index) {
   return (kernel_matrix){tensor->data + index * tensor->matrix_bytes, tensor->dims[1],
                          tensor->dims[0], tensor->type, tensor->flags};
@@ -73,8 +73,9 @@ typedef struct qkv_rows {
   uint64_t k_offset_bytes, v_offset_bytes;  // within a fused tensor
 } qkv_rows;
 
-// The rows of a configuration, and where they begin in a fused tensor of `in` columns. WICK_E_SHAPE
-// when a row is not a whole number of blocks, or the fused tensor has another number of rows.
+// Gets the rows of a configuration, and where they begin in a fused tensor with `in` columns.
+// WICK_E_SHAPE if a row is not a whole number of blocks, or if the fused tensor has a different
+// number of rows.
 wick_status qkv_split(const qkv_projection *qkv, uint32_t heads, uint32_t kv_heads,
                       uint32_t head_dim, qkv_rows *rows, wick_error *error);
 uint64_t qkv_out_rows(const qkv_projection *qkv);
@@ -82,15 +83,15 @@ uint64_t qkv_out_rows(const qkv_projection *qkv);
 
 typedef struct layer_dims {
   uint32_t hidden, ffn, heads, kv_heads, head_dim;
-  bool
-      is_gated;  // the architecture's feed-forward has a gate; if it is absent, it is fused into up
+  bool is_gated;  // the architecture's feed-forward has a gate; if the tensor is absent, it is
+                  // fused into up
 } layer_dims;
 
-// The weights of attention: blocks of the model hold this (model/blocks/attention.c).
+// The weights of attention, used by model/blocks/attention.c.
 typedef struct attention_weights {
   float *norm, *norm_bias;  // [hidden] or NULL
   float *q_norm, *k_norm;   // [head_dim] or NULL
-  float *post_norm;         // [hidden] or NULL, of what attention adds
+  float *post_norm;         // [hidden] or NULL, norm of attention's result
   qkv_projection qkv;       // [heads or KV heads * head_dim, hidden]
   float *fused_bias;        // or
   float *q_bias, *k_bias, *v_bias;
@@ -102,13 +103,13 @@ typedef struct attention_weights {
 typedef struct ffn_weights {
   float *norm, *norm_bias;  // [hidden] or NULL
   float *post_norm;         // [hidden] or NULL, norm of the feed-forward's result
-  weight_tensor gate;       // [ffn, hidden], when has_gate
-  weight_tensor up;         // [layer_up_rows, hidden]: if the gate is fused, its rows come first
+  weight_tensor gate;       // [ffn, hidden], if has_gate
+  weight_tensor up;         // [layer_up_rows, hidden]: if the gate is fused, its rows are first
   weight_tensor down;       // [hidden, ffn]
   float *gate_bias, *up_bias, *down_bias;  // or NULL
-  bool has_gate;                           // as a separate tensor
+  bool has_gate;                           // the gate is a separate tensor
 } ffn_weights;
 
-// Rows of `up`: ffn, or 2 * ffn if a gated feed-forward has no separate gate.
+// Returns the rows of `up`: ffn, or 2 * ffn if a gated feed-forward has no separate gate.
 uint32_t layer_up_rows(const layer_dims *dims, bool has_gate);
 #endif

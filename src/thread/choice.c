@@ -1,12 +1,12 @@
 // thread/choice.c — see choice.h.
 #include "thread/choice.h"
 
-// The first layers warm up caches and the host's compiler. Fewer threads must gain a sixteenth.
-// A choice lasts a minute, or until most layers of a window take 1.5 times as long as when it was
-// made.
+// The first layers warm up caches and the host's compiler. Fewer threads must be faster by a
+// sixteenth. A choice lasts a minute, or until most layers of a window take 1.5 times as long as
+// when it was made.
 enum { WARM_UP_LAYERS = 6, GAIN_PARTS = 16, CHOICE_LASTS_US = 60000000, WATCH_LAYERS = 32 };
 
-// The candidates: all threads, half of them and one, without repeats.
+// Sets the candidates: all threads, half of them and one, without duplicates.
 static uint32_t candidates_of(uint32_t threads, uint32_t out[CHOICE_CANDIDATES]) {
   uint32_t count = 0;
   for (uint32_t i = 0; i < CHOICE_CANDIDATES; i++) {
@@ -32,7 +32,7 @@ static uint32_t median(const uint32_t samples[CHOICE_SAMPLES]) {
   return samples[0];
 }
 
-// The index of the fastest candidate.
+// Returns the index of the fastest candidate.
 static uint32_t fastest(const thread_trial *trial, uint32_t count) {
   uint32_t best = 0;
   for (uint32_t i = 1; i < count; i++) {
@@ -56,7 +56,7 @@ static void settle(thread_trial *trial, const uint32_t *candidates, uint32_t cou
   trial->layer_us = median(trial->samples_us[best]);
 }
 
-// layer_us is 0 where the clock is too coarse to compare layers.
+// layer_us is 0 if the clock is too coarse to compare layers.
 static void watch(thread_trial *trial, uint64_t time_us) {
   trial->watched++;
   trial->slow += trial->layer_us != 0 && time_us * 2 > (uint64_t)trial->layer_us * 3;

@@ -1,5 +1,5 @@
-// thread/pool.c — the pool: an order and a run for each helper, and one count of helpers that are
-// still working.
+// thread/pool.c — the pool: an order and a run per helper, and one count of helpers that are still
+// working.
 //
 //   caller                               helper i
 //     job, context, runs                   spins, then sleeps on `order`
@@ -8,12 +8,12 @@
 //     takes pieces of its run, then of others
 //     spins, then sleeps on `pending` <--  pending--, the last one wakes a sleeping caller
 //
-// Threads of equal speed take nothing from each other, so each keeps reading the same rows. A
+// Threads of equal speed take no pieces from each other, so each keeps reading the same rows. A
 // faster thread finishes the runs of slower ones.
 //
 // Both words have a bit that is set while their reader sleeps. The reader sets it with one atomic
-// operation that fails if the word has changed. So no system call wakes a reader that is awake, and
-// no wake-up is lost.
+// operation that fails if the word has changed. So no system call is made for a reader that is
+// awake, and no wake-up is lost.
 #include "thread/pool.h"
 
 #include <stdatomic.h>
@@ -23,11 +23,10 @@
 #include "platform/platform.h"
 
 // A reader spins for SPIN_US_MAX before it sleeps: about the cost of sleeping and being woken
-// (6 to 26 us; a barrier of spinning threads costs 0.3). A reader that spun in vain halves its
-// time, down to SPIN_US_MIN, so that more threads than cores do not block each other. Every
-// SPIN_MISSES_TO_PROBE misses it tries the full time again. The clock is read every
-// SPIN_ROUNDS_TIMED rounds. SPIN_ROUNDS_MAX bounds the spin where a browser's clock does not
-// advance.
+// (6 to 26 us; a barrier of spinning threads costs 0.3). A reader that spins in vain halves its
+// time, down to SPIN_US_MIN, so that threads do not block each other if there are more threads than
+// cores. Every SPIN_MISSES_TO_PROBE misses, it tries the full time again. The clock is read every
+// SPIN_ROUNDS_TIMED rounds. SPIN_ROUNDS_MAX bounds the spin if a browser's clock does not advance.
 enum {
   SPIN_US_MAX = 20,
   SPIN_US_MIN = 1,
@@ -47,7 +46,7 @@ typedef struct spin_budget {
   uint32_t time_us, misses;
 } spin_budget;
 
-// Units [next, last) of a job are still to be taken. Empty between jobs.
+// The units [next, last) of a job that are still to be taken. Empty between jobs.
 typedef struct pool_run {
   _Atomic uint32_t next;
   uint32_t last;
@@ -66,16 +65,17 @@ typedef struct pool_helper {
 
 struct thread_pool {
   memory_gate *memory;
-  const wick_host *host;  // which starts the helpers; NULL: the platform
+  const wick_host *host;  // starts the helpers; NULL: the platform does
   thread_job job;
   void *context;
-  uint32_t least;         // units of a piece
-  uint32_t slot_count;    // helpers requested: the extent of `helpers`
-  uint32_t helper_count;  // helpers that were started, arrived or not; only the caller uses it
-  uint32_t limit;         // of threads that take part; 0: none
+  uint32_t least;         // minimum number of units per piece
+  uint32_t slot_count;    // number of requested helpers: the size of `helpers`
+  uint32_t helper_count;  // number of started helpers, whether they have arrived or not; only the
+                          // caller uses it
+  uint32_t limit;         // limit on participating threads; 0: none
   spin_budget budget;     // the caller's
   _Alignas(CACHE_LINE_BYTES) _Atomic uint32_t pending;  // working helpers | ASLEEP
-  pool_run run;  // the caller's; helpers read it just before they change `pending`
+  pool_run run;  // the caller's run; helpers read it just before they change `pending`
   pool_helper helpers[];
 };
 
@@ -93,7 +93,8 @@ static void sleep_on(_Atomic uint32_t *word, uint32_t value) {
 
 static void wake_one(_Atomic uint32_t *word) { platform_wake32((const uint32_t *)word, 1); }
 
-// Reads *word until it equals `value` (is_equal) or differs from it; returns false when time is up.
+// Reads *word until it equals `value` (is_equal) or differs from it; returns false if the time is
+// up.
 static bool spin_until(_Atomic uint32_t *word, uint32_t value, bool is_equal, spin_budget *budget) {
   uint64_t end_us = 0;
   for (uint32_t round = 1; round < SPIN_ROUNDS_MAX; round++) {
@@ -117,8 +118,8 @@ static bool spin_until(_Atomic uint32_t *word, uint32_t value, bool is_equal, sp
 
 // ---- pieces ----
 
-// A piece is a third of the rest of a run, at least a sixteenth of it. So a thread that is five
-// times slower than the others still finishes at the same time.
+// A piece is a third of the rest of a run, but at least a sixteenth of the run. So even a thread
+// that takes five times as long as the others finishes at about the same time.
 enum { PIECE_PARTS = 3, RUN_PIECES = 16 };
 
 static bool take_piece(pool_run *run, uint32_t least, uint32_t *first, uint32_t *last) {
@@ -137,7 +138,8 @@ static bool take_piece(pool_run *run, uint32_t least, uint32_t *first, uint32_t 
   return false;
 }
 
-// Computes the own run, then pieces of others. Runs of helpers that do not take part are empty.
+// Processes the thread's own run, then pieces of other runs. Runs of helpers that do not take part
+// are empty.
 static void work(thread_pool *pool, uint32_t thread) {
   const uint32_t threads = pool->helper_count + 1;
   for (uint32_t i = 0; i < threads; i++) {
@@ -273,7 +275,7 @@ static void await_helpers(thread_pool *pool) {
   }
 }
 
-// Run `run` of `runs` of [0, units).
+// Returns run `run` out of `runs` for [0, units).
 static void fill_run(pool_run *run, uint32_t units, uint32_t index, uint32_t runs) {
   const uint32_t first = (uint32_t)((uint64_t)units * index / runs);
   run->last = (uint32_t)((uint64_t)units * (index + 1) / runs);
@@ -301,8 +303,8 @@ void thread_pool_for_pieces(thread_pool *pool, uint32_t units, uint32_t least, t
   pool->least = ceil_div_u32(units, runs * RUN_PIECES);
   if (pool->least < least) pool->least = least;
   atomic_store_explicit(&pool->pending, runs - 1, memory_order_relaxed);
-  // all runs are written before the first order, because a helper with an order may take from each
-  // of them
+  // all runs are written before the first order, because a helper with an order may take pieces of
+  // any of them
   fill_run(&pool->run, units, 0, runs);
   for (uint32_t run = 1; run < runs; run++) {
     fill_run(&pool->helpers[takers[run]].run, units, run, runs);

@@ -113,7 +113,7 @@ describe('requests with independent arrivals', () => {
       ['chat:-1', /--mix takes classes/],
       ['4-2', /--mix takes classes/],
       ['4/2/1', /--mix takes classes/],
-      ['4000/200', /need 4200 tokens, the context is 4096/],
+      ['4000/200', /need 4200 tokens; the context is 4096/],
     ]) {
       const { code, stderr } = await bench('serve', '--mix', String(mix));
       assert.equal(code, 2);
@@ -216,7 +216,7 @@ describe('convoy', () => {
     );
     assert.match(
       stdout.toString(),
-      /\nFewer than 100 requests have no p99: that of 6 is the slowest/,
+      /\nWith fewer than 100 requests, there is no p99: for 6, it is the time of the slowest/,
     );
     const many = await bench('convoy', '--long', '1x8/2', '--short', '100x2/2');
     assert.match(many.stdout.toString(), /\nConvoy of 1 x 8\/2, 100 x 2\/2/);
@@ -251,7 +251,7 @@ test('saturation: the verdict follows from the raw samples', async () => {
   const { stdout } = await bench('saturation', '--short', '6x4/3');
   assert.match(
     stdout.toString(),
-    /\nFewer than 100 requests have no p99: that of 6 is the slowest/,
+    /\nWith fewer than 100 requests, there is no p99: for 6, it is the time of the slowest/,
   );
 });
 

@@ -229,7 +229,7 @@ describe('bench', () => {
     const few = ['-p', '60', '-r', '1', '--ctx', '64'];
     const { code, stderr } = await wick(native, ['bench', builtIn, ...few, '-n', '5']);
     assert.equal(code, 2);
-    assert.match(stderr, /-p 60 and -n 5 are 65 tokens, the context is 64/);
+    assert.match(stderr, /-p 60 and -n 5 are 65 tokens; the context is 64/);
     assert.equal((await wick(native, ['bench', builtIn, ...few, '-n', '4'])).code, 0);
   });
 });
@@ -253,7 +253,7 @@ const hostLine = (e, clock) =>
 const few = (/** @type {number} */ count) =>
   count >= 100
     ? ''
-    : `Fewer than 100 requests have no p99: that of ${count} is the slowest one's time.\n`;
+    : `With fewer than 100 requests, there is no p99: for ${count}, it is the time of the slowest request.\n`;
 
 /** A run's result and summary must follow from its requests. @param {any} pass */
 function assertSummary({ result, summary, requests }) {
@@ -425,7 +425,7 @@ describe('wick-lab serve', () => {
     assert.deepEqual([code, stdout.length], [5, 0]);
     assert.equal(
       stderr,
-      'wick-lab: no request of 4/2 took a measurable time, so no load can be chosen\n',
+      'wick-lab: no request of 4/2 took a measurable time, so the load cannot be chosen\n',
     );
     const plain = await bench(still, builtIn, '-p', '2', '-n', '2', '-r', '1', '--metrics');
     assert.match(
@@ -440,7 +440,7 @@ describe('wick-lab serve', () => {
     const options = ['serve', '--requests', '2', '--mix', '4/2', '--rate', '0', '--clock', 'cpu'];
     const more = ['--ctx', '128', '--kv', 'q8:f16', '--kv-tokens', '256', '--seed', '9'];
     const { text, json } = await both(even, builtIn, ...options, ...more);
-    assert.equal(text, table(json, 'processor time'));
+    assert.equal(text, table(json, 'CPU time'));
     const inspected = await wick(native, ['inspect', builtIn, '--json']);
     const { parameters } = JSON.parse(inspected.stdout.toString()).info.shape;
     const { kernels, batch_tokens, ...rest } = json.environment;
@@ -564,7 +564,7 @@ describe('wick-lab serve', () => {
       assert.deepEqual([done.code, done.stdout.length], [2, 0], `'${mix}': ${done.stderr}`);
       assert.equal(
         done.stderr,
-        `wick-lab: --mix takes classes with their shares, as chat:0.7,short:0.2,512/128:0.1, not '${mix}'\n`,
+        `wick-lab: --mix takes classes with shares, such as chat:0.7,short:0.2,512/128:0.1, not '${mix}'\n`,
       );
     }
     const named = `${'0'.repeat(20)}1/1`;
@@ -641,12 +641,12 @@ test('wick-lab convoy: the tables match the JSON, which follows from the request
       `\nConvoy of 2 x 70/5, 9 x 4/3 at 30.00/s: ${said}` +
       '\n\n| | measured | limit | |\n|---|---|---|---|\n' +
       limit('p99 of short requests, increase', verdict.p99_increase_pct, 50, '%') +
-      limit('blocked at the head of the line, most', verdict.hol_blocking_ms_max, 500, 'ms') +
+      limit('head-of-line blocking, maximum', verdict.hol_blocking_ms_max, 500, 'ms') +
       limit('KV fragmentation', verdict.kv_fragmentation_pct, 15, '%') +
       `\np99 of short requests ${fixed(verdict.baseline_short_ms_p99, 1)} ms alone, ` +
       `${fixed(verdict.convoy_short_ms_p99, 1)} ms in the convoy; blocked ` +
       `${fixed(verdict.hol_blocking_ms_mean, 1)} ms in the mean; at most ` +
-      `${fixed(verdict.wait_overlap_ms_max, 1)} ms waited while long prompts were read.\n${few(9)}` +
+      `${fixed(verdict.wait_overlap_ms_max, 1)} ms waited while long prompts were processed.\n${few(9)}` +
       `Alone: ${loadLine(baseline.load)}Convoy: ${loadLine(convoy.load)}`,
   );
 });
@@ -675,13 +675,13 @@ test('wick-lab convoy: short requests may arrive together, and groups state the 
     assert.deepEqual([done.code, done.stdout.length], [2, 0], `'${wrong}': ${done.stderr}`);
     assert.equal(
       done.stderr,
-      `wick-lab: ${name} takes a number of requests and their lengths, as 10x2048/512, not '${wrong}'\n`,
+      `wick-lab: ${name} takes a number of requests and their lengths, such as 10x2048/512, not '${wrong}'\n`,
     );
   }
   const large = await wick(lab, ['convoy', builtIn, '--short', '1x4000/97']);
   assert.deepEqual(
     [large.code, large.stderr],
-    [2, 'wick-lab: requests of class 4000/97 need 4097 tokens, the context is 4096\n'],
+    [2, 'wick-lab: requests of class 4000/97 need 4097 tokens; the context is 4096\n'],
   );
 });
 
@@ -745,7 +745,7 @@ test('requests that exceed the context and unknown clocks are rejected', async (
   for (const [options, told] of [
     [
       ['saturation', '--short', '1x4090/7'],
-      'requests of class 4090/7 need 4097 tokens, the context is 4096',
+      'requests of class 4090/7 need 4097 tokens; the context is 4096',
     ],
     [
       ['serve', '--clock', 'cpu', '--threads', '2'],

@@ -65,7 +65,7 @@ const load = {
 const tokens = 'numbers separated by commas or spaces';
 const anyNumber = 'a whole number from 0 to 4294967295';
 const images = { '--max-tiles': anyNumber, '--max-image-tokens': anyNumber };
-const classOfRequests = 'a number of requests and their lengths, as 10x2048/512';
+const classOfRequests = 'a number of requests and their lengths, such as 10x2048/512';
 /** The values of each option that does not accept arbitrary text. @type {Record<string, Record<string, string>>} */
 const commands = {
   run: {
@@ -101,7 +101,7 @@ const commands = {
     ...load,
     '--rate': 'a number from 0 to 100000',
     '--requests': 'a whole number from 0 to 10000',
-    '--mix': 'classes with their shares, as chat:0.7,short:0.2,512/128:0.1',
+    '--mix': 'classes with shares, such as chat:0.7,short:0.2,512/128:0.1',
     '--ttft': 'a number from 0 to 1e7',
     '--itl': 'a number from 0 to 1e7',
   },
@@ -213,7 +213,10 @@ test('samplers have a name and a letter; unknown ones are rejected', {
     await assertUsage(list, `--samplers: unknown sampler '${wrong}'`);
   }
   assert.notEqual(await written([...warm, '--samplers', 'xtc;'.repeat(16)]), '');
-  await assertUsage(['--samplers', 'xtc;'.repeat(17)], "--samplers: 'xtc' exceeds the maximum number");
+  await assertUsage(
+    ['--samplers', 'xtc;'.repeat(17)],
+    "--samplers: 'xtc' exceeds the maximum number",
+  );
 });
 
 describe('every option documents its value', { concurrency: 2 }, () => {

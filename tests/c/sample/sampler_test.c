@@ -307,9 +307,9 @@ TEST(out_of_range_settings_are_rejected_by_name) {
   check_refusal(&c, "logprobs is 21, not at most 20");
   const wick_bias far = {100, 0}, negative = {-1, 0}, infinite = {1, INFINITY};
   c = good, c.bias_count = 1, c.bias = &far;
-  check_refusal(&c, "logit bias for token 100, the vocabulary has 100");
+  check_refusal(&c, "logit bias for token 100: the vocabulary has 100");
   c.bias = &negative;
-  check_refusal(&c, "logit bias for token -1, the vocabulary has 100");
+  check_refusal(&c, "logit bias for token -1: the vocabulary has 100");
   c.bias = &infinite;
   check_refusal(&c, "a logit bias is inf, not finite");
   c.bias_count = WICK_BIAS_MAX + 1;

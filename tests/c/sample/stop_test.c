@@ -159,7 +159,7 @@ TEST(invalid_stop_strings_are_rejected) {
   check_refusal(strings + 2, (const size_t[]){257, 3}, 2,
                 "stop string 0 has 257 bytes, limit is 256");
   check_refusal(strings + 2, (const size_t[]){256, 3}, 2, "stop string 1 is not UTF-8");
-  check_refusal(strings, NULL, WICK_STOPS_MAX + 1, "65 stop strings, at most 64");
+  check_refusal(strings, NULL, WICK_STOPS_MAX + 1, "65 stop strings: the limit is 64");
   memory.fail_at_call = 1;
   stop_matcher *matcher = NULL;
   wick_error error = {0};
