@@ -1,5 +1,5 @@
-// sample/penalty.c — counts the tokens in the window anew for each token: counting 64 tokens costs
-// less than keeping a count for each token of the vocabulary.
+// sample/penalty.c — recounts the window for each token: counting 64 tokens costs less than keeping
+// a count for each token of the vocabulary.
 #include "sample/penalty.h"
 
 #include "base/hash.h"

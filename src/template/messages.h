@@ -6,7 +6,7 @@
 
 #include "template/run.h"
 
-// Where several system messages, or later ones, are placed.
+// The position of several system messages, or of later ones.
 typedef enum system_form {
   SYSTEM_AS_GIVEN,
   SYSTEM_THEN_USER,  // the leading ones are joined; later ones are merged into an adjacent user
