@@ -301,9 +301,9 @@ typedef struct wick_config {
   const wick_swap_host *swap;  // stores pages of preempted requests; must outlive the engine; NULL:
                                // their pages are always recomputed
   wick_tables tables;          // results are bit-identical for all values
-  const wick_reader
-      *tables_reader;  // reads tables that are kept outside, on the stepping thread; `piece` is not
-                       // used; must outlive the engine; NULL: all tables are inside
+  // Reads tables that are kept outside, on the stepping thread; `piece` is not used; must outlive
+  // the engine; NULL: all tables are inside.
+  const wick_reader *tables_reader;
   const wick_host *host;      // must outlive the engine; NULL: the library's own functions
   const char *kernels;        // by name (wick_kernels_name); NULL: the best for this processor
   const char *pre_tokenizer;  // replaces the file's tokenizer.ggml.pre if that is missing, wrong or
@@ -482,9 +482,8 @@ WICK_API wick_status wick_memory_plan(const wick_engine *engine, wick_plan *plan
 
 // How the vectors of an input's tokens are combined into one. Values in GGUF files are one less.
 typedef enum wick_pooling {
-  WICK_POOLING_MODEL =
-      0,  // as the file specifies; else the mean or, for causal models, the last token
-  WICK_POOLING_NONE = 1,  // one vector for each token
+  WICK_POOLING_MODEL = 0,  // as in the file; else the mean, or for causal models the last token
+  WICK_POOLING_NONE = 1,   // one vector for each token
   WICK_POOLING_MEAN = 2,
   WICK_POOLING_CLS = 3,   // the first token
   WICK_POOLING_LAST = 4,  // the last token
@@ -568,9 +567,8 @@ enum { WICK_INSPECT_ITEMS = 8 };
 enum { WICK_TOKEN_NONE = -1 };
 
 enum {
-  WICK_TOKENIZE_ADD_SPECIAL = 1,  // bos/eos as the model requires
-  WICK_TOKENIZE_PARSE_SPECIAL =
-      2  // parse control tokens in the text, instead of treating them as plain text
+  WICK_TOKENIZE_ADD_SPECIAL = 1,   // bos/eos as the model requires
+  WICK_TOKENIZE_PARSE_SPECIAL = 2  // parse control tokens in the text, not as plain text
 };
 
 // Returns WICK_OK if the tokenizer is available. WICK_E_NODATA if it has not arrived yet; with
@@ -694,9 +692,8 @@ WICK_API wick_status wick_media_load_file(wick_engine *engine, const char *path,
 typedef struct wick_media_memory {
   uint64_t weights_bytes;
   uint64_t prepare_bytes;  // while the largest image (2^28 pixels) is resized
-  uint64_t
-      encode_bytes;  // while the largest input is encoded, including its rows (at most one context)
-  uint64_t cache_bytes;  // rows that are kept (wick_config.media_bytes_max)
+  uint64_t encode_bytes;   // while the largest input is encoded, including its rows
+  uint64_t cache_bytes;    // rows that are kept (wick_config.media_bytes_max)
   uint64_t total_bytes;
   uint64_t reserved[4];
 } wick_media_memory;
@@ -1335,8 +1332,7 @@ typedef struct wick_stats {
   uint64_t tokens_prompt, tokens_cached;      // processed; taken from the prefix cache
   uint64_t tokens_recomputed;                 // recomputed after a preemption
   uint64_t tokens_out;
-  float pass_us[WICK_STATS_ROWS_MAX +
-                1];  // recent times, for 1, 2, ... rows of a request; 0: unknown
+  float pass_us[WICK_STATS_ROWS_MAX + 1];     // recent, for 1, 2, ... rows of a request; 0: unknown
   uint64_t tokens_proposed, tokens_accepted;  // by speculation
   uint64_t draft_failed;  // passes of the draft model, or of a predicting layer, that failed
   uint64_t reserved[16];

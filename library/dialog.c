@@ -154,8 +154,7 @@ static wick_status check_idle(const wick_engine *engine, wick_error *error) {
   wick_stats stats;
   wick_stats_get(engine, &stats);
   uint32_t others = stats.running + stats.waiting + stats.paused;
-  if (engine->is_in_dialog && others == 0)
-    others = 1;  // it has ended, and its events are being read
+  if (engine->is_in_dialog && others == 0) others = 1;  // it has ended; its events are being read
   if (others == 0) return WICK_OK;
   return fail_with(error, WICK_E_BUSY, WICK_NO_OFFSET,
                    "a dialog cannot ask while the engine has other requests (%u): submit "

@@ -27,17 +27,17 @@ typedef struct engine_template {
 // Conversations: their templates, and the result of the last call.
 typedef struct engine_chat {
   engine_template plain;
-  engine_template with_tools;  // the model's template for conversations with tools
-  engine_template *last;       // the last rendered template, or NULL
-  const engine_template
-      *guarded;  // the template whose source was passed to tokenizer_guard, or NULL
-  char *given;   // source of a template that is used with and without tools, or NULL
+  engine_template with_tools;      // the model's template for conversations with tools
+  engine_template *last;           // the last rendered template, or NULL
+  const engine_template *guarded;  // its source was passed to tokenizer_guard; or NULL
+  char *given;  // source of a template that is used with and without tools, or NULL
   template_text text;
   wick_chat of;  // the conversation of `text`, which is not rendered again
-  wick_text
-      ending;  // the beginning of its reply: the template's text after the last message, then at
-  size_t prefix_at;  // this offset a header and the prefix
-  char *kept;        // strings of `of` and the ending; NULL: `text` is incomplete
+  // The beginning of its reply: the template's text after the last message, then a header and the
+  // prefix, which start at `prefix_at`.
+  wick_text ending;
+  size_t prefix_at;
+  char *kept;  // strings of `of` and the ending; NULL: `text` is incomplete
   int32_t *tokens;
 } engine_chat;
 

@@ -120,8 +120,7 @@ typedef struct schema_compiler {
   uint32_t number_rule, text_rule;  // rules for all numbers and all strings; 0: not built yet
   uint32_t check_depth;             // depth of nested emptiness checks
   uint32_t depth;                   // depth of nested choices
-  uint32_t
-      *targets;  // [nodes] the result of schema_target, or the target of a $ref; 0: not known yet
+  uint32_t *targets;  // [nodes] schema_target's result, or the target of a $ref; 0: not known yet
   const dfa **names;  // [nodes] the names that a schema allows; NULL: not built yet
   uint8_t *shapes;    // [nodes] the kinds that keywords' values must have; 0: any
   struct {

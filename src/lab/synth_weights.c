@@ -6,8 +6,8 @@
 #include "base/hash.h"
 #include "base/math.h"
 
-static const float SQRT_3 =
-    1.7320508f;  // half the range of a uniform distribution with deviation 1
+// Half the range of a uniform distribution with deviation 1.
+static const float SQRT_3 = 1.7320508f;
 
 static uint64_t random_u64(synth_random *random) {
   random->state += 0x9e3779b97f4a7c15u;

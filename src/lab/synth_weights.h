@@ -19,8 +19,7 @@ typedef struct synth_filler {
   ggml_type type;
   float deviation;
   uint16_t halves[SYNTH_HALVES];  // F16, BF16: the values to choose from
-  uint16_t
-      scales[SYNTH_SCALES];  // half floats near the scale that the deviation requires, both signs
+  uint16_t scales[SYNTH_SCALES];  // half floats near the required scale, both signs
 } synth_filler;
 
 void synth_filler_init(synth_filler *filler, ggml_type type, float deviation, uint64_t seed);

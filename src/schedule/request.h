@@ -31,12 +31,11 @@ typedef struct request {
   int32_t priority;
   uint64_t pass_submitted;  // passes begun before it arrived (in the host's queue, if any)
   bool is_cancelled;
-  bool is_paused;      // keeps its pages, but is skipped by passes
-  bool was_preempted;  // has lost its pages at least once
-  bool runs_alone;     // after a failed pass, each request runs alone, to find the cause
-  struct request
-      *original;  // for one of several completions: the one that processes the prompt; NULL: none
-  session *session;  // NULL: none
+  bool is_paused;            // keeps its pages, but is skipped by passes
+  bool was_preempted;        // has lost its pages at least once
+  bool runs_alone;           // after a failed pass, each request runs alone, to find the cause
+  struct request *original;  // the completion that processes the prompt for this one; NULL: none
+  session *session;          // NULL: none
   adapter_set adapters;
   cache_salt salt;   // from the tenant of the session or request, and the adapters
   media_list media;  // media in the prompt

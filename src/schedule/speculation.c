@@ -8,10 +8,8 @@ enum { MISSES_PER_REST = 16, MISS_REST_MAX = 7 };
 enum { CHANGE_TOKENS_MAX = 8, CHANGE_TOKENS_MORE = 2 };
 // Whether other positions with the same tokens confirm a proposal.
 enum { OTHERS_NONE, OTHERS_AGREE, OTHERS_DISAGREE };
-enum {
-  MATCH_CLASSES = 5,
-  KIND_UNSEEN = 3 * MATCH_CLASSES
-};  // the last kind: no token before the proposal agrees
+// KIND_UNSEEN: no token before the proposal agrees.
+enum { MATCH_CLASSES = 5, KIND_UNSEEN = 3 * MATCH_CLASSES };
 
 // Initial values, before anything is measured: the acceptance rate of a draft, and the cost of a
 // further row.

@@ -61,10 +61,9 @@ uint64_t store_plan_bytes(const kernel_table *kernels, const store_config *confi
 // Returns the bytes of the open pages' keys that each sequence has in addition to its pages
 // (kv/open.h).
 uint64_t store_open_bytes(const kernel_table *kernels, const store_config *config);
-kv_pool *store_pages(const seq_store *store);  // the pool with all positions
-kv_pool *store_group(const seq_store *store,
-                     uint32_t group);                // the pool of a group of config.groups
-prefix_cache *store_prefix(const seq_store *store);  // NULL: the cache is off
+kv_pool *store_pages(const seq_store *store);                  // the pool with all positions
+kv_pool *store_group(const seq_store *store, uint32_t group);  // a group's pool
+prefix_cache *store_prefix(const seq_store *store);            // NULL: the cache is off
 uint32_t store_group_count(const seq_store *store);
 bool store_is_recurrent(const seq_store *store);
 

@@ -17,8 +17,7 @@ typedef struct jinja_arena {
   char *at, *end;             // free part of the newest block
   size_t held_bytes;          // total size of all blocks
   size_t limit_bytes;
-  bool
-      is_over;  // an allocation would have exceeded the limit; otherwise the host was out of memory
+  bool is_over;  // an allocation failed because of the limit, not because of the host
 } jinja_arena;
 
 void jinja_arena_init(jinja_arena *arena, memory_gate *memory, size_t limit_bytes);

@@ -29,8 +29,8 @@ static civil_time civil_of(int64_t seconds) {
   const uint32_t day_of_era = (uint32_t)(shifted - era * ERA_DAYS);
   const uint32_t year_of_era =
       (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-  const uint32_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 -
-                                             year_of_era / 100);  // starting on March 1
+  const uint32_t day_of_year =  // years start on March 1
+      day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
   const uint32_t month = (5 * day_of_year + 2) / 153;
   time.day = day_of_year - (153 * month + 2) / 5 + 1;
   time.month = month < 10 ? month + 3 : month - 9;

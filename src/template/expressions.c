@@ -83,8 +83,7 @@ static const jinja_string *read_string(jinja_parser *parser) {
 static uint32_t parse_string(jinja_parser *parser) {
   const jinja_string *string = read_string(parser);
   jinja_next_token(parser);
-  while (string != NULL &&
-         parser->token.kind == TOKEN_STRING) {  // adjacent literals form one string
+  while (string != NULL && parser->token.kind == TOKEN_STRING) {  // adjacent strings are joined
     const jinja_string *next = read_string(parser);
     if (next == NULL) {
       string = NULL;

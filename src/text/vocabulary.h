@@ -84,9 +84,8 @@ typedef struct merge_rule {
 typedef struct special_token {
   uint32_t rank;     // of the token in special_table.ids; SPECIAL_NONE: it is not searched for
   uint32_t shorter;  // the longest special text that is a proper prefix of it, or SPECIAL_NONE
-  uint32_t
-      skip;  // a text further along the chain of `shorter`, so that each is reached in O(log n)
-  uint32_t depth;  // length of that chain
+  uint32_t skip;     // a text further along the chain of `shorter`, for lookups in O(log n)
+  uint32_t depth;    // length of that chain
 } special_token;
 
 // A state of the automaton: a suffix of some special text.
