@@ -329,7 +329,7 @@ export const aliases = {
 };
 
 /**
- * Options of a server: a count is at least 1, a text is not empty, a flag is 0 or 1 in the
+ * Options of a server: a count is at least 1, a string is not empty, a flag is 0 or 1 in the
  * environment. createHandler uses the name, a component uses the variable or the field of
  * `settings`, and `wick serve` uses the option.
  * @typedef {object} ServerOption

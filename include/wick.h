@@ -595,8 +595,8 @@ WICK_API size_t wick_detokenize_bytes_max(const wick_engine *engine, size_t coun
 WICK_API wick_status wick_detokenize(wick_engine *engine, const int32_t *tokens, size_t count,
                                      bool is_whole, bool has_special, char *out, size_t *size_bytes,
                                      wick_error *error);
-// Gets the bytes of one token in the middle of a text, including control tokens; none for an
-// unknown id. They are stored in the engine or in `scratch` [wick_detokenize_bytes_max of 0
+// Gets the bytes of one token as they are in the middle of text, including control tokens; none for
+// an unknown id. They are stored in the engine or in `scratch` [wick_detokenize_bytes_max of 0
 // tokens], and are valid while both exist.
 WICK_API wick_status wick_token_bytes(wick_engine *engine, int32_t token, char *scratch,
                                       wick_text *bytes, wick_error *error);

@@ -115,7 +115,7 @@ wick_status engine_refuse_types(const loader *loader, wick_error *error);  // of
 wick_status engine_repeat_error(const wick_error *from, wick_error *error);
 // Reports the error that ended the loading.
 wick_status engine_refuse_again(const wick_engine *engine, wick_error *error);
-// Returns the maximum number of tokens in a pass; an encoder's pass holds a text of any length.
+// Returns the maximum number of tokens in a pass; an encoder's pass holds an input of any length.
 uint32_t engine_batch_tokens(const wick_engine *engine);
 // Whether tables may have to stay outside. If so, engine_choose_tables (extras) decides.
 bool engine_may_move_tables(const wick_engine *engine);

@@ -22,10 +22,10 @@
   X(command_inspect, "inspect", "print metadata, tensors and the memory plan")               \
   X(command_logits, "logits", "write the logits of every position")                          \
   X(command_bench, "bench", "measure prefill and decode")                                    \
-  X(command_perplexity, "perplexity", "measure how well a model predicts a text")            \
+  X(command_perplexity, "perplexity", "measure how well a model predicts text")              \
   X(command_quantize, "quantize", "convert a model file to a different type")                \
   X(command_embed_component, "embed-component", "put a model into a component of wasi:http") \
-  X(command_constrain, "constrain", "check texts against a grammar")                         \
+  X(command_constrain, "constrain", "check strings against a grammar")                       \
   X(command_media, "media", "encode images and audio for a model")                           \
   X(command_synth, "synth", "make a model of a known shape with random weights")
 #define COMMAND_HERE(function, name, summary) {name, summary, function},

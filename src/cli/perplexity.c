@@ -1,5 +1,5 @@
-// cli/perplexity.c — measures how well a model predicts a text, and how far its distribution
-// diverges from that of another run (with different KV types or weights), token by token.
+// cli/perplexity.c — measures how well a model predicts text, and how far its distribution diverges
+// from that of another run (with different KV types or weights), token by token.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,7 +69,7 @@ static void compare_row(perplexity_sums *sums, const float *logits, uint32_t voc
   sums->agreed += quality.top1_agrees;
 }
 
-// Reports progress, because a text may take minutes.
+// Reports progress, because a run may take minutes.
 static void report_progress(perplexity_sums *sums) {
   enum { REPORT_US = 10 * 1000 * 1000 };
   const uint64_t now_us = platform_now_us();

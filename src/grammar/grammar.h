@@ -38,7 +38,7 @@ uint32_t grammar_build(program_builder *builder, const tokenizer *tokens,
 // {"name"}}), `parallel_tool_calls` in OpenAI's format, `ending`, the part of the prompt after the
 // messages, `has_begun`, set if the end of `ending` is content, and `content`: {"kind", "text"}, a
 // grammar for the content after the reasoning. With "auto" the text is free until a call or the
-// content begins; otherwise only calls follow the reasoning. If a text begins as a call, its
+// content begins; otherwise only calls follow the reasoning. If the reply begins as a call, its
 // arguments match the schema, or WICK_E_UNSUPPORTED names the keyword that is not supported. The
 // request needs print_special, unless the tags are a plain <think>.
 #define GRAMMAR_REPLY ((wick_grammar_kind)5)
@@ -47,7 +47,7 @@ uint32_t grammar_build_reply(program_builder *builder, const tokenizer *tokens,
                              const wick_grammar *wanted, gbnf_names **names);
 void grammar_destroy(grammar *grammar);
 
-// A position in a text. Copies are independent.
+// A position in the text. Copies are independent.
 typedef struct grammar_matcher {
   grammar *grammar;  // NULL: none
   machine_mark mark;

@@ -16,9 +16,9 @@ wick_status mask_cache_create(memory_gate *memory, const vocabulary_trie *trie, 
 void mask_cache_destroy(mask_cache *cache);
 
 // Returns the tokens that may follow at the matcher's position: bit t % 32 of word t / 32
-// [trie->word_count]. They include tokens that end a text if the text may end there. The bits are
-// valid until the next call. Nothing is allocated. The cost is a walk over the matching part of the
-// trie, or a lookup.
+// [trie->word_count]. They include tokens that end the text if it may end there. The bits are valid
+// until the next call. Nothing is allocated. The cost is a walk over the matching part of the trie,
+// or a lookup.
 const uint32_t *mask_find(mask_cache *cache, grammar_matcher *matcher);
 // Writes the same to `bits` [ceil(vocab / 32)]; a model's vocabulary may be larger than the
 // tokenizer's.

@@ -23,7 +23,7 @@ static void copy_text(char **to, const char **text, size_t size_bytes) {
   *to += size_bytes;
 }
 
-// Copies the caller's texts into memory of the constraint.
+// Copies the caller's strings into memory of the constraint.
 static bool copy_texts(memory_gate *memory, const wick_grammar *wanted, constraint *made) {
   size_t size_bytes;
   made->wanted = *wanted;

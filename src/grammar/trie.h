@@ -30,7 +30,7 @@ typedef struct vocabulary_trie {
   trie plain, others, controls;
   uint32_t vocab, word_count;  // words of a mask, with one bit per token
   uint32_t *plain_mask;        // [word_count] the tokens of `plain`
-  int32_t *ends;               // tokens that end a text
+  int32_t *ends;               // tokens that end the text
   uint32_t end_count;
 } vocabulary_trie;
 

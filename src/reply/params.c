@@ -116,7 +116,7 @@ static bool is_text(value_text text, const char *wanted) {
   return text.size_bytes == strlen(wanted) && begins_with(text, wanted);
 }
 
-// Removes the tag at the beginning of a text and returns its name.
+// Removes the tag at the beginning of a string and returns its name.
 static value_text take_tag(value_text *text, const char *mark) {
   const size_t mark_bytes = strlen(mark);
   value_text name = {text->bytes + mark_bytes, 0};

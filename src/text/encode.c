@@ -77,7 +77,7 @@ wick_status tokenizer_encode_spans(const tokenizer *tokenizer, const char *text,
                                    wick_error *error) {
   *count = 0;
   if (size_bytes > TEXT_BYTES_MAX) {
-    return fail_with(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "a text of %zu bytes is too long",
+    return fail_with(error, WICK_E_OVERFLOW, WICK_NO_OFFSET, "text of %zu bytes is too long",
                      size_bytes);
   }
   encode_state state = {

@@ -26,13 +26,13 @@ wick_status spm_encode(encode_state *state, const uint8_t *text, size_t size_byt
 // Copies the text with each space replaced by U+2581, and inserts one before the text if `leads`.
 // Returns the number of bytes written, at most 3 * (size_bytes + 1).
 size_t spm_mark_spaces(const uint8_t *text, size_t size_bytes, bool leads, uint8_t *out);
-// Returns the end of the word that begins at a position of a text with marked spaces. It is before
-// a marker that no token has after the preceding byte, so nothing is merged across it.
+// Returns the end of the word that begins at a position of text with marked spaces. It is before a
+// marker that no token has after the preceding byte, so nothing is merged across it.
 size_t spm_find_word_end(const tokenizer *tokenizer, const uint8_t *text, size_t at, size_t end);
 // Converts each character to a symbol. The bytes need not be valid UTF-8.
 void spm_split_characters(const tokenizer *tokenizer, const uint8_t *text, uint32_t size_bytes,
                           merge_symbol *symbols);
-// Adds the ids of the symbols of a text. A character without a token becomes byte tokens.
+// Adds the ids of the symbols. A character without a token becomes byte tokens.
 void spm_put_symbols(encode_state *state, const uint8_t *text, uint32_t size_bytes);
 // Returns the size of a character by its first byte only, whether valid or not.
 uint32_t spm_lead_bytes(uint8_t lead);

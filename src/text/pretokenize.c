@@ -1,4 +1,4 @@
-// text/pretokenize.c — splits a text into words, stage by stage, and maps each name of
+// text/pretokenize.c — splits text into words, stage by stage, and maps each name of
 // tokenizer.ggml.pre to its stages (llama.cpp's src/llama-vocab.cpp).
 #include "text/pretokenize.h"
 

@@ -1,4 +1,4 @@
-// text/pretokenize.h — splits a text into words; byte-level BPE merges only within a word. Each of
+// text/pretokenize.h — splits text into words; byte-level BPE merges only within a word. Each of
 // llama.cpp's patterns is a list of stages. A stage splits each piece of the previous stage into
 // its matches and the gaps between them. Internal to text/.
 #ifndef WICK_TEXT_PRETOKENIZE_H
@@ -63,7 +63,7 @@ typedef struct pretokenizer {
 // Finds a pretokenizer by the value of tokenizer.ggml.pre; NULL if it is not built in.
 const pretokenizer *pretokenizer_find(gguf_string name);
 
-// Walks over the words of a text.
+// Walks over the words of the text.
 typedef struct word_cursor {
   const pretokenizer *pretokenizer;
   const uint8_t *text;          // valid UTF-8

@@ -1,4 +1,4 @@
-// text/roles.c — roles of tokens: beginning and end of a text, end of generation, and token kinds
+// text/roles.c — roles of tokens: beginning and end of text, end of generation, and token kinds
 // that are derived from the token's text because files often state them wrongly. Source:
 // llama.cpp's loading of vocabularies.
 #include "text/vocabulary.h"

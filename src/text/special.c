@@ -1,4 +1,4 @@
-// text/special.c — finds special tokens in a text. An automaton (special_index.c) finds the longest
+// text/special.c — finds special tokens in text. An automaton (special_index.c) finds the longest
 // one at each position. These candidates are in a heap ordered by (length, id, position); a
 // candidate that overlaps accepted tokens is replaced by a shorter one at the same position.
 #include "text/special.h"
@@ -208,19 +208,19 @@ static bool claim_candidates(special_search *search, const tokenizer *tokenizer,
 wick_status special_find(special_search *search, const tokenizer *tokenizer,
                          const special_text *text, bool controls, wick_error *error) {
   if (!push_candidates(search, tokenizer, text, controls)) {
-    return memory_fail(tokenizer->memory, error, "special tokens of a text");
+    return memory_fail(tokenizer->memory, error, "special tokens in text");
   }
   if (search->heap.count == 0) return WICK_OK;
   const size_t map_bytes = text->size_bytes / 8u + 1;
   uint8_t *taken = memory_alloc_zeroed(tokenizer->memory, map_bytes);
   if (taken == NULL) {
-    return memory_fail(tokenizer->memory, error, "special tokens of a text");
+    return memory_fail(tokenizer->memory, error, "special tokens in text");
   }
   const claim_map map = {text, taken};
   const bool fits = claim_candidates(search, tokenizer, &map, controls);
   memory_free(tokenizer->memory, taken);
   if (fits) return WICK_OK;
-  return memory_fail(tokenizer->memory, error, "special tokens of a text");
+  return memory_fail(tokenizer->memory, error, "special tokens in text");
 }
 
 bool special_next(special_search *search, special_match *out) {
@@ -234,7 +234,7 @@ void special_free(special_search *search, memory_gate *memory) {
   heap_free(&search->heap, memory);
 }
 
-// Whether a text has punctuation or brackets that words of a language do not contain.
+// Whether a special text has punctuation or brackets that words of a language do not contain.
 static bool looks_like_markup(gguf_string text) {
   static const char SIGNS[] = "<>[]{}|";
   for (uint64_t i = 0; i < text.size_bytes; i++) {
@@ -245,7 +245,7 @@ static bool looks_like_markup(gguf_string text) {
   return false;
 }
 
-// Whether a text has the form <|name|> or similar, including DeepSeek's wide bars.
+// Whether a special text has the form <|name|> or similar, including DeepSeek's wide bars.
 static bool is_named_in_bars(gguf_string text) {
   static const char *const BEGINS[] = {"<|", "<\xef\xbd\x9c"};
   for (size_t i = 0; i < 2; i++) {

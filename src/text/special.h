@@ -1,4 +1,4 @@
-// text/special.h — finds special tokens in a text. Internal to text/.
+// text/special.h — finds special tokens in text. Internal to text/.
 #ifndef WICK_TEXT_SPECIAL_H
 #define WICK_TEXT_SPECIAL_H
 

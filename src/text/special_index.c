@@ -1,5 +1,5 @@
 // text/special_index.c — the automaton that finds special tokens (Aho and Corasick 1975). It reads
-// a text from its last byte to its first, and matches the reversed special texts. After each byte,
+// text from the last byte to the first, and matches the reversed special texts. After each byte,
 // its state is the longest prefix of the read part that is a suffix of a special text. This
 // determines the longest special text that begins there, in O(1) per byte for any vocabulary.
 #include "text/vocabulary.h"
@@ -75,8 +75,8 @@ uint32_t special_next_state(const special_table *table, uint32_t state, uint8_t 
   }
 }
 
-// Links a text to the special texts that are prefixes of it: `shorter` is the longest of them, or
-// the next one that is searched for. `skip` is set as in a skew-binary list (Myers 1983).
+// Links a special text to the special texts that are prefixes of it: `shorter` is the longest of
+// them, or the next one that is searched for. `skip` is set as in a skew-binary list (Myers 1983).
 static special_token link_token(const special_token *tokens, uint32_t rank, uint32_t shorter) {
   if (shorter != SPECIAL_NONE && tokens[shorter].rank == SPECIAL_NONE) {
     shorter = tokens[shorter].shorter;

@@ -54,7 +54,7 @@ typedef enum infill_part {
   INFILL_PARTS
 } infill_part;
 int32_t tokenizer_infill(const tokenizer *tokenizer, infill_part part);
-// Returns the token between the texts of a pair; WordPiece also adds it after each text.
+// Returns the token between the two parts of a pair; WordPiece also adds it after each input.
 int32_t tokenizer_separator(const tokenizer *tokenizer);
 bool tokenizer_is_word_pieces(const tokenizer *tokenizer);
 bool tokenizer_adds_bos(const tokenizer *tokenizer);
@@ -93,7 +93,7 @@ wick_status tokenizer_encode_spans(const tokenizer *tokenizer, const char *text,
 // guarded. O(size_bytes).
 void tokenizer_guard(tokenizer *tokenizer, const char *text, size_t size_bytes);
 
-// Gets the bytes of a token in the middle of a text (SPM: U+2581 becomes a space). A control token
+// Gets the bytes of a token in the middle of text (SPM: U+2581 becomes a space). A control token
 // has none unless `special` is set, and an unknown id has none. Returns the number of bytes. *bytes
 // points into the directory or into `scratch`, which has tokenizer_piece_bytes_max bytes.
 size_t tokenizer_piece(const tokenizer *tokenizer, int32_t token, bool special, uint8_t *scratch,
@@ -104,7 +104,7 @@ size_t tokenizer_piece_bytes_max(const tokenizer *tokenizer);
 typedef struct detokenizer {
   uint8_t pending[4];  // beginning of an incomplete character
   uint8_t pending_bytes;
-  bool at_start;  // SPM: the first piece of a text loses the space that encoding added
+  bool at_start;  // SPM: the first piece loses the space that encoding added
   bool special;   // also print control tokens
 } detokenizer;
 

@@ -35,7 +35,7 @@ size_t unicode_tail(uint32_t code_point, uint32_t tail[2]);
 // Whether a mark is spacing, like Indic vowel signs, and not an accent (categories Mc, Me).
 bool unicode_is_spacing_mark(uint32_t code_point);
 
-// A character of a text; class 0 and size 0 mean the end.
+// A character of the text; class 0 and size 0 mean the end.
 typedef struct unicode_char {
   uint32_t code;
   uint8_t kind;  // its class

@@ -97,7 +97,7 @@ typedef struct special_node {
 
 static const uint32_t SPECIAL_NONE = UINT32_MAX;
 
-// An automaton (Aho and Corasick 1975) that reads a text from its end to its beginning, so that at
+// An automaton (Aho and Corasick 1975) that reads text from its end to its beginning, so that at
 // each position its state determines the longest special text that begins there.
 typedef struct special_table {
   uint32_t *ids;             // [count], ascending
@@ -141,7 +141,7 @@ struct tokenizer {
   bool adds_eos;
   bool strips_accents;  // WPM
   bool lowers_case;     // WPM, BPE on characters without marks for spaces
-  bool adds_space;      // SPM, UGM: adds a space before a text and after a special token
+  bool adds_space;      // SPM, UGM: adds a space before the text and after a special token
   bool merges_spaces;   // UGM
   bool drops_spaces;    // BPE on characters: white space does not become a token
 };
@@ -185,8 +185,8 @@ wick_status vocabulary_read_roles(tokenizer *tokenizer, const gguf_directory *di
 // Returns the bytes of all tokens that may become special because of their text.
 size_t vocabulary_named_bytes(void);
 
-// ---- special tokens in a text (special_index.c, special.c) ----
-// Fills in the table. A token that is too long is an error. O(bytes log count).
+// ---- special tokens in text (special_index.c, special.c) ---- Fills in the table. A token that is
+// too long is an error. O(bytes log count).
 wick_status special_index(tokenizer *tokenizer, uint64_t offset_bytes, wick_error *error);
 static inline bool special_is(token_kind kind, bool controls) {
   return kind == TOKEN_USER_DEFINED ||
@@ -212,7 +212,7 @@ static inline void sink_put_any(token_sink *sink, int32_t token) {
 // Writes the bytes of a control token as single tokens, if the vocabulary has tokens for them.
 void sink_put_bytes(token_sink *sink, int32_t token);
 
-// Families that search for tokens at the beginning of a text.
+// Families that search for tokens at the beginning of the text.
 static inline bool family_has_prefixes(tokenizer_family family) {
   return family == FAMILY_WPM || family == FAMILY_UGM || family == FAMILY_RWKV;
 }

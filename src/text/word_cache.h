@@ -1,5 +1,5 @@
-// text/word_cache.h — a cache of encoded words of a text: their ids are copied from their first
-// occurrence in the text's ids. Ordinary text repeats most of its words. Internal to text/.
+// text/word_cache.h — a cache of encoded words: their ids are copied from their first occurrence in
+// the output. Ordinary text repeats most of its words. Internal to text/.
 #ifndef WICK_TEXT_WORD_CACHE_H
 #define WICK_TEXT_WORD_CACHE_H
 
