@@ -106,8 +106,8 @@ typedef enum wick_status {
   WICK_STATUS_COUNT = 19
 } wick_status;
 
-// The setting to change (a field of wick_config, wick_request or wick_sampling), if an error is
-// about one. The comments list the values of wick_error.numbers.
+// The setting to change (a field of wick_config, wick_request or wick_sampling), if an error refers
+// to one. The comments list the values of wick_error.numbers.
 typedef enum wick_subject {
   // begin subjects: generated from include/options.mjs
   WICK_SUBJECT_NONE = 0,       // no setting: the file, the model, the host, ...

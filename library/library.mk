@@ -8,8 +8,7 @@ LIBRARY_VERSION = $(shell sed -n 's/^\#define WICK_VERSION_M[AI][A-Z]* //p;s/^\#
   include/wick.h | paste -sd.)
 NATIVE_SYSTEM := $(shell uname -s)-$(shell uname -m)
 
-# ---- objects: shared with the programs and modules, plus the file reader and Emscripten's platform
-# ----
+# ---- objects: those of the programs, the file reader and Emscripten's platform ----
 LIBRARY_SRC := library/load_file.c library/dialog.c
 $(foreach kind,single threads,$(eval $(call objects,emscripten-$(kind),$(EMCC),\
   $(RELEASE) $(if $(filter threads,$(kind)),$(EMSCRIPTEN_THREADS_FLAGS),-DWICK_THREADS=0),\

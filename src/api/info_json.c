@@ -79,7 +79,7 @@ static void write_shape(json_writer *json, const wick_engine *engine) {
   json_close(json, '{');
 }
 
-// A token's id and its text as in the vocabulary: {id, text} or null.
+// Writes a token's id and its text in the vocabulary: {id, text} or null.
 static void write_token(json_writer *json, const char *key, const gguf_directory *directory,
                         int32_t token) {
   const gguf_value *tokens;
@@ -98,7 +98,7 @@ static void write_token(json_writer *json, const char *key, const gguf_directory
   json_close(json, '{');
 }
 
-// The infill tokens, if the vocabulary has them.
+// Writes the infill tokens, if the vocabulary has them.
 static void write_infill(json_writer *json, const gguf_directory *directory,
                          const tokenizer *vocabulary) {
   static const char *const NAMES[] = {"prefix", "suffix", "middle", "repository", "separator"};
@@ -233,7 +233,7 @@ static void write_load(json_writer *json, const wick_engine *engine) {
   json_close(json, '{');
 }
 
-// The template in use: the one set by wick_chat_set_template, or the file's.
+// Writes the template in use: the one set by wick_chat_set_template, or the file's.
 static void write_template(json_writer *json, const wick_engine *engine,
                            const gguf_directory *directory) {
   const gguf_string given = engine->chat.plain.source;

@@ -284,7 +284,7 @@ wick_status wick_media_remove(wick_engine *engine, uint32_t media) {
 
 // ---- plans ----
 
-// The number of pixels of an image, or of samples.
+// The content to encode: an image's pixels, or samples.
 typedef struct content {
   media_kind kind;
   uint32_t width, height;

@@ -56,8 +56,8 @@ wick_status wick_session_tokens(const wick_engine *engine, uint32_t id, const in
 
 // ---- Saved state ----
 
-// The properties that a record depends on. The fingerprint is complete when all weights have
-// arrived.
+// Gets the salt, a hash of the properties that a record depends on. The fingerprint is complete
+// when all weights have arrived.
 static wick_status find_salt(const wick_engine *engine, uint64_t *salt, wick_error *error) {
   const wick_status status = check_ready(engine, error);
   if (status != WICK_OK) return status;

@@ -3,7 +3,7 @@
 #include "lab/lab.h"
 
 const char PROGRAM_NAME[] = "wick-lab",
-           PROGRAM_PURPOSE[] = "measures Wick under traffic and makes models for it";
+           PROGRAM_PURPOSE[] = "measures Wick under load and makes models for it";
 const command COMMANDS[] = {
     {"serve", "measure requests that arrive while others are served", lab_serve},
     {"convoy", "measure short requests alone and with long ones", lab_convoy},

@@ -106,7 +106,7 @@ static uint32_t tokens_of(const seq_store *store, prefix_id id) {
   return id == PREFIX_NONE ? 0 : entry_of(store, id)->token_count;
 }
 
-// Whether all pages that the token after the entry attends to exist.
+// Whether all pages that the token after the entry attends to are present.
 static bool has_pages(const side_pool *side, prefix_id id) {
   const seq_store *store = side->store;
   const uint32_t first = window_first(kv_pool_shape(side->pool), tokens_of(store, id));
@@ -137,7 +137,7 @@ uint32_t store_cached(seq_store *store, cache_salt salt, const int32_t *tokens, 
   return tokens_of(store, find_usable(store, salt, tokens, count - 1));
 }
 
-// Attaches the pages that the token after the entry attends to to an empty sequence. WICK_E_NOMEM.
+// Attaches to an empty sequence the pages that the token after the entry attends to. WICK_E_NOMEM.
 static wick_status attach_pages(const side_pool *side, kv_seq_id seq, prefix_id id) {
   const seq_store *store = side->store;
   const uint32_t count = tokens_of(store, id);
