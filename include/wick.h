@@ -1277,7 +1277,7 @@ WICK_API const uint8_t *wick_events_take(wick_engine *engine, size_t *size_bytes
 // NULL; NULL after the last.
 WICK_API const wick_event *wick_event_next(const uint8_t *events, size_t size_bytes,
                                            const wick_event *event);
-// Returns the event's text [text_bytes], valid as long as the event.
+// Returns the event's text [text_bytes]. It is valid as long as the event is.
 WICK_API const char *wick_event_text(const wick_event *event);
 
 typedef struct wick_logprob {

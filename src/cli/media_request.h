@@ -56,7 +56,7 @@ void media_request_free(media_input *input);
 static inline exit_code media_request_encode(media_input *input, const wick_engine *engine) {
   return input == NULL ? EXIT_DONE : media_request_compute(input, engine);
 }
-// Does generation_run with this prompt in place of the request's.
+// Calls generation_run with this prompt in place of the request's.
 static inline exit_code media_request_run(media_input *input, wick_engine *engine,
                                           const wick_request *request, generation_on_token on_token,
                                           void *context, generation *done) {

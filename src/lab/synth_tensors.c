@@ -69,8 +69,8 @@ enum {
   FEEDS_ANY = FEEDS_DENSE | FEEDS_EXPERTS
 };
 
-// A layer has the tensors between the embedding and the final norm whose flag the shape has, whose
-// `without` the shape lacks, and whose mixers and feed-forward the layer uses.
+// A tensor between the embedding and the final norm is part of a layer if the shape has its `flag`
+// and lacks its `without`, and the layer uses one of its mixers and feed-forward kinds.
 typedef struct part_facts {
   const char *name;
   uint32_t flag, without;

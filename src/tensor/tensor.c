@@ -84,7 +84,7 @@ wick_status qkv_split(const qkv_projection *qkv, uint32_t heads, uint32_t kv_hea
           : q == qkv->q.dims[1] && kv == qkv->k.dims[1] && kv == qkv->v.dims[1];
   if (!fits) {
     return fail_with(error, WICK_E_SHAPE, WICK_NO_OFFSET,
-                     "%llu rows are not those of %u heads and %u KV heads of %u",
+                     "%llu rows do not match %u heads and %u KV heads of %u",
                      (unsigned long long)qkv_out_rows(qkv), heads, kv_heads, head_dim);
   }
   *rows = (qkv_rows){(uint32_t)q, (uint32_t)kv, (uint32_t)kv, q * row_bytes, (q + kv) * row_bytes};
