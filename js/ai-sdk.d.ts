@@ -44,7 +44,7 @@ export interface WickProvider extends ProviderV4 {
 
 /**
  * `providerOptions.wick` of a call may have other fields of ChatCompletionRequest (`min_p`,
- * `grammar`, `salt`, ...), and for an embedding `prefix`, which is put before each text.
+ * `grammar`, `salt`, ...), and for an embedding `prefix`, which is prepended to each input.
  *
  * @example
  * const wick = createWick(engine);
@@ -58,7 +58,7 @@ export interface WickProvider extends ProviderV4 {
  */
 export function createWick(engine: EngineSource): WickProvider;
 
-/** The parts of useChat's messages that are read. */
+/** The fields of useChat's messages that the transport uses. */
 interface Message {
   id: string;
   role: 'system' | 'user' | 'assistant';

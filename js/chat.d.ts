@@ -1,5 +1,5 @@
-// The public types of wick-llm/chat: engine.createChat and engine.loadChat as functions, for places without dynamic
-// imports (service workers).
+// The public types of wick-llm/chat: engine.createChat and engine.loadChat as functions, for environments without
+// dynamic imports (service workers).
 
 type Engine = import('./index.js').Engine;
 type Chat = import('./index.js').Chat;

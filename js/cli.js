@@ -1,7 +1,8 @@
 #!/usr/bin/env node
-// js/cli.js — the package's command, `wick`: the command line as WebAssembly under node:wasi. That
-// build has one thread and cannot interrupt an answer. So run and chat with `--threads 2` or more,
-// and chat at a terminal, use the package's engine, with the same options, output and exit codes.
+// js/cli.js — the package's command, `wick`: runs the command-line program as WebAssembly under
+// node:wasi. That build has one thread and cannot interrupt an answer, so run and chat with
+// `--threads 2` or more, and chat at a terminal, use the package's engine, with the same options,
+// output and exit codes.
 
 import { closeSync, existsSync, openSync, readFileSync } from 'node:fs';
 import { devNull } from 'node:os';
@@ -19,7 +20,7 @@ import { followMemory } from './cli/wasi_memory.js';
 
 /** @typedef {import('./index.js').Engine} Engine */
 
-/** The options without a value. All others have one. */
+/** Options that take no value. All others take one. */
 const flags = new Set([
   ...['--healing', '--help', '-h', '--json', '--metrics', '--no-bos', '--no-special'],
   ...['--logprobs-after', '--no-predictor', '--no-speculation', '--special', '--stats'],
@@ -176,7 +177,10 @@ async function awaitHelpers(engine, threads) {
   throw new Exit(EXIT_USAGE, `--threads ${threads}: the limit here is ${found}`);
 }
 
-/** @param {number} value a float32 @returns {number} the one with the fewest digits that reads back */
+/**
+ * @param {number} value a float32
+ * @returns {number} the number with the fewest digits that converts back to the same float32
+ */
 function shortest(value) {
   const digits = [6, 7, 8].find((count) => Math.fround(Number(value.toPrecision(count))) === value);
   return digits === undefined ? Number(value.toPrecision(9)) : Number(value.toPrecision(digits));
@@ -240,7 +244,7 @@ async function runThreaded(found, threads) {
 
 /**
  * @param {Argument[]} found
- * @returns {number} the number of requested threads, or 0 if it is not a number
+ * @returns {number} the number of requested threads, or 0 if the value is not a number
  */
 function threadsOf(found) {
   const given = found.findLast((one) => 'option' in one && one.option === '--threads');
@@ -249,11 +253,11 @@ function threadsOf(found) {
 }
 
 /** Printed after the WASI program's list of commands. */
-const MORE_HELP = `This package also has 'wick serve MODEL': a server for OpenAI's clients. A MODEL can also be an address,
+const MORE_HELP = `This package also has 'wick serve MODEL': a server for OpenAI's clients. A MODEL can also be a URL,
 or a name on a hub such as Qwen/Qwen3-0.6B-GGUF:Q8_0: it is downloaded once and kept.
 `;
 
-/** The commands whose first argument is a model that they read. */
+/** The commands whose first argument is a model. */
 const readers = new Set([
   ...['run', 'chat', 'embed', 'rerank', 'tokenize', 'detokenize', 'template', 'inspect'],
   ...['logits', 'bench', 'perplexity'],

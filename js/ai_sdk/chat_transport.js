@@ -1,11 +1,11 @@
-// js/ai_sdk/chat_transport.js — a ChatTransport for the AI SDK's useChat: sends its messages to an engine in the page, and
-// returns the answer as the chunks of a UI message stream, without a server.
+// js/ai_sdk/chat_transport.js — a ChatTransport for the AI SDK's useChat: sends its messages to an engine in the page and
+// returns the response as a UI message stream, without a server.
 
 import { WickError } from '../index.js';
 
 /** @typedef {import('@ai-sdk/provider').LanguageModelV4Message} Message */
 /** @typedef {import('@ai-sdk/provider').LanguageModelV4StreamPart} Part */
-/** A part of a message of the user interface. @typedef {{type: string, [field: string]: any}} UIPart */
+/** A part of a UI message. @typedef {{type: string, [field: string]: any}} UIPart */
 /** @typedef {{id: string, role: string, parts: UIPart[]}} UIMessage */
 /** @typedef {{type: string, [field: string]: unknown}} UIChunk */
 
@@ -65,7 +65,7 @@ function userPart(part) {
 
 /**
  * @param {UIPart[]} parts
- * @returns {UIPart[][]} the parts of each step: an answer, and the results of its calls
+ * @returns {UIPart[][]} the parts of each step: a response and the results of its tool calls
  */
 function stepsOf(parts) {
   /** @type {UIPart[][]} */
@@ -83,7 +83,7 @@ function toolNameOf(part) {
   return part.type.startsWith('tool-') ? part.type.slice('tool-'.length) : undefined;
 }
 
-/** @param {UIPart} part @returns {any} undefined if there is none yet */
+/** @param {UIPart} part @returns {any} the tool's result; undefined if there is none yet */
 function outputOf({ state, output, errorText, approval }) {
   if (state === 'output-error') return { type: 'error-text', value: errorText };
   if (state === 'output-denied') return { type: 'execution-denied', reason: approval?.reason };

@@ -14,7 +14,7 @@ import { finishOf, PartMaker, usageOf } from './stream_parts.js';
 export class WickLanguageModel {
   specificationVersion = /** @type {const} */ ('v4');
   provider = 'wick.chat';
-  /** The AI SDK fetches files from any address and passes their bytes. */
+  /** The AI SDK fetches files from any URL and passes their bytes. */
   supportedUrls = {};
   #engine;
 

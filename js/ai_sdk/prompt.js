@@ -1,5 +1,5 @@
-// js/ai_sdk/prompt.js — the AI SDK's prompts and settings as a request for chat completions. A
-// setting that the engine does not support becomes a warning, or an error if it would change the
+// js/ai_sdk/prompt.js — converts the AI SDK's prompts and settings to a chat completion request. A
+// setting that the engine does not support causes a warning, or an error if it would change the
 // answer.
 
 import { WickError } from '../index.js';
@@ -19,7 +19,7 @@ export const unsupported = (feature, details) =>
     ? { type: 'unsupported', feature }
     : { type: 'unsupported', feature, details };
 
-/** @param {unknown} value @returns {string} text unchanged, anything else as JSON */
+/** @param {unknown} value @returns {string} a string unchanged, anything else as JSON */
 export const textOfJson = (value) =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 
@@ -108,7 +108,7 @@ function mediaOf({ data, mediaType }) {
 
 /**
  * @param {Extract<Message, {role: 'user'}>['content']} parts
- * @returns {ChatMessage['content']} a text, or parts if it has media
+ * @returns {ChatMessage['content']} a string, or parts if it has media
  */
 function contentOf(parts) {
   const found = parts.map((part) => {
@@ -198,7 +198,8 @@ export function requestOf(options) {
   const tools = toolsOf(options, warnings);
   const { reasoning = 'provider-default' } = options;
   const fields = /** @type {Partial<Request>} */ (options.providerOptions?.wick ?? {});
-  if ((fields.n ?? 1) !== 1) throw new WickError('ARG', 'n must be 1: a call has one answer');
+  if ((fields.n ?? 1) !== 1)
+    throw new WickError('ARG', 'n must be 1: each call returns one answer');
   const body = {
     messages: conversationOf(options),
     max_tokens: options.maxOutputTokens ?? null,

@@ -94,7 +94,7 @@ function rerankingModel(engine, modelId) {
       });
       const ranking = results.map(({ index, score }) => ({ index, relevanceScore: score }));
       if (documents.type === 'text') return { ranking, warnings: [] };
-      const details = 'the model reads the JSON of objects';
+      const details = 'objects are passed to the model as JSON';
       return {
         ranking,
         warnings: [{ type: 'compatibility', feature: 'object documents', details }],

@@ -1,5 +1,5 @@
-// js/ai_sdk/stream_parts.js — chunks of chat completions as the parts of the AI SDK's streams. Text, reasoning and the
-// input of a tool are blocks with a beginning and an end.
+// js/ai_sdk/stream_parts.js — converts chat completion chunks to the AI SDK's stream parts. Text, reasoning and tool
+// input are blocks with a start and an end.
 
 /** @typedef {import('../index.js').ChatCompletionChunk} Chunk */
 /** @typedef {import('../index.js').ChatUsage} ChatUsage */
@@ -31,7 +31,7 @@ export function usageOf(usage) {
 export class PartMaker {
   #wantsRaw;
   #hasBegun = false;
-  /** The block of text or reasoning that is open. @type {{kind: 'text' | 'reasoning', id: string} | undefined} */
+  /** The open block of text or reasoning. @type {{kind: 'text' | 'reasoning', id: string} | undefined} */
   #open;
   #blocks = 0;
   /** @type {Call[]} */

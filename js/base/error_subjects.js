@@ -4,7 +4,7 @@
 import { subjects } from './option_table.js';
 
 /**
- * Adds the option's name to the engine's message. A name in C stays in the message, because chat.completions uses
+ * Adds the option's name to the engine's message. The C name stays in the message, because chat.completions uses
  * the same names. Example: "top_p is 2" becomes "top_p is 2 (option topP)".
  * @param {string} message
  * @param {number} number of the error's subject

@@ -16,8 +16,8 @@ const statusCodes = [
 ];
 
 /**
- * A wrong argument causes a WickError, or a TypeError before the engine is called. Both are the answer to the call. Any other
- * error is a trap of the module and is thrown again.
+ * A wrong argument causes a WickError, or a TypeError before the engine is called. Both are returned to the caller. Any
+ * other error is a trap in the module and is thrown again.
  * @param {unknown} error
  * @returns {WickError}
  */
@@ -33,7 +33,7 @@ export function codeOfStatus(status) {
 }
 
 /**
- * @param {unknown} [reason] that of an AbortSignal
+ * @param {unknown} [reason] the reason of an AbortSignal
  * @returns {unknown} the rejection of an aborted call
  */
 export function abortError(reason) {
@@ -59,7 +59,7 @@ export function wordsOf(error) {
   try {
     return String(error);
   } catch {
-    return 'a value that has no text';
+    return 'a value that cannot be converted to a string';
   }
 }
 

@@ -1,5 +1,5 @@
 // js/base/host_features.js — detects the features of the host. Each feature is tested separately,
-// because hosts have any combination of them (WebKitGTK is cross-origin isolated but has no
+// because hosts may support any combination of them (WebKitGTK is cross-origin isolated but has no
 // SharedArrayBuffer).
 
 import { WickError } from './errors.js';
@@ -75,7 +75,10 @@ export function detectSimd() {
     throw new WickError('UNSUPPORTED', 'host: WebAssembly is not available');
   }
   if (!isValid(simdProbe)) {
-    throw new WickError('UNSUPPORTED', 'WebAssembly has no 128-bit SIMD here: the engine needs it');
+    throw new WickError(
+      'UNSUPPORTED',
+      'host: WebAssembly does not support 128-bit SIMD, which the engine requires',
+    );
   }
   relaxedIsRight ??= isRelaxedRight();
   return relaxedIsRight ? 'relaxed' : 'simd128';
@@ -84,7 +87,7 @@ export function detectSimd() {
 /** @returns {boolean} whether memory may have 64-bit addresses (memory64) */
 export const hasWideMemory = () => isValid(wideProbe);
 
-/** @returns {number} logical processors, 1 if they are not known */
+/** @returns {number} the number of logical processors; 1 if it is unknown */
 function countProcessors() {
   const reported = globalThis.navigator?.hardwareConcurrency;
   if (reported) return reported;

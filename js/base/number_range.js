@@ -1,10 +1,10 @@
 // js/base/number_range.js — the range of an option that is a number.
 
-/** The engine's numbers have 32 bits. */
+/** The largest number that an option accepts: the engine uses 32-bit floats. */
 export const FLOAT_MAX = 3.4e38;
 
 /**
- * The numbers that `min` and `max` allow, in words.
+ * Describes the numbers that `min` and `max` allow, for errors.
  * @param {{min: number, max?: number, whole?: boolean}} range
  * @returns {string}
  */

@@ -1,4 +1,4 @@
-// js/base/option_names.js — checks the names of options. An unknown name is an error that proposes the nearest known one:
+// js/base/option_names.js — checks the names of options. An unknown name is an error that suggests the nearest known one:
 // if a misspelt option were ignored, users would notice late.
 
 import { WickError } from './errors.js';
@@ -21,10 +21,13 @@ function distanceOf(from, to) {
   return row[to.length];
 }
 
-/** The letters and digits of a name: max_tokens and maxTokens have the same. @param {string} name */
+/**
+ * The letters and digits of a name, so that max_tokens and maxTokens are equal.
+ * @param {string} name
+ */
 const bare = (name) => name.toLowerCase().replace(/[^a-z\d]/g, '');
 
-/** Names in other engines, each with our names for the same option; the first one that the caller's list has is proposed. @type {Record<string, string>} */
+/** Option names of other engines, each with our names for that option; the first one in the caller's list is suggested. @type {Record<string, string>} */
 const elsewhere = {
   nctx: 'contextSize',
   maxseqlen: 'contextSize',
@@ -58,12 +61,12 @@ function nearestOf(name, known) {
 }
 
 /**
- * Returns `options`. Throws if they are not an object, or have a name that is not listed. undefined
- * counts as missing.
+ * Returns `options`. Throws if it is not an object or has an unknown name. undefined counts as
+ * missing.
  * @template {object} T
  * @param {T} options
  * @param {(keyof T & string)[]} names
- * @param {string[]} [silent] other known names, which are never proposed
+ * @param {string[]} [silent] other known names, which are never suggested
  * @returns {T}
  */
 export function checkNames(options, names, silent = []) {

@@ -1,9 +1,10 @@
-// js/base/own_files.js — the addresses of the package's own files.
+// js/base/own_files.js — the URLs of the package's own files.
 
 import { WickError } from './errors.js';
 
 /**
- * In Node the files must be on the disk. The server bundles of Next and others give them addresses of the site.
+ * In Node the files must be on disk. Server bundles of Next and other frameworks give them URLs on the site
+ * instead.
  * @param {() => URL} address
  * @returns {URL}
  */
@@ -24,6 +25,6 @@ const movedFile = (found, cause) =>
   new WickError(
     'UNSUPPORTED',
     `the package's files are not on the disk: a bundler moved them (${found}). Keep wick-llm out of the server's bundle ` +
-      "(Next: serverExternalPackages: ['wick-llm']), or give createEngine worker and wasm",
+      "(Next: serverExternalPackages: ['wick-llm']), or pass worker and wasm to createEngine",
     cause,
   );

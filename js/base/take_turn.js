@@ -1,8 +1,7 @@
 // js/base/take_turn.js — lets waiting events run first: messages and requests that have arrived.
 
 /**
- * How long to wait when only another request can make progress possible, by being read or by
- * ending.
+ * How long to wait when this request cannot continue until another one is read or ends.
  */
 const PAUSE_MS = 5;
 

@@ -1,5 +1,5 @@
-// js/base/wick_error.js — the error class, in a separate file: `wick-llm/models` has that of
-// `wick-llm`.
+// js/base/wick_error.js — the error class, in a separate file so that `wick-llm` and
+// `wick-llm/models` share it.
 
 /**
  * Programs read `code`, people read `message`. `cause` is another error, or an object with details such as an HTTP

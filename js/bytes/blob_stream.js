@@ -1,11 +1,11 @@
-// js/bytes/blob_stream.js — the bytes of a Blob from an offset on.
+// js/bytes/blob_stream.js — streams the bytes of a Blob from an offset.
 
 import { bytesOfBlob } from '../base/blob_bytes.js';
 import { WickError } from '../base/errors.js';
 
 const PIECE_BYTES = 1 << 20;
 
-/** Reads in pieces, so that JavaScript never holds a whole model. */
+/** Reads in pieces, so that a whole model is never in JavaScript's memory. */
 export class BlobStream {
   #blob;
 

@@ -5,7 +5,8 @@ import { WickError } from '../base/errors.js';
 /** @typedef {import('./model_sources.js').ByteStream} ByteStream */
 
 /**
- * The next bytes of a stream, which must follow those before: a model never gets bytes of other positions.
+ * Returns the next bytes of a stream. Throws if they do not follow the previous bytes, so a model never
+ * gets bytes from the wrong position.
  * @param {ByteStream} stream
  * @returns {Promise<Uint8Array | null>}
  */
@@ -20,5 +21,8 @@ export async function readNext(stream) {
 /** @param {ByteStream} stream that was opened for `offset` @param {number} offset */
 export function checkStart({ position }, offset) {
   if (position <= offset) return;
-  throw new WickError('IO', `source: begins at byte ${position}, after the requested ${offset}`);
+  throw new WickError(
+    'IO',
+    `source: begins at byte ${position}, after the requested byte ${offset}`,
+  );
 }

@@ -8,13 +8,12 @@ import { fileIsMissing } from './split_files.js';
 /** @typedef {import('./model_sources.js').ByteStream} ByteStream */
 /**
  * A file: `folder` is the path of a folder with a file for each chunk, named by its number; `blob`
- * has the content of all of them. It has no handle: WebKit cannot send one to a worker before July
- * 2026.
+ * has the content of all of them. It has no handle: WebKit versions before July 2026 cannot send
+ * one to a worker.
  * @typedef {{folder: string[], size: number, chunkBytes: number, blob: Blob}} ChunkedFile
  */
 /** @typedef {{read(to: Uint8Array, options: {at: number}): number, close(): void}} Handle FileSystemSyncAccessHandle */
-/** An open chunk. The object that opens a handle must not be collected before the handle exists: Chromium would never
- * answer.
+/** An open chunk. The object that opens a handle must not be garbage-collected before the handle exists: in Chromium the promise would never settle.
  * @typedef {{file: unknown, handle: Handle}} OpenChunk */
 
 /** Pieces of this size stay in the processor's cache until they are copied into the module. */
@@ -42,8 +41,8 @@ export class ChunkSource {
 }
 
 /**
- * The stream of a file. If a chunk cannot be opened (another tab has its lock, or the browser has
- * no such handles), it is read from the Blob.
+ * The stream of a file. If a chunk cannot be opened (another tab has its lock, or the browser does
+ * not support such handles), it is read from the Blob.
  */
 class ChunkStream {
   #file;

@@ -45,7 +45,7 @@ export class ProgressMeter {
     this.#report({ loaded, total, bytesPerSecond, secondsLeft, phase, ...retry });
   }
 
-  /** @param {number} ms @param {number} loaded @returns {number | undefined} bytes a second */
+  /** @param {number} ms @param {number} loaded @returns {number | undefined} bytes per second */
   #measure(ms, loaded) {
     this.#samples.push({ ms, loaded });
     while (this.#samples.length > 2 && ms - this.#samples[0].ms > WINDOW_MS) this.#samples.shift();

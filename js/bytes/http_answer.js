@@ -3,7 +3,7 @@
 
 import { WickError } from '../base/errors.js';
 
-/** A server may request a pause of this length; a longer one is reported to the caller at once. */
+/** The longest pause that a server may request; a longer one is reported to the caller at once. */
 export const RETRY_AFTER_MS_MAX = 120_000;
 
 /** @param {Response} response @returns {string | null} the version of the file: a strong tag, or its date */
@@ -23,8 +23,8 @@ export function lengthOf({ headers }) {
 }
 
 /**
- * The part of the file that a response with status 206 has. `end` is the offset after its last byte, `size` the file's.
- * `isSane` is false if its headers contradict each other.
+ * The part of the file that a response with status 206 has. `end` is the offset after its last byte, and `size` is the
+ * size of the file. `isSane` is false if its headers contradict each other.
  * @typedef {{start: number, end: number, size: number | undefined, isSane: boolean}} Part
  */
 

@@ -1,6 +1,6 @@
-// js/bytes/http_source.js — models over HTTP. It copes with a missing length, a compressed body, redirects, a server that
-// ignores Range or returns a different range, headers that a page may not read, a connection that breaks, and a web page in
-// place of the file.
+// js/bytes/http_source.js — models over HTTP. Handles a missing length, a compressed body, redirects, a server that ignores
+// Range or returns a different range, headers that a page may not read, a broken connection, and a web page in place of the
+// file.
 
 import { onAbort } from '../base/abort_signals.js';
 import { WickError, wordsOf } from '../base/errors.js';
@@ -17,7 +17,10 @@ import { nameOfFile } from './split_files.js';
 
 const BACKOFF_MS = [250, 500, 1000, 2000, 4000];
 const BACKOFF_MS_MAX = 8000;
-/** The last bytes that were delivered. A range that cannot be checked by its headers begins with them. */
+/**
+ * The number of delivered bytes that are kept. A range whose headers cannot be read begins with
+ * these bytes, as a check.
+ */
 const TAIL_BYTES = 4096;
 /** The number of bytes that an error quotes from a response that is not a model. */
 const REFUSAL_BYTES = 40;
@@ -32,7 +35,7 @@ const TITLE_MS = 30_000;
  * @property {number} stallMs a connection that delivers no byte for this long counts as broken; 0: never
  * @property {(attempt: number, waitMs: number) => void} [onRetry]
  * @property {typeof globalThis.fetch} [fetch]
- * @property {KnownVersion} [known] the required version of the file; another one is refused
+ * @property {KnownVersion} [known] the required version of the file; a different one is rejected
  * (CHANGED). Such a stream begins and resumes at its offset, even if the server ignored the range
  * before and sent the earlier bytes
  */
@@ -112,10 +115,10 @@ class HttpStream {
   validator;
   #isCompressed = false;
   #hasBytes = false;
-  /** Bytes of this version arrived before, in this stream or an earlier one. */
+  /** Whether bytes of this version have arrived, in this stream or an earlier one. */
   #isKnown;
   /**
-   * 1 if the last byte is requested again: a server may refuse a range that begins at the end of
+   * 1 if the last byte is requested again: a server may reject a range that begins at the end of
    * the file.
    */
   #overlap = 0;
@@ -127,7 +130,10 @@ class HttpStream {
   #withoutRange;
   /** The current request: whether it has a range, was answered, and delivered new bytes. */
   #request = { isRange: false, isAnswered: false, hasBrought: false };
-  /** The response is a part. `end` is known if its headers could be read. @type {{end: number | undefined} | undefined} */
+  /**
+   * Set if the response is a part of the file. `end` is known if its headers could be read.
+   * @type {{end: number | undefined} | undefined}
+   */
   #part;
   /** A part has arrived completely, and the next request shows whether more follows. */
   #asksForMore = false;
@@ -187,7 +193,7 @@ class HttpStream {
     for (let at = Math.max(first, tailAt); at < first + skipped; at++) {
       if (bytes[at - first] === tail[at - tailAt]) continue;
       if (this.#part && this.#part.end === undefined) {
-        throw new UnusableRange('the range begins elsewhere');
+        throw new UnusableRange('the range begins at a different offset');
       }
       const start = new TextDecoder().decode(bytes.subarray(0, REFUSAL_BYTES));
       throw (first === 0 && refusalOf(this.#url, start)) || this.#changed();
@@ -301,7 +307,7 @@ class HttpStream {
     if (status === 416 && this.#asksForMore) return false;
     if (status === 416) {
       this.#overlap = Number(this.#hasBytes);
-      throw new NoSuchRange(`${this.#url} has no byte ${wanted}: it ends before (416)`);
+      throw new NoSuchRange(`${this.#url} has no byte ${wanted}: the file is shorter (416)`);
     }
     this.#overlap = 0;
     if (!response.ok) throw httpError(this.#url, response);
@@ -319,7 +325,7 @@ class HttpStream {
       this.#checkValidator(response);
       this.size = this.#sizeOf(response, part);
     } catch (error) {
-      // a proxy's text with status 200 is not a new version, so the stored part is kept
+      // a proxy's error page with status 200 is not a new version, so the stored part is kept
       throw (isPart ? undefined : refusalOf(this.#url, await startOfText(response))) ?? error;
     }
     return true;
@@ -342,7 +348,7 @@ class HttpStream {
     if (part?.size !== undefined) this.#checkSize(response, part.size);
     if (part?.isSane && part.start <= this.position) return part;
     const words = part?.isSane
-      ? `${this.#url} answered bytes from ${part.start}, not from ${this.position}`
+      ? `${this.#url} returned bytes from ${part.start}, not from ${this.position}`
       : `${this.#url} answered with a part of the file whose headers contradict each other`;
     throw first > 0 ? new UnusableRange(words) : new WickError('HTTP', words);
   }
@@ -438,8 +444,8 @@ class HttpStream {
   /** @param {unknown} error */
   #wordsFor(error) {
     if (error instanceof WickError) return error;
-    const tries = this.#attempts > 0 ? ` (taken up ${this.#attempts} times)` : '';
-    const words = `The download of ${this.#url} broke off after ${this.position} bytes${tries}`;
+    const tries = this.#attempts > 0 ? ` (resumed ${this.#attempts} times)` : '';
+    const words = `The download of ${this.#url} was interrupted after ${this.position} bytes${tries}`;
     return new WickError(
       'NETWORK',
       `${words}: ${error instanceof Error ? error.message : wordsOf(error)}`,
@@ -519,7 +525,11 @@ function isSameOrigin(url) {
   return here === undefined || here === 'null' || new URL(url).origin === here;
 }
 
-/** @param {string} url @param {string} start of its whole answer @returns {WickError | undefined} undefined: it begins like a GGUF file */
+/**
+ * @param {string} url
+ * @param {string} start the start of the response body
+ * @returns {WickError | undefined} undefined: it begins like a GGUF file
+ */
 function refusalOf(url, start) {
   if (start.startsWith('GGUF')) return undefined;
   const begins =
@@ -536,8 +546,8 @@ async function pageInsteadOfModel(url, response) {
   const named = title ? ` («${title}»)` : '';
   return new WickError(
     'NOT_GGUF',
-    `${url} is a web page${named}, not a GGUF file. On a model hub, take the address of the ` +
-      'download, not of the page that shows the file',
+    `${url} is a web page${named}, not a GGUF file. On a model hub, use the URL of the ` +
+      'download, not that of the page that shows the file',
     { contentType: response.headers.get('Content-Type'), url: response.url },
   );
 }
@@ -555,8 +565,8 @@ async function startOfText(response) {
 }
 
 /**
- * A fetch that failed without an answer. Browsers do not say why. A second request in the mode no-cors shows whether
- * the server refuses this page or cannot be reached.
+ * Describes a fetch that failed without a response. Browsers do not report the reason. A second request in no-cors
+ * mode shows whether the server rejects this page or cannot be reached.
  * @param {string} url
  * @param {unknown} error
  */
@@ -568,7 +578,7 @@ async function explainFailure(url, error) {
       await withTimeout(fetch(url, { method: 'HEAD', mode: 'no-cors' }), 5000);
       return new WickError(
         'CORS',
-        `${host} does not let this page (${globalThis.location.origin}) read the file: its answer has no ` +
+        `${host} does not let this page (${globalThis.location.origin}) read the file: its response has no ` +
           'Access-Control-Allow-Origin header. Serve the model from the page’s own origin, or allow ' +
           'it on that server',
         error,

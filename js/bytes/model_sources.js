@@ -1,6 +1,5 @@
-// js/bytes/model_sources.js — the sources of a model's bytes: addresses, blobs, files on disk, a
-// stream. A source opens any of its files at an offset and returns a stream of the bytes from
-// there.
+// js/bytes/model_sources.js — the sources of a model's bytes: URLs, blobs, files on disk, a stream.
+// A source opens any of its files at an offset and returns a stream of the bytes from that offset.
 
 import { WickError, wordsOf } from '../base/errors.js';
 import { BlobStream } from './blob_stream.js';
@@ -8,7 +7,8 @@ import { HttpSource } from './http_source.js';
 import { fileIsMissing, nameOfFile } from './split_files.js';
 
 /**
- * A file that is being read. `position` is the offset of the next byte. `size` is the file's, if it is known.
+ * A file that is being read. `position` is the offset of the next byte. `size` is the size of the file, if
+ * known.
  * @typedef {object} ByteStream
  * @property {number} position
  * @property {number | undefined} size

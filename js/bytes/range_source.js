@@ -9,8 +9,8 @@ import { fileIsMissing } from './split_files.js';
 /** The size of a request in bytes. Each request costs a round trip, and on some hosts money. */
 const RANGE_BYTES = 4 << 20;
 /**
- * The unit in which an answer is read. The same memory is reused, because hosts also count memory that the garbage
- * collector has not freed yet.
+ * The size of the pieces in which a response is read. The same memory is reused, because hosts also count memory
+ * that the garbage collector has not freed yet.
  */
 const READ_BYTES = 1 << 18;
 
@@ -64,7 +64,7 @@ class RangeStream {
         const words = `range returned ${this.#given} bytes where ${RANGE_BYTES} were requested`;
         throw new WickError(
           'ARG',
-          `${words}: it must return the bytes from the offset on, and no more`,
+          `${words}: it must return the bytes from the offset, and no more`,
         );
       }
       this.position += bytes.byteLength;
@@ -92,7 +92,10 @@ class RangeStream {
     });
   }
 
-  /** @param {ReadableStreamBYOBReader} reader @returns {Promise<Uint8Array | undefined>} none at its end */
+  /**
+   * @param {ReadableStreamBYOBReader} reader
+   * @returns {Promise<Uint8Array | undefined>} undefined at its end
+   */
   async #readOn(reader) {
     const memory = this.#memory ?? new ArrayBuffer(READ_BYTES);
     const { done, value } = await this.#guard(() => reader.read(new Uint8Array(memory)));
@@ -122,6 +125,6 @@ function byteReaderOf(body) {
   try {
     return body?.getReader?.({ mode: 'byob' });
   } catch {
-    return undefined; // a stream of other things, or a host without such readers
+    return undefined; // a stream of something other than bytes, or a host without such readers
   }
 }

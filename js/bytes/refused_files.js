@@ -3,7 +3,7 @@
 
 import { WickError } from '../base/errors.js';
 
-/** @param {Uint8Array} bytes the first ones of a file; throws if they are those of a web page or a Git LFS pointer */
+/** @param {Uint8Array} bytes the first bytes of a file; throws if it is a web page or a Git LFS pointer */
 export function refuseOthers(bytes) {
   const start = new TextDecoder().decode(bytes.slice(0, 64));
   if (/^\s*<(!doctype|html|head|body|\?xml)/i.test(start)) {
@@ -12,8 +12,8 @@ export function refuseOthers(bytes) {
   if (start.startsWith('version https://git-lfs.github.com/spec/')) {
     throw new WickError(
       'NOT_GGUF',
-      'This is a Git LFS pointer, not the model: it says where the model is stored. Fetch the model ' +
-        'itself (git lfs pull), or take the address of the download',
+      'This is a Git LFS pointer, not the model: it only describes where the model is stored. Fetch the model ' +
+        'itself (git lfs pull), or use the URL of the download',
     );
   }
 }

@@ -1,6 +1,6 @@
-// js/bytes/row_readers.js — reads a model's file while the engine runs: rows of tables that stay outside of memory. The
-// module waits for them, so only sources that can be read synchronously have a reader: files on
-// disk, and in a browser's worker Blobs, which may be a chosen file or a stored model.
+// js/bytes/row_readers.js — reads a model's file while the engine runs: rows of tables that are not kept in memory. The
+// module waits for them, so only sources that can be read synchronously have a reader: files on disk and, in a
+// browser's worker, Blobs (a file that the user chose or a stored model).
 
 /** @typedef {import('./model_sources.js').SourceDescription} SourceDescription */
 /**
@@ -11,7 +11,7 @@
 
 /**
  * @param {SourceDescription} source
- * @returns {RowReader | undefined} undefined if such a source has no reader on this host
+ * @returns {RowReader | undefined} undefined if this source has no reader on this host
  */
 export function openRows(source) {
   if (source.kind === 'path') {
@@ -25,7 +25,7 @@ export function openRows(source) {
 
 /**
  * Files are opened here, before the model is read, and stay open. A file that is modified while the
- * model runs is refused, like a File in browsers, because its rows may have changed. Pipes can be
+ * model runs is rejected, like a File in browsers, because its rows may have changed. Pipes can be
  * read only once.
  * @param {typeof import('node:fs')} fs
  * @param {string[]} paths

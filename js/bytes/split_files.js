@@ -6,7 +6,7 @@ const SPLIT_NAME = /-(\d{5})-of-(\d{5})(\.gguf)/i;
 
 /**
  * The names of all files of a split model, from the name of any one of them. Other models have only that name.
- * @param {string} name a path or an address
+ * @param {string} name a path or a URL
  * @returns {string[]}
  */
 export function splitNames(name) {
@@ -23,7 +23,7 @@ export function splitNames(name) {
 export function fileIsMissing(file, files) {
   return new WickError(
     'ARG',
-    `The model is split: its file ${file + 1} is needed, ${files} given. Name all of them, or one ` +
+    `The model is split: file ${file + 1} is needed, but only ${files} given. Pass all of them, or one ` +
       'whose name ends in -00001-of-00003.gguf or similar',
   );
 }

@@ -1,5 +1,5 @@
-// js/chat/chat_file.js — a chat as bytes: its messages as JSON, and the state of its session. All numbers are
-// little-endian:
+// js/chat/chat_file.js — the file format of a chat: its messages as JSON, and the state of its session. All
+// numbers are little-endian:
 //
 //   8 bytes  WICKCHAT
 //   u32      version
@@ -62,7 +62,10 @@ export async function readChatFile(from) {
   if (bytes.byteLength < HEADER_BYTES) throw truncated();
   const version = header.getUint32(8, true);
   if (version !== VERSION) {
-    throw new WickError('FORMAT', `saved chat: has version ${version}, supported is ${VERSION}`);
+    throw new WickError(
+      'FORMAT',
+      `saved chat: has version ${version}, but only version ${VERSION} is supported`,
+    );
   }
   const end = HEADER_BYTES + header.getUint32(12, true);
   if (end > bytes.byteLength) throw truncated();

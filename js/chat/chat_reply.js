@@ -1,4 +1,5 @@
-// js/chat/chat_reply.js — the answer of one turn: read as text or as chunks, and assembled into a message.
+// js/chat/chat_reply.js — the answer of one turn, which is read as text or as chunks and assembled into a
+// message.
 
 import { WickError } from '../index.js';
 
@@ -108,7 +109,7 @@ export class ChatReply {
     try {
       this.#chunks ??= this.#start();
       const chunks = await this.#chunks;
-      if (this.#isOver) return undefined; // it was left meanwhile
+      if (this.#isOver) return undefined; // the reader left meanwhile
       const { done, value } = await chunks.next();
       if (this.#isOver) return undefined;
       if (!done) {

@@ -1,6 +1,5 @@
-// js/chat/chat_session.js — a conversation that continues: its messages, and a session whose keys and values follow them.
-// The messages are authoritative: each turn sends them all as the prompt of the session, which
-// reads only the new part.
+// js/chat/chat_session.js — a conversation: its messages, and a session that caches their keys and values. The messages
+// are authoritative: each turn sends them all as the prompt of the session, which processes only the new part.
 
 import { WickError } from '../index.js';
 import { readChatFile, writeChatFile } from './chat_file.js';
@@ -67,7 +66,7 @@ export class Chat {
       );
     };
     const reply = new ChatReply(begin, (message) => {
-      if (this.#running !== reply) return; // it was refused
+      if (this.#running !== reply) return; // it was rejected
       this.#running = undefined;
       if (message) this.#messages = withAnswer(messages, message);
     });
@@ -81,7 +80,7 @@ export class Chat {
     if (!Number.isInteger(index) || !message) {
       const count = this.#messages.length;
       throw argumentError(
-        `edit: message ${String(index)} does not exist, the conversation has ${count}`,
+        `edit: message ${String(index)} does not exist (the conversation has ${count})`,
       );
     }
     if (content !== undefined && typeof content !== 'string') {
@@ -146,7 +145,7 @@ export class Chat {
  */
 function checkFields(where, options, names) {
   if (typeof options !== 'object' || options === null) {
-    throw argumentError(`${where} needs an object of options`);
+    throw argumentError(`${where} needs an options object`);
   }
   const found = names.find((name) => /** @type {any} */ (options)[name] !== undefined);
   if (found) throw argumentError(`${found} is not an option of ${where}`);
@@ -187,7 +186,9 @@ function messagesOf(content) {
   const messages = copyOf([content].flat());
   const index = messages.findIndex((message) => typeof message?.role !== 'string');
   if (index < 0) return messages;
-  throw argumentError(`A turn is a text, a message or several messages: ${index} has no role`);
+  throw argumentError(
+    `A turn must be a string, a message or several messages: message ${index} has no role`,
+  );
 }
 
 /** @param {ChatOptions} options @returns {ChatMessage[]} the first messages of the conversation */
@@ -228,7 +229,7 @@ export async function loadChat(engine, bytes, options = {}) {
 /**
  * @param {Engine} engine
  * @param {Uint8Array} state
- * @returns {Promise<Session | undefined>} undefined if it belongs to another model
+ * @returns {Promise<Session | undefined>} undefined if it belongs to a different model
  */
 async function sessionOf(engine, state) {
   try {

@@ -1,5 +1,6 @@
-// js/chat/parse_completion.js — chat.completions.parse: parses and validates an answer that is JSON of a schema. The
-// schema is a Standard Schema that provides its JSON schema (standardschema.dev), or the result of OpenAI's helpers.
+// js/chat/parse_completion.js — chat.completions.parse: parses and validates an answer that is constrained to a JSON
+// schema. The schema is a Standard Schema that provides its JSON schema (standardschema.dev), or the result of
+// OpenAI's helpers.
 
 import { WickError } from '../index.js';
 
@@ -7,7 +8,7 @@ import { WickError } from '../index.js';
 /** @typedef {import('../index.js').ChatCompletion} ChatCompletion */
 /** @typedef {import('../index.js').StandardSchema} StandardSchema */
 /**
- * How an answer is requested and read.
+ * How an answer is requested and parsed.
  * @typedef {{format: any, read: (text: string) => unknown}} Reading
  */
 
@@ -60,7 +61,11 @@ function readingOfFormat(format) {
   return { format, read: format.$parseRaw ?? parsed };
 }
 
-/** @param {any} body @returns {string} the beginning of the answer that the prompt already has: that of a last message with `prefix` */
+/**
+ * @param {any} body
+ * @returns {string} the start of the answer that the prompt already contains: the content of a last
+ * message with `prefix`
+ */
 function begunOf(body) {
   const { prefix, content } = body?.messages?.at?.(-1) ?? {};
   if (prefix !== true) return '';
@@ -84,7 +89,7 @@ export async function parseCompletion(completions, body, options) {
   for (const { message, finish_reason: reason } of reply.choices) {
     const own = /** @type {any} */ (message);
     if (reason === 'length') {
-      const words = 'The answer was not complete: max_tokens or the context ended it';
+      const words = 'The answer is incomplete: it reached max_tokens or the end of the context';
       throw new WickError('INCOMPLETE', words, { text: message.content });
     }
     own.parsed = reason === 'tool_calls' ? null : await read(begunOf(body) + message.content);

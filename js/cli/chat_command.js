@@ -1,4 +1,4 @@
-// js/cli/chat_command.js — `wick chat MODEL` at a terminal, with a history of lines; Ctrl-C stops an answer.
+// js/cli/chat_command.js — `wick chat MODEL` at a terminal, with an input history; Ctrl-C stops an answer.
 // With --threads it also answers lines from a pipe.
 
 import process from 'node:process';
@@ -13,10 +13,10 @@ import { engineOptionsOf, onlyModel, readOptions } from './run_options.js';
 /** @typedef {import('../index.js').Chat} Chat */
 
 export const CHAT_HELP =
-  'At a terminal: Ctrl-C stops an answer, Ctrl-D ends the chat, /new starts another conversation.';
+  'At a terminal: Ctrl-C stops an answer, Ctrl-D ends the chat, /new starts a new conversation.';
 const HINT = '(Ctrl-D ends the chat)';
 
-/** The names of options of generate() by those of chat completions. */
+/** Maps options of generate() to fields of chat completions. */
 const fields = new Map([
   ...samplerOptions.map(([field, option]) => /** @type {const} */ ([option, field])),
   ['maxTokens', 'max_tokens'],

@@ -1,4 +1,4 @@
-// js/cli/exit.js — exit codes, the type of parsed arguments, and files that options name.
+// js/cli/exit.js — exit codes, the type of parsed arguments, and reading files passed as options.
 
 import { readFileSync } from 'node:fs';
 

@@ -7,8 +7,8 @@ import { answer } from '../node/answer.js';
 /** @typedef {import('../node/answer.js').Handle} Handle */
 
 /**
- * How long a client may take to send the head of a request, and the whole request. Its connection
- * is closed afterwards.
+ * How long a client may take to send the headers of a request, and the whole request. After that,
+ * its connection is closed.
  */
 const HEAD_MS = 20_000;
 const REQUEST_MS = 90_000;
@@ -16,7 +16,7 @@ const CHECK_MS = 5_000;
 
 /**
  * @param {Handle} handle
- * @param {{host: string, port: number}} where port 0: any that is free
+ * @param {{host: string, port: number}} where port 0: any free port
  * @returns {Promise<{url: string, close: () => Promise<void>}>} `url` without a slash at its end
  */
 export async function listen(handle, { host, port }) {

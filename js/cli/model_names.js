@@ -1,4 +1,4 @@
-// js/cli/model_names.js — models that are specified by an address or by their name on a hub. They
+// js/cli/model_names.js — models that are specified by a URL or by their name on a hub. They
 // are downloaded once, and kept in the store of the user's models.
 
 import { existsSync } from 'node:fs';
@@ -20,7 +20,7 @@ export function isModelName(model) {
   return HUB_NAME.test(model) && (/^hf:/i.test(model) || model.includes(':'));
 }
 
-/** The hub that these variables name, which the hub's own tools also read. */
+/** Returns the hub from the environment variables that the hub's own tools use. */
 function hubOf() {
   const { HF_ENDPOINT: endpoint, HF_TOKEN: token } = process.env;
   return { ...(endpoint && { endpoint }), ...(token && { token }) };

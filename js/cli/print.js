@@ -4,7 +4,7 @@
 import process from 'node:process';
 import { EXIT_FILE, Exit } from './exit.js';
 
-/** @param {string} text @returns {Promise<void>} when it was written */
+/** @param {string} text @returns {Promise<void>} resolves once the text has been written */
 export function print(text) {
   return new Promise((settle, fail) => {
     const failed = (/** @type {Error} */ error) =>

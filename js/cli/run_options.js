@@ -10,7 +10,10 @@ import { EXIT_USAGE, Exit, readText } from './exit.js';
 
 /** @typedef {import('../index.js').GenerateOptions} GenerateOptions */
 
-/** The command line's options that are numbers of generate(). @type {Record<string, string>} */
+/**
+ * The command-line options that set numeric options of generate().
+ * @type {Record<string, string>}
+ */
 const settings = {
   ...commandOptions,
   '-n': 'maxTokens',
@@ -20,7 +23,7 @@ const settings = {
 /**
  * @param {Map<string, string | undefined>} last
  * @param {string[]} breakers
- * @returns {GenerateOptions} the samplers' options that are not numbers
+ * @returns {GenerateOptions} the sampler options that are not numbers
  */
 function readSamplers(last, breakers) {
   /** @type {GenerateOptions} */
@@ -39,7 +42,11 @@ function readSamplers(last, breakers) {
   return options;
 }
 
-/** @param {Map<string, string | undefined>} last @param {string[]} choices @returns {GenerateOptions} the constraints of the text */
+/**
+ * @param {Map<string, string | undefined>} last
+ * @param {string[]} choices
+ * @returns {GenerateOptions} the constraints on the output
+ */
 function readGrammar(last, choices) {
   const [grammar, jsonSchema] = ['--grammar', '--json-schema'].map((name) => last.get(name));
   const regex = last.get('--regex');

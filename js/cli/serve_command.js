@@ -1,4 +1,4 @@
-// js/cli/serve_command.js — `wick serve MODEL`: serves a model over HTTP with OpenAI's interface.
+// js/cli/serve_command.js — `wick serve MODEL`: serves a model over HTTP with OpenAI's API.
 
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
@@ -38,7 +38,10 @@ ${optionLines}
 `;
 
 const NO_LOG = '--no-log';
-/** The name of one of the model's templates; any other --chat-template is a file. */
+/**
+ * A value of --chat-template that may be the name of one of the model's templates; other values are
+ * files.
+ */
 const TEMPLATE_NAME = /^[\w-]+$/;
 const PORT = 8080;
 /** The body limit with images and recordings. */
@@ -160,7 +163,7 @@ async function checkTemplateName(engine, template) {
 async function warnOfTemplate(engine, isGiven) {
   if (isGiven || (await engine.info()).chatTemplate !== null) return;
   process.stderr.write(
-    'wick: model has no chat template, so /v1/chat/completions is refused. Pass --chat-template FILE, or --chat-template chatml\n',
+    'wick: model has no chat template, so requests to /v1/chat/completions are rejected. Pass --chat-template FILE, or --chat-template chatml\n',
   );
 }
 

@@ -1,4 +1,5 @@
-// js/cli/try_page.js — the page of `wick serve` at /: a chat with the server's own interface, to try it.
+// js/cli/try_page.js — the page of `wick serve` at /: a chat page that uses the server's own API, to try
+// it.
 
 const style = `
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 44rem; margin: 0 auto; padding: 1rem; }
@@ -31,7 +32,7 @@ async function* eventsOf(response) {
   let rest = '';
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) throw new Error('The answer broke off');
+    if (done) throw new Error('The response was interrupted');
     const parts = (rest + value).split('\\n\\n');
     rest = parts.pop();
     for (const part of parts) {
@@ -65,7 +66,7 @@ async function ask(content) {
   const seconds = (performance.now() - started) / 1000;
   if (usage) {
     const count = usage.completion_tokens;
-    byId('state').textContent = count + ' tokens, ' + (count / seconds).toFixed(0) + ' a second';
+    byId('state').textContent = count + ' tokens, ' + (count / seconds).toFixed(0) + ' per second';
   }
 }
 byId('form').addEventListener('submit', async (event) => {

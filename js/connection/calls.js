@@ -1,6 +1,6 @@
-// js/connection/calls.js — the calls that the page makes to the engine's worker, with a row for
-// each. The page calls them by name (EngineConnection.call), the worker answers them, and a shared
-// engine uses the rows to determine which sessions belong to a tab.
+// js/connection/calls.js — a table of the calls that the page makes to the engine's worker. The
+// page calls them by name (EngineConnection.call), the worker answers them, and a shared engine
+// uses the rows to determine which sessions belong to a tab.
 
 /**
  * The relation of a call to sessions, if any:

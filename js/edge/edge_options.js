@@ -44,7 +44,7 @@ const absent = ['threads', 'worker', 'shared', 'onLead', 'swap', 'eager', 'draft
 /** @param {any} options */
 export function checkEdgeOptions(options) {
   if (typeof options !== 'object' || options === null) {
-    throw argumentError('createEngine needs an object of options');
+    throw argumentError('createEngine needs an options object');
   }
   const found = absent.find((name) => options[name] !== undefined);
   if (found) throw argumentError(`${found} is an option of wick-llm: this engine has no workers`);

@@ -56,7 +56,7 @@ const engineNames = {
 /** @param {EngineOptions} options */
 export function checkEngineNames(options) {
   if (typeof options !== 'object' || options === null) {
-    throw argumentError('createEngine needs an object of options');
+    throw argumentError('createEngine needs an options object');
   }
   checkNames(options, /** @type {(keyof EngineOptions)[]} */ (Object.keys(engineNames)));
   const { chatTemplate, worker, draft } = options;

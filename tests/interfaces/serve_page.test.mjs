@@ -81,7 +81,7 @@ describe('the page', { skip: locate('chromium').skip }, () => {
     const box = page.getByLabel('Message');
     await box.fill('What is Wick?');
     await box.press('Enter');
-    await page.getByText(/\d+ tokens, \d+ a second/).waitFor();
+    await page.getByText(/\d+ tokens, \d+ per second/).waitFor();
     const answer = String(await page.locator('.assistant').first().textContent());
     assert.ok(answer.length > 20, answer);
     await page.route('**/v1/chat/completions', () => {}); // it is not answered

@@ -98,7 +98,7 @@ describe('the host', () => {
   test('a host without WebAssembly or SIMD is reported', async (t) => {
     const { detectSimd } = await fresh();
     pretend(t, { WebAssembly: wasmOf({ simd: false }).wasm });
-    const simd = 'WebAssembly has no 128-bit SIMD here: the engine needs it';
+    const simd = 'host: WebAssembly does not support 128-bit SIMD, which the engine requires';
     assert.throws(() => detectSimd(), { code: 'UNSUPPORTED', message: simd });
     pretend(t, { WebAssembly: undefined });
     const none = 'host: WebAssembly is not available';

@@ -119,7 +119,7 @@ describe('HTTP', () => {
     const four = server([() => part(8)]);
     await assert.rejects(four.source.open(0, 6), {
       code: 'HTTP',
-      message: /answered bytes from 8, not from 6/,
+      message: /returned bytes from 8, not from 6/,
     });
   });
 
@@ -155,7 +155,7 @@ describe('HTTP', () => {
     const stream = await source.open(0, 0);
     const reading = assert.rejects(piecesOf(stream), {
       code: 'NETWORK',
-      message: `The download of ${url} broke off after 7 bytes (taken up 3 times): reset`,
+      message: `The download of ${url} was interrupted after 7 bytes (resumed 3 times): reset`,
     });
     const settle = () => new Promise((done) => setImmediate(() => setImmediate(done)));
     const counts = [];
@@ -239,7 +239,7 @@ describe('HTTP', () => {
     ]);
     assert.deepEqual(await refused(new Response('', { status: 416 })), [
       'TRUNCATED',
-      `${url} has no byte 0: it ends before (416)`,
+      `${url} has no byte 0: the file is shorter (416)`,
     ]);
     assert.deepEqual(await refused(new Response(null, { status: 200 })), [
       'HTTP',
@@ -319,7 +319,7 @@ describe('HTTP', () => {
     const { source } = server([silent], { stallMs: 1500, retries: 0 });
     const opened = assert.rejects(source.open(0, 0), {
       code: 'NETWORK',
-      message: /broke off after 0 bytes: .*no byte arrived for 1.5 s/,
+      message: /was interrupted after 0 bytes: .*no byte arrived for 1.5 s/,
     });
     await settle();
     t.mock.timers.tick(1500);
@@ -477,7 +477,7 @@ describe('HTTP in a page', () => {
     await assert.rejects(server([failing]).source.open(0, 0), {
       code: 'CORS',
       message:
-        'models.example does not let this page (http://page.example) read the file: its answer has no ' +
+        'models.example does not let this page (http://page.example) read the file: its response has no ' +
         'Access-Control-Allow-Origin header. Serve the model from the page’s own origin, or allow it on that server',
     });
     assert.deepEqual(probed, [[url, { method: 'HEAD', mode: 'no-cors' }]]);
@@ -960,7 +960,7 @@ describe('HTTP, one connection after another', () => {
     assert.deepEqual([one.asked[1].range, one.retries], [5, [1]]);
     const two = server([short, short], { retries: 1 });
     const stream = await two.source.open(0, 0);
-    const message = `The download of ${url} broke off after 5 bytes (taken up 1 times): it ended after 5 of 20 bytes`;
+    const message = `The download of ${url} was interrupted after 5 bytes (resumed 1 times): it ended after 5 of 20 bytes`;
     await assert.rejects(soon(t, piecesOf(stream)), (error) => {
       assert.deepEqual([any(error).code, any(error).message], ['NETWORK', message]);
       assert.equal(any(error).cause.name, 'Interrupted');
@@ -1322,8 +1322,8 @@ describe('the loader', () => {
     assert.deepEqual(unsized.log, ['open 0 0', 'feed 0 0+100', 'cancel 0']);
     const page = 'file: a web page, not a GGUF file';
     const pointer =
-      'This is a Git LFS pointer, not the model: it says where the model is stored. Fetch the model itself ' +
-      '(git lfs pull), or take the address of the download';
+      'This is a Git LFS pointer, not the model: it only describes where the model is stored. Fetch the model itself ' +
+      '(git lfs pull), or use the URL of the download';
     for (const [contents, message] of [
       ['<!DOCTYPE html>', page],
       [' \n<html>', page],

@@ -437,7 +437,7 @@ describe('saved chats', () => {
     }
     const newer = bytes.slice();
     newer[8] = 2;
-    await assert.rejects(engine.loadChat(newer), /version 2, supported is 1/);
+    await assert.rejects(engine.loadChat(newer), /version 2, but only version 1 is supported/);
     const common = ['session', 'stream', 'stream_options', 'n', 'signal', 'timeout', 'onPrefill'];
     for (const name of [...common, 'messages', 'system']) {
       const wrong = /** @type {any} */ ({ [name]: 1 });

@@ -224,7 +224,7 @@ describe('overcome', () => {
     const silent = await listen(t, () => {});
     await assert.rejects(createEngine({ url: silent.url, stallMs: 500, retries: 1 }), {
       code: 'NETWORK',
-      message: /taken up 1 times.*no byte arrived for 0\.5 s/,
+      message: /resumed 1 times.*no byte arrived for 0\.5 s/,
     });
     assert.equal(silent.asked.length, 2);
   });
@@ -401,7 +401,7 @@ describe('reported', () => {
     await assertFails(
       createEngine({ url, retries: 2 }),
       'NETWORK',
-      /broke off after 100000 bytes.*2 times/,
+      /was interrupted after 100000 bytes.*2 times/,
     );
     assert.deepEqual(
       asked.map(({ range }) => range),
@@ -441,7 +441,7 @@ describe('reported', () => {
       if (count === 1) answer(request, response, { limit: 600_000 });
       else response.writeHead(416).end();
     });
-    const words = /has no byte 600000: it ends before \(416\)/;
+    const words = /has no byte 600000: the file is shorter \(416\)/;
     await assertFails(createEngine({ url, retries: 2 }), 'TRUNCATED', words);
     assert.deepEqual(
       asked.map(({ range }) => range),

@@ -1190,8 +1190,8 @@ describe('createEngine', () => {
   test('invalid options are refused before a worker starts', async () => {
     /** @type {[any, string | RegExp][]} */
     const wrong = [
-      [null, 'createEngine needs an object of options'],
-      [5, 'createEngine needs an object of options'],
+      [null, 'createEngine needs an options object'],
+      [5, 'createEngine needs an options object'],
       [{ file, filed: 1 }, 'filed is not an option; did you mean file?'],
       [{ file, onProgress: 5 }, 'onProgress must be a function'],
       [{ file, onLead: 5 }, 'onLead must be a function'],

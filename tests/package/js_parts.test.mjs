@@ -308,7 +308,7 @@ describe('errors', () => {
     assert.equal(toPlainError(new TypeError('t')).message, 'TypeError: t');
     assert.deepEqual(toPlainError(5), { code: 'INTERNAL', message: '5', cause: 5 });
     const silent = Object.create(null);
-    assert.equal(toPlainError(silent).message, 'a value that has no text');
+    assert.equal(toPlainError(silent).message, 'a value that cannot be converted to a string');
     assert.match(String(toPlainError(new WickError('A', 'b', () => 1)).cause), /=> 1/);
   });
 
