@@ -108,7 +108,7 @@ bool completion_begin(server *of, body *read, answer *to, refusal *refused) {
   const uint32_t prompts = is_one ? 1 : list->count, n = asked.request.completions;
   if (prompts > ANSWER_CHOICES_MAX || prompts * n > ANSWER_CHOICES_MAX) {
     return refuse(refused, 400, "invalid_value", prompts > 1 ? "prompt" : "n",
-                  "A request may have at most %d choices, summed over its prompts",
+                  "A request may have at most %d choices in total over its prompts",
                   ANSWER_CHOICES_MAX);
   }
   if (!generation_prepare(to, ANSWER_TEXT, &asked, prompts * n, refused)) return false;

@@ -68,7 +68,7 @@ static bool check_image(const body *read, uint32_t part, const char *at, refusal
   const wick_text text = body_text(read, url);
   return (text.size_bytes >= 5 && strncasecmp(text.bytes, "data:", 5) == 0) ||
          refuse(refused, 400, "unsupported_value", name,
-                "%s must have a data URL: this server fetches no addresses", at);
+                "%s must have a data URL: this server does not fetch URLs", at);
 }
 
 static bool check_audio(const body *read, uint32_t part, const char *at, refusal *refused) {
@@ -86,7 +86,7 @@ static bool check_part(const body *read, uint32_t part, const char *at, refusal 
   if (body_is(read, type, "image_url")) return check_image(read, part, at, refused);
   if (body_is(read, type, "input_audio")) return check_audio(read, part, at, refused);
   if (!is_string(read, type) || body_is(read, type, "text")) {
-    return refuse(refused, 400, "invalid_value", at, "%s is not a part with a type and a text", at);
+    return refuse(refused, 400, "invalid_value", at, "%s must be a part with a type and a text", at);
   }
   const wick_text kind = body_text(read, type);
   return refuse(refused, 400, "unsupported_value", at,

@@ -47,7 +47,7 @@ static void put_value(buffer *out, const char *name, const char *labels, uint64_
 
 static void put_answers(const server *of, buffer *out) {
   static const char NAME[] = "wick_http_responses_total";
-  put_head(out, NAME, "counter", "Answers by route and status.");
+  put_head(out, NAME, "counter", "Responses by route and status.");
   for (uint32_t route = 0; route < SERVER_ROUTES; route++) {
     for (uint32_t i = 0; i < SERVER_STATUSES; i++) {
       char labels[96];
@@ -57,7 +57,7 @@ static void put_answers(const server *of, buffer *out) {
       put_value(out, NAME, labels, of->responses[route][i]);
     }
   }
-  put_head(out, "wick_http_generations", "gauge", "Requests for text that run or wait.");
+  put_head(out, "wick_http_generations", "gauge", "Running and waiting text requests.");
   put_value(out, "wick_http_generations", "", of->generations);
 }
 

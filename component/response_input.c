@@ -92,7 +92,7 @@ static bool put_part(buffer *out, const body *read, uint32_t part, const char *a
     return true;
   }
   if (body_node(read, type)->kind != JSON_STRING || is_text) {
-    return refuse(refused, 400, "invalid_value", at, "%s is not a part with a type and a text", at);
+    return refuse(refused, 400, "invalid_value", at, "%s must be a part with a type and a text", at);
   }
   const wick_text kind = body_text(read, type);
   return refuse(refused, 400, "unsupported_value", at, "%s is of type %.*s: only text is supported",

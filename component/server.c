@@ -195,7 +195,7 @@ static bool give_model(const server *of, const http_request *request, answer *to
                        refusal *refused) {
   json_writer json;
   if (!is_escaped(request->path + strlen("/v1/models/"), of->model)) {
-    return refuse(refused, 404, "model_not_found", "model", "The model here is %s", of->model);
+    return refuse(refused, 404, "model_not_found", "model", "This server's model is %s", of->model);
   }
   json_begin(&json, buffer_put, &to->out);
   put_model(&json, of);
@@ -248,7 +248,7 @@ static bool check_head(const server *of, const http_request *request, refusal *r
   }
   if (encoding[0] != '\0' && strcmp(encoding, "identity") != 0) {
     return refuse(refused, 415, "unsupported_media_type", NULL,
-                  "A body with Content-Encoding: %s is not understood", encoding);
+                  "Content-Encoding: %s is not supported", encoding);
   }
   return strtoull(request->content_length, NULL, 10) <= of->settings.body_bytes_max ||
          is_too_large(of, refused);
@@ -412,7 +412,7 @@ bool server_begin(server *of, const http_request *request, answer *to) {
     return false;
   }
   if (found == NULL) {
-    refuse(&refused, 404, "not_found", NULL, "There is nothing at %s", request->path);
+    refuse(&refused, 404, "not_found", NULL, "No route for %s", request->path);
   } else if (begin_request(of, found, request, to, &refused)) {
     return found->begin != NULL;
   }

@@ -106,7 +106,7 @@ bool keys_check(const tenants *keys, const char *authorization, const char **sal
   }
   if (size > 0 && *salt != NULL) return true;
   return refuse(refused, 401, "invalid_api_key", NULL,
-                size == 0 ? "A key is required: Authorization: Bearer KEY" : "The key is wrong");
+                size == 0 ? "A key is required: Authorization: Bearer KEY" : "The key is not valid");
 }
 
 // ---- names ----

@@ -7,8 +7,8 @@ export declare const WickError: typeof import('./index.js').WickError;
 export type WickError = import('./index.js').WickError;
 
 /**
- * Reads bytes of the model: at most `length` of them from `offset` on, fewer only at the end of the file.
- * A Response or an object of R2 (`bucket.get(key, { range: { offset, length } })`) is read whole.
+ * Reads bytes of the model: at most `length` of them from `offset`, fewer only at the end of the file. A
+ * Response or an R2 object (`bucket.get(key, { range: { offset, length } })`) is read to its end.
  */
 export type ReadRange = (
   offset: number,
@@ -35,8 +35,8 @@ export interface EdgeModel
   /** A function that reads the file in pieces of 4 MiB. */
   range?: ReadRange;
   /**
-   * The mmproj file of a model for images or audio, from the same kinds of source as the model. It is in JavaScript's memory until
-   * its encoders are loaded. Messages may then have images and recordings (`info().media`).
+   * The mmproj file of a model for images or audio, from the same kinds of sources as the model. It is kept in JavaScript's
+   * memory until its encoders are loaded. Messages may then contain images and recordings (`info().media`).
    */
   mmproj?: string | URL | Blob | Uint8Array | ArrayBuffer | ReadRange;
 }
@@ -76,23 +76,23 @@ export interface EdgeOptions
    */
   grammarWasm?: import('./index.js').WasmModule;
   /**
-   * The compiled module of extras of the same build (`wick-llm/wasm/wick-simd128-single-extras.wasm`): models of rarer
-   * families, types and tokenizers, keys and values of 8 and 4 bits, and saved state need it.
+   * The compiled module of extras of the same build (`wick-llm/wasm/wick-simd128-single-extras.wasm`): models with
+   * less common architectures, types and tokenizers, 8-bit and 4-bit keys and values, and saved state need it.
    */
   extrasWasm?: import('./index.js').WasmModule;
   /** The compiled module of media of the same build (`wick-llm/wasm/wick-simd128-single-media.wasm`): `mmproj` needs it. */
   mediaWasm?: import('./index.js').WasmModule;
   /**
    * The host's limit on all memory, for example 128 MB (`128e6`). The part that JavaScript needs is
-   * subtracted, and a model whose plan needs more than the rest is refused before its weights are
+   * subtracted, and a model that would need more than the rest is rejected before its weights are
    * read.
    */
   isolateBytes?: number;
 }
 
 /**
- * Loads a model into an engine in the calling thread. The engine computes when an answer is read: `for await`
- * drives it, so does a ReadableStream's `pull`. Nothing runs in between.
+ * Loads a model into an engine in the calling thread. The engine computes while an answer is read, driven by
+ * `for await` or by a ReadableStream's `pull`. Nothing runs in between.
  *
  * @example
  * const engine = await createEngine({ wasm, file: modelPath, contextSize: 512 });
@@ -105,8 +105,8 @@ export function createEngine(options: EdgeOptions): Promise<Engine>;
 /**
  * For isolates that answer many requests: a function to be called with each request. The first call
  * loads the model, and later ones wait for it. If the loading call's request ends before that,
- * another call continues where it stopped. Later calls get the same engine, or a new one after
- * `close()` and after a crash.
+ * another call resumes the load where it stopped. Later calls get the same engine, or a new one
+ * after `close()` or a crash.
  *
  * @example
  * const open = openOnce({ wasm, contextSize: 512 });

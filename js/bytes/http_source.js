@@ -275,7 +275,8 @@ class HttpStream {
     const init = { headers, signal: this.#controller.signal };
     const response = await this.#fetchOrExplain(init);
     if (!(await this.#accept(response, first))) return false;
-    if (!response.body) throw new WickError('HTTP', `${this.#url} answered without a body`);
+    if (!response.body)
+      throw new WickError('HTTP', `${this.#url} returned a response without a body`);
     this.#reader = new PieceReader(response.body);
     return true;
   }

@@ -1,6 +1,6 @@
-// js/connection/engine_connection.js — the page's connection to the engine's workers: it handles
-// calls and their answers, the output of requests, and what happens to them when a worker crashes
-// or the engine is closed.
+// js/connection/engine_connection.js — the page's connection to the engine's workers: handles calls
+// and their answers and the output of requests, and ends them if a worker crashes or the engine is
+// closed.
 
 import { onAbort } from '../base/abort_signals.js';
 import {
@@ -25,20 +25,23 @@ import { countPosts, startThread } from './start_worker.js';
  */
 
 /**
- * The time that the worker has to end its helpers and remove its swap file. After that all workers
+ * How long the worker may take to end its helpers and remove its swap file. After that all workers
  * are terminated.
  */
 const CLOSE_MS_MAX = 5000;
 
-/** A worker with a stack of 512 KB, as in Safari, does not receive a message of 1000 levels. Templates take 96. */
+/**
+ * A worker with a 512 KB stack, as in Safari, cannot receive a message nested 1000 levels deep.
+ * Templates accept 96 levels.
+ */
 const LEVELS_MAX = 200;
 
 const ignore = () => {};
 
 /**
  * @param {unknown} value
- * @param {number} levels the limit of levels
- * @returns {boolean} whether it has more
+ * @param {number} levels the maximum number of levels
+ * @returns {boolean} whether the value has more
  */
 function isDeeper(value, levels) {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return false;
@@ -146,7 +149,7 @@ export class EngineConnection {
   }
 
   /**
-   * Uses an engine that tabs share, instead of its own workers.
+   * Uses an engine that is shared between tabs, instead of its own workers.
    * @param {(onMessage: (message: FromWorker) => void) => import('./start_worker.js').Thread} take
    * @param {(info: any) => void} onReadyAgain is called when another tab's engine has replaced a lost one
    * @returns {Promise<object>} settles when the model is loaded, with the engine's facts about it
@@ -190,19 +193,19 @@ export class EngineConnection {
   /** @param {ToWorker} message */
   #send(message) {
     if (isDeeper(message, LEVELS_MAX)) {
-      throw new WickError('ARG', `argument: nested deeper than ${LEVELS_MAX} levels`);
+      throw new WickError('ARG', `argument: is nested deeper than ${LEVELS_MAX} levels`);
     }
     try {
       this.#threads[0].post(message);
     } catch (error) {
-      throw new WickError('ARG', `An argument cannot be sent to the engine: ${error}`, error);
+      throw new WickError('ARG', `argument: cannot be sent to the engine: ${error}`, error);
     }
   }
 
   /** @param {FromWorker} message */
   #receive(message) {
     if (message.type === 'log') console.warn(message.text);
-    if (this.#end && message.type !== 'closed') return; // it was sent before the end
+    if (this.#end && message.type !== 'closed') return; // it was sent before the engine ended
     switch (message.type) {
       case 'progress':
         if (this.#isLoading && message.progress.phase === 'loading') this.#startHelpersSoon();
@@ -321,7 +324,7 @@ export class EngineConnection {
   generate(message, waiters) {
     this.check();
     if (this.#onReadyAgain && message.settings.asksHost) {
-      throw new WickError('UNSUPPORTED', 'logitsHook needs an engine that tabs do not share');
+      throw new WickError('UNSUPPORTED', 'logitsHook: is not available with a shared engine');
     }
     // not a spread: V8 makes a hidden class of each copy by spreading, which keeps the request alive for a while
     const ids = waiters.map(({ onOutput, fail }) => this.#wait({ onOutput, fail, settle: ignore }));
@@ -352,7 +355,7 @@ export class EngineConnection {
 
   // ---- the end ----
 
-  /** @param {unknown} error an error of loading; an eager engine may have started already */
+  /** @param {unknown} error a loading error; an eager engine may have started already */
   #fail(error) {
     if (this.#start) this.#start.fail(error);
     else this.#stop(/** @type {WickError} */ (error));
@@ -368,8 +371,9 @@ export class EngineConnection {
 
   /**
    * @param {WickError} error the error of every pending and every later call
-   * @param {{isPolite?: boolean}} [options] whether the workers are requested to end first
-   * @returns {Promise<void> | undefined} the promise of the first call of #stop
+   * @param {{isPolite?: boolean}} [options] whether the workers are asked to end before they are
+   * terminated
+   * @returns {Promise<void> | undefined} the promise of the first call to #stop
    */
   #stop(error, options = {}) {
     if (!this.#end) this.#ending = this.#endAll(error, options);
@@ -407,7 +411,7 @@ export class EngineConnection {
     });
   }
 
-  /** Ends the workers, which frees the memory. It may be called twice. */
+  /** Ends the workers, which frees the memory. May be called more than once. */
   async close() {
     await this.#stop(new WickError('CLOSED', 'engine: closed'), { isPolite: true });
   }
@@ -420,8 +424,8 @@ export class EngineConnection {
  * @property {(logits: Float32Array) => void} answer passes the hook's logits to the worker
  * @property {() => void} forget the request has ended
  * @property {() => void} cancel
- * @property {() => Promise<void>} [drive] if no worker computes: computes until there is output for
- * this request, and delivers it
+ * @property {() => Promise<void>} [drive] if the engine has no worker: computes until there is
+ * output for this request, and delivers it
  */
 
 /** Bytes that only the page can read (a stream, the caller's fetch). The worker requests them. */
@@ -442,8 +446,8 @@ class PageSource {
     const stream = /** @type {ByteStream} */ (this.#streams.get(args[0]));
     if (method === 'read') {
       const bytes = await stream?.read();
-      // a copy, because sending transfers the buffer, which the caller may still use (the slice of
-      // a Node Buffer is not a copy)
+      // a copy, because sending transfers the buffer, which the caller may still use (slice() of a
+      // Node Buffer does not copy)
       return bytes ? new Uint8Array(bytes) : null;
     }
     stream?.cancel();

@@ -23,9 +23,9 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  *   port: MessagePort}} HelperMessage
  *
  * `sent` counts the messages that were posted to the engine's worker, where memory can be shared.
- * `grammar`, `extras` and `media` are further modules of the build, or their addresses.
- * `wide` is the address of the module with 64-bit addresses, for models that need more than 4 GiB; '': the host has no such
- * memory; undefined: the caller passed a module without an address.
+ * `grammar`, `extras` and `media` are the other modules of the build, or their URLs. `wide` is the URL of the module with
+ * 64-bit addresses, for models that need more than 4 GiB; '': the host does not support such memory; undefined: the caller
+ * passed a module without a URL.
  * @typedef {{type: 'init', module: WebAssembly.Module, wide?: string | undefined, helpers: MessagePort[],
  *   grammar?: WebAssembly.Module | string | undefined, extras?: WebAssembly.Module | string | undefined,
  *   media?: WebAssembly.Module | string | undefined,
@@ -37,7 +37,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
 /**
  * The input of a request: a prompt, or a conversation that the worker renders. `prefix` is the
- * beginning of the reply. `media` are its images and recordings; `marker` is the text at their
+ * beginning of the reply. `media` contains its images and recordings; `marker` is the text at their
  * places.
  * @typedef {{media?: import('../wasm/media_table.js').Medium[] | undefined, marker?: string | undefined}} InputMedia
  * @typedef {({prompt: string | number[]} | {messages: PlainMessage[],
@@ -56,7 +56,7 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
 
 /**
  * Messages to the engine's worker. `ack` is the number of further pieces that the reader of a
- * request has read; `end` is the offset in the file where the bytes of an answer end.
+ * request has read; `end` is the offset in the file where the returned bytes end.
  * @typedef {HelperMessage | InitMessage | GenerateMessage |
  *   {type: 'cancel', id: number} |
  *   {type: 'close'} |
@@ -78,10 +78,10 @@ import { COMPLETIONS_MAX } from '../wasm/layout.js';
  */
 
 /**
- * The results of a step for one request. `texts` are the new pieces. `tokens` has the details of each piece, if they
- * were requested. `deltas` has the kind of each piece of a reply to a conversation, unless all are
- * content. With
- * `asked` the request waits for its hook's result for the logits after these tokens.
+ * The results of a step for one request. `texts` contains the new pieces. `tokens` has the details of each piece, if
+ * they were requested. `deltas` has the kind of each piece of a reply to a conversation, unless all are content.
+ * With `asked`, the request waits until its hook has returned the logits for the position after
+ * these tokens.
  * @typedef {{logits: Float32Array, tokens: Int32Array}} Asked
  * @typedef {{id: number, texts: string[], tokens: TokenDetail[], deltas?: Delta[][] | undefined,
  *   asked?: Asked | undefined,
@@ -179,5 +179,5 @@ export const isFromLeader = (message) => isOneOf(message, fromLeader);
 /** @param {unknown} message @returns {message is ToWorker} a message that a client may send to its leader */
 export const isToLeader = (message) => isOneOf(message, toLeader);
 
-/** @param {any} value @returns {boolean} whether it may be a client's name */
+/** @param {any} value @returns {boolean} whether the value may be a client's name */
 export const isClientName = (value) => typeof value === 'string' && value !== '';

@@ -1,4 +1,4 @@
-// js/connection/start_worker.js — starts web workers and Node's workers, with one interface for both.
+// js/connection/start_worker.js — starts web workers and Node workers, with one interface for both.
 
 import { WickError } from '../base/errors.js';
 import { hasSharedMemory } from '../base/host_features.js';
@@ -12,7 +12,7 @@ import { ownFile } from '../base/own_files.js';
  * @typedef {object} Thread
  * @property {(message: unknown, transfer?: Transferable[]) => void} post
  * @property {Int32Array} [sent] the number of posted messages, in shared memory (countPosts): a
- * worker that is computing reads it to see whether a message is waiting
+ * busy worker reads it to see whether a message is waiting
  * @property {() => Promise<void>} terminate
  * @property {(isBusy: boolean) => void} keepAlive whether a Node process waits for this worker
  */
@@ -64,7 +64,7 @@ function startWorker(option) {
         'computes in the calling thread',
     );
   }
-  // A worker refuses some flags of the process (--input-type).
+  // Workers reject some flags of the process (--input-type).
   if (made) return new threads.Worker(addressOf(made), { execArgv: [] });
   return startQuickly(threads);
 }
@@ -101,7 +101,7 @@ function addressOf(option) {
   try {
     return new URL(option, globalThis.location?.href);
   } catch {
-    throw new WickError('ARG', `worker must be an address, not ${option}`);
+    throw new WickError('ARG', `worker must be a URL, not ${option}`);
   }
 }
 
@@ -116,16 +116,16 @@ function startWebWorker(option) {
 const refusals = new WeakMap();
 
 /**
- * The origins from which workers import their file. If the import is refused, only the worker gets
+ * The origins from which workers import their file. If the import is blocked, only the worker gets
  * an event.
  * @type {WeakMap<Worker, string>}
  */
 const imports = new WeakMap();
 
 /**
- * A worker that the page's Content Security Policy may refuse.
+ * Starts a worker that the page's Content Security Policy may block.
  * @param {() => Worker} start
- * @param {string} source the source that worker-src has to allow
+ * @param {string} source the source that worker-src must allow
  * @returns {Worker}
  */
 function allowed(start, source) {
@@ -159,7 +159,7 @@ function watchPolicy(source) {
 
 /**
  * @param {string} words the text of an error, or the directive
- * @param {string} source the source that worker-src has to allow
+ * @param {string} source the source that worker-src must allow
  * @param {unknown} [cause]
  * @returns {WickError | undefined} undefined if no policy was the reason
  */
@@ -168,16 +168,16 @@ function refusedBy(words, source, cause) {
   if (/trusted/i.test(words)) {
     return new WickError(
       'CSP',
-      `${page} has require-trusted-types-for 'script', which refuses an address as a worker's: give ` +
-        'createEngine worker: () => new Worker(policy.createScriptURL(address)) with a policy of ' +
-        'yours that its directive trusted-types names',
+      `${page} has require-trusted-types-for 'script', which rejects a string as a worker URL. Pass ` +
+        'worker: () => new Worker(policy.createScriptURL(url)) to createEngine, with a policy that ' +
+        'the directive trusted-types allows',
       cause,
     );
   }
   if (!/worker-src|content security policy/i.test(words)) return undefined;
   return new WickError(
     'CSP',
-    `${page} refuses the engine's worker: its directive worker-src has to allow ${source}`,
+    `${page} blocks the engine's worker: its directive worker-src must allow ${source}`,
     cause,
   );
 }
@@ -188,7 +188,7 @@ function refusedBy(words, source, cause) {
  */
 const workerUrl = () => new URL('./worker.js', import.meta.url);
 
-/** @param {URL} url @returns {boolean} whether a worker of that address would be refused */
+/** @param {URL} url @returns {boolean} whether the browser would reject a worker with that URL */
 function isElsewhere(url) {
   const here = globalThis.location?.origin;
   return here !== undefined && url.protocol.startsWith('http') && url.origin !== here;
@@ -216,7 +216,9 @@ function startByBlob(url) {
  */
 function adaptWeb(worker, onMessage, onEnd) {
   worker.addEventListener('message', ({ data }) => onMessage(data));
-  worker.addEventListener('messageerror', () => onEnd('it sent a message that cannot be received'));
+  worker.addEventListener('messageerror', () =>
+    onEnd('it sent a message that could not be deserialized'),
+  );
   worker.addEventListener('error', (event) => {
     event.preventDefault();
     const { message, error } = event;
@@ -243,7 +245,9 @@ function adaptWeb(worker, onMessage, onEnd) {
  */
 function adaptNode(worker, onMessage, onEnd) {
   worker.on('message', onMessage);
-  worker.on('messageerror', (error) => onEnd('it sent a message that cannot be received', error));
+  worker.on('messageerror', (error) =>
+    onEnd('it sent a message that could not be deserialized', error),
+  );
   worker.on('error', (error) => onEnd(String(error), error));
   let isEnding = false;
   worker.on('exit', (code) => {

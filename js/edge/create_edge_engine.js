@@ -25,7 +25,7 @@ import { inWords } from './memory_plan.js';
 /** @typedef {import('../edge.js').EdgeModel} EdgeModel */
 
 const LOOK_MS = 5;
-/** A loader that is silent for 3 s has been ended, or its source has stalled. */
+/** If a loader makes no progress for 3 s, its request was terminated or its source has stalled. */
 const SILENT_LOOKS_MAX = 3000 / LOOK_MS;
 
 /** A model that is being loaded. The loader is the call that reads its bytes. */
@@ -100,14 +100,15 @@ class Opener {
   }
 
   /**
-   * Every request waits with its own timer. If the loading request is silent, for example because
-   * its client has disconnected and the host has ended it, another one continues where it stopped.
+   * Every request waits with its own timer. If the loading request makes no progress, for example
+   * because its client has disconnected and the host has terminated it, another one resumes the
+   * load.
    * @param {EdgeModel} model
    * @returns {Promise<Engine>}
    */
   async open(model) {
     if (typeof model !== 'object' || model === null) {
-      throw argumentError(`model must be an object of options, not ${shown(model)}`);
+      throw argumentError(`model must be an options object, not ${shown(model)}`);
     }
     const options = { ...this.#options, ...model };
     checkEdgeOptions(options);
@@ -144,14 +145,17 @@ class Opener {
         loading.isLeft = true;
         throw error;
       }
-      // the engine keeps the error of its load, so the next call starts over
+      // the engine keeps its loading error, so the next call starts over
       this.#loading = undefined;
       loading.native.destroy();
       throw inWords(trapOf(error), options.isolateBytes, heldBytesOf(options));
     }
   }
 
-  /** @param {EdgeOptions} options @returns {Promise<Loading | undefined>} undefined if another call was faster */
+  /**
+   * @param {EdgeOptions} options
+   * @returns {Promise<Loading | undefined>} undefined if another call started a load first
+   */
   async #create(options) {
     this.#isCreating = true;
     const mmproj = new HeldFile();

@@ -2,7 +2,7 @@
 // js/connection/engine_connection.js) if the engine is in the same thread. Nothing runs in the
 // background: the reader of an answer computes until it has output, in its own turns of the event
 // loop. Output for others waits until they read. So no promise is shared between requests, and no
-// reader has to wait for another one that has disconnected.
+// reader waits for another reader, which may have disconnected.
 
 import { unlessAborted } from '../base/abort_signals.js';
 import { refusalOf, throwIfAborted, toPlainError, WickError } from '../base/errors.js';
@@ -18,7 +18,7 @@ import { Turns } from './turns.js';
 /** @typedef {import('../wasm/native_engine.js').NativeEngine} NativeEngine */
 /** @typedef {Parameters<EngineConnection['generate']>[1][number]} Waiter */
 
-/** Units of work of a step of an embedding. */
+/** Units of work per embedding step. */
 const EMBED_UNITS = 4;
 
 /** @implements {Pick<EngineConnection, 'generate' | 'call' | 'check' | 'close' | 'isEnded'>} */
@@ -26,16 +26,19 @@ export class EdgeConnection {
   #native;
   #served;
   #turns;
-  /** Units of work of a pass with one row for each request: the layers, and the logits. */
+  /** Units of work per pass with one row for each request: the layers, and the logits. */
   #passUnits;
   #lastId = 0;
   /** Steps of requests so far. */
   #steps = 0;
-  /** Output that was not read yet, by the numbers of the requests that continue. @type {Map<number, Output[]>} */
+  /**
+   * Output that has not been read yet, by the numbers of the unfinished requests.
+   * @type {Map<number, Output[]>}
+   */
   #mail = new Map();
   /** Their readers. @type {Map<number, Waiter>} */
   #waiters = new Map();
-  /** The error of every later call. @type {WickError | undefined} */
+  /** The error that every later call throws. @type {WickError | undefined} */
   #end;
   /** @type {EngineConnection['decoders']} */
   decoders;
@@ -67,7 +70,7 @@ export class EdgeConnection {
     return this.#end !== undefined;
   }
 
-  /** Throws when the engine has ended. */
+  /** Throws if the engine has ended. */
   check() {
     if (this.#end) throw this.#end;
   }
@@ -75,13 +78,16 @@ export class EdgeConnection {
   /**
    * After a trap the module's memory is in an unknown state, so the engine cannot continue.
    * @param {unknown} trap
-   * @returns {WickError} the error of every later call
+   * @returns {WickError} the error that every later call throws
    */
   #crash(trap) {
     return this.#stop(new WickError('WORKER_CRASHED', `The engine crashed: ${trap}`, trap));
   }
 
-  /** @param {WickError} error of every pending and every later call @returns {WickError} that of the first call */
+  /**
+   * @param {WickError} error of every pending and every later call
+   * @returns {WickError} the error that the first call passed
+   */
   #stop(error) {
     if (this.#end) return this.#end;
     this.#end = error;
@@ -134,7 +140,10 @@ export class EdgeConnection {
       this.#mail.set(id, []);
       this.#waiters.set(id, waiters[index]);
     }
-    /** Reports that encoding has failed; another reader may have done the encoding. @param {unknown} error */
+    /**
+     * Reports an encoding failure; another reader may have been doing the encoding.
+     * @param {unknown} error
+     */
     const fail = (error) => {
       const plain = toPlainError(refusalOf(error));
       for (const id of ids) this.#mail.get(id)?.push({ ...emptyOutput(id), error: plain });
@@ -166,7 +175,11 @@ export class EdgeConnection {
     if (!this.#end) this.#guard(() => action(this.#served));
   }
 
-  /** The next pass frees the request's memory, and perhaps no other reader will call it. @param {number} id */
+  /**
+   * Cancels a request and runs the next pass, which frees its memory, because there may be no
+   * other reader to run it.
+   * @param {number} id
+   */
   #cancel(id) {
     if (!this.#mail.has(id)) return;
     try {
@@ -190,7 +203,10 @@ export class EdgeConnection {
     void this.#endCancelled();
   }
 
-  /** Completes the pass that cancelled requests are in, unless a reader does: those that are left may not read. */
+  /**
+   * Completes the pass that cancelled requests are part of, unless a reader does so. The remaining
+   * requests may have no active reader.
+   */
   async #endCancelled() {
     try {
       for (let steps = -1; !this.#end && this.#served.requests.hasCancelled; ) {
@@ -225,7 +241,7 @@ export class EdgeConnection {
   }
 
   /**
-   * @param {number} [units] a prompt is read layer by layer, as each takes long
+   * @param {number} [units] prefill runs layer by layer, because each layer takes long
    * @returns {number} STEP_*
    */
   #step(units = this.#served.requests.awaitsFirst() ? 1 : this.#passUnits) {
@@ -238,7 +254,7 @@ export class EdgeConnection {
   }
 
   /**
-   * Runs a step of the encoder, which takes as long as a turn. It may be for a request that began
+   * Runs one step of the encoder, which takes as long as a turn. It may be for a request that began
    * earlier.
    */
   async #encode() {
@@ -256,7 +272,7 @@ export class EdgeConnection {
 
   // ---- the end ----
 
-  /** Frees the memory. It may be called twice. */
+  /** Frees the memory. May be called more than once. */
   async close() {
     if (this.#end) return;
     this.#stop(new WickError('CLOSED', 'engine: closed'));

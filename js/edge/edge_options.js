@@ -1,4 +1,4 @@
-// js/edge/edge_options.js — the options of wick-llm/edge, checked and completed.
+// js/edge/edge_options.js — checks the options of wick-llm/edge and fills in the defaults.
 
 import { argumentError } from '../base/errors.js';
 import { checkNames } from '../base/option_names.js';
@@ -38,7 +38,7 @@ const engineNames = {
   ...{ preTokenizer: null, chatTemplate: null },
 };
 const names = /** @type {(keyof EdgeOptions)[]} */ (Object.keys({ ...modelNames, ...engineNames }));
-/** Options of an engine with workers. */
+/** Options that require an engine with workers. */
 const absent = ['threads', 'worker', 'shared', 'onLead', 'swap', 'eager', 'draft', 'tables'];
 
 /** @param {any} options */
@@ -69,7 +69,7 @@ export function checkEdgeOptions(options) {
 function checkModule(wasm, option, ending) {
   if (wasm instanceof WebAssembly.Module) return;
   throw argumentError(
-    `${option} must be a WebAssembly.Module, as import gives it from ` +
+    `${option} must be a WebAssembly.Module, such as an import from ` +
       `'wick-llm/wasm/wick-simd128-single${ending}.wasm', not ${shown(wasm)}`,
   );
 }
@@ -80,8 +80,8 @@ function checkWasm(wasm) {
   const exports = WebAssembly.Module.exports(wasm);
   const words = exports.some(({ name }) => name === 'engine_create')
     ? isThreaded(wasm) && 'a build with threads'
-    : 'no engine of this package';
-  if (words) throw argumentError(`wasm is ${words}: take wick-simd128-single.wasm`);
+    : 'not an engine of this package';
+  if (words) throw argumentError(`wasm is ${words}. Use wick-simd128-single.wasm`);
 }
 
 /** @param {EdgeOptions} options */

@@ -1,5 +1,5 @@
 // js/edge/memory_plan.js — the engine's share of a host's memory limit. Such a limit applies to the
-// total memory of an isolate: the linear memory and the heap of JavaScript.
+// total memory of an isolate: the linear memory and the JavaScript heap.
 
 import { WickError } from '../base/errors.js';
 import { checkNumber } from '../page/option_checks.js';
@@ -8,7 +8,7 @@ import { checkNumber } from '../page/option_checks.js';
 const MODULE_BYTES = 1 << 20;
 /** The buffer in linear memory through which pieces of the model pass. */
 const STAGING_BYTES = 1 << 18;
-/** The memory that JavaScript takes: the package's code, the engine's compiled WebAssembly, requests and their texts. */
+/** The memory that JavaScript uses: the package's code, the engine's compiled WebAssembly, requests and their text. */
 const SCRIPT_BYTES = 19 << 20;
 
 /**
@@ -22,8 +22,8 @@ export function memoryLimitOf({ isolateBytes, memoryLimit = 0 }, heldBytes) {
   const all = checkNumber('isolateBytes', isolateBytes, { min: 1, whole: true });
   const left = all - reserveOf(heldBytes);
   if (left <= 0) {
-    const words = `isolateBytes is ${all}, and JavaScript needs ${reserveOf(heldBytes)} of it`;
-    throw new WickError('NOMEM', `${words}: nothing is left for a model`);
+    const words = `isolateBytes is ${all}, but JavaScript needs ${reserveOf(heldBytes)} of them`;
+    throw new WickError('NOMEM', `${words}: no memory is left for a model`);
   }
   return asked === 0 ? left : Math.min(asked, left);
 }
@@ -35,7 +35,7 @@ const reserveOf = (heldBytes) => MODULE_BYTES + STAGING_BYTES + SCRIPT_BYTES + h
  * @param {unknown} error of loading
  * @param {number | null | undefined} isolateBytes
  * @param {number} heldBytes
- * @returns {unknown} the same; it mentions isolateBytes if that is the reason
+ * @returns {unknown} the same error; its message mentions isolateBytes if that is the reason
  */
 export function inWords(error, isolateBytes, heldBytes) {
   const isRefused = error instanceof WickError && error.code === 'NOMEM';

@@ -1,5 +1,5 @@
-// js/handler/adapter_fields.js — the field `lora` of llama.cpp's server: [{id, scale}], the id a place in the list of
-// the engine's adapters.
+// js/handler/adapter_fields.js — the field `lora` of llama.cpp's server: [{id, scale}], where the id is an index into
+// the list of the engine's adapters.
 
 import { isObject, must } from './fields.js';
 import { invalidField } from './http_errors.js';
@@ -20,7 +20,8 @@ export const lora = must(
 /**
  * @param {import('../index.js').Engine} engine
  * @param {{id: number, scale?: number}[] | null | undefined} list
- * @param {import('../index.js').AdapterUse[] | undefined} [otherwise] without a list
+ * @param {import('../index.js').AdapterUse[] | undefined} [otherwise] the default if the field is
+ * missing
  * @returns {Promise<import('../index.js').AdapterUse[] | undefined>} the adapters for the engine's request
  */
 export async function adaptersOf(engine, list, otherwise) {
@@ -29,6 +30,6 @@ export async function adaptersOf(engine, list, otherwise) {
   const loaded = await engine.adapters.list();
   return list.map(({ id, scale = 1 }, index) => {
     if (id < loaded.length) return { name: loaded[id].name, scale };
-    throw invalidField(`lora[${index}].id`, `lora[${index}].id: there is no adapter ${id}`);
+    throw invalidField(`lora[${index}].id`, `lora[${index}].id: adapter ${id} does not exist`);
   });
 }

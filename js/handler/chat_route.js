@@ -1,5 +1,5 @@
 // js/handler/chat_route.js — POST /v1/chat/completions: checks the body's fields and messages, and
-// lets the engine answer.
+// passes them to the engine.
 
 import { fieldKinds } from '../base/option_table.js';
 import { effortNames } from '../base/reasoning_effort.js';
@@ -33,16 +33,16 @@ import { saltWithin } from './keys.js';
 /** @typedef {import('../index.js').Engine} Engine */
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
 
-/** The amount of reasoning, as variables of the model's template. */
+/** The amount of reasoning. */
 export const effort = must(isOneOf(...effortNames), `one of ${effortNames.join(', ')}`);
 
-/** The version: its answers are the same for a model and a seed. */
+/** Identifies the version: one version gives the same answers for the same model and seed. */
 export const FINGERPRINT = `wick-${VERSION}`;
 
-/** The engine's. */
+/** The engine's limit. */
 export const LOGPROBS_MAX = 20;
 
-/** Z.ai's, Moonshot's and DeepSeek's switch. */
+/** The field with which Z.ai, Moonshot and DeepSeek switch reasoning. */
 const thinking = must(
   (value) => isObject(value) && ['enabled', 'disabled'].includes(value.type),
   'an object with the type enabled or disabled',
@@ -72,7 +72,7 @@ export const chatFields = new Set(Object.keys(fields));
 
 const roles = ['system', 'developer', 'user', 'assistant', 'tool'];
 
-/** The members of each type of a format. The engine refuses other types. */
+/** The members of each type of a format. The engine rejects other types. */
 const formats = {
   text: {},
   json_object: { schema: object }, // llama.cpp's way to request one
@@ -122,7 +122,7 @@ export function chatToolChoice(choice, name) {
 function checkCalls(calls, name) {
   if (!Array.isArray(calls)) throw invalidField(name, `${name} must be an array`);
   for (const [index, call] of calls.entries()) {
-    const args = call?.function?.arguments; // Ollama's clients have objects
+    const args = call?.function?.arguments; // Ollama clients send objects
     if (isText(call?.function?.name) && (isText(args) || isObject(args))) continue;
     const at = `${name}[${index}]`;
     throw invalidField(at, `${at} must be {"id", "function": {"name", "arguments": a string}}`);
@@ -137,7 +137,7 @@ export function checkMessages(messages, name) {
   for (const [index, message] of messages.entries()) checkMessage(message, `${name}[${index}]`);
 }
 
-/** Clients store additional members in their messages, and send them. */
+/** Clients store additional members in their messages and send them. */
 const messageFields = {
   role: checkRole,
   content: checkContent,
@@ -168,7 +168,7 @@ function checkRole(role, name) {
 }
 
 /**
- * Checks that a URL is a data URL: a server must not fetch addresses that its clients choose.
+ * Checks that a URL is a data URL: a server must not fetch URLs that its clients choose.
  * @param {unknown} url
  * @param {string} at
  * @param {string} name
@@ -176,7 +176,7 @@ function checkRole(role, name) {
 export function checkDataUrl(url, at, name) {
   if (typeof url !== 'string') throw invalidField(name, `${at} must have a url`);
   if (/^data:/i.test(url)) return;
-  const message = `${at} must have a data URL: this server fetches no addresses`;
+  const message = `${at} must have a data URL: this server does not fetch URLs`;
   throw new HttpError(400, 'unsupported_value', message, { param: name });
 }
 
@@ -203,7 +203,7 @@ function checkContent(content, name) {
       continue;
     }
     if (typeof part?.type !== 'string' || part.type === 'text') {
-      throw invalidField(at, `${at} is not a part with a type and a text`);
+      throw invalidField(at, `${at} must be a part with a type and a text`);
     }
     const message = `${at} is of type ${part.type.slice(0, 40)}: text, image_url and input_audio are supported`;
     throw new HttpError(400, 'unsupported_value', message, { param: at });
@@ -211,7 +211,7 @@ function checkContent(content, name) {
 }
 
 /**
- * The variables of the template, in which the switch has one of two names.
+ * The template variables. Templates use one of two names for the reasoning switch.
  * @param {Record<string, any>} body that was checked
  * @returns {object | undefined}
  */
@@ -221,7 +221,7 @@ function variablesOf({ enable_thinking, thinking, chat_template_kwargs: own }) {
 }
 
 /**
- * vLLM's way to request that the last message is continued.
+ * Handles vLLM's fields for continuing the last message.
  * @param {Record<string, any>} body that was checked
  * @returns {any[]} its messages
  */
@@ -233,11 +233,11 @@ function continued(body) {
   }
   if (!isContinued) return messages;
   if (isNew) {
-    const message = 'continue_final_message goes with add_generation_prompt: false';
+    const message = 'continue_final_message needs add_generation_prompt: false';
     throw invalidField('continue_final_message', message);
   }
   if (messages.at(-1).role !== 'assistant') {
-    const message = 'continue_final_message needs a last message of the assistant';
+    const message = 'continue_final_message needs a last message from the assistant';
     throw invalidField('continue_final_message', message);
   }
   return [...messages.slice(0, -1), { ...messages.at(-1), prefix: true }];

@@ -1,4 +1,4 @@
-// js/handler/choice.js — the choices of a completion in progress: texts and tokens as they arrive.
+// js/handler/choice.js — the choices of a completion in progress: text and tokens as they arrive.
 
 /** @typedef {import('../index.js').Generation} Generation */
 /** @typedef {import('../index.js').TokenDetail} TokenDetail */
@@ -10,13 +10,16 @@ const encoder = new TextEncoder();
 export class Choice {
   #texts;
   #offset = 0;
-  /** Bytes of the text that was sent, and of the tokens. */
+  /** The size in bytes of the text that was sent, and of its tokens. */
   #textBytes = 0;
   #tokenBytes = 0;
   /** Tokens that no chunk contains yet. @type {TokenDetail[]} */
   tokens = [];
 
-  /** @param {Generation} generation @param {Echo} [echo] the text before its own */
+  /**
+   * @param {Generation} generation
+   * @param {Echo} [echo] the prompt's text, which precedes the choice
+   */
   constructor(generation, echo) {
     this.generation = generation;
     this.echo = echo;
@@ -31,7 +34,7 @@ export class Choice {
     this.#texts.return();
   }
 
-  /** @returns {string} the reason for its end */
+  /** @returns {string} the finish reason */
   get finish() {
     return this.generation.result?.finishReason === 'length' ? 'length' : 'stop';
   }
@@ -40,7 +43,7 @@ export class Choice {
    * Tokens arrive before their text, which is buffered until it is read.
    * @param {string} text of the chunk
    * @param {boolean} isLast
-   * @returns {TokenDetail[]} the tokens of which the text consists
+   * @returns {TokenDetail[]} the tokens that make up the text
    */
   takeTokens(text, isLast) {
     this.#textBytes += encoder.encode(text).length;
@@ -54,7 +57,7 @@ export class Choice {
   /**
    * @param {string} chunk its text
    * @param {boolean} isLast
-   * @param {number} alternatives of each token
+   * @param {number} alternatives the number of alternatives for each token
    */
   takeLogprobs(chunk, isLast, alternatives) {
     const tokens = [...(this.echo?.tokens ?? []), ...this.takeTokens(chunk, isLast)];
@@ -76,7 +79,8 @@ export class Choice {
 }
 
 /**
- * The pieces of all choices in order of arrival, and the end of each. One piece of each is read ahead.
+ * Yields the pieces of all choices in order of arrival, and the end of each. One piece of each is read
+ * ahead.
  * @param {Choice[]} choices
  */
 export async function* merged(choices) {

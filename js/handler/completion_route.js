@@ -30,23 +30,23 @@ import { randomName } from './random_name.js';
 
 /** OpenAI's default. */
 const MAX_TOKENS = 16;
-/** The limit for all prompts of a request together. */
+/** The maximum number of choices of all prompts of a request together. */
 const CHOICES_MAX = 16;
 
 /** @type {Record<string, import('./fields.js').Check>} */
 const fields = withAliases({
   ...commonFields,
   ...idleFields,
-  max_tokens: (value, name) => value === 0 || tokensLimit(value, name), // 0: with echo
+  max_tokens: (value, name) => value === 0 || tokensLimit(value, name), // 0 is allowed with echo
   prompt: () => {},
   lora,
   ...{ logprobs: whole(0, LOGPROBS_MAX), n_probs: whole(0, LOGPROBS_MAX), best_of: whole(1) },
-  ...fieldsOf(fieldKinds.completion), // control tokens of a prompt always keep their meaning
+  ...fieldsOf(fieldKinds.completion), // control tokens in a prompt always keep their meaning
 });
 export const completionFields = new Set(Object.keys(fields));
 
 /**
- * The names that engine.generate has for the fields that are passed on.
+ * Maps the fields that are passed on to the options of engine.generate.
  * @type {Record<string, string>}
  */
 const optionNames = {
@@ -59,7 +59,10 @@ const optionNames = {
 export const areTokens = (list) =>
   Array.isArray(list) && list.length > 0 && list.every((id) => Number.isSafeInteger(id));
 
-/** @param {any} prompt a text, token ids, or an array of either @returns {(string | number[])[]} */
+/**
+ * @param {any} prompt a string, token ids, or an array of either
+ * @returns {(string | number[])[]}
+ */
 function promptsOf(prompt) {
   if (typeof prompt === 'string' || areTokens(prompt)) return [prompt];
   const isList = Array.isArray(prompt) && prompt.length > 0;
@@ -78,8 +81,8 @@ const nothing = {
  * @param {Engine} engine
  * @param {string | number[]} prompt
  * @param {Record<string, any>} options
- * @param {{n: number, seed: number | undefined, echo: Echo | undefined}} choices whose seeds count
- * up from the first one's
+ * @param {{n: number, seed: number | undefined, echo: Echo | undefined}} `seed`: the seed of the
+ * first choice; the others count up from it
  * @returns {Choice[]}
  */
 function choicesOf(engine, prompt, options, { n, seed, echo }) {
@@ -106,7 +109,11 @@ class Completion {
   #head;
   #alternatives;
 
-  /** @param {Choice[][]} prompts the choices of each @param {object} head @param {number | undefined} alternatives */
+  /**
+   * @param {Choice[][]} prompts the choices of each prompt
+   * @param {object} head
+   * @param {number | undefined} alternatives
+   */
   constructor(prompts, head, alternatives) {
     this.prompts = prompts;
     this.choices = prompts.flat();
@@ -134,7 +141,7 @@ class Completion {
     return Object.assign({}, this.#head, { choices }, more);
   }
 
-  /** @returns {object} the usage, once all have ended */
+  /** @returns {object} the usage, once all choices have ended */
   get usage() {
     let [promptTokens, cachedTokens, completionTokens] = [0, 0, 0];
     for (const choices of this.prompts) {
@@ -155,7 +162,7 @@ class Completion {
   }
 }
 
-/** @param {Completion} completion @returns {Promise<object>} all of it */
+/** @param {Completion} completion @returns {Promise<object>} the whole response */
 async function collect(completion) {
   const read = completion.choices.map(async (choice, index) => {
     let text = '';
@@ -183,7 +190,7 @@ async function* chunksOf(completion, wantsUsage) {
 
 /**
  * @param {Record<string, any>} body that was checked
- * @param {Record<string, import('./fields.js').Check>} known its fields
+ * @param {Record<string, import('./fields.js').Check>} known the fields of the route
  * @param {import('./create_handler.js').Asked} asked
  * @param {number} [maxTokens] used if the body has no limit; undefined: none
  * @returns {Record<string, any>} options of engine.generate
@@ -224,7 +231,7 @@ export async function answerCompletion(engine, body, asked) {
     const param = prompts.length > 1 ? 'prompt' : 'n';
     throw invalidField(
       param,
-      `A request may have at most ${CHOICES_MAX} choices, summed over its prompts`,
+      `A request may have at most ${CHOICES_MAX} choices in total over its prompts`,
     );
   }
   const options = optionsOf(body, fields, asked, MAX_TOKENS);

@@ -1,18 +1,19 @@
-// js/handler/cors.js — which origins' pages may read the answers (Fetch standard, "CORS protocol").
+// js/handler/cors.js — decides which origins' pages may read the responses (Fetch standard, "CORS
+// protocol").
 
-/** The headers of answers that pages may read, in addition to those that they always may. */
+/** The response headers that pages may read, in addition to those that are always readable. */
 const EXPOSED = 'Retry-After, X-Request-Id, X-Wick-Ignored';
 const PREFLIGHT_SECONDS = '600';
 
 export class Cors {
   #origins;
 
-  /** @param {string[]} origins '*' is any */
+  /** @param {string[]} origins '*' allows any origin */
   constructor(origins) {
     this.#origins = new Set(origins);
   }
 
-  /** @param {Request} request @param {Headers} headers of its answer */
+  /** @param {Request} request @param {Headers} headers of its response */
   addTo(request, headers) {
     if (this.#origins.size === 0) return;
     const isAny = this.#origins.has('*');
@@ -22,7 +23,7 @@ export class Cors {
     headers.set('Access-Control-Allow-Origin', isAny ? '*' : origin);
     headers.set('Access-Control-Expose-Headers', EXPOSED);
     if (request.method !== 'OPTIONS') return;
-    // OpenAI's clients send further headers
+    // OpenAI's clients send additional headers
     const asked = request.headers.get('access-control-request-headers');
     if (asked !== null) headers.set('Access-Control-Allow-Headers', asked);
     headers.set('Access-Control-Allow-Methods', headers.get('Allow') ?? '');

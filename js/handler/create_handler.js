@@ -1,4 +1,4 @@
-// js/handler/create_handler.js — a function from a Request to its Response: the routes, and their common parts.
+// js/handler/create_handler.js — createHandler: the routes and what they have in common.
 
 import { pathAliases } from '../base/option_table.js';
 import { answerChat, chatFields } from './chat_route.js';
@@ -31,7 +31,7 @@ import {
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
 
 /**
- * The parameters of a text route in addition to the body. It may add headers of the answer.
+ * The parameters of a text route in addition to the body. It may add headers to the response.
  * @typedef {{signal: AbortSignal, salt: string | undefined, model: string, headers: Headers,
  *   adapters?: import('../index.js').AdapterUse[] | undefined}} Asked
  */
@@ -40,7 +40,8 @@ import {
  * @typedef {object} TextRoute
  * @property {(engine: Engine, body: Record<string, any>, asked: Asked) => Promise<object | Chunks>} answer
  * @property {Set<string>} fields of its body
- * @property {(error: HttpError) => object} [errorOf] the body of a refusal, OpenAI's by default
+ * @property {(error: HttpError) => object} [errorOf] returns the body of an error, by default in
+ * OpenAI's format
  */
 
 /** @type {Record<string, TextRoute>} */
@@ -63,11 +64,11 @@ const textRoutes = {
 
 const MODELS = '/v1/models';
 
-/** The routes whose streams have usage for clients that request it. */
+/** The routes whose streams report usage if the client requests it. */
 const usageRoutes = ['/v1/chat/completions', '/v1/completions'];
 
 /**
- * Requests the usage of a stream, for its record.
+ * Requests the usage of a stream for the log record.
  * @param {Record<string, any>} body @param {string} route
  * @returns {boolean} whether the client did not request it
  */
@@ -170,7 +171,7 @@ class Handler {
    */
   async #answer(request, pathname, route, followed) {
     if (route === undefined) {
-      throw new HttpError(404, 'not_found', `There is nothing at ${pathname.slice(0, 200)}`);
+      throw new HttpError(404, 'not_found', `No route for ${pathname.slice(0, 200)}`);
     }
     const { method, headers } = request;
     const isText = Object.hasOwn(textRoutes, route);
@@ -191,7 +192,7 @@ class Handler {
     return this.#models(pathname);
   }
 
-  /** Status 200 while the engine answers calls. */
+  /** Returns status 200 while the engine answers calls. */
   async #health() {
     await this.#engine.info();
     return Response.json({ status: 'ok' });
@@ -210,7 +211,7 @@ class Handler {
     try {
       pages.push(await this.#engine.metrics({ format: 'prometheus' }));
     } catch (error) {
-      if (/** @type {any} */ (error)?.code !== 'NODATA') throw error; // nothing is timed
+      if (/** @type {any} */ (error)?.code !== 'NODATA') throw error; // ops are not timed
     }
     const type = { 'Content-Type': 'text/plain; version=0.0.4; charset=utf-8' };
     return new Response(labelled(pages.join(''), this.#options.instance), { headers: type });
@@ -233,7 +234,7 @@ class Handler {
     if (asked === id || asked === encodeURIComponent(id) || asked === encodeURI(id)) {
       return Response.json(model);
     }
-    throw new HttpError(404, 'model_not_found', `The model here is ${id}`, { param: 'model' });
+    throw new HttpError(404, 'model_not_found', `This server's model is ${id}`, { param: 'model' });
   }
 
   /**
@@ -272,7 +273,10 @@ class Handler {
     }
   }
 
-  /** @param {() => void} hear of it @returns {() => void} counts the request as ended; later calls do nothing */
+  /**
+   * @param {() => void} hear called once
+   * @returns {() => void} counts the request as ended; later calls do nothing
+   */
   #endsOnce(hear) {
     let isOver = false;
     return () => {
@@ -291,7 +295,7 @@ class Handler {
  */
 export function createHandler(engine, options = {}) {
   if (typeof engine?.generate !== 'function') {
-    throw new TypeError('createHandler needs an engine of createEngine');
+    throw new TypeError('createHandler needs an engine from createEngine');
   }
   const handler = new Handler(engine, handlerOptionsOf(options));
   return (request) => handler.handle(request);

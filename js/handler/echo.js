@@ -1,5 +1,5 @@
-// js/handler/echo.js — `echo` of /v1/completions: the prompt's own text before each choice, and with `logprobs` the probability
-// of each of its tokens. The engine reads the prompt's first token and is forced to generate the others.
+// js/handler/echo.js — `echo` of /v1/completions: the prompt's own text before each choice, and with `logprobs` the
+// probability of each of its tokens. The engine processes the prompt's first token and is forced to generate the others.
 
 import { HttpError, invalidField } from './http_errors.js';
 
@@ -9,16 +9,18 @@ import { HttpError, invalidField } from './http_errors.js';
 /**
  * @typedef {object} Echo
  * @property {string} text of the prompt
- * @property {number} promptTokens the number of tokens that the model reads
- * @property {(Pick<TokenDetail, 'text' | 'top'> & {logprob?: number | null})[]} tokens those of the
- * prompt, or none without logprobs; the first one has no logprob, because no token precedes it
+ * @property {number} promptTokens the number of tokens that the model processes
+ * @property {(Pick<TokenDetail, 'text' | 'top'> & {logprob?: number | null})[]} tokens the tokens
+ * of the prompt, or none without logprobs; the first one has no logprob, because no token precedes
+ * it
  */
 
 /** @param {number[]} all @param {number[]} part @param {number} from */
 const isAt = (all, part, from) => part.every((id, index) => all[from + index] === id);
 
 /**
- * The tokens that the model reads, and the index where those of the prompt begin, after a BOS.
+ * Returns the tokens that the model processes, and the index where those of the prompt begin, after
+ * a BOS.
  * @param {Engine} engine
  * @param {string | number[]} prompt
  * @param {AbortSignal | undefined} signal
@@ -41,7 +43,7 @@ async function pieceOf(engine, id) {
 
 /**
  * @param {Engine} engine
- * @param {number[]} ids at least two
+ * @param {number[]} ids at least two ids
  * @param {Record<string, any>} options of the request
  * @returns {Promise<TokenDetail[]>} the details of all tokens except the first
  */
@@ -54,7 +56,7 @@ async function detailsOf(engine, [first, ...forced], { logprobs, adapters, salt,
   const fixed = { temperature: 0, ignoreEnd: true, printSpecial: true, speculation: false };
   await engine.generate([first], { ...own, ...fixed }).text();
   if (details.length === forced.length) return details;
-  const message = `prompt has ${forced.length + 1} tokens, ${details.length + 1} fit in the context`;
+  const message = `prompt has ${forced.length + 1} tokens, but only ${details.length + 1} fit in the context`;
   throw new HttpError(400, 'context_length_exceeded', message, { param: 'prompt' });
 }
 

@@ -1,5 +1,5 @@
 // js/handler/embedding_route.js — POST /v1/embeddings in OpenAI's format, and POST /v1/rerank in
-// those of Jina and Cohere (documents) and of text-embeddings-inference (texts).
+// the formats of Jina and Cohere (documents) and of text-embeddings-inference (texts).
 
 import {
   boolean,

@@ -1,6 +1,6 @@
 // js/handler/event_stream.js — chunks as server-sent events. A chunk is read from the engine when the reader of the
-// answer requests it. The engine pauses a request whose chunks are not read. Before the engine's
-// first chunk, comment lines keep clients and proxies from timing out.
+// response requests it. The engine pauses a request whose chunks are not read. Before the engine's first chunk,
+// comment lines keep clients and proxies from timing out.
 
 import { SILENCE_MS } from '../base/option_table.js';
 import { errorBodyOf, httpErrorOf } from './http_errors.js';
@@ -10,28 +10,28 @@ import { errorBodyOf, httpErrorOf } from './http_errors.js';
  * @property {number} leading number of chunks that precede those of the engine
  * @property {() => Promise<IteratorResult<object, unknown>>} next
  * @property {() => void} leave cancels the request; a pending `next` settles
- * @property {boolean} [isBare] whether nothing follows the last one
- * @property {boolean} [isNamed] whether events have their `type` as a name, and nothing follows the
- * last one
+ * @property {boolean} [isBare] whether the stream ends with the last chunk
+ * @property {boolean} [isNamed] whether events are named after their `type`, and the stream ends
+ * with the last one
  * @property {(error: import('./http_errors.js').HttpError) => object} [failureOf] returns the last
  * chunk after a failure of the engine
  */
 
 /**
- * The receiver of the answer.
+ * The receiver of the response.
  * @typedef {object} Reader
  * @property {AbortSignal} signal aborts when it disconnects
- * @property {Headers} headers of the answer
+ * @property {Headers} headers of the response
  * @property {() => void} end called after the last chunk
- * @property {(error: unknown) => void} onError called with an error that ends the answer
+ * @property {(error: unknown) => void} onError called with an error that ends the response
  */
 
 const encoder = new TextEncoder();
 const END = 'data: [DONE]\n\n';
 
 /**
- * An engine that refuses a request does so within this time, unless it is very busy. After it, the
- * head is sent.
+ * An engine that rejects a request does so within this time, unless it is very busy. Then the
+ * response headers are sent.
  */
 const REFUSAL_MS = 400;
 const COMMENT = ': waiting\n\n';
@@ -83,7 +83,7 @@ class EventSource {
     this.#reader = reader;
   }
 
-  /** Reads the chunks before the engine's first one, and that one if it arrives soon, so that a refusal becomes an HTTP status. */
+  /** Reads the chunks before the engine's first one, and that one if it arrives soon, so that an error becomes an HTTP status. */
   async begin() {
     const { leading, isNamed } = this.#chunks;
     for (let count = 0; count < leading; count++) {
@@ -162,7 +162,7 @@ class EventSource {
 /**
  * @param {Chunks} chunks
  * @param {Reader} reader
- * @returns {Promise<Response>} rejects, after calling `leave`, if the engine refuses
+ * @returns {Promise<Response>} rejects, after calling `leave`, if the engine rejects the request
  */
 export async function streamResponseOf(chunks, reader) {
   const source = new EventSource(chunks, reader);

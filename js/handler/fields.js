@@ -1,5 +1,5 @@
 // js/handler/fields.js — the fields of a request's body. A field that is unknown or requests a missing feature
-// is refused by name, because ignoring it would change the answer.
+// is rejected with an error that names it, because ignoring it would change the output.
 
 import { FLOAT_MAX, rangeWords } from '../base/number_range.js';
 import { fieldAliases, fieldKinds, samplerLetters } from '../base/option_table.js';
@@ -87,10 +87,13 @@ export const missing =
     throw new HttpError(400, 'unsupported_parameter', message, { param: name });
   };
 
-/** OpenAI's and those of llama.cpp's server, with the ranges of the package's options. @type {Record<string, Check>} */
+/**
+ * OpenAI's fields and those of llama.cpp's server, with the ranges of the package's options.
+ * @type {Record<string, Check>}
+ */
 const samplerFields = {
   ...Object.fromEntries(Object.values(optionNumbers).map((one) => [one.field, numberIn(one)])),
-  dry_sequence_breakers: must(areTexts, 'an array of strings that are not empty'),
+  dry_sequence_breakers: must(areTexts, 'an array of non-empty strings'),
   samplers: must(
     areSamplers,
     `an array of at most 16 of ${Object.keys(samplerLetters).join(', ')}`,
@@ -123,7 +126,10 @@ const choices = must(
   'an array of at least one string',
 );
 
-/** vLLM's: the fields that correspond to its members. @type {Record<string, string>} */
+/**
+ * The fields that correspond to the members of vLLM's structured_outputs.
+ * @type {Record<string, string>}
+ */
 const structuredNames = {
   json: 'json_schema',
   regex: 'regex',
@@ -175,7 +181,7 @@ export function assignGiven(to, from) {
 /**
  * @param {Record<string, unknown>} body
  * @param {Record<string, Check>} fields
- * @param {string} [prefix] before their names in errors
+ * @param {string} [prefix] put before their names in errors
  */
 export function checkFields(body, fields, prefix = '') {
   for (const [name, value] of Object.entries(body)) {
@@ -190,7 +196,7 @@ export function checkFields(body, fields, prefix = '') {
 
 /**
  * @param {Record<string, Check>} fields
- * @returns {Record<string, Check>} these fields, and other servers' names for them
+ * @returns {Record<string, Check>} these fields, also under other servers' names for them
  */
 export const withAliases = (fields) => ({
   ...fields,
@@ -211,7 +217,7 @@ function rename(body, from, to, value) {
 }
 
 /**
- * Checks the fields of a body, and renames those with other servers' names.
+ * Checks the fields of a body, and renames those that have another server's name.
  * @param {Record<string, any>} body
  * @param {Record<string, Check>} fields returned by withAliases
  */

@@ -1,4 +1,4 @@
-// js/handler/handler_options.js — the options of createHandler, checked and completed.
+// js/handler/handler_options.js — checks the options of createHandler and fills in the defaults.
 
 import { handlerCounts, handlerTexts } from '../base/option_table.js';
 

@@ -1,14 +1,14 @@
 // js/handler/http_errors.js — errors as HTTP responses in OpenAI's format: {error: {message, type,
 // param, code}}.
 
-/** An error with the status of the answer that reports it. */
+/** An error with the status of the response that reports it. */
 export class HttpError extends Error {
   /**
    * @param {number} status HTTP status
-   * @param {string} code for programs
-   * @param {string} message for people
+   * @param {string} code machine-readable
+   * @param {string} message human-readable
    * @param {{param?: string | null, headers?: Record<string, string>}} [more] the invalid field of
-   * the body, and headers of the answer
+   * the body, and headers of the response
    */
   constructor(status, code, message, { param = null, headers = {} } = {}) {
     super(message);
@@ -51,7 +51,7 @@ const answers = {
   RANGE: { status: 400, code: 'invalid_value' },
   UNSUPPORTED: { status: 400, code: 'unsupported_value' },
   PROMPT_TOO_LONG: { status: 400, code: 'context_length_exceeded' },
-  FULL: { status: 400, code: 'invalid_value' }, // an image that the model must read in one pass is longer than a batch
+  FULL: { status: 400, code: 'invalid_value' }, // an image that must be processed in one pass has more tokens than a batch
   GRAMMAR_TOO_LARGE: { status: 400 },
   TEMPLATE: { status: 400 },
   NO_TEMPLATE: {
@@ -79,7 +79,7 @@ const snake = (name) => name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCas
 /**
  * @param {any} error of the engine
  * @param {Set<string>} fields of the body
- * @returns {string | null} the field that is named by its cause or by the first word of its message
+ * @returns {string | null} the field, from the error's cause or the first word of its message
  */
 function paramOf(error, fields) {
   if (error.code === 'PROMPT_TOO_LONG') {

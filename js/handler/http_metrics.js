@@ -1,4 +1,4 @@
-// js/handler/http_metrics.js — counters of the handler's answers, in Prometheus' text format.
+// js/handler/http_metrics.js — counters of the handler's responses, in Prometheus' text format.
 
 export class HttpMetrics {
   /** @type {Map<string, number>} */
@@ -10,15 +10,15 @@ export class HttpMetrics {
     this.#answers.set(labels, (this.#answers.get(labels) ?? 0) + 1);
   }
 
-  /** @param {number} generations the number of running ones @returns {string} */
+  /** @param {number} generations the number of running and waiting generations @returns {string} */
   text(generations) {
     const answers = [...this.#answers].map(
       ([labels, count]) => `wick_http_responses_total${labels} ${count}\n`,
     );
     return (
-      '# HELP wick_http_responses_total Answers by route and status.\n' +
+      '# HELP wick_http_responses_total Responses by route and status.\n' +
       `# TYPE wick_http_responses_total counter\n${answers.join('')}` +
-      '# HELP wick_http_generations Requests for text that run or wait.\n' +
+      '# HELP wick_http_generations Running and waiting text requests.\n' +
       `# TYPE wick_http_generations gauge\nwick_http_generations ${generations}\n`
     );
   }

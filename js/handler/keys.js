@@ -9,7 +9,7 @@ const digestOf = async (text) =>
   new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(text)));
 
 /**
- * Compares digests in a time that does not depend on their content, nor on the length of a key.
+ * Compares digests in a time that depends neither on their content nor on the length of a key.
  * @param {Uint8Array} a
  * @param {Uint8Array} b of the same length
  */
@@ -35,7 +35,7 @@ const tenantOf = async (key) => ({
 export class Keys {
   #tenants;
 
-  /** @param {string[]} keys if there are none, anyone may send requests */
+  /** @param {string[]} keys if the list is empty, anyone may send requests */
   constructor(keys) {
     this.#tenants = keys.length > 0 ? Promise.all(keys.map(tenantOf)) : undefined;
   }
@@ -47,13 +47,13 @@ export class Keys {
   async saltFor(headers) {
     if (!this.#tenants) return undefined;
     const [, bearer] = /^Bearer +(\S+) *$/i.exec(headers.get('authorization') ?? '') ?? [];
-    const sent = bearer ?? headers.get('x-api-key')?.trim() ?? ''; // Anthropic's clients send the latter
+    const sent = bearer ?? headers.get('x-api-key')?.trim() ?? ''; // Anthropic's clients send x-api-key
     const [digest, tenants] = await Promise.all([digestOf(sent), this.#tenants]);
     let salt = '';
     for (const tenant of tenants) if (isSame(tenant.digest, digest)) salt = tenant.salt;
     if (salt !== '') return salt;
     const problem =
-      sent === '' ? 'A key is required: Authorization: Bearer KEY' : 'The key is wrong';
+      sent === '' ? 'A key is required: Authorization: Bearer KEY' : 'The key is not valid';
     throw new HttpError(401, 'invalid_api_key', problem, {
       headers: { 'WWW-Authenticate': 'Bearer' },
     });
@@ -64,7 +64,7 @@ export class Keys {
  * Combines the key's salt with one that a client may send. All salts of keys have the same length,
  * so no salt of a client equals one of another key.
  * @param {string | undefined} tenant the key's salt
- * @param {string | null | undefined} own that of the body
+ * @param {string | null | undefined} own the salt from the body
  * @returns {string | undefined}
  */
 export function saltWithin(tenant, own) {

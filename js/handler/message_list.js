@@ -1,5 +1,5 @@
-// js/handler/message_list.js — joins the items of a request's input into messages: reasoning, text and calls of one turn become
-// one message.
+// js/handler/message_list.js — joins the items of a request's input into messages: the reasoning, text and calls of one
+// turn become one message.
 
 /** @typedef {{type: 'text', text: string} | {type: 'image_url', image_url: {url: string}}} Part */
 
@@ -13,7 +13,7 @@
 export class MessageList {
   /** @type {Message[]} */
   #messages = [];
-  /** The reasoning of the turn that is being read, until its message or call. */
+  /** The reasoning of the current turn, until its message or call follows. */
   #reasoning = '';
 
   get messages() {
@@ -53,7 +53,7 @@ export class MessageList {
     this.#messages.push({ role: 'tool', tool_call_id: id, content });
   }
 
-  /** Reasoning belongs to its own turn, even if that was cut off before any text. */
+  /** Adds reasoning to its own turn, even if that turn was cut off before any text. */
   #endTurn() {
     if (this.#reasoning === '') return;
     if (this.#last?.tool_calls) this.#reasonTo(this.#last);

@@ -1,4 +1,4 @@
-// js/handler/messages_events.js — the events of a streamed answer of /v1/messages, built from the
+// js/handler/messages_events.js — the events of a streamed response of /v1/messages, built from the
 // chunks of a chat completion. Each block is opened, written and closed before the next one.
 
 import { blockOf, endOf, usageOf } from './messages_shape.js';
@@ -22,7 +22,7 @@ export class MessagesEvents {
   #events = [];
 
   /**
-   * The function that builds the first event, once the prompt has been read.
+   * The function that builds the first event, once the prompt has been processed.
    * @type {(() => object) | undefined}
    */
   #begin;
@@ -32,7 +32,7 @@ export class MessagesEvents {
     this.#begin = begin;
   }
 
-  /** @returns {object[]} those since the last call */
+  /** @returns {object[]} the events since the last call */
   take() {
     return this.#events.splice(0);
   }
@@ -51,7 +51,7 @@ export class MessagesEvents {
     if (usage) this.#finish(usage);
   }
 
-  /** @param {string} type @param {object} [members] those of its block */
+  /** @param {string} type @param {object} [members] the members of its block */
   #open(type, members) {
     this.#close();
     this.#index++;

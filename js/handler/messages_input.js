@@ -1,5 +1,5 @@
-// js/handler/messages_input.js — maps the conversation of a request to /v1/messages (Anthropic's format) to messages of a
-// chat completion (https://docs.anthropic.com/en/api/messages).
+// js/handler/messages_input.js — converts the conversation of a /v1/messages request (Anthropic's format) to chat
+// completion messages (https://docs.anthropic.com/en/api/messages).
 
 import { checkDataUrl } from './chat_route.js';
 import { checkFields, isObject, isText, must, object, pickFields } from './fields.js';
@@ -42,7 +42,7 @@ function checkBlock(block, at) {
 }
 
 /**
- * @param {unknown} content a text, or blocks
+ * @param {unknown} content a string, or blocks
  * @param {string} at
  * @param {string[]} types of blocks that are allowed here
  * @returns {any[]} blocks
@@ -120,7 +120,7 @@ function takeUser(
 const takers = { user: takeUser, assistant: takeAssistant };
 
 /**
- * @param {unknown} system a text, or blocks of text
+ * @param {unknown} system a string, or blocks of text
  * @param {unknown} messages
  * @returns {(Message & {prefix?: true})[]} the messages; a last message of the assistant is
  * continued

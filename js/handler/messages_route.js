@@ -1,5 +1,5 @@
-// js/handler/messages_route.js — POST /v1/messages and /v1/messages/count_tokens, Anthropic's
-// interface, through a chat completion. Nothing is stored.
+// js/handler/messages_route.js — POST /v1/messages and /v1/messages/count_tokens, Anthropic's API,
+// through a chat completion. Nothing is stored.
 
 import { effort } from './chat_route.js';
 import {
@@ -34,7 +34,7 @@ import { reportIgnored } from './responses_route.js';
 
 const { n, stop, stream_options, ...shared } = commonFields;
 
-/** The fields that are passed to the engine by their names. @type {Record<string, import('./fields.js').Check>} */
+/** The fields that are passed to the engine unchanged. @type {Record<string, import('./fields.js').Check>} */
 const effective = { ...shared, chat_template_kwargs: object };
 
 const stops = must((value) => Array.isArray(value) && value.every(isText), 'an array of strings');
@@ -103,7 +103,10 @@ function checkTools(tools, name) {
   }
 }
 
-/** The choices of tools, as in chat completions. @type {Record<string, (name: string) => unknown>} */
+/**
+ * Converts each type of tool choice to that of chat completions.
+ * @type {Record<string, (name: string) => unknown>}
+ */
 const choices = {
   auto: () => 'auto',
   any: () => 'required',
@@ -122,14 +125,14 @@ function checkChoice(value, name) {
   }
 }
 
-/** @param {any} tool @returns {object} as in chat completions */
+/** @param {any} tool @returns {object} the tool in the format of chat completions */
 const chatToolOf = ({ name, description, input_schema: parameters }) => ({
   type: 'function',
   function: pickFields({ name, description, parameters }, { name, description, parameters }),
 });
 
 /**
- * The variables of the template, in which the switch has one of two names.
+ * The template variables. Templates use one of two names for the reasoning switch.
  * @param {Record<string, any>} body
  */
 function variablesOf({ thinking, chat_template_kwargs: own }) {
@@ -138,7 +141,10 @@ function variablesOf({ thinking, chat_template_kwargs: own }) {
   return { enable_thinking: isOn, thinking: isOn, ...own };
 }
 
-/** @param {Record<string, any>} body that was checked @returns {Record<string, any>} that of a chat completion */
+/**
+ * @param {Record<string, any>} body that was checked
+ * @returns {Record<string, any>} the body of a chat completion
+ */
 function chatBodyOf(body) {
   const wanted = /** @type {Record<string, any>} */ (pickFields(body, effective));
   const tools = (body.tools ?? []).filter(isOwnTool);

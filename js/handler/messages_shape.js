@@ -1,8 +1,8 @@
-// js/handler/messages_shape.js — an answer of /v1/messages: the message, the blocks of its content, and errors.
+// js/handler/messages_shape.js — the response of /v1/messages: the message, its content blocks, and errors.
 
 import { randomName } from './random_name.js';
 
-/** The members of each type of a block, empty. @type {Record<string, object>} */
+/** The empty members of each type of block. @type {Record<string, object>} */
 const blocks = {
   text: { text: '', citations: null },
   thinking: { thinking: '', signature: '' },
@@ -12,7 +12,10 @@ const blocks = {
 /** @param {string} type @param {object} [members] */
 export const blockOf = (type, members) => ({ type, ...blocks[type], ...members });
 
-/** @param {string} finish of a chat completion @param {string | undefined} stop the stop string that ended it */
+/**
+ * @param {string} finish the finish reason of a chat completion
+ * @param {string | undefined} stop the stop string that ended it
+ */
 export const endOf = (finish, stop) => ({
   stop_reason:
     { length: 'max_tokens', tool_calls: 'tool_use' }[finish] ??
@@ -63,7 +66,7 @@ export function messageOf({ choices: [choice], usage }, model) {
   };
 }
 
-/** The types of errors by HTTP status. @type {Record<number, string>} */
+/** The error types by HTTP status. @type {Record<number, string>} */
 const errorTypes = {
   401: 'authentication_error',
   403: 'permission_error',

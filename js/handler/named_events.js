@@ -5,8 +5,9 @@
 
 /**
  * @param {AsyncIterator<any>} chunks of the chat completion
- * @param {{take: () => object[], add: (chunk: any) => void}} events `take` returns those since its last call
- * @param {{leading: number, failureOf: NonNullable<Chunks['failureOf']>}} ends the events of its beginning and of a failure
+ * @param {{take: () => object[], add: (chunk: any) => void}} events `take` returns the events since its last
+ * call
+ * @param {{leading: number, failureOf: NonNullable<Chunks['failureOf']>}} ends the events at its start and after a failure
  * @returns {Chunks}
  */
 export function namedEvents(chunks, events, { leading, failureOf }) {

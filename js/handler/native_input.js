@@ -1,5 +1,5 @@
-// js/handler/native_input.js — input of POST /completion and /infill in llama.cpp's formats, which
-// differ from those of OpenAI's routes: prompts and logit biases.
+// js/handler/native_input.js — converts the prompts and logit biases of POST /completion and
+// /infill, whose formats in llama.cpp differ from those of OpenAI's routes.
 
 import { areTokens } from './completion_route.js';
 import { isObject, isText, missing, must } from './fields.js';
@@ -8,12 +8,15 @@ import { HttpError, invalidField } from './http_errors.js';
 /** @typedef {import('../index.js').Engine} Engine */
 
 const PROMPTS_MAX = 16;
-/** The engine's. */
+/** The engine's limit. */
 const BIASES_MAX = 1024;
 
 // ---- prompts ----
 
-/** @param {any} one @returns {boolean} whether it has the texts and token ids of one prompt */
+/**
+ * @param {any} one
+ * @returns {boolean} whether it is a mix of strings and token ids that form one prompt
+ */
 const isMixed = (one) =>
   Array.isArray(one) &&
   one.some((part) => typeof part === 'number') &&
@@ -31,7 +34,7 @@ function unwrapped(one) {
 
 /**
  * @param {any} given the value in the body
- * @returns {any[]} the prompts: texts, token ids, or both
+ * @returns {any[]} the prompts: strings, token ids, or both
  */
 export function promptsOf(given) {
   const isOne = (/** @type {any} */ one) => isText(one) || areTokens(one) || isMixed(one);
@@ -65,7 +68,7 @@ export async function tokensOf(engine, prompt, signal) {
 }
 
 /**
- * The prompt for the middle of a text: the beginning and the end between the model's tokens for them.
+ * The fill-in-the-middle prompt: the prefix and the suffix, marked by the model's tokens for them.
  * @param {Engine} engine @param {Record<string, any>} body @param {AbortSignal} signal
  * @returns {Promise<number[]>}
  */
@@ -73,7 +76,7 @@ export async function infillPrompt(engine, body, signal) {
   const { tokenizer } = await engine.info();
   const { prefix, suffix, middle, repository, separator } = tokenizer?.infill ?? {};
   if (!prefix || !suffix || !middle) {
-    const message = 'infill: the model has no tokens for a prefix, a suffix and a middle';
+    const message = 'infill: the model has no fill-in-the-middle tokens';
     throw new HttpError(501, 'nodata', message);
   }
   const plain = async (/** @type {string} */ content) =>
@@ -112,13 +115,13 @@ export const bias = must(
     (isObject(value) || Array.isArray(value)) &&
     biasPairs(value).length <= BIASES_MAX &&
     biasPairs(value).every(isBias),
-  `an object of at most ${BIASES_MAX} token ids or texts and numbers, or an array of such pairs`,
+  `an object that maps at most ${BIASES_MAX} token ids or strings to numbers, or an array of such pairs`,
 );
 
 /**
- * The bias of a text applies to each of its tokens. The value false forbids a token.
+ * The bias of a string applies to each of its tokens. The value false forbids a token.
  * @param {Engine} engine
- * @param {any} value of the field, checked; null or undefined: none
+ * @param {any} value the checked value of the field; null or undefined: no biases
  * @param {AbortSignal} signal
  * @returns {Promise<Map<number, number> | undefined>} the biases of token ids
  */

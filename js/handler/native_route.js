@@ -1,5 +1,5 @@
 // js/handler/native_route.js — POST /completion and /infill in the format of llama.cpp's server:
-// prompts, each of which is continued once, with tokens, timings and settings.
+// continues each prompt once; the response has its tokens, timings and settings.
 
 import { samplerLetters } from '../base/option_table.js';
 import { optionNumbers } from '../base/sampler_fields.js';
@@ -94,11 +94,14 @@ function settingsOf(body, biases) {
     ...{ seed: body.seed ?? -1, n_predict: most, max_tokens: most, n_probs: body.n_probs ?? 0 },
     ...{ stop: [body.stop ?? []].flat(), ignore_eos: body.ignore_eos ?? false },
     ...{ stream: body.stream ?? false, post_sampling_probs: body.post_sampling_probs ?? false },
-    logit_bias: biases.map(([token, number]) => ({ token, bias: number })), // JSON has null for -Infinity
+    logit_bias: biases.map(([token, number]) => ({ token, bias: number })), // -Infinity becomes null in JSON
   };
 }
 
-/** @param {Record<string, any>} body @returns {(token: TokenDetail) => object} a token with its probabilities */
+/**
+ * @param {Record<string, any>} body
+ * @returns {(token: TokenDetail) => object} returns a token with its probabilities
+ */
 function probabilitiesOf({ n_probs: count, post_sampling_probs: isAfter }) {
   const [name, list] = isAfter ? ['prob', 'top_probs'] : ['logprob', 'top_logprobs'];
   const shaped = (
@@ -115,13 +118,17 @@ function stopOf({ finishReason, stop }) {
   return { stop_type: kind, stopping_word: stop ?? '' };
 }
 
-/** @param {import('../index.js').GenerationResult} result @param {Record<string, any>} body @returns {boolean} by the context */
+/**
+ * @param {import('../index.js').GenerationResult} result
+ * @param {Record<string, any>} body
+ * @returns {boolean} whether the context was full
+ */
 const isTruncated = ({ finishReason, usage }, { max_tokens: most = -1 }) =>
   finishReason === 'length' && (most < 0 || usage.completionTokens < most);
 
 /**
  * @param {Record<string, any>} shape
- * @param {string[] | null | undefined} names of members, with / before nested ones
+ * @param {string[] | null | undefined} names of members; / separates the levels of nested ones
  */
 function picked(shape, names) {
   if (!names?.length) return shape;
@@ -142,7 +149,7 @@ class NativeCompletion {
 
   /**
    * @param {Choice[]} choices
-   * @param {string[]} prompts their texts
+   * @param {string[]} prompts the text of each prompt
    * @param {Record<string, any>} body
    * @param {{model: string, biases: [token: number, bias: number][]}} told of each choice
    */
@@ -169,7 +176,7 @@ class NativeCompletion {
     return this.choices[index].takeTokens(content, isLast).filter(({ token }) => token >= 0);
   }
 
-  /** @param {number} index @param {string} content @returns {object} of a stream */
+  /** @param {number} index @param {string} content @returns {object} a chunk of a stream */
   pieceOf(index, content) {
     if (content.includes('\n')) this.#linesBroken.add(index);
     const tokens = this.#take(index, content, false);
@@ -187,7 +194,7 @@ class NativeCompletion {
     const found = /** @type {import('../index.js').GenerationResult} */ (result);
     const { stream: isStreamed, return_tokens: wantsTokens, response_fields: names } = this.#body;
     const tokens = this.#take(index, content, true);
-    const ids = tokens.map(({ token }) => token); // in a stream: only those without a text
+    const ids = tokens.map(({ token }) => token); // in a stream: only tokens whose text has not been sent
     const shape = {
       ...{ index, content, tokens: isStreamed || wantsTokens ? ids : [] },
       ...{ id_slot: -1, stop: true, model: this.#model },
@@ -204,7 +211,10 @@ class NativeCompletion {
   }
 }
 
-/** @param {NativeCompletion} completion @returns {Promise<any>} one answer, or a list of those of several prompts */
+/**
+ * @param {NativeCompletion} completion
+ * @returns {Promise<any>} one response, or a list if there are several prompts
+ */
 async function collect(completion) {
   const read = completion.choices.map(async (choice, index) => {
     let content = '';
@@ -262,7 +272,7 @@ async function complete(engine, prompts, body, asked) {
   if (body.ignore_eos) biases.push(...(await bannedEnds(engine)));
   const choices = given.map((tokens, index) => {
     const onToken = (/** @type {TokenDetail} */ token) => void choice.tokens.push(token);
-    const prompt = tokens.length > 0 ? tokens : prompts[index]; // the engine refuses an empty prompt
+    const prompt = tokens.length > 0 ? tokens : prompts[index]; // the engine rejects an empty prompt
     const choice = new Choice(engine.generate(prompt, { ...options, onToken }));
     return choice;
   });

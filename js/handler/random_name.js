@@ -1,4 +1,4 @@
-// js/handler/random_name.js — unique names of answers and requests.
+// js/handler/random_name.js — unique names for responses and requests.
 
 import { randomWord } from '../base/random.js';
 

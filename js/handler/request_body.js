@@ -1,5 +1,5 @@
-// js/handler/request_body.js — a request's body: JSON of limited size, which is read only up to the
-// limit, with lists of limited length.
+// js/handler/request_body.js — reads a request's body: JSON, up to a size limit, with limited list
+// lengths.
 
 import { isObject } from './fields.js';
 import { bodyTimeout, HttpError } from './http_errors.js';
@@ -30,17 +30,17 @@ function checkHeaders(headers, bytesMax) {
   }
   const encoding = headers.get('content-encoding') ?? 'identity';
   if (encoding.toLowerCase() !== 'identity') {
-    const message = `A body with Content-Encoding: ${encoding} is not understood`;
+    const message = `Content-Encoding: ${encoding} is not supported`;
     throw new HttpError(415, 'unsupported_media_type', message);
   }
   if (Number(headers.get('content-length') ?? 0) > bytesMax) throw tooLarge(bytesMax);
 }
 
-/** The components' limits. Deeper values overflow the stack of functions that visit them recursively. */
+/** The same limit as in the components. Deeper values overflow the stack of recursive functions. */
 const DEPTH_MAX = 500;
 /**
- * The limit of objects and arrays. Reading more of them would delay other requests for longer than
- * the number of bytes suggests.
+ * The maximum number of objects and arrays. Parsing more of them would delay other requests for
+ * longer than the size of the body suggests.
  */
 const NODES_MAX = 50_000;
 
@@ -49,7 +49,7 @@ const [QUOTE, BACKSLASH, LIST, LIST_END, OBJECT, OBJECT_END] = [...'"\\[]{}'].ma
 );
 
 /**
- * Counts without a regular expression, which takes longer here than JSON.parse.
+ * Counts without a regular expression, which would take longer than JSON.parse.
  * @param {string} text of JSON
  */
 function checkNodes(text) {
@@ -107,8 +107,8 @@ async function readText(body, { bodyBytesMax: bytesMax, bodyTimeout: ms }, signa
 }
 
 /**
- * @param {ReadableStreamDefaultReader<Uint8Array>} reader that of the body; a body that breaks off
- * is the client's failure
+ * @param {ReadableStreamDefaultReader<Uint8Array>} reader the reader of the body; a body that ends
+ * early is the client's error
  */
 async function readPiece(reader) {
   try {
@@ -128,9 +128,10 @@ function decode(decoder, bytes) {
 }
 
 /**
- * Each item costs work that other requests wait for. A list of numbers is the tokens of one text.
+ * Each item costs work that delays other requests. A list of numbers counts as one item, because it
+ * contains the tokens of one input.
  * @param {Record<string, unknown>} body
- * @param {number} itemsMax the limit for each field that is a list
+ * @param {number} itemsMax the limit for each list field
  */
 function checkLists(body, itemsMax) {
   for (const [name, list] of Object.entries(body)) {

@@ -1,5 +1,5 @@
-// js/handler/request_record.js — the log record of a request: its route, status, duration, tokens and error. Names
-// are OpenTelemetry's where it defines them.
+// js/handler/request_record.js — the log record of a request: its route, status, duration, tokens and error. Field
+// names follow OpenTelemetry where it defines them.
 
 /** @typedef {import('./event_stream.js').Chunks} Chunks */
 /** @typedef {import('../openai.js').RequestRecord} Fields */
@@ -21,7 +21,7 @@ const seconds = (/** @type {number} */ ms) => Math.round(ms * 1000) / 1e6;
 /** @param {any} chunk @returns {boolean} whether it is the chunk that `include_usage` adds */
 const isUsage = (chunk) => Array.isArray(chunk.choices) && chunk.choices.length === 0;
 
-/** The usage of answers in the format of llama.cpp's server, one or several. @param {any} value */
+/** The usage of one or several responses in the format of llama.cpp's server. @param {any} value */
 function usageOfNative(value) {
   const ended = [value].flat().filter((one) => one.tokens_predicted !== undefined);
   if (ended.length === 0) return undefined;
@@ -43,12 +43,12 @@ export class RequestRecord {
   #id;
   /** @type {string | undefined} */
   #error;
-  /** Whether its answer is a stream, which ends after the handler has returned. */
+  /** Whether the response is a stream, which ends after the handler has returned. */
   isStreamed = false;
-  /** Whether the whole answer was read. */
+  /** Whether the whole response was read. */
   isWhole = false;
 
-  /** @param {any} value an answer, a chunk or an event of it */
+  /** @param {any} value a response, or a chunk or event of one */
   see(value) {
     const { id, usage, choices, timings } = value.response ?? value.message ?? value;
     this.#id ??= id;
@@ -65,7 +65,7 @@ export class RequestRecord {
   }
 
   /**
-   * Passes chunks on unchanged, after recording them.
+   * Records chunks and passes them on unchanged.
    * @param {Chunks} chunks
    * @param {boolean} hidesUsage whether the client did not request the usage
    * @returns {Chunks}

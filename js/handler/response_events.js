@@ -1,5 +1,5 @@
-// js/handler/response_events.js — the events of a streamed answer of /v1/responses, built from the
-// chunks of a chat completion. Each item of the output is opened, written and closed before the
+// js/handler/response_events.js — the events of a streamed response of /v1/responses, built from
+// the chunks of a chat completion. Each item of the output is opened, written and closed before the
 // next one.
 
 import {
@@ -79,14 +79,14 @@ export class ResponseEvents {
     if (content) this.#write('message', content, this.#pending);
     for (const call of tool_calls) this.#writeCall(call);
     const isTold = reasoning_content || content || tool_calls.length > 0;
-    // reasoning and calls are followed by their marks, which do not belong to any text
+    // reasoning and calls are followed by their tags, which do not belong to any text
     const last = this.#output.at(-1)?.type ?? 'message';
     if (isTold || last !== 'message') this.#pending = [];
     this.#finish = choice?.finish_reason ?? this.#finish;
     if (usage) this.#end(usage);
   }
 
-  /** The place of the open item. */
+  /** The index of the open item. */
   get #place() {
     const index = this.#output.length - 1;
     return { item_id: this.#output[index].id, output_index: index };
@@ -108,7 +108,7 @@ export class ResponseEvents {
   /**
    * @param {'message' | 'reasoning'} type
    * @param {string} text
-   * @param {object[]} [logprobs] those of its tokens
+   * @param {object[]} [logprobs] the logprobs of its tokens
    */
   #write(type, text, logprobs = []) {
     const { item, part, name, more } = kinds[type];
@@ -168,7 +168,7 @@ export class ResponseEvents {
     this.#tell(`response.${response.status}`, { response });
   }
 
-  /** @param {string} message @returns {ResponseEvent} the last event of an answer that fails */
+  /** @param {string} message @returns {ResponseEvent} the last event of a response that fails */
   failure(message) {
     const response = failedResponse(this.#head, this.#output, message);
     return { type: 'response.failed', response, sequence_number: this.#sequence++ };

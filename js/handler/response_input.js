@@ -1,4 +1,5 @@
-// js/handler/response_input.js — the input of /v1/responses, a text or items, as messages of a conversation.
+// js/handler/response_input.js — converts the input of /v1/responses, a string or items, to messages of a
+// conversation.
 
 import { checkDataUrl } from './chat_route.js';
 import { checkFields, isObject, isText, must, pickFields } from './fields.js';
@@ -12,7 +13,7 @@ const roles = ['system', 'developer', 'user', 'assistant'];
 /** The types of parts that contain text. */
 const textParts = ['input_text', 'output_text', 'text', 'summary_text', 'reasoning_text'];
 
-/** @param {unknown} parts a text, or parts of it @param {string} at @returns {string} */
+/** @param {unknown} parts a string, or parts @param {string} at @returns {string} */
 function textOf(parts, at) {
   if (typeof parts === 'string') return parts;
   if (!Array.isArray(parts)) throw invalidField(at, `${at} must be a string or an array of parts`);
@@ -21,7 +22,7 @@ function textOf(parts, at) {
     if (textParts.includes(part?.type) && typeof part.text === 'string') return part.text;
     if (part?.type === 'refusal' && typeof part.refusal === 'string') return part.refusal;
     if (typeof part?.type !== 'string' || textParts.includes(part.type)) {
-      throw invalidField(here, `${here} is not a part with a type and a text`);
+      throw invalidField(here, `${here} must be a part with a type and a text`);
     }
     const message = `${here} is of type ${part.type.slice(0, 40)}: only text is supported`;
     throw new HttpError(400, 'unsupported_value', message, { param: here });
@@ -33,7 +34,7 @@ function textOf(parts, at) {
 const isImage = (part) => part?.type === 'input_image' && isText(part.image_url);
 
 /**
- * @param {unknown} parts those of textOf, and images
+ * @param {unknown} parts as in textOf, but also images
  * @param {string} at
  * @returns {Message['content']}
  */
@@ -70,7 +71,8 @@ const takers = {
     }
     conversation.answer(item.call_id, textOf(item.output, `${at}.output`));
   },
-  // A tool of this type is left out; its earlier calls are those of a function that takes a text.
+  // A tool of this type is left out; its earlier calls become calls of a function that takes a
+  // string.
   custom_tool_call(item, at, conversation) {
     checkItem(item, ['call_id', 'name', 'input'], at);
     conversation.call(item.call_id, item.name, JSON.stringify({ input: item.input }));
@@ -90,11 +92,11 @@ const takers = {
  * @param {any} item
  * @param {string} at
  * @param {MessageList} conversation
- * @returns {boolean} whether it is one of these
+ * @returns {boolean} whether the item was handled
  */
 function takeOther(item, at, conversation) {
   const [, name, isOutput] = /^([a-z_]+)_call(_output)?$/.exec(String(item.type)) ?? [];
-  if (!name || (isOutput && name === 'computer')) return false; // a picture
+  if (!name || (isOutput && name === 'computer')) return false; // a screenshot
   const { type, id, status, call_id: call, output, ...own } = item;
   if (isOutput) {
     checkItem({ call_id: call ?? id }, ['call_id'], at);
@@ -109,7 +111,7 @@ function takeOther(item, at, conversation) {
 /**
  * Other members of an item are left out.
  * @param {any} item
- * @param {string[]} names those of its texts
+ * @param {string[]} names of the members that must be strings
  * @param {string} at
  */
 function checkItem(item, names, at) {

@@ -1,11 +1,12 @@
-// js/handler/response_shape.js — an answer of /v1/responses: the object, and the items of its output.
+// js/handler/response_shape.js — the response of /v1/responses: the object, and the items of its
+// output.
 
 import { randomName } from './random_name.js';
 
 /** @typedef {'in_progress' | 'completed' | 'incomplete'} ItemStatus */
 /** @typedef {{type: string, id: string, status: ItemStatus} & Record<string, any>} Item */
 
-/** @param {string} text @param {object[]} [logprobs] of its tokens */
+/** @param {string} text @param {object[]} [logprobs] the logprobs of its tokens */
 export const textPart = (text, logprobs = []) => ({
   ...{ type: 'output_text', text, annotations: [], logprobs },
 });
@@ -51,7 +52,7 @@ const usageOf = ({ prompt_tokens, completion_tokens, total_tokens, prompt_tokens
 
 /**
  * The fields that are the same from the first event to the last.
- * @param {Record<string, any>} body the request's
+ * @param {Record<string, any>} body the request's body
  * @param {string} model
  */
 export function headOf(body, model) {
@@ -67,7 +68,7 @@ export function headOf(body, model) {
     parallel_tool_calls: body.parallel_tool_calls ?? true,
     previous_response_id: null,
     reasoning: { effort: null, summary: null },
-    store: false, // nothing is kept
+    store: false, // responses are not stored
     temperature: body.temperature ?? null,
     text: { format: body.text?.format ?? { type: 'text' } },
     tool_choice: body.tool_choice ?? 'auto',
@@ -88,7 +89,7 @@ export const begunResponse = (head, output = []) => ({
 /**
  * @param {object} head
  * @param {Item[]} output
- * @param {{finish: string, usage: any}} end that of the chat completion
+ * @param {{finish: string, usage: any}} end the end of the chat completion
  */
 export function endedResponse(head, output, { finish, usage }) {
   const isCut = finish === 'length';

@@ -74,10 +74,10 @@ const fields = withAliases({
     checkFields(value, known, `${name}.`);
   },
   ...{ store: ignored, service_tier: ignored, safety_identifier: ignored },
-  client_metadata: ignored, // of Codex
+  client_metadata: ignored, // sent by Codex
   ...{ prompt_cache_key: ignored, prompt_cache_retention: ignored, prompt_cache_options: ignored },
   include: missing(isKnownInclude),
-  truncation: missing(isOneOf('disabled', 'auto')), // input over the context is refused
+  truncation: missing(isOneOf('disabled', 'auto')), // input that exceeds the context is rejected
   background: missing(isOneOf(false)),
   top_logprobs: whole(0, LOGPROBS_MAX),
   ...{ previous_response_id: missing(), conversation: missing(), prompt: missing() },
@@ -127,17 +127,17 @@ function checkTools(tools, name) {
   }
 }
 
-/** @param {any} choice @returns {unknown} as in chat completions */
+/** @param {any} choice @returns {unknown} the choice in the format of chat completions */
 const chatChoiceOf = (choice) =>
   choice?.type === 'function' && isText(choice.name)
     ? { type: 'function', function: { name: choice.name } }
     : choice;
 
-/** @param {any} tool of responses @returns {object} as in chat completions */
+/** @param {any} tool @returns {object} the tool in the format of chat completions */
 const chatToolOf = (tool) => ({ type: tool.type, function: pickFields(tool, toolFields) });
 
 /**
- * Tools of other types are left out, which a header of the answer reports.
+ * Tools of other types are left out, which a response header reports.
  * @param {any[] | null | undefined} tools
  * @param {Headers} headers
  * @param {(tool: any) => boolean} isKnown
@@ -149,7 +149,7 @@ export function reportIgnored(tools, headers, isKnown = isFunction) {
   if (ignored.length > 0) headers.set('X-Wick-Ignored', ignored.join(', '));
 }
 
-/** @param {any} format of responses @returns {object | undefined} as in chat completions */
+/** @param {any} format @returns {object | undefined} the format as in chat completions */
 function chatFormatOf(format) {
   if (!format || format.type === 'text') return undefined;
   const { type, ...own } = format;
@@ -159,7 +159,10 @@ function chatFormatOf(format) {
 /** @param {Record<string, any>} body that was checked */
 const wantsLogprobs = ({ include, top_logprobs: top }) => include?.includes(LOGPROBS) || top > 0;
 
-/** @param {Record<string, any>} body that was checked @returns {Record<string, any>} that of a chat completion */
+/**
+ * @param {Record<string, any>} body that was checked
+ * @returns {Record<string, any>} the body of a chat completion
+ */
 function chatBodyOf(body) {
   const wanted = /** @type {Record<string, any>} */ (pickFields(body, effective));
   wanted.messages = messagesOfInput(body.instructions, body.input);

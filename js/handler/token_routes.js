@@ -1,5 +1,5 @@
-// js/handler/token_routes.js — the routes of llama.cpp's server that clients count and render with: POST /tokenize,
-// /detokenize and /apply-template, GET /props. vLLM's names of the first two are understood, too.
+// js/handler/token_routes.js — the routes of llama.cpp's server with which clients count tokens and render prompts:
+// POST /tokenize, /detokenize and /apply-template, GET /props. vLLM's names for the first two are also accepted.
 
 import { checkMessages, checkTools } from './chat_route.js';
 import { boolean, checkFields, ignored, must, object, text } from './fields.js';
@@ -43,7 +43,7 @@ export async function answerTokenize(engine, body, { signal }) {
   const counted = { count: tokens.length, max_model_len: contextSize };
   if (!body.with_pieces) return { tokens, ...counted };
   const pieceOf = (/** @type {number} */ id) => engine.detokenize([id], { special: true, signal });
-  const ids = [...new Set(tokens)]; // each once: a text may have many more tokens than the vocabulary
+  const ids = [...new Set(tokens)]; // each id once: a text may have many more tokens than the vocabulary
   const pieces = await Promise.all(ids.map(pieceOf));
   const known = new Map(ids.map((id, index) => [id, pieces[index]]));
   return { tokens: tokens.map((id) => ({ id, piece: known.get(id) })), ...counted };
@@ -90,7 +90,7 @@ export async function answerTemplate(engine, body, { signal }) {
   return { prompt: await engine.applyTemplate(body.messages, options) };
 }
 
-/** @param {Engine} engine @param {string} model its name @returns {Promise<object>} */
+/** @param {Engine} engine @param {string} model the model's name @returns {Promise<object>} */
 export async function propsOf(engine, model) {
   const { contextSize, chatTemplate, tokenizer, media } = await engine.info();
   return {

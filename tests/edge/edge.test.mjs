@@ -416,7 +416,7 @@ describe('the plan of the memory', () => {
       [kept + 4, 4],
       [1, 0],
     ]) {
-      const words = `isolateBytes is ${isolateBytes}, and JavaScript needs ${kept + held} of it: nothing is left for a model`;
+      const words = `isolateBytes is ${isolateBytes}, but JavaScript needs ${kept + held} of them: no memory is left for a model`;
       assert.throws(() => limit({ isolateBytes }, held), { code: 'NOMEM', message: words });
     }
     for (const wrong of [
@@ -623,14 +623,14 @@ describe('options', () => {
       [{ bytes }, /wasm must be a WebAssembly.Module/],
       [{ wasm: new Uint8Array(8), bytes }, /wasm must be a WebAssembly.Module/],
       [{ wasm: moduleOf('simd128-threads'), bytes }, /build with threads/],
-      [{ wasm: foreignModule(), bytes }, /no engine of this package: take wick-simd128-single/],
+      [{ wasm: foreignModule(), bytes }, /not an engine of this package. Use wick-simd128-single/],
       [{ wasm, bytes, isolateBytes: 0 }, /isolateBytes/],
       [{ wasm, bytes, memoryLimit: 1.5 }, /memoryLimit/],
       [{ wasm, bytes, chatTemplate: 1 }, /chatTemplate/],
       [{ wasm, bytes, onProgress: 1 }, /onProgress/],
       [{ wasm, bytes, fetch: 1 }, /^fetch must be a function/],
       [{ wasm, bytes, retries: -1 }, /^retries must be/],
-      [null, /object of options/],
+      [null, /an options object/],
     ])) {
       await assert.rejects(createEngine(options), refused('ARG', words));
     }
@@ -676,7 +676,7 @@ describe('memory', () => {
     assert.ok(readBytes < 200_000, `${readBytes} bytes were read`);
     await assert.rejects(
       createEngine({ wasm, range, isolateBytes: 20e6 }),
-      refused('NOMEM', /nothing is left/),
+      refused('NOMEM', /no memory is left/),
     );
   });
 

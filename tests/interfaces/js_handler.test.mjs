@@ -226,7 +226,7 @@ describe('completions', () => {
     const handle = createHandler(engine, { model: 'fox' });
     assert.equal((await handle(post(COMPLETIONS, { prompt: ['a', 'b'], n: 8 }))).status, 200);
     assert.equal(asked.length, 2); // the model has its name
-    const many = 'A request may have at most 16 choices, summed over its prompts';
+    const many = 'A request may have at most 16 choices in total over its prompts';
     const prompts = 'prompt must be a string, an array of token ids, or an array of these';
     const unsupported = 'unsupported_parameter';
     /** @type {[any, string, string, string?][]} body, param, message, code */
@@ -534,7 +534,7 @@ describe('chats', () => {
     const content = (/** @type {any} */ part) =>
       of({ role: 'user', content: [{ type: 'text', text: 'ok' }, part] });
     const roles = 'must be one of system, developer, user, assistant, tool';
-    const noPart = 'is not a part with a type and a text';
+    const noPart = 'must be a part with a type and a text';
     const tool = 'must be {"type": "function", "function": {"name", ...}}';
     const call = 'must be {"id", "function": {"name", "arguments": a string}}';
     const parts = 'must be a string or an array of parts';
@@ -584,7 +584,7 @@ describe('chats', () => {
       [
         content({ type: 'image_url', image_url: { url: 'https://a.example/b.png' } }),
         'messages[1].content[1].image_url',
-        ' must have a data URL: this server fetches no addresses',
+        ' must have a data URL: this server does not fetch URLs',
         kind,
       ],
       [
@@ -892,7 +892,7 @@ describe('routes', () => {
       const { error } = any(await response.json());
       assert.deepEqual(
         [response.status, error.code, error.message],
-        [404, 'not_found', `There is nothing at ${known}`],
+        [404, 'not_found', `No route for ${known}`],
       );
     }
   });
@@ -914,13 +914,13 @@ describe('routes', () => {
       `wick_http_responses_total{route="${route}",status="${status}"} ${count}\n`;
     assert.equal(
       await page.text(),
-      '# HELP wick_http_responses_total Answers by route and status.\n' +
+      '# HELP wick_http_responses_total Responses by route and status.\n' +
         '# TYPE wick_http_responses_total counter\n' +
         counted('/health', 200, 2) +
         counted('none', 404, 2) +
         counted('/v1/models/', 404) +
         counted(COMPLETIONS, 400) +
-        '# HELP wick_http_generations Requests for text that run or wait.\n' +
+        '# HELP wick_http_generations Running and waiting text requests.\n' +
         '# TYPE wick_http_generations gauge\nwick_http_generations 1\nstats\nmetrics\n',
     );
     assert.equal(page.headers.get('Content-Type'), 'text/plain; version=0.0.4; charset=utf-8');
@@ -963,7 +963,7 @@ describe('routes', () => {
       }
       const other = await handle(bare(`/v1/models/${id}x`));
       assert.deepEqual(any(await other.json()).error, {
-        message: `The model here is ${id}`,
+        message: `This server's model is ${id}`,
         type: 'invalid_request_error',
         param: 'model',
         code: 'model_not_found',
@@ -998,8 +998,8 @@ describe('routes', () => {
       ['', 'A key is required: Authorization: Bearer KEY'],
       ['one', 'A key is required: Authorization: Bearer KEY'],
       ['Bearer one two', 'A key is required: Authorization: Bearer KEY'],
-      ['Bearer op', 'The key is wrong'],
-      ['Bearer on', 'The key is wrong'],
+      ['Bearer op', 'The key is not valid'],
+      ['Bearer on', 'The key is not valid'],
     ]) {
       for (const path of ['/v1/models', COMPLETIONS, '/v1/responses']) {
         const headers = any(authorization === '' ? {} : { authorization });
@@ -1117,7 +1117,10 @@ describe('routes', () => {
     }
     createHandler(engine, { queueLimit: 1, bodyBytesMax: 1, keys: '!', metricsKey: '~' });
     for (const none of [null, undefined, {}]) {
-      const error = { name: 'TypeError', message: 'createHandler needs an engine of createEngine' };
+      const error = {
+        name: 'TypeError',
+        message: 'createHandler needs an engine from createEngine',
+      };
       assert.throws(() => createHandler(any(none)), error);
     }
   });
@@ -1242,7 +1245,7 @@ describe('bodies', () => {
     assert.equal(any(await (await handle(none)).json()).error.message, `${said} none`);
     assert.deepEqual(await ask(handle, body, { 'content-encoding': 'Identity' }), [200]);
     assert.deepEqual(await ask(handle, body, { 'content-encoding': 'gzip' }), [
-      ...[415, 'unsupported_media_type', 'A body with Content-Encoding: gzip is not understood'],
+      ...[415, 'unsupported_media_type', 'Content-Encoding: gzip is not supported'],
     ]);
     const large = [413, 'body_too_large', 'The body has more than 15 bytes'];
     assert.deepEqual(await ask(handle, body, { 'content-length': '15' }), [200]);

@@ -243,7 +243,7 @@ describe('HTTP', () => {
     ]);
     assert.deepEqual(await refused(new Response(null, { status: 200 })), [
       'HTTP',
-      `${url} answered without a body`,
+      `${url} returned a response without a body`,
     ]);
     assert.deepEqual(await refused({}), ['ARG', 'fetch: did not return a Response']);
     assert.deepEqual(await refused(undefined), ['ARG', 'fetch: did not return a Response']);

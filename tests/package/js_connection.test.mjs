@@ -224,7 +224,7 @@ describe('the end of a worker', () => {
     test(`a message that cannot be received ends the engine: ${host}`, async () => {
       const { worker, ready, ends, connection } = connect({ isWeb });
       worker.emit('messageerror', isWeb ? {} : new Error('not received'));
-      await assert.rejects(ready, { code: 'WORKER_CRASHED', message: /cannot be received/ });
+      await assert.rejects(ready, { code: 'WORKER_CRASHED', message: /could not be deserialized/ });
       assert.equal(ends.length, 1);
       assert.ok(connection.isEnded);
       assert.ok(worker.did.includes('terminate'));

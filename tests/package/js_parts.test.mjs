@@ -225,9 +225,9 @@ describe('names', () => {
     assert.equal(nameOfFile(['a', 'b'], 1), 'b');
     assert.throws(() => nameOfFile(['a', 'b'], 2), {
       code: 'ARG',
-      message: /its file 3 is needed, 2 given/,
+      message: /file 3 is needed, but only 2 given/,
     });
-    assert.match(fileIsMissing(0, 0).message, /its file 1 is needed, 0 given/);
+    assert.match(fileIsMissing(0, 0).message, /file 1 is needed, but only 0 given/);
   });
 
   test('unknown options are reported with the nearest name', () => {

@@ -104,7 +104,7 @@ describe('in a page', () => {
       assert.deepEqual(own.posted.pop(), ['a', []]);
     }
     assert.equal(PageWorker.made.length, 1);
-    const message = 'worker must be an address, not http://';
+    const message = 'worker must be a URL, not http://';
     assert.throws(() => start('http://'), { code: 'ARG', message });
   });
 
@@ -140,7 +140,7 @@ describe('in a page', () => {
     PageWorker.refusal = new Error('worker-src');
     assert.throws(() => start('https://cdn.example/w.js'), {
       code: 'CSP',
-      message: /has to allow blob: and https:\/\/cdn\.example$/,
+      message: /must allow blob: and https:\/\/cdn\.example$/,
     });
   });
 
@@ -168,7 +168,7 @@ describe('in a page', () => {
     assert.deepEqual(log, [
       ['end', 'broke', error],
       ['end', 'again'],
-      ['end', 'it sent a message that cannot be received'],
+      ['end', 'it sent a message that could not be deserialized'],
       ['end', 'its file could not be loaded'],
     ]);
     assert.equal(worker.isEnded, false);
@@ -177,11 +177,11 @@ describe('in a page', () => {
   });
 
   const page = "The page's Content Security Policy";
-  const refused = `${page} refuses the engine's worker: its directive worker-src has to allow 'self'`;
+  const refused = `${page} blocks the engine's worker: its directive worker-src must allow 'self'`;
   const trusted =
-    `${page} has require-trusted-types-for 'script', which refuses an address as a worker's: give createEngine ` +
-    'worker: () => new Worker(policy.createScriptURL(address)) with a policy of yours that its directive ' +
-    'trusted-types names';
+    `${page} has require-trusted-types-for 'script', which rejects a string as a worker URL. Pass ` +
+    'worker: () => new Worker(policy.createScriptURL(url)) to createEngine, with a policy that ' +
+    'the directive trusted-types allows';
 
   test('a policy that refuses at once', (t) => {
     const { listening } = inPage(t);
@@ -316,7 +316,7 @@ describe('in Node', () => {
     worker.emit('exit', 7);
     assert.deepEqual(log.splice(0), [
       ['message', 5],
-      ['end', 'it sent a message that cannot be received', error],
+      ['end', 'it sent a message that could not be deserialized', error],
       ['end', 'TypeError: x', error],
       ['end', 'it ended with code 7'],
     ]);
@@ -512,7 +512,7 @@ describe('the connection', () => {
     const { worker, connection } = await ready();
     const error = {
       code: 'ARG',
-      message: 'An argument cannot be sent to the engine: Error: not copied',
+      message: 'argument: cannot be sent to the engine: Error: not copied',
     };
     await assert.rejects(connection.call('info', ['no']), error);
     assert.equal(worker.did.at(-1), 'unref');

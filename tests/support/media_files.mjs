@@ -98,7 +98,7 @@ export const refusedParts = [
   [
     { type: 'image_url', image_url: { url: 'https://example.org/fox.png' } },
     'unsupported_value',
-    /^messages\[0\]\.content\[0\] must have a data URL: this server fetches no addresses/,
+    /^messages\[0\]\.content\[0\] must have a data URL: this server does not fetch URLs/,
   ],
   [{ type: 'image_url', image_url: {} }, 'invalid_value', /content\[0\] must have a url/],
   [
