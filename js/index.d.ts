@@ -9,14 +9,17 @@ declare global {
   }
 }
 
-/** The bytes of a model. Exactly one of the members is given. */
+/** The bytes of a model. Exactly one of the members must be set. */
 export interface ModelSource {
   /**
-   * The address of a GGUF file, relative to the page. Of a split model, the address of any file (the
-   * others are found by -00001-of-0000N.gguf) or all of them.
+   * The URL of a GGUF file, relative to the page. For a split model, the URL of any one file (the
+   * others are found by -00001-of-0000N.gguf) or of all files.
    */
   url?: string | URL | (string | URL)[];
-  /** A File that the user has chosen, or a path (Node, Deno, Bun). An array has the files of a split model. */
+  /**
+   * A File that the user has chosen, or a path (Node, Deno, Bun). Pass an array for the files of a
+   * split model.
+   */
   file?: Blob | string | URL | (Blob | string | URL)[];
   /** A Blob, or the Blobs of a split model. */
   blob?: Blob | Blob[];
@@ -37,16 +40,16 @@ export interface Progress {
   /** Estimated time to the end of the download, once known. */
   secondsLeft: number | undefined;
   /**
-   * `retrying`: the connection broke and is being resumed. `waiting`: another tab has the model or downloads it
-   * and does not answer; this one takes over within 20 seconds.
+   * `retrying`: the connection broke and is being resumed. `waiting`: another tab has the model or is
+   * downloading it but does not respond; this one takes over within 20 seconds.
    */
   phase: 'loading' | 'retrying' | 'waiting' | 'ready';
-  /** With `retrying`: seconds until the next try. */
+  /** With `retrying`: seconds until the next attempt. */
   retrySeconds?: number;
 }
 
 export type KvType = 'f32' | 'f16' | 'q8' | 'q4';
-/** Where tables whose rows are only looked up are stored (`EngineOptions.tables`). */
+/** Where tables that are only used for row lookups are stored (`EngineOptions.tables`). */
 export type TablesPlace = 'auto' | 'inside' | 'outside';
 
 /** A web Worker, or one of node:worker_threads. */
@@ -97,22 +100,24 @@ export interface EngineSettings {
    */
   stallMs?: number;
   /**
-   * Whether a model that has an address is stored for the next visit (`wick-llm/models` is the store). True by
+   * Whether a model that has a URL is stored for the next visit (in the store of `wick-llm/models`). True by
    * default for `model`, and in pages unless `fetch` or `directoryOnly` is given; otherwise false. 'only' sends no
    * request: a model that is not stored rejects with NOT_FOUND.
    */
   cache?: boolean | 'only';
   /** The hub of `model`; https://huggingface.co without a token by default. */
   hub?: { endpoint?: string; token?: string };
-  /** Ends the loading; createEngine then rejects with the signal's reason, an AbortError. */
+  /**
+   * Aborts loading; createEngine then rejects with the signal's reason, by default an AbortError.
+   */
   signal?: AbortSignal | null;
-  /** Called at most ten times a second. */
+  /** Called at most ten times per second. */
   onProgress?: (progress: Progress) => void;
   /**
    * Threads that compute, 1 to 64. By default half of the processors, at most 8, or 1 if memory cannot be shared;
-   * the first passes then measure whether all, half or one of them are fastest (`info().threadsUsed`). A given number
-   * is used unchanged, up to twice the number of processors (8 on fewer than four); for more a warning is logged.
-   * `info().threads` counts the threads that have started.
+   * the first passes then measure whether all of them, half of them or only one is fastest (`info().threadsUsed`). A
+   * given number is used unchanged, up to twice the number of processors (8 if there are fewer than four); a larger
+   * number is reduced with a warning. `info().threads` counts the threads that have started.
    */
   threads?: number;
   // begin engine options: generated from include/options.mjs
@@ -148,19 +153,20 @@ export interface EngineSettings {
   /** Type of the cached keys and values, or of each; `f16` by default. */
   kvType?: KvType | { k?: KvType; v?: KvType };
   /**
-   * Limit on running and waiting requests, where each of `n` completions counts; a request beyond
-   * it is refused at once (QUEUE_FULL). No limit by default.
+   * Limit on running and waiting requests, where each of `n` completions counts; further requests
+   * are rejected immediately (QUEUE_FULL). No limit by default.
    */
   queueLimit?: number;
   /**
-   * A smaller model with the same vocabulary (a url, a file or a Blob) that proposes tokens, which are checked
-   * several at a time; the text stays the same. It is loaded into the same memory. A draft model
-   * with another vocabulary is refused (MISMATCH).
+   * A smaller model with the same vocabulary (a URL, a file or a Blob) that proposes tokens, which the main
+   * model verifies in batches; the output is unchanged. It is loaded into the same memory. A draft model with
+   * a different vocabulary is rejected (MISMATCH).
    */
   draft?: Omit<ModelSource, 'bytes' | 'stream'>;
   /**
-   * The mmproj file that comes with a model of images or audio: an address (in Node also a path), a name on a hub, a Blob or
-   * bytes; true: the one in the repository of `model`. It is kept and deleted together with that. Messages may then have images and recordings (`info().media`). Its encoders are in a separate WebAssembly module.
+   * The mmproj file of a model for images or audio: a URL (in Node also a path), a name on a hub, a Blob or bytes; true:
+   * the one in the repository of `model`. It is kept and deleted together with that model. Messages may then contain images
+   * and recordings (`info().media`). Its encoders are in a separate WebAssembly module.
    */
   mmproj?: true | string | URL | Blob | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
   /**
@@ -168,37 +174,38 @@ export interface EngineSettings {
    * PPM images are read everywhere.
    */
   decodeImage?: DecodeImage | null;
-  /** Images and audio are prepared and encoded as the published model does, by default, or as llama.cpp does where that differs. */
+  /** Prepare and encode images and audio as the published model does (the default), or as llama.cpp does where that differs. */
   mediaLike?: 'published' | 'llama.cpp';
   /**
    * If pages (`kvTokens`) run out: writes the pages of a preempted request to a temporary file (OPFS in browsers)
-   * and reads them back, if that is measured to be cheaper than computing them again; `always` swaps in any case. In
-   * Node a string is the folder of the file. False by default.
+   * and reads them back, if measurements show that this is cheaper than recomputing them; `always` swaps in any
+   * case. In Node, a string sets the folder of the file. False by default.
    */
   swap?: boolean | string | { folder?: string; always?: boolean };
   /**
-   * Limit on all memory in bytes; a model that needs more is refused before its weights are fetched. The default and
-   * maximum is the limit of WebAssembly's memory: 4 GiB, or 2, 1 or 0.5 GiB if the host reserves no more, less the
-   * module's memory. A model that needs more gets a memory of 64-bit addresses, of at most 16 GiB, if the
-   * host has these (memory64). With a limit above 4 GiB the engine begins with such a memory.
+   * Limit on all memory in bytes; a model that needs more is rejected before its weights are fetched. The default
+   * and maximum is the limit of WebAssembly's memory: 4 GiB, or 2, 1 or 0.5 GiB if the host reserves no more, less
+   * the module's memory. A model that needs more gets a memory with 64-bit addresses, of at most 16 GiB, if the
+   * host supports it (memory64). With a limit above 4 GiB the engine starts with such a memory.
    */
   memoryLimit?: number;
   /**
-   * The place of per-layer embeddings (Gemma 3n and 4), and of token embeddings if the output has a separate matrix.
+   * Where per-layer embeddings (Gemma 3n and 4) are stored, and token embeddings if the output has a separate matrix.
    * `inside`: in memory. `outside`: in the model's file, from which each pass reads the rows of its tokens, so only the
    * layers have to fit; results are the same. The worker must be able to read the file synchronously: a path in Node, a
-   * Blob in a browser, or a stored model. `auto`, the default: outside if the model would not fit otherwise.
+   * Blob in a browser, or a stored model. `auto`, the default: `outside` if the model would not fit
+   * otherwise.
    */
   tables?: TablesPlace;
   /**
-   * Resolves as soon as metadata and tokenizer have arrived. Prompts are then read with the layers that have arrived,
-   * and texts are the same. If the download fails later, every call rejects with its error.
+   * Resolves as soon as metadata and tokenizer have arrived. Prompts are then processed by the layers that have
+   * arrived; the output is the same. If the download fails later, every call rejects with its error.
    */
   eager?: boolean;
   /**
    * Tabs (and workers) of one origin with the same name, model and options share one engine: one of them loads the
-   * model, and when it is closed, another one does. `info().sharing` is the role of this tab. Without Web Locks or
-   * BroadcastChannel each tab has a separate engine.
+   * model, and when it is closed, another one takes over. `info().sharing` is the role of this tab. Without Web
+   * Locks or BroadcastChannel each tab has a separate engine.
    */
   shared?: string;
   /**
@@ -208,7 +215,7 @@ export interface EngineSettings {
   onLead?: () => void;
   /**
    * Replaces the file's `tokenizer.ggml.pre` if that is missing, wrong or unknown: `'qwen2'`, `'llama-bpe'`,
-   * `'gpt-2'` and the other names of llama.cpp.
+   * `'gpt-2'` or any other name from llama.cpp.
    */
   preTokenizer?: string;
   /**
@@ -219,26 +226,27 @@ export interface EngineSettings {
   chatTemplate?: 'chatml' | (string & {});
   /**
    * The worker's file (`wick-llm/worker`), if a bundler has moved it, or a function that starts a worker on each
-   * call. A single Worker runs without threads.
+   * call. If you pass a single Worker, the engine has one thread.
    */
   worker?: string | URL | WorkerLike | (() => WorkerLike);
   /** The engine's WebAssembly: a file, or a folder (ending in `/`) with all builds. */
   wasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
   /**
-   * The grammar module of the same build as `wasm` (`wick-…-grammar.wasm`), which the first request with a grammar or
-   * tools loads; by default next to the address `wasm`.
+   * The grammar module of the same build as `wasm` (`wick-…-grammar.wasm`), which is loaded by the first request with
+   * a grammar or tools; by default next to `wasm`.
    */
   grammarWasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
   /**
-   * The extras module of the same build as `wasm` (`wick-…-extras.wasm`), for models of rarer families, types and
-   * tokenizers, keys and values of 8 and 4 bits, swapping and saved state; by default next to the address `wasm`.
+   * The extras module of the same build as `wasm` (`wick-…-extras.wasm`), for models with less common
+   * architectures, types and tokenizers, 8-bit and 4-bit keys and values, swapping and saved state; by default
+   * next to `wasm`.
    */
   extrasWasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
   /** The media module of the same build as `wasm` (`wick-…-media.wasm`), for `mmproj`. */
   mediaWasm?: string | URL | Response | WasmModule | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 }
 
-/** Pixels of three bytes (RGB) or four (RGBA, drawn on white), row by row. */
+/** Pixels with three bytes (RGB) or four (RGBA, drawn on white) each, row by row. */
 export interface ImagePixels {
   width: number;
   height: number;
@@ -281,11 +289,14 @@ export type SamplerName =
 /** llama.cpp's samplers. */
 export interface SamplerOptions {
   /**
-   * The samplers in their order, at most 16; others are off. By default all, in the order of SamplerName. `adaptive_p`
-   * always runs last.
+   * The samplers in the order in which they run, at most 16; others are off. By default all, in the order of
+   * SamplerName. `adaptive_p` always runs last.
    */
   samplers?: SamplerName[] | null;
-  /** Strings that end a repetition for DRY: by default a newline, `:`, `"` and `*`. At most 16, of 40 bytes. */
+  /**
+   * Strings that end a repetition for DRY: by default a newline, `:`, `"` and `*`. At most 16, each
+   * of at most 40 bytes.
+   */
   drySequenceBreakers?: string[] | null;
   // begin sampling: generated from include/options.mjs
   /** Set the temperature; default 0.8, 0: greedy. Of equally likely tokens, greedy takes the one with the lowest id. */
@@ -344,28 +355,31 @@ export interface SamplerOptions {
 }
 
 export interface SamplingOptions extends SamplerOptions {
-  /** The same seed gives the same text. -1, the default: a random one. */
+  /** The same seed gives the same output. -1, the default: a random seed. */
   seed?: number | bigint | null;
   /** Added to the logits of tokens, by id; -100 forbids one. */
   logitBias?: Record<string | number, number> | Map<number, number>;
 }
 
-/** Constraints of the text, at most one of them. Only tokens that it allows are sampled. */
+/** Constraints on the output; at most one may be set. Only tokens that match it are sampled. */
 export interface GrammarOptions {
   /** GBNF as llama.cpp reads it, from its rule `root`. */
   grammar?: string | null;
-  /** A JSON schema of draft 4, 6, 7, 2019-09 or 2020-12, or its JSON. Unsupported keywords are refused by name. */
+  /**
+   * A JSON schema of draft 4, 6, 7, 2019-09 or 2020-12, or its JSON. Unsupported keywords are
+   * rejected with an error that names them.
+   */
   jsonSchema?: Record<string, unknown> | boolean | string | null;
-  /** The whole text matches this expression (ECMA-262 with the flag u). */
+  /** The whole output matches this regular expression (ECMA-262 with the flag u). */
   regex?: RegExp | string | null;
-  /** The text is one of these. */
+  /** The output is one of these strings. */
   choices?: string[] | null;
 }
 
 /**
  * Called for each token with a copy of the logits of the whole vocabulary, and with the ids of all tokens so far and
- * their number, `position`. The token is drawn from the returned Float32Array of the same length, or from the copy as
- * the hook left it; -Infinity forbids a token.
+ * their number, `position`. The token is sampled from the returned Float32Array of the same length, or from the copy
+ * as modified by the hook; -Infinity forbids a token.
  */
 export type LogitsHook =
   | ((logits: Float32Array, context: LogitsContext) => Float32Array)
@@ -378,18 +392,19 @@ export interface LogitsContext {
 
 export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   /**
-   * With a constraint: the beginning of its text, at the end of the prompt. It and the answer are then one text that
-   * the constraint allows. A beginning that does not match is refused (ARG). UTF-8 bytes may end inside a character.
+   * With a constraint: the start of the constrained output, at the end of the prompt. Together with the answer it
+   * must match the constraint. A start that does not match is rejected (ARG). UTF-8 bytes may end inside a
+   * character.
    */
   begun?: string | Uint8Array | null;
-  /** Adapters (engine.adapters), several at once; their order does not matter. */
+  /** Adapters (engine.adapters). Several can be combined; their order does not matter. */
   adapters?: AdapterUse[] | null;
   /** At least 1; by default until the context is full. */
   maxTokens?: number;
-  /** Strings that end the text and are not part of it. */
+  /** Strings that end the output and are not part of it. */
   stop?: string | string[] | null;
   signal?: AbortSignal | null;
-  /** Milliseconds from the start of the request to its end; then it rejects with a TimeoutError. */
+  /** Time limit for the request in milliseconds, after which it rejects with a TimeoutError. */
   timeout?: number | null;
   // begin flags: generated from include/options.mjs
   /** Continue after an end token. */
@@ -405,13 +420,13 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
   logprobsAfter?: boolean;
   // end flags
   /**
-   * Limit on the tokens of reasoning. At the limit the reasoning is closed and the answer follows. The marks are those
-   * of the model's chat template, and the prompt may have opened the reasoning. -1, the default: no limit.
+   * Limit on the tokens of reasoning. At the limit the reasoning is closed and the answer follows. The tags are those
+   * of the model's chat template, and the prompt may already contain the opening tag. -1, the default: no limit.
    */
   thinkingBudgetTokens?: number;
   /**
-   * For experiments; slow, because all logits of each token are passed to this thread and back. Bias, grammar and
-   * samplers are applied afterwards. Not with `shared`.
+   * Intended for experiments. Slow, because all logits of each token are passed to this thread and back. Bias,
+   * grammar and samplers are applied afterwards. Not with `shared`.
    */
   logitsHook?: LogitsHook | null;
   /**
@@ -420,14 +435,14 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
    */
   priority?: number;
   /**
-   * Speculative decoding: proposes the tokens that followed the same words earlier in the text and checks several at
-   * once. The text is the same. It pauses automatically if it does not pay, unless it is 'always' (for measurements).
-   * True by default.
+   * Speculative decoding: proposes the tokens that followed the same words earlier in the text and verifies several
+   * at once. The output is the same. It pauses automatically when it is not faster, unless set to 'always' (for
+   * measurements). True by default.
    */
   speculation?: boolean | 'always';
   /**
-   * The owner of the prompt. Requests with different salts, or without one, share no cached text, so `cachedTokens`
-   * reveals nothing about other users' prompts. A session has a separate salt.
+   * Identifies the owner of the prompt. Requests with different salts, or without one, share no cached prefixes, so
+   * `cachedTokens` reveals nothing about other users' prompts. A session has a separate salt.
    */
   salt?: string | null;
   /**
@@ -435,7 +450,10 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
    */
   forced?: number[];
   onPrefill?: (progress: { done: number; total: number }) => void;
-  /** Called for each token. Its text may arrive with a later one (part of a character, a possible stop string). */
+  /**
+   * Called for each token. Its text may arrive with a later token (part of a character, a possible
+   * stop string).
+   */
   onToken?: (token: TokenDetail) => void;
   /** The number of alternatives that onToken receives, up to 20; 0: only the token's logprob. */
   logprobs?: number;
@@ -445,7 +463,7 @@ export interface GenerateOptions extends SamplingOptions, GrammarOptions {
 export interface TokenAlternative {
   /** Id of the token. */
   token: number;
-  /** Its text; bytes that are not whole characters become U+FFFD. */
+  /** Its text; incomplete characters become U+FFFD. */
   text: string;
   /** Its bytes. */
   bytes: number[];
@@ -461,19 +479,19 @@ export interface TokenDetail extends Omit<TokenAlternative, 'logprob'> {
   top: TokenAlternative[];
 }
 
-/** Times of a request. */
+/** Timings of a request. */
 export interface Timings {
   /** From the call until the request started. */
   queueMs: number;
-  /** Time to read the prompt. */
+  /** Prefill time. */
   prefillMs: number;
   /** Time to generate the tokens after the first one. */
   decodeMs: number;
   /** From the call to the first token. */
   ttftMs: number;
-  /** Speed of reading the prompt. */
+  /** Prefill speed. */
   prefillTokensPerSecond: number;
-  /** Speed of generating. */
+  /** Decode speed. */
   decodeTokensPerSecond: number;
 }
 
@@ -481,19 +499,22 @@ export interface Timings {
 export interface GenerationResult {
   /**
    * `stop`: an end token or a stop string. `length`: maxTokens or the end of the context. `abort`: the signal
-   * was aborted, or the reader left; `usage` then counts the prompt, if reading it had begun, and the pieces of
+   * was aborted, or the reader left; `usage` then counts the prompt, if prefill had begun, and the pieces of
    * text so far, and other numbers are 0.
    */
   finishReason: 'stop' | 'length' | 'abort';
   /** The stop string that ended it; missing after an end token. */
   stop?: string;
-  /** Tokens of the prompt, of the text, and of the prompt's cached part. */
+  /** Numbers of tokens: of the prompt, of the output, and of the cached part of the prompt. */
   usage: { promptTokens: number; completionTokens: number; cachedTokens: number };
-  /** Times of the request. */
+  /** Timings of the request. */
   timings: Timings;
 }
 
-/** A text that is being generated. The generation starts when it is read, once; leaving the loop cancels it. */
+/**
+ * Text that is being generated. The generation starts when it is first read and can be read only
+ * once; leaving the loop cancels it.
+ */
 export interface Generation extends AsyncIterable<string> {
   [Symbol.asyncIterator](): AsyncGenerator<string, void, void>;
   /**
@@ -518,19 +539,19 @@ export interface SaveOptions {
   /** A path (Node, Deno) or a name in the origin private file system. */
   to?: string | undefined;
   /**
-   * Types of the saved keys and values; the engine's by default. Coarser types make the state smaller, and the
-   * lost precision stays lost. Any engine with the same model and `kvType` loads the state.
+   * Types of the saved keys and values; the engine's by default. Coarser types make the state smaller, but the
+   * precision is lost permanently. Any engine with the same model and `kvType` loads the state.
    */
   kvType?: KvType | { k?: KvType; v?: KvType } | undefined;
 }
 
 /**
- * A text that continues from call to call; tokens are read once. One request at a time runs on a session
- * (another is refused with BUSY).
+ * Text that continues from call to call; each token is processed only once. A session runs one request
+ * at a time (a second one is rejected with BUSY).
  */
 export interface Session {
   /**
-   * Continues with `prompt` and generates an answer. Both stay in the session (an end token does not).
+   * Appends `prompt` and generates an answer. Both stay in the session (an end token does not).
    *
    * @example
    * const session = await engine.createSession();
@@ -542,7 +563,8 @@ export interface Session {
    */
   prompt(prompt: string | ArrayLike<number>, options?: Omit<GenerateOptions, 'salt'>): Generation;
   /**
-   * Reads text without an answer. Returns the number of tokens in the session, and of those that it had before.
+   * Appends text without generating an answer. Returns the number of tokens in the session, and the number
+   * before the call.
    *
    * @example
    * const session = await engine.createSession();
@@ -556,7 +578,7 @@ export interface Session {
     options?: Pick<GenerateOptions, 'signal' | 'onPrefill'>,
   ): Promise<{ tokens: number; cachedTokens: number }>;
   /**
-   * A session with the same text, which shares all pages until one of them continues.
+   * Returns a session with the same text, which shares all pages until one of the two continues.
    *
    * @example
    * const session = await engine.createSession();
@@ -579,7 +601,8 @@ export interface Session {
    */
   truncate(tokens: number): Promise<void>;
   /**
-   * Drops the tokens from `first` up to, not including, `last`. Later tokens are not read again.
+   * Drops the tokens from `first` up to, but not including, `last`. Later tokens are not
+   * recomputed.
    *
    * @example
    * const session = await engine.createSession();
@@ -600,7 +623,7 @@ export interface Session {
    */
   tokens(): Promise<number[]>;
   /**
-   * The state as bytes. With a name or `to`, it is also stored there.
+   * Returns the state as bytes. With a name or `to`, it is also stored there.
    *
    * @example
    * const session = await engine.createSession();
@@ -613,7 +636,7 @@ export interface Session {
    */
   save(to?: string | SaveOptions): Promise<Uint8Array<ArrayBuffer>>;
   /**
-   * Frees the pages. Closing twice is allowed, and so is closing after the engine.
+   * Frees the pages. May be called more than once, also after the engine is closed.
    *
    * @example
    * const session = await engine.createSession();
@@ -627,15 +650,15 @@ export interface Session {
 }
 
 /**
- * Options of a beam search. With a constraint all beams match it, and logprobs are those among the allowed
- * tokens.
+ * Options of a beam search. With a constraint, all beams match it, and logprobs are relative to the
+ * allowed tokens.
  */
 export interface BeamSearchOptions extends GrammarOptions {
   /** Number of beams, 1 to 16; 4 by default. */
   width?: number;
-  /** Limit on the tokens of a beam; 64 by default. */
+  /** Limit on the tokens per beam; 64 by default. */
   maxTokens?: number;
-  /** The sum of logprobs is divided by tokens ** lengthPenalty; 1 by default: their mean. */
+  /** The sum of logprobs is divided by tokens ** lengthPenalty. 1, the default, gives the mean. */
   lengthPenalty?: number;
   signal?: AbortSignal | null;
   priority?: number;
@@ -656,13 +679,13 @@ export interface Beam {
 
 /** Counters since the engine was created. */
 export interface EngineStats {
-  /** Requests by their state and how they ended. */
+  /** Requests by state and by how they ended. */
   requests: {
     /** Requests that are running. */
     running: number;
     /** Requests in the queue. */
     waiting: number;
-    /** Running or waiting requests whose readers do not keep up. */
+    /** Running or waiting requests that are paused because their readers do not keep up. */
     paused: number;
     /** Largest number of running requests so far. */
     runningMax: number;
@@ -670,32 +693,32 @@ export interface EngineStats {
     waitingMax: number;
     /** All requests so far. */
     submitted: number;
-    /** Requests that `queueLimit` refused. */
+    /** Requests rejected because of `queueLimit`. */
     refused: number;
     /** Requests that ended with an end token or a stop string. */
     stopped: number;
-    /** Requests that ended at their limit of tokens. */
+    /** Requests that ended at their token limit. */
     length: number;
     /** Requests that were cancelled. */
     aborted: number;
     /** Requests that ended with an error. */
     failed: number;
-    /** Preemptions: a request gave up its pages, to continue later. */
+    /** Preemptions: a request lost its pages and continues later. */
     preempted: number;
     /** Preempted requests whose pages were written to the swap file. */
     swappedOut: number;
     /** Preempted requests whose pages were read back. */
     swappedIn: number;
-    /** Failures of the swap file, after which the tokens were read again. */
+    /** Swap file failures, after which the tokens were recomputed. */
     swapFailed: number;
   };
-  /** Tokens of all requests. */
+  /** Token counts of all requests. */
   tokens: {
     /** Tokens of prompts. */
     prompt: number;
     /** Tokens of prompts that were found in the prefix cache. */
     cached: number;
-    /** Tokens that were read again after their pages had been given up. */
+    /** Tokens that were recomputed after their pages had been taken. */
     recomputed: number;
     /** Generated tokens. */
     out: number;
@@ -715,7 +738,7 @@ export interface EngineStats {
   rows: number;
   /**
    * Failures of the draft model, for lack of pages, memory or context, or because its values were not finite.
-   * The text is the same without it.
+   * The output is the same without it.
    */
   draftFailed: number;
   /** Pages of keys and values. */
@@ -724,9 +747,9 @@ export interface EngineStats {
 
 /** Pages of keys and values, and their users. */
 export interface KvStats {
-  /** Tokens of a page. */
+  /** Tokens per page. */
   pageTokens: number;
-  /** Size of a page. */
+  /** Size of a page in bytes. */
   pageBytes: number;
   /** Type of the cached keys. */
   kType: KvType;
@@ -738,11 +761,11 @@ export interface KvStats {
     all: number;
     /** Pages without a user. */
     free: number;
-    /** Pages that requests can still get: free, only cached, or not allocated yet. */
+    /** Pages still available to requests: free, only cached, or not allocated yet. */
     available: number;
     /** Pages with more than one user. */
     shared: number;
-    /** Pages that only the prefix cache has; they are evicted when needed. */
+    /** Pages that only the prefix cache uses; they are evicted when needed. */
     cached: number;
     /** Largest number of used pages so far. */
     usedMax: number;
@@ -750,8 +773,8 @@ export interface KvStats {
   /** Memory of all groups and of recurrent states. */
   bytes: { used: number; capacity: number };
   /**
-   * Layers whose keys and values have one shape and one sliding window (`windowTokens`, 0: none). `pageBytes`,
-   * `pages` and `map` next to this member are those of the pool that keeps all positions.
+   * Layers whose keys and values have the same shape and the same sliding window (`windowTokens`, 0: none).
+   * `pageBytes`, `pages` and `map` next to this member are those of the pool that keeps all positions.
    */
   groups: {
     layers: number;
@@ -760,7 +783,7 @@ export interface KvStats {
     pages: { all: number; free: number };
     bytes: { used: number; capacity: number };
   }[];
-  /** Recurrent states, one a slot. Null if the model has no recurrent layers. */
+  /** Recurrent states, one per slot. Null if the model has no recurrent layers. */
   states: { stateBytes: number; slots: number; free: number; cached: number } | null;
   /** Sequences that have pages. */
   sequences: number;
@@ -770,7 +793,7 @@ export interface KvStats {
   forks: number;
   /** Shared pages that were copied before a write. */
   cowCopies: number;
-  /** Pages that were given to sequences so far. */
+  /** Pages allocated to sequences so far. */
   pagesAllocated: number;
   /** Pages that were freed so far. */
   pagesFreed: number;
@@ -795,13 +818,13 @@ export interface KvStats {
     evictions: number;
     pagesHeld: number;
   } | null;
-  /** Requests that run and wait. */
+  /** Running and waiting requests. */
   requests: { running: number; waiting: number };
   /** With `map: true`, a letter for each page: `.` free, `p` private, `s` shared, `c` only cached. */
   map?: string;
 }
 
-// ---- chat, in OpenAI's shape ----
+// ---- chat, in OpenAI's format ----
 
 export interface ChatTextPart {
   type: 'text';
@@ -809,7 +832,7 @@ export interface ChatTextPart {
 }
 
 /**
- * An image: a file (Blob, bytes, or its address, also a data URL), an ImageBitmap, ImageData, VideoFrame, canvas, image
+ * An image: a file (a Blob, bytes, or a URL, including data URLs), an ImageBitmap, ImageData, VideoFrame, canvas, image
  * or video element, or pixels.
  */
 export interface ChatImagePart {
@@ -817,7 +840,7 @@ export interface ChatImagePart {
   image: string | URL | object;
 }
 
-/** An image by its address or data URL, in OpenAI's format. */
+/** An image by its URL or data URL, in OpenAI's format. */
 export interface ChatImageUrlPart {
   type: 'image_url';
   image_url: { url: string; detail?: string | null };
@@ -835,15 +858,15 @@ export interface ChatInputAudioPart {
   input_audio: { data: string; format: string };
 }
 
-/** Parts that are encoded by the model's mmproj file. */
+/** Parts that are encoded with the model's mmproj file. */
 export type ChatMediaPart = ChatImagePart | ChatImageUrlPart | ChatAudioPart | ChatInputAudioPart;
 
 export type ChatPart = ChatTextPart | ChatMediaPart;
 
-/** A text, token ids, or texts, images and recordings. */
+/** A string, token ids, or an array of strings, images and recordings. */
 export type Prompt = string | ArrayLike<number> | ChatPart[];
 
-/** Parts of OpenAI's types that are refused with UNSUPPORTED. */
+/** Parts in OpenAI's types that are rejected with UNSUPPORTED. */
 export interface ChatOtherPart {
   type: 'file' | 'refusal';
 }
@@ -851,26 +874,26 @@ export interface ChatOtherPart {
 /** A message of a conversation. */
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant' | 'tool' | (string & {});
-  /** Its parts, or its text. A message with `tool_calls` needs none. */
+  /** Its text or parts. May be missing in a message with `tool_calls`. */
   content?: string | ChatPart[] | null;
   name?: string;
-  /** The assistant's calls, as in its message. */
+  /** The assistant's tool calls. */
   tool_calls?: ChatToolCall[] | null;
-  /** The call that this result of a tool answers. */
+  /** The id of the call that this tool result answers. */
   tool_call_id?: string;
-  /** Reasoning of an earlier turn, for templates that write it. */
+  /** The reasoning of an earlier turn, for templates that include it. */
   reasoning_content?: string | null;
-  /** `true` in a last message of the assistant: the reply continues its content. */
+  /** `true` in a last message from the assistant: the reply continues its content. */
   prefix?: boolean;
 }
 
-/** A message of a request. It has the fields of OpenAI's types; unsupported ones are refused. */
+/** A message of a request. It has the fields of OpenAI's types; unsupported ones are rejected. */
 export interface ChatMessageParam extends Omit<ChatMessage, 'content' | 'tool_calls'> {
   content?: string | (ChatPart | ChatOtherPart)[] | null;
   tool_calls?: (ChatToolCall | ChatCustomTool)[] | null;
 }
 
-/** JSON answers: any object, or JSON of a schema (GrammarOptions.jsonSchema). */
+/** JSON answers: any object, or JSON that matches a schema (GrammarOptions.jsonSchema). */
 export type ResponseFormat =
   | { type: 'text' }
   | { type: 'json_object'; schema?: object }
@@ -894,7 +917,7 @@ export interface ChatCompletionRequest {
   stream_options?: { include_usage?: boolean } | null;
   max_tokens?: number | null;
   max_completion_tokens?: number | null;
-  /** Choices, 1 to 16; the prompt is read once for all of them. */
+  /** Number of choices, 1 to 16; the prompt is processed once for all of them. */
   n?: number | null;
   /** As in GenerateOptions. */
   adapters?: AdapterUse[] | null;
@@ -908,7 +931,7 @@ export interface ChatCompletionRequest {
   logprobs?: boolean | null;
   /** Alternatives of each token, up to 20; needs `logprobs`. */
   top_logprobs?: number | null;
-  /** Any other type is refused with UNSUPPORTED. */
+  /** Any other type is rejected with UNSUPPORTED. */
   response_format?: ResponseFormat | null;
   /** These four are described in GrammarOptions; they exclude response_format. */
   grammar?: string | null;
@@ -916,11 +939,11 @@ export interface ChatCompletionRequest {
   regex?: RegExp | string | null;
   choices?: string[] | null;
   /**
-   * A session that becomes this conversation and its reply. The part that it has in common with the prompt is not read
-   * again, the rest is dropped.
+   * A session, which afterwards contains this conversation and its reply. The part that it has in common with the
+   * prompt is not recomputed; the rest is dropped.
    */
   session?: Session | null;
-  /** From here on fields of llama.cpp's server, described in SamplerOptions. */
+  /** The following are fields of llama.cpp's server, described in SamplerOptions. */
   samplers?: SamplerName[] | null;
   dry_sequence_breakers?: string[] | null;
   // begin fields: generated from include/options.mjs
@@ -958,8 +981,8 @@ export interface ChatCompletionRequest {
   tools?: (ChatTool | ChatCustomTool)[] | null;
   /**
    * `auto`, the default: the model may call tools. `none`: the model does not see them. `required`, or a name
-   * (`{type: 'function', function: {name}}`): it calls at least one, or this one. Arguments always match the tool's
-   * `parameters`; an unsupported schema is refused with UNSUPPORTED, or with `auto` not enforced.
+   * (`{type: 'function', function: {name}}`): it calls at least one tool, or the named one. Arguments always match
+   * the tool's `parameters`; an unsupported schema is rejected with UNSUPPORTED, or not enforced with `auto`.
    */
   tool_choice?: 'auto' | 'none' | 'required' | object | null;
   /** False: at most one call. */
@@ -968,24 +991,24 @@ export interface ChatCompletionRequest {
   chat_template_kwargs?: Record<string, unknown>;
   /**
    * Limit on the tokens of reasoning. At the limit the reasoning is closed and the answer follows. -1, the default: no
-   * limit. No effect if the template has no marks of reasoning.
+   * limit. No effect if the template has no reasoning tags.
    */
   thinking_budget_tokens?: number | null;
   /**
-   * The amount of reasoning: sets `enable_thinking` and `reasoning_effort` of the template, unless
-   * `chat_template_kwargs` has them.
+   * The amount of reasoning: sets the template variables `enable_thinking` and `reasoning_effort`,
+   * unless `chat_template_kwargs` has them.
    */
   reasoning_effort?: 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max' | null;
   /** As in GenerateOptions. */
   logitsHook?: LogitsHook | null;
   /**
-   * True: control tokens such as `<|im_end|>` in messages keep their meaning. False, the default: they are text, so
-   * untrusted input cannot end or begin a message.
+   * True: control tokens such as `<|im_end|>` in messages keep their meaning. False, the default: they are treated
+   * as text, so untrusted input cannot end or begin a message.
    */
   parseSpecial?: boolean | null;
   signal?: AbortSignal | null;
   onPrefill?: (progress: { done: number; total: number }) => void;
-  /** From here on OpenAI's fields that are accepted without effect. */
+  /** The following are OpenAI's fields that are accepted but have no effect. */
   user?: string;
   store?: boolean | null;
   metadata?: Record<string, string> | null;
@@ -1003,25 +1026,25 @@ export interface ChatTool {
   function: { name: string; description?: string; parameters?: object; strict?: boolean | null };
 }
 
-/** A custom tool of OpenAI's types. It is refused with UNSUPPORTED or ARG. */
+/** A custom tool in OpenAI's types. It is rejected with UNSUPPORTED or ARG. */
 export interface ChatCustomTool {
   id?: string;
   type: 'custom';
   custom: object;
 }
 
-/** A call of a tool. */
+/** A tool call. */
 export interface ChatToolCall {
   id: string;
   type: 'function';
-  /** `arguments` is JSON of an object, unless the reply was cut off (`finish_reason: 'length'`). */
+  /** `arguments` is a JSON object, unless the reply was cut off (`finish_reason: 'length'`). */
   function: { name: string; arguments: string };
 }
 
 export interface TokenLogprob {
   token: string;
   logprob: number;
-  /** A token may have parts of characters. */
+  /** A token may contain parts of characters. */
   bytes: number[];
 }
 
@@ -1048,7 +1071,7 @@ export interface ChatCompletion {
       role: 'assistant';
       content: string;
       refusal: null;
-      /** The model's reasoning before the answer, if it marks it. */
+      /** The model's reasoning before the answer, if the model marks it. */
       reasoning_content?: string;
       tool_calls?: ChatToolCall[];
     };
@@ -1073,7 +1096,7 @@ export interface ChatCompletionChunk {
       role?: 'assistant';
       content?: string;
       reasoning_content?: string;
-      /** The first of a call has its id and name; the arguments come in pieces. */
+      /** The first piece of a call has its id and name; the arguments arrive in pieces. */
       tool_calls?: {
         index: number;
         id?: string;
@@ -1111,7 +1134,7 @@ export interface StandardSchema<Output = unknown> {
     readonly vendor: string;
     readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>;
     readonly types?: { readonly input: unknown; readonly output: Output } | undefined;
-    // biome-ignore lint/suspicious/noExplicitAny: a record of JSON schemas' targets, which libraries type in their own way
+    // biome-ignore lint/suspicious/noExplicitAny: a record of JSON schema targets, which each library types differently
     readonly jsonSchema?: { readonly input: (options: { target: any }) => Record<string, unknown> };
   };
 }
@@ -1146,7 +1169,7 @@ export type ParsedCompletion<Output> = Omit<ChatCompletion, 'choices'> & {
   })[];
 };
 
-/** A streamed reply that emits events. `abort()` and leaving its loop cancel the request. */
+/** A streamed reply that emits events. `abort()`, or leaving its loop, cancels the request. */
 export interface ChatCompletionStream extends AsyncIterable<ChatCompletionChunk> {
   readonly controller: AbortController;
   /**
@@ -1240,7 +1263,7 @@ export interface ChatCompletionStream extends AsyncIterable<ChatCompletionChunk>
 /** Chat completions with OpenAI's request and response format. */
 export interface ChatCompletions {
   /**
-   * A reply, or with `stream: true` a stream of chunks.
+   * Returns a reply, or with `stream: true` a stream of chunks.
    *
    * @example
    * const { choices } = await engine.chat.completions.create({
@@ -1263,7 +1286,8 @@ export interface ChatCompletions {
     options?: ChatCallOptions,
   ): Promise<ChatCompletion | ChatStream>;
   /**
-   * Reads the stream automatically and emits events, like openai-node's helper of this name.
+   * Reads the stream automatically and emits events, like the helper of the same name in
+   * openai-node.
    *
    * @example
    * const messages = [{ role: 'user', content: 'What is 2 + 2?' }];
@@ -1283,9 +1307,9 @@ export interface ChatCompletions {
     options?: ChatCallOptions,
   ): ChatCompletionStream;
   /**
-   * A reply that is JSON of a schema: a Standard Schema with a JSON schema (zod 4.2 and others), or a
-   * response_format, also of OpenAI's helpers. Rejects with INCOMPLETE if the reply was cut off, and with
-   * INVALID if the schema's validation refuses it.
+   * Returns a reply that is JSON and matches a schema: a Standard Schema with a JSON schema (zod 4.2 and
+   * others), or a response_format, including those from OpenAI's helpers. Rejects with INCOMPLETE if the
+   * reply was cut off, and with INVALID if the schema's validation fails.
    *
    * @example
    * const schema = {
@@ -1307,7 +1331,7 @@ export interface ChatCompletions {
   ): Promise<ParsedCompletion<Parsed<Format>>>;
 }
 
-// ---- a chat: messages and a session that follows them ----
+// ---- a chat: messages and a session that caches them ----
 
 /** The beginning of a conversation, and fields of ChatCompletionRequest for all turns. */
 export interface ChatOptions
@@ -1333,22 +1357,22 @@ export interface ChatReplyResult {
   /** The message that was added to the history. */
   message: ChatMessage;
   finishReason: 'stop' | 'length' | 'tool_calls' | 'abort';
-  /** `cachedTokens`: tokens that the chat had read before. */
+  /** `cachedTokens`: tokens that the chat had processed before. */
   usage: { promptTokens: number; completionTokens: number; cachedTokens: number };
   /** Undefined after an abort. */
   timings: Timings | undefined;
 }
 
 /**
- * A turn's reply. It starts when it is read, once, in one of these ways. When it ends, it is added to the
- * history; an abandoned or aborted reply keeps the part that was written. After an error, or an empty reply,
- * the history is unchanged.
+ * A turn's reply. It starts when it is read, which is possible only once, in one of these ways. When it
+ * ends, it is added to the history; an abandoned or aborted reply keeps the part that was generated. After
+ * an error, or an empty reply, the history is unchanged.
  */
 export interface ChatReply extends AsyncIterable<string> {
   /** The content as it arrives. */
   [Symbol.asyncIterator](): AsyncGenerator<string, void, void>;
   /**
-   * Chunks as chat.completions streams them, with reasoning and tool calls.
+   * The chunks, as chat.completions streams them, with reasoning and tool calls.
    *
    * @example
    * const chat = await engine.createChat({ temperature: 0, max_tokens: 3 });
@@ -1393,8 +1417,8 @@ export interface ChatReply extends AsyncIterable<string> {
 /** A conversation with its memory. */
 export interface Chat {
   /**
-   * Sends a user's text, a message, or several (the results of tools). Without content it answers the current
-   * conversation. One turn runs at a time (another is refused with BUSY).
+   * Sends a user's text, a message, or several (such as tool results). Without content, the model answers the
+   * current conversation. One turn runs at a time (a second one is rejected with BUSY).
    *
    * @example
    * const chat = await engine.createChat({ temperature: 0 });
@@ -1429,7 +1453,7 @@ export interface Chat {
    */
   edit(index: number, content?: string): void;
   /**
-   * A copy of the conversation, which shares all pages.
+   * Returns a copy of the conversation, which shares all pages.
    *
    * @example
    * const chat = await engine.createChat({ temperature: 0, max_tokens: 8 });
@@ -1441,7 +1465,7 @@ export interface Chat {
    */
   fork(): Promise<Chat>;
   /**
-   * Number of tokens of the conversation and of a next message.
+   * Returns the number of tokens of the conversation, with an optional next message.
    *
    * @example
    * const chat = await engine.createChat({ system: 'Answer briefly.' });
@@ -1450,7 +1474,7 @@ export interface Chat {
    */
   countTokens(content?: string | ChatMessage | ChatMessage[]): Promise<number>;
   /**
-   * The history and its KV state as bytes, for loadChat. Settings are not included.
+   * Returns the history and its KV state as bytes, for loadChat. Settings are not included.
    *
    * @example
    * const chat = await engine.createChat({ temperature: 0, max_tokens: 8 });
@@ -1461,7 +1485,7 @@ export interface Chat {
    */
   save(): Promise<Uint8Array<ArrayBuffer>>;
   /**
-   * Ends a running turn and frees the memory. Closing twice is allowed.
+   * Ends a running turn and frees the memory. May be called more than once.
    *
    * @example
    * const chat = await engine.createChat();
@@ -1517,7 +1541,7 @@ export interface EngineInfo {
       SpecialToken | null
     >;
   } | null;
-  /** The chat template (Jinja): that of the option `chatTemplate`, or the model's. */
+  /** The chat template (Jinja), from the option `chatTemplate` or from the model. */
   chatTemplate: string | null;
   /** Tensors and bytes of each type in the file. */
   types: Record<string, { tensors: number; bytes: number }>;
@@ -1526,18 +1550,23 @@ export interface EngineInfo {
   /** Threads that compute. Helper threads that have not started yet are not counted. */
   threads: number;
   /**
-   * How many of them compute a single token, and how many a part of a prompt. If `threads` was not
-   * given, these are the fastest numbers.
+   * The number of threads used for a single token, and for a part of a prompt. If `threads` was not
+   * set, these are the numbers that were measured to be fastest.
    */
   threadsUsed: { decode: number; prefill: number };
-  /** The kernels in use: `simd128` or `relaxed`, with a suffix for what suits this processor. */
+  /**
+   * The kernels in use: `simd128` or `relaxed`, with a suffix for the variant chosen for this
+   * processor.
+   */
   kernels: string;
   /**
-   * How sums of floats are rounded. Hosts of the same group compute the same bits, so a seed gives the same
-   * text. `relaxed`: hosts with relaxed SIMD; `plain`: others.
+   * How sums of floats are rounded. Hosts in the same group compute the same bits, so a seed gives the same
+   * output. `relaxed`: hosts with relaxed SIMD; `plain`: others.
    */
   rounding: 'plain' | 'relaxed';
-  /** With `shared`: whether the engine is in this tab (`leader`) or in another one (`follower`). */
+  /**
+   * With `shared`: whether the engine is in this tab (`leader`) or in a different one (`follower`).
+   */
   sharing: 'none' | 'leader' | 'follower';
   /** Type of the cached keys. */
   kType: KvType;
@@ -1561,15 +1590,15 @@ export interface EngineInfo {
   /** With `mmproj`: the memory of its encoders in bytes, in addition to `plan`, planned before their weights are read. */
   mediaPlan: {
     weightsBytes: number;
-    /** While the largest image, of 2^28 pixels, is resized. */
+    /** Needed while the largest image, of 2^28 pixels, is resized. */
     prepareBytes: number;
-    /** While the largest input that the context has room for is encoded. */
+    /** Needed while the largest input that fits in the context is encoded. */
     encodeBytes: number;
     /** Limit on the cached rows of images and recordings. */
     cacheBytes: number;
     totalBytes: number;
   } | null;
-  /** With `directoryOnly`: why the model would not run. */
+  /** With `directoryOnly`: the reason if the model cannot run. */
   error: { status: string; message: string; offsetBytes: number | null } | null;
   /** The memory of this engine, in bytes. */
   memory: {
@@ -1578,16 +1607,16 @@ export interface EngineInfo {
     usedBytes: number;
     peakBytes: number;
     /**
-     * A model that needs more is refused. It is memoryLimit, or the memory that the host can
-     * provide if that is less.
+     * The memory limit; a model that needs more is rejected. It is memoryLimit, or the memory that
+     * the host can provide if that is less.
      */
     limitBytes: number;
     /**
-     * The most that an engine may have on this host: limitBytes, or 16 GiB where WebAssembly's memory may have 64-bit addresses. A model
-     * that needs more than 4 GiB gets such a memory.
+     * The maximum for an engine on this host: limitBytes, or 16 GiB if the host supports memory with 64-bit addresses. A
+     * model that needs more than 4 GiB gets such a memory.
      */
     mostBytes: number;
-    /** Allocations since the engine was created; decoding makes none. */
+    /** The number of allocations since the engine was created; decoding does not allocate. */
     allocations: number;
   };
 }
@@ -1595,17 +1624,18 @@ export interface EngineInfo {
 export interface MediaCost {
   /** Tokens in the prompt: its rows and the tokens around them. */
   tokens: number;
-  /** Rows that are computed from it. */
+  /** The number of rows that are computed from it. */
   rows: number;
-  /** Pictures that it is cut into, with its overview; pieces of a recording. */
+  /**
+   * The number of tiles that an image is split into, including its overview, or of pieces of a
+   * recording.
+   */
   tiles: number;
   /**
-   * Multiply-adds of the encoder. @@ src/kernels/kernels.h is the same to the last bit whatever the
-   * other tokens of the call, the row range, and the thread: => does not depend on the other tokens
-   * of the call, on the row range or on the thread, not even in the last bit:
+   * Multiply-adds of the encoder.
    */
   macs: number;
-  /** Memory while it is encoded. */
+  /** The memory needed while it is encoded, in bytes. */
   encodeBytes: number;
 }
 
@@ -1613,7 +1643,7 @@ export interface OpMetrics {
   count: number;
   /** The number of timed passes: every prefill, and one decoding pass in four. */
   timed: number;
-  /** The timed ones together. */
+  /** The total of the timed passes. */
   time_us: number;
   latency_us: {
     mean: number;
@@ -1624,14 +1654,14 @@ export interface OpMetrics {
     p95: number;
     p99: number;
   };
-  /** Weights, keys and values, or activations that the op has to read and write. */
+  /** Bytes of weights, keys and values, or activations that the op has to read and write. */
   bytes: number;
-  /** Multiply-adds of products. */
+  /** Multiply-adds of matrix products. */
   macs: number;
   /** Null if the measured time is 0. */
   gb_per_s: number | null;
   gmac_per_s: number | null;
-  /** Share of the time of all passes of its kind. */
+  /** Its share of the time of all passes of the same kind. */
   share: number;
 }
 
@@ -1663,10 +1693,10 @@ export interface LaneMetrics {
   latency_us_p50: number;
   latency_us_p95: number;
   latency_us_p99: number;
-  /** Not in `cpu` and `gpu`, which are sums of lanes. */
+  /** Missing in `cpu` and `gpu`, which are sums of lanes. */
   latency_count?: number;
   latency_us_sum?: number;
-  /** Cumulative counts, by inclusive upper edges. */
+  /** Cumulative counts by inclusive upper bounds. */
   latency_us_le?: Record<string, number>;
 }
 
@@ -1705,14 +1735,14 @@ export interface ModelInspection {
     file: number;
     offset_bytes: number;
     size_bytes: number;
-    /** The model runs without it. */
+    /** Whether the model runs without it. */
     unread?: true;
   }[];
   info: Record<string, unknown>;
 }
 
 export interface TokenizeOptions {
-  /** BOS and EOS as the model requires; true by default. */
+  /** Adds BOS and EOS as the model requires; true by default. */
   addSpecial?: boolean;
   /** Control tokens in the text become their ids; true by default. */
   parseSpecial?: boolean;
@@ -1722,7 +1752,7 @@ export interface TokenizeOptions {
 /** Fields of ChatCompletionRequest that change the prompt; `variables` are its `chat_template_kwargs`. */
 export interface CountOptions {
   tools?: ChatTool[] | null;
-  /** With 'none' the prompt has no tools. */
+  /** With 'none', the prompt contains no tools. */
   tool_choice?: ChatCompletionRequest['tool_choice'];
   reasoning_effort?: ChatCompletionRequest['reasoning_effort'];
   variables?: Record<string, unknown>;
@@ -1741,9 +1771,9 @@ export interface AdapterUse {
 /** A loaded adapter. */
 export interface AdapterInfo {
   name: string;
-  /** Number of tensors of the model that it changes. */
+  /** Number of model tensors that it changes. */
   tensors: number;
-  /** The largest rank. */
+  /** The largest rank of its tensors. */
   rank: number;
   alpha: number | null;
   /** Requests and calls of embed that use it now. */
@@ -1757,7 +1787,7 @@ export interface AddAdapterOptions {
   signal?: AbortSignal | null;
 }
 
-/** LoRA adapters from GGUF files, which requests choose. */
+/** LoRA adapters from GGUF files, which requests select. */
 export interface Adapters {
   /**
    * Loads an adapter for the loaded model.
@@ -1787,41 +1817,50 @@ export interface Adapters {
 }
 
 export interface EmbedOptions {
-  /** Adapters that the texts are read with. */
+  /** Adapters that are applied to all inputs. */
   adapters?: AdapterUse[] | null;
   /**
-   * Combines the vectors of a text's tokens. 'model' (default): as the file says, otherwise the mean, or for causal
-   * models the last token. 'none': the vectors of all tokens, one after the other. 'rank': the scores of a reranker or
-   * classifier.
+   * How the vectors of an input's tokens are combined. 'model' (default): as the file specifies, otherwise the mean,
+   * or for causal models the last token. 'none': the vectors of all tokens, concatenated. 'rank': the scores of a
+   * reranker or classifier.
    */
   pooling?: 'model' | 'none' | 'mean' | 'cls' | 'last' | 'rank';
-  /** Vectors are divided by their length; true by default. Scores are not. */
+  /** Whether vectors are normalized to length 1; true by default. Scores never are. */
   normalize?: boolean;
-  /** Keeps only this many numbers, before the length becomes 1. */
+  /** Truncates vectors to this many values before they are normalized. */
   dimensions?: number;
-  /** Put before each text, as the model was trained for queries or documents. */
+  /** Prepended to each input, as the model was trained for queries or documents. */
   prefix?: string;
-  /** Texts over the context are cut, except for their last token. By default they are refused. */
+  /**
+   * Truncates inputs that exceed the context, but keeps their last token. By default they are
+   * rejected.
+   */
   truncate?: boolean;
   signal?: AbortSignal | null;
 }
 
 export interface ClassifyOptions {
-  /** The text before the input and the labels. A model with a head for labels reads only the input. */
+  /**
+   * The text before the input and the labels. A model with a classification head gets only the
+   * input.
+   */
   instructions?: string;
-  /** For a model with a head: a text over its context is cut. Otherwise it rejects with PROMPT_TOO_LONG. */
+  /**
+   * For a model with a head: truncates an input that exceeds its context. By default the call
+   * rejects with PROMPT_TOO_LONG.
+   */
   truncate?: boolean;
   salt?: string;
   signal?: AbortSignal | null;
 }
 
-/** Labels with their probabilities, which add up to 1; the most probable first. */
+/** Labels with their probabilities, which add up to 1, the most probable label first. */
 export type Classification = { label: string; score: number }[];
 
 export interface ExtractOptions {
   /** The text before the schema and the input. */
   instructions?: string;
-  /** 1024 by default. A record that needs more rejects with INCOMPLETE. */
+  /** 1024 by default. If the record needs more, the call rejects with INCOMPLETE. */
   maxTokens?: number;
   /** 0 by default: the most probable record. */
   temperature?: number;
@@ -1830,15 +1869,18 @@ export interface ExtractOptions {
   signal?: AbortSignal | null;
 }
 
-/** Functions that the model may call, by their names. */
+/** Functions that the model may call, by name. */
 export type ToolSet = Record<
   string,
   {
     /** Its description, for the model. */
     description?: string;
-    /** The JSON schema of its argument, an object. Without it the tool takes no argument. */
+    /** The JSON schema of its argument, an object. Without it, the tool takes no argument. */
     schema?: object;
-    /** Gets the arguments, parsed. Its return value, text or else JSON, is the result that the model reads. */
+    /**
+     * Called with the parsed arguments. Its return value, converted to JSON unless it is a string,
+     * is the result that the model gets.
+     */
     run(
       argument: Record<string, unknown>,
       call: { id: string; name: string; signal?: AbortSignal | null },
@@ -1854,41 +1896,44 @@ export interface RunToolsOptions
    * would need more.
    */
   maxRounds?: number;
-  /** An exception of a tool rejects the call. By default the model gets its message as the result. */
+  /**
+   * Whether an exception thrown by a tool rejects the call. By default the model gets its message
+   * as the result.
+   */
   throwErrors?: boolean;
 }
 
 export interface RunToolsResult {
-  /** The last reply, which has no calls. */
+  /** The last reply, which contains no calls. */
   message: ChatCompletion['choices'][0]['message'];
   /** The whole conversation, with the calls and their results. */
   messages: ChatMessageParam[];
   finish_reason: 'stop' | 'length';
   /** Number of replies. */
   rounds: number;
-  /** Tokens of all replies together. */
+  /** The total tokens of all replies. */
   usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
 }
 
 export interface RerankOptions {
   /** The number of results; all by default. */
   topN?: number;
-  /** Pairs over the context are cut; false by default: they are refused. */
+  /** Truncates pairs that exceed the context; false by default: they are rejected. */
   truncate?: boolean;
   signal?: AbortSignal | null;
 }
 
 export interface Ranking {
   /**
-   * The best first. `score` is the first number of the model's head. `probability` is from 0 to 1: the sigmoid
-   * of the score, or the score if the model gives probabilities.
+   * The results, best first. `score` is the first output of the model's head. `probability` is from 0 to 1:
+   * the sigmoid of the score, or the score itself if the model returns probabilities.
    */
   results: { index: number; score: number; probability: number }[];
-  /** Tokens of all pairs together. */
+  /** The total tokens of all pairs. */
   tokens: number;
 }
 
-/** OpenAI's request. Token ids are accepted instead of texts. */
+/** OpenAI's request. Token ids are accepted instead of strings. */
 export interface EmbeddingRequest {
   input: string | number[] | (string | number[])[];
   dimensions?: number | null;
@@ -1924,7 +1969,8 @@ export interface Engine {
   /** Chat completions with OpenAI's request and response format. */
   readonly chat: { readonly completions: ChatCompletions };
   /**
-   * A vector for each text, which depends on that text alone. Encoders support no calls that generate text.
+   * Returns a vector for each input, which does not depend on the other inputs. Encoders do not support
+   * calls that generate text.
    *
    * @example
    * const vectors = await engine.embed(['a small cat', 'a little kitten']);
@@ -1945,8 +1991,9 @@ export interface Engine {
    */
   rerank(query: string, documents: string[], options?: RerankOptions): Promise<Ranking>;
   /**
-   * The labels with their probabilities. A model with a head gives a score for each, in the head's order. Any
-   * other model that generates text scores how probable each label is as its answer.
+   * Returns the labels with their probabilities. A model with a head gives a score for each label, in the
+   * head's order. With any other model that generates text, the score is the probability of the label as its
+   * answer.
    *
    * @example
    * const question = 'Is this review positive or negative? "What a wonderful film!"';
@@ -1956,7 +2003,7 @@ export interface Engine {
    */
   classify(text: string, labels: string[], options?: ClassifyOptions): Promise<Classification>;
   /**
-   * A record of a JSON schema from a text: the most probable JSON, parsed.
+   * Extracts a record from a text: returns the most probable JSON that matches a schema, parsed.
    *
    * @example
    * const schema = {
@@ -1973,7 +2020,7 @@ export interface Engine {
     options?: ExtractOptions,
   ): Promise<T>;
   /**
-   * Asks the model, runs the tools that it calls and adds their results, until it answers.
+   * Prompts the model, runs the tools that it calls and adds their results, until it answers.
    *
    * @example
    * const tools = {
@@ -1995,7 +2042,7 @@ export interface Engine {
   /** Embeddings with OpenAI's request and response format. */
   readonly embeddings: {
     /**
-     * One vector for each input, as numbers or base64.
+     * Returns one vector for each input, as numbers or base64.
      *
      * @example
      * const { data } = await engine.embeddings.create({ input: ['a small cat', 'a little kitten'] });
@@ -2005,17 +2052,17 @@ export interface Engine {
     create(body: EmbeddingRequest, call?: { signal?: AbortSignal | null }): Promise<EmbeddingList>;
   };
   /**
-   * The token ids of a text.
+   * Returns the token ids of a text.
    *
    * @example
    * console.log(await engine.tokenize('Hello there'));
    * //=> [ 19556, 665 ]
    */
   tokenize(text: string, options?: TokenizeOptions): Promise<number[]>;
-  /** The token ids of a conversation's prompt. */
+  /** Returns the token ids of a conversation's prompt. */
   tokenize(messages: ChatMessageParam[], options?: CountOptions): Promise<number[]>;
   /**
-   * The text of tokens. `special` writes special tokens as text, too.
+   * Returns the text of tokens. With `special`, special tokens are written as text, too.
    *
    * @example
    * console.log(await engine.detokenize([19556, 665]));
@@ -2026,7 +2073,7 @@ export interface Engine {
     options?: { special?: boolean; signal?: AbortSignal | null },
   ): Promise<string>;
   /**
-   * The number of tokens of a text.
+   * Returns the number of tokens of a text.
    *
    * @example
    * console.log(await engine.countTokens('Hello there'));
@@ -2035,11 +2082,11 @@ export interface Engine {
    * //=> 32
    */
   countTokens(text: string, options?: TokenizeOptions): Promise<number>;
-  /** The number of tokens of a conversation's prompt. */
+  /** Returns the number of tokens of a conversation's prompt. */
   countTokens(messages: ChatMessageParam[], options?: CountOptions): Promise<number>;
   /**
-   * Decodes an image or a recording once, for several requests: the returned part has pixels or samples, and later changes
-   * of a canvas or of bytes do not change it.
+   * Decodes an image or a recording once, for several requests: the returned part contains pixels or samples and is not
+   * affected by later changes to a canvas or to bytes.
    *
    * @example
    * const image = { width: 1, height: 1, data: new Uint8Array([255, 0, 0]) };
@@ -2056,7 +2103,7 @@ export interface Engine {
     audio: { samples: Float32Array; sampleRate: number };
   }>;
   /**
-   * The cost of an image or a recording, known before it is encoded.
+   * Returns the cost of an image or a recording before it is encoded.
    *
    * @example
    * const part = { type: 'image', image: 'https://example.com/receipt.png' };
@@ -2065,7 +2112,8 @@ export interface Engine {
    */
   mediaCost(part: Exclude<ChatPart, ChatTextPart>): Promise<MediaCost>;
   /**
-   * A conversation with memory: each turn reads only the new messages.
+   * Creates a conversation that keeps its keys and values, so each turn processes only the new
+   * messages.
    *
    * @example
    * const chat = await engine.createChat({ temperature: 0 });
@@ -2081,8 +2129,8 @@ export interface Engine {
    */
   createChat(options?: ChatOptions): Promise<Chat>;
   /**
-   * Restores the output of a chat's `save`. Another model or KV type reads the conversation again; damaged
-   * bytes are refused (CORRUPT, TRUNCATED, FORMAT).
+   * Restores the output of a chat's `save`. With a different model or KV type, the conversation is
+   * recomputed; damaged bytes are rejected (CORRUPT, TRUNCATED, FORMAT).
    *
    * @example
    * const chat = await engine.createChat({ temperature: 0, max_tokens: 8 });
@@ -2097,7 +2145,7 @@ export interface Engine {
     options?: Omit<ChatOptions, 'system' | 'messages'>,
   ): Promise<Chat>;
   /**
-   * The conversation as the prompt that chat.completions would continue.
+   * Returns the conversation as the prompt that chat.completions would continue.
    *
    * @example
    * const messages = [
@@ -2121,7 +2169,7 @@ export interface Engine {
     },
   ): Promise<string>;
   /**
-   * The model's shape, the memory plan, threads, kernels and sharing.
+   * Returns the model's dimensions, the memory plan, threads, kernels and sharing.
    *
    * @example
    * const { architecture, shape, contextSize } = await engine.info();
@@ -2130,7 +2178,7 @@ export interface Engine {
    */
   info(): Promise<EngineInfo>;
   /**
-   * Metadata and tensors, as `wick inspect --json` prints them.
+   * Returns metadata and tensors, as `wick inspect --json` prints them.
    *
    * @example
    * const { metadata, tensors } = await engine.inspect();
@@ -2141,8 +2189,8 @@ export interface Engine {
    */
   inspect(): Promise<ModelInspection>;
   /**
-   * The time that the ops of the forward passes took since the start, or since the last call with
-   * `reset`; rejects with NODATA unless the engine was created with `metrics: true`.
+   * Returns the time that the ops of the forward passes took since the start, or since the last
+   * call with `reset`; rejects with NODATA unless the engine was created with `metrics: true`.
    *
    * @example
    * const measured = await createEngine({ url: modelUrl, metrics: true });
@@ -2157,14 +2205,15 @@ export interface Engine {
     reset?: boolean;
     signal?: AbortSignal | null;
   }): Promise<EngineMetrics>;
-  /** The same in Prometheus' text format 0.0.4. */
+  /** Returns the same in Prometheus' text format 0.0.4. */
   metrics(options: {
     format: 'prometheus';
     reset?: boolean;
     signal?: AbortSignal | null;
   }): Promise<string>;
   /**
-   * A text that continues from call to call. Its requests, forks and saved states have its `salt`.
+   * Creates a session: text that continues from call to call. Its requests, forks and saved states
+   * have its `salt`.
    *
    * @example
    * const session = await engine.createSession();
@@ -2173,8 +2222,8 @@ export interface Engine {
    */
   createSession(options?: { signal?: AbortSignal | null; salt?: string | null }): Promise<Session>;
   /**
-   * The prefix cache as bytes, for an engine with the same model. With `to`, it is also stored there: a path
-   * (Node, Deno) or a name in the origin private file system.
+   * Returns the prefix cache as bytes, for an engine with the same model. With `to`, it is also stored
+   * there: a path (Node, Deno) or a name in the origin private file system.
    *
    * @example
    * await engine.generate('Once upon a time, there was a fox. '.repeat(4), { maxTokens: 1 }).text();
@@ -2184,8 +2233,8 @@ export interface Engine {
    */
   saveState(to?: string): Promise<Uint8Array<ArrayBuffer>>;
   /**
-   * Restores the output of saveState or of a session's `save`, from a path, a name or bytes. A state of another
-   * model or KV type is refused (MISMATCH), and so is a damaged one (CORRUPT, TRUNCATED, FORMAT).
+   * Restores the output of saveState or of a session's `save`, from a path, a name or bytes. A state from a
+   * different model or KV type is rejected (MISMATCH), and so is a damaged state (CORRUPT, TRUNCATED, FORMAT).
    *
    * @example
    * const session = await engine.createSession();
@@ -2198,7 +2247,7 @@ export interface Engine {
     from: string | Blob | ArrayBuffer | Uint8Array,
   ): Promise<{ session: Session | undefined; entries: number }>;
   /**
-   * The pages of keys and values, their users, and the running requests.
+   * Returns the pages of keys and values, their users, and the running requests.
    *
    * @example
    * const session = await engine.createSession();
@@ -2209,8 +2258,8 @@ export interface Engine {
    */
   kvStats(options?: { map?: boolean }): Promise<KvStats>;
   /**
-   * The number of tokens of a conversation's prompt, and its pages in the prefix cache, as places in kvStats' map.
-   * Nothing is computed.
+   * Returns the number of tokens of a conversation's prompt, and its pages in the prefix cache, as indexes into
+   * kvStats' map. Does not run the model.
    *
    * @example
    * const messages = [{ role: 'user', content: 'Tell me about the Eiffel Tower.' }];
@@ -2224,9 +2273,9 @@ export interface Engine {
     options?: CountOptions,
   ): Promise<{ tokens: number; pages: number[] }>;
   /**
-   * Several continuations of one prompt, which is read once. They share its pages, and start when the first of
-   * them is read. Leaving one (`break`, `return()`) frees its pages. A continuation that is not read pauses
-   * after 256 pieces and is cancelled when it is garbage-collected, so leave it explicitly.
+   * Returns several continuations of one prompt, which is processed once. They share its pages, and start when
+   * the first of them is read. Leaving one (`break`, `return()`) frees its pages. A continuation that is not
+   * read pauses after 256 pieces and is cancelled when it is garbage-collected, so leave it explicitly.
    *
    * @example
    * const options = { n: 2, maxTokens: 4, seed: 1 };
@@ -2239,7 +2288,7 @@ export interface Engine {
     options?: GenerateOptions & { n?: number },
   ): Generation[];
   /**
-   * The most likely continuations that a beam search finds, the best first.
+   * Returns the most likely continuations that a beam search finds, best first.
    *
    * @example
    * const beams = await engine.beamSearch('The capital of France is', { width: 2, maxTokens: 2 });
@@ -2249,7 +2298,7 @@ export interface Engine {
    */
   beamSearch(prompt: string | ArrayLike<number>, options?: BeamSearchOptions): Promise<Beam[]>;
   /**
-   * `n` (4) sampled continuations, the one with the highest mean logprob first.
+   * Returns `n` (default 4) sampled continuations, the one with the highest mean logprob first.
    *
    * @example
    * const [best] = await engine.bestOf('The capital of France is', { n: 3, maxTokens: 2, seed: 1 });
@@ -2261,7 +2310,7 @@ export interface Engine {
     options?: GenerateOptions & { n?: number },
   ): Promise<Beam[]>;
   /**
-   * Counters of requests, tokens and pages.
+   * Returns counters of requests, tokens and pages.
    *
    * @example
    * const { requests, kv } = await engine.stats();
@@ -2269,10 +2318,10 @@ export interface Engine {
    * //=> 0 16
    */
   stats(options?: { format?: 'json' }): Promise<EngineStats>;
-  /** The same in Prometheus' text format. */
+  /** Returns the same in Prometheus' text format. */
   stats(options: { format: 'prometheus' }): Promise<string>;
   /**
-   * Ends the workers and frees the memory. Closing twice is allowed.
+   * Terminates the workers and frees the memory. May be called more than once.
    *
    * @example
    * const engine = await createEngine({ url: modelUrl });
