@@ -1,13 +1,16 @@
 // js/isolate-worker.js — `wick-llm/isolate-worker`: a service worker that only isolates pages. Only pages, frames and
-// workers need the headers, so other requests, such as a model's download, do not go through it.
+// workers need the headers, so other requests, such as model downloads, bypass it.
 
 import { isolated } from './isolate/isolation_headers.js';
 
 const needed = ['document', 'frame', 'iframe', 'worker', 'sharedworker'];
-/** The used part of ServiceWorkerGlobalScope. */
+/** The part of ServiceWorkerGlobalScope that is used. */
 const scope = /** @type {any} */ (globalThis);
 
-/** `isolate-worker.js?credentialless`: files of other origins load without a header, and without cookies. */
+/**
+ * `isolate-worker.js?credentialless`: files from other origins load without a special header, but
+ * without cookies.
+ */
 const embedder = scope.location.search === '?credentialless' ? 'credentialless' : 'require-corp';
 
 scope.addEventListener('install', () => scope.skipWaiting());

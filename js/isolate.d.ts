@@ -1,13 +1,12 @@
-// Threads in a page whose server does not set the headers of cross-origin isolation.
+// Enables threads in a page whose server does not set the cross-origin isolation headers.
 
 /** Options of `isolate`. */
 export interface IsolateOptions {
   /**
-   * The address of the service worker: a copy of the package's `isolate-worker.js` in the page's folder or above.
-   * `isolate-worker.js` in the page's folder by default. `isolate-worker.js?credentialless`
-   * isolates with `Cross-Origin-Embedder-Policy: credentialless`, so that images and scripts of
-   * other origins still load, without cookies. Safari does not have this policy, so the page is not
-   * isolated there.
+   * The URL of the service worker: a copy of the package's `isolate-worker.js` in the page's folder or above it.
+   * By default `isolate-worker.js` in the page's folder. `isolate-worker.js?credentialless` isolates with
+   * `Cross-Origin-Embedder-Policy: credentialless`, so that images and scripts from other origins still
+   * load, without cookies. Safari does not support this policy, so the page is not isolated there.
    */
   worker?: string | URL;
 }
@@ -18,7 +17,7 @@ export interface IsolateOptions {
  * page has state to lose. Resolves to true in an isolated page. Resolves to false, without another
  * reload, if the page cannot be isolated: no service workers (private windows, HTTP), a frame, a
  * worker file in a folder that does not contain the page, or the site's own service worker, which
- * would be replaced unless its address is passed (see `isolated`). Does not settle while the page
+ * would be replaced unless its URL is passed (see `isolated`). Does not settle while the page
  * reloads.
  *
  * @example
@@ -27,11 +26,9 @@ export interface IsolateOptions {
 export function isolate(options?: IsolateOptions): Promise<boolean>;
 
 /**
- * For a site with its own service worker, whose address it passes to `isolate`: the response with
- * the two headers.
- * `event.respondWith(fetch(event.request).then(isolated))`
- * `embedder` is the policy that is used if the server's own does not isolate; `require-corp` by
- * default.
+ * For a site that passes the URL of its own service worker to `isolate`: returns the response with
+ * the two headers. `event.respondWith(fetch(event.request).then(isolated))` `embedder` is the
+ * policy to use if the server's own policy does not isolate the page; `require-corp` by default.
  *
  * @example
  * const response = isolated(new Response('A page'));

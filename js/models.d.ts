@@ -4,7 +4,7 @@
 export interface StoreOptions {
   /** In Node, Deno and Bun: the folder; by default `wick-llm/models` in the user's cache folder. */
   folder?: string;
-  /** Whether the longest unused models are removed when space is short; false by default. */
+  /** Whether the least recently used models are removed when space is short; false by default. */
   evict?: boolean;
 }
 
@@ -14,7 +14,7 @@ export interface ModelEntry {
   id: string;
   /** Name of the file. */
   name: string;
-  /** Addresses of this content. */
+  /** URLs with this content. */
   urls: string[];
   /** Size in bytes, once known. */
   size: number | undefined;
@@ -40,7 +40,7 @@ export interface KeepProgress {
   loaded: number;
   /** Bytes that are stored or in chunks that are being downloaded. */
   received: number;
-  /** Size of the file in bytes; the size that the server announces until it is known for certain. */
+  /** Size of the file in bytes; until it is certain, the size that the server reports. */
   total: number | undefined;
   /**
    * Another tab is downloading the model but does not respond; this one takes over within 20
@@ -51,19 +51,19 @@ export interface KeepProgress {
 
 /** The hub that hosts `hf:owner/repo/file.gguf` and `owner/repo:Q4_K_M`. */
 export interface HubOptions {
-  /** Address of the hub; https://huggingface.co by default. */
+  /** URL of the hub; https://huggingface.co by default. */
   endpoint?: string;
   /** For gated and private models. It is sent to the endpoint only. */
   token?: string;
 }
 
 export interface GetOptions {
-  /** Pauses the download: stored chunks stay, and the next `get` continues from there. */
+  /** Pauses the download: stored chunks stay, and the next `get` resumes there. */
   signal?: AbortSignal | null;
   onProgress?: (progress: KeepProgress) => void;
-  /** Expected SHA-256 of the file. Other bytes are refused (CORRUPT). */
+  /** Expected SHA-256 of the file. A file with a different hash is rejected (CORRUPT). */
   sha256?: string;
-  /** Expected size of the file. A file of another size is refused (CORRUPT). */
+  /** Expected size of the file in bytes. A file with a different size is rejected (CORRUPT). */
   size?: number;
   /** For names such as `hf:owner/repo/file.gguf`. */
   hub?: HubOptions;
@@ -71,16 +71,19 @@ export interface GetOptions {
   fetch?: typeof globalThis.fetch;
   /** The number of consecutive attempts to resume a broken download; 5 by default. */
   retries?: number;
-  /** A connection without a byte for this many milliseconds counts as broken; 30000 by default, 0: never. */
+  /**
+   * A connection that delivers no byte for this many milliseconds counts as broken; 30000 by
+   * default, 0: never.
+   */
   stallMs?: number;
-  /** Requests that fetch parts of the file at the same time; 1 by default. */
+  /** Number of requests that fetch parts of the file at the same time; 1 by default. */
   connections?: number;
 }
 
 export interface ImportOptions {
-  /** By default the file's own. */
+  /** The name; by default the file's own. */
   name?: string;
-  /** An address that this file represents. */
+  /** A URL for which this file is used. */
   url?: string | URL;
   signal?: AbortSignal | null;
   onProgress?: (progress: KeepProgress) => void;
@@ -94,11 +97,14 @@ export interface CheckOptions {
 }
 
 export interface ModelCheck {
-  /** `newer`: the server has another version. `unknown`: the server could not be reached, or does not report it. */
+  /**
+   * `newer`: the server has a different version. `unknown`: the server could not be reached, or
+   * does not report it.
+   */
   state: 'same' | 'newer' | 'unknown';
   /** Why it is unknown. */
   reason?: string;
-  /** The kept model, which stays unchanged. */
+  /** The stored model, which stays unchanged. */
   entry: ModelEntry;
 }
 
@@ -111,9 +117,9 @@ export interface Verification {
 export interface StorageEstimate {
   /** Bytes of all models. */
   usedBytes: number;
-  /** The bytes that the host still grants; undefined if it does not report them. */
+  /** The number of bytes still available; undefined if the host does not report it. */
   freeBytes: number | undefined;
-  /** Whether the browser keeps everything until the user removes it. */
+  /** Whether the browser keeps all models until the user removes them. */
   isPersisted: boolean;
 }
 
@@ -121,7 +127,7 @@ export interface StorageEstimate {
 export interface MissingRoom {
   missingBytes: number;
   freeBytes: number | undefined;
-  /** Models that could be removed, the longest unused one first. */
+  /** Models that could be removed, the least recently used one first. */
   candidates: ModelEntry[];
 }
 
@@ -136,7 +142,7 @@ export interface ModelEvents {
 }
 
 /**
- * The models of this origin, or of a folder. A name is an address, a name on the hub (`hf:owner/repo/file.gguf`,
+ * The models of this origin, or of a folder. A name is a URL, a name on the hub (`hf:owner/repo/file.gguf`,
  * `owner/repo:Q4_K_M`), a fingerprint, a SHA-256, an id or the name of a file.
  */
 export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'removeEventListener'> {
@@ -145,7 +151,7 @@ export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'remo
   /** The folder of the models, with `kind: 'folder'`; the file of an entry is `<id>/model.gguf` in it. */
   readonly folder: string | undefined;
   /**
-   * All entries, the most recently used first.
+   * Returns all entries, the most recently used first.
    *
    * @example
    * const store = await openModels({ folder });
@@ -155,7 +161,7 @@ export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'remo
    */
   list(): Promise<ModelEntry[]>;
   /**
-   * The entry of a model.
+   * Returns the entry of a model.
    *
    * @example
    * const store = await openModels({ folder });
@@ -166,7 +172,7 @@ export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'remo
    */
   info(name: string | URL): Promise<ModelEntry | undefined>;
   /**
-   * Whether the model is stored completely.
+   * Returns whether the model is stored completely.
    *
    * @example
    * const store = await openModels({ folder });
@@ -186,7 +192,7 @@ export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'remo
    */
   get(name: string | URL, options?: GetOptions): Promise<ModelEntry>;
   /**
-   * The bytes of a complete model, which are read as needed.
+   * Returns the bytes of a complete model, which are read as needed.
    *
    * @example
    * const store = await openModels({ folder });
@@ -197,7 +203,7 @@ export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'remo
    */
   blob(name: string | URL): Promise<Blob | undefined>;
   /**
-   * Stores a File, a Blob or (in Node, Deno and Bun) the file of a path.
+   * Stores a File, a Blob or (in Node, Deno and Bun) the file at a path.
    *
    * @example
    * const store = await openModels({ folder });
@@ -207,7 +213,8 @@ export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'remo
    */
   import(file: Blob | string | URL, options?: ImportOptions): Promise<ModelEntry>;
   /**
-   * Asks the server, or the hub, whether it still has this version; without a network that is `unknown`.
+   * Asks the server, or the hub, whether it still has this version; the result is `unknown` without a
+   * network.
    *
    * @example
    * const store = await openModels();
@@ -247,7 +254,7 @@ export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'remo
    */
   clear(): Promise<void>;
   /**
-   * Used and free bytes.
+   * Returns the number of used and free bytes.
    *
    * @example
    * const store = await openModels({ folder });
@@ -258,7 +265,7 @@ export interface ModelStore extends Omit<EventTarget, 'addEventListener' | 'remo
    */
   estimate(): Promise<StorageEstimate>;
   /**
-   * Asks the browser to keep everything until the user removes it.
+   * Asks the browser to keep all models until the user removes them.
    *
    * @example
    * const store = await openModels({ folder });

@@ -3,16 +3,19 @@
 type IncomingMessage = import('node:http').IncomingMessage;
 type ServerResponse = import('node:http').ServerResponse;
 
-/** A handler of `createHandler` (wick-llm/openai), or another function from a Request to its Response. */
+/**
+ * A handler from `createHandler` (wick-llm/openai), or any other function from a Request to a
+ * Response.
+ */
 export type Handle = (request: Request) => Promise<Response>;
 
 /**
- * Creates a listener of `node:http` that is also a middleware of Express and Connect:
+ * Creates a listener for `node:http` that is also middleware for Express and Connect:
  * `createServer(nodeListener(handle))`,
  * `app.use(nodeListener(handle))`, `app.use('/ai', nodeListener(handle))`. Path prefixes before
  * `/v1/`, `/health` and `/metrics` are ignored. Other requests are passed to `next` if there is
- * one. The body may have been parsed before, as express.json() does. The returned promise never
- * rejects.
+ * one. The body may already have been parsed, for example by express.json(). The returned promise
+ * never rejects.
  *
  * @example
  * const server = createServer(nodeListener(createHandler(engine)));
@@ -27,8 +30,8 @@ export function nodeListener(
 ): (incoming: IncomingMessage, outgoing: ServerResponse, next?: () => void) => Promise<void>;
 
 /**
- * A plugin of Fastify: `app.register(fastifyPlugin, { handle })`, with a `prefix` if the application has one. It
- * reads bodies itself: `bodyBytesMax` of createHandler is their limit.
+ * A Fastify plugin: `app.register(fastifyPlugin, { handle })`, with a `prefix` if the application has one. It
+ * reads bodies itself, so their limit is `bodyBytesMax` of createHandler.
  *
  * @example
  * const app = Fastify();
@@ -37,14 +40,15 @@ export function nodeListener(
  */
 export function fastifyPlugin(fastify: object, options: { handle: Handle }): Promise<void>;
 
-/** The part of a context of Hono that the handler uses. */
+/** The part of a Hono context that the handler uses. */
 interface HonoContextLike {
   req: { raw: Request };
   env?: unknown;
 }
 
 /**
- * Creates a handler of Hono: `app.all('/v1/*', honoHandler(handle))`. It runs on all hosts of Hono.
+ * Creates a Hono handler: `app.all('/v1/*', honoHandler(handle))`. It runs on all hosts that Hono
+ * supports.
  *
  * @example
  * const app = new Hono();

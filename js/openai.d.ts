@@ -3,16 +3,19 @@
 type AdapterUse = import('./index.js').AdapterUse;
 type Engine = import('./index.js').Engine;
 
-/** A finished request, with OpenTelemetry's names where they exist. Durations are in seconds. */
+/**
+ * A finished request. Field names follow OpenTelemetry where it defines them; durations are in
+ * seconds.
+ */
 export interface RequestRecord {
   /** When it ended, as ISO 8601. */
   time: string;
-  /** `error` for answers of status 500 or above and streams that failed. */
+  /** `error` for responses with status 500 or above and for failed streams. */
   level: 'info' | 'error';
   'event.name': 'http.request';
   /** The option `instance`. */
   'service.instance.id'?: string;
-  /** The answer's header `X-Request-Id`. */
+  /** The response header `X-Request-Id`. */
   request_id: string;
   'http.request.method': string;
   /** A route of the handler, such as `/v1/chat/completions`; `none` for other paths. */
@@ -39,40 +42,55 @@ export interface HandlerOptions {
    */
   keys?: string | string[];
   /**
-   * The key of /metrics, which counts the requests of all tenants. Without it, /metrics is open if
+   * The key for /metrics, which counts the requests of all tenants. Without it, /metrics is open if
    * there are no keys, and closed otherwise.
    */
   metricsKey?: string;
   /**
-   * Generations that may run or wait together, 256 by default; further ones are refused with 429.
+   * Limit on running and waiting generations together, 256 by default; further ones are rejected
+   * with 429.
    */
   queueLimit?: number;
-  /** Bytes of a request's body, 1 MiB by default; more are refused with 413. */
+  /**
+   * Limit on the size of a request's body in bytes, 1 MiB by default; larger ones are rejected with
+   * 413.
+   */
   bodyBytesMax?: number;
-  /** Time limit for a body in milliseconds, 60,000 by default; a slower one is refused with 408. */
+  /**
+   * Time limit for a body in milliseconds, 60,000 by default; a slower one is rejected with 408.
+   */
   bodyTimeout?: number;
   /**
-   * Items of a field that is a list, such as the texts of `input` and `documents`, and `messages`: 2,048 by default.
-   * More are refused with 400 and the code `array_above_max_length`. The token ids of one text count as one.
+   * Limit on the number of items in a list field such as `input`, `documents` or `messages`, 2,048 by default.
+   * Longer lists are rejected with 400 and the code `array_above_max_length`. The token ids of one input count as
+   * one item.
    */
   itemsMax?: number;
-  /** The origins whose pages may read the answers, or `'*'`; none by default. */
+  /** The origins whose pages may read the responses, or `'*'`; none by default. */
   cors?: string | string[];
-  /** The model's name in the answers; by default the file's. Requests may name any model. */
+  /**
+   * The model's name in responses; by default the name from the file. Requests may specify any
+   * model.
+   */
   model?: string;
   /** The adapters (engine.adapters) of requests without the field `lora`; none by default. */
   adapters?: AdapterUse[];
-  /** A name for this server, as the label `wick_instance` of each sample of /metrics and in records of requests. */
+  /**
+   * A name for this server, used as the label `wick_instance` of each sample of /metrics and in
+   * request records.
+   */
   instance?: string;
-  /** Called with each request that ended, for the server's log: `(record) => console.error(JSON.stringify(record))`. */
+  /** Called for each finished request, for the server's log: `(record) => console.error(JSON.stringify(record))`. */
   onRequest?: (record: RequestRecord) => void;
-  /** Called with each error that becomes an answer of status 500 or above, for the server's log. */
+  /**
+   * Called with each error that causes a response with status 500 or above, for the server's log.
+   */
   onError?: (error: unknown) => void;
 }
 
 /**
- * Creates a function that answers requests of OpenAI's interface. The function never rejects:
- * errors become answers in OpenAI's shape. The server must cancel the answer's body, or abort the
+ * Creates a function that answers requests to OpenAI's API. The function never rejects: errors
+ * become responses in OpenAI's format. The server must cancel the response body, or abort the
  * request's signal, when the client disconnects. createHandler throws a TypeError if an option is
  * not valid.
  *

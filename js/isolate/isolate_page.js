@@ -11,9 +11,10 @@ const RELOADED = 'wick-llm isolate';
 const RELOAD_MS_MIN = 60_000;
 
 /**
- * Registering another file for the same pages would replace a site's own service worker, which in turn would replace this one.
+ * Registering a different file for the same pages would replace a site's own service worker, which would then replace this
+ * one.
  * @param {ServiceWorkerContainer} serviceWorker
- * @param {URL} address of the worker that isolates; its query may have changed
+ * @param {URL} address the URL of the isolating worker; its query may have changed
  * @returns {Promise<boolean>} whether another service worker controls this page
  */
 async function isTaken(serviceWorker, address) {
@@ -53,7 +54,7 @@ function forget() {
   try {
     sessionStorage.removeItem(RELOADED);
   } catch {
-    // nothing was remembered
+    // sessionStorage is not available, so nothing was stored
   }
 }
 
@@ -68,7 +69,7 @@ export async function isolate({ worker = 'isolate-worker.js' } = {}) {
     return true;
   }
   const { document, navigator, location } = globalThis;
-  // a frame can be isolated only if the page that contains it is
+  // a frame can be isolated only if the page that contains it is isolated
   if (!document || !navigator.serviceWorker || window.top !== window) return false;
   const isControlled = navigator.serviceWorker.controller !== null;
   try {

@@ -1,5 +1,5 @@
-// js/isolate/isolation_headers.js — the headers that enable shared memory, and so threads, in a
-// page whose server does not set them.
+// js/isolate/isolation_headers.js — the headers that enable shared memory, and therefore threads,
+// in a page whose server does not set them.
 
 const EMBEDDER = 'Cross-Origin-Embedder-Policy';
 const OPENER = 'Cross-Origin-Opener-Policy';
@@ -9,13 +9,13 @@ const hasOne = (headers, name, values) =>
   values.includes((headers.get(name) ?? '').split(';')[0].trim());
 
 /**
- * For a service worker: the response to the request for a page, or for a worker of it. Pages of every status, because a host
- * without rules for addresses answers those of a single-page application with its error page.
+ * For a service worker: the response to the request for a page or one of its workers. Applies to every status, because a
+ * host without URL rewriting serves the URLs of a single-page application with its error page.
  * @param {Response} response
- * @param {'require-corp' | 'credentialless'} [embedder] the policy, unless the server's own one
+ * @param {'require-corp' | 'credentialless'} [embedder] the policy, unless the server's own policy
  * isolates
- * @returns {Response} the same response with the headers; it is unchanged if it has them or cannot
- * be read
+ * @returns {Response} the same response with the headers, or unchanged if it has them or cannot be
+ * read
  */
 export function isolated(response, embedder = 'require-corp') {
   const { status, statusText, headers } = response;

@@ -3,9 +3,17 @@
 
 import { WickError } from '../base/errors.js';
 
-/** Frames without an origin have these objects, but may not use them. @param {unknown} cause */
+/**
+ * The error for pages that cannot use the storage APIs: frames without an origin have these objects
+ * but may not use them.
+ * @param {unknown} cause
+ */
 export const noStorage = (cause) =>
-  new WickError('NO_STORAGE', `storage: the browser stores nothing for this page: ${cause}`, cause);
+  new WickError(
+    'NO_STORAGE',
+    `storage: the browser does not store data for this page: ${cause}`,
+    cause,
+  );
 
 /**
  * A browser that has not opened its storage after this time may never do so; even a slow disk is
@@ -22,7 +30,7 @@ const OPEN_MS = 30_000;
 export function openedInTime(opening, what) {
   return new Promise((settle, fail) => {
     const timer = setTimeout(() => {
-      fail(noStorage(`${what} has not answered for ${OPEN_MS / 1000} seconds`));
+      fail(noStorage(`${what} did not respond within ${OPEN_MS / 1000} seconds`));
     }, OPEN_MS);
     opening.then(settle, fail).finally(() => clearTimeout(timer));
   });

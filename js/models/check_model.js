@@ -23,7 +23,7 @@ async function askHub(record, name, { hub, fetch, signal }) {
 }
 
 /**
- * Compares sizes: a file of the same size may still be another one.
+ * Compares sizes: a file of the same size may still be a different one.
  * @param {ModelRecord} record
  * @param {number} size
  * @returns {State}
@@ -55,7 +55,7 @@ async function askServer(record, url, { fetch = globalThis.fetch, headers, signa
 }
 
 /**
- * Checks the arguments, so that wrong ones are not reported as a server's fault.
+ * Checks the arguments, so that invalid ones are not reported as a server error.
  * @param {CheckOptions} options
  */
 function checkGiven({ fetch, headers }) {
@@ -70,7 +70,7 @@ function checkGiven({ fetch, headers }) {
 }
 
 /**
- * @param {ModelRecord} record of a whole model
+ * @param {ModelRecord} record of a complete model
  * @param {CheckOptions} options
  * @returns {Promise<{state: State, reason?: string}>} the state; an unreachable server is not a
  * failure
@@ -84,7 +84,7 @@ export async function compareWithServer(record, options) {
       ? await askHub(record, name, options)
       : url && (await askServer(record, url, options));
     if (state && state !== 'unknown') return { state };
-    const reason = state ? 'the server does not report a version' : 'no address of it is known';
+    const reason = state ? 'the server does not report a version' : 'its URL is not known';
     return { state: 'unknown', reason };
   } catch (error) {
     if (options.signal?.aborted) throw error;
@@ -93,10 +93,11 @@ export async function compareWithServer(record, options) {
 }
 
 /**
- * Refuses a model of another SHA-256 or size than the wanted one (CORRUPT).
- * @param {{name: string, sha256?: string | null, size?: number | null}} found its sum may be unknown
+ * Rejects a model whose SHA-256 or size differs from the expected one (CORRUPT).
+ * @param {{name: string, sha256?: string | null, size?: number | null}} found its SHA-256 may be
+ * unknown
  * @param {import('../models.js').GetOptions} wanted
- * @param {string} where a phrase such as "is kept"
+ * @param {string} where a phrase such as "is stored"
  */
 export function refuseOther(found, wanted, where) {
   const refuse = (
@@ -112,7 +113,8 @@ export function refuseOther(found, wanted, where) {
 }
 
 /**
- * Refuses a complete model that is not the wanted one. Its SHA-256 is computed if it is not known.
+ * Rejects a complete model that is not the expected one. Its SHA-256 is computed if it is not
+ * known.
  * @param {ModelRecord} record
  * @param {import('../models.js').GetOptions} wanted
  * @param {import('./backends.js').Backend} backend
@@ -123,5 +125,5 @@ export async function refuseOtherKept(record, wanted, backend) {
     return readWhole(record, index, backend);
   };
   if (wanted.sha256) record.sha256 ??= await sumOf(new Sha256(), record, read);
-  refuseOther(record, wanted, 'is kept');
+  refuseOther(record, wanted, 'is stored');
 }

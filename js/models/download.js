@@ -1,5 +1,5 @@
-// js/models/download.js — the download of one model into the store. Each chunk is stored when it is complete, and then written
-// into the journal; a chunk in the journal is not fetched again.
+// js/models/download.js — the download of one model into the store. Each chunk is stored when it is complete, and then
+// recorded in the journal; a chunk in the journal is not fetched again.
 
 import { WickError } from '../base/errors.js';
 import { checkStart, readNext } from '../bytes/checked_read.js';
@@ -26,8 +26,8 @@ import { checksum, Sha256 } from './sha256.js';
  * @typedef {object} DownloadOptions
  * @property {(offset: number, known: KnownVersion) => Promise<FileStream>} open
  * @property {() => void} close cancels the opening of a stream
- * @property {(missingBytes: number, isRefused: boolean) => Promise<boolean>} makeRoom whether another try may succeed;
- *   throws if there is no room
+ * @property {(missingBytes: number, isRefused: boolean) => Promise<boolean>} makeRoom returns whether another attempt
+ *   may succeed; throws if there is no space
  * @property {(record: ModelRecord) => void} onStored
  * @property {() => void} onNews is called when bytes have arrived
  * @property {() => Promise<void>} [checkLease] throws if another tab has taken over
@@ -39,7 +39,7 @@ const GAP_CHUNKS_MIN = 4;
 
 const MAGIC = 'GGUF';
 
-/** @param {Uint8Array} bytes the first ones of a file; throws if it is not a model */
+/** @param {Uint8Array} bytes the first bytes of a file; throws if it is not a model */
 export function checkModel(bytes) {
   refuseOthers(bytes);
   const start = String.fromCharCode(...bytes.subarray(0, MAGIC.length));
@@ -52,7 +52,7 @@ export class Download {
   isConfirmed = false;
   /** The chunk that a reader is waiting for. @type {number | undefined} */
   wanted;
-  /** The file's size as the server reports it, while it is not certain. @type {number | undefined} */
+  /** The file's size as reported by the server, until it is certain. @type {number | undefined} */
   promisedBytes;
   #backend;
   #record;
@@ -68,7 +68,9 @@ export class Download {
   /** @type {unknown} */
   #failure;
   #isStart = true;
-  /** The size is the offset where the body ended, because its server did not report a size. */
+  /**
+   * Whether the size is the offset where the body ended, because its server did not report a size.
+   */
   #isSizeFound = false;
   #sha;
 
@@ -89,7 +91,7 @@ export class Download {
       await this.#stored;
       if (this.#failure !== undefined) throw this.#failure;
       if (this.#isStopped && !hasAllChunks(this.#record)) {
-        throw new WickError('CLOSED', 'download: was stopped');
+        throw new WickError('CLOSED', 'download: stopped');
       }
       await this.#finish();
     } finally {
@@ -120,7 +122,7 @@ export class Download {
 
   /**
    * @param {number} position
-   * @returns {Uint8Array<ArrayBuffer> | undefined} the bytes from there on that have arrived but
+   * @returns {Uint8Array<ArrayBuffer> | undefined} the bytes from that offset that have arrived but
    * are not stored yet
    */
   bytesAt(position) {
@@ -208,7 +210,7 @@ export class Download {
   /** @param {number} index */
   async #open(index) {
     const { tag, size, sha256 } = this.#record;
-    // mirrors use different tags for the same content: if its SHA-256 is known, that decides
+    // mirrors use different tags for the same content, so a known SHA-256 takes precedence
     const known = {
       validator: sha256 === null ? tag : null,
       size,
@@ -222,7 +224,7 @@ export class Download {
     return stream;
   }
 
-  /** The first answer. @param {FileStream} stream */
+  /** Handles the first response. @param {FileStream} stream */
   async #confirm(stream) {
     const record = this.#record;
     record.tag ??= stream.validator;
@@ -237,7 +239,7 @@ export class Download {
   }
 
   /**
-   * Reads until it reaches a chunk that is stored, or that another connection fetches.
+   * Reads until it reaches a chunk that is already stored or that another connection is fetching.
    * @param {FileStream} stream
    * @param {number} start
    * @param {boolean} isFirst
@@ -278,7 +280,7 @@ export class Download {
     }
     const isEnd = chunk.filled === chunk.bytes.byteLength;
     if (index === 0 && this.#isStart && (isEnd || record.size === null)) {
-      checkModel(chunk.bytes.subarray(0, chunk.filled)); // it has fewer than the four letters
+      checkModel(chunk.bytes.subarray(0, chunk.filled)); // the file is shorter than the four magic bytes
     }
     if (isEnd) return chunk.bytes;
     const size = index * CHUNK_BYTES + chunk.filled;
@@ -311,7 +313,7 @@ export class Download {
     if (this.#sha?.size === index * CHUNK_BYTES) this.#hash(bytes);
     while (record.sums.length < index) record.sums.push(null);
     record.sums[index] = sum;
-    // an end that no server has confirmed is journaled when the directory agrees with it
+    // an end that no server has confirmed is recorded once the directory agrees with it
     const isUnsure = this.#isSizeFound && bytes.byteLength < CHUNK_BYTES;
     if (!isUnsure) await this.#write(bytes.byteLength, () => this.#backend.writeRecord(record));
     this.#arriving.delete(index);
@@ -320,7 +322,7 @@ export class Download {
   }
 
   /**
-   * Writes a chunk, or the journal that names it.
+   * Writes a chunk, or the journal that lists it.
    * @param {number} size bytes of the chunk
    * @param {() => Promise<void>} write
    */
@@ -336,7 +338,7 @@ export class Download {
     }
   }
 
-  /** @param {Uint8Array} bytes the next ones */
+  /** @param {Uint8Array} bytes the next bytes */
   #hash(bytes) {
     const sha = /** @type {Sha256} */ (this.#sha);
     sha.update(bytes);
@@ -392,7 +394,10 @@ export class Download {
   }
 }
 
-/** The pieces of a stream from a position on, which may be after its first byte, cut where chunks end. */
+/**
+ * The pieces of a stream from a position, which may be after its first byte, split at chunk
+ * boundaries.
+ */
 class Pieces {
   #stream;
   #position;
@@ -404,7 +409,10 @@ class Pieces {
     this.#position = position;
   }
 
-  /** @param {number} most bytes @returns {Promise<Uint8Array | null>} null at the end */
+  /**
+   * @param {number} most the maximum number of bytes
+   * @returns {Promise<Uint8Array | null>} null at the end
+   */
   async next(most) {
     while (this.#left.byteLength === 0) {
       const bytes = await readNext(this.#stream);

@@ -1,5 +1,5 @@
-// js/models/folder_backend.js — models in a folder, on hosts with node:fs (Node, Deno, Bun). A model has a folder with its
-// record and the file itself, which other programs can open.
+// js/models/folder_backend.js — models in a folder, on hosts with node:fs (Node, Deno, Bun). Each model has a folder with
+// its record and the file itself, which other programs can open.
 
 import { WickError, wordsOf } from '../base/errors.js';
 import { storageError } from '../storage/browser_files.js';
@@ -13,14 +13,14 @@ const RECORD = 'record.json';
 const DATA = 'model.gguf';
 const LOCK = 'lock';
 /**
- * The holder of a lock renews it at this interval. A holder that is silent for longer counts as
- * ended, even if a process with its number exists.
+ * The holder of a lock renews it at this interval. A holder that has not renewed it for SILENT_MS
+ * counts as ended, even if a process with its id exists.
  */
 const BEAT_MS = 2000;
 const SILENT_MS = 15_000;
 const TAKE_TRIES = 10;
 
-/** @returns {string} the folder that is used by default */
+/** @returns {string} the default folder */
 function defaultFolder() {
   const { process } = globalThis;
   const path = process.getBuiltinModule('node:path');
@@ -40,7 +40,10 @@ export class FolderBackend {
   #fs;
   #path;
   #root;
-  /** Open files of models that are being kept. @type {Map<string, Promise<import('node:fs').promises.FileHandle>>} */
+  /**
+   * Open files of models that are being stored.
+   * @type {Map<string, Promise<import('node:fs').promises.FileHandle>>}
+   */
   #open = new Map();
 
   /** @param {string} [folder] */
@@ -95,7 +98,7 @@ export class FolderBackend {
   }
 
   /**
-   * Writes a chunk. Its bytes are on the disk before the record names them.
+   * Writes a chunk. Its bytes are on disk before the record lists the chunk.
    * @param {string} id
    * @param {number} index
    * @param {Uint8Array} bytes
@@ -123,14 +126,14 @@ export class FolderBackend {
     await (await file?.catch(() => undefined))?.close();
   }
 
-  /** Whether a chunk's bytes are stored. @param {ModelRecord} record */
+  /** Whether the whole file of a complete model is stored. @param {ModelRecord} record */
   async hasChunks({ id, size }) {
     const facts = await this.#fs.stat(this.#at(id, DATA)).catch(() => undefined);
     return facts?.size === size;
   }
 
   /**
-   * Takes a file over, without copying its blocks if the file system supports that.
+   * Adopts a file, without copying its blocks if the file system supports that.
    * @param {string} id
    * @param {string} path
    */
@@ -199,7 +202,7 @@ export class FolderBackend {
   }
 
   /**
-   * Takes the lock, also if its holder has not renewed it.
+   * Takes the lock, even from a holder that has not renewed it.
    * @param {string} id
    * @returns {Promise<import('./backends.js').Unlock | undefined>} undefined if another process has
    * it
@@ -260,7 +263,7 @@ export class FolderBackend {
     try {
       await action();
     } catch (error) {
-      throw storageError(name, error, `${name} is gone`);
+      throw storageError(name, error, `${name} no longer exists`);
     }
   }
 
@@ -270,7 +273,7 @@ export class FolderBackend {
 }
 
 /**
- * Whether models are kept in a folder. A page of Electron with node integration stores them like
+ * Whether models are stored in a folder. An Electron page with node integration stores them like
  * other pages, because its workers have no access to files.
  * @returns {boolean}
  */

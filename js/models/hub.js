@@ -1,6 +1,5 @@
-// js/models/hub.js — names of models on a hub: `hf:owner/repo/file.gguf` is a file, `owner/repo:Q4_K_M` the file of a
-// repository that has this type. The hub's listing has the names, sizes and SHA-256 hashes of the
-// files.
+// js/models/hub.js — names of models on a hub: `hf:owner/repo/file.gguf` is a file, `owner/repo:Q4_K_M` is the file
+// with this type in a repository. The hub's listing contains the names, sizes and SHA-256 hashes of the files.
 
 import { argumentError, WickError, wordsOf } from '../base/errors.js';
 import { splitNames } from '../bytes/split_files.js';
@@ -19,12 +18,15 @@ const WAIT_MS = 500;
 
 const NAME = /^(?:hf:)?([\w.-]+)\/([\w.-]+?)(?:@([\w.-]+))?(?:\/(.+\.gguf)|:([\w.-]+))?$/i;
 
-/** Such a part would lead to another place on the hub. @param {string | undefined} part */
+/**
+ * Whether a part of the name would lead to a different location on the hub.
+ * @param {string | undefined} part
+ */
 const isUpward = (part) => part === '.' || part === '..';
 
 /** @param {unknown} name */
 export const noHubName = (name) =>
-  argumentError(`${name} is not a name on a hub: hf:owner/repo/file.gguf is one`);
+  argumentError(`${name} is not a valid hub name (example: hf:owner/repo/file.gguf)`);
 
 /** @param {unknown} text @returns {HubName | undefined} */
 export function parseHubName(text) {
@@ -32,7 +34,7 @@ export function parseHubName(text) {
   if (!found) return undefined;
   const [, owner, repo, revision, path, type] = found;
   if ([owner, repo, revision, ...(path ?? '').split('/')].some(isUpward)) return undefined;
-  const isMeant = /^hf:/i.test(String(text)) || type !== undefined; // others are relative addresses
+  const isMeant = /^hf:/i.test(String(text)) || type !== undefined; // others are relative URLs
   return isMeant ? { owner, repo, revision, path, type } : undefined;
 }
 
@@ -42,21 +44,21 @@ const MMPROJ = 'MMPROJ';
 /** @param {HubName} name @returns {HubName} its mmproj file, next to the model */
 export const mmprojName = ({ owner, repo, revision }) => ({ owner, repo, revision, type: MMPROJ });
 
-/** @param {HubName} name @returns {string} a name that is the same for all spellings */
+/** @param {HubName} name @returns {string} one name for all spellings */
 export function canonicalName({ owner, repo, revision, path, type }) {
   const rest = path === undefined ? `:${(type ?? TYPE).toUpperCase()}` : `/${path}`;
   return `hf:${owner}/${repo}${revision === undefined ? '' : `@${revision}`}${rest}`;
 }
 
 /**
- * The files of a model, at the commit to which its revision now points.
+ * Returns the files of a model, at the commit to which its revision points now.
  * @param {HubName} name
  * @param {HubOptions & {fetch?: typeof globalThis.fetch, signal?: AbortSignal | null}} options
  * @returns {Promise<{url: string, name: string, size: number, sha256: string | undefined, headers: Record<string, string>}[]>}
  */
 export async function resolveHubModel(name, options) {
   const { endpoint = ENDPOINT, token } = options;
-  if (!URL.canParse(endpoint)) throw argumentError(`endpoint is not an address: ${endpoint}`);
+  if (!URL.canParse(endpoint)) throw argumentError(`endpoint is not a URL: ${endpoint}`);
   const base = endpoint.replace(/\/+$/, '');
   const headers = /** @type {Record<string, string>} */ (
     token === undefined ? {} : { Authorization: `Bearer ${token}` }
@@ -82,7 +84,7 @@ export async function resolveHubModel(name, options) {
 async function commitOf(url, ask) {
   const { sha } = await jsonOf(await request(url, ask), url);
   if (typeof sha === 'string' && /^\w+$/.test(sha)) return sha;
-  throw new WickError('HTTP', `${url}: response names no commit`);
+  throw new WickError('HTTP', `${url}: response has no commit`);
 }
 
 /**
@@ -98,7 +100,7 @@ async function listFiles(base, first, ask) {
   for (let page = 0; page < PAGES_MAX; page++) {
     const response = await request(url, ask);
     const rows = await jsonOf(response, url);
-    if (!Array.isArray(rows)) throw new WickError('HTTP', `${url} is not a listing of files`);
+    if (!Array.isArray(rows)) throw new WickError('HTTP', `${url} is not a file listing`);
     for (const { type, path, size, lfs } of rows) {
       const isModel = type === 'file' && typeof path === 'string' && /\.gguf$/i.test(path);
       if (isModel) files.push({ path, size: lfs?.size ?? size, sha256: lfs?.oid });
@@ -109,7 +111,7 @@ async function listFiles(base, first, ask) {
     // the token is sent only to this host
     if (new URL(url).origin !== new URL(base).origin) break;
   }
-  throw new WickError('HTTP', `${first}: listing of files has too many pages`);
+  throw new WickError('HTTP', `${first}: file listing has too many pages`);
 }
 
 /**
@@ -137,11 +139,14 @@ function chooseFiles(files, { owner, repo, path, type }) {
   });
 }
 
-/** Next to a model: projectors and importance matrices. Models made with such a matrix have a type in their name. */
+/**
+ * Files next to a model: projectors and importance matrices. Models quantized with such a matrix
+ * have a type in their name.
+ */
 const PROJECTOR = /(^|[-_./])mmproj/i;
 const MATRIX = /(^|[-_./])imatrix/i;
 const TYPED = /[-_.](I?Q\d\w*|BF16|F16|F32)[-_.]/i;
-/** Models that draft for another one, by the names that publishers give them. */
+/** Draft models, recognized by the names that publishers give them. */
 const DRAFTER = /(^|[-_./])(mtp|draft|drafter|eagle\d*)([-_./]|$)/i;
 
 /** @param {HubFile[]} files @returns {HubFile[]} drafters only if the repository has no other model */

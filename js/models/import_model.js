@@ -1,4 +1,4 @@
-// js/models/import_model.js — imports a file of the user into the store.
+// js/models/import_model.js — imports a user's file into the store.
 
 import { bytesOfBlob } from '../base/blob_bytes.js';
 import { throwIfAborted, WickError } from '../base/errors.js';

@@ -42,7 +42,7 @@ const isConnectionLost = (error) =>
  * @param {IDBDatabase} database
  * @param {'readonly' | 'readwrite'} mode
  * @param {(stores: {records: IDBObjectStore, chunks: IDBObjectStore}) => IDBRequest<T>} ask
- * @returns {Promise<T>} when the transaction is complete
+ * @returns {Promise<T>} resolves when the transaction is complete
  */
 const askOnce = (database, mode, ask) =>
   new Promise((settle, fail) => {
@@ -109,7 +109,7 @@ export class IndexedDbBackend {
    * @template T
    * @param {'readonly' | 'readwrite'} mode
    * @param {(stores: {records: IDBObjectStore, chunks: IDBObjectStore}) => IDBRequest<T>} ask
-   * @returns {Promise<T>} when the transaction is complete
+   * @returns {Promise<T>} resolves when the transaction is complete
    */
   async #ask(mode, ask) {
     const database = await this.open();
@@ -126,8 +126,8 @@ export class IndexedDbBackend {
   }
 
   /**
-   * Forgets a lost connection, so that the next transaction opens another one.
-   * @param {IDBDatabase} database that was lost
+   * Forgets a lost connection, so that the next transaction opens a new one.
+   * @param {IDBDatabase} database whose connection was lost
    */
   async #forget(database) {
     if ((await this.#database?.catch(() => undefined)) === database) this.#database = undefined;
@@ -177,7 +177,10 @@ export class IndexedDbBackend {
     });
   }
 
-  /** A worker would need the database, too. @returns {Promise<undefined>} */
+  /**
+   * Not supported: a worker would need access to the database, too.
+   * @returns {Promise<undefined>}
+   */
   async describe() {
     return undefined;
   }

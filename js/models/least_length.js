@@ -4,7 +4,8 @@
 import { WickError } from '../base/errors.js';
 
 /**
- * The number of values of a block, and its bytes, by the number of the type (src/format/types.c).
+ * The number of values per block and the block's size in bytes, by type number
+ * (src/format/types.c).
  * @type {Record<number, [number, number]>}
  */
 const BLOCKS = {
@@ -43,25 +44,25 @@ const BLOCKS = {
   40: [64, 36],
   41: [128, 18],
 };
-/** Bytes of the values of metadata, by their type; strings and arrays have none. */
+/** Sizes of metadata values in bytes, by type; strings and arrays have no fixed size. */
 const VALUE_BYTES = [1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8];
 const [U32, STRING, ARRAY] = [4, 8, 9];
-/** Limits of a directory that the engine accepts (src/format/gguf.h). */
+/** Limits of the directories that the engine accepts (src/format/gguf.h). */
 const COUNT_MAX = 65536;
 const DIRECTORY_BYTES_MAX = 512 << 20;
 const DIMS_MAX = 4;
 const ALIGNMENT = 32;
 const ALIGNMENT_MAX = 1 << 20;
 
-/** The directory cannot be read here. The engine reports its errors. */
+/** Thrown if the directory cannot be parsed here. The engine reports its errors. */
 class Unreadable extends Error {}
 
-/** Reads a file from its first byte on. */
+/** Reads a file sequentially from its first byte. */
 class Reader {
   position = 0;
   #chunk;
   #chunkBytes;
-  /** Bytes from `#start` on. */
+  /** Bytes from offset `#start`. */
   #view = new DataView(new ArrayBuffer(0));
   #start = 0;
   #next = 0;
@@ -125,7 +126,7 @@ class Reader {
   }
 }
 
-/** The file ends within its directory. */
+/** Thrown if the file ends within its directory. */
 class Ended extends Error {}
 
 /** @param {Reader} reader @param {number} type @param {number} depth of arrays */
@@ -204,7 +205,7 @@ export async function leastLength(chunk, chunkBytes) {
 }
 
 /**
- * Refuses a file that is shorter than its directory requires (TRUNCATED).
+ * Rejects a file that is shorter than its directory requires (TRUNCATED).
  * @param {{name: string, size: number}} file
  * @param {Parameters<typeof leastLength>[0]} chunk
  * @param {number} chunkBytes
@@ -214,7 +215,7 @@ export async function refuseTruncated({ name, size }, chunk, chunkBytes) {
   if (size >= least) return;
   throw new WickError(
     'TRUNCATED',
-    `${name}: file ends after ${size} bytes, its directory needs ${least}. Download the file again`,
+    `${name}: file ends after ${size} bytes, but its directory requires ${least}. Download the file again`,
     { size, least },
   );
 }

@@ -12,18 +12,17 @@ import { Sha256 } from './sha256.js';
 /** @typedef {import('./records.js').ModelRecord} ModelRecord */
 /** @typedef {import('./backends.js').Backend} Backend */
 
-/** Tabs that wait for another tab's download look at its journal at least this often. */
+/** Tabs that wait for another tab's download check its journal at least this often. */
 const LOOK_MS = 200;
 /**
- * A downloading tab that shows no sign of life for this long is reported, and is requested to send
- * one.
+ * A downloading tab that shows no sign of life for this long is reported and is asked for one.
  */
 const REPORT_MS = 3000;
 /** After this long it counts as frozen, and another tab takes over its lease. */
 const TAKE_OVER_MS = 12_000;
 const PIECE_BYTES = 1 << 20;
 
-/** The error for a file of which only the size was known. @param {ModelRecord} record */
+/** The error for a file that was requested by its size. @param {ModelRecord} record */
 const otherSize = ({ urls, size }) =>
   new WickError('CORRUPT', `${urls[0]} is not the requested file: its size is not ${size} bytes`);
 
@@ -42,9 +41,9 @@ const otherSize = ({ urls, size }) =>
 /** The messages of the tab that downloads. @typedef {{received: number, total?: number}} Heard */
 
 export class OpenModel {
-  /** The number of readers and of callers that wait for it. */
+  /** The number of readers and of callers waiting for the model. */
   users = 0;
-  /** The last message about it. @type {ModelRecord | undefined} */
+  /** The latest record of the model. @type {ModelRecord | undefined} */
   record;
   news = new News();
   #id;
@@ -58,7 +57,7 @@ export class OpenModel {
   #failure;
   /** @type {Promise<void>} settles when this tab has released its lock */
   #ended = Promise.resolve();
-  /** Another tab leads. */
+  /** Whether another tab leads. */
   #isFollowing = false;
   /** @type {Heard | undefined} */
   #heard;
@@ -88,7 +87,10 @@ export class OpenModel {
     return this.record !== undefined && this.record.fingerprint !== null && this.#lost.size === 0;
   }
 
-  /** @returns {import('../models.js').KeepProgress | undefined} undefined: nothing is known of it yet */
+  /**
+   * @returns {import('../models.js').KeepProgress | undefined} undefined: nothing is known about it
+   * yet
+   */
   get progress() {
     const { record } = this;
     const heard = this.#download ? undefined : this.#heard;
@@ -96,7 +98,7 @@ export class OpenModel {
     const loaded = record ? storedBytes(record) : 0;
     const come = loaded + (this.#download?.arrivingBytes ?? 0);
     const received = Math.max(come, heard?.received ?? 0);
-    const promised = this.#download?.promisedBytes ?? heard?.total; // of a compressed body it is less
+    const promised = this.#download?.promisedBytes ?? heard?.total; // smaller if the body is compressed
     const isPossible = promised !== undefined && promised >= received;
     const total = record?.size ?? (isPossible ? promised : undefined);
     return { loaded, received, total, ...(this.#isWaiting && { isWaiting: true }) };
@@ -109,7 +111,7 @@ export class OpenModel {
     this.news.notify();
   }
 
-  /** Records a sign of life: the leading tab is not frozen. */
+  /** Records a sign of life from the leading tab. */
   hearSign() {
     this.#signMs = performance.now();
   }
@@ -126,7 +128,7 @@ export class OpenModel {
     return this.#failure;
   }
 
-  /** The file's record, or the hub's answer. */
+  /** The known hash from the file's record or from the hub. */
   get sha256() {
     return this.#given?.sha256 ?? this.#options.known.sha256 ?? undefined;
   }
@@ -138,7 +140,7 @@ export class OpenModel {
   get version() {
     const { size, sha256 } = this.#given ?? this.#options.known;
     const tag = this.#given?.tag ?? null;
-    // mirrors name the same content by different tags: if its SHA-256 is known, that decides
+    // mirrors use different tags for the same content, so a known SHA-256 takes precedence
     return { validator: sha256 == null ? tag : null, size: size ?? null };
   }
 
@@ -169,7 +171,7 @@ export class OpenModel {
   }
 
   /**
-   * @param {() => boolean} isLeft whether no caller waits any more
+   * @param {() => boolean} isLeft whether no caller is waiting any more
    * @returns {Promise<void>} settles when the model is complete
    */
   async complete(isLeft) {
@@ -179,7 +181,8 @@ export class OpenModel {
   /**
    * @param {number} position
    * @param {() => boolean} isLeft
-   * @returns {Promise<Uint8Array<ArrayBuffer> | null>} some bytes from there on; null at the end of the file
+   * @returns {Promise<Uint8Array<ArrayBuffer> | null>} some bytes from that offset; null at the end of the
+   * file
    */
   async bytesAt(position, isLeft) {
     while (!isLeft()) {
@@ -194,7 +197,7 @@ export class OpenModel {
       if (this.#download) this.#download.wanted = index;
       await this.advance();
     }
-    throw new WickError('CLOSED', 'model: reading was stopped');
+    throw new WickError('CLOSED', 'model: reading stopped');
   }
 
   /** @param {Uint8Array<ArrayBuffer>} bytes @param {number} offset */
@@ -270,8 +273,8 @@ export class OpenModel {
   }
 
   /**
-   * Whether the leading tab has shown no sign of life for too long. A tab that was itself frozen
-   * starts counting again.
+   * Whether the leading tab has shown no sign of life for too long. A tab that was frozen itself
+   * restarts its count.
    */
   #isAbandoned() {
     const now = performance.now();
@@ -364,14 +367,14 @@ export class OpenModel {
       },
     });
     this.#download = download;
-    this.#heard = undefined; // another tab's download is over
+    this.#heard = undefined; // another tab's download has ended
     if (this.#failure !== undefined) download.stop();
     await download.run();
   }
 
   /** Ends reading and downloading. Stored chunks are kept. */
   async stop() {
-    this.#failure ??= new WickError('CLOSED', 'model: reading was stopped');
+    this.#failure ??= new WickError('CLOSED', 'model: reading stopped');
     await this.#leading?.catch(() => {});
     this.#download?.stop();
     this.news.notify();

@@ -1,4 +1,4 @@
-// js/models/model_store.js — the store: the models that are kept, by their content and their addresses.
+// js/models/model_store.js — the store of models, by their content and their URLs.
 
 import { unlessAborted } from '../base/abort_signals.js';
 import { abortError, argumentError, throwIfAborted, WickError } from '../base/errors.js';
@@ -83,7 +83,7 @@ export class ModelStore extends EventTarget {
     return this.#backend.folder;
   }
 
-  // ---- kept models ----
+  // ---- stored models ----
 
   /** @returns {Promise<ModelRecord[]>} */
   async #records() {
@@ -93,7 +93,7 @@ export class ModelStore extends EventTarget {
     return found.filter((record) => record !== undefined);
   }
 
-  /** @returns {Promise<ModelEntry[]>} complete and partial ones, the most recently used first */
+  /** @returns {Promise<ModelEntry[]>} complete and partial models, the most recently used first */
   async list() {
     const records = await this.#records();
     return records.sort((a, b) => b.usedMs - a.usedMs).map(entryOf);
@@ -105,7 +105,7 @@ export class ModelStore extends EventTarget {
    */
   async #find(name) {
     if (typeof name !== 'string' && !(name instanceof URL)) {
-      throw argumentError('name must be an address, a fingerprint, a SHA-256 or an id of a model');
+      throw argumentError('name must be a URL, a fingerprint, a SHA-256 or an id of a model');
     }
     const hub = parseHubName(name);
     const text = hub ? canonicalName(hub) : String(name);
@@ -123,13 +123,14 @@ export class ModelStore extends EventTarget {
     return record && entryOf(record);
   }
 
-  /** @param {string | URL} name @returns {Promise<boolean>} whether it is kept whole */
+  /** @param {string | URL} name @returns {Promise<boolean>} whether it is stored completely */
   async has(name) {
     return (await this.#find(name))?.fingerprint != null;
   }
 
   /**
-   * Whether the server has another version of a complete model. Stored files are not changed.
+   * Checks whether the server has a different version of a complete model. Stored files are not
+   * changed.
    * @param {string | URL} name
    * @param {import('../models.js').CheckOptions} [options]
    * @returns {Promise<import('../models.js').ModelCheck>}
@@ -138,11 +139,14 @@ export class ModelStore extends EventTarget {
     const how = options ?? {};
     throwIfAborted(how.signal);
     const record = await this.#find(name);
-    if (!record?.fingerprint) throw new WickError('NOT_FOUND', `${name} is not kept`);
+    if (!record?.fingerprint) throw new WickError('NOT_FOUND', `${name} is not stored`);
     return { ...(await compareWithServer(record, how)), entry: entryOf(record) };
   }
 
-  /** @param {string | URL} name @returns {Promise<Blob | undefined>} the bytes of a whole model */
+  /**
+   * @param {string | URL} name
+   * @returns {Promise<Blob | undefined>} the bytes of a complete model
+   */
   async blob(name) {
     const record = await this.#find(name);
     if (!record?.fingerprint) return undefined;
@@ -183,7 +187,11 @@ export class ModelStore extends EventTarget {
     return paths.length > 0 ? { kind: 'path', paths } : { kind: 'chunks', files: chunked };
   }
 
-  /** Opens the kept part of a file for reading. @param {Wanted} file @param {Parameters<ModelStore['take']>[1]} options */
+  /**
+   * Opens the stored part of a file for reading.
+   * @param {Wanted} file
+   * @param {Parameters<ModelStore['take']>[1]} options
+   */
   async takeKept(file, options) {
     const found = await this.#recordOf(file);
     if (found?.fingerprint) await this.#isThere(found);
@@ -196,9 +204,9 @@ export class ModelStore extends EventTarget {
 
   /**
    * Downloads the parts of a model that are not stored.
-   * @param {string | URL} name an address, a name on the hub, or the name of a model of the store
+   * @param {string | URL} name a URL, a name on the hub, or the name of a model in the store
    * @param {GetOptions} [options]
-   * @returns {Promise<ModelEntry>} the complete model; of a split model its first file
+   * @returns {Promise<ModelEntry>} the complete model; for a split model, its first file
    */
   async get(name, options = {}) {
     const how = getOptionsOf(options);
@@ -212,7 +220,7 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * The files of a model. Unless all of them are stored, the hub is queried for their addresses.
+   * The files of a model. Unless all of them are stored, the hub is queried for their URLs.
    * @param {string | URL} name
    * @param {GetOptions & {isOnly?: boolean}} [options]
    * @returns {Promise<Wanted[]>}
@@ -223,7 +231,7 @@ export class ModelStore extends EventTarget {
     const url = found?.urls.find((one) => /^https?:/.test(one)) ?? absolute(name);
     if (!hub && !found && /^\s*hf:/i.test(String(name))) throw noHubName(name);
     if (hub && !(found && (await this.#areWhole(splitNames(url))))) {
-      if (options.isOnly) throw new WickError('NOT_FOUND', `${name} is not kept`);
+      if (options.isOnly) throw new WickError('NOT_FOUND', `${name} is not stored`);
       const { hub: how, fetch, signal } = options;
       const files = await resolveHubModel(hub, { ...how, fetch, signal });
       const isOne = files.length === 1;
@@ -248,7 +256,7 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * The record of a file, regardless of the address that its content came from.
+   * Returns the record of a file, regardless of the URL that its content came from.
    * @param {Wanted} file
    */
   async #recordOf({ id, url, sha256 }) {
@@ -297,7 +305,8 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * `thrown` is the error that the caller's function has thrown; after it, nothing is reported.
+   * `thrown` is the error that the caller's function has thrown; after that, progress is not
+   * reported.
    * @param {OpenModel} model
    * @param {() => void} report
    */
@@ -343,7 +352,8 @@ export class ModelStore extends EventTarget {
         onArrived: this.#arrivals(id, () => own.progress),
         onAsk: () => this.#channel?.postMessage({ type: 'ask', detail: { id } }),
         onWaiting: () => {
-          const words = 'another tab downloads it and does not answer; this one takes over soon';
+          const words =
+            'another tab is downloading it but does not respond; this one takes over soon';
           console.warn(`wick-llm: waiting for the model: ${words}`);
           options.onWaiting?.();
         },
@@ -371,7 +381,7 @@ export class ModelStore extends EventTarget {
     if (model.record?.fingerprint) await this.#mergeTwin(model.record);
   }
 
-  /** Merges two models with the same content into one, with the addresses of both. @param {ModelRecord} own */
+  /** Merges two models with the same content into one, with the URLs of both. @param {ModelRecord} own */
   async #mergeTwin(own) {
     const isTwin = (/** @type {ModelRecord} */ { id, fingerprint }) =>
       id !== own.id && fingerprint === own.fingerprint;
@@ -420,7 +430,7 @@ export class ModelStore extends EventTarget {
     }
   }
 
-  /** @param {string | URL} name @returns {Promise<boolean>} whether there was one */
+  /** @param {string | URL} name @returns {Promise<boolean>} whether the model existed */
   async delete(name) {
     const record = await this.#find(name);
     if (!record) return false;
@@ -452,7 +462,8 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * Reads all chunks and compares them with their checksums. Damaged ones are fetched again by `get`.
+   * Reads all chunks and compares them with their checksums. Damaged chunks are fetched again by
+   * `get`.
    * @param {string | URL} name
    * @param {{signal?: AbortSignal | null}} [options]
    * @returns {Promise<import('../models.js').Verification>}
@@ -526,10 +537,10 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * @param {string} id of the model that needs room
-   * @param {number} missing bytes of it that are not stored
-   * @param {boolean} isRefused whether the storage has refused a write
-   * @returns {Promise<boolean>} whether there may be room now
+   * @param {string} id of the model that needs space
+   * @param {number} missing the number of its bytes that are not stored
+   * @param {boolean} isRefused whether a write has failed
+   * @returns {Promise<boolean>} whether there may be enough space now
    */
   async #makeRoom(id, missing, isRefused) {
     const { freeBytes } = await this.#backend.estimate();
@@ -541,7 +552,7 @@ export class ModelStore extends EventTarget {
     const free = isRefused ? 0 : (freeBytes ?? 0);
     if (!this.#evict || free + canGo < missing) {
       const known = freeBytes === undefined ? 'an unknown number' : String(freeBytes);
-      const message = `storage: full, ${missing} more bytes are needed, ${known} are free`;
+      const message = `storage: full. ${missing} more bytes are needed, but ${known} are free`;
       const cause = { missingBytes: missing, freeBytes, candidates: candidates.map(entryOf) };
       throw new WickError('STORAGE_FULL', message, cause);
     }
@@ -554,7 +565,7 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * Handles a stored model that the engine has refused. Damaged chunks are fetched again by the
+   * Handles a stored model that the engine has rejected. Damaged chunks are fetched again by the
    * next `get`. If no chunk is damaged, the file was damaged from the start, so it is removed if it
    * can be downloaded again.
    * @param {Wanted[]} files
@@ -588,7 +599,7 @@ export class ModelStore extends EventTarget {
   }
 
   /**
-   * Notifies other tabs of the number of bytes that have arrived, but not for each piece.
+   * Notifies other tabs of the number of received bytes, but not for each piece.
    * @param {string} id
    * @param {() => OpenModel['progress']} progress
    */
@@ -602,7 +613,7 @@ export class ModelStore extends EventTarget {
     };
   }
 
-  /** @param {any} message of another tab; any script of the origin may use the channel */
+  /** @param {any} message from another tab; any script of the origin may use the channel */
   #hear(message) {
     const { type, detail } = message ?? {};
     const { received, total = 0 } = detail ?? {};

@@ -1,6 +1,5 @@
-// js/models/opfs_backend.js — models in the origin private file system: a folder for each, with its record and a file for
-// each chunk. A chunk is written to a copy that replaces it once it is complete, so no chunk is
-// ever incomplete.
+// js/models/opfs_backend.js — models in the origin private file system: a folder for each model, with its record and a
+// file for each chunk. A chunk is written to a copy that replaces it once it is complete, so no chunk is ever incomplete.
 
 import { readReplaced, storageError, wholeArray } from '../storage/browser_files.js';
 import {
@@ -85,7 +84,7 @@ export class OpfsBackend {
         throw error;
       }
     } catch (error) {
-      throw storageError(`a part of model ${id}`, error, `model ${id} is gone`);
+      throw storageError(`a part of model ${id}`, error, `model ${id} no longer exists`);
     }
   }
 
@@ -124,7 +123,7 @@ export class OpfsBackend {
   }
 
   /**
-   * Removes a model, its record first, so that a partly removed model does not count.
+   * Removes a model, starting with its record, so that a partly removed model is not found.
    * @param {string} id
    */
   async remove(id) {
@@ -135,7 +134,7 @@ export class OpfsBackend {
   }
 
   /**
-   * The path of the chunks, and one Blob of all of them.
+   * Returns the path of the chunks, and one Blob of all of them.
    * @param {ModelRecord} record
    * @returns {Promise<import('./backends.js').KeptChunks | undefined>} undefined if a chunk is
    * missing

@@ -5,7 +5,9 @@ import { WickError } from '../base/errors.js';
 import { randomName } from '../base/random.js';
 import { hashText } from './sha256.js';
 
-/** The version of the format of records and chunks. A record of another version is ignored. */
+/**
+ * The version of the format of records and chunks. A record with a different version is ignored.
+ */
 export const VERSION = 1;
 /** Every chunk has this size, except for the last one of a file. */
 export const CHUNK_BYTES = 4 << 20;
@@ -13,16 +15,16 @@ export const CHUNK_BYTES = 4 << 20;
 /**
  * @typedef {object} ModelRecord
  * @property {number} version
- * @property {string} id the name of its place in the store
+ * @property {string} id the name of its folder or record in the store
  * @property {string} stamp changes whenever the download starts over
  * @property {string} name of the file
- * @property {string[]} urls addresses that it came from
+ * @property {string[]} urls the URLs that it came from
  * @property {number | null} size in bytes, once it is known
  * @property {string | null} tag the ETag or date of the version that is being downloaded
  * @property {string | null} sha256 of the whole file: known beforehand, or computed
  * @property {(string | null)[]} sums checksums of the chunks that are stored
  * @property {{size: number, state: number[]} | null} hash SHA-256 of the first chunks
- * @property {string | null} fingerprint of the content; only whole models have one
+ * @property {string | null} fingerprint of the content; only complete models have one
  * @property {number} createdMs Unix time
  * @property {number} usedMs Unix time
  */
@@ -33,7 +35,7 @@ export const CHUNK_BYTES = 4 << 20;
  * the properties that are known before the download
  */
 
-/** @param {string} url @returns {string} the id under which the model of an address is stored */
+/** @param {string} url @returns {string} the id under which the model of a URL is stored */
 export const idOf = (url) => hashText(url).slice(0, 32);
 
 /**
@@ -89,7 +91,7 @@ export function chunkSize({ size }, index) {
 }
 
 /**
- * @param {ModelRecord} record of a whole model
+ * @param {ModelRecord} record of a complete model
  * @param {number} index
  * @param {import('./backends.js').Backend} backend
  */
@@ -100,7 +102,7 @@ export async function readWhole(record, index, backend) {
 }
 
 /**
- * @param {import('./sha256.js').Sha256} sha hash of the chunks before
+ * @param {import('./sha256.js').Sha256} sha the hash of the preceding chunks
  * @param {ModelRecord} record whose size is known
  * @param {(index: number) => Promise<Uint8Array>} read returns a chunk
  * @returns {Promise<string>} the SHA-256 of the file

@@ -2,7 +2,7 @@
 // only whole messages, and its state cannot be stored across a reload.
 
 /**
- * @param {number} bits those of a square or cube root's fraction
+ * @param {number} bits the fractional bits of a square or cube root
  * @param {(prime: number) => number} root
  * @param {number} count
  */
@@ -125,7 +125,7 @@ const CHECKSUM_DIGITS = 32;
 
 /** @param {Uint8Array<ArrayBuffer>} bytes of a chunk @returns {Promise<string>} the first half of their SHA-256 */
 export async function checksum(bytes) {
-  const { subtle } = globalThis.crypto ?? {}; // missing in insecure pages
+  const { subtle } = globalThis.crypto ?? {}; // missing in insecure contexts
   if (!subtle) return new Sha256().update(bytes).hex().slice(0, CHECKSUM_DIGITS);
   const found = new Uint8Array(await subtle.digest('SHA-256', bytes));
   const digits = Array.from(found, (byte) => byte.toString(16).padStart(2, '0')).join('');

@@ -9,7 +9,7 @@ import { checkNames } from '../base/option_names.js';
 /** @typedef {import('../models.js').StoreOptions} StoreOptions */
 
 const CONNECTIONS_MAX = 64;
-/** The longest time of a timer. */
+/** The longest delay of a timer. */
 const STALL_MS_MAX = 2 ** 31 - 1;
 
 /** @param {unknown} value */
@@ -51,7 +51,7 @@ export function storeOptionsOf(options) {
 
 /**
  * @param {GetOptions['sha256'] | null} sha256
- * @returns {string | undefined} in the form in which the store writes it: in lower case
+ * @returns {string | undefined} in lower case, as the store writes it
  */
 function sha256Of(sha256) {
   if (sha256 === undefined || sha256 === null) return undefined;

@@ -1,6 +1,5 @@
-// js/models/stored_source.js — the source of an engine whose model is in the store. A complete
-// model is read by the worker. A model that is still being downloaded is read here, as its bytes
-// arrive.
+// js/models/stored_source.js — an engine's source if its model is in the store. A complete model is
+// read by the worker. A model that is still being downloaded is read here, as its bytes arrive.
 
 import { WickError } from '../base/errors.js';
 import { readNext } from '../bytes/checked_read.js';
@@ -21,14 +20,14 @@ import { openModels } from './open_store.js';
 /**
  * @typedef {object} KeptOptions
  * @property {string[]} [urls]
- * @property {string} [model] the name of a model, in place of addresses
+ * @property {string} [model] the name of a model, in place of URLs
  * @property {'mmproj'} [part] the mmproj file next to `model`
  * @property {import('../models.js').HubOptions} [hub]
  * @property {Record<string, string>} headers
  * @property {number} retries
  * @property {number} stallMs
  * @property {typeof globalThis.fetch} [fetch]
- * @property {boolean | 'only'} cache 'only': no server is asked
+ * @property {boolean | 'only'} cache 'only': no request is sent
  * @property {AbortSignal | null} [signal]
  * @property {(attempt: number, waitMs: number) => void} onRetry
  * @property {() => void} [onWaiting] is called if another tab is downloading the model but does not
@@ -45,7 +44,8 @@ let shared;
 /**
  * @param {KeptOptions} options
  * @returns {Promise<{description: SourceDescription, source: Source | undefined,
- *   invalidate?: (code: string, canRemove: boolean) => Promise<void>}>} `invalidate` is for a file that the engine has refused
+ *   invalidate?: (code: string, canRemove: boolean) => Promise<void>}>} `invalidate` is called for a file that the engine
+ *   has rejected
  */
 export async function openKept({ part, ...options }) {
   const name = part && parseHubName(options.model);
@@ -66,7 +66,7 @@ export async function openKept({ part, ...options }) {
   if (described) return { description: described, source: undefined, invalidate };
   if (isOnly) {
     for (const { id, url } of files) {
-      if (await store.has(id ?? url)) continue; // an imported file has no address
+      if (await store.has(id ?? url)) continue; // an imported file has no URL
       throw new WickError('NOT_FOUND', `${url} is not stored, and cache: 'only' sends no request`);
     }
   }
@@ -90,7 +90,7 @@ async function openShared({ cache, model }) {
   } catch (error) {
     shared = undefined;
     if (cache === 'only' || model === undefined) throw error;
-    console.warn(`wick-llm: the model is not kept: ${error}`);
+    console.warn(`wick-llm: the model is not cached: ${error}`);
     return undefined;
   }
 }
@@ -104,13 +104,12 @@ async function filesOf(store, options) {
   if (name) return resolveHubModel(name, { ...hub, fetch, signal });
   throw new WickError(
     'NOT_FOUND',
-    `${model} is not a name on a hub: hf:owner/repo/file.gguf is one`,
+    `${model} is not a valid hub name (example: hf:owner/repo/file.gguf)`,
   );
 }
 
 /**
- * Without the store.
- * @param {Wanted[]} files
+ * Returns a source that bypasses the store. @param {Wanted[]} files
  * @param {KeptOptions} options
  * @returns {{description: SourceDescription, source: Source | undefined}}
  */
@@ -133,9 +132,9 @@ export class KeptSource {
   #store;
   #files;
   #options;
-  /** The models by the number of the file. @type {Map<number, OpenModel>} */
+  /** The open models by file number. @type {Map<number, OpenModel>} */
   #models = new Map();
-  /** Without the store. @type {Set<HttpSource>} */
+  /** Sources that bypass the store. @type {Set<HttpSource>} */
   #plain = new Set();
   #isClosed = false;
   #hasWarned = false;
@@ -155,7 +154,7 @@ export class KeptSource {
     if (!model) {
       model = await this.#store.takeKept(this.#files[file], this.#options);
       this.#models.set(file, model);
-      this.#watch(model).catch(() => {}); // it only warns
+      this.#watch(model).catch(() => {}); // errors only cause a warning
       if (this.#isClosed) this.close();
     }
     const stream = new KeptStream(model, offset, {
@@ -166,7 +165,10 @@ export class KeptSource {
     return stream;
   }
 
-  /** Storing the last chunk may fail after its bytes were returned. @param {OpenModel} model */
+  /**
+   * Warns if storing the last chunk fails after its bytes were returned.
+   * @param {OpenModel} model
+   */
   async #watch(model) {
     while (!this.#isClosed && !model.isWhole && !model.hasFailed) await model.news.next();
     if (!this.#isClosed && isOfStore(model.failure)) this.#warn(model.failure);
@@ -174,7 +176,7 @@ export class KeptSource {
 
   /** @param {unknown} error of the store */
   #warn(error) {
-    if (!this.#hasWarned) console.warn(`wick-llm: the model is not kept: ${error}`);
+    if (!this.#hasWarned) console.warn(`wick-llm: the model is not cached: ${error}`);
     this.#hasWarned = true;
   }
 
@@ -198,7 +200,7 @@ export class KeptSource {
     return plain.open(file, offset);
   }
 
-  /** The engine has ended. */
+  /** Called when the engine has ended. */
   close() {
     this.#isClosed = true;
     for (const plain of this.#plain) plain.close();
@@ -214,9 +216,9 @@ class KeptStream {
   size;
   #model;
   #source;
-  /** Continues without the store. @type {ByteStream | undefined} */
+  /** The stream that replaces the store after a failure. @type {ByteStream | undefined} */
   #plain;
-  /** The hash of all bytes before `position`, if they arrive without the store. @type {Sha256 | undefined} */
+  /** The hash of all bytes before `position`, if they bypass the store. @type {Sha256 | undefined} */
   #sha;
   #isCancelled = false;
   /** @type {Uint8Array | null | undefined} */
@@ -265,7 +267,7 @@ class KeptStream {
   }
 
   /**
-   * Reads the rest from the server, from this position on and of the same version.
+   * Reads the rest of the same version from the server, starting at this position.
    * @param {unknown} error
    */
   async #leaveStore(error) {
@@ -287,7 +289,10 @@ class KeptStream {
     return bytes;
   }
 
-  /** The last bytes are withheld if the file is not the one that the store or the hub has recorded. */
+  /**
+   * Checks the hash before the last bytes are returned: they are withheld if the file differs from
+   * the recorded one.
+   */
   #checkSum() {
     const found = this.#sha?.hex();
     this.#sha = undefined;

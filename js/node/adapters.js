@@ -1,4 +1,5 @@
-// js/node/adapters.js — a handler of `wick-llm/openai` in node:http, Express, Fastify and Hono.
+// js/node/adapters.js — adapts a handler of `wick-llm/openai` to node:http, Express, Fastify and
+// Hono.
 
 import { answer, signalOf } from './answer.js';
 
@@ -7,9 +8,9 @@ import { answer, signalOf } from './answer.js';
 /** @typedef {import('./answer.js').Handle} Handle */
 
 /**
- * The path below the place where an application mounts the handler: `/v1/models` for
+ * Returns the path below the point where an application mounts the handler: `/v1/models` for
  * `/ai/v1/models`.
- * @param {string} url of a request, from its first slash on
+ * @param {string} url of a request, from its first slash
  * @returns {string | undefined} undefined if the handler has no such route
  */
 function routeOf(url) {
@@ -22,7 +23,7 @@ function routeOf(url) {
 /** @param {unknown} handle @returns {asserts handle is Handle} */
 function checkHandle(handle) {
   if (typeof handle === 'function') return;
-  throw new TypeError('wick-llm/node needs a handler of createHandler (wick-llm/openai)');
+  throw new TypeError('wick-llm/node needs a handler from createHandler (wick-llm/openai)');
 }
 
 /**
@@ -34,7 +35,7 @@ export function nodeListener(handle) {
   checkHandle(handle);
   return async (incoming, outgoing, next) => {
     const url = incoming.url ?? '/';
-    // Express removes the mount path, which may be the /v1 of the routes
+    // Express removes the mount path, which may be /v1 itself
     const path = routeOf(url) ?? routeOf(incoming.originalUrl ?? url);
     if (path === undefined && next) next();
     else await answer(incoming, outgoing, handle, path ?? url);
@@ -42,7 +43,7 @@ export function nodeListener(handle) {
 }
 
 /**
- * A plugin of Fastify. It reads bodies itself, so Fastify's parsers and limits of bodies do not apply to its routes.
+ * A Fastify plugin. It reads bodies itself, so Fastify's body parsers and limits do not apply to its routes.
  * @param {any} fastify
  * @param {{handle: Handle}} options
  */

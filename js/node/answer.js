@@ -1,6 +1,5 @@
-// js/node/answer.js — answers a request of node:http with a function from Request to Response. A
-// slow client slows down only its own answer. The request's signal aborts when the client
-// disconnects.
+// js/node/answer.js — answers a node:http request with a function from Request to Response. A slow
+// client slows down only its own response. The request's signal aborts when the client disconnects.
 
 /**
  * @typedef {import('node:http').IncomingMessage & {body?: unknown}} IncomingMessage whose body a
@@ -11,7 +10,7 @@
 
 /**
  * The body, received no faster than it is read. After cancel() the rest is discarded, and the connection is
- * closed after the answer.
+ * closed after the response.
  * @param {IncomingMessage} incoming
  * @param {ServerResponse} outgoing
  * @returns {ReadableStream<Uint8Array>}
@@ -42,16 +41,16 @@ function bodyOf(incoming, outgoing) {
 }
 
 /**
- * A body that a framework has read already, such as express.json(), as text or bytes again.
+ * Returns a body that a framework has already parsed (for example express.json()) as text or bytes.
  * @param {IncomingMessage} incoming
- * @returns {string | Uint8Array | undefined} undefined: it was not read
+ * @returns {string | Uint8Array | undefined} undefined: it was not parsed
  */
 function readBodyOf({ readableDidRead, body }) {
   if (!readableDidRead || body === undefined) return undefined;
   return typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body);
 }
 
-/** Headers of the received bytes, which a framework's body no longer has. */
+/** Headers that describe the received bytes and do not apply to a parsed body. */
 const bodyHeaders = ['content-length', 'content-encoding', 'transfer-encoding'];
 
 /**
@@ -90,7 +89,7 @@ async function send(body, outgoing) {
     const { done, value } = await reader.read();
     if (done || outgoing.destroyed) break;
     const isTaken = outgoing.write(value);
-    if (Object.hasOwn(outgoing, 'flush')) outgoing.flush?.(); // of Express' compression
+    if (Object.hasOwn(outgoing, 'flush')) outgoing.flush?.(); // added by Express' compression middleware
     if (isTaken) continue;
     await new Promise((settle) => {
       wake = () => settle(undefined);
@@ -101,11 +100,11 @@ async function send(body, outgoing) {
 }
 
 /**
- * Never rejects: if the answer breaks off, the connection is closed.
+ * Never rejects: if the response fails midway, the connection is closed.
  * @param {IncomingMessage} incoming
  * @param {ServerResponse} outgoing
  * @param {Handle} handle
- * @param {string} [path] of the handler, by default the request's
+ * @param {string} [path] the path for the handler; by default the request's path
  */
 export async function answer(incoming, outgoing, handle, path = incoming.url ?? '/') {
   try {
@@ -117,7 +116,7 @@ export async function answer(incoming, outgoing, handle, path = incoming.url ?? 
 
 /**
  * @param {ServerResponse} outgoing
- * @returns {AbortSignal} aborts when the client disconnects before the answer has ended
+ * @returns {AbortSignal} aborts when the client disconnects before the response has ended
  */
 export function signalOf(outgoing) {
   const controller = new AbortController();
@@ -135,7 +134,7 @@ async function answerWell(incoming, outgoing, handle, path) {
   try {
     request = requestOf(incoming, outgoing, path, signal);
   } catch {
-    outgoing.writeHead(400).end(); // Request allows neither the address nor the method
+    outgoing.writeHead(400).end(); // the Request constructor rejects the URL or the method
     return;
   }
   const response = await handle(request);

@@ -75,7 +75,7 @@ export async function keptSource(options, from, reports) {
     return { description, source: source && (async () => source), invalidate };
   } catch (error) {
     if (cache === 'only' || model !== undefined) throw error;
-    console.warn(`wick-llm: the model is not kept: ${error}`);
+    console.warn(`wick-llm: the model is not cached: ${error}`);
     return from;
   }
 }

@@ -226,7 +226,7 @@ test('a failing handler ends only its connection; anything else than a handler i
   await assert.rejects(fetch(`${server.origin}/bad`), TypeError);
   assert.equal(await (await fetch(server.origin)).text(), 'good');
   for (const adapter of [nodeListener, honoHandler]) {
-    assert.throws(() => adapter(/** @type {any} */ ({})), /needs a handler of createHandler/);
+    assert.throws(() => adapter(/** @type {any} */ ({})), /needs a handler from createHandler/);
   }
   await assert.rejects(fastifyPlugin(/** @type {any} */ ({}), /** @type {any} */ ({})), TypeError);
 });

@@ -177,5 +177,5 @@ test('a frame without an origin, such as a sandboxed page of an extension', { sk
   const found = await visit(t, `http://127.0.0.1:${port}/frame.html`);
   assert.equal(found.origin, 'null');
   await assertAnswered(t, found);
-  assert.match(found.refused, /^WickError NO_STORAGE: .*stores nothing for this page/);
+  assert.match(found.refused, /^WickError NO_STORAGE: .*does not store data for this page/);
 });

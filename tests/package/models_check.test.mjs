@@ -124,7 +124,7 @@ describe('a server', () => {
     }
     const { id } = await store.import(new Blob([longer]), { name: 'own.gguf' });
     const { state, reason } = await store.check(id);
-    assert.deepEqual([state, reason], ['unknown', 'no address of it is known']);
+    assert.deepEqual([state, reason], ['unknown', 'its URL is not known']);
   });
 });
 

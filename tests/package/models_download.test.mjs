@@ -114,12 +114,12 @@ describe('a download', () => {
     for (let time = 0; time < 2; time++) {
       await assert.rejects(store.get(url, { sha256: other }), {
         code: 'CORRUPT',
-        message: `model.gguf: is kept with the SHA-256 ${own}, not ${other}`,
+        message: `model.gguf: is stored with the SHA-256 ${own}, not ${other}`,
       });
     }
     await assert.rejects(store.get(url, { size: 5 }), {
       code: 'CORRUPT',
-      message: `model.gguf: is kept with the size ${SIZE}, not 5`,
+      message: `model.gguf: is stored with the size ${SIZE}, not 5`,
     });
     const entry = await open().get(url, { sha256: own, size: SIZE });
     assert.deepEqual([entry.isWhole, entry.sha256], [true, own], 'the sum is written down');
@@ -214,7 +214,7 @@ describe('a download', () => {
     const { store, url, change } = await begin(t, { bytes: bytes.subarray(0, -1) });
     await assert.rejects(store.get(url), {
       code: 'TRUNCATED',
-      message: `${url}: file ends after ${bytes.length - 1} bytes, its directory needs ${bytes.length}. Download the file again`,
+      message: `${url}: file ends after ${bytes.length - 1} bytes, but its directory requires ${bytes.length}. Download the file again`,
     });
     assert.deepEqual(await store.list(), []);
     change(bytes);
@@ -420,7 +420,7 @@ describe('where there is no room', () => {
     await assert.rejects(store.import(new File([newer], 'new.gguf')), {
       ...{
         code: 'STORAGE_FULL',
-        message: new RegExp(`full, ${newer.length} more bytes are needed`),
+        message: new RegExp(`full\\. ${newer.length} more bytes are needed`),
       },
       cause: { ...error.cause, missingBytes: newer.length },
     });
@@ -684,7 +684,10 @@ describe('an engine’s source', () => {
     const source = new KeptSource(store, [{ url }], options);
     assert.ok((await readAll(source)).equals(model));
     await waitUntil(() => warn.mock.callCount() === 1, 'the warning');
-    assert.match(String(warn.mock.calls[0].arguments[0]), /the model is not kept: .*storage: full/);
+    assert.match(
+      String(warn.mock.calls[0].arguments[0]),
+      /the model is not cached: .*storage: full/,
+    );
     source.close();
   });
 

@@ -361,7 +361,7 @@ test('a page that cannot keep a model loads it nevertheless', {
       return engine.generate('Hello', { temperature: 0, maxTokens: 8 }).text();
     })()`);
     assert.ok(String(text).length > 0, what);
-    const reports = warnings.filter((one) => one.includes('the model is not kept'));
+    const reports = warnings.filter((one) => one.includes('the model is not cached'));
     // a model of one chunk may be there before its chunk is refused
     assert.ok(
       reports.length === 1 || (what === 'room' && reports.length === 0),

@@ -127,7 +127,7 @@ describe('models in IndexedDB', () => {
     assert.equal(isSettled, false, 'a slow disk has its time');
     t.mock.timers.tick(1);
     await settled;
-    const late = { code: 'NO_STORAGE', message: /IndexedDB has not answered for 30 seconds$/ };
+    const late = { code: 'NO_STORAGE', message: /IndexedDB did not respond within 30 seconds$/ };
     for (const one of asked) await assert.rejects(one, late);
     await assert.rejects(backend.ids(), late, 'nobody waits again');
     indexedDB.open = open;

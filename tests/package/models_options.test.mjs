@@ -126,7 +126,7 @@ describe('names', () => {
     ]) {
       assert.equal(parseHubName(name), undefined, name);
       const refused = store.get(name);
-      await assert.rejects(refused, { code: 'ARG', message: /is not a name on a hub/ }, name);
+      await assert.rejects(refused, { code: 'ARG', message: /is not a valid hub name/ }, name);
       assert.equal(await store.has(name), false);
     }
     assert.deepEqual(state.starts, []);

@@ -207,7 +207,7 @@ test('a page whose IndexedDB never answers says so, and loads models without kee
   const prepare = (/** @type {any} */ page) => page.addInitScript(script);
   const visit = visitsIn(await browser.newContext(), prepare);
   const { opened, address, named, only } = await visit(withoutStore);
-  const late = /^NO_STORAGE: .*: IndexedDB has not answered for 30 seconds$/;
+  const late = /^NO_STORAGE: .*: IndexedDB did not respond within 30 seconds$/;
   assert.match(opened, late);
   assert.match(only, late);
   assert.match(address, /^(?!NO_STORAGE)/);
@@ -225,7 +225,7 @@ test('a file system of the origin that never answers is given up, and said', {
   const prepare = (/** @type {any} */ page) => page.addInitScript(script);
   const visit = visitsIn(await browser.newContext(), prepare);
   const { opened, only } = await visit(withoutStore);
-  const late = /^NO_STORAGE: .*: The origin private file system has not answered for 30 seconds$/;
+  const late = /^NO_STORAGE: .*: The origin private file system did not respond within 30 seconds$/;
   assert.match(opened, late);
   assert.match(only, late);
 });

@@ -328,7 +328,7 @@ describe('a model that is opened', () => {
     await open.stop();
     await assert.rejects(open.advance(), {
       code: 'CLOSED',
-      message: 'model: reading was stopped',
+      message: 'model: reading stopped',
     });
   });
 });
@@ -475,7 +475,7 @@ describe('the source of a model that is kept', () => {
       }
       assert.deepEqual(
         warned.splice(0),
-        [`wick-llm: the model is not kept: ${error}`],
+        [`wick-llm: the model is not cached: ${error}`],
         'it is reported once',
       );
       source.close();
